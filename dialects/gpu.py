@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The `gpu` dialect of xDSL with the custom assembly that MLIR gives to its modules and thread coordinates.
+
+xDSL reads and writes these operations in generic form only. The classes here derive from xDSL's, so that a test with
+`isinstance` holds for both; a context that reads `.cute` files registers this dialect in place of xDSL's.
+"""
+
+from typing import Self
+
+from xdsl.dialects import gpu
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Dialect
+from xdsl.irdl import traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+
+
+class ModuleOp(gpu.ModuleOp):
+    """`gpu.module @kernels { ... }`: the kernels of one device program."""
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        name = parser.parse_symbol_name()
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        op = cls.create(properties={"sym_name": name}, regions=[parser.parse_region()])
+        if attributes is not None:
+            op.attributes |= attributes.data
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.name_of())
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+        printer.print_string(" ")
+        printer.print_region(self.body)
+
+    def name_of(self) -> str:
+        """The symbol's name, without the `@`."""
+        assert isinstance(self.sym_name, StringAttr)
+        return self.sym_name.data
+
+
+class _Coordinate:
+    """`gpu.thread_id x`: one of three coordinates, by letter."""
+
+    dimension: gpu.DimensionAttr
+
+    @classmethod
+    def parse(cls, parser: Parser):
+        dimension = gpu.DimensionAttr(parser.parse_str_enum(gpu.DimensionEnum))
+        op = cls(dimension)  # pyright: ignore[reportCallIssue]  # each subclass below takes the dimension
+        op.attributes |= parser.parse_optional_attr_dict()  # pyright: ignore[reportAttributeAccessIssue]
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" {self.dimension.data.value}")
+        printer.print_op_attributes(self.attributes)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+class ThreadIdOp(_Coordinate, gpu.ThreadIdOp):
+    """`gpu.thread_id x`: the thread's coordinate in its block."""
+
+    traits = traits_def(Pure())
+
+
+class BlockIdOp(_Coordinate, gpu.BlockIdOp):
+    """`gpu.block_id x`: the block's coordinate in the grid."""
+
+    traits = traits_def(Pure())
+
+
+class BlockDimOp(_Coordinate, gpu.BlockDimOp):
+    """`gpu.block_dim x`: the block's size in threads."""
+
+    traits = traits_def(Pure())
+
+
+class GridDimOp(_Coordinate, gpu.GridDimOp):
+    """`gpu.grid_dim x`: the grid's size in blocks."""
+
+    traits = traits_def(Pure())
+
+
+_OURS: dict[str, type] = {op.name: op for op in (ModuleOp, ThreadIdOp, BlockIdOp, BlockDimOp, GridDimOp)}
+
+GPU = Dialect("gpu", [_OURS.get(op.name, op) for op in gpu.GPU.operations], list(gpu.GPU.attributes))

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a kernel is at every stage: a symbol, named arguments and a block of threads. Its parts of the assembly."""
+
+import re
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, FunctionType, StringAttr, SymbolNameConstraint, i64
+from xdsl.irdl import IRDLOperation, prop_def, region_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+MAX_THREADS = 1024
+"""Threads a block can have (CUDA C++ Programming Guide, Technical Specifications per Compute Capability)."""
+MAX_BLOCK = (1024, 1024, 64)
+"""The largest block in x, y and z (the same table)."""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
+
+
+class KernelOp(IRDLOperation):
+    """The base of `tile.kernel` and `ptx.entry`: both have these properties and one body block of arguments."""
+
+    body = region_def()
+    sym_name = prop_def(SymbolNameConstraint())
+    function_type = prop_def(FunctionType)
+    arg_names = prop_def(ArrayAttr[StringAttr])
+    threads = prop_def(DenseArrayBase.constr(i64))
+
+    @property
+    def block(self) -> tuple[int, int, int]:
+        """The size of the block in threads: x, y, z."""
+        x, y, z = self.threads.get_values()
+        return x, y, z
+
+    def verify_kernel(self) -> None:
+        """Checks what holds at every stage. VerifyException names what does not."""
+        if _NAME.fullmatch(self.sym_name.data) is None:
+            raise VerifyException(
+                f"the kernel's name {self.sym_name.data[:40]!r} must be letters, digits and underscores, not first a digit"
+            )
+        size = self.threads.get_values()
+        if len(size) != 3 or any(not 1 <= n <= most for n, most in zip(size, MAX_BLOCK, strict=False)):
+            raise VerifyException(f"the block is {tuple(size)} threads; x, y, z can be at most {MAX_BLOCK}, at least 1")
+        if size[0] * size[1] * size[2] > MAX_THREADS:
+            raise VerifyException(f"the block has {size[0] * size[1] * size[2]} threads; at most {MAX_THREADS} are possible")
+        names = [name.data for name in self.arg_names]
+        if len(names) != len(self.function_type.inputs):
+            raise VerifyException(f"{len(names)} names for {len(self.function_type.inputs)} arguments")
+        if len(set(names)) != len(names):
+            raise VerifyException("two arguments have one name")
+        if any(_NAME.fullmatch(name) is None for name in names):
+            raise VerifyException("an argument's name must be letters, digits and underscores, not first a digit")
+        if len(self.body.blocks) != 1:
+            raise VerifyException("a kernel's body is one block; use scf.if, scf.for and scf.while for control flow")
+        if tuple(self.body.blocks[0].arg_types) != tuple(self.function_type.inputs):
+            raise VerifyException("the body's arguments are not those of the function type")
+
+
+def parse_kernel_args(parser: Parser) -> tuple[list[Parser.Argument], list[str], list[int]]:
+    """Parses `(%A: type align 16, ...)`: the arguments, their names, and their alignments (0 where none is given)."""
+
+    def one() -> tuple[Parser.Argument, int]:
+        argument = parser.parse_argument()
+        align = 0
+        if parser.parse_optional_keyword("align") is not None:
+            align = parser.parse_integer(allow_boolean=False, allow_negative=False)
+        return argument, align
+
+    parsed = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, one, " in the kernel's arguments")
+    return [a for a, _ in parsed], [a.name.text[1:] for a, _ in parsed], [n for _, n in parsed]
+
+
+def parse_threads(parser: Parser) -> list[int]:
+    """Parses `threads(x, y, z)`; missing y and z are 1."""
+    parser.parse_keyword("threads")
+    return parse_dim3(parser)
+
+
+def parse_dim3(parser: Parser) -> list[int]:
+    """Parses `(x)`, `(x, y)` or `(x, y, z)`; what is missing is 1."""
+    at = parser.pos
+    sizes = parser.parse_comma_separated_list(
+        Parser.Delimiter.PAREN, lambda: parser.parse_integer(allow_boolean=False, allow_negative=False)
+    )
+    if not 1 <= len(sizes) <= 3:
+        parser.raise_error("expected one to three sizes: x, y, z", at, parser.pos)
+    return sizes + [1] * (3 - len(sizes))
+
+
+def format_dim3(size: Sequence[int]) -> str:
+    """`(32)`, `(8, 32)` or `(8, 4, 2)`: trailing ones are left out."""
+    kept = list(size)
+    while len(kept) > 1 and kept[-1] == 1:
+        kept.pop()
+    return f"({', '.join(map(str, kept))})"
+
+
+def print_kernel_args(printer: Printer, op: KernelOp, aligns: Sequence[int] = ()) -> None:
+    """Prints ` @name(%A: type align 16, ...) threads(32)`. The arguments keep the names they had in the source."""
+    printer.print_string(" ")
+    printer.print_symbol_name(op.sym_name.data)
+    with printer.in_parens():
+        for index, (argument, name) in enumerate(zip(op.body.blocks[0].args, op.arg_names, strict=True)):
+            if index:
+                printer.print_string(", ")
+            argument.name_hint = name.data
+            printer.print_block_argument(argument)
+            if index < len(aligns) and aligns[index]:
+                printer.print_string(f" align {aligns[index]}")
+    printer.print_string(f" threads{format_dim3(op.threads.get_values())}")

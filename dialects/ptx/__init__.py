@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The `ptx` dialect: how. One operation is one PTX instruction, with the semantics that the PTX ISA gives it."""
+
+from xdsl.ir import Dialect
+
+from .async_copy import CpAsyncCommitGroupOp, CpAsyncOp, CpAsyncWaitAllOp, CpAsyncWaitGroupOp
+from .base import PtxOp
+from .entry import EntryOp, RetOp
+from .matrix import LdMatrixOp
+from .memory import LoadOp, LocalAllocOp, PtrAddOp, SmemAddrOp, SmemAllocOp, StoreOp
+from .sync import BarSyncOp, BarWarpSyncOp, PrintfOp
+from .types import GLOBAL, LOCAL, SHARED, PtrType, StateSpace, StateSpaceAttr, scalar_bits, value_bytes
+
+PTX = Dialect(
+    "ptx",
+    [
+        EntryOp,
+        RetOp,
+        PtrAddOp,
+        LoadOp,
+        StoreOp,
+        LocalAllocOp,
+        SmemAllocOp,
+        SmemAddrOp,
+        CpAsyncOp,
+        CpAsyncCommitGroupOp,
+        CpAsyncWaitGroupOp,
+        CpAsyncWaitAllOp,
+        LdMatrixOp,
+        BarSyncOp,
+        BarWarpSyncOp,
+        PrintfOp,
+    ],
+    [PtrType, StateSpaceAttr],
+)
+
+__all__ = [
+    "GLOBAL", "LOCAL", "PTX", "SHARED", "BarSyncOp", "BarWarpSyncOp", "CpAsyncCommitGroupOp", "CpAsyncOp",
+    "CpAsyncWaitAllOp", "CpAsyncWaitGroupOp", "EntryOp", "LdMatrixOp", "LoadOp", "LocalAllocOp", "PrintfOp",
+    "PtrAddOp", "PtrType", "PtxOp", "RetOp", "SmemAddrOp", "SmemAllocOp", "StateSpace", "StateSpaceAttr", "StoreOp",
+    "scalar_bits", "value_bytes",
+]

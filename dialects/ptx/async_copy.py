@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`cp.async` and its groups (PTX ISA, section Data Movement and Conversion Instructions: Non-bulk copy)."""
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import I64, IntegerAttr, StringAttr, i64
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, traits_def
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.utils.exceptions import VerifyException
+
+from .base import PtxOp
+from .types import GLOBAL, SHARED
+
+
+class _AsyncOp(PtxOp):
+    """An instruction of the cp.async family."""
+
+    MIN_SM: ClassVar[int] = 80
+    MIN_PTX: ClassVar[int] = 70
+
+
+@irdl_op_definition
+class CpAsyncOp(_AsyncOp):
+    """`ptx.cp.async "cg" 16 %dst, %src`: starts copying bytes from global to shared memory.
+
+    `ca` caches at all levels and copies 4, 8 or 16 bytes, `cg` caches at L2 only and copies 16.
+    Preconditions: both addresses are multiples of the size. Postcondition: the bytes at `dst` are undefined until the
+    executing thread has waited for the group that holds the copy; other threads need a barrier after that.
+    """
+
+    name = "ptx.cp.async"
+    cache = prop_def(StringAttr)
+    bytes = prop_def(IntegerAttr[I64])
+    dst = operand_def(SHARED)
+    src = operand_def(GLOBAL)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "$cache $bytes $dst `,` $src attr-dict"
+
+    def __init__(self, cache: str, bytes: int, dst: SSAValue | Operation, src: SSAValue | Operation):
+        super().__init__(
+            operands=[dst, src], properties={"cache": StringAttr(cache), "bytes": IntegerAttr(bytes, i64)}
+        )
+
+    def mnemonic(self) -> str:
+        return f"cp.async.{self.cache.data}.shared.global"
+
+    def verify_(self) -> None:
+        allowed = {"ca": (4, 8, 16), "cg": (16,)}.get(self.cache.data)
+        if allowed is None:
+            raise VerifyException(f'the cache operator is "{self.cache.data}"; cp.async has "ca" and "cg"')
+        if self.bytes.value.data not in allowed:
+            sizes = " or ".join(map(str, allowed))
+            raise VerifyException(f"cp.async.{self.cache.data} copies {sizes} bytes, not {self.bytes.value.data}")
+
+
+@irdl_op_definition
+class CpAsyncCommitGroupOp(_AsyncOp):
+    """`ptx.cp.async.commit_group`: the thread's cp.async since the last commit become one group."""
+
+    name = "ptx.cp.async.commit_group"
+    traits = traits_def(MemoryWriteEffect())
+    assembly_format = "attr-dict"
+
+    def __init__(self):
+        super().__init__()
+
+    def mnemonic(self) -> str:
+        return "cp.async.commit_group"
+
+
+@irdl_op_definition
+class CpAsyncWaitGroupOp(_AsyncOp):
+    """`ptx.cp.async.wait_group 1`: waits until at most that many of the thread's latest groups are in flight."""
+
+    name = "ptx.cp.async.wait_group"
+    n = prop_def(IntegerAttr[I64])
+    traits = traits_def(MemoryWriteEffect())
+    assembly_format = "$n attr-dict"
+
+    def __init__(self, n: int):
+        super().__init__(properties={"n": IntegerAttr(n, i64)})
+
+    def mnemonic(self) -> str:
+        return "cp.async.wait_group"
+
+    def verify_(self) -> None:
+        if not 0 <= self.n.value.data < 2**31:
+            raise VerifyException(f"the number of groups is {self.n.value.data}; it must be 0 or more")
+
+
+@irdl_op_definition
+class CpAsyncWaitAllOp(_AsyncOp):
+    """`ptx.cp.async.wait_all`: waits for all of the thread's cp.async, committed or not."""
+
+    name = "ptx.cp.async.wait_all"
+    traits = traits_def(MemoryWriteEffect())
+    assembly_format = "attr-dict"
+
+    def __init__(self):
+        super().__init__()
+
+    def mnemonic(self) -> str:
+        return "cp.async.wait_all"

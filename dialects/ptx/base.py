@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What every `ptx` operation has: a mnemonic and the oldest target that executes it."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from xdsl.irdl import IRDLOperation
+
+
+class PtxOp(IRDLOperation, ABC):
+    """An operation that stands for one PTX instruction, or for none (address arithmetic, fragments).
+
+    `MIN_SM` (for example 80) and `MIN_PTX` (for example 70, PTX ISA 7.0) say which target first has the instruction;
+    the values are those of the "Target ISA Notes" of the instruction's section in the PTX ISA.
+    """
+
+    MIN_SM: ClassVar[int] = 70
+    MIN_PTX: ClassVar[int] = 60
+
+    @abstractmethod
+    def mnemonic(self) -> str | None:
+        """The instruction with its modifiers as PTX spells it (`ld.global.v4.b32`), or None where none is emitted."""

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Addresses, loads, stores, and the memory that a kernel itself allocates."""
+
+from xdsl.dialects.builtin import I32, I64, IndexType, IntegerAttr, VectorType, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
+from xdsl.utils.exceptions import VerifyException
+
+from .base import PtxOp
+from .types import LOCAL, SHARED, PtrType, StateSpace, scalar_bits, value_bytes
+
+
+def _i64(value: int) -> IntegerAttr[I64]:
+    return IntegerAttr(value, i64)
+
+
+def _check_power_of_two(what: str, value: int) -> None:
+    if value < 1 or value & (value - 1):
+        raise VerifyException(f"{what} is {value}; it must be a positive power of two")
+
+
+@irdl_op_definition
+class PtrAddOp(PtxOp):
+    """`%q = ptx.ptr_add %p, %bytes`: the address `bytes` bytes after `p`. No instruction of its own.
+
+    Preconditions: the offset is an integer (i32 is sign-extended) and the sum stays in the allocation or one past it.
+    """
+
+    name = "ptx.ptr_add"
+    ptr = operand_def(PtrType)
+    offset = operand_def(I32 | I64 | IndexType)
+    result = result_def(PtrType)
+    traits = traits_def(Pure())
+    assembly_format = "$ptr `,` $offset attr-dict `:` type($ptr) `,` type($offset) `->` type($result)"
+
+    def __init__(self, ptr: SSAValue | Operation, offset: SSAValue | Operation):
+        ptr = SSAValue.get(ptr)
+        super().__init__(operands=[ptr, offset], result_types=[ptr.type])
+
+    def mnemonic(self) -> None:
+        return None
+
+    def verify_(self) -> None:
+        if self.ptr.type != self.result.type:
+            raise VerifyException("the result must be a pointer into the same state space as the operand")
+
+
+def _access_suffix(ptr: Attribute, value: Attribute) -> str:
+    """The state space, vector and type suffixes of a load or store as LLVM prints them (`global.v4.b32`)."""
+    assert isinstance(ptr, PtrType)
+    total = value_bytes(value)
+    assert total is not None
+    space = ptr.space.data.value
+    element = value.element_type if isinstance(value, VectorType) else value
+    bits = scalar_bits(element)
+    assert bits is not None
+    count = total * 8 // bits
+    if bits < 32 and count > 2:  # LLVM packs 8- and 16-bit elements of a vector into 32-bit registers
+        bits, count = (32, total // 4) if total >= 4 else (bits, count)
+    elif bits == 16 and count == 2:
+        bits, count = 32, 1
+    return f"{space}.v{count}.b{bits}" if count > 1 else f"{space}.b{bits}"
+
+
+class _Access(PtxOp):
+    """What a load and a store share: the checks of width and alignment."""
+
+    def check(self, value: Attribute, align: int) -> None:
+        total = value_bytes(value)
+        if total is None:
+            raise VerifyException(f"a value of type {value} cannot be loaded or stored; use integers, floats or 1-D vectors")
+        if total > 16 or total & (total - 1):
+            raise VerifyException(f"the access has {total} bytes; an instruction moves 1, 2, 4, 8 or 16")
+        _check_power_of_two("the alignment", align)
+        if align < total:
+            raise VerifyException(f"a {total}-byte access needs an address aligned to {total} bytes, this one to {align}")
+
+
+@irdl_op_definition
+class LoadOp(_Access):
+    """`%v = ptx.ld %p align 16 : !ptx.ptr<global> -> vector<4xf32>`: one `ld` of 1 to 16 bytes (PTX ISA, ld).
+
+    A `local` pointer addresses a fragment, which lives in registers: no instruction is emitted.
+    Preconditions: the address is a multiple of the access size, allocated and written before.
+    """
+
+    name = "ptx.ld"
+    ptr = operand_def(PtrType)
+    align = prop_def(IntegerAttr[I64])
+    result = result_def()
+    traits = traits_def(MemoryReadEffect())
+    assembly_format = "$ptr `align` $align attr-dict `:` type($ptr) `->` type($result)"
+
+    def __init__(self, ptr: SSAValue | Operation, type: Attribute, align: int):
+        super().__init__(operands=[ptr], properties={"align": _i64(align)}, result_types=[type])
+
+    def mnemonic(self) -> str | None:
+        assert isinstance(self.ptr.type, PtrType)
+        if self.ptr.type.space.data is StateSpace.Local:
+            return None
+        return f"ld.{_access_suffix(self.ptr.type, self.result.type)}"
+
+    def verify_(self) -> None:
+        self.check(self.result.type, self.align.value.data)
+
+
+@irdl_op_definition
+class StoreOp(_Access):
+    """`ptx.st %v, %p align 16 : vector<4xf32>, !ptx.ptr<global>`: one `st` of 1 to 16 bytes (PTX ISA, st).
+
+    A `local` pointer addresses a fragment, which lives in registers: no instruction is emitted.
+    Preconditions: the address is a multiple of the access size and allocated.
+    """
+
+    name = "ptx.st"
+    value = operand_def()
+    ptr = operand_def(PtrType)
+    align = prop_def(IntegerAttr[I64])
+    traits = traits_def(MemoryWriteEffect())
+    assembly_format = "$value `,` $ptr `align` $align attr-dict `:` type($value) `,` type($ptr)"
+
+    def __init__(self, value: SSAValue | Operation, ptr: SSAValue | Operation, align: int):
+        super().__init__(operands=[value, ptr], properties={"align": _i64(align)})
+
+    def mnemonic(self) -> str | None:
+        assert isinstance(self.ptr.type, PtrType)
+        if self.ptr.type.space.data is StateSpace.Local:
+            return None
+        return f"st.{_access_suffix(self.ptr.type, self.value.type)}"
+
+    def verify_(self) -> None:
+        self.check(self.value.type, self.align.value.data)
+
+
+class _Alloc(PtxOp):
+    """Memory of a fixed size, with its alignment."""
+
+    bytes = prop_def(IntegerAttr[I64])
+    align = prop_def(IntegerAttr[I64])
+
+    def mnemonic(self) -> None:
+        return None
+
+    def verify_(self) -> None:
+        if self.bytes.value.data < 1:
+            raise VerifyException(f"an allocation of {self.bytes.value.data} bytes; at least one is needed")
+        _check_power_of_two("the alignment", self.align.value.data)
+
+
+@irdl_op_definition
+class LocalAllocOp(_Alloc):
+    """`%r = ptx.local.alloc 64 align 16`: a fragment of the thread's own, whose contents are undefined at first.
+
+    LLVM promotes it to registers once every access has a constant offset.
+    """
+
+    name = "ptx.local.alloc"
+    result = result_def(LOCAL)
+    assembly_format = "$bytes `align` $align attr-dict"
+
+    def __init__(self, bytes: int, align: int):
+        super().__init__(properties={"bytes": _i64(bytes), "align": _i64(align)}, result_types=[LOCAL])
+
+
+@irdl_op_definition
+class SmemAllocOp(_Alloc):
+    """`%s = ptx.smem.alloc 4096 align 128`: shared memory of the block, not yet placed (stage `index`)."""
+
+    name = "ptx.smem.alloc"
+    result = result_def(SHARED)
+    assembly_format = "$bytes `align` $align attr-dict"
+
+    def __init__(self, bytes: int, align: int):
+        super().__init__(properties={"bytes": _i64(bytes), "align": _i64(align)}, result_types=[SHARED])
+
+
+@irdl_op_definition
+class SmemAddrOp(PtxOp):
+    """`%s = ptx.smem.addr 4096`: the address `offset` bytes into the block's shared memory (stage `instr`)."""
+
+    name = "ptx.smem.addr"
+    offset = prop_def(IntegerAttr[I64])
+    result = result_def(SHARED)
+    traits = traits_def(Pure())
+    assembly_format = "$offset attr-dict"
+
+    def __init__(self, offset: int):
+        super().__init__(properties={"offset": _i64(offset)}, result_types=[SHARED])
+
+    def mnemonic(self) -> None:
+        return None
+
+    def verify_(self) -> None:
+        if self.offset.value.data < 0:
+            raise VerifyException(f"the offset is {self.offset.value.data}; it must not be negative")
