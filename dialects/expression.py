@@ -6,14 +6,15 @@ One grammar serves module parameters (`${TILE_M / 4}`), the values that fill a k
 walks the tree with the operations that it allows.
 
     conjunction := comparison ("and" comparison)*
-    comparison  := sum (("==" | "~=") sum)?
+    comparison  := sum (("==" | "~=" | "!=" | "<" | "<=" | ">" | ">=") sum)?
     sum         := product (("+" | "-") product)*
     product     := unary (("*" | "/" | "//" | "%" | "@") unary)*
     unary       := "-" unary | power
     power       := postfix ("**" unary)?
     postfix     := atom ("[" index ("," index)* "]" | ".T")*
     index       := sum | sum? ":" sum? (":" sum?)?
-    atom        := number | name | name "(" arguments ")" | "(" conjunction ("," conjunction)* ")" | "-"? "inf" | "nan"
+    atom        := number | name | name "(" arguments ")" | "(" conjunction ("," conjunction)* ","? ")"
+    arguments   := positional and then `keyword=value` arguments, separated by commas
 
 `a == b` asks for equal values, `a ~= b` for values within a tolerance. A parenthesised list is a tuple (a shape).
 """
@@ -30,6 +31,9 @@ MAX_LENGTH = 4096
 
 MAX_DEPTH = 32
 """Deepest nesting of parentheses, brackets, calls and unary operators."""
+
+MAX_TOKENS = 256
+"""Most tokens in an expression; it bounds the depth of the tree that a chain of operators gives."""
 
 
 class ExpressionError(TilefoldError):
@@ -81,7 +85,7 @@ class Binary(Node):
 
 @dataclass(frozen=True, slots=True)
 class Compare(Node):
-    """`==` (equal) or `~=` (within a tolerance)."""
+    """`==` (equal), `~=` (within a tolerance), `!=`, `<`, `<=`, `>` or `>=`."""
 
     op: str
     left: "Expression"
@@ -143,9 +147,10 @@ _TOKENS = re.compile(
     r"(?P<space>[ \t]+)"
     r"|(?P<number>0[xX][0-9a-fA-F]+|(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?)"
     r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
-    r"|(?P<op>\*\*|//|==|~=|[-+*/%@()\[\],:=.])",
+    r"|(?P<op>\*\*|//|==|~=|!=|<=|>=|[-+*/%@()\[\],:=.<>])",
     re.ASCII,
 )
+_COMPARISONS = ("==", "~=", "!=", "<", "<=", ">", ">=")
 _SUMS = ("+", "-")
 _PRODUCTS = ("*", "/", "//", "%", "@")
 _MAX_DIGITS = 40
@@ -178,6 +183,14 @@ def _tokenize(text: str) -> list[_Token]:
         if match is None or match.lastgroup is None:
             raise ExpressionError(
                 Code.EXPRESSION_SYNTAX, f"the character {text[at]!r} has no meaning in an expression", at, at + 1
+            )
+        if len(tokens) == MAX_TOKENS:
+            raise ExpressionError(
+                Code.EXPRESSION_TOO_LARGE,
+                "the expression has too many parts",
+                at,
+                at + 1,
+                hint=f"use at most {MAX_TOKENS} names, numbers and operators",
             )
         if match.lastgroup != "space":
             tokens.append(_Token(match.lastgroup, match.group(), at, match.end()))
@@ -245,10 +258,10 @@ class _Parser:
 
     def _comparison(self) -> Expression:
         left = self._sum()
-        if (op := self._take("==", "~=")) is None:
+        if (op := self._take(*_COMPARISONS)) is None:
             return left
         right = self._sum()
-        if self._token.text in ("==", "~="):
+        if self._token.text in _COMPARISONS:
             raise self._fail("'and' between two comparisons")
         return Compare(left.start, right.end, op.text, left, right)
 
@@ -341,7 +354,7 @@ class _Parser:
                 self._at += 2
                 keywords.append((keyword, self.conjunction()))
             elif keywords:
-                raise self._fail("a keyword argument after a keyword argument")
+                raise self._fail("'keyword=value', since positional arguments come first")
             else:
                 arguments.append(self.conjunction())
             if self._take(",") is None:

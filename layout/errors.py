@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The errors a user can meet, and the catalogue of their stable codes.
+
+Every refusal is a `TilefoldError` with a code of this catalogue, a message that says what failed and where, and, where
+one is known, a hint that says what would work. Codes are grouped by area: E01xx layout text, E02xx layout algebra,
+E03xx atoms and partitioning, E1xxx intermediate representation, E2xxx lowering, E3xxx running, E4xxx command line.
+A code, once released, keeps its meaning.
+"""
+
+from enum import Enum
+
+
+class Code(Enum):
+    """A stable error code with a one-line description of the mistake."""
+
+    TEXT_SYNTAX = ("E0101", "layout text is malformed")
+    TEXT_TOO_LARGE = ("E0102", "layout text is longer, deeper or holds more integers than is accepted")
+    TEXT_INTEGER_RANGE = ("E0103", "an integer does not fit in 64 bits")
+    TEXT_NOT_CONGRUENT = ("E0104", "shape and stride of a layout differ in profile")
+    TEXT_WRONG_KIND = ("E0105", "the text describes another kind of value than is expected here")
+
+    PROFILE_MISMATCH = ("E0201", "two tuples differ in profile")
+    RANK_MISMATCH = ("E0202", "ranks do not fit together")
+    STRIDE_DIVISIBILITY = ("E0203", "a stride and an extent do not divide each other")
+    SHAPE_DIVISIBILITY = ("E0204", "two extents do not divide each other")
+    EXTENT_NOT_POSITIVE = ("E0205", "an extent is zero or negative")
+    NOT_INJECTIVE = ("E0206", "two coordinates map to the same index")
+    DYNAMIC_UNSUPPORTED = ("E0207", "an operation needs a static integer where a dynamic one is given")
+    MODE_OUT_OF_RANGE = ("E0208", "a mode index is out of range")
+    RESULT_TOO_LARGE = ("E0209", "a result would hold more integers than is accepted")
+    SWIZZLE_INVALID = ("E0210", "the parameters do not describe a swizzle")
+    COMPOSED_UNSUPPORTED = ("E0211", "the operation is not defined for a composed layout")
+    NO_ADJACENT_ELEMENTS = ("E0212", "no mode has stride 1, so elements cannot be split into narrower ones")
+    BAD_ARGUMENT = ("E0213", "an argument is outside the operation's domain")
+
+    ATOM_INVALID = ("E0301", "the fields of an atom contradict each other")
+    ATOM_UNKNOWN = ("E0302", "there is no atom of this name")
+    ATOM_VALUE_WIDTH = ("E0303", "the atom cannot move values of this width")
+    ATOM_OPERAND = ("E0304", "the instruction does not exist for this operand size")
+    TOO_FEW_THREADS = ("E0305", "a tiling has too few threads, or not a multiple, for its atom")
+    TOO_FEW_VALUES = ("E0306", "a tiling has too few values per thread, or not a multiple, for its atom")
+    TILE_RANK = ("E0307", "a tensor has fewer modes than the tiler")
+    NOT_IN_DATA_LAYOUT = ("E0308", "threads and values address elements that the data layout does not hold")
+
+    IR_SYNTAX = ("E1001", "the program's text does not parse")
+    IR_UNKNOWN_OPERATION = ("E1002", "there is no operation, type or attribute of this name")
+    IR_VERIFY = ("E1003", "an operation breaks a rule of its dialect")
+    IR_USE_BEFORE_DEFINITION = ("E1004", "a value is used where its definition has not been executed")
+    IR_TOO_LARGE = ("E1005", "the program is larger or deeper than is accepted")
+    IR_ENCODING = ("E1006", "the file is not UTF-8 text")
+
+    PARAM_SYNTAX = ("E1101", "a parameter's declaration or use is malformed")
+    PARAM_UNKNOWN = ("E1102", "there is no parameter of this name")
+    PARAM_VALUE = ("E1103", "a parameter's value is not of the declared kind, or not defined")
+    PARAM_TOO_LARGE = ("E1104", "the parameters expand to more text than is accepted")
+
+    EXPRESSION_SYNTAX = ("E1201", "an expression is malformed")
+    EXPRESSION_TOO_LARGE = ("E1202", "an expression is longer or deeper than is accepted")
+
+    PASS_FAILED = ("E2001", "a pass cannot transform this program")
+    PASS_UNKNOWN = ("E2002", "there is no pass of this name")
+    PASS_PIPELINE = ("E2003", "a pass pipeline is malformed")
+
+    CHECK_NAME = ("E3101", "an expression names something that does not exist")
+    CHECK_VALUE = ("E3102", "an operation of an expression is not defined for its operands")
+    CHECK_TOO_LARGE = ("E3103", "evaluating an expression would cost more than is accepted")
+    CHECK_FAILED = ("E3104", "a result is not what the file says it must be")
+    RUN_LAUNCH = ("E3105", "a launch does not fit its kernel")
+    RUN_ARGUMENT = ("E3106", "an argument has the wrong shape or type")
+
+    CLI_READ = ("E4001", "a file cannot be read")
+    CLI_WRITE = ("E4002", "a file cannot be written")
+    CLI_VALUE = ("E4003", "a command-line option has an unusable value")
+
+    @property
+    def id(self) -> str:
+        """The code itself, such as `E0203`."""
+        return self.value[0]
+
+    @property
+    def summary(self) -> str:
+        """One line that describes the mistake."""
+        return self.value[1]
+
+
+class TilefoldError(Exception):
+    """A mistake in what tilefold was given.
+
+    `code` is the catalogue's stable string, `message` says what failed and where, `hint` what would work (it may be
+    empty).
+    """
+
+    def __init__(self, code: Code, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.code = code.id
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        text = f"{self.code}: {self.message}"
+        return f"{text}\n  hint: {self.hint}" if self.hint else text
+
+
+class LayoutError(TilefoldError):
+    """A layout operation that is not defined for its operands."""
+
+
+class LayoutSyntaxError(LayoutError):
+    """Layout text that does not parse; `text[offset:end]` is the offending part."""
+
+    def __init__(self, code: Code, message: str, offset: int, end: int, hint: str = "") -> None:
+        super().__init__(code, message, hint)
+        self.offset = offset
+        self.end = end
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} (at character {self.offset})"
