@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Judges what a run must have produced: conditions over its arguments, such as `B == A.T and C ~= A @ B`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...dialects.expression import And, Compare, Expression, ExpressionError, parse_expression
+from ...layout.errors import Code
+from .dtypes import is_floating, tolerance
+from .evaluate import Array, Evaluator, Value
+from .functions import FUNCTIONS
+
+_SLAB = 2**22  # elements compared at a time, so that a comparison in float64 needs little memory
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """Where a comparison fails: its first wrong element in row-major order, and how wrong the whole is."""
+
+    index: tuple[int, ...]
+    got: str
+    expected: str
+    wrong: int
+    max_abs_error: float
+    max_rel_error: float
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """One comparison: its text, how many elements it covered, its tolerances, and the mismatch if there is one."""
+
+    text: str
+    left: str
+    elements: int
+    rtol: float
+    atol: float
+    mismatch: Mismatch | None
+
+    @property
+    def passed(self) -> bool:
+        """Whether every element compares as it must."""
+        return self.mismatch is None
+
+    def __str__(self) -> str:
+        """One line for a report, as in `B == A: 1024 elements, exact: ok`."""
+        how = "" if "~=" not in self.text else f" within rtol {self.rtol:g}, atol {self.atol:g}"
+        head = f"{self.text}: {self.elements} element{'s' * (self.elements != 1)}{how}"
+        bad = self.mismatch
+        if bad is None:
+            return f"{head}: ok"
+        place = f"{self.left}[{', '.join(map(str, bad.index))}]" if bad.index else self.left
+        return (
+            f"{head}: FAILED, {bad.wrong} wrong; first {place} is {bad.got}, expected {bad.expected}; "
+            f"largest error {bad.max_abs_error:g} absolute, {bad.max_rel_error:g} relative"
+        )
+
+
+def check_results(
+    text: str, values: Mapping[str, Value], *, rtol: float | None = None, atol: float | None = None
+) -> tuple[CheckResult, ...]:
+    """Judges every comparison that `text` joins by `and`, over the logical arrays and scalars in `values`.
+
+    `==` holds where the two sides are the same number (bit for bit if they have one type) or both NaN; `~=` where they
+    differ by at most atol + rtol * |expected|, with tolerances of the element types (`dtypes.TOLERANCES`) unless given;
+    `!=`, `<`, `<=`, `>`, `>=` where NumPy says so. Both sides have one shape, or one is a number.
+    Raises ExpressionError, with the offsets of the fault in `text`.
+    """
+    node = parse_expression(text)
+    evaluator = Evaluator(values, FUNCTIONS)
+    return tuple(
+        _compare(text, part, evaluator, rtol, atol) for part in (node.parts if isinstance(node, And) else (node,))
+    )
+
+
+def _compare(
+    text: str, node: Expression, evaluator: Evaluator, rtol: float | None, atol: float | None
+) -> CheckResult:
+    if not isinstance(node, Compare):
+        raise ExpressionError(
+            Code.CHECK_VALUE,
+            "a check states comparisons",
+            node.start,
+            node.end,
+            hint="write left == right, or left ~= right, joined by 'and'",
+        )
+    left, right = evaluator.array(node.left), evaluator.array(node.right)
+    if left.shape != right.shape and () not in (left.shape, right.shape):
+        raise ExpressionError(
+            Code.CHECK_VALUE, f"shapes {left.shape} and {right.shape} differ", node.start, node.end
+        )
+    by_type = tolerance(left.dtype, right.dtype)
+    rtol, atol = by_type[0] if rtol is None else rtol, by_type[1] if atol is None else atol
+    shape = max(left.shape, right.shape, key=len)
+    left, right = np.broadcast_to(left, shape), np.broadcast_to(right, shape)
+    holds = _slabwise(lambda a, b: _holds(node.op, a, b, rtol, atol), left, right)
+    return CheckResult(
+        text[node.start : node.end],
+        text[node.left.start : node.left.end],
+        holds.size,
+        rtol,
+        atol,
+        None if holds.all() else _mismatch(left, right, ~holds),
+    )
+
+
+def _slabwise(function: Any, left: Array, right: Array) -> Array:
+    """The function over slabs of the first mode; its results are truth values."""
+    if left.ndim == 0 or left.size <= _SLAB:
+        return np.asarray(function(left, right), dtype=np.bool_)
+    rows = max(1, _SLAB * len(left) // left.size)
+    return np.concatenate([function(left[at : at + rows], right[at : at + rows]) for at in range(0, len(left), rows)])
+
+
+def _holds(op: str, left: Array, right: Array, rtol: float, atol: float) -> Array:
+    both_nan = _isnan(left) & _isnan(right)
+    with np.errstate(all="ignore"):
+        match op:
+            case "==":
+                if left.dtype == right.dtype and is_floating(left.dtype):
+                    bits = f"u{left.dtype.itemsize}"
+                    return both_nan | (np.ascontiguousarray(left).view(bits) == np.ascontiguousarray(right).view(bits))
+                return both_nan | (left == right)
+            case "~=":
+                got, expected = left.astype(np.float64), right.astype(np.float64)
+                near = np.abs(got - expected) <= atol + rtol * np.abs(expected)
+                return both_nan | (got == expected) | (near & np.isfinite(expected))
+            case "!=":
+                return left != right
+            case "<":
+                return left < right
+            case "<=":
+                return left <= right
+            case ">":
+                return left > right
+            case _:
+                return left >= right
+
+
+def _isnan(array: Array) -> Array:
+    return np.isnan(array) if is_floating(array.dtype) else np.zeros(array.shape, np.bool_)
+
+
+def _mismatch(left: Array, right: Array, wrong: Array) -> Mismatch:
+    first = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+    got, expected = left[wrong].astype(np.float64), right[wrong].astype(np.float64)
+    with np.errstate(all="ignore"):
+        error = np.abs(got - expected)
+        relative = error / np.abs(expected)
+    return Mismatch(
+        tuple(int(i) for i in first),
+        str(left[first]),
+        str(right[first]),
+        int(wrong.sum()),
+        float(np.max(error)),
+        float(np.max(relative)),
+    )

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Evaluates expressions on NumPy arrays.
+
+Elementwise operations follow NumPy in the operands' own types (a number takes the type of the array beside it), so that a
+kernel that does the same operation can be compared exactly. Products of matrices and sums accumulate in float64, or in
+int64 for integers: they are references for a comparison within a tolerance.
+"""
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from inspect import signature
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ...dialects.expression import (
+    And,
+    Binary,
+    Call,
+    Compare,
+    Expression,
+    ExpressionError,
+    Name,
+    Negate,
+    Number,
+    Slice,
+    Subscript,
+    Tuple,
+)
+from ...layout.errors import Code
+from .dtypes import is_floating, widened
+
+Array: TypeAlias = npt.NDArray[Any]
+Value: TypeAlias = "Array | int | float | tuple[int, ...]"
+Function: TypeAlias = Callable[..., Value]
+
+MAX_ELEMENTS = 2**29
+"""Most elements that one step of an evaluation may produce."""
+
+MAX_PRODUCTS = 2**40
+"""Most multiplications that one matrix product may take (8192 cubed is half of it)."""
+
+_INT_LIMIT = 2**63
+_MAX_EXPONENT = 64
+
+_OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+class CostError(ValueError):
+    """A step of an evaluation that would take more time or memory than is accepted."""
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """Evaluates expressions over `names` (the arguments of a launch) with the given functions.
+
+    A function may also be written without parentheses when all its arguments are optional (`zeros`).
+    """
+
+    names: Mapping[str, Value]
+    functions: Mapping[str, Function]
+
+    def value(self, node: Expression) -> Value:
+        """The value of an expression. Raises ExpressionError with the position of the part at fault."""
+        try:
+            with np.errstate(all="ignore"):
+                result = self._value(node)
+        except CostError as error:
+            raise ExpressionError(Code.CHECK_TOO_LARGE, str(error), node.start, node.end) from error
+        except (ValueError, TypeError, IndexError, ArithmeticError) as error:
+            raise ExpressionError(Code.CHECK_VALUE, str(error), node.start, node.end) from error
+        except MemoryError as error:
+            raise ExpressionError(Code.CHECK_TOO_LARGE, "not enough memory", node.start, node.end) from error
+        if isinstance(result, int) and not -_INT_LIMIT <= result < _INT_LIMIT:
+            raise ExpressionError(Code.CHECK_TOO_LARGE, "an integer beyond 64 bits", node.start, node.end)
+        return result
+
+    def array(self, node: Expression) -> Array:
+        """The value of an expression as an array; a number is an array of rank 0."""
+        value = self.value(node)
+        if isinstance(value, tuple):
+            raise ExpressionError(
+                Code.CHECK_VALUE, "a tuple where an array or a number is needed", node.start, node.end
+            )
+        return np.asarray(value)
+
+    def _value(self, node: Expression) -> Value:
+        match node:
+            case Number():
+                return node.value
+            case Name():
+                return self._name(node)
+            case Tuple():
+                return tuple(self._integer(item) for item in node.items)
+            case Negate():
+                return -self._operand(node.operand)
+            case Binary(op="@"):
+                return _matmul(self.array(node.left), self.array(node.right))
+            case Binary():
+                return self._binary(node)
+            case Compare(op="~="):
+                raise ValueError("'~=' states a condition of its own; it has no value to compute with")
+            case Compare():
+                return self._binary(node)
+            case And():
+                return np.logical_and.reduce([self.array(part).astype(np.bool_) for part in node.parts])
+            case Subscript():
+                return self._subscript(node)
+            case Call():
+                return self._call(node, node.name)
+
+    def _operand(self, node: Expression) -> Any:
+        value = self.value(node)
+        if isinstance(value, tuple):
+            raise TypeError("a tuple is not an operand of arithmetic")
+        return value
+
+    def _integer(self, node: Expression) -> int:
+        value = self.value(node)
+        if not isinstance(value, int):
+            raise ExpressionError(Code.CHECK_VALUE, "expected an integer", node.start, node.end)
+        return value
+
+    def _name(self, node: Name) -> Value:
+        if node.name in self.names:
+            return self.names[node.name]
+        if node.name in self.functions:
+            return self.functions[node.name]()
+        raise self._unknown("argument", node.name, node, self.names)
+
+    def _call(self, node: Call, name: str) -> Value:
+        if name not in self.functions:
+            raise self._unknown("function", name, node, self.functions)
+        arguments = [self.value(argument) for argument in node.arguments]
+        keywords = {keyword: self.value(argument) for keyword, argument in node.keywords}
+        function = self.functions[name]
+        signature(function).bind(*arguments, **keywords)  # its TypeError says which argument, and no name of ours
+        return function(*arguments, **keywords)
+
+    @staticmethod
+    def _unknown(kind: str, name: str, node: Expression, known: Mapping[str, Any]) -> ExpressionError:
+        return ExpressionError(
+            Code.CHECK_NAME,
+            f"there is no {kind} '{name}'",
+            node.start,
+            node.start + len(name),
+            hint="known: " + (", ".join(sorted(known)) or "none"),
+        )
+
+    def _binary(self, node: Binary | Compare) -> Value:
+        left, right = self._operand(node.left), self._operand(node.right)
+        left, right = _typed(left, right), _typed(right, left)
+        check_elements(np.broadcast_shapes(np.shape(left), np.shape(right)))
+        if node.op == "**" and isinstance(left, int) and isinstance(right, int):
+            if not 0 <= right <= _MAX_EXPONENT:
+                raise CostError(f"an integer power must have an exponent of 0 to {_MAX_EXPONENT}")
+        return _OPERATORS[node.op](left, right)
+
+    def _subscript(self, node: Subscript) -> Value:
+        array = self.array(node.value)
+        indices = tuple(
+            slice(*(None if part is None else self._integer(part) for part in (index.lower, index.upper, index.step)))
+            if isinstance(index, Slice)
+            else self._integer(index)
+            for index in node.indices
+        )
+        return np.asarray(array[indices])
+
+
+def _typed(value: Any, beside: Any) -> Any:
+    """A number in the floating-point type of the array beside it, also where NumPy would widen (bfloat16)."""
+    if isinstance(value, int | float) and isinstance(beside, np.ndarray) and is_floating(beside.dtype):
+        return beside.dtype.type(value)
+    return value
+
+
+def check_elements(shape: tuple[int, ...]) -> None:
+    """Raises CostError for an array of more than MAX_ELEMENTS elements."""
+    if prod(shape) > MAX_ELEMENTS:
+        raise CostError(f"a result of shape {shape} has {prod(shape)} elements; at most {MAX_ELEMENTS} are accepted")
+
+
+def _matmul(left: Array, right: Array) -> Array:
+    if left.ndim != 2 or right.ndim != 2:
+        raise ValueError(f"'@' multiplies two matrices, not arrays of shape {left.shape} and {right.shape}")
+    (m, k), (rows, n) = left.shape, right.shape
+    if k != rows:
+        raise ValueError(f"'@' needs as many columns on the left as rows on the right, not {left.shape} and {right.shape}")
+    check_elements((m, n))
+    if m * n * k > MAX_PRODUCTS:
+        raise CostError(f"a matrix product of {m}x{n}x{k} would take too long; at most {MAX_PRODUCTS} products are accepted")
+    return widened(left) @ widened(right)

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The first values of a kernel's arguments.
+
+A fill is an expression: a generator (`zeros`, `normal(seed=0)`), an earlier argument, or arithmetic over them
+(`arange / 10`, `A * 2`). Its value is converted to the argument's element type. `poison` alone marks an output: every
+byte is 0xFF (a NaN for floats, -1 for integers), and an engine that tracks initialisation treats it as unwritten.
+"""
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...dialects.expression import ExpressionError, Name, parse_expression
+from ...layout.errors import Code
+from .dtypes import is_floating
+from .evaluate import Array, Evaluator, Function, Value
+from .functions import FUNCTIONS
+
+
+@dataclass(frozen=True)
+class Filled:
+    """An argument's first values: a logical array, and whether it counts as written."""
+
+    values: Array
+    initialised: bool
+
+
+def default_seed(name: str, seed: int = 0) -> int:
+    """The seed of a generator that names none: it depends on the argument's name and on the run's seed alone."""
+    return zlib.crc32(f"{seed}:{name}".encode())
+
+
+def fill_argument(
+    text: str, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], earlier: Mapping[str, Value], *, seed: int = 0
+) -> Filled:
+    """The values that the fill `text` gives to argument `name`.
+
+    `shape` is () for a scalar argument; `earlier` holds the logical arrays of the arguments before it; `seed` is the
+    run's. Raises ExpressionError, with the offsets of the fault in `text`.
+    """
+    node = parse_expression(text)
+    if isinstance(node, Name) and node.name == "poison":
+        bits = np.full(shape, -1, dtype=f"i{dtype.itemsize}") if dtype.itemsize <= 8 else None
+        assert bits is not None
+        return Filled(bits.view(dtype), initialised=False)
+    evaluator = Evaluator(earlier, {**FUNCTIONS, **_generators(name, shape, dtype, seed)})
+    values = evaluator.array(node)
+    if values.shape not in ((), shape):
+        raise ExpressionError(
+            Code.CHECK_VALUE, f"the fill has shape {values.shape}, argument '{name}' has {shape}", node.start, node.end
+        )
+    if not is_floating(dtype) and is_floating(values.dtype):
+        if not np.array_equal(values, np.trunc(values)):
+            raise ExpressionError(
+                Code.CHECK_VALUE,
+                f"the fill is not whole, but argument '{name}' holds integers",
+                node.start,
+                node.end,
+                hint="use integers(lo, hi), or floor(...)",
+            )
+    with np.errstate(all="ignore"):
+        return Filled(np.ascontiguousarray(np.broadcast_to(values, shape).astype(dtype)), initialised=True)
+
+
+def _generators(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], run_seed: int) -> Mapping[str, Function]:
+    """The functions that only a fill can call, since their result takes the argument's shape."""
+    floating = np.float64 if dtype.itemsize > 4 else np.float32  # generated in f32 where that is enough: half the time
+
+    def random(seed: Value | None) -> np.random.Generator:
+        if seed is None:
+            seed = default_seed(name, run_seed)
+        if not isinstance(seed, int) or seed < 0:
+            raise ValueError("a seed is an integer, zero or more")
+        return np.random.default_rng(seed)
+
+    def zeros() -> Value:
+        return np.zeros(shape, dtype)
+
+    def ones() -> Value:
+        return np.ones(shape, dtype)
+
+    def full(value: Value) -> Value:
+        return np.full(shape, _number(value))
+
+    def arange(start: Value = 0, step: Value = 1) -> Value:
+        size = int(np.prod(shape, dtype=np.int64))
+        numbers = np.arange(size, dtype=np.int64).reshape(shape, order="F")
+        return numbers * _number(step) + _number(start)
+
+    def normal(mean: Value = 0, std: Value = 1, seed: Value | None = None) -> Value:
+        return random(seed).standard_normal(shape, floating) * _number(std) + _number(mean)
+
+    def uniform(lo: Value = 0, hi: Value = 1, seed: Value | None = None) -> Value:
+        return random(seed).random(shape, floating) * (_number(hi) - _number(lo)) + _number(lo)
+
+    def integers(lo: Value, hi: Value, seed: Value | None = None) -> Value:
+        return random(seed).integers(_number(lo), _number(hi), shape)
+
+    def poison() -> Value:
+        raise ValueError("'poison' stands alone; nothing can be computed from unwritten values")
+
+    functions: tuple[Function, ...] = (zeros, ones, full, arange, normal, uniform, integers, poison)
+    return {function.__name__: function for function in functions}
+
+
+def _number(value: Value) -> Any:
+    if isinstance(value, tuple) or np.ndim(value) != 0:
+        raise ValueError("expected a number")
+    return value

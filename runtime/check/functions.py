@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The functions that an expression may call. Shapes and axes are positional or keyword arguments, as in NumPy."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from .dtypes import widened
+from .evaluate import Array, Function, Value, check_elements
+
+
+def _array(value: Value) -> Array:
+    if isinstance(value, tuple):
+        raise ValueError("a tuple where an array or a number is needed")
+    return np.asarray(value)
+
+
+def _axes(axis: Value | None) -> int | tuple[int, ...] | None:
+    if axis is not None and not isinstance(axis, int | tuple):
+        raise ValueError("an axis is an integer or a tuple of integers")
+    return axis
+
+
+def _shape(shape: Value) -> tuple[int, ...]:
+    sizes = shape if isinstance(shape, tuple) else (shape,)
+    if not all(isinstance(size, int) for size in sizes):
+        raise ValueError("a shape is an integer or a tuple of integers")
+    return tuple(int(size) for size in sizes)
+
+
+def _elementwise(function: Callable[[Array], Any]) -> Function:
+    def apply(a: Value) -> Value:
+        return np.asarray(function(_array(a)))
+
+    return apply
+
+
+def _pairwise(function: Callable[[Array, Array], Any]) -> Function:
+    def apply(a: Value, b: Value) -> Value:
+        left, right = _array(a), _array(b)
+        check_elements(np.broadcast_shapes(left.shape, right.shape))
+        return np.asarray(function(left, right))
+
+    return apply
+
+
+def transpose(a: Value, axes: Value | None = None) -> Value:
+    """The array with its modes reversed, or in the given order; `A.T` is the same as `transpose(A)`."""
+    order = _axes(axes)
+    return np.transpose(_array(a), (order,) if isinstance(order, int) else order)
+
+
+def reshape(a: Value, shape: Value) -> Value:
+    """The elements in another shape, taken in NumPy's order (the last mode runs fastest)."""
+    return _array(a).reshape(_shape(shape))
+
+
+def broadcast_to(a: Value, shape: Value) -> Value:
+    """The array repeated along new or unit modes."""
+    sizes = _shape(shape)
+    check_elements(sizes)
+    return np.broadcast_to(_array(a), sizes)
+
+
+def total(a: Value, axis: Value | None = None) -> Value:
+    """The sum over all or the given modes, in float64 or int64."""
+    return np.asarray(widened(_array(a)).sum(axis=_axes(axis)))
+
+
+def mean(a: Value, axis: Value | None = None) -> Value:
+    """The mean over all or the given modes, in float64."""
+    return np.asarray(widened(_array(a)).mean(axis=_axes(axis)))
+
+
+def largest(a: Value, axis: Value | None = None) -> Value:
+    """The largest element, over all or the given modes."""
+    return np.asarray(_array(a).max(axis=_axes(axis)))
+
+
+def smallest(a: Value, axis: Value | None = None) -> Value:
+    """The smallest element, over all or the given modes."""
+    return np.asarray(_array(a).min(axis=_axes(axis)))
+
+
+def where(condition: Value, a: Value, b: Value) -> Value:
+    """Elements of `a` where the condition holds, of `b` elsewhere."""
+    chosen, left, right = _array(condition), _array(a), _array(b)
+    check_elements(np.broadcast_shapes(chosen.shape, left.shape, right.shape))
+    # a number takes the type of the array beside it, as in arithmetic
+    left, right = (
+        side.astype(other.dtype) if isinstance(value, int | float) and not isinstance(against, int | float) else side
+        for side, other, value, against in ((left, right, a, b), (right, left, b, a))
+    )
+    return np.where(chosen, left, right)
+
+
+def concatenate(a: Value, b: Value, axis: Value = 0) -> Value:
+    """Two arrays one after the other along a mode."""
+    if not isinstance(axis, int):
+        raise ValueError("an axis is an integer")
+    return np.concatenate([_array(a), _array(b)], axis=axis)
+
+
+FUNCTIONS: Mapping[str, Function] = MappingProxyType(
+    {
+        "transpose": transpose,
+        "reshape": reshape,
+        "broadcast_to": broadcast_to,
+        "concatenate": concatenate,
+        "where": where,
+        "sum": total,
+        "mean": mean,
+        "max": largest,
+        "min": smallest,
+        "maximum": _pairwise(np.maximum),
+        "minimum": _pairwise(np.minimum),
+        "zeros_like": _elementwise(np.zeros_like),
+        "ones_like": _elementwise(np.ones_like),
+        "f16": _elementwise(lambda a: a.astype(np.float16)),
+        "f32": _elementwise(lambda a: a.astype(np.float32)),
+        "f64": _elementwise(lambda a: a.astype(np.float64)),
+        "i32": _elementwise(lambda a: a.astype(np.int32)),
+        "i64": _elementwise(lambda a: a.astype(np.int64)),
+        **{
+            name: _elementwise(getattr(np, name))
+            for name in ("abs", "exp", "log", "sqrt", "tanh", "sin", "cos", "floor", "ceil", "isnan", "square")
+        },
+    }
+)
+"""Every function of a check, by name. A fill may also call the generators of `fill.py`."""
