@@ -61,6 +61,19 @@ class Code(Enum):
     PASS_UNKNOWN = ("E2002", "there is no pass of this name")
     PASS_PIPELINE = ("E2003", "a pass pipeline is malformed")
 
+    TARGET_UNKNOWN = ("E2101", "there is no target of this name")
+    TARGET_TOO_OLD = ("E2102", "an instruction is newer than the target")
+    TARGET_SHARED_MEMORY = ("E2103", "a block needs more shared memory than the target has")
+
+    EMIT_UNSUPPORTED = ("E2201", "an operation or type has no translation to PTX")
+    EMIT_NAME = ("E2202", "a name cannot be that of a kernel in PTX")
+    LLVM_REFUSED = ("E2203", "LLVM refused the text written for it; this is a bug of tilefold")
+    LLVM_CRASHED = ("E2204", "the process that ran LLVM ended abnormally")
+    LLVM_TIMEOUT = ("E2205", "compiling took longer than is accepted")
+
+    ASSEMBLE_REFUSED = ("E2301", "the assembler refused the PTX")
+    ASSEMBLE_UNAVAILABLE = ("E2302", "the assembler is not installed")
+
     CHECK_NAME = ("E3101", "an expression names something that does not exist")
     CHECK_VALUE = ("E3102", "an operation of an expression is not defined for its operands")
     CHECK_TOO_LARGE = ("E3103", "evaluating an expression would cost more than is accepted")

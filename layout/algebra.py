@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The layout algebra in one place: every operation on layouts under its CuTe name."""
+
+from .coalesce import coalesce, filter_layout, filter_zeros
+from .complement import complement
+from .compose import composition, with_shape
+from .core import (
+    ComposedLayout,
+    Layout,
+    LayoutLike,
+    Tiler,
+    coshape,
+    cosize,
+    make_identity_layout,
+    make_layout,
+    make_layout_like,
+    make_ordered_layout,
+    make_row_major_layout,
+    size,
+)
+from .divide import flat_divide, logical_divide, tiled_divide, zipped_divide
+from .inverse import left_inverse, max_alignment, max_common_layout, max_common_vector, nullspace, right_inverse
+from .modes import (
+    append,
+    flatten_layout,
+    group_modes,
+    prepend,
+    replace,
+    select,
+    take,
+    unflatten_layout,
+    ungroup_mode,
+    zip_layout,
+    zip_layouts,
+)
+from .product import (
+    blocked_product,
+    flat_product,
+    logical_product,
+    make_fragment_like,
+    raked_product,
+    tile_to_shape,
+    tiled_product,
+    zipped_product,
+)
+from .recast import downcast, recast_layout, upcast
+from .slicing import dice, domain_offset, slice_, slice_and_offset
+from .swizzle import Swizzle, make_swizzle
+
+__all__ = [
+    "ComposedLayout",
+    "Layout",
+    "LayoutLike",
+    "Swizzle",
+    "Tiler",
+    "append",
+    "blocked_product",
+    "coalesce",
+    "complement",
+    "composition",
+    "coshape",
+    "cosize",
+    "dice",
+    "domain_offset",
+    "downcast",
+    "filter_layout",
+    "filter_zeros",
+    "flat_divide",
+    "flat_product",
+    "flatten_layout",
+    "group_modes",
+    "left_inverse",
+    "logical_divide",
+    "logical_product",
+    "make_fragment_like",
+    "make_identity_layout",
+    "make_layout",
+    "make_layout_like",
+    "make_ordered_layout",
+    "make_row_major_layout",
+    "make_swizzle",
+    "max_alignment",
+    "max_common_layout",
+    "max_common_vector",
+    "nullspace",
+    "prepend",
+    "raked_product",
+    "recast_layout",
+    "replace",
+    "right_inverse",
+    "select",
+    "size",
+    "slice_",
+    "slice_and_offset",
+    "take",
+    "tile_to_shape",
+    "tiled_divide",
+    "tiled_product",
+    "unflatten_layout",
+    "ungroup_mode",
+    "upcast",
+    "with_shape",
+    "zip_layout",
+    "zip_layouts",
+    "zipped_divide",
+    "zipped_product",
+]

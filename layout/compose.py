@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functional composition of layouts, the heart of the algebra (CuTe's layout.hpp)."""
+
+from typing import Any
+
+from .coalesce import coalesce_open
+from .core import ComposedLayout, Layout, LayoutLike, Tiler, join
+from .errors import Code, LayoutError
+from .integers import ScaledBasis, as_coordinate, ceil_div_int, floordiv, minimum, mul, signum
+from .inttuple import MAX_LEAVES, flatten_to_tuple, leaves, show, unwrap, wrap
+from .modes import compose_parts
+from .swizzle import Swizzle, make_swizzle
+
+_MAX_STEPS = 1 << 18  # modes of the left times leaves of the right: keeps a hostile composition under a second
+
+
+def composition(a: "LayoutLike | Swizzle", b: "Tiler | ComposedLayout | Swizzle") -> Any:
+    """The layout R with R(c) = a(b(c)) and the shape of `b`.
+
+    `b` may be a layout; an extent, which stands for `extent:1`; an underscore (None), which returns `a`; or a tuple of
+    these, applied to the modes of `a` one by one (modes of `a` beyond it are dropped, as in CuTe). Indices of `b`
+    beyond the size of `a` run on in the last mode of `a`.
+
+    Raises `LayoutError` if no layout is that function: a stride (E0203) or an extent (E0204) of `b` and the extents
+    of `a` do not divide each other.
+    """
+    if type(a) is ComposedLayout:
+        return compose_parts(a.outer, a.offset, composition(a.inner, b))
+    if type(a) is Swizzle:
+        return _swizzle_after(a, b)
+    assert type(a) is Layout
+    if type(b) is Layout:
+        return _compose(a, b)
+    if b is None:
+        return a
+    if type(b) is tuple:
+        if len(b) > len(a):
+            raise LayoutError(Code.RANK_MISMATCH, f"the tiler has {len(b)} modes, {a} has only {len(a)}")
+        return join([composition(mode, t) for mode, t in zip(a, b, strict=False)])
+    if type(b) is Swizzle:
+        return ComposedLayout(make_swizzle(a(b.y_mask), a(b.z_mask)), 0, a)
+    if type(b) is ComposedLayout:
+        if b.offset != 0:
+            raise LayoutError(Code.COMPOSED_UNSUPPORTED, f"composition with {b} needs its offset to be 0")
+        return composition(composition(a, b.outer), b.inner)
+    return _compose(a, Layout(b, 1))  # type: ignore[arg-type]
+
+
+def _swizzle_after(swizzle: Swizzle, b: Any) -> Any:
+    if type(b) is Layout:
+        return compose_parts(swizzle, 0, b)
+    if type(b) is Swizzle and swizzle.shift == b.shift:
+        return make_swizzle(swizzle.y_mask ^ b.y_mask, swizzle.z_mask ^ b.z_mask)
+    raise LayoutError(
+        Code.COMPOSED_UNSUPPORTED, f"{swizzle} cannot be composed with {b}", "compose it with a layout, or a swizzle of the same shift"
+    )
+
+
+def with_shape(layout: LayoutLike, shape: Any) -> Any:
+    """`layout` as a function of coordinates into `shape`."""
+    from .core import make_layout
+
+    return composition(layout, make_layout(shape))
+
+
+def _compose(a: Layout, b: Layout) -> Layout:
+    if not isinstance(b.shape, tuple) and type(b.stride) is not ScaledBasis:
+        a = coalesce_open(a)
+        return Layout(*_Composer(a.shape, b).leaf(a.shape, a.stride, b.shape, b.stride))
+    a = _coalesce_to(a, _coprofile(b.stride))
+    return Layout(*_Composer(a.shape, b).tree(a.shape, a.stride, b.shape, b.stride))
+
+
+def _coprofile(stride: Any) -> Any:
+    """The profile of the coordinates that a basis stride yields; None for integer strides."""
+    bases = [d for d in flatten_to_tuple(stride) if type(d) is ScaledBasis]
+    profile: Any = 0
+    for basis in bases:
+        profile = _merge(profile, as_coordinate(ScaledBasis(0, basis.path)))
+    return profile if bases else None
+
+
+def _merge(a: Any, b: Any) -> Any:
+    if type(a) is not tuple or type(b) is not tuple:
+        return a if type(a) is tuple else b
+    if len(a) < len(b):
+        a, b = b, a
+    return (*(_merge(x, y) for x, y in zip(a, b, strict=False)), *a[len(b) :])
+
+
+def _coalesce_to(layout: Layout, profile: Any) -> Layout:
+    if type(profile) is not tuple:
+        return coalesce_open(layout)
+    if len(profile) > len(layout):
+        raise LayoutError(Code.RANK_MISMATCH, f"basis strides of rank {len(profile)} do not index {layout}")
+    modes = list(layout)
+    return join([*(_coalesce_to(m, p) for m, p in zip(modes, profile, strict=False)), *modes[len(profile) :]])
+
+
+class _Composer:
+    """Composes one left layout, coalesced, with the leaves of one right layout, and counts the work."""
+
+    __slots__ = ("right", "steps")
+
+    def __init__(self, left_shape: Any, right: Layout) -> None:
+        self.right = right
+        self.steps = len(wrap(left_shape))
+
+    def tree(self, shape: Any, stride: Any, s: Any, d: Any) -> tuple[Any, Any]:
+        """The result for the part `s:d` of the right layout."""
+        if type(s) is not tuple:
+            return self.leaf(shape, stride, s, d)
+        parts = [self.tree(shape, stride, x, y) for x, y in zip(s, d, strict=True)]
+        return tuple([p[0] for p in parts]), tuple([p[1] for p in parts])
+
+    def leaf(self, shape: Any, stride: Any, s: Any, d: Any) -> tuple[Any, Any]:
+        """The result for one leaf `s:d` of the right layout."""
+        if type(d) is ScaledBasis:
+            for mode in d.path:
+                shape, stride = wrap(shape)[mode], wrap(stride)[mode]
+            d = d.value
+        if type(d) is int and d == 0:
+            return s, d
+        if type(shape) is not tuple:
+            return s, mul(d, stride)
+        self.steps += len(shape)
+        if self.steps > _MAX_STEPS:
+            raise LayoutError(Code.RESULT_TOO_LARGE, f"a composition may hold at most {MAX_LEAVES} modes")
+        return self._walk(shape, stride, s, d)
+
+    def _walk(self, shape: Any, stride: Any, s: Any, d: Any) -> tuple[Any, Any]:
+        """Follows `s:d` through the modes of the left layout, first to last."""
+        result_shape: list[Any] = []
+        result_stride: list[Any] = []
+        rest_shape, rest_stride = s, d
+        last = len(shape) - 1
+        for i in range(last):
+            extent = shape[i]
+            step = abs(rest_stride) if type(rest_stride) is int else rest_stride
+            both_static = type(extent) is int and type(step) is int
+            if both_static and step % extent and step >= extent:
+                self._fail_stride(i, extent, rest_stride, s, d, shape)
+            next_extent = ceil_div_int(extent, step)
+            next_stride = mul(ceil_div_int(step, extent), signum(rest_stride))
+            if not (_is_one(next_extent) or _is_one(rest_shape)):
+                new_shape = minimum(next_extent, rest_shape)
+                if type(new_shape) is int and type(rest_shape) is int:
+                    if rest_shape % new_shape:
+                        self._fail_shape(i, new_shape, rest_shape, s, d, shape)
+                    if both_static and extent % step and rest_shape > new_shape:
+                        self._fail_stride(i, extent, rest_stride, s, d, shape)
+                result_shape.append(new_shape)
+                result_stride.append(mul(rest_stride, stride[i]))
+                rest_shape = floordiv(rest_shape, new_shape)
+            rest_stride = next_stride
+        if not result_shape:
+            return rest_shape, mul(rest_stride, stride[last])
+        if not _is_one(rest_shape):
+            result_shape.append(rest_shape)
+            result_stride.append(mul(rest_stride, stride[last]))
+        return unwrap(tuple(result_shape)), unwrap(tuple(result_stride))
+
+    def _fail_stride(self, mode: int, extent: int, stride: int, s: Any, d: Any, shape: Any) -> None:
+        raise LayoutError(
+            Code.STRIDE_DIVISIBILITY,
+            f"composition with {self.right}: its mode {show(s)}:{show(d)} meets mode {mode} of the left layout "
+            f"(shape {show(shape)} when coalesced) with stride {stride}, which does not divide the extent {extent}, "
+            f"nor the extent it",
+            "no layout computes this composition; choose strides that divide the extents or are multiples of them",
+        )
+
+    def _fail_shape(self, mode: int, new: int, rest: int, s: Any, d: Any, shape: Any) -> None:
+        raise LayoutError(
+            Code.SHAPE_DIVISIBILITY,
+            f"composition with {self.right}: of its mode {show(s)}:{show(d)}, {rest} steps are left at mode {mode} of "
+            f"the left layout (shape {show(shape)} when coalesced), which takes {new} of them; {new} does not divide "
+            f"{rest}",
+            f"no layout computes this composition; use an extent that is a multiple of {new}",
+        )
+
+
+def _is_one(x: Any) -> bool:
+    return type(x) is int and x == 1
+
+
+def leaf_count(layout: Layout) -> int:
+    """The number of leaves of the shape."""
+    return sum(1 for _ in leaves(layout.shape))

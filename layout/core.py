@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Layouts: functions from coordinates to indices (CuTe's layout.hpp and layout_composed.hpp)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias, final
+
+from .coordinates import crd2idx
+from .errors import Code, LayoutError
+from .integers import Coord, IntTuple, ScaledBasis, add, as_coordinate, mul, sub
+from .inttuple import (
+    MAX_LEAVES,
+    compact_major,
+    compact_order,
+    congruent,
+    depth,
+    filter_zeros,
+    has_underscore,
+    leaves,
+    product,
+    rank,
+    repeat_like,
+    show,
+    slice_tuple,
+    transform_leaves,
+    wrap,
+)
+from .swizzle import Swizzle
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """`shape:stride`, the function that maps a coordinate to the inner product with the stride.
+
+    Shape and stride are tuples of one profile, or two leaves. The constructor trusts its arguments; `make_layout`
+    checks them. Layouts are immutable, hashable and callable: `layout(coord)` is an index, and a layout where `coord`
+    holds an underscore (None). `layout[i]` is a mode, `len(layout)` the rank.
+    """
+
+    shape: IntTuple
+    stride: IntTuple
+
+    def __call__(self, *coord: Coord) -> Any:
+        """The index at `coord`, given whole or mode by mode; the sliced layout if it holds an underscore.
+
+        Raises `LayoutError` (E0201) if the coordinate does not fit the shape.
+        """
+        c = coord[0] if len(coord) == 1 else coord
+        if has_underscore(c):
+            return Layout(slice_tuple(c, self.shape), slice_tuple(c, self.stride))
+        return as_coordinate(crd2idx(c, self.shape, self.stride))
+
+    def __getitem__(self, mode: int) -> "Layout":
+        shape, stride = wrap(self.shape), wrap(self.stride)
+        check_mode(mode, len(shape), self)
+        return Layout(shape[mode], stride[mode])
+
+    def __len__(self) -> int:
+        return rank(self.shape)
+
+    def __iter__(self) -> "Iterator[Layout]":
+        return map(Layout, wrap(self.shape), wrap(self.stride))
+
+    def __str__(self) -> str:
+        return f"{show(self.shape)}:{show(self.stride)}"
+
+    @property
+    def size(self) -> Any:
+        """The number of coordinates."""
+        return product(self.shape)
+
+    @property
+    def depth(self) -> int:
+        """How deep the shape nests; 0 for an integer."""
+        return depth(self.shape)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ComposedLayout:
+    """The function `outer(offset + inner(coord))`; its domain is that of `inner`.
+
+    `outer` is a swizzle or a layout. Printed `S<3,4,3> o 0 o (8,8):(8,1)`.
+    """
+
+    outer: "Swizzle | Layout"
+    offset: IntTuple
+    inner: Layout
+
+    def __call__(self, *coord: Coord) -> Any:
+        """The index at `coord`; where it holds an underscore, the composed layout of what it keeps."""
+        c = coord[0] if len(coord) == 1 else coord
+        offset = add(self.offset, crd2idx(c, self.inner.shape, self.inner.stride))
+        if has_underscore(c):
+            shape, stride = slice_tuple(c, self.inner.shape), slice_tuple(c, self.inner.stride)
+            return ComposedLayout(self.outer, offset, Layout(shape, stride))
+        return self.outer(offset)
+
+    def __getitem__(self, mode: int) -> "ComposedLayout":
+        return ComposedLayout(self.outer, self.offset, self.inner[mode])
+
+    def __len__(self) -> int:
+        return len(self.inner)
+
+    def __str__(self) -> str:
+        return f"{self.outer} o {show(self.offset)} o {self.inner}"
+
+    @property
+    def shape(self) -> IntTuple:
+        """The shape of the domain."""
+        return self.inner.shape
+
+    @property
+    def size(self) -> Any:
+        """The number of coordinates."""
+        return product(self.inner.shape)
+
+    @property
+    def depth(self) -> int:
+        """How deep the shape nests; 0 for an integer."""
+        return depth(self.inner.shape)
+
+
+LayoutLike: TypeAlias = "Layout | ComposedLayout"
+Tiler: TypeAlias = "IntTuple | None | Layout | tuple[Tiler, ...]"
+"""What tiles a layout: a layout; an extent, which stands for `extent:1`; `None`, which keeps a mode; or a tuple of these."""
+
+
+def check_mode(mode: int, modes: int, what: object) -> None:
+    """Raises `LayoutError` (E0208) unless 0 <= mode < modes."""
+    if not 0 <= mode < modes:
+        raise LayoutError(Code.MODE_OUT_OF_RANGE, f"{what} has modes 0 to {modes - 1}, not {mode}")
+
+
+def check_shape(shape: IntTuple) -> None:
+    """Raises `LayoutError` unless all static extents are positive and there are not too many (E0205, E0209)."""
+    count = 0
+    for extent in leaves(shape):
+        count += 1
+        if count > MAX_LEAVES:
+            raise LayoutError(Code.RESULT_TOO_LARGE, f"a shape may have at most {MAX_LEAVES} extents")
+        if type(extent) is ScaledBasis or extent is None or type(extent) is bool:
+            raise LayoutError(Code.BAD_ARGUMENT, f"an extent must be an integer, not {show(extent)}")
+        if type(extent) is int and extent < 1:
+            raise LayoutError(Code.EXTENT_NOT_POSITIVE, f"extent {extent} in the shape {show(shape)} is not positive")
+
+
+def make_layout(shape: "IntTuple | Layout", *more: "IntTuple | Layout") -> Layout:
+    """`make_layout(shape)`, `make_layout(shape, stride)` or `make_layout(layout, ...)`.
+
+    Without a stride the layout is compact, first mode fastest, and static extents of 1 have stride 0. From layouts it
+    is the layout whose modes they are. Raises `LayoutError` if shape and stride are not congruent (E0201) or an extent
+    is not positive (E0205).
+    """
+    if type(shape) is Layout:
+        modes = (shape, *more)
+        if not all(type(m) is Layout for m in modes):
+            raise LayoutError(Code.BAD_ARGUMENT, "make_layout takes either layouts, or a shape and a stride")
+        return join(modes)  # type: ignore[arg-type]
+    check_shape(shape)  # type: ignore[arg-type]
+    if not more:
+        return Layout(shape, compact_major(shape))  # type: ignore[arg-type]
+    (stride,) = more
+    if not congruent(shape, stride):
+        raise LayoutError(
+            Code.PROFILE_MISMATCH, f"shape {show(shape)} and stride {show(stride)} differ in profile"
+        )
+    return Layout(shape, stride)  # type: ignore[arg-type]
+
+
+def join(modes: "Iterator[Layout] | tuple[Layout, ...] | list[Layout]") -> Layout:
+    """The layout whose modes are `modes`."""
+    modes = tuple(modes)
+    return Layout(tuple([m.shape for m in modes]), tuple([m.stride for m in modes]))
+
+
+def size(layout: Any) -> Any:
+    """The number of coordinates of a layout, or the product of a shape."""
+    return product(layout.shape) if hasattr(layout, "shape") else product(layout)
+
+
+def coshape(layout: Layout) -> Any:
+    """One more than the largest index, for each axis of the indices."""
+    last = transform_leaves(lambda s: sub(s, 1), layout.shape)
+    return transform_leaves(lambda c: add(c, 1), as_coordinate(_inner_product(last, layout.stride)))
+
+
+def _inner_product(a: Any, b: Any) -> Any:
+    if type(a) is not tuple:
+        return mul(a, abs(b) if type(b) is int else b)
+    result: Any = 0
+    for x, y in zip(a, b, strict=True):
+        result = add(result, _inner_product(x, y))
+    return result
+
+
+def cosize(layout: "Layout | ComposedLayout") -> Any:
+    """One more than the largest index (of the inner layout, for a composed one)."""
+    return product(coshape(layout.inner if type(layout) is ComposedLayout else layout))  # type: ignore[union-attr]
+
+
+def make_row_major_layout(shape: IntTuple) -> Layout:
+    """The compact layout of `shape` with the last mode fastest."""
+    check_shape(shape)
+    return Layout(shape, compact_major(shape, row_major=True))
+
+
+def make_ordered_layout(shape: IntTuple, order: IntTuple) -> Layout:
+    """The compact layout of `shape` whose modes run the faster the smaller their leaf in `order`."""
+    check_shape(shape)
+    return Layout(shape, compact_order(shape, order))
+
+
+def make_identity_layout(shape: IntTuple) -> Layout:
+    """The layout that maps each coordinate of `shape` to itself."""
+    check_shape(shape)
+    return Layout(shape, make_basis_like(shape))
+
+
+def make_basis_like(shape: IntTuple, path: tuple[int, ...] = ()) -> IntTuple:
+    """The unit basis strides of an identity layout of `shape`; 1 for an integer."""
+    if type(shape) is tuple:
+        return tuple([make_basis_like(s, (*path, i)) for i, s in enumerate(shape)])
+    return ScaledBasis(1, path) if path else 1
+
+
+def make_layout_like(layout: Layout) -> Layout:
+    """A compact layout with the shape and the stride order of `layout`; stride-0 modes keep stride 0."""
+    return Layout(layout.shape, compact_order(filter_zeros(layout.stride, layout.shape), layout.stride))
+
+
+def zero_layout(shape: IntTuple) -> Layout:
+    """The layout of `shape` that maps everything to 0."""
+    return Layout(shape, repeat_like(shape, 0))

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Dividing a layout into tiles (CuTe's layout.hpp).
+
+A tiler is a layout, an extent, an underscore (None) or a tuple of tilers for the leading modes; other modes are not
+divided. The forms differ in how they arrange the result, for a tiler of two modes:
+
+    logical_divide   ((TileM,RestM),(TileN,RestN),L,...)
+    zipped_divide    ((TileM,TileN),(RestM,RestN,L,...))
+    tiled_divide     ((TileM,TileN),RestM,RestN,L,...)
+    flat_divide      (TileM,TileN,RestM,RestN,L,...)
+
+All raise `LayoutError` if the tiler has too many modes (E0202), or its extents do not divide those of the layout
+(E0203, E0204).
+"""
+
+from typing import Any
+
+from .coalesce import coalesce
+from .complement import complement
+from .compose import composition
+from .core import ComposedLayout, Layout, LayoutLike, Tiler, join, make_layout
+from .errors import Code, LayoutError
+from .modes import on_inner, spread, tile_unzip
+
+
+def logical_divide(layout: LayoutLike, tiler: Tiler) -> Any:
+    """Each mode of `layout` as (tile, rest): inside a tile, and which tile."""
+    if type(layout) is ComposedLayout:
+        return on_inner(layout, lambda inner: logical_divide(inner, tiler))
+    assert type(layout) is Layout
+    if tiler is None:
+        return layout
+    if type(tiler) is tuple:
+        modes = list(layout)
+        if len(tiler) > len(modes):
+            raise LayoutError(Code.RANK_MISMATCH, f"the tiler has {len(tiler)} modes, {layout} has only {len(modes)}")
+        divided = [logical_divide(m, t) for m, t in zip(modes, tiler, strict=False)]
+        return join([*divided, *modes[len(tiler) :]])
+    tile = tiler if type(tiler) is Layout else make_layout(tiler)  # type: ignore[arg-type]
+    return composition(layout, join((tile, complement(tile, coalesce(layout).shape))))
+
+
+def zipped_divide(layout: LayoutLike, tiler: Tiler) -> Any:
+    """`layout` as two modes: inside a tile, and which tile."""
+    return tile_unzip(logical_divide(layout, tiler), tiler)
+
+
+def tiled_divide(layout: LayoutLike, tiler: Tiler) -> Any:
+    """`layout` as one mode inside a tile, and one mode for each direction in which tiles repeat."""
+    return spread(zipped_divide(layout, tiler), tile=False)
+
+
+def flat_divide(layout: LayoutLike, tiler: Tiler) -> Any:
+    """`layout` as the modes inside a tile, followed by those in which tiles repeat."""
+    return spread(zipped_divide(layout, tiler), tile=True)
