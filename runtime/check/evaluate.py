@@ -34,7 +34,7 @@ from ...layout.errors import Code
 from .dtypes import is_floating, widened
 
 Array: TypeAlias = npt.NDArray[Any]
-Value: TypeAlias = "Array | int | float | tuple[int, ...]"
+Value: TypeAlias = Array | int | float | tuple[int, ...]
 Function: TypeAlias = Callable[..., Value]
 
 MAX_ELEMENTS = 2**29

@@ -62,7 +62,7 @@ def fill_argument(
                 hint="use integers(lo, hi), or floor(...)",
             )
     with np.errstate(all="ignore"):
-        return Filled(np.ascontiguousarray(np.broadcast_to(values, shape).astype(dtype)), initialised=True)
+        return Filled(np.broadcast_to(values, shape).astype(dtype, order="C"), initialised=True)
 
 
 def _generators(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], run_seed: int) -> Mapping[str, Function]:

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The text of a program: reading it, and finding lines and columns in it after parameters were substituted."""
+
+import sys
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from ..layout.errors import Code, TilefoldError
+
+MAX_BYTES = 16 * 2**20
+"""Largest program read, in bytes; the text after substitution of its parameters has the same limit in characters."""
+
+
+def read_text(path: str, stdin: BinaryIO | None = None) -> str:
+    """The UTF-8 text of a file, or of the standard input for `-`.
+
+    Raises TilefoldError for a file that is missing, unreadable, no file, too large, or not text.
+    """
+    try:
+        if path == "-":
+            data = (stdin or sys.stdin.buffer).read(MAX_BYTES + 1)
+        else:
+            with Path(path).open("rb") as file:
+                data = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise TilefoldError(Code.CLI_READ, f"{path}: there is no such file") from None
+    except IsADirectoryError:
+        raise TilefoldError(Code.CLI_READ, f"{path}: is a directory", "give one .cute file") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL character in the name
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise TilefoldError(Code.CLI_READ, f"{path!r}: {reason}") from None
+    if len(data) > MAX_BYTES:
+        raise TilefoldError(Code.IR_TOO_LARGE, f"{path}: is larger than {MAX_BYTES} bytes")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise TilefoldError(
+            Code.IR_ENCODING, f"{path}:{line}: byte {data[error.start]:#04x} is not UTF-8 text"
+        ) from None
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise TilefoldError(Code.IR_ENCODING, f"{path}:{line}: the file contains a NUL character")
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of expanded text that begins at `at`: a copy of the text at `origin`, or what replaced `${...}` there."""
+
+    at: int
+    origin: int
+    substituted: bool
+
+
+@dataclass(frozen=True)
+class Source:
+    """A program's text as written, and as it reads once its parameters are substituted."""
+
+    name: str
+    text: str
+    expanded: str
+    pieces: Sequence[Piece] = (Piece(0, 0, False),)
+    _starts: Sequence[int] = field(init=False, repr=False, compare=False)
+    _piece_starts: Sequence[int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        starts = [0]
+        at = self.text.find("\n")
+        while at >= 0:
+            starts.append(at + 1)
+            at = self.text.find("\n", at + 1)
+        object.__setattr__(self, "_starts", starts)
+        object.__setattr__(self, "_piece_starts", [piece.at for piece in self.pieces])
+
+    def origin(self, at: int) -> int:
+        """The offset in the text as written of an offset in the expanded text."""
+        piece = self.pieces[bisect_right(self._piece_starts, at) - 1]
+        return piece.origin if piece.substituted else piece.origin + at - piece.at
+
+    def position(self, origin: int) -> tuple[int, int]:
+        """Line and column, both from 1, of an offset in the text as written."""
+        line = bisect_right(self._starts, origin)
+        return line, origin - self._starts[line - 1] + 1
+
+    def locate(self, at: int) -> tuple[int, int]:
+        """Line and column in the text as written of an offset in the expanded text."""
+        return self.position(self.origin(at))
+
+    def line(self, number: int) -> str:
+        """The text of a line as written, without its end; empty for a line that does not exist."""
+        if not 1 <= number <= len(self._starts):
+            return ""
+        start = self._starts[number - 1]
+        end = self._starts[number] - 1 if number < len(self._starts) else len(self.text)
+        return self.text[start:end].removesuffix("\r")
+
+
+def plain_source(text: str, name: str) -> Source:
+    """A source without parameters: it reads as it is written."""
+    return Source(name, text, text)
