@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .errors import Code, LayoutError
-from .integers import Int, IntTuple, ceil_div_int, mul
+from .integers import Int, IntTuple, ScaledBasis, ceil_div_int, mul
 
 MAX_LEAVES = 4096
 """No result may hold more leaves than this: it bounds the work on hostile input."""
@@ -124,7 +124,7 @@ def is_fully_static(t: Any) -> bool:
     """Whether every leaf of `t` is a static integer, or a basis with a static value."""
     if type(t) is tuple:
         return all(map(is_fully_static, t))
-    return type(t) is int or type(getattr(t, "value", None)) is int
+    return type(t.value if type(t) is ScaledBasis else t) is int
 
 
 def has_underscore(t: Any) -> bool:

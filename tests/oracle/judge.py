@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compares what tilefold computes with a recorded case.
+
+Layouts must be equal as text; a difference only in the strides of size-1 modes passes and is counted apart. Swizzled
+slices are compared as functions. A case marked as untrusted passes if tilefold refuses it or computes the right
+function. A case that CuTe refuses passes if tilefold refuses it.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tilefold.layout.core import ComposedLayout, Layout
+from tilefold.layout.errors import TilefoldError
+
+from .operations import OPERATIONS, is_right
+from .record import Case, parse, show
+
+
+_PARTITION = {"idx", "fnv1a64"}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome for one case."""
+
+    case_id: str
+    passed: bool
+    message: str = ""
+    size_one_strides: bool = False
+
+
+def judge(case: Case) -> Verdict:
+    """Runs one case."""
+    operation = OPERATIONS.get(case.op)
+    if operation is None:
+        return Verdict(case.id, False, f"unknown operation {case.op}")
+    try:
+        outputs = operation(case.inputs, case.dynamic)
+    except TilefoldError as error:
+        if case.outputs is None or not case.trusted:
+            return Verdict(case.id, True)
+        return Verdict(case.id, False, f"{case.inputs} refused: {error}")
+    if case.outputs is None:
+        return Verdict(case.id, False, f"{case.inputs} should be refused, gives {_shown(outputs, case.dynamic)}")
+    if not case.trusted:
+        return Verdict(case.id, is_right(case.op, case.inputs, outputs), f"{case.inputs}: wrong function")
+    exact = relaxed = True
+    wrong = ""
+    for key, want in expected(case.inputs, case.outputs).items():
+        got = outputs.get(key)
+        same, almost = _equal(want, got, case.dynamic)
+        exact, relaxed = exact and same, relaxed and almost
+        if not almost and not wrong:
+            wrong = f"{case.inputs}: {key} should be {want}, is {_shown(got, case.dynamic)}"
+    return Verdict(case.id, relaxed, wrong, relaxed and not exact)
+
+
+def expected(inputs: dict[str, Any], outputs: Any) -> Any:
+    """The outputs to compare: of swizzled slices only the indices, since their layout has several right forms."""
+    if isinstance(outputs, list):
+        return [expected(inputs, x) for x in outputs]  # pyright: ignore[reportUnknownVariableType]
+    if not isinstance(outputs, dict):
+        return outputs
+    fields: dict[str, Any] = outputs
+    if "values_without_offset" in fields:
+        return {"idx": [fields["offset"] + v for v in fields["values_without_offset"]]}
+    if "idx" in fields and any(isinstance(x, str) and x.startswith("Sw") for x in inputs.values()):
+        return {k: v for k, v in fields.items() if k in _PARTITION}
+    return {k: expected(inputs, v) for k, v in fields.items()}
+
+
+def _shown(x: Any, dynamic: bool) -> Any:
+    if isinstance(x, dict):
+        return {k: _shown(v, dynamic) for k, v in x.items()}  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(x, list):
+        return [_shown(v, dynamic) for v in x]  # pyright: ignore[reportUnknownVariableType]
+    return x if isinstance(x, str) else show(x, dynamic)
+
+
+def _equal(want: Any, got: Any, dynamic: bool) -> tuple[bool, bool]:
+    """Whether two outputs are equal, exactly and but for strides of size-1 modes."""
+    if isinstance(want, list):
+        if not isinstance(got, list) or len(got) != len(want):  # pyright: ignore[reportUnknownArgumentType]
+            return False, False
+        pairs = [_equal(w, g, dynamic) for w, g in zip(want, got, strict=True)]  # pyright: ignore
+        return all(p[0] for p in pairs), all(p[1] for p in pairs)
+    if isinstance(want, dict):
+        pairs = [_equal(w, got.get(k), dynamic) for k, w in want.items()]  # pyright: ignore
+        return all(p[0] for p in pairs), all(p[1] for p in pairs)
+    if isinstance(want, int):
+        value = getattr(got, "value", got)
+        return value == want, value == want
+    text = got if isinstance(got, str) else show(got, dynamic)
+    if text == want:
+        return True, True
+    if ":" not in want or isinstance(got, str):
+        return False, False
+    relaxed = show(normal(parse(want, dynamic)), dynamic) == show(normal(got), dynamic)
+    return False, relaxed
+
+
+def normal(x: Any) -> Any:
+    """`x` with stride 0 in all modes of static size 1."""
+    if isinstance(x, ComposedLayout):
+        return ComposedLayout(x.outer, x.offset, normal(x.inner))
+    if isinstance(x, Layout):
+        return Layout(x.shape, _normal_stride(x.shape, x.stride))
+    return tuple([normal(y) for y in x]) if isinstance(x, tuple) else x  # pyright: ignore
+
+
+def _normal_stride(shape: Any, stride: Any) -> Any:
+    if isinstance(shape, tuple):
+        return tuple([_normal_stride(s, d) for s, d in zip(shape, stride, strict=True)])  # pyright: ignore
+    return 0 if shape == 1 else stride

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The operations that recorded cases name: from their inputs to their outputs."""
+
+from collections.abc import Callable
+from typing import Any
+
+from .algebra_operations import ALGEBRA, is_composition
+from .copy_operations import COPY
+
+Operation = Callable[[dict[str, Any], bool], dict[str, Any]]
+
+OPERATIONS: dict[str, Operation] = {**ALGEBRA, **COPY}
+
+
+def is_right(op: str, inputs: dict[str, Any], outputs: dict[str, Any]) -> bool:
+    """Whether `outputs` is mathematically right, for the operations whose recorded results are not all so."""
+    return op == "composition" and is_composition(inputs, outputs["result"])

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Recorded cases: how they are stored, and the run-time integers that stand in them."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tilefold.layout.core import ComposedLayout, Layout
+from tilefold.layout.integers import ScaledBasis
+from tilefold.layout.text import parse_any, to_cxx, to_text
+from tilefold.layout.unknown import Unknown
+
+_STATIC_MARK = re.compile(r"_[0-9]")
+_RUN_TIME = re.compile(r"(?<![_@0-9<])(?<!_-)-?[0-9]+")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One recorded case. `dynamic` cases mark static integers with an underscore; others are run-time integers."""
+
+    op: str
+    id: str
+    inputs: dict[str, Any]
+    outputs: dict[str, Any] | None
+    trusted: bool
+    dynamic: bool
+
+
+def load(file: Path) -> list[Case]:
+    """The cases of one file. `outputs` is None where CuTe refuses the input."""
+    entries: list[dict[str, Any]] = json.loads(file.read_text())
+    dynamic = any(_STATIC_MARK.search(json.dumps(e["inputs"])) for e in entries)
+    return [
+        Case(
+            op=e["op"],
+            id=e["id"],
+            inputs=e["inputs"],
+            outputs=None if "error" in e else e["outputs"],
+            trusted=e.get("functional", True) is not False and "note" not in e,
+            dynamic=dynamic,
+        )
+        for e in entries
+    ]
+
+
+def parse(text: Any, dynamic: bool) -> Any:
+    """A recorded value; in a dynamic case, integers without underscore become `RunTimeInt`."""
+    if not isinstance(text, str):
+        return RunTimeInt(text) if dynamic else text
+    if not dynamic:
+        return parse_any(text)
+    values = iter([int(m[0]) for m in _RUN_TIME.finditer(text)])
+    return map_leaves(
+        lambda x: RunTimeInt(next(values)) if isinstance(x, Unknown) else x, parse_any(_RUN_TIME.sub("?", text))
+    )
+
+
+def map_leaves(f: Callable[[Any], Any], x: Any) -> Any:
+    """`x`, a tuple, layout, composed layout or basis, with `f` applied to the integers, in the order of the text."""
+    if isinstance(x, tuple):
+        return tuple([map_leaves(f, y) for y in x])  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(x, Layout):
+        return Layout(map_leaves(f, x.shape), map_leaves(f, x.stride))
+    if isinstance(x, ComposedLayout):
+        return ComposedLayout(map_leaves(f, x.outer), map_leaves(f, x.offset), map_leaves(f, x.inner))
+    return ScaledBasis(f(x.value), x.path) if isinstance(x, ScaledBasis) else f(x)
+
+
+def show(x: Any, dynamic: bool) -> str:
+    """`x` as the recorded cases write it."""
+    text = to_cxx(x) if dynamic else to_text(x).replace("S<", "Sw<")
+    return text.replace("[", "<").replace("]", ">")
+
+
+class RunTimeInt:
+    """An integer whose value is known to the test but dynamic to the algebra; its results are dynamic as well."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+    __repr__ = __str__
+
+
+def _operator(name: str) -> Callable[[RunTimeInt, Any], RunTimeInt]:
+    def apply(self: RunTimeInt, other: Any) -> RunTimeInt:
+        return RunTimeInt(getattr(self.value, name)(other.value if isinstance(other, RunTimeInt) else other))
+
+    return apply
+
+
+for _name in ("add", "sub", "mul", "floordiv", "mod", "and", "or", "xor", "lshift", "rshift"):
+    setattr(RunTimeInt, f"__{_name}__", _operator(f"__{_name}__"))
+    setattr(RunTimeInt, f"__r{_name}__", _operator(f"__r{_name}__"))
+for _name in ("__lt__", "__le__", "__gt__", "__ge__"):
+    setattr(RunTimeInt, _name, _operator(_name))
