@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a launch counts: instructions by mnemonic, and what each memory access costs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionCount:
+    """How often an instruction was executed: by warps (as an issue slot counts it) and by threads."""
+
+    warps: int = 0
+    threads: int = 0
+
+    def __add__(self, other: "InstructionCount") -> "InstructionCount":
+        return InstructionCount(self.warps + other.warps, self.threads + other.threads)
+
+
+@dataclass(frozen=True, slots=True)
+class AccessCount:
+    """What the executions of one memory operation in the source cost, summed over warps and blocks.
+
+    `space` is `shared` or `global`, `kind` is `load`, `store`, `async` or `matrix`, `width` the bytes a thread moves,
+    `requests` the warp-wide executions, `threads` the sum of their active threads. `transactions` are shared-memory
+    wavefronts (passes over the 32 banks) or 32-byte sectors of global memory; `minimum` is the least that accesses of
+    this width by this many threads can need.
+    """
+
+    op: str
+    location: str
+    space: str
+    kind: str
+    width: int
+    requests: int = 0
+    threads: int = 0
+    transactions: int = 0
+    minimum: int = 0
+
+    @property
+    def excess(self) -> int:
+        """Transactions beyond the minimum: bank conflicts in shared memory, wasted sectors in global memory."""
+        return self.transactions - self.minimum
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """The counts of one launch.
+
+    `instructions` maps PTX mnemonics (`ld.global.v4.b32`) to counts, `accesses` lists the memory operations in the
+    order in which they appear in the program, `steps` is the number of operations that warps executed.
+    """
+
+    instructions: Mapping[str, InstructionCount] = field(default_factory=lambda: MappingProxyType({}))
+    accesses: tuple[AccessCount, ...] = ()
+    steps: int = 0
+
+    def wavefronts(self) -> tuple[int, int]:
+        """Shared-memory wavefronts of the whole launch, and the minimum."""
+        return self._total("shared")
+
+    def sectors(self) -> tuple[int, int]:
+        """Global-memory sectors of the whole launch, and the minimum."""
+        return self._total("global")
+
+    def _total(self, space: str) -> tuple[int, int]:
+        chosen = [access for access in self.accesses if access.space == space]
+        return sum(a.transactions for a in chosen), sum(a.minimum for a in chosen)

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Bytes with a state for each: what a state space of the simulator is made of."""
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+ABSENT, UNWRITTEN, READY, IN_FLIGHT = range(4)
+"""The states of a byte: not allocated, allocated but undefined, defined, being written by an asynchronous copy."""
+
+WIDTHS = (1, 2, 4, 8, 16)
+"""Sizes in bytes that one access can have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """`size` bytes from offset `start` on, and what they are called in a message."""
+
+    name: str
+    start: int
+    size: int
+
+
+class Arena:
+    """A range of bytes from which allocations are cut, with unallocated gaps between them.
+
+    `data[w]` and `state[w]` show the bytes as rows of `w`, so that row `i` is the naturally aligned access of `w` bytes at
+    offset `i * w`.
+    """
+
+    ALIGN = 256
+    GUARD = 256
+    """Least distance in bytes between two allocations."""
+
+    def __init__(self) -> None:
+        self.allocations: list[Allocation] = []
+        self.size = self.GUARD
+        self.data: dict[int, NDArray[np.uint8]] = {}
+        self.state: dict[int, NDArray[np.uint8]] = {}
+
+    def allocate(self, name: str, size: int, align: int = ALIGN) -> int:
+        """Reserves `size` bytes at a multiple of `align`; returns their offset. Only before `build`."""
+        align = max(align, 16)
+        start = -(-self.size // align) * align
+        self.allocations.append(Allocation(name, start, size))
+        self.size = start + size + self.GUARD
+        return start
+
+    def build(self) -> None:
+        """Creates the bytes: allocated ones are undefined. Untouched pages of a large arena take no memory."""
+        padded = -(-self.size // self.ALIGN) * self.ALIGN
+        data, state = np.zeros(padded, np.uint8), np.zeros(padded, np.uint8)
+        self.data = {w: data.reshape(-1, w) for w in WIDTHS}
+        self.state = {w: state.reshape(-1, w) for w in WIDTHS}
+        self.reset()
+
+    def reset(self) -> None:
+        """Makes all allocated bytes undefined."""
+        state = self.state[1][:, 0]
+        for allocation in self.allocations:
+            state[allocation.start : allocation.start + allocation.size] = UNWRITTEN
+
+    def fill(self, start: int, content: NDArray[Any], defined: bool) -> None:
+        """Writes an array's bytes at offset `start`; with `defined` false they stay undefined for the kernel."""
+        raw = content.view(np.uint8)
+        self.data[1][start : start + raw.size, 0] = raw
+        if defined:
+            self.state[1][start : start + raw.size, 0] = READY
+
+    def read_back(self, start: int, content: NDArray[Any]) -> None:
+        """Copies the bytes at offset `start` into an array."""
+        raw = content.view(np.uint8)
+        raw[:] = self.data[1][start : start + raw.size, 0]
+
+    def describe(self, offset: int) -> str:
+        """An offset in words, relative to the nearest allocation at or before it."""
+        index = bisect_right([a.start for a in self.allocations], offset) - 1
+        if index < 0:
+            return "before the first allocation"
+        found = self.allocations[index]
+        relative = offset - found.start
+        if relative < found.size:
+            return f"byte {relative} of {found.name} ({found.size} bytes)"
+        return f"{relative - found.size} bytes past the end of {found.name} ({found.size} bytes)"

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Asynchronous copies from global to shared memory (PTX ISA, cp.async, its groups and waits).
+
+The hardware promises the bytes only after the issuing thread has waited for the group, so until then they are in flight:
+any access is an error. Other threads see them after a barrier that follows the wait, which the race shadow checks because
+the write is dated when the wait completes it.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arena import IN_FLIGHT, READY
+from .spaces import Access, Space
+from .values import Value
+from .warp import Warp
+
+
+@dataclass(slots=True)
+class Pending:
+    """Copies of one request that are in flight: their lanes, the group of each, the shared rows and the bytes."""
+
+    lanes: NDArray[Any]
+    groups: NDArray[Any]
+    width: int
+    rows: NDArray[Any]
+    content: NDArray[np.uint8]
+
+
+def issue(warp: Warp, shared: Space, access: Access, address: Value, content: NDArray[np.uint8]) -> None:
+    """Starts writing an array (active, width) of bytes, already read, at the shared `address` of each active lane."""
+    rows = shared.claim(warp, access, address)
+    shared.arena.state[access.width][rows] = IN_FLIGHT
+    lanes = warp.lane_numbers()
+    warp.pending.append(Pending(lanes, warp.groups[lanes], access.width, rows, content))
+
+
+def commit(warp: Warp) -> None:
+    """The active lanes' copies since the last commit become a group."""
+    if warp.active_lanes is None:
+        warp.groups += 1
+    else:
+        warp.groups[warp.active_lanes] += 1
+
+
+def wait(warp: Warp, shared: Space, in_flight: int) -> None:
+    """Completes the active lanes' groups except for their `in_flight` latest ones."""
+    limit = warp.groups - in_flight
+    if warp.mask is not None:
+        limit = np.where(warp.mask, limit, 0)
+    remaining: list[Pending] = []
+    for copy in warp.pending:
+        done = copy.groups < limit[copy.lanes]
+        if done.all():
+            _complete(warp, shared, copy)
+        elif done.any():
+            _complete(warp, shared, _part(copy, done))
+            remaining.append(_part(copy, ~done))
+        else:
+            remaining.append(copy)
+    warp.pending = remaining
+
+
+def wait_all(warp: Warp, shared: Space) -> None:
+    """Completes all copies of the active lanes, as a commit and a wait for every group do."""
+    commit(warp)
+    wait(warp, shared, 0)
+
+
+def _part(copy: Pending, chosen: NDArray[Any]) -> Pending:
+    return Pending(copy.lanes[chosen], copy.groups[chosen], copy.width, copy.rows[chosen], copy.content[chosen])
+
+
+def _complete(warp: Warp, shared: Space, copy: Pending) -> None:
+    shared.arena.data[copy.width][copy.rows] = copy.content
+    shared.arena.state[copy.width][copy.rows] = READY
+    if shared.shadow is not None:
+        shared.shadow.date(copy.rows, copy.width, warp.launch.clock, warp.agents[copy.lanes])

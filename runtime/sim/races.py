@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Data races: for each byte, who wrote it last and who has read it since, and whether anything orders two accesses.
+
+The simulator executes one access after the other, so an access happens before a later one exactly if both are of one
+thread, or if a barrier of the block, or a `bar.warp.sync` of both lanes, or a chain of these, lies between them (PTX ISA,
+Memory Consistency Model: causality order; there is no ordering between blocks). A clock that advances at each such
+event therefore dates every access well enough. The idea of keeping only the last writer and the last reader where
+reads are ordered is FastTrack's (Flanagan and Freund, PLDI 2009).
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arena import WIDTHS
+
+if TYPE_CHECKING:
+    from .warp import Warp
+
+_AGENT = (1 << 29) - 1
+_SEVERAL_LANES = 1 << 29
+"""More than one lane of the agent's warp has read the byte."""
+_SEVERAL_WARPS = 1 << 30
+"""Threads of more than one warp have read the byte."""
+_SEVERAL_BLOCKS = 1 << 31
+"""Threads of more than one block have read the byte."""
+_BEYOND_WARP = _SEVERAL_WARPS | _SEVERAL_BLOCKS
+_SEVERAL = _SEVERAL_LANES | _BEYOND_WARP
+
+MAX_AGENTS = _AGENT - 1
+"""The most threads of a launch that can be told apart."""
+
+Entries = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Access number `index` of a request conflicts at byte `byte` with a write, or else a read, of thread `agent`."""
+
+    index: int
+    byte: int
+    agent: int
+    with_write: bool
+
+
+class RaceShadow:
+    """The last write and the last reads of each byte of an arena.
+
+    An entry is `time << 32 | flags | agent`; agents are the threads of a launch, numbered from 1; 0 is no access.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._writes: Entries = np.zeros(size, np.int64)
+        self._reads: Entries = np.zeros(size, np.int64)
+        self._write_rows = {w: self._writes.reshape(-1, w) for w in WIDTHS}
+        self._read_rows = {w: self._reads.reshape(-1, w) for w in WIDTHS}
+
+    def reset(self) -> None:
+        """Forgets all accesses."""
+        self._writes[:] = 0
+        self._reads[:] = 0
+
+    def writer(self, offset: int) -> int:
+        """The agent that wrote a byte last; 0 for none."""
+        return int(self._writes[offset]) & _AGENT
+
+    def date(self, rows: NDArray[Any], width: int, time: int, agents: NDArray[Any]) -> None:
+        """Records a write by `agents` at a time without a check, as when a copy that was checked before completes."""
+        self._write_rows[width][rows] = ((time << 32) | agents)[:, None]
+
+    def read(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
+        """Records that the active lanes read `rows` of `width` bytes; the first conflict with an earlier write."""
+        writes = self._write_rows[width][rows]
+        conflict = _unordered(warp, writes)
+        if conflict is not None:
+            return _first(conflict, writes, True)
+        table = self._read_rows[width]
+        earlier = table[rows]
+        now = warp.stamps()
+        entry: Entries = np.broadcast_to(now, earlier.shape)
+        concurrent = _unordered(warp, earlier)
+        if concurrent is not None:
+            other = (earlier & _AGENT) - warp.first_agent
+            same_warp = (other >= 0) & (other < warp.lanes) & ((earlier & _BEYOND_WARP) == 0)
+            other_block = (earlier >> 32 < warp.block.start) | ((earlier & _SEVERAL_BLOCKS) != 0)
+            flag = np.where(other_block, _SEVERAL_BLOCKS, np.where(same_warp, _SEVERAL_LANES, _SEVERAL_WARPS))
+            entry = entry | np.where(concurrent, flag, 0)
+        table[rows] = entry
+        kept = table[rows, 0]
+        shared = ((kept ^ now[:, 0]) & _AGENT) != 0
+        if shared.any():  # lanes of this request read the same bytes
+            table[rows[shared]] |= _SEVERAL_LANES
+        return None
+
+    def write(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
+        """Records that the active lanes write `rows` of `width` bytes; the first conflict with an earlier access."""
+        table = self._write_rows[width]
+        for entries, is_write in ((table[rows], True), (self._read_rows[width][rows], False)):
+            conflict = _unordered(warp, entries)
+            if conflict is not None:
+                return _first(conflict, entries, is_write)
+        now = warp.stamps()
+        table[rows] = now
+        lost = table[rows, 0] != now[:, 0]
+        if lost.any():  # lanes of this request write the same bytes
+            return _first(lost[:, None], table[rows], True)
+        return None
+
+
+def _unordered(warp: "Warp", entries: Entries) -> NDArray[np.bool_] | None:
+    """Which entries are not ordered before the access that the active lanes make now; None if all are."""
+    time = entries >> 32
+    block = warp.block
+    bad = (time >= block.epoch) | ((time < block.start) & (entries != 0)) | ((entries & _SEVERAL_BLOCKS) != 0)
+    if not bad.any():
+        return None
+    agent = entries & _AGENT
+    bad &= (agent != warp.active_agents()[:, None]) | ((entries & _SEVERAL) != 0)
+    if not bad.any():
+        return None
+    lane = agent - warp.first_agent
+    same_warp = (lane >= 0) & (lane < warp.lanes) & ((entries & _BEYOND_WARP) == 0)
+    if same_warp.any():
+        seen = warp.active_seen()
+        row = np.arange(seen.shape[0])[:, None]
+        since = seen[row, np.where(same_warp, lane, 0)]
+        since = np.where((entries & _SEVERAL_LANES) != 0, seen.min(axis=1)[:, None], since)
+        bad &= ~(same_warp & (time < since))
+    return bad if bad.any() else None
+
+
+def _first(conflict: NDArray[np.bool_], entries: Entries, with_write: bool) -> Conflict:
+    index, byte = (int(i) for i in np.argwhere(conflict)[0])
+    return Conflict(index, byte, int(entries[index, byte]) & _AGENT, with_write)

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The global and shared state spaces: checked, counted accesses of a warp's active lanes."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...layout.errors import Code
+from ..counters import AccessCount
+from . import costs
+from .arena import ABSENT, IN_FLIGHT, READY, Arena
+from .faults import Site
+from .races import Conflict, RaceShadow
+from .values import Value
+from .warp import Warp
+
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(slots=True)
+class Access:
+    """A memory operation of the program with what its executions have cost so far."""
+
+    site: Site
+    space: str
+    kind: str
+    width: int
+    requests: int = 0
+    threads: int = 0
+    transactions: int = 0
+    minimum: int = 0
+
+    def count(self) -> AccessCount:
+        """The counts so far, for the report."""
+        return AccessCount(
+            self.site.op, self.site.location, self.space, self.kind, self.width,
+            self.requests, self.threads, self.transactions, self.minimum,
+        )  # fmt: skip
+
+
+@dataclass(slots=True)
+class Space:
+    """A state space: bytes from virtual address `base` on. Accesses are by naturally aligned rows of 1 to 16 bytes.
+
+    `load` and `store` raise SimulationError, naming the first thread at fault, for an access that is misaligned
+    (E3203), outside every allocation (E3202), of undefined bytes (E3204), of bytes in flight (E3206) or in a race (E3205).
+    """
+
+    name: str
+    base: int
+    races: bool
+    arena: Arena = field(default_factory=Arena)
+    shadow: RaceShadow | None = None
+
+    def build(self) -> None:
+        """Creates the bytes of what was allocated in `arena`."""
+        self.arena.build()
+        if self.races:
+            self.shadow = RaceShadow(self.arena.data[1].size)
+
+    def reset(self) -> None:
+        """Makes all bytes undefined and forgets past accesses, as for a new block."""
+        self.arena.reset()
+        if self.shadow is not None:
+            self.shadow.reset()
+
+    def load(self, warp: Warp, access: Access, address: Value) -> Bytes:
+        """The `width` bytes at `address` in each active lane, as an array (active, width)."""
+        rows = self._rows(warp, access, address)
+        width = access.width
+        if not (self.arena.state[width][rows] == READY).all():
+            self._refuse(warp, access, rows, loading=True)
+        if self.shadow is not None:
+            conflict = self.shadow.read(warp, rows, width)
+            if conflict is not None:
+                self._race(warp, access, rows, conflict, "reads")
+        return self.arena.data[width][rows]
+
+    def store(self, warp: Warp, access: Access, address: Value, content: Bytes) -> None:
+        """Writes an array (active, width) of bytes at `address` in each active lane."""
+        rows = self.claim(warp, access, address)
+        self.arena.data[access.width][rows] = content
+        self.arena.state[access.width][rows] = READY
+
+    def claim(self, warp: Warp, access: Access, address: Value) -> NDArray[Any]:
+        """Checks a write at `address` and records it for race detection; the rows that it will change."""
+        rows = self._rows(warp, access, address)
+        state = self.arena.state[access.width][rows]
+        if ((state == ABSENT) | (state == IN_FLIGHT)).any():
+            self._refuse(warp, access, rows, loading=False)
+        if self.shadow is not None:
+            conflict = self.shadow.write(warp, rows, access.width)
+            if conflict is not None:
+                self._race(warp, access, rows, conflict, "writes")
+        return rows
+
+    def _rows(self, warp: Warp, access: Access, address: Value) -> NDArray[Any]:
+        """The row of each active lane's access, checked for alignment and counted."""
+        at = warp.select(address)
+        width = access.width
+        offsets = at - self.base
+        if int(np.bitwise_or.reduce(offsets)) & (width - 1):
+            index = int(np.argmax(offsets & (width - 1) != 0))
+            warp.fault(
+                Code.SIM_MISALIGNED, access.site, int(warp.lane_numbers()[index]),
+                f"the {self.name} address {self._show(int(at[index]))} is not a multiple of the {width} bytes accessed",
+                "use a narrower access, or align the tensor and the strides of its layout",
+            )  # fmt: skip
+        rows = offsets // width
+        if int(rows.view(np.uint64).max()) >= len(self.arena.data[width]):
+            self._refuse(warp, access, rows, loading=access.kind in ("load", "matrix"))
+        self._cost(warp, access, at)
+        return rows
+
+    def _cost(self, warp: Warp, access: Access, at: NDArray[Any]) -> None:
+        if self.name == "shared":
+            transactions, minimum = costs.wavefronts(at, warp.lane_numbers(), access.width)
+        else:
+            transactions, minimum = costs.sectors(at, access.width)
+        access.requests += 1
+        access.threads += warp.active
+        access.transactions += transactions
+        access.minimum += minimum
+
+    def _show(self, address: int) -> str:
+        return f"{address:#x} ({self.arena.describe(address - self.base)})"
+
+    def _refuse(self, warp: Warp, access: Access, rows: NDArray[Any], *, loading: bool) -> None:
+        """Raises the fault of the first lane whose bytes are in no state for the access."""
+        total = len(self.arena.data[access.width])
+        for index, row in enumerate(rows.tolist()):
+            states = self.arena.state[access.width][row] if 0 <= row < total else np.zeros(1, np.uint8)
+            if (states == READY).all() or not (loading or np.isin(states, (ABSENT, IN_FLIGHT)).any()):
+                continue
+            lane = int(warp.lane_numbers()[index])
+            where = self._show(self.base + row * access.width)
+            verb = "reads" if loading else "writes"
+            if (states == ABSENT).any():
+                warp.fault(
+                    Code.SIM_OUT_OF_BOUNDS, access.site, lane,
+                    f"{verb} {access.width} bytes of {self.name} memory out of bounds at {where}",
+                    "check the layout against the size of the tensor, or predicate the access",
+                )  # fmt: skip
+            if (states == IN_FLIGHT).any():
+                byte = row * access.width + int((states == IN_FLIGHT).argmax())
+                writer = 0 if self.shadow is None else self.shadow.writer(byte)
+                who = f" of {self._thread(warp, writer)}" if writer else ""
+                warp.fault(
+                    Code.SIM_IN_FLIGHT, access.site, lane,
+                    f"{verb} {where} while a cp.async{who} is still writing it",
+                    "let the thread that issued the copy wait for its group; other threads need a barrier after that",
+                )  # fmt: skip
+            warp.fault(
+                Code.SIM_UNINITIALISED, access.site, lane,
+                f"reads {where} in {self.name} memory, which nobody has written",
+                "write it first, or start from a fill that defines it",
+            )  # fmt: skip
+
+    def _thread(self, warp: Warp, agent: int) -> str:
+        """A thread of the launch in words, by its number."""
+        number, index = divmod(agent - 1, warp.launch.config.threads)
+        x, y, z = warp.block.thread(index)
+        other = "" if number == warp.block.number else f" of another block (number {number})"
+        return f"thread ({x},{y},{z}){other}"
+
+    def _race(self, warp: Warp, access: Access, rows: NDArray[Any], conflict: Conflict, verb: str) -> None:
+        where = self._show(self.base + int(rows[conflict.index]) * access.width + conflict.byte)
+        did = "wrote" if conflict.with_write else "read"
+        lane = int(warp.lane_numbers()[conflict.index])
+        other = self._thread(warp, conflict.agent)
+        warp.fault(
+            Code.SIM_RACE, access.site, lane,
+            f"race: {verb} {self.name} {where}, which {other} {did}, and no barrier lies between",
+            "put a barrier between the two accesses (there is none between blocks)",
+        )  # fmt: skip

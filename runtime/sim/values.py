@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How the simulator represents the values of a kernel.
+
+A warp executes each operation once for all of its lanes. A value that is the same in every lane is *uniform*: an
+integer, index or pointer is a Python `int` (signed, in the range of its type), an i1 a `bool`, a float a NumPy scalar,
+a vector an array of shape (1, n). Any other value is an array over the lanes: of shape (lanes,), for a vector
+(lanes, n). Lanes that do not execute an operation hold arbitrary numbers in its result.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IndexType,
+    IntegerType,
+    VectorType,
+)
+from xdsl.ir import Attribute
+
+from ...dialects.ptx import PtrType
+
+Value: TypeAlias = Any
+"""A uniform value, an array over lanes, or a tensor's address (`TensorValue`)."""
+Lanes: TypeAlias = NDArray[Any]
+"""An array whose first axis is the lanes of a warp."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """The NumPy side of a type: element `dtype`, `bits` of an element, `count` of a vector (None for a scalar)."""
+
+    dtype: np.dtype[Any]
+    bits: int
+    count: int | None = None
+
+    @property
+    def bytes(self) -> int:
+        """Bytes in memory of the whole value."""
+        return self.bits // 8 * (self.count or 1)
+
+    @property
+    def is_float(self) -> bool:
+        """Whether the elements are floating-point numbers."""
+        return self.dtype.kind not in "bi"
+
+    @property
+    def unsigned(self) -> np.dtype[Any]:
+        """The unsigned integer type of the same width."""
+        return np.dtype(f"u{max(self.bits, 8) // 8}")
+
+
+_INTEGERS = {width: Kind(np.dtype(f"i{width // 8}"), width) for width in (8, 16, 32, 64)}
+_BOOL = Kind(np.dtype(bool), 1)
+_FLOATS: dict[type[Attribute], Kind] = {
+    Float16Type: Kind(np.dtype(np.float16), 16),
+    BFloat16Type: Kind(np.dtype(ml_dtypes.bfloat16), 16),
+    Float32Type: Kind(np.dtype(np.float32), 32),
+    Float64Type: Kind(np.dtype(np.float64), 64),
+}
+
+
+def kind_of(type: Attribute) -> Kind | None:
+    """The kind of a scalar, pointer or 1-D vector type; None for a type without numbers or one that is not supported."""
+    if isinstance(type, IndexType | PtrType):
+        return _INTEGERS[64]
+    if isinstance(type, IntegerType):
+        return _BOOL if type.width.data == 1 else _INTEGERS.get(type.width.data)
+    if isinstance(type, VectorType):
+        element = kind_of(type.element_type)
+        shape = type.get_shape()
+        if element is None or len(shape) != 1 or isinstance(type.element_type, VectorType):
+            return None
+        return Kind(element.dtype, element.bits, shape[0])
+    return _FLOATS.get(type.__class__)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorValue:
+    """A tensor in registers: the byte address of its pointer, and the inner offset of a swizzled layout in elements."""
+
+    address: Value
+    offset: Value = 0
+
+
+def wrap(value: int, bits: int) -> int:
+    """`value` modulo 2**bits as a signed number."""
+    half = 1 << (bits - 1)
+    return ((value + half) & ((1 << bits) - 1)) - half
+
+
+def uniform(value: Value) -> bool:
+    """Whether a value is the same in every lane as far as its representation shows."""
+    return not isinstance(value, np.ndarray) or value.shape[0] == 1
+
+
+def per_lane(value: Value, lanes: int, kind: Kind) -> Lanes:
+    """`value` as an array over `lanes` lanes (read-only where it was uniform)."""
+    if isinstance(value, np.ndarray):
+        return value if value.shape[0] == lanes else np.broadcast_to(value, (lanes, *value.shape[1:]))
+    return np.full(lanes, value, kind.dtype)
+
+
+def merge(chosen: Lanes, ours: Value, theirs: Value, kind: Kind | None) -> Value:
+    """`ours` in the lanes where `chosen` holds, `theirs` in the others. `kind` is None for a tensor."""
+    if ours is theirs:
+        return ours
+    if isinstance(ours, TensorValue):
+        assert isinstance(theirs, TensorValue) and kind is None
+        index = _INTEGERS[64]
+        return TensorValue(
+            merge(chosen, ours.address, theirs.address, index), merge(chosen, ours.offset, theirs.offset, index)
+        )
+    assert kind is not None
+    if kind.count is not None:
+        chosen = chosen[:, None]
+    elif type(ours) is type(theirs) is int and ours == theirs:
+        return ours
+    return np.where(chosen, _typed(ours, kind), _typed(theirs, kind))
+
+
+def _typed(value: Value, kind: Kind) -> Value:
+    return value if isinstance(value, np.ndarray) else kind.dtype.type(value)
+
+
+def signed_view(value: Lanes, kind: Kind) -> Lanes:
+    """Unsigned lanes as the signed type of `kind`, bit for bit."""
+    return np.ascontiguousarray(value).view(kind.dtype)
+
+
+def as_unsigned(value: Value, kind: Kind) -> Value:
+    """An integer value read as unsigned: Python ints stay ints, arrays change their type."""
+    if isinstance(value, np.ndarray):
+        return np.ascontiguousarray(value).view(kind.unsigned)
+    return int(value) & ((1 << kind.bits) - 1)
+
+
+Elementwise: TypeAlias = Callable[..., Any]
+"""A function of arrays or scalars that NumPy applies element by element."""

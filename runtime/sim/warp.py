@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The state of a run: the launch, the block that is executing, and its warps with their active lanes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...layout.errors import Code
+from ..engine import Dim3, LaunchConfig
+from .faults import SimulationError, Site
+from .values import Lanes, Value
+
+if TYPE_CHECKING:
+    from .async_copy import Pending
+
+WARP = 32
+"""Lanes of a full warp."""
+
+Bools: TypeAlias = NDArray[np.bool_]
+MaskState: TypeAlias = tuple[Bools | None, int, NDArray[Any] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a run may use before it is ended with an error.
+
+    `steps` are operations executed by warps, `bytes` the memory of the arguments and of the block, `characters` what
+    the kernel prints.
+    """
+
+    steps: int = 100_000_000
+    bytes: int = 4 << 30
+    characters: int = 16 << 20
+
+
+@dataclass(slots=True)
+class Launch:
+    """What all blocks of a launch share: the configuration, the budget left, the clock, and where text goes."""
+
+    config: LaunchConfig
+    budget: Budget
+    sink: Callable[[str], None]
+    clock: int = 1
+    steps: int = 0
+    printed: int = 0
+
+    def tick(self) -> int:
+        """Advances the clock at an event that orders threads; the new time."""
+        self.clock += 1
+        return self.clock
+
+    def spend(self, steps: int) -> None:
+        """Counts executed operations. SimulationError (E3210) beyond the budget."""
+        self.steps += steps
+        if self.steps > self.budget.steps:
+            raise SimulationError(
+                Code.SIM_STEPS,
+                f"the launch has executed {self.budget.steps} steps and has not ended",
+                "allow more steps, launch a smaller grid, or look for a loop that does not end",
+            )
+
+    def print(self, text: str) -> None:
+        """Passes on what the kernel prints. SimulationError (E3210) beyond the budget."""
+        self.printed += len(text)
+        if self.printed > self.budget.characters:
+            raise SimulationError(Code.SIM_STEPS, f"the kernel has printed {self.budget.characters} characters")
+        self.sink(text)
+
+
+@dataclass(slots=True)
+class Block:
+    """The block that is executing: its coordinate, and the times when it began and when its last barrier completed."""
+
+    launch: Launch
+    coordinate: Dim3
+    number: int
+    start: int
+    epoch: int
+
+    def thread(self, index: int) -> Dim3:
+        """The coordinate of the thread with this number in the block (x is fastest)."""
+        x, y, _ = self.launch.config.block
+        return index % x, index // x % y, index // (x * y)
+
+
+@dataclass(slots=True, eq=False)
+class Warp:
+    """Up to 32 consecutive threads of a block. `registers` holds the value of each slot of the translated program.
+
+    `mask` says which lanes are active; None is all of them.
+    """
+
+    block: Block
+    index: int
+    lanes: int
+    registers: list[Value]
+    pending: "list[Pending]" = field(default_factory=list)
+    mask: Bools | None = None
+    active: int = 0
+    active_lanes: NDArray[Any] | None = None
+    groups: NDArray[Any] = field(init=False)
+    """Groups of asynchronous copies that each lane has committed."""
+    seen: NDArray[Any] = field(init=False)
+    """`seen[i, j]`: lane i sees what lane j did before this time, through barriers of the warp."""
+    agents: NDArray[Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.active = self.lanes
+        self.groups = np.zeros(self.lanes, np.int64)
+        self.seen = np.zeros((self.lanes, self.lanes), np.int64)
+        self.agents = np.arange(self.first_agent, self.first_agent + self.lanes)
+
+    @property
+    def launch(self) -> Launch:
+        """The launch that the warp belongs to."""
+        return self.block.launch
+
+    @property
+    def first_thread(self) -> int:
+        """The number in the block of the thread in lane 0."""
+        return self.index * WARP
+
+    @property
+    def first_agent(self) -> int:
+        """The number in the launch of the thread in lane 0; threads of a launch are numbered from 1."""
+        return self.block.number * self.launch.config.threads + self.first_thread + 1
+
+    def narrow(self, lanes: Bools) -> None:
+        """Makes exactly `lanes` (at least one) active."""
+        count = int(np.count_nonzero(lanes))
+        if count == self.lanes:
+            self.mask, self.active, self.active_lanes = None, count, None
+        else:
+            self.mask, self.active, self.active_lanes = lanes, count, np.flatnonzero(lanes)
+
+    def mask_state(self) -> MaskState:
+        """The active lanes, for `restore`."""
+        return self.mask, self.active, self.active_lanes
+
+    def restore(self, state: MaskState) -> None:
+        """Makes the lanes active that were active at `mask_state`."""
+        self.mask, self.active, self.active_lanes = state
+
+    def select(self, value: Value) -> Lanes:
+        """An integer value in each active lane."""
+        if not isinstance(value, np.ndarray):
+            return np.full(self.active, value, np.int64)
+        return value if self.active_lanes is None else value[self.active_lanes]
+
+    def lane_numbers(self) -> Lanes:
+        """The numbers of the active lanes."""
+        return np.arange(self.lanes) if self.active_lanes is None else self.active_lanes
+
+    def active_agents(self) -> Lanes:
+        """The numbers in the launch of the active threads."""
+        return self.agents if self.active_lanes is None else self.agents[self.active_lanes]
+
+    def active_seen(self) -> Lanes:
+        """The rows of `seen` of the active lanes."""
+        return self.seen if self.active_lanes is None else self.seen[self.active_lanes]
+
+    def stamps(self) -> Lanes:
+        """The present time and the agent, packed as the race shadow keeps them: an array (active, 1)."""
+        return ((self.launch.clock << 32) | self.active_agents())[:, None]
+
+    def fault(self, code: Code, site: Site, lane: int | None, message: str, hint: str = "") -> NoReturn:
+        """Raises a SimulationError of the thread in `lane`, or of the block where that is None."""
+        thread = None if lane is None else self.block.thread(self.first_thread + lane)
+        raise SimulationError(code, message, hint, site=site, block=self.block.coordinate, thread=thread)
+
+    def fault_where(self, bad: Value, code: Code, site: Site, message: str, hint: str = "") -> None:
+        """Raises a SimulationError of the first active lane for which `bad`, uniform or per lane, holds, if any does."""
+        if isinstance(bad, np.ndarray) and bad.shape[0] == self.lanes:
+            chosen = bad if self.mask is None else bad & self.mask
+            if chosen.any():
+                self.fault(code, site, int(chosen.argmax()), message, hint)
+        elif np.any(bad):
+            self.fault(code, site, int(self.lane_numbers()[0]), message, hint)
