@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a user is told about a program: where, how serious, what is wrong, what would work, and the line itself."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -60,6 +61,7 @@ class Diagnostic:
         return "\n".join(lines)
 
 
+_WORD = re.compile(r'"?[\w.$]+"?')  # what an operation's location marks: its name
 _WIDTH = 120  # longest excerpt of a line
 
 
@@ -97,7 +99,9 @@ def place_of(location: Attribute, source: Source | None = None) -> Place | None:
     match location:
         case FileLineColLoc():
             file, line, column = location.filename.data, location.line.data, location.column.data
-            return Place(file, line, column, text=source.line(line) if source and source.name == file else "")
+            text = source.line(line) if source and source.name == file else ""
+            word = _WORD.match(text, column - 1)
+            return Place(file, line, column, column + len(word[0]) if word else 0, text)
         case NameLoc():
             return place_of(location.location, source)
         case CallSiteLoc():

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From text to a verified module whose operations know their source lines, and back to text.
+
+xDSL's parser drops source positions and stops in many ways on bad input; here every operation gets the line and column of
+its name (unless its text says `loc(...)`, as that of a saved stage does), and whatever is wrong becomes a `ProgramError`.
+"""
+
+import re
+from difflib import get_close_matches
+from io import StringIO
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
+from xdsl.ir import Attribute, BlockArgument, Operation
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.lexer import Input, Span
+
+from ..layout.errors import Code, TilefoldError
+from .diagnostics import Diagnostic, Place, ProgramError, Severity
+from .source import Source
+from .verify import verify_program
+
+MAX_OPERATIONS = 100_000
+"""Most operations in a program's text."""
+
+MAX_NESTING = 48
+"""Deepest nesting of operations in regions."""
+
+# What xDSL's parser and the constructors that it calls are known to raise on malformed text besides ParseError.
+_PARSER_FAULTS = (VerifyException, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError,
+                  NotImplementedError)  # fmt: skip
+
+_RESULTS = re.compile(r"%[^=\n]*=\s*")
+_UNDEFINED = re.compile(r"values used but not defined: \[(.*)\]", re.DOTALL)
+
+
+class _TooLargeError(ParseError):
+    """More operations, or deeper nesting, than is accepted."""
+
+
+class _UnknownOperationError(ParseError):
+    """An operation that no registered dialect has."""
+
+
+class _LocatingParser(Parser):
+    """xDSL's parser, which also gives each operation the line and column of its name."""
+
+    def __init__(self, context: Context, source: Source) -> None:
+        super().__init__(context, source.expanded, source.name)
+        self._source = source
+        self._file = StringAttr(source.name)
+        self._count = 0
+        self._depth = 0
+
+    def parse_operation(self) -> Operation:
+        start = self.pos
+        results = _RESULTS.match(self.lexer.input.content, start)
+        name_at = results.end() if results else start
+        self._count += 1
+        self._depth += 1
+        if self._count > MAX_OPERATIONS:
+            raise _TooLargeError(self._span(name_at), f"the program has more than {MAX_OPERATIONS} operations")
+        if self._depth > MAX_NESTING:
+            raise _TooLargeError(self._span(name_at), f"operations nest deeper than {MAX_NESTING} levels")
+        try:
+            op = super().parse_operation()
+        except (TilefoldError, *_PARSER_FAULTS) as error:
+            raise ParseError(self._span(name_at), _words(error)) from _cause(error)
+        self._depth -= 1
+        if isinstance(op.location, UnknownLoc):
+            line, column = self._source.locate(name_at)
+            op.location = FileLineColLoc(self._file, IntAttr(line), IntAttr(column))
+        return op
+
+    def parse_optional_attribute(self) -> Attribute | None:
+        start = self.pos
+        try:
+            return super().parse_optional_attribute()
+        except (TilefoldError, *_PARSER_FAULTS) as error:
+            raise ParseError(Span(start, max(self.pos, start + 1), self.lexer.input), _words(error)) from _cause(error)
+
+    def parse_optional_type(self) -> Attribute | None:
+        start = self.pos
+        try:
+            return super().parse_optional_type()
+        except (TilefoldError, *_PARSER_FAULTS) as error:
+            raise ParseError(Span(start, max(self.pos, start + 1), self.lexer.input), _words(error)) from _cause(error)
+
+    def _get_op_by_name(self, name: str) -> type[Operation]:
+        try:
+            return super()._get_op_by_name(name)
+        except ParseError as error:
+            end = error.span.start
+            start = self.lexer.input.content.rfind(name, 0, end)
+            raise _UnknownOperationError(Span(start, start + len(name), error.span.input), name) from None
+
+    def _span(self, at: int) -> Span:
+        text = self.lexer.input.content
+        end = at
+        while end < len(text) and (text[end].isalnum() or text[end] in '_.$"'):
+            end += 1
+        return Span(at, max(end, at + 1), self.lexer.input)
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, TilefoldError):
+        return error.message
+    if isinstance(error, KeyError):
+        return f"{error} is not known here"
+    return str(error) or f"malformed ({type(error).__name__})"
+
+
+def _cause(error: Exception) -> BaseException:
+    return error.__cause__ or error
+
+
+def parse_program(source: Source, context: Context) -> ModuleOp:
+    """The verified module that a source's text describes; each operation has a location.
+
+    Raises ProgramError with what is wrong: the first fault of the syntax, or every fault that the verifiers find.
+    """
+    parser = None
+    try:
+        parser = _LocatingParser(context, source)  # reads the first token already
+        module = parser.parse_module()
+    except _UnknownOperationError as error:
+        raise ProgramError([_unknown_operation(error, source, context)]) from error
+    except ParseError as error:
+        raise ProgramError(_syntax_errors(error, source)) from error
+    except (TilefoldError, *_PARSER_FAULTS) as error:
+        raise ProgramError([_at(ParseError(_here(parser, source), ""), source, _words(error))]) from error
+    except RecursionError:
+        message = "types, attributes or operations nest too deeply"
+        raise ProgramError([_at(_TooLargeError(_here(parser, source), ""), source, message)]) from None
+    if isinstance(module.location, UnknownLoc):
+        module.location = FileLineColLoc(StringAttr(source.name), IntAttr(1), IntAttr(1))
+    verify_program(module, source)
+    return module
+
+
+def _here(parser: Parser | None, source: Source) -> Span:
+    at = parser.pos if parser is not None else 0
+    return Span(at, at + 1, Input(source.expanded, source.name))
+
+
+def _at(error: ParseError, source: Source, message: str, code: Code = Code.IR_SYNTAX, hint: str = "") -> Diagnostic:
+    """The diagnostic of a parse error: at its span, with the code and hint of the error that caused it, if typed."""
+    start = source.origin(error.span.start)
+    end = source.origin(max(error.span.end - 1, error.span.start)) + 1
+    line, column = source.position(start)
+    end_line, end_column = source.position(end)
+    place = Place(source.name, line, column, end_column if end_line == line else 0, source.line(line))
+    if isinstance(error, _TooLargeError):
+        code = Code.IR_TOO_LARGE
+    identifier = code.id
+    if isinstance(cause := error.__cause__, TilefoldError):
+        identifier, hint = cause.code, cause.hint
+    return Diagnostic(Severity.ERROR, message, place, identifier, hint)
+
+
+def _syntax_errors(error: ParseError, source: Source) -> list[Diagnostic]:
+    undefined = _UNDEFINED.fullmatch(error.msg)
+    if undefined is None:
+        return [_at(error, source, _restyled(error.msg))]
+    found: list[Diagnostic] = []
+    for name in undefined[1].split(", "):
+        use = re.search(re.escape(name) + r"(?![\w$.-])", source.expanded)
+        at = use.span() if use else (error.span.start, error.span.end)
+        span = Span(at[0], at[1], error.span.input)
+        found.append(
+            _at(ParseError(span, error.msg), source, f"{name} is used but never defined", Code.IR_USE_BEFORE_DEFINITION)
+        )
+    return found
+
+
+def _restyled(message: str) -> str:
+    """xDSL's message in the style of ours: no capital at the start, no stop at the end."""
+    if message == "Could not parse entire input!":
+        return "expected an operation"
+    message = message.rstrip("!. ")
+    return message if message[1:2].isupper() else message[:1].lower() + message[1:]
+
+
+def _unknown_operation(error: _UnknownOperationError, source: Source, context: Context) -> Diagnostic:
+    name = error.msg
+    dialect = name.partition(".")[0]
+    if "." in name and dialect not in context.registered_dialect_names:
+        known = ", ".join(sorted(context.registered_dialect_names))
+        message, hint = f"there is no dialect '{dialect}'", f"dialects: {known}"
+    else:
+        close = get_close_matches(name, [op.name for op in context.loaded_ops], n=3, cutoff=0.6)
+        message = f"there is no operation '{name}'"
+        hint = f"did you mean {' or '.join(close)}?" if close else ""
+    return _at(error, source, message, Code.IR_UNKNOWN_OPERATION, hint)
+
+
+class _LocationPrinter(Printer):
+    """Prints the location of each operation, but none for block arguments: not every custom syntax has a place for them."""
+
+    def print_block_argument(self, arg: BlockArgument, print_type: bool = True) -> None:
+        shown, self.print_debuginfo = self.print_debuginfo, False
+        super().print_block_argument(arg, print_type)
+        self.print_debuginfo = shown
+
+
+def print_program(module: Operation, *, generic: bool = False, locations: bool = False) -> str:
+    """The text of a module, ending with a newline; with `locations`, reading it back keeps the original source lines."""
+    stream = StringIO()
+    _LocationPrinter(stream=stream, print_generic_format=generic, print_debuginfo=locations).print_op(module)
+    return stream.getvalue() + "\n"

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Verifies a module and reports every operation that breaks a rule, not only the first."""
+
+from collections.abc import Iterator, Set
+from itertools import islice
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.irdl.dominance import DominanceInfo
+from xdsl.traits import IsolatedFromAbove
+from xdsl.utils.exceptions import VerifyException
+
+from ..layout.errors import Code, TilefoldError
+from .diagnostics import Diagnostic, ProgramError, Severity, place_of
+from .source import Source
+
+MAX_REPORTED = 20
+"""Most errors reported at once."""
+
+
+def verify_program(module: ModuleOp, source: Source | None = None) -> None:
+    """Checks every operation and that each value is defined before its uses. Raises ProgramError with all faults.
+
+    `source` is the text that the module came from; its lines are shown where locations name it.
+    """
+    try:
+        module.verify()
+        faults: list[Diagnostic] = []
+    except (VerifyException, ValueError):
+        faults = list(islice(_broken_rules(module, source), MAX_REPORTED))
+    faults += _early_uses(module, source)
+    if faults:
+        raise ProgramError(faults[:MAX_REPORTED])
+
+
+def _broken_rules(module: ModuleOp, source: Source | None) -> Iterator[Diagnostic]:
+    """Each operation that does not verify by itself, outermost first."""
+    for op in module.walk():
+        try:
+            op.verify(verify_nested_ops=False)
+        except (VerifyException, ValueError) as error:
+            yield _diagnostic(op, error, source)
+        for region in op.regions:
+            yield from _empty_blocks(op, list(region.blocks), source)
+
+
+def _empty_blocks(op: Operation, blocks: list[Block], source: Source | None) -> Iterator[Diagnostic]:
+    for block in blocks:
+        if block.first_op is None:
+            try:
+                block.verify()
+            except VerifyException as error:
+                yield _diagnostic(op, error, source)
+
+
+def _diagnostic(op: Operation, error: Exception, source: Source | None) -> Diagnostic:
+    code, hint = Code.IR_VERIFY.id, ""
+    if isinstance(cause := error.__cause__, TilefoldError):
+        code, hint = cause.code, cause.hint
+    message = f"'{op.name}': {' '.join(str(error).split())}"
+    return Diagnostic(Severity.ERROR, message, place_of(op.location, source), code, hint)
+
+
+def _early_uses(module: ModuleOp, source: Source | None) -> list[Diagnostic]:
+    """Uses of a value that its definition does not dominate (xDSL resolves forward references without that check)."""
+    found: list[Diagnostic] = []
+    _check_uses(module, frozenset(), source, found)
+    return found
+
+
+def _check_uses(op: Operation, visible: Set[SSAValue], source: Source | None, found: list[Diagnostic]) -> None:
+    for region in op.regions:
+        inherited = frozenset[SSAValue]() if op.has_trait(IsolatedFromAbove) else visible
+        dominance = DominanceInfo(region) if len(region.blocks) > 1 else None
+        for block in region.blocks:
+            seen = {*inherited, *block.args}
+            if dominance is not None:
+                for other in region.blocks:
+                    if dominance.strictly_dominates(other, block):
+                        seen.update(other.args, *(inner.results for inner in other.ops))
+            for inner in block.ops:
+                for operand in inner.operands:
+                    if operand not in seen:
+                        found.append(_early_use(inner, operand, source))
+                if inner.regions:
+                    _check_uses(inner, seen, source, found)
+                seen.update(inner.results)
+
+
+def _early_use(op: Operation, operand: SSAValue, source: Source | None) -> Diagnostic:
+    name = f"%{operand.name_hint}" if operand.name_hint else "a value"
+    return Diagnostic(
+        Severity.ERROR,
+        f"'{op.name}': {name} is used before it is defined, or outside its scope",
+        place_of(op.location, source),
+        Code.IR_USE_BEFORE_DEFINITION.id,
+    )
