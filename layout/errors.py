@@ -42,6 +42,11 @@ class Code(Enum):
     TILE_RANK = ("E0307", "a tensor has fewer modes than the tiler")
     NOT_IN_DATA_LAYOUT = ("E0308", "threads and values address elements that the data layout does not hold")
 
+    ATOM_SPACE = ("E0309", "the atom does not move data between these memory spaces")
+    ATOM_VALUES = ("E0310", "a tensor does not hold the number of values that the atom moves")
+    ATOM_NOT_CONTIGUOUS = ("E0311", "the elements that the atom moves together are not adjacent in memory")
+    ATOM_MISALIGNED = ("E0312", "an address is not known to be aligned as the atom needs")
+
     IR_SYNTAX = ("E1001", "the program's text does not parse")
     IR_UNKNOWN_OPERATION = ("E1002", "there is no operation, type or attribute of this name")
     IR_VERIFY = ("E1003", "an operation breaks a rule of its dialect")

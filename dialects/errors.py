@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How an error of the layout algebra becomes an error of the IR: at a place in the text, or on an operation.
+
+The `TilefoldError` stays reachable as the `__cause__` of the exception raised here, so that a diagnostic can show its
+stable code and its hint.
+"""
+
+from typing import NoReturn
+
+from xdsl.parser import AttrParser
+from xdsl.utils.exceptions import ParseError, VerifyException
+
+from ..layout.errors import TilefoldError
+
+
+def raise_at(parser: AttrParser, error: TilefoldError, start: int, end: int) -> NoReturn:
+    """Raises a ParseError at characters `start` to `end` of the parsed text, caused by `error`."""
+    try:
+        parser.raise_error(error.message, start, end)
+    except ParseError as parse_error:
+        raise parse_error from error
+
+
+def refuse(error: TilefoldError) -> NoReturn:
+    """Raises a VerifyException for the operation that is being verified, caused by `error`."""
+    raise VerifyException(error.message) from error

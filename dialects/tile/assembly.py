@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The shared parts of the `tile` dialect's assembly: coordinates, and view types that may be left out."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import SSAValue
+from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.printer import Printer
+
+from ...layout.integers import Coord
+from ...layout.unknown import Unknown
+from ..cute import CoordAttr
+from .types import TensorType
+
+MAX_COORD_DEPTH = 32
+"""How deep the parentheses of a coordinate may nest."""
+
+
+def parse_coordinate(parser: Parser) -> tuple[CoordAttr, list[SSAValue]]:
+    """Parses `(%m, (0, %k), _)`: the coordinate with `?` for each operand, and the operands (`index`) in order."""
+    operands: list[UnresolvedOperand] = []
+
+    def one(depth: int) -> Any:
+        if depth > MAX_COORD_DEPTH:
+            parser.raise_error(f"a coordinate nests at most {MAX_COORD_DEPTH} deep")
+        if (operand := parser.parse_optional_unresolved_operand()) is not None:
+            operands.append(operand)
+            return Unknown()
+        if parser.parse_optional_keyword("_") is not None:
+            return None
+        if (number := parser.parse_optional_integer(allow_boolean=False, allow_negative=False)) is not None:
+            return number
+        return many(depth + 1)
+
+    def many(depth: int) -> tuple[Any, ...]:
+        return tuple(parser.parse_comma_separated_list(Parser.Delimiter.PAREN, lambda: one(depth), " in a coordinate"))
+
+    coord = many(1)
+    return CoordAttr(coord), [parser.resolve_operand(operand, IndexType()) for operand in operands]
+
+
+def print_coordinate(printer: Printer, coord: Coord, operands: Sequence[SSAValue]) -> None:
+    """Prints what `parse_coordinate` parses."""
+    rest = iter(operands)
+
+    def one(part: Any) -> None:
+        if isinstance(part, tuple):
+            printer.print_string("(")
+            for index, element in enumerate(part):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+                if index:
+                    printer.print_string(", ")
+                one(element)
+            printer.print_string(")")
+        elif part is None:
+            printer.print_string("_")
+        elif isinstance(part, Unknown):
+            printer.print_operand(next(rest))
+        else:
+            printer.print_string(str(part))
+
+    one(coord)
+
+
+def fill_coordinate(coord: Coord, values: Sequence[Any]) -> Any:
+    """`coord` with its `?` leaves replaced by `values` in order."""
+    rest = iter(values)
+
+    def one(part: Any) -> Any:
+        if isinstance(part, tuple):
+            return tuple([one(element) for element in part])  # pyright: ignore[reportUnknownVariableType]
+        return next(rest) if isinstance(part, Unknown) else part
+
+    return one(coord)
+
+
+def count_operands(coord: Coord) -> int:
+    """How many leaves of `coord` an operand gives."""
+    if isinstance(coord, tuple):
+        return sum(count_operands(part) for part in coord)
+    return int(isinstance(coord, Unknown))
+
+
+def parse_tensor_type(parser: Parser) -> TensorType:
+    """Parses a tensor type; a ParseError says that one is needed where another type stands."""
+    at = parser.pos
+    type = parser.parse_type()
+    if not isinstance(type, TensorType):
+        parser.raise_error(f"expected a tensor type, got {type}", at, parser.pos)
+    return type

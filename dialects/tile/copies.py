@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Copies: of whole tensors by a tiled copy or element by element, and one execution of a copy atom."""
+
+from typing import Self
+
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, traits_def
+from xdsl.irdl import AttrSizedOperandSegments
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.utils.exceptions import VerifyException
+
+from ...layout.core import size
+from ...layout.errors import LayoutError
+from ...layout.inttuple import rank
+from ..errors import refuse
+from ..ptx.types import PtrType, StateSpace
+from .assembly import parse_tensor_type
+from .copy_rules import check_atom_operands, check_tiled_operands
+from .types import CopyAtomAttr, Space, TensorType, TiledCopyType
+
+
+@irdl_op_definition
+class CopyOp(IRDLOperation):
+    """Copies `src` to `dst`, coordinate by coordinate in colexicographic order.
+
+    `tile.copy %copy, %src, %dst : ...` copies by a tiled copy's atom: the operands are partitions, whose first mode holds
+    the atom's values, and the atom is executed for each coordinate of the rest. `tile.copy %src, %dst : ...` copies element by
+    element, as wide as layouts and alignments allow. At stage `folded` the atom stands in the operation itself:
+    `tile.copy #tile.copy_atom<...> %src, %dst`.
+
+    Preconditions: equal element types, equal sizes of each mode; what the atom asks of spaces, contiguity and alignment. The
+    elements of one copy are moved in no fixed order. After cp.async the destination is undefined until waited for.
+    """
+
+    name = "tile.copy"
+    atom = opt_prop_def(CopyAtomAttr)
+    tiled_copy = opt_operand_def(TiledCopyType)
+    src = operand_def(TensorType)
+    dst = operand_def(TensorType)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(
+        self,
+        src: SSAValue | Operation,
+        dst: SSAValue | Operation,
+        tiled_copy: SSAValue | None = None,
+        atom: CopyAtomAttr | None = None,
+    ):
+        super().__init__(operands=[tiled_copy, src, dst], properties={"atom": atom})
+
+    @property
+    def src_type(self) -> TensorType:
+        """The type of the source."""
+        assert isinstance(self.src.type, TensorType)
+        return self.src.type
+
+    @property
+    def dst_type(self) -> TensorType:
+        """The type of the destination."""
+        assert isinstance(self.dst.type, TensorType)
+        return self.dst.type
+
+    @property
+    def copy_atom(self) -> CopyAtomAttr | None:
+        """The atom, from the tiled copy or the operation itself; None for an element-by-element copy."""
+        if self.tiled_copy is not None:
+            assert isinstance(self.tiled_copy.type, TiledCopyType)
+            return self.tiled_copy.type.atom
+        return self.atom
+
+    def verify_(self) -> None:
+        if self.tiled_copy is not None and self.atom is not None:
+            raise VerifyException("the atom is given twice: by the tiled copy and by the attribute")
+        src, dst = self.src_type, self.dst_type
+        if src.element_type != dst.element_type:
+            raise VerifyException(f"the source's elements are {src.element_type}, the destination's {dst.element_type}")
+        ranks = rank(src.layout.data.shape), rank(dst.layout.data.shape)
+        if ranks[0] != ranks[1]:
+            raise VerifyException(f"the source has rank {ranks[0]}, the destination rank {ranks[1]}")
+        for mode in range(ranks[0]):
+            sizes = size(src.layout.data[mode]), size(dst.layout.data[mode])
+            if sizes[0] != sizes[1] and not (mode == 0 and self.copy_atom is not None):
+                raise VerifyException(f"mode {mode} has {sizes[0]} elements in the source, {sizes[1]} in the destination")
+        if self.copy_atom is not None:
+            try:
+                check_tiled_operands(self.copy_atom, src, dst)
+            except LayoutError as error:
+                refuse(error)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        at = parser.pos
+        atom = parser.parse_optional_attribute()
+        if atom is not None and not isinstance(atom, CopyAtomAttr):
+            parser.raise_error("expected a copy atom or an operand", at, parser.pos)
+        operands = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_unresolved_operand)
+        if len(operands) not in (2, 3) or (len(operands) == 3 and atom is not None):
+            parser.raise_error("expected a source and a destination, with a tiled copy or an atom before them", at, parser.pos)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        copy = None
+        if len(operands) == 3:
+            copy = parser.resolve_operand(operands.pop(0), parser.parse_type())
+            parser.parse_punctuation(",")
+        src = parser.resolve_operand(operands[0], parse_tensor_type(parser))
+        parser.parse_punctuation(",")
+        dst = parser.resolve_operand(operands[1], parse_tensor_type(parser))
+        op = cls(src, dst, copy, atom)
+        op.attributes |= attributes
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        if self.atom is not None:
+            printer.print_attribute(self.atom)
+            printer.print_string(" ")
+        printer.print_list(self.operands, printer.print_operand)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_list(self.operand_types, printer.print_attribute)
+
+
+@irdl_op_definition
+class AtomCallOp(IRDLOperation):
+    """`tile.atom_call #tile.copy_atom<"cp.async.ca.16", f16> %src, %dst`: one execution of a copy atom by each thread.
+
+    At stage `atoms` the operands are tensors of exactly the thread's values; at stage `index` pointers to the first of
+    them, the others following in order. For ldmatrix the source is the row whose address the lane supplies.
+    """
+
+    name = "tile.atom_call"
+    atom = prop_def(CopyAtomAttr)
+    src = operand_def(TensorType | PtrType)
+    dst = operand_def(TensorType | PtrType)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "$atom $src `,` $dst attr-dict `:` type($src) `,` type($dst)"
+
+    def __init__(self, atom: CopyAtomAttr, src: SSAValue | Operation, dst: SSAValue | Operation):
+        super().__init__(operands=[src, dst], properties={"atom": atom})
+
+    def verify_(self) -> None:
+        src, dst = self.src.type, self.dst.type
+        if isinstance(src, TensorType) and isinstance(dst, TensorType):
+            try:
+                check_atom_operands(self.atom, src, dst)
+            except LayoutError as error:
+                refuse(error)
+        elif not isinstance(src, PtrType) or not isinstance(dst, PtrType):
+            raise VerifyException("source and destination are two tensors or two pointers")
+
+
+def state_space(space: Space) -> StateSpace:
+    """The PTX state space of a memory space: fragments are `local` until LLVM promotes them to registers."""
+    return {Space.Gmem: StateSpace.Global, Space.Smem: StateSpace.Shared, Space.Rmem: StateSpace.Local}[space]
+
+

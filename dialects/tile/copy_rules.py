@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a copy atom asks of the tensors it is used on: memory spaces, number of values, contiguity, alignment."""
+
+from math import gcd
+
+from ...layout.coalesce import coalesce
+from ...layout.core import ComposedLayout, Layout, LayoutLike, size
+from ...layout.errors import Code, LayoutError
+from ...layout.inttuple import leaves
+from ...layout.swizzle import Swizzle
+from ...layout.unknown import Unknown
+from .types import CopyAtomAttr, TensorType
+
+
+def atom_values(atom: CopyAtomAttr) -> tuple[int, int]:
+    """How many values a thread supplies and receives in one execution of the atom."""
+    record = atom.atom
+    return size(record.val_layout_src[1]), size(record.val_layout_dst[1])
+
+
+def split_atom_mode(layout: LayoutLike, values: int) -> tuple[LayoutLike, LayoutLike] | None:
+    """The values of one execution and the repetitions, from the first mode of a partition; None if it does not split.
+
+    The first mode is `(AtomV, RestV)` after a partition; of a plain fragment it may also be `AtomV` alone.
+    """
+    first = layout[0]
+    if size(first) == values:
+        return first, layout_one(first)
+    if isinstance(first.shape, tuple) and len(first) == 2 and size(first[0]) == values:
+        return first[0], first[1]
+    return None
+
+
+def layout_one(like: LayoutLike) -> LayoutLike:
+    """The layout of one coordinate, `1:0`, composed as `like` is."""
+    if isinstance(like, ComposedLayout):
+        return ComposedLayout(like.outer, like.offset, Layout(1, 0))
+    return Layout(1, 0)
+
+
+def contiguous_values(layout: LayoutLike) -> int:
+    """How many values from coordinate 0 on follow each other in memory, in order, wherever the layout starts.
+
+    For a swizzled layout at most its period of unmoved elements, and only as far as its offset keeps them together.
+    """
+    inner = layout.inner if isinstance(layout, ComposedLayout) else layout
+    flat = coalesce(inner)
+    assert isinstance(flat, Layout)
+    shapes, strides = tuple(leaves(flat.shape)), tuple(leaves(flat.stride))
+    run = shapes[0] if strides[0] == 1 else 1
+    if not isinstance(layout, ComposedLayout):
+        return run
+    assert isinstance(layout.outer, Swizzle)
+    return gcd(run, 1 << layout.outer.base, _divisor(layout.offset))
+
+
+def _divisor(offset: object) -> int:
+    """A number that divides `offset`, the largest known; 0 for 0."""
+    if isinstance(offset, Unknown):
+        return offset.div
+    assert isinstance(offset, int)
+    return offset
+
+
+def access_align(tensor: TensorType) -> int:
+    """The alignment in bytes that the tensor's first element is known to have."""
+    layout = tensor.layout.data
+    if not isinstance(layout, ComposedLayout):
+        return tensor.align.data
+    assert isinstance(layout.outer, Swizzle)
+    return gcd(tensor.align.data, gcd(1 << layout.outer.base, _divisor(layout.offset)) * tensor.element_bytes)
+
+
+def steps(layout: LayoutLike) -> int:
+    """The greatest number of elements that divides every distance between coordinates of `layout`; 0 if there are none."""
+    inner = layout.inner if isinstance(layout, ComposedLayout) else layout
+    return gcd(*(d for s, d in zip(leaves(inner.shape), leaves(inner.stride), strict=True) if s != 1))
+
+
+def _name(atom: CopyAtomAttr) -> str:
+    return f"atom {atom.atom_name.data}"
+
+
+def _check_side(atom: CopyAtomAttr, what: str, tensor: TensorType, values: LayoutLike, rest: LayoutLike) -> None:
+    """Checks contiguity and alignment of one operand, where its values must be contiguous in memory."""
+    count = size(values)
+    width = count * tensor.element_bytes
+    run = contiguous_values(values)
+    if run % count:
+        raise LayoutError(
+            Code.ATOM_NOT_CONTIGUOUS,
+            f"{_name(atom)} moves {count} adjacent elements, but only {run} of the {what}'s are adjacent in {values}",
+            "choose a value layout along the mode that has stride 1, or a narrower atom",
+        )
+    step = gcd(steps(rest) * tensor.element_bytes, access_align(tensor))
+    if step % width:
+        raise LayoutError(
+            Code.ATOM_MISALIGNED,
+            f"{_name(atom)} needs addresses aligned to {width} bytes, but the {what}'s are only known to be aligned to {step}",
+            f"raise the tensor's alignment, change the layout so that all rows start at multiples of {width} bytes, or "
+            "use a narrower atom",
+        )
+
+
+def _check_spaces(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -> None:
+    record = atom.atom
+    for what, tensor, allowed in (("source", src, record.src_spaces), ("destination", dst, record.dst_spaces)):
+        if tensor.space.data.value not in allowed:
+            raise LayoutError(
+                Code.ATOM_SPACE,
+                f"the {what} of {_name(atom)} is in {tensor.space.data.value}; it can be in {', '.join(sorted(allowed))}",
+            )
+        if tensor.element_type != atom.value_type:
+            raise LayoutError(
+                Code.ATOM_VALUE_WIDTH, f"{_name(atom)} moves {atom.value_type}, the {what} holds {tensor.element_type}"
+            )
+
+
+def check_tiled_operands(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -> None:
+    """Checks the operands of a tiled copy. Raises `LayoutError` naming the operand and what does not fit."""
+    _check_spaces(atom, src, dst)
+    counts = atom_values(atom)
+    repeats: list[int] = []
+    for what, tensor, count in (("source", src, counts[0]), ("destination", dst, counts[1])):
+        layout = tensor.layout.data
+        split = split_atom_mode(layout, count)
+        if split is None:
+            raise LayoutError(
+                Code.ATOM_VALUES,
+                f"{_name(atom)} moves {count} values a thread, but mode 0 of the {what} is {layout[0]}",
+                "pass what partition_S, partition_D or a fragment like them gives",
+            )
+        repeats.append(size(split[1]))
+        if not atom.is_auto and tensor.space.data.value != "rmem":
+            rest: LayoutLike = layout
+            if len(layout) == 1 and size(split[1]) == 1:
+                rest = layout_one(layout)
+            _check_side(atom, what, tensor, split[0], _without_values(rest, split))
+    if repeats[0] != repeats[1]:
+        raise LayoutError(
+            Code.ATOM_VALUES, f"the source repeats {_name(atom)} {repeats[0]} times in mode 0, the destination {repeats[1]} times"
+        )
+
+
+def _without_values(layout: LayoutLike, split: tuple[LayoutLike, LayoutLike]) -> LayoutLike:
+    """All coordinates of a partition but those of one execution of the atom."""
+    inner = layout.inner if isinstance(layout, ComposedLayout) else layout
+    repeat = split[1].inner if isinstance(split[1], ComposedLayout) else split[1]
+    assert isinstance(inner, Layout) and isinstance(repeat, Layout)
+    modes = [repeat, *(inner[i] for i in range(1, len(inner)))]
+    return Layout(tuple(m.shape for m in modes), tuple(m.stride for m in modes))
+
+
+def check_atom_operands(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -> None:
+    """Checks the tensors of one execution of an atom. Raises `LayoutError` naming the operand and what does not fit."""
+    _check_spaces(atom, src, dst)
+    counts = atom_values(atom)
+    for what, tensor, count in (("source", src, counts[0]), ("destination", dst, counts[1])):
+        layout = tensor.layout.data
+        if size(layout) != count:
+            raise LayoutError(Code.ATOM_VALUES, f"{_name(atom)} moves {count} values a thread, the {what} has {size(layout)}")
+        if tensor.space.data.value != "rmem" or count > 1:
+            _check_side(atom, what, tensor, layout, layout_one(layout))

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What is left of views when the static part of the layout algebra has been folded: an index and a shifted view."""
+
+from collections.abc import Sequence
+from typing import Self
+
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import var_operand_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from ...layout.core import Layout
+from ...layout.errors import LayoutError
+from ...layout.text import parse_layout, to_text
+from ...layout.unknown import Unknown
+from ..cute import CoordAttr, LayoutAttr, parse_quoted
+from ..errors import refuse
+from .assembly import count_operands, fill_coordinate, parse_coordinate, print_coordinate
+from .types import TensorType
+
+
+@irdl_op_definition
+class Crd2IdxOp(IRDLOperation):
+    """`%o = tile.crd2idx (%m, 0) in "(8,32):(128,32768)"`: the index of a run-time coordinate in a static layout.
+
+    Preconditions: the coordinate is within the layout's shape. The result, in elements, is less than the layout's cosize.
+    """
+
+    name = "tile.crd2idx"
+    coords = var_operand_def(IndexType)
+    coord = prop_def(CoordAttr)
+    layout = prop_def(LayoutAttr)
+    result = result_def(IndexType)
+    traits = traits_def(Pure())
+
+    def __init__(self, coord: CoordAttr, coords: Sequence[SSAValue], layout: LayoutAttr):
+        super().__init__(operands=[coords], properties={"coord": coord, "layout": layout}, result_types=[IndexType()])
+
+    @property
+    def plain_layout(self) -> Layout:
+        """The layout, which is a plain one."""
+        assert isinstance(self.layout.data, Layout)
+        return self.layout.data
+
+    def verify_(self) -> None:
+        if not isinstance(self.layout.data, Layout):
+            raise VerifyException("the layout of crd2idx is a plain one, without a swizzle")
+        if count_operands(self.coord.data) != len(self.coords):
+            raise VerifyException(f"the coordinate names {count_operands(self.coord.data)} operands, not {len(self.coords)}")
+        try:
+            self.layout.data(fill_coordinate(self.coord.data, [Unknown() for _ in self.coords]))
+        except LayoutError as error:
+            refuse(error)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        coord, coords = parse_coordinate(parser)
+        parser.parse_keyword("in")
+        layout = LayoutAttr(parse_quoted(parser, parse_layout))
+        op = cls(coord, coords, layout)
+        op.attributes |= parser.parse_optional_attr_dict()
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        print_coordinate(printer, self.coord.data, self.coords)
+        printer.print_string(f' in "{to_text(self.layout.data)}"')
+        printer.print_op_attributes(self.attributes)
+
+
+@irdl_op_definition
+class ViewOp(IRDLOperation):
+    """`%v = tile.view %t at %o : T -> T2`: the tensor `%o` elements further on, with the layout of T2.
+
+    The pointer of a plain tensor moves; a swizzled tensor keeps its pointer, and its offset grows. Without `at` only the
+    layout changes. T2 has the element type and space of T; that its elements are T's is the folding pass's promise.
+    """
+
+    name = "tile.view"
+    source = operand_def(TensorType)
+    offset = opt_operand_def(IndexType)
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+    assembly_format = "$source (`at` $offset^)? attr-dict `:` type($source) `->` type($result)"
+
+    def __init__(self, source: SSAValue | Operation, offset: SSAValue | None, type: TensorType):
+        super().__init__(operands=[source, offset], result_types=[type])
+
+    @property
+    def source_type(self) -> TensorType:
+        """The type of the tensor that is looked at."""
+        assert isinstance(self.source.type, TensorType)
+        return self.source.type
+
+    @property
+    def result_type(self) -> TensorType:
+        """The type of the view."""
+        assert isinstance(self.result.type, TensorType)
+        return self.result.type
+
+    def verify_(self) -> None:
+        source, result = self.source_type, self.result_type
+        if source.element_type != result.element_type or source.space != result.space:
+            raise VerifyException(f"a view keeps element type and space; {source} became {result}")
+        if source.is_swizzled != result.is_swizzled:
+            raise VerifyException(f"a view keeps the swizzle; {source} became {result}")
+        if result.align.data > source.align.data:
+            raise VerifyException(f"the view promises alignment {result.align.data}, the tensor only {source.align.data}")

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The kernel at the stages `cute`, `folded` and `atoms`: a function of tensors that every thread of a grid executes."""
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, FunctionType, StringAttr, i64
+from xdsl.ir import Region
+from xdsl.irdl import IRDLOperation, irdl_op_definition, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import IsolatedFromAbove, IsTerminator, SymbolOpInterface
+from xdsl.utils.exceptions import VerifyException
+
+from ..kernel import KernelOp, parse_kernel_args, parse_threads, print_kernel_args
+from ..ptx.types import scalar_bits
+from .types import Space, TensorType
+
+
+@irdl_op_definition
+class TileKernelOp(KernelOp):
+    """`tile.kernel @k(%A: !gmem, %n: i32) threads(128) { ...; return }`: a kernel on tensors and scalars.
+
+    `threads` is the size of the block: one to three numbers. Tensor arguments are in global memory.
+    """
+
+    name = "tile.kernel"
+    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
+
+    def __init__(self, name: str, arg_names: Sequence[str], threads: Sequence[int], body: Region):
+        super().__init__(
+            regions=[body],
+            properties={
+                "sym_name": StringAttr(name),
+                "function_type": FunctionType.from_lists(body.blocks[0].arg_types, ()),
+                "arg_names": ArrayAttr(StringAttr(n) for n in arg_names),
+                "threads": DenseArrayBase.from_list(i64, threads),
+            },
+        )
+
+    def verify_(self) -> None:
+        self.verify_kernel()
+        for name, type in zip(self.arg_names, self.function_type.inputs, strict=True):
+            if isinstance(type, TensorType):
+                if type.space.data is not Space.Gmem:
+                    raise VerifyException(f"argument '{name.data}' must be in gmem: a kernel allocates other tensors itself")
+            elif scalar_bits(type) is None:
+                raise VerifyException(f"argument '{name.data}' must be a tensor, an integer or a float, not {type}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> "TileKernelOp":
+        name = parser.parse_symbol_name().data
+        at = parser.pos
+        args, names, aligns = parse_kernel_args(parser)
+        if any(aligns):
+            parser.raise_error("a tensor's alignment is part of its type", at, parser.pos)
+        threads = parse_threads(parser)
+        return cls(name, names, threads, parser.parse_region(args))
+
+    def print(self, printer: Printer) -> None:
+        print_kernel_args(printer, self)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False)
+
+
+@irdl_op_definition
+class ReturnOp(IRDLOperation):
+    """`return`: the end of a kernel."""
+
+    name = "tile.return"
+    traits = traits_def(IsTerminator())
+    assembly_format = "attr-dict"
+
+    def __init__(self):
+        super().__init__()

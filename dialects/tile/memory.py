@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Memory that a kernel allocates, single elements, and printing."""
+
+from typing import Self
+
+from xdsl.dialects.builtin import IndexType, StringAttr
+from xdsl.ir import Attribute
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def, var_operand_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.utils.exceptions import VerifyException
+
+from ...layout.core import Layout
+from ...layout.errors import LayoutError
+from ...layout.slicing import slice_and_offset
+from ...layout.unknown import Unknown
+from ..cute import CoordAttr
+from ..errors import refuse
+from .assembly import count_operands, fill_coordinate, parse_coordinate, parse_tensor_type, print_coordinate
+from .types import Space, TensorType
+
+
+@irdl_op_definition
+class AllocOp(IRDLOperation):
+    """`%s = tile.alloc : !tile.tensor<f16, smem, align<128>, "(128,32):(1,128)">`: new memory, contents undefined.
+
+    In `smem` it belongs to the block and lives as long as the kernel; in `rmem` it is the thread's fragment.
+    """
+
+    name = "tile.alloc"
+    result = result_def(TensorType)
+    assembly_format = "attr-dict `:` type($result)"
+
+    def __init__(self, type: TensorType):
+        super().__init__(result_types=[type])
+
+    @property
+    def tensor_type(self) -> TensorType:
+        """The type of the new tensor."""
+        assert isinstance(self.result.type, TensorType)
+        return self.result.type
+
+    def verify_(self) -> None:
+        type = self.tensor_type
+        if type.space.data is Space.Gmem:
+            raise VerifyException("a kernel allocates in smem and rmem; global memory comes as an argument")
+        if type.space.data is Space.Rmem and not isinstance(type.layout.data, Layout):
+            raise VerifyException("a fragment in rmem has a plain layout: registers have no banks to swizzle for")
+        limit = (1 << 16) if type.space.data is Space.Rmem else (1 << 20)
+        if type.bytes > limit:
+            raise VerifyException(f"the tensor has {type.bytes} bytes; in {type.space.data.value} at most {limit} are possible")
+
+
+class _ElementOp(IRDLOperation):
+    """An operation on the element at a full coordinate."""
+
+    tensor = operand_def(TensorType)
+    coords = var_operand_def(IndexType)
+    coord = prop_def(CoordAttr)
+
+    @property
+    def tensor_type(self) -> TensorType:
+        """The type of the tensor."""
+        assert isinstance(self.tensor.type, TensorType)
+        return self.tensor.type
+
+    def check_element(self, value: Attribute) -> None:
+        """Checks the coordinate, and that the value is an element."""
+        if count_operands(self.coord.data) != len(self.coords):
+            raise VerifyException(f"the coordinate names {count_operands(self.coord.data)} operands, not {len(self.coords)}")
+        if value != self.tensor_type.element_type:
+            raise VerifyException(f"the tensor's elements are {self.tensor_type.element_type}, the value is {value}")
+        coord = fill_coordinate(self.coord.data, [Unknown() for _ in self.coords])
+        if _has_wildcard(coord):
+            raise VerifyException("an element's coordinate has no '_'; use tile.slice for part of a tensor")
+        coord = coord[0] if len(coord) == 1 else coord
+        try:
+            slice_and_offset(coord, self.tensor_type.layout.data)
+        except LayoutError as error:
+            refuse(error)
+
+
+def _has_wildcard(coord: object) -> bool:
+    if isinstance(coord, tuple):
+        return any(map(_has_wildcard, coord))  # pyright: ignore[reportUnknownArgumentType]
+    return coord is None
+
+
+@irdl_op_definition
+class LoadOp(_ElementOp):
+    """`%v = tile.load %t(%i, 0) : !tile.tensor<...>`: the element at a coordinate; one number counts colexicographically."""
+
+    name = "tile.load"
+    result = result_def()
+    traits = traits_def(MemoryReadEffect())
+
+    def verify_(self) -> None:
+        self.check_element(self.result.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        tensor = parser.parse_unresolved_operand()
+        coord, coords = parse_coordinate(parser)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        type = parse_tensor_type(parser)
+        return cls.build(
+            operands=[parser.resolve_operand(tensor, type), coords],
+            result_types=[type.element_type],
+            properties={"coord": coord},
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.tensor)
+        print_coordinate(printer, self.coord.data, self.coords)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.tensor.type)
+
+
+@irdl_op_definition
+class StoreOp(_ElementOp):
+    """`tile.store %v, %t(%i, 0) : !tile.tensor<...>`: writes the element at a coordinate."""
+
+    name = "tile.store"
+    value = operand_def()
+    traits = traits_def(MemoryWriteEffect())
+
+    def verify_(self) -> None:
+        self.check_element(self.value.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        value = parser.parse_unresolved_operand()
+        parser.parse_punctuation(",")
+        tensor = parser.parse_unresolved_operand()
+        coord, coords = parse_coordinate(parser)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        type = parse_tensor_type(parser)
+        return cls.build(
+            operands=[
+                parser.resolve_operand(tensor, type),
+                coords,
+                parser.resolve_operand(value, type.element_type),
+            ],
+            properties={"coord": coord},
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.value)
+        printer.print_string(", ")
+        printer.print_operand(self.tensor)
+        print_coordinate(printer, self.coord.data, self.coords)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.tensor.type)
+
+
+class _PrintBase(IRDLOperation):
+    """An operation that prints a tensor after a text."""
+
+    text = prop_def(StringAttr)
+    tensor = operand_def(TensorType)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "$text $tensor attr-dict `:` type($tensor)"
+
+    def verify_(self) -> None:
+        if "\0" in self.text.data or len(self.text.data) > 1024:
+            raise VerifyException("the text has a NUL character or more than 1024 characters")
+
+
+@irdl_op_definition
+class PrintOp(_PrintBase):
+    """`tile.print "gA" %t`: the executing thread prints the text and the tensor: `gA: gmem_ptr[16b](0x...) o (8,4):(1,8)`."""
+
+    name = "tile.print"
+
+
+@irdl_op_definition
+class PrintTensorOp(_PrintBase):
+    """`tile.print_tensor "rA" %t`: prints the tensor as `tile.print` does, then its elements, a row of mode 0 per line."""
+
+    name = "tile.print_tensor"

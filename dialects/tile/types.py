@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The types of the `tile` dialect: tensors and tiled copies. A type carries all that is known before the program runs."""
+
+from enum import auto
+
+from xdsl.dialects.builtin import IntAttr, StringAttr
+from xdsl.ir import Attribute, EnumAttribute, ParametrizedAttribute, SpacedOpaqueSyntaxAttribute, TypeAttribute
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.str_enum import StrEnum
+
+from ...layout.atoms import CopyAtom, copy_atom
+from ...layout.core import ComposedLayout, Layout, LayoutLike, cosize
+from ...layout.errors import LayoutError, TilefoldError
+from ...layout.inttuple import leaves
+from ...layout.swizzle import Swizzle
+from ...layout.text import parse_layout, parse_tiler, to_text
+from ...layout.tiled_copy import TiledCopy
+from ..cute import LayoutAttr, TilerAttr, parse_quoted
+from ..errors import raise_at, refuse
+from ..ptx.types import scalar_bits
+
+
+class Space(StrEnum):
+    """Where a tensor's elements are: global memory, the block's shared memory, or the thread's registers."""
+
+    Gmem = auto()
+    Smem = auto()
+    Rmem = auto()
+
+
+@irdl_attr_definition
+class SpaceAttr(EnumAttribute[Space], SpacedOpaqueSyntaxAttribute):
+    """A memory space as an attribute: `gmem`, `smem` or `rmem`."""
+
+    name = "tile.space"
+
+
+MAX_ALIGN = 1 << 16
+"""The largest alignment that a tensor's pointer can promise, in bytes."""
+
+
+@irdl_attr_definition
+class TensorType(ParametrizedAttribute, TypeAttribute):
+    """`!tile.tensor<f16, gmem, align<16>, "(1024,1024):(1,1024)">`: elements, memory space, alignment, layout.
+
+    The alignment is that of the tensor's pointer in bytes. The layout maps a coordinate to the distance from the
+    pointer in elements; a swizzled one (`S<3,4,3> o 0 o ...`) swizzles its offset plus that distance, and the pointer
+    stays where the swizzle's period begins.
+    """
+
+    name = "tile.tensor"
+    element_type: Attribute
+    space: SpaceAttr
+    align: IntAttr
+    layout: LayoutAttr
+
+    @property
+    def element_bits(self) -> int:
+        """The width of an element."""
+        bits = scalar_bits(self.element_type)
+        assert bits is not None
+        return bits
+
+    @property
+    def element_bytes(self) -> int:
+        """The bytes from one element to the next."""
+        return self.element_bits // 8
+
+    @property
+    def is_swizzled(self) -> bool:
+        """Whether the layout is a swizzle of a plain one, so that the tensor is a pointer and an offset."""
+        return isinstance(self.layout.data, ComposedLayout)
+
+    @property
+    def bytes(self) -> int:
+        """The bytes from the first element to the end of the last, over the whole layout."""
+        return cosize(self.layout.data) * self.element_bytes
+
+    def with_layout(self, layout: LayoutLike, align: int | None = None) -> "TensorType":
+        """The tensor type with another layout, and another alignment if one is given."""
+        return TensorType(
+            self.element_type, self.space, self.align if align is None else IntAttr(align), LayoutAttr(layout)
+        )
+
+    def verify(self) -> None:
+        bits = scalar_bits(self.element_type)
+        if bits is None or bits % 8:
+            raise VerifyException(f"the elements of a tensor are integers or floats of whole bytes, not {self.element_type}")
+        align = self.align.data
+        if not 1 <= align <= MAX_ALIGN or align & (align - 1):
+            raise VerifyException(f"the alignment is {align}; it must be a power of two from 1 to {MAX_ALIGN}")
+        if align * 8 < bits:
+            raise VerifyException(f"the alignment is {align} bytes, less than one element of {bits // 8}")
+        _check_layout(self.layout.data)
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_attribute(self.element_type)
+            layout = to_text(self.layout.data)
+            printer.print_string(f', {self.space.data.value}, align<{self.align.data}>, "{layout}"')
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        with parser.in_angle_brackets():
+            element = parser.parse_type()
+            parser.parse_punctuation(",")
+            space = SpaceAttr(parser.parse_str_enum(Space))
+            parser.parse_punctuation(",")
+            parser.parse_keyword("align")
+            with parser.in_angle_brackets():
+                align = parser.parse_integer(allow_boolean=False, allow_negative=False)
+            parser.parse_punctuation(",")
+            return [element, space, IntAttr(align), LayoutAttr(parse_quoted(parser, parse_layout))]
+
+
+def _check_layout(layout: LayoutLike) -> None:
+    """Refuses layouts that a tensor cannot have: run-time extents or strides, and outer functions but swizzles."""
+    inner = layout
+    if isinstance(layout, ComposedLayout):
+        if not isinstance(layout.outer, Swizzle):
+            raise VerifyException("a tensor's layout may be swizzled, but not composed with another layout")
+        inner = layout.inner
+    assert isinstance(inner, Layout)
+    if not all(type(leaf) is int for leaf in (*leaves(inner.shape), *leaves(inner.stride))):
+        raise VerifyException(
+            f"the layout {inner} has extents or strides that are not static integers; tensors need static ones"
+        )
+    if any(leaf < 0 for leaf in leaves(inner.stride)):
+        raise VerifyException(f"the layout {inner} has negative strides")
+    if cosize(inner) >= 2**48:
+        raise VerifyException(f"the layout {inner} spans {cosize(inner)} elements; at most 2^48 are possible")
+
+
+@irdl_attr_definition
+class CopyAtomAttr(ParametrizedAttribute):
+    """`#tile.copy_atom<"cp.async.ca.16", f16>`: a copy instruction by name, and the elements that it moves."""
+
+    name = "tile.copy_atom"
+    atom_name: StringAttr
+    value_type: Attribute
+
+    @property
+    def atom(self) -> CopyAtom:
+        """The atom's record, in values of this type. `LayoutError` where there is none."""
+        bits = scalar_bits(self.value_type)
+        assert bits is not None
+        name = self.atom_name.data
+        return copy_atom(f"universal.{bits}" if name == "universal" else name).with_value_bits(bits)
+
+    @property
+    def is_auto(self) -> bool:
+        """Whether the width of the instruction is left to the compiler (`universal`)."""
+        return self.atom_name.data == "universal"
+
+    def verify(self) -> None:
+        bits = scalar_bits(self.value_type)
+        if bits is None or bits % 8:
+            raise VerifyException(f"an atom moves integers or floats of whole bytes, not {self.value_type}")
+        try:
+            _ = self.atom
+        except LayoutError as error:
+            refuse(error)
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string_literal(self.atom_name.data)
+            printer.print_string(", ")
+            printer.print_attribute(self.value_type)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        with parser.in_angle_brackets():
+            start = parser.pos
+            name = parser.parse_str_literal()
+            parser.parse_punctuation(",")
+            value = parser.parse_type()
+            try:
+                _ = copy_atom("universal.8" if name == "universal" else name)
+            except TilefoldError as error:
+                raise_at(parser, error, start, start + len(name) + 2)
+            return [StringAttr(name), value]
+
+
+@irdl_attr_definition
+class TiledCopyType(ParametrizedAttribute, TypeAttribute):
+    """`!tile.tiled_copy<#tile.copy_atom<...>, "(32,8):(8,1)", "(64,4)">`: an atom, a thread-value layout and a tiler.
+
+    The layout maps (thread, value) to a place in the tile, the tiler says where in a tensor the tile is.
+    """
+
+    name = "tile.tiled_copy"
+    atom: CopyAtomAttr
+    layout_tv: LayoutAttr
+    tiler: TilerAttr
+
+    @property
+    def tiled_copy(self) -> TiledCopy:
+        """The tiled copy itself. `LayoutError` where atom, layout and tiler do not fit together."""
+        assert isinstance(self.layout_tv.data, Layout)
+        return TiledCopy(self.atom.atom, self.layout_tv.data, self.tiler.data)
+
+    def verify(self) -> None:
+        if not isinstance(self.layout_tv.data, Layout):
+            raise VerifyException("the thread-value layout of a tiled copy is a plain layout")
+        try:
+            _ = self.tiled_copy
+        except LayoutError as error:
+            refuse(error)
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_attribute(self.atom)
+            printer.print_string(f', "{to_text(self.layout_tv.data)}", "{to_text(self.tiler.data)}"')
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        with parser.in_angle_brackets():
+            at = parser.pos
+            atom = parser.parse_attribute()
+            if not isinstance(atom, CopyAtomAttr):
+                parser.raise_error("expected a copy atom, such as #tile.copy_atom<\"universal.128\", f16>", at, parser.pos)
+            parser.parse_punctuation(",")
+            layout = LayoutAttr(parse_quoted(parser, parse_layout))
+            parser.parse_punctuation(",")
+            return [atom, layout, TilerAttr(parse_quoted(parser, parse_tiler))]

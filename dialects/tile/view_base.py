@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Views: operations that look at a tensor's elements through another layout, and touch none of them.
+
+Each view is a new layout of the whole tensor (`relayout`), then a slice at a coordinate. Type inference, the verifier,
+folding and the simulator all use these two steps; they differ only in what stands for a run-time coordinate.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from math import gcd
+from typing import Any, Self
+
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import IRDLOperation, operand_def, result_def, traits_def, var_operand_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from ...layout.core import LayoutLike
+from ...layout.errors import LayoutError
+from ...layout.integers import Coord
+from ...layout.slicing import slice_and_offset
+from ...layout.unknown import Unknown
+from ..errors import raise_at, refuse
+from .assembly import parse_tensor_type
+from .types import TensorType
+
+
+def shifted_type(tensor: TensorType, layout: LayoutLike, offset: Any) -> TensorType:
+    """The type of `tensor` seen through `layout` from `offset` elements on.
+
+    `offset` is an integer or `Unknown`. The pointer of a plain tensor moves by the offset, which may lower its
+    alignment; that of a swizzled tensor stays, because its layout holds the offset.
+    """
+    align = tensor.align.data
+    step = offset.div if isinstance(offset, Unknown) else offset
+    if step:
+        align = gcd(align, step * tensor.element_bytes)
+    return tensor.with_layout(layout, align)
+
+
+class ViewOp(IRDLOperation, ABC):
+    """The base of all views: `%result = tile.xyz %source, ... : type -> type`. The result type can be left out."""
+
+    source = operand_def(TensorType)
+    coords = var_operand_def(IndexType)
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+
+    @property
+    def source_type(self) -> TensorType:
+        """The type of the tensor that is looked at."""
+        assert isinstance(self.source.type, TensorType)
+        return self.source.type
+
+    @property
+    def result_type(self) -> TensorType:
+        """The type of the view."""
+        assert isinstance(self.result.type, TensorType)
+        return self.result.type
+
+    @abstractmethod
+    def relayout(self, layout: LayoutLike) -> LayoutLike:
+        """The layout of the whole source in the order of the view, before slicing. Raises `LayoutError`."""
+
+    def coordinate(self, layout: LayoutLike, values: Sequence[Any]) -> Coord:
+        """Where `relayout(...)`, given as `layout`, is sliced; None keeps everything.
+
+        `values` stand for the operands `coords`, in order.
+        """
+        return None
+
+    def view(self, layout: LayoutLike, values: Sequence[Any]) -> tuple[LayoutLike, Any]:
+        """The layout of the view of a tensor with `layout`, and the distance in elements at which it starts.
+
+        `values` stand for the run-time coordinates: any integers of the algebra. For a swizzled layout the distance is
+        within the layout, and 0 is returned. Raises `LayoutError`.
+        """
+        whole = self.relayout(layout)
+        coord = self.coordinate(whole, values)
+        return (whole, 0) if coord is None else slice_and_offset(coord, whole)
+
+    def inferred_type(self) -> TensorType:
+        """The type that the result must have. Raises `LayoutError`."""
+        source = self.source_type
+        layout, offset = self.view(source.layout.data, [Unknown() for _ in self.coords])
+        return shifted_type(source, layout, offset)
+
+    def verify_(self) -> None:
+        try:
+            expected = self.inferred_type()
+        except LayoutError as error:
+            refuse(error)
+        if self.result.type != expected:
+            raise VerifyException(f"the result is {expected}, but {self.result.type} is written")
+
+    @classmethod
+    def parse_body(cls, parser: Parser) -> tuple[list[SSAValue], dict[str, Attribute]]:
+        """Parses what stands between the source and the colon: coordinates and properties."""
+        return [], {}
+
+    def print_body(self, printer: Printer) -> None:
+        """Prints what `parse_body` parses."""
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        start = parser.pos
+        source = parser.parse_unresolved_operand()
+        coords, properties = cls.parse_body(parser)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        operand = parser.resolve_operand(source, parse_tensor_type(parser))
+        end = parser.pos
+        return cls.finish(parser, [operand, coords], properties, attributes, start, end)
+
+    @classmethod
+    def finish(
+        cls,
+        parser: Parser,
+        operands: Sequence[SSAValue | Sequence[SSAValue]],
+        properties: dict[str, Attribute],
+        attributes: dict[str, Attribute],
+        start: int,
+        end: int,
+    ) -> Self:
+        """Parses `-> type`, or infers the type where it is left out, and builds the operation."""
+        if parser.parse_optional_punctuation("->") is not None:
+            return cls.build(
+                operands=operands, result_types=[parse_tensor_type(parser)], properties=properties, attributes=attributes
+            )
+        draft = cls.build(
+            operands=operands,
+            result_types=[next(o.type for o in operands if isinstance(o, SSAValue) and isinstance(o.type, TensorType))],
+            properties=properties,
+            attributes=attributes,
+        )
+        try:
+            type = draft.inferred_type()
+        except LayoutError as error:
+            raise_at(parser, error, start, end)
+        draft.erase()
+        return cls.build(operands=operands, result_types=[type], properties=properties, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.source)
+        self.print_body(printer)
+        printer.print_op_attributes(self.attributes)
+        self.print_types(printer)
+
+    def print_types(self, printer: Printer) -> None:
+        """Prints ` : source type -> result type`."""
+        printer.print_string(" : ")
+        printer.print_attribute(self.source.type)
+        printer.print_string(" -> ")
+        printer.print_attribute(self.result.type)

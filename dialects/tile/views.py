@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Views that divide, compose, reorder and slice a tensor (CuTe's tensor_impl.hpp and layout.hpp)."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from xdsl.dialects.builtin import DenseArrayBase, i64
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from ...layout.algebra import coalesce, composition
+from ...layout.core import LayoutLike
+from ...layout.divide import flat_divide, logical_divide, tiled_divide, zipped_divide
+from ...layout.integers import Coord
+from ...layout.inttuple import rank
+from ...layout.modes import group_modes, select
+from ...layout.partition import project
+from ...layout.text import parse_coord, parse_tiler, to_text
+from ..cute import CoordAttr, TilerAttr, parse_quoted
+from .assembly import count_operands, fill_coordinate, parse_coordinate, print_coordinate
+from .view_base import ViewOp
+
+
+class _CoordinateView(ViewOp):
+    """A view sliced at a written coordinate."""
+
+    coord = prop_def(CoordAttr)
+
+    def verify_(self) -> None:
+        if count_operands(self.coord.data) != len(self.coords):
+            raise VerifyException(f"the coordinate names {count_operands(self.coord.data)} operands, not {len(self.coords)}")
+        super().verify_()
+
+
+@irdl_op_definition
+class LocalTileOp(_CoordinateView):
+    """`tile.local_tile %A, "(128,32)", (%m, %k)`: the tile at a coordinate of the tensor's tiles (CuTe's local_tile).
+
+    The tensor is divided by the tiler; the tile's modes come first, then those that `_` keeps. With `proj "(1,_,1)"` only
+    the modes marked 1 of tiler and coordinate are used (CuTe's Step). The tiler's modes must divide the tensor's.
+    """
+
+    name = "tile.local_tile"
+    tiler = prop_def(TilerAttr)
+    proj = opt_prop_def(CoordAttr)
+
+    def _projected(self, t: Any) -> Any:
+        return t if self.proj is None else project(self.proj.data, t)
+
+    def relayout(self, layout: LayoutLike) -> LayoutLike:
+        return zipped_divide(layout, self._projected(self.tiler.data))
+
+    def coordinate(self, layout: LayoutLike, values: Sequence[Any]) -> Coord:
+        coord = self._projected(fill_coordinate(self.coord.data, values))
+        tile, rest = layout[0], layout[1]
+        if isinstance(coord, tuple):
+            coord = (*coord, *[None] * (rank(rest.shape) - len(coord)))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return (None,) * rank(tile.shape), coord
+
+    @classmethod
+    def parse_body(cls, parser: Parser) -> tuple[list[SSAValue], dict[str, Attribute]]:
+        parser.parse_punctuation(",")
+        properties: dict[str, Attribute] = {"tiler": TilerAttr(parse_quoted(parser, parse_tiler))}
+        parser.parse_punctuation(",")
+        properties["coord"], operands = parse_coordinate(parser)
+        if parser.parse_optional_keyword("proj") is not None:
+            properties["proj"] = CoordAttr(parse_quoted(parser, parse_coord))
+        return operands, properties
+
+    def print_body(self, printer: Printer) -> None:
+        printer.print_string(f', "{to_text(self.tiler.data)}", ')
+        print_coordinate(printer, self.coord.data, self.coords)
+        if self.proj is not None:
+            printer.print_string(f' proj "{to_text(self.proj.data)}"')
+
+
+@irdl_op_definition
+class SliceOp(_CoordinateView):
+    """`tile.slice %t, (_, %k)`: the modes that `_` keeps, at a coordinate of the others (CuTe's `tensor(_, k)`)."""
+
+    name = "tile.slice"
+
+    def relayout(self, layout: LayoutLike) -> LayoutLike:
+        return layout
+
+    def coordinate(self, layout: LayoutLike, values: Sequence[Any]) -> Coord:
+        return fill_coordinate(self.coord.data, values)
+
+    @classmethod
+    def parse_body(cls, parser: Parser) -> tuple[list[SSAValue], dict[str, Attribute]]:
+        parser.parse_punctuation(",")
+        coord, operands = parse_coordinate(parser)
+        return operands, {"coord": coord}
+
+    def print_body(self, printer: Printer) -> None:
+        printer.print_string(", ")
+        print_coordinate(printer, self.coord.data, self.coords)
+
+
+class _TilerView(ViewOp):
+    """A view by a function of the layout and a tiler."""
+
+    FUNCTION: ClassVar[Callable[[Any, Any], Any]]
+    tiler = prop_def(TilerAttr)
+
+    def relayout(self, layout: LayoutLike) -> LayoutLike:
+        return type(self).FUNCTION(layout, self.tiler.data)
+
+    @classmethod
+    def parse_body(cls, parser: Parser) -> tuple[list[SSAValue], dict[str, Attribute]]:
+        parser.parse_punctuation(",")
+        return [], {"tiler": TilerAttr(parse_quoted(parser, parse_tiler))}
+
+    def print_body(self, printer: Printer) -> None:
+        printer.print_string(f', "{to_text(self.tiler.data)}"')
+
+
+@irdl_op_definition
+class LogicalDivideOp(_TilerView):
+    """`tile.logical_divide %t, "(4,8)"`: each mode becomes (inside the tile, the tiles)."""
+
+    name = "tile.logical_divide"
+    FUNCTION: ClassVar[Callable[[Any, Any], Any]] = staticmethod(logical_divide)
+
+
+@irdl_op_definition
+class ZippedDivideOp(_TilerView):
+    """`tile.zipped_divide %t, "(4,8)"`: two modes, the tile and the tiles: ((TileM,TileN),(RestM,RestN))."""
+
+    name = "tile.zipped_divide"
+    FUNCTION: ClassVar[Callable[[Any, Any], Any]] = staticmethod(zipped_divide)
+
+
+@irdl_op_definition
+class TiledDivideOp(_TilerView):
+    """`tile.tiled_divide %t, "(4,8)"`: the tile in one mode, then the tiles: ((TileM,TileN),RestM,RestN)."""
+
+    name = "tile.tiled_divide"
+    FUNCTION: ClassVar[Callable[[Any, Any], Any]] = staticmethod(tiled_divide)
+
+
+@irdl_op_definition
+class FlatDivideOp(_TilerView):
+    """`tile.flat_divide %t, "(4,8)"`: all modes in a row: (TileM,TileN,RestM,RestN)."""
+
+    name = "tile.flat_divide"
+    FUNCTION: ClassVar[Callable[[Any, Any], Any]] = staticmethod(flat_divide)
+
+
+@irdl_op_definition
+class CompositionOp(_TilerView):
+    """`tile.composition %t, "((16,8),8):((64,1),8)"`: coordinates of the layout, which names places in the tensor.
+
+    A tuple of layouts or extents composes mode by mode.
+    """
+
+    name = "tile.composition"
+    FUNCTION: ClassVar[Callable[[Any, Any], Any]] = staticmethod(composition)
+
+
+@irdl_op_definition
+class CoalesceOp(ViewOp):
+    """`tile.coalesce %t`: the same elements in the same order with as few modes as possible."""
+
+    name = "tile.coalesce"
+
+    def relayout(self, layout: LayoutLike) -> LayoutLike:
+        return coalesce(layout)
+
+
+class _ModesView(ViewOp):
+    """A view given by a list of mode numbers."""
+
+    modes = prop_def(DenseArrayBase.constr(i64))
+
+    @property
+    def mode_list(self) -> tuple[int, ...]:
+        """The mode numbers."""
+        return tuple(self.modes.get_values())
+
+    @classmethod
+    def parse_body(cls, parser: Parser) -> tuple[list[SSAValue], dict[str, Attribute]]:
+        parser.parse_punctuation(",")
+        modes = parser.parse_comma_separated_list(
+            Parser.Delimiter.SQUARE, lambda: parser.parse_integer(allow_boolean=False, allow_negative=False)
+        )
+        return [], {"modes": DenseArrayBase.from_list(i64, modes)}
+
+    def print_body(self, printer: Printer) -> None:
+        printer.print_string(f", [{', '.join(map(str, self.mode_list))}]")
+
+
+@irdl_op_definition
+class SelectOp(_ModesView):
+    """`tile.select %t, [0, 1, 3, 2]`: the named modes in that order (the others stay at coordinate 0)."""
+
+    name = "tile.select"
+
+    def relayout(self, layout: LayoutLike) -> LayoutLike:
+        return select(layout, self.mode_list)
+
+
+@irdl_op_definition
+class GroupModesOp(_ModesView):
+    """`tile.group_modes %t, [2, 4]`: modes 2 to 3 become one mode."""
+
+    name = "tile.group_modes"
+
+    def relayout(self, layout: LayoutLike) -> LayoutLike:
+        begin, end = self.mode_list
+        return group_modes(layout, begin, end)
+
+    def verify_(self) -> None:
+        if len(self.mode_list) != 2:
+            raise VerifyException(f"group_modes takes the first mode and the one after the last, not {len(self.mode_list)} numbers")
+        super().verify_()
