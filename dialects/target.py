@@ -18,8 +18,8 @@ STATIC_SHARED_BYTES = 48 * 1024
 DEFAULT_ARCH = "sm_80"
 """The target where none is given: its PTX runs on every GPU since 2020."""
 
-# The PTX ISA version written for each architecture: at least what the architecture and its instructions need (PTX
-# ISA, Release Notes). LLVM 22 writes these and nvJitLink 13 assembles them.
+# The PTX ISA version written for each architecture: at least what the architecture and its instructions
+# need (PTX ISA, Release Notes). LLVM 22 writes these and nvJitLink 13 assembles them.
 _PTX_VERSION: Mapping[str, int] = MappingProxyType({
     "sm_75": 80,
     "sm_80": 80,
