@@ -41,6 +41,7 @@ class Code(Enum):
     TOO_FEW_VALUES = ("E0306", "a tiling has too few values per thread, or not a multiple, for its atom")
     TILE_RANK = ("E0307", "a tensor has fewer modes than the tiler")
     NOT_IN_DATA_LAYOUT = ("E0308", "threads and values address elements that the data layout does not hold")
+    NOT_A_NUMBERING = ("E0309", "a thread or value layout does not number its coordinates")
 
     ATOM_SPACE = ("E0309", "the atom does not move data between these memory spaces")
     ATOM_VALUES = ("E0310", "a tensor does not hold the number of values that the atom moves")
@@ -65,6 +66,9 @@ class Code(Enum):
     PASS_FAILED = ("E2001", "a pass cannot transform this program")
     PASS_UNKNOWN = ("E2002", "there is no pass of this name")
     PASS_PIPELINE = ("E2003", "a pass pipeline is malformed")
+    CARRIED_TENSOR = ("E2004", "control flow carries a tensor")
+    PRINT_TOO_LARGE = ("E2005", "a tensor has too many elements to print")
+    STAGE_CONTRACT = ("E2006", "an operation is not legal at this stage")
 
     TARGET_UNKNOWN = ("E2101", "there is no target of this name")
     TARGET_TOO_OLD = ("E2102", "an instruction is newer than the target")

@@ -13,7 +13,7 @@ from tilefold.layout.integers import ScaledBasis
 from tilefold.layout.text import parse_any, to_cxx, to_text
 from tilefold.layout.unknown import Unknown
 
-_STATIC_MARK = re.compile(r"_[0-9]")
+_STATIC_MARK = re.compile(r"(?:^|[(:,;<])_[0-9]")
 _RUN_TIME = re.compile(r"(?<![_@0-9<])(?<!_-)-?[0-9]+")
 
 
@@ -32,7 +32,8 @@ class Case:
 def load(file: Path) -> list[Case]:
     """The cases of one file. `outputs` is None where CuTe refuses the input."""
     entries: list[dict[str, Any]] = json.loads(file.read_text())
-    dynamic = any(_STATIC_MARK.search(json.dumps(e["inputs"])) for e in entries)
+    texts = [x for e in entries for x in e["inputs"].values() if isinstance(x, str)]
+    dynamic = any(_STATIC_MARK.search(x) for x in texts)
     return [
         Case(
             op=e["op"],

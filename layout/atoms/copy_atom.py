@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The record that describes one copy instruction."""
+
+from dataclasses import dataclass, field, replace
+from typing import final
+
+from ..complement import complement
+from ..core import Layout, cosize
+from ..errors import Code, LayoutError
+from ..recast import recast_layout
+
+SPACES = ("gmem", "smem", "rmem")
+"""The memory spaces: global, shared, registers."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CopyAtom:
+    """A copy instruction of one or more threads, as CuTe's Copy_Atom<Copy_Traits<Op>, ValueType>.
+
+    The three layouts map (thread, bit) to a bit of the data that the instruction moves: `src_bits` where a thread
+    reads it, `dst_bits` where a thread puts it, `ref_bits` the one of them by which tiled copies assign threads. With
+    `val_bits`, the width of the values, `src`, `dst` and `ref` are the same in values. Threads are numbered by
+    `thr_id`, which maps them to lanes.
+
+    `ptx` is the instruction with {bytes} and such filled in, or empty where PTX has none: such an atom has layouts but
+    cannot copy. Raises `LayoutError` (E0301) if the layouts contradict each other, (E0303) if values of `val_bits` bits
+    would be split among threads.
+    """
+
+    name: str
+    thr_id: Layout
+    src_bits: Layout
+    dst_bits: Layout
+    ref_bits: Layout
+    src_spaces: tuple[str, ...]
+    dst_spaces: tuple[str, ...]
+    min_sm: int
+    min_ptx: tuple[int, int]
+    ptx: str
+    source: str
+    val_bits: int = 1
+    src: Layout = field(init=False, repr=False, compare=False)
+    dst: Layout = field(init=False, repr=False, compare=False)
+    ref: Layout = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        total = cosize(self.ref_bits)
+        for role, layout in (("src", self.src_bits), ("dst", self.dst_bits), ("ref", self.ref_bits)):
+            if len(layout) != 2 or layout[0].size != self.thr_id.size:
+                raise LayoutError(
+                    Code.ATOM_INVALID, f"{self.name}: the {role} layout {layout} has not {self.thr_id.size} threads"
+                )
+            if cosize(layout) != total or complement(layout, total).size != 1:
+                raise LayoutError(
+                    Code.ATOM_INVALID, f"{self.name}: the {role} layout {layout} does not cover the {total} bits"
+                )
+            values = recast_layout(layout, 1, self.val_bits)
+            if values[0].size != self.thr_id.size:
+                raise LayoutError(
+                    Code.ATOM_VALUE_WIDTH,
+                    f"{self.name} cannot move values of {self.val_bits} bits: its {role} layout splits them",
+                    "use narrower values, or another atom",
+                )
+            object.__setattr__(self, role, values)
+        for space in (*self.src_spaces, *self.dst_spaces):
+            if space not in SPACES:
+                raise LayoutError(Code.ATOM_INVALID, f"{self.name}: {space!r} is no memory space; {SPACES} are")
+
+    def with_value_bits(self, val_bits: int) -> "CopyAtom":
+        """This atom for values of `val_bits` bits. Raises `LayoutError` (E0303) if they would be split."""
+        if val_bits < 1:
+            raise LayoutError(Code.ATOM_VALUE_WIDTH, f"{self.name}: values of {val_bits} bits do not exist")
+        return replace(self, val_bits=val_bits)
+
+    @property
+    def threads(self) -> int:
+        """How many threads execute the instruction together."""
+        return self.thr_id.size
+
+    @property
+    def values(self) -> int:
+        """How many values of the reference layout each thread has."""
+        return self.ref[1].size
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.val_bits}-bit values"

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Warp-wide copies of 8x8 matrices of 16-bit elements between shared memory and registers.
+
+PTX ISA, instructions ldmatrix, stmatrix and movmatrix. In shared memory a row is 128 contiguous bits, whose address
+thread i gives for row i; threads beyond the rows give none. In registers, thread 4r + c holds elements 2c and 2c + 1 of
+row r of each matrix (of column r, transposed), one 32-bit register a matrix.
+"""
+
+from ..core import Layout
+from ..errors import Code, LayoutError
+from .copy_atom import CopyAtom
+
+_LANES = Layout(32, 1)
+
+
+def _rows(matrices: int) -> Layout:
+    """(thread, bit) to bit for the rows that threads address; threads without a row repeat those of others."""
+    rows = 8 * matrices
+    return Layout((32, 128), (128, 1)) if rows == 32 else Layout(((rows, 32 // rows), 128), ((128, 0), 1))
+
+
+def _fragment(matrices: int, transposed: bool) -> Layout:
+    """(thread, bit) to bit for the registers."""
+    if transposed:
+        more = ((matrices,), (1024,)) if matrices > 1 else ((), ())
+        return Layout(((4, 8), (16, 2, *more[0])), ((256, 16), (1, 128, *more[1])))
+    if matrices == 1:
+        return Layout((32, 32), (32, 1))
+    return Layout((32, (32, matrices)), (32, (1, 1024)))
+
+
+def _check(name: str, matrices: int) -> None:
+    if matrices not in (1, 2, 4):
+        raise LayoutError(Code.ATOM_OPERAND, f"{name} moves 1, 2 or 4 matrices, not {matrices}")
+
+
+def _suffix(matrices: int, transposed: bool) -> str:
+    return f"U16x{2 * matrices}" if transposed else f"U32x{matrices}"
+
+
+def _registers(matrices: int, first: int) -> str:
+    return "{" + ", ".join(f"%{first + i}" for i in range(matrices)) + "}"
+
+
+def ldmatrix(matrices: int, transposed: bool = False) -> CopyAtom:
+    """A warp loads 1, 2 or 4 matrices, each as it is or transposed. Raises `LayoutError` (E0304) otherwise."""
+    _check("ldmatrix", matrices)
+    registers = _fragment(matrices, transposed)
+    return CopyAtom(
+        name=f"SM75_{_suffix(matrices, transposed)}_LDSM_{'T' if transposed else 'N'}",
+        thr_id=_LANES,
+        src_bits=_rows(matrices),
+        dst_bits=registers,
+        ref_bits=registers,
+        src_spaces=("smem",),
+        dst_spaces=("rmem",),
+        min_sm=75,
+        min_ptx=(6, 5),
+        ptx=f"ldmatrix.sync.aligned.m8n8.x{matrices}{'.trans' if transposed else ''}.shared.b16 "
+        f"{_registers(matrices, 0)}, [%{matrices}];",
+        source="PTX ISA, Warp-level Matrix Load Instruction: ldmatrix",
+    )
+
+
+def stmatrix(matrices: int, transposed: bool = False) -> CopyAtom:
+    """A warp stores 1, 2 or 4 matrices, each as it is or transposed. Raises `LayoutError` (E0304) otherwise."""
+    _check("stmatrix", matrices)
+    registers = _fragment(matrices, transposed)
+    return CopyAtom(
+        name=f"SM90_{_suffix(matrices, transposed)}_STSM_{'T' if transposed else 'N'}",
+        thr_id=_LANES,
+        src_bits=registers,
+        dst_bits=_rows(matrices),
+        ref_bits=registers,
+        src_spaces=("rmem",),
+        dst_spaces=("smem",),
+        min_sm=90,
+        min_ptx=(7, 8),
+        ptx=f"stmatrix.sync.aligned.m8n8.x{matrices}{'.trans' if transposed else ''}.shared.b16 "
+        f"[%0], {_registers(matrices, 1)};",
+        source="PTX ISA, Warp-level Matrix Store Instruction: stmatrix",
+    )
+
+
+def movmatrix() -> CopyAtom:
+    """A warp transposes one matrix in registers.
+
+    As in CuTe, the layouts name registers, not elements: source and destination are the same registers, and the matrix
+    in them changes from normal to transposed.
+    """
+    registers = Layout((32, 32), (32, 1))
+    return CopyAtom(
+        name="SM75_U32x1_MOVM_T",
+        thr_id=_LANES,
+        src_bits=registers,
+        dst_bits=registers,
+        ref_bits=registers,
+        src_spaces=("rmem",),
+        dst_spaces=("rmem",),
+        min_sm=75,
+        min_ptx=(7, 8),
+        ptx="movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;",
+        source="PTX ISA, Warp-level Matrix Transpose Instruction: movmatrix",
+    )

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Copies of one thread by plain loads, stores and moves (PTX ISA, instructions ld, st and mov)."""
+
+from ..core import Layout
+from ..errors import Code, LayoutError
+from .copy_atom import SPACES, CopyAtom
+
+_SUFFIX = {8: "b8", 16: "b16", 32: "b32", 64: "b64", 128: "v4.b32"}
+
+
+def universal_copy(bits: int) -> CopyAtom:
+    """One thread moves `bits` bits between any two memory spaces (CuTe's UniversalCopy).
+
+    Raises `LayoutError` (E0304) unless `bits` is 8, 16, 32, 64 or 128.
+    """
+    if bits not in _SUFFIX:
+        raise LayoutError(
+            Code.ATOM_OPERAND, f"no load moves {bits} bits", f"widths are {', '.join(map(str, _SUFFIX))} bits"
+        )
+    layout = Layout((1, bits), (0, 1))
+    return CopyAtom(
+        name=f"UniversalCopy<uint{bits}_t>",
+        thr_id=Layout(1, 0),
+        src_bits=layout,
+        dst_bits=layout,
+        ref_bits=layout,
+        src_spaces=SPACES,
+        dst_spaces=SPACES,
+        min_sm=20,
+        min_ptx=(2, 0),
+        ptx=f"ld.{_SUFFIX[bits]} / st.{_SUFFIX[bits]}",
+        source="PTX ISA, Data Movement and Conversion Instructions: ld, st, mov",
+    )
+
+
+def auto_vectorizing_copy(max_bits: int | None = 128) -> CopyAtom:
+    """One thread moves values one by one, or as many at once as layouts and alignment allow, up to `max_bits` bits.
+
+    CuTe's AutoVectorizingCopy; its bit layout is a placeholder for "one value". `None` moves one value (DefaultCopy).
+    """
+    layout = Layout((1, 1), (0, 0))
+    names = {None: "DefaultCopy", 128: "AutoVectorizingCopy"}
+    return CopyAtom(
+        name=names.get(max_bits, f"AutoVectorizingCopyWithAssumedAlignment<{max_bits}>"),
+        thr_id=Layout(1, 0),
+        src_bits=layout,
+        dst_bits=layout,
+        ref_bits=layout,
+        src_spaces=SPACES,
+        dst_spaces=SPACES,
+        min_sm=20,
+        min_ptx=(2, 0),
+        ptx="ld / st",
+        source="PTX ISA, Data Movement and Conversion Instructions: ld, st, mov",
+    )
