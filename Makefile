@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# Each target makes its own virtual environment first. PYTHON names the interpreter to make it with;
+# SYSTEM_PYTHON=1 uses PYTHON itself, on a machine where the packages are already installed.
+
+PYTHON ?= python3
+VENV ?= .venv
+SYSTEM_PYTHON ?= 0
+DATA ?= tests/oracle/data
+
+ifeq ($(SYSTEM_PYTHON),0)
+RUN := $(VENV)/bin/python
+READY := $(VENV)/.ready
+else
+RUN := PYTHONPATH=$(CURDIR) $(PYTHON)
+READY :=
+endif
+
+.PHONY: help demo test gpu-test lint bench oracle clean
+
+help:
+	@echo "make demo      run the examples on the simulator, and print what they check"
+	@echo "make test      every test that needs no GPU"
+	@echo "make gpu-test  the tests that need a CUDA device; they fail without one"
+	@echo "make lint      ruff and pyright"
+	@echo "make bench     the figures: of the compiler and simulator here, of kernels on a GPU where there is one"
+	@echo "make oracle DATA=DIR   layout algebra against the recorded results of CuTe C++ in DIR"
+	@echo "make clean     remove the virtual environment and caches"
+
+$(VENV)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@
+
+demo: $(READY)
+	$(RUN) -m examples
+
+test: $(READY)
+	$(RUN) -m pytest -q -m "not gpu"
+
+gpu-test: $(READY)
+	$(RUN) -m pytest -q -m gpu
+
+lint: $(READY)
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m pyright
+
+bench: $(READY)
+	$(RUN) -m benchmarks
+
+oracle: $(READY)
+	$(RUN) -m tests.oracle $(DATA)
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist *.egg-info

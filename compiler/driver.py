@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs passes over a module: verifies it after each, names the pass that fails, and lets an observer see every step."""
+
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Protocol
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+from xdsl.utils.arg_spec import parse_pipeline
+from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException
+
+from ..layout.errors import Code, TilefoldError
+from .diagnostics import Diagnostic, ProgramError, Severity, place_of
+from .frontend import parse_program, print_program
+from .source import Source
+from .verify import verify_program
+
+
+class Observer(Protocol):
+    """Sees the module before and after every pass; `index` counts the passes from 1."""
+
+    def before(self, index: int, applied: ModulePass, module: ModuleOp) -> None:
+        """Called before the pass runs."""
+        ...
+
+    def after(self, index: int, applied: ModulePass, module: ModuleOp) -> None:
+        """Called after the pass has run and its result is verified."""
+        ...
+
+
+class InternalError(Exception):
+    """A bug of tilefold: a pass failed on a valid program, or left an invalid one. Its cause is the first exception.
+
+    `program` is the text that the pass was given; `pass_name`, with its options, is the pass.
+    """
+
+    def __init__(self, message: str, pass_name: str, program: str) -> None:
+        super().__init__(message)
+        self.pass_name = pass_name
+        self.program = program
+
+
+def parse_passes(text: str, available: Mapping[str, Callable[[], type[ModulePass]]]) -> list[ModulePass]:
+    """The passes of a pipeline such as `fold-layouts,cse` or `a{x=1 y="text"},b`.
+
+    Raises TilefoldError for text that is no pipeline, for a pass that `available` lacks and for options that it lacks.
+    """
+    try:
+        specs = list(parse_pipeline(text))
+    except ArgSpecParseError as error:
+        raise TilefoldError(
+            Code.PASS_PIPELINE,
+            " ".join(str(error).split("\n", 1)[0].rstrip(":").split()) + f": {text[:200]}",
+            'separate passes by commas without spaces; options go in braces: a{x=1 y="text"},b',
+        ) from None
+    passes: list[ModulePass] = []
+    for spec in specs:
+        if spec.name not in available:
+            close = get_close_matches(spec.name, list(available), n=3)
+            hint = f"did you mean {' or '.join(close)}?" if close else "`tilefold passes` lists them"
+            raise TilefoldError(Code.PASS_UNKNOWN, f"there is no pass '{spec.name}'", hint)
+        try:
+            passes.append(available[spec.name]().from_spec(spec))
+        except (ValueError, TypeError) as error:
+            raise TilefoldError(Code.PASS_PIPELINE, f"pass '{spec.name}': {error}") from None
+    return passes
+
+
+def run_passes(
+    context: Context,
+    module: ModuleOp,
+    passes: Sequence[ModulePass],
+    *,
+    source: Source,
+    observer: Observer | None = None,
+) -> None:
+    """Applies the passes in order, in place, and verifies the module after each.
+
+    Raises ProgramError where a pass refuses the program, InternalError where it fails or leaves a module that does not
+    verify. `source` is what the module was parsed from: its lines are shown, and a failing pass is run again from it to
+    keep the text that it was given.
+    """
+    for index, applied in enumerate(passes, 1):
+        if observer is not None:
+            observer.before(index, applied, module)
+        try:
+            applied.apply(context, module)
+            verify_program(module, source)
+        except ProgramError as error:
+            message = f"pass '{applied}' leaves an invalid program: {error.message}"
+            raise InternalError(message, str(applied), _given(context, source, passes[: index - 1])) from error
+        except (TilefoldError, DiagnosticException) as error:
+            raise ProgramError([_refusal(error, applied, source)]) from error
+        except Exception as error:  # whatever a pass raises by mistake: name the pass and keep what it was given
+            message = f"pass '{applied}' failed: {type(error).__name__}: {error}"
+            raise InternalError(message, str(applied), _given(context, source, passes[: index - 1])) from error
+        if observer is not None:
+            observer.after(index, applied, module)
+
+
+def _given(context: Context, source: Source, passes: Sequence[ModulePass]) -> str:
+    """The program that the pass after `passes` was given, as text; made anew, since the pass has changed the module."""
+    module = parse_program(source, context)
+    for applied in passes:
+        applied.apply(context, module)
+    return print_program(module, locations=True)
+
+
+def _refusal(error: Exception, applied: ModulePass, source: Source) -> Diagnostic:
+    """What a user reads when a pass refuses the program: at the operation, if the error names it."""
+    known = error if isinstance(error, TilefoldError) else error.__cause__
+    code, hint, message = Code.PASS_FAILED.id, "", " ".join(str(error).split())
+    if isinstance(known, TilefoldError):
+        code, hint, message = known.code, known.hint, known.message
+    op = getattr(error, "operation", None)
+    place = place_of(op.location, source) if isinstance(op, Operation) else None
+    suffix = "" if place is not None else f" (in pass '{applied.name}')"
+    return Diagnostic(Severity.ERROR, message + suffix, place, code, hint)

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The command `tilefold`: finds the subcommand, and turns whatever goes wrong into a message and an exit status.
+
+Exit status: 0 success; 1 the input is wrong, or a check failed; 2 the command line is wrong; 70 a bug of tilefold.
+Only the module of the subcommand that runs is imported, so that a small command starts fast.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from tilefold import __version__
+from tilefold.layout.errors import TilefoldError
+from tilefold.report import print_error, print_internal_error
+
+EXIT_ERROR = 1
+EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
+_EXIT_INTERRUPTED = 130  # as shells report SIGINT
+
+COMMANDS = {
+    "compile": "lower a file to a stage, to PTX or to machine code",
+    "opt": "run passes over a file and print what they leave",
+    "run": "run the launches of a file on the simulator or the GPU and check their results",
+    "show": "print the layouts that a tiled copy gives to tensors and threads",
+    "passes": "list the passes and stages",
+    "explain": "say what an error code means",
+}
+
+_EPILOG = """\
+examples:
+  tilefold run examples/tiled_copy.cute                 fill, launch and check what the file describes
+  tilefold run examples/tiled_copy.cute --stage all     the same on the simulator after every stage
+  tilefold compile kernel.cute --target sm_90a          print the PTX
+  tilefold compile kernel.cute --emit atoms             print the program at stage 'atoms'
+  tilefold opt kernel.cute -p 'cse' --print-ir-after-all
+  tilefold explain E0203
+
+`tilefold COMMAND --help` explains each command.
+"""
+
+
+def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser of the command line; of the subcommands, only those that `arguments` names get their options."""
+    parser = argparse.ArgumentParser(
+        prog="tilefold",
+        description="A compiler for CuTe-style GPU kernels, whose programs run at every stage of lowering.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"tilefold {__version__}")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, summary in COMMANDS.items():
+        subparser = subparsers.add_parser(
+            name,
+            help=summary,
+            description=summary[:1].upper() + summary[1:] + ".",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        if name in arguments:
+            module = import_module(f"tilefold.commands.{name}")
+            module.add_arguments(subparser)
+            subparser.set_defaults(execute=module.execute)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line (that of the process unless given) and returns its exit status."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        args = build_parser(arguments).parse_args(arguments)
+        return args.execute(args)
+    except TilefoldError as error:
+        print_error(error)
+        return EXIT_ERROR
+    except BrokenPipeError:
+        # The reader of our output has gone (`tilefold ... | head`). Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_ERROR
+    except KeyboardInterrupt:
+        return _EXIT_INTERRUPTED
+    except Exception as error:  # the one place that may not let a bug of ours out as a traceback
+        print_internal_error(error, arguments)
+        return EXIT_BUG

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`tilefold explain E0203`: what an error code means."""
+
+import argparse
+
+from tilefold.layout.errors import Code, TilefoldError
+
+_AREAS = {
+    "E01": "text of layouts",
+    "E02": "layout algebra",
+    "E03": "atoms and partitioning",
+    "E1": "the program's text and its operations",
+    "E2": "lowering",
+    "E3": "running and checking",
+    "E4": "the command line",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the options of `explain`."""
+    parser.add_argument("codes", nargs="*", metavar="CODE", help="codes to explain, such as E0203; all of them if none")
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Prints a line or two for each code."""
+    known = {code.id: code for code in Code}
+    asked: list[str] = [code.upper() for code in args.codes] or sorted(known)
+    for identifier in asked:
+        if identifier not in known:
+            raise TilefoldError(
+                Code.CLI_VALUE, f"there is no error code '{identifier}'", "`tilefold explain` lists them all"
+            )
+    for identifier in asked:
+        area = next(text for prefix, text in _AREAS.items() if identifier.startswith(prefix))
+        print(f"{identifier} ({area}): {known[identifier].summary}")
+    return 0

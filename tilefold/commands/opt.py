@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`tilefold opt`: runs passes over a file and prints what they leave."""
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilefold.commands.options import add_file, definitions
+from tilefold.layout.errors import Code, TilefoldError
+from tilefold.output import write_output
+from tilefold.report import print_diagnostics
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.passes import ModulePass
+
+    from tilefold.compiler.source import Source
+
+_EPILOG = """\
+examples:
+  tilefold opt kernel.cute                                   check the file and print it
+  tilefold opt kernel.cute -p fold-layouts,cse               run two passes
+  tilefold opt kernel.cute -p 'a{x=1 y="text"},b'            passes with options
+  tilefold opt kernel.cute -p fold-layouts --print-ir-after-all
+  tilefold opt kernel.cute -p fold-layouts,cse --dump-dir ir one numbered file a pass; each can be read again
+  tilefold opt errors.cute --split-input-file --verify-diagnostics
+
+Printed programs can be read again, by every command. With --locations, and in the files of --dump-dir, each operation
+carries the line of the original file, so that messages about the saved program still name it.
+"""
+
+_SPLIT = re.compile(r"^// -----[ \t\r]*$", re.MULTILINE)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the options of `opt`."""
+    parser.epilog = _EPILOG
+    add_file(parser)
+    parser.add_argument("-p", "--passes", metavar="PIPELINE", default="", help="passes to run, separated by commas")
+    parser.add_argument("-o", "--output", metavar="OUT", help="write the result to this file")
+    parser.add_argument(
+        "--print-ir-before", metavar="PASS", action="append", default=[], help="print the program before this pass"
+    )
+    parser.add_argument(
+        "--print-ir-after", metavar="PASS", action="append", default=[], help="print the program after this pass"
+    )
+    parser.add_argument("--print-ir-after-all", action="store_true", help="print the program after every pass")
+    parser.add_argument("--dump-dir", metavar="DIR", help="write the program after every pass to DIR, one file a pass")
+    parser.add_argument(
+        "--split-input-file", action="store_true", help="the file is several programs, separated by lines '// -----'"
+    )
+    parser.add_argument(
+        "--verify-diagnostics",
+        action="store_true",
+        help="succeed if the messages are those that comments '// expected-error@+1 {{text}}' announce",
+    )
+    parser.add_argument("--locations", "--mlir-print-debuginfo", action="store_true", help="print source lines: loc(...)")
+    parser.add_argument("--mlir-print-op-generic", action="store_true", help="print in MLIR's generic form")
+
+
+@dataclass(frozen=True)
+class _Printing:
+    """How programs are printed, and which ones on the way; an observer of the passes."""
+
+    args: argparse.Namespace
+
+    def text(self, module: "ModuleOp", *, locations: bool = False) -> str:
+        from tilefold.compiler.frontend import print_program
+
+        return print_program(
+            module, generic=self.args.mlir_print_op_generic, locations=locations or self.args.locations
+        )
+
+    def before(self, index: int, applied: "ModulePass", module: "ModuleOp") -> None:
+        if applied.name in self.args.print_ir_before:
+            print(f"// -----// IR before pass {index}: {applied} //----- //\n{self.text(module)}", file=sys.stderr)
+
+    def after(self, index: int, applied: "ModulePass", module: "ModuleOp") -> None:
+        if self.args.print_ir_after_all or applied.name in self.args.print_ir_after:
+            print(f"// -----// IR after pass {index}: {applied} //----- //\n{self.text(module)}", file=sys.stderr)
+        if self.args.dump_dir is not None:
+            self.dump(index, applied.name, module)
+
+    def dump(self, index: int, name: str, module: "ModuleOp") -> None:
+        folder = Path(self.args.dump_dir)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise TilefoldError(Code.CLI_WRITE, f"{folder}: {error.strerror}") from None
+        write_output(self.text(module, locations=True), str(folder / f"{index:02}-{name}.cute"))
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Runs the passes over each program of the file; 1 if any of them is refused."""
+    from tilefold.compiler.context import make_context
+    from tilefold.compiler.diagnostics import Diagnostic, ProgramError
+    from tilefold.compiler.driver import parse_passes, run_passes
+    from tilefold.compiler.expectations import unmet
+    from tilefold.compiler.frontend import parse_program
+    from tilefold.compiler.pipeline import all_passes
+
+    passes = parse_passes(args.passes, all_passes())
+    _check_names(args, passes)
+    printing = _Printing(args)
+    outputs: list[str] = []
+    failed = False
+    for source in _sources(args):
+        diagnostics: Sequence[Diagnostic] = ()
+        try:
+            context = make_context()
+            module = parse_program(source, context)
+            if args.dump_dir is not None:
+                printing.dump(0, "input", module)
+            run_passes(context, module, passes, source=source, observer=printing)
+            outputs.append(printing.text(module))
+        except ProgramError as error:
+            diagnostics = error.diagnostics
+        if args.verify_diagnostics:
+            diagnostics = unmet(source, diagnostics)
+        if diagnostics:
+            failed = True
+            print_diagnostics("\n".join(diagnostic.render() for diagnostic in diagnostics))
+    if not failed and not args.verify_diagnostics:
+        write_output("// -----\n".join(outputs), args.output)
+    return int(failed)
+
+
+def _check_names(args: argparse.Namespace, passes: "Sequence[ModulePass]") -> None:
+    names = {applied.name for applied in passes}
+    for name in (*args.print_ir_before, *args.print_ir_after):
+        if name not in names:
+            raise TilefoldError(
+                Code.CLI_VALUE, f"pass '{name}' is to be printed, but the pipeline does not run it", "name it in -p"
+            )
+
+
+def _sources(args: argparse.Namespace) -> "list[Source]":
+    """The programs of the file. Each keeps the lines of the whole file: those before it are left empty."""
+    from tilefold.compiler.params import expand
+    from tilefold.compiler.source import read_text
+
+    name = "<stdin>" if args.file == "-" else args.file
+    text = read_text(args.file)
+    given = definitions(args)
+    if not args.split_input_file:
+        return [expand(text, name, given)]
+    sources: list[Source] = []
+    start = 0
+    for match in [*_SPLIT.finditer(text), None]:
+        end = len(text) if match is None else match.start()
+        sources.append(expand("\n" * text.count("\n", 0, start) + text[start:end], name, given))
+        start = end if match is None else match.end()
+    return sources

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Writes results: to the standard output, or to a file that appears only when it is whole."""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from tilefold.layout.errors import Code, TilefoldError
+
+
+def write_output(content: str | bytes, path: str | None) -> None:
+    """Writes text or bytes to `path`, or to the standard output for None and `-`.
+
+    The file is written under another name beside it and renamed, so that a failure leaves no part of it behind.
+    Raises TilefoldError where the file cannot be written, and for bytes on a terminal.
+    """
+    if path is None or path == "-":
+        if isinstance(content, str):
+            sys.stdout.write(content)
+            sys.stdout.flush()
+        elif sys.stdout.isatty():
+            raise TilefoldError(Code.CLI_WRITE, "binary output to a terminal", "name a file with -o")
+        else:
+            sys.stdout.buffer.write(content)
+            sys.stdout.buffer.flush()
+        return
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    target = Path(path)
+    try:
+        if target.exists() and not target.is_file():
+            if target.is_dir():
+                raise TilefoldError(Code.CLI_WRITE, f"{path}: is a directory", "name a file")
+            target.write_bytes(data)  # a device or a pipe, which has no parts to leave behind
+            return
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            Path(temporary).chmod(0o666 & ~_umask())
+            Path(temporary).replace(target)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise TilefoldError(Code.CLI_WRITE, f"{path}: {reason}") from None
+
+
+def _umask() -> int:
+    """The process's mask for new files, which can only be read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Prints diagnostics: plain text, and in colour on a terminal."""
+
+import shlex
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from traceback import extract_tb, format_exception
+
+from tilefold.layout.errors import TilefoldError
+
+
+def print_error(error: TilefoldError) -> None:
+    """Prints a user's mistake on the standard error: every diagnostic of a program, or `error[E4001]: ...`."""
+    diagnostics = getattr(error, "diagnostics", None)
+    if diagnostics is None:
+        text = f"error[{error.code}]: {error.message}"
+        if error.hint:
+            text += f"\n  hint: {error.hint}"
+    else:
+        text = "\n".join(diagnostic.render() for diagnostic in diagnostics)
+    print_diagnostics(text)
+
+
+def print_diagnostics(text: str) -> None:
+    """Prints rendered diagnostics on the standard error; on a terminal `error` and `warning` stand out."""
+    if not sys.stderr.isatty():
+        print(text, file=sys.stderr)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    styled = Text(text)
+    styled.highlight_regex(r"\berror(\[E\d+\])?:", "bold red")
+    styled.highlight_regex(r"\bwarning(\[E\d+\])?:", "bold yellow")
+    styled.highlight_regex(r"\b(note|remark):", "bold cyan")
+    styled.highlight_regex(r"(?m)^\s+\^+$", "green")
+    styled.highlight_regex(r"(?m)^  hint:.*$", "cyan")
+    Console(stderr=True, soft_wrap=True).print(styled)
+
+
+def print_internal_error(error: Exception, arguments: Sequence[str]) -> None:
+    """Prints one line about a bug of tilefold, and keeps what is needed to look into it in a file."""
+    kept = Path(tempfile.mkdtemp(prefix="tilefold-")) / "internal-error.txt"
+    program = getattr(error, "program", "")
+    command = getattr(error, "command", None) or ["tilefold", *arguments]
+    if program:
+        repeat = kept.with_name("program.cute")
+        repeat.write_text(program, encoding="utf-8")
+        command = [str(repeat) if part == "{program}" else part for part in command]
+    kept.write_text("".join(format_exception(error)), encoding="utf-8")
+    cause = error.__cause__ if program and error.__cause__ is not None else error
+    frames = extract_tb(cause.__traceback__)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    print_diagnostics(
+        f"tilefold: internal error: {type(cause).__name__}: {' '.join(str(cause).split())[:300]}{place}; "
+        f"reproduce with: {shlex.join(command)}; details kept in {kept}"
+    )
