@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How the files of the project look."""
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.project.tree import ROOT, product_files, source_files
+
+LICENCE = "# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
+MAX_LINES = 400
+_MACHINE_PATH = re.compile(r"(?<![\w.])/(?:work|home|root|Users|opt|tmp)/\w")
+
+
+def _name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", source_files(), ids=_name)
+def test_python_file_names_its_licence_and_says_what_it_is_for(path: Path) -> None:
+    text = path.read_text()
+    assert text.startswith(LICENCE + "\n")
+    assert ast.get_docstring(ast.parse(text)), f"{_name(path)} has no module docstring"
+
+
+@pytest.mark.parametrize("path", product_files(), ids=_name)
+def test_product_file_can_be_read_in_one_sitting(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= MAX_LINES
+
+
+def test_no_file_names_a_path_of_one_machine() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    names = listed.stdout.splitlines() or [_name(path) for path in source_files()]
+    for name in names:
+        path = ROOT / name
+        if path.suffix in (".py", ".md", ".cute", ".toml", ".yml", "") and path.is_file():
+            for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+                assert not _MACHINE_PATH.search(line), f"{name}:{number}: {line.strip()}"
+
+
+def test_licence_is_apache_with_llvm_exceptions() -> None:
+    text = (ROOT / "LICENSE").read_text()
+    assert "Version 2.0, January 2004" in text
+    assert "LLVM Exceptions to the Apache 2.0 License" in text

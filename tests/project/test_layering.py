@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Imports run one way: layout <- dialects <- passes <- compiler, and layout, dialects <- runtime."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.project.tree import PRODUCT, ROOT, module_name, product_files
+
+ALLOWED = {
+    "layout": {"layout"},
+    "dialects": {"layout", "dialects"},
+    "passes": {"layout", "dialects", "passes"},
+    "compiler": {"layout", "dialects", "passes", "compiler"},
+    "runtime": {"layout", "dialects", "runtime"},
+    "tilefold": set(PRODUCT),
+}
+
+# Packages outside the standard library that each folder may import, and the modules that alone may import the heavy ones.
+EXTERNAL = {
+    "layout": set[str](),
+    "dialects": {"xdsl"},
+    "passes": {"xdsl"},
+    "compiler": {"xdsl", "llvmlite", "cuda", "rich"},
+    "runtime": {"xdsl", "numpy", "ml_dtypes", "cuda"},
+    "tilefold": {"xdsl", "numpy", "rich", "ml_dtypes"},
+}
+
+
+def imported_modules(path: Path) -> Iterator[str]:
+    """The absolute names of the modules that a file imports, anywhere in it."""
+    name = module_name(path)
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            yield ".".join([*base, *([node.module] if node.module else [])])
+
+
+@pytest.mark.parametrize("path", product_files(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_follow_the_layers(path: Path) -> None:
+    folder = path.relative_to(ROOT).parts[0]
+    for imported in imported_modules(path):
+        top, *rest = imported.split(".")
+        if top == "tilefold":
+            if rest and rest[0] in PRODUCT:
+                assert rest[0] in ALLOWED[folder], f"{folder} may not import {imported}"
+            else:
+                assert folder == "tilefold", f"{folder} may not import the façade ({imported})"
+        elif top not in sys.stdlib_module_names:
+            assert top in EXTERNAL[folder], f"{folder} may not import {imported}"
+
+
+def test_the_cuda_engine_knows_no_compiler_and_no_ir() -> None:
+    for path in (ROOT / "runtime" / "cuda").rglob("*.py"):
+        for imported in imported_modules(path):
+            assert not imported.startswith(("xdsl", "tilefold.dialects")), f"{path.name} imports {imported}"
+
+
+def test_product_folders_import_each_other_relatively() -> None:
+    for path in product_files():
+        if path.relative_to(ROOT).parts[0] == "tilefold":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                assert node.level or not (node.module or "").startswith("tilefold"), f"{path}: {ast.unparse(node)}"
+
+
+@pytest.mark.parametrize(
+    ("command", "absent"),
+    [
+        ("import tilefold.cli", {"numpy", "llvmlite", "cuda", "xdsl", "rich"}),
+        ("import tilefold.cli as c; c.main(['explain', 'E0101'])", {"numpy", "llvmlite", "cuda", "xdsl"}),
+        ("import tilefold.cli as c; c.main(['opt', 'tests/project/empty.cute'])", {"numpy", "llvmlite", "cuda"}),
+        ("import tilefold.layout.core", {"numpy", "llvmlite", "cuda", "xdsl"}),
+    ],
+)
+def test_heavy_packages_stay_out(command: str, absent: set[str]) -> None:
+    code = f"import sys; {command}; print(sorted(set(sys.modules) & {absent!r}))"
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert result.stdout.splitlines()[-1] == "[]"
