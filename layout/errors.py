@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The errors a user can meet, and the catalogue of their stable codes.
 
-Every refusal is a `TilefoldError` with a code of this catalogue, a message that says what failed and where, and, where
-one is known, a hint that says what would work. Codes are grouped by area: E01xx layout text, E02xx layout algebra,
-E03xx atoms and partitioning, E1xxx intermediate representation, E2xxx lowering, E3xxx running, E4xxx command line.
-A code, once released, keeps its meaning.
+Every refusal is a `TilefoldError` with a code of this catalogue, a message that says what failed and where,
+and, where one is known, a hint that says what would work. Codes are grouped by area: E01xx layout text,
+E02xx layout algebra, E03xx atoms and partitioning, E1xxx intermediate representation, E2xxx lowering, E3xxx
+running, E4xxx command line. A code, once released, keeps its meaning.
 """
 
 from enum import Enum
@@ -41,7 +41,7 @@ class Code(Enum):
     TOO_FEW_VALUES = ("E0306", "a tiling has too few values per thread, or not a multiple, for its atom")
     TILE_RANK = ("E0307", "a tensor has fewer modes than the tiler")
     NOT_IN_DATA_LAYOUT = ("E0308", "threads and values address elements that the data layout does not hold")
-    NOT_A_NUMBERING = ("E0309", "a thread or value layout does not number its coordinates")
+    NOT_A_NUMBERING = ("E0313", "a thread or value layout does not number its coordinates")
 
     ATOM_SPACE = ("E0309", "the atom does not move data between these memory spaces")
     ATOM_VALUES = ("E0310", "a tensor does not hold the number of values that the atom moves")
@@ -121,8 +121,8 @@ class Code(Enum):
 class TilefoldError(Exception):
     """A mistake in what tilefold was given.
 
-    `code` is the catalogue's stable string, `message` says what failed and where, `hint` what would work (it may be
-    empty).
+    `code` is the catalogue's stable string, `message` says what failed and where, `hint` what would work
+    (it may be empty).
     """
 
     def __init__(self, code: Code, message: str, hint: str = "") -> None:

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`ptx.printf`: the device's vprintf, whose arguments lie in a buffer as C passes variadic ones.
+
+Narrow integers are widened to 32 bits and floats to f64 (CUDA C++ Programming Guide, Formatted Output; ISO
+C, default argument promotions); each lies at its natural alignment. The format is a constant array, never
+part of the text.
+"""
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from ...dialects import ptx
+from ...dialects.ptx import PtrType
+from ...layout.errors import Code
+from .errors import EmitError
+from .types import float_bits
+from .writer import FunctionWriter, Rule, rule
+
+
+def _promoted(w: FunctionWriter, value: SSAValue, conversion: str) -> tuple[str, str]:
+    """The type and name of an argument after C's promotions."""
+    type, name = w.type(value), w.ref(value)
+    if isinstance(value.type, PtrType):
+        return "ptr", name if type == "ptr" else w.temp(f"addrspacecast {type} {name} to ptr")
+    if (bits := float_bits(value.type)) is not None:
+        return "double", name if bits == 64 else w.temp(f"fpext {type} {name} to double")
+    if isinstance(value.type, IntegerType) and value.type.width.data < 32:
+        extend = "sext" if conversion in ("d", "i") and type != "i1" else "zext"
+        return "i32", w.temp(f"{extend} {type} {name} to i32")
+    return type, name
+
+
+def _printf(w: FunctionWriter, op: ptx.PrintfOp) -> None:
+    try:
+        conversions = op.conversions()
+    except VerifyException as error:
+        raise EmitError(Code.EMIT_UNSUPPORTED, op, str(error)) from error
+    if len(conversions) != len(op.args):
+        raise EmitError(
+            Code.EMIT_UNSUPPORTED, op, f"{len(conversions)} conversions for {len(op.args)} values to print"
+        )
+    buffer = "null"
+    if conversions:
+        pairs = zip(op.args, conversions, strict=True)
+        values = [_promoted(w, value, conversion) for value, conversion in pairs]
+        struct = f"{{ {', '.join(type for type, _ in values)} }}"
+        buffer = w.alloca(struct, 8)
+        for index, (type, name) in enumerate(values):
+            field = w.temp(f"getelementptr {struct}, ptr {buffer}, i32 0, i32 {index}")
+            w.emit(f"store {type} {name}, ptr {field}")
+    symbol = w.module.string(w.kernel, op.format.data)
+    text = f"ptr addrspacecast (ptr addrspace(4) @{symbol} to ptr)"
+    w.temp(f"call i32 @vprintf({text}, ptr {buffer})")
+
+
+PRINTF: tuple[tuple[type[Operation], Rule], ...] = (rule(ptx.PrintfOp, _printf),)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`ptx`: addresses, loads, stores, and the kernel's own memory.
+
+Accesses to global and shared memory are volatile in the LLVM IR: LLVM then neither drops, merges, hoists,
+widens nor narrows them, so that each execution of the operation is one instruction of exactly its width.
+The PTX is cleaned of the word afterwards (see `..nvptx`), because PTX's own `.volatile` means something
+else. They move 32-bit registers, whatever the elements are, since the instruction's form must not depend on
+how a target packs small elements.
+"""
+
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...dialects import ptx
+from ...dialects.ptx import PtrType, StateSpace
+from ...layout.errors import Code
+from .errors import EmitError
+from .types import split_vector
+from .writer import FunctionWriter, Rule, rule
+
+
+def _ptr_add(w: FunctionWriter, op: ptx.PtrAddOp) -> None:
+    w.define(op.result, f"getelementptr i8, {w.typed(op.ptr)}, {w.typed(op.offset)}")
+
+
+def _space(pointer: SSAValue) -> StateSpace:
+    assert isinstance(pointer.type, PtrType)
+    return pointer.type.space.data
+
+
+def _register_type(value: Attribute, op: Operation) -> str:
+    """The type in which a value is moved to or from global and shared memory: b8 to b64, or a vector of b32
+    or b64."""
+    size = ptx.value_bytes(value)
+    if size is None or size > 16 or size & (size - 1):
+        raise EmitError(Code.EMIT_UNSUPPORTED, op, f"'{op.name}' cannot move a value of type {value}")
+    unit = 8 if ptx.scalar_bits(split_vector(value)[0]) == 64 else min(size, 4)
+    return f"<{size // unit} x i{unit * 8}>" if size > unit else f"i{unit * 8}"
+
+
+def _load(w: FunctionWriter, op: ptx.LoadOp) -> None:
+    type = w.type(op.result)
+    where = f"{w.typed(op.ptr)}, align {op.align.value.data}"
+    if _space(op.ptr) is StateSpace.Local:
+        w.define(op.result, f"load {type}, {where}")
+        return
+    moved = _register_type(op.result.type, op)
+    value = w.temp(f"load volatile {moved}, {where}")
+    w.bind(op.result, value if moved == type else w.temp(f"bitcast {moved} {value} to {type}"))
+
+
+def _store(w: FunctionWriter, op: ptx.StoreOp) -> None:
+    value = w.typed(op.value)
+    where = f"{w.typed(op.ptr)}, align {op.align.value.data}"
+    if _space(op.ptr) is StateSpace.Local:
+        w.emit(f"store {value}, {where}")
+        return
+    moved = _register_type(op.value.type, op)
+    if moved != w.type(op.value):
+        value = f"{moved} {w.temp(f'bitcast {value} to {moved}')}"
+    w.emit(f"store volatile {value}, {where}")
+
+
+def _local_alloc(w: FunctionWriter, op: ptx.LocalAllocOp) -> None:
+    w.bind(op.result, w.alloca(f"[{op.bytes.value.data} x i8]", op.align.value.data))
+
+
+def _smem_addr(w: FunctionWriter, op: ptx.SmemAddrOp) -> None:
+    base = f"@{shared_array(w.kernel)}"
+    offset = op.offset.value.data
+    if offset >= w.shared_bytes:
+        raise EmitError(
+            Code.EMIT_UNSUPPORTED,
+            op,
+            f"offset {offset} is outside the {w.shared_bytes} bytes of shared memory of kernel '{w.kernel}'",
+        )
+    w.bind(op.result, base if offset == 0 else f"getelementptr (i8, ptr addrspace(3) {base}, i32 {offset})")
+
+
+def shared_array(kernel: str) -> str:
+    """The symbol of a kernel's shared memory; no kernel can have this name, since `$` is not allowed in
+    one."""
+    return f"{kernel}$shared"
+
+
+def shared_declaration(kernel: str, size: int, static_limit: int) -> str:
+    """The global that holds a block's shared memory: an array, or one whose size the launch gives.
+
+    Aligned to 1024 bytes, the strictest that a swizzled tile can ask for.
+    """
+    if size <= static_limit:
+        return f"@{shared_array(kernel)} = internal addrspace(3) global [{size} x i8] undef, align 1024"
+    return f"@{shared_array(kernel)} = external addrspace(3) global [0 x i8], align 1024"
+
+
+PTX_MEMORY: tuple[tuple[type[Operation], Rule], ...] = (
+    rule(ptx.PtrAddOp, _ptr_add),
+    rule(ptx.LoadOp, _load),
+    rule(ptx.StoreOp, _store),
+    rule(ptx.LocalAllocOp, _local_alloc),
+    rule(ptx.SmemAddrOp, _smem_addr),
+)

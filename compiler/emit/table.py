@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The rule of every operation that stage `instr` may contain."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from xdsl.ir import Operation
+
+from .arith import ARITH
+from .control import CONTROL
+from .convert import CONVERT
+from .gpu import GPU
+from .math import MATH
+from .printf import PRINTF
+from .ptx_memory import PTX_MEMORY
+from .ptx_warp import PTX_WARP
+from .vector import VECTOR
+from .writer import Rule
+
+RULES: Mapping[type[Operation], Rule] = MappingProxyType(
+    dict((*ARITH, *CONVERT, *MATH, *VECTOR, *CONTROL, *GPU, *PTX_MEMORY, *PTX_WARP, *PRINTF))
+)

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Types and constants as LLVM IR spells them (LLVM Language Reference, Type System and Constants)."""
+
+import struct
+
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    DenseIntOrFPElementsAttr,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    VectorType,
+)
+from xdsl.ir import Attribute, Operation
+
+from ...dialects.ptx import PtrType, StateSpace
+from ...layout.errors import Code
+from .errors import EmitError
+
+MAX_VECTOR = 256
+"""The elements a vector value can have: LLVM takes vectors apart, so a huge one would make a huge program."""
+
+_FLOATS: dict[type[Attribute], str] = {
+    Float16Type: "half",
+    BFloat16Type: "bfloat",
+    Float32Type: "float",
+    Float64Type: "double",
+}
+_FLOAT_SUFFIX = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64"}
+_SPACES = {
+    StateSpace.Global: "ptr addrspace(1)",
+    StateSpace.Shared: "ptr addrspace(3)",
+    StateSpace.Local: "ptr",  # an alloca; NVPTX keeps it in the generic space until it places the stack
+}
+_INTEGERS = (1, 8, 16, 32, 64)
+
+
+def llvm_type(type: Attribute, op: Operation) -> str:
+    """The LLVM type of a value's type; `index` is 64 bits wide. EmitError, placed at `op`, where there is
+    none."""
+    if isinstance(type, IntegerType):
+        if type.width.data in _INTEGERS:
+            return f"i{type.width.data}"
+    elif isinstance(type, PtrType):
+        return _SPACES[type.space.data]
+    elif isinstance(type, IndexType):
+        return "i64"
+    elif isinstance(type, VectorType):
+        shape = type.get_shape()
+        if len(shape) == 1 and 1 <= shape[0] <= MAX_VECTOR and not any(type.get_scalable_dims()):
+            return f"<{shape[0]} x {llvm_type(type.element_type, op)}>"
+    elif (name := _FLOATS.get(type.__class__)) is not None:
+        return name
+    raise EmitError(
+        Code.EMIT_UNSUPPORTED,
+        op,
+        f"'{op.name}' has a value of type {str(type)[:80]}, which PTX registers do not hold",
+        f"use i1, i8, i16, i32, i64, f16, bf16, f32, f64, !ptx.ptr, or a 1-D vector of at most {MAX_VECTOR}",
+    )
+
+
+def overload(llvm: str) -> str:
+    """How an intrinsic's name spells the LLVM type it is overloaded on: `v4f32` for `<4 x float>`."""
+    if llvm.startswith("<"):
+        count, _, element = llvm[1:-1].split(" ", 2)
+        return f"v{count}{overload(element)}"
+    return _FLOAT_SUFFIX.get(llvm, llvm)
+
+
+def split_vector(type: Attribute) -> tuple[Attribute, int]:
+    """The element type of a value and how many elements it has; 0 elements mean a scalar."""
+    if isinstance(type, VectorType):
+        return type.element_type, type.get_shape()[0]
+    return type, 0
+
+
+def float_bits(type: Attribute) -> int | None:
+    """The width of a floating-point type in bits, None for any other type."""
+    if isinstance(type, Float16Type | BFloat16Type):
+        return 16
+    if isinstance(type, Float32Type):
+        return 32
+    return 64 if isinstance(type, Float64Type) else None
+
+
+def constant(value: Attribute, op: Operation) -> str:
+    """The LLVM text of an integer, float or dense vector constant, without its type."""
+    if isinstance(value, IntegerAttr):
+        return _integer(value.value.data, value.type)
+    if isinstance(value, FloatAttr):
+        return _float(value.value.data, value.type, op)
+    if isinstance(value, DenseIntOrFPElementsAttr) and isinstance(value.type, VectorType):
+        element = value.type.element_type
+        name = llvm_type(element, op)
+        items = list(value.get_values())
+        texts = (
+            [_integer(int(item), element) for item in items]
+            if float_bits(element) is None
+            else [_float(item, element, op) for item in items]
+        )
+        return f"<{', '.join(f'{name} {text}' for text in texts)}>"
+    raise EmitError(Code.EMIT_UNSUPPORTED, op, f"the constant {str(value)[:80]} has no form in PTX")
+
+
+def _integer(value: int, type: Attribute) -> str:
+    # i1 is 0 or -1 in MLIR, and LLVM accepts both spellings of it only where they fit in one bit.
+    return str(value & 1) if isinstance(type, IntegerType) and type.width.data == 1 else str(value)
+
+
+def _float(value: float, type: Attribute, op: Operation) -> str:
+    """Hexadecimal forms, which lose nothing: 0xH for half, 0xR for bfloat, the 64-bit pattern for float and
+    double."""
+    if isinstance(type, Float16Type):
+        return f"0xH{_pattern(type, value):04X}"
+    if isinstance(type, BFloat16Type):
+        return f"0xR{_pattern(type, value):04X}"
+    if isinstance(type, Float32Type):
+        (value,) = struct.unpack("<f", _pattern(type, value).to_bytes(4, "little"))
+    elif not isinstance(type, Float64Type):
+        raise EmitError(Code.EMIT_UNSUPPORTED, op, f"a constant of type {type} has no form in PTX")
+    (bits,) = struct.unpack("<Q", struct.pack("<d", value))
+    return f"0x{bits:016X}"
+
+
+def _pattern(type: Float16Type | BFloat16Type | Float32Type, value: float) -> int:
+    """The bits of the value rounded to the type; what is too large for it becomes an infinity."""
+    try:
+        data = type.pack([value])
+    except OverflowError:
+        data = type.pack([float("inf") if value > 0 else float("-inf")])
+    return int.from_bytes(data, "little")

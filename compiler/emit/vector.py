@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`vector`: building and taking apart the 1-D vectors that loads and stores move."""
+
+from xdsl.dialects import vector
+from xdsl.dialects.builtin import VectorType
+from xdsl.ir import Operation, SSAValue
+
+from ...layout.errors import Code
+from .errors import EmitError
+from .types import overload, split_vector
+from .writer import FunctionWriter, Rule, rule
+
+
+def _position(w: FunctionWriter, op: vector.ExtractOp | vector.InsertOp, whole: SSAValue) -> str:
+    """The index operand of an access to one element, checked against the vector's length where it is
+    static."""
+    position = op.get_mixed_position()
+    _, count = split_vector(whole.type)
+    if len(position) != 1 or not count:
+        raise EmitError(Code.EMIT_UNSUPPORTED, op, f"'{op.name}' needs one index into a 1-D vector")
+    (index,) = position
+    if isinstance(index, int):
+        if not 0 <= index < count:
+            raise EmitError(Code.EMIT_UNSUPPORTED, op, f"index {index} is outside {whole.type}")
+        return f"i32 {index}"
+    return w.typed(index)
+
+
+def _extract(w: FunctionWriter, op: vector.ExtractOp) -> None:
+    w.define(op.result, f"extractelement {w.typed(op.vector)}, {_position(w, op, op.vector)}")
+
+
+def _insert(w: FunctionWriter, op: vector.InsertOp) -> None:
+    where = _position(w, op, op.dest)
+    w.define(op.result, f"insertelement {w.typed(op.dest)}, {w.typed(op.source)}, {where}")
+
+
+def _broadcast(w: FunctionWriter, op: vector.BroadcastOp) -> None:
+    if isinstance(op.source.type, VectorType):
+        if op.source.type != op.vector.type:
+            raise EmitError(
+                Code.EMIT_UNSUPPORTED, op, "'vector.broadcast' of a vector has no translation to PTX"
+            )
+        w.bind(op.vector, w.ref(op.source))
+        return
+    type, (_, count) = w.type(op.vector), split_vector(op.vector.type)
+    first = w.temp(f"insertelement {type} poison, {w.typed(op.source)}, i32 0")
+    w.define(op.vector, f"shufflevector {type} {first}, {type} poison, <{count} x i32> zeroinitializer")
+
+
+def _shuffle(w: FunctionWriter, op: vector.ShuffleOp) -> None:
+    picks = op.mask.get_values()
+    _, left = split_vector(op.v1.type)
+    _, right = split_vector(op.v2.type)
+    if any(not 0 <= pick < left + right for pick in picks):
+        raise EmitError(
+            Code.EMIT_UNSUPPORTED, op, f"'vector.shuffle' picks outside its {left + right} elements"
+        )
+    w.type(op.result)
+    mask = ", ".join(f"i32 {pick}" for pick in picks)
+    w.define(op.result, f"shufflevector {w.typed(op.v1)}, {w.typed(op.v2)}, <{len(picks)} x i32> <{mask}>")
+
+
+def _bitcast(w: FunctionWriter, op: vector.BitcastOp) -> None:
+    w.define(op.result, f"bitcast {w.typed(op.source)} to {w.type(op.result)}")
+
+
+def _fma(w: FunctionWriter, op: vector.FMAOp) -> None:
+    type = w.type(op.res)
+    args = ", ".join(w.typed(operand) for operand in op.operands)
+    w.define(op.res, f"call {type} @llvm.fma.{overload(type)}({args})")
+
+
+VECTOR: tuple[tuple[type[Operation], Rule], ...] = (
+    rule(vector.ExtractOp, _extract),
+    rule(vector.InsertOp, _insert),
+    rule(vector.BroadcastOp, _broadcast),
+    rule(vector.ShuffleOp, _shuffle),
+    rule(vector.BitcastOp, _bitcast),
+    rule(vector.FMAOp, _fma),
+)

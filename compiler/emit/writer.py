@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""LLVM IR text while it grows: one `ModuleWriter` for the file, one `FunctionWriter` for each kernel."""
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar, cast
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects.target import Target
+from ...layout.errors import Code
+from .errors import EmitError
+from .lineinfo import LineInfo
+from .text import c_string
+from .types import llvm_type
+
+OpT = TypeVar("OpT", bound=Operation)
+Rule = Callable[["FunctionWriter", Operation], None]
+"""Writes one operation."""
+
+
+def rule(kind: type[OpT], write: Callable[["FunctionWriter", OpT], None]) -> tuple[type[Operation], Rule]:
+    """An entry of the rule table: `write` is only ever called with operations of class `kind`."""
+    return kind, cast(Rule, write)
+
+
+class ModuleWriter:
+    """The parts of the text that belong to no single function: globals and metadata."""
+
+    def __init__(self, target: Target, rules: Mapping[type[Operation], Rule], lineinfo: bool) -> None:
+        self.target = target
+        self.rules = rules
+        self.globals: list[str] = []
+        self.functions: list[str] = []
+        self.metadata: list[str] = []
+        self.lines = LineInfo(self.add_metadata) if lineinfo else None
+        self._hints: dict[str, str] = {}
+        self._strings = 0
+
+    def add_metadata(self, text: str) -> str:
+        """Adds a metadata node and returns its reference, such as `!3`."""
+        name = f"!{len(self.metadata)}"
+        self.metadata.append(f"{name} = {text}")
+        return name
+
+    def loop(self, unroll: str) -> str:
+        """Adds the identity of a loop, which LLVM is to unroll as told: "full" or "disable"."""
+        if unroll not in self._hints:
+            self._hints[unroll] = self.add_metadata(f'!{{!"llvm.loop.unroll.{unroll}"}}')
+        return self.add_metadata(f"distinct !{{!{len(self.metadata)}, {self._hints[unroll]}}}")
+
+    def string(self, kernel: str, text: str) -> str:
+        """Adds a constant character array for a kernel and returns its symbol, for the device's vprintf to
+        print."""
+        if not self._strings:
+            self.globals.append("declare i32 @vprintf(ptr, ptr)")
+        symbol = f"{kernel}$text{self._strings}"
+        self._strings += 1
+        array, size = c_string(text)
+        self.globals.append(
+            f"@{symbol} = private unnamed_addr addrspace(4) constant [{size} x i8] {array}, align 1"
+        )
+        return symbol
+
+    def text(self, data_layout: str) -> str:
+        """The whole file."""
+        named = self.lines.named_metadata() if self.lines is not None else []
+        head = [
+            f'target datalayout = "{data_layout}"',
+            'target triple = "nvptx64-nvidia-cuda"',
+            *self.globals,
+        ]
+        return "\n".join((*head, *self.functions, *named, *self.metadata, ""))
+
+
+class FunctionWriter:
+    """The body of one kernel. Values are numbered in the order of their definition, so that the text is
+    reproducible."""
+
+    def __init__(
+        self, module: ModuleWriter, kernel: str, block: tuple[int, int, int], shared_bytes: int
+    ) -> None:
+        self.module = module
+        self.kernel = kernel
+        self.threads = block
+        self.shared_bytes = shared_bytes
+        self.scope = ""  # the debug-information scope, where line information is written
+        self.label = "entry"
+        self.lines: list[str] = []
+        self.allocas: list[str] = []
+        self._names: dict[SSAValue, str] = {}
+        self._count = 0
+        self._suffix = ""
+
+    def fresh(self, prefix: str = "%v") -> str:
+        """A name that no other value or block of this function has."""
+        self._count += 1
+        return f"{prefix}{self._count}"
+
+    def bind(self, value: SSAValue, text: str) -> None:
+        """From now on the value is written as `text`: a name, or a constant."""
+        self._names[value] = text
+
+    def ref(self, value: SSAValue) -> str:
+        """The name or constant of a value, without its type."""
+        return self._names[value]
+
+    def type(self, value: SSAValue) -> str:
+        """The LLVM type of a value."""
+        owner = value.owner
+        op = owner if isinstance(owner, Operation) else owner.parent_op()
+        assert op is not None, "a block of a kernel has a parent"
+        return llvm_type(value.type, op)
+
+    def typed(self, value: SSAValue) -> str:
+        """A value with its type, as an operand list wants it."""
+        return f"{self.type(value)} {self._names[value]}"
+
+    def emit(self, text: str) -> None:
+        """Appends one instruction."""
+        self.lines.append(f"  {text}{self._suffix}")
+
+    def temp(self, text: str) -> str:
+        """Appends an instruction whose result has no counterpart in the kernel, and returns the result's
+        name."""
+        name = self.fresh()
+        self.lines.append(f"  {name} = {text}{self._suffix}")
+        return name
+
+    def define(self, result: SSAValue, text: str) -> None:
+        """Appends the instruction that computes an operation's result."""
+        self._names[result] = self.temp(text)
+
+    def alloca(self, type: str, align: int) -> str:
+        """Reserves stack memory of the function, once, whatever loop asks for it; returns the pointer's
+        name."""
+        name = self.fresh()
+        self.allocas.append(f"  {name} = alloca {type}, align {align}")
+        return name
+
+    def start_block(self, label: str) -> None:
+        """Begins a basic block; the previous one must have been ended by a branch."""
+        self.label = label
+        self.lines.append(f"{label}:")
+
+    def reserve(self) -> int:
+        """Leaves room for a phi, whose last operand is not known yet; `fill` completes it."""
+        self.lines.append("")
+        return len(self.lines) - 1
+
+    def fill(self, slot: int, text: str) -> None:
+        """Writes the instruction that `reserve` left room for."""
+        self.lines[slot] = f"  {text}{self._suffix}"
+
+    def write_block(self, block: Block) -> None:
+        """Writes all operations of a block, each by its rule. EmitError for one without a rule."""
+        rules = self.module.rules
+        lines = self.module.lines
+        for op in block.ops:
+            write = rules.get(op.__class__)
+            if write is None:
+                raise EmitError(
+                    Code.EMIT_UNSUPPORTED,
+                    op,
+                    f"'{op.name}' has no translation to PTX",
+                    "lower the program to stage 'instr' first",
+                )
+            if lines is not None:
+                self._suffix = lines.suffix(op, self.scope)
+            write(self, op)
