@@ -82,6 +82,25 @@ def count_operands(coord: Coord) -> int:
     return int(isinstance(coord, Unknown))
 
 
+def parse_defined(parser: Parser) -> SSAValue:
+    """Parses an operand whose definition stands before it, so that its type need not be repeated."""
+    at = parser.pos
+    operand = parser.parse_unresolved_operand()
+    values = parser.ssa_values.get(operand.operand_name)
+    if values is None or operand.index >= len(values):
+        parser.raise_error(f"%{operand.operand_name} is not defined before this use", at, parser.pos)
+    return values[operand.index]
+
+
+def parse_tensor(parser: Parser) -> SSAValue:
+    """Parses an operand that is a tensor; a ParseError says so where it is not."""
+    at = parser.pos
+    operand = parse_defined(parser)
+    if not isinstance(operand.type, TensorType):
+        parser.raise_error(f"expected a tensor, got a value of type {operand.type}", at, parser.pos)
+    return operand
+
+
 def parse_tensor_type(parser: Parser) -> TensorType:
     """Parses a tensor type; a ParseError says that one is needed where another type stands."""
     at = parser.pos

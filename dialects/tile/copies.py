@@ -17,7 +17,7 @@ from ...layout.errors import LayoutError
 from ...layout.inttuple import rank
 from ..errors import refuse
 from ..ptx.types import PtrType, StateSpace
-from .assembly import parse_tensor_type
+from .assembly import parse_defined
 from .copy_rules import check_atom_operands, check_tiled_operands
 from .types import CopyAtomAttr, Space, TensorType, TiledCopyType
 
@@ -26,8 +26,8 @@ from .types import CopyAtomAttr, Space, TensorType, TiledCopyType
 class CopyOp(IRDLOperation):
     """Copies `src` to `dst`, coordinate by coordinate in colexicographic order.
 
-    `tile.copy %copy, %src, %dst : ...` copies by a tiled copy's atom: the operands are partitions, whose first mode holds
-    the atom's values, and the atom is executed for each coordinate of the rest. `tile.copy %src, %dst : ...` copies element by
+    `tile.copy %copy, %src, %dst` copies by a tiled copy's atom: the operands are partitions, whose first mode holds
+    the atom's values, and the atom is executed for each coordinate of the rest. `tile.copy %src, %dst` copies element by
     element, as wide as layouts and alignments allow. At stage `folded` the atom stands in the operation itself:
     `tile.copy #tile.copy_atom<...> %src, %dst`.
 
@@ -97,20 +97,12 @@ class CopyOp(IRDLOperation):
         atom = parser.parse_optional_attribute()
         if atom is not None and not isinstance(atom, CopyAtomAttr):
             parser.raise_error("expected a copy atom or an operand", at, parser.pos)
-        operands = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_unresolved_operand)
+        operands = parser.parse_comma_separated_list(Parser.Delimiter.NONE, lambda: parse_defined(parser))
         if len(operands) not in (2, 3) or (len(operands) == 3 and atom is not None):
             parser.raise_error("expected a source and a destination, with a tiled copy or an atom before them", at, parser.pos)
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        copy = None
-        if len(operands) == 3:
-            copy = parser.resolve_operand(operands.pop(0), parser.parse_type())
-            parser.parse_punctuation(",")
-        src = parser.resolve_operand(operands[0], parse_tensor_type(parser))
-        parser.parse_punctuation(",")
-        dst = parser.resolve_operand(operands[1], parse_tensor_type(parser))
-        op = cls(src, dst, copy, atom)
-        op.attributes |= attributes
+        copy = operands.pop(0) if len(operands) == 3 else None
+        op = cls(operands[0], operands[1], copy, atom)
+        op.attributes |= parser.parse_optional_attr_dict()
         return op
 
     def print(self, printer: Printer) -> None:
@@ -120,13 +112,11 @@ class CopyOp(IRDLOperation):
             printer.print_string(" ")
         printer.print_list(self.operands, printer.print_operand)
         printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_list(self.operand_types, printer.print_attribute)
 
 
 @irdl_op_definition
 class AtomCallOp(IRDLOperation):
-    """`tile.atom_call #tile.copy_atom<"cp.async.ca.16", f16> %src, %dst`: one execution of a copy atom by each thread.
+    """`tile.atom_call #tile.copy_atom<"SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", f16> %src, %dst`: one execution of a copy atom by each thread.
 
     At stage `atoms` the operands are tensors of exactly the thread's values; at stage `index` pointers to the first of
     them, the others following in order. For ldmatrix the source is the row whose address the lane supplies.
@@ -137,8 +127,6 @@ class AtomCallOp(IRDLOperation):
     src = operand_def(TensorType | PtrType)
     dst = operand_def(TensorType | PtrType)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format = "$atom $src `,` $dst attr-dict `:` type($src) `,` type($dst)"
-
     def __init__(self, atom: CopyAtomAttr, src: SSAValue | Operation, dst: SSAValue | Operation):
         super().__init__(operands=[src, dst], properties={"atom": atom})
 
@@ -151,6 +139,25 @@ class AtomCallOp(IRDLOperation):
                 refuse(error)
         elif not isinstance(src, PtrType) or not isinstance(dst, PtrType):
             raise VerifyException("source and destination are two tensors or two pointers")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        at = parser.pos
+        atom = parser.parse_attribute()
+        if not isinstance(atom, CopyAtomAttr):
+            parser.raise_error("expected a copy atom", at, parser.pos)
+        src = parse_defined(parser)
+        parser.parse_punctuation(",")
+        op = cls(atom, src, parse_defined(parser))
+        op.attributes |= parser.parse_optional_attr_dict()
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_attribute(self.atom)
+        printer.print_string(" ")
+        printer.print_list(self.operands, printer.print_operand)
+        printer.print_op_attributes(self.attributes)
 
 
 def state_space(space: Space) -> StateSpace:

@@ -15,7 +15,7 @@ from .types import CopyAtomAttr, TensorType
 def atom_values(atom: CopyAtomAttr) -> tuple[int, int]:
     """How many values a thread supplies and receives in one execution of the atom."""
     record = atom.atom
-    return size(record.val_layout_src[1]), size(record.val_layout_dst[1])
+    return record.src[1].size, record.dst[1].size
 
 
 def split_atom_mode(layout: LayoutLike, values: int) -> tuple[LayoutLike, LayoutLike] | None:
@@ -131,7 +131,7 @@ def check_tiled_operands(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -
                 "pass what partition_S, partition_D or a fragment like them gives",
             )
         repeats.append(size(split[1]))
-        if not atom.is_auto and tensor.space.data.value != "rmem":
+        if atom.auto_bits is None and tensor.space.data.value != "rmem":
             rest: LayoutLike = layout
             if len(layout) == 1 and size(split[1]) == 1:
                 rest = layout_one(layout)

@@ -19,7 +19,7 @@ from ...layout.text import parse_layout, to_text
 from ...layout.unknown import Unknown
 from ..cute import CoordAttr, LayoutAttr, parse_quoted
 from ..errors import refuse
-from .assembly import count_operands, fill_coordinate, parse_coordinate, print_coordinate
+from .assembly import count_operands, fill_coordinate, parse_coordinate, parse_tensor, parse_tensor_type, print_coordinate
 from .types import TensorType
 
 
@@ -74,10 +74,10 @@ class Crd2IdxOp(IRDLOperation):
 
 @irdl_op_definition
 class ViewOp(IRDLOperation):
-    """`%v = tile.view %t at %o : T -> T2`: the tensor `%o` elements further on, with the layout of T2.
+    """`%v = tile.view %t at %o : T2`: the tensor `%o` elements further on, with the layout of T2.
 
     The pointer of a plain tensor moves; a swizzled tensor keeps its pointer, and its offset grows. Without `at` only the
-    layout changes. T2 has the element type and space of T; that its elements are T's is the folding pass's promise.
+    layout changes. T2 has the element type and space of the tensor; that its elements are the tensor's is the folding pass's promise.
     """
 
     name = "tile.view"
@@ -85,7 +85,6 @@ class ViewOp(IRDLOperation):
     offset = opt_operand_def(IndexType)
     result = result_def(TensorType)
     traits = traits_def(Pure())
-    assembly_format = "$source (`at` $offset^)? attr-dict `:` type($source) `->` type($result)"
 
     def __init__(self, source: SSAValue | Operation, offset: SSAValue | None, type: TensorType):
         super().__init__(operands=[source, offset], result_types=[type])
@@ -110,3 +109,25 @@ class ViewOp(IRDLOperation):
             raise VerifyException(f"a view keeps the swizzle; {source} became {result}")
         if result.align.data > source.align.data:
             raise VerifyException(f"the view promises alignment {result.align.data}, the tensor only {source.align.data}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        source = parse_tensor(parser)
+        offset = None
+        if parser.parse_optional_keyword("at") is not None:
+            offset = parser.resolve_operand(parser.parse_unresolved_operand(), IndexType())
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        op = cls(source, offset, parse_tensor_type(parser))
+        op.attributes |= attributes
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.source)
+        if self.offset is not None:
+            printer.print_string(" at ")
+            printer.print_operand(self.offset)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)

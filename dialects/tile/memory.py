@@ -17,7 +17,7 @@ from ...layout.slicing import slice_and_offset
 from ...layout.unknown import Unknown
 from ..cute import CoordAttr
 from ..errors import refuse
-from .assembly import count_operands, fill_coordinate, parse_coordinate, parse_tensor_type, print_coordinate
+from .assembly import count_operands, fill_coordinate, parse_coordinate, parse_defined, parse_tensor, print_coordinate
 from .types import Space, TensorType
 
 
@@ -89,7 +89,7 @@ def _has_wildcard(coord: object) -> bool:
 
 @irdl_op_definition
 class LoadOp(_ElementOp):
-    """`%v = tile.load %t(%i, 0) : !tile.tensor<...>`: the element at a coordinate; one number counts colexicographically."""
+    """`%v = tile.load %t(%i, 0)`: the element at a coordinate; one number counts colexicographically."""
 
     name = "tile.load"
     result = result_def()
@@ -100,16 +100,14 @@ class LoadOp(_ElementOp):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        tensor = parser.parse_unresolved_operand()
+        tensor = parse_tensor(parser)
+        assert isinstance(tensor.type, TensorType)
         coord, coords = parse_coordinate(parser)
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        type = parse_tensor_type(parser)
         return cls.build(
-            operands=[parser.resolve_operand(tensor, type), coords],
-            result_types=[type.element_type],
+            operands=[tensor, coords],
+            result_types=[tensor.type.element_type],
             properties={"coord": coord},
-            attributes=attributes,
+            attributes=parser.parse_optional_attr_dict(),
         )
 
     def print(self, printer: Printer) -> None:
@@ -117,13 +115,11 @@ class LoadOp(_ElementOp):
         printer.print_operand(self.tensor)
         print_coordinate(printer, self.coord.data, self.coords)
         printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.tensor.type)
 
 
 @irdl_op_definition
 class StoreOp(_ElementOp):
-    """`tile.store %v, %t(%i, 0) : !tile.tensor<...>`: writes the element at a coordinate."""
+    """`tile.store %v, %t(%i, 0)`: writes the element at a coordinate."""
 
     name = "tile.store"
     value = operand_def()
@@ -134,32 +130,21 @@ class StoreOp(_ElementOp):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        value = parser.parse_unresolved_operand()
+        value = parse_defined(parser)
         parser.parse_punctuation(",")
-        tensor = parser.parse_unresolved_operand()
+        tensor = parse_tensor(parser)
         coord, coords = parse_coordinate(parser)
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        type = parse_tensor_type(parser)
         return cls.build(
-            operands=[
-                parser.resolve_operand(tensor, type),
-                coords,
-                parser.resolve_operand(value, type.element_type),
-            ],
+            operands=[value, tensor, coords],
             properties={"coord": coord},
-            attributes=attributes,
+            attributes=parser.parse_optional_attr_dict(),
         )
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
-        printer.print_operand(self.value)
-        printer.print_string(", ")
-        printer.print_operand(self.tensor)
+        printer.print_list([self.value, self.tensor], printer.print_operand)
         print_coordinate(printer, self.coord.data, self.coords)
         printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.tensor.type)
 
 
 class _PrintBase(IRDLOperation):
@@ -168,11 +153,23 @@ class _PrintBase(IRDLOperation):
     text = prop_def(StringAttr)
     tensor = operand_def(TensorType)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format = "$text $tensor attr-dict `:` type($tensor)"
 
     def verify_(self) -> None:
         if "\0" in self.text.data or len(self.text.data) > 1024:
             raise VerifyException("the text has a NUL character or more than 1024 characters")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        text = StringAttr(parser.parse_str_literal())
+        tensor = parse_tensor(parser)
+        return cls.build(operands=[tensor], properties={"text": text}, attributes=parser.parse_optional_attr_dict())
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_string_literal(self.text.data)
+        printer.print_string(" ")
+        printer.print_operand(self.tensor)
+        printer.print_op_attributes(self.attributes)
 
 
 @irdl_op_definition

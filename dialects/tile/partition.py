@@ -15,13 +15,12 @@ from xdsl.utils.exceptions import VerifyException
 from ...layout.core import Layout, LayoutLike
 from ...layout.errors import LayoutError
 from ...layout.integers import Coord
-from ...layout.inttuple import rank
 from ...layout.text import parse_layout, parse_tiler, to_text
 from ...layout.tiled_copy import TiledCopy, make_tiled_copy
 from ..cute import LayoutAttr, TilerAttr, parse_quoted
 from ..errors import raise_at, refuse
-from .assembly import parse_tensor_type
-from .types import CopyAtomAttr, TensorType, TiledCopyType
+from .assembly import parse_defined, parse_tensor
+from .types import CopyAtomAttr, TiledCopyType
 from .view_base import ViewOp
 
 
@@ -29,7 +28,7 @@ from .view_base import ViewOp
 class TiledCopyOp(IRDLOperation):
     """A tiled copy, by thread and value layouts or by thread-value layout and tiler (CuTe's make_tiled_copy).
 
-    `tile.tiled_copy #tile.copy_atom<"cp.async.ca.16", f16> thr "(8,4):(1,8)" val "8:1"`: the layouts map places of the
+    `tile.tiled_copy #tile.copy_atom<"SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", f16> thr "(8,4):(1,8)" val "8:1"`: the layouts map places of the
     tile to threads, and to the values of a thread. `... tv "((16,8),8):((64,1),8)" tiler "(8,128)"`: the layout maps
     (thread, value) to a place of the tile.
     """
@@ -76,7 +75,7 @@ class TiledCopyOp(IRDLOperation):
         start = parser.pos
         atom = parser.parse_attribute()
         if not isinstance(atom, CopyAtomAttr):
-            parser.raise_error('expected a copy atom, such as #tile.copy_atom<"universal.128", f16>', start, parser.pos)
+            parser.raise_error('expected a copy atom, such as #tile.copy_atom<"UniversalCopy<uint128_t>", f16>', start, parser.pos)
         properties: dict[str, Attribute] = {"atom": atom}
         at = parser.pos
         for first, second in (("thr", "val"), ("tv", "tiler")):
@@ -123,7 +122,7 @@ class TiledCopyOp(IRDLOperation):
 
 
 class _PartitionOp(ViewOp):
-    """A view through a tiled copy: `tile.xyz %copy, %tensor, %thread : copy type, tensor type -> type`."""
+    """A view through a tiled copy: `tile.xyz %copy, %tensor, %thread : type`."""
 
     tiled_copy = operand_def(TiledCopyType)
 
@@ -140,37 +139,26 @@ class _PartitionOp(ViewOp):
 
     def coordinate(self, layout: LayoutLike, values: Sequence[Any]) -> Coord:
         (thread,) = values
-        return (thread, None, (None,) * rank(layout[2].shape))
+        modes = len(self.source_type.layout.data)
+        return (thread, None, (None,) * modes if modes > 1 else None)
 
     @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        start = parser.pos
-        copy = parser.parse_unresolved_operand()
-        parser.parse_punctuation(",")
-        source = parser.parse_unresolved_operand()
-        parser.parse_punctuation(",")
-        thread = parser.resolve_operand(parser.parse_unresolved_operand(), IndexType())
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
+    def parse_operands(cls, parser: Parser) -> list[SSAValue | Sequence[SSAValue]]:
         at = parser.pos
-        copy_type = parser.parse_type()
-        if not isinstance(copy_type, TiledCopyType):
-            parser.raise_error(f"expected the type of a tiled copy, got {copy_type}", at, parser.pos)
+        copy = parse_defined(parser)
+        if not isinstance(copy.type, TiledCopyType):
+            parser.raise_error(f"expected a tiled copy, got a value of type {copy.type}", at, parser.pos)
         parser.parse_punctuation(",")
-        tensor = parser.resolve_operand(source, parse_tensor_type(parser))
-        operands: list[SSAValue | Sequence[SSAValue]] = [tensor, [thread], parser.resolve_operand(copy, copy_type)]
-        return cls.finish(parser, operands, {}, attributes, start, parser.pos)
+        return [copy, parse_tensor(parser)]
 
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list([self.tiled_copy, self.source, *self.coords], printer.print_operand)
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.tiled_copy.type)
+    @classmethod
+    def parse_body(cls, parser: Parser) -> tuple[list[SSAValue], dict[str, Attribute]]:
+        parser.parse_punctuation(",")
+        return [parser.resolve_operand(parser.parse_unresolved_operand(), IndexType())], {}
+
+    def print_body(self, printer: Printer) -> None:
         printer.print_string(", ")
-        printer.print_attribute(self.source.type)
-        printer.print_string(" -> ")
-        printer.print_attribute(self.result.type)
+        printer.print_operand(self.coords[0])
 
 
 @irdl_op_definition

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The types of the `tile` dialect: tensors and tiled copies. A type carries all that is known before the program runs."""
 
+import re
 from enum import auto
 
 from xdsl.dialects.builtin import IntAttr, StringAttr
@@ -11,7 +12,8 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
-from ...layout.atoms import CopyAtom, copy_atom
+from ...layout.atoms.copy_atom import CopyAtom
+from ...layout.atoms.table import copy_atom
 from ...layout.core import ComposedLayout, Layout, LayoutLike, cosize
 from ...layout.errors import LayoutError, TilefoldError
 from ...layout.inttuple import leaves
@@ -134,9 +136,15 @@ def _check_layout(layout: LayoutLike) -> None:
         raise VerifyException(f"the layout {inner} spans {cosize(inner)} elements; at most 2^48 are possible")
 
 
+def _assumed(name: str) -> int | None:
+    """N of `AutoVectorizingCopyWithAssumedAlignment<N>`."""
+    match = re.fullmatch(r"AutoVectorizingCopyWithAssumedAlignment<(\d+)>", name)
+    return int(match[1]) if match else None
+
+
 @irdl_attr_definition
 class CopyAtomAttr(ParametrizedAttribute):
-    """`#tile.copy_atom<"cp.async.ca.16", f16>`: a copy instruction by name, and the elements that it moves."""
+    """`#tile.copy_atom<"SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", f16>`: a copy instruction by name, and the elements that it moves."""
 
     name = "tile.copy_atom"
     atom_name: StringAttr
@@ -147,13 +155,14 @@ class CopyAtomAttr(ParametrizedAttribute):
         """The atom's record, in values of this type. `LayoutError` where there is none."""
         bits = scalar_bits(self.value_type)
         assert bits is not None
-        name = self.atom_name.data
-        return copy_atom(f"universal.{bits}" if name == "universal" else name).with_value_bits(bits)
+        return copy_atom(self.atom_name.data, bits)
 
     @property
-    def is_auto(self) -> bool:
-        """Whether the width of the instruction is left to the compiler (`universal`)."""
-        return self.atom_name.data == "universal"
+    def auto_bits(self) -> int | None:
+        """The widest access in bits of an atom that leaves the width to the compiler; None for an instruction."""
+        bits = scalar_bits(self.value_type)
+        assert bits is not None
+        return {"DefaultCopy": bits, "AutoVectorizingCopy": 128}.get(self.atom_name.data) or _assumed(self.atom_name.data)
 
     def verify(self) -> None:
         bits = scalar_bits(self.value_type)
@@ -178,7 +187,7 @@ class CopyAtomAttr(ParametrizedAttribute):
             parser.parse_punctuation(",")
             value = parser.parse_type()
             try:
-                _ = copy_atom("universal.8" if name == "universal" else name)
+                _ = copy_atom(name)
             except TilefoldError as error:
                 raise_at(parser, error, start, start + len(name) + 2)
             return [StringAttr(name), value]
@@ -221,7 +230,7 @@ class TiledCopyType(ParametrizedAttribute, TypeAttribute):
             at = parser.pos
             atom = parser.parse_attribute()
             if not isinstance(atom, CopyAtomAttr):
-                parser.raise_error("expected a copy atom, such as #tile.copy_atom<\"universal.128\", f16>", at, parser.pos)
+                parser.raise_error("expected a copy atom, such as #tile.copy_atom<\"UniversalCopy<uint128_t>\", f16>", at, parser.pos)
             parser.parse_punctuation(",")
             layout = LayoutAttr(parse_quoted(parser, parse_layout))
             parser.parse_punctuation(",")

@@ -24,7 +24,7 @@ from ...layout.integers import Coord
 from ...layout.slicing import slice_and_offset
 from ...layout.unknown import Unknown
 from ..errors import raise_at, refuse
-from .assembly import parse_tensor_type
+from .assembly import parse_tensor, parse_tensor_type
 from .types import TensorType
 
 
@@ -42,7 +42,7 @@ def shifted_type(tensor: TensorType, layout: LayoutLike, offset: Any) -> TensorT
 
 
 class ViewOp(IRDLOperation, ABC):
-    """The base of all views: `%result = tile.xyz %source, ... : type -> type`. The result type can be left out."""
+    """The base of all views: `%result = tile.xyz %source, ... : type`. The type can be left out: it is inferred."""
 
     source = operand_def(TensorType)
     coords = var_operand_def(IndexType)
@@ -105,54 +105,47 @@ class ViewOp(IRDLOperation, ABC):
         """Prints what `parse_body` parses."""
 
     @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        start = parser.pos
-        source = parser.parse_unresolved_operand()
-        coords, properties = cls.parse_body(parser)
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        operand = parser.resolve_operand(source, parse_tensor_type(parser))
-        end = parser.pos
-        return cls.finish(parser, [operand, coords], properties, attributes, start, end)
+    def parse_operands(cls, parser: Parser) -> list[SSAValue | Sequence[SSAValue]]:
+        """Parses the operands before the coordinates, in the order of their definition."""
+        return [parse_tensor(parser)]
 
     @classmethod
-    def finish(
+    def parse(cls, parser: Parser) -> Self:
+        start = parser.pos
+        operands = cls.parse_operands(parser)
+        coords, properties = cls.parse_body(parser)
+        end = parser.pos
+        attributes = parser.parse_optional_attr_dict()
+        operands.append(coords)
+        if parser.parse_optional_punctuation(":") is not None:
+            type = parse_tensor_type(parser)
+        else:
+            type = cls._infer(parser, operands, properties, start, end)
+        return cls.build(operands=operands, result_types=[type], properties=properties, attributes=attributes)
+
+    @classmethod
+    def _infer(
         cls,
         parser: Parser,
         operands: Sequence[SSAValue | Sequence[SSAValue]],
         properties: dict[str, Attribute],
-        attributes: dict[str, Attribute],
         start: int,
         end: int,
-    ) -> Self:
-        """Parses `-> type`, or infers the type where it is left out, and builds the operation."""
-        if parser.parse_optional_punctuation("->") is not None:
-            return cls.build(
-                operands=operands, result_types=[parse_tensor_type(parser)], properties=properties, attributes=attributes
-            )
-        draft = cls.build(
-            operands=operands,
-            result_types=[next(o.type for o in operands if isinstance(o, SSAValue) and isinstance(o.type, TensorType))],
-            properties=properties,
-            attributes=attributes,
-        )
+    ) -> TensorType:
+        """The type of the result where the text leaves it out; a ParseError where there is none."""
+        tensor = next(o.type for o in operands if isinstance(o, SSAValue) and isinstance(o.type, TensorType))
+        draft = cls.build(operands=operands, result_types=[tensor], properties=properties)
         try:
-            type = draft.inferred_type()
+            return draft.inferred_type()
         except LayoutError as error:
             raise_at(parser, error, start, end)
-        draft.erase()
-        return cls.build(operands=operands, result_types=[type], properties=properties, attributes=attributes)
+        finally:
+            draft.erase()
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
-        printer.print_operand(self.source)
+        printer.print_list([o for o in self.operands if o not in self.coords], printer.print_operand)
         self.print_body(printer)
         printer.print_op_attributes(self.attributes)
-        self.print_types(printer)
-
-    def print_types(self, printer: Printer) -> None:
-        """Prints ` : source type -> result type`."""
         printer.print_string(" : ")
-        printer.print_attribute(self.source.type)
-        printer.print_string(" -> ")
         printer.print_attribute(self.result.type)

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What printing a tensor shows: the same text in the simulator and on the device."""
+
+from typing import Any
+
+from ...layout.core import LayoutLike
+from ...layout.inttuple import product, rank
+from ...layout.text import to_text
+from .types import Space, TensorType
+
+_POINTER = {Space.Gmem: "gmem_ptr", Space.Smem: "smem_ptr", Space.Rmem: "ptr"}
+
+
+def tensor_header(text: str, type: TensorType, pointer: str) -> str:
+    """The line that names a tensor, as CuTe prints it: `gA: gmem_ptr[16b](0x7f...) o (128,32):(1,1024)`."""
+    kind = _POINTER[type.space.data]
+    return f"{text}: {kind}[{type.element_bits}b]({pointer}) o {to_text(type.layout.data)}"
+
+
+def elements_in_print_order(layout: LayoutLike) -> list[list[Any]]:
+    """The coordinates of a tensor's elements, row by row, as CuTe's print_tensor orders them.
+
+    A tensor of one mode has one element a row. Of two modes, a row for each coordinate of mode 0. Further modes follow each
+    other, the third fastest.
+    """
+    sizes = [product(mode) for mode in (layout.shape if isinstance(layout.shape, tuple) else (layout.shape,))]
+    if rank(layout.shape) == 1:
+        return [[i] for i in range(sizes[0])]
+    rows: list[list[Any]] = []
+    outer = 1
+    for n in sizes[2:]:
+        outer *= n
+    for place in range(outer):
+        rest: list[int] = []
+        for n in sizes[2:]:
+            rest.append(place % n)
+            place //= n
+        rows += [[(m, k, *rest) for k in range(sizes[1])] for m in range(sizes[0])]
+    return rows

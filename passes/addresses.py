@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Addresses of tensor elements: pointers plus index arithmetic, in 32 bits where the layout proves that they fit."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ..dialects.ptx import PtrAddOp
+from ..dialects.tile import Crd2IdxOp, TensorType
+from ..dialects.tile.assembly import fill_coordinate
+from ..layout.core import ComposedLayout, Layout, cosize
+from ..layout.inttuple import transform_leaves
+from ..layout.swizzle import Swizzle
+from .emitter import Emitter, int_type
+from .ssa_int import SsaInt
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A tensor at run time: its pointer, and for a swizzled one the offset in elements within its layout."""
+
+    pointer: SSAValue
+    offset: SSAValue | None = None
+
+
+class Addresses:
+    """Computes addresses for one kernel. Each coordinate is converted once, right after it is defined."""
+
+    def __init__(self) -> None:
+        self._converted: dict[tuple[SSAValue, int], SSAValue] = {}
+
+    def converted(self, value: SSAValue, width: int) -> SSAValue:
+        """`value`, of type `index`, as i32 or i64."""
+        key = (value, width)
+        if key not in self._converted:
+            cast = arith.IndexCastOp(value, int_type(width))
+            owner = value.owner
+            if isinstance(owner, Block):
+                assert owner.first_op is not None
+                Rewriter.insert_op(cast, InsertPoint.before(owner.first_op))
+                cast.location = owner.first_op.location
+            else:
+                Rewriter.insert_op(cast, InsertPoint.after(owner))
+                cast.location = owner.location
+            self._converted[key] = cast.result
+        return self._converted[key]
+
+    def evaluate(self, emitter: Emitter, layout: Layout, coord: Any, values: list[SSAValue], scale: int) -> SSAValue:
+        """`scale * layout(coord)` as i32, or as i64 where the layout's last index times `scale` needs it."""
+        width = index_width(layout, scale)
+        scaled = Layout(layout.shape, transform_leaves(lambda d: d * scale, layout.stride))
+        result = scaled(fill_coordinate(coord, [SsaInt(emitter, self.converted(v, width)) for v in values]))
+        return result.value if isinstance(result, SsaInt) else emitter.constant(result, int_type(width))
+
+    def distance(self, emitter: Emitter, offset: SSAValue, scale: int) -> SSAValue:
+        """`scale * offset`, for an offset in elements of type `index`: the index of a coordinate, or any other value."""
+        owner = offset.owner
+        if isinstance(owner, Crd2IdxOp):
+            return self.evaluate(emitter, owner.plain_layout, owner.coord.data, list(owner.coords), scale)
+        if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
+            bytes = owner.value.value.data * scale
+            return emitter.constant(bytes, int_type(32 if abs(bytes) < 2**31 else 64))
+        wide = SsaInt(emitter, self.converted(offset, 64))
+        return (wide * scale if scale != 1 else wide).value
+
+    def advance(self, emitter: Emitter, tensor: Address, type: TensorType, offset: SSAValue | None) -> Address:
+        """The address `offset` elements after `tensor`."""
+        if offset is None:
+            return tensor
+        if isinstance(offset.owner, arith.AddiOp):  # an index and a constant: two steps, each as narrow as it can be
+            first, second = offset.owner.operands
+            return self.advance(emitter, self.advance(emitter, tensor, type, first), type, second)
+        if tensor.offset is None:
+            return Address(_moved(emitter, tensor.pointer, self.distance(emitter, offset, type.element_bytes)))
+        step = _as_i32(emitter, self.distance(emitter, offset, 1))
+        return Address(tensor.pointer, emitter.value(arith.AddiOp(tensor.offset, step)))
+
+    def element(
+        self, emitter: Emitter, tensor: Address, type: TensorType, coord: Any, values: list[SSAValue]
+    ) -> SSAValue:
+        """The pointer to the element of `tensor` at `coord`, whose run-time leaves are `values`."""
+        layout = type.layout.data
+        inner = layout.inner if isinstance(layout, ComposedLayout) else layout
+        assert isinstance(inner, Layout)
+        coord = coord[0] if isinstance(coord, tuple) and len(coord) == 1 else coord  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        if tensor.offset is None:
+            step = self.evaluate(emitter, inner, coord, values, type.element_bytes)
+            return _moved(emitter, tensor.pointer, step)
+        step = _as_i32(emitter, self.evaluate(emitter, inner, coord, values, 1))
+        there = Address(tensor.pointer, emitter.value(arith.AddiOp(tensor.offset, step)))
+        return self.first(emitter, there, type)
+
+    def first(self, emitter: Emitter, tensor: Address, type: TensorType) -> SSAValue:
+        """The pointer to the first element of `tensor`."""
+        if tensor.offset is None:
+            return tensor.pointer
+        layout = type.layout.data
+        assert isinstance(layout, ComposedLayout) and isinstance(layout.outer, Swizzle)
+        swizzled = layout.outer(SsaInt(emitter, tensor.offset))
+        return _moved(emitter, tensor.pointer, (swizzled * type.element_bytes).value)
+
+
+def index_width(layout: Layout, scale: int) -> int:
+    """32 if `scale` times every index of `layout` fits in 31 bits, else 64."""
+    return 32 if cosize(layout) * scale < 2**31 else 64
+
+
+def start_offset(emitter: Emitter, type: TensorType) -> SSAValue | None:
+    """The offset with which a tensor that is allocated or passed begins; None for a plain one."""
+    layout = type.layout.data
+    if not isinstance(layout, ComposedLayout):
+        return None
+    assert isinstance(layout.offset, int), "the verifier checks this"
+    return emitter.constant(layout.offset, int_type(32))
+
+
+def _moved(emitter: Emitter, pointer: SSAValue, bytes: SSAValue) -> SSAValue:
+    owner = bytes.owner
+    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr) and owner.value.value.data == 0:
+        return pointer
+    return emitter.value(PtrAddOp(pointer, bytes))
+
+
+def _as_i32(emitter: Emitter, value: SSAValue) -> SSAValue:
+    """A distance within shared memory: it fits in 32 bits."""
+    if value.type == int_type(32):
+        return value
+    return emitter.value(arith.TruncIOp(value, int_type(32)))
+
+
+def is_index(value: SSAValue) -> bool:
+    """Whether a value is of type `index`."""
+    return isinstance(value.type, IndexType)
+
+
+def erase_unused(ops: list[Operation]) -> None:
+    """Erases those of `ops`, in reverse order, whose results nothing uses."""
+    for op in reversed(ops):
+        if not any(result.uses for result in op.results):
+            Rewriter.erase_op(op)

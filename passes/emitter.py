@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How passes write operations: at a place, with the source location of what they replace."""
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, UnitAttr, i32, i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+UNROLL = "unroll"
+"""The attribute of an scf.for that must be unrolled completely."""
+
+
+class Emitter:
+    """Inserts operations before `op`, giving each its location.
+
+    The insertion point can be moved into a new loop with `loop`; `op` stays the operation that is being replaced.
+    """
+
+    def __init__(self, op: Operation) -> None:
+        self.op = op
+        self.point = InsertPoint.before(op)
+
+    def insert(self, op: Operation) -> Operation:
+        """Inserts `op` at the current point, with the location of the operation that is being replaced."""
+        op.location = self.op.location
+        Rewriter.insert_op(op, self.point)
+        return op
+
+    def value(self, op: Operation) -> SSAValue:
+        """Inserts `op` and returns its only result."""
+        return self.insert(op).results[0]
+
+    def constant(self, value: int, type: IntegerType | IndexType) -> SSAValue:
+        """An integer constant."""
+        return self.value(arith.ConstantOp(IntegerAttr(value, type)))
+
+    def index(self, value: int) -> SSAValue:
+        """A constant of type `index`."""
+        return self.constant(value, IndexType())
+
+    def loop(self, extent: int) -> SSAValue:
+        """Opens a fully unrolled loop over 0 .. extent-1 and moves the insertion point into it; the induction variable."""
+        body = Block(arg_types=[IndexType()])
+        loop = scf.ForOp(self.index(0), self.index(extent), self.index(1), (), Region(body))
+        loop.attributes[UNROLL] = UnitAttr()
+        self.insert(loop)
+        end = scf.YieldOp()
+        end.location = self.op.location
+        body.add_op(end)
+        self.point = InsertPoint.before(end)
+        return body.args[0]
+
+    def replace(self, results: Sequence[SSAValue] = ()) -> None:
+        """Replaces the operation's results by `results` and erases it."""
+        for old, new in zip(self.op.results, results, strict=True):
+            if new.name_hint is None:
+                new.name_hint = old.name_hint
+            old.replace_all_uses_with(new)
+        Rewriter.erase_op(self.op)
+
+
+def int_width(type: Attribute) -> int | None:
+    """The width of an integer type in bits; 64 for `index`; None for other types."""
+    if isinstance(type, IntegerType):
+        return type.width.data
+    return 64 if isinstance(type, IndexType) else None
+
+
+def int_type(width: int) -> IntegerType:
+    """i32 or i64."""
+    return i32 if width == 32 else i64

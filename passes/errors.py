@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The error of a pass that cannot lower a program: it knows the operation at fault."""
+
+from xdsl.ir import Operation
+
+from ..layout.errors import Code, TilefoldError
+
+
+class LoweringError(TilefoldError):
+    """A program that a pass refuses. `op` is the operation at fault; its location says where in the source it is."""
+
+    def __init__(self, code: Code, message: str, op: Operation, hint: str = "") -> None:
+        super().__init__(code, message, hint)
+        self.op = op

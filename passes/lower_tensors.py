@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`lower-tensors`: stage `atoms` to stage `index`."""
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from ..dialects.ptx import EntryOp, LoadOp, LocalAllocOp, PtrType, RetOp, SmemAllocOp, StateSpaceAttr, StoreOp
+from ..dialects.tile import (
+    AllocOp,
+    AtomCallOp,
+    Crd2IdxOp,
+    PrintOp,
+    PrintTensorOp,
+    ReturnOp,
+    Space,
+    TensorType,
+    TileKernelOp,
+    ViewOp,
+)
+from ..dialects.tile.copies import state_space
+from ..dialects.tile.memory import LoadOp as TileLoadOp
+from ..dialects.tile.memory import StoreOp as TileStoreOp
+from ..layout.core import ComposedLayout
+from ..layout.errors import Code
+from ..layout.swizzle import Swizzle
+from .addresses import Address, Addresses, erase_unused, start_offset
+from .emitter import Emitter
+from .errors import LoweringError
+from .lower_prints import lower_print, lower_print_tensor
+
+
+@dataclass(frozen=True)
+class LowerTensorsPass(ModulePass):
+    """Replaces tensors by pointers and layouts by index arithmetic on them.
+
+    A plain tensor becomes a pointer, a swizzled one a pointer and an offset to which the swizzle is applied at each access.
+    Offsets are computed in 32 bits where the layout's extent proves that they fit, in 64 otherwise.
+
+    Before:
+
+        %o = tile.crd2idx (%m) in "8:128"
+        %v = tile.view %A at %o : !A -> !tile.tensor<f16, gmem, align<16>, "8:1">
+
+    After:
+
+        %0 = arith.index_cast %m : index to i32
+        %1 = arith.muli %0, %c256 : i32
+        %v = ptx.ptr_add %A, %1 : !ptx.ptr<global>, i32 -> !ptx.ptr<global>
+    """
+
+    name = "lower-tensors"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for each in list(op.walk()):
+            if isinstance(each, TileKernelOp):
+                _Kernel(each).lower()
+
+
+class _Kernel:
+    """The lowering of one kernel: which address each tensor became."""
+
+    def __init__(self, op: TileKernelOp) -> None:
+        self.op = op
+        self.addresses = Addresses()
+        self.where: dict[SSAValue, Address] = {}
+
+    def lower(self) -> None:
+        ops = [each for each in self.op.walk() if each is not self.op]
+        for each in ops:
+            self._check_no_tensor_results(each)
+        self._arguments()
+        dead: list[Operation] = []
+        for each in ops:
+            if isinstance(each, Crd2IdxOp | ViewOp | AllocOp):
+                dead.append(each)
+            self._lower(each, Emitter(each))
+        erase_unused(dead)
+        self._entry()
+
+    def _check_no_tensor_results(self, op: Operation) -> None:
+        """Tensors flow only through views: a loop or branch cannot carry one."""
+        carried = [r for r in op.results if isinstance(r.type, TensorType)] if op.regions else []
+        carried += [a for region in op.regions for block in region.blocks for a in block.args if isinstance(a.type, TensorType)]
+        if carried:
+            raise LoweringError(
+                Code.CARRIED_TENSOR,
+                f"a tensor cannot be a result or argument of {op.name}",
+                op,
+                "carry the coordinate instead, and take the view inside",
+            )
+
+    def _arguments(self) -> None:
+        block = self.op.body.blocks[0]
+        first = block.first_op
+        assert first is not None
+        emitter = Emitter(first)
+        for index, argument in enumerate(list(block.args)):
+            type = argument.type
+            if isinstance(type, TensorType):
+                pointer = block.insert_arg(PtrType(StateSpaceAttr(state_space(type.space.data))), index)
+                pointer.name_hint = argument.name_hint
+                self.where[argument] = Address(pointer, start_offset(emitter, type))
+
+    def _entry(self) -> None:
+        """Replaces the kernel by an entry whose arguments are the pointers."""
+        op = self.op
+        types = op.function_type.inputs.data
+        block = op.body.blocks[0]
+        for argument in [a for a in block.args if isinstance(a.type, TensorType)]:
+            block.erase_arg(argument)
+        aligns = [type.align.data if isinstance(type, TensorType) else 0 for type in types]
+        names = [name.data for name in op.arg_names]
+        entry = EntryOp(op.sym_name.data, names, aligns, op.block, op.detach_region(0))
+        entry.location = op.location
+        Rewriter.replace_op(op, entry)
+
+    def _address(self, tensor: SSAValue) -> Address:
+        return self.where[tensor]
+
+    def _lower(self, op: Operation, emitter: Emitter) -> None:
+        match op:
+            case AllocOp():
+                self.where[op.result] = self._allocate(op, emitter)
+            case ViewOp():
+                there = self._address(op.source)
+                self.where[op.result] = self.addresses.advance(emitter, there, op.source_type, op.offset)
+            case Crd2IdxOp():
+                pass  # its users compute it, in the unit and width that they need
+            case AtomCallOp():
+                src, dst = [self._first(emitter, tensor) for tensor in op.operands]
+                call = AtomCallOp(op.atom, src, dst)
+                call.attributes |= op.attributes
+                emitter.insert(call)
+                emitter.replace()
+            case TileLoadOp():
+                pointer = self._element(emitter, op)
+                emitter.replace([emitter.value(LoadOp(pointer, op.result.type, op.tensor_type.element_bytes))])
+            case TileStoreOp():
+                emitter.insert(StoreOp(op.value, self._element(emitter, op), op.tensor_type.element_bytes))
+                emitter.replace()
+            case PrintOp():
+                lower_print(emitter, op, self._address(op.tensor))
+            case PrintTensorOp():
+                lower_print_tensor(emitter, op, self._address(op.tensor), self.addresses)
+            case ReturnOp():
+                emitter.insert(RetOp())
+                emitter.replace()
+            case _:
+                pass
+
+    def _first(self, emitter: Emitter, tensor: SSAValue) -> SSAValue:
+        assert isinstance(tensor.type, TensorType), "the stage's contract"
+        return self.addresses.first(emitter, self._address(tensor), tensor.type)
+
+    def _element(self, emitter: Emitter, op: TileLoadOp | TileStoreOp) -> SSAValue:
+        there = self._address(op.tensor)
+        return self.addresses.element(emitter, there, op.tensor_type, op.coord.data, list(op.coords))
+
+    def _allocate(self, op: AllocOp, emitter: Emitter) -> Address:
+        type = op.tensor_type
+        bytes = type.bytes
+        if isinstance(type.layout.data, ComposedLayout):  # a swizzle permutes whole periods
+            swizzle = type.layout.data.outer
+            assert isinstance(swizzle, Swizzle), "the verifier checks this"
+            period = (1 << swizzle.z_mask.bit_length()) * type.element_bytes
+            bytes = -(-bytes // period) * period
+        make = SmemAllocOp if type.space.data is Space.Smem else LocalAllocOp
+        pointer = emitter.value(make(bytes, type.align.data))
+        pointer.name_hint = op.result.name_hint
+        return Address(pointer, start_offset(emitter, type))
