@@ -120,3 +120,18 @@ class Target:
                 f"{self.max_shared_bytes} on {self.arch}",
                 "use smaller or fewer shared-memory tensors, or a target with more shared memory",
             )
+
+
+def target_of_device(major: int, minor: int) -> Target:
+    """The target that uses most of a GPU of compute capability `major.minor`.
+
+    TargetError for a GPU that is older than every target.
+    """
+    fitting = [target for name in known_targets() if (target := Target(name)).runs_on(major, minor)]
+    if not fitting:
+        raise TargetError(
+            Code.TARGET_UNKNOWN,
+            f"compute capability {major}.{minor} is older than every target",
+            f"the oldest is {known_targets()[0]}",
+        )
+    return max(fitting, key=lambda target: (target.sm, target.suffix == "a"))
