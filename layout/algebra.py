@@ -19,7 +19,14 @@ from .core import (
     size,
 )
 from .divide import flat_divide, logical_divide, tiled_divide, zipped_divide
-from .inverse import left_inverse, max_alignment, max_common_layout, max_common_vector, nullspace, right_inverse
+from .inverse import (
+    left_inverse,
+    max_alignment,
+    max_common_layout,
+    max_common_vector,
+    nullspace,
+    right_inverse,
+)
 from .modes import (
     append,
     flatten_layout,

@@ -6,17 +6,19 @@ from typing import Any
 
 from .core import ComposedLayout, Layout, LayoutLike, join
 from .errors import Code, LayoutError
-from .integers import ScaledBasis, is_static, mul
+from .integers import ScaledBasis, Tree, is_static, mul
 from .inttuple import filter_zeros as filter_zeros_tuple
 from .inttuple import flatten_to_tuple, wrap
 from .modes import on_inner
 
 
-def merge_modes(shape: Sequence[Any], stride: Sequence[Any], open_end: bool = False) -> tuple[list[Any], list[Any]]:
+def merge_modes(
+    shape: Sequence[Any], stride: Sequence[Any], open_end: bool = False
+) -> tuple[list[Any], list[Any]]:
     """Flat shape and stride with static extents of 1 dropped and contiguous neighbours merged.
 
-    With `open_end` the last mode is kept even at extent 1, then shown as 2: composition reads its stride, not its
-    extent.
+    With `open_end` the last mode is kept even at extent 1, then shown as 2: composition reads its stride,
+    not its extent.
     """
     if not shape:
         return [1], [0]
@@ -67,8 +69,9 @@ def from_modes(shape: list[Any], stride: list[Any]) -> Layout:
 def coalesce(layout: LayoutLike, profile: Any = None) -> Any:
     """The layout with the fewest modes that is the same function of an integer coordinate.
 
-    With a tuple `profile`, each mode under a leaf of it is coalesced for itself, and modes beyond its rank are left
-    alone. A layout of size 1 becomes 1:0. Dynamic modes merge only where that is right for every value.
+    With a tuple `profile`, each mode under a leaf of it is coalesced for itself, and modes beyond its rank
+    are left alone. A layout of size 1 becomes 1:0. Dynamic modes merge only where that is right for every
+    value.
     """
     return by_profile(layout, profile, _coalesce)
 
@@ -79,7 +82,9 @@ def _coalesce(layout: Layout) -> Layout:
 
 def coalesce_open(layout: Layout) -> Layout:
     """`coalesce`, but the last mode is kept, so that it can be read beyond its extent."""
-    return from_modes(*merge_modes(flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride), open_end=True))
+    return from_modes(
+        *merge_modes(flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride), open_end=True)
+    )
 
 
 def coalesce_shape(shape: Any) -> Any:
@@ -98,7 +103,9 @@ def filter_zeros(layout: LayoutLike, profile: Any = None) -> Any:
     if type(layout) is ComposedLayout:
         return on_inner(layout, lambda inner: filter_zeros(inner, profile))
     assert type(layout) is Layout
-    return Layout(filter_zeros_tuple(layout.stride if profile is None else profile, layout.shape), layout.stride)
+    return Layout(
+        filter_zeros_tuple(layout.stride if profile is None else profile, layout.shape), layout.stride
+    )
 
 
 def filter_layout(layout: LayoutLike, profile: Any = None) -> Any:
@@ -106,14 +113,16 @@ def filter_layout(layout: LayoutLike, profile: Any = None) -> Any:
     return by_profile(layout, profile, lambda mode: _coalesce(filter_zeros(mode)))
 
 
-def by_profile(layout: LayoutLike, profile: Any, f: Callable[[Layout], Layout]) -> Any:
-    """`layout` with `f` applied to each of its parts under a leaf of `profile`; modes beyond its rank stay."""
+def by_profile(layout: LayoutLike, profile: Tree, f: Callable[[Layout], Layout]) -> Any:
+    """`layout` with `f` applied to each part under a leaf of `profile`; modes beyond its rank stay."""
     if type(layout) is ComposedLayout:
         return on_inner(layout, lambda inner: by_profile(inner, profile, f))
     assert type(layout) is Layout
-    if type(profile) is not tuple:
+    if not isinstance(profile, tuple):
         return f(layout)
     modes = list(layout)
     if len(profile) > len(modes):
         raise LayoutError(Code.RANK_MISMATCH, f"profile has {len(profile)} modes, {layout} has {len(modes)}")
-    return join([*(by_profile(m, p, f) for m, p in zip(modes, profile, strict=False)), *modes[len(wrap(profile)) :]])
+    return join(
+        [*(by_profile(m, p, f) for m, p in zip(modes, profile, strict=False)), *modes[len(wrap(profile)) :]]
+    )

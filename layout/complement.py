@@ -14,14 +14,15 @@ _SEARCH = 1 << 12
 
 
 def complement(layout: LayoutLike, cotarget: Any = None) -> Layout:
-    """The layout R that, beside `layout`, numbers the indices up to `cotarget` (a shape; by default the cosize).
+    """The layout R that, beside `layout`, numbers the indices up to `cotarget` (a shape; by default the
+    cosize).
 
-    R is ordered, and disjoint from `layout` but for index 0; together they cover the indices below the size of
-    `cotarget` where the strides divide each other. Stride-0 modes of `layout` are ignored. For a composed layout it is
-    the complement of the inner one.
+    R is ordered, and disjoint from `layout` but for index 0; together they cover the indices below the size
+    of `cotarget` where the strides divide each other. Stride-0 modes of `layout` are ignored. For a
+    composed layout it is the complement of the inner one.
 
-    Raises `LayoutError` if two coordinates share an index (E0206), or if there are several modes and one has a dynamic
-    stride (E0207).
+    Raises `LayoutError` if two coordinates share an index (E0206), or if there are several modes and one
+    has a dynamic stride (E0207).
     """
     if type(layout) is ComposedLayout:
         layout = layout.inner

@@ -6,23 +6,25 @@ from typing import Any
 from .coalesce import coalesce_open
 from .core import ComposedLayout, Layout, LayoutLike, Tiler, join
 from .errors import Code, LayoutError
-from .integers import ScaledBasis, as_coordinate, ceil_div_int, floordiv, minimum, mul, signum
+from .integers import ScaledBasis, Tree, as_coordinate, ceil_div_int, floordiv, minimum, mul, signum
 from .inttuple import MAX_LEAVES, flatten_to_tuple, leaves, show, unwrap, wrap
 from .modes import compose_parts
 from .swizzle import Swizzle, make_swizzle
 
-_MAX_STEPS = 1 << 18  # modes of the left times leaves of the right: keeps a hostile composition under a second
+_MAX_STEPS = (
+    1 << 18
+)  # modes of the left times leaves of the right: keeps a hostile composition under a second
 
 
 def composition(a: "LayoutLike | Swizzle", b: "Tiler | ComposedLayout | Swizzle") -> Any:
     """The layout R with R(c) = a(b(c)) and the shape of `b`.
 
-    `b` may be a layout; an extent, which stands for `extent:1`; an underscore (None), which returns `a`; or a tuple of
-    these, applied to the modes of `a` one by one (modes of `a` beyond it are dropped, as in CuTe). Indices of `b`
-    beyond the size of `a` run on in the last mode of `a`.
+    `b` may be a layout; an extent, which stands for `extent:1`; an underscore (None), which returns `a`; or
+    a tuple of these, applied to the modes of `a` one by one (modes of `a` beyond it are dropped, as in
+    CuTe). Indices of `b` beyond the size of `a` run on in the last mode of `a`.
 
-    Raises `LayoutError` if no layout is that function: a stride (E0203) or an extent (E0204) of `b` and the extents
-    of `a` do not divide each other.
+    Raises `LayoutError` if no layout is that function: a stride (E0203) or an extent (E0204) of `b` and the
+    extents of `a` do not divide each other.
     """
     if type(a) is ComposedLayout:
         return compose_parts(a.outer, a.offset, composition(a.inner, b))
@@ -33,7 +35,7 @@ def composition(a: "LayoutLike | Swizzle", b: "Tiler | ComposedLayout | Swizzle"
         return _compose(a, b)
     if b is None:
         return a
-    if type(b) is tuple:
+    if isinstance(b, tuple):
         if len(b) > len(a):
             raise LayoutError(Code.RANK_MISMATCH, f"the tiler has {len(b)} modes, {a} has only {len(a)}")
         return join([composition(mode, t) for mode, t in zip(a, b, strict=False)])
@@ -43,7 +45,7 @@ def composition(a: "LayoutLike | Swizzle", b: "Tiler | ComposedLayout | Swizzle"
         if b.offset != 0:
             raise LayoutError(Code.COMPOSED_UNSUPPORTED, f"composition with {b} needs its offset to be 0")
         return composition(composition(a, b.outer), b.inner)
-    return _compose(a, Layout(b, 1))  # type: ignore[arg-type]
+    return _compose(a, Layout(b, 1))
 
 
 def _swizzle_after(swizzle: Swizzle, b: Any) -> Any:
@@ -52,7 +54,9 @@ def _swizzle_after(swizzle: Swizzle, b: Any) -> Any:
     if type(b) is Swizzle and swizzle.shift == b.shift:
         return make_swizzle(swizzle.y_mask ^ b.y_mask, swizzle.z_mask ^ b.z_mask)
     raise LayoutError(
-        Code.COMPOSED_UNSUPPORTED, f"{swizzle} cannot be composed with {b}", "compose it with a layout, or a swizzle of the same shift"
+        Code.COMPOSED_UNSUPPORTED,
+        f"{swizzle} cannot be composed with {b}",
+        "compose it with a layout, or a swizzle of the same shift",
     )
 
 
@@ -80,16 +84,16 @@ def _coprofile(stride: Any) -> Any:
     return profile if bases else None
 
 
-def _merge(a: Any, b: Any) -> Any:
-    if type(a) is not tuple or type(b) is not tuple:
-        return a if type(a) is tuple else b
+def _merge(a: Tree, b: Tree) -> Any:
+    if not isinstance(a, tuple) or not isinstance(b, tuple):
+        return a if isinstance(a, tuple) else b
     if len(a) < len(b):
         a, b = b, a
     return (*(_merge(x, y) for x, y in zip(a, b, strict=False)), *a[len(b) :])
 
 
-def _coalesce_to(layout: Layout, profile: Any) -> Layout:
-    if type(profile) is not tuple:
+def _coalesce_to(layout: Layout, profile: Tree) -> Layout:
+    if not isinstance(profile, tuple):
         return coalesce_open(layout)
     if len(profile) > len(layout):
         raise LayoutError(Code.RANK_MISMATCH, f"basis strides of rank {len(profile)} do not index {layout}")
@@ -106,14 +110,14 @@ class _Composer:
         self.right = right
         self.steps = len(wrap(left_shape))
 
-    def tree(self, shape: Any, stride: Any, s: Any, d: Any) -> tuple[Any, Any]:
+    def tree(self, shape: Any, stride: Any, s: Tree, d: Any) -> tuple[Any, Any]:
         """The result for the part `s:d` of the right layout."""
-        if type(s) is not tuple:
+        if not isinstance(s, tuple):
             return self.leaf(shape, stride, s, d)
         parts = [self.tree(shape, stride, x, y) for x, y in zip(s, d, strict=True)]
         return tuple([p[0] for p in parts]), tuple([p[1] for p in parts])
 
-    def leaf(self, shape: Any, stride: Any, s: Any, d: Any) -> tuple[Any, Any]:
+    def leaf(self, shape: Tree, stride: Any, s: Any, d: Any) -> tuple[Any, Any]:
         """The result for one leaf `s:d` of the right layout."""
         if type(d) is ScaledBasis:
             for mode in d.path:
@@ -121,7 +125,7 @@ class _Composer:
             d = d.value
         if type(d) is int and d == 0:
             return s, d
-        if type(shape) is not tuple:
+        if not isinstance(shape, tuple):
             return s, mul(d, stride)
         self.steps += len(shape)
         if self.steps > _MAX_STEPS:
@@ -163,19 +167,19 @@ class _Composer:
     def _fail_stride(self, mode: int, extent: int, stride: int, s: Any, d: Any, shape: Any) -> None:
         raise LayoutError(
             Code.STRIDE_DIVISIBILITY,
-            f"composition with {self.right}: its mode {show(s)}:{show(d)} meets mode {mode} of the left layout "
-            f"(shape {show(shape)} when coalesced) with stride {stride}, which does not divide the extent {extent}, "
-            f"nor the extent it",
-            "no layout computes this composition; choose strides that divide the extents or are multiples of them",
+            f"composition with {self.right}: its mode {show(s)}:{show(d)} meets mode {mode} of the left "
+            f"layout (coalesced shape {show(shape)}) with stride {stride}; of {stride} and the extent "
+            f"{extent} neither divides the other",
+            "no layout is this composition; use strides that divide the extents or are multiples of them",
         )
 
     def _fail_shape(self, mode: int, new: int, rest: int, s: Any, d: Any, shape: Any) -> None:
         raise LayoutError(
             Code.SHAPE_DIVISIBILITY,
-            f"composition with {self.right}: of its mode {show(s)}:{show(d)}, {rest} steps are left at mode {mode} of "
-            f"the left layout (shape {show(shape)} when coalesced), which takes {new} of them; {new} does not divide "
-            f"{rest}",
-            f"no layout computes this composition; use an extent that is a multiple of {new}",
+            f"composition with {self.right}: of its mode {show(s)}:{show(d)}, {rest} steps are left at mode "
+            f"{mode} of the left layout (coalesced shape {show(shape)}), which takes {new} of them; {new} "
+            f"does not divide {rest}",
+            f"no layout is this composition; use an extent that is a multiple of {new}",
         )
 
 

@@ -1,32 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Coordinates to indices and back (CuTe's stride.hpp).
 
-An integer stands for the coordinate with that place in colexicographic order: the first mode runs fastest. The last
-mode takes what is left, so an index beyond the shape runs on in the last mode.
+An integer stands for the coordinate with that place in colexicographic order: the first mode runs fastest.
+The last mode takes what is left, so an index beyond the shape runs on in the last mode.
 """
 
 from typing import Any
 
 from .errors import Code, LayoutError
-from .integers import add, floordiv, mod, mul
+from .integers import Tree, add, floordiv, mod, mul
 from .inttuple import compact_major, flatten_to_tuple, product, product_like, show, zip_modes
 
 
-def crd2idx(coord: Any, shape: Any, stride: Any) -> Any:
+def crd2idx(coord: Tree, shape: Tree, stride: Any) -> Any:
     """The index of `coord` in the layout `shape:stride`; an underscore counts as 0.
 
-    With basis strides the result is a coordinate: a tuple. Raises `LayoutError` (E0201) if `coord` does not fit
-    `shape`.
+    With basis strides the result is a coordinate: a tuple. Raises `LayoutError` (E0201) if `coord` does not
+    fit `shape`.
     """
-    if type(shape) is not tuple:
-        if type(coord) is tuple:
-            raise LayoutError(Code.PROFILE_MISMATCH, f"coordinate {show(coord)} is deeper than the shape {show(shape)}")
+    if not isinstance(shape, tuple):
+        if isinstance(coord, tuple):
+            raise LayoutError(
+                Code.PROFILE_MISMATCH, f"coordinate {show(coord)} is deeper than the shape {show(shape)}"
+            )
         return mul(0 if coord is None else coord, stride)
     result: Any = 0
-    if type(coord) is tuple:
+    if isinstance(coord, tuple):
         if len(coord) != len(shape):
             raise LayoutError(
-                Code.PROFILE_MISMATCH, f"coordinate {show(coord)} has rank {len(coord)}, the shape {show(shape)} has rank {len(shape)}"
+                Code.PROFILE_MISMATCH,
+                f"coordinate {show(coord)} has rank {len(coord)}, the shape {show(shape)} has not",
             )
         for c, s, d in zip(coord, shape, stride, strict=True):
             result = add(result, crd2idx(c, s, d))
@@ -42,9 +45,9 @@ def crd2idx(coord: Any, shape: Any, stride: Any) -> Any:
     return result
 
 
-def crd2idx_in_shape(coord: Any, shape: Any) -> Any:
+def crd2idx_in_shape(coord: Tree, shape: Tree) -> Any:
     """The place of `coord` in the colexicographic order of `shape`."""
-    if type(coord) is not tuple:
+    if not isinstance(coord, tuple):
         return coord
     flat_shape = flatten_to_tuple(product_like(shape, coord))
     flat_coord = flatten_to_tuple(coord)
@@ -54,19 +57,21 @@ def crd2idx_in_shape(coord: Any, shape: Any) -> Any:
     return result
 
 
-def idx2crd(idx: Any, shape: Any, stride: Any = None) -> Any:
+def idx2crd(idx: Tree, shape: Tree, stride: Tree = None) -> Any:
     """The coordinate of `idx`, with the profile of `shape`.
 
-    Without `stride`, that of the colexicographic order. With a compact `stride`, the coordinate that the layout
-    `shape:stride` maps to `idx`.
+    Without `stride`, that of the colexicographic order. With a compact `stride`, the coordinate that the
+    layout `shape:stride` maps to `idx`.
     """
     if stride is not None:
         return _idx2crd_strided(idx, shape, stride)
-    if type(shape) is not tuple:
-        if type(idx) is tuple:
-            raise LayoutError(Code.PROFILE_MISMATCH, f"index {show(idx)} is deeper than the shape {show(shape)}")
+    if not isinstance(shape, tuple):
+        if isinstance(idx, tuple):
+            raise LayoutError(
+                Code.PROFILE_MISMATCH, f"index {show(idx)} is deeper than the shape {show(shape)}"
+            )
         return idx
-    if type(idx) is tuple:
+    if isinstance(idx, tuple):
         return tuple([idx2crd(i, s) for i, s in zip_modes(idx, shape)])
     result: list[Any] = []
     for s in shape[:-1]:
@@ -76,23 +81,23 @@ def idx2crd(idx: Any, shape: Any, stride: Any = None) -> Any:
     return (*result, *(idx2crd(idx, s) for s in shape[-1:]))
 
 
-def _idx2crd_strided(idx: Any, shape: Any, stride: Any) -> Any:
-    if type(shape) is tuple:
-        if type(idx) is tuple:
-            return tuple([_idx2crd_strided(i, s, d) for i, (s, d) in zip_modes(idx, tuple(zip_modes(shape, stride)))])
-        strides = stride if type(stride) is tuple else compact_major(shape, stride)
+def _idx2crd_strided(idx: Tree, shape: Tree, stride: Tree) -> Any:
+    if isinstance(shape, tuple):
+        if isinstance(idx, tuple):
+            return tuple(
+                [_idx2crd_strided(i, s, d) for i, (s, d) in zip_modes(idx, tuple(zip_modes(shape, stride)))]
+            )
+        strides = stride if isinstance(stride, tuple) else compact_major(shape, stride)
         return tuple([_idx2crd_strided(idx, s, d) for s, d in zip_modes(shape, strides)])
-    if type(idx) is tuple:
+    if isinstance(idx, tuple):
         raise LayoutError(Code.PROFILE_MISMATCH, f"index {show(idx)} is deeper than the shape {show(shape)}")
     if type(shape) is int and shape == 1:
         return 0
     return mod(floordiv(idx, stride), shape)
 
 
-def crd2crd(coord: Any, source: Any, target: Any) -> Any:
+def crd2crd(coord: Tree, source: Tree, target: Tree) -> Any:
     """The coordinate into shape `target` at the same place as `coord` in shape `source`."""
-    if type(coord) is tuple and type(source) is tuple and type(target) is tuple:
-        return tuple(
-            [crd2crd(c, s, t) for (c, s), t in zip_modes(tuple(zip_modes(coord, source)), target)]
-        )
+    if isinstance(coord, tuple) and isinstance(source, tuple) and isinstance(target, tuple):
+        return tuple([crd2crd(c, s, t) for (c, s), t in zip_modes(tuple(zip_modes(coord, source)), target)])
     return idx2crd(crd2idx_in_shape(coord, source), target)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Layouts: functions from coordinates to indices (CuTe's layout.hpp and layout_composed.hpp)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
 from .coordinates import crd2idx
 from .errors import Code, LayoutError
-from .integers import Coord, IntTuple, ScaledBasis, add, as_coordinate, mul, sub
+from .integers import Coord, IntTuple, ScaledBasis, Tree, add, as_coordinate, mul, sub
 from .inttuple import (
     MAX_LEAVES,
     compact_major,
@@ -33,9 +33,9 @@ from .swizzle import Swizzle
 class Layout:
     """`shape:stride`, the function that maps a coordinate to the inner product with the stride.
 
-    Shape and stride are tuples of one profile, or two leaves. The constructor trusts its arguments; `make_layout`
-    checks them. Layouts are immutable, hashable and callable: `layout(coord)` is an index, and a layout where `coord`
-    holds an underscore (None). `layout[i]` is a mode, `len(layout)` the rank.
+    Shape and stride are tuples of one profile, or two leaves. The constructor trusts its arguments;
+    `make_layout` checks them. Layouts are immutable, hashable and callable: `layout(coord)` is an index,
+    and a layout where `coord` holds an underscore (None). `layout[i]` is a mode, `len(layout)` the rank.
     """
 
     shape: IntTuple
@@ -123,8 +123,10 @@ class ComposedLayout:
 
 
 LayoutLike: TypeAlias = "Layout | ComposedLayout"
-Tiler: TypeAlias = "IntTuple | None | Layout | tuple[Tiler, ...]"
-"""What tiles a layout: a layout; an extent, which stands for `extent:1`; `None`, which keeps a mode; or a tuple of these."""
+Tiler: TypeAlias = "IntTuple | Layout | tuple[Tiler, ...] | None"
+"""What tiles a layout: a layout; an extent, which stands for `extent:1`; `None`, which keeps a mode; or a
+tuple of these.
+"""
 
 
 def check_mode(mode: int, modes: int, what: object) -> None:
@@ -134,50 +136,63 @@ def check_mode(mode: int, modes: int, what: object) -> None:
 
 
 def check_shape(shape: IntTuple) -> None:
-    """Raises `LayoutError` unless all static extents are positive and there are not too many (E0205, E0209)."""
-    count = 0
-    for extent in leaves(shape):
-        count += 1
-        if count > MAX_LEAVES:
+    """Raises `LayoutError` unless all static extents are positive and there are not too many (E0205,
+    E0209).
+    """
+    for count, extent in enumerate(leaves(shape)):
+        if count >= MAX_LEAVES:
             raise LayoutError(Code.RESULT_TOO_LARGE, f"a shape may have at most {MAX_LEAVES} extents")
         if type(extent) is ScaledBasis or extent is None or type(extent) is bool:
             raise LayoutError(Code.BAD_ARGUMENT, f"an extent must be an integer, not {show(extent)}")
         if type(extent) is int and extent < 1:
-            raise LayoutError(Code.EXTENT_NOT_POSITIVE, f"extent {extent} in the shape {show(shape)} is not positive")
+            raise LayoutError(
+                Code.EXTENT_NOT_POSITIVE, f"extent {extent} in the shape {show(shape)} is not positive"
+            )
 
 
 def make_layout(shape: "IntTuple | Layout", *more: "IntTuple | Layout") -> Layout:
     """`make_layout(shape)`, `make_layout(shape, stride)` or `make_layout(layout, ...)`.
 
-    Without a stride the layout is compact, first mode fastest, and static extents of 1 have stride 0. From layouts it
-    is the layout whose modes they are. Raises `LayoutError` if shape and stride are not congruent (E0201) or an extent
-    is not positive (E0205).
+    Without a stride the layout is compact, first mode fastest, and static extents of 1 have stride 0. From
+    layouts it is the layout whose modes they are. Raises `LayoutError` if shape and stride are not congruent
+    (E0201), an extent is not positive (E0205) or layouts and integers are mixed (E0213).
     """
     if type(shape) is Layout:
-        modes = (shape, *more)
-        if not all(type(m) is Layout for m in modes):
-            raise LayoutError(Code.BAD_ARGUMENT, "make_layout takes either layouts, or a shape and a stride")
-        return join(modes)  # type: ignore[arg-type]
-    check_shape(shape)  # type: ignore[arg-type]
+        return join([_layout(mode) for mode in (shape, *more)])
+    extents = _integers(shape)
+    check_shape(extents)
     if not more:
-        return Layout(shape, compact_major(shape))  # type: ignore[arg-type]
-    (stride,) = more
-    if not congruent(shape, stride):
+        return Layout(extents, compact_major(extents))
+    stride = _integers(more[0])
+    if len(more) > 1:
+        raise LayoutError(Code.BAD_ARGUMENT, "make_layout takes one shape and one stride, or layouts")
+    if not congruent(extents, stride):
         raise LayoutError(
-            Code.PROFILE_MISMATCH, f"shape {show(shape)} and stride {show(stride)} differ in profile"
+            Code.PROFILE_MISMATCH, f"shape {show(extents)} and stride {show(stride)} differ in profile"
         )
-    return Layout(shape, stride)  # type: ignore[arg-type]
+    return Layout(extents, stride)
 
 
-def join(modes: "Iterator[Layout] | tuple[Layout, ...] | list[Layout]") -> Layout:
+def _layout(x: "IntTuple | Layout") -> Layout:
+    if type(x) is Layout:
+        return x
+    raise LayoutError(Code.BAD_ARGUMENT, f"make_layout takes layouts or integers, not both: {x}")
+
+
+def _integers(x: "IntTuple | Layout") -> IntTuple:
+    if type(x) is Layout:
+        raise LayoutError(Code.BAD_ARGUMENT, f"make_layout takes layouts or integers, not both: {x}")
+    return x
+
+
+def join(modes: Sequence[Layout]) -> Layout:
     """The layout whose modes are `modes`."""
-    modes = tuple(modes)
     return Layout(tuple([m.shape for m in modes]), tuple([m.stride for m in modes]))
 
 
-def size(layout: Any) -> Any:
-    """The number of coordinates of a layout, or the product of a shape."""
-    return product(layout.shape) if hasattr(layout, "shape") else product(layout)
+def size(x: "Tree | ComposedLayout") -> Any:
+    """The number of coordinates of a layout, or into a shape."""
+    return x.size if isinstance(x, Layout | ComposedLayout) else product(x)
 
 
 def coshape(layout: Layout) -> Any:
@@ -186,8 +201,8 @@ def coshape(layout: Layout) -> Any:
     return transform_leaves(lambda c: add(c, 1), as_coordinate(_inner_product(last, layout.stride)))
 
 
-def _inner_product(a: Any, b: Any) -> Any:
-    if type(a) is not tuple:
+def _inner_product(a: Tree, b: Any) -> Any:
+    if not isinstance(a, tuple):
         return mul(a, abs(b) if type(b) is int else b)
     result: Any = 0
     for x, y in zip(a, b, strict=True):
@@ -197,7 +212,7 @@ def _inner_product(a: Any, b: Any) -> Any:
 
 def cosize(layout: "Layout | ComposedLayout") -> Any:
     """One more than the largest index (of the inner layout, for a composed one)."""
-    return product(coshape(layout.inner if type(layout) is ComposedLayout else layout))  # type: ignore[union-attr]
+    return product(coshape(layout.inner if type(layout) is ComposedLayout else layout))
 
 
 def make_row_major_layout(shape: IntTuple) -> Layout:

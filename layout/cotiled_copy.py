@@ -32,7 +32,9 @@ def make_cotiled_copy(atom: CopyAtom, atom_tv: Layout, data: Layout) -> TiledCop
 
 
 def tile_of(shape: tuple[Any, ...], coords: Layout) -> tuple[Layout, tuple[Any, ...]]:
-    """The (thread, value) layout and the tiler of the part of `shape` that `coords`, (thread, value) to place, visits."""
+    """The (thread, value) layout and the tiler of the part of `shape` that `coords`, (thread, value) to
+    place, visits.
+    """
     tiler = tuple(
         [filter_layout(composition(Layout(shape, _unit(i, len(shape))), coords)) for i in range(len(shape))]
     )

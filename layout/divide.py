@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Dividing a layout into tiles (CuTe's layout.hpp).
 
-A tiler is a layout, an extent, an underscore (None) or a tuple of tilers for the leading modes; other modes are not
-divided. The forms differ in how they arrange the result, for a tiler of two modes:
+A tiler is a layout, an extent, an underscore (None) or a tuple of tilers for the leading modes; other modes
+are not divided. The forms differ in how they arrange the result, for a tiler of two modes:
 
     logical_divide   ((TileM,RestM),(TileN,RestN),L,...)
     zipped_divide    ((TileM,TileN),(RestM,RestN,L,...))
     tiled_divide     ((TileM,TileN),RestM,RestN,L,...)
     flat_divide      (TileM,TileN,RestM,RestN,L,...)
 
-All raise `LayoutError` if the tiler has too many modes (E0202), or its extents do not divide those of the layout
-(E0203, E0204).
+All raise `LayoutError` if the tiler has too many modes (E0202), or its extents do not divide those of the
+layout (E0203, E0204).
 """
 
 from typing import Any
@@ -30,13 +30,15 @@ def logical_divide(layout: LayoutLike, tiler: Tiler) -> Any:
     assert type(layout) is Layout
     if tiler is None:
         return layout
-    if type(tiler) is tuple:
+    if isinstance(tiler, tuple):
         modes = list(layout)
         if len(tiler) > len(modes):
-            raise LayoutError(Code.RANK_MISMATCH, f"the tiler has {len(tiler)} modes, {layout} has only {len(modes)}")
+            raise LayoutError(
+                Code.RANK_MISMATCH, f"the tiler has {len(tiler)} modes, {layout} has only {len(modes)}"
+            )
         divided = [logical_divide(m, t) for m, t in zip(modes, tiler, strict=False)]
         return join([*divided, *modes[len(tiler) :]])
-    tile = tiler if type(tiler) is Layout else make_layout(tiler)  # type: ignore[arg-type]
+    tile = tiler if type(tiler) is Layout else make_layout(tiler)
     return composition(layout, join((tile, complement(tile, coalesce(layout).shape))))
 
 

@@ -3,13 +3,14 @@
 
 A leaf of a shape, stride or coordinate is one of
 - a static integer: a Python `int`;
-- a dynamic integer: any object with the operators + - * // % & ^ << >> and comparisons, which yield objects of its
+- a dynamic integer: any object with the operators + - * // % & ^ << >> and comparisons, which yield objects
+  of its
   kind: `Unknown` in types, SSA values in a compiler, NumPy arrays in a simulator;
 - in strides, a `ScaledBasis`: a coordinate axis times an integer.
 
-The helpers here fold 0 and 1, so that nothing dynamic appears where everything is static. Dynamic shapes and strides
-are taken to be positive; division rounds down. A dynamic type may define `minimum(other)`; otherwise the minimum is
-computed from comparison and multiplication.
+The helpers here fold 0 and 1, so that nothing dynamic appears where everything is static. Dynamic shapes
+and strides are taken to be positive; division rounds down. A dynamic type may define `minimum(other)`;
+otherwise the minimum is computed from comparison and multiplication.
 """
 
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from .errors import Code, LayoutError
 from .unknown import Unknown
 
 if TYPE_CHECKING:
+    from .core import Layout
 
     @final
     class DynamicInt:
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class ScaledBasis:
-    """`value` times the unit vector of one mode of a coordinate; `path` names the mode, outermost index first.
+    """`value` times the unit vector of one mode of a coordinate; `path` names the mode, outermost index
+    first.
 
     The stride of an identity layout. Printed innermost index first, as CuTe does: path (0, 1) is `value@1@0`.
     """
@@ -47,8 +50,10 @@ Int: TypeAlias = "int | Unknown | DynamicInt"
 """A leaf of a shape or coordinate."""
 IntTuple: TypeAlias = "int | Unknown | DynamicInt | ScaledBasis | tuple[IntTuple, ...]"
 """A shape, a stride or an index: a leaf or a nested tuple of leaves."""
-Coord: TypeAlias = "int | Unknown | DynamicInt | None | tuple[Coord, ...]"
+Coord: TypeAlias = "int | Unknown | DynamicInt | tuple[Coord, ...] | None"
 """A coordinate; `None` is CuTe's underscore, which keeps a mode whole."""
+Tree: TypeAlias = "int | Unknown | DynamicInt | ScaledBasis | Layout | tuple[Tree, ...] | None"
+"""Any of these, or a tiler: what functions take that look at the nesting alone."""
 
 
 def is_static(x: object) -> TypeGuard[int]:
@@ -69,7 +74,9 @@ def static(x: object, what: str) -> int:
 
 
 def add(a: Any, b: Any) -> Any:
-    """`a + b` for integers, bases and coordinates; tuples add element by element, missing elements counting as 0."""
+    """`a + b` for integers, bases and coordinates; tuples add element by element, missing elements counting
+    as 0.
+    """
     if type(a) is int:
         if type(b) is int:
             return a + b
@@ -77,14 +84,15 @@ def add(a: Any, b: Any) -> Any:
             return as_coordinate(b) if type(b) is ScaledBasis else b
     elif type(b) is int and b == 0:
         return as_coordinate(a) if type(a) is ScaledBasis else a
-    a, b = as_coordinate(a), as_coordinate(b)
-    if type(a) is tuple or type(b) is tuple:
-        return _add_tuples(a, b)
+    x: Tree = as_coordinate(a)
+    y: Tree = as_coordinate(b)
+    if isinstance(x, tuple) or isinstance(y, tuple):
+        return _add_tuples(x, y)
     return a + b
 
 
-def _add_tuples(a: Any, b: Any) -> Any:
-    if type(a) is not tuple or type(b) is not tuple:
+def _add_tuples(a: Tree, b: Tree) -> Any:
+    if not isinstance(a, tuple) or not isinstance(b, tuple):
         raise LayoutError(Code.PROFILE_MISMATCH, f"cannot add a coordinate and an integer: {a} + {b}")
     if len(a) < len(b):
         a, b = b, a
@@ -164,8 +172,9 @@ def minimum(a: Any, b: Any) -> Any:
         return a if a < b else b
     if type(a) is int:
         a, b = b, a
-    if hasattr(a, "minimum"):
-        return a.minimum(b)
+    own_minimum = getattr(a, "minimum", None)
+    if own_minimum is not None:
+        return own_minimum(b)
     return b + (a - b) * (a < b)
 
 

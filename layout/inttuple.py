@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Nested tuples of integers: shapes, strides and their profiles (CuTe's int_tuple.hpp and tuple_algorithms.hpp).
+"""Nested tuples of integers: shapes, strides and their profiles (CuTe's int_tuple.hpp and
+tuple_algorithms.hpp).
 
 A leaf counts as a tuple of rank 1 and depth 0; `(8,)` and `8` are different profiles of the same size.
 """
@@ -9,50 +10,52 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .errors import Code, LayoutError
-from .integers import Int, IntTuple, ScaledBasis, ceil_div_int, mul
+from .integers import IntTuple, ScaledBasis, Tree, ceil_div_int, mul
 
 MAX_LEAVES = 4096
 """No result may hold more leaves than this: it bounds the work on hostile input."""
 
 
-def wrap(t: Any) -> tuple[Any, ...]:
+def wrap(t: Tree) -> tuple[Any, ...]:
     """`t` as a tuple: a leaf becomes a tuple of one."""
-    return t if type(t) is tuple else (t,)
+    return t if isinstance(t, tuple) else (t,)
 
 
-def unwrap(t: Any) -> Any:
+def unwrap(t: Tree) -> Any:
     """`t` without its tuples of one element."""
-    while type(t) is tuple and len(t) == 1:
+    while isinstance(t, tuple) and len(t) == 1:
         t = t[0]
     return t
 
 
-def leaves(t: Any) -> Iterator[Any]:
+def leaves(t: Tree) -> Iterator[Any]:
     """The leaves of `t`, from left to right."""
-    if type(t) is tuple:
+    if isinstance(t, tuple):
         for x in t:
             yield from leaves(x)
     else:
         yield t
 
 
-def flatten_to_tuple(t: Any) -> tuple[Any, ...]:
+def flatten_to_tuple(t: Tree) -> tuple[Any, ...]:
     """The leaves of `t` as one flat tuple; a leaf gives a tuple of one."""
-    if type(t) is not tuple:
+    if not isinstance(t, tuple):
         return (t,)
     for x in t:
-        if type(x) is tuple:
+        if isinstance(x, tuple):
             return tuple(leaves(t))
     return t
 
 
-def flatten(t: Any) -> Any:
+def flatten(t: Tree) -> Any:
     """`t` as a flat tuple of its leaves; a leaf stays a leaf."""
-    return flatten_to_tuple(t) if type(t) is tuple else t
+    return flatten_to_tuple(t) if isinstance(t, tuple) else t
 
 
-def unflatten(flat: Sequence[Any], profile: Any) -> Any:
-    """The leaves `flat`, in order, in the profile of `profile`. Raises `LayoutError` if their numbers differ."""
+def unflatten(flat: Sequence[Any], profile: Tree) -> Any:
+    """The leaves `flat`, in order, in the profile of `profile`. Raises `LayoutError` if their numbers
+    differ.
+    """
     source = iter(flat)
     count = sum(1 for _ in leaves(profile))
     if count != len(flat):
@@ -60,109 +63,111 @@ def unflatten(flat: Sequence[Any], profile: Any) -> Any:
     return transform_leaves(lambda _: next(source), profile)
 
 
-def transform_leaves(f: Callable[[Any], Any], t: Any) -> Any:
+def transform_leaves(f: Callable[[Any], Any], t: Tree) -> Any:
     """`t` with `f` applied to each leaf."""
-    if type(t) is tuple:
+    if isinstance(t, tuple):
         return tuple([transform_leaves(f, x) for x in t])
     return f(t)
 
 
-def repeat_like(t: Any, x: Any) -> Any:
+def repeat_like(t: Tree, x: Any) -> Any:
     """The profile of `t` with each leaf `x`."""
-    return tuple([repeat_like(a, x) for a in t]) if type(t) is tuple else x
+    return tuple([repeat_like(a, x) for a in t]) if isinstance(t, tuple) else x
 
 
-def rank(t: Any) -> int:
+def rank(t: Tree) -> int:
     """The number of modes of `t`; 1 for a leaf."""
-    return len(t) if type(t) is tuple else 1
+    return len(t) if isinstance(t, tuple) else 1
 
 
-def depth(t: Any) -> int:
+def depth(t: Tree) -> int:
     """How deep `t` nests; 0 for a leaf."""
-    return 1 + max(map(depth, t), default=0) if type(t) is tuple else 0
+    return 1 + max(map(depth, t), default=0) if isinstance(t, tuple) else 0
 
 
-def product(t: Any) -> Any:
+def product(t: Tree) -> Any:
     """The product of the leaves of `t`: the size of a shape; 1 for an empty tuple."""
-    if type(t) is not tuple:
+    if not isinstance(t, tuple):
         return t
     result: Any = 1
     for x in t:
-        if type(x) is tuple:
+        if isinstance(x, tuple):
             x = product(x)
         result = result * x if type(x) is int and type(result) is int else mul(result, x)
     return result
 
 
-def product_each(t: Any) -> tuple[Any, ...]:
+def product_each(t: Tree) -> tuple[Any, ...]:
     """The size of each mode of `t`."""
     return tuple([product(x) for x in wrap(t)])
 
 
-def product_like(t: Any, guide: Any) -> Any:
-    """The sizes of the parts of `t` that stand at the leaves of `guide`. Raises `LayoutError` if `t` is shallower."""
-    if type(guide) is not tuple:
+def product_like(t: Tree, guide: Tree) -> Any:
+    """The sizes of the parts of `t` that stand at the leaves of `guide`. Raises `LayoutError` if `t` is
+    shallower.
+    """
+    if not isinstance(guide, tuple):
         return product(t)
     return tuple([product_like(x, g) for x, g in zip_modes(t, guide)])
 
 
-def zip_modes(a: Any, b: Any) -> "zip[tuple[Any, Any]]":
+def zip_modes(a: Tree, b: Tree) -> "zip[tuple[Any, Any]]":
     """The modes of two tuples, paired. Raises `LayoutError` (E0201) unless both are tuples of one rank."""
-    if type(a) is not tuple or type(b) is not tuple or len(a) != len(b):
+    if not isinstance(a, tuple) or not isinstance(b, tuple) or len(a) != len(b):
         raise LayoutError(Code.PROFILE_MISMATCH, f"{show(a)} and {show(b)} differ in profile")
     return zip(a, b, strict=True)
 
 
-def show(t: Any) -> str:
+def show(t: Tree) -> str:
     """`t` in CuTe's notation, for messages: `(8,(2,?))`; None is `_`."""
-    if type(t) is tuple:
+    if isinstance(t, tuple):
         return "(" + ",".join([show(x) for x in t]) + ")"
     return "_" if t is None else str(t)
 
 
-def is_fully_static(t: Any) -> bool:
+def is_fully_static(t: Tree) -> bool:
     """Whether every leaf of `t` is a static integer, or a basis with a static value."""
-    if type(t) is tuple:
+    if isinstance(t, tuple):
         return all(map(is_fully_static, t))
     return type(t.value if type(t) is ScaledBasis else t) is int
 
 
-def has_underscore(t: Any) -> bool:
+def has_underscore(t: Tree) -> bool:
     """Whether an underscore (None) stands somewhere in the coordinate `t`."""
-    return any(map(has_underscore, t)) if type(t) is tuple else t is None
+    return any(map(has_underscore, t)) if isinstance(t, tuple) else t is None
 
 
-def congruent(a: Any, b: Any) -> bool:
+def congruent(a: Tree, b: Tree) -> bool:
     """Whether `a` and `b` have the same profile."""
-    if type(a) is tuple and type(b) is tuple:
+    if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(map(congruent, a, b))
-    return type(a) is not tuple and type(b) is not tuple
+    return not isinstance(a, tuple) and not isinstance(b, tuple)
 
 
-def weakly_congruent(a: Any, b: Any) -> bool:
+def weakly_congruent(a: Tree, b: Tree) -> bool:
     """Whether `b` has the profile of `a` or refines it: a leaf of `a` may meet anything."""
-    if type(a) is tuple:
-        return type(b) is tuple and len(a) == len(b) and all(map(weakly_congruent, a, b))
+    if isinstance(a, tuple):
+        return isinstance(b, tuple) and len(a) == len(b) and all(map(weakly_congruent, a, b))
     return True
 
 
-def compatible(a: Any, b: Any) -> bool:
+def compatible(a: Tree, b: Tree) -> bool:
     """Whether every coordinate into shape `a` is one into shape `b`: `b` refines `a` at equal sizes."""
-    if type(a) is tuple:
-        return type(b) is tuple and len(a) == len(b) and all(map(compatible, a, b))
+    if isinstance(a, tuple):
+        return isinstance(b, tuple) and len(a) == len(b) and all(map(compatible, a, b))
     return a == product(b)
 
 
 def elem_scale(a: IntTuple, b: IntTuple) -> IntTuple:
     """Each leaf of `a` times the size of the part of `b` at its place."""
-    if type(a) is tuple:
+    if isinstance(a, tuple):
         return tuple([elem_scale(x, y) for x, y in zip_modes(a, b)])
     return mul(a, product(b))
 
 
 def filter_zeros(stride: IntTuple, shape: IntTuple) -> IntTuple:
     """`shape` with extent 1 wherever `stride` is a static 0."""
-    if type(stride) is tuple:
+    if isinstance(stride, tuple):
         return tuple([filter_zeros(d, s) for d, s in zip_modes(stride, shape)])
     return repeat_like(shape, 1) if type(stride) is int and stride == 0 else shape
 
@@ -180,10 +185,11 @@ def tuple_gcd(*tuples: IntTuple) -> int:
 def ceil_div(a: IntTuple, b: IntTuple) -> IntTuple:
     """How many tiles of shape `b` cover shape `a`, mode by mode.
 
-    An integer `b` is used up by the modes of `a` from left to right; modes of `a` beyond the rank of a tuple `b` stay.
+    An integer `b` is used up by the modes of `a` from left to right; modes of `a` beyond the rank of a
+    tuple `b` stay.
     """
-    if type(a) is tuple:
-        if type(b) is tuple:
+    if isinstance(a, tuple):
+        if isinstance(b, tuple):
             if len(b) > len(a):
                 raise LayoutError(Code.RANK_MISMATCH, f"tile {show(b)} has more modes than shape {show(a)}")
             return (*(ceil_div(x, y) for x, y in zip(a, b, strict=False)), *a[len(b) :])
@@ -200,8 +206,8 @@ def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
 
     Raises `LayoutError` (E0204) where of two static extents neither divides the other.
     """
-    if type(a) is tuple:
-        if type(b) is tuple:
+    if isinstance(a, tuple):
+        if isinstance(b, tuple):
             return tuple([shape_div(x, y) for x, y in zip_modes(a, b)])
         result: list[IntTuple] = []
         for x in a:
@@ -210,26 +216,28 @@ def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
         return tuple(result)
     divisor = product(b)
     if type(a) is int and type(divisor) is int and (divisor == 0 or (a % divisor and divisor % a)):
-        raise LayoutError(Code.SHAPE_DIVISIBILITY, f"of the extents {a} and {divisor} neither divides the other")
+        raise LayoutError(
+            Code.SHAPE_DIVISIBILITY, f"of the extents {a} and {divisor} neither divides the other"
+        )
     return ceil_div_int(a, divisor)
 
 
-def slice_tuple(coord: Any, t: Any) -> Any:
+def slice_tuple(coord: Tree, t: Tree) -> Any:
     """What the underscores of `coord` keep of `t`, as a tuple (`t` itself if `coord` is an underscore)."""
     if coord is None:
         return t
-    return tuple(_kept(coord, t, keep_underscored=True)) if type(coord) is tuple else ()
+    return tuple(_kept(coord, t, keep_underscored=True)) if isinstance(coord, tuple) else ()
 
 
-def dice_tuple(coord: Any, t: Any) -> Any:
+def dice_tuple(coord: Tree, t: Tree) -> Any:
     """What the integers of `coord` keep of `t`, as a tuple (`t` itself if `coord` is an integer)."""
     if coord is None:
         return ()
-    return tuple(_kept(coord, t, keep_underscored=False)) if type(coord) is tuple else t
+    return tuple(_kept(coord, t, keep_underscored=False)) if isinstance(coord, tuple) else t
 
 
-def _kept(coord: Any, t: Any, keep_underscored: bool) -> list[Any]:
-    if type(coord) is tuple:
+def _kept(coord: Tree, t: Tree, keep_underscored: bool) -> list[Any]:
+    if isinstance(coord, tuple):
         result: list[Any] = []
         for c, x in zip_modes(coord, t):
             result += _kept(c, x, keep_underscored)
@@ -237,20 +245,20 @@ def _kept(coord: Any, t: Any, keep_underscored: bool) -> list[Any]:
     return [t] if (coord is None) == keep_underscored else []
 
 
-def compact_major(shape: IntTuple, current: IntTuple = 1, row_major: bool = False) -> IntTuple:
+def compact_major(shape: Tree, current: Tree = 1, row_major: bool = False) -> Any:
     """The strides that number `shape` without gaps, the first mode fastest (the last one if `row_major`).
 
-    `current` is the stride of the fastest mode, or a tuple of them, one for each mode. Static extents of 1 get stride
-    0 (CuTe's stride.hpp).
+    `current` is the stride of the fastest mode, or a tuple of them, one for each mode. Static extents of 1
+    get stride 0 (CuTe's stride.hpp).
     """
-    if type(current) is tuple:
+    if isinstance(current, tuple):
         return tuple([compact_major(s, c, row_major) for s, c in zip_modes(shape, current)])
     return _compact(shape, current, row_major)[0]
 
 
-def _compact(shape: Any, current: Any, row_major: bool) -> tuple[IntTuple, Int]:
-    if type(shape) is tuple:
-        result: list[IntTuple] = []
+def _compact(shape: Tree, current: Any, row_major: bool) -> tuple[Any, Any]:
+    if isinstance(shape, tuple):
+        result: list[Any] = []
         for s in reversed(shape) if row_major else shape:
             strides, current = _compact(s, current, row_major)
             result.append(strides)

@@ -41,11 +41,12 @@ def _by_stride(keys: list[int], modes: list[int]) -> list[int]:
 def right_inverse(layout: LayoutLike) -> Any:
     """The largest layout R with layout(R(i)) == i that follows contiguous indices from 0.
 
-    Modes with a dynamic stride are left out. For a composed layout with a swizzle and offset 0 the result is composed
-    as well; other composed layouts raise `LayoutError` (E0211).
+    Modes with a dynamic stride are left out. For a composed layout with a swizzle and offset 0 the result
+    is composed as well; other composed layouts raise `LayoutError` (E0211).
     """
     if type(layout) is ComposedLayout:
-        return composition(right_inverse(_unswizzled(layout)), layout.outer)  # type: ignore[arg-type]
+        inner, swizzle = _swizzled(layout)
+        return composition(right_inverse(inner), swizzle)
     assert type(layout) is Layout
     shape, stride, steps = _modes(layout)
     ordered = [i for i, d in enumerate(stride) if is_static(d)]
@@ -61,15 +62,19 @@ def right_inverse(layout: LayoutLike) -> Any:
 
 
 def left_inverse(layout: LayoutLike) -> Any:
-    """A layout L with L(layout(i)) == i, for a layout that is injective but for stride-0 modes (those read as 0).
+    """A layout L with L(layout(i)) == i, for a layout that is injective but for stride-0 modes (those read
+    as 0).
 
     Raises `LayoutError` if the strides do not divide each other (E0203) or one is dynamic (E0207).
     """
     if type(layout) is ComposedLayout:
-        return composition(left_inverse(_unswizzled(layout)), layout.outer)  # type: ignore[arg-type]
+        inner, swizzle = _swizzled(layout)
+        return composition(left_inverse(inner), swizzle)
     assert type(layout) is Layout
     shape, stride, steps = _modes(layout)
-    order = _by_stride([static(d, f"a stride of {layout}, to be inverted,") for d in stride], list(range(len(stride))))
+    order = _by_stride(
+        [static(d, f"a stride of {layout}, to be inverted,") for d in stride], list(range(len(stride)))
+    )
     result_shape: list[Any] = []
     result_stride: list[Any] = [0]
     covered: Any = 1
@@ -79,8 +84,8 @@ def left_inverse(layout: LayoutLike) -> Any:
         if is_static(covered) and stride[i] % covered:
             raise LayoutError(
                 Code.STRIDE_DIVISIBILITY,
-                f"{layout} has no left inverse: its stride {stride[i]} is not a multiple of {covered}, where its "
-                "smaller strides end",
+                f"{layout} has no left inverse: its stride {stride[i]} is not a multiple of {covered}, where "
+                "its smaller strides end",
             )
         result_shape.append(stride[i] // covered)
         result_stride.append(steps[i])
@@ -88,12 +93,14 @@ def left_inverse(layout: LayoutLike) -> Any:
     return coalesce(Layout((*result_shape, shape[order[-1]]), tuple(result_stride)))
 
 
-def _unswizzled(layout: ComposedLayout) -> Layout:
+def _swizzled(layout: ComposedLayout) -> tuple[Layout, Swizzle]:
     if type(layout.outer) is not Swizzle or not is_static(layout.offset) or layout.offset != 0:
         raise LayoutError(
-            Code.COMPOSED_UNSUPPORTED, f"the inverse of {layout} is not a layout", "a swizzle with offset 0 can be inverted"
+            Code.COMPOSED_UNSUPPORTED,
+            f"the inverse of {layout} is not a layout",
+            "a swizzle with offset 0 can be inverted",
         )
-    return layout.inner
+    return layout.inner, layout.outer
 
 
 def nullspace(layout: LayoutLike) -> Layout:
@@ -106,7 +113,6 @@ def nullspace(layout: LayoutLike) -> Layout:
     if not zeros:
         return Layout(1, 0)
     steps = compact_major(shape)
-    assert type(steps) is tuple
     return Layout(unwrap(tuple([shape[i] for i in zeros])), unwrap(tuple([steps[i] for i in zeros])))
 
 
@@ -125,7 +131,9 @@ def max_common_layout(a: LayoutLike, b: LayoutLike) -> Layout:
 
 
 def max_common_vector(a: LayoutLike, b: LayoutLike) -> int:
-    """How many elements, from the first on, are contiguous and in the same order in `a` and `b`; at least 1."""
+    """How many elements, from the first on, are contiguous and in the same order in `a` and `b`; at least
+    1.
+    """
     if type(a) is ComposedLayout or type(b) is ComposedLayout:
         common, limit = _without_swizzles(a, b)
         vector = max_common_vector(*common)
@@ -135,13 +143,17 @@ def max_common_vector(a: LayoutLike, b: LayoutLike) -> int:
 
 
 def _without_swizzles(a: LayoutLike, b: LayoutLike) -> tuple[tuple[Layout, Layout], int | None]:
-    """The inner layouts, and how many contiguous elements the swizzles keep together (None for equal swizzles)."""
+    """The inner layouts, and how many contiguous elements the swizzles keep together (None for equal
+    swizzles).
+    """
     swizzles: list[Swizzle] = []
     inner: list[Layout] = []
     for layout in (a, b):
         if type(layout) is ComposedLayout:
             if type(layout.outer) is not Swizzle:
-                raise LayoutError(Code.COMPOSED_UNSUPPORTED, f"{layout} has no contiguous elements to compare")
+                raise LayoutError(
+                    Code.COMPOSED_UNSUPPORTED, f"{layout} has no contiguous elements to compare"
+                )
             swizzles.append(layout.outer)
             inner.append(layout.inner)
         elif type(layout) is Layout:
@@ -151,7 +163,8 @@ def _without_swizzles(a: LayoutLike, b: LayoutLike) -> tuple[tuple[Layout, Layou
 
 
 def max_alignment(layout: LayoutLike) -> int:
-    """The largest number of elements that divides the index of every contiguous run of `layout`, counting from 0.
+    """The largest number of elements that divides the index of every contiguous run of `layout`, counting
+    from 0.
 
     A dynamic stride counts as 0, a dynamic extent as 1, as in CuTe.
     """

@@ -7,8 +7,9 @@ Each function takes a layout or a composed layout, and treats an integer shape a
 from collections.abc import Callable
 from typing import Any
 
-from .core import ComposedLayout, Layout, LayoutLike, check_mode
+from .core import ComposedLayout, Layout, LayoutLike, Tiler, check_mode
 from .errors import Code, LayoutError
+from .integers import Tree
 from .inttuple import flatten, rank, show, unflatten, wrap
 from .swizzle import Swizzle
 
@@ -44,7 +45,9 @@ def unflatten_layout(layout: LayoutLike, profile: Any) -> Any:
 
 
 def take(layout: LayoutLike, begin: int, end: int) -> Any:
-    """Modes `begin` to `end - 1` of `layout`. Raises `LayoutError` (E0208) if the range is empty or leaves the modes."""
+    """Modes `begin` to `end - 1` of `layout`. Raises `LayoutError` (E0208) if the range is empty or leaves
+    the modes.
+    """
     _check_range(layout, begin, end)
     return _restructure(layout, lambda t: wrap(t)[begin:end])
 
@@ -60,7 +63,7 @@ def group_modes(layout: LayoutLike, begin: int, end: int) -> Any:
     """`layout` with modes `begin` to `end - 1` made one nested mode."""
     _check_range(layout, begin, end)
 
-    def group(t: Any) -> Any:
+    def group(t: Tree) -> Any:
         t = wrap(t)
         return (*t[:begin], t[begin:end], *t[end:])
 
@@ -71,7 +74,7 @@ def ungroup_mode(layout: LayoutLike, mode: int) -> Any:
     """`layout` with the parts of mode `mode` made modes of their own."""
     check_mode(mode, len(layout), layout)
 
-    def ungroup(t: Any) -> Any:
+    def ungroup(t: Tree) -> Any:
         t = wrap(t)
         return (*t[:mode], *wrap(t[mode]), *t[mode + 1 :])
 
@@ -127,13 +130,13 @@ def replace(layout: Layout, mode: int, new: Layout) -> Layout:
     )
 
 
-def zip_tuples(t: Any) -> Any:
+def zip_tuples(t: Tree) -> Any:
     """A tuple of equally long tuples, transposed: ((a,b),(c,d)) becomes ((a,c),(b,d))."""
-    if type(t) is not tuple:
+    if not isinstance(t, tuple):
         return t
-    if type(t[0]) is not tuple:
+    if not isinstance(t[0], tuple):
         return (t,)
-    if any(rank(x) != len(t[0]) or type(x) is not tuple for x in t):
+    if any(rank(x) != len(t[0]) or not isinstance(x, tuple) for x in t):
         raise LayoutError(Code.RANK_MISMATCH, f"the modes of {show(t)} differ in rank")
     return tuple(zip(*t, strict=True))
 
@@ -156,9 +159,9 @@ def tile_unzip(layout: LayoutLike, tiler: Any) -> Any:
     return _restructure(layout, lambda t: _unzip(t, tiler))
 
 
-def _unzip(t: Any, guide: Any) -> Any:
-    if type(guide) is not tuple:
-        if type(t) is not tuple or len(t) != 2:
+def _unzip(t: Tree, guide: Tiler) -> Any:
+    if not isinstance(guide, tuple):
+        if not isinstance(t, tuple) or len(t) != 2:
             raise LayoutError(
                 Code.RANK_MISMATCH,
                 f"the mode {show(t)} has not the two parts, tile and rest, that the tiler asks for",
@@ -175,9 +178,9 @@ def _unzip(t: Any, guide: Any) -> Any:
 def spread(layout: LayoutLike, tile: bool) -> Any:
     """A zipped `layout` (tile, rest) with the modes of rest, and of the tile if `tile`, at the top level."""
 
-    def spread_tuple(t: Any) -> Any:
+    def spread_tuple(t: tuple[Tree, Tree]) -> Any:
         inside, rest = t
-        first = inside if tile and type(inside) is tuple and len(inside) != 1 else (inside,)
-        return (*first, *(rest if type(rest) is tuple and len(rest) != 1 else (rest,)))
+        first = inside if tile and isinstance(inside, tuple) and len(inside) != 1 else (inside,)
+        return (*first, *(rest if isinstance(rest, tuple) and len(rest) != 1 else (rest,)))
 
     return _restructure(layout, spread_tuple)

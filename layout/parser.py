@@ -35,10 +35,20 @@ class Parser:
         self.depth = 0
         self.count = 0
         if len(text) > MAX_TEXT:
-            self.fail(f"the text is {len(text)} characters long; {MAX_TEXT} are accepted", 0, len(text), Code.TEXT_TOO_LARGE)
+            self.fail(
+                f"the text is {len(text)} characters long; {MAX_TEXT} are accepted",
+                0,
+                len(text),
+                Code.TEXT_TOO_LARGE,
+            )
 
     def fail(
-        self, message: str, start: int | None = None, end: int | None = None, code: Code = Code.TEXT_SYNTAX, hint: str = ""
+        self,
+        message: str,
+        start: int | None = None,
+        end: int | None = None,
+        code: Code = Code.TEXT_SYNTAX,
+        hint: str = "",
     ) -> NoReturn:
         """Raises `LayoutSyntaxError` for `text[start:end]`, by default the next character."""
         start = self.pos if start is None else start
@@ -51,7 +61,9 @@ class Parser:
         result = rule(self)
         self.space()
         if self.pos != len(self.text):
-            self.fail(f"unexpected text after the end: {self.text[self.pos : self.pos + 20]!r}", end=len(self.text))
+            self.fail(
+                f"unexpected text after the end: {self.text[self.pos : self.pos + 20]!r}", end=len(self.text)
+            )
         return result
 
     # Characters
@@ -92,7 +104,9 @@ class Parser:
             self.fail(f"expected {what}, found {found}")
         value = int(match[0]) if len(match[0]) <= 20 else _LIMIT
         if not -_LIMIT <= value < _LIMIT:
-            self.fail("the integer does not fit in 64 bits", match.start(), match.end(), Code.TEXT_INTEGER_RANGE)
+            self.fail(
+                "the integer does not fit in 64 bits", match.start(), match.end(), Code.TEXT_INTEGER_RANGE
+            )
         self.pos = match.end()
         return value
 
@@ -106,7 +120,9 @@ class Parser:
         width = int(match[1] or 32)
         div = int(match[2]) if match[2] and len(match[2]) <= 19 else 1 if not match[2] else _LIMIT
         if not 1 <= div < _LIMIT:
-            self.fail("the divisor must be positive and fit in 64 bits", *match.span(2), Code.TEXT_INTEGER_RANGE)
+            self.fail(
+                "the divisor must be positive and fit in 64 bits", *match.span(2), Code.TEXT_INTEGER_RANGE
+            )
         self.pos = match.end()
         return Unknown(width, div)
 
@@ -195,7 +211,9 @@ class Parser:
                 Code.TEXT_NOT_CONGRUENT,
             )
         if product(tuple([s for s in leaves(shape) if type(s) is int])) >= _LIMIT:
-            self.fail("the size of the layout does not fit in 64 bits", start, self.pos, Code.TEXT_INTEGER_RANGE)
+            self.fail(
+                "the size of the layout does not fit in 64 bits", start, self.pos, Code.TEXT_INTEGER_RANGE
+            )
         return Layout(shape, stride)
 
     def layout(self) -> LayoutLike:
@@ -224,7 +242,9 @@ class Parser:
         try:
             return Swizzle(bits, base, shift)
         except LayoutError as error:
-            raise LayoutSyntaxError(Code.SWIZZLE_INVALID, error.message, start, self.pos, error.hint) from None
+            raise LayoutSyntaxError(
+                Code.SWIZZLE_INVALID, error.message, start, self.pos, error.hint
+            ) from None
 
     # Tilers
 

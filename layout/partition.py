@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tiles of a tensor for a block, and parts of a tile for a thread (CuTe's local_tile and local_partition).
 
-All functions take the tensor's layout and return the layout of the part together with the index at which it starts; for
-composed layouts that index is inside the layout, and 0 is returned. Coordinates may be dynamic. They raise
-`LayoutError` where `zipped_divide` does, and if a coordinate has more modes than it selects from (E0202).
+All functions take the tensor's layout and return the layout of the part together with the index at which it
+starts; for composed layouts that index is inside the layout, and 0 is returned. Coordinates may be dynamic.
+They raise `LayoutError` where `zipped_divide` does, and if a coordinate has more modes than it selects from
+(E0202).
 """
 
 from typing import Any
@@ -12,13 +13,15 @@ from .coordinates import crd2crd, idx2crd
 from .core import Layout, LayoutLike, Tiler
 from .divide import zipped_divide
 from .errors import Code, LayoutError
-from .integers import Coord
+from .integers import Coord, Tree
 from .inttuple import dice_tuple, product_each, rank, show
 from .slicing import dice, slice_and_offset
 
 
 def inner_partition(layout: LayoutLike, tiler: Tiler, coord: Coord) -> tuple[LayoutLike, Any]:
-    """The tile at `coord`, for tiles of `tiler`: (BLK_M,BLK_N,...), and modes that `coord` keeps or leaves out."""
+    """The tile at `coord`, for tiles of `tiler`: (BLK_M,BLK_N,...), and modes that `coord` keeps or leaves
+    out.
+    """
     tiled = zipped_divide(layout, tiler)
     tile, rest = tiled.shape
     return slice_and_offset((_everything(tile), _padded(coord, rest)), tiled)
@@ -34,9 +37,11 @@ def outer_partition(layout: LayoutLike, tiler: Tiler, coord: Coord) -> tuple[Lay
 def local_tile(
     layout: LayoutLike, tiler: Tiler, coord: Coord, proj: "Coord | None" = None
 ) -> tuple[LayoutLike, Any]:
-    """The tile of a block: `inner_partition`, after leaving out the modes of `tiler` and `coord` that `proj` drops.
+    """The tile of a block: `inner_partition`, after leaving out the modes of `tiler` and `coord` that
+    `proj` drops.
 
-    In `proj`, None (X in CuTe's Step) drops a mode: with `proj` (1, None, 1) a tiler (M,N,K) applies as (M,K).
+    In `proj`, None (X in CuTe's Step) drops a mode: with `proj` (1, None, 1) a tiler (M,N,K) applies as
+    (M,K).
     """
     if proj is not None:
         tiler, coord = project(proj, tiler), project(proj, coord)
@@ -44,14 +49,17 @@ def local_tile(
 
 
 def project(proj: Coord, t: Any) -> Any:
-    """The modes of a tiler or coordinate that a projection keeps: those where it holds an integer, not None."""
+    """The modes of a tiler or coordinate that a projection keeps: those where it holds an integer, not
+    None.
+    """
     return dice_tuple(proj, t)
 
 
 def local_partition(
     layout: LayoutLike, threads: Layout, index: Any, proj: "Coord | None" = None
 ) -> tuple[LayoutLike, Any]:
-    """The elements of thread `index`: those at its coordinate in `threads`, in every tile of the shape of `threads`.
+    """The elements of thread `index`: those at its coordinate in `threads`, in every tile of the shape of
+    `threads`.
 
     `threads` maps coordinates to thread indices; `proj` drops modes of it, as in `local_tile`.
     """
@@ -64,9 +72,9 @@ def local_partition(
     return outer_partition(layout, sizes, coord)
 
 
-def _everything(t: Any) -> Coord:
+def _everything(t: Tree) -> Coord:
     """Underscores for the modes of `t`."""
-    return (None,) * len(t) if type(t) is tuple and len(t) != 1 else None
+    return (None,) * len(t) if isinstance(t, tuple) and len(t) != 1 else None
 
 
 def _padded(coord: Coord, t: Any) -> Coord:
@@ -76,6 +84,7 @@ def _padded(coord: Coord, t: Any) -> Coord:
     missing = rank(t) - len(coord)
     if missing < 0:
         raise LayoutError(
-            Code.RANK_MISMATCH, f"coordinate {show(coord)} has {len(coord)} modes; there are {rank(t)} to select from"
+            Code.RANK_MISMATCH,
+            f"coordinate {show(coord)} has {len(coord)} modes; there are {rank(t)} to select from",
         )
     return coord + (None,) * missing

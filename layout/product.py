@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Repeating a layout: products of layouts (CuTe's layout.hpp).
 
-A product arranges copies of a block in the order of a second layout. The forms differ in how they arrange the modes:
+A product arranges copies of a block in the order of a second layout. The forms differ in how they arrange
+the modes:
 
     logical_product   (Block,Tiler), or mode by mode ((BlockM,TilerM),(BlockN,TilerN),L,...)
     zipped_product    ((BlockM,BlockN),(TilerM,TilerN,L,...))
@@ -10,8 +11,9 @@ A product arranges copies of a block in the order of a second layout. The forms 
     blocked_product   ((BlockM,TilerM),(BlockN,TilerN))   copies side by side
     raked_product     ((TilerM,BlockM),(TilerN,BlockN))   copies interleaved
 
-For a composed block they apply to its inner layout. They raise `LayoutError` if the tiler has too many modes (E0202)
-or its extents do not fit the gaps of the block (E0203, E0204), or the block is not injective (E0206).
+For a composed block they apply to its inner layout. They raise `LayoutError` if the tiler has too many
+modes (E0202) or its extents do not fit the gaps of the block (E0203, E0204), or the block is not injective
+(E0206).
 """
 
 from typing import Any
@@ -33,13 +35,15 @@ def logical_product(block: LayoutLike, tiler: Tiler) -> Any:
     assert type(block) is Layout
     if tiler is None:
         return block
-    if type(tiler) is tuple:
+    if isinstance(tiler, tuple):
         modes = list(block)
         if len(tiler) > len(modes):
-            raise LayoutError(Code.RANK_MISMATCH, f"the tiler has {len(tiler)} modes, {block} has only {len(modes)}")
+            raise LayoutError(
+                Code.RANK_MISMATCH, f"the tiler has {len(tiler)} modes, {block} has only {len(modes)}"
+            )
         products = [logical_product(m, t) for m, t in zip(modes, tiler, strict=False)]
         return join([*products, *modes[len(tiler) :]])
-    tile = tiler if type(tiler) is Layout else make_layout(tiler)  # type: ignore[arg-type]
+    tile = tiler if type(tiler) is Layout else make_layout(tiler)
     copies = composition(complement(block, mul(block.size, cosize(tile))), tile)
     return join((block, copies))
 
@@ -86,8 +90,8 @@ def _padded_product(block: Layout, tiler: Layout) -> tuple[Layout, Layout]:
 def tile_to_shape(block: LayoutLike, shape: IntTuple, order: "IntTuple | None" = None) -> Any:
     """Copies of `block` side by side until they fill `shape`, those modes first that are smaller in `order`.
 
-    Without `order`, the first mode runs fastest. Raises `LayoutError` if `block` has more modes than `shape` (E0202)
-    or does not divide it (E0204).
+    Without `order`, the first mode runs fastest. Raises `LayoutError` if `block` has more modes than
+    `shape` (E0202) or does not divide it (E0204).
     """
     if type(block) is ComposedLayout:
         return on_inner(block, lambda inner: tile_to_shape(inner, shape, order))
@@ -99,16 +103,20 @@ def tile_to_shape(block: LayoutLike, shape: IntTuple, order: "IntTuple | None" =
     copies = ceil_div(target, inside)
     if is_fully_static(target) and product(target) != product(inside) * product(copies):
         raise LayoutError(
-            Code.SHAPE_DIVISIBILITY, f"the block of shape {show(inside)} does not divide the shape {show(target)}"
+            Code.SHAPE_DIVISIBILITY,
+            f"the block of shape {show(inside)} does not divide the shape {show(target)}",
         )
-    return blocked_product(padded, make_layout(copies) if order is None else make_ordered_layout(copies, order))
+    return blocked_product(
+        padded, make_layout(copies) if order is None else make_ordered_layout(copies, order)
+    )
 
 
 def make_fragment_like(layout: LayoutLike) -> Layout:
-    """A compact layout of registers for what `layout` addresses: its first mode is contiguous, others keep their order.
+    """A compact layout of registers for what `layout` addresses: its first mode is contiguous, others keep
+    their order.
 
-    Stride-0 parts of the first mode keep stride 0. A layout of rank 1, or with dynamic extents, gives the compact
-    layout of its shape.
+    Stride-0 parts of the first mode keep stride 0. A layout of rank 1, or with dynamic extents, gives the
+    compact layout of its shape.
     """
     if type(layout) is ComposedLayout:
         return make_fragment_like(layout.inner)

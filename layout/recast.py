@@ -6,7 +6,7 @@ from typing import Any
 
 from .core import ComposedLayout, Layout, LayoutLike
 from .errors import Code, LayoutError
-from .integers import ceil_div_int, floordiv, is_static, mul
+from .integers import Tree, ceil_div_int, floordiv, is_static, mul
 from .inttuple import leaves
 from .modes import compose_parts
 from .swizzle import Swizzle
@@ -27,8 +27,8 @@ def upcast(layout: LayoutLike, n: int) -> Any:
     return Layout(*_upcast(layout.shape, layout.stride, n))
 
 
-def _upcast(shape: Any, stride: Any, n: int) -> tuple[Any, Any]:
-    if type(shape) is tuple:
+def _upcast(shape: Tree, stride: Any, n: int) -> tuple[Any, Any]:
+    if isinstance(shape, tuple):
         parts = [_upcast(s, d, n) for s, d in zip(shape, stride, strict=True)]
         return tuple([p[0] for p in parts]), tuple([p[1] for p in parts])
     if not is_static(stride):
@@ -38,29 +38,35 @@ def _upcast(shape: Any, stride: Any, n: int) -> tuple[Any, Any]:
     step = abs(stride)
     if step % n and n % step:
         raise LayoutError(
-            Code.STRIDE_DIVISIBILITY, f"elements {n} times as wide do not fit stride {stride}: neither divides the other"
+            Code.STRIDE_DIVISIBILITY,
+            f"elements {n} times as wide do not fit stride {stride}: neither divides the other",
         )
     wide = -(-step // n)
     return ceil_div_int(shape, -(-n // step)), wide if stride > 0 else -wide
 
 
 def downcast(layout: LayoutLike, n: int) -> Any:
-    """`layout` of elements split into `n` narrower ones. Raises `LayoutError` (E0212) without a mode of stride 1."""
+    """`layout` of elements split into `n` narrower ones. Raises `LayoutError` (E0212) without a mode of
+    stride 1.
+    """
     if type(layout) is ComposedLayout:
-        outer = _downcast_swizzle(layout.outer, n) if type(layout.outer) is Swizzle else downcast(layout.outer, n)
+        outer = (
+            _downcast_swizzle(layout.outer, n) if type(layout.outer) is Swizzle else downcast(layout.outer, n)
+        )
         return compose_parts(outer, mul(layout.offset, n), downcast(layout.inner, n))
     assert type(layout) is Layout
     if n < 1:
         raise LayoutError(Code.BAD_ARGUMENT, f"elements cannot be split into {n} parts")
     if not any(is_static(d) and d == 1 for d in leaves(layout.stride)):
         raise LayoutError(
-            Code.NO_ADJACENT_ELEMENTS, f"the elements of {layout} cannot be split: no mode has the static stride 1"
+            Code.NO_ADJACENT_ELEMENTS,
+            f"the elements of {layout} cannot be split: no mode has the static stride 1",
         )
     return Layout(*_downcast(layout.shape, layout.stride, n))
 
 
-def _downcast(shape: Any, stride: Any, n: int) -> tuple[Any, Any]:
-    if type(shape) is tuple:
+def _downcast(shape: Tree, stride: Any, n: int) -> tuple[Any, Any]:
+    if isinstance(shape, tuple):
         parts = [_downcast(s, d, n) for s, d in zip(shape, stride, strict=True)]
         return tuple([p[0] for p in parts]), tuple([p[1] for p in parts])
     if is_static(stride) and abs(stride) == 1:
@@ -74,7 +80,9 @@ def recast_layout(layout: LayoutLike, old_bits: int, new_bits: int) -> Any:
     Raises `LayoutError` where `upcast` or `downcast` would.
     """
     if old_bits < 1 or new_bits < 1:
-        raise LayoutError(Code.BAD_ARGUMENT, f"elements of {old_bits} bits cannot be seen as elements of {new_bits} bits")
+        raise LayoutError(
+            Code.BAD_ARGUMENT, f"elements of {old_bits} bits cannot be seen as elements of {new_bits} bits"
+        )
     common = gcd(old_bits, new_bits)
     up, down = new_bits // common, old_bits // common
     if up > 1:
@@ -90,7 +98,11 @@ def _log2(n: int) -> int:
 
 def _upcast_swizzle(swizzle: Swizzle, n: int) -> Swizzle:
     base = swizzle.base - _log2(n)
-    return Swizzle(swizzle.bits, base, swizzle.shift) if base >= 0 else Swizzle(max(swizzle.bits + base, 0), 0, swizzle.shift)
+    return (
+        Swizzle(swizzle.bits, base, swizzle.shift)
+        if base >= 0
+        else Swizzle(max(swizzle.bits + base, 0), 0, swizzle.shift)
+    )
 
 
 def _downcast_swizzle(swizzle: Swizzle, n: int) -> Swizzle:

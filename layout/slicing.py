@@ -16,8 +16,8 @@ from .inttuple import dice_tuple, slice_tuple
 def slice_and_offset(coord: Coord, layout: LayoutLike) -> tuple[LayoutLike, Any]:
     """The layout of the modes that `coord` keeps, and the index at which it starts.
 
-    Integers of `coord` may be dynamic. For a composed layout the start moves into its offset, and the index returned
-    is 0. Raises `LayoutError` (E0201) if `coord` does not fit the shape.
+    Integers of `coord` may be dynamic. For a composed layout the start moves into its offset, and the index
+    returned is 0. Raises `LayoutError` (E0201) if `coord` does not fit the shape.
     """
     inner = layout.inner if type(layout) is ComposedLayout else layout
     assert type(inner) is Layout
@@ -42,7 +42,7 @@ def dice(coord: Coord, layout: LayoutLike) -> Layout:
 
 
 def domain_offset(coord: Coord, layout: LayoutLike) -> tuple[LayoutLike, Any]:
-    """`layout` as seen from `coord`: the layout and the index at which it starts (0 for a composed layout)."""
+    """`layout` as seen from `coord`: a layout and the index where it starts (0 for a composed layout)."""
     if type(layout) is ComposedLayout:
         offset = add(layout.offset, crd2idx(coord, layout.inner.shape, layout.inner.stride))
         return ComposedLayout(layout.outer, offset, layout.inner), 0

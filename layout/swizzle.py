@@ -10,10 +10,11 @@ from .errors import Code, LayoutError
 @final
 @dataclass(frozen=True, slots=True)
 class Swizzle:
-    """S<bits,base,shift>: xors the `bits` bits of an index from bit `base + shift` up into those from bit `base` up.
+    """S<bits,base,shift>: xors the `bits` bits of an index from bit `base + shift` up into those from bit
+    `base` up.
 
-    With a negative shift, the bits from `base` up are xored into those from `base - shift` up. The fields Y (read) and
-    Z (changed) must not overlap: |shift| >= bits. Raises `LayoutError` (E0210) otherwise.
+    With a negative shift, the bits from `base` up are xored into those from `base - shift` up. The fields Y
+    (read) and Z (changed) must not overlap: |shift| >= bits. Raises `LayoutError` (E0210) otherwise.
     """
 
     bits: int
@@ -63,6 +64,7 @@ def make_swizzle(y_mask: int, z_mask: int) -> Swizzle:
     run = (1 << bits) - 1
     if y_low < 0 or z_low < 0 or y_mask != run << y_low or z_mask != run << z_low:
         raise LayoutError(
-            Code.SWIZZLE_INVALID, f"the bits {y_mask:#x} and {z_mask:#x} are not two runs of one length, so no swizzle"
+            Code.SWIZZLE_INVALID,
+            f"the bits {y_mask:#x} and {z_mask:#x} are not two runs of one length, so no swizzle",
         )
     return Swizzle(bits, min(y_low, z_low), y_low - z_low)

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Layouts as text.
 
-The canonical form is the public CuTe IR's: `(8,(2,?)):(1,(8,?{i64}))`, `S<3,4,3> o 0 o (8,8):(8,1)`, basis strides
-`1@0`, tilers `[4:1;_]`. `?{div=8}` and `?{i64 div=8}` add what is known of a dynamic integer's divisors. The C++ style
-`(_128,_32):(_1,_128)`, `Sw<3,4,3>`, `<4:1;8>` is read as well, and written by `to_cxx`.
+The canonical form is the public CuTe IR's: `(8,(2,?)):(1,(8,?{i64}))`, `S<3,4,3> o 0 o (8,8):(8,1)`, basis
+strides `1@0`, tilers `[4:1;_]`. `?{div=8}` and `?{i64 div=8}` add what is known of a dynamic integer's
+divisors. The C++ style `(_128,_32):(_1,_128)`, `Sw<3,4,3>`, `<4:1;8>` is read as well, and written by
+`to_cxx`.
 
-Text is not trusted: its length, depth, number of integers and their magnitude are bounded, and whatever does not parse
-raises `LayoutSyntaxError` with the characters at fault.
+Text is not trusted: its length, depth, number of integers and their magnitude are bounded, and whatever
+does not parse raises `LayoutSyntaxError` with the characters at fault.
 """
 
 from typing import Any
 
 from .core import ComposedLayout, Layout, LayoutLike
 from .errors import Code, LayoutError
-from .integers import ScaledBasis
+from .integers import ScaledBasis, Tree
 from .inttuple import leaves
 from .parser import Parser, one_of
 from .swizzle import Swizzle
@@ -54,7 +55,8 @@ def parse_any(text: str) -> Any:
 
 
 def to_text(x: Any) -> str:
-    """The canonical text of a layout, composed layout, swizzle, tiler or tuple, which parses back to the same value.
+    """The canonical text of a layout, composed layout, swizzle, tiler or tuple, which parses back to the
+    same value.
 
     Raises `LayoutError` (E0103) for an integer beyond 64 bits.
     """
@@ -62,18 +64,22 @@ def to_text(x: Any) -> str:
 
 
 def to_cxx(x: Any) -> str:
-    """The text in the style of CuTe C++: static integers `_8`, dynamic ones by their value (or `?`), `Sw<3,4,3>`."""
+    """The text in the style of CuTe C++: static integers `_8`, dynamic ones by their value (or `?`),
+    `Sw<3,4,3>`.
+    """
     return _text(x, "_", "Sw")
 
 
-def _text(x: Any, mark: str, swizzle: str) -> str:
-    if type(x) is tuple:
+def _text(x: "Tree | ComposedLayout | Swizzle", mark: str, swizzle: str) -> str:
+    if isinstance(x, tuple):
         if any(type(leaf) is Layout for leaf in leaves(x)):
             return "[" + ";".join([_text(y, mark, swizzle) for y in x]) + "]"
         return "(" + ",".join([_text(y, mark, swizzle) for y in x]) + ")"
     if type(x) is int:
         if not -(1 << 63) <= x < 1 << 63:
-            raise LayoutError(Code.TEXT_INTEGER_RANGE, f"an integer of {x.bit_length()} bits does not fit in 64")
+            raise LayoutError(
+                Code.TEXT_INTEGER_RANGE, f"an integer of {x.bit_length()} bits does not fit in 64"
+            )
         return f"{mark}{x}"
     if x is None:
         return "_"

@@ -7,12 +7,12 @@ from typing import Any, final
 from .atoms.copy_atom import CopyAtom
 from .coalesce import coalesce
 from .compose import composition, with_shape
-from .core import Layout, LayoutLike, Tiler, join, make_layout
+from .core import Layout, LayoutLike, Tiler, make_layout
 from .divide import zipped_divide
 from .errors import Code, LayoutError
-from .inttuple import product, product_each, rank
+from .inttuple import product_each, rank
 from .inverse import right_inverse
-from .modes import append, zip_layout
+from .modes import zip_layout
 from .product import logical_product, raked_product
 from .recast import upcast
 from .slicing import slice_, slice_and_offset
@@ -23,8 +23,8 @@ from .slicing import slice_, slice_and_offset
 class TiledCopy:
     """`atom` repeated over a tile: `layout_tv` maps (thread, value) to a place in the tile that `tiler` cuts.
 
-    Raises `LayoutError` if the atom has no instruction (E0304) or is narrower than a value (E0303), or if threads
-    (E0305) or values (E0306) are not multiples of the atom's.
+    Raises `LayoutError` if the atom has no instruction (E0304) or is narrower than a value (E0303), or if
+    threads (E0305) or values (E0306) are not multiples of the atom's.
     """
 
     atom: CopyAtom
@@ -92,9 +92,11 @@ class TiledCopy:
         return self._thrfrg(layout, self._dst_to_tile)
 
     def partition_S(self, layout: LayoutLike, thr_idx: Any) -> tuple[LayoutLike, Any]:
-        """What thread `thr_idx` reads of the source: its layout ((FrgV,FrgX),RestM,RestN,...) and start index.
+        """What thread `thr_idx` reads of the source: its layout ((FrgV,FrgX),RestM,RestN,...) and start
+        index.
 
-        The thread index may be dynamic. For a composed layout the start is inside the layout, and 0 is returned.
+        The thread index may be dynamic. For a composed layout the start is inside the layout, and 0 is
+        returned.
         """
         return self._partition(layout, self._src_to_tile, thr_idx)
 
@@ -106,7 +108,8 @@ class TiledCopy:
         """The tensor as ((Thr,(FrgV,FrgX)),(RestM,RestN,...))."""
         if len(layout) < rank(self.tiler):
             raise LayoutError(
-                Code.TILE_RANK, f"{layout} has fewer modes than the tiler of the tiled copy, {rank(self.tiler)}"
+                Code.TILE_RANK,
+                f"{layout} has fewer modes than the tiler of the tiled copy, {rank(self.tiler)}",
             )
         return composition(zipped_divide(layout, self.tiler), (to_tile, None))
 
@@ -118,7 +121,8 @@ class TiledCopy:
         return slice_and_offset(((thr_idx, None), rest), self._tiled(layout, to_tile))
 
     def retile(self, layout: LayoutLike) -> Any:
-        """A thread's fragment (V,RestM,RestN,...) of another tiling of the same tile, in the profile of this copy.
+        """A thread's fragment (V,RestM,RestN,...) of another tiling of the same tile, in the profile of
+        this copy.
 
         The result is ((FrgV,FrgX),RestM,RestN,...) and addresses the same registers.
         """
@@ -145,10 +149,11 @@ def make_tiled_copy_tv(atom: CopyAtom, layout_tv: Layout, tiler: Tiler) -> Tiled
 
 
 def make_tiled_copy(atom: CopyAtom, threads: Layout, values: Layout) -> TiledCopy:
-    """The tiled copy of threads side by side in the order `threads`, each with a block of values in the order `values`.
+    """The tiled copy of threads side by side in the order `threads`, each with a block of values in the
+    order `values`.
 
-    Both layouts map tile coordinates to thread, or value, indices. Raises `LayoutError` (E0309) unless they take every
-    index from 0 once.
+    Both layouts map tile coordinates to thread, or value, indices. Raises `LayoutError` (E0313) unless they
+    take every index from 0 once.
     """
     tile = raked_product(threads, values)
     inverse = right_inverse(tile)

@@ -16,10 +16,12 @@ def _known(div: int) -> int:
 @final
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A dynamic integer of `width` bits that `div` is known to divide; prints as `?`, `?{i64}` or `?{i64 div=8}`.
+    """A dynamic integer of `width` bits that `div` is known to divide; prints as `?`, `?{i64}` or `?{i64
+    div=8}`.
 
-    Arithmetic keeps what stays true of every value: the greatest common divisor for sums, the product for products,
-    the quotient where a division is exact. Equality compares the knowledge, not the (unknown) value.
+    Arithmetic keeps what stays true of every value: the greatest common divisor for sums, the product for
+    products, the quotient where a division is exact. Equality compares the knowledge, not the (unknown)
+    value.
     """
 
     width: int = 32

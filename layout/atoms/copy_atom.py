@@ -18,14 +18,14 @@ SPACES = ("gmem", "smem", "rmem")
 class CopyAtom:
     """A copy instruction of one or more threads, as CuTe's Copy_Atom<Copy_Traits<Op>, ValueType>.
 
-    The three layouts map (thread, bit) to a bit of the data that the instruction moves: `src_bits` where a thread
-    reads it, `dst_bits` where a thread puts it, `ref_bits` the one of them by which tiled copies assign threads. With
-    `val_bits`, the width of the values, `src`, `dst` and `ref` are the same in values. Threads are numbered by
-    `thr_id`, which maps them to lanes.
+    The three layouts map (thread, bit) to a bit of the data that the instruction moves: `src_bits` where a
+    thread reads it, `dst_bits` where a thread puts it, `ref_bits` the one of them by which tiled copies
+    assign threads. With `val_bits`, the width of the values, `src`, `dst` and `ref` are the same in values.
+    Threads are numbered by `thr_id`, which maps them to lanes.
 
-    `ptx` is the instruction with {bytes} and such filled in, or empty where PTX has none: such an atom has layouts but
-    cannot copy. Raises `LayoutError` (E0301) if the layouts contradict each other, (E0303) if values of `val_bits` bits
-    would be split among threads.
+    `ptx` is the instruction with {bytes} and such filled in, or empty where PTX has none: such an atom has
+    layouts but cannot copy. Raises `LayoutError` (E0301) if the layouts contradict each other, (E0303) if
+    values of `val_bits` bits would be split among threads.
     """
 
     name: str
@@ -49,11 +49,13 @@ class CopyAtom:
         for role, layout in (("src", self.src_bits), ("dst", self.dst_bits), ("ref", self.ref_bits)):
             if len(layout) != 2 or layout[0].size != self.thr_id.size:
                 raise LayoutError(
-                    Code.ATOM_INVALID, f"{self.name}: the {role} layout {layout} has not {self.thr_id.size} threads"
+                    Code.ATOM_INVALID,
+                    f"{self.name}: the {role} layout {layout} has not {self.thr_id.size} threads",
                 )
             if cosize(layout) != total or complement(layout, total).size != 1:
                 raise LayoutError(
-                    Code.ATOM_INVALID, f"{self.name}: the {role} layout {layout} does not cover the {total} bits"
+                    Code.ATOM_INVALID,
+                    f"{self.name}: the {role} layout {layout} does not cover the {total} bits",
                 )
             values = recast_layout(layout, 1, self.val_bits)
             if values[0].size != self.thr_id.size:
@@ -65,7 +67,9 @@ class CopyAtom:
             object.__setattr__(self, role, values)
         for space in (*self.src_spaces, *self.dst_spaces):
             if space not in SPACES:
-                raise LayoutError(Code.ATOM_INVALID, f"{self.name}: {space!r} is no memory space; {SPACES} are")
+                raise LayoutError(
+                    Code.ATOM_INVALID, f"{self.name}: {space!r} is no memory space; {SPACES} are"
+                )
 
     def with_value_bits(self, val_bits: int) -> "CopyAtom":
         """This atom for values of `val_bits` bits. Raises `LayoutError` (E0303) if they would be split."""

@@ -11,19 +11,23 @@ _CACHE = {"ca": "CACHEALWAYS", "cg": "CACHEGLOBAL"}
 def cp_async(cache: str, size: int, zfill: bool = False) -> CopyAtom:
     """One thread copies `size` bytes; `cache` "ca" keeps them in all cache levels, "cg" in L2 only.
 
-    With `zfill`, the thread may read nothing and fill with zeros instead. Raises `LayoutError` (E0304) unless `size`
-    is 4, 8 or 16; PTX defines "cg" for 16 only.
+    With `zfill`, the thread may read nothing and fill with zeros instead. Raises `LayoutError` (E0304)
+    unless `size` is 4, 8 or 16; PTX defines "cg" for 16 only.
     """
     _check(cache, size)
     if cache == "cg" and size != 16:
         raise LayoutError(
-            Code.ATOM_OPERAND, f"cp.async.cg copies 16 bytes, not {size}", "cp.async.ca copies 4, 8 or 16 bytes"
+            Code.ATOM_OPERAND,
+            f"cp.async.cg copies 16 bytes, not {size}",
+            "cp.async.ca copies 4, 8 or 16 bytes",
         )
     return _atom(cache, size, zfill)
 
 
 def cp_async_layouts(cache: str, size: int, zfill: bool = False) -> CopyAtom:
-    """As `cp_async`, but for operand sizes that PTX has not, an atom without an instruction, for its layouts alone."""
+    """As `cp_async`, but for operand sizes that PTX has not, an atom without an instruction, for its
+    layouts alone.
+    """
     _check(cache, size)
     return _atom(cache, size, zfill)
 

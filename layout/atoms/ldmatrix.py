@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Warp-wide copies of 8x8 matrices of 16-bit elements between shared memory and registers.
 
-PTX ISA, instructions ldmatrix, stmatrix and movmatrix. In shared memory a row is 128 contiguous bits, whose address
-thread i gives for row i; threads beyond the rows give none. In registers, thread 4r + c holds elements 2c and 2c + 1 of
-row r of each matrix (of column r, transposed), one 32-bit register a matrix.
+PTX ISA, instructions ldmatrix, stmatrix and movmatrix. In shared memory a row is 128 contiguous bits, whose
+address thread i gives for row i; threads beyond the rows give none. In registers, thread 4r + c holds
+elements 2c and 2c + 1 of row r of each matrix (of column r, transposed), one 32-bit register a matrix.
 """
 
 from ..core import Layout
@@ -14,7 +14,7 @@ _LANES = Layout(32, 1)
 
 
 def _rows(matrices: int) -> Layout:
-    """(thread, bit) to bit for the rows that threads address; threads without a row repeat those of others."""
+    """(thread, bit) to bit for the rows that threads address; a thread without a row repeats another's."""
     rows = 8 * matrices
     return Layout((32, 128), (128, 1)) if rows == 32 else Layout(((rows, 32 // rows), 128), ((128, 0), 1))
 
@@ -43,7 +43,7 @@ def _registers(matrices: int, first: int) -> str:
 
 
 def ldmatrix(matrices: int, transposed: bool = False) -> CopyAtom:
-    """A warp loads 1, 2 or 4 matrices, each as it is or transposed. Raises `LayoutError` (E0304) otherwise."""
+    """A warp loads 1, 2 or 4 matrices, each as it is or transposed; other numbers raise E0304."""
     _check("ldmatrix", matrices)
     registers = _fragment(matrices, transposed)
     return CopyAtom(
@@ -63,7 +63,7 @@ def ldmatrix(matrices: int, transposed: bool = False) -> CopyAtom:
 
 
 def stmatrix(matrices: int, transposed: bool = False) -> CopyAtom:
-    """A warp stores 1, 2 or 4 matrices, each as it is or transposed. Raises `LayoutError` (E0304) otherwise."""
+    """A warp stores 1, 2 or 4 matrices, each as it is or transposed; other numbers raise E0304."""
     _check("stmatrix", matrices)
     registers = _fragment(matrices, transposed)
     return CopyAtom(
@@ -85,8 +85,8 @@ def stmatrix(matrices: int, transposed: bool = False) -> CopyAtom:
 def movmatrix() -> CopyAtom:
     """A warp transposes one matrix in registers.
 
-    As in CuTe, the layouts name registers, not elements: source and destination are the same registers, and the matrix
-    in them changes from normal to transposed.
+    As in CuTe, the layouts name registers, not elements: source and destination are the same registers, and
+    the matrix in them changes from normal to transposed.
     """
     registers = Layout((32, 32), (32, 1))
     return CopyAtom(

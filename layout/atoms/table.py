@@ -34,6 +34,8 @@ def copy_atom(name: str, val_bits: int = 1) -> CopyAtom:
     if atom is None:
         near = get_close_matches(name[:80], COPY_ATOMS, n=3, cutoff=0.4)
         raise LayoutError(
-            Code.ATOM_UNKNOWN, f"there is no copy atom {name[:80]!r}", f"similar names: {', '.join(near)}" if near else ""
+            Code.ATOM_UNKNOWN,
+            f"there is no copy atom {name[:80]!r}",
+            f"similar names: {', '.join(near)}" if near else "",
         )
     return atom if atom.val_bits == val_bits else atom.with_value_bits(val_bits)

@@ -34,9 +34,11 @@ def universal_copy(bits: int) -> CopyAtom:
 
 
 def auto_vectorizing_copy(max_bits: int | None = 128) -> CopyAtom:
-    """One thread moves values one by one, or as many at once as layouts and alignment allow, up to `max_bits` bits.
+    """One thread moves values one by one, or as many at once as layouts and alignment allow, up to
+    `max_bits` bits.
 
-    CuTe's AutoVectorizingCopy; its bit layout is a placeholder for "one value". `None` moves one value (DefaultCopy).
+    CuTe's AutoVectorizingCopy; its bit layout is a placeholder for "one value". `None` moves one value
+    (DefaultCopy).
     """
     layout = Layout((1, 1), (0, 0))
     names = {None: "DefaultCopy", 128: "AutoVectorizingCopy"}

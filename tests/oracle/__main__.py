@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`python -m tests.oracle DIR [--op NAME] [--failures N]`: runs every recorded case in the JSON files of a folder.
+"""`python -m tests.oracle DIR [--op NAME] [--failures N]`: runs every recorded case in the JSON files of a
+folder.
 
-Prints how many cases passed for each operation, and exits with 1 unless all did. An operation that this runner does not
-know counts as failed.
+Prints how many cases passed for each operation, and exits with 1 unless all did. An operation that this
+runner does not know counts as failed.
 """
 
 import argparse
@@ -15,7 +16,9 @@ from .record import load
 
 def main(argv: list[str]) -> int:
     """Runs the cases and prints the table; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m tests.oracle", description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.oracle", description=__doc__.splitlines()[0] if __doc__ else ""
+    )
     parser.add_argument("dir", type=Path, help="a folder of JSON files")
     parser.add_argument("--op", help="run this operation only")
     parser.add_argument("--failures", type=int, default=5, help="how many failures of an operation to print")
@@ -38,7 +41,7 @@ def main(argv: list[str]) -> int:
             print(f"{file.name:28} {op:34} {len(results) - len(bad):5} passed {len(bad):4} failed{note}")
             for verdict in bad[: options.failures]:
                 print(f"    {verdict.case_id}: {verdict.message}")
-    print(f"{total - failed} passed, {failed} failed, of {total}; {relaxed} passed but for strides of size-1 modes")
+    print(f"{total - failed} passed, {failed} failed, of {total}; {relaxed} but for strides of size-1 modes")
     return 1 if failed or not total else 0
 
 

@@ -30,7 +30,9 @@ def values(layout: Any) -> list[Any]:
     return [layout(i) for i in range(cute.size(layout))]
 
 
-def _result(f: Callable[..., Any], *names: str, raw: tuple[str, ...] = ()) -> Callable[[Inputs, bool], Inputs]:
+def _result(
+    f: Callable[..., Any], *names: str, raw: tuple[str, ...] = ()
+) -> Callable[[Inputs, bool], Inputs]:
     """An operation that calls `f` with the named inputs, parsed, and those in `raw` as they are."""
 
     def run(inputs: Inputs, dynamic: bool) -> Inputs:
@@ -40,7 +42,9 @@ def _result(f: Callable[..., Any], *names: str, raw: tuple[str, ...] = ()) -> Ca
     return run
 
 
-def _composed(f: Callable[..., Any], *names: str, raw: tuple[str, ...] = ()) -> Callable[[Inputs, bool], Inputs]:
+def _composed(
+    f: Callable[..., Any], *names: str, raw: tuple[str, ...] = ()
+) -> Callable[[Inputs, bool], Inputs]:
     """Like `_result`, with the hash of the resulting function."""
     plain = _result(f, *names, raw=raw)
 
@@ -51,7 +55,6 @@ def _composed(f: Callable[..., Any], *names: str, raw: tuple[str, ...] = ()) -> 
     return run
 
 
-
 def is_composition(inputs: Inputs, result: Any) -> bool:
     """Whether `result` is the function A after B wherever B stays within A."""
     a, b = parse(inputs["A"], False), parse(inputs["B"], False)
@@ -60,7 +63,12 @@ def is_composition(inputs: Inputs, result: Any) -> bool:
 
 def _layout_props(inputs: Inputs, dynamic: bool) -> Inputs:
     layout = parse(inputs["layout"], dynamic)
-    outputs = {"size": layout.size, "cosize": cute.cosize(layout), "rank": rank(layout.shape), "depth": depth(layout.shape)}
+    outputs = {
+        "size": layout.size,
+        "cosize": cute.cosize(layout),
+        "rank": rank(layout.shape),
+        "depth": depth(layout.shape),
+    }
     for i, mode in enumerate(layout):
         outputs |= {f"size_{i}": mode.size, f"cosize_{i}": cute.cosize(mode)}
     return outputs
@@ -85,6 +93,10 @@ def _idx2crd_layout(inputs: Inputs, dynamic: bool) -> Inputs:
         outputs[f"flat{i}"] = crd2crd(coord, layout.shape, (1,) * len(layout) if len(layout) > 1 else 1)
         outputs[f"1d{i}"] = crd2idx_in_shape(coord, layout.shape)
     return outputs
+
+
+def _select(inputs: Inputs, dynamic: bool) -> Inputs:
+    return {"result": cute.select(parse(inputs["layout"], dynamic), *inputs["modes"])}
 
 
 def _slice(inputs: Inputs, dynamic: bool) -> Inputs:
@@ -141,7 +153,7 @@ ALGEBRA: dict[str, Callable[[Inputs, bool], Inputs]] = {
     "composition_by_mode": _result(cute.composition, "layout", "tiler"),
     "cosize": _result(cute.cosize, "layout"),
     "crd2idx": _crd2idx,
-    "dice": _result(lambda layout, coord: cute.dice(coord, layout), "layout", "coord"),
+    "dice": _result(cute.dice, "coord", "layout"),
     "downcast": _result(cute.downcast, "layout", raw=("n",)),
     "filter": _result(cute.filter_layout, "layout"),
     "filter_zeros": _result(cute.filter_zeros, "layout"),
@@ -169,7 +181,7 @@ ALGEBRA: dict[str, Callable[[Inputs, bool], Inputs]] = {
     "raked_product": _result(cute.raked_product, "layout", "tiler"),
     "recast_layout": _result(cute.recast_layout, "layout", raw=("old_bits", "new_bits")),
     "right_inverse": _result(cute.right_inverse, "layout"),
-    "select": _result(lambda layout, modes: cute.select(layout, *modes), "layout", raw=("modes",)),
+    "select": _select,
     "shape_div": _result(shape_div, "A", "B"),
     "size": _result(cute.size, "layout"),
     "slice": _slice,

@@ -67,7 +67,11 @@ def _like_other(make: Callable[..., TiledCopy]) -> Callable[[Inputs, bool], Inpu
 
 def _cotiled(inputs: Inputs, dynamic: bool) -> Inputs:
     atom = copy_atom(inputs["atom"], inputs["val_bits"])
-    return describe(make_cotiled_copy(atom, parse(inputs["atom_tv_layout"], dynamic), parse(inputs["data_layout"], dynamic)))
+    return describe(
+        make_cotiled_copy(
+            atom, parse(inputs["atom_tv_layout"], dynamic), parse(inputs["data_layout"], dynamic)
+        )
+    )
 
 
 def slices(partition: Callable[[Any, Any], tuple[Any, Any]], tensor: Any, tids: list[int]) -> list[Inputs]:
@@ -89,7 +93,11 @@ def _partition_dynamic(inputs: Inputs, dynamic: bool) -> Inputs:
     copy = tiled_copy(inputs, dynamic)
     tensor = parse(inputs["tensor"], dynamic)
     stride = map_leaves(lambda d: d if d == 1 else RunTimeInt(d), tensor.stride)
-    return {"slices": slices(copy.partition_S, Layout(map_leaves(RunTimeInt, tensor.shape), stride), inputs["tids"])}
+    return {
+        "slices": slices(
+            copy.partition_S, Layout(map_leaves(RunTimeInt, tensor.shape), stride), inputs["tids"]
+        )
+    }
 
 
 def _partition_identity(inputs: Inputs, dynamic: bool) -> Inputs:
@@ -100,7 +108,12 @@ def _partition_identity(inputs: Inputs, dynamic: bool) -> Inputs:
         layout, start = copy.partition_S(tensor, tid)
         assert isinstance(layout, Layout)
         outputs.append(
-            {"tid": tid, "layout": layout, "coord0": add(start, layout(0)), "coord_last": add(start, layout(layout.size - 1))}
+            {
+                "tid": tid,
+                "layout": layout,
+                "coord0": add(start, layout(0)),
+                "coord_last": add(start, layout(layout.size - 1)),
+            }
         )
     return {"slices": outputs}
 

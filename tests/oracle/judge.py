@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares what tilefold computes with a recorded case.
 
-Layouts must be equal as text; a difference only in the strides of size-1 modes passes and is counted apart. Swizzled
-slices are compared as functions. A case marked as untrusted passes if tilefold refuses it or computes the right
-function. A case that CuTe refuses passes if tilefold refuses it.
+Layouts must be equal as text; a difference only in the strides of size-1 modes passes and is counted apart.
+Swizzled slices are compared as functions. A case marked as untrusted passes if tilefold refuses it or
+computes the right function. A case that CuTe refuses passes if tilefold refuses it.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from tilefold.layout.core import ComposedLayout, Layout
 from tilefold.layout.errors import TilefoldError
 
 from .operations import OPERATIONS, is_right
-from .record import Case, parse, show
-
+from .record import Case, Tuple, parse, show
 
 _PARTITION = {"idx", "fnv1a64"}
 
@@ -41,7 +40,9 @@ def judge(case: Case) -> Verdict:
             return Verdict(case.id, True)
         return Verdict(case.id, False, f"{case.inputs} refused: {error}")
     if case.outputs is None:
-        return Verdict(case.id, False, f"{case.inputs} should be refused, gives {_shown(outputs, case.dynamic)}")
+        return Verdict(
+            case.id, False, f"{case.inputs} should be refused, gives {_shown(outputs, case.dynamic)}"
+        )
     if not case.trusted:
         return Verdict(case.id, is_right(case.op, case.inputs, outputs), f"{case.inputs}: wrong function")
     exact = relaxed = True
@@ -56,12 +57,14 @@ def judge(case: Case) -> Verdict:
 
 
 def expected(inputs: dict[str, Any], outputs: Any) -> Any:
-    """The outputs to compare: of swizzled slices only the indices, since their layout has several right forms."""
+    """The outputs to compare: of swizzled slices only the indices, since their layout has several right
+    forms.
+    """
     if isinstance(outputs, list):
-        return [expected(inputs, x) for x in outputs]  # pyright: ignore[reportUnknownVariableType]
+        return [expected(inputs, x) for x in cast(list[Any], outputs)]
     if not isinstance(outputs, dict):
         return outputs
-    fields: dict[str, Any] = outputs
+    fields = cast(dict[str, Any], outputs)
     if "values_without_offset" in fields:
         return {"idx": [fields["offset"] + v for v in fields["values_without_offset"]]}
     if "idx" in fields and any(isinstance(x, str) and x.startswith("Sw") for x in inputs.values()):
@@ -71,21 +74,22 @@ def expected(inputs: dict[str, Any], outputs: Any) -> Any:
 
 def _shown(x: Any, dynamic: bool) -> Any:
     if isinstance(x, dict):
-        return {k: _shown(v, dynamic) for k, v in x.items()}  # pyright: ignore[reportUnknownVariableType]
+        return {k: _shown(v, dynamic) for k, v in cast(dict[str, Any], x).items()}
     if isinstance(x, list):
-        return [_shown(v, dynamic) for v in x]  # pyright: ignore[reportUnknownVariableType]
+        return [_shown(v, dynamic) for v in cast(list[Any], x)]
     return x if isinstance(x, str) else show(x, dynamic)
 
 
 def _equal(want: Any, got: Any, dynamic: bool) -> tuple[bool, bool]:
     """Whether two outputs are equal, exactly and but for strides of size-1 modes."""
     if isinstance(want, list):
-        if not isinstance(got, list) or len(got) != len(want):  # pyright: ignore[reportUnknownArgumentType]
+        wants, gots = cast(list[Any], want), cast(list[Any], got)
+        if not isinstance(got, list) or len(gots) != len(wants):
             return False, False
-        pairs = [_equal(w, g, dynamic) for w, g in zip(want, got, strict=True)]  # pyright: ignore
+        pairs = [_equal(w, g, dynamic) for w, g in zip(wants, gots, strict=True)]
         return all(p[0] for p in pairs), all(p[1] for p in pairs)
     if isinstance(want, dict):
-        pairs = [_equal(w, got.get(k), dynamic) for k, w in want.items()]  # pyright: ignore
+        pairs = [_equal(w, got.get(k), dynamic) for k, w in cast(dict[str, Any], want).items()]
         return all(p[0] for p in pairs), all(p[1] for p in pairs)
     if isinstance(want, int):
         value = getattr(got, "value", got)
@@ -105,10 +109,10 @@ def normal(x: Any) -> Any:
         return ComposedLayout(x.outer, x.offset, normal(x.inner))
     if isinstance(x, Layout):
         return Layout(x.shape, _normal_stride(x.shape, x.stride))
-    return tuple([normal(y) for y in x]) if isinstance(x, tuple) else x  # pyright: ignore
+    return tuple([normal(y) for y in cast(Tuple, x)]) if isinstance(x, tuple) else x
 
 
 def _normal_stride(shape: Any, stride: Any) -> Any:
     if isinstance(shape, tuple):
-        return tuple([_normal_stride(s, d) for s, d in zip(shape, stride, strict=True)])  # pyright: ignore
+        return tuple([_normal_stride(s, d) for s, d in zip(cast(Tuple, shape), stride, strict=True)])
     return 0 if shape == 1 else stride

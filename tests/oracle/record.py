@@ -6,12 +6,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 from tilefold.layout.core import ComposedLayout, Layout
 from tilefold.layout.integers import ScaledBasis
 from tilefold.layout.text import parse_any, to_cxx, to_text
 from tilefold.layout.unknown import Unknown
+
+Tuple: TypeAlias = tuple[Any, ...]
 
 _STATIC_MARK = re.compile(r"(?:^|[(:,;<])_[0-9]")
 _RUN_TIME = re.compile(r"(?<![_@0-9<])(?<!_-)-?[0-9]+")
@@ -19,7 +21,9 @@ _RUN_TIME = re.compile(r"(?<![_@0-9<])(?<!_-)-?[0-9]+")
 
 @dataclass(frozen=True)
 class Case:
-    """One recorded case. `dynamic` cases mark static integers with an underscore; others are run-time integers."""
+    """One recorded case. `dynamic` cases mark static integers with an underscore; others are run-time
+    integers.
+    """
 
     op: str
     id: str
@@ -55,14 +59,17 @@ def parse(text: Any, dynamic: bool) -> Any:
         return parse_any(text)
     values = iter([int(m[0]) for m in _RUN_TIME.finditer(text)])
     return map_leaves(
-        lambda x: RunTimeInt(next(values)) if isinstance(x, Unknown) else x, parse_any(_RUN_TIME.sub("?", text))
+        lambda x: RunTimeInt(next(values)) if isinstance(x, Unknown) else x,
+        parse_any(_RUN_TIME.sub("?", text)),
     )
 
 
 def map_leaves(f: Callable[[Any], Any], x: Any) -> Any:
-    """`x`, a tuple, layout, composed layout or basis, with `f` applied to the integers, in the order of the text."""
+    """`x`, a tuple, layout, composed layout or basis, with `f` applied to the integers, in the order of the
+    text.
+    """
     if isinstance(x, tuple):
-        return tuple([map_leaves(f, y) for y in x])  # pyright: ignore[reportUnknownVariableType]
+        return tuple([map_leaves(f, y) for y in cast(Tuple, x)])
     if isinstance(x, Layout):
         return Layout(map_leaves(f, x.shape), map_leaves(f, x.stride))
     if isinstance(x, ComposedLayout):
@@ -77,7 +84,9 @@ def show(x: Any, dynamic: bool) -> str:
 
 
 class RunTimeInt:
-    """An integer whose value is known to the test but dynamic to the algebra; its results are dynamic as well."""
+    """An integer whose value is known to the test but dynamic to the algebra; its results are dynamic as
+    well.
+    """
 
     __slots__ = ("value",)
 
