@@ -35,6 +35,11 @@ _PARSER_FAULTS = (VerifyException, ValueError, TypeError, LookupError, Attribute
 _RESULTS = re.compile(r"%[^=\n]*=\s*")
 _UNDEFINED = re.compile(r"values used but not defined: \[(.*)\]", re.DOTALL)
 
+_VAGUE = {
+    "Could not parse entire input!": "expected an operation",
+    " in block definition": "expected an operation or '}'",
+}
+
 
 class _TooLargeError(ParseError):
     """More operations, or deeper nesting, than is accepted."""
@@ -177,8 +182,8 @@ def _syntax_errors(error: ParseError, source: Source) -> list[Diagnostic]:
 
 def _restyled(message: str) -> str:
     """xDSL's message in the style of ours: no capital at the start, no stop at the end."""
-    if message == "Could not parse entire input!":
-        return "expected an operation"
+    if message in _VAGUE:
+        return _VAGUE[message]
     message = message.rstrip("!. ")
     return message if message[1:2].isupper() else message[:1].lower() + message[1:]
 

@@ -249,11 +249,9 @@ class _Parser:
 
     def conjunction(self) -> Expression:
         """Read comparisons joined by `and`."""
-        self._enter()
         parts = [self._comparison()]
         while self._take("and"):
             parts.append(self._comparison())
-        self._depth -= 1
         return parts[0] if len(parts) == 1 else And(parts[0].start, parts[-1].end, tuple(parts))
 
     def _comparison(self) -> Expression:
@@ -266,10 +264,12 @@ class _Parser:
         return Compare(left.start, right.end, op.text, left, right)
 
     def _sum(self) -> Expression:
+        self._enter()
         left = self._product()
         while op := self._take(*_SUMS):
             right = self._product()
             left = Binary(left.start, right.end, op.text, left, right)
+        self._depth -= 1
         return left
 
     def _product(self) -> Expression:
