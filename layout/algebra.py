@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The layout algebra in one place: every operation on layouts under its CuTe name."""
 
-from .coalesce import coalesce, filter_layout, filter_zeros
+from .coalesce import coalesce, filter_zeros
+from .coalesce import filter_layout as filter
 from .complement import complement
 from .compose import composition, with_shape
 from .core import (
@@ -11,11 +12,13 @@ from .core import (
     Tiler,
     coshape,
     cosize,
+    depth,
     make_identity_layout,
     make_layout,
     make_layout_like,
     make_ordered_layout,
     make_row_major_layout,
+    rank,
     size,
 )
 from .divide import flat_divide, logical_divide, tiled_divide, zipped_divide
@@ -29,17 +32,17 @@ from .inverse import (
 )
 from .modes import (
     append,
-    flatten_layout,
     group_modes,
     prepend,
     replace,
     select,
     take,
-    unflatten_layout,
     ungroup_mode,
     zip_layout,
     zip_layouts,
 )
+from .modes import flatten_layout as flatten
+from .modes import unflatten_layout as unflatten
 from .product import (
     blocked_product,
     flat_product,
@@ -67,14 +70,15 @@ __all__ = [
     "composition",
     "coshape",
     "cosize",
+    "depth",
     "dice",
     "domain_offset",
     "downcast",
-    "filter_layout",
+    "filter",
     "filter_zeros",
     "flat_divide",
     "flat_product",
-    "flatten_layout",
+    "flatten",
     "group_modes",
     "left_inverse",
     "logical_divide",
@@ -92,6 +96,7 @@ __all__ = [
     "nullspace",
     "prepend",
     "raked_product",
+    "rank",
     "recast_layout",
     "replace",
     "right_inverse",
@@ -103,7 +108,7 @@ __all__ = [
     "tile_to_shape",
     "tiled_divide",
     "tiled_product",
-    "unflatten_layout",
+    "unflatten",
     "ungroup_mode",
     "upcast",
     "with_shape",

@@ -13,18 +13,18 @@ from .inttuple import (
     compact_major,
     compact_order,
     congruent,
-    depth,
     filter_zeros,
     has_underscore,
     leaves,
     product,
-    rank,
     repeat_like,
     show,
     slice_tuple,
     transform_leaves,
     wrap,
 )
+from .inttuple import depth as tuple_depth
+from .inttuple import rank as tuple_rank
 from .swizzle import Swizzle
 
 
@@ -57,7 +57,7 @@ class Layout:
         return Layout(shape[mode], stride[mode])
 
     def __len__(self) -> int:
-        return rank(self.shape)
+        return tuple_rank(self.shape)
 
     def __iter__(self) -> "Iterator[Layout]":
         return map(Layout, wrap(self.shape), wrap(self.stride))
@@ -69,11 +69,6 @@ class Layout:
     def size(self) -> Any:
         """The number of coordinates."""
         return product(self.shape)
-
-    @property
-    def depth(self) -> int:
-        """How deep the shape nests; 0 for an integer."""
-        return depth(self.shape)
 
 
 @final
@@ -115,11 +110,6 @@ class ComposedLayout:
     def size(self) -> Any:
         """The number of coordinates."""
         return product(self.inner.shape)
-
-    @property
-    def depth(self) -> int:
-        """How deep the shape nests; 0 for an integer."""
-        return depth(self.inner.shape)
 
 
 LayoutLike: TypeAlias = "Layout | ComposedLayout"
@@ -193,6 +183,16 @@ def join(modes: Sequence[Layout]) -> Layout:
 def size(x: "Tree | ComposedLayout") -> Any:
     """The number of coordinates of a layout, or into a shape."""
     return x.size if isinstance(x, Layout | ComposedLayout) else product(x)
+
+
+def rank(x: "Tree | ComposedLayout") -> int:
+    """The number of modes of a layout or a tuple; 1 for an integer."""
+    return len(x) if isinstance(x, Layout | ComposedLayout) else tuple_rank(x)
+
+
+def depth(x: "Tree | ComposedLayout") -> int:
+    """How deep a layout or a tuple nests; 0 for an integer."""
+    return tuple_depth(x.shape if isinstance(x, Layout | ComposedLayout) else x)
 
 
 def coshape(layout: Layout) -> Any:

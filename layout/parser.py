@@ -20,7 +20,7 @@ MAX_DEPTH = 32
 _T = TypeVar("_T")
 _SPACE = re.compile(r"[ \t\r\n]*")
 _INTEGER = re.compile(r"-?[0-9]+")
-_DYNAMIC_NOTES = re.compile(r"\{ *(?:i([1-9][0-9]{0,3}))?(?: *(?:(?<=[0-9]) )?div=([0-9]+))? *\}")
+_DYNAMIC_NOTES = re.compile(r"\{ *(?:i([1-9][0-9]{0,3})(?= |\}))? *(?:div=([0-9]+))? *\}")
 _LIMIT = 1 << 63
 
 Kind = Literal["shape", "stride", "tuple", "coord"]

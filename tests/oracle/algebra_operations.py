@@ -6,7 +6,7 @@ from typing import Any
 
 import tilefold.layout.algebra as cute
 from tilefold.layout.coordinates import crd2crd, crd2idx_in_shape, idx2crd
-from tilefold.layout.inttuple import ceil_div, depth, product_each, rank, shape_div
+from tilefold.layout.inttuple import ceil_div, product_each, shape_div
 
 from .record import parse
 
@@ -66,8 +66,8 @@ def _layout_props(inputs: Inputs, dynamic: bool) -> Inputs:
     outputs = {
         "size": layout.size,
         "cosize": cute.cosize(layout),
-        "rank": rank(layout.shape),
-        "depth": depth(layout.shape),
+        "rank": cute.rank(layout),
+        "depth": cute.depth(layout),
     }
     for i, mode in enumerate(layout):
         outputs |= {f"size_{i}": mode.size, f"cosize_{i}": cute.cosize(mode)}
@@ -155,11 +155,11 @@ ALGEBRA: dict[str, Callable[[Inputs, bool], Inputs]] = {
     "crd2idx": _crd2idx,
     "dice": _result(cute.dice, "coord", "layout"),
     "downcast": _result(cute.downcast, "layout", raw=("n",)),
-    "filter": _result(cute.filter_layout, "layout"),
+    "filter": _result(cute.filter, "layout"),
     "filter_zeros": _result(cute.filter_zeros, "layout"),
     "flat_divide": _result(cute.flat_divide, "layout", "tiler"),
     "flat_product": _result(cute.flat_product, "layout", "tiler"),
-    "flatten": _result(cute.flatten_layout, "layout"),
+    "flatten": _result(cute.flatten, "layout"),
     "group": _result(cute.group_modes, "layout", raw=("begin", "end")),
     "idx2crd_layout": _idx2crd_layout,
     "idx2crd_shape": _idx2crd_shape,
