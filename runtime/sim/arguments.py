@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Binding a launch's arguments to the parameters of a kernel."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+from xdsl.ir import Attribute
+
+from ...dialects.kernel import KernelOp
+from ...dialects.ptx import GLOBAL
+from ...dialects.tile import TensorType
+from ...layout.core import ComposedLayout
+from ...layout.errors import Code
+from ..engine import Argument, LaunchError, TensorArgument
+from ..tensor import storage_size
+from .translate import Translator
+from .values import TensorValue, Value, kind_of
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A tensor argument and the offset of its storage in the arena of global memory."""
+
+    offset: int
+    argument: TensorArgument
+
+
+def bind(kernel: KernelOp, args: Mapping[str, Argument], t: Translator) -> list[Binding]:
+    """Gives each parameter of the kernel its value, allocating global memory for tensors.
+
+    LaunchError (E3106) for an argument that is missing, unknown, or of another kind, type or size than the parameter.
+    """
+    names = [name.data for name in kernel.arg_names]
+    for name in args:
+        if name not in names:
+            raise LaunchError(
+                Code.RUN_ARGUMENT, f"the kernel has no argument '{name}'", f"its arguments: {', '.join(names) or 'none'}"
+            )
+    bindings: list[Binding] = []
+    for name, parameter in zip(names, kernel.body.block.args, strict=True):
+        if name not in args:
+            raise LaunchError(Code.RUN_ARGUMENT, f"argument '{name}' of type {parameter.type} is missing")
+        given = args[name]
+        if isinstance(parameter.type, TensorType) or parameter.type == GLOBAL:
+            if not isinstance(given, TensorArgument):
+                _refuse(name, f"is a tensor, and {given!r} is not", "pass a TensorArgument")
+            bindings.append(_bind_tensor(name, parameter.type, given, t))
+            address: Value = t.spaces.global_.base + bindings[-1].offset
+            if isinstance(parameter.type, TensorType):
+                address = TensorValue(address, static_offset(parameter.type))
+            t.constant(parameter, address)
+        else:
+            if isinstance(given, TensorArgument):
+                _refuse(name, f"is a scalar of type {parameter.type}, not a tensor", "pass a number")
+            t.constant(parameter, _scalar(name, parameter.type, given))
+    return bindings
+
+
+def static_offset(type: TensorType) -> int:
+    """The inner offset with which a swizzled layout is written; 0 for a plain one."""
+    layout = type.layout.data
+    return layout.offset if isinstance(layout, ComposedLayout) and isinstance(layout.offset, int) else 0
+
+
+def _bind_tensor(name: str, type: Attribute, given: TensorArgument, t: Translator) -> Binding:
+    storage = given.storage
+    if isinstance(type, TensorType):
+        kind = kind_of(type.element_type)
+        fits = kind is not None and storage.dtype.itemsize * 8 == kind.bits
+        if kind is None or not fits or not (storage.dtype == kind.dtype or not kind.is_float and storage.dtype.kind == "u"):
+            _refuse(name, f"has elements of {type.element_type}, the array of {storage.dtype}", "convert the array")
+        need = storage_size(type.layout.data)
+        if storage.size < need:
+            _refuse(name, f"spans {need} elements, the array has {storage.size}", "pass the whole tensor")
+    if storage.size == 0:
+        _refuse(name, "is an empty array", "a tensor has at least one element")
+    return Binding(t.spaces.global_.arena.allocate(f"argument {name}", storage.nbytes), given)
+
+
+def _scalar(name: str, type: Attribute, given: Argument) -> Value:
+    kind = kind_of(type)
+    if kind is None or kind.count is not None or isinstance(given, TensorArgument):
+        _refuse(name, f"has type {type}, which no argument can have", "use tensors, integers and floats")
+    if kind.is_float:
+        return kind.dtype.type(given)
+    if not isinstance(given, int | np.integer | np.bool_):
+        _refuse(name, f"has type {type}, and {given!r} is no integer", "pass an integer")
+    number = int(given)
+    if kind.bits == 1:
+        return bool(number)
+    if not -(1 << (kind.bits - 1)) <= number < 1 << kind.bits:
+        _refuse(name, f"has type {type}, into which {number} does not fit", "pass a smaller number")
+    return number - (1 << kind.bits) if number >= 1 << (kind.bits - 1) else number
+
+
+def _refuse(name: str, problem: str, hint: str) -> NoReturn:
+    raise LaunchError(Code.RUN_ARGUMENT, f"argument '{name}' {problem}", hint)

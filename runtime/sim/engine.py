@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The simulator as an engine: kernels as xDSL modules, at any of the executable stages."""
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from random import Random
+from types import MappingProxyType
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from ...dialects import ptx
+from ...dialects.kernel import KernelOp
+from ...layout.errors import Code as ErrorCode
+from ..counters import Counters
+from ..engine import Argument, LaunchConfig, LaunchError, RunResult
+from .arguments import Binding, bind
+from .faults import SimulationError
+from .local import LocalSpace
+from .rules import RULES
+from .schedule import run_block
+from .spaces import Space
+from .translate import Code, Spaces, Translator
+from .warp import WARP, Block, Budget, Launch, Warp
+from .races import MAX_AGENTS
+
+GLOBAL_BASE = 0x7F00_0000_0000
+"""Where simulated global memory begins: far from small integers, so that a stray offset is out of bounds."""
+SHARED_BASE = 1024
+"""Where a block's shared memory begins. A multiple of all alignments that shared memory needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimProgram:
+    """A kernel of a module: `kernel` is its symbol, with or without the gpu.module (`kernels::k` or `k`)."""
+
+    module: ModuleOp
+    kernel: str
+
+    def find(self) -> KernelOp:
+        """The kernel's operation. LaunchError (E3107) where the module has none, or several, of the name."""
+        *modules, name = self.kernel.removeprefix("@").replace("::@", "::").split("::")
+        kernels = [op for op in self.module.walk() if isinstance(op, KernelOp)]
+        found = [op for op in kernels if op.sym_name.data == name and modules in ([], [_module_of(op)])]
+        if len(found) != 1:
+            known = ", ".join(f"@{_module_of(op)}::@{op.sym_name.data}" for op in kernels) or "none"
+            problem = "no kernel" if not found else "more than one kernel"
+            raise LaunchError(ErrorCode.RUN_KERNEL, f"{problem} {self.kernel} in the program", f"its kernels: {known}")
+        return found[0]
+
+
+def _module_of(kernel: KernelOp) -> str:
+    parent = kernel.parent_op()
+    symbol = None if parent is None else parent.properties.get("sym_name")
+    return getattr(symbol, "data", "")
+
+
+@dataclass(frozen=True, slots=True)
+class SimEngine:
+    """Executes kernels on the CPU, warp by warp, and checks every access.
+
+    With `seed`, the order of warps (and with `shuffle_blocks` of blocks) is random but the same for the same seed;
+    otherwise they run in their order. `races` looks for unordered accesses, at some cost. `sink` receives what the kernel
+    prints, standard output if it is None.
+    """
+
+    budget: Budget = field(default_factory=Budget)
+    seed: int | None = None
+    shuffle_blocks: bool = False
+    races: bool = True
+    sink: Callable[[str], None] | None = None
+
+    @property
+    def name(self) -> str:
+        """`sim`."""
+        return "sim"
+
+    def launch(self, program: SimProgram, config: LaunchConfig, args: Mapping[str, Argument]) -> RunResult:
+        """Runs the kernel over the grid. LaunchError for a launch that does not fit, SimulationError for a fault."""
+        began = time.perf_counter()
+        kernel = program.find()
+        _check_config(kernel, config)
+        printed: list[str] = []
+        sink = sys.stdout.write if self.sink is None else self.sink
+
+        def emit(text: str) -> None:
+            printed.append(text)
+            sink(text)
+
+        launch = Launch(config, self.budget, emit)
+        spaces = Spaces(
+            Space("global", GLOBAL_BASE, self.races), Space("shared", SHARED_BASE, self.races), LocalSpace()
+        )
+        translator = Translator(RULES, launch, spaces)
+        if isinstance(kernel, ptx.EntryOp) and kernel.shared_bytes is not None:
+            size = kernel.shared_bytes.value.data
+            translator.shared_start = translator.shared(size, 1024, "the block's shared memory")
+        bindings = bind(kernel, args, translator)
+        code = translator.block(kernel.body.block)
+        self._build(launch, spaces, bindings)
+        with np.errstate(all="ignore"):
+            self._run(launch, spaces, code, translator.initial)
+        for binding in bindings:
+            spaces.global_.arena.read_back(binding.offset, binding.argument.storage)
+        counters = Counters(
+            MappingProxyType(translator.instructions()),
+            tuple(access.count() for access in translator.accesses if access.requests),
+            launch.steps,
+        )
+        return RunResult(time.perf_counter() - began, "".join(printed), counters)
+
+    def _build(self, launch: Launch, spaces: Spaces, bindings: list[Binding]) -> None:
+        """Creates the memory, if the budget allows it, and puts the arguments there."""
+        threads = launch.config.threads
+        shadow = 17 if self.races else 1  # bytes of bookkeeping for each byte
+        need = (spaces.global_.arena.size + spaces.shared.arena.size) * (1 + shadow)
+        need += 2 * spaces.local.frame.size * threads
+        if need > self.budget.bytes:
+            raise SimulationError(
+                ErrorCode.SIM_MEMORY,
+                f"the launch needs {need} bytes on the host, and its budget is {self.budget.bytes}",
+                "allow more, use smaller arguments, or turn the race check off",
+            )
+        spaces.global_.build()
+        spaces.shared.build()
+        spaces.local.build(threads)
+        for binding in bindings:
+            spaces.global_.arena.fill(binding.offset, binding.argument.storage, binding.argument.initialised)
+
+    def _run(self, launch: Launch, spaces: Spaces, code: Code, initial: list[object]) -> None:
+        """Runs the blocks one after the other."""
+        config = launch.config
+        order = None if self.seed is None else Random(self.seed)
+        numbers = range(config.blocks)
+        if order is not None and self.shuffle_blocks:
+            numbers = order.sample(numbers, len(numbers))
+        x, y, _ = config.grid
+        for number in numbers:
+            now = launch.tick()
+            block = Block(launch, (number % x, number // x % y, number // (x * y)), number, now, now)
+            spaces.shared.reset()
+            warps = [
+                Warp(block, index, min(WARP, config.threads - index * WARP), list(initial))
+                for index in range(-(-config.threads // WARP))
+            ]
+            run_block(block, warps, code, order)
+
+
+def _check_config(kernel: KernelOp, config: LaunchConfig) -> None:
+    if config.block != kernel.block:
+        raise LaunchError(
+            ErrorCode.RUN_LAUNCH,
+            f"@{kernel.sym_name.data} is for blocks of {kernel.block} threads and is launched with {config.block}",
+            "launch it with the block that its `threads(...)` names",
+        )
+    if config.blocks * config.threads > MAX_AGENTS:
+        raise LaunchError(ErrorCode.RUN_LAUNCH, f"the simulator runs up to {MAX_AGENTS} threads in one launch")

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""One execution of a copy atom by its table: which thread's value comes from where."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...layout.atoms.copy_atom import CopyAtom
+from ...layout.core import Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """The movement of an atom as arrays, for a warp or less.
+
+    A lane `i` reads `values_in` values and gets `values_out`. Value `v` that it gets is value `source_value[i, v]` of lane
+    `source_lane[i, v]`. `readers` are the lanes whose values are used at all.
+    """
+
+    values_in: int
+    values_out: int
+    readers: NDArray[np.bool_]
+    source_lane: NDArray[np.int64]
+    source_value: NDArray[np.int64]
+
+    @property
+    def crosses_lanes(self) -> bool:
+        """Whether values go from one lane to another, so that the whole warp must take part."""
+        lanes = np.arange(self.source_lane.shape[0])[:, None]
+        return bool((self.source_lane != lanes).any())
+
+    def move(self, content: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """From the bytes that each lane reads, an array (lanes, bytes), those that each lane gets."""
+        lanes = content.shape[0]
+        values = content.reshape(lanes, self.values_in, -1)
+        return values[self.source_lane[:lanes], self.source_value[:lanes]].reshape(lanes, -1)
+
+
+def exchange_of(atom: CopyAtom, lanes: int) -> Exchange | None:
+    """The movement of `atom` by `lanes` lanes, which are groups of its threads one after the other.
+
+    None for an atom that the table does not describe in full: one that needs a predicate, or that changes what its
+    registers mean, or whose threads are not consecutive lanes; and one that PTX does not have.
+    """
+    consecutive = all(atom.thr_id(i) == i for i in range(atom.threads))
+    if not atom.ptx or "ZFILL" in atom.name or "MOVM" in atom.name or not consecutive or lanes % atom.threads:
+        return None
+    source, target = _table(atom.src), _table(atom.dst)
+    home: dict[int, tuple[int, int]] = {}
+    for thread, row in enumerate(source):
+        for value, place in enumerate(row):
+            home.setdefault(place, (thread, value))
+    threads = np.array([[home[place][0] for place in row] for row in target])
+    values = np.array([[home[place][1] for place in row] for row in target])
+    groups = lanes // atom.threads
+    first = np.repeat(np.arange(groups) * atom.threads, atom.threads)[:, None]
+    source_lane = np.tile(threads, (groups, 1)) + first
+    readers = np.zeros(lanes, bool)
+    readers[source_lane.ravel()] = True
+    return Exchange(len(source[0]), len(target[0]), readers, source_lane, np.tile(values, (groups, 1)))
+
+
+def _table(layout: Layout) -> list[list[int]]:
+    """The place of each value of each thread."""
+    threads, values = layout[0].size, layout[1].size
+    return [[int(layout(t, v)) for v in range(values)] for t in range(threads)]

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The simulator's rules, one file for each family of operations, and the table of them all."""
+
+from types import MappingProxyType
+
+from ..translate import Rules
+from .casts import CASTS
+from .floats import FLOATS
+from .gpu import GPU
+from .integers import INTEGERS
+from .ptx_memory import PTX_MEMORY
+from .ptx_sync import PTX_SYNC
+from .scf import SCF
+from .tile_copies import TILE_COPIES
+from .tile_memory import TILE_MEMORY
+from .tile_views import TILE_VIEWS
+from .vector import VECTOR
+
+RULES: Rules = MappingProxyType(
+    {
+        **INTEGERS,
+        **FLOATS,
+        **CASTS,
+        **SCF,
+        **GPU,
+        **VECTOR,
+        **PTX_MEMORY,
+        **PTX_SYNC,
+        **TILE_VIEWS,
+        **TILE_MEMORY,
+        **TILE_COPIES,
+    }
+)
+"""The rule of every operation that can run inside a kernel."""

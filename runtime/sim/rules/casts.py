@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rules for constants, conversions between types, and select."""
+
+from collections.abc import Callable
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
+from xdsl.ir import Operation
+
+from ....layout.errors import Code as ErrorCode
+from ..faults import SimulationError, site_of
+from ..translate import Rule, Rules, Step, Translator
+from ..values import Kind, Value, as_unsigned, kind_of, merge, wrap
+from ..warp import Warp
+
+
+def _constant(op: arith.ConstantOp, t: Translator) -> None:
+    kind = t.kind(op.result)
+    attribute = op.value
+    if isinstance(attribute, IntegerAttr):
+        number = attribute.value.data
+        t.constant(op.result, bool(number & 1) if kind.bits == 1 else wrap(number, kind.bits))
+    elif isinstance(attribute, FloatAttr):
+        t.constant(op.result, kind.dtype.type(attribute.value.data))
+    elif isinstance(attribute, DenseIntOrFPElementsAttr) and kind.count is not None:
+        numbers = list(attribute.get_values())
+        if not kind.is_float:
+            numbers = [wrap(int(n), kind.bits) for n in numbers]
+        repeated = numbers * (kind.count if len(numbers) == 1 else 1)
+        t.constant(op.result, np.array(repeated).astype(kind.dtype)[None, :])
+    else:
+        raise SimulationError(
+            ErrorCode.SIM_UNSUPPORTED, f"the simulator has no constants such as {attribute}", site=site_of(op)
+        )
+
+
+def _select(op: arith.SelectOp, t: Translator) -> Step:
+    condition, ours, theirs, result = t.slot(op.cond), t.slot(op.lhs), t.slot(op.rhs), t.slot(op.result)
+    kind = kind_of(op.result.type)
+
+    def step(warp: Warp) -> None:
+        registers = warp.registers
+        chosen = registers[condition]
+        a, b = registers[ours], registers[theirs]
+        if isinstance(chosen, np.ndarray):
+            registers[result] = merge(chosen, a, b, kind)
+        else:
+            registers[result] = a if chosen else b
+
+    return step
+
+
+def _convert(function: Callable[[Value, Kind, Kind], Value]) -> Rule:
+    """A rule for an operation with one operand: `function` of the value, its kind and the result's kind."""
+
+    def rule(op: Operation, t: Translator) -> Step:
+        source, result = t.slot(op.operands[0]), t.slot(op.results[0])
+        before, after = t.kind(op.operands[0]), t.kind(op.results[0])
+
+        def step(warp: Warp) -> None:
+            registers = warp.registers
+            registers[result] = function(registers[source], before, after)
+
+        return step
+
+    return rule
+
+
+def _resize(value: Value, before: Kind, after: Kind) -> Value:
+    """Sign extension or truncation, also between i32 or i64 and index."""
+    if isinstance(value, np.ndarray):
+        if before.bits == 1:
+            value = -value.astype(np.int8)
+        return (value & 1) != 0 if after.bits == 1 else value.astype(after.dtype)
+    number = -int(value) if before.bits == 1 else value
+    return bool(number & 1) if after.bits == 1 else wrap(number, after.bits)
+
+
+def _zero_extend(value: Value, before: Kind, after: Kind) -> Value:
+    if isinstance(value, np.ndarray):
+        return value.astype(after.dtype) if before.bits == 1 else as_unsigned(value, before).astype(after.dtype)
+    return wrap(as_unsigned(value, before), after.bits)
+
+
+def _round(value: Value, before: Kind, after: Kind) -> Value:
+    """From one floating-point type to another, to nearest even."""
+    return value.astype(after.dtype)
+
+
+def _from_signed(value: Value, before: Kind, after: Kind) -> Value:
+    return _to_float(-value.astype(np.int8) if isinstance(value, np.ndarray) and before.bits == 1 else value, after)
+
+
+def _from_unsigned(value: Value, before: Kind, after: Kind) -> Value:
+    return _to_float(value if before.bits == 1 else as_unsigned(value, before), after)
+
+
+def _to_float(value: Value, after: Kind) -> Value:
+    """An integer to the nearest float, rounded once."""
+    if isinstance(value, np.ndarray):
+        if after.dtype.kind == "f":
+            return value.astype(after.dtype)
+        return value.astype(np.float64).astype(np.float32).astype(after.dtype)
+    return after.dtype.type(int(value))
+
+
+def _to_integer(signed: bool) -> Callable[[Value, Kind, Kind], Value]:
+    """Truncation towards zero; out of range saturates and NaN gives 0, as PTX's cvt.rzi does."""
+
+    def convert(value: Value, before: Kind, after: Kind) -> Value:
+        low = -(1 << (after.bits - 1)) if signed else 0
+        high = (1 << (after.bits - 1 if signed else after.bits)) - 1
+
+        def one(number: float) -> int:
+            if number != number:
+                return 0
+            if number in (float("inf"), float("-inf")):
+                return high if number > 0 else low
+            return wrap(min(max(int(number), low), high), after.bits)
+
+        if isinstance(value, np.ndarray):
+            numbers = [one(float(x)) for x in value.ravel()]
+            return np.array(numbers, np.int64).astype(after.dtype).reshape(value.shape)
+        number = one(float(value))
+        return bool(number) if after.bits == 1 else number
+
+    return convert
+
+
+def _bitcast(value: Value, before: Kind, after: Kind) -> Value:
+    if before.count is None:
+        if isinstance(value, np.ndarray):
+            return value.view(after.dtype)
+        scalar = np.array([value], before.dtype).view(after.dtype)[0]
+        return scalar if after.is_float else int(scalar)
+    return np.ascontiguousarray(value).view(after.dtype)
+
+
+BITCAST: Rule = _convert(_bitcast)
+"""A value's bits as another type, elements of a vector regrouped where their widths differ."""
+
+CASTS: Rules = {
+    arith.ConstantOp: _constant,
+    arith.SelectOp: _select,
+    arith.IndexCastOp: _convert(_resize),
+    arith.ExtSIOp: _convert(_resize),
+    arith.TruncIOp: _convert(_resize),
+    arith.ExtUIOp: _convert(_zero_extend),
+    arith.ExtFOp: _convert(_round),
+    arith.TruncFOp: _convert(_round),
+    arith.SIToFPOp: _convert(_from_signed),
+    arith.UIToFPOp: _convert(_from_unsigned),
+    arith.FPToSIOp: _convert(_to_integer(signed=True)),
+    arith.FPToUIOp: _convert(_to_integer(signed=False)),
+    arith.BitcastOp: BITCAST,
+}

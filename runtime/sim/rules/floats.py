@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rules for floating-point arithmetic, comparisons and the math dialect.
+
+Sums, differences, products, quotients, square roots and fused multiply-adds are rounded correctly to the nearest even
+number of the type; other functions are computed in double precision and rounded. Fast-math flags change nothing here,
+so a GPU may differ by what they allow (and by the error of its approximate instructions).
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import arith, math
+from xdsl.ir import Operation
+
+from ..translate import Rule, Rules, Step, Translator
+from ..values import Kind
+from ..warp import Warp
+
+
+def _elementwise(function: Callable[..., Any]) -> Rule:
+    """A rule for a function whose result NumPy gives in the type of the operands."""
+
+    def rule(op: Operation, t: Translator) -> Step:
+        operands, result = t.slots(op.operands), t.slot(op.results[0])
+        t.kind(op.results[0])
+        if len(operands) == 2:
+            left, right = operands
+
+            def binary(warp: Warp) -> None:
+                registers = warp.registers
+                registers[result] = function(registers[left], registers[right])
+
+            return binary
+
+        def general(warp: Warp) -> None:
+            registers = warp.registers
+            registers[result] = function(*[registers[slot] for slot in operands])
+
+        return general
+
+    return rule
+
+
+def _in_double(function: Callable[..., Any]) -> Rule:
+    """A rule for a function that is computed in double precision and rounded to the result's type."""
+
+    def rule(op: Operation, t: Translator) -> Step:
+        operands, result = t.slots(op.operands), t.slot(op.results[0])
+        dtype = t.kind(op.results[0]).dtype
+
+        def step(warp: Warp) -> None:
+            registers = warp.registers
+            value = function(*[np.asarray(registers[slot], np.float64) for slot in operands])
+            registers[result] = value.astype(dtype)[()]
+
+        return step
+
+    return rule
+
+
+def _ordered(pick: Callable[[Any, Any], Any], negative_first: bool) -> Callable[[Any, Any], Any]:
+    """IEEE 754-2019 minimum or maximum: NaN wins, and -0 is less than +0."""
+
+    def function(a: Any, b: Any) -> Any:
+        zeros = (a == 0) & (b == 0)
+        chosen = pick(a, b)
+        if np.any(zeros):
+            first = np.signbit(a) == negative_first
+            chosen = np.where(zeros, np.where(first, a, b), chosen)[()]
+        return chosen
+
+    return function
+
+
+def _fma(op: Operation, t: Translator) -> Step:
+    a, b, c = t.slots(op.operands)
+    result = t.slot(op.results[0])
+    kind = t.kind(op.results[0])
+
+    def step(warp: Warp) -> None:
+        registers = warp.registers
+        registers[result] = fused_multiply_add(registers[a], registers[b], registers[c], kind)
+
+    return step
+
+
+def fused_multiply_add(a: Any, b: Any, c: Any, kind: Kind) -> Any:
+    """a * b + c, rounded once to the type of `kind`."""
+    if kind.bits == 64:
+        return np.vectorize(_fma_exact, otypes=[np.float64])(a, b, c)[()]
+    product = np.asarray(a, np.float64) * np.asarray(b, np.float64)  # exact: the significands have at most 24 bits
+    addend = np.asarray(c, np.float64)
+    total = product + addend
+    part = total - product
+    error = (product - (total - part)) + (addend - part)
+    # Rounding to odd in double precision makes the second rounding, to the narrow type, right.
+    even = (total.view(np.int64) & 1) == 0
+    inexact = even & np.isfinite(total) & (error != 0)
+    odd = np.nextafter(total, np.where(error > 0, np.inf, -np.inf))
+    return np.where(inexact, odd, total).astype(kind.dtype)[()]
+
+
+def _fma_exact(a: float, b: float, c: float) -> float:
+    if not (np.isfinite(a) and np.isfinite(b) and np.isfinite(c)):
+        return a * b + c
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    if exact == 0:
+        return a * b + c  # keeps the sign of a zero
+    try:
+        return float(exact)
+    except OverflowError:
+        return float("inf") if exact > 0 else float("-inf")
+
+
+def _unordered(a: Any, b: Any) -> Any:
+    return (a != a) | (b != b)
+
+
+_COMPARISONS: tuple[Callable[[Any, Any], Any], ...] = (
+    lambda a, b: (a == b) & False,
+    lambda a, b: a == b,
+    lambda a, b: a > b,
+    lambda a, b: a >= b,
+    lambda a, b: a < b,
+    lambda a, b: a <= b,
+    lambda a, b: (a < b) | (a > b),
+    lambda a, b: (a == a) & (b == b),
+    lambda a, b: np.logical_not((a < b) | (a > b)),
+    lambda a, b: np.logical_not(a <= b),
+    lambda a, b: np.logical_not(a < b),
+    lambda a, b: np.logical_not(a >= b),
+    lambda a, b: np.logical_not(a > b),
+    lambda a, b: a != b,
+    _unordered,
+    lambda a, b: (a == b) | True,
+)
+"""The predicates of arith.cmpf in their order: false, oeq, ogt, oge, olt, ole, one, ord, ueq, ugt, ..., uno, true."""
+
+
+def _compare(op: arith.CmpfOp, t: Translator) -> Step:
+    left, right, result = t.slot(op.lhs), t.slot(op.rhs), t.slot(op.result)
+    function = _COMPARISONS[op.predicate.value.data]
+
+    def step(warp: Warp) -> None:
+        registers = warp.registers
+        value = function(registers[left], registers[right])
+        registers[result] = value if isinstance(value, np.ndarray) else bool(value)
+
+    return step
+
+
+def _round_half_away(x: Any) -> Any:
+    return np.trunc(x) + np.where(np.abs(x - np.trunc(x)) >= 0.5, np.sign(x), 0.0)
+
+
+FLOATS: Rules = {
+    arith.AddfOp: _elementwise(lambda a, b: a + b),
+    arith.SubfOp: _elementwise(lambda a, b: a - b),
+    arith.MulfOp: _elementwise(lambda a, b: a * b),
+    arith.DivfOp: _elementwise(lambda a, b: a / b),
+    arith.NegfOp: _elementwise(lambda a: -a),
+    arith.MaximumfOp: _elementwise(_ordered(np.maximum, negative_first=False)),
+    arith.MinimumfOp: _elementwise(_ordered(np.minimum, negative_first=True)),
+    arith.MaxnumfOp: _elementwise(np.fmax),
+    arith.MinnumfOp: _elementwise(np.fmin),
+    arith.CmpfOp: _compare,
+    math.FmaOp: _fma,
+    math.AbsFOp: _elementwise(np.abs),
+    math.CopySignOp: _elementwise(np.copysign),
+    math.SqrtOp: _in_double(np.sqrt),
+    math.RsqrtOp: _in_double(lambda x: 1 / np.sqrt(x)),
+    math.ExpOp: _in_double(np.exp),
+    math.Exp2Op: _in_double(np.exp2),
+    math.ExpM1Op: _in_double(np.expm1),
+    math.LogOp: _in_double(np.log),
+    math.Log2Op: _in_double(np.log2),
+    math.Log10Op: _in_double(np.log10),
+    math.Log1pOp: _in_double(np.log1p),
+    math.SinOp: _in_double(np.sin),
+    math.CosOp: _in_double(np.cos),
+    math.TanOp: _in_double(np.tan),
+    math.TanhOp: _in_double(np.tanh),
+    math.PowFOp: _in_double(np.power),
+    math.FloorOp: _in_double(np.floor),
+    math.CeilOp: _in_double(np.ceil),
+    math.TruncOp: _in_double(np.trunc),
+    math.RoundOp: _in_double(_round_half_away),
+    math.RoundEvenOp: _in_double(np.rint),
+}

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rules for the coordinates of threads and blocks. Thread coordinates that a warp shares are uniform."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import gpu
+
+from ..translate import Rule, Rules, Step, Translator
+from ..values import Value
+from ..warp import Warp
+
+_AXES = {"x": 0, "y": 1, "z": 2}
+
+
+def _rule(coordinate: Callable[[Warp, int], Value]) -> Rule:
+    def rule(op: Any, t: Translator) -> Step:
+        axis, result = _AXES[op.dimension.data.value], t.slot(op.results[0])
+
+        def step(warp: Warp) -> None:
+            warp.registers[result] = coordinate(warp, axis)
+
+        return step
+
+    return rule
+
+
+def _thread(warp: Warp, axis: int) -> Value:
+    x, y, _ = warp.launch.config.block
+    number = np.arange(warp.first_thread, warp.first_thread + warp.lanes)
+    value = (number % x, number // x % y, number // (x * y))[axis]
+    return int(value[0]) if (value == value[0]).all() else value
+
+
+GPU: Rules = {
+    gpu.ThreadIdOp: _rule(_thread),
+    gpu.BlockIdOp: _rule(lambda warp, axis: warp.block.coordinate[axis]),
+    gpu.BlockDimOp: _rule(lambda warp, axis: warp.launch.config.block[axis]),
+    gpu.GridDimOp: _rule(lambda warp, axis: warp.launch.config.grid[axis]),
+}

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rules for cp.async, barriers, printf and ret of the ptx dialect (PTX ISA, sections of these names)."""
+
+import re
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerType
+
+from ....dialects import ptx
+from ....layout.errors import Code as ErrorCode
+from .. import async_copy
+from ..faults import Site, site_of
+from ..translate import Barrier, Rules, Step, Suspending, Suspension, Translator
+from ..values import Value
+from ..warp import Warp
+
+
+def _cp_async(op: ptx.CpAsyncOp, t: Translator) -> Step:
+    target, source, width = t.slot(op.dst), t.slot(op.src), op.bytes.value.data
+    shared, global_ = t.spaces.shared, t.spaces.global_
+    reads = t.access(op, global_.name, "async", width)
+    writes = t.access(op, shared.name, "async", width)
+
+    def step(warp: Warp) -> None:
+        content = global_.load(warp, reads, warp.registers[source])
+        async_copy.issue(warp, shared, writes, warp.registers[target], content)
+
+    return step
+
+
+def _commit(op: ptx.CpAsyncCommitGroupOp, t: Translator) -> Step:
+    return async_copy.commit
+
+
+def _wait_group(op: ptx.CpAsyncWaitGroupOp, t: Translator) -> Step:
+    shared, in_flight = t.spaces.shared, op.n.value.data
+    return lambda warp: async_copy.wait(warp, shared, in_flight)
+
+
+def _wait_all(op: ptx.CpAsyncWaitAllOp, t: Translator) -> Step:
+    shared = t.spaces.shared
+    return lambda warp: async_copy.wait_all(warp, shared)
+
+
+def block_barrier(site: Site, number: int) -> Suspending:
+    """A step that waits for all threads of the block."""
+
+    def run(warp: Warp) -> Suspension:
+        if warp.mask is not None:
+            lane = int((~warp.mask).argmax())
+            text = f"the thread does not reach this barrier, which {warp.active} of the warp's {warp.lanes} lanes do"
+            warp.fault(ErrorCode.SIM_BARRIER, site, lane, text, "move the barrier out of divergent control flow")
+        yield Barrier(number, site)
+
+    return Suspending(run)
+
+
+def _bar_sync(op: ptx.BarSyncOp, t: Translator) -> Suspending:
+    return block_barrier(site_of(op), op.id.value.data)
+
+
+def _bar_warp_sync(op: ptx.BarWarpSyncOp, t: Translator) -> Step:
+    site, bits = site_of(op), op.mask.value.data & 0xFFFFFFFF
+
+    def step(warp: Warp) -> None:
+        lanes = np.arange(warp.lanes)
+        named = (bits >> lanes) & 1 != 0
+        active = np.ones(warp.lanes, bool) if warp.mask is None else warp.mask
+        if not (named == active).all():
+            lane = int((named != active).argmax())
+            text = "names this lane, which does not execute it" if named[lane] else "does not name this lane"
+            hint = "let exactly the lanes of the mask execute the barrier"
+            warp.fault(ErrorCode.SIM_CONVERGENCE, site, lane, f"the mask of the barrier {text}", hint)
+        chosen = warp.lane_numbers()
+        known = warp.seen[chosen].max(axis=0)
+        known[chosen] = warp.launch.tick()
+        warp.seen[chosen] = known
+
+    return step
+
+
+def _ret(op: ptx.RetOp, t: Translator) -> None:
+    """Nothing is left to do: it ends the kernel's only block."""
+
+
+_CONVERSION = re.compile(r"%(%|ll[dux]|[diuxfegp])")
+
+
+def _printf(op: ptx.PrintfOp, t: Translator) -> Step:
+    slots = t.slots(op.args)
+    text = op.format.data
+    widths = [arg.type.width.data if isinstance(arg.type, IntegerType) else 64 for arg in op.args]
+
+    def line(values: list[Value]) -> str:
+        rest = iter(zip(values, widths, strict=True))
+
+        def one(match: "re.Match[str]") -> str:
+            conversion = match[1]
+            if conversion == "%":
+                return "%"
+            value, bits = next(rest)
+            return _format(conversion[-1], value, bits)
+
+        return _CONVERSION.sub(one, text)
+
+    def step(warp: Warp) -> None:
+        values = [warp.registers[slot] for slot in slots]
+        for lane in warp.lane_numbers().tolist():
+            warp.launch.print(line([v[lane] if isinstance(v, np.ndarray) else v for v in values]))
+
+    return step
+
+
+def _format(conversion: str, value: Any, bits: int) -> str:
+    """One value as C's printf writes it."""
+    if conversion in "feg":
+        return f"%{conversion}" % float(value)
+    number = int(value)
+    if conversion in "di":
+        return str(number)
+    number &= (1 << bits) - 1
+    if conversion == "p":
+        return f"{number:#x}"
+    return f"{number:x}" if conversion == "x" else str(number)
+
+
+PTX_SYNC: Rules = {
+    ptx.CpAsyncOp: _cp_async,
+    ptx.CpAsyncCommitGroupOp: _commit,
+    ptx.CpAsyncWaitGroupOp: _wait_group,
+    ptx.CpAsyncWaitAllOp: _wait_all,
+    ptx.BarSyncOp: _bar_sync,
+    ptx.BarWarpSyncOp: _bar_warp_sync,
+    ptx.PrintfOp: _printf,
+    ptx.RetOp: _ret,
+}

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rules for structured control flow: lanes that take another way are masked off and wait."""
+
+import numpy as np
+from xdsl.dialects import scf
+
+from ....layout.errors import Code as ErrorCode
+from ..faults import site_of
+from ..translate import Code, Rules, Suspending, Suspension, Translator
+from ..values import Kind, Value, kind_of, merge, per_lane
+from ..warp import Bools, Warp
+
+
+def _gather(warp: Warp, slots: tuple[int, ...]) -> list[Value]:
+    registers = warp.registers
+    return [registers[slot] for slot in slots]
+
+
+def _assign(warp: Warp, slots: tuple[int, ...], values: list[Value]) -> None:
+    registers = warp.registers
+    for slot, value in zip(slots, values, strict=True):
+        registers[slot] = value
+
+
+def _live(warp: Warp) -> Bools:
+    return np.ones(warp.lanes, bool) if warp.mask is None else warp.mask
+
+
+class _Results:
+    """The results of a loop that lanes leave at different times."""
+
+    def __init__(self, kinds: list[Kind | None]) -> None:
+        self.kinds = kinds
+        self.values: list[Value] | None = None
+
+    def leave(self, lanes: Bools, values: list[Value]) -> None:
+        """Sets the results of `lanes`."""
+        if self.values is None:
+            self.values = values
+        elif lanes.any():
+            pairs = zip(values, self.values, self.kinds, strict=True)
+            self.values = [merge(lanes, new, old, kind) for new, old, kind in pairs]
+
+
+def _if(op: scf.IfOp, t: Translator) -> Suspending:
+    condition = t.slot(op.cond)
+    then = t.block(op.true_region.block)
+    otherwise = t.block(op.false_region.block) if op.false_region.blocks else None
+    results = t.slots(op.results)
+    kinds = [kind_of(result.type) for result in op.results]
+
+    def side(warp: Warp, code: Code | None) -> Suspension:
+        if code is not None:
+            yield from code.run(warp)
+            _assign(warp, results, _gather(warp, code.results))
+
+    def run(warp: Warp) -> Suspension:
+        chosen = warp.registers[condition]
+        if not isinstance(chosen, np.ndarray):
+            yield from side(warp, then if chosen else otherwise)
+            return
+        live = _live(warp)
+        taken = live & chosen
+        count = int(np.count_nonzero(taken))
+        if count in (0, warp.active):
+            yield from side(warp, then if count else otherwise)
+            return
+        before = warp.mask_state()
+        warp.narrow(taken)
+        yield from side(warp, then)
+        ours = _gather(warp, results)
+        warp.narrow(live & ~chosen)
+        yield from side(warp, otherwise)
+        warp.restore(before)
+        theirs = _gather(warp, results)
+        triples = zip(ours, theirs, kinds, strict=True)
+        _assign(warp, results, [merge(taken, mine, other, kind) for mine, other, kind in triples])
+
+    return Suspending(run)
+
+
+def _for(op: scf.ForOp, t: Translator) -> Suspending:
+    site = site_of(op)
+    bounds = t.slots((op.lb, op.ub, op.step))
+    inits, results = t.slots(op.iter_args), t.slots(op.results)
+    body = t.block(op.body.block)
+    counter, carried = body.args[0], body.args[1:]
+    index = t.kind(op.lb)
+    kinds = [kind_of(result.type) for result in op.results]
+
+    def run(warp: Warp) -> Suspension:
+        first, limit, step = _gather(warp, bounds)
+        warp.fault_where(step <= 0, ErrorCode.SIM_ARITHMETIC, site, "the step of the loop is not positive")
+        values = _gather(warp, inits)
+        if not any(isinstance(bound, np.ndarray) for bound in (first, limit, step)):
+            for value in range(first, limit, step):
+                warp.registers[counter] = value
+                _assign(warp, carried, values)
+                yield from body.run(warp)
+                values = _gather(warp, body.results)
+            _assign(warp, results, values)
+            return
+        before = warp.mask_state()
+        live = _live(warp)
+        value = per_lane(first, warp.lanes, index)
+        ended = _Results(kinds)
+        while True:
+            going = live & (value < limit)
+            ended.leave(live & ~going, values)
+            if not going.any():
+                break
+            warp.narrow(going)
+            warp.registers[counter] = value
+            _assign(warp, carried, values)
+            yield from body.run(warp)
+            values = _gather(warp, body.results)
+            value = value + step
+            live = going
+        warp.restore(before)
+        assert ended.values is not None
+        _assign(warp, results, ended.values)
+
+    return Suspending(run)
+
+
+def _while(op: scf.WhileOp, t: Translator) -> Suspending:
+    inits, results = t.slots(op.arguments), t.slots(op.results)
+    test, body = t.block(op.before_region.block), t.block(op.after_region.block)
+    condition, passed = test.results[0], test.results[1:]
+    kinds = [kind_of(result.type) for result in op.results]
+
+    def run(warp: Warp) -> Suspension:
+        before = warp.mask_state()
+        ended = _Results(kinds)
+        values = _gather(warp, inits)
+        while True:
+            _assign(warp, test.args, values)
+            yield from test.run(warp)
+            going = warp.registers[condition]
+            values = _gather(warp, passed)
+            live = _live(warp)
+            if isinstance(going, np.ndarray):
+                staying = live & going
+                ended.leave(live & ~staying, values)
+                if not staying.any():
+                    break
+                warp.narrow(staying)
+            elif not going:
+                ended.leave(live, values)
+                break
+            _assign(warp, body.args, values)
+            yield from body.run(warp)
+            values = _gather(warp, body.results)
+        warp.restore(before)
+        assert ended.values is not None
+        _assign(warp, results, ended.values)
+
+    return Suspending(run)
+
+
+SCF: Rules = {scf.IfOp: _if, scf.ForOp: _for, scf.WhileOp: _while}

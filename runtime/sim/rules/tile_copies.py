@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rules for copies of tensors and for single executions of copy atoms, by the atoms' tables."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....dialects import ptx, tile
+from ....layout.errors import Code as ErrorCode
+from ...tensor import distances
+from .. import async_copy
+from ..exchange import Exchange, exchange_of
+from ..faults import SimulationError, site_of
+from ..tensors import Port, plain, port, tensor_value
+from ..translate import Rules, Step, Translator
+from ..values import TensorValue
+from ..warp import WARP, Warp
+
+Move = Callable[[Warp, TensorValue, TensorValue], None]
+Indices = NDArray[np.int64]
+
+
+def _copy(op: tile.CopyOp, t: Translator) -> Step:
+    source, target = t.slot(op.src), t.slot(op.dst)
+    src, dst = distances(plain(op.src_type)), distances(plain(op.dst_type))
+    atom = op.copy_atom
+    if atom is None or atom.is_auto or atom.atom.ref_bits[1].size == 1:
+        move = _elementwise(op, op.src_type, op.dst_type, src, dst, t)
+    else:
+        move = _by_atom(op, atom, op.src_type, op.dst_type, src, dst, t)
+
+    def step(warp: Warp) -> None:
+        registers = warp.registers
+        warp.launch.spend(len(src))
+        move(warp, tensor_value(registers[source]), tensor_value(registers[target]))
+
+    return step
+
+
+def _atom_call(op: tile.AtomCallOp, t: Translator) -> Step:
+    source, target = t.slot(op.src), t.slot(op.dst)
+    src, dst = op.src.type, op.dst.type
+    record = op.atom.atom
+    assert isinstance(src, tile.TensorType | ptx.PtrType) and isinstance(dst, tile.TensorType | ptx.PtrType)
+    first = distances(plain(src)) if isinstance(src, tile.TensorType) else np.arange(record.src[1].size)
+    second = distances(plain(dst)) if isinstance(dst, tile.TensorType) else np.arange(record.dst[1].size)
+    move = _by_atom(op, op.atom, src, dst, first, second, t)
+
+    def step(warp: Warp) -> None:
+        registers = warp.registers
+        move(warp, tensor_value(registers[source]), tensor_value(registers[target]))
+
+    return step
+
+
+def _elementwise(
+    op: tile.CopyOp, src: tile.TensorType, dst: tile.TensorType, first: Indices, second: Indices, t: Translator
+) -> Move:
+    """Moves each element by itself; elements that lie together on both sides in groups of up to 16 bytes."""
+    reader, writer = port(op, src, "load", t), port(op, dst, "store", t)
+    group = _run(first, second, 16 // src.element_bytes)
+    starts = [(int(first[i]), int(second[i])) for i in range(0, len(first), group)]
+    singles = [(int(a), int(b)) for a, b in zip(first, second, strict=True)]
+
+    def move(warp: Warp, source: TensorValue, target: TensorValue) -> None:
+        for position, (a, b) in enumerate(starts):
+            if reader.adjacent(warp, source, a, group) and writer.adjacent(warp, target, b, group):
+                writer.store(warp, target, b, reader.load(warp, source, a, group))
+                continue
+            for i, j in singles[position * group : (position + 1) * group]:
+                writer.store(warp, target, j, reader.load(warp, source, i))
+
+    return move
+
+
+def _run(first: Indices, second: Indices, limit: int) -> int:
+    """The largest power of two, up to `limit`, such that both index lists fall into runs of that many neighbours."""
+    count = limit
+    while count > 1:
+        if len(first) % count == 0 and all(
+            (indices.reshape(-1, count) == indices[::count, None] + np.arange(count)).all() for indices in (first, second)
+        ):
+            return count
+        count //= 2
+    return 1
+
+
+def _by_atom(
+    op: tile.CopyOp | tile.AtomCallOp,
+    atom: tile.CopyAtomAttr,
+    src: tile.TensorType | ptx.PtrType,
+    dst: tile.TensorType | ptx.PtrType,
+    first: Indices,
+    second: Indices,
+    t: Translator,
+) -> Move:
+    """Executes an atom as often as the operands hold its values."""
+    record = atom.atom
+    lanes = max(WARP, record.threads)
+    exchange = exchange_of(record, lanes) if lanes == WARP else None
+    site = site_of(op)
+    if exchange is None:
+        raise SimulationError(ErrorCode.SIM_UNSUPPORTED, f"the simulator does not execute atom {record.name}", site=site)
+    element_bytes = record.val_bits // 8
+    is_async = record.ptx.startswith("cp.async")
+    reader = port(op, src, "async" if is_async else "load", t, element_bytes)
+    writer = port(op, dst, "async" if is_async else "store", t, element_bytes)
+    rows_in = first.reshape(-1, exchange.values_in).tolist()
+    rows_out = second.reshape(-1, exchange.values_out).tolist()
+    put = _start if is_async else _scatter
+    crosses = exchange.crosses_lanes
+
+    def move(warp: Warp, source: TensorValue, target: TensorValue) -> None:
+        if crosses and warp.active < WARP:
+            text = f"{record.name} is executed by {warp.active} lanes; all {WARP} of the warp must"
+            warp.fault(ErrorCode.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
+        for a, b in zip(rows_in, rows_out, strict=True):
+            if crosses:
+                content = _exchanged(warp, exchange, reader, source, a)
+            else:
+                content = _gather(warp, reader, source, a)
+            put(warp, writer, target, b, content)
+
+    return move
+
+
+def _exchanged(
+    warp: Warp, exchange: Exchange, reader: Port, source: TensorValue, indices: list[int]
+) -> NDArray[np.uint8]:
+    """What each lane gets of an atom that moves values between lanes; only lanes whose values are used read them."""
+    content = np.zeros((warp.lanes, exchange.values_in * reader.element_bytes), np.uint8)
+    before = warp.mask_state()
+    warp.narrow(exchange.readers)
+    content[exchange.readers] = _gather(warp, reader, source, indices)
+    warp.restore(before)
+    return exchange.move(content)
+
+
+def _gather(warp: Warp, reader: Port, source: TensorValue, indices: list[int]) -> NDArray[np.uint8]:
+    """The bytes of a lane's values of one execution. In registers the values may lie apart, in memory they do not."""
+    if reader.space is None:
+        return np.concatenate([reader.load(warp, source, index) for index in indices], axis=1)
+    return reader.load(warp, source, indices[0], len(indices))
+
+
+def _scatter(warp: Warp, writer: Port, target: TensorValue, indices: list[int], content: NDArray[np.uint8]) -> None:
+    """Writes the bytes of a lane's values of one execution."""
+    if writer.space is None:
+        for index, value in zip(indices, np.split(content, len(indices), axis=1), strict=True):
+            writer.store(warp, target, index, value)
+    else:
+        writer.store(warp, target, indices[0], content)
+
+
+def _start(warp: Warp, writer: Port, target: TensorValue, indices: list[int], content: NDArray[np.uint8]) -> None:
+    """Starts writing the bytes of a lane's values of one execution of cp.async."""
+    assert writer.space is not None
+    access = writer.accesses[content.shape[1]]
+    async_copy.issue(warp, writer.space, access, writer.address(target, indices[0]), content)
+
+
+TILE_COPIES: Rules = {tile.CopyOp: _copy, tile.AtomCallOp: _atom_call}

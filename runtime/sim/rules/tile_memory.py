@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rules for the tile dialect's allocations, single elements and printing."""
+
+from typing import Any
+
+import numpy as np
+
+from ....dialects import tile
+from ....dialects.tile.assembly import fill_coordinate
+from ....dialects.tile.printing import elements_in_print_order, tensor_header
+from ....layout.core import size
+from ....layout.coordinates import crd2idx
+from ....layout.errors import Code as ErrorCode
+from ....layout.inttuple import product
+from ..arguments import static_offset
+from ..faults import Site, site_of
+from ..tensors import plain, port, tensor_value
+from ..translate import Rules, Step, Translator
+from ..values import Kind, TensorValue, Value, kind_of
+from ..warp import Warp
+from .ptx_memory import from_bytes, to_bytes
+
+
+def _alloc(op: tile.AllocOp, t: Translator) -> Step | None:
+    type = op.tensor_type
+    start = static_offset(type)
+    if type.space.data is tile.Space.Smem:
+        name = op.result.name_hint
+        called = "a tensor in shared memory" if name is None else f"shared tensor %{name}"
+        t.constant(op.result, TensorValue(t.shared(type.bytes, type.align.data, called), start))
+        return None
+    allocation, local = t.local(type.bytes), t.spaces.local
+    result, value = t.slot(op.result), TensorValue(allocation.start, start)
+
+    def step(warp: Warp) -> None:
+        warp.registers[result] = value
+        local.define(warp, allocation)
+
+    return step
+
+
+def _element(op: tile.LoadOp | tile.StoreOp, t: Translator) -> Any:
+    """A function of the warp that gives the element's index before a swizzle, checked against the shape."""
+    coords, site = t.slots(op.coords), site_of(op)
+    coord, layout = op.coord.data, plain(op.tensor_type)
+
+    def index(warp: Warp) -> Value:
+        filled = fill_coordinate(coord, [warp.registers[slot] for slot in coords])
+        filled = filled[0] if len(filled) == 1 else filled
+        _check_inside(warp, site, filled, layout.shape)
+        return crd2idx(filled, layout.shape, layout.stride)
+
+    return index
+
+
+def _check_inside(warp: Warp, site: Site, coord: Any, shape: Any) -> None:
+    """A fault for a lane whose coordinate is outside the shape: its element is not one of the tensor's."""
+    if isinstance(coord, tuple) and isinstance(shape, tuple):
+        for part, extent in zip(coord, shape, strict=True):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+            _check_inside(warp, site, part, extent)
+        return
+    limit = product(shape)
+    bad = (coord < 0) | (coord >= limit)
+    if np.any(bad):
+        warp.fault_where(
+            bad, ErrorCode.SIM_OUT_OF_BOUNDS, site, f"a coordinate is outside the {limit} elements of its mode",
+            "check the coordinate, or predicate the access",
+        )  # fmt: skip
+
+
+def _load(op: tile.LoadOp, t: Translator) -> Step:
+    tensor, result, kind = t.slot(op.tensor), t.slot(op.result), t.kind(op.result)
+    index, source = _element(op, t), port(op, op.tensor_type, "load", t)
+
+    def step(warp: Warp) -> None:
+        registers = warp.registers
+        content = source.load(warp, tensor_value(registers[tensor]), index(warp))
+        registers[result] = from_bytes(warp, content, kind)
+
+    return step
+
+
+def _store(op: tile.StoreOp, t: Translator) -> Step:
+    tensor, value, kind = t.slot(op.tensor), t.slot(op.value), t.kind(op.value)
+    index, target = _element(op, t), port(op, op.tensor_type, "store", t)
+
+    def step(warp: Warp) -> None:
+        registers = warp.registers
+        content = to_bytes(warp, registers[value], kind)
+        target.store(warp, tensor_value(registers[tensor]), index(warp), content)
+
+    return step
+
+
+def _tensor_type(op: tile.PrintOp | tile.PrintTensorOp) -> tile.TensorType:
+    assert isinstance(op.tensor.type, tile.TensorType)
+    return op.tensor.type
+
+
+def _print(op: tile.PrintOp, t: Translator) -> Step:
+    tensor, text, type = t.slot(op.tensor), op.text.data, _tensor_type(op)
+
+    def step(warp: Warp) -> None:
+        for address in warp.select(tensor_value(warp.registers[tensor]).address).tolist():
+            warp.launch.print(tensor_header(text, type, f"{address:#x}") + "\n")
+
+    return step
+
+
+def _print_tensor(op: tile.PrintTensorOp, t: Translator) -> Step:
+    tensor, text, type = t.slot(op.tensor), op.text.data, _tensor_type(op)
+    source = port(op, type, "load", t)
+    layout, kind = plain(type), kind_of(type.element_type)
+    assert kind is not None
+    rows = [[int(layout(coord)) for coord in row] for row in elements_in_print_order(layout)]
+
+    def step(warp: Warp) -> None:
+        value = tensor_value(warp.registers[tensor])
+        warp.launch.spend(size(layout))
+        numbers = [[_numbers(source.load(warp, value, index), kind) for index in row] for row in rows]
+        for lane, address in enumerate(warp.select(value.address).tolist()):
+            lines = ["".join(f"  {_show(n[lane])}" for n in row) for row in numbers]
+            warp.launch.print("\n".join([tensor_header(text, type, f"{address:#x}") + ":", *lines]) + "\n")
+
+    return step
+
+
+def _numbers(content: Any, kind: Kind) -> list[Any]:
+    return np.ascontiguousarray(content).view(kind.dtype)[:, 0].tolist()
+
+
+def _show(number: Any) -> str:
+    """An element as the device's printf writes it: %g or %d."""
+    return f"{number}" if isinstance(number, int) else f"{float(number):g}"
+
+
+TILE_MEMORY: Rules = {
+    tile.AllocOp: _alloc,
+    tile.LoadOp: _load,
+    tile.StoreOp: _store,
+    tile.PrintOp: _print,
+    tile.PrintTensorOp: _print_tensor,
+}

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rules for views of tensors: the same layout algebra as everywhere, on coordinates that are arrays over lanes."""
+
+from xdsl.ir import Operation
+
+from ....dialects import tile
+from ....dialects.tile.assembly import fill_coordinate
+from ....dialects.tile.view_base import ViewOp
+from ....layout.core import ComposedLayout
+from ....layout.slicing import slice_and_offset
+from ..tensors import tensor_value
+from ..translate import Rules, Step, Translator
+from ..values import TensorValue
+from ..warp import Warp
+
+
+def _view(op: ViewOp, t: Translator) -> Step:
+    source, result, coords = t.slot(op.source), t.slot(op.result), t.slots(op.coords)
+    whole = op.relayout(op.source_type.layout.data)
+    bytes = op.source_type.element_bytes
+
+    def step(warp: Warp) -> None:
+        registers = warp.registers
+        tensor = tensor_value(registers[source])
+        coord = op.coordinate(whole, [registers[slot] for slot in coords])
+        if isinstance(whole, ComposedLayout):
+            if coord is not None:
+                _, distance = slice_and_offset(coord, whole.inner)
+                tensor = TensorValue(tensor.address, tensor.offset + distance)
+        elif coord is not None:
+            _, distance = slice_and_offset(coord, whole)
+            tensor = TensorValue(tensor.address + distance * bytes)
+        registers[result] = tensor
+
+    return step
+
+
+def _folded_view(op: tile.ViewOp, t: Translator) -> Step:
+    source, result = t.slot(op.source), t.slot(op.result)
+    offset = None if op.offset is None else t.slot(op.offset)
+    bytes, swizzled = op.source_type.element_bytes, op.source_type.is_swizzled
+
+    def step(warp: Warp) -> None:
+        registers = warp.registers
+        tensor = tensor_value(registers[source])
+        if offset is not None:
+            distance = registers[offset]
+            if swizzled:
+                tensor = TensorValue(tensor.address, tensor.offset + distance)
+            else:
+                tensor = TensorValue(tensor.address + distance * bytes)
+        registers[result] = tensor
+
+    return step
+
+
+def _crd2idx(op: tile.Crd2IdxOp, t: Translator) -> Step:
+    coords, result = t.slots(op.coords), t.slot(op.result)
+    coord, layout = op.coord.data, op.plain_layout
+
+    def step(warp: Warp) -> None:
+        registers = warp.registers
+        filled = fill_coordinate(coord, [registers[slot] for slot in coords])
+        registers[result] = layout(filled[0] if len(filled) == 1 else filled)
+
+    return step
+
+
+def _nothing(op: Operation, t: Translator) -> None:
+    """A tiled copy is all in its type, and a return has nothing to do."""
+
+
+TILE_VIEWS: Rules = {
+    ViewOp: _view,
+    tile.ViewOp: _folded_view,
+    tile.Crd2IdxOp: _crd2idx,
+    tile.TiledCopyOp: _nothing,
+    tile.ReturnOp: _nothing,
+}

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rules for 1-D vectors: arrays (lanes, n), or (1, n) where all lanes hold the same."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import vector
+from xdsl.dialects.builtin import DYNAMIC_INDEX
+from xdsl.ir import SSAValue
+
+from ....layout.errors import Code as ErrorCode
+from ..faults import SimulationError, Site, site_of
+from ..translate import Rules, Step, Translator
+from ..values import Kind, Value
+from ..warp import Warp
+from .casts import BITCAST
+from .floats import fused_multiply_add
+
+
+def _scalar(value: Value, kind: Kind) -> Value:
+    """An element in the form that scalars have: uniform where it comes from a uniform vector."""
+    if value.shape[0] > 1:
+        return value
+    element = value[0]
+    if kind.is_float:
+        return element
+    return bool(element) if kind.bits == 1 else int(element)
+
+
+def _column(value: Value, kind: Kind) -> Any:
+    """A scalar as an array (lanes, 1) or (1, 1)."""
+    return value[:, None] if isinstance(value, np.ndarray) else np.array([[value]], kind.dtype)
+
+
+def _position(op: vector.ExtractOp | vector.InsertOp, t: Translator) -> int | SSAValue:
+    """The one index of an access to an element, static or not."""
+    static = op.static_position.get_values()
+    if len(static) != 1:
+        raise SimulationError(ErrorCode.SIM_UNSUPPORTED, "only one element can be addressed", site=site_of(op))
+    return op.dynamic_position[0] if static[0] == DYNAMIC_INDEX else static[0]
+
+
+def _in_range(warp: Warp, site: Site, index: Value, count: int) -> None:
+    bad = (index < 0) | (index >= count)
+    if np.any(bad):
+        warp.fault_where(bad, ErrorCode.SIM_OUT_OF_BOUNDS, site, f"an index beyond the {count} elements of the vector")
+
+
+def _extract(op: vector.ExtractOp, t: Translator) -> Step:
+    source, result = t.slot(op.vector), t.slot(op.result)
+    position, kind, site = _position(op, t), t.kind(op.vector), site_of(op)
+    count = kind.count or 1
+    if isinstance(position, int):
+
+        def static(warp: Warp) -> None:
+            warp.registers[result] = _scalar(warp.registers[source][:, position], kind)
+
+        return static
+    slot = t.slot(position)
+
+    def dynamic(warp: Warp) -> None:
+        index = warp.registers[slot]
+        _in_range(warp, site, index, count)
+        index = np.clip(np.atleast_1d(index), 0, count - 1)
+        values, columns = np.broadcast_arrays(warp.registers[source], index[:, None])
+        warp.registers[result] = _scalar(np.take_along_axis(values, columns[:, :1], axis=1)[:, 0], kind)
+
+    return dynamic
+
+
+def _insert(op: vector.InsertOp, t: Translator) -> Step:
+    element, source, result = t.slot(op.source), t.slot(op.dest), t.slot(op.result)
+    position, kind, site = _position(op, t), t.kind(op.dest), site_of(op)
+    count = kind.count or 1
+    slot = -1 if isinstance(position, int) else t.slot(position)
+
+    def step(warp: Warp) -> None:
+        registers = warp.registers
+        index = position if isinstance(position, int) else registers[slot]
+        if slot >= 0:
+            _in_range(warp, site, index, count)
+        chosen = np.arange(count) == np.atleast_1d(index)[:, None]
+        registers[result] = np.where(chosen, _column(registers[element], kind), registers[source])
+
+    return step
+
+
+def _broadcast(op: vector.BroadcastOp, t: Translator) -> Step:
+    source, result = t.slot(op.source), t.slot(op.vector)
+    kind, before = t.kind(op.vector), t.kind(op.source)
+    count = kind.count or 1
+
+    def step(warp: Warp) -> None:
+        value = warp.registers[source]
+        column = value if before.count is not None else _column(value, kind)
+        warp.registers[result] = np.repeat(column, count // column.shape[1], axis=1)
+
+    return step
+
+
+def _shuffle(op: vector.ShuffleOp, t: Translator) -> Step:
+    first, second, result = t.slot(op.v1), t.slot(op.v2), t.slot(op.result)
+    t.kind(op.result)
+    order = list(op.mask.get_values())
+
+    def step(warp: Warp) -> None:
+        a, b = warp.registers[first], warp.registers[second]
+        lanes = max(a.shape[0], b.shape[0])
+        both = [np.broadcast_to(x, (lanes, x.shape[1])) for x in (a, b)]
+        warp.registers[result] = np.concatenate(both, axis=1)[:, order]
+
+    return step
+
+
+def _fma(op: vector.FMAOp, t: Translator) -> Step:
+    a, b, c = t.slots((op.lhs, op.rhs, op.acc))
+    result, kind = t.slot(op.res), t.kind(op.res)
+
+    def step(warp: Warp) -> None:
+        registers = warp.registers
+        registers[result] = fused_multiply_add(registers[a], registers[b], registers[c], kind)
+
+    return step
+
+
+_COMBINE: Mapping[str, Callable[[Any, Any], Any]] = {
+    "add": np.add, "mul": np.multiply, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+    "minsi": np.minimum, "maxsi": np.maximum, "minui": np.minimum, "maxui": np.maximum,
+    "minnumf": np.fmin, "maxnumf": np.fmax, "minimumf": np.minimum, "maximumf": np.maximum,
+}  # fmt: skip
+
+
+def _reduction(op: vector.ReductionOp, t: Translator) -> Step:
+    source, result = t.slot(op.vector), t.slot(op.dest)
+    start = None if op.acc is None else t.slot(op.acc)
+    kind, element = t.kind(op.vector), t.kind(op.dest)
+    name = str(op.kind.data)
+    combine = _COMBINE[name]
+    unsigned = name.endswith("ui") and kind.bits > 1
+
+    def step(warp: Warp) -> None:
+        values = np.ascontiguousarray(warp.registers[source])
+        columns = [values[:, i] for i in range(values.shape[1])]
+        if start is not None:
+            columns.insert(0, _column(warp.registers[start], element)[:, 0])
+        if unsigned:
+            columns = [np.ascontiguousarray(c).view(kind.unsigned) for c in columns]
+        total = columns[0]
+        for column in columns[1:]:
+            total = combine(total, column)
+        warp.registers[result] = _scalar(total.view(element.dtype), element)
+
+    return step
+
+
+VECTOR: Rules = {
+    vector.ExtractOp: _extract,
+    vector.InsertOp: _insert,
+    vector.BroadcastOp: _broadcast,
+    vector.ShuffleOp: _shuffle,
+    vector.FMAOp: _fma,
+    vector.ReductionOp: _reduction,
+    vector.BitcastOp: BITCAST,
+}

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Accesses to the elements of tensors: from a tensor's address and an index to bytes in a state space."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Operation
+
+from ...dialects.ptx import PtrType, StateSpace
+from ...dialects.tile import Space as TileSpace
+from ...dialects.tile import TensorType
+from ...layout.core import ComposedLayout, Layout
+from ...layout.swizzle import Swizzle
+from .arena import WIDTHS
+from .faults import Site, site_of
+from .spaces import Access, Space
+from .translate import Translator
+from .values import TensorValue, Value
+from .warp import Warp
+
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """How an operation reaches the elements of one of its tensors.
+
+    `space` is None for fragments, `swizzle` None for a plain layout. Indices are in elements of `element_bytes`, before the
+    swizzle and relative to the tensor's address and offset.
+    """
+
+    site: Site
+    space: Space | None
+    t: Translator
+    accesses: dict[int, Access]
+    element_bytes: int
+    swizzle: Swizzle | None = None
+
+    def address(self, tensor: TensorValue, index: Value) -> Value:
+        """The byte address of the element at `index`, an integer or one per lane."""
+        if self.swizzle is None:
+            return tensor.address + index * self.element_bytes
+        return tensor.address + self.swizzle(tensor.offset + index) * self.element_bytes
+
+    def adjacent(self, warp: Warp, tensor: TensorValue, index: int, count: int) -> bool:
+        """Whether in every active lane the `count` elements from `index` on lie together and are aligned to their size.
+
+        The indices themselves are known to follow each other.
+        """
+        width = count * self.element_bytes
+        if self.swizzle is not None:
+            if count > 1 << self.swizzle.base or np.any(warp.select(tensor.offset + index) % count):
+                return False
+        return not np.any(warp.select(self.address(tensor, index)) % width)
+
+    def load(self, warp: Warp, tensor: TensorValue, index: Value, count: int = 1) -> Bytes:
+        """The bytes of `count` adjacent elements from `index` on in each active lane: an array (active, bytes)."""
+        address, width = self.address(tensor, index), count * self.element_bytes
+        if self.space is None:
+            return self.t.spaces.local.load(warp, self.site, address, width)
+        return self.space.load(warp, self.accesses[width], address)
+
+    def store(self, warp: Warp, tensor: TensorValue, index: Value, content: Bytes) -> None:
+        """Writes an array (active, bytes) to adjacent elements from `index` on in each active lane."""
+        address = self.address(tensor, index)
+        if self.space is None:
+            self.t.spaces.local.store(warp, self.site, address, content)
+        else:
+            self.space.store(warp, self.accesses[content.shape[1]], address, content)
+
+
+def port(op: Operation, type: TensorType | PtrType, kind: str, t: Translator, element_bytes: int = 1) -> Port:
+    """How `op` reaches a tensor, or what a pointer addresses, for accesses of a `kind` as the memory report names it."""
+    swizzle = None
+    if isinstance(type, TensorType):
+        element_bytes = type.element_bytes
+        layout = type.layout.data
+        if isinstance(layout, ComposedLayout):
+            assert isinstance(layout.outer, Swizzle)
+            swizzle = layout.outer
+        state = _STATE_SPACES[type.space.data]
+    else:
+        state = type.space.data
+    spaces = {StateSpace.Global: t.spaces.global_, StateSpace.Shared: t.spaces.shared, StateSpace.Local: None}
+    space = spaces[state]
+    accesses = {} if space is None else {w: t.access(op, space.name, kind, w) for w in WIDTHS}
+    return Port(site_of(op), space, t, accesses, element_bytes, swizzle)
+
+
+_STATE_SPACES = {
+    TileSpace.Gmem: StateSpace.Global,
+    TileSpace.Smem: StateSpace.Shared,
+    TileSpace.Rmem: StateSpace.Local,
+}
+
+
+def tensor_value(value: Value) -> TensorValue:
+    """A tensor's value, or a pointer's as that of a plain tensor."""
+    return value if isinstance(value, TensorValue) else TensorValue(value)
+
+
+def plain(type: TensorType) -> Layout:
+    """The layout of a tensor without its swizzle."""
+    layout = type.layout.data
+    return layout.inner if isinstance(layout, ComposedLayout) else layout

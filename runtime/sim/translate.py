@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Translation of a kernel into Python closures, once per launch, so that running it looks nothing up.
+
+Each SSA value gets a slot in the warp's registers. A *rule* translates an operation: it resolves slots, types and
+attributes and returns a *step*, a function of the warp that executes the operation for the active lanes. A rule of an
+operation that contains others, or that can suspend the warp, returns a `Suspending` step, which is a generator function.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects.ptx import PtxOp
+from ...layout.errors import Code as ErrorCode
+from ..counters import InstructionCount
+from .arena import Allocation
+from .faults import SimulationError, Site, site_of
+from .local import LocalSpace
+from .spaces import Access, Space
+from .values import Kind, Value, kind_of
+from .warp import Launch, Warp
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """What a warp yields when it arrives at a barrier of the block: the barrier's number and the operation."""
+
+    id: int
+    site: Site
+
+
+Step: TypeAlias = Callable[[Warp], None]
+Suspension: TypeAlias = Iterator[Barrier]
+
+
+@dataclass(frozen=True, slots=True)
+class Suspending:
+    """A step that runs as a generator and yields where the warp must wait."""
+
+    run: Callable[[Warp], Suspension]
+
+
+Rule: TypeAlias = Callable[[Any, "Translator"], Step | Suspending | None]
+"""Translates one class of operations; None where there is nothing to do at run time (a constant)."""
+Rules: TypeAlias = Mapping[type[Operation], Rule]
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A translated block: the slots of its arguments, its steps in runs, and the slots that its terminator passes on."""
+
+    args: tuple[int, ...]
+    parts: tuple[tuple[tuple[Step, ...], Suspending | None], ...]
+    results: tuple[int, ...]
+    length: int
+
+    def run(self, warp: Warp) -> Suspension:
+        """Executes the block in the active lanes."""
+        warp.launch.spend(self.length)
+        for steps, last in self.parts:
+            for step in steps:
+                step(warp)
+            if last is not None:
+                yield from last.run(warp)
+
+
+_FORWARDING = (scf.YieldOp, scf.ConditionOp)
+"""Terminators that only hand values to the operation that contains them."""
+
+
+class Translator:
+    """One translation: gives out slots and memory, and keeps the counters of the program's operations."""
+
+    def __init__(self, rules: Rules, launch: Launch, spaces: "Spaces") -> None:
+        self.rules = rules
+        self.launch = launch
+        self.spaces = spaces
+        self.initial: list[Value] = []
+        """What a warp's registers hold at first: constants, and arguments once they are bound."""
+        self.shared_start = 0
+        """Where the shared memory begins that the kernel's entry declares."""
+        self.accesses: list[Access] = []
+        self.issued: list[_Issue] = []
+        self._slots: dict[SSAValue, int] = {}
+
+    def slot(self, value: SSAValue) -> int:
+        """The register of an SSA value."""
+        slot = self._slots.get(value)
+        if slot is None:
+            slot = self._slots[value] = len(self.initial)
+            self.initial.append(None)
+        return slot
+
+    def slots(self, values: Sequence[SSAValue]) -> tuple[int, ...]:
+        """The registers of several values."""
+        return tuple(self.slot(value) for value in values)
+
+    def constant(self, result: SSAValue, value: Value) -> None:
+        """Gives an SSA value its content before the program runs."""
+        self.initial[self.slot(result)] = value
+
+    def kind(self, value: SSAValue) -> Kind:
+        """The NumPy side of a value's type. SimulationError (E3201) for a type that the simulator cannot hold."""
+        kind = kind_of(value.type)
+        if kind is None:
+            owner = value.owner
+            op = owner if isinstance(owner, Operation) else owner.parent_op()
+            raise SimulationError(
+                ErrorCode.SIM_UNSUPPORTED,
+                f"the simulator has no values of type {value.type}",
+                "it has i1, i8, i16, i32, i64, index, f16, bf16, f32, f64 and 1-D vectors of them",
+                site=None if op is None else site_of(op),
+            )
+        return kind
+
+    def access(self, op: Operation, space: str, kind: str, width: int) -> Access:
+        """A new entry of the memory report for an operation."""
+        access = Access(site_of(op), space, kind, width)
+        self.accesses.append(access)
+        return access
+
+    def local(self, bytes: int, name: str = "a fragment") -> Allocation:
+        """Memory in every thread's frame."""
+        self.spaces.local.frame.allocate(name, bytes)
+        return self.spaces.local.frame.allocations[-1]
+
+    def shared(self, bytes: int, align: int, name: str = "shared memory") -> int:
+        """Shared memory of the block; its address."""
+        return self.spaces.shared.base + self.spaces.shared.arena.allocate(name, bytes, align)
+
+    def block(self, block: Block) -> Code:
+        """Translates a block. SimulationError (E3201) for an operation without a rule."""
+        parts: list[tuple[tuple[Step, ...], Suspending | None]] = []
+        plain: list[Step] = []
+        results: tuple[int, ...] = ()
+        length = 0
+        args = self.slots(block.args)
+        for op in block.ops:
+            length += 1
+            if isinstance(op, _FORWARDING):
+                results = self.slots(op.operands)
+                continue
+            self._count(op, plain)
+            step = self._rule(op)(op, self)
+            if isinstance(step, Suspending):
+                parts.append((tuple(plain), step))
+                plain = []
+            elif step is not None:
+                plain.append(step)
+        parts.append((tuple(plain), None))
+        return Code(args, tuple(parts), results, length)
+
+    def instructions(self) -> dict[str, InstructionCount]:
+        """How often each PTX instruction was executed so far."""
+        counts: dict[str, InstructionCount] = {}
+        for issue in self.issued:
+            count = counts.get(issue.mnemonic, InstructionCount())
+            counts[issue.mnemonic] = count + InstructionCount(issue.warps, issue.threads)
+        return {name: counts[name] for name in sorted(counts) if counts[name].warps}
+
+    def _rule(self, op: Operation) -> Rule:
+        for cls in type(op).__mro__:
+            rule = self.rules.get(cls)
+            if rule is not None:
+                return rule
+        raise SimulationError(
+            ErrorCode.SIM_UNSUPPORTED,
+            "the simulator has no rule for this operation",
+            "inside a kernel it runs the operations of the tile and ptx dialects, arith, math, vector, scf.if, scf.for, "
+            "scf.while and the coordinates of gpu",
+            site=site_of(op),
+        )
+
+    def _count(self, op: Operation, steps: list[Step]) -> None:
+        """Adds a step that counts an operation that stands for an instruction."""
+        if not isinstance(op, PtxOp):
+            return
+        mnemonic = op.mnemonic()
+        if mnemonic is None:
+            return
+        issue = _Issue(mnemonic)
+        self.issued.append(issue)
+
+        def count(warp: Warp) -> None:
+            issue.warps += 1
+            issue.threads += warp.active
+
+        steps.append(count)
+
+
+@dataclass(slots=True)
+class _Issue:
+    """One instruction of the program and how often it was executed."""
+
+    mnemonic: str
+    warps: int = 0
+    threads: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Spaces:
+    """The memory of a launch."""
+
+    global_: Space
+    shared: Space
+    local: LocalSpace
