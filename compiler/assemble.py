@@ -17,7 +17,8 @@ from .cubin import code_sizes
 
 
 class AssembleError(TilefoldError):
-    """The assembler refused the PTX, or is not installed. `log` is what it said, with line numbers of the PTX."""
+    """The assembler refused the PTX, or is not installed. `log` is what it said, with line numbers of the
+    PTX."""
 
     def __init__(self, code: Code, message: str, hint: str = "", log: str = "") -> None:
         super().__init__(code, message, hint)
@@ -26,7 +27,8 @@ class AssembleError(TilefoldError):
 
 @dataclass(frozen=True, slots=True)
 class KernelResources:
-    """What one kernel uses: registers a thread; bytes of spills, stack and static shared memory; bytes of code."""
+    """What one kernel uses: registers a thread; bytes of spills, stack and static shared memory; bytes of
+    code."""
 
     registers: int
     spill_stores: int
@@ -71,7 +73,9 @@ def assemble(ptx: str, target: Target) -> Cubin:
             link.complete(handle)
         except link.nvJitLinkError as error:
             log = _log(handle, link.get_error_log_size, link.get_error_log)
-            first = next((line for line in log.splitlines() if "error" in line or "fatal" in line), str(error))
+            first = next(
+                (line for line in log.splitlines() if "error" in line or "fatal" in line), str(error)
+            )
             raise AssembleError(
                 Code.ASSEMBLE_REFUSED,
                 f"the assembler refused the PTX for {target}: {first}",
@@ -106,7 +110,9 @@ def parse_log(log: str, code: Mapping[str, int]) -> dict[str, KernelResources]:
     kernels: dict[str, KernelResources] = {}
     parts = _ENTRY.split(log)  # text before the first kernel, then name and text of each
     for name, text in zip(parts[1::2], parts[2::2], strict=True):
-        lines = [line for line in text.splitlines() if line.startswith("ptxas")]  # the linker repeats itself after
+        lines = [
+            line for line in text.splitlines() if line.startswith("ptxas")
+        ]  # the linker repeats itself after
         own = "\n".join(lines)
         spills, registers, shared = _SPILLS.search(own), _REGISTERS.search(own), _SHARED.search(own)
         stack, stores, loads = (int(n) for n in spills.groups()) if spills else (0, 0, 0)

@@ -51,8 +51,10 @@ def _llvm() -> Any:
 
 @cache
 def _target_machine(target: Target) -> Any:
-    machine = _llvm().Target.from_triple(_TRIPLE).create_target_machine(
-        cpu=target.arch, features=f"+ptx{target.ptx_version}", opt=3
+    machine = (
+        _llvm()
+        .Target.from_triple(_TRIPLE)
+        .create_target_machine(cpu=target.arch, features=f"+ptx{target.ptx_version}", opt=3)
     )
     assert str(machine.target_data) == DATA_LAYOUT, "llvmlite's LLVM has another data layout for NVPTX"
     return machine
@@ -87,7 +89,7 @@ def compile_isolated(llvm_ir: str, target: Target, timeout: float = 60.0) -> str
 
     `timeout` is in seconds. LlvmError where LLVM refuses the text, ends the process or takes longer.
     """
-    main = f"import sys; sys.path[:] = {sys.path!r}; from tilefold.compiler.nvptx import child_main; child_main()"
+    main = f"import sys; sys.path[:] = {sys.path!r}\nfrom tilefold.compiler import nvptx\nnvptx.child_main()"
     try:
         done = subprocess.run(
             [sys.executable, "-c", main, target.arch],

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a compiled kernel costs: registers, spills, shared memory, and its instructions by kind.
 
-Resources come from the assembler's log, instruction counts from the PTX text: how often each instruction stands there,
-not how often it is executed.
+Resources come from the assembler's log, instruction counts from the PTX text: how often each instruction
+stands there, not how often it is executed.
 """
 
 import re
@@ -20,7 +20,8 @@ _INSTRUCTION = re.compile(r"^\s+(?:@!?%p\d+\s+)?([a-z][\w.:]*)([^;]*);", re.MULT
 
 @dataclass(frozen=True, slots=True)
 class KernelReport:
-    """One kernel: its resources, the dynamic shared memory that its launch asks for, and its PTX instructions."""
+    """One kernel: its resources, the dynamic shared memory that its launch asks for, and its PTX
+    instructions."""
 
     name: str
     resources: KernelResources
@@ -37,7 +38,8 @@ class Report:
 
 
 def make_report(ptx: str, cubin: Cubin, target: Target, dynamic_shared: Mapping[str, int]) -> Report:
-    """Puts together what is known of each kernel of `ptx`; `dynamic_shared` has the bytes of those that ask for any."""
+    """Puts together what is known of each kernel of `ptx`; `dynamic_shared` has the bytes of those that ask
+    for any."""
     counts = count_instructions(ptx)
     kernels = tuple(
         KernelReport(name, resources, dynamic_shared.get(name, 0), counts.get(name, {}))
@@ -47,7 +49,7 @@ def make_report(ptx: str, cubin: Cubin, target: Target, dynamic_shared: Mapping[
 
 
 def count_instructions(ptx: str) -> dict[str, dict[str, int]]:
-    """For each kernel of a PTX text, how often each instruction stands in it, by mnemonic, the most frequent first.
+    """For each kernel of a PTX text, how often each instruction stands in it, the most frequent first.
 
     A call of the device's printf counts as `call.vprintf`, as the operation `ptx.printf` is named.
     """

@@ -103,6 +103,9 @@ class Code(Enum):
     SIM_STEPS = ("E3210", "the run needs more steps than its budget allows")
     SIM_MEMORY = ("E3211", "the run needs more memory than its budget allows")
 
+    CUDA_UNAVAILABLE = ("E3301", "there is no GPU or no CUDA driver")
+    CUDA_FAILED = ("E3302", "the CUDA driver reports an error")
+
     CLI_READ = ("E4001", "a file cannot be read")
     CLI_WRITE = ("E4002", "a file cannot be written")
     CLI_VALUE = ("E4003", "a command-line option has an unusable value")

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Arguments by name, packed as cuLaunchKernel wants them: an array of the addresses of their values."""
+
+import ctypes
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+
+from ...layout.errors import Code
+from ..artifact import Artifact, Kind, Parameter
+from ..engine import Argument, LaunchError, TensorArgument
+from .driver import Driver
+from .memory import CudaArray, DeviceBuffer, DlpackArray, device_address
+
+CudaArgument: TypeAlias = Argument | CudaArray | DlpackArray
+"""What a kernel is launched on: storage that is copied, an array in device memory that is passed as it is, or
+a scalar."""
+
+_FLOATS: dict[Kind, Any] = {
+    Kind.F16: np.float16,
+    Kind.BF16: ml_dtypes.bfloat16,
+    Kind.F32: np.float32,
+    Kind.F64: np.float64,
+}
+
+
+class PackedArguments:
+    """The arguments of one launch: `addresses` for the driver, and the memory that they need until it has
+    finished."""
+
+    def __init__(self, driver: Driver, artifact: Artifact, args: Mapping[str, CudaArgument]) -> None:
+        """Copies storage to the device and converts scalars. LaunchError for arguments that do not fit the
+        kernel."""
+        _check_names(artifact, args)
+        self._copies: list[tuple[DeviceBuffer, TensorArgument]] = []
+        self._values: list[Any] = []
+        for parameter in artifact.parameters:
+            value = args[parameter.name]
+            if parameter.kind is Kind.POINTER:
+                address = self._address(driver, parameter, value)
+                if address % parameter.align:
+                    raise LaunchError(
+                        Code.RUN_ARGUMENT,
+                        f"argument '{parameter.name}' is at address {address:#x}, which is not a multiple of "
+                        f"{parameter.align} bytes as the kernel requires",
+                    )
+                self._values.append(ctypes.c_uint64(address))
+            else:
+                self._values.append(_scalar(parameter, value))
+        addresses = (ctypes.addressof(value) for value in self._values)
+        self.addresses = (ctypes.c_void_p * max(len(self._values), 1))(*addresses)
+
+    def read_back(self) -> None:
+        """Copies the results into the storage that the arguments came from."""
+        for buffer, argument in self._copies:
+            buffer.read(argument.storage)
+
+    def _address(self, driver: Driver, parameter: Parameter, value: CudaArgument) -> int:
+        if isinstance(value, TensorArgument):
+            buffer = DeviceBuffer(driver, value.storage.nbytes)
+            buffer.write(value.storage)
+            self._copies.append((buffer, value))
+            return buffer.address
+        if isinstance(value, int | float | np.generic):
+            raise LaunchError(
+                Code.RUN_ARGUMENT,
+                f"argument '{parameter.name}' is a tensor, but a {type(value).__name__} was given",
+            )
+        return device_address(parameter.name, value, driver.ordinal)
+
+
+def _check_names(artifact: Artifact, args: Mapping[str, CudaArgument]) -> None:
+    missing = [name for name in artifact.names if name not in args]
+    unknown = [name for name in args if name not in artifact.names]
+    if missing or unknown:
+        what = f"argument '{missing[0]}' is missing" if missing else f"there is no argument '{unknown[0]}'"
+        raise LaunchError(
+            Code.RUN_ARGUMENT,
+            f"kernel '{artifact.kernel}': {what}",
+            f"its arguments are: {', '.join(artifact.names) or 'none'}",
+        )
+
+
+def _scalar(parameter: Parameter, value: CudaArgument) -> Any:
+    """The value in the parameter's type, in memory of its own."""
+    kind = parameter.kind
+    if kind in _FLOATS:
+        if not isinstance(value, int | float | np.generic):
+            raise _unfit(parameter, value)
+        data = np.array(float(value), _FLOATS[kind]).tobytes()
+    else:
+        bits = int(kind.value.removeprefix("i"))
+        number = _integer(value)
+        if number is None or not -(1 << bits - 1) <= number < 1 << bits:
+            raise _unfit(parameter, value)
+        size = max(bits // 8, 1)
+        data = (number & ((1 << size * 8) - 1)).to_bytes(size, "little")
+    return ctypes.create_string_buffer(data, len(data))
+
+
+def _integer(value: CudaArgument) -> int | None:
+    if isinstance(value, np.generic):
+        return int(value) if value.dtype.kind in "biu" else None
+    return value if isinstance(value, int) else None
+
+
+def _unfit(parameter: Parameter, value: CudaArgument) -> LaunchError:
+    return LaunchError(
+        Code.RUN_ARGUMENT,
+        f"argument '{parameter.name}' is of type {parameter.kind.value}, but {str(value)[:40]!r} was given",
+        "give a number that the type can hold",
+    )

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The CUDA driver API of one device: every call checked, every error decoded (CUDA Driver API, Error
+Handling)."""
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from ...dialects.target import Target, target_of_device
+from ...layout.errors import Code, TilefoldError
+
+
+class CudaUnavailable(TilefoldError):  # noqa: N818  # the name says what is the matter
+    """There is no GPU, no driver, or no cuda-python."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            Code.CUDA_UNAVAILABLE,
+            f"CUDA is not available: {reason}",
+            "run on the simulator (--device sim), or install an NVIDIA driver and `pip install cuda-python`",
+        )
+
+
+class CudaError(TilefoldError):
+    """A call of the driver failed. `status` is CUDA's name of the error, such as
+    CUDA_ERROR_ILLEGAL_ADDRESS."""
+
+    def __init__(self, status: str, message: str, hint: str = "") -> None:
+        super().__init__(Code.CUDA_FAILED, message, hint)
+        self.status = status
+
+
+_ON_SIM = "--device sim names the operation"
+_HINTS = {
+    "CUDA_ERROR_ILLEGAL_ADDRESS": f"the kernel accessed memory outside its arguments; {_ON_SIM}",
+    "CUDA_ERROR_MISALIGNED_ADDRESS": f"an address is not a multiple of the access size; {_ON_SIM}",
+    "CUDA_ERROR_LAUNCH_TIMEOUT": "the kernel did not end; --device sim ends it after a budget of steps",
+    "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES": "the block needs too many registers or too much shared memory",
+    "CUDA_ERROR_OUT_OF_MEMORY": "the arguments do not fit into the GPU's memory",
+    "CUDA_ERROR_NO_BINARY_FOR_GPU": "compile for this GPU's architecture",
+    "CUDA_ERROR_UNSUPPORTED_PTX_VERSION": "compile to a cubin, or update the driver",
+}
+
+
+class Driver:
+    """One device with its primary context, which it shares with every other user of the device in this
+    process."""
+
+    def __init__(self, ordinal: int) -> None:
+        """Opens device `ordinal`. CudaUnavailable where there is no driver or no such device."""
+        try:
+            self.api: Any = import_module("cuda.bindings.driver")
+            status = self.api.cuInit(0)[0]
+        except (ImportError, RuntimeError) as error:  # cuda-python reports a missing driver as a RuntimeError
+            raise CudaUnavailable(str(error).splitlines()[0]) from error
+        if int(status) != 0:
+            raise CudaUnavailable(f"the driver answers {status.name}")
+        count: int = self.call("cuDeviceGetCount")
+        if ordinal >= count:
+            raise CudaUnavailable(f"there is no device {ordinal}; the driver knows {count}")
+        self.ordinal = ordinal
+        self.device: Any = self.call("cuDeviceGet", ordinal)
+        self.name = bytes(self.call("cuDeviceGetName", 256, self.device)).split(b"\0")[0].decode()
+        attribute = self.api.CUdevice_attribute
+        self.capability: tuple[int, int] = (
+            self.attribute(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+            self.attribute(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
+        )
+        self.max_shared_bytes = self.attribute(
+            attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+        )
+        self._context = self.call("cuDevicePrimaryCtxRetain", self.device)
+
+    @property
+    def target(self) -> Target:
+        """The target that uses most of this device."""
+        return target_of_device(*self.capability)
+
+    def attribute(self, which: Any) -> int:
+        """One attribute of the device (CUDA Driver API, cuDeviceGetAttribute)."""
+        return int(self.call("cuDeviceGetAttribute", which, self.device))
+
+    def activate(self) -> None:
+        """Makes the device's context current in the calling thread, as every call below needs it."""
+        self.call("cuCtxSetCurrent", self._context)
+
+    def call(self, function: str, *args: Any, doing: str = "") -> Any:
+        """Calls a driver function and returns its result: None, one value, or a tuple of several.
+
+        CudaError for any status but success; `doing` says what the call is part of, for its message.
+        """
+        status, *results = getattr(self.api, function)(*args)
+        if int(status) != 0:
+            name, words = self._describe(status)
+            where = f"{doing}: " if doing else ""
+            raise CudaError(name, f"{where}{function} failed with {name} ({words})", _HINTS.get(name, ""))
+        if not results:
+            return None
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _describe(self, status: Any) -> tuple[str, str]:
+        name, words = self.api.cuGetErrorName(status)[1], self.api.cuGetErrorString(status)[1]
+        return (name.decode(), words.decode()) if name and words else (f"CUDA_ERROR_{int(status)}", "unknown")
+
+
+@cache
+def open_device(ordinal: int = 0) -> Driver:
+    """The driver of a device, opened once in a process. CudaUnavailable where there is none."""
+    return Driver(ordinal)
+
+
+def is_available() -> bool:
+    """Whether there is a driver and a GPU."""
+    try:
+        open_device()
+    except CudaUnavailable:
+        return False
+    return True

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A kernel loaded on a device (CUDA Driver API, Module Management and Execution Control)."""
+
+import ctypes
+import weakref
+from typing import Any
+
+from ...layout.errors import Code
+from ..artifact import Artifact
+from ..engine import LaunchConfig, LaunchError
+from .driver import CudaError, Driver
+
+_LOG_BYTES = 8192
+_MAX_GRID = (2**31 - 1, 65535, 65535)
+
+
+class Kernel:
+    """An artifact loaded on a device and ready to launch. It is unloaded when the object is collected."""
+
+    def __init__(self, driver: Driver, artifact: Artifact) -> None:
+        """Loads the code. CudaError where it is for another architecture, or the driver refuses it."""
+        self.artifact = artifact
+        self._driver = driver
+        driver.activate()
+        major, minor = driver.capability
+        if not artifact.target.runs_on(major, minor):
+            raise CudaError(
+                "CUDA_ERROR_NO_BINARY_FOR_GPU",
+                f"kernel '{artifact.kernel}' is compiled for {artifact.target}, but {driver.name} has "
+                f"compute capability {major}.{minor}",
+                f"compile for {driver.target}",
+            )
+        self._module: Any = self._load()
+        weakref.finalize(self, driver.api.cuModuleUnload, self._module).atexit = False  # the driver does then
+        name = artifact.kernel.encode()
+        self._function: Any = driver.call(
+            "cuModuleGetFunction", self._module, name, doing=self._doing("finding")
+        )
+        if artifact.dynamic_shared:
+            attribute = driver.api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            driver.call(
+                "cuFuncSetAttribute",
+                self._function,
+                attribute,
+                artifact.dynamic_shared,
+                doing=self._doing(f"giving {artifact.dynamic_shared} bytes of shared memory to"),
+            )
+
+    def launch(self, config: LaunchConfig, packed: ctypes.Array[ctypes.c_void_p], stream: int = 0) -> None:
+        """Queues the kernel on a stream; `packed` has the addresses of the arguments (see `arguments`).
+
+        LaunchError for a block that is not the kernel's or a grid that no GPU has, CudaError where the
+        driver refuses.
+        """
+        artifact = self.artifact
+        if config.block != artifact.block:
+            raise LaunchError(
+                Code.RUN_LAUNCH,
+                f"kernel '{artifact.kernel}' is for blocks of {artifact.block} threads, not {config.block}",
+                "launch it with the block that it declares",
+            )
+        if any(size > most for size, most in zip(config.grid, _MAX_GRID, strict=True)):
+            raise LaunchError(
+                Code.RUN_LAUNCH, f"the grid is {config.grid}; a GPU has at most {_MAX_GRID} blocks"
+            )
+        self._driver.call(
+            "cuLaunchKernel",
+            self._function,
+            *config.grid,
+            *config.block,
+            artifact.dynamic_shared,
+            stream,
+            ctypes.addressof(packed),
+            0,
+            doing=self._doing("launching"),
+        )
+
+    def _doing(self, what: str) -> str:
+        return f"{what} kernel '{self.artifact.kernel}'"
+
+    def _load(self) -> Any:
+        """Loads PTX or a cubin. The driver's assembler says in its log what it does not accept."""
+        driver, code = self._driver, self.artifact.code
+        option = driver.api.CUjit_option
+        log = bytearray(_LOG_BYTES)
+        data = code.encode() + b"\0" if isinstance(code, str) else code
+        options = [option.CU_JIT_ERROR_LOG_BUFFER, option.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES]
+        try:
+            return driver.call(
+                "cuModuleLoadDataEx",
+                data,
+                len(options),
+                options,
+                [log, _LOG_BYTES],
+                doing=self._doing("loading"),
+            )
+        except CudaError as error:
+            words = bytes(log).split(b"\0")[0].decode("utf-8", "replace").strip()
+            if not words:
+                raise
+            raise CudaError(error.status, f"{error.message}: {words}", error.hint) from error

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Device memory, and arrays that other libraries already keep there."""
+
+import weakref
+from typing import Any, Protocol, runtime_checkable
+
+from numpy.typing import NDArray
+
+from ...layout.errors import Code
+from ..engine import LaunchError
+from .dlpack import cuda_address
+from .driver import Driver
+
+
+@runtime_checkable
+class CudaArray(Protocol):
+    """An array in device memory by `__cuda_array_interface__` (Numba's specification: CuPy, torch and others
+    have it)."""
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+
+
+@runtime_checkable
+class DlpackArray(Protocol):
+    """An array by DLPack (torch, JAX, CuPy and others have it)."""
+
+    def __dlpack__(self, *, stream: Any = None) -> Any: ...
+
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+
+class DeviceBuffer:
+    """Device memory of its own for one array, freed when the object is."""
+
+    def __init__(self, driver: Driver, size: int) -> None:
+        """Allocates `size` bytes. CudaError where there is no such amount."""
+        self._driver = driver
+        self._pointer: Any = driver.call("cuMemAlloc", max(size, 1), doing=f"allocating {size} bytes")
+        self.address = int(self._pointer)
+        weakref.finalize(self, driver.api.cuMemFree, self._pointer).atexit = False  # the driver frees it then
+
+    def write(self, array: NDArray[Any]) -> None:
+        """Copies a contiguous array to the device."""
+        if array.nbytes:
+            self._driver.call("cuMemcpyHtoD", self._pointer, array.ctypes.data, array.nbytes)
+
+    def read(self, array: NDArray[Any]) -> None:
+        """Copies from the device into a contiguous array, once the kernels before have finished."""
+        if array.nbytes:
+            self._driver.call("cuMemcpyDtoH", array.ctypes.data, self._pointer, array.nbytes)
+
+
+def device_address(name: str, array: CudaArray | DlpackArray, ordinal: int) -> int:
+    """The address of an array that is in device memory already. LaunchError where it is not, or on another
+    device."""
+    if isinstance(array, DlpackArray):
+        return cuda_address(name, array, ordinal)
+    interface = array.__cuda_array_interface__
+    address, read_only = interface["data"]
+    if read_only:
+        raise LaunchError(Code.RUN_ARGUMENT, f"argument '{name}' is read-only", "pass a writable array")
+    return int(address)
