@@ -8,6 +8,7 @@ from .base import PtxOp
 from .entry import EntryOp, RetOp
 from .matrix import LdMatrixOp
 from .memory import LoadOp, LocalAllocOp, PtrAddOp, SmemAddrOp, SmemAllocOp, StoreOp
+from .sreg import SregOp
 from .sync import BarSyncOp, BarWarpSyncOp, PrintfOp
 from .types import GLOBAL, LOCAL, SHARED, PtrType, StateSpace, StateSpaceAttr, scalar_bits, value_bytes
 
@@ -16,6 +17,7 @@ PTX = Dialect(
     [
         EntryOp,
         RetOp,
+        SregOp,
         PtrAddOp,
         LoadOp,
         StoreOp,
@@ -37,6 +39,6 @@ PTX = Dialect(
 __all__ = [
     "GLOBAL", "LOCAL", "PTX", "SHARED", "BarSyncOp", "BarWarpSyncOp", "CpAsyncCommitGroupOp", "CpAsyncOp",
     "CpAsyncWaitAllOp", "CpAsyncWaitGroupOp", "EntryOp", "LdMatrixOp", "LoadOp", "LocalAllocOp", "PrintfOp",
-    "PtrAddOp", "PtrType", "PtxOp", "RetOp", "SmemAddrOp", "SmemAllocOp", "StateSpace", "StateSpaceAttr", "StoreOp",
+    "PtrAddOp", "PtrType", "PtxOp", "RetOp", "SmemAddrOp", "SmemAllocOp", "SregOp", "StateSpace", "StateSpaceAttr", "StoreOp",
     "scalar_bits", "value_bytes",
 ]

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The pipeline: the stages of lowering in order, and the passes that lead from each to the next."""
+
+from dataclasses import dataclass
+
+from ..dialects.target import DEFAULT_ARCH
+from ..passes.registry import OUR_PASSES, PASSES
+
+__all__ = ["OUR_PASSES", "PASSES", "STAGES", "STAGE_NAMES", "Stage", "pipeline_to"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A stage of lowering: its name, what is left of the program there, and the passes that lead to it.
+
+    `{target}` in a pass stands for the target's name.
+    """
+
+    name: str
+    summary: str
+    passes: tuple[str, ...]
+
+
+STAGES: tuple[Stage, ...] = (
+    Stage("cute", "as written or built", ("check-stage{{stage=cute}}",)),
+    Stage(
+        "folded",
+        "every static layout operation folded into types and constants",
+        ("check-target{{target={target}}}", "fold-layouts", "cse", "check-stage{{stage=folded}}"),
+    ),
+    Stage(
+        "atoms",
+        "copies expanded to executions of copy atoms on per-thread tensors",
+        ("expand-copies", "check-stage{{stage=atoms}}"),
+    ),
+    Stage(
+        "index",
+        "tensors are pointers plus index arithmetic",
+        ("lower-tensors", "cse", "check-stage{{stage=index}}"),
+    ),
+    Stage(
+        "instr",
+        "one operation for each PTX instruction",
+        (
+            "unroll-loops",
+            "cse",
+            "merge-accesses",
+            "expand-atoms",
+            "allocate-smem{{target={target}}}",
+            "convert-index",
+            "strength-reduce",
+            "cse",
+            "check-target{{target={target}}}",
+            "check-stage{{stage=instr}}",
+        ),
+    ),
+)
+"""All stages whose programs are IR, in order. After `instr` come LLVM IR text, PTX and machine code."""
+
+STAGE_NAMES: tuple[str, ...] = tuple(stage.name for stage in STAGES)
+"""The names of the stages in order."""
+
+
+def pipeline_to(stage: str, target: str = DEFAULT_ARCH) -> list[str]:
+    """The passes, as the command line writes them, that bring a program of any earlier stage to `stage`.
+
+    A program that is at that stage already is only checked: no pass changes what an earlier run of it left.
+    """
+    last = STAGE_NAMES.index(stage)
+    return [text.format(target=target) for each in STAGES[: last + 1] for text in each.passes]

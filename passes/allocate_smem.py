@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`allocate-smem`: on the way from stage `index` to stage `instr`."""
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.passes import ModulePass
+
+from ..dialects.ptx import EntryOp, SmemAddrOp, SmemAllocOp
+from ..dialects.target import DEFAULT_ARCH, Target
+from ..layout.errors import Code
+from .emitter import Emitter
+from .errors import LoweringError
+
+
+@dataclass(frozen=True)
+class AllocateSmemPass(ModulePass):
+    """Places a kernel's shared memory: each allocation gets an offset, the kernel its total.
+
+    Allocations are placed in order, each aligned as it asks. Refuses a kernel that needs more than a block can have on the
+    target.
+
+    Before: `%s = ptx.smem.alloc 4096 align 128`. After: `%s = ptx.smem.addr 0`, and `shared(4096)` on the entry.
+    """
+
+    name = "allocate-smem"
+    target: str = DEFAULT_ARCH
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        limit = Target(self.target).max_shared_bytes
+        for entry in list(op.walk()):
+            if isinstance(entry, EntryOp):
+                self._place(entry, limit)
+
+    def _place(self, entry: EntryOp, limit: int) -> None:
+        end = 0 if entry.shared_bytes is None else entry.shared_bytes.value.data
+        for each in list(entry.walk()):
+            if not isinstance(each, SmemAllocOp):
+                continue
+            align = each.align.value.data
+            start = -(-end // align) * align
+            end = start + each.bytes.value.data
+            if end > limit:
+                raise LoweringError(
+                    Code.TARGET_SHARED_MEMORY,
+                    f"with this allocation the block needs {end} bytes of shared memory; {self.target} has {limit}",
+                    each,
+                    "use smaller tiles or fewer stages, or a target with more shared memory",
+                )
+            emitter = Emitter(each)
+            emitter.replace([emitter.value(SmemAddrOp(start))])
+        entry.shared_bytes = IntegerAttr(end, i64)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`check-stage`: the contract of each stage, as data, and the pass that holds a program to it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IndexType, ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from ..layout.errors import Code, TilefoldError
+from .errors import LoweringError
+
+COMMON = ("builtin", "gpu", "run", "arith", "scf", "math", "vector", "ptx")
+"""The dialects that are legal at every stage."""
+
+_TENSOR_OPS = ("kernel", "return", "alloc", "load", "store", "print", "print_tensor", "view", "crd2idx")
+LEGAL_TILE_OPS: Mapping[str, frozenset[str] | None] = MappingProxyType({
+    "cute": None,
+    "folded": frozenset(f"tile.{op}" for op in (*_TENSOR_OPS, "copy")),
+    "atoms": frozenset(f"tile.{op}" for op in (*_TENSOR_OPS, "atom_call")),
+    "index": frozenset({"tile.atom_call"}),
+    "instr": frozenset[str](),
+})  # fmt: skip
+"""The operations of the `tile` dialect that are legal at each stage, beside the common dialects; None means all."""
+
+_NOT_AT_INSTR = frozenset({"ptx.smem.alloc", "arith.index_cast", "arith.index_castui"})
+_ONLY_BEFORE_INSTR = frozenset({"gpu.thread_id", "gpu.block_id", "gpu.block_dim", "gpu.grid_dim"})
+
+
+@dataclass(frozen=True)
+class CheckStagePass(ModulePass):
+    """Refuses operations that a stage does not allow. Changes nothing.
+
+    Every stage allows builtin, gpu, run, arith, scf, math, vector and ptx, and part of tile. Stage `instr` has no type `index`, no
+    `gpu` coordinate (they are special registers) and no shared memory without a place.
+    """
+
+    name = "check-stage"
+    stage: str = "instr"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.stage not in LEGAL_TILE_OPS:
+            raise TilefoldError(
+                Code.PASS_PIPELINE, f"there is no stage '{self.stage[:40]}'", f"stages: {', '.join(LEGAL_TILE_OPS)}"
+            )
+        legal = LEGAL_TILE_OPS[self.stage]
+        for each in op.walk():
+            if (reason := _refusal(each, self.stage, legal)) is not None:
+                raise LoweringError(Code.STAGE_CONTRACT, f"{each.name} is not legal at stage '{self.stage}': {reason}", each)
+
+
+def _refusal(op: Operation, stage: str, legal: frozenset[str] | None) -> str | None:
+    """Why an operation is not legal; None if it is."""
+    dialect = op.name.split(".", 1)[0]
+    if dialect == "tile":
+        return None if legal is None or op.name in legal else "an earlier pass should have replaced it"
+    if dialect not in COMMON:
+        return f"no stage allows the dialect '{dialect}'"
+    if stage == "instr":
+        if op.name in _NOT_AT_INSTR or op.name in _ONLY_BEFORE_INSTR:
+            return "an earlier pass should have replaced it"
+        if any(isinstance(value.type, IndexType) for value in (*op.operands, *op.results)):
+            return "it uses the type index, which has no width in registers; use i32 or i64"
+    return None

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`check-target`: refuses what the target cannot execute, before LLVM sees it."""
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from ..dialects.ptx import EntryOp, PtxOp
+from ..dialects.target import DEFAULT_ARCH, Target
+from ..dialects.tile import AtomCallOp, CopyOp, TiledCopyOp
+from ..layout.errors import Code
+from .errors import LoweringError
+
+
+@dataclass(frozen=True)
+class CheckTargetPass(ModulePass):
+    """Checks every atom and instruction, and a kernel's shared memory, against the target. Changes nothing."""
+
+    name = "check-target"
+    target: str = DEFAULT_ARCH
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = Target(self.target)
+        for each in op.walk():
+            match each:
+                case TiledCopyOp() | AtomCallOp():
+                    record = each.atom.atom
+                    _check(each, target, record.name, record.min_sm, record.min_ptx[0] * 10 + record.min_ptx[1])
+                case CopyOp() if each.atom is not None:
+                    record = each.atom.atom
+                    _check(each, target, record.name, record.min_sm, record.min_ptx[0] * 10 + record.min_ptx[1])
+                case EntryOp() if each.shared_bytes is not None:
+                    target.check_shared_bytes(each.shared_bytes.value.data, each.sym_name.data)
+                case PtxOp():
+                    _check(each, target, each.mnemonic() or each.name, each.MIN_SM, each.MIN_PTX)
+                case _:
+                    pass
+
+
+def _check(op: Operation, target: Target, what: str, min_sm: int, min_ptx: int) -> None:
+    if not target.supports(min_sm, min_ptx):
+        raise LoweringError(
+            Code.TARGET_TOO_OLD,
+            f"{what} needs sm_{min_sm} and PTX {min_ptx // 10}.{min_ptx % 10}; {target} is older",
+            op,
+            f"compile for --target sm_{min_sm} or newer, or use an instruction that {target} has",
+        )

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`convert-index`: on the way from stage `index` to stage `instr`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IndexType, IntegerType, ModuleOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from ..dialects import gpu
+from ..dialects.ptx import EntryOp, SregOp
+from .emitter import Emitter, int_type, int_width
+from .ranges import Ranges
+from .unroll_loops import constant_of
+
+_UNSIGNED = (arith.DivUIOp, arith.RemUIOp, arith.ShRUIOp, arith.CeilDivUIOp, arith.MinUIOp, arith.MaxUIOp)
+"""Operations whose result on a narrower type is the same only for operands that are not negative."""
+_REGISTERS: dict[type[Operation], str] = {
+    gpu.ThreadIdOp: "tid", gpu.BlockDimOp: "ntid", gpu.BlockIdOp: "ctaid", gpu.GridDimOp: "nctaid",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ConvertIndexPass(ModulePass):
+    """Replaces `index` by i32 where ranges prove that it suffices, by i64 elsewhere; thread coordinates by registers.
+
+    What a loop or branch carries is i64.
+
+    Before:
+
+        %t = gpu.thread_id x
+        %0 = arith.muli %t, %c4 : index
+
+    After:
+
+        %t = ptx.sreg "tid.x"
+        %0 = arith.muli %t, %c4 : i32
+    """
+
+    name = "convert-index"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for each in list(op.walk()):
+            if isinstance(each, EntryOp):
+                _Conversion(each).run(each)
+
+
+class _Conversion:
+    """The conversion of one kernel: what each `index` value became."""
+
+    def __init__(self, entry: EntryOp) -> None:
+        self.ranges = Ranges(entry)
+        self.became: dict[SSAValue, SSAValue] = {}
+        self.blocks: list[Block] = []
+
+    def run(self, entry: EntryOp) -> None:
+        ops = [op for op in entry.walk() if op is not entry and self._concerns(op)]
+        for op in ops:  # all ranges first: they are those of the program as it was
+            for value in (*op.operands, *op.results):
+                self.ranges.of(value)
+        for op in ops:
+            self._convert(op, Emitter(op))
+        for op in reversed(ops):
+            if op.parent is not None:
+                Rewriter.erase_op(op)
+        for block in self.blocks:
+            for argument in [a for a in block.args if _is_index(a)]:
+                block.erase_arg(argument)
+
+    @staticmethod
+    def _concerns(op: Operation) -> bool:
+        values = [*op.operands, *op.results, *(a for r in op.regions for b in r.blocks for a in b.args)]
+        return any(_is_index(value) for value in values)
+
+    def _as(self, emitter: Emitter, value: SSAValue, width: int) -> SSAValue:
+        """What `value` became, in so many bits; a value that is no index unchanged."""
+        if not _is_index(value):
+            return value
+        if (constant := constant_of(value)) is not None:
+            return emitter.constant(constant, int_type(width))
+        now = self.became[value]
+        return resized(emitter, now, width)
+
+    def _convert(self, op: Operation, emitter: Emitter) -> None:
+        match op:
+            case arith.ConstantOp():
+                return  # made anew where it is used
+            case gpu.ThreadIdOp() | gpu.BlockDimOp() | gpu.BlockIdOp() | gpu.GridDimOp():
+                register = f"{_REGISTERS[type(op)]}.{op.dimension.data.value}"
+                self._bind(op.result, emitter.value(SregOp(register)))
+            case arith.IndexCastOp(input=inner):
+                if _is_index(inner):
+                    width = int_width(op.result.type)
+                    assert width is not None
+                    op.result.replace_all_uses_with(self._as(emitter, inner, width))
+                else:
+                    width = 32 if self.ranges.fits(op.result) else 64
+                    self._bind(op.result, resized(emitter, inner, width))
+            case scf.ForOp():
+                self._loop(op, emitter)
+            case _:
+                self._generic(op, emitter, self._width(op))
+
+    def _bind(self, old: SSAValue, new: SSAValue) -> None:
+        new.name_hint = new.name_hint or old.name_hint
+        self.became[old] = new
+
+    def _width(self, op: Operation) -> int:
+        """The width in which an operation is computed: 32 where all its index operands and results fit."""
+        if op.regions or isinstance(op, scf.YieldOp | scf.ConditionOp):
+            return 64
+        values = [v for v in (*op.operands, *op.results) if _is_index(v)]
+        narrow = all(self.ranges.fits(v) for v in values)
+        if isinstance(op, _UNSIGNED):
+            narrow = narrow and all(self.ranges.of(v)[0] >= 0 for v in op.operands)
+        return 32 if narrow else 64
+
+    def _generic(self, op: Operation, emitter: Emitter, width: int) -> None:
+        """The same operation on integers of so many bits."""
+        operands = [self._as(emitter, value, width) for value in op.operands]
+        self._rebuild(op, emitter, operands, width)
+
+    def _rebuild(self, op: Operation, emitter: Emitter, operands: Sequence[SSAValue], width: int) -> None:
+        for region in op.regions:
+            for block in region.blocks:
+                self._arguments(block, 64)
+        new = type(op).create(
+            operands=operands,
+            result_types=[_sized(r.type, width) for r in op.results],
+            properties=op.properties,
+            attributes=op.attributes,
+            regions=[op.detach_region(region) for region in list(op.regions)],
+        )
+        emitter.insert(new)
+        for old, result in zip(op.results, new.results, strict=True):
+            if _is_index(old):
+                self._bind(old, result)
+            else:
+                result.name_hint = old.name_hint
+                old.replace_all_uses_with(result)
+        if isinstance(op, scf.YieldOp | scf.ConditionOp):
+            Rewriter.erase_op(op)
+
+    def _arguments(self, block: Block, width: int) -> None:
+        """Gives the block integer arguments beside its index ones, which are erased at the end."""
+        self.blocks.append(block)
+        for argument in [a for a in block.args if _is_index(a) and a not in self.became]:
+            self._bind(argument, block.insert_arg(int_type(width), argument.index + 1))
+
+    def _loop(self, op: scf.ForOp, emitter: Emitter) -> None:
+        if not _is_index(op.lb):
+            self._generic(op, emitter, 64)
+            return
+        bounds = (op.lb, op.ub, op.step)
+        after_last = self.ranges.of(op.ub)[1] + self.ranges.of(op.step)[1]
+        width = 32 if all(self.ranges.fits(v) for v in bounds) and after_last < 2**31 else 64
+        body = op.body.block
+        self._bind(body.args[0], body.insert_arg(int_type(width), 1))
+        operands = [
+            *(self._as(emitter, v, width) for v in bounds),
+            *(self._as(emitter, v, 64) for v in op.iter_args),
+        ]
+        self._rebuild(op, emitter, operands, 64)
+
+
+def _is_index(value: SSAValue) -> bool:
+    return isinstance(value.type, IndexType)
+
+
+def _sized(type: Attribute, width: int) -> Attribute:
+    return int_type(width) if isinstance(type, IndexType) else type
+
+
+def resized(emitter: Emitter, value: SSAValue, width: int) -> SSAValue:
+    """An integer sign-extended or truncated to so many bits."""
+    now = int_width(value.type)
+    assert now is not None
+    if now == width:
+        return value
+    if (constant := constant_of(value)) is not None and now < width:
+        return emitter.constant(constant, int_type(width))
+    return emitter.value((arith.ExtSIOp if now < width else arith.TruncIOp)(value, IntegerType(width)))
+

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`expand-atoms`: on the way from stage `index` to stage `instr`."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, VectorType, i8, i16, i32, i64
+from xdsl.ir import Attribute
+from xdsl.passes import ModulePass
+
+from ..dialects.ptx import CpAsyncOp, LdMatrixOp, LoadOp, StoreOp
+from ..dialects.tile import AtomCallOp
+from ..layout.atoms.copy_atom import CopyAtom
+from ..layout.errors import Code
+from .emitter import Emitter
+from .errors import LoweringError
+
+
+@dataclass(frozen=True)
+class ExpandAtomsPass(ModulePass):
+    """Replaces each execution of a copy atom by its PTX instructions.
+
+    Before:
+
+        tile.atom_call #tile.copy_atom<"UniversalCopy<uint128_t>", f16> %src, %dst
+
+    After:
+
+        %v = ptx.ld %src align 16 : !ptx.ptr<shared> -> vector<4xi32>
+        ptx.st %v, %dst align 16 : vector<4xi32>, !ptx.ptr<global>
+    """
+
+    name = "expand-atoms"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for each in list(op.walk()):
+            if isinstance(each, AtomCallOp):
+                atom = each.atom.atom
+                expand = _EXPANSIONS.get(atom.ptx.split(".", 1)[0].split(" ", 1)[0])
+                if expand is None:
+                    raise LoweringError(Code.EMIT_UNSUPPORTED, f"{atom.name} has no lowering to PTX yet", each)
+                emitter = Emitter(each)
+                expand(emitter, each, atom)
+                emitter.replace()
+
+
+def _universal(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
+    """A load and a store of raw bits; one of them of registers where a side is a fragment."""
+    bits = atom.src_bits[1].size
+    value = emitter.value(LoadOp(op.src, _raw(bits), bits // 8))
+    emitter.insert(StoreOp(value, op.dst, bits // 8))
+
+
+def _raw(bits: int) -> Attribute:
+    """The type of so many bits without meaning, in registers of at most 32 bits where there are several."""
+    return {8: i8, 16: i16, 32: i32, 64: i64}.get(bits) or VectorType(i32, [bits // 32])
+
+
+def _cp_async(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
+    match = re.match(r"cp\.async\.(ca|cg)\.shared\.global \[%0\], \[%1\], (\d+);", atom.ptx)
+    if match is None:
+        raise LoweringError(Code.EMIT_UNSUPPORTED, f"{atom.name} has no lowering to PTX yet", op)
+    emitter.insert(CpAsyncOp(match[1], int(match[2]), op.dst, op.src))
+
+
+def _ldmatrix(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
+    match = re.match(r"ldmatrix\.sync\.aligned\.m8n8\.x([124])(\.trans)?\.", atom.ptx)
+    assert match is not None, "the atom table's form"
+    num = int(match[1])
+    value = emitter.value(LdMatrixOp(num, match[2] is not None, op.src))
+    emitter.insert(StoreOp(value, op.dst, 4 * num))
+
+
+_EXPANSIONS: Mapping[str, Callable[[Emitter, AtomCallOp, CopyAtom], None]] = MappingProxyType(
+    {"ld": _universal, "cp": _cp_async, "ldmatrix": _ldmatrix}
+)
+"""By the first part of the atom's instruction."""

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`merge-accesses`: on the way from stage `index` to stage `instr`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from xdsl.context import Context
+from xdsl.dialects import vector
+from xdsl.dialects.builtin import ModuleOp, VectorType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+from xdsl.traits import is_side_effect_free
+
+from ..dialects.ptx import LoadOp, PtrAddOp, PtrType, StoreOp, scalar_bits
+from ..dialects.ptx.types import LOCAL
+from .affine import AddressSum, Sum, address_sum, alignment
+from .emitter import Emitter
+
+Access: TypeAlias = "LoadOp | StoreOp"
+
+MAX_BYTES = 16
+"""The widest access of one instruction."""
+
+
+@dataclass(frozen=True)
+class MergeAccessesPass(ModulePass):
+    """Joins loads, and stores, of adjacent elements into vectors of up to 16 bytes, where alignment is proven.
+
+    Only accesses by single elements are joined; a copy atom keeps the width that it names. Loads move to the first of them,
+    stores to the last, past nothing that may touch the same memory.
+
+    Before:
+
+        %a = ptx.ld %p0 align 4 : !ptx.ptr<global> -> f32
+        %b = ptx.ld %p1 align 4 : !ptx.ptr<global> -> f32     // 4 bytes after %p0, which is aligned to 8
+
+    After:
+
+        %v = ptx.ld %p0 align 8 : !ptx.ptr<global> -> vector<2xf32>
+        %a = vector.extract %v[0] : f32 from vector<2xf32>
+        %b = vector.extract %v[1] : f32 from vector<2xf32>
+    """
+
+    name = "merge-accesses"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        blocks = [block for each in op.walk() for region in each.regions for block in region.blocks]
+        for block in blocks:
+            for run in _runs(block):
+                _merge(run)
+
+
+@dataclass(slots=True)
+class _Run:
+    """Accesses of one kind to one state space, between which nothing may touch the same memory."""
+
+    kind: type[Operation]
+    accesses: list[Access] = field(default_factory=list["LoadOp | StoreOp"])
+
+
+def _runs(block: Block) -> list[_Run]:
+    """The accesses of a block in runs that may be reordered."""
+    runs: list[_Run] = []
+    current: dict[Attribute, _Run] = {}
+    for op in block.ops:
+        if isinstance(op, LoadOp | StoreOp):
+            space = op.ptr.type
+            if space == LOCAL:
+                continue
+            run = current.get(space)
+            if run is None or run.kind is not type(op):
+                run = current[space] = _Run(type(op))
+                runs.append(run)
+            value = op.result if isinstance(op, LoadOp) else op.value
+            if scalar_bits(value.type) is None:  # a vector already: it ends the run, so that order is kept
+                current.pop(space)
+            else:
+                run.accesses.append(op)
+        elif not is_side_effect_free(op):
+            current.clear()
+    return runs
+
+
+def _merge(run: _Run) -> None:
+    """Joins what is adjacent in a run, widest first."""
+    groups: dict[tuple[SSAValue, frozenset[tuple[SSAValue, int]], Attribute], dict[int, Access]] = {}
+    for access in run.accesses:
+        address = address_sum(access.ptr)
+        type = (access.result if isinstance(access, LoadOp) else access.value).type
+        places = groups.setdefault((address.base, address.offset.terms, type), {})
+        if address.offset.constant in places:  # twice the same element: leave both alone
+            places.clear()
+            return
+        places[address.offset.constant] = access
+    for (base, terms, type), places in groups.items():
+        bits = scalar_bits(type)
+        assert bits is not None
+        for start in sorted(places):
+            if start in places:
+                _merge_from(places, start, AddressSum(base, Sum(start, terms)), type, bits // 8)
+
+
+def _merge_from(places: dict[int, Access], start: int, address: AddressSum, type: Attribute, size: int) -> None:
+    """Joins the widest possible access that begins at `start`; takes its parts out of `places`."""
+    width = MAX_BYTES
+    aligned = alignment(address)
+    while width > size:
+        offsets = range(start, start + width, size)
+        if aligned % width == 0 and all(offset in places for offset in offsets):
+            parts = [places.pop(offset) for offset in offsets]
+            _join(parts, start, type, width)
+            return
+        width //= 2
+
+
+def _join(parts: Sequence[Access], start: int, type: Attribute, width: int) -> None:
+    """Replaces accesses of adjacent elements, lowest address first, by one."""
+    order = {op: index for index, op in enumerate(_block_of(parts[0]).ops)}
+    wide = VectorType(type, [len(parts)])
+    if isinstance(parts[0], LoadOp):
+        anchor = min(parts, key=lambda part: order[part])
+        emitter = Emitter(anchor)
+        loaded = emitter.value(LoadOp(_lowest(emitter, anchor, start), wide, width))
+        loads = [part for part in parts if isinstance(part, LoadOp)]
+        for index, load in enumerate(loads):
+            element = emitter.value(vector.ExtractOp(loaded, [index], type))
+            element.name_hint = load.result.name_hint
+            load.result.replace_all_uses_with(element)
+    else:
+        anchor = max(parts, key=lambda part: order[part])
+        emitter = Emitter(anchor)
+        values = [part.value for part in parts if isinstance(part, StoreOp)]
+        stored = emitter.value(vector.BroadcastOp(values[0], wide))
+        for index, value in enumerate(values[1:], 1):
+            stored = emitter.value(vector.InsertOp(value, stored, [index]))
+        emitter.insert(StoreOp(stored, _lowest(emitter, anchor, start), width))
+    for part in parts:
+        Rewriter.erase_op(part)
+
+
+def _block_of(op: Operation) -> Block:
+    block = op.parent_block()
+    assert block is not None
+    return block
+
+
+def _lowest(emitter: Emitter, anchor: Access, start: int) -> SSAValue:
+    """The address `start`, made from that of `anchor`, which is defined where the joined access stands."""
+    distance = start - address_sum(anchor.ptr).offset.constant
+    assert isinstance(anchor.ptr.type, PtrType)
+    if distance == 0:
+        return anchor.ptr
+    return emitter.value(PtrAddOp(anchor.ptr, emitter.index(distance)))

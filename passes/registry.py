@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Every pass by its name. A pass's module is imported when the pass is asked for."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from xdsl.passes import ModulePass
+
+
+def _check_target() -> type[ModulePass]:
+    from .check_target import CheckTargetPass
+
+    return CheckTargetPass
+
+
+def _check_stage() -> type[ModulePass]:
+    from .check_stage import CheckStagePass
+
+    return CheckStagePass
+
+
+def _fold_layouts() -> type[ModulePass]:
+    from .fold_layouts import FoldLayoutsPass
+
+    return FoldLayoutsPass
+
+
+def _expand_copies() -> type[ModulePass]:
+    from .expand_copies import ExpandCopiesPass
+
+    return ExpandCopiesPass
+
+
+def _lower_tensors() -> type[ModulePass]:
+    from .lower_tensors import LowerTensorsPass
+
+    return LowerTensorsPass
+
+
+def _unroll_loops() -> type[ModulePass]:
+    from .unroll_loops import UnrollLoopsPass
+
+    return UnrollLoopsPass
+
+
+def _merge_accesses() -> type[ModulePass]:
+    from .merge_accesses import MergeAccessesPass
+
+    return MergeAccessesPass
+
+
+def _expand_atoms() -> type[ModulePass]:
+    from .expand_atoms import ExpandAtomsPass
+
+    return ExpandAtomsPass
+
+
+def _allocate_smem() -> type[ModulePass]:
+    from .allocate_smem import AllocateSmemPass
+
+    return AllocateSmemPass
+
+
+def _convert_index() -> type[ModulePass]:
+    from .convert_index import ConvertIndexPass
+
+    return ConvertIndexPass
+
+
+def _strength_reduce() -> type[ModulePass]:
+    from .strength_reduce import StrengthReducePass
+
+    return StrengthReducePass
+
+
+def _cse() -> type[ModulePass]:
+    from xdsl.transforms.common_subexpression_elimination import (
+        CommonSubexpressionElimination,
+    )
+
+    return CommonSubexpressionElimination
+
+
+def _dce() -> type[ModulePass]:
+    from xdsl.transforms.dead_code_elimination import DeadCodeElimination
+
+    return DeadCodeElimination
+
+
+OUR_PASSES: Mapping[str, Callable[[], type[ModulePass]]] = MappingProxyType({
+    "check-target": _check_target,
+    "check-stage": _check_stage,
+    "fold-layouts": _fold_layouts,
+    "expand-copies": _expand_copies,
+    "lower-tensors": _lower_tensors,
+    "unroll-loops": _unroll_loops,
+    "merge-accesses": _merge_accesses,
+    "expand-atoms": _expand_atoms,
+    "allocate-smem": _allocate_smem,
+    "convert-index": _convert_index,
+    "strength-reduce": _strength_reduce,
+})  # fmt: skip
+"""The passes that tilefold defines."""
+
+PASSES: Mapping[str, Callable[[], type[ModulePass]]] = MappingProxyType({**OUR_PASSES, "cse": _cse, "dce": _dce})
+"""All passes of the command line: ours, and those of xDSL that the pipeline uses."""

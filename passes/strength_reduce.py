@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`strength-reduce`: the last pass to stage `instr`."""
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerType, ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from ..dialects.ptx import PtrAddOp
+from .emitter import Emitter
+from .unroll_loops import constant_of
+
+
+@dataclass(frozen=True)
+class StrengthReducePass(ModulePass):
+    """Makes index arithmetic shifts, masks and adds: multiplications, divisions and remainders by powers of two.
+
+    Also folds what is constant, adds and multiplications that change nothing, and erases what is not used.
+
+    Before: `%1 = arith.divui %0, %c8 : i32`. After: `%1 = arith.shrui %0, %c3 : i32`.
+    """
+
+    name = "strength-reduce"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for each in list(op.walk()):
+            if isinstance(each, arith.SignlessIntegerBinaryOperation):
+                if isinstance(each.result.type, IntegerType):
+                    _reduce(each, each.result.type)
+            elif isinstance(each, PtrAddOp) and constant_of(each.offset) == 0:
+                Emitter(each).replace([each.ptr])
+        for each in reversed(list(op.walk())):
+            unused = isinstance(each, arith.ConstantOp | arith.SignlessIntegerBinaryOperation | arith.IndexCastOp | PtrAddOp)
+            if unused and not each.results[0].uses:
+                Rewriter.erase_op(each)
+
+
+def _reduce(op: arith.SignlessIntegerBinaryOperation, type: IntegerType) -> None:
+    left, right = constant_of(op.lhs), constant_of(op.rhs)
+    if left is not None and right is None and isinstance(op, arith.AddiOp | arith.MuliOp):
+        right, other = left, op.rhs
+    else:
+        other = op.lhs
+    emitter = Emitter(op)
+    if left is not None and right is not None and (value := _fold(op, left, right, type.width.data)) is not None:
+        emitter.replace([emitter.constant(value, type)])
+    elif right is not None and (result := _by_constant(emitter, op, other, right, type)) is not None:
+        emitter.replace([result])
+
+
+def _by_constant(
+    emitter: Emitter, op: Operation, value: SSAValue, constant: int, type: IntegerType
+) -> SSAValue | None:
+    """A cheaper form of `value op constant`; None where there is none."""
+    power = constant.bit_length() - 1 if constant > 0 and constant & (constant - 1) == 0 else None
+    match op:
+        case arith.AddiOp() | arith.SubiOp() | arith.OrIOp() | arith.XOrIOp() | arith.ShLIOp() | arith.ShRUIOp() if constant == 0:
+            return value
+        case arith.MuliOp() | arith.DivUIOp() if constant == 1:
+            return value
+        case arith.MuliOp() | arith.AndIOp() if constant == 0:
+            return emitter.constant(0, type)
+        case arith.RemUIOp() if constant == 1:
+            return emitter.constant(0, type)
+        case arith.MuliOp() if power is not None:
+            return emitter.value(arith.ShLIOp(value, emitter.constant(power, type)))
+        case arith.DivUIOp() if power is not None:
+            return emitter.value(arith.ShRUIOp(value, emitter.constant(power, type)))
+        case arith.RemUIOp() if power is not None:
+            return emitter.value(arith.AndIOp(value, emitter.constant(constant - 1, type)))
+        case _:
+            return None
+
+
+def _fold(op: Operation, a: int, b: int, width: int) -> int | None:
+    """The value of an operation on two constants, as a signed integer of so many bits; None where it is not folded."""
+    mask = (1 << width) - 1
+    match op:
+        case arith.AddiOp():
+            value = a + b
+        case arith.SubiOp():
+            value = a - b
+        case arith.MuliOp():
+            value = a * b
+        case arith.DivUIOp() if b & mask:
+            value = (a & mask) // (b & mask)
+        case arith.RemUIOp() if b & mask:
+            value = (a & mask) % (b & mask)
+        case arith.AndIOp():
+            value = a & b
+        case arith.XOrIOp():
+            value = a ^ b
+        case arith.ShLIOp() if 0 <= b < width:
+            value = a << b
+        case arith.ShRUIOp() if 0 <= b < width:
+            value = (a & mask) >> b
+        case _:
+            return None
+    value &= mask
+    return value - (1 << width) if value >> (width - 1) else value

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`unroll-loops`: the first pass from stage `index` to stage `instr`."""
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from ..dialects.ptx import BarSyncOp, LoadOp, StoreOp, value_bytes
+from ..dialects.ptx.types import LOCAL
+from .emitter import Emitter
+
+
+@dataclass(frozen=True)
+class UnrollLoopsPass(ModulePass):
+    """Unrolls short loops over single elements, so that `merge-accesses` can join their narrow loads and stores.
+
+    A loop is unrolled if its bounds are constant, it has no inner region and no barrier, it accesses global or shared memory
+    by fewer than 16 bytes at a time, and at most `max_ops` operations come of it.
+
+    Before:
+
+        scf.for %i = %c0 to %c4 step %c1 { ...  %v = ptx.ld %p align 4 : !ptx.ptr<global> -> f32 ... }
+
+    After: the body four times, with %i a constant.
+    """
+
+    name = "unroll-loops"
+    max_ops: int = 1024
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for each in list(op.walk(reverse=True)):
+            if isinstance(each, scf.ForOp) and self._is_narrow(each):
+                trips = trip_values(each)
+                if trips is not None and len(trips) * len(each.body.block.ops) <= self.max_ops:
+                    _unroll(each, trips)
+
+    def _is_narrow(self, loop: scf.ForOp) -> bool:
+        ops = list(loop.body.block.ops)
+        if any(op.regions or isinstance(op, BarSyncOp) for op in ops):
+            return False
+        return any(_narrow(op.ptr, op.result) for op in ops if isinstance(op, LoadOp)) or any(
+            _narrow(op.ptr, op.value) for op in ops if isinstance(op, StoreOp)
+        )
+
+
+def _narrow(pointer: SSAValue, value: SSAValue) -> bool:
+    return pointer.type != LOCAL and (value_bytes(value.type) or 16) < 16
+
+
+def constant_of(value: SSAValue) -> int | None:
+    """The value of an integer constant; None for anything else."""
+    owner = value.owner
+    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
+        return owner.value.value.data
+    return None
+
+
+def trip_values(loop: scf.ForOp) -> range | None:
+    """The values of the induction variable, where the bounds are constant."""
+    low, high, step = (constant_of(v) for v in (loop.lb, loop.ub, loop.step))
+    if low is None or high is None or step is None or step < 1:
+        return None
+    return range(low, high, step)
+
+
+def _unroll(loop: scf.ForOp, trips: range) -> None:
+    emitter = Emitter(loop)
+    carried = list(loop.iter_args)
+    body = loop.body.block
+    for trip in trips:
+        known: dict[SSAValue, SSAValue] = dict(zip(body.args[1:], carried, strict=True))
+        index = arith.ConstantOp(IntegerAttr(trip, body.args[0].type))
+        emitter.insert(index)
+        known[body.args[0]] = index.result
+        for op in body.ops:
+            if isinstance(op, scf.YieldOp):
+                carried = [known.get(value, value) for value in op.operands]
+                continue
+            copy = op.clone(known)
+            emitter.insert(copy)
+            copy.location = op.location
+    emitter.replace(carried)
