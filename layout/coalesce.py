@@ -73,6 +73,8 @@ def coalesce(layout: LayoutLike, profile: Any = None) -> Any:
     are left alone. A layout of size 1 becomes 1:0. Dynamic modes merge only where that is right for every
     value.
     """
+    if profile is None and type(layout) is Layout:
+        return _coalesce(layout)
     return by_profile(layout, profile, _coalesce)
 
 
@@ -87,8 +89,10 @@ def coalesce_open(layout: Layout) -> Layout:
     )
 
 
-def coalesce_shape(shape: Any) -> Any:
+def coalesce_shape(shape: Tree) -> Any:
     """`shape` flat, with neighbouring static extents multiplied, and neighbouring dynamic ones."""
+    if not isinstance(shape, tuple):
+        return shape
     result: list[Any] = []
     for s in flatten_to_tuple(shape):
         if result and is_static(result[-1]) == is_static(s):
@@ -110,7 +114,16 @@ def filter_zeros(layout: LayoutLike, profile: Any = None) -> Any:
 
 def filter_layout(layout: LayoutLike, profile: Any = None) -> Any:
     """`layout` without its modes of stride 0 and size 1, coalesced; by mode with a tuple `profile`."""
-    return by_profile(layout, profile, lambda mode: _coalesce(filter_zeros(mode)))
+    if profile is None and type(layout) is Layout:
+        return _filter(layout)
+    return by_profile(layout, profile, _filter)
+
+
+def _filter(layout: Layout) -> Layout:
+    stride = flatten_to_tuple(layout.stride)
+    shape = flatten_to_tuple(layout.shape)
+    kept = [1 if type(d) is int and d == 0 else s for s, d in zip(shape, stride, strict=True)]
+    return from_modes(*merge_modes(kept, stride))
 
 
 def by_profile(layout: LayoutLike, profile: Tree, f: Callable[[Layout], Layout]) -> Any:

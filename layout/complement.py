@@ -3,14 +3,14 @@
 
 from typing import Any
 
-from .coalesce import coalesce, coalesce_shape, filter_layout
+from .coalesce import coalesce_shape, filter_layout, from_modes, merge_modes
 from .coordinates import idx2crd
 from .core import ComposedLayout, Layout, LayoutLike, cosize, make_layout
 from .errors import Code, LayoutError
 from .integers import floordiv, is_static, mul
-from .inttuple import ceil_div, compact_major, show, wrap
+from .inttuple import ceil_div, compact_major, is_fully_static, show, wrap
 
-_SEARCH = 1 << 12
+_SEARCH = 1 << 12  # coordinates times modes
 
 
 def complement(layout: LayoutLike, cotarget: Any = None) -> Layout:
@@ -34,18 +34,18 @@ def complement(layout: LayoutLike, cotarget: Any = None) -> Layout:
         return make_layout(coalesce_shape(cotarget))
     modes = list(zip(wrap(plain.stride), wrap(plain.shape), strict=True))
     if len(modes) > 1:
-        if not all(is_static(d) for d, _ in modes):
+        if not is_fully_static(plain.stride):
             raise LayoutError(
                 Code.DYNAMIC_UNSUPPORTED,
                 f"the complement of {layout} needs static strides",
                 "a dynamic stride is possible in a layout of one mode only",
             )
-        modes.sort(key=lambda mode: mode[0])
+        modes.sort(key=_stride_of)
     shape: list[Any] = []
     stride: list[Any] = [1]
     for d, s in modes:
         gap = floordiv(d, stride[-1])
-        if is_static(gap) and gap == 0:
+        if type(gap) is int and gap < 1:
             raise LayoutError(
                 Code.NOT_INJECTIVE,
                 f"the complement of {layout} does not exist: {_collision(plain)}, its modes overlap",
@@ -53,16 +53,24 @@ def complement(layout: LayoutLike, cotarget: Any = None) -> Layout:
             )
         shape.append(gap)
         stride.append(mul(d, s))
-    rest = coalesce_shape(ceil_div(cotarget, stride[-1]))
-    rest_stride = compact_major(rest, stride.pop())
-    return coalesce(Layout((*shape, rest), (*stride, rest_stride)))
+    end = stride.pop()
+    rest = coalesce_shape(ceil_div(cotarget, end))
+    if isinstance(rest, tuple):
+        return from_modes(*merge_modes([*shape, *rest], [*stride, *compact_major(rest, end)]))
+    shape.append(rest)
+    stride.append(end)
+    return from_modes(*merge_modes(shape, stride))
+
+
+def _stride_of(mode: tuple[Any, Any]) -> int:
+    return mode[0]
 
 
 def _collision(layout: Layout) -> str:
     """Names two coordinates of `layout` with one index, if a short search finds any."""
     seen: dict[int, int] = {}
     if is_static(layout.size):
-        for i in range(min(layout.size, _SEARCH)):
+        for i in range(min(layout.size, _SEARCH // len(layout))):
             first = seen.setdefault(layout(i), i)
             if first != i:
                 a, b = show(idx2crd(first, layout.shape)), show(idx2crd(i, layout.shape))

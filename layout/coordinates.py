@@ -32,17 +32,21 @@ def crd2idx(coord: Tree, shape: Tree, stride: Any) -> Any:
                 f"coordinate {show(coord)} has rank {len(coord)}, the shape {show(shape)} has not",
             )
         for c, s, d in zip(coord, shape, stride, strict=True):
-            result = add(result, crd2idx(c, s, d))
+            if type(c) is int and type(d) is int and type(result) is int and type(s) is int:
+                result += c * d
+            else:
+                result = add(result, crd2idx(c, s, d))
         return result
-    rest = 0 if coord is None else coord
-    last = len(shape) - 1
-    for i, (s, d) in enumerate(zip(shape, stride, strict=True)):
-        if i == last:
-            return add(result, crd2idx(rest, s, d))
-        size = product(s)
-        result = add(result, crd2idx(mod(rest, size), s, d))
-        rest = floordiv(rest, size)
-    return result
+    rest: Any = 0 if coord is None else coord
+    for s, d in zip(shape[:-1], stride, strict=False):
+        if type(s) is int and type(d) is int and type(rest) is int and type(result) is int and s:
+            result += rest % s * d
+            rest //= s
+        else:
+            size = product(s)
+            result = add(result, crd2idx(mod(rest, size), s, d))
+            rest = floordiv(rest, size)
+    return add(result, crd2idx(rest, shape[-1], stride[-1])) if shape else result
 
 
 def crd2idx_in_shape(coord: Tree, shape: Tree) -> Any:

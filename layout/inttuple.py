@@ -43,8 +43,18 @@ def flatten_to_tuple(t: Tree) -> tuple[Any, ...]:
         return (t,)
     for x in t:
         if isinstance(x, tuple):
-            return tuple(leaves(t))
+            result: list[Any] = []
+            _collect(t, result)
+            return tuple(result)
     return t
+
+
+def _collect(t: tuple[Tree, ...], result: list[Any]) -> None:
+    for x in t:
+        if isinstance(x, tuple):
+            _collect(x, result)
+        else:
+            result.append(x)
 
 
 def flatten(t: Tree) -> Any:
@@ -91,8 +101,7 @@ def product(t: Tree) -> Any:
         return t
     result: Any = 1
     for x in t:
-        if isinstance(x, tuple):
-            x = product(x)
+        x = product(x) if isinstance(x, tuple) else x
         result = result * x if type(x) is int and type(result) is int else mul(result, x)
     return result
 
