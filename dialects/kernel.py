@@ -14,6 +14,8 @@ MAX_THREADS = 1024
 """Threads a block can have (CUDA C++ Programming Guide, Technical Specifications per Compute Capability)."""
 MAX_BLOCK = (1024, 1024, 64)
 """The largest block in x, y and z (the same table)."""
+MAX_GRID = (2**31 - 1, 65535, 65535)
+"""The largest grid in x, y and z (the same table)."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 

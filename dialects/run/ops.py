@@ -11,12 +11,9 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, NoTerminator, SymbolTable, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from ..kernel import MAX_BLOCK, KernelOp, format_dim3, parse_dim3
+from ..kernel import MAX_BLOCK, MAX_GRID, KernelOp, format_dim3, parse_dim3
 from ..ptx.types import scalar_bits
 from ..tile.types import Space, TensorType
-
-MAX_GRID = (2**31 - 1, 65535, 65535)
-"""The largest grid in x, y and z (CUDA C++ Programming Guide, Technical Specifications per Compute Capability)."""
 
 
 class _LaunchedKernel(SymbolUserOpInterface):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from xdsl.dialects import gpu
 
+from ....dialects.ptx import SregOp
 from ..translate import Rule, Rules, Step, Translator
 from ..values import Value
 from ..warp import Warp
@@ -33,9 +34,28 @@ def _thread(warp: Warp, axis: int) -> Value:
     return int(value[0]) if (value == value[0]).all() else value
 
 
+def _sreg(op: SregOp, t: Translator) -> Step:
+    name, axis = op.register.data.split(".")
+    coordinate, at, result = _REGISTERS[name], _AXES[axis], t.slot(op.result)
+
+    def step(warp: Warp) -> None:
+        warp.registers[result] = coordinate(warp, at)
+
+    return step
+
+
+_REGISTERS: dict[str, Callable[[Warp, int], Value]] = {
+    "tid": _thread,
+    "ctaid": lambda warp, axis: warp.block.coordinate[axis],
+    "ntid": lambda warp, axis: warp.launch.config.block[axis],
+    "nctaid": lambda warp, axis: warp.launch.config.grid[axis],
+}
+"""PTX's special registers by name."""
+
 GPU: Rules = {
-    gpu.ThreadIdOp: _rule(_thread),
-    gpu.BlockIdOp: _rule(lambda warp, axis: warp.block.coordinate[axis]),
-    gpu.BlockDimOp: _rule(lambda warp, axis: warp.launch.config.block[axis]),
-    gpu.GridDimOp: _rule(lambda warp, axis: warp.launch.config.grid[axis]),
+    gpu.ThreadIdOp: _rule(_REGISTERS["tid"]),
+    gpu.BlockIdOp: _rule(_REGISTERS["ctaid"]),
+    gpu.BlockDimOp: _rule(_REGISTERS["ntid"]),
+    gpu.GridDimOp: _rule(_REGISTERS["nctaid"]),
+    SregOp: _sreg,
 }
