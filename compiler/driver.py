@@ -75,13 +75,14 @@ def run_passes(
     passes: Sequence[ModulePass],
     *,
     source: Source,
+    done: Sequence[ModulePass] = (),
     observer: Observer | None = None,
 ) -> None:
     """Applies the passes in order, in place, and verifies the module after each.
 
     Raises ProgramError where a pass refuses the program, InternalError where it fails or leaves a module that does not
-    verify. `source` is what the module was parsed from: its lines are shown, and a failing pass is run again from it to
-    keep the text that it was given.
+    verify. `source` is what the module was parsed from, and `done` the passes that have run since: lines of the source are
+    shown, and where a pass fails, the program that it was given is made again from it.
     """
     for index, applied in enumerate(passes, 1):
         if observer is not None:
@@ -91,12 +92,12 @@ def run_passes(
             verify_program(module, source)
         except ProgramError as error:
             message = f"pass '{applied}' leaves an invalid program: {error.message}"
-            raise InternalError(message, str(applied), _given(context, source, passes[: index - 1])) from error
+            raise InternalError(message, str(applied), _given(context, source, [*done, *passes[: index - 1]])) from error
         except (TilefoldError, DiagnosticException) as error:
             raise ProgramError([_refusal(error, applied, source)]) from error
         except Exception as error:  # whatever a pass raises by mistake: name the pass and keep what it was given
             message = f"pass '{applied}' failed: {type(error).__name__}: {error}"
-            raise InternalError(message, str(applied), _given(context, source, passes[: index - 1])) from error
+            raise InternalError(message, str(applied), _given(context, source, [*done, *passes[: index - 1]])) from error
         if observer is not None:
             observer.after(index, applied, module)
 

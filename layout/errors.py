@@ -87,6 +87,7 @@ class Code(Enum):
     CHECK_VALUE = ("E3102", "an operation of an expression is not defined for its operands")
     CHECK_TOO_LARGE = ("E3103", "evaluating an expression would cost more than is accepted")
     CHECK_FAILED = ("E3104", "a result is not what the file says it must be")
+    STAGES_DIFFER = ("E3108", "a program gives other results at another stage")
     RUN_LAUNCH = ("E3105", "a launch does not fit its kernel")
     RUN_ARGUMENT = ("E3106", "an argument has the wrong shape or type")
     RUN_KERNEL = ("E3107", "the program has no kernel of this name")

@@ -5,37 +5,9 @@ xDSL already has a dialect `gpu`, whose custom syntax for `gpu.module` is ours a
 as `tilefold opt --mlir-print-op-generic` prints it.
 """
 
-from xdsl.ir import Dialect
 from xdsl.universe import Universe
 
-from tilefold.compiler.pipeline import PASSES
+from tilefold.compiler.context import OUR_DIALECTS
+from tilefold.passes.registry import OUR_PASSES
 
-
-def _cute() -> Dialect:
-    from tilefold.dialects.cute import CUTE
-
-    return CUTE
-
-
-def _tile() -> Dialect:
-    from tilefold.dialects.tile import TILE
-
-    return TILE
-
-
-def _ptx() -> Dialect:
-    from tilefold.dialects.ptx import PTX
-
-    return PTX
-
-
-def _run() -> Dialect:
-    from tilefold.dialects.run import RUN
-
-    return RUN
-
-
-UNIVERSE = Universe(
-    all_dialects={"cute": _cute, "tile": _tile, "ptx": _ptx, "run": _run},
-    all_passes=dict(PASSES),
-)
+UNIVERSE = Universe(all_dialects=dict(OUR_DIALECTS), all_passes=dict(OUR_PASSES))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilefold.commands.options import add_file, definitions
+from tilefold.commands.options import add_file, pairs
 from tilefold.layout.errors import Code, TilefoldError
 from tilefold.output import write_output
 from tilefold.report import print_diagnostics
@@ -101,9 +101,9 @@ def execute(args: argparse.Namespace) -> int:
     from tilefold.compiler.driver import parse_passes, run_passes
     from tilefold.compiler.expectations import unmet
     from tilefold.compiler.frontend import parse_program
-    from tilefold.compiler.pipeline import all_passes
+    from tilefold.lowering import available_passes
 
-    passes = parse_passes(args.passes, all_passes())
+    passes = parse_passes(args.passes, available_passes())
     _check_names(args, passes)
     printing = _Printing(args)
     outputs: list[str] = []
@@ -145,7 +145,7 @@ def _sources(args: argparse.Namespace) -> "list[Source]":
 
     name = "<stdin>" if args.file == "-" else args.file
     text = read_text(args.file)
-    given = definitions(args)
+    given = pairs(args.define, "-D")
     if not args.split_input_file:
         return [expand(text, name, given)]
     sources: list[Source] = []

@@ -2,6 +2,7 @@
 """Options that several commands share, and reading the program that they name."""
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tilefold.layout.errors import Code, TilefoldError
@@ -30,15 +31,15 @@ def add_target(parser: argparse.ArgumentParser, default: str | None) -> None:
     )
 
 
-def definitions(args: argparse.Namespace) -> dict[str, str]:
-    """The values given by -D. Raises TilefoldError for one that is not NAME=VALUE, or given twice."""
+def pairs(texts: Sequence[str], option: str) -> dict[str, str]:
+    """The values of an option that is given as NAME=VALUE. Raises TilefoldError for other text, and for a repeated name."""
     given: dict[str, str] = {}
-    for text in args.define:
+    for text in texts:
         name, equals, value = text.partition("=")
-        if not equals or not name.isidentifier():
-            raise TilefoldError(Code.CLI_VALUE, f"-D {text[:80]}: is not NAME=VALUE", "for example: -D TILE_M=64")
+        if not equals or not value or not name.isidentifier():
+            raise TilefoldError(Code.CLI_VALUE, f"{option} {text[:80]}: is not NAME=VALUE")
         if name in given:
-            raise TilefoldError(Code.CLI_VALUE, f"-D {name} is given twice")
+            raise TilefoldError(Code.CLI_VALUE, f"{option} {name} is given twice")
         given[name] = value
     return given
 
@@ -49,4 +50,4 @@ def read_source(args: argparse.Namespace) -> "Source":
     from tilefold.compiler.source import read_text
 
     name = "<stdin>" if args.file == "-" else args.file
-    return expand(read_text(args.file), name, definitions(args))
+    return expand(read_text(args.file), name, pairs(args.define, "-D"))

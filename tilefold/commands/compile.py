@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`tilefold compile`: lowers a file to a stage, to LLVM IR, PTX or machine code."""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from tilefold.commands.options import add_file, add_target, read_source
+from tilefold.dialects.target import DEFAULT_ARCH
+from tilefold.output import write_output
+
+if TYPE_CHECKING:
+    from tilefold.dialects.target import Target
+    from tilefold.lowering import Program
+
+_STAGES = ("cute", "folded", "atoms", "index", "instr")
+_FORMS = (*_STAGES, "llvm", "ptx", "cubin")
+
+_EPILOG = """\
+stages, in order: cute (as written), folded (static layouts folded), atoms (copies expanded to instructions' atoms), index
+(pointers and index arithmetic), instr (one operation a PTX instruction); then llvm, ptx and cubin (machine code).
+
+examples:
+  tilefold compile kernel.cute                                PTX for the default target
+  tilefold compile kernel.cute --target sm_90a --emit cubin -o kernel.cubin
+  tilefold compile kernel.cute --emit instr                   the program as the simulator runs it at stage instr
+  tilefold compile kernel.cute --report                       registers, spills, shared memory, instruction counts
+  tilefold compile kernel.cute -D TILE_M=64 --emit atoms -o atoms.cute
+  tilefold compile atoms.cute                                 goes on from the saved stage
+
+A stage written to a file by -o keeps the lines of the original file, so that later messages still name them.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the options of `compile`."""
+    parser.epilog = _EPILOG
+    add_file(parser)
+    add_target(parser, DEFAULT_ARCH)
+    parser.add_argument("--emit", choices=_FORMS, help="what to write (default: ptx)")
+    parser.add_argument("-o", "--output", metavar="OUT", help="write to this file; nothing is written if anything fails")
+    parser.add_argument(
+        "--report", action="store_true", help="print registers, spills, shared memory and instruction counts of the kernels"
+    )
+    parser.add_argument("--locations", action="store_true", help="print source lines, loc(...), also to the terminal")
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Compiles, writes what was asked for, and prints the report."""
+    from tilefold.dialects.target import Target
+    from tilefold.lowering import load
+
+    program = load(read_source(args), args.target)
+    target = Target(args.target)
+    form = args.emit or "ptx"
+    with program.explaining():
+        content = _content(program, form, target, locations=args.locations or args.output not in (None, "-"))
+        report = _report(program, target) if args.report else ""
+    if args.output is not None or args.emit is not None or not args.report:
+        write_output(content, args.output)
+    if report:
+        print(report, end="", file=sys.stderr if args.output in (None, "-") and args.emit else sys.stdout)
+    return 0
+
+
+def _content(program: "Program", form: str, target: "Target", *, locations: bool) -> str | bytes:
+    match form:
+        case "llvm":
+            return program.llvm(target)
+        case "ptx":
+            return program.ptx(target)
+        case "cubin":
+            return program.cubin(target).code
+        case stage:
+            from tilefold.compiler.frontend import print_program
+
+            return print_program(program.reached(stage, target), locations=locations)
+
+
+def _report(program: "Program", target: "Target") -> str:
+    from io import StringIO
+
+    from tilefold.compiler.assemble import assemble
+    from tilefold.compiler.report import make_report, print_report
+    from tilefold.dialects.target import STATIC_SHARED_BYTES
+
+    ptx = program.ptx(target)
+    dynamic: dict[str, int] = {}
+    for entry in program.entries(target):
+        shared = entry.shared_bytes.value.data if entry.shared_bytes is not None else 0
+        if shared > STATIC_SHARED_BYTES:
+            dynamic[entry.sym_name.data] = shared
+    stream = StringIO()
+    print_report(make_report(ptx, assemble(ptx, target), target, dynamic), stream)
+    return stream.getvalue()

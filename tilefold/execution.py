@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs launches on an engine and judges the results. What a run prints goes to the standard output as it happens."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+
+from tilefold.arguments import Arguments, prepare
+from tilefold.compiler.diagnostics import Diagnostic, Severity
+from tilefold.dialects.expression import ExpressionError
+from tilefold.launches import Check, Launch
+from tilefold.layout.errors import Code, TilefoldError
+from tilefold.lowering import EXECUTABLE_STAGES, Program
+from tilefold.output import write_output
+from tilefold.report import print_diagnostics
+from tilefold.runtime.check import CheckResult, check_results
+from tilefold.runtime.engine import LaunchConfig, RunResult, TensorArgument
+
+DEFAULT_STAGE = "instr"
+ALL = "all"
+
+
+@dataclass
+class Session:
+    """One invocation of `tilefold run`: where launches run, and the limits of a simulation.
+
+    `device` is auto, sim or cuda; `stage` a stage, `all`, or None for the default of the device; the limits are None for
+    those of the simulator.
+    """
+
+    program: Program
+    device: str = "auto"
+    stage: str | None = None
+    seed: int = 0
+    max_steps: int | None = None
+    max_bytes: int | None = None
+    counters: bool = False
+
+    def __post_init__(self) -> None:
+        if self.stage is not None and self.stage not in (*EXECUTABLE_STAGES, ALL):
+            raise TilefoldError(
+                Code.CLI_VALUE,
+                f"--stage {self.stage[:40]}: there is no such stage",
+                f"stages: {', '.join(EXECUTABLE_STAGES)}, or {ALL}",
+            )
+        if self.device == "cuda" and self.stage is not None:
+            raise TilefoldError(
+                Code.CLI_VALUE, "--stage says where the simulator runs; a GPU runs machine code", "use --device sim"
+            )
+        if self.device == "auto":
+            self.device = "cuda" if self.stage is None and _has_gpu() else "sim"
+
+    def run(self, launch: Launch, *, files: Mapping[str, str], saves: Mapping[str, str]) -> bool:
+        """Fills, launches, checks and saves; whether every check holds, and every stage gives the same results.
+
+        Raises TilefoldError for a launch that cannot run and for what the kernel does wrong.
+        """
+        arguments = prepare(launch, files, seed=self.seed, max_bytes=self.budget.bytes)
+        block, grid = _dim3(launch.block), _dim3(launch.grid)
+        print(f"{launch.label}: grid {grid}, block {block}, on {self._place()}", flush=True)
+        passed = True
+        first: Mapping[str, Any] = {}
+        for where, results, result in self._runs(launch, arguments):
+            print(f"  {where}: {_duration(result.seconds)}", flush=True)
+            logical = arguments.logical(results)
+            passed &= self._judge(launch, logical)
+            if first:
+                passed &= _same(first, logical, where)
+            first = first or logical
+            if self.counters:
+                _print_counters(result)
+        for name, path in saves.items():
+            if name in first:
+                _save(np.asarray(first[name]), path)
+        return passed
+
+    @property
+    def budget(self) -> Any:
+        """The limits of a simulation."""
+        from tilefold.runtime.sim.warp import Budget
+
+        default = Budget()
+        return Budget(self.max_steps or default.steps, self.max_bytes or default.bytes, default.characters)
+
+    def _place(self) -> str:
+        return "the simulator" if self.device == "sim" else "the GPU"
+
+    def _runs(self, launch: Launch, arguments: Arguments) -> Iterator[tuple[str, dict[str, Any], RunResult]]:
+        """Each run of the launch: where, its arguments afterwards, and the engine's result."""
+        config = LaunchConfig(launch.grid, launch.block)
+        if self.device == "cuda":
+            yield self._run_on_gpu(launch, config, arguments)
+            return
+        from tilefold.runtime.sim.engine import SimEngine, SimProgram
+
+        asked = EXECUTABLE_STAGES if self.stage == ALL else (self.stage or DEFAULT_STAGE,)
+        engine = SimEngine(self.budget, seed=self.seed or None)
+        for stage in asked:
+            if (module := self.program.at(stage)) is None:
+                continue  # the file is past this stage
+            given = arguments.launchable()
+            with self.program.explaining():
+                result = engine.launch(SimProgram(module, launch.kernel), config, given)
+            yield f"stage {stage}", dict(given), result
+
+    def _run_on_gpu(
+        self, launch: Launch, config: LaunchConfig, arguments: Arguments
+    ) -> tuple[str, dict[str, Any], RunResult]:
+        from tilefold.runtime.cuda import CudaEngine
+
+        engine = CudaEngine()
+        target = self.program.target or engine.driver.target
+        artifact = self.program.artifact(launch.kernel, target)
+        given = arguments.launchable()
+        return str(target), dict(given), engine.launch(artifact, config, given)
+
+    def _judge(self, launch: Launch, values: Mapping[str, Any]) -> bool:
+        passed = True
+        for check in launch.checks:
+            for result in _results(check, values):
+                if result.passed:
+                    print(f"    {result}", flush=True)
+                else:
+                    passed = False
+                    print(f"    {result.text}: FAILED", flush=True)
+                    place = check.condition.place
+                    print_diagnostics(Diagnostic(Severity.ERROR, str(result), place, Code.CHECK_FAILED.id).render())
+        if not launch.checks:
+            print("    nothing to check: the launch has no run.check", flush=True)
+        return passed
+
+
+def _has_gpu() -> bool:
+    from tilefold.runtime.cuda import is_available
+
+    return is_available()
+
+
+def _results(check: Check, values: Mapping[str, Any]) -> tuple[CheckResult, ...]:
+    try:
+        return check_results(check.condition.text, values, rtol=check.rtol, atol=check.atol)
+    except ExpressionError as error:
+        raise check.condition.error(error) from error
+
+
+def _same(first: Mapping[str, Any], now: Mapping[str, Any], where: str) -> bool:
+    """Whether two runs left the same bytes; names the first argument that differs."""
+    for name, value in first.items():
+        before, after = np.asarray(value), np.asarray(now[name])
+        if before.tobytes() != after.tobytes():
+            message = f"{where} leaves other values in '{name}' than the stage before it: a pass changed the program"
+            print_diagnostics(Diagnostic(Severity.ERROR, message, code=Code.STAGES_DIFFER.id).render())
+            return False
+    return True
+
+
+def _save(array: np.ndarray[Any, Any], path: str) -> None:
+    buffer = BytesIO()
+    np.save(buffer, np.ascontiguousarray(array), allow_pickle=False)
+    write_output(buffer.getvalue(), path)
+
+
+def _print_counters(result: RunResult) -> None:
+    print(f"    {result.counters}")
+
+
+def _dim3(size: tuple[int, int, int]) -> str:
+    return "x".join(map(str, size))
+
+
+def _duration(seconds: float) -> str:
+    for unit, scale in (("s", 1.0), ("ms", 1e3)):
+        if seconds * scale >= 1:
+            return f"{seconds * scale:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} us"
+
+
+__all__ = ["Session", "TensorArgument"]

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A program on its way from text to machine code: read once, lowered as far as is asked."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from tilefold.compiler.context import make_context
+from tilefold.compiler.diagnostics import Diagnostic, Place, ProgramError, Severity
+from tilefold.compiler.driver import Observer, parse_passes, run_passes
+from tilefold.compiler.frontend import parse_program
+from tilefold.compiler.pipeline import STAGE_NAMES, STAGES
+from tilefold.compiler.source import Source
+from tilefold.dialects.ptx import EntryOp
+from tilefold.dialects.target import DEFAULT_ARCH, Target
+from tilefold.layout.errors import Code, TilefoldError
+from tilefold.passes.check_stage import CheckStagePass
+from tilefold.passes.errors import LoweringError
+from tilefold.passes.registry import PASSES
+
+if TYPE_CHECKING:
+    from tilefold.compiler.assemble import Cubin
+    from tilefold.runtime.artifact import Artifact
+
+EXECUTABLE_STAGES = STAGE_NAMES
+"""The stages whose programs are IR, which the simulator runs."""
+
+
+def available_passes() -> Mapping[str, Callable[[], type[ModulePass]]]:
+    """Every pass that a pipeline can name: ours, and those that come with xDSL."""
+    from xdsl.transforms import get_all_passes
+
+    return {**get_all_passes(), **PASSES}
+
+
+@dataclass
+class Program:
+    """A verified program, and what it has been lowered to so far.
+
+    `target` is None until somebody asks for one: then the default, or that of the GPU at hand.
+    """
+
+    source: Source
+    module: ModuleOp
+    context: Context
+    target: Target | None = None
+    observer: Observer | None = None
+    _stages: dict[tuple[str, str], ModuleOp] = field(default_factory=dict[tuple[str, str], ModuleOp])
+    _done: dict[tuple[str, str], list[ModulePass]] = field(default_factory=dict[tuple[str, str], list[ModulePass]])
+
+    @property
+    def stage(self) -> str:
+        """The stage at which the program was written: the last one whose contract it fulfils."""
+        return next(name for name in reversed(STAGE_NAMES) if self._fulfils(name))
+
+    def at(self, stage: str, target: Target | None = None) -> ModuleOp | None:
+        """The program at a stage, which must not be changed; None where it was written at a later one.
+
+        Raises ProgramError where a pass refuses the program.
+        """
+        arch = (target or self.target or Target(DEFAULT_ARCH)).arch
+        index, written = STAGE_NAMES.index(stage), STAGE_NAMES.index(self.stage)
+        if index <= written:
+            return self.module if self._fulfils(stage) else None
+        key = (stage, arch)
+        if key not in self._stages:
+            earlier = STAGE_NAMES[index - 1]
+            before = self.at(earlier, target)
+            assert before is not None  # the stage at which it was written is the last that it fulfils
+            module = before.clone()
+            text = ",".join(STAGES[index].passes).format(target=arch)
+            passes = parse_passes(text, PASSES)
+            done = self._done.get((earlier, arch), [])
+            run_passes(self.context, module, passes, source=self.source, done=done, observer=self.observer)
+            self._stages[key] = module
+            self._done[key] = [*done, *passes]
+        return self._stages[key]
+
+    def reached(self, stage: str, target: Target | None = None) -> ModuleOp:
+        """The program at a stage. Raises TilefoldError where it was written at a later one."""
+        module = self.at(stage, target)
+        if module is None:
+            raise TilefoldError(
+                Code.CLI_VALUE,
+                f"{self.source.name} is at stage '{self.stage}', which comes after '{stage}'",
+                f"ask for one of: {', '.join(STAGE_NAMES[STAGE_NAMES.index(self.stage) :])}",
+            )
+        return module
+
+    def llvm(self, target: Target) -> str:
+        """The program as LLVM IR text."""
+        from tilefold.compiler.emit import emit_llvm
+
+        return emit_llvm(self.reached("instr", target), target)
+
+    def ptx(self, target: Target) -> str:
+        """The program as PTX."""
+        from tilefold.compiler.nvptx import compile_llvm
+
+        return compile_llvm(self.llvm(target), target)
+
+    def cubin(self, target: Target) -> "Cubin":
+        """The program as machine code, with what the assembler says of each kernel."""
+        from tilefold.compiler.assemble import assemble
+
+        return assemble(self.ptx(target), target)
+
+    def entries(self, target: Target) -> list[EntryOp]:
+        """The kernels at stage `instr`."""
+        return [op for op in self.reached("instr", target).walk() if isinstance(op, EntryOp)]
+
+    def artifact(self, kernel: str, target: Target) -> "Artifact":
+        """One kernel, ready to be loaded on a GPU. `kernel` is its symbol, with or without its module's."""
+        from tilefold.runtime.artifact import artifact_of
+
+        name = kernel.rpartition("::")[2]
+        entry = next(entry for entry in self.entries(target) if entry.sym_name.data == name)
+        return artifact_of(entry, self.cubin(target).code, target)
+
+    @contextmanager
+    def explaining(self) -> Iterator[None]:
+        """Within it, an error that names an operation of the program becomes one that shows its line."""
+        try:
+            yield
+        except TilefoldError as error:
+            location: str = getattr(error, "place", "") or getattr(getattr(error, "site", None), "location", "")
+            place = self._place(location) if location else None
+            if place is None:
+                raise
+            raise ProgramError([Diagnostic(Severity.ERROR, error.message, place, error.code, error.hint)]) from error
+
+    def _place(self, location: str) -> Place | None:
+        file, line, column = location.rsplit(":", 2)
+        text = self.source.line(int(line)) if file == self.source.name else ""
+        return Place(file, int(line), int(column), text=text)
+
+    def _fulfils(self, stage: str) -> bool:
+        try:
+            CheckStagePass(stage).apply(self.context, self.module)
+        except LoweringError:
+            return False
+        return True
+
+
+def load(source: Source, target: str | None = None) -> Program:
+    """Reads and verifies a program. Raises ProgramError for a faulty one, TargetError for an unknown target."""
+    chosen = None if target is None else Target(target)
+    context = make_context()
+    return Program(source, parse_program(source, context), context, chosen)
