@@ -55,3 +55,80 @@ def fault(text: str, code: str, **options: Any) -> SimulationError:
 def unwritten(array: NDArray[Any]) -> TensorArgument:
     """A tensor argument whose contents the kernel must not read before it writes them."""
     return TensorArgument(array, initialised=False)
+
+
+SIZES = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "index": 8, "f16": 2, "bf16": 2, "f32": 4, "f64": 8}
+"""Bytes of an element in memory; i1 is kept as i8 and index as i64."""
+
+
+def _stored(type: str) -> str:
+    return {"i1": "i8", "index": "i64"}.get(type, type)
+
+
+def _narrow(name: str, type: str) -> str:
+    """Operations that turn the stored form `%name.m` into `%name`."""
+    if type == "i1":
+        return f"%{name} = arith.trunci %{name}.m : i8 to i1"
+    if type == "index":
+        return f"%{name} = arith.index_cast %{name}.m : i64 to index"
+    return ""
+
+
+def _widen(name: str, type: str) -> str:
+    """Operations that turn `%name` into its stored form `%name.m`."""
+    if type == "i1":
+        return f"%{name}.m = arith.extui %{name} : i1 to i8"
+    if type == "index":
+        return f"%{name}.m = arith.index_cast %{name} : index to i64"
+    return ""
+
+
+def address(pointer: str, result: str, bytes: int) -> str:
+    """Operations for `%result`, the address of this thread's element of `%pointer`."""
+    return f"""
+        %{result}.t = gpu.thread_id x
+        %{result}.b = arith.constant {bytes} : index
+        %{result}.o = arith.muli %{result}.t, %{result}.b : index
+        %{result} = ptx.ptr_add %{pointer}, %{result}.o : !ptx.ptr<global>, index -> !ptx.ptr<global>"""
+
+
+def compute(body: str, result: str, dtype: Any, uniform: bool = False, **inputs: tuple[str, Any]) -> NDArray[Any]:
+    """What `body` computes as `%r` of type `result` from values `%name` given as (type, one value per thread).
+
+    Each thread loads its values; with `uniform`, the values are scalar arguments and there is one thread for each launch.
+    """
+    lines: list[str] = []
+    threads = max(len(values) for _, values in inputs.values())
+    stored_result = _stored(result)
+    out = np.zeros(threads, dtype)
+    if uniform:
+        signature = [f"%{name}: {type}" for name, (type, _) in inputs.items()]
+        tail = [body, _widen("r", result), _store_line("r", result, "out")]
+        text = entry("\n".join(tail), ", ".join([*signature, "%out: !ptx.ptr<global> align 16"]), "1")
+        for i in range(threads):
+            one = np.zeros(1, dtype)
+            launch(text, block=(1, 1, 1), out=one, **{name: values[i] for name, (_, values) in inputs.items()})
+            out[i] = one[0]
+        return out
+    for name, (type, _) in inputs.items():
+        stored = _stored(type)
+        plain = f"%{name}" if stored == type else f"%{name}.m"
+        lines.append(address(f"{name}.in", f"{name}.p", SIZES[type]))
+        lines.append(f"{plain} = ptx.ld %{name}.p align {SIZES[type]} : !ptx.ptr<global> -> {stored}")
+        lines.append(_narrow(name, type))
+    lines += [body, _widen("r", result), address("out", "q", SIZES[result]), _store_line("r", result, "q")]
+    signature = [f"%{name}_in: !ptx.ptr<global> align 16" for name in inputs]
+    text = "\n".join(lines)
+    for name in inputs:
+        text = text.replace(f"%{name}.in", f"%{name}_in")
+    arguments = {f"{name}_in": np.array(values) for name, (_, values) in inputs.items()}
+    kernel = entry(text, ", ".join([*signature, "%out: !ptx.ptr<global> align 16"]), str(threads))
+    assert stored_result
+    launch(kernel, block=(threads, 1, 1), out=unwritten(out), **arguments)
+    return out
+
+
+def _store_line(name: str, type: str, pointer: str) -> str:
+    stored = _stored(type)
+    value = f"%{name}" if stored == type else f"%{name}.m"
+    return f"ptx.st {value}, %{pointer} align {SIZES[type]} : {stored}, !ptx.ptr<global>"

@@ -25,9 +25,11 @@ def _copy(op: tile.CopyOp, t: Translator) -> Step:
     source, target = t.slot(op.src), t.slot(op.dst)
     src, dst = distances(plain(op.src_type)), distances(plain(op.dst_type))
     atom = op.copy_atom
-    if atom is None or atom.is_auto or atom.atom.ref_bits[1].size == 1:
-        move = _elementwise(op, op.src_type, op.dst_type, src, dst, t)
+    widest = 128 if atom is None else atom.auto_bits
+    if widest is not None:
+        move = _elementwise(op, op.src_type, op.dst_type, src, dst, widest // 8, t)
     else:
+        assert atom is not None
         move = _by_atom(op, atom, op.src_type, op.dst_type, src, dst, t)
 
     def step(warp: Warp) -> None:
@@ -55,11 +57,17 @@ def _atom_call(op: tile.AtomCallOp, t: Translator) -> Step:
 
 
 def _elementwise(
-    op: tile.CopyOp, src: tile.TensorType, dst: tile.TensorType, first: Indices, second: Indices, t: Translator
+    op: tile.CopyOp,
+    src: tile.TensorType,
+    dst: tile.TensorType,
+    first: Indices,
+    second: Indices,
+    widest: int,
+    t: Translator,
 ) -> Move:
-    """Moves each element by itself; elements that lie together on both sides in groups of up to 16 bytes."""
+    """Moves each element by itself; elements that lie together on both sides in groups of up to `widest` bytes."""
     reader, writer = port(op, src, "load", t), port(op, dst, "store", t)
-    group = _run(first, second, 16 // src.element_bytes)
+    group = _run(first, second, max(1, widest // src.element_bytes))
     starts = [(int(first[i]), int(second[i])) for i in range(0, len(first), group)]
     singles = [(int(a), int(b)) for a, b in zip(first, second, strict=True)]
 

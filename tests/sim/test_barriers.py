@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Barriers that every thread reaches, and such as some do not."""
+
+import pytest
+
+from tests.sim.harness import SimEngine, entry, fault, launch
+
+HALF = """
+%t = gpu.thread_id x
+%limit = arith.constant {limit} : index
+%c = arith.cmpi ult, %t, %limit : index
+scf.if %c {{
+  {then}
+}} else {{
+  {otherwise}
+}}
+"""
+
+
+def branch(limit: int, then: str, otherwise: str = "") -> str:
+    return HALF.format(limit=limit, then=then, otherwise=otherwise)
+
+
+def test_in_half_a_warp() -> None:
+    error = fault(entry(branch(7, "ptx.bar.sync 0"), "", "64"), "E3207", block=(64, 1, 1))
+    assert error.thread == (7, 0, 0)
+    assert "which 7 of the warp's 32 lanes do" in error.message
+    assert "ptx.bar.sync at test.cute:8:" in error.message
+
+
+def test_in_one_of_two_warps() -> None:
+    error = fault(entry(branch(32, "ptx.bar.sync 0"), "", "64"), "E3207", block=(64, 1, 1))
+    assert "warp 0 waits at barrier 0 for ever" in error.message
+    assert "1 at barrier 0, 1 ended without it" in error.message
+
+
+def test_warps_at_different_barriers() -> None:
+    text = entry(branch(32, "ptx.bar.sync 1", "ptx.bar.sync 2"), "", "64")
+    assert "1 at barrier 1, 1 at barrier 2" in fault(text, "E3207", block=(64, 1, 1)).message
+
+
+def test_two_places_of_one_barrier() -> None:
+    """PTX identifies a barrier by its number, so warps may reach it on different ways."""
+    launch(entry(branch(32, "ptx.bar.sync 1", "ptx.bar.sync 1"), "", "64"), block=(64, 1, 1))
+
+
+@pytest.mark.parametrize("seed", [None, *range(4)])
+def test_in_loops_and_branches_that_all_threads_take(seed: int | None) -> None:
+    body = """
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %c3 = arith.constant 3 : index
+        %true = arith.constant true
+        scf.for %i = %c0 to %c3 step %c1 {
+          scf.if %true {
+            ptx.bar.sync 0
+          }
+        }"""
+    result = launch(entry(body, "", "96"), block=(96, 1, 1), engine=SimEngine(seed=seed))
+    assert result.counters.instructions["bar.sync"].warps == 9
+    assert result.counters.instructions["bar.sync"].threads == 288
+
+
+def test_a_loop_that_warps_leave_at_different_times() -> None:
+    body = """
+        %t = gpu.thread_id x
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %c32 = arith.constant 32 : index
+        %w = arith.divui %t, %c32 : index
+        %n = arith.addi %w, %c1 : index
+        scf.for %i = %c0 to %n step %c1 {
+          ptx.bar.sync 0
+        }"""
+    fault(entry(body, "", "64"), "E3207", block=(64, 1, 1))
+
+
+def test_warp_barrier_names_exactly_the_active_lanes() -> None:
+    launch(entry(branch(8, "ptx.bar.warp.sync 255", "ptx.bar.warp.sync 4294967040")))
+    error = fault(entry(branch(8, "ptx.bar.warp.sync -1")), "E3208")
+    assert error.thread == (8, 0, 0)
+    assert "names this lane, which does not execute it" in error.message
+    error = fault(entry(branch(8, "ptx.bar.warp.sync 127")), "E3208")
+    assert error.thread == (7, 0, 0)
+
+
+def test_the_schedule_depends_on_the_seed_alone() -> None:
+    body = """
+        %t = gpu.thread_id x
+        %i = arith.index_cast %t : index to i32
+        ptx.printf "%d "(%i) : i32
+        ptx.bar.sync 0
+        ptx.printf "%d "(%i) : i32"""
+    text = entry(body, "", "256")
+
+    def order(seed: int | None) -> str:
+        return launch(text, block=(256, 1, 1), engine=SimEngine(seed=seed, sink=lambda _: None)).output
+
+    in_order = " ".join(map(str, [*range(256), *range(256)])) + " "
+    assert order(None) == in_order
+    assert order(1) == order(1)
+    assert len({order(seed) for seed in range(5)}) > 1
+    assert sorted(order(1).split()) == sorted(in_order.split())

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Integer arithmetic against Python's unbounded integers, for values that differ by lane and for uniform ones."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.sim.harness import compute, entry, fault
+
+DTYPES = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "index": np.int64}
+BITS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64, "index": 64}
+
+
+def signed(value: int, bits: int) -> int:
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+def unsigned(value: int, bits: int) -> int:
+    return value & ((1 << bits) - 1)
+
+
+def truncated(a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+Function = Callable[[int, int, int], int]
+ANY: dict[str, Function] = {
+    "addi": lambda a, b, n: a + b,
+    "subi": lambda a, b, n: a - b,
+    "muli": lambda a, b, n: a * b,
+    "andi": lambda a, b, n: a & b,
+    "ori": lambda a, b, n: a | b,
+    "xori": lambda a, b, n: a ^ b,
+    "minsi": lambda a, b, n: min(a, b),
+    "maxsi": lambda a, b, n: max(a, b),
+    "minui": lambda a, b, n: min(unsigned(a, n), unsigned(b, n)),
+    "maxui": lambda a, b, n: max(unsigned(a, n), unsigned(b, n)),
+}
+DIVISION: dict[str, Function] = {
+    "divsi": lambda a, b, n: truncated(a, b),
+    "remsi": lambda a, b, n: a - b * truncated(a, b),
+    "floordivsi": lambda a, b, n: a // b,
+    "ceildivsi": lambda a, b, n: -(-a // b),
+    "divui": lambda a, b, n: unsigned(a, n) // unsigned(b, n),
+    "remui": lambda a, b, n: unsigned(a, n) % unsigned(b, n),
+    "ceildivui": lambda a, b, n: -(-unsigned(a, n) // unsigned(b, n)),
+}
+SHIFTS: dict[str, Function] = {
+    "shli": lambda a, b, n: a << b,
+    "shrsi": lambda a, b, n: a >> b,
+    "shrui": lambda a, b, n: unsigned(a, n) >> b,
+}
+COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+}
+
+
+def interesting(bits: int) -> st.SearchStrategy[int]:
+    edges = [0, 1, -1, 2, -2, 7, -(1 << (bits - 1)), (1 << (bits - 1)) - 1]
+    return st.one_of(st.sampled_from(edges), st.integers(-(1 << (bits - 1)), (1 << (bits - 1)) - 1))
+
+
+@st.composite
+def lanes(draw: st.DrawFn, bits: int, kind: str) -> tuple[list[int], list[int]]:
+    """Operands of a few lanes that have a result."""
+    pairs: list[tuple[int, int]] = []
+    for _ in range(draw(st.integers(1, 5))):
+        a, b = draw(interesting(bits)), draw(interesting(bits))
+        if kind == "shift":
+            b = draw(st.integers(0, bits - 1))
+        if kind == "division" and (b == 0 or (b == -1 and a == -(1 << (bits - 1)))):
+            b = 3
+        pairs.append((a, b))
+    return [a for a, _ in pairs], [b for _, b in pairs]
+
+
+def check(op: str, type: str, function: Function, a: list[int], b: list[int], uniform: bool) -> None:
+    bits, dtype = BITS[type], DTYPES[type]
+    inputs = {"a": (type, np.array(a, dtype)), "b": (type, np.array(b, dtype))}
+    got = compute(f"%r = arith.{op} %a, %b : {type}", type, dtype, uniform, **inputs)
+    want = [signed(function(x, y, bits), bits) for x, y in zip(a, b, strict=True)]
+    assert got.tolist() == want
+
+
+@pytest.mark.parametrize("uniform", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "table"), [("any", ANY), ("division", DIVISION), ("shift", SHIFTS)], ids=["any", "division", "shift"]
+)
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_against_python(kind: str, table: dict[str, Function], uniform: bool, data: st.DataObject) -> None:
+    op = data.draw(st.sampled_from(sorted(table)))
+    type = data.draw(st.sampled_from(sorted(DTYPES)))
+    a, b = data.draw(lanes(BITS[type], kind))
+    check(op, type, table[op], a, b, uniform)
+
+
+@pytest.mark.parametrize("op", sorted({**ANY, **DIVISION, **SHIFTS}))
+def test_each_operation(op: str) -> None:
+    table = {**ANY, **DIVISION, **SHIFTS}
+    a, b = [100, -100, 2**31 - 1, -(2**31)], [7, 3, 5, 2]
+    check(op, "i32", table[op], a, b, uniform=False)
+    check(op, "i32", table[op], a, b, uniform=True)
+
+
+@pytest.mark.parametrize("uniform", [False, True])
+@pytest.mark.parametrize("predicate", ["eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"])
+def test_comparisons(predicate: str, uniform: bool) -> None:
+    a, b = [1, -1, 5, 5, -(2**31), 0], [2, 1, 5, -5, 2**31 - 1, -1]
+    inputs = {"a": ("i32", np.array(a, np.int32)), "b": ("i32", np.array(b, np.int32))}
+    got = compute(f"%r = arith.cmpi {predicate}, %a, %b : i32", "i1", np.int8, uniform, **inputs)
+    function = COMPARISONS[predicate.removeprefix("s").removeprefix("u")]
+    read = (lambda x: unsigned(x, 32)) if predicate.startswith("u") else (lambda x: x)
+    assert got.tolist() == [int(function(read(x), read(y))) for x, y in zip(a, b, strict=True)]
+
+
+@pytest.mark.parametrize("op", [*ANY, "cmpi slt", "cmpi ult", "cmpi eq"])
+def test_one_bit_integers(op: str) -> None:
+    """An i1 is a 1-bit number: true is -1 when read as signed, and 1 when read as unsigned."""
+    a, b = [0, 0, 1, 1], [0, 1, 0, 1]
+    inputs = {"a": ("i1", np.array(a, np.int8)), "b": ("i1", np.array(b, np.int8))}
+    comma = "," if " " in op else ""
+    got = compute(f"%r = arith.{op}{comma} %a, %b : i1", "i1", np.int8, **inputs)
+    if op == "cmpi slt":
+        want = [int(signed(x, 1) < signed(y, 1)) for x, y in zip(a, b, strict=True)]
+    elif op.startswith("cmpi"):
+        want = [int(x < y if "ult" in op else x == y) for x, y in zip(a, b, strict=True)]
+    else:
+        want = [ANY[op](signed(x, 1), signed(y, 1), 1) & 1 for x, y in zip(a, b, strict=True)]
+    assert got.tolist() == want
+
+
+@pytest.mark.parametrize(
+    ("op", "a", "b", "words"),
+    [
+        ("divsi", 5, 0, "division by zero"),
+        ("remui", 5, 0, "division by zero"),
+        ("divsi", -(2**31), -1, "does not fit in 32 bits"),
+        ("shli", 1, 32, "a shift by 32 bits or more"),
+        ("shrui", 1, -1, "a shift by 32 bits or more"),
+    ],
+)
+def test_no_result(op: str, a: int, b: int, words: str) -> None:
+    error = fault(entry(f"%r = arith.{op} %a, %b : i32", "%a: i32, %b: i32"), "E3209", a=a, b=b)
+    assert words in error.message
+    assert "arith." + op + " at test.cute:3:" in error.message
+    assert error.thread == (0, 0, 0)
+
+
+def test_division_by_zero_names_the_first_active_lane() -> None:
+    body = """
+        %t = gpu.thread_id x
+        %five = arith.constant 5 : index
+        %d = arith.subi %five, %t : index
+        %r = arith.divsi %five, %d : index"""
+    assert fault(entry(body), "E3209").thread == (5, 0, 0)
+
+
+def test_lanes_that_are_masked_off_may_divide_by_zero() -> None:
+    body = """
+        %zero = arith.constant 0 : index
+        %nonzero = arith.cmpi ne, %a, %zero : index
+        %r = scf.if %nonzero -> (index) {
+          %q = arith.divsi %b, %a : index
+          scf.yield %q : index
+        } else {
+          scf.yield %zero : index
+        }"""
+    a, b = np.array([0, 2, 0, 5]), np.array([1, 10, 100, 1000])
+    assert compute(body, "index", np.int64, a=("index", a), b=("index", b)).tolist() == [0, 5, 0, 200]
+
+
+@settings(max_examples=20, deadline=None)
+@given(a=st.integers(-(2**31), 2**31 - 1), b=st.integers(-(2**31), 2**31 - 1))
+def test_extended_results(a: int, b: int) -> None:
+    inputs = {"a": ("i32", np.array([a, b], np.int32)), "b": ("i32", np.array([b, b], np.int32))}
+    for op, product in (
+        ("mulsi_extended", lambda x, y: x * y),
+        ("mului_extended", lambda x, y: unsigned(x, 32) * unsigned(y, 32)),
+    ):
+        for part, shift in ((0, 0), (1, 32)):
+            body = f'%l, %h = "arith.{op}"(%a, %b) : (i32, i32) -> (i32, i32)\n'
+            body += f"%z = arith.constant 0 : i32\n%r = arith.ori {('%l', '%h')[part]}, %z : i32"
+            got = compute(body, "i32", np.int32, **inputs)
+            want = [signed(product(x, b) >> shift, 32) for x in (a, b)]
+            assert got.tolist() == want
+    body = '%s, %r = "arith.addui_extended"(%a, %b) : (i32, i32) -> (i32, i1)'
+    got = compute(body, "i1", np.int8, **inputs)
+    assert got.tolist() == [int(unsigned(x, 32) + unsigned(b, 32) >= 2**32) for x in (a, b)]
