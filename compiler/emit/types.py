@@ -127,9 +127,5 @@ def _float(value: float, type: Attribute, op: Operation) -> str:
 
 
 def _pattern(type: Float16Type | BFloat16Type | Float32Type, value: float) -> int:
-    """The bits of the value rounded to the type; what is too large for it becomes an infinity."""
-    try:
-        data = type.pack([value])
-    except OverflowError:
-        data = type.pack([float("inf") if value > 0 else float("-inf")])
-    return int.from_bytes(data, "little")
+    """The bits of the value rounded to the type."""
+    return int.from_bytes(type.pack([value]), "little")
