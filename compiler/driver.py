@@ -102,6 +102,25 @@ def run_passes(
             observer.after(index, applied, module)
 
 
+def run_passes_quickly(
+    context: Context, module: ModuleOp, passes: Sequence[ModulePass], *, source: Source, done: Sequence[ModulePass] = ()
+) -> None:
+    """Like `run_passes`, but verifies the module only at the end; verifying takes longer than most passes.
+
+    Where anything fails, the passes run again by `run_passes`, so that the same error names the same pass.
+    """
+    try:
+        for applied in passes:
+            applied.apply(context, module)
+        verify_program(module, source)
+    except Exception:
+        again = parse_program(source, context)
+        for applied in done:
+            applied.apply(context, again)
+        run_passes(context, again, passes, source=source, done=done)
+        raise
+
+
 def _given(context: Context, source: Source, passes: Sequence[ModulePass]) -> str:
     """The program that the pass after `passes` was given, as text; made anew, since the pass has changed the module."""
     module = parse_program(source, context)

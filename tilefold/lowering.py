@@ -4,6 +4,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from xdsl.context import Context
@@ -12,7 +13,7 @@ from xdsl.passes import ModulePass
 
 from tilefold.compiler.context import make_context
 from tilefold.compiler.diagnostics import Diagnostic, Place, ProgramError, Severity
-from tilefold.compiler.driver import Observer, parse_passes, run_passes
+from tilefold.compiler.driver import parse_passes, run_passes_quickly
 from tilefold.compiler.frontend import parse_program
 from tilefold.compiler.pipeline import STAGE_NAMES, STAGES
 from tilefold.compiler.source import Source
@@ -38,6 +39,9 @@ def available_passes() -> Mapping[str, Callable[[], type[ModulePass]]]:
     return {**get_all_passes(), **PASSES}
 
 
+_Lowered = tuple[ModuleOp, tuple[ModulePass, ...]]  # a module, and the passes that have run since the text was read
+
+
 @dataclass
 class Program:
     """A verified program, and what it has been lowered to so far.
@@ -49,11 +53,9 @@ class Program:
     module: ModuleOp
     context: Context
     target: Target | None = None
-    observer: Observer | None = None
-    _stages: dict[tuple[str, str], ModuleOp] = field(default_factory=dict[tuple[str, str], ModuleOp])
-    _done: dict[tuple[str, str], list[ModulePass]] = field(default_factory=dict[tuple[str, str], list[ModulePass]])
+    _stages: "dict[tuple[str, str], _Lowered]" = field(default_factory=lambda: {})
 
-    @property
+    @cached_property
     def stage(self) -> str:
         """The stage at which the program was written: the last one whose contract it fulfils."""
         return next(name for name in reversed(STAGE_NAMES) if self._fulfils(name))
@@ -67,19 +69,16 @@ class Program:
         index, written = STAGE_NAMES.index(stage), STAGE_NAMES.index(self.stage)
         if index <= written:
             return self.module if self._fulfils(stage) else None
-        key = (stage, arch)
-        if key not in self._stages:
-            earlier = STAGE_NAMES[index - 1]
-            before = self.at(earlier, target)
-            assert before is not None  # the stage at which it was written is the last that it fulfils
-            module = before.clone()
-            text = ",".join(STAGES[index].passes).format(target=arch)
-            passes = parse_passes(text, PASSES)
-            done = self._done.get((earlier, arch), [])
-            run_passes(self.context, module, passes, source=self.source, done=done, observer=self.observer)
-            self._stages[key] = module
-            self._done[key] = [*done, *passes]
-        return self._stages[key]
+        if (stage, arch) not in self._stages:
+            # go on from the nearest stage that is there already
+            nearest = max((at for at in range(written, index) if (STAGE_NAMES[at], arch) in self._stages), default=written)
+            start, done = self._stages.get((STAGE_NAMES[nearest], arch), (self.module, ()))
+            texts = [text for each in STAGES[nearest + 1 : index + 1] for text in each.passes]
+            passes = parse_passes(",".join(texts).format(target=arch), PASSES)
+            module = start.clone()
+            run_passes_quickly(self.context, module, passes, source=self.source, done=done)
+            self._stages[stage, arch] = module, (*done, *passes)
+        return self._stages[stage, arch][0]
 
     def reached(self, stage: str, target: Target | None = None) -> ModuleOp:
         """The program at a stage. Raises TilefoldError where it was written at a later one."""
