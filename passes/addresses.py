@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..dialects.ptx import PtrAddOp
 from ..dialects.tile import Crd2IdxOp, TensorType
-from ..dialects.tile.assembly import fill_coordinate
+from ..dialects.tile.assembly import count_operands, fill_coordinate
 from ..layout.core import ComposedLayout, Layout, cosize
-from ..layout.inttuple import transform_leaves
+from ..layout.inttuple import leaves, transform_leaves, wrap
 from ..layout.swizzle import Swizzle
 from .emitter import Emitter, int_type
 from .ssa_int import SsaInt
@@ -76,8 +76,29 @@ class Addresses:
             return self.advance(emitter, self.advance(emitter, tensor, type, first), type, second)
         if tensor.offset is None:
             return Address(_moved(emitter, tensor.pointer, self.distance(emitter, offset, type.element_bytes)))
+        if isinstance(offset.owner, Crd2IdxOp):
+            return self._advance_swizzled(emitter, tensor, type, offset.owner)
         step = _as_i32(emitter, self.distance(emitter, offset, 1))
         return Address(tensor.pointer, emitter.value(arith.AddiOp(tensor.offset, step)))
+
+    def _advance_swizzled(self, emitter: Emitter, tensor: Address, type: TensorType, op: Crd2IdxOp) -> Address:
+        """Moves the pointer by whole periods of the swizzle, which it leaves alone, and the offset by the rest."""
+        layout = type.layout.data
+        assert isinstance(layout, ComposedLayout) and isinstance(layout.outer, Swizzle)
+        period = 1 << (layout.outer.y_mask | layout.outer.z_mask).bit_length()
+        modes = list(zip(wrap(op.coord.data), op.plain_layout, strict=True))
+        pointer, inner = tensor.pointer, tensor.offset
+        values = list(op.coords)
+        for coord, mode in modes:
+            used = [values.pop(0) for _ in range(count_operands(coord))]
+            if all(d % period == 0 for d in leaves(mode.stride)):
+                step = self.evaluate(emitter, mode, coord, used, type.element_bytes)
+                pointer = _moved(emitter, pointer, step)
+            else:
+                assert inner is not None
+                step = _as_i32(emitter, self.evaluate(emitter, mode, coord, used, 1))
+                inner = emitter.value(arith.AddiOp(inner, step))
+        return Address(pointer, inner)
 
     def element(
         self, emitter: Emitter, tensor: Address, type: TensorType, coord: Any, values: list[SSAValue]
@@ -130,11 +151,6 @@ def _as_i32(emitter: Emitter, value: SSAValue) -> SSAValue:
     if value.type == int_type(32):
         return value
     return emitter.value(arith.TruncIOp(value, int_type(32)))
-
-
-def is_index(value: SSAValue) -> bool:
-    """Whether a value is of type `index`."""
-    return isinstance(value.type, IndexType)
 
 
 def erase_unused(ops: list[Operation]) -> None:

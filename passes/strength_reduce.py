@@ -41,14 +41,16 @@ class StrengthReducePass(ModulePass):
 
 def _reduce(op: arith.SignlessIntegerBinaryOperation, type: IntegerType) -> None:
     left, right = constant_of(op.lhs), constant_of(op.rhs)
-    if left is not None and right is None and isinstance(op, arith.AddiOp | arith.MuliOp):
-        right, other = left, op.rhs
-    else:
-        other = op.lhs
     emitter = Emitter(op)
-    if left is not None and right is not None and (value := _fold(op, left, right, type.width.data)) is not None:
-        emitter.replace([emitter.constant(value, type)])
-    elif right is not None and (result := _by_constant(emitter, op, other, right, type)) is not None:
+    result = None
+    if left is not None and right is not None:
+        folded = _fold(op, left, right, type.width.data)
+        result = None if folded is None else emitter.constant(folded, type)
+    elif right is not None:
+        result = _by_constant(emitter, op, op.lhs, right, type)
+    elif left is not None and isinstance(op, arith.AddiOp | arith.MuliOp):
+        result = _by_constant(emitter, op, op.rhs, left, type)
+    if result is not None:
         emitter.replace([result])
 
 

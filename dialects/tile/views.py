@@ -200,7 +200,7 @@ class SelectOp(_ModesView):
     name = "tile.select"
 
     def relayout(self, layout: LayoutLike) -> LayoutLike:
-        return select(layout, self.mode_list)
+        return select(layout, *self.mode_list)
 
 
 @irdl_op_definition
