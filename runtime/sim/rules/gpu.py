@@ -37,9 +37,11 @@ def _thread(warp: Warp, axis: int) -> Value:
 def _sreg(op: SregOp, t: Translator) -> Step:
     name, axis = op.register.data.split(".")
     coordinate, at, result = _REGISTERS[name], _AXES[axis], t.slot(op.result)
+    dtype = t.kind(op.result).dtype
 
     def step(warp: Warp) -> None:
-        warp.registers[result] = coordinate(warp, at)
+        value = coordinate(warp, at)
+        warp.registers[result] = value.astype(dtype) if isinstance(value, np.ndarray) else value
 
     return step
 
