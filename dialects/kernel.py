@@ -4,18 +4,20 @@
 import re
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, FunctionType, StringAttr, SymbolNameConstraint, i64
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    FunctionType,
+    StringAttr,
+    SymbolNameConstraint,
+    i64,
+)
 from xdsl.irdl import IRDLOperation, prop_def, region_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-MAX_THREADS = 1024
-"""Threads a block can have (CUDA C++ Programming Guide, Technical Specifications per Compute Capability)."""
-MAX_BLOCK = (1024, 1024, 64)
-"""The largest block in x, y and z (the same table)."""
-MAX_GRID = (2**31 - 1, 65535, 65535)
-"""The largest grid in x, y and z (the same table)."""
+from .target import MAX_BLOCK, MAX_THREADS
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 

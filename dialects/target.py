@@ -15,6 +15,13 @@ from ..layout.errors import Code, TilefoldError
 STATIC_SHARED_BYTES = 48 * 1024
 """Shared memory that a kernel can declare; more must be asked for at launch (CUDA C++ Programming Guide)."""
 
+MAX_THREADS = 1024
+"""Threads a block can have (CUDA C++ Programming Guide, Technical Specifications per Compute Capability)."""
+MAX_BLOCK = (1024, 1024, 64)
+"""The largest block in x, y and z (the same table)."""
+MAX_GRID = (2**31 - 1, 65535, 65535)
+"""The largest grid in x, y and z (the same table)."""
+
 DEFAULT_ARCH = "sm_80"
 """The target where none is given: its PTX runs on every GPU since 2020."""
 

@@ -23,21 +23,25 @@ class CheckTargetPass(ModulePass):
     target: str = DEFAULT_ARCH
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = Target(self.target)
-        for each in op.walk():
-            match each:
-                case TiledCopyOp() | AtomCallOp():
-                    record = each.atom.atom
-                    _check(each, target, record.name, record.min_sm, record.min_ptx[0] * 10 + record.min_ptx[1])
-                case CopyOp() if each.atom is not None:
-                    record = each.atom.atom
-                    _check(each, target, record.name, record.min_sm, record.min_ptx[0] * 10 + record.min_ptx[1])
-                case EntryOp() if each.shared_bytes is not None:
-                    target.check_shared_bytes(each.shared_bytes.value.data, each.sym_name.data)
-                case PtxOp():
-                    _check(each, target, each.mnemonic() or each.name, each.MIN_SM, each.MIN_PTX)
-                case _:
-                    pass
+        check_target(op, Target(self.target))
+
+
+def check_target(root: Operation, target: Target) -> None:
+    """Raises LoweringError or TargetError for the first operation at or under `root` that the target cannot execute."""
+    for each in root.walk():
+        match each:
+            case TiledCopyOp() | AtomCallOp():
+                record = each.atom.atom
+                _check(each, target, record.name, record.min_sm, record.min_ptx[0] * 10 + record.min_ptx[1])
+            case CopyOp() if each.atom is not None:
+                record = each.atom.atom
+                _check(each, target, record.name, record.min_sm, record.min_ptx[0] * 10 + record.min_ptx[1])
+            case EntryOp() if each.shared_bytes is not None:
+                target.check_shared_bytes(each.shared_bytes.value.data, each.sym_name.data)
+            case PtxOp():
+                _check(each, target, each.mnemonic() or each.name, each.MIN_SM, each.MIN_PTX)
+            case _:
+                pass
 
 
 def _check(op: Operation, target: Target, what: str, min_sm: int, min_ptx: int) -> None:

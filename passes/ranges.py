@@ -7,8 +7,8 @@ from xdsl.dialects.gpu import DimensionEnum
 from xdsl.ir import Block, SSAValue
 
 from ..dialects import gpu
-from ..dialects.kernel import MAX_GRID
 from ..dialects.ptx import EntryOp
+from ..dialects.target import MAX_GRID
 from .unroll_loops import constant_of
 
 Range = tuple[int, int]

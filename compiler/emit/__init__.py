@@ -5,12 +5,11 @@ from xdsl.ir import Operation
 
 from ...dialects.ptx import EntryOp
 from ...dialects.target import Target
-from .errors import EmitError
 from .kernel import write_kernel
 from .table import RULES
 from .writer import ModuleWriter
 
-__all__ = ["DATA_LAYOUT", "EmitError", "emit_llvm"]
+__all__ = ["DATA_LAYOUT", "emit_llvm"]
 
 DATA_LAYOUT = (
     "e-p3:32:32-p4:32:32-p5:32:32-p6:32:32-p7:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
@@ -21,9 +20,9 @@ DATA_LAYOUT = (
 def emit_llvm(module: Operation, target: Target, *, lineinfo: bool = False) -> str:
     """The LLVM IR text of all kernels (`ptx.entry`) under `module`, in their order there.
 
-    `lineinfo` adds the source lines as debug metadata. The same input gives the same text. Raises EmitError
-    for an operation, a type or a name without translation and for an instruction that is newer than the
-    target, TargetError for more shared memory than the target has.
+    `lineinfo` adds the source lines as debug metadata. The same input gives the same text. Raises
+    LoweringError for an operation, a type or a name without translation and for an instruction that is newer
+    than the target, TargetError for more shared memory than the target has.
     """
     w = ModuleWriter(target, RULES, lineinfo)
     for op in module.walk():

@@ -7,7 +7,7 @@ from xdsl.dialects import arith
 from xdsl.ir import Operation
 
 from ...layout.errors import Code
-from .errors import EmitError
+from ...passes.errors import LoweringError
 from .types import constant, overload
 from .writer import FunctionWriter, Rule, rule
 
@@ -91,7 +91,7 @@ def _compare(name: str, predicates: list[str]) -> Callable[[FunctionWriter, Oper
         assert isinstance(op, arith.CmpiOp | arith.CmpfOp)
         index = op.predicate.value.data
         if not 0 <= index < len(predicates):
-            raise EmitError(Code.EMIT_UNSUPPORTED, op, f"'{op.name}' has no predicate {index}")
+            raise LoweringError(Code.EMIT_UNSUPPORTED, f"'{op.name}' has no predicate {index}", op)
         left, right = w.typed(op.lhs), w.ref(op.rhs)
         w.define(op.result, f"{name}{fastmath(op)} {predicates[index]} {left}, {right}")
 
@@ -122,8 +122,8 @@ def _rounded_div(up: bool) -> Rule:
         quotient = w.temp(f"sdiv {type} {a}, {b}")
         rest = w.temp(f"srem {type} {a}, {b}")
         signs = w.temp(f"xor {type} {rest}, {b}")
-        beyond = w.temp(f"icmp {sign} {type} {signs}, 0")
-        inexact = w.temp(f"icmp ne {type} {rest}, 0")
+        beyond = w.temp(f"icmp {sign} {type} {signs}, zeroinitializer")
+        inexact = w.temp(f"icmp ne {type} {rest}, zeroinitializer")
         moves = w.temp(f"and {_condition(type)} {beyond}, {inexact}")
         delta = w.temp(f"zext {_condition(type)} {moves} to {type}")
         w.define(op.results[0], f"{step} {type} {quotient}, {delta}")
@@ -135,7 +135,7 @@ def _ceil_div_unsigned(w: FunctionWriter, op: arith.CeilDivUIOp) -> None:
     type, a, b = w.type(op.result), w.ref(op.lhs), w.ref(op.rhs)
     quotient = w.temp(f"udiv {type} {a}, {b}")
     rest = w.temp(f"urem {type} {a}, {b}")
-    inexact = w.temp(f"icmp ne {type} {rest}, 0")
+    inexact = w.temp(f"icmp ne {type} {rest}, zeroinitializer")
     carry = w.temp(f"zext {_condition(type)} {inexact} to {type}")
     w.define(op.result, f"add {type} {quotient}, {carry}")
 

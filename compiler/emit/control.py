@@ -7,16 +7,16 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...layout.errors import Code
-from .errors import EmitError
+from ...passes.errors import LoweringError
 from .writer import FunctionWriter, Rule, rule
 
 
 def _last(block: Block, parent: Operation, kind: type[Operation]) -> Operation:
-    """The terminator of a region's block. EmitError where the region ends otherwise."""
+    """The terminator of a region's block. LoweringError where the region ends otherwise."""
     last = block.last_op
     if not isinstance(last, kind):
-        raise EmitError(
-            Code.EMIT_UNSUPPORTED, parent, f"a region of '{parent.name}' must end in '{kind.name}'"
+        raise LoweringError(
+            Code.EMIT_UNSUPPORTED, f"a region of '{parent.name}' must end in '{kind.name}'", parent
         )
     return last
 
@@ -25,10 +25,10 @@ def _yielded(w: FunctionWriter, block: Block, parent: Operation, count: int) -> 
     """The values that the block hands on, as LLVM names, once its operations are written."""
     values = _last(block, parent, scf.YieldOp).operands
     if len(values) != count:
-        raise EmitError(
+        raise LoweringError(
             Code.EMIT_UNSUPPORTED,
-            parent,
             f"a region of '{parent.name}' yields {len(values)} values, not {count}",
+            parent,
         )
     return [w.ref(value) for value in values]
 
@@ -40,7 +40,7 @@ def _if(w: FunctionWriter, op: scf.IfOp) -> None:
     if op.false_region.blocks:
         arms.append((other, op.false_region.block))
     elif op.output:
-        raise EmitError(Code.EMIT_UNSUPPORTED, op, "'scf.if' with results needs both regions")
+        raise LoweringError(Code.EMIT_UNSUPPORTED, "'scf.if' with results needs both regions", op)
     w.emit(f"br i1 {w.ref(op.cond)}, label %{then}, label %{other if len(arms) == 2 else end}")
     paths: list[tuple[str, list[str]]] = []
     for label, block in arms:
@@ -113,10 +113,10 @@ def _while(w: FunctionWriter, op: scf.WhileOp) -> None:
     assert isinstance(condition, scf.ConditionOp)
     passed = [w.ref(value) for value in condition.args]
     if len(passed) != len(after.args) or len(passed) != len(op.res):
-        raise EmitError(
+        raise LoweringError(
             Code.EMIT_UNSUPPORTED,
-            op,
             f"'scf.condition' passes {len(passed)} values, the loop has {len(op.res)}",
+            op,
         )
     w.emit(f"br i1 {w.ref(condition.condition)}, label %{body}, label %{end}")
     w.start_block(body)

@@ -1,38 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`ptx.entry` as a kernel function of LLVM IR."""
 
-import re
-
 from xdsl.ir import Attribute
+from xdsl.utils.exceptions import VerifyException
 
 from ...dialects.ptx import EntryOp, PtrType, RetOp, StateSpace
-from ...dialects.ptx.availability import unavailable
 from ...dialects.target import STATIC_SHARED_BYTES
 from ...layout.errors import Code
-from .errors import EmitError
+from ...passes.check_target import check_target
+from ...passes.errors import LoweringError
 from .ptx_memory import shared_declaration
 from .types import llvm_type
 from .writer import FunctionWriter, ModuleWriter
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 _RESERVED = frozenset({"_", "WARP_SZ", "vprintf"})
 """Names that a kernel cannot have: two of PTX itself, and the function that printf calls."""
 
 
 def write_kernel(module: ModuleWriter, entry: EntryOp) -> None:
-    """Appends the kernel to the module. EmitError or TargetError for what the target cannot run."""
+    """Appends the kernel to the module. LoweringError or TargetError as `emit_llvm`."""
     name = entry.sym_name.data
-    if _NAME.fullmatch(name) is None or name in _RESERVED:
-        raise EmitError(
-            Code.EMIT_NAME,
-            entry,
-            f"{name[:40]!r} cannot be the name of a kernel in PTX",
-            "use letters, digits and underscores, not first a digit, and no name of PTX's own",
+    try:
+        entry.verify_()  # the text relies on its name, sizes and alignments
+    except VerifyException as error:
+        raise LoweringError(Code.IR_VERIFY, str(error), entry) from error
+    if name in _RESERVED:
+        raise LoweringError(
+            Code.EMIT_NAME, f"'{name}' cannot be the name of a kernel in PTX", entry, "choose another name"
         )
-    for op, message in unavailable(entry, module.target):
-        raise EmitError(Code.TARGET_TOO_OLD, op, message, f"compile for sm_{op.MIN_SM} or later")
+    check_target(entry, module.target)
     shared = entry.shared_bytes.value.data if entry.shared_bytes is not None else 0
-    module.target.check_shared_bytes(shared, name)
     if shared:
         module.globals.append(shared_declaration(name, shared, STATIC_SHARED_BYTES))
 
@@ -40,7 +37,7 @@ def write_kernel(module: ModuleWriter, entry: EntryOp) -> None:
     w.scope = module.lines.function(name, entry) if module.lines is not None else ""
     body = entry.body.block
     if not isinstance(body.last_op, RetOp):
-        raise EmitError(Code.EMIT_UNSUPPORTED, entry, f"kernel '{name}' must end in 'ptx.ret'")
+        raise LoweringError(Code.EMIT_UNSUPPORTED, f"kernel '{name}' must end in 'ptx.ret'", entry)
     parameters: list[str] = []
     for index, (argument, align) in enumerate(zip(body.args, entry.arg_aligns.get_values(), strict=True)):
         w.bind(argument, f"%a{index}")
@@ -60,9 +57,9 @@ def _parameter_type(type: Attribute, align: int, entry: EntryOp) -> str:
         return llvm_type(type, entry)
     if type.space.data is StateSpace.Global:
         return f"{llvm_type(type, entry)} align {align}"
-    raise EmitError(
+    raise LoweringError(
         Code.EMIT_UNSUPPORTED,
-        entry,
         f"a kernel cannot have an argument of type {type}",
+        entry,
         "the caller has pointers to global memory only; allocate shared and local memory in the kernel",
     )

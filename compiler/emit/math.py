@@ -13,8 +13,8 @@ from xdsl.dialects import math
 from xdsl.ir import Operation
 
 from ...layout.errors import Code
+from ...passes.errors import LoweringError
 from .arith import intrinsic
-from .errors import EmitError
 from .types import float_bits, llvm_type, overload, split_vector
 from .writer import FunctionWriter, Rule
 
@@ -78,10 +78,10 @@ def _through_f32(function: Callable[[FunctionWriter, str], str]) -> Rule:
         element, count = split_vector(result.type)
         bits = float_bits(element)
         if bits is None or bits > 32:
-            raise EmitError(
+            raise LoweringError(
                 Code.EMIT_UNSUPPORTED,
-                op,
                 f"'{op.name}' has no instruction for {element}",
+                op,
                 "PTX approximates this function in f32 only",
             )
         type = llvm_type(element, op)

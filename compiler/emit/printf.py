@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...dialects import ptx
 from ...dialects.ptx import PtrType
 from ...layout.errors import Code
-from .errors import EmitError
+from ...passes.errors import LoweringError
 from .types import float_bits
 from .writer import FunctionWriter, Rule, rule
 
@@ -35,10 +35,10 @@ def _printf(w: FunctionWriter, op: ptx.PrintfOp) -> None:
     try:
         conversions = op.conversions()
     except VerifyException as error:
-        raise EmitError(Code.EMIT_UNSUPPORTED, op, str(error)) from error
+        raise LoweringError(Code.EMIT_UNSUPPORTED, str(error), op) from error
     if len(conversions) != len(op.args):
-        raise EmitError(
-            Code.EMIT_UNSUPPORTED, op, f"{len(conversions)} conversions for {len(op.args)} values to print"
+        raise LoweringError(
+            Code.EMIT_UNSUPPORTED, f"{len(conversions)} conversions for {len(op.args)} values to print", op
         )
     buffer = "null"
     if conversions:

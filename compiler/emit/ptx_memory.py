@@ -13,8 +13,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects import ptx
 from ...dialects.ptx import PtrType, StateSpace
 from ...layout.errors import Code
-from .errors import EmitError
-from .types import split_vector
+from ...passes.errors import LoweringError
 from .writer import FunctionWriter, Rule, rule
 
 
@@ -27,14 +26,10 @@ def _space(pointer: SSAValue) -> StateSpace:
     return pointer.type.space.data
 
 
-def _register_type(value: Attribute, op: Operation) -> str:
-    """The type in which a value is moved to or from global and shared memory: b8 to b64, or a vector of b32
-    or b64."""
-    size = ptx.value_bytes(value)
-    if size is None or size > 16 or size & (size - 1):
-        raise EmitError(Code.EMIT_UNSUPPORTED, op, f"'{op.name}' cannot move a value of type {value}")
-    unit = 8 if ptx.scalar_bits(split_vector(value)[0]) == 64 else min(size, 4)
-    return f"<{size // unit} x i{unit * 8}>" if size > unit else f"i{unit * 8}"
+def _register_type(value: Attribute) -> str:
+    """The type in which a value is moved to or from global and shared memory: registers of b8 to b64."""
+    count, bits = ptx.access_registers(value)
+    return f"<{count} x i{bits}>" if count > 1 else f"i{bits}"
 
 
 def _load(w: FunctionWriter, op: ptx.LoadOp) -> None:
@@ -43,7 +38,7 @@ def _load(w: FunctionWriter, op: ptx.LoadOp) -> None:
     if _space(op.ptr) is StateSpace.Local:
         w.define(op.result, f"load {type}, {where}")
         return
-    moved = _register_type(op.result.type, op)
+    moved = _register_type(op.result.type)
     value = w.temp(f"load volatile {moved}, {where}")
     w.bind(op.result, value if moved == type else w.temp(f"bitcast {moved} {value} to {type}"))
 
@@ -54,7 +49,7 @@ def _store(w: FunctionWriter, op: ptx.StoreOp) -> None:
     if _space(op.ptr) is StateSpace.Local:
         w.emit(f"store {value}, {where}")
         return
-    moved = _register_type(op.value.type, op)
+    moved = _register_type(op.value.type)
     if moved != w.type(op.value):
         value = f"{moved} {w.temp(f'bitcast {value} to {moved}')}"
     w.emit(f"store volatile {value}, {where}")
@@ -68,10 +63,10 @@ def _smem_addr(w: FunctionWriter, op: ptx.SmemAddrOp) -> None:
     base = f"@{shared_array(w.kernel)}"
     offset = op.offset.value.data
     if offset >= w.shared_bytes:
-        raise EmitError(
+        raise LoweringError(
             Code.EMIT_UNSUPPORTED,
-            op,
             f"offset {offset} is outside the {w.shared_bytes} bytes of shared memory of kernel '{w.kernel}'",
+            op,
         )
     w.bind(op.result, base if offset == 0 else f"getelementptr (i8, ptr addrspace(3) {base}, i32 {offset})")
 

@@ -10,7 +10,6 @@ from xdsl.dialects.builtin import (
     Float32Type,
     Float64Type,
     FloatAttr,
-    IndexType,
     IntegerAttr,
     IntegerType,
     VectorType,
@@ -19,7 +18,7 @@ from xdsl.ir import Attribute, Operation
 
 from ...dialects.ptx import PtrType, StateSpace
 from ...layout.errors import Code
-from .errors import EmitError
+from ...passes.errors import LoweringError
 
 MAX_VECTOR = 256
 """The elements a vector value can have: LLVM takes vectors apart, so a huge one would make a huge program."""
@@ -40,25 +39,23 @@ _INTEGERS = (1, 8, 16, 32, 64)
 
 
 def llvm_type(type: Attribute, op: Operation) -> str:
-    """The LLVM type of a value's type; `index` is 64 bits wide. EmitError, placed at `op`, where there is
+    """The LLVM type of a value's type; LoweringError, placed at `op`, where there is
     none."""
     if isinstance(type, IntegerType):
         if type.width.data in _INTEGERS:
             return f"i{type.width.data}"
     elif isinstance(type, PtrType):
         return _SPACES[type.space.data]
-    elif isinstance(type, IndexType):
-        return "i64"
     elif isinstance(type, VectorType):
         shape = type.get_shape()
         if len(shape) == 1 and 1 <= shape[0] <= MAX_VECTOR and not any(type.get_scalable_dims()):
             return f"<{shape[0]} x {llvm_type(type.element_type, op)}>"
     elif (name := _FLOATS.get(type.__class__)) is not None:
         return name
-    raise EmitError(
+    raise LoweringError(
         Code.EMIT_UNSUPPORTED,
-        op,
         f"'{op.name}' has a value of type {str(type)[:80]}, which PTX registers do not hold",
+        op,
         f"use i1, i8, i16, i32, i64, f16, bf16, f32, f64, !ptx.ptr, or a 1-D vector of at most {MAX_VECTOR}",
     )
 
@@ -103,7 +100,7 @@ def constant(value: Attribute, op: Operation) -> str:
             else [_float(item, element, op) for item in items]
         )
         return f"<{', '.join(f'{name} {text}' for text in texts)}>"
-    raise EmitError(Code.EMIT_UNSUPPORTED, op, f"the constant {str(value)[:80]} has no form in PTX")
+    raise LoweringError(Code.EMIT_UNSUPPORTED, f"the constant {str(value)[:80]} has no form in PTX", op)
 
 
 def _integer(value: int, type: Attribute) -> str:
@@ -121,7 +118,7 @@ def _float(value: float, type: Attribute, op: Operation) -> str:
     if isinstance(type, Float32Type):
         (value,) = struct.unpack("<f", _pattern(type, value).to_bytes(4, "little"))
     elif not isinstance(type, Float64Type):
-        raise EmitError(Code.EMIT_UNSUPPORTED, op, f"a constant of type {type} has no form in PTX")
+        raise LoweringError(Code.EMIT_UNSUPPORTED, f"a constant of type {type} has no form in PTX", op)
     (bits,) = struct.unpack("<Q", struct.pack("<d", value))
     return f"0x{bits:016X}"
 

@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Operation, SSAValue
 
 from ...layout.errors import Code
-from .errors import EmitError
+from ...passes.errors import LoweringError
 from .types import overload, split_vector
 from .writer import FunctionWriter, Rule, rule
 
@@ -17,11 +17,11 @@ def _position(w: FunctionWriter, op: vector.ExtractOp | vector.InsertOp, whole: 
     position = op.get_mixed_position()
     _, count = split_vector(whole.type)
     if len(position) != 1 or not count:
-        raise EmitError(Code.EMIT_UNSUPPORTED, op, f"'{op.name}' needs one index into a 1-D vector")
+        raise LoweringError(Code.EMIT_UNSUPPORTED, f"'{op.name}' needs one index into a 1-D vector", op)
     (index,) = position
     if isinstance(index, int):
         if not 0 <= index < count:
-            raise EmitError(Code.EMIT_UNSUPPORTED, op, f"index {index} is outside {whole.type}")
+            raise LoweringError(Code.EMIT_UNSUPPORTED, f"index {index} is outside {whole.type}", op)
         return f"i32 {index}"
     return w.typed(index)
 
@@ -38,8 +38,8 @@ def _insert(w: FunctionWriter, op: vector.InsertOp) -> None:
 def _broadcast(w: FunctionWriter, op: vector.BroadcastOp) -> None:
     if isinstance(op.source.type, VectorType):
         if op.source.type != op.vector.type:
-            raise EmitError(
-                Code.EMIT_UNSUPPORTED, op, "'vector.broadcast' of a vector has no translation to PTX"
+            raise LoweringError(
+                Code.EMIT_UNSUPPORTED, "'vector.broadcast' of a vector has no translation to PTX", op
             )
         w.bind(op.vector, w.ref(op.source))
         return
@@ -53,8 +53,8 @@ def _shuffle(w: FunctionWriter, op: vector.ShuffleOp) -> None:
     _, left = split_vector(op.v1.type)
     _, right = split_vector(op.v2.type)
     if any(not 0 <= pick < left + right for pick in picks):
-        raise EmitError(
-            Code.EMIT_UNSUPPORTED, op, f"'vector.shuffle' picks outside its {left + right} elements"
+        raise LoweringError(
+            Code.EMIT_UNSUPPORTED, f"'vector.shuffle' picks outside its {left + right} elements", op
         )
     w.type(op.result)
     mask = ", ".join(f"i32 {pick}" for pick in picks)

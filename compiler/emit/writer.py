@@ -8,7 +8,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.target import Target
 from ...layout.errors import Code
-from .errors import EmitError
+from ...passes.errors import LoweringError
 from .lineinfo import LineInfo
 from .text import c_string
 from .types import llvm_type
@@ -152,16 +152,16 @@ class FunctionWriter:
         self.lines[slot] = f"  {text}{self._suffix}"
 
     def write_block(self, block: Block) -> None:
-        """Writes all operations of a block, each by its rule. EmitError for one without a rule."""
+        """Writes all operations of a block, each by its rule. LoweringError for one without a rule."""
         rules = self.module.rules
         lines = self.module.lines
         for op in block.ops:
             write = rules.get(op.__class__)
             if write is None:
-                raise EmitError(
+                raise LoweringError(
                     Code.EMIT_UNSUPPORTED,
-                    op,
                     f"'{op.name}' has no translation to PTX",
+                    op,
                     "lower the program to stage 'instr' first",
                 )
             if lines is not None:

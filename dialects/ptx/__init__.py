@@ -10,7 +10,7 @@ from .matrix import LdMatrixOp
 from .memory import LoadOp, LocalAllocOp, PtrAddOp, SmemAddrOp, SmemAllocOp, StoreOp
 from .sreg import SregOp
 from .sync import BarSyncOp, BarWarpSyncOp, PrintfOp
-from .types import GLOBAL, LOCAL, SHARED, PtrType, StateSpace, StateSpaceAttr, scalar_bits, value_bytes
+from .types import GLOBAL, LOCAL, SHARED, PtrType, StateSpace, StateSpaceAttr, access_registers, scalar_bits, value_bytes
 
 PTX = Dialect(
     "ptx",
@@ -40,5 +40,5 @@ __all__ = [
     "GLOBAL", "LOCAL", "PTX", "SHARED", "BarSyncOp", "BarWarpSyncOp", "CpAsyncCommitGroupOp", "CpAsyncOp",
     "CpAsyncWaitAllOp", "CpAsyncWaitGroupOp", "EntryOp", "LdMatrixOp", "LoadOp", "LocalAllocOp", "PrintfOp",
     "PtrAddOp", "PtrType", "PtxOp", "RetOp", "SmemAddrOp", "SmemAllocOp", "SregOp", "StateSpace", "StateSpaceAttr", "StoreOp",
-    "scalar_bits", "value_bytes",
+    "access_registers", "scalar_bits", "value_bytes",
 ]

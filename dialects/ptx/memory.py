@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Addresses, loads, stores, and the memory that a kernel itself allocates."""
 
-from xdsl.dialects.builtin import I32, I64, IndexType, IntegerAttr, VectorType, i64
+from xdsl.dialects.builtin import I32, I64, IndexType, IntegerAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from .base import PtxOp
-from .types import LOCAL, SHARED, PtrType, StateSpace, scalar_bits, value_bytes
+from .types import LOCAL, SHARED, PtrType, StateSpace, access_registers, value_bytes
 
 
 def _i64(value: int) -> IntegerAttr[I64]:
@@ -47,20 +47,10 @@ class PtrAddOp(PtxOp):
 
 
 def _access_suffix(ptr: Attribute, value: Attribute) -> str:
-    """The state space, vector and type suffixes of a load or store as LLVM prints them (`global.v4.b32`)."""
+    """The state space, vector and type suffixes of a load or store (`global.v4.b32`)."""
     assert isinstance(ptr, PtrType)
-    total = value_bytes(value)
-    assert total is not None
-    space = ptr.space.data.value
-    element = value.element_type if isinstance(value, VectorType) else value
-    bits = scalar_bits(element)
-    assert bits is not None
-    count = total * 8 // bits
-    if bits < 32 and count > 2:  # LLVM packs 8- and 16-bit elements of a vector into 32-bit registers
-        bits, count = (32, total // 4) if total >= 4 else (bits, count)
-    elif bits == 16 and count == 2:
-        bits, count = 32, 1
-    return f"{space}.v{count}.b{bits}" if count > 1 else f"{space}.b{bits}"
+    count, bits = access_registers(value)
+    return f"{ptr.space.data.value}.v{count}.b{bits}" if count > 1 else f"{ptr.space.data.value}.b{bits}"
 
 
 class _Access(PtxOp):

@@ -73,3 +73,16 @@ def value_bytes(type: Attribute) -> int | None:
     if bits is None or bits % 8 or count < 1:
         return None
     return bits // 8 * count
+
+
+def access_registers(type: Attribute) -> tuple[int, int]:
+    """How a value is moved to or from memory: how many registers, and the bits of each.
+
+    64-bit elements move in 64-bit registers; all others are packed into as few 32-bit ones as hold them, so that
+    the instruction depends on the size of the access alone.
+    """
+    total = value_bytes(type)
+    assert total is not None, "checked by the verifiers of loads and stores"
+    element = type.element_type if isinstance(type, VectorType) else type
+    size = 8 if scalar_bits(element) == 64 else min(total, 4)
+    return total // size, size * 8

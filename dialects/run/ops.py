@@ -11,8 +11,9 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, NoTerminator, SymbolTable, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from ..kernel import MAX_BLOCK, MAX_GRID, KernelOp, format_dim3, parse_dim3
+from ..kernel import KernelOp, format_dim3, parse_dim3
 from ..ptx.types import scalar_bits
+from ..target import MAX_BLOCK, MAX_GRID
 from ..tile.types import Space, TensorType
 
 

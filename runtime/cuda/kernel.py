@@ -5,13 +5,13 @@ import ctypes
 import weakref
 from typing import Any
 
+from ...dialects.target import MAX_GRID
 from ...layout.errors import Code
 from ..artifact import Artifact
 from ..engine import LaunchConfig, LaunchError
 from .driver import CudaError, Driver
 
 _LOG_BYTES = 8192
-_MAX_GRID = (2**31 - 1, 65535, 65535)
 
 
 class Kernel:
@@ -59,9 +59,9 @@ class Kernel:
                 f"kernel '{artifact.kernel}' is for blocks of {artifact.block} threads, not {config.block}",
                 "launch it with the block that it declares",
             )
-        if any(size > most for size, most in zip(config.grid, _MAX_GRID, strict=True)):
+        if any(size > most for size, most in zip(config.grid, MAX_GRID, strict=True)):
             raise LaunchError(
-                Code.RUN_LAUNCH, f"the grid is {config.grid}; a GPU has at most {_MAX_GRID} blocks"
+                Code.RUN_LAUNCH, f"the grid is {config.grid}; a GPU has at most {MAX_GRID} blocks"
             )
         self._driver.call(
             "cuLaunchKernel",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs emitted LLVM IR on the CPU: what an operation means, not only how it is spelt.
 
-The kernel's text is retargeted: state spaces become the one address space of the machine, and the kernel an ordinary
-function, called for one thread of a block whose size is 1.
+The kernel's text is retargeted: state spaces become the one address space of the machine, and the kernel an
+ordinary function, called for one thread of a block whose size is 1.
 """
 
 import ctypes

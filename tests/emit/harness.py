@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels of stage `instr` from text, and what they are compiled to."""
 
-from xdsl.dialects.builtin import ModuleOp
-
 from tilefold.compiler.context import make_context
 from tilefold.compiler.emit import emit_llvm
 from tilefold.compiler.frontend import parse_program
@@ -10,6 +8,7 @@ from tilefold.compiler.nvptx import compile_llvm
 from tilefold.compiler.source import plain_source
 from tilefold.compiler.verify import verify_program
 from tilefold.dialects.target import Target
+from xdsl.dialects.builtin import ModuleOp
 
 SM80 = Target("sm_80")
 ASSEMBLED = tuple(map(Target, ("sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120")))

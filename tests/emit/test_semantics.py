@@ -206,38 +206,17 @@ def test_float_constant_keeps_its_value(type: str, dtype: Any, value: float) -> 
 def test_loop_carries_values_and_branches_choose() -> None:
     """The Collatz sequence: a while loop whose body branches, inside a for loop that keeps the longest."""
     text = kernel(
-        """
-        %zero = arith.constant 0 : i32
-        %one = arith.constant 1 : i32
-        %two = arith.constant 2 : i32
-        %three = arith.constant 3 : i32
-        %end = arith.constant 30 : i32
-        %best, %where = scf.for %i = %one to %end step %one iter_args(%m = %zero, %w = %zero) -> (i32, i32) : i32 {
-          %last, %steps = scf.while (%x = %i, %n = %zero) : (i32, i32) -> (i32, i32) {
-            %more = arith.cmpi ne, %x, %one : i32
-            scf.condition(%more) %x, %n : i32, i32
-          } do {
-          ^bb0(%x: i32, %n: i32):
-            %bit = arith.remui %x, %two : i32
-            %odd = arith.cmpi eq, %bit, %one : i32
-            %next = scf.if %odd -> (i32) {
-              %t = arith.muli %x, %three : i32
-              %u = arith.addi %t, %one : i32
-              scf.yield %u : i32
-            } else {
-              %h = arith.divui %x, %two : i32
-              scf.yield %h : i32
-            }
-            %k = arith.addi %n, %one : i32
-            scf.yield %next, %k : i32, i32
-          }
-          %longer = arith.cmpi sgt, %steps, %m : i32
-          %m2 = arith.select %longer, %steps, %m : i32
-          %w2 = arith.select %longer, %i, %w : i32
-          scf.yield %m2, %w2 : i32, i32
-        }
-        ptx.st %best, %A align 4 : i32, !ptx.ptr<global>
-        ptx.st %where, %B align 4 : i32, !ptx.ptr<global>
+        """%zero = arith.constant 0 : i32 %one = arith.constant 1 : i32 %two = arith.constant 2 : i32 %three
+        = arith.constant 3 : i32 %end = arith.constant 30 : i32 %best, %where = scf.for %i = %one to %end
+        step %one iter_args(%m = %zero, %w = %zero) -> (i32, i32) : i32 { %last, %steps = scf.while (%x =
+        %i, %n = %zero) : (i32, i32) -> (i32, i32) { %more = arith.cmpi ne, %x, %one : i32
+        scf.condition(%more) %x, %n : i32, i32 } do { ^bb0(%x: i32, %n: i32): %bit = arith.remui %x, %two :
+        i32 %odd = arith.cmpi eq, %bit, %one : i32 %next = scf.if %odd -> (i32) { %t = arith.muli %x, %three
+        : i32 %u = arith.addi %t, %one : i32 scf.yield %u : i32 } else { %h = arith.divui %x, %two : i32
+        scf.yield %h : i32 } %k = arith.addi %n, %one : i32 scf.yield %next, %k : i32, i32 } %longer =
+        arith.cmpi sgt, %steps, %m : i32 %m2 = arith.select %longer, %steps, %m : i32 %w2 = arith.select
+        %longer, %i, %w : i32 scf.yield %m2, %w2 : i32, i32 } ptx.st %best, %A align 4 : i32,
+        !ptx.ptr<global> ptx.st %where, %B align 4 : i32, !ptx.ptr<global>
         """,
         "%A: !ptx.ptr<global> align 4, %B: !ptx.ptr<global> align 4",
         threads="1",
@@ -248,7 +227,9 @@ def test_loop_carries_values_and_branches_choose() -> None:
 
     best, where = np.zeros(1, np.int32), np.zeros(1, np.int32)
     run_on_cpu(llvm_of(text), [best, where])
-    assert (best[0], where[0]) == max(((steps(i), i) for i in range(1, 30)), key=lambda pair: (pair[0], -pair[1]))
+    assert (best[0], where[0]) == max(
+        ((steps(i), i) for i in range(1, 30)), key=lambda pair: (pair[0], -pair[1])
+    )
 
 
 def test_loop_that_never_runs_hands_on_its_start() -> None:

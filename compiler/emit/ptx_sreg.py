@@ -1,23 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Coordinates and sizes, from PTX's special registers, with the ranges that the launch guarantees.
+"""`ptx`: special registers, with the ranges that the launch guarantees.
 
 LLVM narrows arithmetic by the ranges: a thread index below 128 needs 7 bits.
 """
 
-from xdsl.dialects import gpu as xdsl_gpu
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects.kernel import MAX_GRID
 from ...dialects.ptx import SregOp
+from ...dialects.target import MAX_GRID
 from .writer import FunctionWriter, Rule, rule
 
 
 def _register(w: FunctionWriter, result: SSAValue, name: str, low: int, high: int) -> None:
-    """Reads a 32-bit special register whose value is in low..high, both included."""
+    """Reads a special register whose value is in low..high, both included."""
     above = high + 1 if high + 1 < 2**31 else high + 1 - 2**32  # LLVM writes the bound as a signed i32
-    value = w.temp(f"call range(i32 {low}, {above}) i32 @llvm.nvvm.read.ptx.sreg.{name}()")
-    type = w.type(result)
-    w.bind(result, value if type == "i32" else w.temp(f"zext nneg i32 {value} to {type}"))
+    w.define(result, f"call range(i32 {low}, {above}) i32 @llvm.nvvm.read.ptx.sreg.{name}()")
 
 
 def _sreg(w: FunctionWriter, op: SregOp) -> None:
@@ -37,11 +34,4 @@ def _sreg(w: FunctionWriter, op: SregOp) -> None:
             _register(w, op.result, f"nctaid.{axis}", 1, MAX_GRID[at])
 
 
-def _lane_id(w: FunctionWriter, op: xdsl_gpu.LaneIdOp) -> None:
-    _register(w, op.result, "laneid", 0, 31)
-
-
-GPU: tuple[tuple[type[Operation], Rule], ...] = (
-    rule(SregOp, _sreg),
-    rule(xdsl_gpu.LaneIdOp, _lane_id),
-)
+PTX_SREG: tuple[tuple[type[Operation], Rule], ...] = (rule(SregOp, _sreg),)

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""One small use of each operation that stage `instr` may contain, on each type that it takes.
+
+A body may use the arguments of `ARGS`; what it computes it stores, so that nothing is dropped as dead.
+"""
+
+from collections.abc import Iterator
+
+ARGS = (
+    "%A: !ptx.ptr<global> align 16, %B: !ptx.ptr<global> align 16, %i1: i1, %i8: i8, %i16: i16, %i32: i32, "
+    "%i64: i64, %f16: f16, %bf16: bf16, %f32: f32, %f64: f64"
+)
+SHARED = 1024
+
+_INTEGERS = ("i8", "i16", "i32", "i64")
+_FLOATS = ("f16", "bf16", "f32", "f64")
+_INTEGER_BINARY = (
+    *("addi", "subi", "muli", "divsi", "divui", "remsi", "remui", "floordivsi", "ceildivsi", "ceildivui"),
+    *("andi", "ori", "xori", "shli", "shrsi", "shrui", "minsi", "maxsi", "minui", "maxui"),
+)
+_FLOAT_BINARY = ("addf", "subf", "mulf", "divf", "maximumf", "minimumf", "maxnumf", "minnumf")
+_FLOAT_UNARY = ("absf", "ceil", "floor", "round", "roundeven", "trunc", "sqrt")
+_APPROXIMATE = ("exp", "exp2", "log", "log2", "sin", "cos", "tanh", "rsqrt")
+
+
+def _store(type: str) -> str:
+    return f"ptx.st %r, %B align 8 : {type}, !ptx.ptr<global>"
+
+
+def _computed(name: str, text: str, type: str) -> tuple[str, str]:
+    return name, f"%r = {text}\n{_store(type)}"
+
+
+def _arith() -> Iterator[tuple[str, str]]:
+    for type in _INTEGERS:
+        for name in _INTEGER_BINARY:
+            yield _computed(f"arith.{name}", f"arith.{name} %{type}, %{type} : {type}", type)
+        yield (
+            "arith.cmpi",
+            (
+                f"%c = arith.cmpi ult, %{type}, %{type} : {type}\n"
+                f"%r = arith.select %c, %{type}, %{type} : {type}\n{_store(type)}"
+            ),
+        )
+    for type in _FLOATS:
+        for name in _FLOAT_BINARY:
+            yield _computed(f"arith.{name}", f"arith.{name} %{type}, %{type} : {type}", type)
+        yield _computed("arith.negf", f"arith.negf %{type} : {type}", type)
+        yield (
+            "arith.cmpf",
+            (
+                f"%c = arith.cmpf olt, %{type}, %{type} : {type}\n"
+                f"%r = arith.select %c, %{type}, %{type} : {type}\n{_store(type)}"
+            ),
+        )
+    yield (
+        "arith.select",
+        ("%p = arith.select %i1, %A, %B : !ptx.ptr<global>\nptx.st %i32, %p align 4 : i32, !ptx.ptr<global>"),
+    )
+
+
+def _conversions() -> Iterator[tuple[str, str]]:
+    for index, narrow in enumerate(_INTEGERS):
+        for wide in _INTEGERS[index + 1 :]:
+            yield _computed("arith.extsi", f"arith.extsi %{narrow} : {narrow} to {wide}", wide)
+            yield _computed("arith.extui", f"arith.extui %{narrow} : {narrow} to {wide}", wide)
+            yield _computed("arith.trunci", f"arith.trunci %{wide} : {wide} to {narrow}", narrow)
+        for name in ("sitofp", "uitofp"):
+            for type in _FLOATS:
+                yield _computed(f"arith.{name}", f"arith.{name} %{narrow} : {narrow} to {type}", type)
+        for name in ("fptosi", "fptoui"):
+            for type in _FLOATS:
+                yield _computed(f"arith.{name}", f"arith.{name} %{type} : {type} to {narrow}", narrow)
+    for narrow, wide in (("f16", "f32"), ("bf16", "f32"), ("f16", "f64"), ("bf16", "f64"), ("f32", "f64")):
+        yield _computed("arith.extf", f"arith.extf %{narrow} : {narrow} to {wide}", wide)
+        yield _computed("arith.truncf", f"arith.truncf %{wide} : {wide} to {narrow}", narrow)
+    yield _computed("arith.bitcast", "arith.bitcast %f32 : f32 to i32", "i32")
+
+
+def _math() -> Iterator[tuple[str, str]]:
+    for type in _FLOATS:
+        for name in _FLOAT_UNARY:
+            yield _computed(f"math.{name}", f"math.{name} %{type} : {type}", type)
+        yield _computed("math.copysign", f"math.copysign %{type}, %{type} : {type}", type)
+        yield _computed("math.fma", f"math.fma %{type}, %{type}, %{type} : {type}", type)
+        if type != "f64":
+            for name in _APPROXIMATE:
+                yield _computed(f"math.{name}", f"math.{name} %{type} : {type}", type)
+    for type in _INTEGERS:
+        for name in ("absi", "ctlz", "cttz", "ctpop"):
+            yield _computed(f"math.{name}", f"math.{name} %{type} : {type}", type)
+
+
+def _vector() -> Iterator[tuple[str, str]]:
+    for type, size in (("i8", 8), ("i16", 8), ("f16", 8), ("bf16", 8), ("f32", 4), ("i32", 4), ("f64", 2)):
+        v = f"vector<{size}x{type}>"
+        load = f"%v = ptx.ld %A align 16 : !ptx.ptr<global> -> {v}\n"
+        done = f"\nptx.st %r, %B align 16 : {v}, !ptx.ptr<global>"
+        yield "vector.insert", f"{load}%r = vector.insert %{type}, %v[1] : {type} into {v}{done}"
+        yield "vector.broadcast", f"%r = vector.broadcast %{type} : {type} to {v}{done}"
+        pick = ", ".join(str(index) for index in reversed(range(size)))
+        yield "vector.shuffle", f"{load}%r = vector.shuffle %v, %v [{pick}] : {v}, {v}{done}"
+        yield "vector.extract", f"{load}%r = vector.extract %v[1] : {type} from {v}\n{_store(type)}"
+        if type.startswith(("f", "b")):
+            yield "vector.fma", f"{load}%r = vector.fma %v, %v, %v : {v}{done}"
+            yield "arith.mulf", f"{load}%r = arith.mulf %v, %v : {v}{done}"
+        else:
+            yield "arith.addi", f"{load}%r = arith.addi %v, %v : {v}{done}"
+            yield "arith.ceildivsi", f"{load}%r = arith.ceildivsi %v, %v : {v}{done}"
+    yield (
+        "math.exp",
+        (
+            "%v = ptx.ld %A align 16 : !ptx.ptr<global> -> vector<8xf16>\n%r = math.exp %v : vector<8xf16>\n"
+            "ptx.st %r, %B align 16 : vector<8xf16>, !ptx.ptr<global>"
+        ),
+    )
+    yield (
+        "vector.bitcast",
+        (
+            "%v = ptx.ld %A align 16 : !ptx.ptr<global> -> vector<8xf16>\n"
+            "%r = vector.bitcast %v : vector<8xf16> to vector<4xi32>\n"
+            "ptx.st %r, %B align 16 : vector<4xi32>, !ptx.ptr<global>"
+        ),
+    )
+
+
+PTX: tuple[tuple[str, str], ...] = (
+    *(
+        ("ptx.sreg", f'%r = ptx.sreg "{name}.{axis}"\n{_store("i32")}')
+        for name in ("tid", "ntid", "ctaid", "nctaid")
+        for axis in "xyz"
+    ),
+    ("ptx.ptr_add", "%p = ptx.ptr_add %B, %i32 : !ptx.ptr<global>, i32 -> !ptx.ptr<global>\n"
+     "ptx.st %i32, %p align 4 : i32, !ptx.ptr<global>"),
+    ("ptx.ptr_add", "%p = ptx.ptr_add %B, %i64 : !ptx.ptr<global>, i64 -> !ptx.ptr<global>\n"
+     "ptx.st %i32, %p align 4 : i32, !ptx.ptr<global>"),
+    ("ptx.smem.addr", "%s = ptx.smem.addr 64\nptx.st %i32, %s align 4 : i32, !ptx.ptr<shared>"),
+    ("ptx.local.alloc", "%l = ptx.local.alloc 8 align 8\nptx.st %f64, %l align 8 : f64, !ptx.ptr<local>\n"
+     f"%r = ptx.ld %l align 8 : !ptx.ptr<local> -> i64\n{_store('i64')}"),
+    ("ptx.cp.async", '%s = ptx.smem.addr 0\nptx.cp.async "cg" 16 %s, %A'),
+    ("ptx.cp.async", '%s = ptx.smem.addr 0\nptx.cp.async "ca" 16 %s, %A'),
+    ("ptx.cp.async", '%s = ptx.smem.addr 0\nptx.cp.async "ca" 8 %s, %A'),
+    ("ptx.cp.async", '%s = ptx.smem.addr 0\nptx.cp.async "ca" 4 %s, %A'),
+    ("ptx.cp.async.commit_group", "ptx.cp.async.commit_group"),
+    ("ptx.cp.async.wait_group", "ptx.cp.async.wait_group 3"),
+    ("ptx.cp.async.wait_all", "ptx.cp.async.wait_all"),
+    ("ptx.bar.sync", "ptx.bar.sync 0"),
+    ("ptx.bar.sync", "ptx.bar.sync 15"),
+    ("ptx.bar.warp.sync", "ptx.bar.warp.sync -1"),
+    ("ptx.bar.warp.sync", "ptx.bar.warp.sync 65535"),
+    *(
+        ("ptx.ldmatrix", f"%s = ptx.smem.addr 0\n%r = ptx.ldmatrix x {num}{trans} %s : vector<{num}xi32>\n"
+         f"ptx.st %r, %B align 16 : vector<{num}xi32>, !ptx.ptr<global>")
+        for num in (1, 2, 4)
+        for trans in ("", " trans")
+    ),
+    ("ptx.printf", 'ptx.printf "plain 100%%\\n"() :'),
+    ("ptx.printf", 'ptx.printf "%d %lld %f %e %p %x\\n"(%i32, %i64, %f16, %f64, %A, %i8) '
+     ": i32, i64, f16, f64, !ptx.ptr<global>, i8"),
+)  # fmt: skip
+"""The operations of the `ptx` dialect, but for loads and stores."""
+
+_CONTROL: tuple[tuple[str, str], ...] = (
+    ("scf.if", "scf.if %i1 {\nptx.bar.warp.sync -1\n} else {\n"
+     "ptx.st %i32, %B align 4 : i32, !ptx.ptr<global>\n}"),
+    ("scf.for", "%z = arith.constant 0 : i32\n%o = arith.constant 1 : i32\n"
+     "scf.for %n = %z to %i32 step %o : i32 {\nptx.st %n, %B align 4 : i32, !ptx.ptr<global>\n}"),
+    ("scf.while", "scf.while (%x = %i32) : (i32) -> () {\n%c = arith.cmpi ne, %x, %i32 : i32\n"
+     "scf.condition(%c)\n} do {\nscf.yield %i32 : i32\n}"),
+)  # fmt: skip
+
+
+def accesses() -> Iterator[tuple[str, str]]:
+    """A load and a store of each type and width, in global and shared memory."""
+    widths = (("i8", 1), ("i16", 2), ("f16", 2), ("bf16", 2), ("i32", 4), ("f32", 4), ("i64", 8), ("f64", 8))
+    for element, size in widths:
+        for count in (1, 2, 4, 8, 16):
+            if size * count > 16:
+                continue
+            type = element if count == 1 else f"vector<{count}x{element}>"
+            align = size * count
+            yield (
+                "ptx.st",
+                (
+                    f"%r = ptx.ld %A align {align} : !ptx.ptr<global> -> {type}\n%s = ptx.smem.addr 0\n"
+                    f"ptx.st %r, %s align {align} : {type}, !ptx.ptr<shared>\n"
+                    f"%q = ptx.ld %s align {align} : !ptx.ptr<shared> -> {type}\n"
+                    f"ptx.st %q, %B align {align} : {type}, !ptx.ptr<global>"
+                ),
+            )
+
+
+def all_examples() -> list[tuple[str, str]]:
+    """Every example: the operation that it is for, and a kernel's body."""
+    return [*_arith(), *_conversions(), *_math(), *_vector(), *accesses(), *PTX, *_CONTROL]

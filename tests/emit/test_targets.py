@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Every operation on every target: LLVM selects it, the assembler accepts it, it is the instruction it
+names."""
+
+import pytest
+from tilefold.compiler.assemble import assemble
+from tilefold.compiler.emit import emit_llvm
+from tilefold.compiler.emit.table import RULES
+from tilefold.compiler.nvptx import compile_llvm
+from tilefold.compiler.report import count_instructions
+from tilefold.dialects.ptx import PtxOp
+from tilefold.dialects.target import Target, known_targets
+
+from tests.emit.examples import ARGS, PTX, SHARED, accesses, all_examples
+from tests.emit.harness import ASSEMBLED, kernel, parse, ptx_of
+
+_INSIDE = {"scf.yield", "scf.condition", "ptx.ret", "ptx.ld", "arith.constant"}  # in the others' examples
+
+
+def test_every_rule_has_an_example() -> None:
+    assert {kind.name for kind in RULES} - _INSIDE == {name for name, _ in all_examples()}
+
+
+@pytest.mark.parametrize("target", ASSEMBLED, ids=str)
+def test_every_operation_assembles(target: Target) -> None:
+    bodies = all_examples()
+    text = "".join(
+        f"  ptx.entry @k{index}({ARGS}) threads(32, 4) shared({SHARED}) {{\n{body}\nptx.ret\n}}\n"
+        for index, (_, body) in enumerate(bodies)
+    )
+    ptx = compile_llvm(emit_llvm(parse(f"gpu.module @kernels {{\n{text}}}\n"), target), target)
+    assert len(assemble(ptx, target).kernels) == len(bodies)
+
+
+@pytest.mark.parametrize("target", [Target("sm_80"), Target("sm_100a")], ids=str)
+@pytest.mark.parametrize("body", [body for _, body in (*accesses(), *PTX)])
+def test_ptx_operation_is_the_instruction_that_its_mnemonic_names(body: str, target: Target) -> None:
+    text = kernel(body, ARGS, shared=SHARED)
+    expected: dict[str, int] = {}
+    for op in parse(text).walk():
+        if isinstance(op, PtxOp) and (mnemonic := op.mnemonic()) is not None:
+            expected[mnemonic] = expected.get(mnemonic, 0) + 1
+    counts = count_instructions(ptx_of(text, target))["k"]
+    moves = (
+        "ld.global",
+        "st.global",
+        "ld.shared",
+        "st.shared",
+        "cp.async",
+        "ldmatrix",
+        "bar.",
+        "call",
+        "ret",
+    )
+    assert {name: n for name, n in counts.items() if name.startswith(moves)} == expected
+
+
+@pytest.mark.parametrize("name", known_targets())
+def test_every_target_can_be_compiled_and_assembled(name: str) -> None:
+    target = Target(name)
+    body = "ptx.bar.sync 0\nptx.st %i32, %B align 4 : i32, !ptx.ptr<global>"
+    ptx = ptx_of(kernel(body, ARGS), target)
+    version = f"{target.ptx_version // 10}.{target.ptx_version % 10}"
+    assert f".version {version}\n.target {name}\n" in ptx
+    assert assemble(ptx, target).kernels["k"].registers > 0
