@@ -7,7 +7,7 @@ from .coalesce import coalesce_shape, filter_layout, from_modes, merge_modes
 from .coordinates import idx2crd
 from .core import ComposedLayout, Layout, LayoutLike, cosize, make_layout
 from .errors import Code, LayoutError
-from .integers import floordiv, is_static, mul
+from .integers import Tree, floordiv, is_static, mul
 from .inttuple import ceil_div, compact_major, is_fully_static, show, wrap
 
 _SEARCH = 1 << 12  # coordinates times modes
@@ -54,7 +54,7 @@ def complement(layout: LayoutLike, cotarget: Any = None) -> Layout:
         shape.append(gap)
         stride.append(mul(d, s))
     end = stride.pop()
-    rest = coalesce_shape(ceil_div(cotarget, end))
+    rest: Tree = coalesce_shape(ceil_div(cotarget, end))
     if isinstance(rest, tuple):
         return from_modes(*merge_modes([*shape, *rest], [*stride, *compact_major(rest, end)]))
     shape.append(rest)

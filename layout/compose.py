@@ -24,7 +24,8 @@ def composition(a: "LayoutLike | Swizzle", b: "Tiler | ComposedLayout | Swizzle"
     CuTe). Indices of `b` beyond the size of `a` run on in the last mode of `a`.
 
     Raises `LayoutError` if no layout is that function: a stride (E0203) or an extent (E0204) of `b` and the
-    extents of `a` do not divide each other.
+    extents of `a` do not divide each other, or the sum of modes of `b` carries from one mode of `a` into the
+    next (E0214).
     """
     if type(a) is ComposedLayout:
         return compose_parts(a.outer, a.offset, composition(a.inner, b))
@@ -72,7 +73,10 @@ def _compose(a: Layout, b: Layout) -> Layout:
         a = coalesce_open(a)
         return Layout(*_Composer(a.shape, b).leaf(a.shape, a.stride, b.shape, b.stride))
     a = _coalesce_to(a, _coprofile(b.stride))
-    return Layout(*_Composer(a.shape, b).tree(a.shape, a.stride, b.shape, b.stride))
+    composer = _Composer(a.shape, b)
+    result = Layout(*composer.tree(a.shape, a.stride, b.shape, b.stride))
+    composer.check_carries()
+    return result
 
 
 def _coprofile(stride: Any) -> Any:
@@ -102,13 +106,17 @@ def _coalesce_to(layout: Layout, profile: Tree) -> Layout:
 
 
 class _Composer:
-    """Composes one left layout, coalesced, with the leaves of one right layout, and counts the work."""
+    """Composes one left layout, coalesced, with the leaves of one right layout.
 
-    __slots__ = ("right", "steps")
+    Counts the work, and in `reach` how far the leaves reach together in each static mode of the left layout.
+    """
+
+    __slots__ = ("reach", "right", "steps")
 
     def __init__(self, left_shape: Any, right: Layout) -> None:
         self.right = right
         self.steps = len(wrap(left_shape))
+        self.reach: dict[tuple[tuple[int, ...], int, int], int] = {}
 
     def tree(self, shape: Any, stride: Any, s: Tree, d: Any) -> tuple[Any, Any]:
         """The result for the part `s:d` of the right layout."""
@@ -119,10 +127,11 @@ class _Composer:
 
     def leaf(self, shape: Tree, stride: Any, s: Any, d: Any) -> tuple[Any, Any]:
         """The result for one leaf `s:d` of the right layout."""
+        path: tuple[int, ...] = ()
         if type(d) is ScaledBasis:
-            for mode in d.path:
+            path, d = d.path, d.value
+            for mode in path:
                 shape, stride = wrap(shape)[mode], wrap(stride)[mode]
-            d = d.value
         if type(d) is int and d == 0:
             return s, d
         if not isinstance(shape, tuple):
@@ -130,9 +139,11 @@ class _Composer:
         self.steps += len(shape)
         if self.steps > _MAX_STEPS:
             raise LayoutError(Code.RESULT_TOO_LARGE, f"a composition may hold at most {MAX_LEAVES} modes")
-        return self._walk(shape, stride, s, d)
+        return self._walk(path, shape, stride, s, d)
 
-    def _walk(self, shape: Any, stride: Any, s: Any, d: Any) -> tuple[Any, Any]:
+    def _walk(
+        self, path: tuple[int, ...], shape: tuple[Any, ...], stride: Any, s: Any, d: Any
+    ) -> tuple[Any, Any]:
         """Follows `s:d` through the modes of the left layout, first to last."""
         result_shape: list[Any] = []
         result_stride: list[Any] = []
@@ -153,6 +164,9 @@ class _Composer:
                         self._fail_shape(i, new_shape, rest_shape, s, d, shape)
                     if both_static and extent % step and rest_shape > new_shape:
                         self._fail_stride(i, extent, rest_stride, s, d, shape)
+                    if both_static:
+                        key = (path, i, extent)
+                        self.reach[key] = self.reach.get(key, 0) + (new_shape - 1) * step
                 result_shape.append(new_shape)
                 result_stride.append(mul(rest_stride, stride[i]))
                 rest_shape = floordiv(rest_shape, new_shape)
@@ -163,6 +177,17 @@ class _Composer:
             result_shape.append(rest_shape)
             result_stride.append(mul(rest_stride, stride[last]))
         return unwrap(tuple(result_shape)), unwrap(tuple(result_stride))
+
+    def check_carries(self) -> None:
+        """Fails if sums of the right layout's modes leave a mode of the left layout and carry into the next."""
+        for (_, mode, extent), reach in self.reach.items():
+            if reach >= extent:
+                raise LayoutError(
+                    Code.MODES_CARRY,
+                    f"composition with {self.right}: together its modes reach {reach} in mode {mode} of the "
+                    f"left layout, coalesced, whose extent is {extent}, and carry into the next mode",
+                    "no layout is this composition; the modes of the right layout must not overlap",
+                )
 
     def _fail_stride(self, mode: int, extent: int, stride: int, s: Any, d: Any, shape: Any) -> None:
         raise LayoutError(

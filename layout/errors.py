@@ -32,6 +32,7 @@ class Code(Enum):
     COMPOSED_UNSUPPORTED = ("E0211", "the operation is not defined for a composed layout")
     NO_ADJACENT_ELEMENTS = ("E0212", "no mode has stride 1, so elements cannot be split into narrower ones")
     BAD_ARGUMENT = ("E0213", "an argument is outside the operation's domain")
+    MODES_CARRY = ("E0214", "modes of the right layout of a composition overlap")
 
     ATOM_INVALID = ("E0301", "the fields of an atom contradict each other")
     ATOM_UNKNOWN = ("E0302", "there is no atom of this name")

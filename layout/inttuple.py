@@ -277,20 +277,19 @@ def _compact(shape: Tree, current: Any, row_major: bool) -> tuple[Any, Any]:
     return current, mul(current, shape)
 
 
-def compact_order(shape: IntTuple, order: IntTuple) -> IntTuple:
+def compact_order(shape: IntTuple, order: IntTuple) -> Any:
     """The strides that number `shape` without gaps, modes with a smaller leaf in `order` faster.
 
-    Dynamic leaves of `order` come after all static ones, from left to right.
+    Equal leaves run from left to right, so that no two coordinates share an index (CuTe lets them overlap).
+    Dynamic leaves come after all static ones, from left to right.
     """
     sizes = flatten_to_tuple(product_like(shape, order))
     keys: list[Any] = list(flatten_to_tuple(order))
     largest = max([k for k in keys if type(k) is int], default=0)
     keys = [k if type(k) is int else largest + 1 + i for i, k in enumerate(keys)]
-    start: dict[int, Any] = {}
+    starts: list[Any] = [1] * len(keys)
     faster: Any = 1
-    in_order = sorted(range(len(keys)), key=keys.__getitem__)
-    for n, i in enumerate(in_order):
-        if n == 0 or keys[i] != keys[in_order[n - 1]]:
-            start[keys[i]] = faster
+    for i in sorted(range(len(keys)), key=keys.__getitem__):
+        starts[i] = faster
         faster = mul(faster, sizes[i])
-    return compact_major(shape, unflatten([start[k] for k in keys], order))
+    return compact_major(shape, unflatten(starts, order))

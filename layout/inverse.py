@@ -123,11 +123,17 @@ def max_common_layout(a: LayoutLike, b: LayoutLike) -> Layout:
         result = max_common_layout(*common)
         return composition(result, limit) if limit is not None and limit < result.size else result
     inverse = right_inverse(b)
-    common_modes: Layout = coalesce(composition(a, inverse))
-    first = common_modes[0]
-    if is_static(first.shape) and is_static(first.stride) and first.stride == 1:
-        return composition(inverse, first)
-    return Layout(1, 0)
+    first = _first_common_mode(a, inverse)
+    return Layout(1, 0) if first is None else composition(inverse, first)
+
+
+def _first_common_mode(a: Layout, inverse: Layout) -> Layout | None:
+    """The first mode of `a` after `inverse`, if it is statically contiguous."""
+    try:
+        first: Layout = coalesce(composition(a, inverse))[0]
+    except LayoutError:
+        return None  # not a layout, so nothing is known to be contiguous
+    return first if is_static(first.shape) and is_static(first.stride) and first.stride == 1 else None
 
 
 def max_common_vector(a: LayoutLike, b: LayoutLike) -> int:
@@ -138,8 +144,8 @@ def max_common_vector(a: LayoutLike, b: LayoutLike) -> int:
         common, limit = _without_swizzles(a, b)
         vector = max_common_vector(*common)
         return vector if limit is None else min(vector, limit)
-    first = coalesce(composition(a, right_inverse(b)))[0]
-    return first.shape if is_static(first.shape) and is_static(first.stride) and first.stride == 1 else 1
+    first = _first_common_mode(a, right_inverse(b))
+    return 1 if first is None else static(first.shape, "a common vector")
 
 
 def _without_swizzles(a: LayoutLike, b: LayoutLike) -> tuple[tuple[Layout, Layout], int | None]:
