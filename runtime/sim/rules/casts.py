@@ -114,9 +114,8 @@ def _to_integer(signed: bool) -> Callable[[Value, Kind, Kind], Value]:
         def one(number: float) -> int:
             if number != number:
                 return 0
-            if number in (float("inf"), float("-inf")):
-                return high if number > 0 else low
-            return wrap(min(max(int(number), low), high), after.bits)
+            limited = min(max(number, float(low)), float(high))  # float(high) may be one too large
+            return wrap(min(int(limited), high), after.bits)
 
         if isinstance(value, np.ndarray):
             numbers = [one(float(x)) for x in value.ravel()]
