@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from tilefold.compiler.context import make_context
-from tilefold.compiler.diagnostics import Diagnostic, Place, ProgramError, Severity
+from tilefold.compiler.diagnostics import Diagnostic, Place, ProgramError, Severity, place_of
 from tilefold.compiler.driver import parse_passes, run_passes_quickly
 from tilefold.compiler.frontend import parse_program
 from tilefold.compiler.pipeline import STAGE_NAMES, STAGES
@@ -127,8 +127,11 @@ class Program:
         try:
             yield
         except TilefoldError as error:
-            location: str = getattr(error, "place", "") or getattr(getattr(error, "site", None), "location", "")
-            place = self._place(location) if location else None
+            if isinstance(error, LoweringError):
+                place = place_of(error.op.location, self.source)
+            else:
+                location = getattr(error, "place", "") or getattr(getattr(error, "site", None), "location", "")
+                place = self._place(location) if location else None
             if place is None:
                 raise
             raise ProgramError([Diagnostic(Severity.ERROR, error.message, place, error.code, error.hint)]) from error
