@@ -128,7 +128,7 @@ class Program:
             yield
         except TilefoldError as error:
             if isinstance(error, LoweringError):
-                place = place_of(error.op.location, self.source)
+                place = place_of(error.operation.location, self.source)
             else:
                 location = getattr(error, "place", "") or getattr(getattr(error, "site", None), "location", "")
                 place = self._place(location) if location else None
