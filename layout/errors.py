@@ -47,6 +47,7 @@ class Code(Enum):
     ATOM_SPACE = ("E0309", "the atom does not move data between these memory spaces")
     ATOM_VALUES = ("E0310", "a tensor does not hold the number of values that the atom moves")
     ATOM_NOT_CONTIGUOUS = ("E0311", "the elements that the atom moves together are not adjacent in memory")
+    TILE_NOT_DIVIDING = ("E0313", "tiles do not cover a tensor exactly")
     ATOM_MISALIGNED = ("E0312", "an address is not known to be aligned as the atom needs")
 
     IR_SYNTAX = ("E1001", "the program's text does not parse")

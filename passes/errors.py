@@ -7,8 +7,8 @@ from ..layout.errors import Code, TilefoldError
 
 
 class LoweringError(TilefoldError):
-    """A program that a pass refuses. `op` is the operation at fault; its location says where in the source it is."""
+    """A program that a pass refuses. `operation` is the one at fault; its location says where in the source it is."""
 
-    def __init__(self, code: Code, message: str, op: Operation, hint: str = "") -> None:
+    def __init__(self, code: Code, message: str, operation: Operation, hint: str = "") -> None:
         super().__init__(code, message, hint)
-        self.op = op
+        self.operation = operation

@@ -20,6 +20,7 @@ from ...layout.tiled_copy import TiledCopy, make_tiled_copy
 from ..cute import LayoutAttr, TilerAttr, parse_quoted
 from ..errors import raise_at, refuse
 from .assembly import parse_defined, parse_tensor
+from .divisibility import check_tiles
 from .types import CopyAtomAttr, TiledCopyType
 from .view_base import ViewOp
 
@@ -153,7 +154,6 @@ class _PartitionOp(ViewOp):
 
     @classmethod
     def parse_body(cls, parser: Parser) -> tuple[list[SSAValue], dict[str, Attribute]]:
-        parser.parse_punctuation(",")
         return [parser.resolve_operand(parser.parse_unresolved_operand(), IndexType())], {}
 
     def print_body(self, printer: Printer) -> None:
@@ -171,6 +171,7 @@ class PartitionSOp(_PartitionOp):
     name = "tile.partition_S"
 
     def relayout(self, layout: LayoutLike) -> LayoutLike:
+        check_tiles(layout, self.copy.tiler)
         return self.copy.tidfrg_S(layout)
 
 
@@ -181,5 +182,6 @@ class PartitionDOp(_PartitionOp):
     name = "tile.partition_D"
 
     def relayout(self, layout: LayoutLike) -> LayoutLike:
+        check_tiles(layout, self.copy.tiler)
         return self.copy.tidfrg_D(layout)
 

@@ -8,7 +8,7 @@ folding and the simulator all use these two steps; they differ only in what stan
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from math import gcd
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, SSAValue
@@ -44,6 +44,7 @@ def shifted_type(tensor: TensorType, layout: LayoutLike, offset: Any) -> TensorT
 class ViewOp(IRDLOperation, ABC):
     """The base of all views: `%result = tile.xyz %source, ... : type`. The type can be left out: it is inferred."""
 
+    HAS_BODY: ClassVar[bool] = True
     source = operand_def(TensorType)
     coords = var_operand_def(IndexType)
     result = result_def(TensorType)
@@ -98,11 +99,11 @@ class ViewOp(IRDLOperation, ABC):
 
     @classmethod
     def parse_body(cls, parser: Parser) -> tuple[list[SSAValue], dict[str, Attribute]]:
-        """Parses what stands between the source and the colon: coordinates and properties."""
+        """Parses what follows the operands and a comma: coordinates and properties."""
         return [], {}
 
     def print_body(self, printer: Printer) -> None:
-        """Prints what `parse_body` parses."""
+        """Prints what `parse_body` parses, with the comma before it."""
 
     @classmethod
     def parse_operands(cls, parser: Parser) -> list[SSAValue | Sequence[SSAValue]]:
@@ -113,7 +114,12 @@ class ViewOp(IRDLOperation, ABC):
     def parse(cls, parser: Parser) -> Self:
         start = parser.pos
         operands = cls.parse_operands(parser)
-        coords, properties = cls.parse_body(parser)
+        coords: list[SSAValue] = []
+        properties: dict[str, Attribute] = {}
+        if cls.HAS_BODY:
+            parser.parse_punctuation(",")
+            start = parser.pos
+            coords, properties = cls.parse_body(parser)
         end = parser.pos
         attributes = parser.parse_optional_attr_dict()
         operands.append(coords)

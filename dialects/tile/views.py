@@ -21,6 +21,7 @@ from ...layout.partition import project
 from ...layout.text import parse_coord, parse_tiler, to_text
 from ..cute import CoordAttr, TilerAttr, parse_quoted
 from .assembly import count_operands, fill_coordinate, parse_coordinate, print_coordinate
+from .divisibility import check_tiles
 from .view_base import ViewOp
 
 
@@ -40,7 +41,7 @@ class LocalTileOp(_CoordinateView):
     """`tile.local_tile %A, "(128,32)", (%m, %k)`: the tile at a coordinate of the tensor's tiles (CuTe's local_tile).
 
     The tensor is divided by the tiler; the tile's modes come first, then those that `_` keeps. With `proj "(1,_,1)"` only
-    the modes marked 1 of tiler and coordinate are used (CuTe's Step). The tiler's modes must divide the tensor's.
+    the modes marked 1 of tiler and coordinate are used (CuTe's Step). Tiles must cover the tensor exactly.
     """
 
     name = "tile.local_tile"
@@ -51,7 +52,9 @@ class LocalTileOp(_CoordinateView):
         return t if self.proj is None else project(self.proj.data, t)
 
     def relayout(self, layout: LayoutLike) -> LayoutLike:
-        return zipped_divide(layout, self._projected(self.tiler.data))
+        tiler = self._projected(self.tiler.data)
+        check_tiles(layout, tiler)
+        return zipped_divide(layout, tiler)
 
     def coordinate(self, layout: LayoutLike, values: Sequence[Any]) -> Coord:
         coord = self._projected(fill_coordinate(self.coord.data, values))
@@ -62,7 +65,6 @@ class LocalTileOp(_CoordinateView):
 
     @classmethod
     def parse_body(cls, parser: Parser) -> tuple[list[SSAValue], dict[str, Attribute]]:
-        parser.parse_punctuation(",")
         properties: dict[str, Attribute] = {"tiler": TilerAttr(parse_quoted(parser, parse_tiler))}
         parser.parse_punctuation(",")
         properties["coord"], operands = parse_coordinate(parser)
@@ -91,7 +93,6 @@ class SliceOp(_CoordinateView):
 
     @classmethod
     def parse_body(cls, parser: Parser) -> tuple[list[SSAValue], dict[str, Attribute]]:
-        parser.parse_punctuation(",")
         coord, operands = parse_coordinate(parser)
         return operands, {"coord": coord}
 
@@ -101,17 +102,19 @@ class SliceOp(_CoordinateView):
 
 
 class _TilerView(ViewOp):
-    """A view by a function of the layout and a tiler."""
+    """A view by a function of the layout and a tiler; where it makes tiles, they must cover the tensor exactly."""
 
     FUNCTION: ClassVar[Callable[[Any, Any], Any]]
+    TILES: ClassVar[bool] = True
     tiler = prop_def(TilerAttr)
 
     def relayout(self, layout: LayoutLike) -> LayoutLike:
+        if type(self).TILES:
+            check_tiles(layout, self.tiler.data)
         return type(self).FUNCTION(layout, self.tiler.data)
 
     @classmethod
     def parse_body(cls, parser: Parser) -> tuple[list[SSAValue], dict[str, Attribute]]:
-        parser.parse_punctuation(",")
         return [], {"tiler": TilerAttr(parse_quoted(parser, parse_tiler))}
 
     def print_body(self, printer: Printer) -> None:
@@ -159,6 +162,7 @@ class CompositionOp(_TilerView):
 
     name = "tile.composition"
     FUNCTION: ClassVar[Callable[[Any, Any], Any]] = staticmethod(composition)
+    TILES: ClassVar[bool] = False
 
 
 @irdl_op_definition
@@ -166,6 +170,7 @@ class CoalesceOp(ViewOp):
     """`tile.coalesce %t`: the same elements in the same order with as few modes as possible."""
 
     name = "tile.coalesce"
+    HAS_BODY: ClassVar[bool] = False
 
     def relayout(self, layout: LayoutLike) -> LayoutLike:
         return coalesce(layout)
@@ -183,7 +188,6 @@ class _ModesView(ViewOp):
 
     @classmethod
     def parse_body(cls, parser: Parser) -> tuple[list[SSAValue], dict[str, Attribute]]:
-        parser.parse_punctuation(",")
         modes = parser.parse_comma_separated_list(
             Parser.Delimiter.SQUARE, lambda: parser.parse_integer(allow_boolean=False, allow_negative=False)
         )

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""That tiles cover a tensor exactly. CuTe rounds the number of tiles up, which leaves the last ones beyond the tensor's end."""
+
+from typing import Any
+
+from ...layout.core import Layout, LayoutLike, Tiler, size
+from ...layout.divide import logical_divide
+from ...layout.errors import Code, LayoutError
+from ...layout.inttuple import show
+
+
+def check_tiles(layout: LayoutLike, tiler: Tiler) -> None:
+    """Raises `LayoutError` (E0313), naming the mode, unless the tiles of `tiler` cover `layout` exactly."""
+    if not isinstance(tiler, tuple):
+        _check_mode(layout, tiler, "the tensor")
+        return
+    for index, (mode, part) in enumerate(zip(_modes(layout), tiler, strict=False)):
+        _check_mode(mode, part, f"mode {index} of the tensor")
+
+
+def _modes(layout: LayoutLike) -> list[Any]:
+    return [layout[i] for i in range(len(layout))]
+
+
+def _check_mode(layout: Any, tiler: Tiler, what: str) -> None:
+    if tiler is None:
+        return
+    if isinstance(tiler, tuple):
+        for index, (mode, part) in enumerate(zip(_modes(layout), tiler, strict=False)):
+            _check_mode(mode, part, f"{what}, part {index},")
+        return
+    whole = size(layout)
+    if logical_divide(layout, tiler).size == whole:
+        return
+    tile = tiler.size if isinstance(tiler, Layout) else tiler
+    if not isinstance(tile, int) or not isinstance(whole, int):
+        return
+    fitting = max(n for n in range(1, min(tile, whole) + 1) if whole % n == 0) if whole <= 1 << 20 else None
+    hint = f"use tiles of {fitting}, or " if fitting is not None and fitting > 1 else ""
+    raise LayoutError(
+        Code.TILE_NOT_DIVIDING,
+        f"{what} has {whole} elements, which tiles of {show(tile) if isinstance(tiler, int) else tiler} do not divide",
+        f"{hint}pad the tensor to {-(-whole // tile) * tile} elements",
+    )
