@@ -11,7 +11,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..dialects.ptx import PtrAddOp
 from ..dialects.tile import Crd2IdxOp, TensorType
-from ..dialects.tile.assembly import count_operands, fill_coordinate
+from ..dialects.tile.assembly import count_operands, fill_coordinate, unwrapped
 from ..layout.core import ComposedLayout, Layout, cosize
 from ..layout.inttuple import leaves, transform_leaves, wrap
 from ..layout.swizzle import Swizzle
@@ -53,7 +53,7 @@ class Addresses:
         """`scale * layout(coord)` as i32, or as i64 where the layout's last index times `scale` needs it."""
         width = index_width(layout, scale)
         scaled = Layout(layout.shape, transform_leaves(lambda d: d * scale, layout.stride))
-        result = scaled(fill_coordinate(coord, [SsaInt(emitter, self.converted(v, width)) for v in values]))
+        result = scaled(unwrapped(fill_coordinate(coord, [SsaInt(emitter, self.converted(v, width)) for v in values])))
         return result.value if isinstance(result, SsaInt) else emitter.constant(result, int_type(width))
 
     def distance(self, emitter: Emitter, offset: SSAValue, scale: int) -> SSAValue:
@@ -107,7 +107,6 @@ class Addresses:
         layout = type.layout.data
         inner = layout.inner if isinstance(layout, ComposedLayout) else layout
         assert isinstance(inner, Layout)
-        coord = coord[0] if isinstance(coord, tuple) and len(coord) == 1 else coord  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
         if tensor.offset is None:
             step = self.evaluate(emitter, inner, coord, values, type.element_bytes)
             return _moved(emitter, tensor.pointer, step)

@@ -19,6 +19,7 @@ from .unroll_loops import constant_of
 
 _UNSIGNED = (arith.DivUIOp, arith.RemUIOp, arith.ShRUIOp, arith.CeilDivUIOp, arith.MinUIOp, arith.MaxUIOp)
 """Operations whose result on a narrower type is the same only for operands that are not negative."""
+_SHIFTS = (arith.ShLIOp, arith.ShRUIOp, arith.ShRSIOp)
 _REGISTERS: dict[type[Operation], str] = {
     gpu.ThreadIdOp: "tid", gpu.BlockDimOp: "ntid", gpu.BlockIdOp: "ctaid", gpu.GridDimOp: "nctaid",
 }  # fmt: skip
@@ -117,6 +118,8 @@ class _Conversion:
         narrow = all(self.ranges.fits(v) for v in values)
         if isinstance(op, _UNSIGNED):
             narrow = narrow and all(self.ranges.of(v)[0] >= 0 for v in op.operands)
+        if isinstance(op, _SHIFTS):  # by 32 bits or more there is no result in 32
+            narrow = narrow and self.ranges.of(op.rhs)[1] < 32
         return 32 if narrow else 64
 
     def _generic(self, op: Operation, emitter: Emitter, width: int) -> None:

@@ -4,7 +4,8 @@
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IndexType, ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
@@ -76,10 +77,13 @@ class _Kernel:
         self._arguments()
         dead: list[Operation] = []
         for each in ops:
-            if isinstance(each, Crd2IdxOp | ViewOp | AllocOp):
+            if isinstance(each, Crd2IdxOp | ViewOp | AllocOp | arith.AddiOp):
                 dead.append(each)
             self._lower(each, Emitter(each))
         erase_unused(dead)
+        for each in dead:
+            if isinstance(each, Crd2IdxOp) and each.parent is not None:
+                self._compute(each, Emitter(each))
         self._entry()
 
     def _check_no_tensor_results(self, op: Operation) -> None:
@@ -152,6 +156,11 @@ class _Kernel:
                 emitter.replace()
             case _:
                 pass
+
+    def _compute(self, op: Crd2IdxOp, emitter: Emitter) -> None:
+        """Replaces an index that other arithmetic uses too."""
+        index = self.addresses.evaluate(emitter, op.plain_layout, op.coord.data, list(op.coords), 1)
+        emitter.replace([emitter.value(arith.IndexCastOp(index, IndexType()))])
 
     def _first(self, emitter: Emitter, tensor: SSAValue) -> SSAValue:
         assert isinstance(tensor.type, TensorType), "the stage's contract"

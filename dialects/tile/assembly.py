@@ -75,6 +75,11 @@ def fill_coordinate(coord: Coord, values: Sequence[Any]) -> Any:
     return one(coord)
 
 
+def unwrapped(coord: Any) -> Any:
+    """The only part of a coordinate of one part, which indexes a whole layout; any other coordinate itself."""
+    return coord[0] if isinstance(coord, tuple) and len(coord) == 1 else coord  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+
+
 def count_operands(coord: Coord) -> int:
     """How many leaves of `coord` an operand gives."""
     if isinstance(coord, tuple):

@@ -20,6 +20,7 @@ from ...layout.unknown import Unknown
 from ..cute import CoordAttr, LayoutAttr, parse_quoted
 from ..errors import refuse
 from .assembly import count_operands, fill_coordinate, parse_coordinate, parse_tensor, parse_tensor_type, print_coordinate
+from .assembly import unwrapped
 from .types import TensorType
 
 
@@ -52,7 +53,7 @@ class Crd2IdxOp(IRDLOperation):
         if count_operands(self.coord.data) != len(self.coords):
             raise VerifyException(f"the coordinate names {count_operands(self.coord.data)} operands, not {len(self.coords)}")
         try:
-            self.layout.data(fill_coordinate(self.coord.data, [Unknown() for _ in self.coords]))
+            self.layout.data(unwrapped(fill_coordinate(self.coord.data, [Unknown() for _ in self.coords])))
         except LayoutError as error:
             refuse(error)
 

@@ -18,6 +18,7 @@ from ...layout.unknown import Unknown
 from ..cute import CoordAttr
 from ..errors import refuse
 from .assembly import count_operands, fill_coordinate, parse_coordinate, parse_defined, parse_tensor, print_coordinate
+from .assembly import unwrapped
 from .types import Space, TensorType
 
 
@@ -74,9 +75,8 @@ class _ElementOp(IRDLOperation):
         coord = fill_coordinate(self.coord.data, [Unknown() for _ in self.coords])
         if _has_wildcard(coord):
             raise VerifyException("an element's coordinate has no '_'; use tile.slice for part of a tensor")
-        coord = coord[0] if len(coord) == 1 else coord
         try:
-            slice_and_offset(coord, self.tensor_type.layout.data)
+            slice_and_offset(unwrapped(coord), self.tensor_type.layout.data)
         except LayoutError as error:
             refuse(error)
 
