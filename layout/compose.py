@@ -160,10 +160,10 @@ class _Composer:
             if not (_is_one(next_extent) or _is_one(rest_shape)):
                 new_shape = minimum(next_extent, rest_shape)
                 if type(new_shape) is int and type(rest_shape) is int:
-                    if rest_shape % new_shape:
-                        self._fail_shape(i, new_shape, rest_shape, s, d, shape)
                     if both_static and extent % step and rest_shape > new_shape:
                         self._fail_stride(i, extent, rest_stride, s, d, shape)
+                    if rest_shape % new_shape:
+                        self._fail_shape(i, new_shape, rest_shape, s, d, shape)
                     if both_static:
                         key = (path, i, extent)
                         self.reach[key] = self.reach.get(key, 0) + (new_shape - 1) * step
@@ -179,7 +179,7 @@ class _Composer:
         return unwrap(tuple(result_shape)), unwrap(tuple(result_stride))
 
     def check_carries(self) -> None:
-        """Fails if sums of the right layout's modes leave a mode of the left layout and carry into the next."""
+        """Fails if sums of the right layout's modes carry from a mode of the left layout into the next."""
         for (_, mode, extent), reach in self.reach.items():
             if reach >= extent:
                 raise LayoutError(

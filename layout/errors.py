@@ -42,12 +42,12 @@ class Code(Enum):
     TOO_FEW_VALUES = ("E0306", "a tiling has too few values per thread, or not a multiple, for its atom")
     TILE_RANK = ("E0307", "a tensor has fewer modes than the tiler")
     NOT_IN_DATA_LAYOUT = ("E0308", "threads and values address elements that the data layout does not hold")
-    NOT_A_NUMBERING = ("E0313", "a thread or value layout does not number its coordinates")
+    NOT_A_NUMBERING = ("E0314", "a thread or value layout does not number its coordinates")
 
     ATOM_SPACE = ("E0309", "the atom does not move data between these memory spaces")
     ATOM_VALUES = ("E0310", "a tensor does not hold the number of values that the atom moves")
     ATOM_NOT_CONTIGUOUS = ("E0311", "the elements that the atom moves together are not adjacent in memory")
-    TILE_NOT_DIVIDING = ("E0313", "tiles do not cover a tensor exactly")
+    TILE_NOT_DIVIDING = ("E0314", "tiles do not cover a tensor exactly")
     ATOM_MISALIGNED = ("E0312", "an address is not known to be aligned as the atom needs")
 
     IR_SYNTAX = ("E1001", "the program's text does not parse")

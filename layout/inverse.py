@@ -9,7 +9,15 @@ from .core import ComposedLayout, Layout, LayoutLike
 from .divide import logical_divide
 from .errors import Code, LayoutError
 from .integers import is_static, mul, static
-from .inttuple import compact_major, flatten_to_tuple, product, transform_leaves, tuple_gcd, unwrap, wrap
+from .inttuple import (
+    compact_major,
+    flatten_to_tuple,
+    is_fully_static,
+    transform_leaves,
+    tuple_gcd,
+    unwrap,
+    wrap,
+)
 from .swizzle import Swizzle
 
 
@@ -72,16 +80,16 @@ def left_inverse(layout: LayoutLike) -> Any:
         return composition(left_inverse(inner), swizzle)
     assert type(layout) is Layout
     shape, stride, steps = _modes(layout)
-    order = _by_stride(
-        [static(d, f"a stride of {layout}, to be inverted,") for d in stride], list(range(len(stride)))
-    )
+    if not is_fully_static(stride):
+        raise LayoutError(Code.DYNAMIC_UNSUPPORTED, f"{layout} has no left inverse: a stride is dynamic")
+    order = _by_stride(list(stride), list(range(len(stride))))
     result_shape: list[Any] = []
     result_stride: list[Any] = [0]
-    covered: Any = 1
+    covered = 1
     for i in order:
         if stride[i] == 0:
             continue
-        if is_static(covered) and stride[i] % covered:
+        if stride[i] % covered:
             raise LayoutError(
                 Code.STRIDE_DIVISIBILITY,
                 f"{layout} has no left inverse: its stride {stride[i]} is not a multiple of {covered}, where "
@@ -89,7 +97,7 @@ def left_inverse(layout: LayoutLike) -> Any:
             )
         result_shape.append(stride[i] // covered)
         result_stride.append(steps[i])
-        covered = product(tuple(result_shape))
+        covered = stride[i]
     return coalesce(Layout((*result_shape, shape[order[-1]]), tuple(result_stride)))
 
 

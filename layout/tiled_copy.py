@@ -152,7 +152,7 @@ def make_tiled_copy(atom: CopyAtom, threads: Layout, values: Layout) -> TiledCop
     """The tiled copy of threads side by side in the order `threads`, each with a block of values in the
     order `values`.
 
-    Both layouts map tile coordinates to thread, or value, indices. Raises `LayoutError` (E0313) unless they
+    Both layouts map tile coordinates to thread, or value, indices. Raises `LayoutError` (E0314) unless they
     take every index from 0 once.
     """
     tile = raked_product(threads, values)
