@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The form of the emitted text: kernels, shared memory, printf, loops, source lines, and the order of it
+all."""
+
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from filecheck.finput import FInput
+from filecheck.matcher import Matcher
+from filecheck.options import Options
+from filecheck.parser import Parser, pattern_for_opts
+from tilefold.compiler.emit import DATA_LAYOUT, emit_llvm
+from tilefold.compiler.nvptx import compile_llvm
+from tilefold.dialects.target import Target
+
+from tests.emit.examples import ARGS, all_examples
+from tests.emit.harness import SM80, kernel, llvm_of, parse, ptx_of
+
+ROOT = Path(__file__).parents[2]
+
+
+def check(text: str, patterns: str) -> None:
+    """Runs FileCheck: `patterns` holds its CHECK lines."""
+    options = Options(match_filename="checks")
+    checks = Parser(options, StringIO(patterns), *pattern_for_opts(options))
+    assert Matcher(options, FInput("text", text), checks).run() == 0
+
+
+def test_kernel_declares_its_block_alignment_and_types() -> None:
+    text = kernel("", "%A: !ptx.ptr<global> align 128, %n: i32, %x: f16", threads="8, 4, 2")
+    check(
+        llvm_of(text),
+        """
+        CHECK: target datalayout = "e-p3:32:32
+        CHECK: define ptx_kernel void @k(ptr addrspace(1) align 128 %a0, i32 %a1, half %a2)
+        CHECK-SAME: "nvvm.reqntid"="8,4,2" {
+        CHECK-NEXT: entry:
+        CHECK-NEXT: ret void
+        """,
+    )
+    check(ptx_of(text), "CHECK: .param .u64 .ptr .global .align 128 k_param_0\nCHECK: .reqntid 8, 4, 2")
+
+
+def test_small_shared_memory_is_static_and_large_is_dynamic() -> None:
+    body = "%s = ptx.smem.addr 48\nptx.st %n, %s align 4 : i32, !ptx.ptr<shared>"
+    check(ptx_of(kernel(body, "%n: i32", shared=49152)), "CHECK: .shared .align 1024 .b8 k$shared[49152]")
+    check(ptx_of(kernel(body, "%n: i32", shared=49153)), "CHECK: .extern .shared .align 1024 .b8 k$shared[]")
+    check(
+        llvm_of(kernel(body, "%n: i32", shared=64)),
+        "CHECK: getelementptr (i8, ptr addrspace(3) @k$shared, i32 48)",
+    )
+
+
+def test_shared_addresses_are_32_bits_wide() -> None:
+    text = kernel(
+        """
+        %t = ptx.sreg "tid.x"
+        %four = arith.constant 4 : i32
+        %o = arith.muli %t, %four : i32
+        %s = ptx.smem.addr 0
+        %p = ptx.ptr_add %s, %o : !ptx.ptr<shared>, i32 -> !ptx.ptr<shared>
+        ptx.st %n, %p align 4 : i32, !ptx.ptr<shared>
+        """,
+        "%n: i32",
+        shared=128,
+    )
+    check(ptx_of(text), "CHECK: st.shared.b32 [%r\nCHECK-NOT: .b64")
+
+
+def test_registers_have_the_ranges_that_the_launch_guarantees() -> None:
+    stores = "\n".join(
+        f'%r{i} = ptx.sreg "{name}"\nptx.st %r{i}, %A align 4 : i32, !ptx.ptr<global>'
+        for i, name in enumerate(("tid.x", "tid.y", "ntid.x", "ctaid.y", "nctaid.x"))
+    )
+    check(
+        llvm_of(kernel(stores, "%A: !ptx.ptr<global> align 4", threads="96")),
+        """
+        CHECK: call range(i32 0, 96) i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+        CHECK: store volatile i32 0
+        CHECK: store volatile i32 96
+        CHECK: call range(i32 0, 65535) i32 @llvm.nvvm.read.ptx.sreg.ctaid.y()
+        CHECK: call range(i32 1, -2147483648) i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
+        """,
+    )
+
+
+def test_printf_passes_promoted_arguments_and_its_format_as_bytes() -> None:
+    text = kernel(
+        'ptx.printf "%d \\22%lld\\22 %f\\n"(%a, %b, %c) : i8, i64, f16',
+        "%a: i8, %b: i64, %c: f16",
+    )
+    check(
+        llvm_of(text),
+        r"""
+        CHECK: declare i32 @vprintf(ptr, ptr)
+        CHECK: @k$text0 = private unnamed_addr addrspace(4) constant [14 x i8] c"%d \22%lld\22 %f\0A\00"
+        CHECK: alloca { i32, i64, double }, align 8
+        CHECK: sext i8 %a0 to i32
+        CHECK: fpext half %a2 to double
+        CHECK: call i32 @vprintf(
+        """,
+    )
+
+
+@pytest.mark.parametrize(
+    "format", ['"\\n}\\nret;', "\\5C\\5C00", "a\\22, align 1\\n@x = global i32 0\\n;", "é ☃"]
+)
+def test_printf_cannot_break_out_of_its_string(format: str) -> None:
+    escaped = format.replace('"', "\\22")
+    ptx = ptx_of(kernel(f'ptx.printf "{escaped}"() :'))
+    assert ptx.count("\n}\n") == 1
+    assert "@x" not in ptx
+
+
+def test_loops_are_unrolled_only_where_they_are_marked() -> None:
+    text = kernel(
+        """
+        %z = arith.constant 0 : i32
+        %one = arith.constant 1 : i32
+        scf.for %i = %z to %n step %one : i32 {
+          scf.for %j = %z to %n step %one : i32 {
+            ptx.bar.sync 0
+          } {unroll}
+        }
+        """,
+        "%n: i32",
+    )
+    check(
+        llvm_of(text),
+        """
+        CHECK: br label %for{{[0-9]+}}, !llvm.loop [[INNER:![0-9]+]]
+        CHECK: br label %for{{[0-9]+}}, !llvm.loop [[OUTER:![0-9]+]]
+        CHECK: [[FULL:![0-9]+]] = !{!"llvm.loop.unroll.full"}
+        CHECK: [[INNER]] = distinct !{[[INNER]], [[FULL]]}
+        CHECK: [[NONE:![0-9]+]] = !{!"llvm.loop.unroll.disable"}
+        CHECK: [[OUTER]] = distinct !{[[OUTER]], [[NONE]]}
+        """,
+    )
+
+
+def test_source_lines_are_written_when_asked_for() -> None:
+    text = kernel("ptx.bar.sync 0\nptx.cp.async.commit_group")
+    plain = emit_llvm(parse(text), SM80)
+    assert "!dbg" not in plain
+    ptx = compile_llvm(emit_llvm(parse(text), SM80, lineinfo=True), SM80)
+    check(
+        ptx,
+        """
+        CHECK: .loc 1 3 5
+        CHECK-NEXT: bar.sync 0;
+        CHECK: .loc 1 4 5
+        CHECK-NEXT: cp.async.commit_group;
+        CHECK: .file 1 "./k.cute"
+        """,
+    )
+    without = [line for line in ptx.splitlines() if line.startswith("\t") and "\t." not in line]
+    assert without == [
+        line for line in ptx_of(text).splitlines() if line.startswith("\t") and "\t." not in line
+    ]
+
+
+def test_data_layout_is_that_of_the_back_end() -> None:
+    assert ptx_of(kernel("ptx.bar.sync 0"))  # making the target machine compares them
+    assert "p3:32:32" in DATA_LAYOUT
+
+
+_PROGRAM = """
+import sys
+from tests.emit.examples import ARGS, SHARED, all_examples
+from tests.emit.harness import kernel, ptx_of
+body = "\\n".join(f"scf.if %i1 {{\\n{body}\\n}}" for _, body in all_examples()[::7])
+fast = "%q = arith.addf %f32, %f32 fastmath<fast> : f32\\nptx.st %q, %B align 4 : f32, !ptx.ptr<global>"
+sys.stdout.write(ptx_of(kernel(body + "\\n" + fast, ARGS, shared=SHARED)))
+"""
+
+
+def test_same_program_gives_same_ptx_in_every_process() -> None:
+    texts = [
+        subprocess.run(
+            [sys.executable, "-c", _PROGRAM],
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+            cwd=ROOT,
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert len(texts[0]) > 1000
+    assert texts[0] == texts[1]
+
+
+def test_emission_does_not_depend_on_what_was_compiled_before() -> None:
+    text = kernel(all_examples()[0][1], ARGS)
+    first = ptx_of(text)
+    ptx_of(kernel("ptx.bar.sync 0", name="other"), Target("sm_100a"))
+    assert ptx_of(text) == first
