@@ -42,7 +42,7 @@ class Code(Enum):
     TOO_FEW_VALUES = ("E0306", "a tiling has too few values per thread, or not a multiple, for its atom")
     TILE_RANK = ("E0307", "a tensor has fewer modes than the tiler")
     NOT_IN_DATA_LAYOUT = ("E0308", "threads and values address elements that the data layout does not hold")
-    NOT_A_NUMBERING = ("E0314", "a thread or value layout does not number its coordinates")
+    NOT_A_NUMBERING = ("E0313", "a thread or value layout does not number its coordinates")
 
     ATOM_SPACE = ("E0309", "the atom does not move data between these memory spaces")
     ATOM_VALUES = ("E0310", "a tensor does not hold the number of values that the atom moves")

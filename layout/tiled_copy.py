@@ -10,6 +10,7 @@ from .compose import composition, with_shape
 from .core import Layout, LayoutLike, Tiler, make_layout
 from .divide import zipped_divide
 from .errors import Code, LayoutError
+from .integers import static
 from .inttuple import product_each, rank
 from .inverse import right_inverse
 from .modes import zip_layout
@@ -152,17 +153,18 @@ def make_tiled_copy(atom: CopyAtom, threads: Layout, values: Layout) -> TiledCop
     """The tiled copy of threads side by side in the order `threads`, each with a block of values in the
     order `values`.
 
-    Both layouts map tile coordinates to thread, or value, indices. Raises `LayoutError` (E0314) unless they
+    Both layouts map tile coordinates to thread, or value, indices. Raises `LayoutError` (E0313) unless they
     take every index from 0 once.
     """
+    for what, layout in (("thread", threads), ("value", values)):
+        if right_inverse(layout).size != layout.size:
+            raise LayoutError(
+                Code.NOT_A_NUMBERING,
+                f"the {what} layout {layout} does not number its coordinates",
+                f"it must take every index from 0 to {static(layout.size, 'a size') - 1} once",
+            )
     tile = raked_product(threads, values)
     inverse = right_inverse(tile)
-    if inverse.size != threads.size * values.size:
-        raise LayoutError(
-            Code.NOT_A_NUMBERING,
-            f"the thread layout {threads} and the value layout {values} do not number their coordinates",
-            "each must take every index from 0 up to its size once",
-        )
     return TiledCopy(atom, with_shape(inverse, (threads.size, values.size)), product_each(tile.shape))
 
 

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Copy atoms against formulas written from the PTX ISA's fragment figures, and their self-checks."""
+
+from collections.abc import Callable
+
+import pytest
+from tilefold.layout.atoms.copy_atom import CopyAtom
+from tilefold.layout.atoms.cp_async import cp_async
+from tilefold.layout.atoms.ldmatrix import ldmatrix, stmatrix
+from tilefold.layout.atoms.table import COPY_ATOMS, copy_atom
+from tilefold.layout.atoms.universal import universal_copy
+from tilefold.layout.core import Layout
+from tilefold.layout.errors import Code, LayoutError
+
+ROW_BITS, MATRIX_BITS = 8 * 16, 8 * 8 * 16
+
+
+def fragment_bit(thread: int, register: int, bit: int, transposed: bool) -> int:
+    """The bit, counted through the rows of all matrices, that PTX puts into a register of a thread.
+
+    ldmatrix: the register of matrix i holds, in thread t, elements (t / 4, 2 (t % 4)) and the next in its
+    row; with .trans the roles of row and column are exchanged.
+    """
+    half, within = divmod(bit, 16)
+    row, column = thread // 4, 2 * (thread % 4) + half
+    if transposed:
+        row, column = column, row
+    return register * MATRIX_BITS + row * ROW_BITS + column * 16 + within
+
+
+def row_bit(thread: int, bit: int, matrices: int) -> int:
+    """The bit at an offset in the row whose address the thread gives: rows 0-7 are matrix 0, 8-15 matrix 1,
+    ...
+    """
+    return thread % (8 * matrices) * ROW_BITS + bit
+
+
+@pytest.mark.parametrize("make", [ldmatrix, stmatrix])
+@pytest.mark.parametrize("matrices", [1, 2, 4])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_matrix_copies_follow_the_fragment_figures(
+    make: Callable[[int, bool], CopyAtom], matrices: int, transposed: bool
+) -> None:
+    atom = make(matrices, transposed)
+    registers, rows = (atom.dst_bits, atom.src_bits) if make is ldmatrix else (atom.src_bits, atom.dst_bits)
+    assert atom.ref_bits == registers
+    for thread in range(32):
+        for bit in range(32 * matrices):
+            assert registers(thread, bit) == fragment_bit(thread, bit // 32, bit % 32, transposed)
+        for bit in range(ROW_BITS):
+            assert rows(thread, bit) == row_bit(thread, bit, matrices)
+
+
+@pytest.mark.parametrize(("cache", "sizes"), [("ca", [4, 8, 16]), ("cg", [16])])
+def test_cp_async_copies_only_the_sizes_that_ptx_has(cache: str, sizes: list[int]) -> None:
+    for size in (1, 2, 4, 8, 16, 32):
+        if size in sizes:
+            atom = cp_async(cache, size)
+            assert (atom.src_spaces, atom.dst_spaces) == (("gmem",), ("smem",))
+            assert [atom.src_bits(0, b) for b in range(8 * size)] == list(range(8 * size))
+            assert f"cp.async.{cache}." in atom.ptx
+            assert f" {size};" in atom.ptx
+        else:
+            with pytest.raises(LayoutError) as caught:
+                cp_async(cache, size)
+            assert caught.value.code == Code.ATOM_OPERAND.id
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32, 64, 128])
+def test_universal_copies_move_a_thread_s_own_bits(bits: int) -> None:
+    atom = universal_copy(bits).with_value_bits(8)
+    assert (atom.threads, atom.values) == (1, bits // 8)
+    assert [atom.src(0, v) for v in range(atom.values)] == list(range(atom.values))
+
+
+@pytest.mark.parametrize("atom", COPY_ATOMS.values(), ids=str)
+def test_every_atom_is_complete(atom: CopyAtom) -> None:
+    assert copy_atom(atom.name) is atom
+    assert atom.source.startswith("PTX ISA")
+    assert atom.min_sm >= 20
+    assert atom.min_ptx >= (2, 0)
+    sets = [
+        {layout(t, b) for t in range(layout[0].size) for b in range(layout[1].size)}
+        for layout in (atom.src_bits, atom.dst_bits, atom.ref_bits)
+    ]
+    assert sets[0] == sets[1] == sets[2] == set(range(len(sets[0])))
+
+
+def test_the_values_of_an_atom_have_the_width_asked_for() -> None:
+    atom = copy_atom("SM75_U32x4_LDSM_N", 16)
+    assert (atom.threads, atom.values, atom.val_bits) == (32, 8, 16)
+    assert str(atom.src) == "(32,8):(8,1)"
+    for name in ("SM75_U16x8_LDSM_T", "SM90_U16x2_STSM_T"):
+        with pytest.raises(LayoutError) as caught:
+            copy_atom(name, 32)
+        assert caught.value.code == Code.ATOM_VALUE_WIDTH.id
+
+
+def test_unknown_atoms_are_refused_with_similar_names() -> None:
+    with pytest.raises(LayoutError) as caught:
+        copy_atom("SM75_U32x4_LDSM")
+    assert caught.value.code == Code.ATOM_UNKNOWN.id
+    assert "SM75_U32x4_LDSM_N" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "spaces"),
+    [
+        (Layout((2, 8), (8, 1)), Layout((4, 4), (4, 1)), "gmem"),  # two threads read, four write
+        (Layout((2, 8), (8, 1)), Layout((2, 8), (4, 1)), "gmem"),  # half is written twice
+        (Layout((2, 8), (8, 1)), Layout((2, 4), (4, 1)), "gmem"),  # half is not written
+        (Layout((2, 8), (8, 1)), Layout((2, 8), (8, 1)), "disk"),
+    ],
+)
+def test_atoms_check_themselves(src: Layout, dst: Layout, spaces: str) -> None:
+    with pytest.raises(LayoutError) as caught:
+        CopyAtom("mine", Layout(2, 1), src, dst, src, (spaces,), ("rmem",), 80, (7, 0), "ld", "test")
+    assert caught.value.code == Code.ATOM_INVALID.id
