@@ -21,10 +21,10 @@ class InstructionCount:
 class AccessCount:
     """What the executions of one memory operation in the source cost, summed over warps and blocks.
 
-    `space` is `shared` or `global`, `kind` is `load`, `store`, `async` or `matrix`, `width` the bytes a thread moves,
-    `requests` the warp-wide executions, `threads` the sum of their active threads. `transactions` are shared-memory
-    wavefronts (passes over the 32 banks) or 32-byte sectors of global memory; `minimum` is the least that accesses of
-    this width by this many threads can need.
+    `space` is `shared` or `global`, `kind` is `load`, `store`, `async` or `matrix`, `width` the bytes a
+    thread moves, `requests` the warp-wide executions, `threads` the sum of their active threads.
+    `transactions` are shared-memory wavefronts (passes over the 32 banks) or 32-byte sectors of global
+    memory; `minimum` is the least that accesses of this width by this many threads can need.
     """
 
     op: str
@@ -39,7 +39,7 @@ class AccessCount:
 
     @property
     def excess(self) -> int:
-        """Transactions beyond the minimum: bank conflicts in shared memory, wasted sectors in global memory."""
+        """Transactions beyond the minimum: bank conflicts, or wasted sectors of global memory."""
         return self.transactions - self.minimum
 
 
@@ -47,8 +47,8 @@ class AccessCount:
 class Counters:
     """The counts of one launch.
 
-    `instructions` maps PTX mnemonics (`ld.global.v4.b32`) to counts, `accesses` lists the memory operations in the
-    order in which they appear in the program, `steps` is the number of operations that warps executed.
+    `instructions` maps PTX mnemonics (`ld.global.v4.b32`) to counts, `accesses` lists the memory operations
+    in the order in which they appear in the program, `steps` is the number of operations that warps executed.
     """
 
     instructions: Mapping[str, InstructionCount] = field(default_factory=lambda: MappingProxyType({}))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What an engine is: something that launches a kernel over a grid of blocks. The simulator and CUDA both are."""
+"""What an engine is: something that launches kernels over a grid. The simulator and CUDA both are."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,9 @@ class LaunchError(TilefoldError):
 
 @dataclass(frozen=True, slots=True)
 class LaunchConfig:
-    """The grid in blocks and the block in threads, each as (x, y, z); at least 1 everywhere, else a LaunchError."""
+    """The grid in blocks and the block in threads, each as (x, y, z); at least 1 everywhere, else a
+    LaunchError.
+    """
 
     grid: Dim3
     block: Dim3
@@ -50,9 +52,9 @@ class LaunchConfig:
 class TensorArgument:
     """A tensor as a kernel sees it: one-dimensional storage in elements, and the layout that addresses it.
 
-    The launch reads `storage` and leaves the results in it. `layout` maps coordinates to elements of the storage; None
-    means that any use within the storage is right. Where `initialised` is false, the simulator treats a read before a
-    write as an error.
+    The launch reads `storage` and leaves the results in it. `layout` maps coordinates to elements of the
+    storage; None means that any use within the storage is right. Where `initialised` is false, the simulator
+    treats a read before a write as an error.
     """
 
     storage: NDArray[Any]
@@ -74,8 +76,9 @@ Argument: TypeAlias = TensorArgument | int | float | np.generic
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a launch reports: `seconds` it took, `output` the text that the kernel printed, as far as the engine sees
-    it, and `counters`, empty on an engine that does not count."""
+    """What a launch reports: `seconds` it took, `output` the text that the kernel printed, as far as the
+    engine sees it, and `counters`, empty on an engine that does not count.
+    """
 
     seconds: float
     output: str = ""
@@ -94,8 +97,10 @@ class Engine(Protocol[ProgramT]):
         ...
 
     def launch(self, program: ProgramT, config: LaunchConfig, args: Mapping[str, Argument]) -> RunResult:
-        """Runs the kernel on arguments by name; returns when it has finished and the tensors hold its results.
+        """Runs the kernel on arguments by name; returns when it has finished and the tensors hold its
+        results.
 
-        TilefoldError for a launch that does not fit the kernel, and for what the kernel does wrong while it runs.
+        TilefoldError for a launch that does not fit the kernel, and for what the kernel does wrong while it
+        runs.
         """
         ...

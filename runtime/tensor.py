@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Logical arrays and the storage behind them: how a layout places the elements of a NumPy array in memory.
 
-The logical array of a layout has one axis for each top-level mode, of that mode's size; a nested mode counts its
-coordinates colexicographically, as CuTe does. The storage is one-dimensional and has `cosize` elements.
+The logical array of a layout has one axis for each top-level mode, of that mode's size; a nested mode counts
+its coordinates colexicographically, as CuTe does. The storage is one-dimensional and has `cosize` elements.
 """
 
 from typing import Any
@@ -26,10 +26,11 @@ def mode_sizes(layout: LayoutLike) -> tuple[int, ...]:
 
 
 def distances(layout: Layout) -> NDArray[np.int64]:
-    """The index of each coordinate of a static plain layout, in colexicographic order: a 1-D array of its size."""
+    """The index of each coordinate of a static plain layout, in colexicographic order (1-D)."""
     total: NDArray[np.int64] = np.zeros(1, np.int64)
     for extent, stride in zip(leaves(layout.shape), leaves(layout.stride), strict=True):
-        total = np.add.outer(np.arange(extent) * stride, total).ravel()
+        steps: NDArray[np.int64] = np.arange(int(extent)) * int(stride)
+        total = (steps[:, None] + total).ravel()
     return total
 
 
@@ -52,7 +53,8 @@ def storage_size(layout: LayoutLike) -> int:
 
 
 def logical_array(storage: NDArray[Any], layout: LayoutLike) -> NDArray[Any]:
-    """The elements of `storage` as a logical array: a read-only view where every mode has one stride, else a copy.
+    """The elements of `storage` as a logical array: a read-only view where every mode has one stride, else a
+    copy.
 
     StorageError (E3106) where the storage is not one-dimensional or too small.
     """
@@ -85,7 +87,9 @@ def scatter(array: NDArray[Any], storage: NDArray[Any], layout: LayoutLike) -> N
 
 
 def storage_of(array: NDArray[Any], layout: LayoutLike) -> NDArray[Any]:
-    """New storage that holds a logical array; elements that no coordinate reaches are zero. Errors as `scatter`."""
+    """New storage that holds a logical array; elements that no coordinate reaches are zero. Errors as
+    `scatter`.
+    """
     storage = np.zeros(storage_size(layout), array.dtype)
     scatter(array, storage, layout)
     return storage
@@ -96,7 +100,9 @@ def _size(layout: Layout) -> int:
 
 
 def _one_stride(mode: Layout) -> int | None:
-    """The stride by which all of a mode's coordinates, in their order, are apart; None where there is not one."""
+    """The stride by which all of a mode's coordinates, in their order, are apart; None where there is not
+    one.
+    """
     run: tuple[int, int] = (1, 0)
     for extent, stride in zip(leaves(mode.shape), leaves(mode.stride), strict=True):
         if extent == 1:
@@ -116,7 +122,9 @@ def _static_inner(layout: LayoutLike) -> Layout:
     if isinstance(layout, ComposedLayout):
         integers.append(layout.offset)
     if not all(type(leaf) is int for leaf in integers):
-        raise StorageError(Code.RUN_ARGUMENT, f"the layout {layout} is not static", "storage needs known extents")
+        raise StorageError(
+            Code.RUN_ARGUMENT, f"the layout {layout} is not static", "storage needs known extents"
+        )
     return inner
 
 
@@ -129,5 +137,5 @@ def _check_storage(storage: NDArray[Any], layout: LayoutLike) -> None:
     if storage.ndim != 1 or storage.size < need:
         raise StorageError(
             Code.RUN_ARGUMENT,
-            f"the layout {layout} needs a one-dimensional array of {need} elements; this one has shape {storage.shape}",
+            f"the layout {layout} needs a one-dimensional array of {need} elements, not {storage.shape}",
         )

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 ABSENT, UNWRITTEN, READY, IN_FLIGHT = range(4)
-"""The states of a byte: not allocated, allocated but undefined, defined, being written by an asynchronous copy."""
+"""The states of a byte: not allocated, allocated but undefined, defined, being written by an asynchronous
+copy.
+"""
 
 WIDTHS = (1, 2, 4, 8, 16)
 """Sizes in bytes that one access can have."""
@@ -27,8 +29,8 @@ class Allocation:
 class Arena:
     """A range of bytes from which allocations are cut, with unallocated gaps between them.
 
-    `data[w]` and `state[w]` show the bytes as rows of `w`, so that row `i` is the naturally aligned access of `w` bytes at
-    offset `i * w`.
+    `data[w]` and `state[w]` show the bytes as rows of `w`, so that row `i` is the naturally aligned access of
+    `w` bytes at offset `i * w`.
     """
 
     ALIGN = 256
@@ -50,7 +52,7 @@ class Arena:
         return start
 
     def build(self) -> None:
-        """Creates the bytes: allocated ones are undefined. Untouched pages of a large arena take no memory."""
+        """Creates the bytes; allocated ones are undefined. Pages that are not touched take no memory."""
         padded = -(-self.size // self.ALIGN) * self.ALIGN
         data, state = np.zeros(padded, np.uint8), np.zeros(padded, np.uint8)
         self.data = {w: data.reshape(-1, w) for w in WIDTHS}
@@ -64,7 +66,7 @@ class Arena:
             state[allocation.start : allocation.start + allocation.size] = UNWRITTEN
 
     def fill(self, start: int, content: NDArray[Any], defined: bool) -> None:
-        """Writes an array's bytes at offset `start`; with `defined` false they stay undefined for the kernel."""
+        """Writes an array's bytes at offset `start`; unless `defined`, they stay undefined for the kernel."""
         raw = content.view(np.uint8)
         self.data[1][start : start + raw.size, 0] = raw
         if defined:

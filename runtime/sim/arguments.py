@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NoReturn, SupportsInt, cast
 
 import numpy as np
 from xdsl.ir import Attribute
@@ -30,13 +30,16 @@ class Binding:
 def bind(kernel: KernelOp, args: Mapping[str, Argument], t: Translator) -> list[Binding]:
     """Gives each parameter of the kernel its value, allocating global memory for tensors.
 
-    LaunchError (E3106) for an argument that is missing, unknown, or of another kind, type or size than the parameter.
+    LaunchError (E3106) for an argument that is missing, unknown, or of another kind, type or size than the
+    parameter.
     """
     names = [name.data for name in kernel.arg_names]
     for name in args:
         if name not in names:
             raise LaunchError(
-                Code.RUN_ARGUMENT, f"the kernel has no argument '{name}'", f"its arguments: {', '.join(names) or 'none'}"
+                Code.RUN_ARGUMENT,
+                f"the kernel has no argument '{name}'",
+                f"its arguments: {', '.join(names) or 'none'}",
             )
     bindings: list[Binding] = []
     for name, parameter in zip(names, kernel.body.block.args, strict=True):
@@ -69,8 +72,16 @@ def _bind_tensor(name: str, type: Attribute, given: TensorArgument, t: Translato
     if isinstance(type, TensorType):
         kind = kind_of(type.element_type)
         fits = kind is not None and storage.dtype.itemsize * 8 == kind.bits
-        if kind is None or not fits or not (storage.dtype == kind.dtype or not kind.is_float and storage.dtype.kind == "u"):
-            _refuse(name, f"has elements of {type.element_type}, the array of {storage.dtype}", "convert the array")
+        if (
+            kind is None
+            or not fits
+            or not (storage.dtype == kind.dtype or (not kind.is_float and storage.dtype.kind == "u"))
+        ):
+            _refuse(
+                name,
+                f"has elements of {type.element_type}, the array of {storage.dtype}",
+                "convert the array",
+            )
         need = storage_size(type.layout.data)
         if storage.size < need:
             _refuse(name, f"spans {need} elements, the array has {storage.size}", "pass the whole tensor")
@@ -87,7 +98,7 @@ def _scalar(name: str, type: Attribute, given: Argument) -> Value:
         return kind.dtype.type(given)
     if not isinstance(given, int | np.integer | np.bool_):
         _refuse(name, f"has type {type}, and {given!r} is no integer", "pass an integer")
-    number = int(given)
+    number = int(cast(SupportsInt, given))
     if kind.bits == 1:
         return bool(number)
     if not -(1 << (kind.bits - 1)) <= number < 1 << kind.bits:

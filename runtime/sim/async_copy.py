@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Asynchronous copies from global to shared memory (PTX ISA, cp.async, its groups and waits).
 
-The hardware promises the bytes only after the issuing thread has waited for the group, so until then they are in flight:
-any access is an error. Other threads see them after a barrier that follows the wait, which the race shadow checks because
-the write is dated when the wait completes it.
+The hardware promises the bytes only after the issuing thread has waited for the group, so until then they are
+in flight: any access is an error. Other threads see them after a barrier that follows the wait, which the
+race shadow checks because the write is dated when the wait completes it.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,9 @@ from .warp import Warp
 
 @dataclass(slots=True)
 class Pending:
-    """Copies of one request that are in flight: their lanes, the group of each, the shared rows and the bytes."""
+    """Copies of one request that are in flight: their lanes, the group of each, the shared rows and the
+    bytes.
+    """
 
     lanes: NDArray[Any]
     groups: NDArray[Any]
@@ -30,7 +32,9 @@ class Pending:
 
 
 def issue(warp: Warp, shared: Space, access: Access, address: Value, content: NDArray[np.uint8]) -> None:
-    """Starts writing an array (active, width) of bytes, already read, at the shared `address` of each active lane."""
+    """Starts writing an array (active, width) of bytes, already read, at the shared `address` of each active
+    lane.
+    """
     rows = shared.claim(warp, access, address)
     shared.arena.state[access.width][rows] = IN_FLIGHT
     lanes = warp.lane_numbers()
@@ -70,7 +74,9 @@ def wait_all(warp: Warp, shared: Space) -> None:
 
 
 def _part(copy: Pending, chosen: NDArray[Any]) -> Pending:
-    return Pending(copy.lanes[chosen], copy.groups[chosen], copy.width, copy.rows[chosen], copy.content[chosen])
+    return Pending(
+        copy.lanes[chosen], copy.groups[chosen], copy.width, copy.rows[chosen], copy.content[chosen]
+    )
 
 
 def _complete(warp: Warp, shared: Space, copy: Pending) -> None:

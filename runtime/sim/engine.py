@@ -19,12 +19,12 @@ from ..engine import Argument, LaunchConfig, LaunchError, RunResult
 from .arguments import Binding, bind
 from .faults import SimulationError
 from .local import LocalSpace
+from .races import MAX_AGENTS
 from .rules import RULES
 from .schedule import run_block
 from .spaces import Space
 from .translate import Code, Spaces, Translator
 from .warp import WARP, Block, Budget, Launch, Warp
-from .races import MAX_AGENTS
 
 GLOBAL_BASE = 0x7F00_0000_0000
 """Where simulated global memory begins: far from small integers, so that a stray offset is out of bounds."""
@@ -47,7 +47,9 @@ class SimProgram:
         if len(found) != 1:
             known = ", ".join(f"@{_module_of(op)}::@{op.sym_name.data}" for op in kernels) or "none"
             problem = "no kernel" if not found else "more than one kernel"
-            raise LaunchError(ErrorCode.RUN_KERNEL, f"{problem} {self.kernel} in the program", f"its kernels: {known}")
+            raise LaunchError(
+                ErrorCode.RUN_KERNEL, f"{problem} {self.kernel} in the program", f"its kernels: {known}"
+            )
         return found[0]
 
 
@@ -61,9 +63,9 @@ def _module_of(kernel: KernelOp) -> str:
 class SimEngine:
     """Executes kernels on the CPU, warp by warp, and checks every access.
 
-    With `seed`, the order of warps (and with `shuffle_blocks` of blocks) is random but the same for the same seed;
-    otherwise they run in their order. `races` looks for unordered accesses, at some cost. `sink` receives what the kernel
-    prints, standard output if it is None.
+    With `seed`, the order of warps (and with `shuffle_blocks` of blocks) is random but the same for the same
+    seed; otherwise they run in their order. `races` looks for unordered accesses, at some cost. `sink`
+    receives what the kernel prints, standard output if it is None.
     """
 
     budget: Budget = field(default_factory=Budget)
@@ -78,7 +80,9 @@ class SimEngine:
         return "sim"
 
     def launch(self, program: SimProgram, config: LaunchConfig, args: Mapping[str, Argument]) -> RunResult:
-        """Runs the kernel over the grid. LaunchError for a launch that does not fit, SimulationError for a fault."""
+        """Runs the kernel over the grid. LaunchError for a launch that does not fit, SimulationError for a
+        fault.
+        """
         began = time.perf_counter()
         kernel = program.find()
         _check_config(kernel, config)
@@ -152,8 +156,10 @@ def _check_config(kernel: KernelOp, config: LaunchConfig) -> None:
     if config.block != kernel.block:
         raise LaunchError(
             ErrorCode.RUN_LAUNCH,
-            f"@{kernel.sym_name.data} is for blocks of {kernel.block} threads and is launched with {config.block}",
+            f"@{kernel.sym_name.data} is for blocks of {kernel.block} threads, not {config.block}",
             "launch it with the block that its `threads(...)` names",
         )
     if config.blocks * config.threads > MAX_AGENTS:
-        raise LaunchError(ErrorCode.RUN_LAUNCH, f"the simulator runs up to {MAX_AGENTS} threads in one launch")
+        raise LaunchError(
+            ErrorCode.RUN_LAUNCH, f"the simulator runs up to {MAX_AGENTS} threads in one launch"
+        )

@@ -14,8 +14,8 @@ from ...layout.core import Layout
 class Exchange:
     """The movement of an atom as arrays, for a warp or less.
 
-    A lane `i` reads `values_in` values and gets `values_out`. Value `v` that it gets is value `source_value[i, v]` of lane
-    `source_lane[i, v]`. `readers` are the lanes whose values are used at all.
+    A lane `i` reads `values_in` values and gets `values_out`. Value `v` that it gets is value
+    `source_value[i, v]` of lane `source_lane[i, v]`. `readers` are the lanes whose values are used at all.
     """
 
     values_in: int
@@ -27,8 +27,7 @@ class Exchange:
     @property
     def crosses_lanes(self) -> bool:
         """Whether values go from one lane to another, so that the whole warp must take part."""
-        lanes = np.arange(self.source_lane.shape[0])[:, None]
-        return bool((self.source_lane != lanes).any())
+        return any(lane != source for lane, row in enumerate(self.source_lane.tolist()) for source in row)
 
     def move(self, content: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """From the bytes that each lane reads, an array (lanes, bytes), those that each lane gets."""
@@ -40,8 +39,8 @@ class Exchange:
 def exchange_of(atom: CopyAtom, lanes: int) -> Exchange | None:
     """The movement of `atom` by `lanes` lanes, which are groups of its threads one after the other.
 
-    None for an atom that the table does not describe in full: one that needs a predicate, or that changes what its
-    registers mean, or whose threads are not consecutive lanes; and one that PTX does not have.
+    None for an atom that the table does not describe in full: one that needs a predicate, or that changes
+    what its registers mean, or whose threads are not consecutive lanes; and one that PTX does not have.
     """
     consecutive = all(atom.thr_id(i) == i for i in range(atom.threads))
     if not atom.ptx or "ZFILL" in atom.name or "MOVM" in atom.name or not consecutive or lanes % atom.threads:

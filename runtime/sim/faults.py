@@ -12,7 +12,9 @@ from ..engine import Dim3
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """An operation of the kernel in words: its name and `file:line:column` (empty where the source is unknown)."""
+    """An operation of the kernel in words: its name and `file:line:column` (empty where the source is
+    unknown).
+    """
 
     op: str
     location: str
@@ -33,8 +35,8 @@ def site_of(op: Operation) -> Site:
 class SimulationError(TilefoldError):
     """A kernel did something that has no defined result, or that the simulator cannot execute.
 
-    `site` is the operation, `block` and `thread` the coordinates of the first thread concerned; both are None where the
-    error belongs to no thread.
+    `site` is the operation, `block` and `thread` the coordinates of the first thread concerned; both are None
+    where the error belongs to no thread.
     """
 
     def __init__(

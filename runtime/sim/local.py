@@ -17,10 +17,11 @@ Bytes = NDArray[np.uint8]
 
 @dataclass(slots=True)
 class LocalSpace:
-    """A frame of bytes for each thread of the block; an address is an offset into the executing thread's frame.
+    """A frame of bytes for each thread of the block; an address is an offset into the executing thread's
+    frame.
 
-    `load` and `store` raise SimulationError for an access that is misaligned (E3203), outside every allocation (E3202)
-    or of undefined bytes (E3204).
+    `load` and `store` raise SimulationError for an access that is misaligned (E3203), outside every
+    allocation (E3202) or of undefined bytes (E3204).
     """
 
     frame: Arena = field(default_factory=Arena)
@@ -60,8 +61,12 @@ class LocalSpace:
         first = warp.first_thread
         return slice(first, first + warp.lanes) if warp.active_lanes is None else first + warp.active_lanes
 
-    def _check(self, warp: Warp, site: Site, address: Value, width: int, *, loading: bool) -> NDArray[np.int64]:
-        """The rows of `width` bytes that the active lanes access; raises the fault of the first lane that may not."""
+    def _check(
+        self, warp: Warp, site: Site, address: Value, width: int, *, loading: bool
+    ) -> NDArray[np.int64]:
+        """The rows of `width` bytes that the active lanes access; raises the fault of the first lane that may
+        not.
+        """
         at = warp.select(address)
         size = self._data.shape[1]
         lanes = warp.lane_numbers()
@@ -71,7 +76,7 @@ class LocalSpace:
         allocated = inside & (states != ABSENT).all(axis=1)
         aligned = at % width == 0
         for bad, code, text, hint in (
-            (~aligned, Code.SIM_MISALIGNED, f"accesses {width} bytes at {{}}, which is not a multiple of that",
+            (~aligned, Code.SIM_MISALIGNED, f"accesses {width} bytes at {{}}, no multiple of that",
              "use a narrower access"),
             (~allocated, Code.SIM_OUT_OF_BOUNDS, "accesses local memory out of bounds at {}",
              "check the coordinate against the fragment's layout"),
@@ -80,5 +85,7 @@ class LocalSpace:
         ):  # fmt: skip
             if bad.any():
                 first = int(bad.argmax())
-                warp.fault(code, site, int(lanes[first]), text.format(self.frame.describe(int(at[first]))), hint)
+                warp.fault(
+                    code, site, int(lanes[first]), text.format(self.frame.describe(int(at[first]))), hint
+                )
         return rows

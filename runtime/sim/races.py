@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Data races: for each byte, who wrote it last and who has read it since, and whether anything orders two accesses.
+"""Data races: for each byte, who wrote it last and who has read it since, and whether anything orders two
+accesses.
 
-The simulator executes one access after the other, so an access happens before a later one exactly if both are of one
-thread, or if a barrier of the block, or a `bar.warp.sync` of both lanes, or a chain of these, lies between them (PTX ISA,
-Memory Consistency Model: causality order; there is no ordering between blocks). A clock that advances at each such
-event therefore dates every access well enough. The idea of keeping only the last writer and the last reader where
-reads are ordered is FastTrack's (Flanagan and Freund, PLDI 2009).
+The simulator executes one access after the other, so an access happens before a later one exactly if both are
+of one thread, or if a barrier of the block, or a `bar.warp.sync` of both lanes, or a chain of these, lies
+between them (PTX ISA, Memory Consistency Model: causality order; there is no ordering between blocks). A
+clock that advances at each such event therefore dates every access well enough. The idea of keeping only the
+last writer and the last reader where reads are ordered is FastTrack's (Flanagan and Freund, PLDI 2009).
 """
 
 from dataclasses import dataclass
@@ -37,7 +38,9 @@ Entries = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Access number `index` of a request conflicts at byte `byte` with a write, or else a read, of thread `agent`."""
+    """Access number `index` of a request conflicts at byte `byte` with a write, or else a read, of thread
+    `agent`.
+    """
 
     index: int
     byte: int
@@ -48,7 +51,8 @@ class Conflict:
 class RaceShadow:
     """The last write and the last reads of each byte of an arena.
 
-    An entry is `time << 32 | flags | agent`; agents are the threads of a launch, numbered from 1; 0 is no access.
+    An entry is `time << 32 | flags | agent`; agents are the threads of a launch, numbered from 1; 0 is no
+    access.
     """
 
     def __init__(self, size: int) -> None:
@@ -67,11 +71,15 @@ class RaceShadow:
         return int(self._writes[offset]) & _AGENT
 
     def date(self, rows: NDArray[Any], width: int, time: int, agents: NDArray[Any]) -> None:
-        """Records a write by `agents` at a time without a check, as when a copy that was checked before completes."""
+        """Records a write by `agents` at a time without a check, as when a copy that was checked before
+        completes.
+        """
         self._write_rows[width][rows] = ((time << 32) | agents)[:, None]
 
     def read(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
-        """Records that the active lanes read `rows` of `width` bytes; the first conflict with an earlier write."""
+        """Records that the active lanes read `rows` of `width` bytes; the first conflict with an earlier
+        write.
+        """
         writes = self._write_rows[width][rows]
         conflict = _unordered(warp, writes)
         if conflict is not None:
@@ -95,7 +103,9 @@ class RaceShadow:
         return None
 
     def write(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
-        """Records that the active lanes write `rows` of `width` bytes; the first conflict with an earlier access."""
+        """Records that the active lanes write `rows` of `width` bytes; the first conflict with an earlier
+        access.
+        """
         table = self._write_rows[width]
         for entries, is_write in ((table[rows], True), (self._read_rows[width][rows], False)):
             conflict = _unordered(warp, entries)
@@ -124,7 +134,7 @@ def _unordered(warp: "Warp", entries: Entries) -> NDArray[np.bool_] | None:
     same_warp = (lane >= 0) & (lane < warp.lanes) & ((entries & _BEYOND_WARP) == 0)
     if same_warp.any():
         seen = warp.active_seen()
-        row = np.arange(seen.shape[0])[:, None]
+        row = np.arange(warp.active)[:, None]
         since = seen[row, np.where(same_warp, lane, 0)]
         since = np.where((entries & _SEVERAL_LANES) != 0, seen.min(axis=1)[:, None], since)
         bad &= ~(same_warp & (time < since))

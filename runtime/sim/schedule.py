@@ -11,10 +11,11 @@ from .warp import Block, Warp
 
 
 def run_block(block: Block, warps: Sequence[Warp], code: Code, order: Random | None) -> None:
-    """Runs all warps of a block to their end: in their order, or picked by `order` wherever several could go on.
+    """Runs all warps of a block to their end: in their order, or picked by `order` wherever several could go
+    on.
 
-    SimulationError (E3207) where some warps wait at a barrier that the others do not reach, and whatever the kernel's
-    steps raise.
+    SimulationError (E3207) where some warps wait at a barrier that the others do not reach, and whatever the
+    kernel's steps raise.
     """
     ready: list[tuple[Warp, Suspension]] = [(warp, code.run(warp)) for warp in warps]
     waiting: dict[int, list[tuple[Warp, Suspension, Barrier]]] = {}
@@ -37,14 +38,16 @@ def run_block(block: Block, warps: Sequence[Warp], code: Code, order: Random | N
 
 def _refuse(block: Block, waiting: dict[int, list[tuple[Warp, Suspension, Barrier]]], ended: int) -> None:
     """Raises the fault of warps that wait for ever."""
-    held = sorted((entry for entries in waiting.values() for entry in entries), key=lambda entry: entry[0].index)
+    held = sorted(
+        (entry for entries in waiting.values() for entry in entries), key=lambda entry: entry[0].index
+    )
     first, _, barrier = held[0]
     groups = [f"{len(entries)} at barrier {number}" for number, entries in sorted(waiting.items())]
     if ended:
         groups.append(f"{ended} ended without it")
     raise SimulationError(
         ErrorCode.SIM_BARRIER,
-        f"warp {first.index} waits at barrier {barrier.id} for ever; of the block's warps are {', '.join(groups)}",
+        f"warp {first.index} waits at barrier {barrier.id} for ever; the warps: {', '.join(groups)}",
         "every thread of the block must execute the same barriers",
         site=barrier.site,
         block=block.coordinate,

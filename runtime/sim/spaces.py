@@ -42,10 +42,12 @@ class Access:
 
 @dataclass(slots=True)
 class Space:
-    """A state space: bytes from virtual address `base` on. Accesses are by naturally aligned rows of 1 to 16 bytes.
+    """A state space: bytes from virtual address `base` on. Accesses are by naturally aligned rows of 1 to 16
+    bytes.
 
-    `load` and `store` raise SimulationError, naming the first thread at fault, for an access that is misaligned
-    (E3203), outside every allocation (E3202), of undefined bytes (E3204), of bytes in flight (E3206) or in a race (E3205).
+    `load` and `store` raise SimulationError, naming the first thread at fault, for an access that is
+    misaligned (E3203), outside every allocation (E3202), of undefined bytes (E3204), of bytes in flight
+    (E3206) or in a race (E3205).
     """
 
     name: str
@@ -105,7 +107,8 @@ class Space:
             index = int(np.argmax(offsets & (width - 1) != 0))
             warp.fault(
                 Code.SIM_MISALIGNED, access.site, int(warp.lane_numbers()[index]),
-                f"the {self.name} address {self._show(int(at[index]))} is not a multiple of the {width} bytes accessed",
+                f"the {self.name} address {self._show(int(at[index]))} is not a multiple of the "
+                f"{width} bytes accessed",
                 "use a narrower access, or align the tensor and the strides of its layout",
             )  # fmt: skip
         rows = offsets // width
@@ -150,7 +153,7 @@ class Space:
                 warp.fault(
                     Code.SIM_IN_FLIGHT, access.site, lane,
                     f"{verb} {where} while a cp.async{who} is still writing it",
-                    "let the thread that issued the copy wait for its group; other threads need a barrier after that",
+                    "let the thread that issued the copy wait for its group; others need a barrier then",
                 )  # fmt: skip
             warp.fault(
                 Code.SIM_UNINITIALISED, access.site, lane,

@@ -26,8 +26,8 @@ Bytes = NDArray[np.uint8]
 class Port:
     """How an operation reaches the elements of one of its tensors.
 
-    `space` is None for fragments, `swizzle` None for a plain layout. Indices are in elements of `element_bytes`, before the
-    swizzle and relative to the tensor's address and offset.
+    `space` is None for fragments, `swizzle` None for a plain layout. Indices are in elements of
+    `element_bytes`, before the swizzle and relative to the tensor's address and offset.
     """
 
     site: Site
@@ -44,18 +44,22 @@ class Port:
         return tensor.address + self.swizzle(tensor.offset + index) * self.element_bytes
 
     def adjacent(self, warp: Warp, tensor: TensorValue, index: int, count: int) -> bool:
-        """Whether in every active lane the `count` elements from `index` on lie together and are aligned to their size.
+        """Whether in every active lane the `count` elements from `index` on lie together and are aligned to
+        their size.
 
         The indices themselves are known to follow each other.
         """
         width = count * self.element_bytes
-        if self.swizzle is not None:
-            if count > 1 << self.swizzle.base or np.any(warp.select(tensor.offset + index) % count):
-                return False
+        if self.swizzle is not None and (
+            count > 1 << self.swizzle.base or np.any(warp.select(tensor.offset + index) % count)
+        ):
+            return False
         return not np.any(warp.select(self.address(tensor, index)) % width)
 
     def load(self, warp: Warp, tensor: TensorValue, index: Value, count: int = 1) -> Bytes:
-        """The bytes of `count` adjacent elements from `index` on in each active lane: an array (active, bytes)."""
+        """The bytes of `count` adjacent elements from `index` on in each active lane: an array (active,
+        bytes).
+        """
         address, width = self.address(tensor, index), count * self.element_bytes
         if self.space is None:
             return self.t.spaces.local.load(warp, self.site, address, width)
@@ -71,7 +75,9 @@ class Port:
 
 
 def port(op: Operation, type: TensorType | PtrType, kind: str, t: Translator, element_bytes: int = 1) -> Port:
-    """How `op` reaches a tensor, or what a pointer addresses, for accesses of a `kind` as the memory report names it."""
+    """How `op` reaches a tensor, or what a pointer addresses, for accesses of a `kind` as the memory report
+    names it.
+    """
     swizzle = None
     if isinstance(type, TensorType):
         element_bytes = type.element_bytes

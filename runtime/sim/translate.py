@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Translation of a kernel into Python closures, once per launch, so that running it looks nothing up.
 
-Each SSA value gets a slot in the warp's registers. A *rule* translates an operation: it resolves slots, types and
-attributes and returns a *step*, a function of the warp that executes the operation for the active lanes. A rule of an
-operation that contains others, or that can suspend the warp, returns a `Suspending` step, which is a generator function.
+Each SSA value gets a slot in the warp's registers. A *rule* translates an operation: it resolves slots, types
+and attributes and returns a *step*, a function of the warp that executes the operation for the active lanes.
+A rule of an operation that contains others, or that can suspend the warp, returns a `Suspending` step, which
+is a generator function.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +27,7 @@ from .warp import Launch, Warp
 
 @dataclass(frozen=True, slots=True)
 class Barrier:
-    """What a warp yields when it arrives at a barrier of the block: the barrier's number and the operation."""
+    """What a warp yields when it arrives at a barrier of the block: its number and the operation."""
 
     id: int
     site: Site
@@ -50,7 +51,9 @@ Rules: TypeAlias = Mapping[type[Operation], Rule]
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A translated block: the slots of its arguments, its steps in runs, and the slots that its terminator passes on."""
+    """A translated block: the slots of its arguments, its steps in runs, and the slots that its terminator
+    passes on.
+    """
 
     args: tuple[int, ...]
     parts: tuple[tuple[tuple[Step, ...], Suspending | None], ...]
@@ -103,7 +106,9 @@ class Translator:
         self.initial[self.slot(result)] = value
 
     def kind(self, value: SSAValue) -> Kind:
-        """The NumPy side of a value's type. SimulationError (E3201) for a type that the simulator cannot hold."""
+        """The NumPy side of a value's type. SimulationError (E3201) for a type that the simulator cannot
+        hold.
+        """
         kind = kind_of(value.type)
         if kind is None:
             owner = value.owner
@@ -169,8 +174,7 @@ class Translator:
         raise SimulationError(
             ErrorCode.SIM_UNSUPPORTED,
             "the simulator has no rule for this operation",
-            "inside a kernel it runs the operations of the tile and ptx dialects, arith, math, vector, scf.if, scf.for, "
-            "scf.while and the coordinates of gpu",
+            "it runs tile, ptx, arith, math, vector, scf.if, scf.for, scf.while and the coordinates of gpu",
             site=site_of(op),
         )
 

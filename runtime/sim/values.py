@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How the simulator represents the values of a kernel.
 
-A warp executes each operation once for all of its lanes. A value that is the same in every lane is *uniform*: an
-integer, index or pointer is a Python `int` (signed, in the range of its type), an i1 a `bool`, a float a NumPy scalar,
-a vector an array of shape (1, n). Any other value is an array over the lanes: of shape (lanes,), for a vector
-(lanes, n). Lanes that do not execute an operation hold arbitrary numbers in its result.
+A warp executes each operation once for all of its lanes. A value that is the same in every lane is *uniform*:
+an integer, index or pointer is a Python `int` (signed, in the range of its type), an i1 a `bool`, a float a
+NumPy scalar, a vector an array of shape (1, n). Any other value is an array over the lanes: of shape
+(lanes,), for a vector (lanes, n). Lanes that do not execute an operation hold arbitrary numbers in its
+result.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard, cast
 
 import ml_dtypes
 import numpy as np
@@ -24,8 +24,9 @@ from xdsl.dialects.builtin import (
     VectorType,
 )
 from xdsl.ir import Attribute
+from xdsl.utils.hints import isa
 
-from ...dialects.ptx import PtrType
+from ...dialects.ptx import PtrType, scalar_bits
 
 Value: TypeAlias = Any
 """A uniform value, an array over lanes, or a tensor's address (`TensorValue`)."""
@@ -35,7 +36,9 @@ Lanes: TypeAlias = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The NumPy side of a type: element `dtype`, `bits` of an element, `count` of a vector (None for a scalar)."""
+    """The NumPy side of a type: element `dtype`, `bits` of an element, `count` of a vector (None for a
+    scalar).
+    """
 
     dtype: np.dtype[Any]
     bits: int
@@ -68,12 +71,15 @@ _FLOATS: dict[type[Attribute], Kind] = {
 
 
 def kind_of(type: Attribute) -> Kind | None:
-    """The kind of a scalar, pointer or 1-D vector type; None for a type without numbers or one that is not supported."""
+    """The kind of a scalar, pointer or 1-D vector type; None for a type without numbers or one that is not
+    supported.
+    """
     if isinstance(type, IndexType | PtrType):
         return _INTEGERS[64]
     if isinstance(type, IntegerType):
-        return _BOOL if type.width.data == 1 else _INTEGERS.get(type.width.data)
-    if isinstance(type, VectorType):
+        bits = scalar_bits(cast(Attribute, type))
+        return _BOOL if bits == 1 else _INTEGERS.get(bits or 0)
+    if isa(type, VectorType[Attribute]):
         element = kind_of(type.element_type)
         shape = type.get_shape()
         if element is None or len(shape) != 1 or isinstance(type.element_type, VectorType):
@@ -84,7 +90,9 @@ def kind_of(type: Attribute) -> Kind | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorValue:
-    """A tensor in registers: the byte address of its pointer, and the inner offset of a swizzled layout in elements."""
+    """A tensor in registers: the byte address of its pointer, and the inner offset of a swizzled layout in
+    elements.
+    """
 
     address: Value
     offset: Value = 0
@@ -96,14 +104,14 @@ def wrap(value: int, bits: int) -> int:
     return ((value + half) & ((1 << bits) - 1)) - half
 
 
-def uniform(value: Value) -> bool:
-    """Whether a value is the same in every lane as far as its representation shows."""
-    return not isinstance(value, np.ndarray) or value.shape[0] == 1
+def varies(value: Value) -> TypeGuard[Lanes]:
+    """Whether a value is kept as an array: one per lane, or a vector."""
+    return isinstance(value, np.ndarray)
 
 
 def per_lane(value: Value, lanes: int, kind: Kind) -> Lanes:
     """`value` as an array over `lanes` lanes (read-only where it was uniform)."""
-    if isinstance(value, np.ndarray):
+    if varies(value):
         return value if value.shape[0] == lanes else np.broadcast_to(value, (lanes, *value.shape[1:]))
     return np.full(lanes, value, kind.dtype)
 
@@ -113,21 +121,27 @@ def merge(chosen: Lanes, ours: Value, theirs: Value, kind: Kind | None) -> Value
     if ours is theirs:
         return ours
     if isinstance(ours, TensorValue):
-        assert isinstance(theirs, TensorValue) and kind is None
+        assert isinstance(theirs, TensorValue)
         index = _INTEGERS[64]
         return TensorValue(
-            merge(chosen, ours.address, theirs.address, index), merge(chosen, ours.offset, theirs.offset, index)
+            merge(chosen, ours.address, theirs.address, index),
+            merge(chosen, ours.offset, theirs.offset, index),
         )
     assert kind is not None
     if kind.count is not None:
         chosen = chosen[:, None]
     elif type(ours) is type(theirs) is int and ours == theirs:
         return ours
-    return np.where(chosen, _typed(ours, kind), _typed(theirs, kind))
+    return choose(chosen, _typed(ours, kind), _typed(theirs, kind))
+
+
+def choose(condition: Value, ours: Value, theirs: Value) -> Value:
+    """NumPy's `where`, for values of one type."""
+    return cast(Any, np.where(condition, ours, theirs))
 
 
 def _typed(value: Value, kind: Kind) -> Value:
-    return value if isinstance(value, np.ndarray) else kind.dtype.type(value)
+    return value if varies(value) else kind.dtype.type(value)
 
 
 def signed_view(value: Lanes, kind: Kind) -> Lanes:
@@ -137,10 +151,6 @@ def signed_view(value: Lanes, kind: Kind) -> Lanes:
 
 def as_unsigned(value: Value, kind: Kind) -> Value:
     """An integer value read as unsigned: Python ints stay ints, arrays change their type."""
-    if isinstance(value, np.ndarray):
+    if varies(value):
         return np.ascontiguousarray(value).view(kind.unsigned)
     return int(value) & ((1 << kind.bits) - 1)
-
-
-Elementwise: TypeAlias = Callable[..., Any]
-"""A function of arrays or scalars that NumPy applies element by element."""

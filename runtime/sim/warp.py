@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...layout.errors import Code
 from ..engine import Dim3, LaunchConfig
 from .faults import SimulationError, Site
-from .values import Lanes, Value
+from .values import Lanes, Value, varies
 
 if TYPE_CHECKING:
     from .async_copy import Pending
@@ -27,8 +27,8 @@ MaskState: TypeAlias = tuple[Bools | None, int, NDArray[Any] | None]
 class Budget:
     """What a run may use before it is ended with an error.
 
-    `steps` are operations executed by warps, `bytes` the memory of the arguments and of the block, `characters` what
-    the kernel prints.
+    `steps` are operations executed by warps, `bytes` the memory of the arguments and of the block,
+    `characters` what the kernel prints.
     """
 
     steps: int = 100_000_000
@@ -38,7 +38,7 @@ class Budget:
 
 @dataclass(slots=True)
 class Launch:
-    """What all blocks of a launch share: the configuration, the budget left, the clock, and where text goes."""
+    """What all blocks of a launch share: configuration, budget, clock, and where text goes."""
 
     config: LaunchConfig
     budget: Budget
@@ -66,13 +66,17 @@ class Launch:
         """Passes on what the kernel prints. SimulationError (E3210) beyond the budget."""
         self.printed += len(text)
         if self.printed > self.budget.characters:
-            raise SimulationError(Code.SIM_STEPS, f"the kernel has printed {self.budget.characters} characters")
+            raise SimulationError(
+                Code.SIM_STEPS, f"the kernel has printed {self.budget.characters} characters"
+            )
         self.sink(text)
 
 
 @dataclass(slots=True)
 class Block:
-    """The block that is executing: its coordinate, and the times when it began and when its last barrier completed."""
+    """The block that is executing: its coordinate, and the times when it began and when its last barrier
+    completed.
+    """
 
     launch: Launch
     coordinate: Dim3
@@ -88,7 +92,8 @@ class Block:
 
 @dataclass(slots=True, eq=False)
 class Warp:
-    """Up to 32 consecutive threads of a block. `registers` holds the value of each slot of the translated program.
+    """Up to 32 consecutive threads of a block. `registers` holds the value of each slot of the translated
+    program.
 
     `mask` says which lanes are active; None is all of them.
     """
@@ -97,7 +102,7 @@ class Warp:
     index: int
     lanes: int
     registers: list[Value]
-    pending: "list[Pending]" = field(default_factory=list)
+    pending: "list[Pending]" = field(init=False)
     mask: Bools | None = None
     active: int = 0
     active_lanes: NDArray[Any] | None = None
@@ -109,6 +114,7 @@ class Warp:
 
     def __post_init__(self) -> None:
         self.active = self.lanes
+        self.pending = []
         self.groups = np.zeros(self.lanes, np.int64)
         self.seen = np.zeros((self.lanes, self.lanes), np.int64)
         self.agents = np.arange(self.first_agent, self.first_agent + self.lanes)
@@ -146,7 +152,7 @@ class Warp:
 
     def select(self, value: Value) -> Lanes:
         """An integer value in each active lane."""
-        if not isinstance(value, np.ndarray):
+        if not varies(value):
             return np.full(self.active, value, np.int64)
         return value if self.active_lanes is None else value[self.active_lanes]
 
@@ -172,8 +178,10 @@ class Warp:
         raise SimulationError(code, message, hint, site=site, block=self.block.coordinate, thread=thread)
 
     def fault_where(self, bad: Value, code: Code, site: Site, message: str, hint: str = "") -> None:
-        """Raises a SimulationError of the first active lane for which `bad`, uniform or per lane, holds, if any does."""
-        if isinstance(bad, np.ndarray) and bad.shape[0] == self.lanes:
+        """Raises a SimulationError of the first active lane for which `bad`, uniform or per lane, holds, if
+        any does.
+        """
+        if varies(bad) and bad.shape[0] == self.lanes:
             chosen = bad if self.mask is None else bad & self.mask
             if chosen.any():
                 self.fault(code, site, int(chosen.argmax()), message, hint)

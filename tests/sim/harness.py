@@ -5,14 +5,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import ModuleOp
-
 from tilefold.compiler.context import make_context
 from tilefold.compiler.frontend import parse_program
 from tilefold.compiler.source import plain_source
 from tilefold.runtime.engine import Argument, LaunchConfig, RunResult, TensorArgument
 from tilefold.runtime.sim.engine import SimEngine, SimProgram
 from tilefold.runtime.sim.faults import SimulationError
+from xdsl.dialects.builtin import ModuleOp
 
 
 def module_of(text: str) -> ModuleOp:
@@ -36,7 +35,9 @@ def launch(
     engine: SimEngine | None = None,
     **args: NDArray[Any] | Argument,
 ) -> RunResult:
-    """Runs the kernel `@k`; arrays are tensor arguments, which the launch writes to. What it prints is not shown."""
+    """Runs the kernel `@k`; arrays are tensor arguments, which the launch writes to. What it prints is not
+    shown.
+    """
     engine = SimEngine(sink=lambda _: None) if engine is None else engine
     bound = {n: TensorArgument(a) if isinstance(a, np.ndarray) else a for n, a in args.items()}
     return engine.launch(SimProgram(module_of(text), "k"), LaunchConfig(grid, block), bound)
@@ -92,10 +93,14 @@ def address(pointer: str, result: str, bytes: int) -> str:
         %{result} = ptx.ptr_add %{pointer}, %{result}.o : !ptx.ptr<global>, index -> !ptx.ptr<global>"""
 
 
-def compute(body: str, result: str, dtype: Any, uniform: bool = False, **inputs: tuple[str, Any]) -> NDArray[Any]:
-    """What `body` computes as `%r` of type `result` from values `%name` given as (type, one value per thread).
+def compute(
+    body: str, result: str, dtype: Any, uniform: bool = False, **inputs: tuple[str, Any]
+) -> NDArray[Any]:
+    """What `body` computes as `%r` of type `result` from values `%name` given as (type, one value per
+    thread).
 
-    Each thread loads its values; with `uniform`, the values are scalar arguments and there is one thread for each launch.
+    Each thread loads its values; with `uniform`, the values are scalar arguments and there is one thread for
+    each launch.
     """
     lines: list[str] = []
     threads = max(len(values) for _, values in inputs.values())
@@ -107,7 +112,9 @@ def compute(body: str, result: str, dtype: Any, uniform: bool = False, **inputs:
         text = entry("\n".join(tail), ", ".join([*signature, "%out: !ptx.ptr<global> align 16"]), "1")
         for i in range(threads):
             one = np.zeros(1, dtype)
-            launch(text, block=(1, 1, 1), out=one, **{name: values[i] for name, (_, values) in inputs.items()})
+            launch(
+                text, block=(1, 1, 1), out=one, **{name: values[i] for name, (_, values) in inputs.items()}
+            )
             out[i] = one[0]
         return out
     for name, (type, _) in inputs.items():

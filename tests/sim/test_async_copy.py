@@ -77,7 +77,12 @@ def test_in_flight(name: str) -> None:
 def test_storing_to_bytes_in_flight() -> None:
     body = COPY + "%v = arith.constant dense<0.0> : vector<4xf32>\n"
     body += "ptx.st %v, %mine align 16 : vector<4xf32>, !ptx.ptr<shared>\n"
-    fault(entry(SETUP + body, ARGS, shared=1024), "E3206", A=np.zeros(128, np.float32), B=np.zeros(128, np.float32))
+    fault(
+        entry(SETUP + body, ARGS, shared=1024),
+        "E3206",
+        A=np.zeros(128, np.float32),
+        B=np.zeros(128, np.float32),
+    )
 
 
 def test_another_threads_without_a_barrier_races() -> None:
@@ -87,7 +92,12 @@ def test_another_threads_without_a_barrier_races() -> None:
 
 def test_overwriting_what_another_thread_reads_races() -> None:
     body = COPY + COMMIT + wait(0) + BARRIER + use("other") + COPY
-    fault(entry(SETUP + body, ARGS, shared=1024), "E3205", A=np.zeros(128, np.float32), B=np.zeros(128, np.float32))
+    fault(
+        entry(SETUP + body, ARGS, shared=1024),
+        "E3205",
+        A=np.zeros(128, np.float32),
+        B=np.zeros(128, np.float32),
+    )
     body = COPY + COMMIT + wait(0) + BARRIER + use("other") + BARRIER + COPY
     launch(entry(SETUP + body, ARGS, shared=1024), A=np.zeros(128, np.float32), B=np.zeros(128, np.float32))
 
@@ -102,7 +112,9 @@ def test_the_source_is_read_when_the_copy_is_issued() -> None:
 
 
 def test_lanes_have_their_own_groups() -> None:
-    """Lanes below 8 commit one group more, so that waiting for all but one leaves the others' copies in flight."""
+    """Lanes below 8 commit one group more, so that waiting for all but one leaves the others' copies in
+    flight.
+    """
     body = COPY + COMMIT
     body += "%c8 = arith.constant 8 : index\n%low = arith.cmpi ult, %t, %c8 : index\n"
     body += "scf.if %low {\n" + COMMIT + "}\n" + wait(1)
@@ -116,7 +128,12 @@ def test_lanes_have_their_own_groups() -> None:
 
 @pytest.mark.parametrize("size", [4, 8, 16])
 def test_sizes(size: int) -> None:
-    body = SETUP.replace("constant 16", f"constant {size}") + COPY.replace('"cg" 16', f'"ca" {size}') + COMMIT + wait(0)
+    body = (
+        SETUP.replace("constant 16", f"constant {size}")
+        + COPY.replace('"cg" 16', f'"ca" {size}')
+        + COMMIT
+        + wait(0)
+    )
     type = {4: "i32", 8: "vector<2xi32>", 16: "vector<4xi32>"}[size]
     body += f"%v = ptx.ld %mine align {size} : !ptx.ptr<shared> -> {type}\n"
     body += f"ptx.st %v, %b align {size} : {type}, !ptx.ptr<global>\n"

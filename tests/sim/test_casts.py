@@ -10,7 +10,14 @@ import pytest
 
 from tests.sim.harness import compute
 
-INT: dict[str, Any] = {"i1": np.int8, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "index": np.int64}
+INT: dict[str, Any] = {
+    "i1": np.int8,
+    "i8": np.int8,
+    "i16": np.int16,
+    "i32": np.int32,
+    "i64": np.int64,
+    "index": np.int64,
+}
 BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "index": 64}
 FLOAT: dict[str, Any] = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64}
 
@@ -29,10 +36,19 @@ def signed(value: int, bits: int) -> int:
 @pytest.mark.parametrize(
     ("op", "source", "target"),
     [
-        *[("extsi", a, b) for a, b in [("i1", "i8"), ("i8", "i32"), ("i16", "i64"), ("i32", "i64"), ("i1", "i64")]],
-        *[("extui", a, b) for a, b in [("i1", "i8"), ("i8", "i32"), ("i16", "i64"), ("i32", "i64"), ("i1", "i64")]],
+        *[
+            ("extsi", a, b)
+            for a, b in [("i1", "i8"), ("i8", "i32"), ("i16", "i64"), ("i32", "i64"), ("i1", "i64")]
+        ],
+        *[
+            ("extui", a, b)
+            for a, b in [("i1", "i8"), ("i8", "i32"), ("i16", "i64"), ("i32", "i64"), ("i1", "i64")]
+        ],
         *[("trunci", a, b) for a, b in [("i64", "i32"), ("i32", "i8"), ("i16", "i1"), ("i64", "i1")]],
-        *[("index_cast", a, b) for a, b in [("index", "i32"), ("i32", "index"), ("i64", "index"), ("index", "i8")]],
+        *[
+            ("index_cast", a, b)
+            for a, b in [("index", "i32"), ("i32", "index"), ("i64", "index"), ("index", "i8")]
+        ],
     ],
 )
 def test_between_integers(op: str, source: str, target: str, uniform: bool) -> None:
@@ -71,20 +87,32 @@ def test_floats_to_integers(uniform: bool) -> None:
 @pytest.mark.parametrize("uniform", [False, True])
 @pytest.mark.parametrize(
     ("op", "source", "target"),
-    [("truncf", "f32", "f16"), ("truncf", "f32", "bf16"), ("extf", "f16", "f32"), ("extf", "bf16", "f64"), ("truncf", "f64", "f32")],
+    [
+        ("truncf", "f32", "f16"),
+        ("truncf", "f32", "bf16"),
+        ("extf", "f16", "f32"),
+        ("extf", "bf16", "f64"),
+        ("truncf", "f64", "f32"),
+    ],
 )
 def test_between_floats(op: str, source: str, target: str, uniform: bool) -> None:
     values = np.array([0, 1, -1.5, 0.1, 3.14159, 1e-7, math.inf, 65519.0]).astype(FLOAT[source])
-    got = compute(f"%r = arith.{op} %a : {source} to {target}", target, FLOAT[target], uniform, a=(source, values))
+    got = compute(
+        f"%r = arith.{op} %a : {source} to {target}", target, FLOAT[target], uniform, a=(source, values)
+    )
     assert got.tolist() == values.astype(FLOAT[target]).tolist()
 
 
 @pytest.mark.parametrize("uniform", [False, True])
-@pytest.mark.parametrize(("source", "target"), [("f32", "i32"), ("i32", "f32"), ("f16", "i16"), ("i16", "bf16"), ("f64", "i64")])
+@pytest.mark.parametrize(
+    ("source", "target"), [("f32", "i32"), ("i32", "f32"), ("f16", "i16"), ("i16", "bf16"), ("f64", "i64")]
+)
 def test_bitcast(source: str, target: str, uniform: bool) -> None:
     types = {**INT, **FLOAT}
     values = np.array([0, 1, -2, 77]).astype(types[source])
-    got = compute(f"%r = arith.bitcast %a : {source} to {target}", target, types[target], uniform, a=(source, values))
+    got = compute(
+        f"%r = arith.bitcast %a : {source} to {target}", target, types[target], uniform, a=(source, values)
+    )
     assert got.tobytes() == values.tobytes()
 
 

@@ -67,13 +67,21 @@ def test_for_with_bounds_by_lane(type: str, dtype: Any, uniform: bool, data: st.
     bounds = st.tuples(st.integers(-9, 9), st.integers(-9, 20), st.integers(1, 5))
     rows = data.draw(st.lists(bounds, min_size=1, max_size=6))
     body = SUM.format(t=type, for_type="" if type == "index" else ": i32")
-    inputs = {name: (type, np.array(column, dtype)) for name, column in zip("abs", zip(*rows, strict=True), strict=True)}
+    inputs = {
+        name: (type, np.array(column, dtype))
+        for name, column in zip("abs", zip(*rows, strict=True), strict=True)
+    }
     got = compute(body, type, dtype, uniform, **inputs)
     assert got.tolist() == [sum(i * i for i in range(a, b, s)) for a, b, s in rows]
 
 
 def test_step_must_be_positive() -> None:
-    body = SUM.format(t="index", for_type="").replace("%s", "%zero").replace("%a", "%zero").replace("%b", "%zero")
+    body = (
+        SUM.format(t="index", for_type="")
+        .replace("%s", "%zero")
+        .replace("%a", "%zero")
+        .replace("%b", "%zero")
+    )
     assert "not positive" in fault(entry(body), "E3209").message
 
 

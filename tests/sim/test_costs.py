@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tilefold.layout.core import Layout
 from tilefold.layout.swizzle import Swizzle
 from tilefold.runtime.sim.costs import sectors, wavefronts

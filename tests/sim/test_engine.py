@@ -6,12 +6,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-
-from tests.sim.harness import SimEngine, entry, fault, launch, module_of, unwritten
 from tilefold.runtime.engine import LaunchConfig, LaunchError, TensorArgument
 from tilefold.runtime.sim.engine import SimProgram
 from tilefold.runtime.sim.faults import SimulationError
 from tilefold.runtime.sim.warp import Budget
+
+from tests.sim.harness import SimEngine, entry, fault, launch, module_of, unwritten
 
 TENSOR = """
 !T = !tile.tensor<f16, gmem, align<16>, "(4,8):(1,4)">

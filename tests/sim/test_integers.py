@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Integer arithmetic against Python's unbounded integers, for values that differ by lane and for uniform ones."""
+"""Integer arithmetic against Python's unbounded integers, for values that differ by lane and for uniform
+ones.
+"""
 
 from collections.abc import Callable
 
@@ -93,7 +95,9 @@ def check(op: str, type: str, function: Function, a: list[int], b: list[int], un
 
 @pytest.mark.parametrize("uniform", [False, True])
 @pytest.mark.parametrize(
-    ("kind", "table"), [("any", ANY), ("division", DIVISION), ("shift", SHIFTS)], ids=["any", "division", "shift"]
+    ("kind", "table"),
+    [("any", ANY), ("division", DIVISION), ("shift", SHIFTS)],
+    ids=["any", "division", "shift"],
 )
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())

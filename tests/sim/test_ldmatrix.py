@@ -44,7 +44,8 @@ def test_fragments(num: int, trans: bool) -> None:
     for lane in range(32):
         for i in range(num):
             for j in range(2):
-                # PTX ISA, ldmatrix: row lane/4 holds in its columns 2*(lane%4) and the next the fragment of a lane.
+                # PTX ISA, ldmatrix: row lane/4 holds in its columns 2*(lane%4) and the next the fragment of a
+                # lane.
                 row, column = lane // 4, 2 * (lane % 4) + j
                 if trans:
                     row, column = column, row
@@ -73,11 +74,15 @@ def test_the_whole_warp_must_take_part() -> None:
         %s = ptx.smem.addr 0
         %m = ptx.ldmatrix x 1 %s : vector<1xi32>"""
     assert "executed by 16 lanes" in fault(entry(body, "", "16", 64), "E3208", block=(16, 1, 1)).message
-    guarded = """
+    guarded = (
+        """
         %t = gpu.thread_id x
         %c8 = arith.constant 8 : index
         %low = arith.cmpi ult, %t, %c8 : index
-        scf.if %low {""" + body + "\n}"
+        scf.if %low {"""
+        + body
+        + "\n}"
+    )
     assert "executed by 8 lanes" in fault(entry(guarded, shared=64), "E3208").message
 
 
@@ -93,23 +98,29 @@ def test_rows_are_aligned_and_written() -> None:
 def test_rows_without_a_barrier_race() -> None:
     """Each row is written by the lane that supplies its address; then another lane's row is taken."""
     text = kernel(4, False, 16).replace("ptx.bar.sync 0", "")
-    turned = text.replace("%m = ptx.ldmatrix x 4  %s", """%c1 = arith.constant 1 : index
+    turned = text.replace(
+        "%m = ptx.ldmatrix x 4  %s",
+        """%c1 = arith.constant 1 : index
         %u = arith.xori %t, %c1 : index
         %uo = arith.muli %u, %pitch : index
         %su = ptx.ptr_add %s0, %uo : !ptx.ptr<shared>, index -> !ptx.ptr<shared>
-        %m = ptx.ldmatrix x 4 %su""")
+        %m = ptx.ldmatrix x 4 %su""",
+    )
     array, out = np.zeros(256, np.float16), np.zeros(256, np.float16)
     fault(turned, "E3205", A=array, B=unwritten(out))
 
 
 def test_lanes_beyond_the_rows_need_no_address() -> None:
     """ldmatrix x1 uses the addresses of lanes 0 to 7 only."""
-    text = kernel(1, False, 16).replace("%m = ptx.ldmatrix x 1  %s", """%c8 = arith.constant 8 : index
+    text = kernel(1, False, 16).replace(
+        "%m = ptx.ldmatrix x 1  %s",
+        """%c8 = arith.constant 8 : index
         %far = arith.constant 1000000 : index
         %low = arith.cmpi ult, %t, %c8 : index
         %d = arith.select %low, %so, %far : index
         %sd = ptx.ptr_add %s0, %d : !ptx.ptr<shared>, index -> !ptx.ptr<shared>
-        %m = ptx.ldmatrix x 1 %sd""")
+        %m = ptx.ldmatrix x 1 %sd""",
+    )
     assert "%sd :" in text
     rows, out = np.arange(256, dtype=np.float16), np.zeros(64, np.float16)
     launch(text, A=rows, B=unwritten(out))

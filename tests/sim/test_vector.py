@@ -66,7 +66,9 @@ class TestBothForms:
         body = PAIR + "%w = vector.bitcast %v1 : vector<4xi32> to vector<8xi16>\n"
         body += "%x = vector.bitcast %w : vector<8xi16> to vector<2xi64>\n"
         body += "%y = vector.extract %x[0] : i64 from vector<2xi64>\n"
-        body += "%c = arith.constant 32 : i64\n%z = arith.shrsi %y, %c : i64\n%r = arith.trunci %z : i64 to i32"
+        body += (
+            "%c = arith.constant 32 : i64\n%z = arith.shrsi %y, %c : i64\n%r = arith.trunci %z : i64 to i32"
+        )
         assert self.run(body, uniform) == A.tolist()
 
     def test_fma(self, uniform: bool) -> None:
@@ -81,7 +83,9 @@ class TestBothForms:
         assert self.run(body, uniform) == (A * B + A).tolist()
 
     def test_merge_after_a_branch(self, uniform: bool) -> None:
-        body = PAIR + """
+        body = (
+            PAIR
+            + """
             %c2 = arith.constant 2 : i32
             %c = arith.cmpi slt, %b, %c2 : i32
             %w = scf.if %c -> (vector<4xi32>) {
@@ -90,9 +94,12 @@ class TestBothForms:
               scf.yield %v1 : vector<4xi32>
             }
             %r = vector.extract %w[1] : i32 from vector<4xi32>"""
+        )
         assert self.run(body, uniform) == [20, -7, 9, 20]
 
 
 def test_position_out_of_range() -> None:
-    body = PAIR + "%i = arith.index_cast %a : i32 to index\n%r = vector.extract %v0[%i] : i32 from vector<4xi32>"
+    body = (
+        PAIR + "%i = arith.index_cast %a : i32 to index\n%r = vector.extract %v0[%i] : i32 from vector<4xi32>"
+    )
     assert "beyond the 4 elements" in fault(entry(body, "%a: i32"), "E3202", a=4).message

@@ -2,6 +2,8 @@
 """Rules for constants, conversions between types, and select."""
 
 from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
@@ -9,8 +11,9 @@ from xdsl.ir import Operation
 
 from ....layout.errors import Code as ErrorCode
 from ..faults import SimulationError, site_of
+from ..rounding import narrow
 from ..translate import Rule, Rules, Step, Translator
-from ..values import Kind, Value, as_unsigned, kind_of, merge, wrap
+from ..values import Kind, Value, as_unsigned, kind_of, merge, varies, wrap
 from ..warp import Warp
 
 
@@ -23,7 +26,7 @@ def _constant(op: arith.ConstantOp, t: Translator) -> None:
     elif isinstance(attribute, FloatAttr):
         t.constant(op.result, kind.dtype.type(attribute.value.data))
     elif isinstance(attribute, DenseIntOrFPElementsAttr) and kind.count is not None:
-        numbers = list(attribute.get_values())
+        numbers: list[Any] = list(attribute.get_values())
         if not kind.is_float:
             numbers = [wrap(int(n), kind.bits) for n in numbers]
         repeated = numbers * (kind.count if len(numbers) == 1 else 1)
@@ -42,7 +45,7 @@ def _select(op: arith.SelectOp, t: Translator) -> Step:
         registers = warp.registers
         chosen = registers[condition]
         a, b = registers[ours], registers[theirs]
-        if isinstance(chosen, np.ndarray):
+        if varies(chosen):
             registers[result] = merge(chosen, a, b, kind)
         else:
             registers[result] = a if chosen else b
@@ -68,7 +71,7 @@ def _convert(function: Callable[[Value, Kind, Kind], Value]) -> Rule:
 
 def _resize(value: Value, before: Kind, after: Kind) -> Value:
     """Sign extension or truncation, also between i32 or i64 and index."""
-    if isinstance(value, np.ndarray):
+    if varies(value):
         if before.bits == 1:
             value = -value.astype(np.int8)
         return (value & 1) != 0 if after.bits == 1 else value.astype(after.dtype)
@@ -77,18 +80,20 @@ def _resize(value: Value, before: Kind, after: Kind) -> Value:
 
 
 def _zero_extend(value: Value, before: Kind, after: Kind) -> Value:
-    if isinstance(value, np.ndarray):
-        return value.astype(after.dtype) if before.bits == 1 else as_unsigned(value, before).astype(after.dtype)
+    if varies(value):
+        return (
+            value.astype(after.dtype) if before.bits == 1 else as_unsigned(value, before).astype(after.dtype)
+        )
     return wrap(as_unsigned(value, before), after.bits)
 
 
 def _round(value: Value, before: Kind, after: Kind) -> Value:
     """From one floating-point type to another, to nearest even."""
-    return value.astype(after.dtype)
+    return narrow(value, after.dtype) if before.bits == 64 else value.astype(after.dtype)
 
 
 def _from_signed(value: Value, before: Kind, after: Kind) -> Value:
-    return _to_float(-value.astype(np.int8) if isinstance(value, np.ndarray) and before.bits == 1 else value, after)
+    return _to_float(-value.astype(np.int8) if varies(value) and before.bits == 1 else value, after)
 
 
 def _from_unsigned(value: Value, before: Kind, after: Kind) -> Value:
@@ -96,12 +101,10 @@ def _from_unsigned(value: Value, before: Kind, after: Kind) -> Value:
 
 
 def _to_float(value: Value, after: Kind) -> Value:
-    """An integer to the nearest float, rounded once."""
-    if isinstance(value, np.ndarray):
-        if after.dtype.kind == "f":
-            return value.astype(after.dtype)
-        return value.astype(np.float64).astype(np.float32).astype(after.dtype)
-    return after.dtype.type(int(value))
+    """An integer to the nearest float; rounded once, but to bf16 twice beyond 2**53."""
+    if after.dtype.kind == "f":
+        return np.asarray(value).astype(after.dtype)[()]
+    return narrow(np.asarray(value).astype(np.float64), after.dtype)
 
 
 def _to_integer(signed: bool) -> Callable[[Value, Kind, Kind], Value]:
@@ -117,7 +120,7 @@ def _to_integer(signed: bool) -> Callable[[Value, Kind, Kind], Value]:
             limited = min(max(number, float(low)), float(high))  # float(high) may be one too large
             return wrap(min(int(limited), high), after.bits)
 
-        if isinstance(value, np.ndarray):
+        if varies(value):
             numbers = [one(float(x)) for x in value.ravel()]
             return np.array(numbers, np.int64).astype(after.dtype).reshape(value.shape)
         number = one(float(value))
@@ -128,7 +131,7 @@ def _to_integer(signed: bool) -> Callable[[Value, Kind, Kind], Value]:
 
 def _bitcast(value: Value, before: Kind, after: Kind) -> Value:
     if before.count is None:
-        if isinstance(value, np.ndarray):
+        if varies(value):
             return value.view(after.dtype)
         scalar = np.array([value], before.dtype).view(after.dtype)[0]
         return scalar if after.is_float else int(scalar)

@@ -1,25 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Rules for floating-point arithmetic, comparisons and the math dialect.
 
-Sums, differences, products, quotients, square roots and fused multiply-adds are rounded correctly to the nearest even
-number of the type; other functions are computed in double precision and rounded. Fast-math flags change nothing here,
-so a GPU may differ by what they allow (and by the error of its approximate instructions).
+Sums, differences, products, quotients, square roots and fused multiply-adds are rounded correctly to the
+nearest even number of the type; other functions are computed in double precision and rounded. Fast-math flags
+change nothing here, so a GPU may differ by what they allow (and by the error of its approximate
+instructions).
 """
 
+import operator
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from xdsl.dialects import arith, math
 from xdsl.ir import Operation
 
+from ..rounding import narrow, to_odd
 from ..translate import Rule, Rules, Step, Translator
-from ..values import Kind
+from ..values import Kind, choose, varies
 from ..warp import Warp
 
+_FloatRule: TypeAlias = Callable[[Operation, Translator], Step]
 
-def _elementwise(function: Callable[..., Any]) -> Rule:
+
+def _arithmetic(function: Callable[..., Any]) -> Rule:
+    """A rule for + - * and /. For bf16 they are double precision's, which its rounding makes right."""
+
+    def rule(op: Operation, t: Translator) -> Step:
+        native = t.kind(op.results[0]).dtype.kind == "f"
+        return (_elementwise(function) if native else _in_double(function))(op, t)
+
+    return rule
+
+
+def _elementwise(function: Callable[..., Any]) -> _FloatRule:
     """A rule for a function whose result NumPy gives in the type of the operands."""
 
     def rule(op: Operation, t: Translator) -> Step:
@@ -43,7 +58,7 @@ def _elementwise(function: Callable[..., Any]) -> Rule:
     return rule
 
 
-def _in_double(function: Callable[..., Any]) -> Rule:
+def _in_double(function: Callable[..., Any]) -> _FloatRule:
     """A rule for a function that is computed in double precision and rounded to the result's type."""
 
     def rule(op: Operation, t: Translator) -> Step:
@@ -53,7 +68,7 @@ def _in_double(function: Callable[..., Any]) -> Rule:
         def step(warp: Warp) -> None:
             registers = warp.registers
             value = function(*[np.asarray(registers[slot], np.float64) for slot in operands])
-            registers[result] = value.astype(dtype)[()]
+            registers[result] = narrow(value, dtype)
 
         return step
 
@@ -68,7 +83,7 @@ def _ordered(pick: Callable[[Any, Any], Any], negative_first: bool) -> Callable[
         chosen = pick(a, b)
         if np.any(zeros):
             first = np.signbit(a) == negative_first
-            chosen = np.where(zeros, np.where(first, a, b), chosen)[()]
+            return choose(zeros, choose(first, a, b), chosen)[()]
         return chosen
 
     return function
@@ -90,16 +105,13 @@ def fused_multiply_add(a: Any, b: Any, c: Any, kind: Kind) -> Any:
     """a * b + c, rounded once to the type of `kind`."""
     if kind.bits == 64:
         return np.vectorize(_fma_exact, otypes=[np.float64])(a, b, c)[()]
-    product = np.asarray(a, np.float64) * np.asarray(b, np.float64)  # exact: the significands have at most 24 bits
+    # The product is exact, since the significands have at most 24 bits each.
+    product = np.asarray(a, np.float64) * np.asarray(b, np.float64)
     addend = np.asarray(c, np.float64)
-    total = product + addend
+    total = np.asarray(product + addend)
     part = total - product
     error = (product - (total - part)) + (addend - part)
-    # Rounding to odd in double precision makes the second rounding, to the narrow type, right.
-    even = (total.view(np.int64) & 1) == 0
-    inexact = even & np.isfinite(total) & (error != 0)
-    odd = np.nextafter(total, np.where(error > 0, np.inf, -np.inf))
-    return np.where(inexact, odd, total).astype(kind.dtype)[()]
+    return narrow(to_odd(total, error, np.dtype(np.int64)), kind.dtype)
 
 
 def _fma_exact(a: float, b: float, c: float) -> float:
@@ -136,7 +148,9 @@ _COMPARISONS: tuple[Callable[[Any, Any], Any], ...] = (
     _unordered,
     lambda a, b: (a == b) | True,
 )
-"""The predicates of arith.cmpf in their order: false, oeq, ogt, oge, olt, ole, one, ord, ueq, ugt, ..., uno, true."""
+"""The predicates of arith.cmpf in their order: false, oeq, ogt, oge, olt, ole, one, ord, ueq, ugt, ..., uno,
+true.
+"""
 
 
 def _compare(op: arith.CmpfOp, t: Translator) -> Step:
@@ -146,9 +160,17 @@ def _compare(op: arith.CmpfOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         registers = warp.registers
         value = function(registers[left], registers[right])
-        registers[result] = value if isinstance(value, np.ndarray) else bool(value)
+        registers[result] = value if varies(value) else bool(value)
 
     return step
+
+
+def _quotient(a: Any, b: Any) -> Any:
+    return a / b
+
+
+def _reciprocal_root(x: Any) -> Any:
+    return 1 / np.sqrt(x)
 
 
 def _round_half_away(x: Any) -> Any:
@@ -156,11 +178,11 @@ def _round_half_away(x: Any) -> Any:
 
 
 FLOATS: Rules = {
-    arith.AddfOp: _elementwise(lambda a, b: a + b),
-    arith.SubfOp: _elementwise(lambda a, b: a - b),
-    arith.MulfOp: _elementwise(lambda a, b: a * b),
-    arith.DivfOp: _elementwise(lambda a, b: a / b),
-    arith.NegfOp: _elementwise(lambda a: -a),
+    arith.AddfOp: _arithmetic(operator.add),
+    arith.SubfOp: _arithmetic(operator.sub),
+    arith.MulfOp: _arithmetic(operator.mul),
+    arith.DivfOp: _arithmetic(_quotient),
+    arith.NegfOp: _elementwise(operator.neg),
     arith.MaximumfOp: _elementwise(_ordered(np.maximum, negative_first=False)),
     arith.MinimumfOp: _elementwise(_ordered(np.minimum, negative_first=True)),
     arith.MaxnumfOp: _elementwise(np.fmax),
@@ -170,7 +192,7 @@ FLOATS: Rules = {
     math.AbsFOp: _elementwise(np.abs),
     math.CopySignOp: _elementwise(np.copysign),
     math.SqrtOp: _in_double(np.sqrt),
-    math.RsqrtOp: _in_double(lambda x: 1 / np.sqrt(x)),
+    math.RsqrtOp: _in_double(_reciprocal_root),
     math.ExpOp: _in_double(np.exp),
     math.Exp2Op: _in_double(np.exp2),
     math.ExpM1Op: _in_double(np.expm1),

@@ -9,7 +9,7 @@ from xdsl.dialects import gpu
 
 from ....dialects.ptx import SregOp
 from ..translate import Rule, Rules, Step, Translator
-from ..values import Value
+from ..values import Value, varies
 from ..warp import Warp
 
 _AXES = {"x": 0, "y": 1, "z": 2}
@@ -41,7 +41,7 @@ def _sreg(op: SregOp, t: Translator) -> Step:
 
     def step(warp: Warp) -> None:
         value = coordinate(warp, at)
-        warp.registers[result] = value.astype(dtype) if isinstance(value, np.ndarray) else value
+        warp.registers[result] = value.astype(dtype) if varies(value) else value
 
     return step
 

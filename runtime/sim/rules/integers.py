@@ -11,14 +11,16 @@ from xdsl.ir import Operation
 from ....layout.errors import Code as ErrorCode
 from ..faults import Site, site_of
 from ..translate import Rule, Rules, Step, Translator
-from ..values import Kind, Value, as_unsigned, signed_view, wrap
+from ..values import Kind, Value, as_unsigned, choose, signed_view, varies, wrap
 from ..warp import Warp
 
 Check = Callable[[Warp, Site, Any, Any, Kind], tuple[Any, Any]]
 """Refuses operands that have no result, and replaces them in lanes that are not active."""
 
 
-def _binary(function: Callable[[Any, Any], Any], *, unsigned: bool = False, check: Check | None = None) -> Rule:
+def _binary(
+    function: Callable[[Any, Any], Any], *, unsigned: bool = False, check: Check | None = None
+) -> Rule:
     """A rule for `function` of two integers; `unsigned` reads the operands so."""
 
     def rule(op: Operation, t: Translator) -> Step:
@@ -61,7 +63,7 @@ def _on_bools(
 
     def widen(value: Value) -> Value:
         sign = 1 if unsigned else -1
-        return value.astype(np.int8) * np.int8(sign) if isinstance(value, np.ndarray) else sign * int(value)
+        return value.astype(np.int8) * np.int8(sign) if varies(value) else sign * int(value)
 
     def step(warp: Warp) -> None:
         registers = warp.registers
@@ -78,7 +80,7 @@ def _nonzero(warp: Warp, site: Site, a: Value, b: Value, kind: Kind) -> tuple[Va
     zero = b == 0
     if np.any(zero):
         warp.fault_where(_by_lane(zero), ErrorCode.SIM_ARITHMETIC, site, "division by zero")
-        b = np.where(zero, kind.dtype.type(1), b)
+        b = choose(zero, kind.dtype.type(1), b)
     return a, b
 
 
@@ -88,7 +90,7 @@ def _divisible(warp: Warp, site: Site, a: Value, b: Value, kind: Kind) -> tuple[
     if np.any(overflow):
         text = f"the quotient of {-(1 << (kind.bits - 1))} and -1 does not fit in {kind.bits} bits"
         warp.fault_where(_by_lane(overflow), ErrorCode.SIM_ARITHMETIC, site, text)
-        a = np.where(overflow, kind.dtype.type(0), a)
+        a = choose(overflow, kind.dtype.type(0), a)
     return a, b
 
 
@@ -96,14 +98,16 @@ def _shiftable(warp: Warp, site: Site, a: Value, b: Value, kind: Kind) -> tuple[
     beyond = (b < 0) | (b >= kind.bits)
     if np.any(beyond):
         text = f"a shift by {kind.bits} bits or more (or by a negative number) of a {kind.bits}-bit integer"
-        warp.fault_where(_by_lane(beyond), ErrorCode.SIM_ARITHMETIC, site, text, "limit the number of bits first")
-        b = np.where(beyond, kind.dtype.type(0), b)
+        warp.fault_where(
+            _by_lane(beyond), ErrorCode.SIM_ARITHMETIC, site, text, "limit the number of bits first"
+        )
+        b = choose(beyond, kind.dtype.type(0), b)
     return a, b
 
 
 def _by_lane(bad: Any) -> Any:
     """A vector's elementwise condition as one per lane."""
-    return bad.any(axis=1) if isinstance(bad, np.ndarray) and bad.ndim == 2 else bad
+    return bad.any(axis=1) if varies(bad) and bad.ndim == 2 else bad
 
 
 def _truncated(a: Any, b: Any) -> Any:
@@ -185,7 +189,7 @@ def _compare(op: arith.CmpiOp, t: Translator) -> Step:
         elif unsigned and kind.bits > 1:
             a, b = as_unsigned(a, kind), as_unsigned(b, kind)
         value = function(a, b)
-        registers[result] = value if isinstance(value, np.ndarray) else bool(value)
+        registers[result] = value if varies(value) else bool(value)
 
     return step
 

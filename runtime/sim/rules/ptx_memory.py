@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rules for the ptx dialect's addresses, loads, stores, allocations and ldmatrix (PTX ISA, sections of these names)."""
+"""Rules for the ptx dialect's addresses, loads, stores, allocations and ldmatrix (PTX ISA, sections of these
+names).
+"""
 
 from typing import Any
 
@@ -11,7 +13,7 @@ from ....layout.errors import Code as ErrorCode
 from ..faults import site_of
 from ..spaces import Space
 from ..translate import Rules, Step, Translator
-from ..values import Kind, Lanes, Value, per_lane
+from ..values import Kind, Lanes, Value, per_lane, varies
 from ..warp import WARP, Warp
 
 
@@ -57,7 +59,7 @@ def _ptr_add(op: ptx.PtrAddOp, t: Translator) -> Step:
 
 def add_address(address: Value, offset: Value) -> Value:
     """A 64-bit address plus a signed offset of any width."""
-    if isinstance(offset, np.ndarray) and offset.dtype != np.int64:
+    if varies(offset) and offset.dtype != np.int64:
         offset = offset.astype(np.int64)
     return address + offset
 
@@ -137,7 +139,8 @@ def _ldmatrix(op: ptx.LdMatrixOp, t: Translator) -> Step:
         warp.narrow(np.ones(WARP, bool))
         if transposed:
             matrices = matrices.transpose(0, 2, 1)
-        # Lane t receives of each matrix elements 2*(t % 4) and the next of row t / 4: reading row by row, pair t.
+        # Lane t receives of each matrix elements 2*(t % 4) and the next of row t / 4: reading row by row,
+        # pair t.
         pairs = np.ascontiguousarray(matrices).view(np.int32).reshape(count, 32)
         warp.registers[result] = np.ascontiguousarray(pairs.T)
 

@@ -5,14 +5,13 @@ import re
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerType
 
 from ....dialects import ptx
 from ....layout.errors import Code as ErrorCode
 from .. import async_copy
 from ..faults import Site, site_of
 from ..translate import Barrier, Rules, Step, Suspending, Suspension, Translator
-from ..values import Value
+from ..values import Value, varies
 from ..warp import Warp
 
 
@@ -49,8 +48,11 @@ def block_barrier(site: Site, number: int) -> Suspending:
     def run(warp: Warp) -> Suspension:
         if warp.mask is not None:
             lane = int((~warp.mask).argmax())
-            text = f"the thread does not reach this barrier, which {warp.active} of the warp's {warp.lanes} lanes do"
-            warp.fault(ErrorCode.SIM_BARRIER, site, lane, text, "move the barrier out of divergent control flow")
+            reached = f"{warp.active} of the warp's {warp.lanes} lanes do"
+            text = f"the thread does not reach this barrier, which {reached}"
+            warp.fault(
+                ErrorCode.SIM_BARRIER, site, lane, text, "move the barrier out of divergent control flow"
+            )
         yield Barrier(number, site)
 
     return Suspending(run)
@@ -90,7 +92,7 @@ _CONVERSION = re.compile(r"%(%|ll[dux]|[diuxfegp])")
 def _printf(op: ptx.PrintfOp, t: Translator) -> Step:
     slots = t.slots(op.args)
     text = op.format.data
-    widths = [arg.type.width.data if isinstance(arg.type, IntegerType) else 64 for arg in op.args]
+    widths = [ptx.scalar_bits(arg.type) or 64 for arg in op.args]
 
     def line(values: list[Value]) -> str:
         rest = iter(zip(values, widths, strict=True))
@@ -107,7 +109,7 @@ def _printf(op: ptx.PrintfOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         values = [warp.registers[slot] for slot in slots]
         for lane in warp.lane_numbers().tolist():
-            warp.launch.print(line([v[lane] if isinstance(v, np.ndarray) else v for v in values]))
+            warp.launch.print(line([v[lane] if varies(v) else v for v in values]))
 
     return step
 

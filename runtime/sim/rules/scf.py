@@ -7,7 +7,7 @@ from xdsl.dialects import scf
 from ....layout.errors import Code as ErrorCode
 from ..faults import site_of
 from ..translate import Code, Rules, Suspending, Suspension, Translator
-from ..values import Kind, Value, kind_of, merge, per_lane
+from ..values import Kind, Value, kind_of, merge, per_lane, varies
 from ..warp import Bools, Warp
 
 
@@ -56,7 +56,7 @@ def _if(op: scf.IfOp, t: Translator) -> Suspending:
 
     def run(warp: Warp) -> Suspension:
         chosen = warp.registers[condition]
-        if not isinstance(chosen, np.ndarray):
+        if not varies(chosen):
             yield from side(warp, then if chosen else otherwise)
             return
         live = _live(warp)
@@ -92,7 +92,7 @@ def _for(op: scf.ForOp, t: Translator) -> Suspending:
         first, limit, step = _gather(warp, bounds)
         warp.fault_where(step <= 0, ErrorCode.SIM_ARITHMETIC, site, "the step of the loop is not positive")
         values = _gather(warp, inits)
-        if not any(isinstance(bound, np.ndarray) for bound in (first, limit, step)):
+        if not any(varies(bound) for bound in (first, limit, step)):
             for value in range(first, limit, step):
                 warp.registers[counter] = value
                 _assign(warp, carried, values)
@@ -139,7 +139,7 @@ def _while(op: scf.WhileOp, t: Translator) -> Suspending:
             going = warp.registers[condition]
             values = _gather(warp, passed)
             live = _live(warp)
-            if isinstance(going, np.ndarray):
+            if varies(going):
                 staying = live & going
                 ended.leave(live & ~staying, values)
                 if not staying.any():

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....dialects import ptx, tile
+from ....layout.core import make_layout
 from ....layout.errors import Code as ErrorCode
 from ...tensor import distances
 from .. import async_copy
@@ -44,9 +45,10 @@ def _atom_call(op: tile.AtomCallOp, t: Translator) -> Step:
     source, target = t.slot(op.src), t.slot(op.dst)
     src, dst = op.src.type, op.dst.type
     record = op.atom.atom
-    assert isinstance(src, tile.TensorType | ptx.PtrType) and isinstance(dst, tile.TensorType | ptx.PtrType)
-    first = distances(plain(src)) if isinstance(src, tile.TensorType) else np.arange(record.src[1].size)
-    second = distances(plain(dst)) if isinstance(dst, tile.TensorType) else np.arange(record.dst[1].size)
+    assert isinstance(src, tile.TensorType | ptx.PtrType)
+    assert isinstance(dst, tile.TensorType | ptx.PtrType)
+    first = distances(plain(src) if isinstance(src, tile.TensorType) else make_layout(record.src[1].size))
+    second = distances(plain(dst) if isinstance(dst, tile.TensorType) else make_layout(record.dst[1].size))
     move = _by_atom(op, op.atom, src, dst, first, second, t)
 
     def step(warp: Warp) -> None:
@@ -65,7 +67,9 @@ def _elementwise(
     widest: int,
     t: Translator,
 ) -> Move:
-    """Moves each element by itself; elements that lie together on both sides in groups of up to `widest` bytes."""
+    """Moves each element by itself; elements that lie together on both sides in groups of up to `widest`
+    bytes.
+    """
     reader, writer = port(op, src, "load", t), port(op, dst, "store", t)
     group = _run(first, second, max(1, widest // src.element_bytes))
     starts = [(int(first[i]), int(second[i])) for i in range(0, len(first), group)]
@@ -83,11 +87,14 @@ def _elementwise(
 
 
 def _run(first: Indices, second: Indices, limit: int) -> int:
-    """The largest power of two, up to `limit`, such that both index lists fall into runs of that many neighbours."""
+    """The largest power of two, up to `limit`, such that both index lists fall into runs of that many
+    neighbours.
+    """
     count = limit
     while count > 1:
         if len(first) % count == 0 and all(
-            (indices.reshape(-1, count) == indices[::count, None] + np.arange(count)).all() for indices in (first, second)
+            (indices.reshape(-1, count) == indices[::count, None] + np.arange(count)).all()
+            for indices in (first, second)
         ):
             return count
         count //= 2
@@ -109,7 +116,9 @@ def _by_atom(
     exchange = exchange_of(record, lanes) if lanes == WARP else None
     site = site_of(op)
     if exchange is None:
-        raise SimulationError(ErrorCode.SIM_UNSUPPORTED, f"the simulator does not execute atom {record.name}", site=site)
+        raise SimulationError(
+            ErrorCode.SIM_UNSUPPORTED, f"the simulator does not execute atom {record.name}", site=site
+        )
     element_bytes = record.val_bits // 8
     is_async = record.ptx.startswith("cp.async")
     reader = port(op, src, "async" if is_async else "load", t, element_bytes)
@@ -136,7 +145,9 @@ def _by_atom(
 def _exchanged(
     warp: Warp, exchange: Exchange, reader: Port, source: TensorValue, indices: list[int]
 ) -> NDArray[np.uint8]:
-    """What each lane gets of an atom that moves values between lanes; only lanes whose values are used read them."""
+    """What each lane gets of an atom that moves values between lanes; only lanes whose values are used read
+    them.
+    """
     content = np.zeros((warp.lanes, exchange.values_in * reader.element_bytes), np.uint8)
     before = warp.mask_state()
     warp.narrow(exchange.readers)
@@ -146,13 +157,17 @@ def _exchanged(
 
 
 def _gather(warp: Warp, reader: Port, source: TensorValue, indices: list[int]) -> NDArray[np.uint8]:
-    """The bytes of a lane's values of one execution. In registers the values may lie apart, in memory they do not."""
+    """The bytes of a lane's values of one execution. In registers the values may lie apart, in memory they do
+    not.
+    """
     if reader.space is None:
         return np.concatenate([reader.load(warp, source, index) for index in indices], axis=1)
     return reader.load(warp, source, indices[0], len(indices))
 
 
-def _scatter(warp: Warp, writer: Port, target: TensorValue, indices: list[int], content: NDArray[np.uint8]) -> None:
+def _scatter(
+    warp: Warp, writer: Port, target: TensorValue, indices: list[int], content: NDArray[np.uint8]
+) -> None:
     """Writes the bytes of a lane's values of one execution."""
     if writer.space is None:
         for index, value in zip(indices, np.split(content, len(indices), axis=1), strict=True):
@@ -161,7 +176,9 @@ def _scatter(warp: Warp, writer: Port, target: TensorValue, indices: list[int], 
         writer.store(warp, target, indices[0], content)
 
 
-def _start(warp: Warp, writer: Port, target: TensorValue, indices: list[int], content: NDArray[np.uint8]) -> None:
+def _start(
+    warp: Warp, writer: Port, target: TensorValue, indices: list[int], content: NDArray[np.uint8]
+) -> None:
     """Starts writing the bytes of a lane's values of one execution of cp.async."""
     assert writer.space is not None
     access = writer.accesses[content.shape[1]]

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Rules for the tile dialect's allocations, single elements and printing."""
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ....dialects import tile
 from ....dialects.tile.assembly import fill_coordinate
 from ....dialects.tile.printing import elements_in_print_order, tensor_header
-from ....layout.core import size
 from ....layout.coordinates import crd2idx
+from ....layout.core import size
 from ....layout.errors import Code as ErrorCode
 from ....layout.inttuple import product
 from ..arguments import static_offset
@@ -59,13 +59,13 @@ def _check_inside(warp: Warp, site: Site, coord: Any, shape: Any) -> None:
         for part, extent in zip(coord, shape, strict=True):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
             _check_inside(warp, site, part, extent)
         return
-    limit = product(shape)
-    bad = (coord < 0) | (coord >= limit)
+    limit: int = product(shape)
+    place = cast(Any, coord)
+    bad: Any = (place < 0) | (place >= limit)
     if np.any(bad):
-        warp.fault_where(
-            bad, ErrorCode.SIM_OUT_OF_BOUNDS, site, f"a coordinate is outside the {limit} elements of its mode",
-            "check the coordinate, or predicate the access",
-        )  # fmt: skip
+        text = f"a coordinate is outside the {limit} elements of its mode"
+        hint = "check the coordinate, or predicate the access"
+        warp.fault_where(bad, ErrorCode.SIM_OUT_OF_BOUNDS, site, text, hint)
 
 
 def _load(op: tile.LoadOp, t: Translator) -> Step:

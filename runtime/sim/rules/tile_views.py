@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rules for views of tensors: the same layout algebra as everywhere, on coordinates that are arrays over lanes."""
+"""Rules for views of tensors: the same layout algebra as everywhere, on coordinates that are arrays over
+lanes.
+"""
 
 from xdsl.ir import Operation
 

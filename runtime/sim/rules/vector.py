@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 from ....layout.errors import Code as ErrorCode
 from ..faults import SimulationError, Site, site_of
 from ..translate import Rules, Step, Translator
-from ..values import Kind, Value
+from ..values import Kind, Value, varies
 from ..warp import Warp
 from .casts import BITCAST
 from .floats import fused_multiply_add
@@ -30,21 +30,25 @@ def _scalar(value: Value, kind: Kind) -> Value:
 
 def _column(value: Value, kind: Kind) -> Any:
     """A scalar as an array (lanes, 1) or (1, 1)."""
-    return value[:, None] if isinstance(value, np.ndarray) else np.array([[value]], kind.dtype)
+    return value[:, None] if varies(value) else np.array([[value]], kind.dtype)
 
 
 def _position(op: vector.ExtractOp | vector.InsertOp, t: Translator) -> int | SSAValue:
     """The one index of an access to an element, static or not."""
     static = op.static_position.get_values()
     if len(static) != 1:
-        raise SimulationError(ErrorCode.SIM_UNSUPPORTED, "only one element can be addressed", site=site_of(op))
+        raise SimulationError(
+            ErrorCode.SIM_UNSUPPORTED, "only one element can be addressed", site=site_of(op)
+        )
     return op.dynamic_position[0] if static[0] == DYNAMIC_INDEX else static[0]
 
 
 def _in_range(warp: Warp, site: Site, index: Value, count: int) -> None:
     bad = (index < 0) | (index >= count)
     if np.any(bad):
-        warp.fault_where(bad, ErrorCode.SIM_OUT_OF_BOUNDS, site, f"an index beyond the {count} elements of the vector")
+        warp.fault_where(
+            bad, ErrorCode.SIM_OUT_OF_BOUNDS, site, f"an index beyond the {count} elements of the vector"
+        )
 
 
 def _extract(op: vector.ExtractOp, t: Translator) -> Step:
