@@ -5,7 +5,8 @@ import re
 from enum import auto
 
 from xdsl.dialects.builtin import IntAttr, StringAttr
-from xdsl.ir import Attribute, EnumAttribute, ParametrizedAttribute, SpacedOpaqueSyntaxAttribute, TypeAttribute
+from xdsl.dialects.utils import EnumAttribute
+from xdsl.ir import Attribute, ParametrizedAttribute, SpacedOpaqueSyntaxAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
@@ -78,8 +79,14 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
 
     @property
     def bytes(self) -> int:
-        """The bytes from the first element to the end of the last, over the whole layout."""
-        return cosize(self.layout.data) * self.element_bytes
+        """The bytes of memory that hold the elements of a whole tensor. A swizzle permutes whole periods of it."""
+        layout = self.layout.data
+        elements = cosize(layout)
+        if isinstance(layout, ComposedLayout):
+            assert isinstance(layout.outer, Swizzle) and type(layout.offset) is int, "the verifiers check this"
+            period = 1 << (layout.outer.y_mask | layout.outer.z_mask).bit_length()
+            elements = -(-(layout.offset + elements) // period) * period
+        return elements * self.element_bytes
 
     def with_layout(self, layout: LayoutLike, align: int | None = None) -> "TensorType":
         """The tensor type with another layout, and another alignment if one is given."""
