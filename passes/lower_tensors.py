@@ -26,9 +26,7 @@ from ..dialects.tile import (
 from ..dialects.tile.copies import state_space
 from ..dialects.tile.memory import LoadOp as TileLoadOp
 from ..dialects.tile.memory import StoreOp as TileStoreOp
-from ..layout.core import ComposedLayout
 from ..layout.errors import Code
-from ..layout.swizzle import Swizzle
 from .addresses import Address, Addresses, erase_unused, start_offset
 from .emitter import Emitter
 from .errors import LoweringError
@@ -172,13 +170,7 @@ class _Kernel:
 
     def _allocate(self, op: AllocOp, emitter: Emitter) -> Address:
         type = op.tensor_type
-        bytes = type.bytes
-        if isinstance(type.layout.data, ComposedLayout):  # a swizzle permutes whole periods
-            swizzle = type.layout.data.outer
-            assert isinstance(swizzle, Swizzle), "the verifier checks this"
-            period = (1 << swizzle.z_mask.bit_length()) * type.element_bytes
-            bytes = -(-bytes // period) * period
         make = SmemAllocOp if type.space.data is Space.Smem else LocalAllocOp
-        pointer = emitter.value(make(bytes, type.align.data))
+        pointer = emitter.value(make(type.bytes, type.align.data))
         pointer.name_hint = op.result.name_hint
         return Address(pointer, start_offset(emitter, type))

@@ -155,6 +155,7 @@ class ArgOp(IRDLOperation):
 
     def verify_(self) -> None:
         if isinstance(self.arg_type, TensorType):
+            self.arg_type.check_whole()
             if self.arg_type.space.data is not Space.Gmem:
                 raise VerifyException("an argument's tensor is in gmem: a kernel allocates the others itself")
         elif scalar_bits(self.arg_type) is None:

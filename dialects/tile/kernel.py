@@ -41,6 +41,7 @@ class TileKernelOp(KernelOp):
         self.verify_kernel()
         for name, type in zip(self.arg_names, self.function_type.inputs, strict=True):
             if isinstance(type, TensorType):
+                type.check_whole()
                 if type.space.data is not Space.Gmem:
                     raise VerifyException(f"argument '{name.data}' must be in gmem: a kernel allocates other tensors itself")
             elif scalar_bits(type) is None:

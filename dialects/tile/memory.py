@@ -48,6 +48,7 @@ class AllocOp(IRDLOperation):
             raise VerifyException("a kernel allocates in smem and rmem; global memory comes as an argument")
         if type.space.data is Space.Rmem and not isinstance(type.layout.data, Layout):
             raise VerifyException("a fragment in rmem has a plain layout: registers have no banks to swizzle for")
+        type.check_whole()
         limit = (1 << 16) if type.space.data is Space.Rmem else (1 << 20)
         if type.bytes > limit:
             raise VerifyException(f"the tensor has {type.bytes} bytes; in {type.space.data.value} at most {limit} are possible")

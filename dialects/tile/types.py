@@ -88,6 +88,12 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
             elements = -(-(layout.offset + elements) // period) * period
         return elements * self.element_bytes
 
+    def check_whole(self) -> None:
+        """VerifyException unless the offset within a swizzle is known, as it is where a tensor is allocated or passed."""
+        layout = self.layout.data
+        if isinstance(layout, ComposedLayout) and type(layout.offset) is not int:
+            raise VerifyException(f"the layout {layout} begins at an unknown offset; only a part of a tensor does")
+
     def with_layout(self, layout: LayoutLike, align: int | None = None) -> "TensorType":
         """The tensor type with another layout, and another alignment if one is given."""
         return TensorType(
@@ -131,6 +137,8 @@ def _check_layout(layout: LayoutLike) -> None:
     if isinstance(layout, ComposedLayout):
         if not isinstance(layout.outer, Swizzle):
             raise VerifyException("a tensor's layout may be swizzled, but not composed with another layout")
+        if type(layout.offset) is int and layout.offset < 0:
+            raise VerifyException(f"the layout {layout} begins at a negative offset")
         inner = layout.inner
     assert isinstance(inner, Layout)
     if not all(type(leaf) is int for leaf in (*leaves(inner.shape), *leaves(inner.stride))):
