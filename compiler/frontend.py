@@ -35,6 +35,7 @@ _PARSER_FAULTS = (VerifyException, ValueError, TypeError, LookupError, Attribute
 _RESULTS = re.compile(r"%[^=\n]*=\s*")
 _UNDEFINED = re.compile(r"values used but not defined: \[(.*)\]", re.DOTALL)
 
+_STRINGS = re.compile(r'//[^\n]*|"(?:(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+)(?P<close>"?)')
 _VAGUE = {
     "Could not parse entire input!": "expected an operation",
     " in block definition": "expected an operation or '}'",
@@ -126,6 +127,7 @@ def parse_program(source: Source, context: Context) -> ModuleOp:
 
     Raises ProgramError with what is wrong: the first fault of the syntax, or every fault that the verifiers find.
     """
+    _check_strings(source)
     parser = None
     try:
         parser = _LocatingParser(context, source)  # reads the first token already
@@ -143,6 +145,20 @@ def parse_program(source: Source, context: Context) -> ModuleOp:
         module.location = FileLineColLoc(StringAttr(source.name), IntAttr(1), IntAttr(1))
     verify_program(module, source)
     return module
+
+
+def _check_strings(source: Source) -> None:
+    """Refuses string literals that do not end; xDSL's lexer takes time exponential in their length."""
+    for match in _STRINGS.finditer(source.expanded):
+        if match["close"] == "":
+            end = match.end()
+            bad_escape = source.expanded[end : end + 1] == "\\"
+            at = Span(end, end + 2, Input(source.expanded, source.name)) if bad_escape else Span(
+                match.start(), end, Input(source.expanded, source.name)
+            )
+            message = "unknown escape in a string literal" if bad_escape else "the string literal does not end on its line"
+            hint = 'known escapes: \\n \\t \\\\ \\" and two hexadecimal digits' if bad_escape else ""
+            raise ProgramError([_at(ParseError(at, ""), source, message, hint=hint)])
 
 
 def _here(parser: Parser | None, source: Source) -> Span:
