@@ -14,7 +14,7 @@ from tests.emit.harness import kernel, llvm_of
 INTEGERS = (-(2**31), -13, -7, -6, -1, 1, 2, 6, 7, 13, 2**31 - 1)
 
 
-def _wrap(value: int) -> int:
+def wrap(value: int) -> int:
     return (value + 2**31) % 2**32 - 2**31
 
 
@@ -55,7 +55,7 @@ def _run_pairs(body: str, pairs: list[tuple[Any, Any]], dtype: Any, out_dtype: A
     return out
 
 
-def _loop(op: str, type: str, result: str, size: int, out_size: int, count: int) -> str:
+def loop_kernel(op: str, type: str, result: str, size: int, out_size: int, count: int) -> str:
     """A kernel that applies an operation to `count` pairs of values."""
     return kernel(
         f"""
@@ -89,9 +89,9 @@ def test_integer_operation_computes_what_python_does(name: str) -> None:
         for b in INTEGERS
         if not ("div" in name or "rem" in name) or (a, b) != (-(2**31), -1)  # overflows in two's complement
     ]
-    text = _loop(f"arith.{name} %x, %y : i32", "i32", "i32", 4, 4, len(pairs))
+    text = loop_kernel(f"arith.{name} %x, %y : i32", "i32", "i32", 4, 4, len(pairs))
     got = _run_pairs(llvm_of(text), pairs, np.int32, np.int32, len(pairs))
-    assert got.tolist() == [_wrap(INTEGER_OPS[name](a, b)) for a, b in pairs]
+    assert got.tolist() == [wrap(INTEGER_OPS[name](a, b)) for a, b in pairs]
 
 
 @pytest.mark.parametrize(
@@ -104,9 +104,9 @@ def test_integer_operation_computes_what_python_does(name: str) -> None:
 )
 def test_shift_computes_what_python_does(name: str, expected: Callable[[int, int], int]) -> None:
     pairs = [(a, b) for a in INTEGERS for b in (0, 1, 7, 31)]
-    text = _loop(f"arith.{name} %x, %y : i32", "i32", "i32", 4, 4, len(pairs))
+    text = loop_kernel(f"arith.{name} %x, %y : i32", "i32", "i32", 4, 4, len(pairs))
     got = _run_pairs(llvm_of(text), pairs, np.int32, np.int32, len(pairs))
-    assert got.tolist() == [_wrap(expected(a, b)) for a, b in pairs]
+    assert got.tolist() == [wrap(expected(a, b)) for a, b in pairs]
 
 
 FLOATS = (0.0, -0.0, 1.0, -1.5, 3.25, 1e30, -1e-30, math.inf, -math.inf, math.nan)
@@ -127,7 +127,7 @@ FLOATS = (0.0, -0.0, 1.0, -1.5, 3.25, 1e30, -1e-30, math.inf, -math.inf, math.na
 )
 def test_float_operation_computes_what_numpy_does(name: str, expected: Callable[..., Any]) -> None:
     pairs = [(a, b) for a in FLOATS for b in FLOATS if (a, b) not in ((0.0, -0.0), (-0.0, 0.0))]
-    text = _loop(f"arith.{name} %x, %y : f32", "f32", "f32", 4, 4, len(pairs))
+    text = loop_kernel(f"arith.{name} %x, %y : f32", "f32", "f32", 4, 4, len(pairs))
     got = _run_pairs(llvm_of(text), pairs, np.float32, np.float32, len(pairs))
     with np.errstate(all="ignore"):
         want = [expected(np.float32(a), np.float32(b)) for a, b in pairs]
@@ -152,7 +152,7 @@ PREDICATES = {
 def test_comparison_and_select_compute_what_python_does(name: str) -> None:
     pairs = [(a, b) for a in INTEGERS for b in INTEGERS]
     op = f"arith.cmpi {name}, %x, %y : i32\n  %w = arith.extui %r : i1 to i8"
-    text = _loop(op, "i32", "i8", 4, 1, len(pairs)).replace("ptx.st %r", "ptx.st %w")
+    text = loop_kernel(op, "i32", "i8", 4, 1, len(pairs)).replace("ptx.st %r", "ptx.st %w")
     got = _run_pairs(llvm_of(text), pairs, np.int32, np.int8, len(pairs))
     assert got.tolist() == [int(PREDICATES[name](a, b)) for a, b in pairs]
 

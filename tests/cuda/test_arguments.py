@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a launch does with its arguments, and what it refuses, seen without a device."""
+
+import ctypes
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from tilefold.layout.errors import TilefoldError
+from tilefold.runtime.artifact import Artifact, Kind, Parameter
+from tilefold.runtime.cuda import driver as driver_module
+from tilefold.runtime.cuda.arguments import PackedArguments
+from tilefold.runtime.cuda.driver import CudaError, CudaUnavailable, Driver, is_available, open_device
+from tilefold.runtime.cuda.kernel import Kernel
+from tilefold.runtime.engine import LaunchConfig, LaunchError, TensorArgument
+
+from tests.cuda.harness import artifact
+from tests.emit.harness import SM80, kernel
+
+
+class RecordingDriver:
+    """Answers the calls of a launch as a device would, and keeps them. Its memory is the process's own."""
+
+    ordinal = 0
+    name = "a device of the tests"
+    capability = (8, 0)
+    target = SM80
+
+    def __init__(self, failing: str = "") -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self.failing = failing
+        self.memory: dict[int, ctypes.Array[ctypes.c_char]] = {}
+        option = SimpleNamespace(CU_JIT_ERROR_LOG_BUFFER=1, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES=2)
+        attribute = SimpleNamespace(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8)
+        self.api = SimpleNamespace(
+            cuMemFree=self.memory.pop,
+            cuModuleUnload=lambda _: None,
+            CUjit_option=option,
+            CUfunction_attribute=attribute,
+        )
+
+    def activate(self) -> None: ...
+
+    def call(self, function: str, *args: Any, doing: str = "") -> Any:
+        self.calls.append((function, *args))
+        if function == self.failing:
+            raise CudaError("CUDA_ERROR_INVALID_PTX", f"{doing}: {function} failed")
+        if function == "cuMemAlloc":
+            buffer = ctypes.create_string_buffer(args[0] + 256)
+            address = -(-ctypes.addressof(buffer) // 256) * 256
+            self.memory[address] = buffer
+            return address
+        if function in ("cuMemcpyHtoD", "cuMemcpyDtoH"):
+            ctypes.memmove(*args)
+        return function
+
+
+def _driver(failing: str = "") -> tuple[Driver, RecordingDriver]:
+    recording = RecordingDriver(failing)
+    return cast(Driver, recording), recording
+
+
+def _artifact(*parameters: Parameter, block: tuple[int, int, int] = (32, 1, 1), dynamic: int = 0) -> Artifact:
+    return Artifact("k", "code", SM80, parameters, block, dynamic_shared=dynamic)
+
+
+def _bytes(kind: Kind, value: Any) -> bytes:
+    """What the kernel would read for a scalar argument."""
+    driver, _ = _driver()
+    packed = PackedArguments(driver, _artifact(Parameter("x", kind)), {"x": value})
+    sizes = {Kind.I1: 1, Kind.I8: 1, Kind.I16: 2, Kind.F16: 2, Kind.BF16: 2, Kind.I64: 8, Kind.F64: 8}
+    return ctypes.string_at(packed.addresses[0] or 0, sizes.get(kind, 4))
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        (Kind.I1, True, b"\x01"),
+        (Kind.I8, -1, b"\xff"),
+        (Kind.I8, 255, b"\xff"),
+        (Kind.I16, np.int64(-2), b"\xfe\xff"),
+        (Kind.I32, 1 << 31, b"\x00\x00\x00\x80"),
+        (Kind.I64, -1, b"\xff" * 8),
+        (Kind.F16, 1.5, np.float16(1.5).tobytes()),
+        (Kind.BF16, 1.0, b"\x80\x3f"),
+        (Kind.F32, np.float64(0.1), np.float32(0.1).tobytes()),
+        (Kind.F64, 3, np.float64(3).tobytes()),
+    ],
+)
+def test_scalar_is_passed_in_the_type_of_its_parameter(kind: Kind, value: Any, expected: bytes) -> None:
+    assert _bytes(kind, value) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (Kind.I1, 2),
+        (Kind.I8, 256),
+        (Kind.I8, -129),
+        (Kind.I32, 1.5),
+        (Kind.I32, np.float32(1)),
+        (Kind.F32, "1"),
+    ],
+)
+def test_scalar_that_the_type_cannot_hold(kind: Kind, value: Any) -> None:
+    with pytest.raises(LaunchError, match=f"argument 'x' is of type {kind.value}"):
+        _bytes(kind, value)
+
+
+def test_storage_is_copied_there_and_back_and_freed() -> None:
+    driver, recording = _driver()
+    storage = np.arange(8, dtype=np.float32)
+    packed = PackedArguments(
+        driver, _artifact(Parameter("A", Kind.POINTER, 16)), {"A": TensorArgument(storage)}
+    )
+    (address,) = recording.memory
+    assert ctypes.c_uint64.from_address(packed.addresses[0] or 0).value == address
+    assert ctypes.string_at(address, storage.nbytes) == storage.tobytes()
+    ctypes.memset(address, 0, 4)  # what a kernel would do
+    storage[1] = 99.0
+    packed.read_back()
+    assert storage.tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
+    del packed
+    assert not recording.memory
+
+
+class _OnDevice:
+    def __init__(self, address: int, read_only: bool = False) -> None:
+        self.__cuda_array_interface__ = {"data": (address, read_only), "shape": (4,), "typestr": "<f4"}
+
+
+def test_device_array_is_passed_as_it_is() -> None:
+    driver, recording = _driver()
+    packed = PackedArguments(driver, _artifact(Parameter("A", Kind.POINTER, 16)), {"A": _OnDevice(0x1000)})
+    assert ctypes.c_uint64.from_address(packed.addresses[0] or 0).value == 0x1000
+    assert recording.calls == []
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (_OnDevice(0x1004), "0x1004, which is not a multiple of 16"),
+        (_OnDevice(0x1000, read_only=True), "read-only"),
+        (np.zeros(4, np.float32), "not in the GPU's memory"),
+        (3, "is a tensor, but a int was given"),
+    ],
+)
+def test_tensor_that_cannot_be_passed(value: Any, message: str) -> None:
+    driver, _ = _driver()
+    with pytest.raises(LaunchError, match=message) as caught:
+        PackedArguments(driver, _artifact(Parameter("A", Kind.POINTER, 16)), {"A": value})
+    assert caught.value.code == "E3106"
+
+
+def test_missing_and_unknown_arguments() -> None:
+    driver, _ = _driver()
+    program = _artifact(Parameter("n", Kind.I32))
+    with pytest.raises(LaunchError, match="argument 'n' is missing"):
+        PackedArguments(driver, program, {})
+    with pytest.raises(LaunchError, match="there is no argument 'm'"):
+        PackedArguments(driver, program, {"n": 1, "m": 2})
+
+
+def test_launch_passes_the_grid_the_block_and_the_shared_memory() -> None:
+    driver, recording = _driver()
+    program = _artifact(Parameter("n", Kind.I32), dynamic=65536)
+    loaded = Kernel(driver, program)
+    packed = PackedArguments(driver, program, {"n": 7})
+    loaded.launch(LaunchConfig((4, 2, 1), (32, 1, 1)), packed.addresses, stream=5)
+    calls = {call[0]: call for call in recording.calls}
+    assert calls["cuFuncSetAttribute"][2:] == (8, 65536)
+    assert calls["cuLaunchKernel"][2:-2] == (4, 2, 1, 32, 1, 1, 65536, 5)
+
+
+def test_launch_that_does_not_fit_the_kernel() -> None:
+    driver, _ = _driver()
+    program = _artifact()
+    loaded = Kernel(driver, program)
+    packed = PackedArguments(driver, program, {})
+    with pytest.raises(LaunchError, match=r"blocks of \(32, 1, 1\) threads, not \(64, 1, 1\)"):
+        loaded.launch(LaunchConfig((1, 1, 1), (64, 1, 1)), packed.addresses)
+    with pytest.raises(LaunchError, match="a GPU has at most"):
+        loaded.launch(LaunchConfig((1, 65536, 1), (32, 1, 1)), packed.addresses)
+
+
+def test_code_for_another_architecture_is_not_loaded() -> None:
+    driver, recording = _driver()
+    recording.capability = (7, 5)
+    with pytest.raises(CudaError, match=r"compiled for sm_80, but .* has compute capability 7\.5"):
+        Kernel(driver, _artifact())
+    assert recording.calls == []
+
+
+def test_failure_of_the_driver_names_the_kernel() -> None:
+    driver, _ = _driver("cuModuleLoadDataEx")
+    with pytest.raises(CudaError, match="loading kernel 'k'"):
+        Kernel(driver, _artifact())
+
+
+def test_artifact_knows_what_a_launch_needs() -> None:
+    text = kernel("", "%A: !ptx.ptr<global> align 64, %n: i32, %x: bf16", threads="8, 4", shared=60_000)
+    made = artifact(text, SM80)
+    assert made.parameters == (
+        Parameter("A", Kind.POINTER, 64),
+        Parameter("n", Kind.I32),
+        Parameter("x", Kind.BF16),
+    )
+    assert (made.kernel, made.block, made.static_shared, made.dynamic_shared) == ("k", (8, 4, 1), 0, 60_000)
+    assert isinstance(made.code, str)
+    assert artifact(kernel("", shared=48), SM80).static_shared == 48
+
+
+def test_artifact_of_a_parameter_that_no_launch_can_pass() -> None:
+    with pytest.raises(TilefoldError, match=r"a launch cannot pass parameter 'v' of type vector<4xf32>"):
+        artifact(kernel("", "%v: vector<4xf32>"), SM80)
+
+
+@pytest.mark.parametrize("error", [ImportError("no module"), RuntimeError("no libcuda.so\nsearched here")])
+def test_without_cuda_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def missing(name: str) -> Any:
+        raise error
+
+    monkeypatch.setattr(driver_module, "import_module", missing)
+    open_device.cache_clear()
+    try:
+        with pytest.raises(CudaUnavailable, match="CUDA is not available: no") as caught:
+            open_device()
+        assert (caught.value.code, "--device sim" in caught.value.hint) == ("E3301", True)
+        assert not is_available()
+    finally:
+        open_device.cache_clear()
