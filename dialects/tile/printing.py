@@ -5,16 +5,15 @@ from typing import Any
 
 from ...layout.core import LayoutLike
 from ...layout.inttuple import product, rank
+from ...layout.printing import POINTERS, tensor_text
 from ...layout.text import to_text
-from .types import Space, TensorType
-
-_POINTER = {Space.Gmem: "gmem_ptr", Space.Smem: "smem_ptr", Space.Rmem: "ptr"}
+from .types import TensorType
 
 
 def tensor_header(text: str, type: TensorType, pointer: str) -> str:
     """The line that names a tensor, as CuTe prints it: `gA: gmem_ptr[16b](0x7f...) o (128,32):(1,1024)`."""
-    kind = _POINTER[type.space.data]
-    return f"{text}: {kind}[{type.element_bits}b]({pointer}) o {to_text(type.layout.data)}"
+    kind = POINTERS[type.space.data]
+    return f"{text}: {tensor_text(kind, type.element_bits, pointer, to_text(type.layout.data))}"
 
 
 def elements_in_print_order(layout: LayoutLike) -> list[list[Any]]:

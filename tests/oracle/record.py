@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Recorded cases: how they are stored, and the run-time integers that stand in them."""
+"""Recorded cases: how they are stored, read and written."""
 
 import json
 import re
@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, cast
 
 from tilefold.layout.core import ComposedLayout, Layout
 from tilefold.layout.integers import ScaledBasis
+from tilefold.layout.run_time import RunTimeInt
 from tilefold.layout.text import parse_any, to_cxx, to_text
 from tilefold.layout.unknown import Unknown
 
@@ -81,33 +82,3 @@ def show(x: Any, dynamic: bool) -> str:
     """`x` as the recorded cases write it."""
     text = to_cxx(x) if dynamic else to_text(x).replace("S<", "Sw<")
     return text.replace("[", "<").replace("]", ">")
-
-
-class RunTimeInt:
-    """An integer whose value is known to the test but dynamic to the algebra; its results are dynamic as
-    well.
-    """
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: int) -> None:
-        self.value = value
-
-    def __str__(self) -> str:
-        return str(self.value)
-
-    __repr__ = __str__
-
-
-def _operator(name: str) -> Callable[[RunTimeInt, Any], RunTimeInt]:
-    def apply(self: RunTimeInt, other: Any) -> RunTimeInt:
-        return RunTimeInt(getattr(self.value, name)(other.value if isinstance(other, RunTimeInt) else other))
-
-    return apply
-
-
-for _name in ("add", "sub", "mul", "floordiv", "mod", "and", "or", "xor", "lshift", "rshift"):
-    setattr(RunTimeInt, f"__{_name}__", _operator(f"__{_name}__"))
-    setattr(RunTimeInt, f"__r{_name}__", _operator(f"__r{_name}__"))
-for _name in ("__lt__", "__le__", "__gt__", "__ge__"):
-    setattr(RunTimeInt, _name, _operator(_name))

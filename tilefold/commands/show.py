@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`tilefold show`: prints what layouts and tiled copies do, as CuTe's print does."""
+
+import argparse
+import sys
+
+from tilefold.output import write_output
+from tilefold.show.values import OptionText
+
+_EPILOG = """\
+examples:
+  tilefold show layout "((2,4),8):((8,1),16)"        the index of every coordinate
+  tilefold show tiled-copy --help                    what a tiled copy gives to tensors and threads
+"""
+
+_TILED_COPY = """\
+Prints, as CuTe's print does, a source and a destination tensor, the tile of a block, the tiled copy made of an
+atom and of thread and value layouts, one thread's slice of it, and the parts of the tensors that this thread
+copies. --src or --dst can be left out, and --cta-tiler too: then the whole source is partitioned.
+"""
+
+_TILED_COPY_EPILOG = """\
+layouts: "(8,4):(1,8)", nested "((2,4),8):((8,1),16)", swizzled "S<3,3,3> o 0 o (64,64):(64,1)";
+  "(_8,_4):(_1,_8)" and "Sw<3,3,3>" are read as well, and a shape alone, "(8,4)", is compact. Tilers: "(128,32)", or layouts "[4:2;(2,8):(1,4)]".
+types: f16, bf16, f32, f64, i8, u16, ..., half_t, uint16_t, float, ..., or a width such as 16b.
+atoms: CuTe's names, such as UniversalCopy<uint128_t>, SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>,
+  SM75_U32x4_LDSM_N, AutoVectorizingCopy; or copy.128 (8 to 128 bits), cp.async.ca.16 (4, 8, 16 bytes),
+  cp.async.cg.16, ldmatrix.x4, ldmatrix.x4.trans (x1, x2, x4), stmatrix.x4, stmatrix.x4.trans, auto.
+spaces: gmem, smem and rmem print gmem_ptr, smem_ptr and ptr; 'ptr' is memory without a tag, such as an
+  ordinary host array.
+
+Coordinate and thread index are run-time integers and everything else is static, as in a kernel; with
+--run-time-tiler the extents of the CTA tiler are run-time integers too, as in make_shape(bM, bN, bK) of ints.
+Static integers are marked _8, as C++ prints them; --plain leaves the marks out. Pointers are addresses in
+bytes from an arbitrary start; where a tile or a part starts elsewhere than its tensor, the distance in
+elements is printed at the end. A part of a swizzled tensor keeps its swizzle, `Sw<..> o offset o layout`,
+even where CuTe C++ would find a plain layout that is the same function.
+
+example: 1024 x 1024 elements of 16 bits, column-major; 32 threads copy a 128 x 32 tile to shared memory by
+cp.async, 16 bytes each at a time:
+  tilefold show tiled-copy --src "(1024,1024):(1,1024)" --dst "(128,32):(1,128)" --type u16 \\
+      --cta-tiler "(128,128,32)" --cta-coord "(0,0,_)" --proj "(1,X,1)" --run-time-tiler \\
+      --thr "(8,4):(1,8)" --val "(8):(1)" --atom "SM80_CP_ASYNC_CACHEALWAYS<uint128_t>" --thread 0
+others:
+  tilefold show tiled-copy --thr "(2,3):(3,1)" --val "(2,3):(1,2)" --atom copy.64 --type f64 --table
+  tilefold show tiled-copy --tv "((4,8),(2,2,2)):((32,1),(16,8,128))" --tiler "(16,16)" --atom ldmatrix.x4 \\
+      --type f16 --src "S<3,3,3> o 0 o (64,64):(64,1)" --src-space smem --thread 9
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what can be shown, each with its options."""
+    parser.epilog = _EPILOG
+    kinds = parser.add_subparsers(dest="kind", metavar="WHAT", required=True)
+    layout = kinds.add_parser("layout", help="a table of the indices of a layout", allow_abbrev=False)
+    layout.add_argument("layout", metavar="LAYOUT", help='such as "(8,4):(1,8)" or "S<2,0,3> o 0 o (8,8):(8,1)"')
+    layout.add_argument("--svg", metavar="FILE", help="write the table as an SVG image instead")
+    copy = kinds.add_parser(
+        "tiled-copy",
+        help="the tensors, tiles and partitions of a tiled copy",
+        description=_TILED_COPY,
+        epilog=_TILED_COPY_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    tensors = copy.add_argument_group("tensors")
+    tensors.add_argument("--src", metavar="LAYOUT", help="the layout of the source tensor")
+    tensors.add_argument("--dst", metavar="LAYOUT", help="the layout of the destination tensor")
+    tensors.add_argument("--type", metavar="TYPE", required=True, help="the type of their elements")
+    spaces = ("gmem", "smem", "rmem", "ptr")
+    tensors.add_argument("--src-space", choices=spaces, default="gmem", help="where the source is (default: gmem)")
+    tensors.add_argument("--dst-space", choices=spaces, default="ptr", help="where the destination is (default: ptr)")
+    tensors.add_argument("--name", default="A", help="the letter in the names of the tensors (default: A)")
+    tile = copy.add_argument_group("the tile of a block (CuTe's local_tile of the source)")
+    tile.add_argument("--cta-tiler", metavar="TILER", help="the tile")
+    tile.add_argument("--cta-coord", metavar="COORD", help="which tile; _ keeps a mode (default: the first tile)")
+    tile.add_argument(
+        "--proj", metavar="STEP", help="which modes of tiler and coordinate count: X drops one, 1 keeps it"
+    )
+    tile.add_argument("--run-time-tiler", action="store_true", help="the tiler's extents are run-time integers")
+    made = copy.add_argument_group("the tiled copy, of --thr and --val or of --tv and --tiler")
+    made.add_argument("--atom", required=True, help="the copy atom")
+    made.add_argument("--thr", metavar="LAYOUT", help="the thread layout: place in the tile to thread")
+    made.add_argument(
+        "--val", metavar="LAYOUT", help="the value layout: place in a thread's part to value (default: 1:0)"
+    )
+    made.add_argument("--tv", metavar="LAYOUT", help="(thread,value) to a place in the tile")
+    made.add_argument("--tiler", metavar="TILER", help="the tile that --tv covers")
+    made.add_argument("--thread", metavar="N", default="0", help="the index of the thread to look at (default: 0)")
+    form = copy.add_argument_group("form")
+    form.add_argument("--plain", action="store_true", help="canonical text: no marks on static integers")
+    form.add_argument(
+        "--table", action="store_true", help="print which thread and value has each place of the tile, too"
+    )
+    form.add_argument("--svg", metavar="FILE", help="write these tables as an SVG image")
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Prints what was asked for."""
+    return _show_layout(args) if args.kind == "layout" else _show_tiled_copy(args)
+
+
+def _show_layout(args: argparse.Namespace) -> int:
+    from tilefold.compiler.drawings import index_table, svg_tables, text_table
+    from tilefold.layout.text import parse_layout
+
+    value = OptionText("layout", args.layout)
+    with value.blamed():
+        table = index_table(value.read(parse_layout))
+    if args.svg is None:
+        write_output(text_table(table), None)
+    else:
+        write_output(svg_tables([table]), args.svg)
+    return 0
+
+
+def _show_tiled_copy(args: argparse.Namespace) -> int:
+    from tilefold.compiler.drawings import svg_tables, text_table, thread_value_tables
+    from tilefold.show.options import read_request
+
+    request = read_request(args)
+    text = "\n".join(request.lines()) + "\n"
+    tables = thread_value_tables(request.copy) if args.table or args.svg is not None else ()
+    if args.table:
+        text += "\n" + "\n".join(map(text_table, tables))
+    if args.svg is not None:
+        write_output(svg_tables(tables), args.svg)
+    write_output(text, None)
+    for warning in request.warnings():
+        print(f"warning: {warning}", file=sys.stderr)
+    return 0

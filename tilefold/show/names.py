@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Element types and copy atoms by the names that users give them."""
+
+import re
+
+from tilefold.layout.atoms.copy_atom import CopyAtom
+from tilefold.layout.atoms.table import copy_atom
+from tilefold.layout.errors import Code, LayoutError, TilefoldError
+
+_CXX_TYPES = {
+    "half_t": 16,
+    "bfloat16_t": 16,
+    "tfloat32_t": 32,
+    "tf32": 32,
+    "float": 32,
+    "double": 64,
+    "char": 8,
+    "int": 32,
+}
+_TYPE = re.compile(r"(?:[fiu]|bf|u?int)(8|16|32|64|128)(?:_t)?|(8|16|32|64|128)b?")
+
+
+def element_bits(text: str) -> int:
+    """The width in bits of an element type, from `f16`, `uint16_t`, `half_t`, `16b`. TilefoldError for others."""
+    name = text.strip().removeprefix("cute::").removeprefix("cutlass::")
+    match = _TYPE.fullmatch(name)
+    if name not in _CXX_TYPES and match is None:
+        raise TilefoldError(
+            Code.CLI_VALUE,
+            f"there is no element type {text[:40]!r}",
+            "use f16, bf16, f32, f64, i8 to i64, or a width: 16b",
+        )
+    return _CXX_TYPES[name] if match is None else int(match[1] or match[2])
+
+
+def atom_of(text: str, bits: int) -> CopyAtom:
+    """The atom of CuTe's name, or of a short one such as `cp.async.ca.16`, for values of `bits` bits.
+
+    LayoutError for an unknown atom (E0302), one that PTX does not have (E0304) or that splits values (E0303).
+    """
+    atom = copy_atom(_cute_name("".join(text.split()).replace("cute::", "")), bits)
+    if not atom.ptx:
+        raise LayoutError(Code.ATOM_OPERAND, f"PTX has no instruction for {atom.name}, so it cannot copy")
+    return atom
+
+
+def _cute_name(text: str) -> str:
+    """CuTe's name for one of our short ones, which follow PTX; any other text unchanged."""
+    match text.split("."):
+        case ["auto"]:
+            return "AutoVectorizingCopy"
+        case ["copy", bits] if bits.isdecimal():
+            return f"UniversalCopy<uint{bits}_t>"
+        case ["cp", "async", ("ca" | "cg") as cache, ("4" | "8" | "16") as size]:
+            return f"SM80_CP_ASYNC_CACHE{'ALWAYS' if cache == 'ca' else 'GLOBAL'}<uint{8 * int(size)}_t>"
+        case [("ldmatrix" | "stmatrix") as kind, ("x1" | "x2" | "x4") as matrices, *trans] if trans in ([], ["trans"]):
+            architecture, name = ("SM75", "LDSM") if kind == "ldmatrix" else ("SM90", "STSM")
+            values = f"U16x{2 * int(matrices[1:])}" if trans else f"U32{matrices}"
+            return f"{architecture}_{values}_{name}_{'T' if trans else 'N'}"
+        case _:
+            return text

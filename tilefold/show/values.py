@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Values of options that are layouts and the like: read, and refused with the characters at fault marked."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from tilefold.layout.errors import Code, LayoutSyntaxError, TilefoldError
+
+_T = TypeVar("_T")
+_WIDTH = 100  # the most characters of a value that are shown
+
+
+@dataclass(frozen=True, slots=True)
+class OptionText:
+    """The text of an option's value, as the user typed it."""
+
+    option: str
+    text: str
+
+    def read(self, parse: Callable[[str], _T]) -> _T:
+        """What `parse` makes of the text. OptionError for what it refuses."""
+        try:
+            return parse(self.text)
+        except LayoutSyntaxError as error:
+            raise self.error(error, error.offset, error.end) from error
+        except TilefoldError as error:
+            raise self.error(error) from error
+
+    def error(self, error: TilefoldError, start: int = 0, end: int | None = None) -> "OptionError":
+        """The error with `text[start:end]` marked, by default all of it."""
+        return OptionError(error, self, start, len(self.text) if end is None else end)
+
+    def fail(self, code: Code, message: str, hint: str = "", span: tuple[int, int] | None = None) -> "OptionError":
+        """A new error about the characters in `span`, by default all of them."""
+        start, end = span or (0, len(self.text))
+        return self.error(TilefoldError(code, message, hint), start, end)
+
+    @contextmanager
+    def blamed(self) -> Generator[None]:
+        """Within it, an error that marks nothing yet marks this value."""
+        try:
+            yield
+        except OptionError:
+            raise
+        except TilefoldError as error:
+            raise self.error(error) from error
+
+    def part(self, index: int) -> tuple[int, int]:
+        """Where part `index` of a tuple stands in the text: start and end. All of a text that is no tuple."""
+        begin = 0
+        while begin < len(self.text) and self.text[begin] not in "([<":
+            begin += 1
+        depth, start, number = 0, begin + 1, 0
+        for at in range(begin, len(self.text)):
+            character = self.text[at]
+            if character in "([<":
+                depth += 1
+            closes = character in ")]>"
+            if depth == 1 and (closes or character in ",;"):
+                if number == index:
+                    return start, at
+                number, start = number + 1, at + 1
+            if closes:
+                depth -= 1
+                if depth == 0:
+                    break
+        return 0, len(self.text)
+
+
+class OptionError(TilefoldError):
+    """A value that cannot be used. The message shows the value with the part at fault marked."""
+
+    def __init__(self, error: TilefoldError, value: OptionText, start: int, end: int) -> None:
+        code = next(code for code in Code if code.id == error.code)
+        start = min(start, len(value.text))
+        end = min(max(end, start + 1), max(len(value.text), start + 1))
+        cut = max(0, start - _WIDTH // 2) if len(value.text) > _WIDTH else 0
+        shown = "".join(c if c.isprintable() else " " for c in value.text[cut : cut + _WIDTH])
+        marker = " " * (start - cut) + "^" * min(end - start, max(1, _WIDTH - (start - cut)))
+        super().__init__(code, f"{value.option}: {error.message}\n  {shown}\n  {marker}", error.hint)
