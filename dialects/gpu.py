@@ -8,9 +8,9 @@ xDSL reads and writes these operations in generic form only. The classes here de
 from typing import Self
 
 from xdsl.dialects import gpu
-from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Dialect
-from xdsl.irdl import traits_def
+from xdsl.dialects.builtin import IndexType, StringAttr
+from xdsl.ir import Block, Dialect
+from xdsl.irdl import IRDLOperation, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
@@ -23,7 +23,10 @@ class ModuleOp(gpu.ModuleOp):
     def parse(cls, parser: Parser) -> Self:
         name = parser.parse_symbol_name()
         attributes = parser.parse_optional_attr_dict_with_keyword()
-        op = cls.create(properties={"sym_name": name}, regions=[parser.parse_region()])
+        body = parser.parse_region()
+        if not body.blocks:
+            body.add_block(Block())
+        op = cls.create(properties={"sym_name": name}, regions=[body])
         if attributes is not None:
             op.attributes |= attributes.data
         return op
@@ -41,21 +44,20 @@ class ModuleOp(gpu.ModuleOp):
         return self.sym_name.data
 
 
-class _Coordinate:
+class _Coordinate(IRDLOperation):
     """`gpu.thread_id x`: one of three coordinates, by letter."""
 
-    dimension: gpu.DimensionAttr
-
     @classmethod
-    def parse(cls, parser: Parser):
+    def parse(cls, parser: Parser) -> Self:
         dimension = gpu.DimensionAttr(parser.parse_str_enum(gpu.DimensionEnum))
-        op = cls(dimension)  # pyright: ignore[reportCallIssue]  # each subclass below takes the dimension
-        op.attributes |= parser.parse_optional_attr_dict()  # pyright: ignore[reportAttributeAccessIssue]
-        return op
+        attributes = parser.parse_optional_attr_dict()
+        return cls.create(properties={"dimension": dimension}, attributes=attributes, result_types=[IndexType()])
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(f" {self.dimension.data.value}")
-        printer.print_op_attributes(self.attributes)  # pyright: ignore[reportAttributeAccessIssue]
+        dimension = self.properties["dimension"]
+        assert isinstance(dimension, gpu.DimensionAttr)
+        printer.print_string(f" {dimension.data.value}")
+        printer.print_op_attributes(self.attributes)
 
 
 class ThreadIdOp(_Coordinate, gpu.ThreadIdOp):

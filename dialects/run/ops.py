@@ -192,12 +192,18 @@ class CheckOp(IRDLOperation):
         printer.print_string_literal(self.expr.data)
         for name, value in (("rtol", self.rtol), ("atol", self.atol)):
             if value is not None:
-                printer.print_string(f" {name} {value.value.data!r}")
+                printer.print_string(f" {name} {_decimal(value.value.data)}")
 
     def verify_(self) -> None:
         for value in (self.rtol, self.atol):
             if value is not None and not 0 <= value.value.data < float("inf"):
                 raise VerifyException("a tolerance is a finite number, 0 or more")
+
+
+def _decimal(value: float) -> str:
+    """The shortest text that MLIR reads as this number: `0.001`, `1.0e-05`."""
+    mantissa, e, exponent = repr(value).partition("e")
+    return mantissa + (".0" if "." not in mantissa else "") + e + exponent
 
 
 def _tolerance(parser: Parser, name: str) -> float | None:

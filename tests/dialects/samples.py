@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A program for every operation, type and attribute of our dialects, written as it is printed."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+TILE_HEAD = """\
+!g = !tile.tensor<f16, gmem, align<16>, "(64,32):(1,64)">
+gpu.module @m {
+tile.kernel @k(%A: !g, %B: !g, %x: i32) threads(32) {
+%t = gpu.thread_id x
+%w = gpu.block_id y
+%s = tile.alloc : !tile.tensor<f16, smem, align<128>, "(64,32):(1,64)">
+%r = tile.alloc : !tile.tensor<f16, rmem, align<16>, "8:1">
+%c = tile.tiled_copy #tile.copy_atom<"UniversalCopy<uint128_t>", f16> thr "(8,4):(1,8)" val "(8,1):(1,1)"
+"""
+"""What the samples of `tile` find defined: tensors %A, %B, %s, %r, a tiled copy %c, coordinates %t and %w."""
+
+PTX_HEAD = """\
+gpu.module @m {
+ptx.entry @k(%A: !ptx.ptr<global> align 16, %x: i32, %h: f16, %v: i64) threads(32) {
+%t = gpu.thread_id x
+%s = ptx.smem.alloc 4096 align 128
+%l = ptx.local.alloc 64 align 16
+"""
+"""What the samples of `ptx` find defined: pointers %A, %s and %l, scalars %x, %h and %v, a coordinate %t."""
+
+
+def tile_program(body: str) -> str:
+    """A kernel at stage `cute` with this body; it starts on line 9."""
+    return f"{TILE_HEAD}{body}\ntile.return\n}}\n}}\n"
+
+
+def ptx_program(body: str) -> str:
+    """A kernel at stage `index` with this body; it starts on line 6."""
+    return f"{PTX_HEAD}{body}\nptx.ret\n}}\n}}\n"
+
+
+def run_program(body: str) -> str:
+    """A file with a kernel `@k` of a tensor %A and an i32 %n, and this host side, which starts on line 7."""
+    return f"""\
+!g = !tile.tensor<f32, gmem, align<16>, "32:1">
+gpu.module @m {{
+tile.kernel @k(%A: !g, %n: i32) threads(32) {{
+tile.return
+}}
+}}
+{body}
+"""
+
+
+_G = '!tile.tensor<f16, gmem, align<16>, "(64,32):(1,64)">'
+
+TILE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
+    "tile.return": ("",),
+    "tile.alloc": (
+        '%0 = tile.alloc : !tile.tensor<f32, smem, align<128>, "S<3,2,3> o 0 o (8,32):(32,1)">',
+        '%0 = tile.alloc : !tile.tensor<i8, rmem, align<1>, "(2,2):(1,2)">',
+    ),
+    "tile.local_tile": (
+        '%0 = tile.local_tile %A, "(16,8)", (%t, %w) : !tile.tensor<f16, gmem, align<16>, "(16,8):(1,64)">',
+        '%0 = tile.local_tile %A, "(16,8)", (1, _) : !tile.tensor<f16, gmem, align<16>, "(16,8,4):(1,64,512)">',
+        '%0 = tile.local_tile %A, "(16,4,8)", (%t, 3, _) proj "(1,_,1)"'
+        ' : !tile.tensor<f16, gmem, align<16>, "(16,8,4):(1,64,512)">',
+    ),
+    "tile.slice": (
+        '%0 = tile.slice %A, (_, %t) : !tile.tensor<f16, gmem, align<16>, "(64):(1)">',
+        '%0 = tile.slice %A, (3, _) : !tile.tensor<f16, gmem, align<2>, "(32):(64)">',
+    ),
+    "tile.logical_divide": (
+        '%0 = tile.logical_divide %A, "(4,8)"'
+        ' : !tile.tensor<f16, gmem, align<16>, "((4,16),(8,4)):((1,4),(64,512))">',
+    ),
+    "tile.zipped_divide": (
+        '%0 = tile.zipped_divide %A, "(4,8)"'
+        ' : !tile.tensor<f16, gmem, align<16>, "((4,8),(16,4)):((1,64),(4,512))">',
+        '%0 = tile.zipped_divide %A, "[8:2;8:1]"'
+        ' : !tile.tensor<f16, gmem, align<16>, "((8,8),((2,4),4)):((2,64),((1,16),512))">',
+    ),
+    "tile.tiled_divide": (
+        '%0 = tile.tiled_divide %A, "(4,8)"'
+        ' : !tile.tensor<f16, gmem, align<16>, "((4,8),16,4):((1,64),4,512)">',
+    ),
+    "tile.flat_divide": (
+        '%0 = tile.flat_divide %A, "(4,8)" : !tile.tensor<f16, gmem, align<16>, "(4,8,16,4):(1,64,4,512)">',
+    ),
+    "tile.composition": (
+        '%0 = tile.composition %A, "(32,64):(64,1)" : !tile.tensor<f16, gmem, align<16>, "(32,64):(64,1)">',
+    ),
+    "tile.coalesce": ('%0 = tile.coalesce %A : !tile.tensor<f16, gmem, align<16>, "2048:1">',),
+    "tile.select": ('%0 = tile.select %A, [1, 0] : !tile.tensor<f16, gmem, align<16>, "(32,64):(64,1)">',),
+    "tile.group_modes": (
+        '%0 = tile.group_modes %A, [0, 2] : !tile.tensor<f16, gmem, align<16>, "((64,32)):((1,64))">',
+    ),
+    "tile.tiled_copy": (
+        '%0 = tile.tiled_copy #tile.copy_atom<"UniversalCopy<uint16_t>", f16> thr "(4,8):(1,4)" val "(1,1):(1,1)"'
+        ' : !tile.tiled_copy<#tile.copy_atom<"UniversalCopy<uint16_t>", f16>, "(32,1):(1,0)", "(4,8)">',
+        '%0 = tile.tiled_copy #tile.copy_atom<"SM75_U32x4_LDSM_N", f16>'
+        ' tv "((4,8),(2,2,2)):((32,1),(16,8,128))" tiler "(16,16)" : !tile.tiled_copy<'
+        '#tile.copy_atom<"SM75_U32x4_LDSM_N", f16>, "((4,8),(2,2,2)):((32,1),(16,8,128))", "(16,16)">',
+    ),
+    "tile.partition_S": (
+        '%0 = tile.partition_S %c, %A, %t : !tile.tensor<f16, gmem, align<16>, "((8,1),1,8):((1,0),0,256)">',
+    ),
+    "tile.partition_D": (
+        '%0 = tile.partition_D %c, %s, %t : !tile.tensor<f16, smem, align<16>, "((8,1),1,8):((1,0),0,256)">',
+    ),
+    "tile.copy": (
+        "tile.copy %A, %s",
+        '%p = tile.partition_S %c, %A, %t : !tile.tensor<f16, gmem, align<16>, "((8,1),1,8):((1,0),0,256)">\n'
+        '%q = tile.partition_D %c, %s, %t : !tile.tensor<f16, smem, align<16>, "((8,1),1,8):((1,0),0,256)">\n'
+        "tile.copy %c, %p, %q\n"
+        'tile.copy #tile.copy_atom<"UniversalCopy<uint128_t>", f16> %p, %q',
+    ),
+    "tile.load": ("%0 = tile.load %A(%t, 3)", "%0 = tile.load %A(5)"),
+    "tile.store": ("%0 = tile.load %A(%t, 0)\ntile.store %0, %s(63, %w)",),
+    "tile.print": ('tile.print "gA \\22quoted\\22" %A',),
+    "tile.print_tensor": ('tile.print_tensor "rA" %r',),
+    "tile.crd2idx": ('%0 = tile.crd2idx (%t, (1, %w)) in "(8,(2,4)):(1,(8,64))"', '%0 = tile.crd2idx (%t) in "32:4"'),
+    "tile.view": (
+        '%0 = tile.view %A : !tile.tensor<f16, gmem, align<8>, "8:1">',
+        '%0 = tile.view %A at %t : !tile.tensor<f16, gmem, align<2>, "8:1">',
+    ),
+    "tile.atom_call": (
+        '%0 = tile.view %A : !tile.tensor<f16, gmem, align<16>, "8:1">\n'
+        'tile.atom_call #tile.copy_atom<"UniversalCopy<uint128_t>", f16> %0, %r {remark = "128 bits"}',
+    ),
+})  # fmt: skip
+"""Lines of a kernel body, each printed as written, by the operation that they show."""
+
+PTX_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
+    "ptx.ret": ("",),
+    "ptx.sreg": ('%0 = ptx.sreg "ctaid.y"',),
+    "ptx.ptr_add": (
+        "%0 = ptx.ptr_add %A, %x : !ptx.ptr<global>, i32 -> !ptx.ptr<global>",
+        "%0 = ptx.ptr_add %s, %t : !ptx.ptr<shared>, index -> !ptx.ptr<shared>",
+        "%0 = ptx.ptr_add %l, %v : !ptx.ptr<local>, i64 -> !ptx.ptr<local>",
+    ),
+    "ptx.ld": (
+        "%0 = ptx.ld %A align 16 : !ptx.ptr<global> -> vector<4xf32>",
+        "%0 = ptx.ld %s align 4 : !ptx.ptr<shared> -> i8",
+    ),
+    "ptx.st": (
+        "ptx.st %x, %A align 4 : i32, !ptx.ptr<global>",
+        "ptx.st %h, %l align 16 : f16, !ptx.ptr<local>",
+    ),
+    "ptx.local.alloc": ("%0 = ptx.local.alloc 12 align 4",),
+    "ptx.smem.alloc": ("%0 = ptx.smem.alloc 1 align 1024",),
+    "ptx.smem.addr": ("%0 = ptx.smem.addr 0",),
+    "ptx.cp.async": ('ptx.cp.async "ca" 4 %s, %A', 'ptx.cp.async "cg" 16 %s, %A'),
+    "ptx.cp.async.commit_group": ("ptx.cp.async.commit_group",),
+    "ptx.cp.async.wait_group": ("ptx.cp.async.wait_group 3",),
+    "ptx.cp.async.wait_all": ("ptx.cp.async.wait_all",),
+    "ptx.ldmatrix": (
+        "%0 = ptx.ldmatrix x 4 %s : vector<4xi32>",
+        "%0 = ptx.ldmatrix x 1 trans %s : vector<1xi32>",
+    ),
+    "ptx.bar.sync": ("ptx.bar.sync 15",),
+    "ptx.bar.warp.sync": ("ptx.bar.warp.sync -1", "ptx.bar.warp.sync 4294967295"),
+    "ptx.printf": (
+        'ptx.printf "100%% of %d at %p\\0A"(%x, %A) : i32, !ptx.ptr<global>',
+        'ptx.printf "done"() : ',
+    ),
+})  # fmt: skip
+"""Lines of a kernel body at stage `index`, each printed as written, by the operation that they show."""
+
+RUN_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
+    "run.launch": (
+        'run.launch @m::@k name "first" grid(8, 32) block(32) {\n'
+        '  run.arg "A" : !tile.tensor<f32, gmem, align<16>, "32:1"> = "poison"\n'
+        '  run.arg "n" : i32 = "3"\n'
+        "}",
+    ),
+    "run.arg": (
+        "run.launch @m::@k grid(1) {\n"
+        '  run.arg "n" : i32 = "-1"\n'
+        '  run.arg "A" : !tile.tensor<f32, gmem, align<16>, "32:1"> = "normal(seed=0)"\n'
+        "}",
+    ),
+    "run.check": (
+        "run.launch @m::@k grid(1, 2, 3) {\n"
+        '  run.arg "A" : !tile.tensor<f32, gmem, align<16>, "32:1"> = "0"\n'
+        '  run.arg "n" : i32 = "1"\n'
+        '  run.check "A == 0"\n'
+        '  run.check "A ~= 0" rtol 0.001 atol 1.0e-05\n'
+        "}",
+    ),
+})  # fmt: skip
+"""Host sides, each printed as written, by the operation that they show."""
+
+PROGRAM_SAMPLES: Mapping[str, str] = MappingProxyType({
+    "gpu.module": "gpu.module @m attributes {note = 1 : i32} {\n}\n",
+    "gpu.thread_id": tile_program("%0 = gpu.thread_id z"),
+    "gpu.block_id": tile_program("%0 = gpu.block_id x"),
+    "gpu.block_dim": tile_program("%0 = gpu.block_dim y"),
+    "gpu.grid_dim": tile_program("%0 = gpu.grid_dim z {note}"),
+    "tile.kernel": 'gpu.module @m {\ntile.kernel @k(%A: !tile.tensor<i32, gmem, align<4>, "4:1">, %n: f32)'
+    " threads(8, 4, 2) {\ntile.return\n}\n}\n",
+    "ptx.entry": "gpu.module @m {\nptx.entry @k(%A: !ptx.ptr<global> align 16, %n: i64) threads(32) shared(4096) {\n"
+    "ptx.ret\n}\n}\n",
+})  # fmt: skip
+"""Whole programs, by the operation that they show."""
+
+ATTRIBUTE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
+    "cute.layout": ('#cute.layout<"(8,(4,2)):(1,(8,64))">', '#cute.layout<"S<3,4,3> o 0 o (8,64):(64,1)">'),
+    "cute.coord": ('#cute.coord<"(?,_,(0,3))">', '#cute.coord<"7">'),
+    "cute.tile": ('#cute.tile<"(128,32)">', '#cute.tile<"8:1">', '#cute.tile<"[(8,2):(2,1);16:1]">'),
+    "tile.tensor": (
+        _G,
+        '!tile.tensor<bf16, smem, align<128>, "S<2,3,3> o ?{div=8} o ((8,1),4):((1,0),16)">',
+        '!tile.tensor<f64, rmem, align<8>, "1:0">',
+    ),
+    "tile.tiled_copy": (
+        '!tile.tiled_copy<#tile.copy_atom<"UniversalCopy<uint128_t>", f16>, "(32,8):(8,1)", "(64,4)">',
+    ),
+    "tile.copy_atom": (
+        '#tile.copy_atom<"SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", bf16>',
+        '#tile.copy_atom<"AutoVectorizingCopy", i8>',
+    ),
+    "tile.space": ("#tile<space smem>",),
+    "ptx.ptr": ("!ptx.ptr<global>", "!ptx.ptr<shared>", "!ptx.ptr<local>"),
+    "ptx.state_space": ("#ptx<state_space shared>",),
+})  # fmt: skip
+"""Types and attributes, each printed as written, by name."""
+
+
+def programs() -> list[tuple[str, str, str]]:
+    """Every sample of an operation: its name, the program, and the lines that must be printed as they are."""
+    found = [(name, tile_program(text), text) for name, texts in TILE_SAMPLES.items() for text in texts]
+    found += [(name, ptx_program(text), text) for name, texts in PTX_SAMPLES.items() for text in texts]
+    found += [(name, run_program(text), text) for name, texts in RUN_SAMPLES.items() for text in texts]
+    return found + [(name, text, "") for name, text in PROGRAM_SAMPLES.items()]
