@@ -8,6 +8,8 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, UnitAttr,
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from ..dialects.ptx.types import integer_bits
+
 UNROLL = "unroll"
 """The attribute of an scf.for that must be unrolled completely."""
 
@@ -36,6 +38,11 @@ class Emitter:
         """An integer constant."""
         return self.value(arith.ConstantOp(IntegerAttr(value, type)))
 
+    def constant_like(self, value: int, like: SSAValue) -> SSAValue:
+        """An integer constant of the type of `like`."""
+        width = integer_bits(like.type)
+        return self.constant(value, IndexType() if width is None else int_type(width))
+
     def index(self, value: int) -> SSAValue:
         """A constant of type `index`."""
         return self.constant(value, IndexType())
@@ -63,9 +70,7 @@ class Emitter:
 
 def int_width(type: Attribute) -> int | None:
     """The width of an integer type in bits; 64 for `index`; None for other types."""
-    if isinstance(type, IntegerType):
-        return type.width.data
-    return 64 if isinstance(type, IndexType) else None
+    return 64 if isinstance(type, IndexType) else integer_bits(type)
 
 
 def int_type(width: int) -> IntegerType:

@@ -2,7 +2,7 @@
 """`fold-layouts`: stage `cute` to stage `folded`."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith
@@ -86,9 +86,9 @@ def _offset(emitter: Emitter, coord: Any, layout: Layout) -> SSAValue | None:
 def _split(coord: Any, shape: Any, stride: Any, fixed: list[tuple[SSAValue, Any, Any]]) -> int:
     """Collects the run-time leaves of `coord` with the modes they index; returns the index of the static leaves."""
     if isinstance(coord, SSAValue):
-        fixed.append((coord, shape, stride))
+        fixed.append((cast("SSAValue", coord), shape, stride))
         return 0
-    if isinstance(coord, tuple):
-        modes = zip(coord, shape, stride, strict=True)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-        return sum(_split(*mode, fixed) for mode in modes)  # pyright: ignore[reportUnknownArgumentType]
+    if type(coord) is tuple:
+        modes = zip(cast("tuple[Any, ...]", coord), shape, stride, strict=True)
+        return sum(_split(c, s, d, fixed) for c, s, d in modes)
     return crd2idx(coord, shape, stride)

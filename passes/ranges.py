@@ -2,12 +2,12 @@
 """The ranges of `index` values: what a kernel's block, grid limits and loop bounds prove."""
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IntegerType
 from xdsl.dialects.gpu import DimensionEnum
 from xdsl.ir import Block, SSAValue
 
 from ..dialects import gpu
 from ..dialects.ptx import EntryOp
+from ..dialects.ptx.types import integer_bits
 from ..dialects.target import MAX_GRID
 from .unroll_loops import constant_of
 
@@ -55,9 +55,8 @@ class Ranges:
                 return 0, MAX_GRID[_AXES.index(owner.dimension.data)] - 1
             case gpu.GridDimOp():
                 return 1, MAX_GRID[_AXES.index(owner.dimension.data)]
-            case arith.IndexCastOp(input=inner) if isinstance(inner.type, IntegerType) and inner.type.width.data < 64:
-                half = 1 << (inner.type.width.data - 1)
-                return -half, half - 1
+            case arith.IndexCastOp(input=inner) if (bits := integer_bits(inner.type)) is not None and bits < 64:
+                return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
             case arith.SelectOp(lhs=left, rhs=right):
                 a, b = self.of(left), self.of(right)
                 return min(a[0], b[0]), max(a[1], b[1])

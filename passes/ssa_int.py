@@ -4,10 +4,10 @@
 from typing import TypeAlias
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import SSAValue
 
-from .emitter import Emitter
+from ..dialects.ptx.types import integer_bits
+from .emitter import Emitter, int_type
 
 Operand: TypeAlias = "int | SsaInt"
 
@@ -30,8 +30,9 @@ class SsaInt:
     def _ssa(self, operand: Operand) -> SSAValue:
         if isinstance(operand, SsaInt):
             return operand.value
-        assert isinstance(self.value.type, IntegerType)
-        return self.emitter.constant(operand, self.value.type)
+        width = integer_bits(self.value.type)
+        assert width is not None
+        return self.emitter.constant(operand, int_type(width))
 
     def __add__(self, other: Operand) -> "SsaInt":
         return self._binary(arith.AddiOp, self, other)

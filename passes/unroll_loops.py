@@ -73,9 +73,7 @@ def _unroll(loop: scf.ForOp, trips: range) -> None:
     body = loop.body.block
     for trip in trips:
         known: dict[SSAValue, SSAValue] = dict(zip(body.args[1:], carried, strict=True))
-        index = arith.ConstantOp(IntegerAttr(trip, body.args[0].type))
-        emitter.insert(index)
-        known[body.args[0]] = index.result
+        known[body.args[0]] = emitter.constant_like(trip, body.args[0])
         for op in body.ops:
             if isinstance(op, scf.YieldOp):
                 carried = [known.get(value, value) for value in op.operands]

@@ -6,12 +6,12 @@ from math import gcd
 
 from ..dialects.tile.copy_rules import access_align, contiguous_values, steps
 from ..dialects.tile.types import TensorType
-from ..layout.core import Layout, LayoutLike
-from ..layout.inverse import right_inverse
-from ..layout.compose import composition
 from ..layout.coalesce import coalesce
+from ..layout.compose import composition
+from ..layout.core import Layout, LayoutLike
 from ..layout.divide import logical_divide
 from ..layout.inttuple import leaves
+from ..layout.inverse import right_inverse
 from .copy_loops import Repeat, plain, repeats, with_inner
 
 MAX_BITS = 128

@@ -10,7 +10,17 @@ from .matrix import LdMatrixOp
 from .memory import LoadOp, LocalAllocOp, PtrAddOp, SmemAddrOp, SmemAllocOp, StoreOp
 from .sreg import SregOp
 from .sync import BarSyncOp, BarWarpSyncOp, PrintfOp
-from .types import GLOBAL, LOCAL, SHARED, PtrType, StateSpace, StateSpaceAttr, access_registers, scalar_bits, value_bytes
+from .types import (
+    GLOBAL,
+    LOCAL,
+    SHARED,
+    PtrType,
+    StateSpace,
+    StateSpaceAttr,
+    access_registers,
+    scalar_bits,
+    value_bytes,
+)
 
 PTX = Dialect(
     "ptx",

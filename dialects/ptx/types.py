@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The types of the `ptx` dialect, and the sizes of the values that its instructions move."""
 
-from enum import auto
+from math import prod
+from typing import cast
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, IntegerType, VectorType
 from xdsl.dialects.utils import EnumAttribute
@@ -15,9 +16,9 @@ from xdsl.utils.str_enum import StrEnum
 class StateSpace(StrEnum):
     """The PTX state spaces that a kernel's memory operations address (PTX ISA, section State Spaces)."""
 
-    Global = auto()
-    Shared = auto()
-    Local = auto()
+    Global = "global"
+    Shared = "shared"
+    Local = "local"
 
 
 @irdl_attr_definition
@@ -49,10 +50,15 @@ SHARED = PtrType(StateSpaceAttr(StateSpace.Shared))
 LOCAL = PtrType(StateSpaceAttr(StateSpace.Local))
 
 
+def integer_bits(type: Attribute) -> int | None:
+    """The width in bits of an integer type, or None for any other type (`index` too, which has no width yet)."""
+    return cast("IntegerType", type).width.data if isinstance(type, IntegerType) else None
+
+
 def scalar_bits(type: Attribute) -> int | None:
     """The width in bits of an integer or floating-point type, or None for any other type."""
-    if isinstance(type, IntegerType):
-        return type.width.data
+    if (bits := integer_bits(type)) is not None:
+        return bits
     if isinstance(type, Float16Type | BFloat16Type):
         return 16
     if isinstance(type, Float32Type):
@@ -62,18 +68,23 @@ def scalar_bits(type: Attribute) -> int | None:
     return None
 
 
+def split_vector(type: Attribute) -> tuple[Attribute, int]:
+    """The element type of a value and how many elements it has; 0 elements mean a scalar. 2-D vectors count in all."""
+    if not isinstance(type, VectorType):
+        return type, 0
+    vector = cast("VectorType", type)
+    return vector.element_type, prod(vector.get_shape())
+
+
 def value_bytes(type: Attribute) -> int | None:
     """The bytes that a scalar or 1-D vector occupies in memory; None where it cannot be loaded or stored."""
-    count = 1
-    if isinstance(type, VectorType):
-        if len(type.get_shape()) != 1:
-            return None
-        (count,) = type.get_shape()
-        type = type.element_type
-    bits = scalar_bits(type)
-    if bits is None or bits % 8 or count < 1:
+    element, count = split_vector(type)
+    if isinstance(type, VectorType) and len(cast("VectorType", type).get_shape()) != 1:
         return None
-    return bits // 8 * count
+    bits = scalar_bits(element)
+    if bits is None or bits % 8:
+        return None
+    return bits // 8 * max(count, 1)
 
 
 def access_registers(type: Attribute) -> tuple[int, int]:
@@ -84,6 +95,6 @@ def access_registers(type: Attribute) -> tuple[int, int]:
     """
     total = value_bytes(type)
     assert total is not None, "checked by the verifiers of loads and stores"
-    element = type.element_type if isinstance(type, VectorType) else type
+    element, _ = split_vector(type)
     size = 8 if scalar_bits(element) == 64 else min(total, 4)
     return total // size, size * 8

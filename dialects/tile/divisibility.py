@@ -10,7 +10,7 @@ from ...layout.inttuple import show
 
 
 def check_tiles(layout: LayoutLike, tiler: Tiler) -> None:
-    """Raises `LayoutError` (E0313), naming the mode, unless the tiles of `tiler` cover `layout` exactly."""
+    """Raises `LayoutError` (E0314), naming the mode, unless the tiles of `tiler` cover `layout` exactly."""
     if not isinstance(tiler, tuple):
         _check_mode(layout, tiler, "the tensor")
         return

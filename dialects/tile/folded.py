@@ -6,8 +6,16 @@ from typing import Self
 
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
-from xdsl.irdl import var_operand_def
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
@@ -19,8 +27,15 @@ from ...layout.text import parse_layout, to_text
 from ...layout.unknown import Unknown
 from ..cute import CoordAttr, LayoutAttr, parse_quoted
 from ..errors import refuse
-from .assembly import count_operands, fill_coordinate, parse_coordinate, parse_tensor, parse_tensor_type, print_coordinate
-from .assembly import unwrapped
+from .assembly import (
+    count_operands,
+    fill_coordinate,
+    parse_coordinate,
+    parse_tensor,
+    parse_tensor_type,
+    print_coordinate,
+    unwrapped,
+)
 from .types import TensorType
 
 

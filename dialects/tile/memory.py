@@ -17,8 +17,15 @@ from ...layout.slicing import slice_and_offset
 from ...layout.unknown import Unknown
 from ..cute import CoordAttr
 from ..errors import refuse
-from .assembly import count_operands, fill_coordinate, parse_coordinate, parse_defined, parse_tensor, print_coordinate
-from .assembly import unwrapped
+from .assembly import (
+    count_operands,
+    fill_coordinate,
+    parse_coordinate,
+    parse_defined,
+    parse_tensor,
+    print_coordinate,
+    unwrapped,
+)
 from .types import Space, TensorType
 
 

@@ -2,7 +2,6 @@
 """The types of the `tile` dialect: tensors and tiled copies. A type carries all that is known before the program runs."""
 
 import re
-from enum import auto
 
 from xdsl.dialects.builtin import IntAttr, StringAttr
 from xdsl.dialects.utils import EnumAttribute
@@ -29,9 +28,9 @@ from ..ptx.types import scalar_bits
 class Space(StrEnum):
     """Where a tensor's elements are: global memory, the block's shared memory, or the thread's registers."""
 
-    Gmem = auto()
-    Smem = auto()
-    Rmem = auto()
+    Gmem = "gmem"
+    Smem = "smem"
+    Rmem = "rmem"
 
 
 @irdl_attr_definition

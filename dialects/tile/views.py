@@ -2,7 +2,7 @@
 """Views that divide, compose, reorder and slice a tensor (CuTe's tensor_impl.hpp and layout.hpp)."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, i64
 from xdsl.ir import Attribute, SSAValue
@@ -59,8 +59,9 @@ class LocalTileOp(_CoordinateView):
     def coordinate(self, layout: LayoutLike, values: Sequence[Any]) -> Coord:
         coord = self._projected(fill_coordinate(self.coord.data, values))
         tile, rest = layout[0], layout[1]
-        if isinstance(coord, tuple):
-            coord = (*coord, *[None] * (rank(rest.shape) - len(coord)))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        if type(coord) is tuple:
+            given = cast("tuple[Any, ...]", coord)
+            coord = (*given, *[None] * (rank(rest.shape) - len(given)))
         return (None,) * rank(tile.shape), coord
 
     @classmethod
