@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the pages name exists: links and their anchors, files, make targets, error codes, options, and modules."""
+
+import re
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from tilefold.layout.errors import Code
+
+from tests.project.tree import PRODUCT, ROOT
+from tilefold.cli import COMMANDS, build_parser
+
+from .pages import anchors, blocks, pages, prose
+
+MAX_WIDTH = 120
+_LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
+_CODE = re.compile(r"`(?P<code>[^`\n]+)`")
+_PATH = re.compile(rf"(?:{'|'.join((*PRODUCT, 'tests', 'examples', 'benchmarks', 'docs'))})/[\w./-]*")
+_MAKE = re.compile(r"\bmake ([a-z-]+)")
+_CODE_ID = re.compile(r"\bE\d{4}\b")
+_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+_MODULE = re.compile(r"\btilefold(?:\.[a-z_]\w*)+")
+
+
+def _name(page: Path) -> str:
+    return page.stem
+
+
+def _code(page: Path) -> list[str]:
+    """The inline code of a page, and its blocks of commands."""
+    text = page.read_text()
+    inline = [match["code"] for match in _CODE.finditer(prose(text))]
+    return inline + [block.text for block in blocks(text) if block.language == "sh"]
+
+
+@pytest.mark.parametrize("page", pages(), ids=_name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for match in _LINK.finditer(prose(page.read_text())):
+        target, _, anchor = match["target"].partition("#")
+        if target.startswith(("http://", "https://", "mailto:")):
+            continue
+        path = page if not target else (page.parent / target).resolve()
+        assert path.exists(), f"{page.name}: link to {target}"
+        if anchor and path.suffix == ".md":
+            assert anchor in anchors(path.read_text()), f"{page.name}: there is no heading #{anchor} in {path.name}"
+
+
+@pytest.mark.parametrize("page", pages(), ids=_name)
+def test_named_files_exist(page: Path) -> None:
+    for code in _code(page):
+        if _PATH.fullmatch(code):
+            assert (ROOT / code).exists(), f"{page.name}: {code}"
+
+
+@pytest.mark.parametrize("page", pages(), ids=_name)
+def test_named_make_targets_exist(page: Path) -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for code in _code(page):
+        for match in _MAKE.finditer(code):
+            assert re.search(rf"^{match[1]}:", makefile, re.MULTILINE), f"{page.name}: make {match[1]}"
+
+
+@pytest.mark.parametrize("page", pages(), ids=_name)
+def test_named_error_codes_exist(page: Path) -> None:
+    known = {code.id for code in Code}
+    assert set(_CODE_ID.findall(prose(page.read_text()))) <= known
+
+
+@cache
+def _options() -> frozenset[str]:
+    found: set[str] = set()
+    for name in COMMANDS:
+        parser = build_parser([name])
+        found.update(_OPTION.findall(parser.format_help()))
+        for action in parser._actions:  # argparse has no public way to a subcommand's parser
+            choices: object = getattr(action, "choices", None)
+            if isinstance(choices, dict):
+                found.update(_OPTION.findall(choices[name].format_help()))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+    return frozenset(found)
+
+
+@pytest.mark.parametrize("page", pages(), ids=_name)
+def test_named_options_of_the_command_exist(page: Path) -> None:
+    for match in _CODE.finditer(prose(page.read_text())):
+        code = match["code"]
+        if code.startswith(("--", "tilefold ")):
+            for option in _OPTION.findall(code):
+                assert option in _options(), f"{page.name}: {option}"
+
+
+@pytest.mark.parametrize("page", pages(), ids=_name)
+def test_named_modules_exist(page: Path) -> None:
+    for match in _CODE.finditer(prose(page.read_text())):
+        for module in _MODULE.findall(match["code"]):
+            parts = module.split(".")
+            found = any(_has(".".join(parts[:n]), parts[n:]) for n in range(len(parts), 0, -1))
+            assert found, f"{page.name}: {module}"
+
+
+def _has(module: str, attributes: list[str]) -> bool:
+    try:
+        if find_spec(module) is None:
+            return False
+    except ModuleNotFoundError:
+        return False
+    value: object = __import__(module, fromlist=["_"])
+    for attribute in attributes:
+        if not hasattr(value, attribute):
+            return False
+        value = getattr(value, attribute)
+    return True
+
+
+@pytest.mark.parametrize("page", pages(), ids=_name)
+def test_lines_are_short_enough_to_read(page: Path) -> None:
+    """Those of the text; what a command prints is as long as it is."""
+    for number, line in enumerate(prose(page.read_text()).splitlines(), 1):
+        assert len(line) <= MAX_WIDTH or line.startswith("|"), f"{page.name}:{number}: {len(line)} characters"
