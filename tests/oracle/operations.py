@@ -6,12 +6,15 @@ from typing import Any
 
 from .algebra_operations import ALGEBRA, is_composition
 from .copy_operations import COPY
+from .mma_operations import MMA, holds_its_matrices
 
 Operation = Callable[[dict[str, Any], bool], dict[str, Any]]
 
-OPERATIONS: dict[str, Operation] = {**ALGEBRA, **COPY}
+OPERATIONS: dict[str, Operation] = {**ALGEBRA, **COPY, **MMA}
 
 
 def is_right(op: str, inputs: dict[str, Any], outputs: dict[str, Any]) -> bool:
     """Whether `outputs` is mathematically right, for the operations whose recorded results are not all so."""
+    if op == "mma_atom":
+        return holds_its_matrices(outputs)
     return op == "composition" and is_composition(inputs, outputs["result"])

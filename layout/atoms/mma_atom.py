@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The record that describes one matrix multiply-accumulate instruction, D = A * B + C."""
+
+from dataclasses import dataclass
+from typing import final
+
+from ..coalesce import filter_layout
+from ..complement import complement
+from ..core import Layout, cosize
+from ..errors import Code, LayoutError
+from ..inttuple import product
+
+BITS = {
+    "f64": 64,
+    "f32": 32,
+    "tf32": 32,
+    "f16": 16,
+    "bf16": 16,
+    "e4m3": 8,
+    "e5m2": 8,
+    "s32": 32,
+    "s8": 8,
+    "u8": 8,
+    "s4": 4,
+    "u4": 4,
+    "b1": 1,
+}
+"""The widths of the element types, in bits, by their PTX names."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MmaAtom:
+    """A matrix multiply-accumulate of one or more threads, as CuTe's MMA_Atom.
+
+    `shape` is (M, N, K). `layout_a`, `layout_b` and `layout_c` map (thread, value) to a place in A (M,K), B (N,K) and
+    C (M,N), each counted first mode fastest. `types` are those of D, A, B and C. Threads are numbered by `thr_id`, which
+    maps them to lanes. `spaces` says where A and B are: registers ("rmem"), or shared memory ("smem"), which a
+    descriptor names. `arch_specific` marks instructions of one architecture alone (sm_90a). `ptx` is empty where the
+    instruction is ordinary arithmetic.
+
+    Raises `LayoutError` (E0301) if a layout does not hold its matrix.
+    """
+
+    name: str
+    thr_id: Layout
+    shape: tuple[int, int, int]
+    layout_a: Layout
+    layout_b: Layout
+    layout_c: Layout
+    types: tuple[str, str, str, str]
+    min_sm: int
+    min_ptx: tuple[int, int]
+    ptx: str
+    source: str
+    spaces: tuple[str, str] = ("rmem", "rmem")
+    arch_specific: bool = False
+
+    def __post_init__(self) -> None:
+        m, n, k = self.shape
+        operands = (("A", self.layout_a, m * k), ("B", self.layout_b, n * k), ("C", self.layout_c, m * n))
+        for operand, layout, size in operands:
+            if len(layout) != 2 or layout[0].size != self.thr_id.size:
+                raise LayoutError(
+                    Code.ATOM_INVALID, f"{self.name}: {operand} {layout} has not {self.thr_id.size} threads"
+                )
+            held = filter_layout(layout)
+            if product(held.shape) != size or cosize(layout) != size or complement(held, size).size != 1:
+                raise LayoutError(
+                    Code.ATOM_INVALID, f"{self.name}: {operand} {layout} does not hold the {size} elements once"
+                )
+        for name in self.types:
+            if name not in BITS:
+                raise LayoutError(Code.ATOM_INVALID, f"{self.name}: there is no element type {name!r}")
+
+    @property
+    def threads(self) -> int:
+        """How many threads execute the instruction together."""
+        return product(self.thr_id.shape)
+
+    @property
+    def bits(self) -> tuple[int, int, int, int]:
+        """The widths of the elements of D, A, B and C."""
+        d, a, b, c = self.types
+        return BITS[d], BITS[a], BITS[b], BITS[c]
+
+    def __str__(self) -> str:
+        return self.name

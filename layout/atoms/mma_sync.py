@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Matrix instructions of one warp: mma.sync, and of a quarter of it (PTX ISA, Matrix multiply-accumulate with mma).
+
+In the warp-wide shapes thread 4r + c holds, of A, the 32-bit registers of row r (and r + 8) that begin at column
+c * v, v being the elements in a register, and again 4v columns on; B likewise, and of C elements 2c and 2c + 1 of row r
+(and r + 8).
+"""
+
+from ..core import Layout
+from .mma_atom import BITS, MmaAtom
+
+_SOURCE = "PTX ISA, Warp-level matrix instructions: mma"
+
+
+def _operand(rows: int, k: int, bits: int) -> Layout:
+    """(thread, value) to a place in a `rows` by `k` operand: A if it has 16 rows, A or B if it has 8."""
+    width = max(32 // bits, 1)
+    modes = [(width, rows), (rows // 8, 8), (k // (4 * width), 4 * width * rows)]
+    return _with_values((4, 8), (width * rows, 1), modes, flat=bits >= 8)
+
+
+def _with_values(threads: tuple[int, ...], steps: tuple[int, ...], modes: list[tuple[int, int]], flat: bool) -> Layout:
+    """The layout of threads and of the value modes larger than 1; a single value mode is a leaf if `flat`."""
+    kept = [m for m in modes if m[0] > 1] or [(1, 0)]
+    shape, stride = tuple([m[0] for m in kept]), tuple([m[1] for m in kept])
+    if flat and len(kept) == 1:
+        return Layout((threads, shape[0]), (steps, stride[0]))
+    return Layout((threads, shape), (steps, stride))
+
+
+def _accumulator(m: int) -> Layout:
+    """(thread, value) to a place in the accumulator of M = 8 or 16 and N = 8."""
+    return _with_values((4, 8), (2 * m, 1), [(2, m), (m // 8, 8)], flat=True)
+
+
+def mma_sync(
+    name: str,
+    shape: tuple[int, int, int],
+    types: tuple[str, str, str, str],
+    min_sm: int,
+    min_ptx: tuple[int, int],
+    modifier: str = "",
+) -> MmaAtom:
+    """The atom of a warp-wide mma.sync: `types` are those of D, A, B and C, `modifier` as in PTX (".satfinite").
+
+    Raises `LayoutError` (E0301) if the fragments do not hold the matrices.
+    """
+    m, n, k = shape
+    d, a, b, c = types
+    return MmaAtom(
+        name=name,
+        thr_id=Layout(32, 1),
+        shape=shape,
+        layout_a=_operand(m, k, BITS[a]),
+        layout_b=_operand(n, k, BITS[b]),
+        layout_c=_accumulator(m),
+        types=types,
+        min_sm=min_sm,
+        min_ptx=min_ptx,
+        ptx=f"mma.sync.aligned.m{m}n{n}k{k}.row.col{modifier}.{d}.{a}.{b}.{c}",
+        source=_SOURCE,
+    )
+
+
+def mma_quad_pair(name: str, accumulator: str, major_a: str, major_b: str) -> MmaAtom:
+    """The atom of mma.sync.m8n8k4: lanes 0-3 and 16-19 (or 4-7 and 20-23, ...) multiply 8x8x4 f16 matrices.
+
+    `accumulator` is "f16" or "f32". `major_a` is "row" or "col" as in PTX, `major_b` too.
+    """
+    by_row = Layout((8, 4), (1, 8))
+    by_column = Layout(((4, 2), 4), ((8, 4), 1))
+    layout_c = Layout((8, 8), (1, 8)) if accumulator == "f16" else Layout(((2, 2, 2), (2, 2, 2)), ((1, 16, 4), (8, 2, 32)))
+    return MmaAtom(
+        name=name,
+        thr_id=Layout((4, 2), (1, 16)),
+        shape=(8, 8, 4),
+        layout_a=by_row if major_a == "row" else by_column,
+        layout_b=by_row if major_b == "col" else by_column,
+        layout_c=layout_c,
+        types=(accumulator, "f16", "f16", accumulator),
+        min_sm=70,
+        min_ptx=(6, 4),
+        ptx=f"mma.sync.aligned.m8n8k4.{major_a}.{major_b}.{accumulator}.f16.f16.{accumulator}",
+        source=_SOURCE,
+    )
+
+
+def universal_fma(name: str, element: str) -> MmaAtom:
+    """One thread multiplies and adds one element (CuTe's UniversalFMA)."""
+    one = Layout((1, 1), (0, 0))
+    return MmaAtom(
+        name=name,
+        thr_id=Layout(1, 0),
+        shape=(1, 1, 1),
+        layout_a=one,
+        layout_b=one,
+        layout_c=one,
+        types=(element, element, element, element),
+        min_sm=53 if element == "f16" else 20,
+        min_ptx=(4, 2) if element == "f16" else (2, 0),
+        ptx=f"fma.rn.{element}",
+        source="PTX ISA, Floating Point Instructions: fma",
+    )
+
+

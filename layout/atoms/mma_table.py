@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""MMA atoms by their CuTe names.
+
+A name tells everything: `SM80_16x8x16_F32F16F16F32_TN` is the architecture, the shape, and the types of D, A, B and C.
+Which combinations exist is listed here, after CuTe and the PTX ISA.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from ..errors import Code, LayoutError
+from .mma_atom import MmaAtom
+from .mma_sync import mma_quad_pair, mma_sync, universal_fma
+from .wgmma import wgmma
+
+_F16, _F32 = ("F16F16F16F16",), ("F32F16F16F32",)
+_S8 = tuple([f"S32{a}{b}S32" for a in ("S8", "U8") for b in ("S8", "U8")])
+_S4 = tuple([f"S32{a}{b}S32" for a in ("S4", "U4") for b in ("S4", "U4")])
+_FP8 = tuple([f"{d}{a}{b}{d}" for d in ("F32", "F16") for a in ("E4M3", "E5M2") for b in ("E4M3", "E5M2")])
+_TF32, _F64, _B1 = ("F32TF32TF32F32",), ("F64F64F64F64",), ("S32U1U1S32",)
+
+_WARP_WIDE: tuple[tuple[int, tuple[int, int], tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = (
+    # architecture, PTX version, shapes, types, endings
+    (75, (6, 5), ("16x8x8",), _F16 + _F32, ("",)),
+    (75, (6, 5), ("8x8x16",), _S8[:1], ("",)),
+    (80, (7, 0), ("16x8x8", "16x8x16"), (*_F16, *_F32, "F32BF16BF16F32"), ("",)),
+    (80, (7, 0), ("16x8x4", "16x8x8"), _TF32, ("",)),
+    (80, (7, 0), ("8x8x4",), _F64, ("",)),
+    (80, (7, 0), ("8x8x16", "16x8x16", "16x8x32"), _S8, ("", "_SATURATE")),
+    (80, (7, 0), ("8x8x32", "16x8x32", "16x8x64"), _S4, ("", "_SATURATE")),
+    (80, (7, 1), ("8x8x128", "16x8x128", "16x8x256"), _B1, ("_XORPOPC", "_ANDPOPC")),
+    (89, (8, 4), ("16x8x32",), _FP8, ("",)),
+    (90, (7, 8), ("16x8x4", "16x8x8", "16x8x16"), _F64, ("",)),
+)
+_MODIFIERS = {"": "", "_SATURATE": ".satfinite", "_XORPOPC": ".xor.popc", "_ANDPOPC": ".and.popc"}
+_TYPE = re.compile(r"TF32|BF16|F64|F32|F16|E4M3|E5M2|S32|S8|U8|S4|U4|U1")
+_WGMMA = re.compile(
+    r"SM90_64x(\d{1,3})x(\d{1,2})_([A-Z0-9]+)_(SS|RS)(?:<Major::(K|MN),Major::(K|MN)>|_TN(_SATURATE)?)"
+)
+_FMA = {"half_t": "f16", "float": "f32", "double": "f64"}
+
+
+def _types(text: str) -> tuple[str, ...]:
+    """The PTX names of concatenated CuTe types; empty if `text` holds anything else."""
+    found = _TYPE.findall(text)
+    return tuple(["b1" if t == "U1" else t.lower() for t in found]) if "".join(found) == text else ()
+
+
+def _all() -> Iterator[MmaAtom]:
+    for element, ptx in _FMA.items():
+        yield universal_fma(f"UniversalFMA<{element}>", ptx)
+    for accumulator in ("F16", "F32"):
+        for a, b in ("TN", "NT", "NN", "TT"):
+            majors = ("row" if a == "T" else "col", "col" if b == "N" else "row")
+            name = f"SM70_8x8x4_{accumulator}F16F16{accumulator}_{a}{b}"
+            yield mma_quad_pair(name, accumulator.lower(), *majors)
+    for sm, version, shapes, types, endings in _WARP_WIDE:
+        for shape in shapes:
+            m, n, k = map(int, shape.split("x"))
+            for text in types:
+                d, a, b, c = _types(text)
+                for ending in endings:
+                    name = f"SM{sm}_{shape}_{text}_TN{ending}"
+                    yield mma_sync(name, (m, n, k), (d, a, b, c), sm, version, _MODIFIERS[ending])
+
+
+MMA_ATOMS: Mapping[str, MmaAtom] = MappingProxyType({atom.name: atom for atom in _all()})
+"""Every MMA atom of a thread or a warp by its CuTe name; those of warpgroups are made by `mma_atom`."""
+
+
+def mma_atom(name: str) -> MmaAtom:
+    """The atom of this CuTe name, such as `SM90_64x128x16_F32F16F16_SS<Major::K,Major::K>`.
+
+    Raises `LayoutError` if there is none (E0302).
+    """
+    atom = MMA_ATOMS.get(name)
+    return _warpgroup_atom(name) if atom is None else atom
+
+
+def _warpgroup_atom(name: str) -> MmaAtom:
+    match = _WGMMA.fullmatch(name.replace("GMMA::", "").replace(" ", ""))
+    types = _types(match[3]) if match else ()
+    if match is None or len(types) != 3 or not _warpgroup_has(types, match):
+        raise LayoutError(
+            Code.ATOM_UNKNOWN,
+            f"there is no MMA atom {name[:80]!r}",
+            "names are CuTe's, such as SM80_16x8x16_F32F16F16F32_TN",
+        )
+    d, a, b = types
+    space = "smem" if match[4] == "SS" else "rmem"
+    return wgmma(name, int(match[1]), (d, a, b, d), space, (match[5] or "K", match[6] or "K"))
+
+
+def _warpgroup_has(types: tuple[str, ...], match: re.Match[str]) -> bool:
+    """Whether wgmma multiplies these types with the K, majors and saturation of the name."""
+    d, a, b = types
+    k, with_majors, saturates = int(match[2]), match[5] is not None, match[7] is not None
+    if a in ("f16", "bf16"):
+        return b == a and k == 16 and with_majors and (d == "f32" or (d == "f16" and a == "f16"))
+    if a == "tf32":
+        return b == a and k == 8 and not with_majors and not saturates and d == "f32"
+    if a in ("e4m3", "e5m2"):
+        return b in ("e4m3", "e5m2") and k == 32 and not with_majors and not saturates and d in ("f16", "f32")
+    return a in ("s8", "u8") and b in ("s8", "u8") and k == 32 and not with_majors and d == "s32"

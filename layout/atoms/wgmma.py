@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Matrix instructions of a warpgroup of 128 threads (PTX ISA, Asynchronous warpgroup-level matrix instructions).
+
+Warp w of the group holds rows 16w to 16w + 15 of the accumulator, and of A where that is in registers, each as in
+mma.sync. Operands in shared memory belong to the whole group: their layouts give every thread all of the matrix.
+"""
+
+from ..core import Layout
+from ..errors import Code, LayoutError
+from .mma_atom import BITS, MmaAtom
+
+_INTEGER_N = (8, 16, 24, *range(32, 257, 16))
+
+
+def _shared(rows: int, k: int) -> Layout:
+    """(thread, value) to a place in an operand in shared memory."""
+    return Layout((128, (rows, k)), (0, (1, rows)))
+
+
+def _registers(k: int, bits: int) -> Layout:
+    """(thread, value) to a place in A, of 64 rows, in registers."""
+    width = 32 // bits
+    groups = k // (4 * width)
+    threads, steps = (4, 8, 4), (64 * width, 1, 16)
+    if width == 1:
+        return Layout((threads, (2, groups)), (steps, (8, 256)))
+    return Layout((threads, (width, 2, groups)), (steps, (64, 8, 256 * width)))
+
+
+def wgmma(
+    name: str, n: int, types: tuple[str, str, str, str], a_space: str, majors: tuple[str, str] = ("K", "K")
+) -> MmaAtom:
+    """The atom of wgmma.mma_async of shape 64 x `n` x (256 bits of A); A is in "smem" or "rmem", B in "smem".
+
+    `majors` says of A and B in shared memory which mode is contiguous, "K" or "MN"; only 16-bit elements may be "MN".
+    Raises `LayoutError` (E0304) for an `n` or majors that PTX has not.
+    """
+    d, a, b, c = types
+    bits = BITS[a]
+    if n not in (_INTEGER_N if d == "s32" else range(8, 257, 8)):
+        raise LayoutError(Code.ATOM_OPERAND, f"{name}: wgmma has no shape with N = {n}")
+    if majors != ("K", "K") and (bits != 16 or (a_space == "rmem" and majors[0] != "K")):
+        raise LayoutError(
+            Code.ATOM_OPERAND,
+            f"{name}: operands must be K-major",
+            "only 16-bit operands in shared memory may be MN-major",
+        )
+    k = 256 // bits
+    return MmaAtom(
+        name=name,
+        thr_id=Layout(128, 1),
+        shape=(64, n, k),
+        layout_a=_shared(64, k) if a_space == "smem" else _registers(k, bits),
+        layout_b=_shared(n, k),
+        layout_c=Layout(((4, 8, 4), (2, 2, n // 8)), ((128, 1, 16), (64, 8, 512))),
+        types=types,
+        min_sm=90,
+        min_ptx=(8, 0),
+        ptx=f"wgmma.mma_async.sync.aligned.m64n{n}k{k}.{d}.{a}.{b}",
+        source="PTX ISA, Asynchronous warpgroup-level matrix instructions: wgmma.mma_async",
+        spaces=(a_space, "smem"),
+        arch_specific=True,
+    )

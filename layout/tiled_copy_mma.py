@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tiled copies that bring the operands of a tiled MMA to its threads (CuTe's make_tiled_copy_A and so on)."""
+
+from .atoms.copy_atom import CopyAtom
+from .compose import composition
+from .core import make_layout
+from .cotiled_copy import tile_of
+from .errors import Code, LayoutError
+from .tiled_copy import TiledCopy
+from .tiled_mma import TiledMma
+
+
+def make_tiled_copy_A(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
+    """The tiled copy of operand A. Raises `LayoutError` where `TiledCopy` does."""
+    return TiledCopy(atom, mma.layout_tv("A"), (mma.tile_size(0), mma.tile_size(2)))
+
+
+def make_tiled_copy_B(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
+    """The tiled copy of operand B. Raises `LayoutError` where `TiledCopy` does."""
+    return TiledCopy(atom, mma.layout_tv("B"), (mma.tile_size(1), mma.tile_size(2)))
+
+
+def make_tiled_copy_C(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
+    """The tiled copy of the accumulator. Raises `LayoutError` where `TiledCopy` does."""
+    return TiledCopy(atom, mma.layout_tv("C"), (mma.tile_size(0), mma.tile_size(1)))
+
+
+def make_tiled_copy_C_atom(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
+    """The smallest tiled copy of the accumulator: as many values of each thread as one `atom` moves.
+
+    Raises `LayoutError` (E0306) if a thread has fewer values than the atom moves.
+    """
+    layout = mma.layout_tv("C")
+    values = atom.src[1].size
+    if values > layout[1].size:
+        raise LayoutError(
+            Code.TOO_FEW_VALUES, f"a thread has {layout[1].size} values of the accumulator; {atom} moves {values}"
+        )
+    first_values = composition(layout, make_layout((layout[0].size, values)))
+    return TiledCopy(atom, *tile_of((mma.tile_size(0), mma.tile_size(1)), first_values))
