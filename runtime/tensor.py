@@ -122,9 +122,7 @@ def _static_inner(layout: LayoutLike) -> Layout:
     if isinstance(layout, ComposedLayout):
         integers.append(layout.offset)
     if not all(type(leaf) is int for leaf in integers):
-        raise StorageError(
-            Code.RUN_ARGUMENT, f"the layout {layout} is not static", "storage needs known extents"
-        )
+        raise StorageError(Code.RUN_ARGUMENT, f"the layout {layout} is not static", "storage needs known extents")
     return inner
 
 

@@ -34,12 +34,12 @@ class Arena:
     """
 
     ALIGN = 256
-    GUARD = 256
-    """Least distance in bytes between two allocations."""
 
-    def __init__(self) -> None:
+    def __init__(self, guard: int = ALIGN) -> None:
+        """An empty arena that leaves `guard` bytes before, between and after its allocations."""
+        self.guard = guard
         self.allocations: list[Allocation] = []
-        self.size = self.GUARD
+        self.size = guard
         self.data: dict[int, NDArray[np.uint8]] = {}
         self.state: dict[int, NDArray[np.uint8]] = {}
 
@@ -48,8 +48,13 @@ class Arena:
         align = max(align, 16)
         start = -(-self.size // align) * align
         self.allocations.append(Allocation(name, start, size))
-        self.size = start + size + self.GUARD
+        self.size = start + size + self.guard
         return start
+
+    @property
+    def allocated(self) -> int:
+        """The bytes of all allocations."""
+        return sum(allocation.size for allocation in self.allocations)
 
     def build(self) -> None:
         """Creates the bytes; allocated ones are undefined. Pages that are not touched take no memory."""

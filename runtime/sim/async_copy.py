@@ -74,9 +74,7 @@ def wait_all(warp: Warp, shared: Space) -> None:
 
 
 def _part(copy: Pending, chosen: NDArray[Any]) -> Pending:
-    return Pending(
-        copy.lanes[chosen], copy.groups[chosen], copy.width, copy.rows[chosen], copy.content[chosen]
-    )
+    return Pending(copy.lanes[chosen], copy.groups[chosen], copy.width, copy.rows[chosen], copy.content[chosen])
 
 
 def _complete(warp: Warp, shared: Space, copy: Pending) -> None:

@@ -16,6 +16,7 @@ from ...dialects.kernel import KernelOp
 from ...layout.errors import Code as ErrorCode
 from ..counters import Counters
 from ..engine import Argument, LaunchConfig, LaunchError, RunResult
+from .arena import Arena
 from .arguments import Binding, bind
 from .faults import SimulationError
 from .local import LocalSpace
@@ -28,6 +29,8 @@ from .warp import WARP, Block, Budget, Launch, Warp
 
 GLOBAL_BASE = 0x7F00_0000_0000
 """Where simulated global memory begins: far from small integers, so that a stray offset is out of bounds."""
+GLOBAL_GUARD = 1 << 20
+"""Bytes between two arguments, so that an index that is a little too large meets no other argument."""
 SHARED_BASE = 1024
 """Where a block's shared memory begins. A multiple of all alignments that shared memory needs."""
 
@@ -47,9 +50,7 @@ class SimProgram:
         if len(found) != 1:
             known = ", ".join(f"@{_module_of(op)}::@{op.sym_name.data}" for op in kernels) or "none"
             problem = "no kernel" if not found else "more than one kernel"
-            raise LaunchError(
-                ErrorCode.RUN_KERNEL, f"{problem} {self.kernel} in the program", f"its kernels: {known}"
-            )
+            raise LaunchError(ErrorCode.RUN_KERNEL, f"{problem} {self.kernel} in the program", f"its kernels: {known}")
         return found[0]
 
 
@@ -95,7 +96,9 @@ class SimEngine:
 
         launch = Launch(config, self.budget, emit)
         spaces = Spaces(
-            Space("global", GLOBAL_BASE, self.races), Space("shared", SHARED_BASE, self.races), LocalSpace()
+            Space("global", GLOBAL_BASE, self.races, Arena(GLOBAL_GUARD)),
+            Space("shared", SHARED_BASE, self.races),
+            LocalSpace(),
         )
         translator = Translator(RULES, launch, spaces)
         if isinstance(kernel, ptx.EntryOp) and kernel.shared_bytes is not None:
@@ -119,7 +122,7 @@ class SimEngine:
         """Creates the memory, if the budget allows it, and puts the arguments there."""
         threads = launch.config.threads
         shadow = 17 if self.races else 1  # bytes of bookkeeping for each byte
-        need = (spaces.global_.arena.size + spaces.shared.arena.size) * (1 + shadow)
+        need = (spaces.global_.arena.allocated + spaces.shared.arena.allocated) * (1 + shadow)
         need += 2 * spaces.local.frame.size * threads
         if need > self.budget.bytes:
             raise SimulationError(
@@ -160,6 +163,4 @@ def _check_config(kernel: KernelOp, config: LaunchConfig) -> None:
             "launch it with the block that its `threads(...)` names",
         )
     if config.blocks * config.threads > MAX_AGENTS:
-        raise LaunchError(
-            ErrorCode.RUN_LAUNCH, f"the simulator runs up to {MAX_AGENTS} threads in one launch"
-        )
+        raise LaunchError(ErrorCode.RUN_LAUNCH, f"the simulator runs up to {MAX_AGENTS} threads in one launch")

@@ -61,9 +61,7 @@ class LocalSpace:
         first = warp.first_thread
         return slice(first, first + warp.lanes) if warp.active_lanes is None else first + warp.active_lanes
 
-    def _check(
-        self, warp: Warp, site: Site, address: Value, width: int, *, loading: bool
-    ) -> NDArray[np.int64]:
+    def _check(self, warp: Warp, site: Site, address: Value, width: int, *, loading: bool) -> NDArray[np.int64]:
         """The rows of `width` bytes that the active lanes access; raises the fault of the first lane that may
         not.
         """
@@ -85,7 +83,5 @@ class LocalSpace:
         ):  # fmt: skip
             if bad.any():
                 first = int(bad.argmax())
-                warp.fault(
-                    code, site, int(lanes[first]), text.format(self.frame.describe(int(at[first]))), hint
-                )
+                warp.fault(code, site, int(lanes[first]), text.format(self.frame.describe(int(at[first]))), hint)
         return rows

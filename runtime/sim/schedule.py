@@ -38,9 +38,7 @@ def run_block(block: Block, warps: Sequence[Warp], code: Code, order: Random | N
 
 def _refuse(block: Block, waiting: dict[int, list[tuple[Warp, Suspension, Barrier]]], ended: int) -> None:
     """Raises the fault of warps that wait for ever."""
-    held = sorted(
-        (entry for entries in waiting.values() for entry in entries), key=lambda entry: entry[0].index
-    )
+    held = sorted((entry for entries in waiting.values() for entry in entries), key=lambda entry: entry[0].index)
     first, _, barrier = held[0]
     groups = [f"{len(entries)} at barrier {number}" for number, entries in sorted(waiting.items())]
     if ended:

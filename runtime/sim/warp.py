@@ -66,9 +66,7 @@ class Launch:
         """Passes on what the kernel prints. SimulationError (E3210) beyond the budget."""
         self.printed += len(text)
         if self.printed > self.budget.characters:
-            raise SimulationError(
-                Code.SIM_STEPS, f"the kernel has printed {self.budget.characters} characters"
-            )
+            raise SimulationError(Code.SIM_STEPS, f"the kernel has printed {self.budget.characters} characters")
         self.sink(text)
 
 

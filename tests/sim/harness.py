@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Running kernel text on the simulator in tests."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 from tilefold.compiler.context import make_context
 from tilefold.compiler.frontend import parse_program
@@ -38,6 +40,17 @@ def launch(
     """Runs the kernel `@k`; arrays are tensor arguments, which the launch writes to. What it prints is not
     shown.
     """
+    return launch_on(text, args, grid, block, engine)
+
+
+def launch_on(
+    text: str,
+    args: Mapping[str, NDArray[Any] | Argument],
+    grid: tuple[int, int, int] = (1, 1, 1),
+    block: tuple[int, int, int] = (32, 1, 1),
+    engine: SimEngine | None = None,
+) -> RunResult:
+    """`launch` with the arguments in a mapping."""
     engine = SimEngine(sink=lambda _: None) if engine is None else engine
     bound = {n: TensorArgument(a) if isinstance(a, np.ndarray) else a for n, a in args.items()}
     return engine.launch(SimProgram(module_of(text), "k"), LaunchConfig(grid, block), bound)
@@ -45,12 +58,10 @@ def launch(
 
 def fault(text: str, code: str, **options: Any) -> SimulationError:
     """The SimulationError that running the kernel raises; it must have this code."""
-    try:
+    with pytest.raises(SimulationError) as caught:
         launch(text, **options)
-    except SimulationError as error:
-        assert error.code == code, str(error)
-        return error
-    raise AssertionError(f"the kernel ran without the expected {code}")
+    assert caught.value.code == code, str(caught.value)
+    return caught.value
 
 
 def unwritten(array: NDArray[Any]) -> TensorArgument:
@@ -94,17 +105,15 @@ def address(pointer: str, result: str, bytes: int) -> str:
 
 
 def compute(
-    body: str, result: str, dtype: Any, uniform: bool = False, **inputs: tuple[str, Any]
+    body: str, result: str, dtype: Any, inputs: Mapping[str, tuple[str, Any]], uniform: bool = False
 ) -> NDArray[Any]:
-    """What `body` computes as `%r` of type `result` from values `%name` given as (type, one value per
-    thread).
+    """What `body` computes as `%r` of type `result` from values `%name`, given as (type, one per thread).
 
-    Each thread loads its values; with `uniform`, the values are scalar arguments and there is one thread for
+    Each thread loads its values; with `uniform`, the values are scalar arguments, and there is one thread for
     each launch.
     """
     lines: list[str] = []
     threads = max(len(values) for _, values in inputs.values())
-    stored_result = _stored(result)
     out = np.zeros(threads, dtype)
     if uniform:
         signature = [f"%{name}: {type}" for name, (type, _) in inputs.items()]
@@ -112,9 +121,8 @@ def compute(
         text = entry("\n".join(tail), ", ".join([*signature, "%out: !ptx.ptr<global> align 16"]), "1")
         for i in range(threads):
             one = np.zeros(1, dtype)
-            launch(
-                text, block=(1, 1, 1), out=one, **{name: values[i] for name, (_, values) in inputs.items()}
-            )
+            scalars = {name: values[i] for name, (_, values) in inputs.items()}
+            launch_on(text, {**scalars, "out": one}, block=(1, 1, 1))
             out[i] = one[0]
         return out
     for name, (type, _) in inputs.items():
@@ -130,8 +138,7 @@ def compute(
         text = text.replace(f"%{name}.in", f"%{name}_in")
     arguments = {f"{name}_in": np.array(values) for name, (_, values) in inputs.items()}
     kernel = entry(text, ", ".join([*signature, "%out: !ptx.ptr<global> align 16"]), str(threads))
-    assert stored_result
-    launch(kernel, block=(threads, 1, 1), out=unwritten(out), **arguments)
+    launch_on(kernel, {**arguments, "out": unwritten(out)}, block=(threads, 1, 1))
     return out
 
 

@@ -128,12 +128,7 @@ def test_lanes_have_their_own_groups() -> None:
 
 @pytest.mark.parametrize("size", [4, 8, 16])
 def test_sizes(size: int) -> None:
-    body = (
-        SETUP.replace("constant 16", f"constant {size}")
-        + COPY.replace('"cg" 16', f'"ca" {size}')
-        + COMMIT
-        + wait(0)
-    )
+    body = SETUP.replace("constant 16", f"constant {size}") + COPY.replace('"cg" 16', f'"ca" {size}') + COMMIT + wait(0)
     type = {4: "i32", 8: "vector<2xi32>", 16: "vector<4xi32>"}[size]
     body += f"%v = ptx.ld %mine align {size} : !ptx.ptr<shared> -> {type}\n"
     body += f"ptx.st %v, %b align {size} : {type}, !ptx.ptr<global>\n"

@@ -36,25 +36,16 @@ def signed(value: int, bits: int) -> int:
 @pytest.mark.parametrize(
     ("op", "source", "target"),
     [
-        *[
-            ("extsi", a, b)
-            for a, b in [("i1", "i8"), ("i8", "i32"), ("i16", "i64"), ("i32", "i64"), ("i1", "i64")]
-        ],
-        *[
-            ("extui", a, b)
-            for a, b in [("i1", "i8"), ("i8", "i32"), ("i16", "i64"), ("i32", "i64"), ("i1", "i64")]
-        ],
+        *[("extsi", a, b) for a, b in [("i1", "i8"), ("i8", "i32"), ("i16", "i64"), ("i32", "i64"), ("i1", "i64")]],
+        *[("extui", a, b) for a, b in [("i1", "i8"), ("i8", "i32"), ("i16", "i64"), ("i32", "i64"), ("i1", "i64")]],
         *[("trunci", a, b) for a, b in [("i64", "i32"), ("i32", "i8"), ("i16", "i1"), ("i64", "i1")]],
-        *[
-            ("index_cast", a, b)
-            for a, b in [("index", "i32"), ("i32", "index"), ("i64", "index"), ("index", "i8")]
-        ],
+        *[("index_cast", a, b) for a, b in [("index", "i32"), ("i32", "index"), ("i64", "index"), ("index", "i8")]],
     ],
 )
 def test_between_integers(op: str, source: str, target: str, uniform: bool) -> None:
     values = values_of(source)
     inputs = {"a": (source, np.array(values, INT[source]))}
-    got = compute(f"%r = arith.{op} %a : {source} to {target}", target, INT[target], uniform, **inputs)
+    got = compute(f"%r = arith.{op} %a : {source} to {target}", target, INT[target], inputs, uniform)
     before, after = BITS[source], BITS[target]
     read = [v & ((1 << before) - 1) if op == "extui" else (-v if before == 1 else v) for v in values]
     assert got.tolist() == [signed(v, after) for v in read]
@@ -66,7 +57,7 @@ def test_between_integers(op: str, source: str, target: str, uniform: bool) -> N
 def test_integers_to_floats(op: str, target: str, uniform: bool) -> None:
     values = [0, 1, -1, 2**24 + 1, -12345, 2**31 - 1, -(2**31)]
     body = f"%r = arith.{op} %a : i32 to {target}"
-    got = compute(body, target, FLOAT[target], uniform, a=("i32", np.array(values, np.int32)))
+    got = compute(body, target, FLOAT[target], {"a": ("i32", np.array(values, np.int32))}, uniform)
     read = [v & 0xFFFFFFFF if op == "uitofp" else v for v in values]
     with np.errstate(over="ignore"):
         want = np.array(read, np.float64).astype(FLOAT[target])
@@ -77,10 +68,10 @@ def test_integers_to_floats(op: str, target: str, uniform: bool) -> None:
 def test_floats_to_integers(uniform: bool) -> None:
     values = [0.0, 1.9, -1.9, 1e30, -1e30, math.inf, -math.inf, math.nan, 3e9]
     inputs = {"a": ("f32", np.array(values, np.float32))}
-    got = compute("%r = arith.fptosi %a : f32 to i32", "i32", np.int32, uniform, **inputs)
+    got = compute("%r = arith.fptosi %a : f32 to i32", "i32", np.int32, inputs, uniform)
     low, high = -(2**31), 2**31 - 1
     assert got.tolist() == [0, 1, -1, high, low, high, low, 0, high]
-    got = compute("%r = arith.fptoui %a : f32 to i32", "i32", np.uint32, uniform, **inputs)
+    got = compute("%r = arith.fptoui %a : f32 to i32", "i32", np.uint32, inputs, uniform)
     assert got.tolist() == [0, 1, 0, 2**32 - 1, 0, 2**32 - 1, 0, 0, 3_000_000_000]
 
 
@@ -97,9 +88,7 @@ def test_floats_to_integers(uniform: bool) -> None:
 )
 def test_between_floats(op: str, source: str, target: str, uniform: bool) -> None:
     values = np.array([0, 1, -1.5, 0.1, 3.14159, 1e-7, math.inf, 65519.0]).astype(FLOAT[source])
-    got = compute(
-        f"%r = arith.{op} %a : {source} to {target}", target, FLOAT[target], uniform, a=(source, values)
-    )
+    got = compute(f"%r = arith.{op} %a : {source} to {target}", target, FLOAT[target], {"a": (source, values)}, uniform)
     assert got.tolist() == values.astype(FLOAT[target]).tolist()
 
 
@@ -111,7 +100,7 @@ def test_bitcast(source: str, target: str, uniform: bool) -> None:
     types = {**INT, **FLOAT}
     values = np.array([0, 1, -2, 77]).astype(types[source])
     got = compute(
-        f"%r = arith.bitcast %a : {source} to {target}", target, types[target], uniform, a=(source, values)
+        f"%r = arith.bitcast %a : {source} to {target}", target, types[target], {"a": (source, values)}, uniform
     )
     assert got.tobytes() == values.tobytes()
 
@@ -128,7 +117,7 @@ def test_bitcast(source: str, target: str, uniform: bool) -> None:
     ],
 )
 def test_constants(text: str, type: str, dtype: Any, value: float) -> None:
-    got = compute(f"%r = arith.constant {text}", type, dtype, a=("i32", np.zeros(3, np.int32)))
+    got = compute(f"%r = arith.constant {text}", type, dtype, {"a": ("i32", np.zeros(3, np.int32))})
     assert got.tolist() == [value] * 3
 
 
@@ -137,8 +126,8 @@ def test_select() -> None:
     a, b = np.arange(4, dtype=np.float32), -np.arange(4, dtype=np.float32)
     inputs = {"c": ("i1", condition), "a": ("f32", a), "b": ("f32", b)}
     for uniform in (False, True):
-        got = compute("%r = arith.select %c, %a, %b : f32", "f32", np.float32, uniform, **inputs)
+        got = compute("%r = arith.select %c, %a, %b : f32", "f32", np.float32, inputs, uniform)
         assert got.tolist() == [0, 1, -2, 3]
     constants = "%x = arith.constant 1 : i32\n%y = arith.constant -1 : i32\n"
-    got = compute(constants + "%r = arith.select %c, %x, %y : i32", "i32", np.int32, c=("i1", condition))
+    got = compute(constants + "%r = arith.select %c, %x, %y : i32", "i32", np.int32, {"c": ("i1", condition)})
     assert got.tolist() == [-1, 1, -1, 1]

@@ -46,7 +46,7 @@ def collatz(value: int) -> int:
 @pytest.mark.parametrize("uniform", [False, True])
 def test_while_until_each_lane_is_done(uniform: bool) -> None:
     values = np.array([1, 7, 27, 2, 9, 97], np.int32)
-    got = compute(COLLATZ, "i32", np.int32, uniform, a=("i32", values))
+    got = compute(COLLATZ, "i32", np.int32, {"a": ("i32", values)}, uniform)
     assert got.tolist() == [collatz(int(v)) for v in values]
 
 
@@ -68,20 +68,14 @@ def test_for_with_bounds_by_lane(type: str, dtype: Any, uniform: bool, data: st.
     rows = data.draw(st.lists(bounds, min_size=1, max_size=6))
     body = SUM.format(t=type, for_type="" if type == "index" else ": i32")
     inputs = {
-        name: (type, np.array(column, dtype))
-        for name, column in zip("abs", zip(*rows, strict=True), strict=True)
+        name: (type, np.array(column, dtype)) for name, column in zip("abs", zip(*rows, strict=True), strict=True)
     }
-    got = compute(body, type, dtype, uniform, **inputs)
+    got = compute(body, type, dtype, inputs, uniform)
     assert got.tolist() == [sum(i * i for i in range(a, b, s)) for a, b, s in rows]
 
 
 def test_step_must_be_positive() -> None:
-    body = (
-        SUM.format(t="index", for_type="")
-        .replace("%s", "%zero")
-        .replace("%a", "%zero")
-        .replace("%b", "%zero")
-    )
+    body = SUM.format(t="index", for_type="").replace("%s", "%zero").replace("%a", "%zero").replace("%b", "%zero")
     assert "not positive" in fault(entry(body), "E3209").message
 
 
@@ -103,7 +97,7 @@ def test_nested_conditions(lanes: list[tuple[bool, bool]]) -> None:
       scf.yield %c3 : i32
     }"""
     a, b = (np.array(column, np.int8) for column in zip(*lanes, strict=True))
-    got = compute(body, "i32", np.int32, a=("i1", a), b=("i1", b))
+    got = compute(body, "i32", np.int32, {"a": ("i1", a), "b": ("i1", b)})
     assert got.tolist() == [(1 if y else 2) if x else 3 for x, y in lanes]
 
 

@@ -47,7 +47,7 @@ def test_arguments_that_do_not_fit(changes: dict[str, Any], words: str) -> None:
 
 
 def test_a_missing_argument() -> None:
-    with pytest.raises(LaunchError, match="argument 'A' of type .* is missing"):
+    with pytest.raises(LaunchError, match=r"argument 'A' of type .* is missing"):
         launch(TENSOR, n=1, x=1.0)
 
 
@@ -143,7 +143,8 @@ def test_printf() -> None:
         %l = arith.constant -5000000000 : i64
         %f = arith.constant 1.5 : f32
         %d = arith.constant 1.0e-7 : f64
-        ptx.printf "%d|%i|%u|%x|%lld|%llu|%llx|%f|%e|%g|100%%\n"(%i, %m, %m, %m, %l, %l, %l, %f, %f, %d) : i32, i32, i32, i32, i64, i64, i64, f32, f32, f64"""
+        ptx.printf "%d|%i|%u|%x|%lld|%llu|%llx|%f|%e|%g|100%%\n"
+          (%i, %m, %m, %m, %l, %l, %l, %f, %f, %d) : i32, i32, i32, i32, i64, i64, i64, f32, f32, f64"""
     lines = launch(entry(body, threads="3"), block=(3, 1, 1)).output.splitlines()
     high = (1 << 64) - 5_000_000_000
     rest = f"-1|4294967295|ffffffff|-5000000000|{high}|{high:x}|1.500000|1.500000e+00|1e-07|100%"

@@ -88,7 +88,7 @@ def lanes(draw: st.DrawFn, bits: int, kind: str) -> tuple[list[int], list[int]]:
 def check(op: str, type: str, function: Function, a: list[int], b: list[int], uniform: bool) -> None:
     bits, dtype = BITS[type], DTYPES[type]
     inputs = {"a": (type, np.array(a, dtype)), "b": (type, np.array(b, dtype))}
-    got = compute(f"%r = arith.{op} %a, %b : {type}", type, dtype, uniform, **inputs)
+    got = compute(f"%r = arith.{op} %a, %b : {type}", type, dtype, inputs, uniform)
     want = [signed(function(x, y, bits), bits) for x, y in zip(a, b, strict=True)]
     assert got.tolist() == want
 
@@ -121,10 +121,11 @@ def test_each_operation(op: str) -> None:
 def test_comparisons(predicate: str, uniform: bool) -> None:
     a, b = [1, -1, 5, 5, -(2**31), 0], [2, 1, 5, -5, 2**31 - 1, -1]
     inputs = {"a": ("i32", np.array(a, np.int32)), "b": ("i32", np.array(b, np.int32))}
-    got = compute(f"%r = arith.cmpi {predicate}, %a, %b : i32", "i1", np.int8, uniform, **inputs)
+    got = compute(f"%r = arith.cmpi {predicate}, %a, %b : i32", "i1", np.int8, inputs, uniform)
     function = COMPARISONS[predicate.removeprefix("s").removeprefix("u")]
-    read = (lambda x: unsigned(x, 32)) if predicate.startswith("u") else (lambda x: x)
-    assert got.tolist() == [int(function(read(x), read(y))) for x, y in zip(a, b, strict=True)]
+    if predicate.startswith("u"):
+        a, b = [unsigned(x, 32) for x in a], [unsigned(x, 32) for x in b]
+    assert got.tolist() == [int(function(x, y)) for x, y in zip(a, b, strict=True)]
 
 
 @pytest.mark.parametrize("op", [*ANY, "cmpi slt", "cmpi ult", "cmpi eq"])
@@ -133,7 +134,7 @@ def test_one_bit_integers(op: str) -> None:
     a, b = [0, 0, 1, 1], [0, 1, 0, 1]
     inputs = {"a": ("i1", np.array(a, np.int8)), "b": ("i1", np.array(b, np.int8))}
     comma = "," if " " in op else ""
-    got = compute(f"%r = arith.{op}{comma} %a, %b : i1", "i1", np.int8, **inputs)
+    got = compute(f"%r = arith.{op}{comma} %a, %b : i1", "i1", np.int8, inputs)
     if op == "cmpi slt":
         want = [int(signed(x, 1) < signed(y, 1)) for x, y in zip(a, b, strict=True)]
     elif op.startswith("cmpi"):
@@ -180,23 +181,20 @@ def test_lanes_that_are_masked_off_may_divide_by_zero() -> None:
           scf.yield %zero : index
         }"""
     a, b = np.array([0, 2, 0, 5]), np.array([1, 10, 100, 1000])
-    assert compute(body, "index", np.int64, a=("index", a), b=("index", b)).tolist() == [0, 5, 0, 200]
+    assert compute(body, "index", np.int64, {"a": ("index", a), "b": ("index", b)}).tolist() == [0, 5, 0, 200]
 
 
 @settings(max_examples=20, deadline=None)
 @given(a=st.integers(-(2**31), 2**31 - 1), b=st.integers(-(2**31), 2**31 - 1))
 def test_extended_results(a: int, b: int) -> None:
     inputs = {"a": ("i32", np.array([a, b], np.int32)), "b": ("i32", np.array([b, b], np.int32))}
-    for op, product in (
-        ("mulsi_extended", lambda x, y: x * y),
-        ("mului_extended", lambda x, y: unsigned(x, 32) * unsigned(y, 32)),
-    ):
-        for part, shift in ((0, 0), (1, 32)):
+    ua, ub = unsigned(a, 32), unsigned(b, 32)
+    for op, products in (("mulsi_extended", (a * b, b * b)), ("mului_extended", (ua * ub, ub * ub))):
+        for part, shift in (("%l", 0), ("%h", 32)):
             body = f'%l, %h = "arith.{op}"(%a, %b) : (i32, i32) -> (i32, i32)\n'
-            body += f"%z = arith.constant 0 : i32\n%r = arith.ori {('%l', '%h')[part]}, %z : i32"
-            got = compute(body, "i32", np.int32, **inputs)
-            want = [signed(product(x, b) >> shift, 32) for x in (a, b)]
-            assert got.tolist() == want
+            body += f"%z = arith.constant 0 : i32\n%r = arith.ori {part}, %z : i32"
+            got = compute(body, "i32", np.int32, inputs)
+            assert got.tolist() == [signed(p >> shift, 32) for p in products]
     body = '%s, %r = "arith.addui_extended"(%a, %b) : (i32, i32) -> (i32, i1)'
-    got = compute(body, "i1", np.int8, **inputs)
+    got = compute(body, "i1", np.int8, inputs)
     assert got.tolist() == [int(unsigned(x, 32) + unsigned(b, 32) >= 2**32) for x in (a, b)]

@@ -165,9 +165,7 @@ def test_each_thread_has_its_own_fragment() -> None:
     array = np.zeros(64, np.int32)
     result = launch(entry(body, "%A: !ptx.ptr<global> align 16", "64"), block=(64, 1, 1), A=unwritten(array))
     assert array.tolist() == list(range(64))
-    assert set(result.counters.instructions) == {"st.global.b32", "ret"}, (
-        "fragments are registers: no instructions"
-    )
+    assert set(result.counters.instructions) == {"st.global.b32", "ret"}, "fragments are registers: no instructions"
 
 
 def test_a_fragment_is_undefined_again_in_each_iteration() -> None:
@@ -211,9 +209,7 @@ def test_values_move_as_they_are(type: str, dtype: type[np.generic], mnemonic: s
         %v = ptx.ld %p align {size} : {GLOBAL} -> {type}
         ptx.st %v, %q align {size} : {type}, {GLOBAL}"""
     target = np.zeros_like(source)
-    result = launch(
-        entry(body, f"%A: {GLOBAL} align 16, %B: {GLOBAL} align 16"), A=source, B=unwritten(target)
-    )
+    result = launch(entry(body, f"%A: {GLOBAL} align 16, %B: {GLOBAL} align 16"), A=source, B=unwritten(target))
     assert target[: 32 * count].tolist() == source[: 32 * count].tolist()
     assert not target[32 * count :].any()
     assert result.counters.instructions[f"ld.global.{mnemonic}"].threads == 32

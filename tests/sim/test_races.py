@@ -50,13 +50,7 @@ MUST_RACE = {
     ),
     "write what another lane wrote": MINE + NEXT_LANE + write("mine") + write("other"),
     "write what another lane read": MINE + NEXT_LANE + write("mine") + BLOCK + read("other") + write("mine"),
-    "write what another warp read": MINE
-    + NEXT_WARP
-    + write("mine")
-    + BLOCK
-    + read("other")
-    + WARP
-    + write("mine"),
+    "write what another warp read": MINE + NEXT_WARP + write("mine") + BLOCK + read("other") + WARP + write("mine"),
     "all lanes write one word": SAME + write("same"),
     "many lanes read what one writes": MINE + SAME + write("mine") + BLOCK + read("same") + write("mine"),
     "many warps read what one writes after a warp barrier": (
@@ -117,9 +111,7 @@ def test_a_barrier_of_some_lanes_orders_just_them() -> None:
 %c16 = arith.constant 16 : index
 %low = arith.cmpi ult, %t, %c16 : index
 """
-    body = (
-        PREFIX + MINE + few + "%u = arith.xori %t, {distance} : index\n" + at("other", "%u") + write("mine")
-    )
+    body = PREFIX + MINE + few + "%u = arith.xori %t, {distance} : index\n" + at("other", "%u") + write("mine")
     body += "scf.if %low {{\nptx.bar.warp.sync 65535\n" + read("other") + "}}\n"
     launch(entry(body.format(distance="%c1"), "", "32", shared=256))
     fault(entry(body.format(distance="%c16"), "", "32", shared=256), "E3205")

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Logical arrays through layouts, against the layouts' own definition."""
 
-from itertools import product as coordinates
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -20,10 +18,25 @@ from tilefold.runtime.tensor import (
 )
 
 LAYOUTS = [
-    "8:1", "(8):(2)", "(4,6):(1,4)", "(4,6):(6,1)", "(4,6):(1,8)", "((2,2),3):((1,6),2)", "((2,3),(2,2)):((1,4),(2,12))",
-    "(4,6):(0,1)", "(3,1,2):(2,77,1)", "S<2,0,2> o 0 o (4,4):(4,1)", "S<2,1,3> o 0 o ((4,2),8):((16,8),1)",
-    "S<1,0,2> o 4 o (2,2):(1,2)", "(2,3,4):(12,4,1)",
-]  # fmt: skip
+    "8:1",
+    "(8):(2)",
+    "(4,6):(1,4)",
+    "(4,6):(6,1)",
+    "(4,6):(1,8)",
+    "((2,2),3):((1,6),2)",
+    "((2,3),(2,2)):((1,4),(2,12))",
+    "(4,6):(0,1)",
+    "(3,1,2):(2,77,1)",
+    "S<2,0,2> o 0 o (4,4):(4,1)",
+    "S<2,1,3> o 0 o ((4,2),8):((16,8),1)",
+    "S<1,0,2> o 4 o (2,2):(1,2)",
+    "(2,3,4):(12,4,1)",
+]
+
+
+def coordinates(*sizes: int) -> list[tuple[int, ...]]:
+    """All coordinates of a shape."""
+    return list(np.ndindex(*sizes))
 
 
 @pytest.mark.parametrize("text", LAYOUTS)
@@ -33,8 +46,8 @@ def test_elements_are_where_the_layout_says(text: str) -> None:
     storage = np.arange(storage_size(layout)) * 10
     logical = logical_array(storage, layout)
     assert logical.shape == sizes
-    for coord in coordinates(*map(range, sizes)):
-        index = layout(coord if len(coord) > 1 else coord[0])
+    for coord in coordinates(*sizes):
+        index = layout(coord if len(sizes) > 1 else coord[0])
         assert element_indices(layout)[coord] == index
         assert logical[coord] == 10 * index
 
@@ -71,7 +84,7 @@ def test_what_no_coordinate_reaches_stays() -> None:
 
 def test_refusals() -> None:
     layout = Layout((4, 6), (1, 4))
-    with pytest.raises(StorageError, match="E3106.*needs a one-dimensional array of 24 elements"):
+    with pytest.raises(StorageError, match=r"E3106.*needs a one-dimensional array of 24 elements"):
         logical_array(np.zeros(23), layout)
     with pytest.raises(StorageError, match="one-dimensional"):
         logical_array(np.zeros((4, 6)), layout)

@@ -146,12 +146,13 @@ def test_a_swizzle_moves_the_elements() -> None:
         assert out[index ^ ((index >> 3) & 0b110)] == index
 
 
+M, K = "(64,8):(1,64)", "(64,8):(8,1)"
 COPIES: dict[str, tuple[str, str, str, str, str, set[int]]] = {
-    "16 bytes along columns": ("UniversalCopy<uint128_t>", "(8,4):(1,8)", "8:1", "(64,8):(1,64)", "(64,8):(1,64)", {16}),
-    "4 bytes": ("UniversalCopy<uint32_t>", "(16,2):(1,16)", "(4,2):(1,4)", "(64,8):(1,64)", "(64,8):(1,64)", {4}),
-    "one element": ("UniversalCopy<uint16_t>", "(8,4):(1,8)", "(2,2):(1,2)", "(64,8):(8,1)", "(64,8):(1,64)", {2}),
-    "as wide as possible": ("AutoVectorizingCopy", "(8,4):(1,8)", "8:1", "(64,8):(1,64)", "(64,8):(1,64)", {16}),
-    "auto, but transposed": ("AutoVectorizingCopy", "(8,4):(1,8)", "8:1", "(64,8):(8,1)", "(64,8):(1,64)", {2}),
+    "16 bytes along columns": ("UniversalCopy<uint128_t>", "(8,4):(1,8)", "8:1", M, M, {16}),
+    "4 bytes": ("UniversalCopy<uint32_t>", "(16,2):(1,16)", "(4,2):(1,4)", M, M, {4}),
+    "one element": ("UniversalCopy<uint16_t>", "(8,4):(1,8)", "(2,2):(1,2)", K, M, {2}),
+    "as wide as possible": ("AutoVectorizingCopy", "(8,4):(1,8)", "8:1", M, M, {16}),
+    "auto, but transposed": ("AutoVectorizingCopy", "(8,4):(1,8)", "8:1", K, M, {2}),
 }  # fmt: skip
 
 
@@ -170,12 +171,10 @@ def test_tiled_copies(name: str, through: str) -> None:
         {middle}"""
     args = f"%A: {tensor('f16', source)}, %B: {tensor('f16', target)}"
     if through:
-        body = body.replace(
-            "FRAGMENT", tensor("f16", fragment_of(kernel(body.split("%r =")[0], args)), "rmem")
-        )
+        body = body.replace("FRAGMENT", tensor("f16", fragment_of(kernel(body.split("%r =")[0], args)), "rmem"))
     a, b = np.arange(512, dtype=np.float16), np.zeros(512, np.float16)
     counters = launch(kernel(body, args), A=a, B=unwritten(b)).counters
-    order = "C" if source == "(64,8):(8,1)" else "F"
+    order = "C" if source == K else "F"
     assert (b.reshape(64, 8, order="F") == a.reshape(64, 8, order=order)).all()
     assert {access.width for access in counters.accesses if access.kind == "load"} == widths
     if not through:
@@ -267,9 +266,7 @@ def test_atoms_that_a_table_does_not_describe(name: str) -> None:
     assert exchange_of(copy_atom(name, 16), 32) is None
 
 
-@pytest.mark.parametrize(
-    ("coord", "inside"), [("(3, 7)", True), ("(4, 0)", False), ("(0, 8)", False), ("(31)", True)]
-)
+@pytest.mark.parametrize(("coord", "inside"), [("(3, 7)", True), ("(4, 0)", False), ("(0, 8)", False), ("(31)", True)])
 def test_coordinates_are_checked_against_the_shape(coord: str, inside: bool) -> None:
     """(4, 0) is in the bounds of the memory, but it is not an element of the tensor."""
     numbers = coord.strip("()").split(", ")

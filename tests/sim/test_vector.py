@@ -18,7 +18,7 @@ PAIR = """
 @pytest.mark.parametrize("uniform", [False, True])
 class TestBothForms:
     def run(self, body: str, uniform: bool) -> list[int]:
-        return compute(body, "i32", np.int32, uniform, **INPUTS).tolist()
+        return compute(body, "i32", np.int32, INPUTS, uniform).tolist()
 
     def test_insert_and_extract(self, uniform: bool) -> None:
         for place, want in ((0, [10] * 4), (1, A.tolist()), (3, [40] * 4)):
@@ -66,9 +66,7 @@ class TestBothForms:
         body = PAIR + "%w = vector.bitcast %v1 : vector<4xi32> to vector<8xi16>\n"
         body += "%x = vector.bitcast %w : vector<8xi16> to vector<2xi64>\n"
         body += "%y = vector.extract %x[0] : i64 from vector<2xi64>\n"
-        body += (
-            "%c = arith.constant 32 : i64\n%z = arith.shrsi %y, %c : i64\n%r = arith.trunci %z : i64 to i32"
-        )
+        body += "%c = arith.constant 32 : i64\n%z = arith.shrsi %y, %c : i64\n%r = arith.trunci %z : i64 to i32"
         assert self.run(body, uniform) == A.tolist()
 
     def test_fma(self, uniform: bool) -> None:
@@ -99,7 +97,5 @@ class TestBothForms:
 
 
 def test_position_out_of_range() -> None:
-    body = (
-        PAIR + "%i = arith.index_cast %a : i32 to index\n%r = vector.extract %v0[%i] : i32 from vector<4xi32>"
-    )
+    body = PAIR + "%i = arith.index_cast %a : i32 to index\n%r = vector.extract %v0[%i] : i32 from vector<4xi32>"
     assert "beyond the 4 elements" in fault(entry(body, "%a: i32"), "E3202", a=4).message

@@ -81,9 +81,7 @@ def _resize(value: Value, before: Kind, after: Kind) -> Value:
 
 def _zero_extend(value: Value, before: Kind, after: Kind) -> Value:
     if varies(value):
-        return (
-            value.astype(after.dtype) if before.bits == 1 else as_unsigned(value, before).astype(after.dtype)
-        )
+        return value.astype(after.dtype) if before.bits == 1 else as_unsigned(value, before).astype(after.dtype)
     return wrap(as_unsigned(value, before), after.bits)
 
 

@@ -18,9 +18,7 @@ Check = Callable[[Warp, Site, Any, Any, Kind], tuple[Any, Any]]
 """Refuses operands that have no result, and replaces them in lanes that are not active."""
 
 
-def _binary(
-    function: Callable[[Any, Any], Any], *, unsigned: bool = False, check: Check | None = None
-) -> Rule:
+def _binary(function: Callable[[Any, Any], Any], *, unsigned: bool = False, check: Check | None = None) -> Rule:
     """A rule for `function` of two integers; `unsigned` reads the operands so."""
 
     def rule(op: Operation, t: Translator) -> Step:
@@ -98,9 +96,7 @@ def _shiftable(warp: Warp, site: Site, a: Value, b: Value, kind: Kind) -> tuple[
     beyond = (b < 0) | (b >= kind.bits)
     if np.any(beyond):
         text = f"a shift by {kind.bits} bits or more (or by a negative number) of a {kind.bits}-bit integer"
-        warp.fault_where(
-            _by_lane(beyond), ErrorCode.SIM_ARITHMETIC, site, text, "limit the number of bits first"
-        )
+        warp.fault_where(_by_lane(beyond), ErrorCode.SIM_ARITHMETIC, site, text, "limit the number of bits first")
         b = choose(beyond, kind.dtype.type(0), b)
     return a, b
 

@@ -50,9 +50,7 @@ def block_barrier(site: Site, number: int) -> Suspending:
             lane = int((~warp.mask).argmax())
             reached = f"{warp.active} of the warp's {warp.lanes} lanes do"
             text = f"the thread does not reach this barrier, which {reached}"
-            warp.fault(
-                ErrorCode.SIM_BARRIER, site, lane, text, "move the barrier out of divergent control flow"
-            )
+            warp.fault(ErrorCode.SIM_BARRIER, site, lane, text, "move the barrier out of divergent control flow")
         yield Barrier(number, site)
 
     return Suspending(run)

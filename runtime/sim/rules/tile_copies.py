@@ -2,6 +2,7 @@
 """Rules for copies of tensors and for single executions of copy atoms, by the atoms' tables."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,23 +128,20 @@ def _by_atom(
     rows_out = second.reshape(-1, exchange.values_out).tolist()
     put = _start if is_async else _scatter
     crosses = exchange.crosses_lanes
+    get = partial(_exchanged, exchange) if crosses else _gather
 
     def move(warp: Warp, source: TensorValue, target: TensorValue) -> None:
         if crosses and warp.active < WARP:
             text = f"{record.name} is executed by {warp.active} lanes; all {WARP} of the warp must"
             warp.fault(ErrorCode.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
         for a, b in zip(rows_in, rows_out, strict=True):
-            if crosses:
-                content = _exchanged(warp, exchange, reader, source, a)
-            else:
-                content = _gather(warp, reader, source, a)
-            put(warp, writer, target, b, content)
+            put(warp, writer, target, b, get(warp, reader, source, a))
 
     return move
 
 
 def _exchanged(
-    warp: Warp, exchange: Exchange, reader: Port, source: TensorValue, indices: list[int]
+    exchange: Exchange, warp: Warp, reader: Port, source: TensorValue, indices: list[int]
 ) -> NDArray[np.uint8]:
     """What each lane gets of an atom that moves values between lanes; only lanes whose values are used read
     them.
@@ -165,9 +163,7 @@ def _gather(warp: Warp, reader: Port, source: TensorValue, indices: list[int]) -
     return reader.load(warp, source, indices[0], len(indices))
 
 
-def _scatter(
-    warp: Warp, writer: Port, target: TensorValue, indices: list[int], content: NDArray[np.uint8]
-) -> None:
+def _scatter(warp: Warp, writer: Port, target: TensorValue, indices: list[int], content: NDArray[np.uint8]) -> None:
     """Writes the bytes of a lane's values of one execution."""
     if writer.space is None:
         for index, value in zip(indices, np.split(content, len(indices), axis=1), strict=True):
@@ -176,9 +172,7 @@ def _scatter(
         writer.store(warp, target, indices[0], content)
 
 
-def _start(
-    warp: Warp, writer: Port, target: TensorValue, indices: list[int], content: NDArray[np.uint8]
-) -> None:
+def _start(warp: Warp, writer: Port, target: TensorValue, indices: list[int], content: NDArray[np.uint8]) -> None:
     """Starts writing the bytes of a lane's values of one execution of cp.async."""
     assert writer.space is not None
     access = writer.accesses[content.shape[1]]

@@ -37,18 +37,14 @@ def _position(op: vector.ExtractOp | vector.InsertOp, t: Translator) -> int | SS
     """The one index of an access to an element, static or not."""
     static = op.static_position.get_values()
     if len(static) != 1:
-        raise SimulationError(
-            ErrorCode.SIM_UNSUPPORTED, "only one element can be addressed", site=site_of(op)
-        )
+        raise SimulationError(ErrorCode.SIM_UNSUPPORTED, "only one element can be addressed", site=site_of(op))
     return op.dynamic_position[0] if static[0] == DYNAMIC_INDEX else static[0]
 
 
 def _in_range(warp: Warp, site: Site, index: Value, count: int) -> None:
     bad = (index < 0) | (index >= count)
     if np.any(bad):
-        warp.fault_where(
-            bad, ErrorCode.SIM_OUT_OF_BOUNDS, site, f"an index beyond the {count} elements of the vector"
-        )
+        warp.fault_where(bad, ErrorCode.SIM_OUT_OF_BOUNDS, site, f"an index beyond the {count} elements of the vector")
 
 
 def _extract(op: vector.ExtractOp, t: Translator) -> Step:
