@@ -92,12 +92,16 @@ def run_passes(
             verify_program(module, source)
         except ProgramError as error:
             message = f"pass '{applied}' leaves an invalid program: {error.message}"
-            raise InternalError(message, str(applied), _given(context, source, [*done, *passes[: index - 1]])) from error
+            raise InternalError(
+                message, str(applied), _given(context, source, [*done, *passes[: index - 1]])
+            ) from error
         except (TilefoldError, DiagnosticException) as error:
             raise ProgramError([_refusal(error, applied, source)]) from error
         except Exception as error:  # whatever a pass raises by mistake: name the pass and keep what it was given
             message = f"pass '{applied}' failed: {type(error).__name__}: {error}"
-            raise InternalError(message, str(applied), _given(context, source, [*done, *passes[: index - 1]])) from error
+            raise InternalError(
+                message, str(applied), _given(context, source, [*done, *passes[: index - 1]])
+            ) from error
         if observer is not None:
             observer.after(index, applied, module)
 

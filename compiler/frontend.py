@@ -153,10 +153,14 @@ def _check_strings(source: Source) -> None:
         if match["close"] == "":
             end = match.end()
             bad_escape = source.expanded[end : end + 1] == "\\"
-            at = Span(end, end + 2, Input(source.expanded, source.name)) if bad_escape else Span(
-                match.start(), end, Input(source.expanded, source.name)
+            at = (
+                Span(end, end + 2, Input(source.expanded, source.name))
+                if bad_escape
+                else Span(match.start(), end, Input(source.expanded, source.name))
             )
-            message = "unknown escape in a string literal" if bad_escape else "the string literal does not end on its line"
+            message = (
+                "unknown escape in a string literal" if bad_escape else "the string literal does not end on its line"
+            )
             hint = 'known escapes: \\n \\t \\\\ \\" and two hexadecimal digits' if bad_escape else ""
             raise ProgramError([_at(ParseError(at, ""), source, message, hint=hint)])
 
@@ -178,6 +182,8 @@ def _at(error: ParseError, source: Source, message: str, code: Code = Code.IR_SY
     identifier = code.id
     if isinstance(cause := error.__cause__, TilefoldError):
         identifier, hint = cause.code, cause.hint
+    elif isinstance(cause, VerifyException):
+        identifier = Code.IR_VERIFY.id
     return Diagnostic(Severity.ERROR, message, place, identifier, hint)
 
 

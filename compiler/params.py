@@ -146,7 +146,9 @@ def _override(name: str, declared: Value, given: str, names: Mapping[str, Value]
                 return evaluate_integer(parse_expression(given), names)
             except ExpressionError as error:
                 raise TilefoldError(
-                    Code.PARAM_VALUE, f"-D {name}={given[:80]}: {error.message}", f"{name} is an integer, such as {declared}"
+                    Code.PARAM_VALUE,
+                    f"-D {name}={given[:80]}: {error.message}",
+                    f"{name} is an integer, such as {declared}",
                 ) from None
         case str():
             if _NAME.fullmatch(given):
@@ -184,7 +186,9 @@ class _Expansion:
         self.parts.append(text)
         self.size += len(text)
         if self.size > MAX_BYTES:
-            raise self.fault(Code.PARAM_TOO_LARGE, f"the text grows beyond {MAX_BYTES} characters here", origin, origin + 1)
+            raise self.fault(
+                Code.PARAM_TOO_LARGE, f"the text grows beyond {MAX_BYTES} characters here", origin, origin + 1
+            )
 
     def fault(self, code: Code, message: str, start: int, end: int, hint: str = "") -> ProgramError:
         source = Source(self.name, self.text, self.text)
@@ -200,11 +204,17 @@ class _Expansion:
         match = _BODY.fullmatch(body)
         if match is None:
             raise self.fault(
-                Code.PARAM_SYNTAX, "malformed declaration of a parameter", origin, origin + len(body), "// param NAME = VALUE"
+                Code.PARAM_SYNTAX,
+                "malformed declaration of a parameter",
+                origin,
+                origin + len(body),
+                "// param NAME = VALUE",
             )
         name, at = match["name"], origin + match.start("value")
         if name in self.values:
-            raise self.fault(Code.PARAM_SYNTAX, f"parameter '{name}' is declared twice", origin + match.start("name"), at)
+            raise self.fault(
+                Code.PARAM_SYNTAX, f"parameter '{name}' is declared twice", origin + match.start("name"), at
+            )
         if len(self.values) == MAX_PARAMS:
             raise self.fault(Code.PARAM_TOO_LARGE, f"more than {MAX_PARAMS} parameters", origin, at)
         try:
@@ -224,7 +234,13 @@ class _Expansion:
             value = _lookup(node, self.values) if isinstance(node, Name) else evaluate_integer(node, self.values)
         except ExpressionError as error:
             raise self.fault_in(error, start + 2) from error
-        quoted = value.value if isinstance(value, Text) and in_text else f'"{value.value}"' if isinstance(value, Text) else ""
+        quoted = (
+            value.value
+            if isinstance(value, Text) and in_text
+            else f'"{value.value}"'
+            if isinstance(value, Text)
+            else ""
+        )
         self.emit(quoted or str(value), start, substituted=True)
         return end + 1
 
@@ -269,5 +285,7 @@ def expand(text: str, name: str, given: Mapping[str, str] | None = None) -> Sour
     for extra in expansion.given:
         if extra not in expansion.values:
             known = ", ".join(expansion.values) or "none"
-            raise TilefoldError(Code.PARAM_UNKNOWN, f"-D {extra}: {name} has no such parameter", f"it declares: {known}")
+            raise TilefoldError(
+                Code.PARAM_UNKNOWN, f"-D {extra}: {name} has no such parameter", f"it declares: {known}"
+            )
     return Source(name, text, "".join(expansion.parts), tuple(expansion.pieces) or (Piece(0, 0, False),))

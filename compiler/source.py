@@ -14,6 +14,16 @@ MAX_BYTES = 16 * 2**20
 """Largest program read, in bytes; the text after substitution of its parameters has the same limit in characters."""
 
 
+class EncodingError(TilefoldError):
+    """A file that is not UTF-8 text; `place` is the `file:line:column` of the first bad byte, counted in bytes."""
+
+    def __init__(self, path: str, data: bytes, at: int, message: str) -> None:
+        super().__init__(Code.IR_ENCODING, message, "save the file as UTF-8")
+        line = data.count(b"\n", 0, at) + 1
+        line_start = data.rfind(b"\n", 0, at) + 1
+        self.place = f"{path}:{line}:{at - line_start + 1}"
+
+
 def read_text(path: str, stdin: BinaryIO | None = None) -> str:
     """The UTF-8 text of a file, or of the standard input for `-`.
 
@@ -37,13 +47,9 @@ def read_text(path: str, stdin: BinaryIO | None = None) -> str:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise TilefoldError(
-            Code.IR_ENCODING, f"{path}:{line}: byte {data[error.start]:#04x} is not UTF-8 text"
-        ) from None
+        raise EncodingError(path, data, error.start, f"byte {data[error.start]:#04x} is not UTF-8 text") from None
     if "\0" in text:
-        line = text.count("\n", 0, text.index("\0")) + 1
-        raise TilefoldError(Code.IR_ENCODING, f"{path}:{line}: the file contains a NUL character")
+        raise EncodingError(path, data, data.index(b"\0"), "the file contains a NUL character")
     return text
 
 

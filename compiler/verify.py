@@ -79,7 +79,7 @@ def _check_uses(op: Operation, visible: Set[SSAValue], source: Source | None, fo
                     if dominance.strictly_dominates(other, block):
                         seen.update(other.args, *(inner.results for inner in other.ops))
             for inner in block.ops:
-                for operand in inner.operands:
+                for operand in dict.fromkeys(inner.operands):
                     if operand not in seen:
                         found.append(_early_use(inner, operand, source))
                 if inner.regions:

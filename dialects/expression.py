@@ -365,9 +365,7 @@ class _Parser:
 def _number(token: _Token) -> int | float:
     text = token.text
     if len(text) > _MAX_DIGITS:
-        raise ExpressionError(
-            Code.EXPRESSION_TOO_LARGE, f"a number of {len(text)} characters", token.start, token.end
-        )
+        raise ExpressionError(Code.EXPRESSION_TOO_LARGE, f"a number of {len(text)} characters", token.start, token.end)
     if text[:2] in ("0x", "0X"):
         return int(text, 16)
     return int(text) if text.isdecimal() else float(text)

@@ -145,7 +145,9 @@ def load_array(path: str, name: str, shape: tuple[int, ...], dtype: np.dtype[Any
     except OSError as error:
         raise TilefoldError(Code.CLI_READ, f"{path}: {error.strerror}") from None
     except ValueError as error:
-        raise TilefoldError(Code.CLI_READ, f"{path}: is not an array file: {error}", "write it with numpy.save") from None
+        raise TilefoldError(
+            Code.CLI_READ, f"{path}: is not an array file: {error}", "write it with numpy.save"
+        ) from None
     if array.dtype == np.dtype(f"V{dtype.itemsize}"):
         array = array.view(dtype)
     if array.shape != shape or array.dtype != dtype:

@@ -29,7 +29,9 @@ class Expression:
         place = self.place
         message = error.message
         if place is not None:
-            start = place.text.find(f'"{self.text}"')  # absent where parameters were substituted: then the whole operation
+            start = place.text.find(
+                f'"{self.text}"'
+            )  # absent where parameters were substituted: then the whole operation
             if start >= 0:
                 place = replace(place, column=start + 2 + error.start, end=start + 2 + error.end)
         else:

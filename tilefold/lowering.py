@@ -71,7 +71,9 @@ class Program:
             return self.module if self._fulfils(stage) else None
         if (stage, arch) not in self._stages:
             # go on from the nearest stage that is there already
-            nearest = max((at for at in range(written, index) if (STAGE_NAMES[at], arch) in self._stages), default=written)
+            nearest = max(
+                (at for at in range(written, index) if (STAGE_NAMES[at], arch) in self._stages), default=written
+            )
             start, done = self._stages.get((STAGE_NAMES[nearest], arch), (self.module, ()))
             texts = [text for each in STAGES[nearest + 1 : index + 1] for text in each.passes]
             passes = parse_passes(",".join(texts).format(target=arch), PASSES)
@@ -134,7 +136,8 @@ class Program:
                 place = self._place(location) if location else None
             if place is None:
                 raise
-            raise ProgramError([Diagnostic(Severity.ERROR, error.message, place, error.code, error.hint)]) from error
+            message = error.message.removeprefix(f"{location}: ").replace(f" at {location}", "", 1)
+            raise ProgramError([Diagnostic(Severity.ERROR, message, place, error.code, error.hint)]) from error
 
     def _place(self, location: str) -> Place | None:
         file, line, column = location.rsplit(":", 2)

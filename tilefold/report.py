@@ -15,7 +15,9 @@ def print_error(error: TilefoldError) -> None:
     """Prints a user's mistake on the standard error: every diagnostic of a program, or `error[E4001]: ...`."""
     diagnostics = getattr(error, "diagnostics", None)
     if diagnostics is None:
-        text = f"error[{error.code}]: {error.message}"
+        place: str = getattr(error, "place", "")
+        prefix = f"{place}: " if place else ""
+        text = f"{prefix}error[{error.code}]: {error.message.removeprefix(prefix)}"
         if error.hint:
             text += f"\n  hint: {error.hint}"
     else:
@@ -41,19 +43,19 @@ def print_diagnostics(text: str) -> None:
 
 
 def print_internal_error(error: Exception, arguments: Sequence[str]) -> None:
-    """Prints one line about a bug of tilefold, and keeps what is needed to look into it in a file."""
-    kept = Path(tempfile.mkdtemp(prefix="tilefold-")) / "internal-error.txt"
-    program = getattr(error, "program", "")
-    command = getattr(error, "command", None) or ["tilefold", *arguments]
-    if program:
-        repeat = kept.with_name("program.cute")
-        repeat.write_text(program, encoding="utf-8")
-        command = [str(repeat) if part == "{program}" else part for part in command]
-    kept.write_text("".join(format_exception(error)), encoding="utf-8")
-    cause = error.__cause__ if program and error.__cause__ is not None else error
-    frames = extract_tb(cause.__traceback__)
+    """Prints one line about a bug of tilefold: what failed, and the command that repeats it; keeps the rest in a folder."""
+    folder = Path(tempfile.mkdtemp(prefix="tilefold-"))
+    (folder / "internal-error.txt").write_text("".join(format_exception(error)), encoding="utf-8")
+    command = ["tilefold", *arguments]
+    failed_pass: str = getattr(error, "pass_name", "")
+    if failed_pass:  # an InternalError of the driver, which knows the program that the pass was given
+        program = folder / "program.cute"
+        program.write_text(getattr(error, "program", ""), encoding="utf-8")
+        command = ["tilefold", "opt", str(program), "-p", failed_pass]
+    first = error.__cause__ if failed_pass and error.__cause__ is not None else error
+    frames = extract_tb(first.__traceback__)
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     print_diagnostics(
-        f"tilefold: internal error: {type(cause).__name__}: {' '.join(str(cause).split())[:300]}{place}; "
-        f"reproduce with: {shlex.join(command)}; details kept in {kept}"
+        f"tilefold: internal error: {type(first).__name__}: {' '.join(str(first).split())[:300]}{place}; "
+        f"reproduce with: {shlex.join(command)}; details kept in {folder}"
     )

@@ -75,9 +75,7 @@ def check_results(
     )
 
 
-def _compare(
-    text: str, node: Expression, evaluator: Evaluator, rtol: float | None, atol: float | None
-) -> CheckResult:
+def _compare(text: str, node: Expression, evaluator: Evaluator, rtol: float | None, atol: float | None) -> CheckResult:
     if not isinstance(node, Compare):
         raise ExpressionError(
             Code.CHECK_VALUE,
@@ -88,9 +86,7 @@ def _compare(
         )
     left, right = evaluator.array(node.left), evaluator.array(node.right)
     if left.shape != right.shape and () not in (left.shape, right.shape):
-        raise ExpressionError(
-            Code.CHECK_VALUE, f"shapes {left.shape} and {right.shape} differ", node.start, node.end
-        )
+        raise ExpressionError(Code.CHECK_VALUE, f"shapes {left.shape} and {right.shape} differ", node.start, node.end)
     by_type = tolerance(left.dtype, right.dtype)
     rtol, atol = by_type[0] if rtol is None else rtol, by_type[1] if atol is None else atol
     shape = max(left.shape, right.shape, key=len)

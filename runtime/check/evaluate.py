@@ -202,8 +202,12 @@ def _matmul(left: Array, right: Array) -> Array:
         raise ValueError(f"'@' multiplies two matrices, not arrays of shape {left.shape} and {right.shape}")
     (m, k), (rows, n) = left.shape, right.shape
     if k != rows:
-        raise ValueError(f"'@' needs as many columns on the left as rows on the right, not {left.shape} and {right.shape}")
+        raise ValueError(
+            f"'@' needs as many columns on the left as rows on the right, not {left.shape} and {right.shape}"
+        )
     check_elements((m, n))
     if m * n * k > MAX_PRODUCTS:
-        raise CostError(f"a matrix product of {m}x{n}x{k} would take too long; at most {MAX_PRODUCTS} products are accepted")
+        raise CostError(
+            f"a matrix product of {m}x{n}x{k} would take too long; at most {MAX_PRODUCTS} products are accepted"
+        )
     return widened(left) @ widened(right)

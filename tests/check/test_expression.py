@@ -4,7 +4,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tilefold.dialects.expression import (
     MAX_DEPTH,
     MAX_LENGTH,

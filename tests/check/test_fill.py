@@ -7,7 +7,6 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 import pytest
-
 from tilefold.dialects.expression import ExpressionError
 from tilefold.runtime.check import fill_argument
 

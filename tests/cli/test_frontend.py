@@ -2,12 +2,11 @@
 """Reading programs: the lines that operations get, and that saved programs keep them."""
 
 import pytest
-from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
-
 from tilefold.compiler.context import make_context
 from tilefold.compiler.diagnostics import ProgramError
 from tilefold.compiler.frontend import MAX_NESTING, MAX_OPERATIONS, parse_program, print_program
 from tilefold.compiler.params import expand
+from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
 
 KERNEL = """\
 // param BYTES = 16
@@ -66,7 +65,9 @@ def test_without_locations_a_saved_program_has_its_own_lines() -> None:
 
 
 def test_every_broken_rule_is_reported() -> None:
-    text = KERNEL.replace("align 4 :", "align 2 :").replace("align = 4", "align = 3").replace("threads(32)", "threads(0)")
+    text = (
+        KERNEL.replace("align 4 :", "align 2 :").replace("align = 4", "align = 3").replace("threads(32)", "threads(0)")
+    )
     with pytest.raises(ProgramError) as caught:
         read(text)
     lines = [diagnostic.place.line for diagnostic in caught.value.diagnostics if diagnostic.place]
@@ -102,7 +103,7 @@ def test_a_value_must_be_defined_before_its_use() -> None:
     text = KERNEL.replace("    %t = gpu.thread_id x\n", "    %s = arith.addi %c, %c : i32\n")
     with pytest.raises(ProgramError) as caught:
         read(text)
-    assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["E1004", "E1004"]
+    assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["E1004"]
 
 
 @pytest.mark.parametrize("text", ["", "// nothing\n", "{", "}", '"', "!x = ", "#", "%", "\x01", "gpu.module", "loc("])

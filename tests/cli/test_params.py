@@ -4,7 +4,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tilefold.compiler.diagnostics import ProgramError
 from tilefold.compiler.params import expand
 from tilefold.layout.errors import TilefoldError

@@ -38,9 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_file(parser)
     add_target(parser, DEFAULT_ARCH)
     parser.add_argument("--emit", choices=_FORMS, help="what to write (default: ptx)")
-    parser.add_argument("-o", "--output", metavar="OUT", help="write to this file; nothing is written if anything fails")
     parser.add_argument(
-        "--report", action="store_true", help="print registers, spills, shared memory and instruction counts of the kernels"
+        "-o", "--output", metavar="OUT", help="write to this file; nothing is written if anything fails"
+    )
+    parser.add_argument(
+        "--report",
+        action="store_true",
+        help="print registers, spills, shared memory and instruction counts of the kernels",
     )
     parser.add_argument("--locations", action="store_true", help="print source lines, loc(...), also to the terminal")
 

@@ -58,7 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="succeed if the messages are those that comments '// expected-error@+1 {{text}}' announce",
     )
-    parser.add_argument("--locations", "--mlir-print-debuginfo", action="store_true", help="print source lines: loc(...)")
+    parser.add_argument(
+        "--locations", "--mlir-print-debuginfo", action="store_true", help="print source lines: loc(...)"
+    )
     parser.add_argument("--mlir-print-op-generic", action="store_true", help="print in MLIR's generic form")
 
 

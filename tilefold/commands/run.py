@@ -47,7 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where to run; auto takes the GPU if there is one and no --stage is given (default)",
     )
     parser.add_argument(
-        "--stage", metavar="STAGE", help="simulate at this stage, or 'all' of them (default: instr; see `tilefold passes`)"
+        "--stage",
+        metavar="STAGE",
+        help="simulate at this stage, or 'all' of them (default: instr; see `tilefold passes`)",
     )
     parser.add_argument("--launch", metavar="NAME", help="only the launches of this name or kernel")
     parser.add_argument("--grid", metavar="X[,Y[,Z]]", help="launch this many blocks instead of what the file says")
@@ -62,7 +64,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--check", metavar="EXPR", action="append", default=[], help="check this as well (on simulator and GPU)"
     )
     parser.add_argument(
-        "--save", metavar="NAME=FILE", action="append", default=[], help="write an argument's final values to a .npy file"
+        "--save",
+        metavar="NAME=FILE",
+        action="append",
+        default=[],
+        help="write an argument's final values to a .npy file",
     )
     parser.add_argument(
         "--seed", type=int, default=0, help="seed of fills that name none, and of the order of warps (default: 0)"
@@ -70,8 +76,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-steps", metavar="N", type=int, help="end a simulation after N operations of warps (default: 100 million)"
     )
-    parser.add_argument("--max-memory", metavar="MIB", type=int, help="memory that a simulation may use (default: 4096)")
-    parser.add_argument("--counters", action="store_true", help="print what the simulator counted: instructions, memory")
+    parser.add_argument(
+        "--max-memory", metavar="MIB", type=int, help="memory that a simulation may use (default: 4096)"
+    )
+    parser.add_argument(
+        "--counters", action="store_true", help="print what the simulator counted: instructions, memory"
+    )
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -128,6 +138,8 @@ def _dim3(text: str | None, option: str) -> tuple[int, int, int] | None:
         return None
     parts = text.split(",")
     if not 1 <= len(parts) <= 3 or not all(part.isdecimal() and 0 < int(part[:12]) < 2**31 for part in parts):
-        raise TilefoldError(Code.CLI_VALUE, f"{option} {text[:80]}: is not one to three sizes", f"for example: {option} 8,32")
+        raise TilefoldError(
+            Code.CLI_VALUE, f"{option} {text[:80]}: is not one to three sizes", f"for example: {option} 8,32"
+        )
     x, y, z = [*map(int, parts), 1, 1][:3]
     return x, y, z

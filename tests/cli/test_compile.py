@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`tilefold compile` and the command line itself: forms, reports, output files, help and exit status."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tilefold.layout.errors import Code
+
+from tests.cli.kernels import write
+from tests.project.tree import ROOT
+from tilefold.cli import main
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.mark.parametrize(
+    ("form", "contains"),
+    [
+        ("cute", "tile.kernel @double"),
+        ("folded", "tile.kernel @double"),
+        ("atoms", "tile.load"),
+        ("index", "ptx.entry @double"),
+        ("instr", "ptx.ld"),
+        ("llvm", "define ptx_kernel void @double"),
+        ("ptx", ".target sm_90a"),
+    ],
+)
+def test_forms(form: str, contains: str, tmp_path: Path, capsys: Capture) -> None:
+    assert main(["compile", write(tmp_path), "--target", "sm_90a", "--emit", form]) == 0
+    assert contains in capsys.readouterr().out
+
+
+def test_machine_code_goes_to_a_file(tmp_path: Path) -> None:
+    out = tmp_path / "k.cubin"
+    assert main(["compile", write(tmp_path), "--emit", "cubin", "-o", str(out)]) == 0
+    assert out.read_bytes().startswith(b"\x7fELF")
+
+
+def test_the_report_names_registers_and_instructions(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["compile", write(tmp_path), "--report"]) == 0
+    out = capsys.readouterr().out
+    for words in ("registers", "spill", "shared memory", "st.global.b32", "double"):
+        assert words in out
+
+
+def test_the_same_input_gives_the_same_ptx_in_every_process(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    texts = {
+        subprocess.run(
+            [sys.executable, "-m", "tilefold", "compile", path],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "12345")
+    }
+    assert len(texts) == 1
+
+
+def test_output_is_replaced_whole_or_not_at_all(tmp_path: Path, capsys: Capture) -> None:
+    out = tmp_path / "out.ptx"
+    out.write_text("before")
+    assert main(["compile", write(tmp_path, "nonsense"), "-o", str(out)]) == 1
+    assert out.read_text() == "before"
+    assert main(["compile", write(tmp_path), "-o", str(out)]) == 0
+    assert ".entry double" in out.read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["k.cute", "out.ptx"]
+    for bad in (str(tmp_path), str(tmp_path / "missing" / "x"), "a\0b"):
+        assert main(["compile", write(tmp_path), "-o", bad]) == 1
+        assert "error[E4002]" in capsys.readouterr().err
+
+
+def test_unknown_targets_list_the_known_ones(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["compile", write(tmp_path), "--target", "sm_1"]) == 1
+    assert "sm_90a" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["compile"], ["compile", "x", "--emit", "fortran"]])
+def test_wrong_usage_has_status_2(arguments: list[str], capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert "usage: tilefold" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["compile", "opt", "run", "passes", "explain"])
+def test_help_teaches(command: str, capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main([command, "--help"])
+    assert caught.value.code == 0
+    assert f"usage: tilefold {command}" in capsys.readouterr().out
+
+
+def test_version(capsys: Capture) -> None:
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out.startswith("tilefold 0.")
+
+
+def test_every_code_is_explained(capsys: Capture) -> None:
+    assert main(["explain"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == sorted(code.id for code in Code)
+    assert len({code.id for code in Code}) == len(Code)
+
+
+def test_passes_are_listed_and_explained(capsys: Capture) -> None:
+    assert main(["passes"]) == 0
+    out = capsys.readouterr().out
+    for words in ("fold-layouts", "instr", "cse"):
+        assert words in out
+    assert main(["passes", "fold-layouts"]) == 0
+    assert "Before:" in capsys.readouterr().out
+
+
+def test_a_bug_is_one_line_that_says_how_to_repeat_it(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise IndexError("broken on purpose")
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("tilefold.passes.lower_tensors.LowerTensorsPass.apply", fail)
+    assert main(["compile", write(tmp_path)]) == 70
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "internal error: IndexError: broken on purpose" in said
+    (folder,) = tmp_path.glob("tilefold-*")
+    program = folder / "program.cute"
+    assert f"reproduce with: tilefold opt {program} -p lower-tensors" in said
+    assert "Traceback" in (folder / "internal-error.txt").read_text()
+    assert main(["opt", str(program), "-p", "lower-tensors"]) == 70

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`tilefold opt`: pipelines, printing on the way, split files and announced diagnostics."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.kernels import SCALE, write
+from tilefold.cli import main
+
+Capture = pytest.CaptureFixture[str]
+CONST = "gpu.module @m {\n  ptx.entry @k() threads(32) {\n    %c = arith.constant 1 : i32\n    ptx.ret\n  }\n}\n"
+BROKEN = CONST.replace("threads(32)", "threads(0)")
+
+
+def test_prints_a_program_that_reads_back(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["opt", write(tmp_path)]) == 0
+    first = capsys.readouterr().out
+    assert main(["opt", write(tmp_path, first)]) == 0
+    assert capsys.readouterr().out == first
+    assert main(["opt", write(tmp_path, first), "--mlir-print-op-generic"]) == 0
+    assert main(["opt", write(tmp_path, capsys.readouterr().out)]) == 0
+    assert capsys.readouterr().out == first
+
+
+def test_runs_passes_and_prints_on_the_way(tmp_path: Path, capsys: Capture) -> None:
+    path = write(tmp_path, CONST)
+    assert main(["opt", path, "-p", "cse,dce", "--print-ir-after-all", "--print-ir-before", "cse"]) == 0
+    said = capsys.readouterr()
+    assert "arith.constant" not in said.out
+    headings = [line for line in said.err.splitlines() if line.startswith("// -----//")]
+    assert [" ".join(line.split()[2:7]) for line in headings] == [
+        "IR before pass 1: cse", "IR after pass 1: cse", "IR after pass 2: dce",
+    ]  # fmt: skip
+
+
+def test_dumps_every_step_with_its_source_lines(tmp_path: Path) -> None:
+    path, folder = write(tmp_path), tmp_path / "ir"
+    assert main(["opt", path, "-p", "fold-layouts,cse", "--dump-dir", str(folder), "-o", str(tmp_path / "out")]) == 0
+    assert sorted(file.name for file in folder.iterdir()) == ["00-input.cute", "01-fold-layouts.cute", "02-cse.cute"]
+    for file in folder.iterdir():
+        assert f'loc("{path}":11:12)' in file.read_text()  # the load
+        assert main(["run", str(file), "--device", "sim"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "said"),
+    [
+        ("fold-layout", "did you mean fold-layouts"),
+        ("cse{x=1}", "pass 'cse'"),
+        ("cse,,", "error[E2003]"),
+        ("a{", "error[E2003]"),
+        ('cse{"', "error[E2003]"),
+        ("check-stage{stage=ptx}", "there is no stage 'ptx'"),
+        ("check-stage{stage=instr}", "error[E"),
+    ],
+)
+def test_bad_pipelines(pipeline: str, said: str, tmp_path: Path, capsys: Capture) -> None:
+    out = tmp_path / "out"
+    assert main(["opt", write(tmp_path), "-p", pipeline, "-o", str(out)]) == 1
+    assert said in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_printing_around_a_pass_that_does_not_run_is_a_mistake(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["opt", write(tmp_path), "-p", "cse", "--print-ir-after", "dce"]) == 1
+    assert "the pipeline does not run it" in capsys.readouterr().err
+
+
+def test_split_files_keep_their_lines(tmp_path: Path, capsys: Capture) -> None:
+    path = write(tmp_path, f"{CONST}// -----\n{BROKEN}// -----\n{CONST}")
+    assert main(["opt", path, "--split-input-file"]) == 1
+    assert f"{path}:9:3: error[E1003]" in capsys.readouterr().err
+    path = write(tmp_path, f"{CONST}// -----\n{CONST}")
+    assert main(["opt", path, "--split-input-file"]) == 0
+    assert capsys.readouterr().out.count("// -----") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "said"),
+    [
+        (BROKEN.replace("{\n", "{ // expected-error@+1 {{at least 1}}\n", 1), 0, ""),
+        (BROKEN.replace("(0) {\n", "(0) { // expected-error {{E1003}}\n"), 0, ""),
+        (BROKEN.replace("(0) {\n", "(0) {\n    // expected-error@above {{threads}}\n"), 0, ""),
+        ("// expected-error@below {{threads}}\n" + BROKEN, 1, "was not produced"),
+        (BROKEN.replace("(0) {\n", "(0) { // expected-error {{other words}}\n"), 1, "unexpected error"),
+        (BROKEN, 1, "unexpected error"),
+        (CONST + "// expected-warning {{anything}}\n", 1, "expected warning was not produced: anything"),
+        (CONST, 0, ""),
+    ],
+)
+def test_announced_diagnostics(text: str, status: int, said: str, tmp_path: Path, capsys: Capture) -> None:
+    assert main(["opt", write(tmp_path, text), "--verify-diagnostics", "--split-input-file"]) == status
+    assert said in capsys.readouterr().err
+
+
+def test_standard_input(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Path(write(tmp_path, SCALE + "%")).open() as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        assert main(["opt", "-"]) == 1
+    assert "<stdin>:24:1: error" in capsys.readouterr().err
