@@ -73,9 +73,7 @@ def assemble(ptx: str, target: Target) -> Cubin:
             link.complete(handle)
         except link.nvJitLinkError as error:
             log = _log(handle, link.get_error_log_size, link.get_error_log)
-            first = next(
-                (line for line in log.splitlines() if "error" in line or "fatal" in line), str(error)
-            )
+            first = next((line for line in log.splitlines() if "error" in line or "fatal" in line), str(error))
             raise AssembleError(
                 Code.ASSEMBLE_REFUSED,
                 f"the assembler refused the PTX for {target}: {first}",
@@ -110,9 +108,7 @@ def parse_log(log: str, code: Mapping[str, int]) -> dict[str, KernelResources]:
     kernels: dict[str, KernelResources] = {}
     parts = _ENTRY.split(log)  # text before the first kernel, then name and text of each
     for name, text in zip(parts[1::2], parts[2::2], strict=True):
-        lines = [
-            line for line in text.splitlines() if line.startswith("ptxas")
-        ]  # the linker repeats itself after
+        lines = [line for line in text.splitlines() if line.startswith("ptxas")]  # the linker repeats itself after
         own = "\n".join(lines)
         spills, registers, shared = _SPILLS.search(own), _REGISTERS.search(own), _SHARED.search(own)
         stack, stores, loads = (int(n) for n in spills.groups()) if spills else (0, 0, 0)

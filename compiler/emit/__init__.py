@@ -11,9 +11,7 @@ from .writer import ModuleWriter
 
 __all__ = ["DATA_LAYOUT", "emit_llvm"]
 
-DATA_LAYOUT = (
-    "e-p3:32:32-p4:32:32-p5:32:32-p6:32:32-p7:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
-)
+DATA_LAYOUT = "e-p3:32:32-p4:32:32-p5:32:32-p6:32:32-p7:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 """NVPTX's data layout with 32-bit shared-memory addresses (LLVM's option --nvptx-short-ptr)."""
 
 

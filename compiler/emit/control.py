@@ -15,9 +15,7 @@ def _last(block: Block, parent: Operation, kind: type[Operation]) -> Operation:
     """The terminator of a region's block. LoweringError where the region ends otherwise."""
     last = block.last_op
     if not isinstance(last, kind):
-        raise LoweringError(
-            Code.EMIT_UNSUPPORTED, f"a region of '{parent.name}' must end in '{kind.name}'", parent
-        )
+        raise LoweringError(Code.EMIT_UNSUPPORTED, f"a region of '{parent.name}' must end in '{kind.name}'", parent)
     return last
 
 
@@ -58,9 +56,7 @@ class _Header:
     """The first block of a loop: a phi for each carried value, from before the loop and from the loop's
     end."""
 
-    def __init__(
-        self, w: FunctionWriter, label: str, carried: Sequence[SSAValue], starts: Sequence[str]
-    ) -> None:
+    def __init__(self, w: FunctionWriter, label: str, carried: Sequence[SSAValue], starts: Sequence[str]) -> None:
         before = w.label
         w.emit(f"br label %{label}")
         w.start_block(label)

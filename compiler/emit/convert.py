@@ -4,9 +4,10 @@
 from xdsl.dialects import arith
 from xdsl.ir import Attribute, Operation
 
+from ...dialects.ptx.types import split_vector
 from ...layout.errors import Code
 from ...passes.errors import LoweringError
-from .types import float_bits, split_vector
+from .types import float_bits
 from .writer import FunctionWriter, Rule
 
 _CASTS: dict[type[Operation], str] = {
@@ -22,9 +23,7 @@ _CASTS: dict[type[Operation], str] = {
 
 
 def _cast(name: str) -> Rule:
-    return lambda w, op: w.define(
-        op.results[0], f"{name} {w.typed(op.operands[0])} to {w.type(op.results[0])}"
-    )
+    return lambda w, op: w.define(op.results[0], f"{name} {w.typed(op.operands[0])} to {w.type(op.results[0])}")
 
 
 def _float_width(type: Attribute) -> tuple[int, int]:

@@ -46,9 +46,7 @@ def write_kernel(module: ModuleWriter, entry: EntryOp) -> None:
 
     size = ",".join(map(str, entry.block))
     debug = f" !dbg {w.scope}" if w.scope else ""
-    head = (
-        f'define ptx_kernel void @{name}({", ".join(parameters)}) nounwind "nvvm.reqntid"="{size}"{debug} {{'
-    )
+    head = f'define ptx_kernel void @{name}({", ".join(parameters)}) nounwind "nvvm.reqntid"="{size}"{debug} {{'
     module.functions.append("\n".join((head, "entry:", *w.allocas, *w.lines, "}")))
 
 

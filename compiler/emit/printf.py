@@ -6,12 +6,11 @@ C, default argument promotions); each lies at its natural alignment. The format 
 part of the text.
 """
 
-from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...dialects import ptx
-from ...dialects.ptx import PtrType
+from ...dialects.ptx.types import PtrType, integer_bits
 from ...layout.errors import Code
 from ...passes.errors import LoweringError
 from .types import float_bits
@@ -25,7 +24,7 @@ def _promoted(w: FunctionWriter, value: SSAValue, conversion: str) -> tuple[str,
         return "ptr", name if type == "ptr" else w.temp(f"addrspacecast {type} {name} to ptr")
     if (bits := float_bits(value.type)) is not None:
         return "double", name if bits == 64 else w.temp(f"fpext {type} {name} to double")
-    if isinstance(value.type, IntegerType) and value.type.width.data < 32:
+    if (integer_bits(value.type) or 32) < 32:
         extend = "sext" if conversion in ("d", "i") and type != "i1" else "zext"
         return "i32", w.temp(f"{extend} {type} {name} to i32")
     return type, name

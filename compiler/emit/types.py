@@ -2,6 +2,7 @@
 """Types and constants as LLVM IR spells them (LLVM Language Reference, Type System and Constants)."""
 
 import struct
+from typing import cast
 
 from xdsl.dialects.builtin import (
     BFloat16Type,
@@ -11,12 +12,11 @@ from xdsl.dialects.builtin import (
     Float64Type,
     FloatAttr,
     IntegerAttr,
-    IntegerType,
     VectorType,
 )
 from xdsl.ir import Attribute, Operation
 
-from ...dialects.ptx import PtrType, StateSpace
+from ...dialects.ptx.types import PtrType, StateSpace, integer_bits
 from ...layout.errors import Code
 from ...passes.errors import LoweringError
 
@@ -39,22 +39,21 @@ _INTEGERS = (1, 8, 16, 32, 64)
 
 
 def llvm_type(type: Attribute, op: Operation) -> str:
-    """The LLVM type of a value's type; LoweringError, placed at `op`, where there is
-    none."""
-    if isinstance(type, IntegerType):
-        if type.width.data in _INTEGERS:
-            return f"i{type.width.data}"
-    elif isinstance(type, PtrType):
+    """The LLVM type of a value's type. LoweringError, placed at `op`, where there is none."""
+    if (bits := integer_bits(type)) in _INTEGERS:
+        return f"i{bits}"
+    if isinstance(type, PtrType):
         return _SPACES[type.space.data]
-    elif isinstance(type, VectorType):
-        shape = type.get_shape()
-        if len(shape) == 1 and 1 <= shape[0] <= MAX_VECTOR and not any(type.get_scalable_dims()):
-            return f"<{shape[0]} x {llvm_type(type.element_type, op)}>"
-    elif (name := _FLOATS.get(type.__class__)) is not None:
+    if (name := _FLOATS.get(type.__class__)) is not None:
         return name
+    if isinstance(type, VectorType):
+        vector = cast("VectorType", type)
+        shape = vector.get_shape()
+        if len(shape) == 1 and 1 <= shape[0] <= MAX_VECTOR and not any(vector.get_scalable_dims()):
+            return f"<{shape[0]} x {llvm_type(vector.element_type, op)}>"
     raise LoweringError(
         Code.EMIT_UNSUPPORTED,
-        f"'{op.name}' has a value of type {str(type)[:80]}, which PTX registers do not hold",
+        f"'{op.name}' has a value of type {str(cast(Attribute, type))[:80]}, which PTX registers do not hold",
         op,
         f"use i1, i8, i16, i32, i64, f16, bf16, f32, f64, !ptx.ptr, or a 1-D vector of at most {MAX_VECTOR}",
     )
@@ -66,13 +65,6 @@ def overload(llvm: str) -> str:
         count, _, element = llvm[1:-1].split(" ", 2)
         return f"v{count}{overload(element)}"
     return _FLOAT_SUFFIX.get(llvm, llvm)
-
-
-def split_vector(type: Attribute) -> tuple[Attribute, int]:
-    """The element type of a value and how many elements it has; 0 elements mean a scalar."""
-    if isinstance(type, VectorType):
-        return type.element_type, type.get_shape()[0]
-    return type, 0
 
 
 def float_bits(type: Attribute) -> int | None:
@@ -87,25 +79,24 @@ def float_bits(type: Attribute) -> int | None:
 def constant(value: Attribute, op: Operation) -> str:
     """The LLVM text of an integer, float or dense vector constant, without its type."""
     if isinstance(value, IntegerAttr):
-        return _integer(value.value.data, value.type)
+        integer = cast("IntegerAttr", value)
+        return _integer(integer.value.data, integer.type)
     if isinstance(value, FloatAttr):
-        return _float(value.value.data, value.type, op)
-    if isinstance(value, DenseIntOrFPElementsAttr) and isinstance(value.type, VectorType):
-        element = value.type.element_type
+        number = cast("FloatAttr", value)
+        return _float(number.value.data, number.type, op)
+    if isinstance(value, DenseIntOrFPElementsAttr):
+        dense = cast("DenseIntOrFPElementsAttr", value)
+        element = dense.get_element_type()
         name = llvm_type(element, op)
-        items = list(value.get_values())
-        texts = (
-            [_integer(int(item), element) for item in items]
-            if float_bits(element) is None
-            else [_float(item, element, op) for item in items]
-        )
+        items = dense.get_values()
+        texts = [_integer(x, element) if isinstance(x, int) else _float(cast(float, x), element, op) for x in items]
         return f"<{', '.join(f'{name} {text}' for text in texts)}>"
     raise LoweringError(Code.EMIT_UNSUPPORTED, f"the constant {str(value)[:80]} has no form in PTX", op)
 
 
 def _integer(value: int, type: Attribute) -> str:
     # i1 is 0 or -1 in MLIR, and LLVM accepts both spellings of it only where they fit in one bit.
-    return str(value & 1) if isinstance(type, IntegerType) and type.width.data == 1 else str(value)
+    return str(value & 1) if integer_bits(type) == 1 else str(value)
 
 
 def _float(value: float, type: Attribute, op: Operation) -> str:

@@ -2,12 +2,12 @@
 """`vector`: building and taking apart the 1-D vectors that loads and stores move."""
 
 from xdsl.dialects import vector
-from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Operation, SSAValue
 
+from ...dialects.ptx.types import split_vector
 from ...layout.errors import Code
 from ...passes.errors import LoweringError
-from .types import overload, split_vector
+from .types import overload
 from .writer import FunctionWriter, Rule, rule
 
 
@@ -36,11 +36,9 @@ def _insert(w: FunctionWriter, op: vector.InsertOp) -> None:
 
 
 def _broadcast(w: FunctionWriter, op: vector.BroadcastOp) -> None:
-    if isinstance(op.source.type, VectorType):
+    if split_vector(op.source.type)[1]:
         if op.source.type != op.vector.type:
-            raise LoweringError(
-                Code.EMIT_UNSUPPORTED, "'vector.broadcast' of a vector has no translation to PTX", op
-            )
+            raise LoweringError(Code.EMIT_UNSUPPORTED, "'vector.broadcast' of a vector has no translation to PTX", op)
         w.bind(op.vector, w.ref(op.source))
         return
     type, (_, count) = w.type(op.vector), split_vector(op.vector.type)
@@ -53,9 +51,7 @@ def _shuffle(w: FunctionWriter, op: vector.ShuffleOp) -> None:
     _, left = split_vector(op.v1.type)
     _, right = split_vector(op.v2.type)
     if any(not 0 <= pick < left + right for pick in picks):
-        raise LoweringError(
-            Code.EMIT_UNSUPPORTED, f"'vector.shuffle' picks outside its {left + right} elements", op
-        )
+        raise LoweringError(Code.EMIT_UNSUPPORTED, f"'vector.shuffle' picks outside its {left + right} elements", op)
     w.type(op.result)
     mask = ", ".join(f"i32 {pick}" for pick in picks)
     w.define(op.result, f"shufflevector {w.typed(op.v1)}, {w.typed(op.v2)}, <{len(picks)} x i32> <{mask}>")

@@ -56,9 +56,7 @@ class ModuleWriter:
         symbol = f"{kernel}$text{self._strings}"
         self._strings += 1
         array, size = c_string(text)
-        self.globals.append(
-            f"@{symbol} = private unnamed_addr addrspace(4) constant [{size} x i8] {array}, align 1"
-        )
+        self.globals.append(f"@{symbol} = private unnamed_addr addrspace(4) constant [{size} x i8] {array}, align 1")
         return symbol
 
     def text(self, data_layout: str) -> str:
@@ -76,9 +74,7 @@ class FunctionWriter:
     """The body of one kernel. Values are numbered in the order of their definition, so that the text is
     reproducible."""
 
-    def __init__(
-        self, module: ModuleWriter, kernel: str, block: tuple[int, int, int], shared_bytes: int
-    ) -> None:
+    def __init__(self, module: ModuleWriter, kernel: str, block: tuple[int, int, int], shared_bytes: int) -> None:
         self.module = module
         self.kernel = kernel
         self.threads = block

@@ -50,9 +50,7 @@ class CudaEngine:
         """
         kernel = self.load(program)
         packed = PackedArguments(self.driver, program, args)
-        milliseconds = self._measured(
-            lambda: kernel.launch(config, packed.addresses, stream), stream, program.kernel
-        )
+        milliseconds = self._measured(lambda: kernel.launch(config, packed.addresses, stream), stream, program.kernel)
         packed.read_back()
         return RunResult(seconds=milliseconds / 1e3)
 

@@ -33,9 +33,7 @@ class Kernel:
         self._module: Any = self._load()
         weakref.finalize(self, driver.api.cuModuleUnload, self._module).atexit = False  # the driver does then
         name = artifact.kernel.encode()
-        self._function: Any = driver.call(
-            "cuModuleGetFunction", self._module, name, doing=self._doing("finding")
-        )
+        self._function: Any = driver.call("cuModuleGetFunction", self._module, name, doing=self._doing("finding"))
         if artifact.dynamic_shared:
             attribute = driver.api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             driver.call(
@@ -60,9 +58,7 @@ class Kernel:
                 "launch it with the block that it declares",
             )
         if any(size > most for size, most in zip(config.grid, MAX_GRID, strict=True)):
-            raise LaunchError(
-                Code.RUN_LAUNCH, f"the grid is {config.grid}; a GPU has at most {MAX_GRID} blocks"
-            )
+            raise LaunchError(Code.RUN_LAUNCH, f"the grid is {config.grid}; a GPU has at most {MAX_GRID} blocks")
         self._driver.call(
             "cuLaunchKernel",
             self._function,

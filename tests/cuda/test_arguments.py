@@ -24,18 +24,18 @@ class RecordingDriver:
 
     ordinal = 0
     name = "a device of the tests"
-    capability = (8, 0)
     target = SM80
 
     def __init__(self, failing: str = "") -> None:
         self.calls: list[tuple[Any, ...]] = []
         self.failing = failing
+        self.capability: tuple[int, int] = (8, 0)
         self.memory: dict[int, ctypes.Array[ctypes.c_char]] = {}
         option = SimpleNamespace(CU_JIT_ERROR_LOG_BUFFER=1, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES=2)
         attribute = SimpleNamespace(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8)
         self.api = SimpleNamespace(
             cuMemFree=self.memory.pop,
-            cuModuleUnload=lambda _: None,
+            cuModuleUnload=str,
             CUjit_option=option,
             CUfunction_attribute=attribute,
         )
@@ -111,9 +111,7 @@ def test_scalar_that_the_type_cannot_hold(kind: Kind, value: Any) -> None:
 def test_storage_is_copied_there_and_back_and_freed() -> None:
     driver, recording = _driver()
     storage = np.arange(8, dtype=np.float32)
-    packed = PackedArguments(
-        driver, _artifact(Parameter("A", Kind.POINTER, 16)), {"A": TensorArgument(storage)}
-    )
+    packed = PackedArguments(driver, _artifact(Parameter("A", Kind.POINTER, 16)), {"A": TensorArgument(storage)})
     (address,) = recording.memory
     assert ctypes.c_uint64.from_address(packed.addresses[0] or 0).value == address
     assert ctypes.string_at(address, storage.nbytes) == storage.tobytes()

@@ -54,9 +54,7 @@ def test_type_that_registers_do_not_hold(type: Attribute) -> None:
 
 
 def test_kernel_without_return() -> None:
-    assert "must end in 'ptx.ret'" in _refused(
-        _entry([arith.ConstantOp.from_int_and_width(1, 32)], end=False), "E2201"
-    )
+    assert "must end in 'ptx.ret'" in _refused(_entry([arith.ConstantOp.from_int_and_width(1, 32)], end=False), "E2201")
 
 
 def test_branch_with_results_but_one_region() -> None:
@@ -104,9 +102,7 @@ def test_function_that_f64_does_not_have() -> None:
         llvm_of(kernel("%y = math.exp %x : f64", "%x: f64"))
 
 
-@pytest.mark.parametrize(
-    "body", ['ptx.cp.async "cg" 16 %s, %A', "ptx.cp.async.commit_group", "ptx.cp.async.wait_all"]
-)
+@pytest.mark.parametrize("body", ['ptx.cp.async "cg" 16 %s, %A', "ptx.cp.async.commit_group", "ptx.cp.async.wait_all"])
 def test_instruction_that_is_newer_than_the_target(body: str) -> None:
     text = kernel(f"%s = ptx.smem.addr 0\n{body}", "%A: !ptx.ptr<global> align 16", shared=16)
     assert llvm_of(text, SM80)
@@ -153,8 +149,7 @@ def test_isolated_compilation_gives_the_same_ptx() -> None:
 def test_isolated_compilation_survives_a_crash_of_llvm() -> None:
     crash = llvm_of(kernel("", "%x: f64, %A: !ptx.ptr<global> align 8")).replace(
         "ret void",
-        "%y = call double @llvm.pow.f64(double %a0, double %a0)\n"
-        "store double %y, ptr addrspace(1) %a1\nret void",
+        "%y = call double @llvm.pow.f64(double %a0, double %a0)\nstore double %y, ptr addrspace(1) %a1\nret void",
     )
     with pytest.raises(LlvmError, match="LLVM ended with status") as caught:
         compile_isolated(crash, SM80)

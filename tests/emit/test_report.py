@@ -104,8 +104,6 @@ def test_refused_ptx_is_reported_with_its_line() -> None:
     assert "fatal" in caught.value.log
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"\x7fELF", b"\x7fELF\x02\x01" + bytes(58), b"\x7fELF\x02\x01" + b"\xff" * 100]
-)
+@pytest.mark.parametrize("data", [b"", b"\x7fELF", b"\x7fELF\x02\x01" + bytes(58), b"\x7fELF\x02\x01" + b"\xff" * 100])
 def test_what_is_no_machine_code_has_no_sizes(data: bytes) -> None:
     assert code_sizes(data) == {}

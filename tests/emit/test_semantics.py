@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tests.emit.cpu import apply, run_on_cpu
 from tests.emit.harness import kernel, llvm_of
@@ -94,19 +95,19 @@ def test_integer_operation_computes_what_python_does(name: str) -> None:
     assert got.tolist() == [wrap(INTEGER_OPS[name](a, b)) for a, b in pairs]
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("shli", lambda a, b: a << b),
-        ("shrsi", lambda a, b: a >> b),
-        ("shrui", lambda a, b: _unsigned(a) >> b),
-    ],
-)
-def test_shift_computes_what_python_does(name: str, expected: Callable[[int, int], int]) -> None:
+SHIFTS: dict[str, Callable[[int, int], int]] = {
+    "shli": lambda a, b: a << b,
+    "shrsi": lambda a, b: a >> b,
+    "shrui": lambda a, b: _unsigned(a) >> b,
+}
+
+
+@pytest.mark.parametrize("name", SHIFTS)
+def test_shift_computes_what_python_does(name: str) -> None:
     pairs = [(a, b) for a in INTEGERS for b in (0, 1, 7, 31)]
     text = loop_kernel(f"arith.{name} %x, %y : i32", "i32", "i32", 4, 4, len(pairs))
     got = _run_pairs(llvm_of(text), pairs, np.int32, np.int32, len(pairs))
-    assert got.tolist() == [wrap(expected(a, b)) for a, b in pairs]
+    assert got.tolist() == [wrap(SHIFTS[name](a, b)) for a, b in pairs]
 
 
 FLOATS = (0.0, -0.0, 1.0, -1.5, 3.25, 1e30, -1e-30, math.inf, -math.inf, math.nan)
@@ -134,7 +135,7 @@ def test_float_operation_computes_what_numpy_does(name: str, expected: Callable[
     np.testing.assert_array_equal(got, np.array(want, np.float32))
 
 
-PREDICATES = {
+PREDICATES: dict[str, Callable[[int, int], bool]] = {
     "eq": lambda a, b: a == b,
     "ne": lambda a, b: a != b,
     "slt": lambda a, b: a < b,
@@ -227,9 +228,7 @@ def test_loop_carries_values_and_branches_choose() -> None:
 
     best, where = np.zeros(1, np.int32), np.zeros(1, np.int32)
     run_on_cpu(llvm_of(text), [best, where])
-    assert (best[0], where[0]) == max(
-        ((steps(i), i) for i in range(1, 30)), key=lambda pair: (pair[0], -pair[1])
-    )
+    assert (best[0], where[0]) == max(((steps(i), i) for i in range(1, 30)), key=lambda pair: (pair[0], -pair[1]))
 
 
 def test_loop_that_never_runs_hands_on_its_start() -> None:
@@ -275,3 +274,19 @@ def test_vector_operations_move_the_elements_they_name() -> None:
     run_on_cpu(llvm_of(text), [source, out, last])
     assert out.tolist() == [40, 50, 20, 30]
     assert last[0] == 30
+
+
+@pytest.mark.parametrize(
+    ("literal", "type", "expected"),
+    [
+        ("dense<7>", "vector<4xi32>", np.full(4, 7, np.int32)),
+        ("dense<[1, -2, 3, 4]>", "vector<4xi32>", np.array([1, -2, 3, 4], np.int32)),
+        ("dense<0.5>", "vector<8xf16>", np.full(8, 0.5, np.float16)),
+        ("dense<[0.1, 2.0]>", "vector<2xf64>", np.array([0.1, 2.0])),
+    ],
+)
+def test_vector_constant_keeps_its_values(literal: str, type: str, expected: NDArray[Any]) -> None:
+    out = np.zeros_like(expected)
+    body = f"%y = arith.constant {literal} : {type}\nptx.st %y, %a0 align 16 : {type}, !ptx.ptr<global>"
+    run_on_cpu(llvm_of(kernel(body, "%a0: !ptx.ptr<global> align 16", threads="1")), [out])
+    np.testing.assert_array_equal(out, expected)

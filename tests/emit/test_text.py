@@ -105,9 +105,7 @@ def test_printf_passes_promoted_arguments_and_its_format_as_bytes() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "format", ['"\\n}\\nret;', "\\5C\\5C00", "a\\22, align 1\\n@x = global i32 0\\n;", "é ☃"]
-)
+@pytest.mark.parametrize("format", ['"\\n}\\nret;', "\\5C\\5C00", "a\\22, align 1\\n@x = global i32 0\\n;", "é ☃"])
 def test_printf_cannot_break_out_of_its_string(format: str) -> None:
     escaped = format.replace('"', "\\22")
     ptx = ptx_of(kernel(f'ptx.printf "{escaped}"() :'))
@@ -157,9 +155,7 @@ def test_source_lines_are_written_when_asked_for() -> None:
         """,
     )
     without = [line for line in ptx.splitlines() if line.startswith("\t") and "\t." not in line]
-    assert without == [
-        line for line in ptx_of(text).splitlines() if line.startswith("\t") and "\t." not in line
-    ]
+    assert without == [line for line in ptx_of(text).splitlines() if line.startswith("\t") and "\t." not in line]
 
 
 def test_data_layout_is_that_of_the_back_end() -> None:
