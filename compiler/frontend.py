@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """From text to a verified module whose operations know their source lines, and back to text.
 
-xDSL's parser drops source positions and stops in many ways on bad input; here every operation gets the line and column of
-its name (unless its text says `loc(...)`, as that of a saved stage does), and whatever is wrong becomes a `ProgramError`.
+xDSL's parser drops source positions and stops in many ways on bad input; here every operation gets the line
+and column of its name (unless its text says `loc(...)`, as that of a saved stage does), and whatever is wrong
+becomes a `ProgramError`.
 """
 
 import re
@@ -11,7 +12,7 @@ from io import StringIO
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
-from xdsl.ir import Attribute, BlockArgument, Operation
+from xdsl.ir import Attribute, BlockArgument, Operation, TypeAttribute
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
@@ -62,7 +63,7 @@ class _LocatingParser(Parser):
 
     def parse_operation(self) -> Operation:
         start = self.pos
-        results = _RESULTS.match(self.lexer.input.content, start)
+        results = _RESULTS.match(self._source.expanded, start)
         name_at = results.end() if results else start
         self._count += 1
         self._depth += 1
@@ -85,29 +86,35 @@ class _LocatingParser(Parser):
         try:
             return super().parse_optional_attribute()
         except (TilefoldError, *_PARSER_FAULTS) as error:
-            raise ParseError(Span(start, max(self.pos, start + 1), self.lexer.input), _words(error)) from _cause(error)
+            raise ParseError(self._from(start), _words(error)) from _cause(error)
 
-    def parse_optional_type(self) -> Attribute | None:
+    def parse_optional_type(self) -> TypeAttribute | None:
         start = self.pos
         try:
             return super().parse_optional_type()
         except (TilefoldError, *_PARSER_FAULTS) as error:
-            raise ParseError(Span(start, max(self.pos, start + 1), self.lexer.input), _words(error)) from _cause(error)
+            raise ParseError(self._from(start), _words(error)) from _cause(error)
 
     def _get_op_by_name(self, name: str) -> type[Operation]:
         try:
             return super()._get_op_by_name(name)
         except ParseError as error:
-            end = error.span.start
-            start = self.lexer.input.content.rfind(name, 0, end)
-            raise _UnknownOperationError(Span(start, start + len(name), error.span.input), name) from None
+            start = self._source.expanded.rfind(name, 0, error.span.start)
+            raise _UnknownOperationError(Span(start, start + len(name), self._input), name) from None
+
+    @property
+    def _input(self) -> Input[str]:
+        return Input(self._source.expanded, self._source.name)
+
+    def _from(self, start: int) -> Span:
+        return Span(start, max(self.pos, start + 1), self._input)
 
     def _span(self, at: int) -> Span:
-        text = self.lexer.input.content
+        text = self._source.expanded
         end = at
         while end < len(text) and (text[end].isalnum() or text[end] in '_.$"'):
             end += 1
-        return Span(at, max(end, at + 1), self.lexer.input)
+        return Span(at, max(end, at + 1), self._input)
 
 
 def _words(error: Exception) -> str:
@@ -115,7 +122,7 @@ def _words(error: Exception) -> str:
         return error.message
     if isinstance(error, KeyError):
         return f"{error} is not known here"
-    return str(error) or f"malformed ({type(error).__name__})"
+    return " ".join(map(str, error.args)) or f"malformed ({type(error).__name__})"
 
 
 def _cause(error: Exception) -> BaseException:
@@ -173,7 +180,10 @@ def _here(parser: Parser | None, source: Source) -> Span:
 def _at(error: ParseError, source: Source, message: str, code: Code = Code.IR_SYNTAX, hint: str = "") -> Diagnostic:
     """The diagnostic of a parse error: at its span, with the code and hint of the error that caused it, if typed."""
     start = source.origin(error.span.start)
-    end = source.origin(max(error.span.end - 1, error.span.start)) + 1
+    last = max(error.span.end - 1, error.span.start)
+    while last > error.span.start and source.expanded[last : last + 1].isspace():
+        last -= 1  # a span that was measured by the parser's position ends where the next token begins
+    end = source.origin(last) + 1
     line, column = source.position(start)
     end_line, end_column = source.position(end)
     place = Place(source.name, line, column, end_column if end_line == line else 0, source.line(line))
@@ -195,7 +205,7 @@ def _syntax_errors(error: ParseError, source: Source) -> list[Diagnostic]:
     for name in undefined[1].split(", "):
         use = re.search(re.escape(name) + r"(?![\w$.-])", source.expanded)
         at = use.span() if use else (error.span.start, error.span.end)
-        span = Span(at[0], at[1], error.span.input)
+        span = Span(at[0], at[1], Input(source.expanded, source.name))
         found.append(
             _at(ParseError(span, error.msg), source, f"{name} is used but never defined", Code.IR_USE_BEFORE_DEFINITION)
         )
@@ -224,7 +234,8 @@ def _unknown_operation(error: _UnknownOperationError, source: Source, context: C
 
 
 class _LocationPrinter(Printer):
-    """Prints the location of each operation, but none for block arguments: not every custom syntax has a place for them."""
+    """Prints the location of each operation, but none for block arguments: not every custom syntax has a place
+    for them."""
 
     def print_block_argument(self, arg: BlockArgument, print_type: bool = True) -> None:
         shown, self.print_debuginfo = self.print_debuginfo, False
@@ -233,7 +244,8 @@ class _LocationPrinter(Printer):
 
 
 def print_program(module: Operation, *, generic: bool = False, locations: bool = False) -> str:
-    """The text of a module, ending with a newline; with `locations`, reading it back keeps the original source lines."""
+    """The text of a module, ending with a newline; with `locations`, reading it back keeps the original source
+    lines."""
     stream = StringIO()
     _LocationPrinter(stream=stream, print_generic_format=generic, print_debuginfo=locations).print_op(module)
     return stream.getvalue() + "\n"

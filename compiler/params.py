@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Parameters of a `.cute` file.
 
-A comment line of its own declares a parameter with its default, and every `${...}` after it is replaced before the text is
-read as MLIR:
+A comment line of its own declares a parameter with its default, and every `${...}` after it is replaced
+before the text is read as MLIR:
 
     // param TILE_M = 128                 an integer: any expression of integers and earlier parameters
     // param T = f16                      the name of a type
@@ -11,9 +11,10 @@ read as MLIR:
     %g = tile.local_tile %A, "(${TILE_M},32)", (%m, %k)      // -> "(128,32)"
     %c = tile.tiled_copy #atom thr ${THR} val "${TILE_M / 16}:1"
 
-Integer expressions have `+ - * / // % **`, parentheses, and `min`, `max`; `/` must divide without remainder. A quoted text
-is inserted with its quotes, or without them inside another quoted text. `$${` stands for `${` itself. `-D TILE_M=64` on the
-command line replaces a default by a value of the same kind. Comments are not substituted.
+Integer expressions have `+ - * / // % **`, parentheses, and `min`, `max`; `/` must divide without remainder.
+A quoted text is inserted with its quotes, or without them inside another quoted text. `$${` stands for `${`
+itself. `-D TILE_M=64` on the command line replaces a default by a value of the same kind. Comments are not
+substituted.
 """
 
 import re
@@ -274,13 +275,12 @@ class _Expansion:
 def expand(text: str, name: str, given: Mapping[str, str] | None = None) -> Source:
     """The source with its parameters substituted; `given` holds the values of `-D NAME=VALUE`.
 
-    Raises ProgramError for a fault in the text and TilefoldError for one in `given`: a value of the wrong kind, or a name
-    that the file does not declare.
+    Raises ProgramError for a fault in the text and TilefoldError for one in `given`: a value of the wrong
+    kind, or a name that the file does not declare.
     """
     expansion = _Expansion(name, text, given or {})
-    if "${" not in text and "param" not in text:
-        if not expansion.given:
-            return Source(name, text, text)
+    if "${" not in text and "param" not in text and not expansion.given:
+        return Source(name, text, text)
     expansion.run()
     for extra in expansion.given:
         if extra not in expansion.values:

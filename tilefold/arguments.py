@@ -41,7 +41,7 @@ class Arguments:
             if isinstance(type, TensorType):
                 given[name] = TensorArgument(_storage(filled, type), type.layout.data, filled.initialised)
             else:
-                given[name] = filled.values[()]
+                given[name] = filled.values.reshape(-1)[0]
         return given
 
     def logical(self, given: Mapping[str, TensorArgument | np.generic]) -> dict[str, Any]:
@@ -137,7 +137,8 @@ def _value(
 def load_array(path: str, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """The array in a `.npy` file, which must have the argument's shape and element type.
 
-    NumPy writes a bfloat16 array as two bytes without a meaning (`|V2`), which are accepted for one. Raises TilefoldError.
+    NumPy writes a bfloat16 array as two bytes without a meaning (`|V2`), which are accepted for one. Raises
+    TilefoldError.
     """
     try:
         with Path(path).open("rb") as file:

@@ -27,8 +27,8 @@ ALL = "all"
 class Session:
     """One invocation of `tilefold run`: where launches run, and the limits of a simulation.
 
-    `device` is auto, sim or cuda; `stage` a stage, `all`, or None for the default of the device; the limits are None for
-    those of the simulator.
+    `device` is auto, sim or cuda; `stage` a stage, `all`, or None for the default of the device; the limits
+    are None for those of the simulator.
     """
 
     program: Program

@@ -71,7 +71,8 @@ class Launch:
 
 @dataclass(frozen=True)
 class Changes:
-    """What the command line changes: the launch or kernel to run, its grid and block, fills by argument, more checks."""
+    """What the command line changes: the launch or kernel to run, its grid and block, fills by argument, more
+    checks."""
 
     name: str | None = None
     grid: Dim3 | None = None

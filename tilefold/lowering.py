@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A program on its way from text to machine code: read once, lowered as far as is asked."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -124,11 +124,12 @@ class Program:
         return artifact_of(entry, self.cubin(target).code, target)
 
     @contextmanager
-    def explaining(self) -> Iterator[None]:
+    def explaining(self) -> Generator[None, None, None]:
         """Within it, an error that names an operation of the program becomes one that shows its line."""
         try:
             yield
         except TilefoldError as error:
+            location: str = ""
             if isinstance(error, LoweringError):
                 place = place_of(error.operation.location, self.source)
             else:
@@ -136,7 +137,9 @@ class Program:
                 place = self._place(location) if location else None
             if place is None:
                 raise
-            message = error.message.removeprefix(f"{location}: ").replace(f" at {location}", "", 1)
+            message = error.message
+            if location:
+                message = message.removeprefix(f"{location}: ").replace(f" at {location}", "", 1)
             raise ProgramError([Diagnostic(Severity.ERROR, message, place, error.code, error.hint)]) from error
 
     def _place(self, location: str) -> Place | None:

@@ -43,7 +43,8 @@ def print_diagnostics(text: str) -> None:
 
 
 def print_internal_error(error: Exception, arguments: Sequence[str]) -> None:
-    """Prints one line about a bug of tilefold: what failed, and the command that repeats it; keeps the rest in a folder."""
+    """Prints one line about a bug of tilefold: what failed, and the command that repeats it; keeps the rest in a
+    folder."""
     folder = Path(tempfile.mkdtemp(prefix="tilefold-"))
     (folder / "internal-error.txt").write_text("".join(format_exception(error)), encoding="utf-8")
     command = ["tilefold", *arguments]

@@ -3,7 +3,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -91,7 +90,7 @@ def _compare(text: str, node: Expression, evaluator: Evaluator, rtol: float | No
     rtol, atol = by_type[0] if rtol is None else rtol, by_type[1] if atol is None else atol
     shape = max(left.shape, right.shape, key=len)
     left, right = np.broadcast_to(left, shape), np.broadcast_to(right, shape)
-    holds = _slabwise(lambda a, b: _holds(node.op, a, b, rtol, atol), left, right)
+    holds = _holds_slabwise(node.op, left, right, rtol, atol)
     return CheckResult(
         text[node.start : node.end],
         text[node.left.start : node.left.end],
@@ -102,12 +101,13 @@ def _compare(text: str, node: Expression, evaluator: Evaluator, rtol: float | No
     )
 
 
-def _slabwise(function: Any, left: Array, right: Array) -> Array:
-    """The function over slabs of the first mode; its results are truth values."""
+def _holds_slabwise(op: str, left: Array, right: Array, rtol: float, atol: float) -> Array:
+    """Where the comparison holds, slab by slab of the first mode."""
     if left.ndim == 0 or left.size <= _SLAB:
-        return np.asarray(function(left, right), dtype=np.bool_)
+        return np.asarray(_holds(op, left, right, rtol, atol), dtype=np.bool_)
     rows = max(1, _SLAB * len(left) // left.size)
-    return np.concatenate([function(left[at : at + rows], right[at : at + rows]) for at in range(0, len(left), rows)])
+    starts = range(0, len(left), rows)
+    return np.concatenate([_holds(op, left[at : at + rows], right[at : at + rows], rtol, atol) for at in starts])
 
 
 def _holds(op: str, left: Array, right: Array, rtol: float, atol: float) -> Array:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Evaluates expressions on NumPy arrays.
 
-Elementwise operations follow NumPy in the operands' own types (a number takes the type of the array beside it), so that a
-kernel that does the same operation can be compared exactly. Products of matrices and sums accumulate in float64, or in
-int64 for integers: they are references for a comparison within a tolerance.
+Elementwise operations follow NumPy in the operands' own types (a number takes the type of the array beside
+it), so that a kernel that does the same operation can be compared exactly. Products of matrices and sums
+accumulate in float64, or in int64 for integers: they are references for a comparison within a tolerance.
 """
 
 import operator
@@ -46,21 +46,22 @@ MAX_PRODUCTS = 2**40
 _INT_LIMIT = 2**63
 _MAX_EXPONENT = 64
 
-_OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "**": operator.pow,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
+_OPERATORS: Mapping[str, str] = {
+    "+": "add",
+    "-": "sub",
+    "*": "mul",
+    "/": "truediv",
+    "//": "floordiv",
+    "%": "mod",
+    "**": "pow",
+    "==": "eq",
+    "!=": "ne",
+    "<": "lt",
+    "<=": "le",
+    ">": "gt",
+    ">=": "ge",
 }
+"""The function of Python's `operator` module for each operator."""
 
 
 class CostError(ValueError):
@@ -168,10 +169,10 @@ class Evaluator:
         left, right = self._operand(node.left), self._operand(node.right)
         left, right = _typed(left, right), _typed(right, left)
         check_elements(np.broadcast_shapes(np.shape(left), np.shape(right)))
-        if node.op == "**" and isinstance(left, int) and isinstance(right, int):
-            if not 0 <= right <= _MAX_EXPONENT:
-                raise CostError(f"an integer power must have an exponent of 0 to {_MAX_EXPONENT}")
-        return _OPERATORS[node.op](left, right)
+        integers = isinstance(left, int) and isinstance(right, int)
+        if node.op == "**" and integers and not 0 <= right <= _MAX_EXPONENT:
+            raise CostError(f"an integer power must have an exponent of 0 to {_MAX_EXPONENT}")
+        return getattr(operator, _OPERATORS[node.op])(left, right)
 
     def _subscript(self, node: Subscript) -> Value:
         array = self.array(node.value)
@@ -186,8 +187,9 @@ class Evaluator:
 
 def _typed(value: Any, beside: Any) -> Any:
     """A number in the floating-point type of the array beside it, also where NumPy would widen (bfloat16)."""
-    if isinstance(value, int | float) and isinstance(beside, np.ndarray) and is_floating(beside.dtype):
-        return beside.dtype.type(value)
+    dtype: np.dtype[Any] = np.asarray(beside).dtype
+    if isinstance(value, int | float) and not isinstance(beside, int | float) and is_floating(dtype):
+        return dtype.type(value)
     return value
 
 

@@ -52,15 +52,15 @@ def fill_argument(
         raise ExpressionError(
             Code.CHECK_VALUE, f"the fill has shape {values.shape}, argument '{name}' has {shape}", node.start, node.end
         )
-    if not is_floating(dtype) and is_floating(values.dtype):
-        if not np.array_equal(values, np.trunc(values)):
-            raise ExpressionError(
-                Code.CHECK_VALUE,
-                f"the fill is not whole, but argument '{name}' holds integers",
-                node.start,
-                node.end,
-                hint="use integers(lo, hi), or floor(...)",
-            )
+    rounds = not is_floating(dtype) and is_floating(values.dtype)
+    if rounds and not np.array_equal(values, np.trunc(values)):
+        raise ExpressionError(
+            Code.CHECK_VALUE,
+            f"the fill is not whole, but argument '{name}' holds integers",
+            node.start,
+            node.end,
+            hint="use integers(lo, hi), or floor(...)",
+        )
     with np.errstate(all="ignore"):
         return Filled(np.broadcast_to(values, shape).astype(dtype, order="C"), initialised=True)
 

@@ -17,8 +17,9 @@ _STAGES = ("cute", "folded", "atoms", "index", "instr")
 _FORMS = (*_STAGES, "llvm", "ptx", "cubin")
 
 _EPILOG = """\
-stages, in order: cute (as written), folded (static layouts folded), atoms (copies expanded to instructions' atoms), index
-(pointers and index arithmetic), instr (one operation a PTX instruction); then llvm, ptx and cubin (machine code).
+stages, in order: cute (as written), folded (static layouts folded), atoms (copies expanded to instructions'
+atoms), index (pointers and index arithmetic), instr (one operation a PTX instruction); then llvm, ptx and
+cubin (machine code).
 
 examples:
   tilefold compile kernel.cute                                PTX for the default target

@@ -32,7 +32,8 @@ def add_target(parser: argparse.ArgumentParser, default: str | None) -> None:
 
 
 def pairs(texts: Sequence[str], option: str) -> dict[str, str]:
-    """The values of an option that is given as NAME=VALUE. Raises TilefoldError for other text, and for a repeated name."""
+    """The values of an option that is given as NAME=VALUE. Raises TilefoldError for other text, and for a
+    repeated name."""
     given: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")

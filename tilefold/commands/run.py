@@ -15,11 +15,11 @@ _EPILOG = """\
 A file says how it runs by launches such as
 
   run.launch @kernels::@scale grid(8, 32) {
-    run.arg "A" : !gmem = "normal(seed=0)"       fill: zeros, ones, full(v), arange(start, step), normal(mean, std),
-    run.arg "B" : !gmem = "poison"                     uniform(lo, hi), integers(lo, hi), or an expression such as A.T * 2
-    run.arg "n" : i32   = "1024"
-    run.check "B == A * 2 and max(B) < 100"      == equal values, ~= within the type's tolerance, != < <= > >=
-    run.check "B ~= A @ A" rtol 1.0e-3           + - * / // % @ ** .T, slices A[0:2, 3], abs, sum, where, reshape, ...
+    run.arg "A" : !gmem = "normal(seed=0)"       fill: zeros, ones, full(v), arange(start, step), normal(mean,
+    std), run.arg "B" : !gmem = "poison"                     uniform(lo, hi), integers(lo, hi), or an
+    expression such as A.T * 2 run.arg "n" : i32   = "1024" run.check "B == A * 2 and max(B) < 100"      ==
+    equal values, ~= within the type's tolerance, != < <= > >= run.check "B ~= A @ A" rtol 1.0e-3           +
+    - * / // % @ ** .T, slices A[0:2, 3], abs, sum, where, reshape, ...
   }
 
 An argument filled with poison counts as unwritten: reading it before the kernel wrote it is an error of the simulator.

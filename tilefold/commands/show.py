@@ -21,7 +21,8 @@ copies. --src or --dst can be left out, and --cta-tiler too: then the whole sour
 
 _TILED_COPY_EPILOG = """\
 layouts: "(8,4):(1,8)", nested "((2,4),8):((8,1),16)", swizzled "S<3,3,3> o 0 o (64,64):(64,1)";
-  "(_8,_4):(_1,_8)" and "Sw<3,3,3>" are read as well, and a shape alone, "(8,4)", is compact. Tilers: "(128,32)", or layouts "[4:2;(2,8):(1,4)]".
+  "(_8,_4):(_1,_8)" and "Sw<3,3,3>" are read as well, and a shape alone, "(8,4)", is compact.
+tilers: "(128,32)", or a layout for each mode "[4:2;(2,8):(1,4)]".
 types: f16, bf16, f32, f64, i8, u16, ..., half_t, uint16_t, float, ..., or a width such as 16b.
 atoms: CuTe's names, such as UniversalCopy<uint128_t>, SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>,
   SM75_U32x4_LDSM_N, AutoVectorizingCopy; or copy.128 (8 to 128 bits), cp.async.ca.16 (4, 8, 16 bytes),
