@@ -11,12 +11,15 @@ from xdsl.ir import Attribute
 from ...dialects.kernel import KernelOp
 from ...dialects.ptx import GLOBAL
 from ...dialects.tile import TensorType
-from ...layout.core import ComposedLayout
+from ...layout.core import ComposedLayout, size
 from ...layout.errors import Code
 from ..engine import Argument, LaunchError, TensorArgument
 from ..tensor import storage_size
 from .translate import Translator
 from .values import TensorValue, Value, kind_of
+
+MAX_TENSOR = 1 << 30
+"""The most elements of one tensor argument."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,8 @@ def _bind_tensor(name: str, type: Attribute, given: TensorArgument, t: Translato
                 f"has elements of {type.element_type}, the array of {storage.dtype}",
                 "convert the array",
             )
+        if size(type.layout.data) > MAX_TENSOR:
+            _refuse(name, f"has {size(type.layout.data)} elements", f"the simulator allows {MAX_TENSOR}")
         need = storage_size(type.layout.data)
         if storage.size < need:
             _refuse(name, f"spans {need} elements, the array has {storage.size}", "pass the whole tensor")

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Accesses to the elements of tensors: from a tensor's address and an index to bytes in a state space."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,10 +12,11 @@ from xdsl.ir import Operation
 from ...dialects.ptx import PtrType, StateSpace
 from ...dialects.tile import Space as TileSpace
 from ...dialects.tile import TensorType
-from ...layout.core import ComposedLayout, Layout
+from ...layout.core import ComposedLayout, Layout, size
+from ...layout.errors import Code
 from ...layout.swizzle import Swizzle
 from .arena import WIDTHS
-from .faults import Site, site_of
+from .faults import SimulationError, Site, site_of
 from .spaces import Access, Space
 from .translate import Translator
 from .values import TensorValue, Value
@@ -99,6 +102,46 @@ _STATE_SPACES = {
     TileSpace.Smem: StateSpace.Shared,
     TileSpace.Rmem: StateSpace.Local,
 }
+
+
+MAX_COUNT = 1 << 20
+"""The most elements that one operation of a thread copies or prints."""
+
+
+def check_count(op: Operation, layout: Layout) -> None:
+    """SimulationError (E3211) for an operation on more elements than a simulation can go through."""
+    count = size(layout)
+    if count > MAX_COUNT:
+        raise SimulationError(
+            Code.SIM_MEMORY,
+            f"each thread goes through {count} elements here; the simulator allows {MAX_COUNT}",
+            "divide the tensor among threads, or use a smaller tile",
+            site=site_of(op),
+        )
+
+
+def moved(tensor: TensorValue, distance: Value, type: TensorType) -> TensorValue:
+    """A tensor that begins `distance` elements further on. OverflowError for a distance beyond 64 bits."""
+    if type.is_swizzled:
+        return TensorValue(tensor.address, checked_index(tensor.offset + distance))
+    return TensorValue(checked_index(tensor.address + distance * type.element_bytes))
+
+
+def checked_index(value: Value) -> Value:
+    """`value`, if it is no uniform integer beyond 64 bits: then OverflowError."""
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        raise OverflowError
+    return value
+
+
+@contextmanager
+def in_64_bits(warp: Warp, site: Site) -> Generator[None]:
+    """Turns an OverflowError in index arithmetic into a SimulationError (E3209) of the first active thread."""
+    try:
+        yield
+    except OverflowError:
+        lane = int(warp.lane_numbers()[0])
+        warp.fault(Code.SIM_ARITHMETIC, site, lane, "the coordinate is so large that its address exceeds 64 bits")
 
 
 def tensor_value(value: Value) -> TensorValue:

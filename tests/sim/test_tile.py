@@ -10,6 +10,7 @@ from tilefold.layout.atoms.table import copy_atom
 from tilefold.layout.core import make_layout
 from tilefold.layout.text import to_text
 from tilefold.runtime.sim.exchange import exchange_of
+from tilefold.runtime.sim.faults import SimulationError
 
 from tests.sim.harness import fault, launch, module_of, unwritten
 
@@ -304,3 +305,24 @@ def test_printing() -> None:
 def test_fragments_are_undefined_at_first() -> None:
     body = f"%f = tile.alloc : {tensor('f32', '2:1', 'rmem')}\n%v = tile.load %f(1)"
     assert "tile.load at test.cute:4:" in fault(kernel(body, ""), "E3204").message
+
+
+BIG = "%big = arith.constant 9223372036854775807 : index\n"
+
+
+@pytest.mark.parametrize("lane", ["", "%t = gpu.thread_id x\n%big2 = arith.addi %big, %t : index\n"])
+def test_coordinates_beyond_64_bits(lane: str) -> None:
+    name = "%big2" if lane else "%big"
+    args = f"%A: {tensor('f32', '(4,8):(1,4)')}"
+    view = f'%v = tile.local_tile %A, "(4,2)", (0, {name})\n%f = arith.constant 1.0 : f32\ntile.store %f, %v(0, 0)'
+    with pytest.raises(SimulationError) as error:
+        launch(kernel(BIG + lane + view, args), A=np.zeros(32, np.float32))
+    assert error.value.code in ("E3202", "E3209")
+
+
+def test_more_elements_than_a_simulation_can_go_through() -> None:
+    body = """
+        %v = tile.composition %A, "(1000000,1000000):(0,0)"
+        tile.copy %v, %v"""
+    error = fault(kernel(body, f"%A: {tensor('f32', '(4,8):(1,4)')}"), "E3211", A=np.zeros(32, np.float32))
+    assert "1000000000000 elements" in error.message

@@ -13,7 +13,7 @@ from ....layout.errors import Code as ErrorCode
 from ..faults import site_of
 from ..spaces import Space
 from ..translate import Rules, Step, Translator
-from ..values import Kind, Lanes, Value, per_lane, varies
+from ..values import Kind, Lanes, Value, per_lane, varies, wrap
 from ..warp import WARP, Warp
 
 
@@ -61,7 +61,8 @@ def add_address(address: Value, offset: Value) -> Value:
     """A 64-bit address plus a signed offset of any width."""
     if varies(offset) and offset.dtype != np.int64:
         offset = offset.astype(np.int64)
-    return address + offset
+    total = address + offset
+    return wrap(total, 64) if isinstance(total, int) else total
 
 
 def _load(op: ptx.LoadOp, t: Translator) -> Step:

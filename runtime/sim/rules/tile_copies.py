@@ -14,7 +14,7 @@ from ...tensor import distances
 from .. import async_copy
 from ..exchange import Exchange, exchange_of
 from ..faults import SimulationError, site_of
-from ..tensors import Port, plain, port, tensor_value
+from ..tensors import Port, check_count, plain, port, tensor_value
 from ..translate import Rules, Step, Translator
 from ..values import TensorValue
 from ..warp import WARP, Warp
@@ -25,6 +25,7 @@ Indices = NDArray[np.int64]
 
 def _copy(op: tile.CopyOp, t: Translator) -> Step:
     source, target = t.slot(op.src), t.slot(op.dst)
+    check_count(op, plain(op.src_type))
     src, dst = distances(plain(op.src_type)), distances(plain(op.dst_type))
     atom = op.copy_atom
     widest = 128 if atom is None else atom.auto_bits

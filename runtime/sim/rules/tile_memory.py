@@ -14,7 +14,7 @@ from ....layout.errors import Code as ErrorCode
 from ....layout.inttuple import product
 from ..arguments import static_offset
 from ..faults import Site, site_of
-from ..tensors import plain, port, tensor_value
+from ..tensors import check_count, checked_index, in_64_bits, plain, port, tensor_value
 from ..translate import Rules, Step, Translator
 from ..values import Kind, TensorValue, Value, kind_of
 from ..warp import Warp
@@ -48,7 +48,8 @@ def _element(op: tile.LoadOp | tile.StoreOp, t: Translator) -> Any:
         filled = fill_coordinate(coord, [warp.registers[slot] for slot in coords])
         filled = filled[0] if len(filled) == 1 else filled
         _check_inside(warp, site, filled, layout.shape)
-        return crd2idx(filled, layout.shape, layout.stride)
+        with in_64_bits(warp, site):
+            return checked_index(crd2idx(filled, layout.shape, layout.stride))
 
     return index
 
@@ -111,6 +112,7 @@ def _print_tensor(op: tile.PrintTensorOp, t: Translator) -> Step:
     tensor, text, type = t.slot(op.tensor), op.text.data, _tensor_type(op)
     source = port(op, type, "load", t)
     layout, kind = plain(type), kind_of(type.element_type)
+    check_count(op, layout)
     assert kind is not None
     rows = [[int(layout(coord)) for coord in row] for row in elements_in_print_order(layout)]
 

@@ -10,28 +10,26 @@ from ....dialects.tile.assembly import fill_coordinate
 from ....dialects.tile.view_base import ViewOp
 from ....layout.core import ComposedLayout
 from ....layout.slicing import slice_and_offset
-from ..tensors import tensor_value
+from ..faults import site_of
+from ..tensors import checked_index, in_64_bits, moved, tensor_value
 from ..translate import Rules, Step, Translator
-from ..values import TensorValue
 from ..warp import Warp
 
 
 def _view(op: ViewOp, t: Translator) -> Step:
     source, result, coords = t.slot(op.source), t.slot(op.result), t.slots(op.coords)
-    whole = op.relayout(op.source_type.layout.data)
-    bytes = op.source_type.element_bytes
+    type, site = op.source_type, site_of(op)
+    whole = op.relayout(type.layout.data)
+    plain = whole.inner if isinstance(whole, ComposedLayout) else whole
 
     def step(warp: Warp) -> None:
         registers = warp.registers
         tensor = tensor_value(registers[source])
         coord = op.coordinate(whole, [registers[slot] for slot in coords])
-        if isinstance(whole, ComposedLayout):
-            if coord is not None:
-                _, distance = slice_and_offset(coord, whole.inner)
-                tensor = TensorValue(tensor.address, tensor.offset + distance)
-        elif coord is not None:
-            _, distance = slice_and_offset(coord, whole)
-            tensor = TensorValue(tensor.address + distance * bytes)
+        if coord is not None:
+            with in_64_bits(warp, site):
+                _, distance = slice_and_offset(coord, plain)
+                tensor = moved(tensor, distance, type)
         registers[result] = tensor
 
     return step
@@ -40,17 +38,14 @@ def _view(op: ViewOp, t: Translator) -> Step:
 def _folded_view(op: tile.ViewOp, t: Translator) -> Step:
     source, result = t.slot(op.source), t.slot(op.result)
     offset = None if op.offset is None else t.slot(op.offset)
-    bytes, swizzled = op.source_type.element_bytes, op.source_type.is_swizzled
+    type, site = op.source_type, site_of(op)
 
     def step(warp: Warp) -> None:
         registers = warp.registers
         tensor = tensor_value(registers[source])
         if offset is not None:
-            distance = registers[offset]
-            if swizzled:
-                tensor = TensorValue(tensor.address, tensor.offset + distance)
-            else:
-                tensor = TensorValue(tensor.address + distance * bytes)
+            with in_64_bits(warp, site):
+                tensor = moved(tensor, registers[offset], type)
         registers[result] = tensor
 
     return step
@@ -58,12 +53,13 @@ def _folded_view(op: tile.ViewOp, t: Translator) -> Step:
 
 def _crd2idx(op: tile.Crd2IdxOp, t: Translator) -> Step:
     coords, result = t.slots(op.coords), t.slot(op.result)
-    coord, layout = op.coord.data, op.plain_layout
+    coord, layout, site = op.coord.data, op.plain_layout, site_of(op)
 
     def step(warp: Warp) -> None:
         registers = warp.registers
         filled = fill_coordinate(coord, [registers[slot] for slot in coords])
-        registers[result] = layout(filled[0] if len(filled) == 1 else filled)
+        with in_64_bits(warp, site):
+            registers[result] = checked_index(layout(filled[0] if len(filled) == 1 else filled))
 
     return step
 

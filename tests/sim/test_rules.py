@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The table of rules against the dialects: an operation that a kernel can hold must have one."""
+
+import pytest
+from tilefold.dialects.kernel import KernelOp
+from tilefold.dialects.ptx import PTX
+from tilefold.dialects.tile import TILE
+from tilefold.runtime.sim.rules import RULES
+from xdsl.dialects import arith, scf
+from xdsl.ir import Operation
+
+OPS = [op for dialect in (TILE, PTX, arith.Arith) for op in dialect.operations if not issubclass(op, KernelOp)]
+
+
+@pytest.mark.parametrize("op", [*OPS, scf.IfOp, scf.ForOp, scf.WhileOp], ids=lambda op: op.name)
+def test_every_operation_has_a_rule(op: type[Operation]) -> None:
+    assert any(base in RULES for base in op.__mro__), f"the simulator cannot execute {op.name}"
