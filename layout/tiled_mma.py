@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Matrix multiplications of whole tiles by many threads: an atom repeated over M, N and K (CuTe's mma_atom.hpp)."""
+"""Matrix multiplications of whole tiles by many threads: an atom repeated over M, N and K (CuTe's
+mma_atom.hpp).
+"""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -27,9 +30,9 @@ _AXES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
 class TiledMma:
     """`atom` repeated over threads by `atom_layout` (M,N,K), and over values as far as `permutation` says.
 
-    `permutation` holds for each of M, N and K a tile size, a layout that reorders the tile, or None for the tile that
-    the threads cover. Raises `LayoutError` (E0202) unless both have three modes, (E0207) unless the permutation is
-    static.
+    `permutation` holds for each of M, N and K a tile size, a layout that reorders the tile, or None for the
+    tile that the threads cover. Raises `LayoutError` (E0202) unless both have three modes, (E0207) unless the
+    permutation is static.
     """
 
     atom: MmaAtom
@@ -117,8 +120,8 @@ class TiledMma:
     def make_fragment(self, operand: str, part: LayoutLike) -> Layout:
         """The layout of a thread's registers for `part`, its part of an operand.
 
-        For an operand that the instruction reads from shared memory, the layout of its descriptors, one for each
-        instruction, in units of 16 bytes.
+        For an operand that the instruction reads from shared memory, the layout of its descriptors, one for
+        each instruction, in units of 16 bytes.
         """
         if operand == "C":
             return make_layout(part.shape)
@@ -144,8 +147,8 @@ def _fragment(threads: Any) -> tuple[None, Any]:
     return None, (None,) * len(rest) if rank(rest.shape) > 1 else None
 
 
-def make_tiled_mma(atom: MmaAtom, atom_layout: Layout | None = None, permutation: Any = None) -> TiledMma:
+def make_tiled_mma(atom: MmaAtom, atom_layout: Layout | None = None, permutation: Sequence[Tiler] = ()) -> TiledMma:
     """The tiled MMA of `atom`, one by default; missing modes of the layout are 1, of the permutation None."""
     layout: Layout = append(atom_layout or Layout(1, 0), 3)
-    tiles = permutation if isinstance(permutation, tuple) else (permutation,)
-    return TiledMma(atom, layout, (*tiles, None, None)[:3])
+    m, n, k = (*permutation, None, None, None)[:3]
+    return TiledMma(atom, layout, (m, n, k))

@@ -67,9 +67,7 @@ class CopyAtom:
             object.__setattr__(self, role, values)
         for space in (*self.src_spaces, *self.dst_spaces):
             if space not in SPACES:
-                raise LayoutError(
-                    Code.ATOM_INVALID, f"{self.name}: {space!r} is no memory space; {SPACES} are"
-                )
+                raise LayoutError(Code.ATOM_INVALID, f"{self.name}: {space!r} is no memory space; {SPACES} are")
 
     def with_value_bits(self, val_bits: int) -> "CopyAtom":
         """This atom for values of `val_bits` bits. Raises `LayoutError` (E0303) if they would be split."""

@@ -33,11 +33,11 @@ BITS = {
 class MmaAtom:
     """A matrix multiply-accumulate of one or more threads, as CuTe's MMA_Atom.
 
-    `shape` is (M, N, K). `layout_a`, `layout_b` and `layout_c` map (thread, value) to a place in A (M,K), B (N,K) and
-    C (M,N), each counted first mode fastest. `types` are those of D, A, B and C. Threads are numbered by `thr_id`, which
-    maps them to lanes. `spaces` says where A and B are: registers ("rmem"), or shared memory ("smem"), which a
-    descriptor names. `arch_specific` marks instructions of one architecture alone (sm_90a). `ptx` is empty where the
-    instruction is ordinary arithmetic.
+    `shape` is (M, N, K). `layout_a`, `layout_b` and `layout_c` map (thread, value) to a place in A (M,K), B
+    (N,K) and C (M,N), each counted first mode fastest. `types` are those of D, A, B and C. Threads are
+    numbered by `thr_id`, which maps them to lanes. `spaces` says where A and B are: registers ("rmem"), or
+    shared memory ("smem"), which a descriptor names. `arch_specific` marks instructions of one architecture
+    alone (sm_90a). `ptx` is empty where the instruction is ordinary arithmetic.
 
     Raises `LayoutError` (E0301) if a layout does not hold its matrix.
     """

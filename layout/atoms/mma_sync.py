@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Matrix instructions of one warp: mma.sync, and of a quarter of it (PTX ISA, Matrix multiply-accumulate with mma).
+"""Matrix instructions of one warp: mma.sync, and of a quarter of it (PTX ISA, Matrix multiply-accumulate with
+mma).
 
-In the warp-wide shapes thread 4r + c holds, of A, the 32-bit registers of row r (and r + 8) that begin at column
-c * v, v being the elements in a register, and again 4v columns on; B likewise, and of C elements 2c and 2c + 1 of row r
-(and r + 8).
+In the warp-wide shapes thread 4r + c holds, of A, the 32-bit registers of row r (and r + 8) that begin at
+column c * v, v being the elements in a register, and again 4v columns on; B likewise, and of C elements 2c
+and 2c + 1 of row r (and r + 8).
 """
 
 from ..core import Layout
@@ -41,7 +42,8 @@ def mma_sync(
     min_ptx: tuple[int, int],
     modifier: str = "",
 ) -> MmaAtom:
-    """The atom of a warp-wide mma.sync: `types` are those of D, A, B and C, `modifier` as in PTX (".satfinite").
+    """The atom of a warp-wide mma.sync: `types` are those of D, A, B and C, `modifier` as in PTX
+    (".satfinite").
 
     Raises `LayoutError` (E0301) if the fragments do not hold the matrices.
     """
@@ -69,7 +71,9 @@ def mma_quad_pair(name: str, accumulator: str, major_a: str, major_b: str) -> Mm
     """
     by_row = Layout((8, 4), (1, 8))
     by_column = Layout(((4, 2), 4), ((8, 4), 1))
-    layout_c = Layout((8, 8), (1, 8)) if accumulator == "f16" else Layout(((2, 2, 2), (2, 2, 2)), ((1, 16, 4), (8, 2, 32)))
+    layout_c = (
+        Layout((8, 8), (1, 8)) if accumulator == "f16" else Layout(((2, 2, 2), (2, 2, 2)), ((1, 16, 4), (8, 2, 32)))
+    )
     return MmaAtom(
         name=name,
         thr_id=Layout((4, 2), (1, 16)),
@@ -101,5 +105,3 @@ def universal_fma(name: str, element: str) -> MmaAtom:
         ptx=f"fma.rn.{element}",
         source="PTX ISA, Floating Point Instructions: fma",
     )
-
-

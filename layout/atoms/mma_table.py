@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """MMA atoms by their CuTe names.
 
-A name tells everything: `SM80_16x8x16_F32F16F16F32_TN` is the architecture, the shape, and the types of D, A, B and C.
-Which combinations exist is listed here, after CuTe and the PTX ISA.
+A name tells everything: `SM80_16x8x16_F32F16F16F32_TN` is the architecture, the shape, and the types of D, A,
+B and C. Which combinations exist is listed here, after CuTe and the PTX ISA.
 """
 
 import re
@@ -35,9 +35,7 @@ _WARP_WIDE: tuple[tuple[int, tuple[int, int], tuple[str, ...], tuple[str, ...], 
 )
 _MODIFIERS = {"": "", "_SATURATE": ".satfinite", "_XORPOPC": ".xor.popc", "_ANDPOPC": ".and.popc"}
 _TYPE = re.compile(r"TF32|BF16|F64|F32|F16|E4M3|E5M2|S32|S8|U8|S4|U4|U1")
-_WGMMA = re.compile(
-    r"SM90_64x(\d{1,3})x(\d{1,2})_([A-Z0-9]+)_(SS|RS)(?:<Major::(K|MN),Major::(K|MN)>|_TN(_SATURATE)?)"
-)
+_WGMMA = re.compile(r"SM90_64x(\d{1,3})x(\d{1,2})_([A-Z0-9]+)_(SS|RS)(?:<Major::(K|MN),Major::(K|MN)>|_TN(_SATURATE)?)")
 _FMA = {"half_t": "f16", "float": "f32", "double": "f64"}
 
 

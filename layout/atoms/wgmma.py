@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Matrix instructions of a warpgroup of 128 threads (PTX ISA, Asynchronous warpgroup-level matrix instructions).
+"""Matrix instructions of a warpgroup of 128 threads (PTX ISA, Asynchronous warpgroup-level matrix
+instructions).
 
-Warp w of the group holds rows 16w to 16w + 15 of the accumulator, and of A where that is in registers, each as in
-mma.sync. Operands in shared memory belong to the whole group: their layouts give every thread all of the matrix.
+Warp w of the group holds rows 16w to 16w + 15 of the accumulator, and of A where that is in registers, each
+as in mma.sync. Operands in shared memory belong to the whole group: their layouts give every thread all of
+the matrix.
 """
 
 from ..core import Layout
@@ -32,10 +34,10 @@ def wgmma(
 ) -> MmaAtom:
     """The atom of wgmma.mma_async of shape 64 x `n` x (256 bits of A); A is in "smem" or "rmem", B in "smem".
 
-    `majors` says of A and B in shared memory which mode is contiguous, "K" or "MN"; only 16-bit elements may be "MN".
-    Raises `LayoutError` (E0304) for an `n` or majors that PTX has not.
+    `majors` says of A and B in shared memory which mode is contiguous, "K" or "MN"; only 16-bit elements may
+    be "MN". Raises `LayoutError` (E0304) for an `n` or majors that PTX has not.
     """
-    d, a, b, c = types
+    d, a, b, _ = types
     bits = BITS[a]
     if n not in (_INTEGER_N if d == "s32" else range(8, 257, 8)):
         raise LayoutError(Code.ATOM_OPERAND, f"{name}: wgmma has no shape with N = {n}")

@@ -227,17 +227,13 @@ def test_slices_start_where_the_fixed_coordinates_say(layout: Layout, data: Data
     assume(isinstance(layout.shape, tuple))
     full = [data.draw(st.integers(0, m.size - 1)) for m in layout]
     keep = [data.draw(st.booleans()) for _ in layout]
-    part, start = cute.slice_and_offset(
-        tuple(None if k else c for k, c in zip(keep, full, strict=True)), layout
-    )
+    part, start = cute.slice_and_offset(tuple(None if k else c for k, c in zip(keep, full, strict=True)), layout)
     rest = tuple(c for k, c in zip(keep, full, strict=True) if k)
     assert start + part(rest) == layout(tuple(full))
 
 
 @given(gapped_layouts(3), st.integers(0, 3), st.integers(0, 3), st.integers(1, 4), st.data())
-def test_swizzled_slices_address_the_same_elements(
-    inner: Layout, bits: int, base: int, extra: int, data: Data
-) -> None:
+def test_swizzled_slices_address_the_same_elements(inner: Layout, bits: int, base: int, extra: int, data: Data) -> None:
     swizzle = cute.Swizzle(bits, base, bits + extra)
     layout = cute.ComposedLayout(swizzle, 0, inner)
     full = [data.draw(st.integers(0, m.size - 1)) for m in inner]

@@ -8,11 +8,7 @@ import pytest
 from tests.oracle.judge import judge
 from tests.oracle.record import Case, load
 
-CASES = [
-    case
-    for file in sorted((Path(__file__).parent.parent / "oracle/data").glob("*.json"))
-    for case in load(file)
-]
+CASES = [case for file in sorted((Path(__file__).parent.parent / "oracle/data").glob("*.json")) for case in load(file)]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)

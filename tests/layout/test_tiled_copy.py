@@ -41,9 +41,7 @@ def tiled_copies(draw: st.DrawFn) -> TiledCopy:
 
 
 @given(tiled_copies(), st.sampled_from([(1, 1), (2, 1), (2, 3)]), st.booleans())
-def test_threads_cover_a_tensor_exactly_once(
-    copy: TiledCopy, tiles: tuple[int, int], row_major: bool
-) -> None:
+def test_threads_cover_a_tensor_exactly_once(copy: TiledCopy, tiles: tuple[int, int], row_major: bool) -> None:
     tile: Any = copy.tiler
     shape = tuple(t * n for t, n in zip(tile, tiles, strict=True))
     tensor = make_row_major_layout(shape) if row_major else make_layout(shape)
@@ -79,9 +77,7 @@ def test_ldmatrix_threads_read_rows_and_receive_fragments() -> None:
     for thread in range(32):
         assert elements(*copy.partition_S(tensor, thread)) == list(range(8 * thread, 8 * thread + 8))
         first = 8 * (thread // 4) + 2 * (thread % 4)
-        assert elements(*copy.partition_D(tensor, thread)) == [
-            first + 64 * m + i for m in range(4) for i in range(2)
-        ]
+        assert elements(*copy.partition_D(tensor, thread)) == [first + 64 * m + i for m in range(4) for i in range(2)]
 
 
 def test_retile_keeps_the_registers() -> None:
@@ -129,9 +125,7 @@ _ATOM = universal_copy(128).with_value_bits(16)
         (lambda: make_tiled_copy(cp_async_layouts("cg", 8), make_layout(32), make_layout(64)), "E0304"),
         (lambda: make_tiled_copy(_ATOM, Layout((8, 4), (1, 16)), make_layout((8, 1))), "E0313"),
         (
-            lambda: make_tiled_copy(_ATOM, make_layout((8, 4)), make_layout((8, 1))).partition_S(
-                Layout(64, 1), 0
-            ),
+            lambda: make_tiled_copy(_ATOM, make_layout((8, 4)), make_layout((8, 1))).partition_S(Layout(64, 1), 0),
             "E0307",
         ),
     ],

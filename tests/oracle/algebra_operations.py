@@ -30,9 +30,7 @@ def values(layout: Any) -> list[Any]:
     return [layout(i) for i in range(cute.size(layout))]
 
 
-def _result(
-    f: Callable[..., Any], *names: str, raw: tuple[str, ...] = ()
-) -> Callable[[Inputs, bool], Inputs]:
+def _result(f: Callable[..., Any], *names: str, raw: tuple[str, ...] = ()) -> Callable[[Inputs, bool], Inputs]:
     """An operation that calls `f` with the named inputs, parsed, and those in `raw` as they are."""
 
     def run(inputs: Inputs, dynamic: bool) -> Inputs:
@@ -42,9 +40,7 @@ def _result(
     return run
 
 
-def _composed(
-    f: Callable[..., Any], *names: str, raw: tuple[str, ...] = ()
-) -> Callable[[Inputs, bool], Inputs]:
+def _composed(f: Callable[..., Any], *names: str, raw: tuple[str, ...] = ()) -> Callable[[Inputs, bool], Inputs]:
     """Like `_result`, with the hash of the resulting function."""
     plain = _result(f, *names, raw=raw)
 

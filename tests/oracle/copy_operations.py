@@ -68,9 +68,7 @@ def _like_other(make: Callable[..., TiledCopy]) -> Callable[[Inputs, bool], Inpu
 def _cotiled(inputs: Inputs, dynamic: bool) -> Inputs:
     atom = copy_atom(inputs["atom"], inputs["val_bits"])
     return describe(
-        make_cotiled_copy(
-            atom, parse(inputs["atom_tv_layout"], dynamic), parse(inputs["data_layout"], dynamic)
-        )
+        make_cotiled_copy(atom, parse(inputs["atom_tv_layout"], dynamic), parse(inputs["data_layout"], dynamic))
     )
 
 
@@ -93,11 +91,7 @@ def _partition_dynamic(inputs: Inputs, dynamic: bool) -> Inputs:
     copy = tiled_copy(inputs, dynamic)
     tensor = parse(inputs["tensor"], dynamic)
     stride = map_leaves(lambda d: d if d == 1 else RunTimeInt(d), tensor.stride)
-    return {
-        "slices": slices(
-            copy.partition_S, Layout(map_leaves(RunTimeInt, tensor.shape), stride), inputs["tids"]
-        )
-    }
+    return {"slices": slices(copy.partition_S, Layout(map_leaves(RunTimeInt, tensor.shape), stride), inputs["tids"])}
 
 
 def _partition_identity(inputs: Inputs, dynamic: bool) -> Inputs:

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""MMA atoms against formulas written from the PTX ISA's fragment figures, and their self-checks."""
+
+from dataclasses import replace
+
+import pytest
+from tilefold.layout.atoms.mma_atom import MmaAtom
+from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
+from tilefold.layout.core import Layout
+from tilefold.layout.errors import Code, LayoutError
+
+WARP_WIDE = [atom for atom in MMA_ATOMS.values() if atom.threads == 32]
+WARPGROUP = [
+    "SM90_64x8x16_F16F16F16_RS<Major::K,Major::K>",
+    "SM90_64x128x16_F32F16F16_SS<Major::MN,Major::K>",
+    "SM90_64x256x16_F32BF16BF16_RS<Major::K,Major::MN>",
+    "SM90_64x64x8_F32TF32TF32_RS_TN",
+    "SM90_64x96x32_F32E4M3E5M2_RS_TN",
+    "SM90_64x96x32_S32S8U8_SS_TN_SATURATE",
+]
+
+
+def place(row: int, column: int, rows: int) -> int:
+    return row + rows * column
+
+
+def row_and_column(lane: int, value: int, bits: int, rows: int) -> tuple[int, int]:
+    """Where PTX puts a value of A (or, of 8 rows, of B) in a lane: row groupID, or groupID + 8 for every
+    second register, and columns counted from threadID_in_group times the elements of a register, in groups of
+    four registers.
+    """
+    width = max(32 // bits, 1)
+    group, thread = lane // 4, lane % 4
+    register, element = divmod(value, width)
+    if rows == 16:
+        return group + 8 * (register % 2), 4 * width * (register // 2) + width * thread + element
+    return group, 4 * width * register + width * thread + element
+
+
+def accumulator_row_and_column(lane: int, value: int) -> tuple[int, int]:
+    """c0, c1: row groupID; c2, c3: row groupID + 8; columns 2 threadID_in_group and the next; 8 columns on
+    for each 4.
+    """
+    return lane // 4 + 8 * (value // 2 % 2), 8 * (value // 4) + 2 * (lane % 4) + value % 2
+
+
+@pytest.mark.parametrize("atom", WARP_WIDE, ids=str)
+def test_warp_wide_fragments_follow_the_figures(atom: MmaAtom) -> None:
+    m, n, k = atom.shape
+    _, bits_a, bits_b, _ = atom.bits
+    for lane in range(32):
+        for value in range(m * k // 32):
+            row, column = row_and_column(lane, value, bits_a, m)
+            assert atom.layout_a(lane, value) == place(row, column, m)
+        for value in range(n * k // 32):
+            row, column = row_and_column(lane, value, bits_b, n)
+            assert atom.layout_b(lane, value) == place(row, column, n)
+        for value in range(m * n // 32):
+            assert atom.layout_c(lane, value) == place(*accumulator_row_and_column(lane, value), m)
+
+
+@pytest.mark.parametrize("name", WARPGROUP)
+def test_warpgroup_fragments_are_four_warps_of_sixteen_rows(name: str) -> None:
+    atom = mma_atom(name)
+    m, n, k = atom.shape
+    assert (atom.threads, atom.arch_specific, atom.spaces[1]) == (128, True, "smem")
+    for thread in range(128):
+        warp, lane = divmod(thread, 32)
+        for value in range(m * n // 128):
+            row, column = accumulator_row_and_column(lane, value)
+            assert atom.layout_c(thread, value) == place(16 * warp + row, column, m)
+        if atom.spaces[0] == "rmem":
+            for value in range(m * k // 128):
+                row, column = row_and_column(lane, value, atom.bits[1], 16)
+                assert atom.layout_a(thread, value) == place(16 * warp + row, column, m)
+        else:
+            assert [atom.layout_a(thread, v) for v in range(m * k)] == list(range(m * k))
+        assert atom.layout_b(thread, n * k - 1) == n * k - 1
+
+
+@pytest.mark.parametrize("accumulator", ["F16", "F32"])
+@pytest.mark.parametrize("majors", ["TN", "NT", "NN", "TT"])
+def test_quad_pair_fragments_follow_the_figures(accumulator: str, majors: str) -> None:
+    """mma.m8n8k4: by rows, lane i of a quad (+ 4 in the upper lanes) holds row i; by columns, column i % 4."""
+    atom = mma_atom(f"SM70_8x8x4_{accumulator}F16F16{accumulator}_{majors}")
+    assert [atom.thr_id(t) for t in range(8)] == [0, 1, 2, 3, 16, 17, 18, 19]
+    for t in range(8):
+        for v in range(4):
+            by_row, by_column = place(t, v, 8), place(v + 4 * (t // 4), t % 4, 8)
+            assert atom.layout_a(t, v) == (by_row if majors[0] == "T" else by_column)
+            assert atom.layout_b(t, v) == (by_row if majors[1] == "N" else by_column)
+        for v in range(8):
+            row, column = t, v
+            if accumulator == "F32":
+                row = (t & 1) + (v & 2) + 4 * (t // 4)
+                column = (v & 4) + (t & 2) + (v & 1)
+            assert atom.layout_c(t, v) == place(row, column, 8)
+
+
+@pytest.mark.parametrize("atom", MMA_ATOMS.values(), ids=str)
+def test_every_atom_is_complete(atom: MmaAtom) -> None:
+    assert mma_atom(atom.name) is atom
+    assert atom.source.startswith("PTX ISA")
+    assert atom.ptx
+    assert all(f".{t}" in atom.ptx for t in atom.types)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "SM80_16x8x16_F32F32F32F32_TN",
+        "SM90_64x12x16_F32F16F16_SS<Major::K,Major::K>",
+        "SM90_64x64x16_F32F16F16_SS_TN",
+        "SM90_64x64x32_F32E4M3E4M3_SS<Major::MN,Major::K>",
+        "SM90_64x64x16_F32F16F16_RS<Major::MN,Major::K>",
+        "SM90_64x40x32_S32S8S8_SS_TN",
+        "SM90_64x64x8_F32F16F16_SS<Major::K,Major::K>",
+        "",
+    ],
+)
+def test_instructions_that_do_not_exist_are_refused(name: str) -> None:
+    with pytest.raises(LayoutError) as caught:
+        mma_atom(name)
+    assert caught.value.code in (Code.ATOM_UNKNOWN.id, Code.ATOM_OPERAND.id)
+
+
+def test_atoms_check_themselves() -> None:
+    atom = mma_atom("SM80_16x8x8_F32F16F16F32_TN")
+    for broken in (Layout((16, 8), (1, 16)), Layout((32, 4), (1, 16)), Layout((32, 2), (1, 32))):
+        with pytest.raises(LayoutError) as caught:
+            replace(atom, layout_a=broken)
+        assert caught.value.code == Code.ATOM_INVALID.id
+    with pytest.raises(LayoutError):
+        replace(atom, types=("f32", "f17", "f16", "f32"))
