@@ -64,7 +64,7 @@ class _Access(PtxOp):
             raise VerifyException(f"the access has {total} bytes; an instruction moves 1, 2, 4, 8 or 16")
         _check_power_of_two("the alignment", align)
         if align < total:
-            raise VerifyException(f"a {total}-byte access needs an address aligned to {total} bytes, this one to {align}")
+            raise VerifyException(f"an access of {total} bytes needs an address that is a multiple of it, not of {align}")
 
 
 @irdl_op_definition

@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..kernel import KernelOp, format_dim3, parse_dim3
 from ..ptx.types import scalar_bits
-from ..target import MAX_BLOCK, MAX_GRID
+from ..target import MAX_GRID
 from ..tile.types import Space, TensorType
 
 
@@ -98,13 +98,9 @@ class LaunchOp(IRDLOperation):
         return [op for op in self.body.block.ops if isinstance(op, CheckOp)]
 
     def verify_(self) -> None:
-        limits = (("grid", self.grid, MAX_GRID), ("block", self.block, MAX_BLOCK))
-        for what, size, most in limits:
-            if size is None:
-                continue
-            values = size.get_values()
-            if len(values) != 3 or any(not 1 <= n <= limit for n, limit in zip(values, most, strict=False)):
-                raise VerifyException(f"the {what} is {tuple(values)}; x, y, z are at least 1 and at most {most}")
+        grid = self.grid.get_values()
+        if len(grid) != 3 or any(not 1 <= n <= most for n, most in zip(grid, MAX_GRID, strict=False)):
+            raise VerifyException(f"the grid is {tuple(grid)}; x, y, z are at least 1 and at most {MAX_GRID}")
         names = [arg.arg_name.data for arg in self.arguments]
         for name in names:
             if names.count(name) > 1:
@@ -112,9 +108,10 @@ class LaunchOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> "LaunchOp":
+        at = parser.pos
         kernel = parser.parse_attribute()
         if not isinstance(kernel, SymbolRefAttr):
-            parser.raise_error("expected the kernel to launch, such as @kernels::@k")
+            parser.raise_error("expected the kernel to launch, such as @kernels::@k", at, parser.pos)
         name = parser.parse_str_literal() if parser.parse_optional_keyword("name") is not None else None
         parser.parse_keyword("grid")
         grid = parse_dim3(parser)

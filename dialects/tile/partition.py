@@ -50,6 +50,8 @@ class TiledCopyOp(IRDLOperation):
         assert isinstance(atom, CopyAtomAttr)
         thr, val, tv, tiler = (properties.get(name) for name in ("thr", "val", "tv", "tiler"))
         if isinstance(tv, LayoutAttr) and isinstance(tiler, TilerAttr):
+            assert isinstance(tv.data, Layout)
+            _ = TiledCopy(atom.atom, tv.data, tiler.data)  # the LayoutError, where they do not fit
             return TiledCopyType(atom, tv, tiler)
         assert isinstance(thr, LayoutAttr) and isinstance(val, LayoutAttr)
         assert isinstance(thr.data, Layout) and isinstance(val.data, Layout)
@@ -78,7 +80,6 @@ class TiledCopyOp(IRDLOperation):
         if not isinstance(atom, CopyAtomAttr):
             parser.raise_error('expected a copy atom, such as #tile.copy_atom<"UniversalCopy<uint128_t>", f16>', start, parser.pos)
         properties: dict[str, Attribute] = {"atom": atom}
-        at = parser.pos
         for first, second in (("thr", "val"), ("tv", "tiler")):
             if parser.parse_optional_keyword(first) is not None:
                 properties[first] = cls._plain(parser)
@@ -89,7 +90,7 @@ class TiledCopyOp(IRDLOperation):
                     properties[second] = cls._plain(parser)
                 break
         else:
-            parser.raise_error('expected thr "..." val "...", or tv "..." tiler "..."', at, parser.pos + 1)
+            parser.raise_error('expected thr "..." val "...", or tv "..." tiler "..."')
         end = parser.pos
         attributes = parser.parse_optional_attr_dict()
         if parser.parse_optional_punctuation(":") is not None:
@@ -99,8 +100,6 @@ class TiledCopyOp(IRDLOperation):
                 type = cls.infer(properties)
             except LayoutError as error:
                 raise_at(parser, error, start, end)
-            except VerifyException as error:
-                parser.raise_error(str(error), start, end)
         return cls.create(result_types=[type], properties=properties, attributes=attributes)
 
     @staticmethod

@@ -118,7 +118,8 @@ class ViewOp(IRDLOperation, ABC):
         properties: dict[str, Attribute] = {}
         if cls.HAS_BODY:
             parser.parse_punctuation(",")
-            start = parser.pos
+            if len(operands) == 1:  # a fault is in how the tensor is looked at; of a partition, in the tensor too
+                start = parser.pos
             coords, properties = cls.parse_body(parser)
         end = parser.pos
         attributes = parser.parse_optional_attr_dict()

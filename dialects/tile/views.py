@@ -14,6 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...layout.algebra import coalesce, composition
 from ...layout.core import LayoutLike
 from ...layout.divide import flat_divide, logical_divide, tiled_divide, zipped_divide
+from ...layout.errors import Code, LayoutError
 from ...layout.integers import Coord
 from ...layout.inttuple import rank
 from ...layout.modes import group_modes, select
@@ -215,10 +216,10 @@ class GroupModesOp(_ModesView):
     name = "tile.group_modes"
 
     def relayout(self, layout: LayoutLike) -> LayoutLike:
+        if len(self.mode_list) != 2:
+            raise LayoutError(
+                Code.BAD_ARGUMENT,
+                f"group_modes takes the first mode and the one after the last, not {len(self.mode_list)} numbers",
+            )
         begin, end = self.mode_list
         return group_modes(layout, begin, end)
-
-    def verify_(self) -> None:
-        if len(self.mode_list) != 2:
-            raise VerifyException(f"group_modes takes the first mode and the one after the last, not {len(self.mode_list)} numbers")
-        super().verify_()

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A program for every rule of our dialects that breaks it. `«...»` is the text that the message must point at."""
+
+from dataclasses import dataclass
+
+from tests.dialects.samples import ptx_program, run_program, tile_program
+
+WIDE = '#tile.copy_atom<"UniversalCopy<uint128_t>", f16>'
+DIVIDED = '"((8,1),1,8):((1,0),0,256)"'
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A program with one fault: whose rule it breaks, the program, and part of the message (or its code)."""
+
+    of: str
+    text: str
+    said: str
+
+
+def _tile(of: str, *cases: tuple[str, str]) -> list[Fault]:
+    return [Fault(of, tile_program(body), said) for body, said in cases]
+
+
+def _ptx(of: str, *cases: tuple[str, str]) -> list[Fault]:
+    return [Fault(of, ptx_program(body), said) for body, said in cases]
+
+
+def _run(of: str, *cases: tuple[str, str]) -> list[Fault]:
+    return [Fault(of, run_program(body), said) for body, said in cases]
+
+
+def _generic(name: str, operands: str, properties: str, types: str) -> str:
+    return f'%0 = «"{name}"»({operands}) <{{{properties}}}> : {types}'
+
+
+_G = '!tile.tensor<f16, gmem, align<16>, "(64,32):(1,64)">'
+_G1 = '!tile.tensor<f16, gmem, align<16>, "64:1">'
+
+VIEWS = [
+    *_tile(
+        "tile.local_tile",
+        ('tile.local_tile «%n», "(16,8)", (0, 0)', "%n is not defined before this use"),
+        ('tile.local_tile «%t», "(16,8)", (0, 0)', "expected a tensor, got a value of type index"),
+        ('%0 = tile.local_tile %A, «"(16,5)", (0, 0)»', "E0314"),
+        ('%0 = tile.local_tile %A, «"(16,8,2)", (0, 0, 0)»', "E0202"),
+        ('%0 = tile.local_tile %A, "(16,«x»)", (0, 0)', "E0101"),
+        ('%0 = tile.local_tile %A, "(16,8)", (0, «-»1)', "coordinate"),
+        ('%0 = tile.local_tile %A, «"(16,8)", (0, 0, 0)»', "E020"),
+        ('%0 = tile.local_tile %A, «"(16,4,8)", (0, 0) proj "(1,_,1)"»', "E020"),
+        ('%0 = tile.local_tile %A, "(16,8)", (0, 0) : «i32»', "expected a tensor type, got i32"),
+        ('%0 = «tile.local_tile» %A, "(16,8)", (0, 0) : !tile.tensor<f16, gmem, align<16>, "(8,16):(1,64)">',
+         'the result is !tile.tensor<f16, gmem, align<16>, "(16,8):(1,64)">'),
+        (_generic("tile.local_tile", "%A, %t", 'tiler = #cute.tile<"(16,8)">, coord = #cute.coord<"(?,?)">',
+                  f"({_G}, index) -> {_G}"), "the coordinate names 2 operands, not 1"),
+        (_generic("tile.local_tile", "%A", 'tiler = #cute.tile<"(16,5)">, coord = #cute.coord<"(0,0)">',
+                  f"({_G}) -> {_G}"), "E0314"),
+    ),
+    *_tile(
+        "tile.slice",
+        ("%0 = tile.slice %A, «(_, 0, 0)»", "E020"),
+        ("%0 = tile.slice %A, «_»", "'('"),
+        ("%0 = tile.slice %A, (_, «%q»)", "%q is used but never defined"),
+        ("%0 = tile.slice %A, (_, " + "(" * 32 + "«0»" + ")" * 32 + ")", "nests at most 32 deep"),
+        (_generic("tile.slice", "%A, %t", 'coord = #cute.coord<"(_,0)">', f"({_G}, index) -> {_G1}"),
+         "the coordinate names 0 operands, not 1"),
+    ),
+    *_tile(
+        "tile.logical_divide",
+        ('%0 = tile.logical_divide %A, «"(5,8)"»', "E0314"),
+        ('%0 = «tile.logical_divide» %A, "(4,8)" : ' + _G, "the result is"),
+    ),
+    *_tile(
+        "tile.zipped_divide",
+        ('%0 = tile.zipped_divide %A, "(4«;»8)"', "E0101"),
+        ('%0 = «tile.zipped_divide» %A, "(4,8)" : ' + _G, "the result is"),
+    ),
+    *_tile(
+        "tile.tiled_divide",
+        ('%0 = tile.tiled_divide %A, «"(4,8,1)"»', "E0202"),
+        ('%0 = «tile.tiled_divide» %A, "(4,8)" : ' + _G, "the result is"),
+    ),
+    *_tile(
+        "tile.flat_divide",
+        ('%0 = tile.flat_divide %A, «"(3,8)"»', "E0314"),
+        ('%0 = «tile.flat_divide» %A, "(4,8)" : ' + _G, "the result is"),
+    ),
+    *_tile(
+        "tile.composition",
+        ('%v = tile.view %A : !tile.tensor<f16, gmem, align<16>, "(4,6):(1,8)">\n%0 = tile.composition %v, «"6:3"»', "E0203"),
+        ('%0 = «tile.composition» %A, "(32,64):(64,1)" : ' + _G, "the result is"),
+    ),
+    *_tile("tile.coalesce", ("%0 = «tile.coalesce» %A : " + _G, "the result is")),
+    *_tile(
+        "tile.select",
+        ("%0 = tile.select %A, «[1, 2]»", "E0208"),
+        ("%0 = tile.select %A, «1»", "'['"),
+        ("%0 = «tile.select» %A, [1, 0] : " + _G, "the result is"),
+    ),
+    *_tile(
+        "tile.group_modes",
+        ("%0 = tile.group_modes %A, «[0]»", "takes the first mode and the one after the last, not 1 number"),
+        ("%0 = tile.group_modes %A, «[1, 5]»", "E0208"),
+        (_generic("tile.group_modes", "%A", "modes = array<i64: 0, 1, 2>", f"({_G}) -> {_G}"),
+         "takes the first mode and the one after the last, not 3 numbers"),
+        ("%0 = «tile.group_modes» %A, [0, 2] : " + _G, "the result is"),
+    ),
+]  # fmt: skip
+
+COPIES = [
+    *_tile(
+        "tile.tiled_copy",
+        ("%0 = tile.tiled_copy «f16» thr \"8:1\" val \"1:0\"", "expected a copy atom"),
+        (f'%0 = tile.tiled_copy {WIDE} «thv» "8:1" val "1:0"', 'expected thr "..." val "..."'),
+        (f'%0 = tile.tiled_copy {WIDE} thr "(8,4):(1,8)" «var» "8:1"', "'val'"),
+        (f'%0 = tile.tiled_copy {WIDE} thr "(8,«a»):(1,8)" val "8:1"', "E0101"),
+        (f'%0 = tile.tiled_copy {WIDE} thr «"S<1,0,1> o 0 o 8:1"» val "8:1"', "plain layout, without a swizzle"),
+        (f'%0 = tile.tiled_copy «{WIDE} thr "(8,4):(1,8)" val "4:1"»', "E03"),
+        (f'%0 = tile.tiled_copy «{WIDE} tv "((16,8),4):((64,1),8)" tiler "(8,128)"»', "E03"),
+        ('%0 = tile.tiled_copy «#tile.copy_atom<"SM75_U32x4_LDSM_N", f16> thr "16:1" val "8:1"»', "E0305"),
+        (f'%0 = «tile.tiled_copy» {WIDE} thr "(8,4):(1,8)" val "(8,1):(1,1)" : !tile.tiled_copy<{WIDE}, "(32,8):(8,1)", "(8,32)">',
+         "the result is !tile.tiled_copy"),
+        (_generic("tile.tiled_copy", "", f"atom = {WIDE}", f'() -> !tile.tiled_copy<{WIDE}, "(32,8):(8,1)", "(64,4)">'),
+         "a tiled copy needs thread and value layouts (thr, val), or a layout and a tiler (tv, tiler)"),
+        (_generic("tile.tiled_copy", "", f'atom = {WIDE}, thr = #cute.layout<"S<1,0,1> o 0 o 8:1">, val = #cute.layout<"8:1">',
+                  f'() -> !tile.tiled_copy<{WIDE}, "(32,8):(8,1)", "(64,4)">'), "plain ones, without a swizzle"),
+        (_generic("tile.tiled_copy", "", f'atom = {WIDE}, thr = #cute.layout<"8:1">, val = #cute.layout<"4:1">',
+                  f'() -> !tile.tiled_copy<{WIDE}, "(32,8):(8,1)", "(64,4)">'), "E03"),
+    ),
+    *_tile(
+        "tile.partition_S",
+        ("%0 = tile.partition_S «%A», %A, %t", "expected a tiled copy, got a value of type !tile.tensor"),
+        ("%0 = tile.partition_S %c, «%t», %t", "expected a tensor"),
+        ("%0 = «tile.partition_S» %c, %A, %t : " + _G, "the result is"),
+        ('%v = tile.view %A : !tile.tensor<f16, gmem, align<16>, "64:1">\n%0 = tile.partition_S «%c, %v, %t»', "E0307"),
+        ('%v = tile.view %A : !tile.tensor<f16, gmem, align<16>, "(64,6):(1,64)">\n%0 = tile.partition_S «%c, %v, %t»', "E0314"),
+        (_generic("tile.partition_S", "%c, %A", "", f'(!tile.tiled_copy<{WIDE}, "(32,8):(8,1)", "(64,4)">, {_G}) -> {_G}'),
+         "one thread index"),
+    ),
+    *_tile(
+        "tile.partition_D",
+        ("%0 = tile.partition_D %c, %s\n«tile.return»", "','"),
+        ("%0 = «tile.partition_D» %c, %s, %t : " + _G, "the result is"),
+    ),
+    *_tile(
+        "tile.copy",
+        ("tile.copy «f16» %A, %s", "expected a copy atom or an operand"),
+        ("tile.copy «%A»", "expected a source and a destination"),
+        ("tile.copy %A, «%n»", "%n is not defined before this use"),
+        ('%v = tile.alloc : !tile.tensor<f32, smem, align<16>, "(64,32):(1,64)">\n«tile.copy» %A, %v', "source's elements are f16"),
+        ('%v = tile.alloc : !tile.tensor<f16, smem, align<16>, "64:1">\n«tile.copy» %A, %v', "the source has rank 2"),
+        ('%v = tile.alloc : !tile.tensor<f16, smem, align<16>, "(64,16):(1,64)">\n«tile.copy» %A, %v', "mode 1 has 32 elements"),
+        (f"«tile.copy» {WIDE} %A, %s", "E0310"),
+        (f'«"tile.copy"»(%c, %A, %s) <{{atom = {WIDE}, operandSegmentSizes = array<i32: 1, 1, 1>}}>'
+         f' : (!tile.tiled_copy<{WIDE}, "(32,8):(8,1)", "(64,4)">, {_G}, !tile.tensor<f16, smem, align<128>, "(64,32):(1,64)">) -> ()',
+         "the atom is given twice"),
+        ('%a = tile.view %A : !tile.tensor<f16, gmem, align<16>, "(8,4):(2,16)">\n'
+         '%b = tile.view %s : !tile.tensor<f16, smem, align<16>, "(8,4):(1,8)">\n'
+         f"«tile.copy» {WIDE} %a, %b", "E0311"),
+        ('%a = tile.view %A : !tile.tensor<f16, gmem, align<8>, "(8,4):(1,8)">\n'
+         '%b = tile.view %s : !tile.tensor<f16, smem, align<16>, "(8,4):(1,8)">\n'
+         f"«tile.copy» {WIDE} %a, %b", "E0312"),
+        ('%a = tile.view %A : !tile.tensor<f16, gmem, align<16>, "(8,4):(1,8)">\n'
+         '%b = tile.view %s : !tile.tensor<f16, smem, align<16>, "((8,2),4):((1,8),16)">\n'
+         f"«tile.copy» {WIDE} %a, %b", "1 times in mode 0, the destination 2 times"),
+        ('%a = tile.view %s : !tile.tensor<f16, smem, align<16>, "(8,4):(1,8)">\n'
+         '«tile.copy» #tile.copy_atom<"SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", f16> %a, %a', "E0309"),
+    ),
+    *_tile(
+        "tile.atom_call",
+        ("tile.atom_call «f16» %A, %s", "expected a copy atom"),
+        (f"tile.atom_call {WIDE} %A\n«tile.return»", "','"),
+        (f"«tile.atom_call» {WIDE} %A, %r", "E0310"),
+        ('%v = tile.view %A : !tile.tensor<f16, gmem, align<16>, "8:2">\n' f"«tile.atom_call» {WIDE} %v, %r", "E0311"),
+        ('%v = tile.view %A : !tile.tensor<f16, gmem, align<4>, "8:1">\n' f"«tile.atom_call» {WIDE} %v, %r", "E0312"),
+        ('%v = tile.view %A : !tile.tensor<f16, gmem, align<16>, "8:1">\n'
+         '«tile.atom_call» #tile.copy_atom<"UniversalCopy<uint128_t>", bf16> %v, %r', "E0303"),
+        (f"%p = ptx.smem.alloc 64 align 16\n«tile.atom_call» {WIDE} %p, %r", "two tensors or two pointers"),
+    ),
+]  # fmt: skip
+
+MEMORY = [
+    *_tile(
+        "tile.alloc",
+        ("%0 = «tile.alloc» : " + _G, "allocates in smem and rmem"),
+        ('%0 = «tile.alloc» : !tile.tensor<f16, rmem, align<16>, "S<1,0,1> o 0 o 8:1">', "a fragment in rmem has a plain layout"),
+        ('%0 = «tile.alloc» : !tile.tensor<f16, smem, align<16>, "S<1,0,1> o ?{div=2} o 8:1">', "begins at an unknown offset"),
+        ('%0 = «tile.alloc» : !tile.tensor<i8, rmem, align<16>, "65537:1">', "in rmem at most 65536"),
+        ('%0 = «tile.alloc» : !tile.tensor<f64, smem, align<16>, "(512,257):(1,512)">', "in smem at most 1048576"),
+    ),
+    *_tile(
+        "tile.load",
+        ("%0 = «tile.load» %A(_, 0)", "an element's coordinate has no '_'"),
+        ("%0 = «tile.load» %A(0, 0, 0)", "E020"),
+        ("%0 = tile.load «%t»(0)", "expected a tensor"),
+        ("%0 = tile.load %A «0»", "'('"),
+        (_generic("tile.load", "%A", 'coord = #cute.coord<"(0,0)">', f"({_G}) -> f32"), "elements are f16, the value is f32"),
+        (_generic("tile.load", "%A", 'coord = #cute.coord<"(?,0)">', f"({_G}) -> f16"), "names 1 operands, not 0"),
+    ),
+    *_tile(
+        "tile.store",
+        ("«tile.store» %x, %A(0, 0)", "elements are f16, the value is i32"),
+        ("tile.store «%n», %A(0, 0)", "%n is not defined before this use"),
+        ("tile.store %x, «%x»(0)", "expected a tensor"),
+    ),
+    *_tile("tile.print", ('«tile.print» "\\00" %A', "NUL"), ("tile.print «%A»", "string literal")),
+    *_tile("tile.print_tensor", (f'«tile.print_tensor» "{"x" * 1025}" %A', "1024"), ('tile.print_tensor "a" «%x»', "expected a tensor")),
+    *_tile(
+        "tile.crd2idx",
+        ('%0 = «tile.crd2idx» (%t, 0) in "8:1"', "deeper than the shape"),
+        ('%0 = «tile.crd2idx» (%t) in "S<1,0,1> o 0 o 8:1"', "a plain one, without a swizzle"),
+        ('%0 = tile.crd2idx (%t) in "(8,2):(1«"»', "E0101"),
+        (_generic("tile.crd2idx", "", 'coord = #cute.coord<"?">, layout = #cute.layout<"8:1">', "() -> index"),
+         "names 1 operands, not 0"),
+    ),
+    *_tile(
+        "tile.view",
+        ('%0 = «tile.view» %A : !tile.tensor<f32, gmem, align<16>, "8:1">', "a view keeps element type and space"),
+        ('%0 = «tile.view» %A : !tile.tensor<f16, smem, align<16>, "8:1">', "a view keeps element type and space"),
+        ('%0 = «tile.view» %A : !tile.tensor<f16, gmem, align<16>, "S<1,0,1> o 0 o 8:1">', "a view keeps the swizzle"),
+        ('%0 = «tile.view» %A : !tile.tensor<f16, gmem, align<32>, "8:1">', "promises alignment 32"),
+        ("%0 = tile.view %A\n«tile.return»", "':'"),
+        ("%0 = tile.view «%t» : " + _G, "expected a tensor"),
+        ("%0 = tile.view %A : «f16»", "expected a tensor type, got f16"),
+    ),
+]  # fmt: skip
+
+PTX = [
+    *_ptx("ptx.sreg", ('%0 = «ptx.sreg» "tid.w"', "unknown special register 'tid.w'; known: tid.x")),
+    *_ptx(
+        "ptx.ptr_add",
+        ("%0 = «ptx.ptr_add» %A, %x : !ptx.ptr<global>, i32 -> !ptx.ptr<shared>", "the same state space"),
+        ("%0 = «ptx.ptr_add» %A, %h : !ptx.ptr<global>, f16 -> !ptx.ptr<global>", "unexpected attribute f16"),
+    ),
+    *_ptx(
+        "ptx.ld",
+        ("%0 = «ptx.ld» %A align 16 : !ptx.ptr<global> -> index", "a value of type index cannot be loaded"),
+        ("%0 = «ptx.ld» %A align 16 : !ptx.ptr<global> -> vector<2x2xi32>", "1-D vectors"),
+        ("%0 = «ptx.ld» %A align 16 : !ptx.ptr<global> -> vector<3xi32>", "the access has 12 bytes"),
+        ("%0 = «ptx.ld» %A align 32 : !ptx.ptr<global> -> vector<8xi32>", "the access has 32 bytes"),
+        ("%0 = «ptx.ld» %A align 3 : !ptx.ptr<global> -> i8", "the alignment is 3; it must be a positive power of two"),
+        ("%0 = «ptx.ld» %A align 4 : !ptx.ptr<global> -> i64", "an access of 8 bytes needs an address that is a multiple of it, not of 4"),
+    ),
+    *_ptx("ptx.st", ("«ptx.st» %v, %A align 4 : i64, !ptx.ptr<global>", "an access of 8 bytes")),
+    *_ptx("ptx.local.alloc", ("%0 = «ptx.local.alloc» 0 align 4", "an allocation of 0 bytes")),
+    *_ptx("ptx.smem.alloc", ("%0 = «ptx.smem.alloc» 16 align 12", "the alignment is 12")),
+    *_ptx("ptx.smem.addr", ("%0 = «ptx.smem.addr» -4", "must not be negative")),
+    *_ptx(
+        "ptx.cp.async",
+        ('«ptx.cp.async» "cs" 16 %s, %A', 'the cache operator is "cs"'),
+        ('«ptx.cp.async» "cg" 8 %s, %A', "cp.async.cg copies 16 bytes, not 8"),
+        ('«ptx.cp.async» "ca" 2 %s, %A', "cp.async.ca copies 4 or 8 or 16 bytes, not 2"),
+        ('ptx.cp.async "ca" 16 «%A», %s', "type !ptx.ptr<shared>, but has been"),
+    ),
+    *_ptx("ptx.cp.async.wait_group", ("«ptx.cp.async.wait_group» -1", "it must be 0 or more")),
+    *_ptx(
+        "ptx.ldmatrix",
+        ("%0 = «ptx.ldmatrix» x 3 %s : vector<3xi32>", "1, 2 or 4 matrices, not 3"),
+        ("%0 = «ptx.ldmatrix» x 4 %s : vector<2xi32>", "the result of x4 is vector<4xi32>"),
+    ),
+    *_ptx("ptx.bar.sync", ("«ptx.bar.sync» 16", "a block has barriers 0 to 15")),
+    *_ptx(
+        "ptx.bar.warp.sync",
+        ("«ptx.bar.warp.sync» 0", "at least one of them set"),
+        ("«ptx.bar.warp.sync» 4294967296", "32 bits"),
+    ),
+    *_ptx(
+        "ptx.printf",
+        ('«ptx.printf» "%d"() : ', "the format has 1 conversions, but 0 values follow it"),
+        ('«ptx.printf» "%s"(%A) : !ptx.ptr<global>', "unknown conversion '%s'"),
+        ('«ptx.printf» "%10d"(%x) : i32', "unknown conversion '%10d'"),
+        ('«ptx.printf» "%"(%x) : i32', "unknown conversion '%'"),
+        ('«ptx.printf» "%n"(%A) : !ptx.ptr<global>', "unknown conversion"),
+        ('«ptx.printf» "\\00%d"(%x) : i32', "NUL"),
+        ('«ptx.printf» "%f"(%x) : i32', "conversion %f does not fit value 0 of type i32"),
+        ('«ptx.printf» "%d %d"(%x, %v) : i32, i64', "conversion %d does not fit value 1 of type i64"),
+        ('«ptx.printf» "%d"(%A) : !ptx.ptr<global>', "conversion %d does not fit"),
+        ('«ptx.printf» "%p"(%x) : i32', "conversion %p does not fit"),
+    ),
+]  # fmt: skip
+
+_ARGS = '  run.arg "A" : !g = "0"\n  run.arg "n" : i32 = "1"\n'
+
+RUN = [
+    *_run(
+        "run.launch",
+        ("run.launch «\"k\"» grid(1) {\n}", "expected the kernel to launch"),
+        (f"«run.launch» @m::@q grid(1) {{\n{_ARGS}}}", "there is no kernel @m::@q"),
+        (f"«run.launch» @m::@k grid(0) {{\n{_ARGS}}}", "the grid is (0, 1, 1)"),
+        (f"«run.launch» @m::@k grid(1, 65536) {{\n{_ARGS}}}", "at most"),
+        (f"«run.launch» @m::@k grid(1) block(2048) {{\n{_ARGS}}}", "the block is (2048), but the kernel has"),
+        (f"«run.launch» @m::@k grid(1) block(64) {{\n{_ARGS}}}", "the block is (64), but the kernel has threads(32)"),
+        (f"run.launch @m::@k grid«(1, 2, 3, 4)» {{\n{_ARGS}}}", "one to three sizes"),
+        (f"run.launch @m::@k «{{»\n{_ARGS}}}", "'grid'"),
+        ('«run.launch» @m::@k grid(1) {\n  run.arg "A" : !g = "0"\n}', "the kernel's argument 'n' is not given"),
+        (f'«run.launch» @m::@k grid(1) {{\n{_ARGS}  run.arg "o" : i32 = "1"\n}}', "the kernel has no argument 'o'; it has A, n"),
+        (f'«run.launch» @m::@k grid(1) {{\n{_ARGS}  run.arg "n" : i32 = "2"\n}}', "argument 'n' is given twice"),
+        ('«run.launch» @m::@k grid(1) {\n  run.arg "A" : !g = "0"\n  run.arg "n" : i64 = "1"\n}', "but the kernel takes i32"),
+        ('«run.launch» @m::@k grid(1) {\n  run.arg "A" : !tile.tensor<f32, gmem, align<16>, "64:1"> = "0"\n'
+         '  run.arg "n" : i32 = "1"\n}', "but the kernel takes !tile.tensor"),
+    ),
+    *_run(
+        "run.arg",
+        (f'run.launch @m::@k grid(1) {{\n{_ARGS}  «run.arg» "B" : !tile.tensor<f32, smem, align<16>, "32:1"> = "0"\n}}', "is in gmem"),
+        (f'run.launch @m::@k grid(1) {{\n{_ARGS}  «run.arg» "B" : index = "0"\n}}', "not index"),
+        (f'run.launch @m::@k grid(1) {{\n{_ARGS}  «run.arg» "B" : !tile.tensor<f32, gmem, align<16>, "S<1,0,1> o ? o 32:1"> = "0"\n}}',
+         "unknown offset"),
+        ('«run.arg» "A" : i32 = "0"', "'run.arg' expects parent op 'run.launch'"),
+    ),
+    *_run(
+        "run.check",
+        (f'run.launch @m::@k grid(1) {{\n{_ARGS}  «run.check» "A == 0" rtol -1.0\n}}', "a tolerance is a finite number, 0 or more"),
+        (f'run.launch @m::@k grid(1) {{\n{_ARGS}  «"run.check"»() <{{expr = "A", atol = 0x7FF0000000000000 : f64}}> : () -> ()\n}}',
+         "a tolerance is a finite number"),
+        (f'run.launch @m::@k grid(1) {{\n{_ARGS}  run.check "A == 0" rtol «x»\n}}', "expected"),
+    ),
+]  # fmt: skip

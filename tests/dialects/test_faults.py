@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Broken rules are refused with a message that points at the text."""
+
+import pytest
+
+from tests.dialects.faults import COPIES, MEMORY, PTX, RUN, VIEWS, Fault
+from tests.dialects.kernel_faults import KERNELS, TYPES
+from tilefold.compiler.context import make_context
+from tilefold.compiler.diagnostics import Diagnostic, ProgramError
+from tilefold.compiler.frontend import parse_program
+from tilefold.compiler.source import plain_source
+
+FAULTS: list[Fault] = [*VIEWS, *COPIES, *MEMORY, *PTX, *RUN, *KERNELS, *TYPES]
+
+
+def refusal(text: str, expected: str) -> Diagnostic:
+    """The message about a program that must be refused which holds this text, or else the first one."""
+    with pytest.raises(ProgramError) as caught:
+        parse_program(plain_source(text, "fault.cute"), make_context())
+    said = caught.value.diagnostics
+    return next((one for one in said if expected in f"{one.message} [{one.code}]"), said[0])
+
+
+def marked(text: str) -> tuple[str, int, int, str]:
+    """The text without its marks, the line and column (from 1) of the marked part, and that part."""
+    before, _, rest = text.partition("«")
+    part, mark, after = rest.partition("»")
+    assert mark, f"no marks in:\n{text}"
+    return before + part + after, before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1, part
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=[f"{fault.of}-{fault.said[:40]}" for fault in FAULTS])
+def test_fault(fault: Fault) -> None:
+    text, line, column, part = marked(fault.text)
+    said = refusal(text, fault.said)
+    assert fault.said in f"{said.message} [{said.code}]"
+    assert said.place is not None
+    assert (said.place.file, said.place.line, said.place.column) == ("fault.cute", line, column), said.render()
+    if part:
+        assert said.place.end == column + len(part), said.render()
