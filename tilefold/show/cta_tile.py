@@ -10,10 +10,11 @@ from tilefold.dialects.tile.divisibility import check_tiles
 from tilefold.layout.core import Layout, LayoutLike, size
 from tilefold.layout.divide import zipped_divide
 from tilefold.layout.errors import Code, LayoutError
-from tilefold.layout.inttuple import wrap
+from tilefold.layout.inttuple import leaves, wrap
 from tilefold.layout.partition import local_tile, project
 from tilefold.layout.run_time import run_time
 from tilefold.layout.text import parse_coord, parse_tiler
+from tilefold.layout.unknown import Unknown
 from tilefold.show.values import OptionText
 from tilefold.show.view import Tensor
 
@@ -32,7 +33,7 @@ def read_cta_tile(args: argparse.Namespace, src: Tensor | None) -> CtaTile | Non
         _refuse_useless(args, "--src" if src is None else "--cta-tiler")
         return None
     tiler_text = OptionText("--cta-tiler", args.cta_tiler)
-    tiler: Any = tiler_text.read(parse_tiler)
+    tiler: Any = tiler_text.read(lambda text: _known(parse_tiler(text)))
     count = len(wrap(tiler))
     step: Any = None
     used = list(range(count))
@@ -45,7 +46,7 @@ def read_cta_tile(args: argparse.Namespace, src: Tensor | None) -> CtaTile | Non
     _check_tiler(src.layout, chosen, tiler_text, used)
     origin = f"({','.join(['0'] * count)})" if isinstance(tiler, tuple) else "0"
     coord_text = OptionText("--cta-coord", args.cta_coord or origin)
-    coord: Any = coord_text.read(parse_coord)
+    coord: Any = coord_text.read(lambda text: _known(parse_coord(text)))
     if step is not None:
         _check_rank(coord, count, coord_text)
         coord = project(step, coord)
@@ -61,6 +62,15 @@ def _refuse_useless(args: argparse.Namespace, needed: str) -> None:
     for option, text in given:
         if text is not None:
             raise OptionText(option, text).fail(Code.CLI_VALUE, f"it needs {needed}", f"give {needed} as well")
+
+
+def _known(t: Any) -> Any:
+    """`t`, a tiler or a coordinate, if its integers have values."""
+    if any(isinstance(leaf, Unknown) for part in leaves(t) for leaf in leaves(getattr(part, "shape", part))):
+        raise LayoutError(
+            Code.DYNAMIC_UNSUPPORTED, "the values of its integers must be given", "write a number for '?'"
+        )
+    return t
 
 
 def _step(text: str) -> tuple[Any, ...]:

@@ -2,10 +2,10 @@
 """The options of `tilefold show tiled-copy`, read into a request; each mistake marks the value at fault."""
 
 import argparse
+from collections.abc import Callable
 from typing import Any
 
 from tilefold.dialects.tile.divisibility import check_tiles
-from tilefold.layout.atoms.copy_atom import CopyAtom
 from tilefold.layout.core import Layout, LayoutLike, make_layout
 from tilefold.layout.errors import Code, LayoutError, TilefoldError
 from tilefold.layout.inttuple import leaves, wrap
@@ -24,8 +24,7 @@ _SRC_ADDRESS, _DST_ADDRESS = 0x7F00_0000_0000, 0x7E00_0000_0000
 def read_request(args: argparse.Namespace) -> Request:
     """The request that the options make. TilefoldError for what they get wrong, with the value at fault marked."""
     bits = OptionText("--type", args.type).read(element_bits)
-    atom = OptionText("--atom", args.atom).read(lambda text: atom_of(text, bits))
-    copy, layouts = _tiled_copy(args, atom)
+    copy, layouts = _tiled_copy(args, OptionText("--atom", args.atom), bits)
     src = _tensor(args.src, "--src", args.src_space, f"{_named(args.src_space, 'gmem')}_tensor_{args.name}", bits)
     dst = _tensor(args.dst, "--dst", args.dst_space, f"{_named(args.dst_space, 'smem')}_tensor_{args.name}", bits)
     tile = read_cta_tile(args, src)
@@ -80,13 +79,19 @@ def _plain_layout(text: str) -> Layout:
     return layout
 
 
-def _tiled_copy(args: argparse.Namespace, atom: CopyAtom) -> tuple[TiledCopy, dict[str, Layout]]:
+def _tiled_copy(args: argparse.Namespace, atom: OptionText, bits: int) -> tuple[TiledCopy, dict[str, Layout]]:
     """The tiled copy, and the layouts of which it was made by what they lay out."""
+    found = atom.read(lambda text: atom_of(text, bits))
     match args.thr, args.val, args.tv, args.tiler:
         case str(thr), val, None, None:
-            return _from_thr_val(atom, OptionText("--thr", thr), OptionText("--val", val or "1:0"))
+            by_thread, by_value = OptionText("--thr", thr), OptionText("--val", "1:0" if val is None else val)
+            threads, values = by_thread.read(_plain_layout), by_value.read(_plain_layout)
+            copy = _made(lambda: make_tiled_copy(found, threads, values), atom, by_thread, by_value)
+            return copy, {"thread": threads, "vector": values}
         case None, None, str(tv), str(tiler):
-            return _from_tv(atom, OptionText("--tv", tv), OptionText("--tiler", tiler)), {}
+            text = OptionText("--tv", tv)
+            layout_tv, tile = text.read(_layout_tv), OptionText("--tiler", tiler).read(_static_tiler)
+            return _made(lambda: make_tiled_copy_tv(found, layout_tv, tile), atom, text, text), {}
         case _:
             raise TilefoldError(
                 Code.CLI_VALUE,
@@ -95,23 +100,29 @@ def _tiled_copy(args: argparse.Namespace, atom: CopyAtom) -> tuple[TiledCopy, di
             )
 
 
-def _from_thr_val(atom: CopyAtom, thr: OptionText, val: OptionText) -> tuple[TiledCopy, dict[str, Layout]]:
-    threads, values = thr.read(_plain_layout), val.read(_plain_layout)
+def _layout_tv(text: str) -> Layout:
+    layout = _plain_layout(text)
+    if len(layout) != 2:
+        raise LayoutError(Code.RANK_MISMATCH, f"a thread-value layout has two modes, not {len(layout)}")
+    return layout
+
+
+def _static_tiler(text: str) -> Any:
+    tiler = parse_tiler(text)
+    if not all(type(leaf) is int for leaf in leaves(tile_shape(tiler))):
+        raise LayoutError(Code.DYNAMIC_UNSUPPORTED, "the tiler of a tiled copy must be static, of integers")
+    return tiler
+
+
+def _made(make: Callable[[], TiledCopy], atom: OptionText, threads: OptionText, values: OptionText) -> TiledCopy:
+    """The tiled copy, or its mistake at the value that it comes from."""
     try:
-        return make_tiled_copy(atom, threads, values), {"thread": threads, "vector": values}
+        return make()
     except LayoutError as error:
-        about_values = error.code == Code.TOO_FEW_VALUES.id or error.message.startswith("the value layout")
-        raise (val if about_values else thr).error(error) from error
-
-
-def _from_tv(atom: CopyAtom, tv: OptionText, tiler: OptionText) -> TiledCopy:
-    layout_tv, tile = tv.read(_plain_layout), tiler.read(parse_tiler)
-    if len(layout_tv) != 2:
-        raise tv.fail(Code.RANK_MISMATCH, f"a thread-value layout has two modes, not {len(layout_tv)}")
-    if not all(type(leaf) is int for leaf in leaves(tile_shape(tile))):
-        raise tiler.fail(Code.DYNAMIC_UNSUPPORTED, "the tiler of a tiled copy must be static, of integers")
-    with tv.blamed():
-        return make_tiled_copy_tv(atom, layout_tv, tile)
+        blamed = {Code.ATOM_VALUE_WIDTH.id: atom, Code.TOO_FEW_VALUES.id: values}.get(error.code, threads)
+        if error.code == Code.NOT_A_NUMBERING.id and error.message.startswith("the value layout"):
+            blamed = values
+        raise blamed.error(error) from error
 
 
 def _thread(text: str, copy: TiledCopy) -> int:

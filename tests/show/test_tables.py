@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The tables of `tilefold show`, as text and as SVG."""
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.show.harness import refused, shown
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_index_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert shown(capsys, "layout", "(2,3):(3,1)") == (
+        "(2,3):(3,1)\n"
+        "    0   1   2\n"
+        "  +---+---+---+\n"
+        "0 | 0 | 1 | 2 |\n"
+        "  +---+---+---+\n"
+        "1 | 3 | 4 | 5 |\n"
+        "  +---+---+---+\n"
+    )  # fmt: skip
+
+
+def test_index_table_of_a_swizzle_and_of_a_nested_layout(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "1 | 3 | 2 |\n" in shown(capsys, "layout", "S<1,0,1> o 0 o (2,2):(2,1)")
+    assert "1 |  8 | 24 |\n" in shown(capsys, "layout", "((2,2),2):((8,4),16)")
+
+
+def test_who_copies_what(capsys: pytest.CaptureFixture[str]) -> None:
+    made = ["--thr", "(2,3):(3,1)", "--val", "(2,3):(1,2)", "--atom", "copy.64", "--type", "f64", "--table"]
+    lines = shown(capsys, "tiled-copy", *made).splitlines()
+    source, destination = lines.index("source"), lines.index("destination")
+    rows = [line for line in lines[source:destination] if line[:1].isdigit()]
+    threads = [[cell.split("V")[0].strip() for cell in row.split("|")[1:-1]] for row in rows]
+    upper, lower = ["T0"] * 3 + ["T1"] * 3 + ["T2"] * 3, ["T3"] * 3 + ["T4"] * 3 + ["T5"] * 3
+    assert threads == [upper, upper, lower, lower]
+    assert rows[1].split("|")[4].strip() == "T1V1"
+    assert lines[source + 1 : destination - 1] == lines[destination + 1 :]
+
+
+def test_ldmatrix_reads_rows_and_writes_pairs(capsys: pytest.CaptureFixture[str]) -> None:
+    made = ["--tv", "((4,8),2):((16,1),8)", "--tiler", "(8,8)", "--atom", "ldmatrix.x1", "--type", "f16", "--table"]
+    lines = shown(capsys, "tiled-copy", *made).splitlines()
+    rows = {
+        title: [cell.strip() for cell in lines[lines.index(title) + 5].split("|")[1:-1]]
+        for title in ("source", "destination")
+    }
+    assert rows["source"] == [f"T1V{i}" for i in range(8)]  # lane 1 gives row 1
+    assert rows["destination"] == [f"T{4 + i // 2}V{i % 2}" for i in range(8)]  # lanes 4 to 7 receive it
+
+
+def test_svg(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "table.svg"
+    made = ["--thr", "(2,3):(3,1)", "--val", "(2,3):(1,2)", "--atom", "copy.64", "--type", "f64", "--svg", str(file)]
+    shown(capsys, "tiled-copy", *made)
+    root = ElementTree.fromstring(file.read_text())
+    texts = [element.text for element in root.iter(f"{SVG}text")]
+    assert texts.count("T5V5") == 2
+    fills = {element.get("fill") for element in root.iter(f"{SVG}rect")}
+    assert len(fills) == 1 + 6  # the background, and a colour for each thread
+    shown(capsys, "layout", "(8,8):(8,1)", "--svg", str(file))
+    assert "63" in [element.text for element in ElementTree.fromstring(file.read_text()).iter(f"{SVG}text")]
+
+
+@pytest.mark.parametrize(
+    ("layout", "code"), [("(8,?):(1,8)", "E0207"), ("(1024,1024):(1,1024)", "E0209"), ("(8,8):(1)", "E0104")]
+)
+def test_layouts_without_a_table(capsys: pytest.CaptureFixture[str], layout: str, code: str) -> None:
+    assert refused(capsys, "layout", layout)[0].startswith(f"error[{code}]: layout: ")
