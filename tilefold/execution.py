@@ -10,6 +10,7 @@ import numpy as np
 
 from tilefold.arguments import Arguments, prepare
 from tilefold.compiler.diagnostics import Diagnostic, Severity
+from tilefold.counters import counters_text
 from tilefold.dialects.expression import ExpressionError
 from tilefold.launches import Check, Launch
 from tilefold.layout.errors import Code, TilefoldError
@@ -164,7 +165,7 @@ def _save(array: np.ndarray[Any, Any], path: str) -> None:
 
 
 def _print_counters(result: RunResult) -> None:
-    print(f"    {result.counters}")
+    print(counters_text(result.counters, "    "), end="", flush=True)
 
 
 def _dim3(size: tuple[int, int, int]) -> str:
