@@ -233,9 +233,17 @@ def _unknown_operation(error: _UnknownOperationError, source: Source, context: C
     return _at(error, source, message, Code.IR_UNKNOWN_OPERATION, hint)
 
 
-class _LocationPrinter(Printer):
-    """Prints the location of each operation, but none for block arguments: not every custom syntax has a place
-    for them."""
+class _ProgramPrinter(Printer):
+    """Prints as MLIR does, several results of an operation as one name (`%a:2`, used as `%a#1`), and no location for
+    block arguments: not every custom syntax has a place for them."""
+
+    def _print_results(self, op: Operation) -> None:
+        if len(op.results) < 2:
+            return super()._print_results(op)
+        name = self.print_ssa_value(op.results[0])
+        self.print_string(f":{len(op.results)} = ")
+        for index, result in enumerate(op.results):
+            self._ssa_values[result] = f"{name}#{index}"
 
     def print_block_argument(self, arg: BlockArgument, print_type: bool = True) -> None:
         shown, self.print_debuginfo = self.print_debuginfo, False
@@ -247,5 +255,5 @@ def print_program(module: Operation, *, generic: bool = False, locations: bool =
     """The text of a module, ending with a newline; with `locations`, reading it back keeps the original source
     lines."""
     stream = StringIO()
-    _LocationPrinter(stream=stream, print_generic_format=generic, print_debuginfo=locations).print_op(module)
+    _ProgramPrinter(stream=stream, print_generic_format=generic, print_debuginfo=locations).print_op(module)
     return stream.getvalue() + "\n"

@@ -126,7 +126,7 @@ def _value(
         raise TilefoldError(
             Code.RUN_ARGUMENT,
             f"argument '{argument.name}' has no value",
-            f"give it with --fill '{argument.name}=normal' or --arg {argument.name}=file.npy, or by run.arg in the file",
+            f"give it by --fill '{argument.name}=normal', by --arg {argument.name}=file.npy, or by run.arg in the file",
         )
     try:
         return fill_argument(argument.fill.text, argument.name, shape, dtype, earlier, seed=seed)

@@ -20,7 +20,7 @@ ALLOWED = {
     "tilefold": set(PRODUCT),
 }
 
-# Packages outside the standard library that each folder may import, and the modules that alone may import the heavy ones.
+# Packages outside the standard library that each folder may import.
 EXTERNAL = {
     "layout": set[str](),
     "dialects": {"xdsl"},

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tilefold.commands.options import add_file, pairs
 from tilefold.layout.errors import Code, TilefoldError
 from tilefold.output import write_output
+from tilefold.passes.registry import PASSES
 from tilefold.report import print_diagnostics
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ examples:
   tilefold opt kernel.cute -p fold-layouts,cse --dump-dir ir one numbered file a pass; each can be read again
   tilefold opt errors.cute --split-input-file --verify-diagnostics
 
+Each pass can also be named as a flag of its own, -cse -dce; MLIR's flags may start with one dash. Without FILE the
+standard input is read.
+
 Printed programs can be read again, by every command. With --locations, and in the files of --dump-dir, each operation
 carries the line of the original file, so that messages about the saved program still name it.
 """
@@ -39,8 +43,13 @@ _SPLIT = re.compile(r"^// -----[ \t\r]*$", re.MULTILINE)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `opt`."""
     parser.epilog = _EPILOG
-    add_file(parser)
-    parser.add_argument("-p", "--passes", metavar="PIPELINE", default="", help="passes to run, separated by commas")
+    add_file(parser, optional=True)
+    parser.add_argument(
+        "-p", "--passes", metavar="PIPELINE", action="append", default=[], help="passes to run, separated by commas"
+    )
+    for name in PASSES:  # each pass as a flag of its own, as MLIR's tools have them
+        flags = f"-{name}", f"--{name}"
+        parser.add_argument(*flags, action="append_const", const=name, dest="passes", help=argparse.SUPPRESS)
     parser.add_argument("-o", "--output", metavar="OUT", help="write the result to this file")
     parser.add_argument(
         "--print-ir-before", metavar="PASS", action="append", default=[], help="print the program before this pass"
@@ -51,9 +60,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--print-ir-after-all", action="store_true", help="print the program after every pass")
     parser.add_argument("--dump-dir", metavar="DIR", help="write the program after every pass to DIR, one file a pass")
     parser.add_argument(
-        "--split-input-file", action="store_true", help="the file is several programs, separated by lines '// -----'"
+        "-split-input-file",
+        "--split-input-file",
+        action="store_true",
+        help="the file is several programs, separated by lines '// -----'",
     )
     parser.add_argument(
+        "-verify-diagnostics",
         "--verify-diagnostics",
         action="store_true",
         help="succeed if the messages are those that comments '// expected-error@+1 {{text}}' announce",
@@ -61,7 +74,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--locations", "--mlir-print-debuginfo", action="store_true", help="print source lines: loc(...)"
     )
-    parser.add_argument("--mlir-print-op-generic", action="store_true", help="print in MLIR's generic form")
+    parser.add_argument(
+        "-mlir-print-op-generic",
+        "--mlir-print-op-generic",
+        action="store_true",
+        help="print in MLIR's generic form",
+    )
 
 
 @dataclass(frozen=True)
@@ -105,7 +123,7 @@ def execute(args: argparse.Namespace) -> int:
     from tilefold.compiler.frontend import parse_program
     from tilefold.lowering import available_passes
 
-    passes = parse_passes(args.passes, available_passes())
+    passes = parse_passes(",".join(filter(None, args.passes)), available_passes())
     _check_names(args, passes)
     printing = _Printing(args)
     outputs: list[str] = []

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from tilefold.compiler.source import Source
 
 
-def add_file(parser: argparse.ArgumentParser) -> None:
-    """Declares the input file and the parameters that it takes."""
-    parser.add_argument("file", metavar="FILE", help="the program, a .cute file; - reads the standard input")
+def add_file(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
+    """Declares the input file and the parameters that it takes; without an `optional` one, the standard input is it."""
+    text = "the program, a .cute file; - reads the standard input"
+    parser.add_argument("file", metavar="FILE", help=text, **({"nargs": "?", "default": "-"} if optional else {}))
     parser.add_argument(
         "-D",
         dest="define",
