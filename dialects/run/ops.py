@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import DenseArrayBase, Float64Type, FloatAttr, StringAttr, SymbolRefAttr, f64, i64
-from xdsl.ir import Attribute, Region
+from xdsl.ir import Attribute, Block, Region
 from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_prop_def, prop_def, region_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -116,7 +116,10 @@ class LaunchOp(IRDLOperation):
         parser.parse_keyword("grid")
         grid = parse_dim3(parser)
         block = parse_dim3(parser) if parser.parse_optional_keyword("block") is not None else None
-        return cls(kernel, grid, block, parser.parse_region(), name)
+        body = parser.parse_region()
+        if not body.blocks:  # `{}`: neither arguments nor checks
+            body.add_block(Block())
+        return cls(kernel, grid, block, body, name)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -128,7 +131,7 @@ class LaunchOp(IRDLOperation):
         if self.block is not None:
             printer.print_string(f" block{format_dim3(self.block.get_values())}")
         printer.print_string(" ")
-        printer.print_region(self.body)
+        printer.print_region(self.body, print_empty_block=False)
 
 
 @irdl_op_definition
