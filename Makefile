@@ -19,7 +19,7 @@ endif
 .PHONY: help demo test gpu-test lint bench oracle clean
 
 help:
-	@echo "make demo      run the examples on the simulator, and print what they check"
+	@echo "make demo      run every example, on the GPU or else on the simulator, and check it"
 	@echo "make test      every test that needs no GPU"
 	@echo "make gpu-test  the tests that need a CUDA device; they fail without one"
 	@echo "make lint      ruff and pyright"
@@ -33,7 +33,7 @@ $(VENV)/.ready: pyproject.toml
 	touch $@
 
 demo: $(READY)
-	$(RUN) -m examples
+	for file in examples/*.cute; do echo "== $$file" && $(RUN) -m tilefold run $$file || exit 1; done
 
 test: $(READY)
 	$(RUN) -m pytest -q -m "not gpu"
