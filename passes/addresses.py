@@ -13,18 +13,19 @@ from ..dialects.ptx import PtrAddOp
 from ..dialects.tile import Crd2IdxOp, TensorType
 from ..dialects.tile.assembly import count_operands, fill_coordinate, unwrapped
 from ..layout.core import ComposedLayout, Layout, cosize
-from ..layout.inttuple import leaves, transform_leaves, wrap
+from ..layout.inttuple import transform_leaves
 from ..layout.swizzle import Swizzle
 from .emitter import Emitter, int_type
 from .ssa_int import SsaInt
+from .swizzled import ANY_BITS, Part, index_bits, split
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A tensor at run time: its pointer, and for a swizzled one the offset in elements within its layout."""
+    """A tensor at run time: its pointer, and for a swizzled one the parts of the offset within its layout."""
 
     pointer: SSAValue
-    offset: SSAValue | None = None
+    offset: tuple[Part, ...] | None = None
 
 
 class Addresses:
@@ -76,29 +77,21 @@ class Addresses:
             return self.advance(emitter, self.advance(emitter, tensor, type, first), type, second)
         if tensor.offset is None:
             return Address(_moved(emitter, tensor.pointer, self.distance(emitter, offset, type.element_bytes)))
-        if isinstance(offset.owner, Crd2IdxOp):
-            return self._advance_swizzled(emitter, tensor, type, offset.owner)
-        step = _as_i32(emitter, self.distance(emitter, offset, 1))
-        return Address(tensor.pointer, emitter.value(arith.AddiOp(tensor.offset, step)))
+        owner = offset.owner
+        if isinstance(owner, Crd2IdxOp):
+            parts = self._parts(emitter, owner.plain_layout, owner.coord.data, list(owner.coords))
+        else:
+            parts = [Part(_as_i32(emitter, self.distance(emitter, offset, 1)), ANY_BITS)]
+        return Address(tensor.pointer, (*tensor.offset, *parts))
 
-    def _advance_swizzled(self, emitter: Emitter, tensor: Address, type: TensorType, op: Crd2IdxOp) -> Address:
-        """Moves the pointer by whole periods of the swizzle, which it leaves alone, and the offset by the rest."""
-        layout = type.layout.data
-        assert isinstance(layout, ComposedLayout) and isinstance(layout.outer, Swizzle)
-        period = 1 << (layout.outer.y_mask | layout.outer.z_mask).bit_length()
-        modes = list(zip(wrap(op.coord.data), op.plain_layout, strict=True))
-        pointer, inner = tensor.pointer, tensor.offset
-        values = list(op.coords)
-        for coord, mode in modes:
-            used = [values.pop(0) for _ in range(count_operands(coord))]
-            if all(d % period == 0 for d in leaves(mode.stride)):
-                step = self.evaluate(emitter, mode, coord, used, type.element_bytes)
-                pointer = _moved(emitter, pointer, step)
-            else:
-                assert inner is not None
-                step = _as_i32(emitter, self.evaluate(emitter, mode, coord, used, 1))
-                inner = emitter.value(arith.AddiOp(inner, step))
-        return Address(pointer, inner)
+    def _parts(self, emitter: Emitter, layout: Layout, coord: Any, values: list[SSAValue]) -> list[Part]:
+        """The index of a coordinate as a part for each mode."""
+        coords, modes = (coord, list(layout)) if isinstance(coord, tuple) else ((coord,), [layout])  # pyright: ignore[reportUnknownVariableType]
+        parts: list[Part] = []
+        for each, mode in zip(coords, modes, strict=True):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+            used = [values.pop(0) for _ in range(count_operands(each))]  # pyright: ignore[reportUnknownArgumentType]
+            parts.append(Part(_as_i32(emitter, self.evaluate(emitter, mode, each, used, 1)), index_bits(mode)))
+        return parts
 
     def element(
         self, emitter: Emitter, tensor: Address, type: TensorType, coord: Any, values: list[SSAValue]
@@ -110,18 +103,24 @@ class Addresses:
         if tensor.offset is None:
             step = self.evaluate(emitter, inner, coord, values, type.element_bytes)
             return _moved(emitter, tensor.pointer, step)
-        step = _as_i32(emitter, self.evaluate(emitter, inner, coord, values, 1))
-        there = Address(tensor.pointer, emitter.value(arith.AddiOp(tensor.offset, step)))
-        return self.first(emitter, there, type)
+        parts = self._parts(emitter, inner, unwrapped(coord), list(values))
+        return self.first(emitter, Address(tensor.pointer, (*tensor.offset, *parts)), type)
 
     def first(self, emitter: Emitter, tensor: Address, type: TensorType) -> SSAValue:
         """The pointer to the first element of `tensor`."""
         if tensor.offset is None:
             return tensor.pointer
         layout = type.layout.data
-        assert isinstance(layout, ComposedLayout) and isinstance(layout.outer, Swizzle)
-        swizzled = layout.outer(SsaInt(emitter, tensor.offset))
-        return _moved(emitter, tensor.pointer, (swizzled * type.element_bytes).value)
+        assert isinstance(layout, ComposedLayout)
+        assert isinstance(layout.outer, Swizzle)
+        inside, outside = split(tensor.offset, layout.outer)
+        pointer = tensor.pointer
+        if inside:
+            index = sum((SsaInt(emitter, part.value) for part in inside[1:]), start=SsaInt(emitter, inside[0].value))
+            pointer = _moved(emitter, pointer, (layout.outer(index) * type.element_bytes).value)
+        for part in outside:
+            pointer = _moved(emitter, pointer, (SsaInt(emitter, part.value) * type.element_bytes).value)
+        return pointer
 
 
 def index_width(layout: Layout, scale: int) -> int:
@@ -129,13 +128,13 @@ def index_width(layout: Layout, scale: int) -> int:
     return 32 if cosize(layout) * scale < 2**31 else 64
 
 
-def start_offset(emitter: Emitter, type: TensorType) -> SSAValue | None:
+def start_offset(emitter: Emitter, type: TensorType) -> tuple[Part, ...] | None:
     """The offset with which a tensor that is allocated or passed begins; None for a plain one."""
     layout = type.layout.data
     if not isinstance(layout, ComposedLayout):
         return None
     assert isinstance(layout.offset, int), "the verifier checks this"
-    return emitter.constant(layout.offset, int_type(32))
+    return (Part(emitter.constant(layout.offset, int_type(32)), layout.offset),) if layout.offset else ()
 
 
 def _moved(emitter: Emitter, pointer: SSAValue, bytes: SSAValue) -> SSAValue:
@@ -146,7 +145,7 @@ def _moved(emitter: Emitter, pointer: SSAValue, bytes: SSAValue) -> SSAValue:
 
 
 def _as_i32(emitter: Emitter, value: SSAValue) -> SSAValue:
-    """A distance within shared memory: it fits in 32 bits."""
+    """A distance within a swizzled tensor: it fits in 32 bits, as the tensor's type makes sure."""
     if value.type == int_type(32):
         return value
     return emitter.value(arith.TruncIOp(value, int_type(32)))

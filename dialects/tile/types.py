@@ -109,6 +109,8 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
         if align * 8 < bits:
             raise VerifyException(f"the alignment is {align} bytes, less than one element of {bits // 8}")
         _check_layout(self.layout.data)
+        if self.is_swizzled and cosize(self.layout.data) * self.element_bytes >= 2**31:
+            raise VerifyException(f"the swizzled layout {self.layout.data} spans 2^31 bytes or more")
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
@@ -183,7 +185,7 @@ class CopyAtomAttr(ParametrizedAttribute):
         if bits is None or bits % 8:
             raise VerifyException(f"an atom moves integers or floats of whole bytes, not {self.value_type}")
         try:
-            _ = self.atom
+            self.atom.check_executable()
         except LayoutError as error:
             refuse(error)
 
