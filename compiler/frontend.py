@@ -17,6 +17,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span
+from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from ..layout.errors import Code, TilefoldError
 from .diagnostics import Diagnostic, Place, ProgramError, Severity
@@ -30,8 +31,7 @@ MAX_NESTING = 48
 """Deepest nesting of operations in regions."""
 
 # What xDSL's parser and the constructors that it calls are known to raise on malformed text besides ParseError.
-_PARSER_FAULTS = (VerifyException, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError,
-                  NotImplementedError)  # fmt: skip
+_PARSER_FAULTS = (VerifyException, ValueError, TypeError, LookupError, ArithmeticError, NotImplementedError)
 
 _RESULTS = re.compile(r"%[^=\n]*=\s*")
 _UNDEFINED = re.compile(r"values used but not defined: \[(.*)\]", re.DOTALL)
@@ -60,6 +60,11 @@ class _LocatingParser(Parser):
         self._file = StringAttr(source.name)
         self._count = 0
         self._depth = 0
+
+    def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
+        if self._current_token.kind is MLIRTokenKind.EOF:
+            return ModuleOp([])
+        return super().parse_module(allow_implicit_module)
 
     def parse_operation(self) -> Operation:
         start = self.pos
@@ -200,7 +205,8 @@ def _at(error: ParseError, source: Source, message: str, code: Code = Code.IR_SY
 def _syntax_errors(error: ParseError, source: Source) -> list[Diagnostic]:
     undefined = _UNDEFINED.fullmatch(error.msg)
     if undefined is None:
-        return [_at(error, source, _restyled(error.msg))]
+        known = isinstance(error.__cause__, TilefoldError)  # the message of which is in our style
+        return [_at(error, source, error.msg if known else _restyled(error.msg))]
     found: list[Diagnostic] = []
     for name in undefined[1].split(", "):
         use = re.search(re.escape(name) + r"(?![\w$.-])", source.expanded)
