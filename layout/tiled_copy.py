@@ -36,14 +36,7 @@ class TiledCopy:
 
     def __post_init__(self) -> None:
         atom = self.atom
-        if not atom.ptx:
-            raise LayoutError(Code.ATOM_OPERAND, f"PTX has no instruction for {atom.name}, so it cannot copy")
-        if atom.values * atom.val_bits > max(atom.ref_bits[1].size, atom.val_bits) or (
-            1 < atom.ref_bits[1].size < atom.val_bits
-        ):
-            raise LayoutError(
-                Code.ATOM_VALUE_WIDTH, f"{atom.name} is narrower than a value of {atom.val_bits} bits"
-            )
+        atom.check_executable()
         threads, values = self.threads, self.values
         if threads % atom.threads:
             raise LayoutError(

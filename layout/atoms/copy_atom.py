@@ -75,6 +75,16 @@ class CopyAtom:
             raise LayoutError(Code.ATOM_VALUE_WIDTH, f"{self.name}: values of {val_bits} bits do not exist")
         return replace(self, val_bits=val_bits)
 
+    def check_executable(self) -> None:
+        """Raises `LayoutError` if PTX has no such instruction (E0304), or it is narrower than a value
+        (E0303).
+        """
+        if not self.ptx:
+            raise LayoutError(Code.ATOM_OPERAND, f"PTX has no instruction for {self.name}, so it cannot copy")
+        bits = self.ref_bits[1].size  # 1 for an atom whose width the compiler chooses
+        if self.values * self.val_bits > max(bits, self.val_bits) or 1 < bits < self.val_bits:
+            raise LayoutError(Code.ATOM_VALUE_WIDTH, f"{self.name} is narrower than a value of {self.val_bits} bits")
+
     @property
     def threads(self) -> int:
         """How many threads execute the instruction together."""
