@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The kernels of the examples in tests: compiled once, and run on the simulator at any stage."""
+
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tilefold.compiler.params import expand
+from tilefold.compiler.report import count_instructions
+from tilefold.dialects.target import Target
+from tilefold.runtime.check import check_results
+from tilefold.runtime.engine import LaunchConfig, RunResult
+from tilefold.runtime.sim.engine import SimEngine, SimProgram
+
+from tilefold.arguments import prepare
+from tilefold.launches import Changes, Launch, launches_of
+from tilefold.lowering import EXECUTABLE_STAGES, Program, load
+
+EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.cute"))
+STAGES = EXECUTABLE_STAGES
+TARGET = Target("sm_80")
+MAX_BYTES = 1 << 30
+
+
+@cache
+def program(path: Path) -> Program:
+    """The program of an example."""
+    return load(expand(path.read_text(), path.name, {}))
+
+
+def program_of(text: str) -> Program:
+    """The program of a text."""
+    return load(expand(text, "test.cute", {}))
+
+
+@cache
+def launches(path: Path) -> list[Launch]:
+    """The launches of an example, in its order."""
+    return launches_of(program(path).module, program(path).source, Changes())
+
+
+@cache
+def ptx(path: Path, arch: str = "sm_80") -> str:
+    """The PTX of an example."""
+    return program(path).ptx(Target(arch))
+
+
+@cache
+def ptx_counts(path: Path) -> dict[str, dict[str, int]]:
+    """How often each instruction stands in the PTX of each kernel of an example."""
+    return count_instructions(ptx(path))
+
+
+def kernel_ptx(path: Path, kernel: str) -> str:
+    """The PTX of one kernel of an example, from its entry to its closing brace."""
+    text = ptx(path)
+    start = text.index(f".entry {kernel}(")
+    return text[start : text.index("\n}", start)]
+
+
+ALL_LAUNCHES = [(path, number) for path in EXAMPLES for number in range(len(launches(path)))]
+LAUNCH_IDS = [f"{path.stem}-{launches(path)[number].label}" for path, number in ALL_LAUNCHES]
+
+
+def example(name: str) -> Path:
+    """The example of this name, without its suffix."""
+    return next(path for path in EXAMPLES if path.stem == name)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A launch that has run: its arguments before and after, as logical arrays, and what the simulator reports."""
+
+    before: dict[str, Any]
+    after: dict[str, Any]
+    result: RunResult
+
+    def array(self, name: str) -> NDArray[Any]:
+        """An argument after the run."""
+        return np.asarray(self.after[name])
+
+
+def simulate(found: Program, launch: Launch, stage: str) -> Ran:
+    """Runs a launch on the simulator at a stage."""
+    module = found.at(stage)
+    assert module is not None
+    arguments = prepare(launch, {}, seed=0, max_bytes=MAX_BYTES)
+    before = arguments.logical(arguments.launchable())
+    given = arguments.launchable()
+    engine = SimEngine(sink=lambda _: None)
+    result = engine.launch(SimProgram(module, launch.kernel), LaunchConfig(launch.grid, launch.block), given)
+    return Ran(before, arguments.logical(given), result)
+
+
+@cache
+def simulated(path: Path, number: int, stage: str) -> Ran:
+    """A launch of an example, on a corner of its grid, run at a stage."""
+    return simulate(program(path), small(launches(path)[number]), stage)
+
+
+def small(launch: Launch) -> Launch:
+    """The launch on a corner of its grid, which every stage simulates quickly."""
+    x, y, z = launch.grid
+    return replace(launch, grid=(min(x, 4), min(y, 2), min(z, 2)))
+
+
+def assert_checks_hold(launch: Launch, values: dict[str, Any]) -> None:
+    """Every check that the file states holds."""
+    assert launch.checks
+    for check in launch.checks:
+        for result in check_results(check.condition.text, values, rtol=check.rtol, atol=check.atol):
+            assert result.passed, str(result)

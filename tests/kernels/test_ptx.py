@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The PTX of the examples: as wide as layouts and alignments allow, and nothing of the layout algebra left."""
+
+import re
+from pathlib import Path
+
+import pytest
+from tilefold.compiler.assemble import assemble
+from tilefold.dialects.target import Target
+
+from tests.kernels.harness import EXAMPLES, example, kernel_ptx, ptx, ptx_counts
+
+FOUR_WAYS = ("index_arithmetic", "layout_algebra", "tv_composition", "tiled_copy")
+POWERS_OF_TWO = [
+    *(("four_ways", kernel) for kernel in FOUR_WAYS),
+    ("tiled_copy", "tiled_copy"),
+    ("ldmatrix", "ldmatrix"),
+    ("ldmatrix", "ldmatrix_trans"),
+    ("transpose", "swizzled_f32"),
+    ("transpose", "swizzled_f16"),
+]
+ARCHS = ("sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120")
+
+
+def body(kernel: str) -> list[str]:
+    """The instructions of a kernel with its registers numbered anew, which shows whether two kernels are one."""
+    numbers: dict[str, str] = {}
+    lines = kernel[kernel.index("{") :].splitlines()
+    text = "\n".join(line for line in lines if line.startswith("\t") and not line.startswith("\t."))
+    text = re.sub(r"\w+_param_", "param_", text)
+    return re.sub(r"%[a-z]+\d+", lambda m: numbers.setdefault(m[0], f"%{len(numbers)}"), text).splitlines()
+
+
+@pytest.mark.parametrize("kernel", FOUR_WAYS)
+def test_four_ways_take_two_wide_loads_and_stores(kernel: str) -> None:
+    counts = ptx_counts(example("four_ways"))[kernel]
+    memory = {
+        name: count for name, count in counts.items() if name.startswith(("ld.", "st.", "bra")) and "param" not in name
+    }
+    assert memory == {"ld.global.v4.b32": 2, "st.global.v4.b32": 2}
+
+
+def test_four_ways_are_one_program() -> None:
+    first, *others = (body(kernel_ptx(example("four_ways"), kernel)) for kernel in FOUR_WAYS)
+    for other in others:
+        assert other == first
+
+
+def test_the_tiled_copy_uses_cp_async_of_16_bytes() -> None:
+    text = kernel_ptx(example("tiled_copy"), "tiled_copy")
+    assert len(re.findall(r"cp\.async\.ca\.shared\.global\s+\[[^]]+\], \[[^]]+\], 16;", text)) == 16
+    counts = ptx_counts(example("tiled_copy"))["tiled_copy"]
+    assert counts["ld.shared.v4.b32"] == counts["st.global.v4.b32"] == 16
+    assert "ld.global" not in text
+
+
+def test_ldmatrix_moves_four_matrices() -> None:
+    for kernel, trans in (("ldmatrix", ""), ("ldmatrix_trans", ".trans")):
+        counts = ptx_counts(example("ldmatrix"))[kernel]
+        assert counts[f"ldmatrix.sync.aligned.m8n8.x4{trans}.shared.b16"] == 16
+        assert not any(name.startswith("ld.shared") for name in counts)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_fragments_are_registers_and_loops_are_unrolled(path: Path) -> None:
+    text = ptx(path)
+    entries = text[text.index(".entry") :]
+    for kernel, counts in ptx_counts(path).items():
+        if "call.vprintf" not in counts:  # printf takes its arguments on the stack
+            assert ".local" not in kernel_ptx(path, kernel), kernel
+    labels = {label: entries.index(f"{label}:") for label in re.findall(r"bra\s+(\$\w+)", entries)}
+    for match in re.finditer(r"bra\s+(\$\w+)", entries):
+        assert labels[match[1]] > match.start(), "a backward branch is a loop"
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_no_division_is_left_and_factors_are_immediates(path: Path) -> None:
+    text = ptx(path)
+    assert not re.search(r"\b(?:div|rem)\.", text)
+    for line in re.findall(r"^\s+(?:mul|mad)\.[^;]*;", text, re.MULTILINE):
+        assert re.search(r", -?\d+[,;]", line), f"a product of two registers: {line.strip()}"
+
+
+@pytest.mark.parametrize(("name", "kernel"), POWERS_OF_TWO)
+def test_strides_of_powers_of_two_are_shifts_masks_and_adds(name: str, kernel: str) -> None:
+    for line in kernel_ptx(example(name), kernel).splitlines():
+        multiplied = re.match(r"\s+(mul|mad)\.(\S+).*, (\d+)(?:,[^,]*)?;", line)
+        if multiplied:  # LLVM writes a shift that widens to 64 bits as one instruction, mul.wide
+            assert f"{multiplied[1]}.{multiplied[2]}".startswith("mul.wide."), line.strip()
+            assert int(multiplied[3]).bit_count() == 1, line.strip()
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_every_target_assembles_without_spills(path: Path, arch: str) -> None:
+    kernels = assemble(ptx(path, arch), Target(arch)).kernels
+    assert set(kernels) == set(ptx_counts(path))
+    for name, resources in kernels.items():
+        assert resources.spill_stores == resources.spill_loads == 0, name
+        assert 0 < resources.registers <= 128, name
+        if "call.vprintf" not in ptx_counts(path)[name]:
+            assert resources.stack == 0, name
