@@ -54,7 +54,6 @@ def test_bad_file(
         (b"gpu.module @k {\n}\n\0", ":3:1: error[E1006]: the file contains a NUL"),
         (b"\xef\xbb\xbfgpu.module", "x.cute:1:11: error[E1001]"),
         (b" " * (16 * 2**20 + 1), "larger than 16777216 bytes"),
-        (b"// nothing", "expected an operation"),
     ],
 )
 def test_files_that_are_no_programs(

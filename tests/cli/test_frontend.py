@@ -106,7 +106,7 @@ def test_a_value_must_be_defined_before_its_use() -> None:
     assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["E1004"]
 
 
-@pytest.mark.parametrize("text", ["", "// nothing\n", "{", "}", '"', "!x = ", "#", "%", "\x01", "gpu.module", "loc("])
+@pytest.mark.parametrize("text", ["{", "}", '"', "!x = ", "#", "%", "\x01", "gpu.module", "loc("])
 def test_hopeless_texts_are_refused(text: str) -> None:
     with pytest.raises(ProgramError):
         read(text)
@@ -128,3 +128,8 @@ def test_the_number_of_operations_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(ProgramError) as caught:
         read(KERNEL)
     assert caught.value.code == "E1005"
+
+
+@pytest.mark.parametrize("text", ["", "// nothing\n"])
+def test_a_text_without_operations_is_an_empty_program(text: str) -> None:
+    assert not list(read(text).ops)
