@@ -17,8 +17,7 @@ from .cubin import code_sizes
 
 
 class AssembleError(TilefoldError):
-    """The assembler refused the PTX, or is not installed. `log` is what it said, with line numbers of the
-    PTX."""
+    """The assembler refused the PTX, or is not installed. `log` is what it said, with line numbers of the PTX."""
 
     def __init__(self, code: Code, message: str, hint: str = "", log: str = "") -> None:
         super().__init__(code, message, hint)
@@ -27,8 +26,7 @@ class AssembleError(TilefoldError):
 
 @dataclass(frozen=True, slots=True)
 class KernelResources:
-    """What one kernel uses: registers a thread; bytes of spills, stack and static shared memory; bytes of
-    code."""
+    """What one kernel uses: registers a thread; bytes of spills, stack and static shared memory; bytes of code."""
 
     registers: int
     spill_stores: int

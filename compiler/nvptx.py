@@ -11,6 +11,7 @@ import subprocess
 import sys
 from functools import cache
 from importlib import import_module
+from threading import Lock
 from typing import Any
 
 from ..dialects.target import Target
@@ -23,6 +24,7 @@ _OPTIONS = (
     "--disable-nvptx-load-store-vectorizer",  # the width of each access is what stage `instr` says
     "--nvptx-no-f32x2",  # otherwise sm_100 moves pairs of f32 as b64, and an access changes its form
 )
+_STARTING = Lock()  # LLVM ends the process where an option is set twice
 _REFUSED = 3  # the exit status of the other process where LLVM refused the text
 _VOLATILE = re.compile(r"^(\t(?:@!?%p\d+ )?(?:ld|st))\.volatile", re.MULTILINE)
 
@@ -50,7 +52,7 @@ def _llvm() -> Any:
 
 
 @cache
-def _target_machine(target: Target) -> Any:
+def _machine_of(target: Target) -> Any:
     machine = (
         _llvm()
         .Target.from_triple(_TRIPLE)
@@ -66,7 +68,8 @@ def compile_llvm(llvm_ir: str, target: Target) -> str:
     Safe to call from several threads. LlvmError where LLVM's parser or verifier refuses the text; on text
     that is not from `compiler.emit` LLVM may end the process (see `compile_isolated`).
     """
-    llvm, machine = _llvm(), _target_machine(target)
+    with _STARTING:
+        llvm, machine = _llvm(), _machine_of(target)
     context = llvm.create_context()
     try:
         module = llvm.parse_assembly(llvm_ir, context)

@@ -20,8 +20,7 @@ _INSTRUCTION = re.compile(r"^\s+(?:@!?%p\d+\s+)?([a-z][\w.:]*)([^;]*);", re.MULT
 
 @dataclass(frozen=True, slots=True)
 class KernelReport:
-    """One kernel: its resources, the dynamic shared memory that its launch asks for, and its PTX
-    instructions."""
+    """One kernel: its resources, the dynamic shared memory that its launch asks for, and its PTX instructions."""
 
     name: str
     resources: KernelResources

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Options of the whole suite: tests that need a GPU run only where `-m` asks for them, and then they do not
-skip."""
+"""Options of the whole suite: tests that need a GPU run only where `-m` asks for them, and then they do not skip."""
 
 import pytest
 

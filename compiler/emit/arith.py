@@ -46,8 +46,7 @@ _INTRINSIC: dict[type[Operation], str] = {
 
 
 def fastmath(op: Operation) -> str:
-    """The fast-math flags of an operation as LLVM spells them, with a leading blank; empty where there are
-    none."""
+    """The fast-math flags of an operation as LLVM spells them, with a leading blank; empty where there are none."""
     return _flags(op, "fastmath")
 
 
@@ -103,8 +102,7 @@ def _select(w: FunctionWriter, op: arith.SelectOp) -> None:
 
 
 def _condition(type: str) -> str:
-    """The type of a comparison of two values of an LLVM type: i1, or as many of them as a vector has
-    elements."""
+    """The type of a comparison of two values of an LLVM type: i1, or as many of them as a vector has elements."""
     return f"{type[: type.index('x')]}x i1>" if type.startswith("<") else "i1"
 
 

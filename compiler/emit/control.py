@@ -53,8 +53,7 @@ def _if(w: FunctionWriter, op: scf.IfOp) -> None:
 
 
 class _Header:
-    """The first block of a loop: a phi for each carried value, from before the loop and from the loop's
-    end."""
+    """The first block of a loop: a phi for each carried value, from before the loop and from the loop's end."""
 
     def __init__(self, w: FunctionWriter, label: str, carried: Sequence[SSAValue], starts: Sequence[str]) -> None:
         before = w.label

@@ -9,12 +9,16 @@ from ...dialects.target import STATIC_SHARED_BYTES
 from ...layout.errors import Code
 from ...passes.check_target import check_target
 from ...passes.errors import LoweringError
-from .ptx_memory import shared_declaration
+from .ptx_memory import MAX_ALIGN, shared_declaration
 from .types import llvm_type
 from .writer import FunctionWriter, ModuleWriter
 
 _RESERVED = frozenset({"_", "WARP_SZ", "vprintf"})
 """Names that a kernel cannot have: two of PTX itself, and the function that printf calls."""
+
+
+_MAX_ARGUMENTS = 512
+"""As many 8-byte arguments as the 4096 bytes of a kernel's parameters hold (PTX ISA, Kernel Function Parameters)."""
 
 
 def write_kernel(module: ModuleWriter, entry: EntryOp) -> None:
@@ -27,6 +31,13 @@ def write_kernel(module: ModuleWriter, entry: EntryOp) -> None:
     if name in _RESERVED:
         raise LoweringError(
             Code.EMIT_NAME, f"'{name}' cannot be the name of a kernel in PTX", entry, "choose another name"
+        )
+    if len(entry.arg_names) > _MAX_ARGUMENTS:
+        raise LoweringError(
+            Code.EMIT_UNSUPPORTED,
+            f"kernel '{name}' has {len(entry.arg_names)} arguments",
+            entry,
+            f"a kernel can have {_MAX_ARGUMENTS}; pass more values in a tensor",
         )
     check_target(entry, module.target)
     shared = entry.shared_bytes.value.data if entry.shared_bytes is not None else 0
@@ -54,7 +65,7 @@ def _parameter_type(type: Attribute, align: int, entry: EntryOp) -> str:
     if not isinstance(type, PtrType):
         return llvm_type(type, entry)
     if type.space.data is StateSpace.Global:
-        return f"{llvm_type(type, entry)} align {align}"
+        return f"{llvm_type(type, entry)} align {min(align, MAX_ALIGN)}"
     raise LoweringError(
         Code.EMIT_UNSUPPORTED,
         f"a kernel cannot have an argument of type {type}",

@@ -5,6 +5,7 @@ Directives alone are written, no debug sections: profilers and cuda-gdb map mach
 and the code itself does not change (LLVM Source Level Debugging, DICompileUnit, DebugDirectivesOnly).
 """
 
+import re
 from collections.abc import Callable
 from pathlib import PurePath
 
@@ -12,6 +13,8 @@ from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Operation
 
 from .text import quote
+
+_UNQUOTABLE = re.compile(r'["\\\x00-\x1f\x7f]')  # NVPTX copies a file's name into `.file "..."` as it is
 
 
 class LineInfo:
@@ -31,8 +34,7 @@ class LineInfo:
         return [f"!llvm.dbg.cu = !{{{self._unit}}}", f"!llvm.module.flags = !{{{self._version}}}"]
 
     def function(self, name: str, op: Operation) -> str:
-        """The scope of a kernel: a reference for `!dbg` on its definition; empty where its source is not
-        known."""
+        """The scope of a kernel: a reference for `!dbg` on its definition; empty where its source is not known."""
         location = op.location
         if not isinstance(location, FileLineColLoc):
             return ""
@@ -66,7 +68,7 @@ class LineInfo:
 
     def _file(self, name: str) -> str:
         if name not in self._files:
-            path = PurePath(name)
+            path = PurePath(_UNQUOTABLE.sub("_", name))
             text = f"!DIFile(filename: {quote(path.name)}, directory: {quote(str(path.parent))})"
             self._files[name] = self._add(text)
         return self._files[name]

@@ -107,8 +107,7 @@ def _through_f32(function: Callable[[FunctionWriter, str], str]) -> Rule:
 
 
 def _with_flag(name: str) -> Rule:
-    """An intrinsic on integers whose second operand says whether one input makes the result undefined: it
-    does not."""
+    """An intrinsic on integers whose second operand says whether one input makes the result undefined: it does not."""
 
     def write(w: FunctionWriter, op: Operation) -> None:
         type = w.type(op.results[0])

@@ -16,6 +16,12 @@ from ...layout.errors import Code
 from ...passes.errors import LoweringError
 from .writer import FunctionWriter, Rule, rule
 
+MAX_ALIGN = 4096
+"""What LLVM is told of an alignment at most; nothing depends on more."""
+
+_MAX_LOCAL = 512 * 1024
+"""Bytes of local memory that a thread can have (CUDA C++ Programming Guide, Technical Specifications)."""
+
 
 def _ptr_add(w: FunctionWriter, op: ptx.PtrAddOp) -> None:
     w.define(op.result, f"getelementptr i8, {w.typed(op.ptr)}, {w.typed(op.offset)}")
@@ -34,7 +40,7 @@ def _register_type(value: Attribute) -> str:
 
 def _load(w: FunctionWriter, op: ptx.LoadOp) -> None:
     type = w.type(op.result)
-    where = f"{w.typed(op.ptr)}, align {op.align.value.data}"
+    where = f"{w.typed(op.ptr)}, align {min(op.align.value.data, MAX_ALIGN)}"
     if _space(op.ptr) is StateSpace.Local:
         w.define(op.result, f"load {type}, {where}")
         return
@@ -45,7 +51,7 @@ def _load(w: FunctionWriter, op: ptx.LoadOp) -> None:
 
 def _store(w: FunctionWriter, op: ptx.StoreOp) -> None:
     value = w.typed(op.value)
-    where = f"{w.typed(op.ptr)}, align {op.align.value.data}"
+    where = f"{w.typed(op.ptr)}, align {min(op.align.value.data, MAX_ALIGN)}"
     if _space(op.ptr) is StateSpace.Local:
         w.emit(f"store {value}, {where}")
         return
@@ -56,7 +62,15 @@ def _store(w: FunctionWriter, op: ptx.StoreOp) -> None:
 
 
 def _local_alloc(w: FunctionWriter, op: ptx.LocalAllocOp) -> None:
-    w.bind(op.result, w.alloca(f"[{op.bytes.value.data} x i8]", op.align.value.data))
+    size, align = op.bytes.value.data, op.align.value.data
+    if size > _MAX_LOCAL or align > MAX_ALIGN:
+        raise LoweringError(
+            Code.EMIT_UNSUPPORTED,
+            f"a fragment of {size} bytes aligned to {align} does not fit a thread's local memory",
+            op,
+            f"a thread can have {_MAX_LOCAL} bytes, aligned to at most {MAX_ALIGN}",
+        )
+    w.bind(op.result, w.alloca(f"[{size} x i8]", align))
 
 
 def _smem_addr(w: FunctionWriter, op: ptx.SmemAddrOp) -> None:
@@ -72,8 +86,7 @@ def _smem_addr(w: FunctionWriter, op: ptx.SmemAddrOp) -> None:
 
 
 def shared_array(kernel: str) -> str:
-    """The symbol of a kernel's shared memory; no kernel can have this name, since `$` is not allowed in
-    one."""
+    """The symbol of a kernel's shared memory; no kernel can have this name, since `$` is not allowed in one."""
     return f"{kernel}$shared"
 
 

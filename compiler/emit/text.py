@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Strings inside LLVM IR text. Everything but plain characters is escaped, so that no string can end its
-quotes."""
+"""Strings inside LLVM IR text. Everything but plain characters is escaped, so that no string can end its quotes."""
 
 import re
 
@@ -8,8 +7,7 @@ _SPECIAL = re.compile(rb"[^A-Za-z0-9_.,:;/ =()\[\]%+*#-]")
 
 
 def escape(data: bytes) -> str:
-    r"""The inside of an LLVM string: letters, digits and harmless punctuation as they are, other bytes as
-    `\xx`."""
+    r"""The inside of an LLVM string: letters, digits and harmless punctuation as they are, other bytes as `\xx`."""
     return _SPECIAL.sub(lambda match: b"\\%02X" % match[0][0], data).decode("ascii")
 
 

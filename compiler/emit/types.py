@@ -100,8 +100,7 @@ def _integer(value: int, type: Attribute) -> str:
 
 
 def _float(value: float, type: Attribute, op: Operation) -> str:
-    """Hexadecimal forms, which lose nothing: 0xH for half, 0xR for bfloat, the 64-bit pattern for float and
-    double."""
+    """Hexadecimal forms, which lose nothing: 0xH for half, 0xR for bfloat, the 64-bit pattern for float and double."""
     if isinstance(type, Float16Type):
         return f"0xH{_pattern(type, value):04X}"
     if isinstance(type, BFloat16Type):

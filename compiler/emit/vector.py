@@ -12,8 +12,7 @@ from .writer import FunctionWriter, Rule, rule
 
 
 def _position(w: FunctionWriter, op: vector.ExtractOp | vector.InsertOp, whole: SSAValue) -> str:
-    """The index operand of an access to one element, checked against the vector's length where it is
-    static."""
+    """The index operand of an access to one element, checked against the vector's length where it is static."""
     position = op.get_mixed_position()
     _, count = split_vector(whole.type)
     if len(position) != 1 or not count:

@@ -49,8 +49,7 @@ class ModuleWriter:
         return self.add_metadata(f"distinct !{{!{len(self.metadata)}, {self._hints[unroll]}}}")
 
     def string(self, kernel: str, text: str) -> str:
-        """Adds a constant character array for a kernel and returns its symbol, for the device's vprintf to
-        print."""
+        """Adds a constant character array for a kernel and returns its symbol, for the device's vprintf to print."""
         if not self._strings:
             self.globals.append("declare i32 @vprintf(ptr, ptr)")
         symbol = f"{kernel}$text{self._strings}"
@@ -116,8 +115,7 @@ class FunctionWriter:
         self.lines.append(f"  {text}{self._suffix}")
 
     def temp(self, text: str) -> str:
-        """Appends an instruction whose result has no counterpart in the kernel, and returns the result's
-        name."""
+        """Appends an instruction whose result has no counterpart in the kernel, and returns the result's name."""
         name = self.fresh()
         self.lines.append(f"  {name} = {text}{self._suffix}")
         return name
@@ -127,8 +125,7 @@ class FunctionWriter:
         self._names[result] = self.temp(text)
 
     def alloca(self, type: str, align: int) -> str:
-        """Reserves stack memory of the function, once, whatever loop asks for it; returns the pointer's
-        name."""
+        """Reserves stack memory of the function, once, whatever loop asks for it; returns the pointer's name."""
         name = self.fresh()
         self.allocas.append(f"  {name} = alloca {type}, align {align}")
         return name
@@ -151,6 +148,7 @@ class FunctionWriter:
         """Writes all operations of a block, each by its rule. LoweringError for one without a rule."""
         rules = self.module.rules
         lines = self.module.lines
+        outer = self._suffix
         for op in block.ops:
             write = rules.get(op.__class__)
             if write is None:
@@ -163,3 +161,4 @@ class FunctionWriter:
             if lines is not None:
                 self._suffix = lines.suffix(op, self.scope)
             write(self, op)
+        self._suffix = outer

@@ -27,12 +27,10 @@ _FLOATS: dict[Kind, Any] = {
 
 
 class PackedArguments:
-    """The arguments of one launch: `addresses` for the driver, and the memory that they need until it has
-    finished."""
+    """The arguments of one launch: `addresses` for the driver, and the memory that they need until it has finished."""
 
     def __init__(self, driver: Driver, artifact: Artifact, args: Mapping[str, CudaArgument]) -> None:
-        """Copies storage to the device and converts scalars. LaunchError for arguments that do not fit the
-        kernel."""
+        """Copies storage to the device and converts scalars. LaunchError for arguments that do not fit the kernel."""
         _check_names(artifact, args)
         self._copies: list[tuple[DeviceBuffer, TensorArgument]] = []
         self._values: list[Any] = []

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The address of a DLPack array (DLPack, Python Specification; the structure is that of dlpack.h, version
-0.8)."""
+"""The address of a DLPack array (DLPack, Python Specification; the structure is that of dlpack.h, version 0.8)."""
 
 import ctypes
 from typing import Any

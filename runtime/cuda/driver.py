@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The CUDA driver API of one device: every call checked, every error decoded (CUDA Driver API, Error
-Handling)."""
+"""The CUDA driver API of one device: every call checked, every error decoded (CUDA Driver API, Error Handling)."""
 
 from functools import cache
 from importlib import import_module
@@ -22,8 +21,7 @@ class CudaUnavailable(TilefoldError):  # noqa: N818  # the name says what is the
 
 
 class CudaError(TilefoldError):
-    """A call of the driver failed. `status` is CUDA's name of the error, such as
-    CUDA_ERROR_ILLEGAL_ADDRESS."""
+    """A call of the driver failed. `status` is CUDA's name of the error, such as CUDA_ERROR_ILLEGAL_ADDRESS."""
 
     def __init__(self, status: str, message: str, hint: str = "") -> None:
         super().__init__(Code.CUDA_FAILED, message, hint)
@@ -43,8 +41,7 @@ _HINTS = {
 
 
 class Driver:
-    """One device with its primary context, which it shares with every other user of the device in this
-    process."""
+    """One device with its primary context, which it shares with every other user of the device in this process."""
 
     def __init__(self, ordinal: int) -> None:
         """Opens device `ordinal`. CudaUnavailable where there is no driver or no such device."""

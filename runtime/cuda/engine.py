@@ -26,8 +26,7 @@ class Timing:
 
 
 class CudaEngine:
-    """Launches artifacts on one device. Loaded kernels are kept, so that a second launch finds its kernel
-    ready."""
+    """Launches artifacts on one device. Loaded kernels are kept, so that a second launch finds its kernel ready."""
 
     def __init__(self, ordinal: int = 0) -> None:
         """CudaUnavailable where there is no driver, or no such device."""
@@ -88,8 +87,7 @@ class CudaEngine:
         return kernel
 
     def _measured(self, run: Callable[[], None], stream: int, kernel: str) -> float:
-        """What the work that `run` queues took, in milliseconds; waits for it, which also flushes what it
-        printed."""
+        """What the work that `run` queues took, in milliseconds; waits for it, which also flushes what it printed."""
         driver, doing = self.driver, f"running kernel '{kernel}'"
         events: list[Any] = [driver.call("cuEventCreate", 0) for _ in range(2)]
         try:

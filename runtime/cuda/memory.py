@@ -52,8 +52,7 @@ class DeviceBuffer:
 
 
 def device_address(name: str, array: CudaArray | DlpackArray, ordinal: int) -> int:
-    """The address of an array that is in device memory already. LaunchError where it is not, or on another
-    device."""
+    """The address of an array that is in device memory already. LaunchError where it is not, or on another device."""
     if isinstance(array, DlpackArray):
         return cuda_address(name, array, ordinal)
     interface = array.__cuda_array_interface__

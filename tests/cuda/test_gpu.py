@@ -101,8 +101,7 @@ def test_function(engine: CudaEngine, name: str, function: Any, tolerance: float
 
 @pytest.mark.parametrize("transposed", [False, True])
 def test_asynchronous_copy_and_ldmatrix(engine: CudaEngine, transposed: bool) -> None:
-    """Four 8x8 matrices by cp.async to shared memory and by ldmatrix into registers; fragments by the PTX
-    ISA."""
+    """Four 8x8 matrices by cp.async to shared memory and by ldmatrix into registers; fragments by the PTX ISA."""
     text = kernel(
         f"""
         %t = ptx.sreg "tid.x"

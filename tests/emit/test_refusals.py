@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import Float128Type, IntegerType, StringAttr, VectorT
 from xdsl.dialects.test import TestOp
 from xdsl.ir import Attribute, Block, Operation, Region
 
-from tests.emit.harness import SM80, kernel, llvm_of, parse
+from tests.emit.harness import SM80, kernel, llvm_of, parse, ptx_of
 
 
 def _entry(ops: list[Operation], name: str = "k", end: bool = True) -> EntryOp:
@@ -120,6 +120,23 @@ def test_shared_memory_over_the_limit(arch: str, limit: int) -> None:
     with pytest.raises(TargetError, match=f"at most {limit * 1024} on {arch}") as caught:
         llvm_of(kernel("", shared=limit * 1024 + 1), target)
     assert caught.value.code == "E2103"
+
+
+@pytest.mark.parametrize("body", [f"%l = ptx.local.alloc {2**40} align 4", f"%l = ptx.local.alloc 4 align {2**40}"])
+def test_fragment_that_no_thread_can_have(body: str) -> None:
+    with pytest.raises(LoweringError, match="does not fit a thread's local memory"):
+        llvm_of(kernel(body))
+
+
+def test_huge_alignment_of_an_access_means_no_more_than_a_large_one() -> None:
+    text = kernel(f"%x = ptx.ld %A align {2**62} : !ptx.ptr<global> -> i32", f"%A: !ptx.ptr<global> align {2**62}")
+    assert "ld.global.b32" in ptx_of(text)
+
+
+def test_too_many_arguments() -> None:
+    assert llvm_of(kernel("", ", ".join(f"%x{i}: i64" for i in range(512))))
+    with pytest.raises(LoweringError, match="has 513 arguments"):
+        llvm_of(kernel("", ", ".join(f"%x{i}: i64" for i in range(513))))
 
 
 def test_address_outside_shared_memory() -> None:

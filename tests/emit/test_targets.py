@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Every operation on every target: LLVM selects it, the assembler accepts it, it is the instruction it
-names."""
+"""Every operation on every target: LLVM selects it, the assembler accepts it, it is the instruction it names."""
 
 import pytest
 from tilefold.compiler.assemble import assemble

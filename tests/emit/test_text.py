@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The form of the emitted text: kernels, shared memory, printf, loops, source lines, and the order of it
-all."""
+"""The form of the emitted text: kernels, shared memory, printf, loops, source lines, and the order of it all."""
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from io import StringIO
 from pathlib import Path
 
@@ -12,8 +12,13 @@ from filecheck.finput import FInput
 from filecheck.matcher import Matcher
 from filecheck.options import Options
 from filecheck.parser import Parser, pattern_for_opts
+from tilefold.compiler.assemble import assemble
+from tilefold.compiler.context import make_context
 from tilefold.compiler.emit import DATA_LAYOUT, emit_llvm
+from tilefold.compiler.frontend import parse_program
 from tilefold.compiler.nvptx import compile_llvm
+from tilefold.compiler.report import count_instructions
+from tilefold.compiler.source import plain_source
 from tilefold.dialects.target import Target
 
 from tests.emit.examples import ARGS, all_examples
@@ -186,6 +191,22 @@ def test_same_program_gives_same_ptx_in_every_process() -> None:
     ]
     assert len(texts[0]) > 1000
     assert texts[0] == texts[1]
+
+
+def test_threads_can_compile_at_once() -> None:
+    text = llvm_of(kernel(all_examples()[0][1], ARGS))
+    targets = [Target("sm_80"), Target("sm_90a")] * 4
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(compile_llvm, [text] * len(targets), targets))
+    assert together == [compile_llvm(text, target) for target in targets]
+
+
+@pytest.mark.parametrize("name", ['a"b.cute', "a\nret;.cute", "dir/\\.cute", "é/{self}.cute"])
+def test_file_name_cannot_break_out_of_its_directive(name: str) -> None:
+    module = parse_program(plain_source(kernel("ptx.bar.sync 0"), name), make_context())
+    ptx = compile_llvm(emit_llvm(module, SM80, lineinfo=True), SM80)
+    assert count_instructions(ptx) == {"k": {"bar.sync": 1, "ret": 1}}
+    assert assemble(ptx, SM80).kernels["k"].registers > 0
 
 
 def test_emission_does_not_depend_on_what_was_compiled_before() -> None:
