@@ -6,7 +6,7 @@ characters.
 """
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from xdsl.ir import Data
 from xdsl.irdl import irdl_attr_definition
@@ -14,69 +14,99 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from ...layout.core import LayoutLike, Tiler
-from ...layout.errors import LayoutError, LayoutSyntaxError
-from ...layout.integers import Coord
-from ...layout.text import parse_coord, parse_layout, parse_tiler, to_text
+from ...layout.errors import LayoutSyntaxError
+from ...layout.integers import Coord, IntTuple
+from ...layout.swizzle import Swizzle
+from ...layout.text import parse_coord, parse_int_tuple, parse_layout, parse_swizzle, parse_tiler, to_text
 from ..errors import raise_at
 
 T = TypeVar("T")
 
 
+class QuotedAttr(Data[T], Generic[T]):
+    """The base of the attributes; `READ` parses the text in quotes."""
+
+    READ: ClassVar[Callable[[str], Any]]
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> T:
+        with parser.in_angle_brackets():
+            return parse_quoted(parser, cls.READ)
+
+    def print_parameter(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(f'"{to_text(self.data)}"')
+
+
 def parse_quoted(parser: AttrParser, parse: Callable[[str], T]) -> T:
-    """Parses a string literal by `parse`; its LayoutError becomes a ParseError at the faulty characters."""
+    """Parses a string literal by `parse`; its LayoutSyntaxError becomes a ParseError at the faulty characters."""
     start = parser.pos
     text = parser.parse_str_literal()
     try:
         return parse(text)
     except LayoutSyntaxError as error:
         raise_at(parser, error, start + 1 + error.offset, start + 1 + max(error.end, error.offset + 1))
-    except LayoutError as error:
-        raise_at(parser, error, start, start + len(text) + 2)
 
 
 @irdl_attr_definition
-class LayoutAttr(Data[LayoutLike]):
-    """A layout or composed layout: `"(8,4):(1,8)"`, `"S<3,4,3> o 0 o (8,64):(64,1)"`."""
+class IntTupleAttr(QuotedAttr[IntTuple]):
+    """An integer or a nested tuple of integers: `"(8,(?,4))"`."""
+
+    name = "cute.int_tuple"
+    READ = staticmethod(parse_int_tuple)
+
+
+@irdl_attr_definition
+class ShapeAttr(QuotedAttr[IntTuple]):
+    """A shape: `"(8,(?,4))"`."""
+
+    name = "cute.shape"
+    READ = staticmethod(parse_int_tuple)
+
+
+@irdl_attr_definition
+class StrideAttr(QuotedAttr[IntTuple]):
+    """A stride, of integers or bases: `"(1,(?,8))"`, `"(1@0,1@1)"`."""
+
+    name = "cute.stride"
+    READ = staticmethod(parse_int_tuple)
+
+
+@irdl_attr_definition
+class LayoutAttr(QuotedAttr[LayoutLike]):
+    """A layout, or a composed one where the `tile` dialect allows it: `"(8,4):(1,8)"`, `"S<3,4,3> o 0 o (8,64):(64,1)"`."""
 
     name = "cute.layout"
-
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> LayoutLike:
-        with parser.in_angle_brackets():
-            return parse_quoted(parser, parse_layout)
-
-    def print_parameter(self, printer: Printer) -> None:
-        with printer.in_angle_brackets():
-            printer.print_string(f'"{to_text(self.data)}"')
+    READ = staticmethod(parse_layout)
 
 
 @irdl_attr_definition
-class CoordAttr(Data[Coord]):
+class ComposedLayoutAttr(QuotedAttr[LayoutLike]):
+    """A composed layout: `"S<3,4,3> o 0 o (8,64):(64,1)"`."""
+
+    name = "cute.composed_layout"
+    READ = staticmethod(parse_layout)
+
+
+@irdl_attr_definition
+class SwizzleAttr(QuotedAttr[Swizzle]):
+    """A swizzle: `"S<3,4,3>"`."""
+
+    name = "cute.swizzle"
+    READ = staticmethod(parse_swizzle)
+
+
+@irdl_attr_definition
+class CoordAttr(QuotedAttr[Coord]):
     """A coordinate: static integers, `_` for a mode that is kept, `?` for one that an operand gives. `"(?,_,0)"`."""
 
     name = "cute.coord"
-
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> Coord:
-        with parser.in_angle_brackets():
-            return parse_quoted(parser, parse_coord)
-
-    def print_parameter(self, printer: Printer) -> None:
-        with printer.in_angle_brackets():
-            printer.print_string(f'"{to_text(self.data)}"')
+    READ = staticmethod(parse_coord)
 
 
 @irdl_attr_definition
-class TilerAttr(Data[Tiler]):
+class TilerAttr(QuotedAttr[Tiler]):
     """A tiler: a shape `"(128,32)"`, a layout `"8:1"`, or a tuple of them, `"[(8,2):(2,1);16:1]"`."""
 
     name = "cute.tile"
-
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> Tiler:
-        with parser.in_angle_brackets():
-            return parse_quoted(parser, parse_tiler)
-
-    def print_parameter(self, printer: Printer) -> None:
-        with printer.in_angle_brackets():
-            printer.print_string(f'"{to_text(self.data)}"')
+    READ = staticmethod(parse_tiler)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Nothing of our dialects is left out: docstrings, round trips, faults, simulator rules."""
+
+import ast
+import inspect
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+from xdsl.ir import Attribute, Operation
+
+from tests.dialects.samples import ATTRIBUTE_SAMPLES, programs
+from tests.dialects.test_faults import FAULTS, marked, refusal
+from tilefold.dialects import gpu
+from tilefold.dialects.cute.attributes import CoordAttr, LayoutAttr, TilerAttr
+from tilefold.dialects.ptx import PTX
+from tilefold.dialects.run import RUN
+from tilefold.dialects.tile import TILE
+from tilefold.runtime.sim.rules import RULES
+
+OPERATIONS: list[type[Operation]] = [
+    *TILE.operations,
+    *PTX.operations,
+    *RUN.operations,
+    *(op for op in gpu.GPU.operations if op.__module__ == gpu.__name__),
+]
+ATTRIBUTES: list[type[Attribute]] = [*TILE.attributes, *PTX.attributes, LayoutAttr, CoordAttr, TilerAttr]
+
+NO_RULE_TO_BREAK = frozenset({
+    "tile.return", "ptx.ret", "ptx.cp.async.commit_group", "ptx.cp.async.wait_all",
+})  # fmt: skip
+"""Operations without operands, properties and results of which anything is asked."""
+
+NOT_EXECUTED = frozenset({
+    "gpu.module", "tile.kernel", "ptx.entry",  # what holds the operations that are executed
+    "run.launch", "run.arg", "run.check",  # the host's side
+})  # fmt: skip
+
+ROOT = Path(gpu.__file__).parent
+REFUSING = ("cute/attributes.py", "errors.py", "gpu.py", "kernel.py", "ptx", "run", "tile")
+"""The files whose refusals must each be reached by a fault."""
+
+
+@pytest.mark.parametrize("op", OPERATIONS, ids=[op.name for op in OPERATIONS])
+def test_operation(op: type[Operation]) -> None:
+    name = op.name
+    assert (op.__dict__.get("__doc__") or "").strip(), f"{name} has no docstring"
+    assert any(name == sample for sample, _, _ in programs()), f"{name} has no round trip in samples.py"
+    has_fault = any(fault.of == name for fault in FAULTS)
+    assert has_fault != (name in NO_RULE_TO_BREAK), f"{name} needs a fault, or to be listed as having no rule"
+    has_rule = any(base in RULES for base in op.__mro__)
+    assert has_rule != (name in NOT_EXECUTED), f"{name} needs a simulator rule, or to be listed as not executed"
+
+
+@pytest.mark.parametrize("attribute", ATTRIBUTES, ids=[attribute.name for attribute in ATTRIBUTES])
+def test_attribute(attribute: type[Attribute]) -> None:
+    assert (attribute.__dict__.get("__doc__") or "").strip(), f"{attribute.name} has no docstring"
+    assert attribute.name in ATTRIBUTE_SAMPLES
+    assert any(fault.of == attribute.name for fault in FAULTS)
+
+
+def _refusals() -> Iterator[tuple[str, int]]:
+    """File and line of each statement that refuses a program: a raise, or a call of a function that raises."""
+    for part in REFUSING:
+        path = ROOT / part
+        for file in [path] if path.is_file() else sorted(path.glob("*.py")):
+            for node in ast.walk(ast.parse(file.read_text())):
+                call = node.value if isinstance(node, ast.Expr) else None
+                function = call.func if isinstance(call, ast.Call) else None
+                name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+                if isinstance(node, ast.Raise) or name in ("refuse", "raise_at", "raise_error"):
+                    yield str(file), node.lineno
+
+
+def test_every_refusal_is_reached_by_a_fault() -> None:
+    wanted = set(_refusals())
+    files = {file for file, _ in wanted}
+    reached: set[tuple[str, int]] = set()
+
+    def lines(frame: FrameType, event: str, arg: Any) -> Any:
+        if event == "line":
+            reached.add((frame.f_code.co_filename, frame.f_lineno))
+        return lines
+
+    def calls(frame: FrameType, event: str, arg: Any) -> Any:
+        return lines if frame.f_code.co_filename in files else None
+
+    before = sys.gettrace()
+    sys.settrace(calls)
+    try:
+        for fault in FAULTS:
+            refusal(marked(fault.text)[0], fault.said)
+    finally:
+        sys.settrace(before)
+    missing = sorted(wanted - reached)
+    assert not missing, "no fault reaches:\n" + "\n".join(f"{file}:{line}" for file, line in missing)
+
+
+def test_docstrings_are_of_the_class_itself() -> None:
+    for op in OPERATIONS:
+        text = inspect.cleandoc(op.__dict__["__doc__"])
+        assert text.splitlines()[0].rstrip().endswith((".", ":", "`")), f"{op.name}: {text.splitlines()[0]}"
