@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A compiled kernel: code, and what a launch must know. The CUDA engine needs this and nothing of the
-compiler."""
+"""A compiled kernel: code, and what a launch must know. The CUDA engine needs this and nothing of the compiler."""
 
 from dataclasses import dataclass
 from enum import Enum
