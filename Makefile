@@ -11,9 +11,13 @@ DATA ?= tests/oracle/data
 ifeq ($(SYSTEM_PYTHON),0)
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
+INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --config-settings editable_mode=strict
+# pyright reads the installed package, whose links to the files of the tree are made when it is installed
+RELINK = $(INSTALL) --no-deps --no-build-isolation -e .
 else
 RUN := PYTHONPATH=$(CURDIR) $(PYTHON)
 READY :=
+RELINK :=
 endif
 
 .PHONY: help demo test gpu-test lint bench oracle clean
@@ -29,7 +33,7 @@ help:
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(INSTALL) -e '.[dev]'
 	touch $@
 
 demo: $(READY)
@@ -42,6 +46,7 @@ gpu-test: $(READY)
 	$(RUN) -m pytest -q -m gpu
 
 lint: $(READY)
+	$(RELINK)
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m pyright

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 def add_file(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
     """Declares the input file and the parameters that it takes; without an `optional` one, the standard input is it."""
     text = "the program, a .cute file; - reads the standard input"
-    parser.add_argument("file", metavar="FILE", help=text, **({"nargs": "?", "default": "-"} if optional else {}))
+    if optional:
+        parser.add_argument("file", metavar="FILE", nargs="?", default="-", help=text)
+    else:
+        parser.add_argument("file", metavar="FILE", help=text)
     parser.add_argument(
         "-D",
         dest="define",
