@@ -42,6 +42,7 @@ class Code(Enum):
     TOO_FEW_VALUES = ("E0306", "a tiling has too few values per thread, or not a multiple, for its atom")
     TILE_RANK = ("E0307", "a tensor has fewer modes than the tiler")
     NOT_IN_DATA_LAYOUT = ("E0308", "threads and values address elements that the data layout does not hold")
+    NOT_A_WGMMA_OPERAND = ("E0315", "a layout in shared memory that wgmma cannot read")
     NOT_A_NUMBERING = ("E0313", "a thread or value layout does not number its coordinates")
 
     ATOM_SPACE = ("E0309", "the atom does not move data between these memory spaces")

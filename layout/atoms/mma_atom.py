@@ -36,8 +36,9 @@ class MmaAtom:
     `shape` is (M, N, K). `layout_a`, `layout_b` and `layout_c` map (thread, value) to a place in A (M,K), B
     (N,K) and C (M,N), each counted first mode fastest. `types` are those of D, A, B and C. Threads are
     numbered by `thr_id`, which maps them to lanes. `spaces` says where A and B are: registers ("rmem"), or
-    shared memory ("smem"), which a descriptor names. `arch_specific` marks instructions of one architecture
-    alone (sm_90a). `ptx` is empty where the instruction is ordinary arithmetic.
+    shared memory ("smem"), which a descriptor names; `majors` which mode of A and B is contiguous there, "K"
+    or "MN". `arch_specific` marks instructions of one architecture alone (sm_90a). `ptx` is empty where the
+    instruction is ordinary arithmetic.
 
     Raises `LayoutError` (E0301) if a layout does not hold its matrix.
     """
@@ -54,6 +55,7 @@ class MmaAtom:
     ptx: str
     source: str
     spaces: tuple[str, str] = ("rmem", "rmem")
+    majors: tuple[str, str] = ("K", "K")
     arch_specific: bool = False
 
     def __post_init__(self) -> None:

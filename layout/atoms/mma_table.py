@@ -6,7 +6,8 @@ B and C. Which combinations exist is listed here, after CuTe and the PTX ISA.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from types import MappingProxyType
 
 from ..errors import Code, LayoutError
@@ -45,14 +46,15 @@ def _types(text: str) -> tuple[str, ...]:
     return tuple(["b1" if t == "U1" else t.lower() for t in found]) if "".join(found) == text else ()
 
 
-def _all() -> Iterator[MmaAtom]:
+def _all() -> Iterator[tuple[str, Callable[[], MmaAtom]]]:
     for element, ptx in _FMA.items():
-        yield universal_fma(f"UniversalFMA<{element}>", ptx)
+        name = f"UniversalFMA<{element}>"
+        yield name, partial(universal_fma, name, ptx)
     for accumulator in ("F16", "F32"):
         for a, b in ("TN", "NT", "NN", "TT"):
             majors = ("row" if a == "T" else "col", "col" if b == "N" else "row")
             name = f"SM70_8x8x4_{accumulator}F16F16{accumulator}_{a}{b}"
-            yield mma_quad_pair(name, accumulator.lower(), *majors)
+            yield name, partial(mma_quad_pair, name, accumulator.lower(), *majors)
     for sm, version, shapes, types, endings in _WARP_WIDE:
         for shape in shapes:
             m, n, k = map(int, shape.split("x"))
@@ -60,11 +62,14 @@ def _all() -> Iterator[MmaAtom]:
                 d, a, b, c = _types(text)
                 for ending in endings:
                     name = f"SM{sm}_{shape}_{text}_TN{ending}"
-                    yield mma_sync(name, (m, n, k), (d, a, b, c), sm, version, _MODIFIERS[ending])
+                    modifier = _MODIFIERS[ending]
+                    yield name, partial(mma_sync, name, (m, n, k), (d, a, b, c), sm, version, modifier)
 
 
-MMA_ATOMS: Mapping[str, MmaAtom] = MappingProxyType({atom.name: atom for atom in _all()})
-"""Every MMA atom of a thread or a warp by its CuTe name; those of warpgroups are made by `mma_atom`."""
+MMA_ATOMS: Mapping[str, Callable[[], MmaAtom]] = MappingProxyType(dict(_all()))
+"""How to make each MMA atom of a thread or a warp, by its CuTe name; `mma_atom` knows those of warpgroups
+too.
+"""
 
 
 def mma_atom(name: str) -> MmaAtom:
@@ -72,8 +77,8 @@ def mma_atom(name: str) -> MmaAtom:
 
     Raises `LayoutError` if there is none (E0302).
     """
-    atom = MMA_ATOMS.get(name)
-    return _warpgroup_atom(name) if atom is None else atom
+    make = MMA_ATOMS.get(name)
+    return _warpgroup_atom(name) if make is None else make()
 
 
 def _warpgroup_atom(name: str) -> MmaAtom:

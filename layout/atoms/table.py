@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """All copy atoms by their CuTe names."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
+from functools import partial
 from types import MappingProxyType
 
 from ..errors import Code, LayoutError
@@ -12,17 +13,28 @@ from .ldmatrix import ldmatrix, movmatrix, stmatrix
 from .universal import auto_vectorizing_copy, universal_copy
 
 
-def _all() -> list[CopyAtom]:
-    atoms = [universal_copy(bits) for bits in (8, 16, 32, 64, 128)]
-    atoms += [auto_vectorizing_copy(bits) for bits in (None, 8, 16, 32, 64, 128)]
-    atoms += [cp_async_layouts(c, n, z) for c in ("ca", "cg") for n in (4, 8, 16) for z in (False, True)]
-    atoms += [ldmatrix(n, t) for t in (False, True) for n in (1, 2, 4)]
-    atoms += [stmatrix(n, t) for t in (False, True) for n in (1, 2, 4)]
-    return [*atoms, movmatrix()]
+def _all() -> Iterator[tuple[str, Callable[[], CopyAtom]]]:
+    for bits in (8, 16, 32, 64, 128):
+        yield f"UniversalCopy<uint{bits}_t>", partial(universal_copy, bits)
+    yield "DefaultCopy", partial(auto_vectorizing_copy, None)
+    yield "AutoVectorizingCopy", auto_vectorizing_copy
+    for bits in (8, 16, 32, 64):
+        yield f"AutoVectorizingCopyWithAssumedAlignment<{bits}>", partial(auto_vectorizing_copy, bits)
+    for cache, word in (("ca", "CACHEALWAYS"), ("cg", "CACHEGLOBAL")):
+        for size in (4, 8, 16):
+            for zfill in (False, True):
+                name = f"SM80_CP_ASYNC_{word}{'_ZFILL' if zfill else ''}<uint{8 * size}_t>"
+                yield name, partial(cp_async_layouts, cache, size, zfill)
+    for n in (1, 2, 4):
+        yield f"SM75_U32x{n}_LDSM_N", partial(ldmatrix, n)
+        yield f"SM75_U16x{2 * n}_LDSM_T", partial(ldmatrix, n, True)
+        yield f"SM90_U32x{n}_STSM_N", partial(stmatrix, n)
+        yield f"SM90_U16x{2 * n}_STSM_T", partial(stmatrix, n, True)
+    yield "SM75_U32x1_MOVM_T", movmatrix
 
 
-COPY_ATOMS: Mapping[str, CopyAtom] = MappingProxyType({atom.name: atom for atom in _all()})
-"""Every copy atom, for values of one bit, by its CuTe name."""
+COPY_ATOMS: Mapping[str, Callable[[], CopyAtom]] = MappingProxyType(dict(_all()))
+"""How to make each copy atom, for values of one bit, by its CuTe name."""
 
 
 def copy_atom(name: str, val_bits: int = 1) -> CopyAtom:
@@ -30,12 +42,12 @@ def copy_atom(name: str, val_bits: int = 1) -> CopyAtom:
 
     Raises `LayoutError` if there is none (E0302), or it cannot move such values (E0303).
     """
-    atom = COPY_ATOMS.get(name)
-    if atom is None:
+    make = COPY_ATOMS.get(name)
+    if make is None:
         near = get_close_matches(name[:80], COPY_ATOMS, n=3, cutoff=0.4)
         raise LayoutError(
             Code.ATOM_UNKNOWN,
             f"there is no copy atom {name[:80]!r}",
             f"similar names: {', '.join(near)}" if near else "",
         )
-    return atom if atom.val_bits == val_bits else atom.with_value_bits(val_bits)
+    return make().with_value_bits(val_bits)

@@ -61,5 +61,6 @@ def wgmma(
         ptx=f"wgmma.mma_async.sync.aligned.m64n{n}k{k}.{d}.{a}.{b}",
         source="PTX ISA, Asynchronous warpgroup-level matrix instructions: wgmma.mma_async",
         spaces=(a_space, "smem"),
+        majors=majors,
         arch_specific=True,
     )

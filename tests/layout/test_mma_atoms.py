@@ -9,7 +9,7 @@ from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from tilefold.layout.core import Layout
 from tilefold.layout.errors import Code, LayoutError
 
-WARP_WIDE = [atom for atom in MMA_ATOMS.values() if atom.threads == 32]
+WARP_WIDE = [atom for atom in map(mma_atom, MMA_ATOMS) if atom.threads == 32]
 WARPGROUP = [
     "SM90_64x8x16_F16F16F16_RS<Major::K,Major::K>",
     "SM90_64x128x16_F32F16F16_SS<Major::MN,Major::K>",
@@ -97,9 +97,10 @@ def test_quad_pair_fragments_follow_the_figures(accumulator: str, majors: str) -
             assert atom.layout_c(t, v) == place(row, column, 8)
 
 
-@pytest.mark.parametrize("atom", MMA_ATOMS.values(), ids=str)
-def test_every_atom_is_complete(atom: MmaAtom) -> None:
-    assert mma_atom(atom.name) is atom
+@pytest.mark.parametrize("name", MMA_ATOMS)
+def test_every_atom_is_complete(name: str) -> None:
+    atom = mma_atom(name)
+    assert atom.name == name
     assert atom.source.startswith("PTX ISA")
     assert atom.ptx
     assert all(f".{t}" in atom.ptx for t in atom.types)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import tilefold.layout.algebra as cute
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilefold.layout.atoms.ldmatrix import ldmatrix, stmatrix
 from tilefold.layout.atoms.mma_table import mma_atom
@@ -37,6 +37,7 @@ def tiled_mmas(draw: st.DrawFn) -> TiledMma:
     return make_tiled_mma(atom, layout, () if times is None else tuple(times * c for c in covered))
 
 
+@settings(max_examples=12)
 @given(tiled_mmas(), st.sampled_from([1, 2]), st.booleans())
 def test_threads_hold_every_element_of_every_operand(mma: TiledMma, tiles: int, row_major: bool) -> None:
     for operand, (x, y) in {"A": (0, 2), "B": (1, 2), "C": (0, 1)}.items():
@@ -48,6 +49,7 @@ def test_threads_hold_every_element_of_every_operand(mma: TiledMma, tiles: int, 
         assert mma.partition(operand, tensor, 0)[0].shape == mma.partition_shape(operand, shape)
 
 
+@settings(max_examples=12)
 @given(tiled_mmas())
 def test_thread_value_layouts_say_where_a_thread_s_elements_are(mma: TiledMma) -> None:
     for operand, (x, y) in {"A": (0, 2), "B": (1, 2), "C": (0, 1)}.items():
@@ -57,6 +59,7 @@ def test_thread_value_layouts_say_where_a_thread_s_elements_are(mma: TiledMma) -
             assert [tv(thread, v) for v in range(tv[1].size)] == elements(*mma.partition(operand, tile, thread))
 
 
+@settings(max_examples=12)
 @given(tiled_mmas())
 def test_the_operands_of_a_thread_meet_in_its_products(mma: TiledMma) -> None:
     """The rows of A and the columns of B that an atom's threads hold are those of its part of C."""

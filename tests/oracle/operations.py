@@ -7,10 +7,11 @@ from typing import Any
 from .algebra_operations import ALGEBRA, is_composition
 from .copy_operations import COPY
 from .mma_operations import MMA, holds_its_matrices
+from .wgmma_operations import WGMMA
 
 Operation = Callable[[dict[str, Any], bool], dict[str, Any]]
 
-OPERATIONS: dict[str, Operation] = {**ALGEBRA, **COPY, **MMA}
+OPERATIONS: dict[str, Operation] = {**ALGEBRA, **COPY, **MMA, **WGMMA}
 
 
 def is_right(op: str, inputs: dict[str, Any], outputs: dict[str, Any]) -> bool:
