@@ -16,7 +16,8 @@ def run_all() -> int:
     files = sorted(Path(__file__).parent.glob("*.cute"))
     for file in files:
         print(f"$ tilefold run {file.name}", flush=True)
-        status = status or main(["run", str(file)])
+        failed = main(["run", str(file)])
+        status = status or failed
         print(flush=True)
     print(f"{len(files)} examples: {'a check failed' if status else 'all checks hold'}")
     return status
