@@ -21,7 +21,7 @@ walks the tree with the operations that it allows.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from ..layout.errors import Code, TilefoldError
@@ -340,7 +340,8 @@ class _Parser:
                     break
                 items.append(self.conjunction())
             end = self._expect(")").end
-            return Tuple(token.start, end, tuple(items)) if is_tuple else items[0]
+            # a parenthesised expression is itself, with its parentheses: its text is shown in reports
+            return Tuple(token.start, end, tuple(items)) if is_tuple else replace(items[0], start=token.start, end=end)
         raise self._fail("a number, a name or '('")
 
     def _call(self, name: _Token) -> Expression:

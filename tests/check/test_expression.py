@@ -129,3 +129,11 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         assert fault is not None
         assert 0 <= fault.start <= len(text)
         assert fault.start < fault.end
+
+
+def test_parentheses_belong_to_what_they_enclose() -> None:
+    text = "a * (b + 1)"
+    node = parse_expression(text)
+    assert isinstance(node, Binary)
+    assert text[node.right.start : node.right.end] == "(b + 1)"
+    assert node.end == len(text)
