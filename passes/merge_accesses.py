@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.traits import is_side_effect_free
 
-from ..dialects.ptx import LoadOp, PtrAddOp, PtrType, StoreOp, scalar_bits
+from ..dialects.ptx import LoadOp, PtrAddOp, PtrType, StoreOp, scalar_bits, value_bytes
 from ..dialects.ptx.types import LOCAL
 from .affine import AddressSum, Sum, address_sum, alignment
 from .emitter import Emitter
@@ -54,10 +54,38 @@ class MergeAccessesPass(ModulePass):
 
 @dataclass(slots=True)
 class _Run:
-    """Accesses of one kind to one state space, between which nothing may touch the same memory."""
+    """Accesses of one kind to one state space that may be reordered. Those of stores are all to different bytes."""
 
     kind: type[Operation]
-    accesses: list[Access] = field(default_factory=list["LoadOp | StoreOp"])
+    accesses: list[tuple[Access, AddressSum]] = field(default_factory=list[tuple["LoadOp | StoreOp", AddressSum]])
+    stored: set[int] = field(default_factory=set[int])
+
+    def admits(self, access: Access, address: AddressSum) -> bool:
+        """Whether an access commutes with those before it: a load with loads, a store with stores to other bytes.
+
+        Addresses with other run-time parts may be equal: two indices, or two pointers to one tensor.
+        """
+        if self.kind is not type(access) or isinstance(access, LoadOp) or not self.accesses:
+            return self.kind is type(access)
+        _, other = self.accesses[0]
+        same = (address.base, address.offset.terms) == (other.base, other.offset.terms)
+        return same and self.stored.isdisjoint(_bytes_of(access, address))
+
+    def add(self, access: Access, address: AddressSum) -> None:
+        """Appends an access that `admits` allows."""
+        self.accesses.append((access, address))
+        self.stored.update(_bytes_of(access, address))
+
+
+def _bytes_of(access: Access, address: AddressSum) -> range:
+    """The bytes that an access touches, counted from its address without the constant."""
+    size = value_bytes(_value_type(access))
+    assert size is not None, "the verifier checks this"
+    return range(address.offset.constant, address.offset.constant + size)
+
+
+def _value_type(access: Access) -> Attribute:
+    return (access.result if isinstance(access, LoadOp) else access.value).type
 
 
 def _runs(block: Block) -> list[_Run]:
@@ -69,15 +97,15 @@ def _runs(block: Block) -> list[_Run]:
             space = op.ptr.type
             if space == LOCAL:
                 continue
+            if scalar_bits(_value_type(op)) is None:  # a vector already: it ends the run, so that order is kept
+                current.pop(space, None)
+                continue
+            address = address_sum(op.ptr)
             run = current.get(space)
-            if run is None or run.kind is not type(op):
+            if run is None or not run.admits(op, address):
                 run = current[space] = _Run(type(op))
                 runs.append(run)
-            value = op.result if isinstance(op, LoadOp) else op.value
-            if scalar_bits(value.type) is None:  # a vector already: it ends the run, so that order is kept
-                current.pop(space)
-            else:
-                run.accesses.append(op)
+            run.add(op, address)
         elif not is_side_effect_free(op):
             current.clear()
     return runs
@@ -86,14 +114,9 @@ def _runs(block: Block) -> list[_Run]:
 def _merge(run: _Run) -> None:
     """Joins what is adjacent in a run, widest first."""
     groups: dict[tuple[SSAValue, frozenset[tuple[SSAValue, int]], Attribute], dict[int, Access]] = {}
-    for access in run.accesses:
-        address = address_sum(access.ptr)
-        type = (access.result if isinstance(access, LoadOp) else access.value).type
-        places = groups.setdefault((address.base, address.offset.terms, type), {})
-        if address.offset.constant in places:  # twice the same element: leave both alone
-            places.clear()
-            return
-        places[address.offset.constant] = access
+    for access, address in run.accesses:
+        places = groups.setdefault((address.base, address.offset.terms, _value_type(access)), {})
+        places.setdefault(address.offset.constant, access)  # of two loads of one element, the first
     for (base, terms, type), places in groups.items():
         bits = scalar_bits(type)
         assert bits is not None
