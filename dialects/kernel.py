@@ -41,13 +41,16 @@ class KernelOp(IRDLOperation):
         """Checks what holds at every stage. VerifyException names what does not."""
         if _NAME.fullmatch(self.sym_name.data) is None:
             raise VerifyException(
-                f"the kernel's name {self.sym_name.data[:40]!r} must be letters, digits and underscores, not first a digit"
+                f"the kernel's name {self.sym_name.data[:40]!r} must be letters, digits and underscores, not "
+                "first a digit"
             )
         size = self.threads.get_values()
         if len(size) != 3 or any(not 1 <= n <= most for n, most in zip(size, MAX_BLOCK, strict=False)):
             raise VerifyException(f"the block is {tuple(size)} threads; x, y, z can be at most {MAX_BLOCK}, at least 1")
         if size[0] * size[1] * size[2] > MAX_THREADS:
-            raise VerifyException(f"the block has {size[0] * size[1] * size[2]} threads; at most {MAX_THREADS} are possible")
+            raise VerifyException(
+                f"the block has {size[0] * size[1] * size[2]} threads; at most {MAX_THREADS} are possible"
+            )
         names = [name.data for name in self.arg_names]
         if len(names) != len(self.function_type.inputs):
             raise VerifyException(f"{len(names)} names for {len(self.function_type.inputs)} arguments")

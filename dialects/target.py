@@ -27,30 +27,32 @@ DEFAULT_ARCH = "sm_80"
 
 # The PTX ISA version written for each architecture: at least what the architecture and its instructions
 # need (PTX ISA, Release Notes). LLVM 22 writes these and nvJitLink 13 assembles them.
-_PTX_VERSION: Mapping[str, int] = MappingProxyType({
-    "sm_75": 80,
-    "sm_80": 80,
-    "sm_86": 80,
-    "sm_87": 80,
-    "sm_89": 87,
-    "sm_90": 87,
-    "sm_90a": 87,
-    "sm_100": 88,
-    "sm_100a": 88,
-    "sm_100f": 88,
-    "sm_103": 88,
-    "sm_103a": 88,
-    "sm_103f": 88,
-    "sm_110": 90,
-    "sm_110a": 90,
-    "sm_110f": 90,
-    "sm_120": 88,
-    "sm_120a": 88,
-    "sm_120f": 88,
-    "sm_121": 88,
-    "sm_121a": 88,
-    "sm_121f": 88,
-})
+_PTX_VERSION: Mapping[str, int] = MappingProxyType(
+    {
+        "sm_75": 80,
+        "sm_80": 80,
+        "sm_86": 80,
+        "sm_87": 80,
+        "sm_89": 87,
+        "sm_90": 87,
+        "sm_90a": 87,
+        "sm_100": 88,
+        "sm_100a": 88,
+        "sm_100f": 88,
+        "sm_103": 88,
+        "sm_103a": 88,
+        "sm_103f": 88,
+        "sm_110": 90,
+        "sm_110a": 90,
+        "sm_110f": 90,
+        "sm_120": 88,
+        "sm_120a": 88,
+        "sm_120f": 88,
+        "sm_121": 88,
+        "sm_121a": 88,
+        "sm_121f": 88,
+    }
+)
 
 # KiB of shared memory a block can ask for (CUDA C++ Programming Guide, Technical Specifications per Compute
 # Capability).

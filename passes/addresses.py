@@ -41,12 +41,13 @@ class Addresses:
             cast = arith.IndexCastOp(value, int_type(width))
             owner = value.owner
             if isinstance(owner, Block):
-                assert owner.first_op is not None
-                Rewriter.insert_op(cast, InsertPoint.before(owner.first_op))
-                cast.location = owner.first_op.location
+                first = owner.first_op
+                assert first is not None
+                cast.location = first.location
+                Rewriter.insert_op(cast, InsertPoint.before(first))
             else:
-                Rewriter.insert_op(cast, InsertPoint.after(owner))
                 cast.location = owner.location
+                Rewriter.insert_op(cast, InsertPoint.after(owner))
             self._converted[key] = cast.result
         return self._converted[key]
 
@@ -58,7 +59,9 @@ class Addresses:
         return result.value if isinstance(result, SsaInt) else emitter.constant(result, int_type(width))
 
     def distance(self, emitter: Emitter, offset: SSAValue, scale: int) -> SSAValue:
-        """`scale * offset`, for an offset in elements of type `index`: the index of a coordinate, or any other value."""
+        """`scale * offset`, for an offset in elements of type `index`: the index of a coordinate, or any other
+        value.
+        """
         owner = offset.owner
         if isinstance(owner, Crd2IdxOp):
             return self.evaluate(emitter, owner.plain_layout, owner.coord.data, list(owner.coords), scale)

@@ -18,8 +18,8 @@ from .errors import LoweringError
 class AllocateSmemPass(ModulePass):
     """Places a kernel's shared memory: each allocation gets an offset, the kernel its total.
 
-    Allocations are placed in order, each aligned as it asks. Refuses a kernel that needs more than a block can have on the
-    target.
+    Allocations are placed in order, each aligned as it asks. Refuses a kernel that needs more than a block can have
+    on the target.
 
     Before: `%s = ptx.smem.alloc 4096 align 128`. After: `%s = ptx.smem.addr 0`, and `shared(4096)` on the entry.
     """

@@ -34,8 +34,8 @@ _ONLY_BEFORE_INSTR = frozenset({"gpu.thread_id", "gpu.block_id", "gpu.block_dim"
 class CheckStagePass(ModulePass):
     """Refuses operations that a stage does not allow. Changes nothing.
 
-    Every stage allows builtin, gpu, run, arith, scf, math, vector and ptx, and part of tile. Stage `instr` has no type `index`, no
-    `gpu` coordinate (they are special registers) and no shared memory without a place.
+    Every stage allows builtin, gpu, run, arith, scf, math, vector and ptx, and part of tile. Stage `instr` has no
+    type `index`, no `gpu` coordinate (they are special registers) and no shared memory without a place.
     """
 
     name = "check-stage"
@@ -49,7 +49,9 @@ class CheckStagePass(ModulePass):
         legal = LEGAL_TILE_OPS[self.stage]
         for each in op.walk():
             if (reason := _refusal(each, self.stage, legal)) is not None:
-                raise LoweringError(Code.STAGE_CONTRACT, f"{each.name} is not legal at stage '{self.stage}': {reason}", each)
+                raise LoweringError(
+                    Code.STAGE_CONTRACT, f"{each.name} is not legal at stage '{self.stage}': {reason}", each
+                )
 
 
 def _refusal(op: Operation, stage: str, legal: frozenset[str] | None) -> str | None:

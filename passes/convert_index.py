@@ -187,4 +187,3 @@ def resized(emitter: Emitter, value: SSAValue, width: int) -> SSAValue:
     if (constant := constant_of(value)) is not None and now < width:
         return emitter.constant(constant, int_type(width))
     return emitter.value((arith.ExtSIOp if now < width else arith.TruncIOp)(value, IntegerType(width)))
-

@@ -48,7 +48,9 @@ class Emitter:
         return self.constant(value, IndexType())
 
     def loop(self, extent: int) -> SSAValue:
-        """Opens a fully unrolled loop over 0 .. extent-1 and moves the insertion point into it; the induction variable."""
+        """Opens a fully unrolled loop over 0 .. extent-1 and moves the insertion point into it; the induction
+        variable.
+        """
         body = Block(arg_types=[IndexType()])
         loop = scf.ForOp(self.index(0), self.index(extent), self.index(1), (), Region(body))
         loop.attributes[UNROLL] = UnitAttr()

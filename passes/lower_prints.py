@@ -34,7 +34,10 @@ def lower_print_tensor(emitter: Emitter, op: PrintTensorOp, tensor: Address, add
     count = sum(map(len, rows))
     if count > MAX_ELEMENTS:
         raise LoweringError(
-            Code.PRINT_TOO_LARGE, f"the tensor has {count} elements; at most {MAX_ELEMENTS} can be printed", op, "slice it"
+            Code.PRINT_TOO_LARGE,
+            f"the tensor has {count} elements; at most {MAX_ELEMENTS} can be printed",
+            op,
+            "slice it",
         )
     _header(emitter, op.text.data, type, tensor, ":\n")
     for row in rows:

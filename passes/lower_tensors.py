@@ -37,8 +37,8 @@ from .lower_prints import lower_print, lower_print_tensor
 class LowerTensorsPass(ModulePass):
     """Replaces tensors by pointers and layouts by index arithmetic on them.
 
-    A plain tensor becomes a pointer, a swizzled one a pointer and an offset to which the swizzle is applied at each access.
-    Offsets are computed in 32 bits where the layout's extent proves that they fit, in 64 otherwise.
+    A plain tensor becomes a pointer, a swizzled one a pointer and an offset to which the swizzle is applied at each
+    access. Offsets are computed in 32 bits where the layout's extent proves that they fit, in 64 otherwise.
 
     Before:
 
@@ -87,7 +87,9 @@ class _Kernel:
     def _check_no_tensor_results(self, op: Operation) -> None:
         """Tensors flow only through views: a loop or branch cannot carry one."""
         carried = [r for r in op.results if isinstance(r.type, TensorType)] if op.regions else []
-        carried += [a for region in op.regions for block in region.blocks for a in block.args if isinstance(a.type, TensorType)]
+        carried += [
+            a for region in op.regions for block in region.blocks for a in block.args if isinstance(a.type, TensorType)
+        ]
         if carried:
             raise LoweringError(
                 Code.CARRIED_TENSOR,

@@ -28,8 +28,8 @@ MAX_BYTES = 16
 class MergeAccessesPass(ModulePass):
     """Joins loads, and stores, of adjacent elements into vectors of up to 16 bytes, where alignment is proven.
 
-    Only accesses by single elements are joined; a copy atom keeps the width that it names. Loads move to the first of them,
-    stores to the last, past nothing that may touch the same memory.
+    Only accesses by single elements are joined; a copy atom keeps the width that it names. Loads move to the first of
+    them, stores to the last, past nothing that may touch the same memory.
 
     Before:
 

@@ -34,7 +34,9 @@ class StrengthReducePass(ModulePass):
             elif isinstance(each, PtrAddOp) and constant_of(each.offset) == 0:
                 Emitter(each).replace([each.ptr])
         for each in reversed(list(op.walk())):
-            unused = isinstance(each, arith.ConstantOp | arith.SignlessIntegerBinaryOperation | arith.IndexCastOp | PtrAddOp)
+            unused = isinstance(
+                each, arith.ConstantOp | arith.SignlessIntegerBinaryOperation | arith.IndexCastOp | PtrAddOp
+            )
             if unused and not each.results[0].uses:
                 Rewriter.erase_op(each)
 
@@ -54,13 +56,13 @@ def _reduce(op: arith.SignlessIntegerBinaryOperation, type: IntegerType) -> None
         emitter.replace([result])
 
 
-def _by_constant(
-    emitter: Emitter, op: Operation, value: SSAValue, constant: int, type: IntegerType
-) -> SSAValue | None:
+def _by_constant(emitter: Emitter, op: Operation, value: SSAValue, constant: int, type: IntegerType) -> SSAValue | None:
     """A cheaper form of `value op constant`; None where there is none."""
     power = constant.bit_length() - 1 if constant > 0 and constant & (constant - 1) == 0 else None
     match op:
-        case arith.AddiOp() | arith.SubiOp() | arith.OrIOp() | arith.XOrIOp() | arith.ShLIOp() | arith.ShRUIOp() if constant == 0:
+        case arith.AddiOp() | arith.SubiOp() | arith.OrIOp() | arith.XOrIOp() | arith.ShLIOp() | arith.ShRUIOp() if (
+            constant == 0
+        ):
             return value
         case arith.MuliOp() | arith.DivUIOp() if constant == 1:
             return value

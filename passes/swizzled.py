@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Swizzled indices as sums of parts, and which parts the swizzle leaves alone.
 
-A swizzle is applied to the sum of a tensor's offset and an element's index. A part of that sum whose bits are neither read nor
-changed by the swizzle, and which no carry reaches, can be added afterwards; so can whole periods. What a loop adds is
-mostly of this kind, so that only what depends on the thread is swizzled, once.
+A swizzle is applied to the sum of a tensor's offset and an element's index. A part of that sum whose bits are neither
+read nor changed by the swizzle, and which no carry reaches, can be added afterwards; so can whole periods. What a
+loop adds is mostly of this kind, so that only what depends on the thread is swizzled, once.
 """
 
 from collections.abc import Sequence
@@ -61,7 +61,9 @@ def _between(lowest: int, largest: int) -> int:
 
 
 def sum_bits(each: Sequence[int]) -> int:
-    """The bits that can be set in a sum of values with these bits: theirs, and where they overlap, all that carries reach."""
+    """The bits that can be set in a sum of values with these bits: theirs, and where they overlap, all that carries
+    reach.
+    """
     together = 0
     for bits in each:
         if together & bits:

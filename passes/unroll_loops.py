@@ -18,8 +18,8 @@ from .emitter import Emitter
 class UnrollLoopsPass(ModulePass):
     """Unrolls short loops over single elements, so that `merge-accesses` can join their narrow loads and stores.
 
-    A loop is unrolled if its bounds are constant, it has no inner region and no barrier, it accesses global or shared memory
-    by fewer than 16 bytes at a time, and at most `max_ops` operations come of it.
+    A loop is unrolled if its bounds are constant, it has no inner region and no barrier, it accesses global or shared
+    memory by fewer than 16 bytes at a time, and at most `max_ops` operations come of it.
 
     Before:
 

@@ -38,9 +38,7 @@ class CpAsyncOp(_AsyncOp):
     assembly_format = "$cache $bytes $dst `,` $src attr-dict"
 
     def __init__(self, cache: str, bytes: int, dst: SSAValue | Operation, src: SSAValue | Operation):
-        super().__init__(
-            operands=[dst, src], properties={"cache": StringAttr(cache), "bytes": IntegerAttr(bytes, i64)}
-        )
+        super().__init__(operands=[dst, src], properties={"cache": StringAttr(cache), "bytes": IntegerAttr(bytes, i64)})
 
     def mnemonic(self) -> str:
         return f"cp.async.{self.cache.data}.shared.global"

@@ -17,8 +17,9 @@ from .types import SHARED
 class LdMatrixOp(PtxOp):
     """`%r = ptx.ldmatrix x 4 trans %p : vector<4xi32>`: loads 1, 2 or 4 matrices of 8x8 16-bit elements.
 
-    Lane 8*i + r gives the address of row r of matrix i (16 bytes, aligned to 16); lane t receives in register i the elements
-    2*(t % 4) and 2*(t % 4) + 1 of row t / 4 of matrix i, or of its transpose with `trans`.
+    Lane 8*i + r gives the address of row r of matrix i (16 bytes, aligned to 16); lane t receives in register i the
+    elements 2*(t % 4) and 2*(t % 4) + 1 of row t / 4 of matrix i, or of its transpose with `trans`.
+
     Preconditions: all lanes of the warp execute it; every row was written, and a barrier ordered the writes before it.
     """
 

@@ -59,12 +59,16 @@ class _Access(PtxOp):
     def check(self, value: Attribute, align: int) -> None:
         total = value_bytes(value)
         if total is None:
-            raise VerifyException(f"a value of type {value} cannot be loaded or stored; use integers, floats or 1-D vectors")
+            raise VerifyException(
+                f"a value of type {value} cannot be loaded or stored; use integers, floats or 1-D vectors"
+            )
         if total > 16 or total & (total - 1):
             raise VerifyException(f"the access has {total} bytes; an instruction moves 1, 2, 4, 8 or 16")
         _check_power_of_two("the alignment", align)
         if align < total:
-            raise VerifyException(f"an access of {total} bytes needs an address that is a multiple of it, not of {align}")
+            raise VerifyException(
+                f"an access of {total} bytes needs an address that is a multiple of it, not of {align}"
+            )
 
 
 @irdl_op_definition

@@ -14,7 +14,8 @@ REGISTERS = tuple(f"{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid"
 
 @irdl_op_definition
 class SregOp(PtxOp):
-    """`%t = ptx.sreg "tid.x"`: a special register: tid, ntid (block size), ctaid (block) or nctaid (grid size), by axis.
+    """`%t = ptx.sreg "tid.x"`: a special register: tid, ntid (block size), ctaid (block) or nctaid (grid size), by
+    axis.
 
     LLVM may read it several times or not at all, so it is not counted as an instruction.
     """

@@ -15,7 +15,8 @@ from .types import PtrType, scalar_bits
 
 @irdl_op_definition
 class BarSyncOp(PtxOp):
-    """`ptx.bar.sync 0`: every thread of the block waits here, and sees what the others wrote before (PTX ISA, bar.sync).
+    """`ptx.bar.sync 0`: every thread of the block waits here, and sees what the others wrote before (PTX ISA,
+    bar.sync).
 
     Preconditions: all threads of the block reach the same barrier.
     """
@@ -60,8 +61,8 @@ class BarWarpSyncOp(PtxOp):
 class PrintfOp(PtxOp):
     """`ptx.printf "x = %d\\n"(%x) : i32`: prints from the executing thread, as C's printf does.
 
-    Conversions: %d %i %u %x %lld %llu %llx for integers, %f %e %g for floats, %p for pointers; %% for a percent sign. No
-    widths, strings or stars, so that a format cannot read memory.
+    Conversions: %d %i %u %x %lld %llu %llx for integers, %f %e %g for floats, %p for pointers; %% for a percent sign.
+    No widths, strings or stars, so that a format cannot read memory.
     """
 
     name = "ptx.printf"
@@ -79,7 +80,9 @@ class PrintfOp(PtxOp):
     def verify_(self) -> None:
         conversions = self.conversions()
         if len(conversions) != len(self.args):
-            raise VerifyException(f"the format has {len(conversions)} conversions, but {len(self.args)} values follow it")
+            raise VerifyException(
+                f"the format has {len(conversions)} conversions, but {len(self.args)} values follow it"
+            )
         for index, (conversion, arg) in enumerate(zip(conversions, self.args, strict=True)):
             if isinstance(arg.type, PtrType):
                 fits = conversion == "p"

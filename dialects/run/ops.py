@@ -45,7 +45,8 @@ class _LaunchedKernel(SymbolUserOpInterface):
                 )
         if op.block is not None and tuple(op.block.get_values()) != kernel.block:
             raise VerifyException(
-                f"the block is {format_dim3(op.block.get_values())}, but the kernel has threads{format_dim3(kernel.block)}"
+                f"the block is {format_dim3(op.block.get_values())}, but the kernel has "
+                f"threads{format_dim3(kernel.block)}"
             )
 
 
@@ -149,9 +150,7 @@ class ArgOp(IRDLOperation):
     assembly_format = "$arg_name `:` $arg_type `=` $fill attr-dict"
 
     def __init__(self, arg_name: str, arg_type: Attribute, fill: str):
-        super().__init__(
-            properties={"arg_name": StringAttr(arg_name), "arg_type": arg_type, "fill": StringAttr(fill)}
-        )
+        super().__init__(properties={"arg_name": StringAttr(arg_name), "arg_type": arg_type, "fill": StringAttr(fill)})
 
     def verify_(self) -> None:
         if isinstance(self.arg_type, TensorType):

@@ -34,12 +34,13 @@ class CopyOp(IRDLOperation):
     """Copies `src` to `dst`, coordinate by coordinate in colexicographic order.
 
     `tile.copy %copy, %src, %dst` copies by a tiled copy's atom: the operands are partitions, whose first mode holds
-    the atom's values, and the atom is executed for each coordinate of the rest. `tile.copy %src, %dst` copies element by
-    element, as wide as layouts and alignments allow. At stage `folded` the atom stands in the operation itself:
+    the atom's values, and the atom is executed for each coordinate of the rest. `tile.copy %src, %dst` copies element
+    by element, as wide as layouts and alignments allow. At stage `folded` the atom stands in the operation itself:
     `tile.copy #tile.copy_atom<...> %src, %dst`.
 
-    Preconditions: equal element types, equal sizes of each mode; what the atom asks of spaces, contiguity and alignment. The
-    elements of one copy are moved in no fixed order. After cp.async the destination is undefined until waited for.
+    Preconditions: equal element types, equal sizes of each mode; what the atom asks of spaces, contiguity and
+    alignment. The elements of one copy are moved in no fixed order. After cp.async the destination is undefined until
+    waited for.
     """
 
     name = "tile.copy"
@@ -91,7 +92,9 @@ class CopyOp(IRDLOperation):
         for mode in range(ranks[0]):
             sizes = size(src.layout.data[mode]), size(dst.layout.data[mode])
             if sizes[0] != sizes[1] and not (mode == 0 and self.copy_atom is not None):
-                raise VerifyException(f"mode {mode} has {sizes[0]} elements in the source, {sizes[1]} in the destination")
+                raise VerifyException(
+                    f"mode {mode} has {sizes[0]} elements in the source, {sizes[1]} in the destination"
+                )
         if self.copy_atom is not None:
             try:
                 check_tiled_operands(self.copy_atom, src, dst)
@@ -106,7 +109,9 @@ class CopyOp(IRDLOperation):
             parser.raise_error("expected a copy atom or an operand", at, parser.pos)
         operands = parser.parse_comma_separated_list(Parser.Delimiter.NONE, lambda: parse_defined(parser))
         if len(operands) not in (2, 3) or (len(operands) == 3 and atom is not None):
-            parser.raise_error("expected a source and a destination, with a tiled copy or an atom before them", at, parser.pos)
+            parser.raise_error(
+                "expected a source and a destination, with a tiled copy or an atom before them", at, parser.pos
+            )
         copy = operands.pop(0) if len(operands) == 3 else None
         op = cls(operands[0], operands[1], copy, atom)
         op.attributes |= parser.parse_optional_attr_dict()
@@ -123,10 +128,11 @@ class CopyOp(IRDLOperation):
 
 @irdl_op_definition
 class AtomCallOp(IRDLOperation):
-    """`tile.atom_call #tile.copy_atom<"SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", f16> %src, %dst`: one execution of a copy atom by each thread.
+    """`tile.atom_call #tile.copy_atom<"SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", f16> %src, %dst`: one execution of a
+    copy atom by each thread.
 
-    At stage `atoms` the operands are tensors of exactly the thread's values; at stage `index` pointers to the first of
-    them, the others following in order. For ldmatrix the source is the row whose address the lane supplies.
+    At stage `atoms` the operands are tensors of exactly the thread's values; at stage `index` pointers to the first
+    of them, the others following in order. For ldmatrix the source is the row whose address the lane supplies.
     """
 
     name = "tile.atom_call"
@@ -134,6 +140,7 @@ class AtomCallOp(IRDLOperation):
     src = operand_def(TensorType | PtrType)
     dst = operand_def(TensorType | PtrType)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
     def __init__(self, atom: CopyAtomAttr, src: SSAValue | Operation, dst: SSAValue | Operation):
         super().__init__(operands=[src, dst], properties={"atom": atom})
 
@@ -170,5 +177,3 @@ class AtomCallOp(IRDLOperation):
 def state_space(space: Space) -> StateSpace:
     """The PTX state space of a memory space: fragments are `local` until LLVM promotes them to registers."""
     return {Space.Gmem: StateSpace.Global, Space.Smem: StateSpace.Shared, Space.Rmem: StateSpace.Local}[space]
-
-

@@ -72,7 +72,9 @@ def access_align(tensor: TensorType) -> int:
 
 
 def steps(layout: LayoutLike) -> int:
-    """The greatest number of elements that divides every distance between coordinates of `layout`; 0 if there are none."""
+    """The greatest number of elements that divides every distance between coordinates of `layout`; 0 if there are
+    none.
+    """
     inner = layout.inner if isinstance(layout, ComposedLayout) else layout
     return gcd(*(d for s, d in zip(leaves(inner.shape), leaves(inner.stride), strict=True) if s != 1))
 
@@ -96,7 +98,8 @@ def _check_side(atom: CopyAtomAttr, what: str, tensor: TensorType, values: Layou
     if step % width:
         raise LayoutError(
             Code.ATOM_MISALIGNED,
-            f"{_name(atom)} needs addresses aligned to {width} bytes, but the {what}'s are only known to be aligned to {step}",
+            f"{_name(atom)} needs addresses aligned to {width} bytes, but the {what}'s are only known to be "
+            f"aligned to {step}",
             f"raise the tensor's alignment, change the layout so that all rows start at multiples of {width} bytes, or "
             "use a narrower atom",
         )
@@ -108,7 +111,8 @@ def _check_spaces(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -> None:
         if tensor.space.data.value not in allowed:
             raise LayoutError(
                 Code.ATOM_SPACE,
-                f"the {what} of {_name(atom)} is in {tensor.space.data.value}; it can be in {', '.join(sorted(allowed))}",
+                f"the {what} of {_name(atom)} is in {tensor.space.data.value}; it can be in "
+                f"{', '.join(sorted(allowed))}",
             )
         if tensor.element_type != atom.value_type:
             raise LayoutError(
@@ -138,7 +142,8 @@ def check_tiled_operands(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -
             _check_side(atom, what, tensor, split[0], _without_values(rest, split))
     if repeats[0] != repeats[1]:
         raise LayoutError(
-            Code.ATOM_VALUES, f"the source repeats {_name(atom)} {repeats[0]} times in mode 0, the destination {repeats[1]} times"
+            Code.ATOM_VALUES,
+            f"the source repeats {_name(atom)} {repeats[0]} times in mode 0, the destination {repeats[1]} times",
         )
 
 
@@ -146,7 +151,8 @@ def _without_values(layout: LayoutLike, split: tuple[LayoutLike, LayoutLike]) ->
     """All coordinates of a partition but those of one execution of the atom."""
     inner = layout.inner if isinstance(layout, ComposedLayout) else layout
     repeat = split[1].inner if isinstance(split[1], ComposedLayout) else split[1]
-    assert isinstance(inner, Layout) and isinstance(repeat, Layout)
+    assert isinstance(inner, Layout)
+    assert isinstance(repeat, Layout)
     modes = [repeat, *(inner[i] for i in range(1, len(inner)))]
     return Layout(tuple(m.shape for m in modes), tuple(m.stride for m in modes))
 
@@ -158,6 +164,8 @@ def check_atom_operands(atom: CopyAtomAttr, src: TensorType, dst: TensorType) ->
     for what, tensor, count in (("source", src, counts[0]), ("destination", dst, counts[1])):
         layout = tensor.layout.data
         if size(layout) != count:
-            raise LayoutError(Code.ATOM_VALUES, f"{_name(atom)} moves {count} values a thread, the {what} has {size(layout)}")
+            raise LayoutError(
+                Code.ATOM_VALUES, f"{_name(atom)} moves {count} values a thread, the {what} has {size(layout)}"
+            )
         if tensor.space.data.value != "rmem" or count > 1:
             _check_side(atom, what, tensor, layout, layout_one(layout))

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""That tiles cover a tensor exactly. CuTe rounds the number of tiles up, which leaves the last ones beyond the tensor's end."""
+"""That tiles cover a tensor exactly. CuTe rounds the number of tiles up, which leaves the last ones beyond the
+tensor's end.
+"""
 
 from typing import Any
 

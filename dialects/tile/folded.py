@@ -43,7 +43,8 @@ from .types import TensorType
 class Crd2IdxOp(IRDLOperation):
     """`%o = tile.crd2idx (%m, 0) in "(8,32):(128,32768)"`: the index of a run-time coordinate in a static layout.
 
-    Preconditions: the coordinate is within the layout's shape. The result, in elements, is less than the layout's cosize.
+    Preconditions: the coordinate is within the layout's shape. The result, in elements, is less than the layout's
+    cosize.
     """
 
     name = "tile.crd2idx"
@@ -66,7 +67,9 @@ class Crd2IdxOp(IRDLOperation):
         if not isinstance(self.layout.data, Layout):
             raise VerifyException("the layout of crd2idx is a plain one, without a swizzle")
         if count_operands(self.coord.data) != len(self.coords):
-            raise VerifyException(f"the coordinate names {count_operands(self.coord.data)} operands, not {len(self.coords)}")
+            raise VerifyException(
+                f"the coordinate names {count_operands(self.coord.data)} operands, not {len(self.coords)}"
+            )
         try:
             self.layout.data(unwrapped(fill_coordinate(self.coord.data, [Unknown() for _ in self.coords])))
         except LayoutError as error:
@@ -92,8 +95,9 @@ class Crd2IdxOp(IRDLOperation):
 class ViewOp(IRDLOperation):
     """`%v = tile.view %t at %o : T2`: the tensor `%o` elements further on, with the layout of T2.
 
-    The pointer of a plain tensor moves; a swizzled tensor keeps its pointer, and its offset grows. Without `at` only the
-    layout changes. T2 has the element type and space of the tensor; that its elements are the tensor's is the folding pass's promise.
+    The pointer of a plain tensor moves; a swizzled tensor keeps its pointer, and its offset grows. Without `at` only
+    the layout changes. T2 has the element type and space of the tensor; that its elements are the tensor's is the
+    folding pass's promise.
     """
 
     name = "tile.view"
@@ -124,7 +128,9 @@ class ViewOp(IRDLOperation):
         if source.is_swizzled != result.is_swizzled:
             raise VerifyException(f"a view keeps the swizzle; {source} became {result}")
         if result.align.data > source.align.data:
-            raise VerifyException(f"the view promises alignment {result.align.data}, the tensor only {source.align.data}")
+            raise VerifyException(
+                f"the view promises alignment {result.align.data}, the tensor only {source.align.data}"
+            )
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

@@ -43,7 +43,9 @@ class TileKernelOp(KernelOp):
             if isinstance(type, TensorType):
                 type.check_whole()
                 if type.space.data is not Space.Gmem:
-                    raise VerifyException(f"argument '{name.data}' must be in gmem: a kernel allocates other tensors itself")
+                    raise VerifyException(
+                        f"argument '{name.data}' must be in gmem: a kernel allocates other tensors itself"
+                    )
             elif scalar_bits(type) is None:
                 raise VerifyException(f"argument '{name.data}' must be a tensor, an integer or a float, not {type}")
 

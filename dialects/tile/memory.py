@@ -58,7 +58,9 @@ class AllocOp(IRDLOperation):
         type.check_whole()
         limit = (1 << 16) if type.space.data is Space.Rmem else (1 << 20)
         if type.bytes > limit:
-            raise VerifyException(f"the tensor has {type.bytes} bytes; in {type.space.data.value} at most {limit} are possible")
+            raise VerifyException(
+                f"the tensor has {type.bytes} bytes; in {type.space.data.value} at most {limit} are possible"
+            )
 
 
 class _ElementOp(IRDLOperation):
@@ -77,7 +79,9 @@ class _ElementOp(IRDLOperation):
     def check_element(self, value: Attribute) -> None:
         """Checks the coordinate, and that the value is an element."""
         if count_operands(self.coord.data) != len(self.coords):
-            raise VerifyException(f"the coordinate names {count_operands(self.coord.data)} operands, not {len(self.coords)}")
+            raise VerifyException(
+                f"the coordinate names {count_operands(self.coord.data)} operands, not {len(self.coords)}"
+            )
         if value != self.tensor_type.element_type:
             raise VerifyException(f"the tensor's elements are {self.tensor_type.element_type}, the value is {value}")
         coord = fill_coordinate(self.coord.data, [Unknown() for _ in self.coords])
@@ -182,13 +186,17 @@ class _PrintBase(IRDLOperation):
 
 @irdl_op_definition
 class PrintOp(_PrintBase):
-    """`tile.print "gA" %t`: the executing thread prints the text and the tensor: `gA: gmem_ptr[16b](0x...) o (8,4):(1,8)`."""
+    """`tile.print "gA" %t`: the executing thread prints the text and the tensor: `gA: gmem_ptr[16b](0x...) o
+    (8,4):(1,8)`.
+    """
 
     name = "tile.print"
 
 
 @irdl_op_definition
 class PrintTensorOp(_PrintBase):
-    """`tile.print_tensor "rA" %t`: prints the tensor as `tile.print` does, then its elements, a row of mode 0 per line."""
+    """`tile.print_tensor "rA" %t`: prints the tensor as `tile.print` does, then its elements, a row of mode 0 per
+    line.
+    """
 
     name = "tile.print_tensor"

@@ -29,9 +29,9 @@ from .view_base import ViewOp
 class TiledCopyOp(IRDLOperation):
     """A tiled copy, by thread and value layouts or by thread-value layout and tiler (CuTe's make_tiled_copy).
 
-    `tile.tiled_copy #tile.copy_atom<"SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", f16> thr "(8,4):(1,8)" val "8:1"`: the layouts map places of the
-    tile to threads, and to the values of a thread. `... tv "((16,8),8):((64,1),8)" tiler "(8,128)"`: the layout maps
-    (thread, value) to a place of the tile.
+    `tile.tiled_copy #tile.copy_atom<"SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", f16> thr "(8,4):(1,8)" val "8:1"`: the
+    layouts map places of the tile to threads, and to the values of a thread. `... tv "((16,8),8):((64,1),8)" tiler
+    "(8,128)"`: the layout maps (thread, value) to a place of the tile.
     """
 
     name = "tile.tiled_copy"
@@ -53,8 +53,10 @@ class TiledCopyOp(IRDLOperation):
             assert isinstance(tv.data, Layout)
             _ = TiledCopy(atom.atom, tv.data, tiler.data)  # the LayoutError, where they do not fit
             return TiledCopyType(atom, tv, tiler)
-        assert isinstance(thr, LayoutAttr) and isinstance(val, LayoutAttr)
-        assert isinstance(thr.data, Layout) and isinstance(val.data, Layout)
+        assert isinstance(thr, LayoutAttr)
+        assert isinstance(val, LayoutAttr)
+        assert isinstance(thr.data, Layout)
+        assert isinstance(val.data, Layout)
         made = make_tiled_copy(atom.atom, thr.data, val.data)
         return TiledCopyType(atom, LayoutAttr(made.layout_tv), TilerAttr(made.tiler))
 
@@ -62,7 +64,9 @@ class TiledCopyOp(IRDLOperation):
         by_layouts = self.thr is not None and self.val is not None and self.tv is None and self.tiler is None
         by_tv = self.tv is not None and self.tiler is not None and self.thr is None and self.val is None
         if not by_layouts and not by_tv:
-            raise VerifyException("a tiled copy needs thread and value layouts (thr, val), or a layout and a tiler (tv, tiler)")
+            raise VerifyException(
+                "a tiled copy needs thread and value layouts (thr, val), or a layout and a tiler (tv, tiler)"
+            )
         for layout in (self.thr, self.val, self.tv):
             if layout is not None and not isinstance(layout.data, Layout):
                 raise VerifyException("the layouts of a tiled copy are plain ones, without a swizzle")
@@ -78,7 +82,9 @@ class TiledCopyOp(IRDLOperation):
         start = parser.pos
         atom = parser.parse_attribute()
         if not isinstance(atom, CopyAtomAttr):
-            parser.raise_error('expected a copy atom, such as #tile.copy_atom<"UniversalCopy<uint128_t>", f16>', start, parser.pos)
+            parser.raise_error(
+                'expected a copy atom, such as #tile.copy_atom<"UniversalCopy<uint128_t>", f16>', start, parser.pos
+            )
         properties: dict[str, Attribute] = {"atom": atom}
         for first, second in (("thr", "val"), ("tv", "tiler")):
             if parser.parse_optional_keyword(first) is not None:
@@ -183,4 +189,3 @@ class PartitionDOp(_PartitionOp):
     def relayout(self, layout: LayoutLike) -> LayoutLike:
         check_tiles(layout, self.copy.tiler)
         return self.copy.tidfrg_D(layout)
-

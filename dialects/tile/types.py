@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The types of the `tile` dialect: tensors and tiled copies. A type carries all that is known before the program runs."""
+"""The types of the `tile` dialect: tensors and tiled copies. A type carries all that is known before the program
+runs.
+"""
 
 import re
 
@@ -82,13 +84,16 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
         layout = self.layout.data
         elements = cosize(layout)
         if isinstance(layout, ComposedLayout):
-            assert isinstance(layout.outer, Swizzle) and type(layout.offset) is int, "the verifiers check this"
+            assert isinstance(layout.outer, Swizzle), "the verifiers check this"
+            assert type(layout.offset) is int, "the verifiers check this"
             period = 1 << (layout.outer.y_mask | layout.outer.z_mask).bit_length()
             elements = -(-(layout.offset + elements) // period) * period
         return elements * self.element_bytes
 
     def check_whole(self) -> None:
-        """VerifyException unless the offset within a swizzle is known, as it is where a tensor is allocated or passed."""
+        """VerifyException unless the offset within a swizzle is known, as it is where a tensor is allocated or
+        passed.
+        """
         layout = self.layout.data
         if isinstance(layout, ComposedLayout) and type(layout.offset) is not int:
             raise VerifyException(f"the layout {layout} begins at an unknown offset; only a part of a tensor does")
@@ -102,7 +107,9 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
     def verify(self) -> None:
         bits = scalar_bits(self.element_type)
         if bits is None or bits % 8:
-            raise VerifyException(f"the elements of a tensor are integers or floats of whole bytes, not {self.element_type}")
+            raise VerifyException(
+                f"the elements of a tensor are integers or floats of whole bytes, not {self.element_type}"
+            )
         align = self.align.data
         if not 1 <= align <= MAX_ALIGN or align & (align - 1):
             raise VerifyException(f"the alignment is {align}; it must be a power of two from 1 to {MAX_ALIGN}")
@@ -160,7 +167,9 @@ def _assumed(name: str) -> int | None:
 
 @irdl_attr_definition
 class CopyAtomAttr(ParametrizedAttribute):
-    """`#tile.copy_atom<"SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", f16>`: a copy instruction by name, and the elements that it moves."""
+    """`#tile.copy_atom<"SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", f16>`: a copy instruction by name, and the elements
+    that it moves.
+    """
 
     name = "tile.copy_atom"
     atom_name: StringAttr
@@ -178,7 +187,9 @@ class CopyAtomAttr(ParametrizedAttribute):
         """The widest access in bits of an atom that leaves the width to the compiler; None for an instruction."""
         bits = scalar_bits(self.value_type)
         assert bits is not None
-        return {"DefaultCopy": bits, "AutoVectorizingCopy": 128}.get(self.atom_name.data) or _assumed(self.atom_name.data)
+        return {"DefaultCopy": bits, "AutoVectorizingCopy": 128}.get(self.atom_name.data) or _assumed(
+            self.atom_name.data
+        )
 
     def verify(self) -> None:
         bits = scalar_bits(self.value_type)
@@ -246,7 +257,9 @@ class TiledCopyType(ParametrizedAttribute, TypeAttribute):
             at = parser.pos
             atom = parser.parse_attribute()
             if not isinstance(atom, CopyAtomAttr):
-                parser.raise_error("expected a copy atom, such as #tile.copy_atom<\"UniversalCopy<uint128_t>\", f16>", at, parser.pos)
+                parser.raise_error(
+                    'expected a copy atom, such as #tile.copy_atom<"UniversalCopy<uint128_t>", f16>', at, parser.pos
+                )
             parser.parse_punctuation(",")
             layout = LayoutAttr(parse_quoted(parser, parse_layout))
             parser.parse_punctuation(",")

@@ -33,7 +33,9 @@ class _CoordinateView(ViewOp):
 
     def verify_(self) -> None:
         if count_operands(self.coord.data) != len(self.coords):
-            raise VerifyException(f"the coordinate names {count_operands(self.coord.data)} operands, not {len(self.coords)}")
+            raise VerifyException(
+                f"the coordinate names {count_operands(self.coord.data)} operands, not {len(self.coords)}"
+            )
         super().verify_()
 
 
@@ -41,8 +43,8 @@ class _CoordinateView(ViewOp):
 class LocalTileOp(_CoordinateView):
     """`tile.local_tile %A, "(128,32)", (%m, %k)`: the tile at a coordinate of the tensor's tiles (CuTe's local_tile).
 
-    The tensor is divided by the tiler; the tile's modes come first, then those that `_` keeps. With `proj "(1,_,1)"` only
-    the modes marked 1 of tiler and coordinate are used (CuTe's Step). Tiles must cover the tensor exactly.
+    The tensor is divided by the tiler; the tile's modes come first, then those that `_` keeps. With `proj "(1,_,1)"`
+    only the modes marked 1 of tiler and coordinate are used (CuTe's Step). Tiles must cover the tensor exactly.
     """
 
     name = "tile.local_tile"
