@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What was measured: rows of a table, with targets, and files that say where and when."""
+
+import json
+import subprocess
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).with_name("results")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One measured value in `unit`. `ratio` is it against `base`; `target` the ratio or value that is asked for.
+
+    With `at_most`, smaller is better and `target` bounds the value; else `target` bounds the ratio from below.
+    """
+
+    name: str
+    value: float
+    unit: str
+    base: str = ""
+    ratio: float | None = None
+    target: float | None = None
+    at_most: bool = False
+    note: str = ""
+    samples: tuple[float, ...] = field(default=())
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the target is met; None where there is none."""
+        if self.target is None:
+            return None
+        if self.at_most:
+            return self.value <= self.target
+        return self.ratio is not None and self.ratio >= self.target
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """All figures of one run, and the circumstances: device, driver, versions, commit, date."""
+
+    title: str
+    circumstances: dict[str, str]
+    figures: tuple[Figure, ...]
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The figures as rows of text: name, value, ratio, target, and whether it is met."""
+        return [_row(figure) for figure in self.figures]
+
+    def markdown(self) -> str:
+        """The record as a Markdown section."""
+        head = [f"# {self.title}", "", *(f"- {name}: {value}" for name, value in self.circumstances.items()), ""]
+        lines = [" | ".join(row) for row in (HEADINGS, ("---",) * len(HEADINGS), *self.rows())]
+        return "\n".join([*head, *(f"| {line} |" for line in lines)]) + "\n"
+
+    def json(self) -> str:
+        """The record as JSON, with every sample."""
+        figures: list[dict[str, Any]] = [{**asdict(figure), "met": figure.met} for figure in self.figures]
+        content = {"title": self.title, "circumstances": self.circumstances, "figures": figures}
+        return json.dumps(content, indent=1) + "\n"
+
+    def save(self, folder: Path) -> Path:
+        """Writes `<date>-<device>.json` and `.md` into a folder; returns the path of the second."""
+        folder.mkdir(parents=True, exist_ok=True)
+        device = "".join(c if c.isalnum() else "-" for c in self.circumstances["device"].lower()).strip("-")
+        stem = f"{self.circumstances['date'][:10]}-{device}"
+        (folder / f"{stem}.json").write_text(self.json(), encoding="utf-8")
+        path = folder / f"{stem}.md"
+        path.write_text(self.markdown(), encoding="utf-8")
+        return path
+
+
+HEADINGS = ("figure", "measured", "against", "ratio", "target", "met")
+
+
+def _row(figure: Figure) -> tuple[str, ...]:
+    target = ""
+    if figure.target is not None:
+        target = f"at most {figure.target:g} {figure.unit}" if figure.at_most else f"at least {figure.target:g}"
+    met = {None: "", True: "yes", False: "no"}[figure.met]
+    name = f"{figure.name} ({figure.note})" if figure.note else figure.name
+    ratio = "" if figure.ratio is None else f"{figure.ratio:.3f}"
+    return name, f"{figure.value:.4g} {figure.unit}", figure.base, ratio, target, met
+
+
+def print_record(record: Record) -> None:
+    """Prints the record as a table; in plain text where rich is not installed, as on a bare GPU machine."""
+    print(f"{record.title}: " + ", ".join(f"{name} {value}" for name, value in record.circumstances.items()))
+    try:
+        from rich.console import Console
+        from rich.table import Table
+    except ImportError:
+        _print_plain(record.rows())
+        return
+    table = Table(*HEADINGS)
+    for row in record.rows():
+        table.add_row(*row, style="" if row[-1] != "no" else "red")
+    console = Console()
+    console.print(table, width=max(console.width, 140) if not console.is_terminal else None)
+
+
+def _print_plain(rows: Sequence[tuple[str, ...]]) -> None:
+    whole = [HEADINGS, *rows]
+    widths = [max(len(row[i]) for row in whole) for i in range(len(HEADINGS))]
+    for row in whole:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def circumstances(device: str, **more: str) -> dict[str, str]:
+    """What a record says of its run: the device, what the caller knows, the commit and the date."""
+    return {"device": device, **more, "commit": _commit(), "date": datetime.now(UTC).isoformat(timespec="seconds")}
+
+
+def _commit() -> str:
+    """The commit of the checkout, with a mark where files differ from it; `unknown` where there is no git."""
+    root = Path(__file__).parents[1]
+    try:
+        found = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=12"],
+            cwd=root,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return found.stdout.strip()

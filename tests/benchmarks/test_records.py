@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the benchmarks run, print and keep."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tilefold.compiler.assemble import assemble
+from tilefold.dialects.target import Target
+
+from benchmarks.__main__ import main
+from benchmarks.record import Figure, Record, circumstances, print_record
+from benchmarks.workloads import WORKLOADS, Workload
+
+FIGURES = (
+    Figure("base", 4.0, "TB/s"),
+    Figure("ours", 3.9, "TB/s", "base", 0.975, 0.97, samples=(1.0, 2.0)),
+    Figure("slow", 3.0, "TB/s", "base", 0.75, 0.85),
+    Figure("quick", 40.0, "ms", target=60.0, at_most=True),
+    Figure("late", 80.0, "ms", target=60.0, at_most=True),
+)
+
+
+def test_targets() -> None:
+    assert [figure.met for figure in FIGURES] == [None, True, False, True, False]
+
+
+def test_records_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = Record("a run", circumstances("GPU X-1", driver="13"), FIGURES)
+    path = record.save(tmp_path)
+    assert path.name == f"{record.circumstances['date'][:10]}-gpu-x-1.md"
+    text = path.read_text()
+    assert "| ours | 3.9 TB/s | base | 0.975 | at least 0.97 | yes |" in text
+    assert "| late | 80 ms |  |  | at most 60 ms | no |" in text
+    kept = json.loads(path.with_suffix(".json").read_text())
+    assert kept["circumstances"]["driver"] == "13"
+    assert kept["figures"][1]["samples"] == [1.0, 2.0]
+    print_record(record)
+    assert "at least 0.85" in capsys.readouterr().out
+
+
+def test_the_kernels_are_right_on_the_simulator(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--device", "sim"]) == 0
+    assert "copy: sectors" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.file)
+def test_the_kernels_compile_at_full_size(workload: Workload) -> None:
+    artifact, config = workload.built(Target("sm_90a"))
+    assert config.threads == artifact.block[0]
+    program, _ = workload.loaded()
+    (resources,) = assemble(program.ptx(Target("sm_90a")), Target("sm_90a")).kernels.values()
+    assert resources.spill_stores == resources.spill_loads == resources.stack == 0
+
+
+def test_a_gpu_is_asked_for_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    from importlib.util import find_spec
+
+    if find_spec("torch") is None:
+        assert main(["--device", "cuda"]) == 1
+        assert "pip install torch" in capsys.readouterr().err
