@@ -2,20 +2,23 @@
 """The Markdown pages of the project and the fenced blocks in them."""
 
 import re
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.project.tree import ROOT
 
-_FENCE = re.compile(r"^```(?P<info>[^`\n]*)\n(?P<body>.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(
+    r"^(?P<indent> *)```(?P<info>[^`\n]*)\n(?P<body>.*?)^(?P=indent)```[ \t]*$", re.MULTILINE | re.DOTALL
+)
 _HEADING = re.compile(r"^#{1,6} +(?P<title>.+?) *$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A fenced block: its language, what follows the language (a file's name), its text and first line.
+    """A fenced block: its language, what follows that (a file's name), and its text without indentation.
 
-    `start` and `end` are the character offsets of the text in the page.
+    `line` is where the text begins in the page, `start` and `end` its character offsets there.
     """
 
     language: str
@@ -38,7 +41,8 @@ def blocks(text: str) -> list[Block]:
     for match in _FENCE.finditer(text):
         language, _, name = match["info"].strip().partition(" ")
         line = text.count("\n", 0, match.start("body")) + 1
-        found.append(Block(language, name.strip(), match["body"], line, match.start("body"), match.end("body")))
+        body = textwrap.dedent(match["body"])
+        found.append(Block(language, name.strip(), body, line, match.start("body"), match.end("body")))
     return found
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the pages name exists: links and their anchors, files, make targets, error codes, options, and modules."""
 
+import ast
 import re
 from functools import cache
 from importlib.util import find_spec
@@ -111,6 +112,17 @@ def _has(module: str, attributes: list[str]) -> bool:
             return False
         value = getattr(value, attribute)
     return True
+
+
+@pytest.mark.parametrize("page", pages(), ids=_name)
+def test_python_blocks_parse_and_import_what_exists(page: Path) -> None:
+    for block in blocks(page.read_text()):
+        if block.language != "python":
+            continue
+        for node in ast.walk(ast.parse(block.text)):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                for alias in node.names:
+                    assert _has(node.module, [alias.name]), f"{page.name}:{block.line}: {node.module}.{alias.name}"
 
 
 @pytest.mark.parametrize("page", pages(), ids=_name)
