@@ -25,6 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--repeat", type=int, default=30, metavar="N", help="runs of each contender (default: 30)")
     parser.add_argument("--warmup", type=int, default=5, metavar="N", help="runs before them (default: 5)")
     parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIR", help="where results go")
+    parser.add_argument("--commit", default="", help="the commit of the sources, where this is no git checkout")
     parser.add_argument("--strict", action="store_true", help="fail where a target on the GPU is missed")
     args = parser.parse_args(arguments)
     if args.repeat < 1 or args.warmup < 0:
@@ -51,7 +52,7 @@ def _measure(args: argparse.Namespace) -> int:
         return 0
     from benchmarks import gpu
 
-    record = gpu.measure(warmup=args.warmup, repeat=args.repeat)
+    record = gpu.measure(warmup=args.warmup, repeat=args.repeat, commit=args.commit)
     print_record(record)
     print(f"kept in {record.save(args.out)}")
     missed = [figure for figure in record.figures if figure.met is False]

@@ -18,14 +18,22 @@ TRANSPOSE_TARGET = 0.85  # of the bandwidth of that copy
 _TORCH_COPY = "torch.Tensor.copy_"
 
 
-def measure(*, warmup: int = 5, repeat: int = 30) -> Record:
-    """Takes the figures on the first GPU. TilefoldError without one, and where a result is wrong."""
+def measure(*, warmup: int = 5, repeat: int = 30, commit: str = "") -> Record:
+    """Takes the figures on the first GPU. `commit` is that of the sources where they are no checkout.
+
+    TilefoldError without a GPU, and where a result is wrong.
+    """
     torch = load_torch()
     engine = CudaEngine()
     copies = _copies(torch, engine, warmup, repeat)
     figures = [*copies, *_transposes(torch, engine, warmup, repeat, copies[0].value)]
     driver = ".".join(map(str, divmod(engine.driver.call("cuDriverGetVersion") // 10, 100)))
-    facts = {"driver": f"CUDA {driver}", "torch": str(torch.__version__), "target": str(engine.driver.target)}
+    facts = {
+        "driver": f"CUDA {driver}",
+        "torch": str(torch.__version__),
+        "target": str(engine.driver.target),
+        "commit": commit,
+    }
     return Record("kernels on the GPU", circumstances(engine.driver.name, **facts), tuple(figures))
 
 

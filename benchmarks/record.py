@@ -3,6 +3,7 @@
 
 import json
 import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -99,8 +100,7 @@ def print_record(record: Record) -> None:
     table = Table(*HEADINGS)
     for row in record.rows():
         table.add_row(*row, style="" if row[-1] != "no" else "red")
-    console = Console()
-    console.print(table, width=max(console.width, 140) if not console.is_terminal else None)
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
 
 
 def _print_plain(rows: Sequence[tuple[str, ...]]) -> None:
@@ -111,8 +111,11 @@ def _print_plain(rows: Sequence[tuple[str, ...]]) -> None:
 
 
 def circumstances(device: str, **more: str) -> dict[str, str]:
-    """What a record says of its run: the device, what the caller knows, the commit and the date."""
-    return {"device": device, **more, "commit": _commit(), "date": datetime.now(UTC).isoformat(timespec="seconds")}
+    """What a record says of its run: the device, what the caller knows, the commit (that of the checkout, if not
+    among that) and the date.
+    """
+    commit = more.pop("commit", "") or _commit()
+    return {"device": device, **more, "commit": commit, "date": datetime.now(UTC).isoformat(timespec="seconds")}
 
 
 def _commit() -> str:

@@ -53,7 +53,7 @@ TRANSPOSES = (
         "transpose by ldmatrix",
         "transpose_ldmatrix.cute",
         {"ROWS": SIDE, "COLUMNS": SIDE},
-        {"ROWS": 128, "COLUMNS": 256},
+        {"ROWS": 256, "COLUMNS": 128},
     ),
 )
 WORKLOADS = (COPY, *TRANSPOSES)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The compiler and the simulator stay within three times their targets, on any machine that runs the tests.
 
-`python -m benchmarks.compiler` takes the figures themselves. The fastest of a few runs counts, so that a busy machine does
-not decide.
+`python -m benchmarks.compiler` takes the figures themselves. The fastest of a few runs counts, so that a busy machine
+does not decide.
 """
 
 from benchmarks import compiler
