@@ -84,6 +84,10 @@ class _LocatingParser(Parser):
         if isinstance(op.location, UnknownLoc):
             line, column = self._source.locate(name_at)
             op.location = FileLineColLoc(self._file, IntAttr(line), IntAttr(column))
+        for region in op.regions:
+            for block in region.blocks:  # a terminator that the text leaves out stands where its operation does
+                if block.last_op is not None and isinstance(block.last_op.location, UnknownLoc):
+                    block.last_op.location = op.location
         return op
 
     def parse_optional_attribute(self) -> Attribute | None:

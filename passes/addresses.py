@@ -51,6 +51,10 @@ class Addresses:
             self._converted[key] = cast.result
         return self._converted[key]
 
+    def erase_unused_conversions(self) -> None:
+        """Erases the conversions of coordinates that, in a mode of stride 0, did not matter after all."""
+        erase_unused([cast.owner for cast in self._converted.values() if isinstance(cast.owner, Operation)])
+
     def evaluate(self, emitter: Emitter, layout: Layout, coord: Any, values: list[SSAValue], scale: int) -> SSAValue:
         """`scale * layout(coord)` as i32, or as i64 where the layout's last index times `scale` needs it."""
         width = index_width(layout, scale)

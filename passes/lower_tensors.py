@@ -82,6 +82,7 @@ class _Kernel:
         for each in dead:
             if isinstance(each, Crd2IdxOp) and each.parent is not None:
                 self._compute(each, Emitter(each))
+        self.addresses.erase_unused_conversions()
         self._entry()
 
     def _check_no_tensor_results(self, op: Operation) -> None:

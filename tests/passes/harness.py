@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
 from tilefold.compiler.context import make_context
-from tilefold.compiler.driver import parse_passes, run_passes
+from tilefold.compiler.driver import Observer, parse_passes, run_passes
 from tilefold.compiler.frontend import parse_program, print_program
 from tilefold.compiler.pipeline import pipeline_to
 from tilefold.compiler.source import Source, plain_source
@@ -30,11 +30,11 @@ def source_of(text: str, name: str = "test.cute") -> Source:
     return plain_source(text, name)
 
 
-def apply(text: str, passes: str, name: str = "test.cute") -> ModuleOp:
+def apply(text: str, passes: str, name: str = "test.cute", observer: Observer | None = None) -> ModuleOp:
     """The module that a pipeline leaves, verified after each pass. Raises what the driver raises."""
     context, source = make_context(), source_of(text, name)
     module = parse_program(source, context)
-    run_passes(context, module, parse_passes(passes, PASSES), source=source)
+    run_passes(context, module, parse_passes(passes, PASSES), source=source, observer=observer)
     return module
 
 
