@@ -48,6 +48,12 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert anchor in anchors(path.read_text()), f"{page.name}: there is no heading #{anchor} in {path.name}"
 
 
+def test_readme_leads_to_every_page_and_example() -> None:
+    linked = {match["target"] for match in _LINK.finditer((ROOT / "README.md").read_text())}
+    for path in (*(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.cute")):
+        assert str(path.relative_to(ROOT)) in linked, f"README.md has no link to {path.name}"
+
+
 @pytest.mark.parametrize("page", pages(), ids=_name)
 def test_named_files_exist(page: Path) -> None:
     for code in _code(page):
