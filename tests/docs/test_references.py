@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from tilefold.compiler.context import OUR_DIALECTS
 from tilefold.layout.errors import Code
 
 from tests.project.tree import PRODUCT, ROOT
@@ -22,6 +23,7 @@ _PATH = re.compile(rf"(?:{'|'.join((*PRODUCT, 'tests', 'examples', 'benchmarks',
 _MAKE = re.compile(r"\bmake ([a-z-]+)")
 _CODE_ID = re.compile(r"\bE\d{4}\b")
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+_OPERATION = re.compile(r"(?<![\w.@/-])(?:cute|tile|ptx|run)(?:\.[a-z_]\w*)+")
 _MODULE = re.compile(r"\btilefold(?:\.[a-z_]\w*)+")
 
 
@@ -73,6 +75,21 @@ def test_named_make_targets_exist(page: Path) -> None:
 def test_named_error_codes_exist(page: Path) -> None:
     known = {code.id for code in Code}
     assert set(_CODE_ID.findall(prose(page.read_text()))) <= known
+
+
+@cache
+def _ours() -> frozenset[str]:
+    """The names of all operations, types and attributes of our dialects."""
+    dialects = [factory() for factory in OUR_DIALECTS.values()]
+    return frozenset(each.name for dialect in dialects for each in (*dialect.operations, *dialect.attributes))
+
+
+@pytest.mark.parametrize("page", pages(), ids=_name)
+def test_named_operations_and_types_exist(page: Path) -> None:
+    text = page.read_text()
+    for code in [*_code(page), *(block.text for block in blocks(text) if block.language == "mlir")]:
+        for name in _OPERATION.findall(code):
+            assert name in _ours(), f"{page.name}: {name}"
 
 
 @cache
