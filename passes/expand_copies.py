@@ -42,7 +42,7 @@ class ExpandCopiesPass(ModulePass):
         scf.for %k = %c0 to %c8 step %c1 {
           scf.for %m = %c0 to %c2 step %c1 {
             %o = tile.crd2idx (%m, %k) in "(2,8):(64,4096)"
-            %s = tile.view %src at %o : ... -> !tile.tensor<f16, gmem, align<16>, "8:1">
+            %s = tile.view %src at %o : ... -> !tile.tensor<f16, gmem, align<16>, "(8,1):(1,0)">
             ...
             tile.atom_call #tile.copy_atom<"SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", f16> %s, %d : ...
           } {unroll}
