@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
 from .coordinates import crd2idx
+from .display import Displayed
 from .errors import Code, LayoutError
 from .integers import Coord, IntTuple, ScaledBasis, Tree, add, as_coordinate, mul, sub
 from .inttuple import (
@@ -30,7 +31,7 @@ from .swizzle import Swizzle
 
 @final
 @dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Displayed):
     """`shape:stride`, the function that maps a coordinate to the inner product with the stride.
 
     Shape and stride are tuples of one profile, or two leaves. The constructor trusts its arguments;
@@ -73,7 +74,7 @@ class Layout:
 
 @final
 @dataclass(frozen=True, slots=True)
-class ComposedLayout:
+class ComposedLayout(Displayed):
     """The function `outer(offset + inner(coord))`; its domain is that of `inner`.
 
     `outer` is a swizzle or a layout. Printed `S<3,4,3> o 0 o (8,8):(8,1)`.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Atoms, tiled copies and tensors as CuTe's `print` writes them.
+"""Atoms, tiled copies, tiled MMAs and tensors as CuTe's `print` writes them.
 
-CuTe's copy_atom.hpp, pointer.hpp and tensor_impl.hpp. Each function takes the style in which layouts and
+CuTe's copy_atom.hpp, mma_atom.hpp, pointer.hpp and tensor_impl.hpp. Each function takes the style in which layouts and
 integers are written: `cxx_style` (`(_8,_4):(_1,_8)`, as C++ does) or `plain_style` (the canonical `(8,4):(1,8)`).
 """
 
@@ -9,8 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from .atoms.copy_atom import CopyAtom
+from .atoms.mma_atom import MmaAtom
 from .text import to_cxx, to_text
 from .tiled_copy import TiledCopy
+from .tiled_mma import TiledMma
 
 Style = Callable[[Any], str]
 
@@ -56,3 +58,42 @@ def tiled_copy_lines(copy: TiledCopy, style: Style) -> list[str]:
 def thr_copy_lines(copy: TiledCopy, thread: int, style: Style) -> list[str]:
     """The lines of a ThrCopy: the thread's index, a run-time integer, and the tiled copy."""
     return ["ThrCopy", f"  ThrIdx: {thread}", *tiled_copy_lines(copy, style)]
+
+
+def mma_atom_lines(atom: MmaAtom, style: Style) -> list[str]:
+    """The lines of an MMA_Atom."""
+    return [
+        "MMA_Atom",
+        f"  ThrID:      {style(atom.thr_id)}",
+        f"  Shape_MNK:  {style(atom.shape)}",
+        f"  LayoutA_TV: {style(atom.layout_a)}",
+        f"  LayoutB_TV: {style(atom.layout_b)}",
+        f"  LayoutC_TV: {style(atom.layout_c)}",
+    ]
+
+
+def tiled_mma_lines(mma: TiledMma, style: Style) -> list[str]:
+    """The lines of a TiledMMA: its threads, its permutation and its atom."""
+    return [
+        "TiledMMA",
+        f"  ThrLayoutVMNK:  {style(mma.thr_layout_vmnk)}",
+        f"  PermutationMNK: {style(mma.permutation)}",
+        *mma_atom_lines(mma.atom, style),
+    ]
+
+
+def lines(x: Any, style: Style) -> list[str]:
+    """The lines of anything that CuTe prints: an atom, a tiled copy or MMA, a truth value, or else one of `style`."""
+    match x:
+        case CopyAtom():
+            return atom_lines(x, style)
+        case MmaAtom():
+            return mma_atom_lines(x, style)
+        case TiledCopy():
+            return tiled_copy_lines(x, style)
+        case TiledMma():
+            return tiled_mma_lines(x, style)
+        case bool():
+            return ["true" if x else "false"]
+        case _:
+            return [style(x)]

@@ -8,6 +8,7 @@ from .atoms.copy_atom import CopyAtom
 from .coalesce import coalesce
 from .compose import composition, with_shape
 from .core import Layout, LayoutLike, Tiler, make_layout
+from .display import Displayed
 from .divide import zipped_divide
 from .errors import Code, LayoutError
 from .integers import static
@@ -21,7 +22,7 @@ from .slicing import slice_, slice_and_offset
 
 @final
 @dataclass(frozen=True, slots=True)
-class TiledCopy:
+class TiledCopy(Displayed):
     """`atom` repeated over a tile: `layout_tv` maps (thread, value) to a place in the tile that `tiler` cuts.
 
     Raises `LayoutError` if the atom has no instruction (E0304) or is narrower than a value (E0303), or if

@@ -12,6 +12,7 @@ from .complement import complement
 from .compose import composition
 from .coordinates import crd2crd, idx2crd
 from .core import ComposedLayout, Layout, LayoutLike, Tiler, join, make_layout, size
+from .display import Displayed
 from .divide import logical_divide, zipped_divide
 from .errors import Code, LayoutError
 from .inttuple import is_fully_static, leaves, rank
@@ -27,7 +28,7 @@ _AXES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
 
 @final
 @dataclass(frozen=True, slots=True)
-class TiledMma:
+class TiledMma(Displayed):
     """`atom` repeated over threads by `atom_layout` (M,N,K), and over values as far as `permutation` says.
 
     `permutation` holds for each of M, N and K a tile size, a layout that reorders the tile, or None for the

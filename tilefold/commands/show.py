@@ -34,8 +34,8 @@ Coordinate and thread index are run-time integers and everything else is static,
 --run-time-tiler the extents of the CTA tiler are run-time integers too, as in make_shape(bM, bN, bK) of ints.
 Static integers are marked _8, as C++ prints them; --plain leaves the marks out. Pointers are addresses in
 bytes from an arbitrary start; where a tile or a part starts elsewhere than its tensor, the distance in
-elements is printed at the end. A part of a swizzled tensor keeps its swizzle, `Sw<..> o offset o layout`,
-even where CuTe C++ would find a plain layout that is the same function.
+elements is printed at the end. A part of a swizzled tensor is a plain layout where it does not reach two bits
+that the swizzle combines; its strides then depend on the thread.
 
 example: 1024 x 1024 elements of 16 bits, column-major; 32 threads copy a 128 x 32 tile to shared memory by
 cp.async, 16 bytes each at a time:
@@ -102,7 +102,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _show_layout(args: argparse.Namespace) -> int:
-    from tilefold.compiler.drawings import index_table, svg_tables, text_table
+    from tilefold.layout.drawings import index_table, svg_tables, text_table
     from tilefold.layout.text import parse_layout
 
     value = OptionText("layout", args.layout)
@@ -116,7 +116,7 @@ def _show_layout(args: argparse.Namespace) -> int:
 
 
 def _show_tiled_copy(args: argparse.Namespace) -> int:
-    from tilefold.compiler.drawings import svg_tables, text_table, thread_value_tables
+    from tilefold.layout.drawings import svg_tables, text_table, thread_value_tables
     from tilefold.show.options import read_request
 
     request = read_request(args)

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How layouts and what is made of them show themselves in a notebook (IPython's rich display).
+
+The drawings are imported when something is drawn, so that the algebra alone stays quick to import.
+"""
+
+from typing import Any
+
+
+class Displayed:
+    """The base of classes that a notebook shows as tables: layouts, tiled copies and tiled MMAs."""
+
+    __slots__ = ()
+
+    def _repr_html_(self: Any) -> str:
+        """The notation and, where it can be drawn, the picture."""
+        from .drawings import notebook_html
+
+        return notebook_html(self)
+
+    def _repr_svg_(self: Any) -> str | None:
+        """The picture; None where there is none, and the notebook shows the text."""
+        from .drawings import notebook_svg
+
+        return notebook_svg(self)
