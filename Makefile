@@ -20,7 +20,7 @@ READY :=
 RELINK :=
 endif
 
-.PHONY: help demo test gpu-test lint bench oracle clean
+.PHONY: help demo test gpu-test lint bench oracle conformance clean
 
 help:
 	@echo "make demo      run every example, on the GPU or else on the simulator, and check it"
@@ -29,6 +29,7 @@ help:
 	@echo "make lint      ruff and pyright"
 	@echo "make bench     the figures: of the compiler and simulator here, of kernels on a GPU where there is one"
 	@echo "make oracle DATA=DIR   layout algebra against the recorded results of CuTe C++ in DIR"
+	@echo "make conformance SUITE=DIR   the lit tests of the public CuTe IR in DIR (cutlass_compiler/ of NVIDIA/cutlass)"
 	@echo "make clean     remove the virtual environment and caches"
 
 $(VENV)/.ready: pyproject.toml
@@ -56,6 +57,9 @@ bench: $(READY)
 
 oracle: $(READY)
 	$(RUN) -m tests.oracle $(DATA)
+
+conformance: $(READY)
+	$(RUN) -m tests.conformance $(SUITE)
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist *.egg-info

@@ -4,8 +4,8 @@
     // expected-error@+1 {{the tiler does not divide}}
     %g = tile.local_tile ...        // expected-remark {{chose cp.async}}
 
-The text in braces is part of the message or its code. `@+N` and `@-N` count lines from the comment, `@below` is `@+1`,
-`@above` is `@-1`, and `@unknown` expects a diagnostic without a place.
+The text in braces is part of the message or its code. `@+N` and `@-N` count lines from the comment, `@below` is the
+next line without such a comment, `@above` the last one, and `@unknown` expects a diagnostic without a place.
 """
 
 import re
@@ -41,17 +41,30 @@ class Expectation:
 def expectations(source: Source) -> list[Expectation]:
     """The diagnostics that the comments of a text announce, in order."""
     found: list[Expectation] = []
-    for number, line in enumerate(source.text.split("\n"), 1):
-        comment = line.find("//")
-        if comment < 0:
+    lines = source.text.split("\n")
+    marked = [bool(_EXPECTED.search(line, line.find("//"))) if "//" in line else False for line in lines]
+    for number, line in enumerate(lines, 1):
+        if not marked[number - 1]:
             continue
-        for match in _EXPECTED.finditer(line, comment):
-            where = match["where"] or "+0"
-            offsets = {"above": -1, "below": 1, "unknown": 0}
-            offset = offsets[where] if where in offsets else int(where)
-            target = None if where == "unknown" else number + offset
+        for match in _EXPECTED.finditer(line, line.find("//")):
+            target = _target(match["where"] or "+0", number, marked)
             found.append(Expectation(Severity(match["severity"]), match["text"], target, number))
     return found
+
+
+def _target(where: str, number: int, marked: Sequence[bool]) -> int | None:
+    """The line that an expectation on line `number` is about; `@below` and `@above` skip lines of expectations."""
+    match where:
+        case "unknown":
+            return None
+        case "below" | "above":
+            step = 1 if where == "below" else -1
+            number += step
+            while 0 < number <= len(marked) and marked[number - 1]:
+                number += step
+            return number
+        case _:
+            return number + int(where)
 
 
 def unmet(source: Source, diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:

@@ -3,23 +3,26 @@
 
 from typing import Any
 
+from .axes import by_axis, has_basis
 from .coalesce import coalesce_shape, filter_layout, from_modes, merge_modes
 from .coordinates import idx2crd
-from .core import ComposedLayout, Layout, LayoutLike, cosize, make_layout
+from .core import ComposedLayout, Layout, LayoutLike, coshape, cosize, join, make_layout
 from .errors import Code, LayoutError
-from .integers import Tree, floordiv, is_static, mul
-from .inttuple import ceil_div, compact_major, is_fully_static, show, wrap
+from .integers import ScaledBasis, Tree, floordiv, is_static, mul
+from .inttuple import ceil_div, compact_major, flatten, is_fully_static, product, show, wrap
 
 _SEARCH = 1 << 12  # coordinates times modes
 
 
-def complement(layout: LayoutLike, cotarget: Any = None) -> Layout:
+def complement(layout: LayoutLike, cotarget: Any = None, *, merge_dynamic: bool = True) -> Layout:
     """The layout R that, beside `layout`, numbers the indices up to `cotarget` (a shape; by default the
     cosize).
 
     R is ordered, and disjoint from `layout` but for index 0; together they cover the indices below the size
     of `cotarget` where the strides divide each other. Stride-0 modes of `layout` are ignored. For a
-    composed layout it is the complement of the inner one.
+    composed layout it is the complement of the inner one. Dynamic extents of the cotarget beyond the layout
+    become one mode, or one each without `merge_dynamic`. With basis strides each axis has a complement of
+    its own; axes of the cotarget that the layout does not touch are left out entirely.
 
     Raises `LayoutError` if two coordinates share an index (E0206), or if there are several modes and one
     has a dynamic stride (E0207).
@@ -27,17 +30,59 @@ def complement(layout: LayoutLike, cotarget: Any = None) -> Layout:
     if type(layout) is ComposedLayout:
         layout = layout.inner
     assert type(layout) is Layout
+    if has_basis(layout.stride):
+        return _complement_of_axes(layout, coshape(layout) if cotarget is None else cotarget)
     plain: Layout = filter_layout(layout)
     if cotarget is None:
         cotarget = cosize(plain)
     if type(plain.stride) is int and plain.stride == 0:
-        return make_layout(coalesce_shape(cotarget))
+        return make_layout(coalesce_shape(cotarget) if merge_dynamic else cotarget)
+    shape, stride = _gaps(plain)
+    end = stride.pop()
+    rest: Tree = ceil_div(cotarget, end)
+    rest = coalesce_shape(rest) if merge_dynamic else flatten(rest)
+    if isinstance(rest, tuple):
+        return from_modes(*merge_modes([*shape, *rest], [*stride, *compact_major(rest, end)]))
+    shape.append(rest)
+    stride.append(end)
+    return from_modes(*merge_modes(shape, stride))
+
+
+def open_complement(layout: Layout) -> Layout:
+    """The complement without a cotarget: its last mode, of extent 1, has the stride at which all further
+    indices begin, and a composition reads on there. With basis strides each axis has one of its own.
+    """
+    if has_basis(layout.stride):
+        return by_axis(layout, lambda _, part: open_complement(part))
+    plain: Layout = filter_layout(layout)
+    shape, stride = _gaps(plain) if plain.stride != 0 else ([], [1])
+    shapes, strides = merge_modes([*shape, 1], stride, open_end=True)
+    return from_modes([*shapes[:-1], 1], strides)
+
+
+def _complement_of_axes(layout: Layout, cotarget: Any) -> Layout:
+    """The complement of each axis up to the extent of `cotarget` there."""
+
+    def up_to(path: tuple[int, ...], part: Layout) -> Layout:
+        extent = cotarget
+        for mode in path:
+            extent = wrap(extent)[mode]
+        return complement(part, product(extent))
+
+    result = by_axis(layout, up_to)
+    untouched = wrap(cotarget)[len(result) :]
+    strides = [ScaledBasis(1, (i,)) for i in range(len(result), len(wrap(cotarget)))]
+    return join([*result, *map(Layout, untouched, strides)])
+
+
+def _gaps(plain: Layout) -> tuple[list[Any], list[Any]]:
+    """The gaps between the modes of a filtered layout: their extents, and their strides with one more, the end's."""
     modes = list(zip(wrap(plain.stride), wrap(plain.shape), strict=True))
     if len(modes) > 1:
         if not is_fully_static(plain.stride):
             raise LayoutError(
                 Code.DYNAMIC_UNSUPPORTED,
-                f"the complement of {layout} needs static strides",
+                f"the complement of {plain} needs static strides",
                 "a dynamic stride is possible in a layout of one mode only",
             )
         modes.sort(key=_stride_of)
@@ -48,18 +93,12 @@ def complement(layout: LayoutLike, cotarget: Any = None) -> Layout:
         if type(gap) is int and gap < 1:
             raise LayoutError(
                 Code.NOT_INJECTIVE,
-                f"the complement of {layout} does not exist: {_collision(plain)}, its modes overlap",
+                f"the complement of {plain} does not exist: {_collision(plain)}, its modes overlap",
                 "every stride must be at least the extent times the stride of the next smaller one",
             )
         shape.append(gap)
         stride.append(mul(d, s))
-    end = stride.pop()
-    rest: Tree = coalesce_shape(ceil_div(cotarget, end))
-    if isinstance(rest, tuple):
-        return from_modes(*merge_modes([*shape, *rest], [*stride, *compact_major(rest, end)]))
-    shape.append(rest)
-    stride.append(end)
-    return from_modes(*merge_modes(shape, stride))
+    return shape, stride
 
 
 def _stride_of(mode: tuple[Any, Any]) -> int:

@@ -3,11 +3,12 @@
 
 from typing import Any
 
+from .axes import coprofile
 from .coalesce import coalesce_open
 from .core import ComposedLayout, Layout, LayoutLike, Tiler, join
 from .errors import Code, LayoutError
-from .integers import ScaledBasis, Tree, as_coordinate, ceil_div_int, floordiv, minimum, mul, signum
-from .inttuple import MAX_LEAVES, flatten_to_tuple, leaves, show, unwrap, wrap
+from .integers import ScaledBasis, Tree, ceil_div_int, floordiv, minimum, mul, signum
+from .inttuple import MAX_LEAVES, leaves, show, unwrap, wrap
 from .modes import compose_parts
 from .swizzle import Swizzle, make_swizzle
 
@@ -72,28 +73,11 @@ def _compose(a: Layout, b: Layout) -> Layout:
     if not isinstance(b.shape, tuple) and type(b.stride) is not ScaledBasis:
         a = coalesce_open(a)
         return Layout(*_Composer(a.shape, b).leaf(a.shape, a.stride, b.shape, b.stride))
-    a = _coalesce_to(a, _coprofile(b.stride))
+    a = _coalesce_to(a, coprofile(b.stride))
     composer = _Composer(a.shape, b)
     result = Layout(*composer.tree(a.shape, a.stride, b.shape, b.stride))
     composer.check_carries()
     return result
-
-
-def _coprofile(stride: Any) -> Any:
-    """The profile of the coordinates that a basis stride yields; None for integer strides."""
-    bases = [d for d in flatten_to_tuple(stride) if type(d) is ScaledBasis]
-    profile: Any = 0
-    for basis in bases:
-        profile = _merge(profile, as_coordinate(ScaledBasis(0, basis.path)))
-    return profile if bases else None
-
-
-def _merge(a: Tree, b: Tree) -> Any:
-    if not isinstance(a, tuple) or not isinstance(b, tuple):
-        return a if isinstance(a, tuple) else b
-    if len(a) < len(b):
-        a, b = b, a
-    return (*(_merge(x, y) for x, y in zip(a, b, strict=False)), *a[len(b) :])
 
 
 def _coalesce_to(layout: Layout, profile: Tree) -> Layout:

@@ -8,7 +8,7 @@ The last mode takes what is left, so an index beyond the shape runs on in the la
 from typing import Any
 
 from .errors import Code, LayoutError
-from .integers import Tree, add, floordiv, mod, mul
+from .integers import Tree, add, floordiv, mod, mul, sub
 from .inttuple import compact_major, flatten_to_tuple, product, product_like, show, zip_modes
 
 
@@ -105,3 +105,30 @@ def crd2crd(coord: Tree, source: Tree, target: Tree) -> Any:
     if isinstance(coord, tuple) and isinstance(source, tuple) and isinstance(target, tuple):
         return tuple([crd2crd(c, s, t) for (c, s), t in zip_modes(tuple(zip_modes(coord, source)), target)])
     return idx2crd(crd2idx_in_shape(coord, source), target)
+
+
+def increment(coord: Tree, shape: Tree) -> Any:
+    """The coordinate after `coord` in the colexicographic order of `shape`, which has its profile.
+
+    The last mode runs on beyond its extent (CuTe's int_tuple.hpp).
+    """
+    return _increment(coord, shape, 1, last=True)[0]
+
+
+def _increment(coord: Tree, shape: Tree, carry: Any, last: bool) -> tuple[Any, Any]:
+    """`coord` advanced by `carry` (0 or 1), and the carry into the next mode."""
+    if isinstance(shape, tuple):
+        modes: list[Any] = []
+        for i, (c, s) in enumerate(zip_modes(coord, shape)):
+            mode, carry = _increment(c, s, carry, last and i == len(shape) - 1)
+            modes.append(mode)
+        return tuple(modes), carry
+    if type(carry) is int and carry == 0:
+        return coord, 0
+    following: Any = add(coord, carry)
+    if last:
+        return following, 0
+    inside = following < shape
+    if type(inside) is bool:
+        return (following, 0) if inside else (0, 1)
+    return mul(following, inside), sub(1, inside)

@@ -125,6 +125,8 @@ def mul(a: Any, b: Any) -> Any:
             return 0
     if type(a) is ScaledBasis:
         a, b = b, a
+    if type(b) is ScaledBasis:
+        return ScaledBasis(mul(a, b.value), b.path)
     return a * b
 
 

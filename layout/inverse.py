@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Inverses of layouts, and what follows from them: common vectors and alignment."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from .axes import by_axis_inverse, has_basis
 from .coalesce import coalesce
 from .compose import composition
 from .core import ComposedLayout, Layout, LayoutLike
@@ -56,7 +58,12 @@ def right_inverse(layout: LayoutLike) -> Any:
         inner, swizzle = _swizzled(layout)
         return composition(right_inverse(inner), swizzle)
     assert type(layout) is Layout
-    shape, stride, steps = _modes(layout)
+    if has_basis(layout.stride):
+        return by_axis_inverse(layout, _right_inverse)
+    return _right_inverse(*_modes(layout))
+
+
+def _right_inverse(shape: Sequence[Any], stride: Sequence[Any], steps: Sequence[Any]) -> Layout:
     ordered = [i for i, d in enumerate(stride) if is_static(d)]
     result_shape: list[Any] = []
     result_stride: list[Any] = []
@@ -79,8 +86,16 @@ def left_inverse(layout: LayoutLike) -> Any:
         inner, swizzle = _swizzled(layout)
         return composition(left_inverse(inner), swizzle)
     assert type(layout) is Layout
-    shape, stride, steps = _modes(layout)
-    if not is_fully_static(stride):
+    if has_basis(layout.stride):
+        return by_axis_inverse(layout, _left_inverse)
+    return _left_inverse(*_modes(layout))
+
+
+def _left_inverse(shape: Sequence[Any], stride: Sequence[Any], steps: Sequence[Any]) -> Layout:
+    layout = Layout(tuple(shape), tuple(stride))
+    if not shape:
+        return Layout(1, 0)
+    if not is_fully_static(layout.stride):
         raise LayoutError(Code.DYNAMIC_UNSUPPORTED, f"{layout} has no left inverse: a stride is dynamic")
     order = _by_stride(list(stride), list(range(len(stride))))
     result_shape: list[Any] = []
@@ -165,9 +180,7 @@ def _without_swizzles(a: LayoutLike, b: LayoutLike) -> tuple[tuple[Layout, Layou
     for layout in (a, b):
         if type(layout) is ComposedLayout:
             if type(layout.outer) is not Swizzle:
-                raise LayoutError(
-                    Code.COMPOSED_UNSUPPORTED, f"{layout} has no contiguous elements to compare"
-                )
+                raise LayoutError(Code.COMPOSED_UNSUPPORTED, f"{layout} has no contiguous elements to compare")
             swizzles.append(layout.outer)
             inner.append(layout.inner)
         elif type(layout) is Layout:

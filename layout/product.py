@@ -18,7 +18,8 @@ modes (E0202) or its extents do not fit the gaps of the block (E0203, E0204), or
 
 from typing import Any
 
-from .complement import complement
+from .axes import has_basis
+from .complement import complement, open_complement
 from .compose import composition
 from .core import ComposedLayout, Layout, LayoutLike, Tiler, cosize, join, make_layout, make_ordered_layout
 from .errors import Code, LayoutError
@@ -38,12 +39,12 @@ def logical_product(block: LayoutLike, tiler: Tiler) -> Any:
     if isinstance(tiler, tuple):
         modes = list(block)
         if len(tiler) > len(modes):
-            raise LayoutError(
-                Code.RANK_MISMATCH, f"the tiler has {len(tiler)} modes, {block} has only {len(modes)}"
-            )
+            raise LayoutError(Code.RANK_MISMATCH, f"the tiler has {len(tiler)} modes, {block} has only {len(modes)}")
         products = [logical_product(m, t) for m, t in zip(modes, tiler, strict=False)]
         return join([*products, *modes[len(tiler) :]])
     tile = tiler if type(tiler) is Layout else make_layout(tiler)
+    if has_basis(block.stride):
+        return join((block, composition(open_complement(block), tile)))
     copies = composition(complement(block, mul(block.size, cosize(tile))), tile)
     return join((block, copies))
 
@@ -87,28 +88,28 @@ def _padded_product(block: Layout, tiler: Layout) -> tuple[Layout, Layout]:
     return result[0], result[1]
 
 
-def tile_to_shape(block: LayoutLike, shape: IntTuple, order: "IntTuple | None" = None) -> Any:
+def tile_to_shape(
+    block: LayoutLike, shape: IntTuple, order: "IntTuple | None" = None, *, round_up: bool = False
+) -> Any:
     """Copies of `block` side by side until they fill `shape`, those modes first that are smaller in `order`.
 
     Without `order`, the first mode runs fastest. Raises `LayoutError` if `block` has more modes than
-    `shape` (E0202) or does not divide it (E0204).
+    `shape` (E0202), or does not divide it (E0204) unless it may `round_up`, with copies that reach beyond.
     """
     if type(block) is ComposedLayout:
-        return on_inner(block, lambda inner: tile_to_shape(inner, shape, order))
+        return on_inner(block, lambda inner: tile_to_shape(inner, shape, order, round_up=round_up))
     assert type(block) is Layout
     if len(block) > rank(shape):
         raise LayoutError(Code.RANK_MISMATCH, f"{block} has more modes than the shape {show(shape)}")
     padded: Layout = append(block, rank(shape))
     inside, target = product_each(padded.shape), product_each(shape)
     copies = ceil_div(target, inside)
-    if is_fully_static(target) and product(target) != product(inside) * product(copies):
+    if not round_up and is_fully_static(target) and product(target) != product(inside) * product(copies):
         raise LayoutError(
             Code.SHAPE_DIVISIBILITY,
             f"the block of shape {show(inside)} does not divide the shape {show(target)}",
         )
-    return blocked_product(
-        padded, make_layout(copies) if order is None else make_ordered_layout(copies, order)
-    )
+    return blocked_product(padded, make_layout(copies) if order is None else make_ordered_layout(copies, order))
 
 
 def make_fragment_like(layout: LayoutLike) -> Layout:

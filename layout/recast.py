@@ -6,7 +6,7 @@ from typing import Any
 
 from .core import ComposedLayout, Layout, LayoutLike
 from .errors import Code, LayoutError
-from .integers import Tree, ceil_div_int, floordiv, is_static, mul
+from .integers import Tree, ceil_div_int, floordiv, is_dynamic, is_static, mul
 from .inttuple import leaves
 from .modes import compose_parts
 from .swizzle import Swizzle
@@ -47,7 +47,7 @@ def _upcast(shape: Tree, stride: Any, n: int) -> tuple[Any, Any]:
 
 def downcast(layout: LayoutLike, n: int) -> Any:
     """`layout` of elements split into `n` narrower ones. Raises `LayoutError` (E0212) without a mode of
-    stride 1.
+    stride 1; dynamic strides are taken to be larger.
     """
     if type(layout) is ComposedLayout:
         outer = (
@@ -57,7 +57,7 @@ def downcast(layout: LayoutLike, n: int) -> Any:
     assert type(layout) is Layout
     if n < 1:
         raise LayoutError(Code.BAD_ARGUMENT, f"elements cannot be split into {n} parts")
-    if not any(is_static(d) and d == 1 for d in leaves(layout.stride)):
+    if not any(d == 1 if is_static(d) else is_dynamic(d) for d in leaves(layout.stride)):
         raise LayoutError(
             Code.NO_ADJACENT_ELEMENTS,
             f"the elements of {layout} cannot be split: no mode has the static stride 1",

@@ -74,7 +74,7 @@ class StrideAttr(QuotedAttr[IntTuple]):
 
 @irdl_attr_definition
 class LayoutAttr(QuotedAttr[LayoutLike]):
-    """A layout, or a composed one where the `tile` dialect allows it: `"(8,4):(1,8)"`, `"S<3,4,3> o 0 o (8,64):(64,1)"`."""
+    """A layout `"(8,4):(1,8)"`, or a composed one, `"S<3,4,3> o 0 o (8,64):(64,1)"`, in the `tile` dialect."""
 
     name = "cute.layout"
     READ = staticmethod(parse_layout)

@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Operations that take values apart, and that see a tuple of one kind as one of another."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, UnitAttr, i32, i64
+from xdsl.ir import Attribute
+from xdsl.irdl import (
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_result_def,
+)
+from xdsl.traits import Pure
+
+from ...layout.axes import has_basis
+from ...layout.core import ComposedLayout, Layout
+from ...layout.inttuple import has_underscore, leaves, show, transform_leaves
+from ...layout.swizzle import Swizzle
+from . import modes
+from .brackets import Flag, Mode
+from .constructors import AnyType
+from .op import AlgebraOp, Signature
+from .types import (
+    ComposedLayoutType,
+    CoordType,
+    CuteType,
+    IntTupleType,
+    LayoutType,
+    ShapeType,
+    StrideType,
+    SwizzleType,
+    TileType,
+    type_of,
+)
+from .values import integers, refused
+
+Indexable = ShapeType | IntTupleType | CoordType | StrideType | TileType | LayoutType | ComposedLayoutType
+
+
+@irdl_op_definition
+class GetShapeOp(AlgebraOp):
+    """The shape of a layout, or the shapes of a tile's layouts. A tile may hold no `_`, which has no shape.
+
+    `%s = cute.get_shape(%l) : !cute.layout<"(4,8):(1,4)"> -> !cute.shape<"(4,8)">`
+    """
+
+    name = "cute.get_shape"
+    input = operand_def(LayoutType | ComposedLayoutType | TileType)
+    result = result_def(ShapeType)
+    traits = traits_def(Pure())
+    KIND: ClassVar = ShapeType
+    SIGNATURE: ClassVar = Signature.ARROW
+
+    @classmethod
+    def evaluate(cls, value: Any) -> Any:
+        if isinstance(value, Layout | ComposedLayout):
+            return value.shape
+        if has_underscore(value):
+            raise refused(
+                "a tile with an underscore has no shape", hint="take its layouts by cute.get_layouts_from_tile"
+            )
+        return transform_leaves(lambda layout: layout.shape, value)
+
+
+@irdl_op_definition
+class GetStrideOp(AlgebraOp):
+    """The stride of a layout. `%d = cute.get_stride(%l) : <"(4,8):(1,4)"> -> !cute.stride<"(1,4)">`."""
+
+    name = "cute.get_stride"
+    input = operand_def(LayoutType)
+    result = result_def(StrideType)
+    traits = traits_def(Pure())
+    KIND: ClassVar = StrideType
+    SIGNATURE: ClassVar = Signature.ARROW
+    SHORT: ClassVar = {"input": LayoutType}
+
+    @classmethod
+    def evaluate(cls, layout: Layout) -> Any:
+        return layout.stride
+
+
+@irdl_op_definition
+class ComposedGetInnerOp(AlgebraOp):
+    """What a composed layout applies last: a swizzle or a layout.
+
+    `%s = cute.composed_get_inner(%c) : <"S<2,0,3> o 0 o (8,8):(8,1)"> -> !cute.swizzle<"S<2,0,3>">`
+    """
+
+    name = "cute.composed_get_inner"
+    input = operand_def(ComposedLayoutType)
+    result = result_def(LayoutType | SwizzleType)
+    traits = traits_def(Pure())
+    SIGNATURE: ClassVar = Signature.ARROW
+    SHORT: ClassVar = {"input": ComposedLayoutType}
+
+    @classmethod
+    def evaluate(cls, layout: ComposedLayout) -> Any:
+        return layout.outer
+
+    @classmethod
+    def results_of(cls, value: Any, operand_types: Sequence[Attribute]) -> list[Attribute]:
+        return [(SwizzleType if isinstance(value, Swizzle) else LayoutType).of(value)]
+
+
+@irdl_op_definition
+class ComposedGetOffsetOp(AlgebraOp):
+    """The offset of a composed layout.
+
+    `%o = cute.composed_get_offset(%c) : <"S<2,0,3> o 8 o 8:1"> -> !cute.int_tuple<"8">`
+    """
+
+    name = "cute.composed_get_offset"
+    input = operand_def(ComposedLayoutType)
+    result = result_def(IntTupleType)
+    traits = traits_def(Pure())
+    KIND: ClassVar = IntTupleType
+    SIGNATURE: ClassVar = Signature.ARROW
+    SHORT: ClassVar = {"input": ComposedLayoutType}
+
+    @classmethod
+    def evaluate(cls, layout: ComposedLayout) -> Any:
+        return layout.offset
+
+
+@irdl_op_definition
+class ComposedGetOuterOp(AlgebraOp):
+    """The layout that a composed layout applies first, and whose coordinates it takes.
+
+    `%l = cute.composed_get_outer(%c) : <"S<2,0,3> o 0 o (8,8):(8,1)"> -> <"(8,8):(8,1)">`
+    """
+
+    name = "cute.composed_get_outer"
+    input = operand_def(ComposedLayoutType)
+    result = result_def(LayoutType)
+    traits = traits_def(Pure())
+    KIND: ClassVar = LayoutType
+    SIGNATURE: ClassVar = Signature.ARROW
+    SHORT: ClassVar = {"input": ComposedLayoutType, "result": LayoutType}
+
+    @classmethod
+    def evaluate(cls, layout: ComposedLayout) -> Layout:
+        return layout.inner
+
+
+@irdl_op_definition
+class GetLeavesOp(AlgebraOp):
+    """Each leaf of a tuple or a tile, from left to right, as a value of the same kind; layouts as layouts.
+
+    `%a, %b = cute.get_leaves(%s) : !cute.shape<"(4,?)">`
+    """
+
+    name = "cute.get_leaves"
+    input = operand_def(ShapeType | StrideType | CoordType | IntTupleType | TileType)
+    leaves = var_result_def(ShapeType | StrideType | CoordType | IntTupleType | LayoutType | TileType)
+    traits = traits_def(Pure())
+    SIGNATURE: ClassVar = Signature.OPERANDS
+
+    @classmethod
+    def evaluate(cls, value: Any) -> list[Any]:
+        return list(leaves(value))
+
+    @classmethod
+    def results_of(cls, value: Any, operand_types: Sequence[Attribute]) -> list[Attribute]:
+        first = operand_types[0]
+        assert isinstance(first, CuteType)
+        return [type_of(leaf, LayoutType if isinstance(leaf, Layout) else type(first)) for leaf in value]
+
+
+@irdl_op_definition
+class GetScalarsOp(AlgebraOp):
+    """The integers of a value as i32 or i64: of a layout the shape's, then the stride's; of a basis its factor and the
+    mode indices of its path.
+
+    With `only_dynamic`, those alone that are not static.
+    `%n = cute.get_scalars<{only_dynamic}> (%s) : !cute.shape<"(4,?)">`
+    """
+
+    name = "cute.get_scalars"
+    value = operand_def(AnyType)
+    only_dynamic = opt_prop_def(UnitAttr)
+    scalars = var_result_def(IntegerType)
+    traits = traits_def(Pure())
+    SIGNATURE: ClassVar = Signature.OPERANDS
+    BRACKET: ClassVar = Flag("only_dynamic")
+
+    @classmethod
+    def evaluate(cls, value: Any, only_dynamic: bool = False) -> list[Any]:
+        if isinstance(value, Swizzle):
+            return [] if only_dynamic else [value.bits, value.base, value.shift]
+        if only_dynamic:
+            return [x for x in integers(value) if type(x) is not int]
+        return list(integers(value, paths=True))
+
+    @classmethod
+    def results_of(cls, value: Any, operand_types: Sequence[Attribute]) -> list[Attribute]:
+        return [_scalar_type(x) for x in value]
+
+
+def _scalar_type(integer: Any) -> IntegerType:
+    """i32 or i64: what holds an integer of a type."""
+    wide = not -(1 << 31) <= integer < 1 << 31 if isinstance(integer, int) else integer.width > 32
+    return i64 if wide else i32
+
+
+@irdl_op_definition
+class GetOp(AlgebraOp):
+    """The part of a value that a path of mode indices names; all of it without one.
+
+    `%m = cute.get<[1, 0]> (%l) : !cute.layout<"(4,(2,8)):(1,(4,8))"> -> !cute.layout<"2:4">`
+    """
+
+    name = "cute.get"
+    input = operand_def(Indexable)
+    mode = opt_prop_def(DenseArrayBase.constr(i32))
+    result = result_def(Indexable)
+    traits = traits_def(Pure())
+    SIGNATURE: ClassVar = Signature.ARROW
+    BRACKET: ClassVar = Mode(optional=True)
+
+    @classmethod
+    def evaluate(cls, value: Any, mode: Sequence[int] = ()) -> Any:
+        return modes.get(value, mode)
+
+
+@irdl_op_definition
+class SelectOp(AlgebraOp):
+    """The named modes of a value, in that order.
+
+    `%r = cute.select<[2, 0]> (%s) : !cute.shape<"(4,8,2)"> -> !cute.shape<"(2,4)">`
+    """
+
+    name = "cute.select"
+    input = operand_def(Indexable)
+    mode = prop_def(DenseArrayBase.constr(i32))
+    result = result_def(Indexable)
+    traits = traits_def(Pure())
+    SIGNATURE: ClassVar = Signature.ARROW
+    BRACKET: ClassVar = Mode(optional=False)
+
+    @classmethod
+    def evaluate(cls, value: Any, mode: Sequence[int]) -> Any:
+        return modes.select(value, mode)
+
+
+class CastOp(AlgebraOp):
+    """The same integers seen as another kind of tuple."""
+
+    traits = traits_def(Pure())
+    SIGNATURE: ClassVar = Signature.ARROW
+
+    @classmethod
+    def evaluate(cls, value: Any) -> Any:
+        return value
+
+
+@irdl_op_definition
+class ToIntTupleOp(CastOp):
+    """A shape, stride or coordinate as an int_tuple; bases and underscores have no place there.
+
+    `%t = cute.to_int_tuple(%s) : !cute.shape<"(4,?)"> -> !cute.int_tuple<"(4,?)">`
+    """
+
+    name = "cute.to_int_tuple"
+    source = operand_def(ShapeType | StrideType | CoordType | IntTupleType)
+    result = result_def(IntTupleType)
+    KIND: ClassVar = IntTupleType
+
+    @classmethod
+    def evaluate(cls, value: Any) -> Any:
+        if has_underscore(value) or has_basis(value):
+            raise refused(f"{show(value)} is not made of integers alone")
+        return value
+
+
+@irdl_op_definition
+class ToShapeOp(CastOp):
+    """An int_tuple as a shape. `%s = cute.to_shape(%t) : !cute.int_tuple<"(4,?)"> -> !cute.shape<"(4,?)">`."""
+
+    name = "cute.to_shape"
+    source = operand_def(IntTupleType)
+    result = result_def(ShapeType)
+    KIND: ClassVar = ShapeType
+
+
+@irdl_op_definition
+class ToStrideOp(CastOp):
+    """An int_tuple as a stride. `%d = cute.to_stride(%t) : !cute.int_tuple<"(1,?)"> -> !cute.stride<"(1,?)">`."""
+
+    name = "cute.to_stride"
+    source = operand_def(IntTupleType)
+    result = result_def(StrideType)
+    KIND: ClassVar = StrideType
+
+
+@irdl_op_definition
+class ToCoordOp(CastOp):
+    """An int_tuple as a coordinate. `%c = cute.to_coord(%t) : !cute.int_tuple<"(1,?)"> -> !cute.coord<"(1,?)">`."""
+
+    name = "cute.to_coord"
+    source = operand_def(IntTupleType)
+    result = result_def(CoordType)
+    KIND: ClassVar = CoordType
+
+
+@irdl_op_definition
+class GetLayoutsFromTileOp(AlgebraOp):
+    """The layouts of a tile, from left to right, without its underscores; there must be one at least.
+
+    `%a, %b = cute.get_layouts_from_tile(%t) : <"[4:1;_;[2:1;_]]">`
+    """
+
+    name = "cute.get_layouts_from_tile"
+    tile = operand_def(TileType)
+    layouts = var_result_def(LayoutType)
+    traits = traits_def(Pure())
+    SIGNATURE: ClassVar = Signature.OPERANDS
+    SHORT: ClassVar[Mapping[str, type[CuteType]]] = {"tile": TileType}
+
+    @classmethod
+    def evaluate(cls, tile: Any) -> list[Layout]:
+        layouts = [leaf for leaf in leaves(tile) if leaf is not None]
+        if not layouts:
+            raise refused("a tile of underscores alone holds no layout")
+        return layouts
+
+    @classmethod
+    def results_of(cls, value: Any, operand_types: Sequence[Attribute]) -> list[Attribute]:
+        return [LayoutType.of(layout) for layout in value]
+
+
+ACCESSORS = (
+    GetShapeOp, GetStrideOp, ComposedGetInnerOp, ComposedGetOffsetOp, ComposedGetOuterOp, GetLeavesOp, GetScalarsOp,
+    GetOp, SelectOp, ToIntTupleOp, ToShapeOp, ToStrideOp, ToCoordOp, GetLayoutsFromTileOp,
+)  # fmt: skip

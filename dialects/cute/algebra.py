@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Operations of the layout algebra proper: composition, complement, inverses, and rearranging modes."""
+
+from typing import Any, ClassVar
+
+from xdsl.dialects.builtin import I32, IntegerAttr
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from ...layout.axes import has_basis
+from ...layout.coalesce import coalesce
+from ...layout.complement import complement, open_complement
+from ...layout.compose import composition
+from ...layout.core import ComposedLayout, Layout, LayoutLike
+from ...layout.errors import Code
+from ...layout.inttuple import dice_tuple, flatten, has_underscore, leaves, rank, show, slice_tuple, weakly_congruent
+from ...layout.inverse import left_inverse, right_inverse
+from ...layout.modes import flatten_layout, group_modes, on_inner
+from ...layout.recast import recast_layout
+from ...layout.slicing import slice_
+from ...layout.swizzle import Swizzle
+from .accessors import Indexable
+from .brackets import Integers
+from .op import AlgebraOp, Signature
+from .types import (
+    ComposedLayoutType,
+    CoordType,
+    IntTupleType,
+    LayoutType,
+    ShapeType,
+    StrideType,
+    TileType,
+)
+from .values import is_static_value, refused
+
+AnyLayout = LayoutType | ComposedLayoutType
+Sliceable = ShapeType | StrideType | CoordType | IntTupleType | LayoutType | ComposedLayoutType
+
+
+def plain(layout: LayoutLike) -> Layout:
+    """The layout itself, or the inner layout of a composed one: what takes the coordinates."""
+    return layout.inner if isinstance(layout, ComposedLayout) else layout
+
+
+@irdl_op_definition
+class CompositionOp(AlgebraOp):
+    """The layout R with R(c) = lhs(rhs(c)). A shape stands for extents with stride 1, a tile composes mode by mode.
+
+    `%r = cute.composition(%a, %b) : (!cute.layout<"(6,2):(8,2)">, !cute.layout<"(4,3):(3,1)">)
+    -> !cute.layout<"((2,2),3):((24,2),8)">`
+    """
+
+    name = "cute.composition"
+    lhs = operand_def(AnyLayout)
+    rhs = operand_def(LayoutType | ShapeType | TileType)
+    result = result_def(AnyLayout)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def evaluate(cls, lhs: LayoutLike, rhs: Any) -> Any:
+        return composition(lhs, rhs)
+
+
+@irdl_op_definition
+class CoalesceOp(AlgebraOp):
+    """The layout with the fewest modes that is the same function of integers; with a profile, each mode for itself.
+
+    `%r = cute.coalesce(%l) : (!cute.layout<"(2,(1,6)):(1,(6,2))">) -> !cute.layout<"12:1">`
+    """
+
+    name = "cute.coalesce"
+    input = operand_def(AnyLayout)
+    target_profile = opt_operand_def(CoordType)
+    result = result_def(AnyLayout)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def evaluate(cls, layout: LayoutLike, profile: Any = None) -> Any:
+        if layout.shape == ():
+            return layout
+        return coalesce(layout, profile)
+
+
+@irdl_op_definition
+class FlattenOp(AlgebraOp):
+    """A value with all its modes at one level.
+
+    `%r = cute.flatten(%s) : (!cute.shape<"(2,(3,4))">) -> !cute.shape<"(2,3,4)">`
+    """
+
+    name = "cute.flatten"
+    input = operand_def(Indexable)
+    result = result_def(Indexable)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def evaluate(cls, value: Any) -> Any:
+        return flatten_layout(value) if isinstance(value, Layout | ComposedLayout) else flatten(value)
+
+
+@irdl_op_definition
+class ComplementOp(AlgebraOp):
+    """The indices that a layout leaves out, up to the size of `cotarget` (a shape or a layout), as a layout.
+
+    Without a cotarget the layout must be static; the last mode then has extent 1 and the stride of all that follows.
+    `%r = cute.complement(%l, %s) : (!cute.layout<"4:2">, !cute.shape<"16">) -> !cute.layout<"(2,2):(1,8)">`
+    """
+
+    name = "cute.complement"
+    input = operand_def(LayoutType)
+    cotarget = opt_operand_def(LayoutType | ShapeType)
+    result = result_def(LayoutType)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def evaluate(cls, layout: Layout, cotarget: Any = None) -> Layout:
+        if cotarget is None:
+            if not is_static_value(layout):
+                raise refused(f"without a cotarget {layout} must be static", Code.DYNAMIC_UNSUPPORTED)
+            return open_complement(layout)
+        if has_basis(layout.stride):
+            raise refused(f"the complement of {layout} needs integer strides")
+        if not is_static_value(layout.stride) and rank(layout.shape) > 1:
+            raise refused(f"the complement of {layout} needs static strides", Code.DYNAMIC_UNSUPPORTED)
+        return complement(layout, cotarget.shape if isinstance(cotarget, Layout) else cotarget, merge_dynamic=False)
+
+
+@irdl_op_definition
+class GroupModesOp(AlgebraOp):
+    """A layout with modes `begin` to `end - 1` made one nested mode.
+
+    `%r = cute.group_modes<0, 2> (%l) : (!cute.layout<"(2,3,4):(1,2,6)">) -> !cute.layout<"((2,3),4):((1,2),6)">`
+    """
+
+    name = "cute.group_modes"
+    input = operand_def(AnyLayout)
+    begin = prop_def(IntegerAttr[I32])
+    end = prop_def(IntegerAttr[I32])
+    result = result_def(AnyLayout)
+    traits = traits_def(Pure())
+    BRACKET: ClassVar = Integers(("begin", "end"))
+
+    @classmethod
+    def evaluate(cls, layout: LayoutLike, begin: int, end: int) -> Any:
+        return group_modes(layout, begin, end)
+
+
+@irdl_op_definition
+class RecastLayoutOp(AlgebraOp):
+    """A layout of elements of `old_type_bits` bits, seen as elements of `new_type_bits` bits.
+
+    `%r = cute.recast_layout<32, 8> (%l) : !cute.layout<"(8,4):(1,8)"> -> !cute.layout<"(2,4):(1,2)">`
+    """
+
+    name = "cute.recast_layout"
+    source = operand_def(AnyLayout)
+    new_type_bits = prop_def(IntegerAttr[I32])
+    old_type_bits = prop_def(IntegerAttr[I32])
+    result = result_def(AnyLayout)
+    traits = traits_def(Pure())
+    SIGNATURE: ClassVar = Signature.ARROW
+    BRACKET: ClassVar = Integers(("new_type_bits", "old_type_bits"))
+
+    @classmethod
+    def evaluate(cls, layout: LayoutLike, new_type_bits: int, old_type_bits: int) -> Any:
+        if has_basis(plain(layout).stride):
+            raise refused(f"the elements of {layout} have no width: its strides are bases")
+        return recast_layout(layout, old_type_bits, new_type_bits)
+
+
+def _check_coord(coord: Any, value: Any) -> None:
+    shape = value.shape if isinstance(value, Layout | ComposedLayout) else value
+    if not weakly_congruent(coord, shape):
+        raise refused(f"the coordinate {show(coord)} does not fit {show(shape)}", Code.PROFILE_MISMATCH)
+
+
+@irdl_op_definition
+class SliceOp(AlgebraOp):
+    """What the underscores of a coordinate keep of a value; of a composed layout, with the offset of the rest.
+
+    `%r = cute.slice(%l, %c) : !cute.layout<"(2,3,4):(1,2,6)">, !cute.coord<"(_,1,_)">`
+    """
+
+    name = "cute.slice"
+    input = operand_def(Sliceable)
+    coord = operand_def(CoordType)
+    result = result_def(Sliceable)
+    traits = traits_def(Pure())
+    SIGNATURE: ClassVar = Signature.OPERANDS
+
+    @classmethod
+    def evaluate(cls, value: Any, coord: Any) -> Any:
+        _check_coord(coord, value)
+        if isinstance(value, ComposedLayout) and isinstance(value.outer, Swizzle):
+            if not is_static_value(value.inner):
+                raise refused(f"a slice of {value} needs a static inner layout", Code.DYNAMIC_UNSUPPORTED)
+            if not has_underscore(coord):
+                raise refused(f"the coordinate {show(coord)} keeps no mode of {value}", hint="use cute.layout_eval")
+        return slice_(coord, value) if isinstance(value, Layout | ComposedLayout) else slice_tuple(coord, value)
+
+
+@irdl_op_definition
+class DiceOp(AlgebraOp):
+    """What the integers of a static coordinate keep of a value, the opposite of `slice`.
+
+    `%r = cute.dice(%l, %c) : !cute.layout<"(2,3,4):(1,2,6)">, !cute.coord<"(_,1,_)">`
+    """
+
+    name = "cute.dice"
+    input = operand_def(Sliceable)
+    coord = operand_def(CoordType)
+    result = result_def(Sliceable)
+    traits = traits_def(Pure())
+    SIGNATURE: ClassVar = Signature.OPERANDS
+
+    @classmethod
+    def evaluate(cls, value: Any, coord: Any) -> Any:
+        if not is_static_value(coord):
+            raise refused(f"the coordinate {show(coord)} must be static", Code.DYNAMIC_UNSUPPORTED)
+        _check_coord(coord, value)
+        if isinstance(value, ComposedLayout):
+            return on_inner(value, lambda inner: _dice(coord, inner))
+        return _dice(coord, value) if isinstance(value, Layout) else dice_tuple(coord, value)
+
+
+def _dice(coord: Any, layout: Layout) -> Layout:
+    return Layout(dice_tuple(coord, layout.shape), dice_tuple(coord, layout.stride))
+
+
+@irdl_op_definition
+class RightInverseOp(AlgebraOp):
+    """The largest layout R with input(R(i)) = i that follows contiguous indices from 0. The shape must be static.
+
+    `%r = cute.right_inverse(%l) : (!cute.layout<"(4,8):(8,1)">) -> !cute.layout<"(8,4):(4,1)">`
+    """
+
+    name = "cute.right_inverse"
+    input = operand_def(LayoutType)
+    result = result_def(LayoutType)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def evaluate(cls, layout: Layout) -> Layout:
+        if not is_static_value(layout.shape):
+            raise refused(f"the right inverse of {layout} needs a static shape", Code.DYNAMIC_UNSUPPORTED)
+        return right_inverse(layout)
+
+
+@irdl_op_definition
+class LeftInverseOp(AlgebraOp):
+    """A layout L with L(input(i)) = i, of a static injective layout.
+
+    `%r = cute.left_inverse(%l) : (!cute.layout<"(4,8):(8,1)">) -> !cute.layout<"(8,4):(4,1)">`
+    """
+
+    name = "cute.left_inverse"
+    input = operand_def(LayoutType)
+    result = result_def(LayoutType)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def evaluate(cls, layout: Layout) -> Layout:
+        if not is_static_value(layout):
+            raise refused(f"the left inverse of {layout} needs it to be static", Code.DYNAMIC_UNSUPPORTED)
+        if all(type(d) is int and d == 0 for d in leaves(layout.stride)):
+            return Layout(1, 0)
+        return left_inverse(layout)
+
+
+LAYOUT_ALGEBRA = (
+    CompositionOp, CoalesceOp, FlattenOp, ComplementOp, GroupModesOp, RecastLayoutOp, SliceOp, DiceOp, RightInverseOp,
+    LeftInverseOp,
+)  # fmt: skip

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Arithmetic and comparison of tuples, element by element."""
+
+from typing import Any
+
+from xdsl.dialects.builtin import i1
+from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
+from xdsl.traits import NoMemoryEffect, Pure
+
+from ...layout.core import Layout, make_layout
+from ...layout.divide import zipped_divide
+from ...layout.errors import Code
+from ...layout.integers import Tree, add, sub
+from ...layout.inttuple import ceil_div, congruent, leaves, shape_div, show
+from ..errors import refuse
+from .op import AlgebraOp, CuteOp
+from .types import CoordType, CuteType, IntTupleType, LayoutType, ShapeType, StrideType, TileType
+from .values import refused
+
+IntTupleOrShape = IntTupleType | ShapeType
+
+
+def _check_nesting(a: Tree, b: Tree) -> None:
+    """Raises `LayoutError` where an integer meets a tuple within the modes that both have."""
+    if isinstance(a, tuple) != isinstance(b, tuple):
+        raise refused(f"{show(a)} and {show(b)} differ in nesting", Code.PROFILE_MISMATCH)
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        for x, y in zip(a, b, strict=False):
+            _check_nesting(x, y)
+
+
+class SumOp(AlgebraOp):
+    """The base of `tuple_add` and `tuple_sub`: both operands are of one kind; of the longer, the last elements stay."""
+
+    lhs = operand_def(IntTupleOrShape)
+    rhs = operand_def(IntTupleOrShape)
+    result = result_def(IntTupleOrShape)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, operand_types: Any, properties: Any) -> Any:
+        if type(operand_types[0]) is not type(operand_types[1]):
+            raise refused(f"{operand_types[0]} and {operand_types[1]} are of different kinds")
+        return super().infer(operand_types, properties)
+
+
+@irdl_op_definition
+class TupleAddOp(SumOp):
+    """The sum of two tuples; a static 0 may stand for a tuple.
+
+    `%r = cute.tuple_add(%a, %b) : (!cute.int_tuple<"(1,?)">, !cute.int_tuple<"(2,3)">) -> !cute.int_tuple<"(3,?)">`
+    """
+
+    name = "cute.tuple_add"
+
+    @classmethod
+    def evaluate(cls, lhs: Any, rhs: Any) -> Any:
+        if _is_zero(lhs) or _is_zero(rhs):
+            return rhs if _is_zero(lhs) else lhs
+        _check_nesting(lhs, rhs)
+        return add(lhs, rhs)
+
+
+def _is_zero(x: Any) -> bool:
+    return type(x) is int and x == 0
+
+
+@irdl_op_definition
+class TupleSubOp(SumOp):
+    """The difference of two tuples; a static 0 may stand for the second. What only the second has is kept as it is.
+
+    `%r = cute.tuple_sub(%a, %b) : (!cute.int_tuple<"(5,7)">, !cute.int_tuple<"(2,3)">) -> !cute.int_tuple<"(3,4)">`
+    """
+
+    name = "cute.tuple_sub"
+
+    @classmethod
+    def evaluate(cls, lhs: Any, rhs: Any) -> Any:
+        if _is_zero(rhs):
+            return lhs
+        _check_nesting(lhs, rhs)
+        return _sub(lhs, rhs)
+
+
+def _sub(a: Tree, b: Tree) -> Any:
+    if not isinstance(a, tuple) or not isinstance(b, tuple):
+        return sub(a, b)
+    longer = a if len(a) > len(b) else b
+    return (*(_sub(x, y) for x, y in zip(a, b, strict=False)), *longer[min(len(a), len(b)) :])
+
+
+@irdl_op_definition
+class ShapeDivOp(AlgebraOp):
+    """A shape divided by another, where of static extents one must divide the other; quotients are rounded up.
+
+    `%r = cute.shape_div(%a, %b) : (!cute.shape<"(12,3)">, !cute.shape<"6">) -> !cute.shape<"(2,3)">`
+    """
+
+    name = "cute.shape_div"
+    dividend = operand_def(ShapeType)
+    divisor = operand_def(ShapeType)
+    result = result_def(ShapeType)
+    traits = traits_def(NoMemoryEffect())
+
+    @classmethod
+    def evaluate(cls, dividend: Any, divisor: Any) -> Any:
+        return shape_div(dividend, divisor)
+
+
+@irdl_op_definition
+class CeilDivOp(AlgebraOp):
+    """How many tiles cover the input: quotients rounded up. An integer is used up by the modes from left to right.
+
+    For a tile it is the shape of the second mode of the zipped divide of the input by it.
+
+    `%r = cute.ceil_div(%a, %b) : (!cute.shape<"(8,10)">, !cute.shape<"(3,4)">) -> !cute.shape<"(3,3)">`
+    """
+
+    name = "cute.ceil_div"
+    input = operand_def(IntTupleOrShape)
+    tiler = operand_def(IntTupleType | ShapeType | TileType)
+    result = result_def(IntTupleOrShape)
+    traits = traits_def(NoMemoryEffect())
+
+    @classmethod
+    def evaluate(cls, value: Any, tiler: Any) -> Any:
+        if any(type(leaf) is Layout or leaf is None for leaf in leaves(tiler)):
+            return zipped_divide(make_layout(value), tiler)[1].shape
+        if any(_is_zero(leaf) for leaf in leaves(tiler)):
+            raise refused(f"{show(value)} is divided by the tiler {show(tiler)}, which holds a 0")
+        return ceil_div(value, tiler)
+
+
+class CompareOp(CuteOp):
+    """The base of comparisons, whose result is an i1."""
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class ElemLessOp(CompareOp):
+    """Whether each integer of the left tuple is less than that of the right, which has the same profile.
+
+    `%r = cute.elem_less(%c, %s) : (!cute.coord<"(?,2)">, !cute.shape<"(4,8)">) -> i1`
+    """
+
+    name = "cute.elem_less"
+    lhs = operand_def(IntTupleType | ShapeType | CoordType)
+    rhs = operand_def(IntTupleType | ShapeType | CoordType)
+    result = result_def(i1)
+
+    def verify_(self) -> None:
+        lhs, rhs = self.lhs.type, self.rhs.type
+        assert isinstance(lhs, CuteType)
+        assert isinstance(rhs, CuteType)
+        if not congruent(lhs.data, rhs.data):
+            refuse(refused(f"{lhs} and {rhs} differ in profile", Code.PROFILE_MISMATCH))
+
+
+@irdl_op_definition
+class EqualOp(CompareOp):
+    """Whether two values of one kind are equal, in profile and in each integer.
+
+    `%r = cute.equal(%a, %b) : (!cute.layout<"(4,?):(1,4)">, !cute.layout<"(4,8):(1,4)">) -> i1`
+    """
+
+    name = "cute.equal"
+    lhs = operand_def(IntTupleType | ShapeType | CoordType | StrideType | LayoutType)
+    rhs = operand_def(IntTupleType | ShapeType | CoordType | StrideType | LayoutType)
+    result = result_def(i1)
+
+    def verify_(self) -> None:
+        if type(self.lhs.type) is not type(self.rhs.type):
+            refuse(refused(f"{self.lhs.type} and {self.rhs.type} are of different kinds"))
+
+
+ARITHMETIC = (TupleAddOp, TupleSubOp, ShapeDivOp, CeilDivOp, ElemLessOp, EqualOp)

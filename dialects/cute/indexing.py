@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Operations on sizes, coordinates and indices."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from xdsl.dialects.builtin import I32, DenseArrayBase, IntegerAttr, i32
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from ...layout.coordinates import crd2idx, idx2crd, increment
+from ...layout.core import ComposedLayout, Layout, LayoutLike, cosize, rank, size
+from ...layout.errors import Code
+from ...layout.integers import Coord, add, as_coordinate
+from ...layout.inttuple import compact_major, congruent, has_underscore, product, product_each, show, weakly_congruent
+from . import modes
+from .algebra import AnyLayout, plain
+from .brackets import Integers, Mode
+from .op import AlgebraOp, Signature
+from .types import (
+    ComposedLayoutType,
+    CoordType,
+    IntTupleType,
+    LayoutType,
+    ShapeType,
+    StrideType,
+)
+from .values import refused
+
+IntTupleOrShape = IntTupleType | ShapeType
+TupleOrLayout = IntTupleType | CoordType | StrideType | ShapeType | LayoutType | ComposedLayoutType
+
+
+@irdl_op_definition
+class SizeOp(AlgebraOp):
+    """The number of coordinates of a layout or shape, or of the mode that a path names.
+
+    `%n = cute.size<[1]> (%l) : (!cute.layout<"(4,(2,8)):(1,(4,8))">) -> !cute.int_tuple<"16">`
+    """
+
+    name = "cute.size"
+    input = operand_def(ShapeType | IntTupleType | LayoutType | ComposedLayoutType)
+    mode = opt_prop_def(DenseArrayBase.constr(i32))
+    result = result_def(IntTupleType)
+    traits = traits_def(Pure())
+    KIND: ClassVar = IntTupleType
+    BRACKET: ClassVar = Mode(optional=True)
+
+    @classmethod
+    def evaluate(cls, value: Any, mode: Sequence[int] = ()) -> Any:
+        return size(modes.get(value, mode))
+
+
+@irdl_op_definition
+class CosizeOp(AlgebraOp):
+    """One more than the largest index of a layout, or of the mode that a path names; a swizzle does not count.
+
+    `%n = cute.cosize(%l) : (!cute.layout<"(4,8):(1,16)">) -> !cute.int_tuple<"116">`
+    """
+
+    name = "cute.cosize"
+    input = operand_def(AnyLayout)
+    mode = opt_prop_def(DenseArrayBase.constr(i32))
+    result = result_def(IntTupleType)
+    traits = traits_def(Pure())
+    KIND: ClassVar = IntTupleType
+    BRACKET: ClassVar = Mode(optional=True)
+
+    @classmethod
+    def evaluate(cls, layout: LayoutLike, mode: Sequence[int] = ()) -> Any:
+        if isinstance(layout, ComposedLayout) and isinstance(layout.outer, Layout):
+            raise refused(f"the cosize of {layout} is not defined", Code.COMPOSED_UNSUPPORTED)
+        return cosize(modes.get(layout, mode))
+
+
+@irdl_op_definition
+class TupleProductOp(AlgebraOp):
+    """The product of all integers. `%n = cute.tuple_product(%s) : (!cute.shape<"(4,(2,8))">) -> !cute.shape<"64">`."""
+
+    name = "cute.tuple_product"
+    input = operand_def(IntTupleOrShape)
+    result = result_def(IntTupleOrShape)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def evaluate(cls, value: Any) -> Any:
+        return product(value)
+
+
+@irdl_op_definition
+class TupleProductEachOp(AlgebraOp):
+    """The product of each mode, as a tuple.
+
+    `%n = cute.tuple_product_each(%s) : (!cute.shape<"(4,(2,8))">) -> !cute.shape<"(4,16)">`
+    """
+
+    name = "cute.tuple_product_each"
+    input = operand_def(IntTupleOrShape)
+    result = result_def(IntTupleOrShape)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def evaluate(cls, value: Any) -> Any:
+        return product_each(value)
+
+
+@irdl_op_definition
+class LayoutEvalOp(AlgebraOp):
+    """The index of a coordinate in a layout; a tuple where the strides are bases. An underscore counts as 0.
+
+    `%i = cute.layout_eval(%c, %l) : (!cute.coord<"(1,2)">, !cute.layout<"(4,8):(1,4)">) -> !cute.int_tuple<"9">`
+    """
+
+    name = "cute.layout_eval"
+    coord = operand_def(CoordType)
+    layout = operand_def(AnyLayout)
+    result = result_def(IntTupleType)
+    traits = traits_def(Pure())
+    KIND: ClassVar = IntTupleType
+
+    @classmethod
+    def evaluate(cls, coord: Coord, layout: LayoutLike) -> Any:
+        if isinstance(coord, tuple) and len(coord) != len(plain(layout)):
+            raise refused(f"the coordinate {show(coord)} has not the rank of {layout}", Code.RANK_MISMATCH)
+        index = as_coordinate(crd2idx(coord, plain(layout).shape, plain(layout).stride))
+        if isinstance(layout, Layout):
+            return index
+        index = add(layout.offset, index)
+        if isinstance(layout.outer, Layout):
+            return as_coordinate(crd2idx(index, layout.outer.shape, layout.outer.stride))
+        return layout.outer(index)
+
+
+@irdl_op_definition
+class Crd2IdxOp(AlgebraOp):
+    """The place of a coordinate in the colexicographic order of a shape.
+
+    `%i = cute.crd2idx(%c, %s) : (!cute.coord<"(1,2)">, !cute.shape<"(4,8)">) -> !cute.int_tuple<"9">`
+    """
+
+    name = "cute.crd2idx"
+    coord = operand_def(CoordType)
+    shape = operand_def(ShapeType)
+    result = result_def(IntTupleType)
+    traits = traits_def(Pure())
+    KIND: ClassVar = IntTupleType
+
+    @classmethod
+    def evaluate(cls, coord: Any, shape: Any) -> Any:
+        if not weakly_congruent(coord, shape) or has_underscore(coord):
+            raise refused(f"the coordinate {show(coord)} is none into the shape {show(shape)}", Code.PROFILE_MISMATCH)
+        return crd2idx(coord, shape, compact_major(shape))
+
+
+@irdl_op_definition
+class Idx2CrdOp(AlgebraOp):
+    """The coordinate at a place in the colexicographic order of a shape.
+
+    `%c = cute.idx2crd(%i, %s) : (!cute.int_tuple<"9">, !cute.shape<"(4,8)">) -> !cute.coord<"(1,2)">`
+    """
+
+    name = "cute.idx2crd"
+    index = operand_def(IntTupleType)
+    shape = operand_def(ShapeType)
+    result = result_def(CoordType)
+    traits = traits_def(Pure())
+    KIND: ClassVar = CoordType
+
+    @classmethod
+    def evaluate(cls, index: Any, shape: Any) -> Any:
+        if rank(index) > 1 and rank(index) != rank(shape):
+            raise refused(f"the index {show(index)} has not the rank of the shape {show(shape)}", Code.RANK_MISMATCH)
+        return idx2crd(index, shape)
+
+
+@irdl_op_definition
+class IncrementCoordOp(AlgebraOp):
+    """The next coordinate in the colexicographic order of a shape; the last mode runs on beyond its extent.
+
+    `%d = cute.increment_coord(%c, %s) : (!cute.coord<"(3,2)">, !cute.shape<"(4,8)">) -> !cute.coord<"(0,3)">`
+    """
+
+    name = "cute.increment_coord"
+    coord = operand_def(CoordType)
+    shape = operand_def(ShapeType)
+    result = result_def(CoordType)
+    traits = traits_def(Pure())
+    KIND: ClassVar = CoordType
+
+    @classmethod
+    def evaluate(cls, coord: Any, shape: Any) -> Any:
+        if not congruent(coord, shape):
+            raise refused(f"{show(coord)} and {show(shape)} differ in profile", Code.PROFILE_MISMATCH)
+        if has_underscore(coord):
+            raise refused(f"the coordinate {show(coord)} has no successor: it keeps modes whole")
+        return increment(coord, shape)
+
+
+class PadOp(AlgebraOp):
+    """The base of `append_to_rank` and `prepend_to_rank`. The element is of the input's kind."""
+
+    rank = prop_def(IntegerAttr[I32])
+    input = operand_def(TupleOrLayout)
+    element = operand_def(TupleOrLayout)
+    result = result_def(TupleOrLayout)
+    traits = traits_def(Pure())
+    SIGNATURE: ClassVar = Signature.OPERANDS
+    BRACKET: ClassVar = Integers(("rank",))
+    AT_END: ClassVar[bool]
+
+    @classmethod
+    def evaluate(cls, value: Any, element: Any, rank: int) -> Any:
+        if rank < 1:
+            raise refused(f"the rank must be positive, not {rank}")
+        return modes.pad(value, rank, element, cls.AT_END)
+
+    @classmethod
+    def infer(cls, operand_types: Any, properties: Any) -> Any:
+        value, element = operand_types
+        if type(element) is not (LayoutType if isinstance(value, ComposedLayoutType) else type(value)):
+            raise refused(f"{element} cannot be a mode of {value}")
+        return super().infer(operand_types, properties)
+
+
+@irdl_op_definition
+class AppendToRankOp(PadOp):
+    """A value with copies of an element after its modes, up to a rank; it stays as it is where it has that rank.
+
+    `%r = cute.append_to_rank<4> (%s, %e) : !cute.shape<"(4,8)">, !cute.shape<"1">`
+    """
+
+    name = "cute.append_to_rank"
+    AT_END: ClassVar = True
+
+
+@irdl_op_definition
+class PrependToRankOp(PadOp):
+    """A value with copies of an element before its modes, up to a rank; it stays as it is where it has that rank.
+
+    `%r = cute.prepend_to_rank<4> (%s, %e) : !cute.shape<"(4,8)">, !cute.shape<"1">`
+    """
+
+    name = "cute.prepend_to_rank"
+    AT_END: ClassVar = False
+
+
+INDEXING = (
+    SizeOp, CosizeOp, TupleProductOp, TupleProductEachOp, LayoutEvalOp, Crd2IdxOp, Idx2CrdOp, IncrementCoordOp,
+    AppendToRankOp, PrependToRankOp,
+)  # fmt: skip

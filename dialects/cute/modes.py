@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Modes of the values of the `cute` dialect: what the algebra does to layouts, done to tuples and tiles as well."""
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from ...layout import modes
+from ...layout.core import ComposedLayout, Layout, rank
+from ...layout.errors import Code
+from ...layout.integers import Tree
+from ...layout.inttuple import depth, wrap
+from .values import refused
+
+Moded: TypeAlias = "Tree | ComposedLayout"
+"""A value that has modes: any but a swizzle."""
+
+
+def get(value: Moded, path: Sequence[int]) -> Any:
+    """The part of a value that a path of mode indices names, outermost first; a leaf is its own mode 0.
+
+    Raises `LayoutError` (E0208) where an index is out of range, or goes on after a leaf.
+    """
+    for level, index in enumerate(path):
+        if level and _is_leaf(value):
+            raise refused(f"the indices {list(path)} go on after a leaf", Code.MODE_OUT_OF_RANGE)
+        if not 0 <= index < rank(value):
+            raise refused(f"a value of {rank(value)} modes has no mode {index}", Code.MODE_OUT_OF_RANGE)
+        value = value[index] if isinstance(value, tuple | Layout | ComposedLayout) else value
+    return value
+
+
+def _is_leaf(value: Moded) -> bool:
+    shape = value.shape if isinstance(value, Layout | ComposedLayout) else value
+    return depth(shape) == 0
+
+
+def select(value: Moded, indices: Sequence[int]) -> Any:
+    """The named modes of a value, in that order, as modes of a new one. Raises `LayoutError` (E0208)."""
+    for index in indices:
+        get(value, (index,))
+    if isinstance(value, Layout | ComposedLayout):
+        return modes.select(value, *indices)
+    return tuple([wrap(value)[index] for index in indices])
+
+
+def pad(value: Any, n: int, element: Any, at_end: bool) -> Any:
+    """`value` with copies of `element` as further modes, up to rank `n`; a value of rank `n` or more stays as it is."""
+    copies = (element,) * (n - rank(value))
+    if not copies:
+        return value
+    if isinstance(value, Layout | ComposedLayout):
+        return (modes.append if at_end else modes.prepend)(value, n, element)
+    return (*wrap(value), *copies) if at_end else (*copies, *wrap(value))

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The values behind the types of the `cute` dialect, seen as trees of integers.
+
+A value is a nested tuple of integers, bases and underscores (None); a layout, a composed layout or a swizzle; or, for a
+tile, a nested tuple of layouts and underscores. Its integers are static, `Unknown` in a type, or a pass's SSA values.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+from ...layout.core import ComposedLayout, Layout
+from ...layout.errors import Code, LayoutError
+from ...layout.integers import ScaledBasis, Tree
+from ...layout.swizzle import Swizzle
+from ...layout.unknown import Unknown
+
+Value: TypeAlias = "Tree | ComposedLayout | Swizzle"
+"""What a type of the dialect holds."""
+
+
+def map_integers(f: Callable[[Any], Any], value: Value) -> Any:
+    """`value` with `f` applied to each of its integers, in the order of `integers`; a swizzle's stay."""
+    if isinstance(value, tuple):
+        return tuple([map_integers(f, part) for part in value])
+    match value:
+        case Layout():
+            return Layout(map_integers(f, value.shape), map_integers(f, value.stride))
+        case ComposedLayout():
+            inner, offset = map_integers(f, value.inner), map_integers(f, value.offset)
+            return ComposedLayout(map_integers(f, value.outer), offset, inner)
+        case ScaledBasis():
+            return ScaledBasis(f(value.value), value.path)
+        case Swizzle() | None:
+            return value
+        case _:
+            return f(value)
+
+
+def integers(value: Value, *, paths: bool = False) -> Iterator[Any]:
+    """The integers of a value, from left to right: of a layout first the shape's, of a basis its factor.
+
+    With `paths`, a basis's factor is followed by the mode indices of its path, outermost first. Of a composed layout,
+    those of the inner layout come first, then the offset's, then the outer function's. A swizzle has none: its
+    parameters are always static.
+    """
+    if isinstance(value, tuple):
+        for part in value:
+            yield from integers(part, paths=paths)
+        return
+    match value:
+        case Layout():
+            yield from integers((value.shape, value.stride), paths=paths)
+        case ComposedLayout():
+            for part in (value.inner, value.offset, value.outer):
+                yield from integers(part, paths=paths)
+        case ScaledBasis():
+            yield value.value
+            if paths:
+                yield from value.path
+        case Swizzle() | None:
+            return
+        case _:
+            yield value
+
+
+def is_static_value(value: Value) -> bool:
+    """Whether all integers of a value are static; underscores count as static."""
+    return all(type(x) is int for x in integers(value))
+
+
+def public(value: Value) -> Any:
+    """`value` as a type of the public IR can hold it: of a dynamic integer the width is known, its divisors are not."""
+    return map_integers(lambda x: Unknown(64 if x.width > 32 else 32) if type(x) is Unknown else x, value)
+
+
+def refused(message: str, code: Code = Code.BAD_ARGUMENT, hint: str = "") -> LayoutError:
+    """The error of an operation whose operands it is not defined for."""
+    return LayoutError(code, message, hint)

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""RUN lines of a lit test, and running their pipelines in process, with `tilefold opt` in the place of `cute-opt`."""
+
+import contextlib
+import io
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from filecheck.finput import FInput
+from filecheck.matcher import Matcher
+from filecheck.options import parse_argv_options
+from filecheck.parser import Parser
+from tilefold.compiler.expectations import expectations
+from tilefold.compiler.source import Source
+
+from tilefold.cli import main
+
+_RUN = re.compile(r"^\s*(?://|#)\s*RUN:\s?(.*)$", re.MULTILINE)
+_EXPECTED = re.compile(
+    r"expected-(error|warning|note|remark)[ \t]*(?:@(?:[+-]\d+|above|below|unknown))?[ \t]*\{\{.*?\}\}"
+)
+
+
+class UnsupportedError(Exception):
+    """A RUN line with a command or syntax that this runner does not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a command left: its exit status, and what it wrote to the standard output and the standard error."""
+
+    status: int
+    output: str
+    errors: str
+
+
+def run_lines(text: str) -> list[str]:
+    """The command lines of a test, continuation lines joined."""
+    lines: list[str] = []
+    going_on = False
+    for match in _RUN.finditer(text):
+        part = match[1].strip()
+        if going_on:
+            lines[-1] += " " + part.rstrip("\\")
+        else:
+            lines.append(part.rstrip("\\"))
+        going_on = part.endswith("\\")
+    return lines
+
+
+def run_line(line: str, file: Path, scratch: Path) -> str:
+    """Runs one command line of the test `file`; returns what failed, or nothing."""
+    data = ""
+    for command in line.split("|"):
+        words = [word.replace("%s", str(file)).replace("%t", str(scratch / "t")) for word in command.split()]
+        merge = "2>&1" in words
+        words = [word for word in words if word != "2>&1"]
+        negate = words[0] == "not"
+        if negate:
+            words = words[1:]
+        result = _run(words, data, file, scratch)
+        if (result.status != 0) != negate:
+            return f"{' '.join(words)}: exit status {result.status}\n{result.errors}"
+        data = result.output + result.errors if merge else result.output
+    return ""
+
+
+def _run(words: list[str], data: str, file: Path, scratch: Path) -> Result:
+    match words[0]:
+        case "cute-opt" | "cutlass-compiler-opt":
+            return opt(words[1:], data, file, scratch)
+        case "FileCheck":
+            return _filecheck(words, data)
+        case _:
+            raise UnsupportedError(f"command '{words[0]}'")
+
+
+def by_line(text: str) -> str:
+    """A test whose expected diagnostics have no words any more, and are one of a kind for each line.
+
+    MLIR reports twice that types cannot be inferred; we say it once, in our own words.
+    """
+    seen: set[tuple[str, int | None]] = set()
+    announced = iter(expectations(Source("", text, text)))
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+
+        def relaxed(match: re.Match[str], number: int = number) -> str:
+            target = next(announced).line
+            if (match[1], target) in seen:
+                return f"expects {match[1]} above"
+            seen.add((match[1], target))
+            return f"expected-{match[1]}@{'unknown' if target is None else f'{target - number - 1:+}'} {{{{}}}}"
+
+        lines[number] = _EXPECTED.sub(relaxed, line)
+    return "\n".join(lines)
+
+
+def opt(arguments: list[str], data: str, file: Path, scratch: Path) -> Result:
+    """Runs `tilefold opt`. Expected diagnostics count by their lines: our words may differ."""
+    if any(argument.endswith("-verify-diagnostics") for argument in arguments):
+        relaxed = scratch / file.name
+        relaxed.write_text(by_line(file.read_text()))
+        arguments = [str(relaxed) if argument == str(file) else argument for argument in arguments]
+    output, errors = io.StringIO(), io.StringIO()
+    stdin = sys.stdin
+    sys.stdin = io.TextIOWrapper(io.BytesIO(data.encode()), encoding="utf-8")
+    try:
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
+            try:
+                status = main(["opt", *arguments])
+            except SystemExit as stop:  # argparse refuses an option
+                status = stop.code if isinstance(stop.code, int) else 1
+    finally:
+        sys.stdin = stdin
+    return Result(status, output.getvalue(), errors.getvalue())
+
+
+def _filecheck(words: list[str], data: str) -> Result:
+    errors = io.StringIO()
+    with contextlib.redirect_stderr(errors), contextlib.redirect_stdout(errors):
+        options = parse_argv_options(words)
+        status = Matcher(options, FInput("<stdin>", data), Parser.from_opts(options)).run()
+    return Result(status, "", errors.getvalue())
