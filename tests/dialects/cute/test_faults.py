@@ -29,7 +29,7 @@ TYPES = {
 }
 """Types, and the code that each is refused with."""
 
-OPERATIONS = [
+OPERATIONS: list[tuple[str, str, list[str], list[str], str]] = [
     ("cute.static", "", [], ['!cute.shape<"?">'], "E0207"),
     ("cute.make_shape", "", ["i32"], ['!cute.shape<"(?,?)">'], "E0213"),
     ("cute.make_shape", "", ["i64"], ['!cute.shape<"?">'], "E0213"),
