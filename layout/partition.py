@@ -7,6 +7,7 @@ They raise `LayoutError` where `zipped_divide` does, and if a coordinate has mor
 (E0202).
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from .coordinates import crd2crd, idx2crd
@@ -17,14 +18,19 @@ from .integers import Coord, Tree
 from .inttuple import dice_tuple, product_each, rank, show
 from .slicing import dice, slice_and_offset
 
+Slicing = Callable[[Coord, LayoutLike], tuple[LayoutLike, Any]]
+"""How a part is taken out of a layout: `slice_and_offset`, or another that is the same function."""
 
-def inner_partition(layout: LayoutLike, tiler: Tiler, coord: Coord) -> tuple[LayoutLike, Any]:
+
+def inner_partition(
+    layout: LayoutLike, tiler: Tiler, coord: Coord, slicing: Slicing = slice_and_offset
+) -> tuple[LayoutLike, Any]:
     """The tile at `coord`, for tiles of `tiler`: (BLK_M,BLK_N,...), and modes that `coord` keeps or leaves
-    out.
+    out. `slicing` takes it out of the divided layout.
     """
     tiled = zipped_divide(layout, tiler)
     tile, rest = tiled.shape
-    return slice_and_offset((_everything(tile), _padded(coord, rest)), tiled)
+    return slicing((_everything(tile), _padded(coord, rest)), tiled)
 
 
 def outer_partition(layout: LayoutLike, tiler: Tiler, coord: Coord) -> tuple[LayoutLike, Any]:
@@ -34,9 +40,7 @@ def outer_partition(layout: LayoutLike, tiler: Tiler, coord: Coord) -> tuple[Lay
     return slice_and_offset((_padded(coord, tile), _everything(rest)), tiled)
 
 
-def local_tile(
-    layout: LayoutLike, tiler: Tiler, coord: Coord, proj: "Coord | None" = None
-) -> tuple[LayoutLike, Any]:
+def local_tile(layout: LayoutLike, tiler: Tiler, coord: Coord, proj: "Coord | None" = None) -> tuple[LayoutLike, Any]:
     """The tile of a block: `inner_partition`, after leaving out the modes of `tiler` and `coord` that
     `proj` drops.
 

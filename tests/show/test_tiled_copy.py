@@ -125,7 +125,7 @@ def test_partitions_are_those_of_cute(
     assert lines[at + 2 :] == (started if int(start) else [])
 
 
-def test_a_swizzled_part_addresses_what_the_tensor_does(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_swizzled_part_is_the_same_function_as_the_tensor(capsys: pytest.CaptureFixture[str]) -> None:
     tensor, threads = "S<3,3,3> o 0 o (64,64):(64,1)", range(0, 32, 5)
     made = ["--atom", "copy.128", "--type", "f16", "--thr", "(4,8):(8,1)", "--val", "(1,8)", "--plain"]
     whole = parse_layout(tensor)

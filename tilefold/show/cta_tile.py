@@ -11,8 +11,9 @@ from tilefold.layout.core import Layout, LayoutLike, size
 from tilefold.layout.divide import zipped_divide
 from tilefold.layout.errors import Code, LayoutError
 from tilefold.layout.inttuple import leaves, wrap
-from tilefold.layout.partition import local_tile, project
+from tilefold.layout.partition import inner_partition, project
 from tilefold.layout.run_time import run_time
+from tilefold.layout.swizzled_slice import slice_as_cute
 from tilefold.layout.text import parse_coord, parse_tiler
 from tilefold.layout.unknown import Unknown
 from tilefold.show.values import OptionText
@@ -52,9 +53,10 @@ def read_cta_tile(args: argparse.Namespace, src: Tensor | None) -> CtaTile | Non
         coord = project(step, coord)
     _check_coord(src.layout, chosen, coord, coord_text, used)
     with tiler_text.blamed():
-        cut = local_tile(src.layout, run_time(chosen) if args.run_time_tiler else chosen, run_time(coord))
+        applied = run_time(chosen) if args.run_time_tiler else chosen
+        cut = inner_partition(src.layout, applied, run_time(coord), slice_as_cute)
         name = src.name.replace("_tensor_", "_cta_tensor_")
-        return CtaTile(src.part(name, cut), local_tile(src.layout, chosen, coord)[0])
+        return CtaTile(src.part(name, cut), inner_partition(src.layout, chosen, coord)[0])
 
 
 def _refuse_useless(args: argparse.Namespace, needed: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Self
 from tilefold.layout.core import Layout, LayoutLike
 from tilefold.layout.printing import Style, tensor_text, thr_copy_lines, tiled_copy_lines
 from tilefold.layout.run_time import RunTimeInt, value_of
+from tilefold.layout.swizzled_slice import slice_as_cute
 from tilefold.layout.tiled_copy import TiledCopy
 
 
@@ -74,9 +75,9 @@ class Request:
         """The thread's parts of source and destination. Raises `LayoutError`."""
         thread, found = RunTimeInt(self.thread), list[Tensor]()
         if (src := self.read_from) is not None:
-            found.append(src.part(self._part_name(src), self.copy.partition_S(src.layout, thread)))
+            found.append(src.part(self._part_name(src), _slice(self.copy.tidfrg_S(src.layout), src.layout, thread)))
         if (dst := self.dst) is not None:
-            found.append(dst.part(self._part_name(dst), self.copy.partition_D(dst.layout, thread)))
+            found.append(dst.part(self._part_name(dst), _slice(self.copy.tidfrg_D(dst.layout), dst.layout, thread)))
         return found
 
     def _part_name(self, tensor: Tensor) -> str:
@@ -112,3 +113,10 @@ class Request:
             if given is not None and space != "ptr" and space not in able:
                 found.append(f"{self.copy.atom.name} has its {role} in {' or '.join(able)}, not in {space}")
         return found
+
+
+def _slice(tiled: LayoutLike, tensor: LayoutLike, thread: RunTimeInt) -> tuple[LayoutLike, Any]:
+    """Of `tensor` as (Thr,(FrgV,FrgX),(RestM,RestN,...)), a thread's part and where it starts."""
+    rest = (None,) * len(tensor) if len(tensor) > 1 else None
+    coord: Any = (thread, None, rest)
+    return slice_as_cute(coord, tiled)
