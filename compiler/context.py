@@ -39,6 +39,12 @@ def _gpu() -> Dialect:
     return GPU
 
 
+def _func() -> Dialect:
+    from xdsl.dialects.func import Func
+
+    return Func
+
+
 def _arith() -> Dialect:
     from xdsl.dialects.arith import Arith
 
@@ -69,7 +75,7 @@ OUR_DIALECTS: Mapping[str, Callable[[], Dialect]] = MappingProxyType(
 """The dialects that tilefold defines."""
 
 DIALECTS: Mapping[str, Callable[[], Dialect]] = MappingProxyType(
-    {**OUR_DIALECTS, "gpu": _gpu, "arith": _arith, "scf": _scf, "math": _math, "vector": _vector}
+    {**OUR_DIALECTS, "gpu": _gpu, "func": _func, "arith": _arith, "scf": _scf, "math": _math, "vector": _vector}
 )
 """Every dialect of a `.cute` file beside `builtin`. `gpu` is xDSL's with MLIR's assembly."""
 
