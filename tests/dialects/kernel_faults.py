@@ -102,7 +102,6 @@ def _type(of: str, *cases: tuple[str, str]) -> list[Fault]:
     return [Fault(of, f"{_alias(text)} = {text}\n", said) for text, said in cases]
 
 
-
 def _alias(text: str) -> str:
     return "#a" if text.lstrip("«").startswith("#") else "!t"
 

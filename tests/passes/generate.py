@@ -112,7 +112,8 @@ class _Writer:
             span = strides[i, j] * (parts[i][j] - 1) + span
         shape = tuple(tuple(part) if len(part) > 1 else part[0] for part in parts)
         stride = tuple(
-            tuple(strides[i, j] for j in range(len(part))) if len(part) > 1 else strides[i, 0] for i, part in enumerate(parts)
+            tuple(strides[i, j] for j in range(len(part))) if len(part) > 1 else strides[i, 0]
+            for i, part in enumerate(parts)
         )
         return Layout(shape, stride)
 
@@ -157,8 +158,13 @@ class _Kernel(_Writer):
         if way == "tiled_copy":
             self.by_tiled_copy(src, dst, m, n, spaces)
         elif way == "tv" and m.repeats == n.repeats == 1:
-            tv = make_tiled_copy(copy_atom("UniversalCopy<uint8_t>", 8), self.thread_layout(m, n), self.value_layout(m, n)).layout_tv
-            parts = [self.value(f'tile.slice {self.value(f"""tile.composition {x}, "{to_text(tv)}" """)}, (%t, _)') for x in (src, dst)]
+            tv = make_tiled_copy(
+                copy_atom("UniversalCopy<uint8_t>", 8), self.thread_layout(m, n), self.value_layout(m, n)
+            ).layout_tv
+            parts = [
+                self.value(f'tile.slice {self.value(f"""tile.composition {x}, "{to_text(tv)}" """)}, (%t, _)')
+                for x in (src, dst)
+            ]
             self.copy(parts, f"({m.values * n.values})")
         elif way == "scalar":
             self.by_elements(src, dst, m, n)
@@ -204,13 +210,23 @@ class _Kernel(_Writer):
                 case "local_tile":
                     parts.append(self.value(f"tile.local_tile {x}, {tiler}, ({i}, {j})"))
                 case "logical":
-                    parts.append(self.value(f"tile.slice {self.value(f'tile.logical_divide {x}, {tiler}')}, ((_, {i}), (_, {j}))"))
+                    parts.append(
+                        self.value(
+                            f"tile.slice {self.value(f'tile.logical_divide {x}, {tiler}')}, ((_, {i}), (_, {j}))"
+                        )
+                    )
                 case "zipped":
-                    parts.append(self.value(f"tile.slice {self.value(f'tile.zipped_divide {x}, {tiler}')}, ((_, _), ({i}, {j}))"))
+                    parts.append(
+                        self.value(f"tile.slice {self.value(f'tile.zipped_divide {x}, {tiler}')}, ((_, _), ({i}, {j}))")
+                    )
                 case "tiled":
-                    parts.append(self.value(f"tile.slice {self.value(f'tile.tiled_divide {x}, {tiler}')}, (_, {i}, {j})"))
+                    parts.append(
+                        self.value(f"tile.slice {self.value(f'tile.tiled_divide {x}, {tiler}')}, (_, {i}, {j})")
+                    )
                 case "flat":
-                    parts.append(self.value(f"tile.slice {self.value(f'tile.flat_divide {x}, {tiler}')}, (_, _, {i}, {j})"))
+                    parts.append(
+                        self.value(f"tile.slice {self.value(f'tile.flat_divide {x}, {tiler}')}, (_, _, {i}, {j})")
+                    )
                 case _:
                     flat = self.value(f"tile.flat_divide {x}, {tiler}")
                     grouped = self.value(f"tile.group_modes {self.value(f'tile.select {flat}, [0, 1, 3, 2]')}, [2, 4]")
@@ -255,7 +271,9 @@ class _Kernel(_Writer):
         if sizes is None or not through or self.rng.random() < 0.5:
             self.lines.append(f"tile.copy {by}{parts[0]}, {parts[1]}")
             return
-        fragment = self.value(f"tile.alloc : {self.tensor('rmem', to_text(parse_layout(sizes + ':' + _compact(sizes))))}")
+        fragment = self.value(
+            f"tile.alloc : {self.tensor('rmem', to_text(parse_layout(sizes + ':' + _compact(sizes))))}"
+        )
         self.lines += [f"tile.copy {by}{parts[0]}, {fragment}", f"tile.copy {by}{fragment}, {parts[1]}"]
 
     def tile(self) -> None:

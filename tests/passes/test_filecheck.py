@@ -85,13 +85,33 @@ def test_expand_copies_executes_the_atom_in_loops() -> None:
     ("source", "target", "remark"),
     [
         ('align<16>, "8:1"', 'align<16>, "8:1"', "128 bits: 8 elements at a time"),
-        ('align<8>, "8:1"', 'align<16>, "8:1"', "64 bits: 4 elements at a time; 128 bits refused: the source's addresses are aligned to 8"),
-        ('align<16>, "8:1"', 'align<2>, "8:1"', "16 bits: 1 element at a time; 128 bits refused: the destination's addresses are aligned to 2"),
-        ('align<16>, "8:2"', 'align<16>, "8:1"', "16 bits: 1 element at a time; 128 bits refused: 1 element is adjacent"),
-        ('align<16>, "(4,2):(1,8)"', 'align<16>, "(4,2):(1,4)"', "64 bits: 4 elements at a time; 128 bits refused: 4 elements are adjacent"),
+        (
+            'align<8>, "8:1"',
+            'align<16>, "8:1"',
+            "64 bits: 4 elements at a time; 128 bits refused: the source's addresses are aligned to 8",
+        ),
+        (
+            'align<16>, "8:1"',
+            'align<2>, "8:1"',
+            "16 bits: 1 element at a time; 128 bits refused: the destination's addresses are aligned to 2",
+        ),
+        (
+            'align<16>, "8:2"',
+            'align<16>, "8:1"',
+            "16 bits: 1 element at a time; 128 bits refused: 1 element is adjacent",
+        ),
+        (
+            'align<16>, "(4,2):(1,8)"',
+            'align<16>, "(4,2):(1,4)"',
+            "64 bits: 4 elements at a time; 128 bits refused: 4 elements are adjacent",
+        ),
         ('align<16>, "(8,2):(1,12)"', 'align<16>, "(8,2):(1,8)"', "64 bits: 4 elements at a time; 128 bits refused"),
         ('align<16>, "(4,4):(4,1)"', 'align<16>, "(4,4):(4,1)"', "128 bits: 8 elements at a time"),
-        ('align<16>, "S<1,2,1> o 0 o 8:1"', 'align<16>, "8:1"', "64 bits: 4 elements at a time; 128 bits refused: the swizzle keeps 4"),
+        (
+            'align<16>, "S<1,2,1> o 0 o 8:1"',
+            'align<16>, "8:1"',
+            "64 bits: 4 elements at a time; 128 bits refused: the swizzle keeps 4",
+        ),
         ('align<16>, "6:1"', 'align<16>, "6:1"', "32 bits: 2 elements at a time"),
     ],
 )

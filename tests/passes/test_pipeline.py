@@ -15,7 +15,9 @@ from tilefold.dialects.target import Target
 from tilefold.lowering import load
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.cute"))
-TEXTS = {path.name: path.read_text() for path in EXAMPLES} | {f"random {seed}": generate(seed).text for seed in (0, 2, 5, 12)}
+TEXTS = {path.name: path.read_text() for path in EXAMPLES} | {
+    f"random {seed}": generate(seed).text for seed in (0, 2, 5, 12)
+}
 
 
 def names() -> list[str]:
@@ -47,7 +49,9 @@ def test_the_passes_of_a_stage_change_nothing_when_they_run_again(name: str) -> 
     for stage in STAGES:
         text = printed(apply(text, ",".join(stage.passes).format(target="sm_80")), locations=True)
         again = [each for each in stage.passes if each not in BEFORE_ATOMS]
-        assert printed(apply(text, ",".join(again).format(target="sm_80")), locations=True) == text, f"at stage {stage.name}"
+        assert printed(apply(text, ",".join(again).format(target="sm_80")), locations=True) == text, (
+            f"at stage {stage.name}"
+        )
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -102,7 +106,13 @@ def test_every_operation_knows_its_line_after_every_pass(name: str) -> None:
 def test_operations_keep_the_lines_of_what_they_came_from(name: str) -> None:
     text = TEXTS[name].splitlines()
     for op in lowered(TEXTS[name], "instr", name=name).walk():
-        if op.name in ("ptx.bar.sync", "ptx.cp.async.commit_group", "ptx.cp.async.wait_group", "gpu.module", "run.check"):
+        if op.name in (
+            "ptx.bar.sync",
+            "ptx.cp.async.commit_group",
+            "ptx.cp.async.wait_group",
+            "gpu.module",
+            "run.check",
+        ):
             assert isinstance(op.location, FileLineColLoc)
             assert text[op.location.line.data - 1][op.location.column.data - 1 :].startswith(op.name)
 

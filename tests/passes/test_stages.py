@@ -110,7 +110,9 @@ def test_shared_memory_beyond_the_target_is_refused() -> None:
     error = refusal(text, "allocate-smem{target=sm_86}")
     assert error.code == "E2103"
     assert "102400 bytes" in error.message
-    placed = text.replace("threads(32)", "threads(32) shared(102400)").replace("ptx.smem.alloc 102400 align 16", "ptx.smem.addr 0")
+    placed = text.replace("threads(32)", "threads(32) shared(102400)").replace(
+        "ptx.smem.alloc 102400 align 16", "ptx.smem.addr 0"
+    )
     apply(placed, "check-target{target=sm_80}")
     with pytest.raises(TilefoldError) as caught:
         apply(placed, "check-target{target=sm_89}")
