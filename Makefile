@@ -15,7 +15,7 @@ INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --config-se
 # pyright reads the installed package, whose links to the files of the tree are made when it is installed
 RELINK = $(INSTALL) --no-deps --no-build-isolation -e .
 else
-RUN := PYTHONPATH=$(CURDIR) $(PYTHON)
+RUN := PYTHONPATH=$(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH)) $(PYTHON)
 READY :=
 RELINK :=
 endif
@@ -38,7 +38,7 @@ $(VENV)/.ready: pyproject.toml
 	touch $@
 
 demo: $(READY)
-	for file in examples/*.cute; do echo "== $$file" && $(RUN) -m tilefold run $$file || exit 1; done
+	@for file in examples/*.cute; do echo "== $$file" && $(RUN) -m tilefold run $$file || exit 1; done
 
 test: $(READY)
 	$(RUN) -m pytest -q -m "not gpu"

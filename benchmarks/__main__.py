@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`python -m benchmarks`: takes the project's figures, prints them, and keeps those of a GPU in benchmarks/results."""
+"""`python -m benchmarks`: takes the project's figures, prints them, and keeps them in benchmarks/results."""
 
 import argparse
 import sys
@@ -43,7 +43,9 @@ def _measure(args: argparse.Namespace) -> int:
 
         from benchmarks import compiler
 
-        print_record(compiler.measure())
+        figures = compiler.measure(commit=args.commit)
+        print_record(figures)
+        print(f"kept in {figures.save(args.out)}")
         args.device = "cuda" if is_available() else "sim"
     if args.device == "sim":
         from benchmarks.simulated import dry_run

@@ -4,6 +4,8 @@
 Exits with 1 where a figure is more than three times its target: something has become slow, on any machine.
 """
 
+import os
+import platform
 import subprocess
 import sys
 import time
@@ -38,7 +40,7 @@ TILE_TARGET_S = 0.02  # simulating a 128 x 32 tile at stage instr
 SLACK = 3.0
 
 
-def measure(repeat: int = 9) -> Record:
+def measure(repeat: int = 9, commit: str = "") -> Record:
     """Takes all figures; each is the median of `repeat` runs (of the command line, of three)."""
     source = _source()
     for _ in range(2):  # imports, caches, LLVM's targets
@@ -53,7 +55,9 @@ def measure(repeat: int = 9) -> Record:
         Figure("`tilefold compile`, whole", median(commands), "s", target=COMMAND_TARGET_S, at_most=True),
         Figure("simulator, a tile at instr", median(tiles), "s", target=TILE_TARGET_S, at_most=True),
     )
-    return Record("compiler and simulator", circumstances("cpu", python=sys.version.split()[0]), figures)
+    device = f"{platform.machine()} cpu {os.cpu_count()} cores"
+    facts = circumstances(device, python=sys.version.split()[0], commit=commit)
+    return Record("compiler and simulator", facts, figures)
 
 
 def _source() -> Source:
