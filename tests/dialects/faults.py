@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# ruff: noqa: E501 - a fault and its message stand on one line
 """A program for every rule of our dialects that breaks it. `«...»` is the text that the message must point at."""
 
 from dataclasses import dataclass

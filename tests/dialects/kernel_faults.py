@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# ruff: noqa: E501 - a fault and its message stand on one line
 """Faults of kernels, types and attributes."""
 
 from tests.dialects.faults import Fault

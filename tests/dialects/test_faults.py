@@ -2,13 +2,13 @@
 """Broken rules are refused with a message that points at the text."""
 
 import pytest
-
-from tests.dialects.faults import COPIES, MEMORY, PTX, RUN, VIEWS, Fault
-from tests.dialects.kernel_faults import KERNELS, TYPES
 from tilefold.compiler.context import make_context
 from tilefold.compiler.diagnostics import Diagnostic, ProgramError
 from tilefold.compiler.frontend import parse_program
 from tilefold.compiler.source import plain_source
+
+from tests.dialects.faults import COPIES, MEMORY, PTX, RUN, VIEWS, Fault
+from tests.dialects.kernel_faults import KERNELS, TYPES
 
 FAULTS: list[Fault] = [*VIEWS, *COPIES, *MEMORY, *PTX, *RUN, *KERNELS, *TYPES]
 

@@ -4,14 +4,14 @@
 from collections.abc import Sequence
 
 import pytest
+from tilefold.compiler.context import make_context
+from tilefold.compiler.frontend import parse_program, print_program
+from tilefold.compiler.source import plain_source
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from tests.dialects.samples import ATTRIBUTE_SAMPLES, programs
-from tilefold.compiler.context import make_context
-from tilefold.compiler.frontend import parse_program, print_program
-from tilefold.compiler.source import plain_source
 
 SAMPLES = programs()
 

@@ -10,11 +10,10 @@ from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
-
+from tilefold.layout.atoms.table import copy_atom
 from tilefold.layout.core import Layout, cosize
 from tilefold.layout.text import parse_layout, to_text
 from tilefold.layout.tiled_copy import make_tiled_copy
-from tilefold.layout.atoms.table import copy_atom
 from tilefold.runtime.tensor import scatter, storage_size
 
 BYTES = {"i8": 1, "f16": 2, "f32": 4, "i32": 4, "f64": 8}
@@ -321,7 +320,8 @@ class _Kernel(_Writer):
         self.tile()
         self.lines += ["}"] if looped else []
         body = "\n".join(self.lines)
-        text = f"gpu.module @m {{\ntile.kernel @k(%A: {type_a}, %B: {type_b}) threads({self.threads}) {{\n{body}\nreturn\n}}\n}}\n"
+        head = f"gpu.module @m {{\ntile.kernel @k(%A: {type_a}, %B: {type_b}) threads({self.threads}) {{\n"
+        text = f"{head}{body}\nreturn\n}}\n}}\n"
         return self._problem(text, layout_a, layout_b, (m.tiles, 1 if looped else n.tiles, 1))
 
     def _problem(self, text: str, layout_a: str, layout_b: str, grid: tuple[int, int, int]) -> Problem:

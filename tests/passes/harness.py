@@ -2,7 +2,7 @@
 """Running passes over kernel text in tests, matching what they leave, and executing it."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
@@ -13,8 +13,6 @@ import numpy as np
 from filecheck.matcher import Matcher
 from filecheck.options import Options
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import ModuleOp
-
 from tilefold.compiler.context import make_context
 from tilefold.compiler.driver import Observer, parse_passes, run_passes
 from tilefold.compiler.frontend import parse_program, print_program
@@ -23,6 +21,7 @@ from tilefold.compiler.source import Source, plain_source
 from tilefold.passes.registry import PASSES
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
 from tilefold.runtime.sim.engine import SimEngine, SimProgram
+from xdsl.dialects.builtin import ModuleOp
 
 
 def source_of(text: str, name: str = "test.cute") -> Source:
@@ -77,7 +76,7 @@ def entry(body: str, args: str = "", threads: str = "32") -> str:
 
 def execute(
     module: ModuleOp,
-    arguments: dict[str, NDArray[Any] | int | float],
+    arguments: Mapping[str, NDArray[Any] | np.generic | int | float],
     *,
     grid: tuple[int, int, int] = (1, 1, 1),
     threads: int = 32,

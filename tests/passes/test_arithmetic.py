@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Index arithmetic keeps its values: ranges, conversion to 32 bits, strength reduction, sums."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from xdsl.dialects.builtin import IndexType
-from xdsl.ir import SSAValue
-
-from tests.passes.expressions import Arithmetic, arithmetic, signed
-from tests.passes.harness import apply, entry, execute
 from tilefold.dialects.ptx import EntryOp, StoreOp
 from tilefold.passes.affine import address_sum, alignment, integer_sum
 from tilefold.passes.ranges import FULL, Ranges
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import SSAValue
+
+from tests.passes.expressions import Arithmetic, Operation, arithmetic, signed
+from tests.passes.harness import apply, entry, execute
 
 THREADS = 5
 HEAD = """\
@@ -197,23 +199,31 @@ def test_strength_reduction_keeps_every_value(data: st.DataObject, bits: int, x:
         assert out.tolist() == expected, passes
 
 
+SUMS: Mapping[str, Operation] = MappingProxyType(
+    {
+        "addi": lambda a, b, n: a + b,
+        "muli": lambda a, b, n: a * b,
+        "andi": lambda a, b, n: a & b,
+        "remui": lambda a, b, n: a % b,
+        "shli": lambda a, b, n: a << b,
+    }
+)
+"""What offsets are made of, on numbers that are not negative."""
+
+
 @st.composite
 def _offsets(draw: Any) -> Arithmetic:
     """An offset of a pointer, made of two small unknowns as addresses are."""
     made = Arithmetic("i32", 32)
     for name in ("%u", "%v"):
         made.input(name)
-    functions = {
-        "addi": lambda a, b, n: a + b, "subi": lambda a, b, n: a - b, "muli": lambda a, b, n: a * b,
-        "andi": lambda a, b, n: a & b, "remui": lambda a, b, n: a % b, "shli": lambda a, b, n: a << b,
-    }  # fmt: skip
     for _ in range(draw(st.integers(1, 7))):
         left = draw(st.sampled_from(list(made.values)))
         op = draw(st.sampled_from(["addi", "addi", "muli", "andi", "remui", "shli"]))
         if op == "addi" and draw(st.booleans()):
-            made.apply("addi", functions["addi"], left, draw(st.sampled_from(list(made.values))))
+            made.apply("addi", SUMS["addi"], left, draw(st.sampled_from(list(made.values))))
         else:
-            made.apply(op, functions[op], left, made.constant(draw(st.sampled_from([1, 2, 3, 4, 6, 8]))))
+            made.apply(op, SUMS[op], left, made.constant(draw(st.sampled_from([1, 2, 3, 4, 6, 8]))))
     return made
 
 

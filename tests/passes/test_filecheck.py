@@ -2,11 +2,11 @@
 """What each pass makes of a small program: the lines that matter."""
 
 import pytest
+from tilefold.compiler.diagnostics import ProgramError
+from tilefold.passes.registry import OUR_PASSES
 from xdsl.dialects import scf
 
 from tests.passes.harness import apply, check_pass, entry, kernel, lowered, printed
-from tilefold.compiler.diagnostics import ProgramError
-from tilefold.passes.registry import OUR_PASSES
 
 G = '!tile.tensor<f16, gmem, align<16>, "(64,32):(1,64)">'
 TILE_ARGS = f"%A: {G}, %B: {G}"

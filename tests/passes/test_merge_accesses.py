@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tilefold.dialects.ptx import LoadOp, StoreOp, value_bytes
 
 from tests.passes.harness import apply, check_pass, entry, execute
-from tilefold.dialects.ptx import LoadOp, StoreOp, value_bytes
 
 
 @dataclass
@@ -193,7 +193,7 @@ def test_pattern() -> None:
 
 @st.composite
 def _random_body(draw: Any) -> list[str]:
-    """Loads and stores of a few types at a few places, also at run-time distances, whose results depend on their order."""
+    """Loads and stores of a few types at a few places, also at run-time distances; their order matters."""
     body = _Body(["%k = arith.constant 8 : i32", "%i = arith.muli %x, %k : i32", "%j = arith.muli %y, %k : i32"])
     values = {"f32": ["%f"], "f16": ["%h"]}
     for _ in range(draw(st.integers(2, 14))):

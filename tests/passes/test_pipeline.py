@@ -4,14 +4,14 @@
 from pathlib import Path
 
 import pytest
+from tilefold.compiler.diagnostics import ProgramError
+from tilefold.compiler.pipeline import STAGE_NAMES, STAGES, pipeline_to
+from tilefold.dialects.target import Target
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
 from xdsl.passes import ModulePass
 
 from tests.passes.generate import generate
 from tests.passes.harness import apply, lowered, printed, source_of
-from tilefold.compiler.diagnostics import ProgramError
-from tilefold.compiler.pipeline import STAGE_NAMES, STAGES, pipeline_to
-from tilefold.dialects.target import Target
 from tilefold.lowering import load
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.cute"))

@@ -2,13 +2,13 @@
 """The contracts of the stages: `check-stage`, and `check-target` for what a GPU can execute."""
 
 import pytest
-
-from tests.dialects.samples import programs
-from tests.passes.harness import apply, entry, kernel, lowered
 from tilefold.compiler.diagnostics import ProgramError
 from tilefold.compiler.pipeline import STAGE_NAMES
 from tilefold.dialects.target import known_targets
 from tilefold.layout.errors import TilefoldError
+
+from tests.dialects.samples import programs
+from tests.passes.harness import apply, entry, kernel, lowered
 
 FIRST_STAGE = {
     "cute": ("tile.kernel", "tile.tiled_copy", "tile.local_tile", "tile.slice", "tile.copy", "tile.partition_S"),
