@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The xDSL context of tilefold: which dialects a `.cute` file can use. Each is imported when the file first needs it."""
+"""The xDSL context of tilefold: the dialects that a `.cute` file can use, each imported when it is first needed."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
