@@ -56,6 +56,16 @@ def test_readme_leads_to_every_page_and_example() -> None:
         assert str(path.relative_to(ROOT)) in linked, f"README.md has no link to {path.name}"
 
 
+def test_figures_of_the_readme_are_those_of_the_results() -> None:
+    text = (ROOT / "README.md").read_text()
+    section = text[text.index("## Figures") : text.index("## Documentation")]
+    results = [ROOT / target for target in _LINK.findall(section) if target.startswith("benchmarks/results/")]
+    rows = [line.rstrip("| ") for line in section.splitlines() if line.startswith("| ") and "measured" not in line]
+    assert rows
+    for row in rows:
+        assert any(row in path.read_text() for path in results), row
+
+
 @pytest.mark.parametrize("page", pages(), ids=_name)
 def test_named_files_exist(page: Path) -> None:
     for code in _code(page):
