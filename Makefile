@@ -20,7 +20,7 @@ READY :=
 RELINK :=
 endif
 
-.PHONY: help demo test gpu-test lint bench oracle conformance clean
+.PHONY: help demo test gpu-test lint bench oracle conformance docs clean
 
 help:
 	@echo "make demo      run every example, on the GPU or else on the simulator, and check it"
@@ -30,6 +30,7 @@ help:
 	@echo "make bench     the figures: of the compiler and simulator here, of kernels on a GPU where there is one"
 	@echo "make oracle DATA=DIR   layout algebra against the recorded results of CuTe C++ in DIR"
 	@echo "make conformance SUITE=DIR   the lit tests of the public CuTe IR in DIR (cutlass_compiler/ of NVIDIA/cutlass)"
+	@echo "make docs      write docs/reference/ from the code"
 	@echo "make clean     remove the virtual environment and caches"
 
 $(VENV)/.ready: pyproject.toml
@@ -54,6 +55,9 @@ lint: $(READY)
 
 bench: $(READY)
 	$(RUN) -m benchmarks
+
+docs: $(READY)
+	$(RUN) -m docs.generate
 
 oracle: $(READY)
 	$(RUN) -m tests.oracle $(DATA)

@@ -46,7 +46,7 @@ def fill_argument(
         bits = np.full(shape, -1, dtype=f"i{dtype.itemsize}") if dtype.itemsize <= 8 else None
         assert bits is not None
         return Filled(bits.view(dtype), initialised=False)
-    evaluator = Evaluator(earlier, {**FUNCTIONS, **_generators(name, shape, dtype, seed)})
+    evaluator = Evaluator(earlier, {**FUNCTIONS, **generators(name, shape, dtype, seed)})
     values = evaluator.array(node)
     if values.shape not in ((), shape):
         raise ExpressionError(
@@ -65,7 +65,7 @@ def fill_argument(
         return Filled(np.broadcast_to(values, shape).astype(dtype, order="C"), initialised=True)
 
 
-def _generators(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], run_seed: int) -> Mapping[str, Function]:
+def generators(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], run_seed: int) -> Mapping[str, Function]:
     """The functions that only a fill can call, since their result takes the argument's shape."""
     floating = np.float64 if dtype.itemsize > 4 else np.float32  # generated in f32 where that is enough: half the time
 
@@ -77,29 +77,37 @@ def _generators(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], run_see
         return np.random.default_rng(seed)
 
     def zeros() -> Value:
+        """Zeros."""
         return np.zeros(shape, dtype)
 
     def ones() -> Value:
+        """Ones."""
         return np.ones(shape, dtype)
 
     def full(value: Value) -> Value:
+        """One number everywhere."""
         return np.full(shape, _number(value))
 
     def arange(start: Value = 0, step: Value = 1) -> Value:
+        """`start + step * i` for the i-th element, counted colexicographically (the first mode fastest)."""
         size = int(np.prod(shape, dtype=np.int64))
         numbers = np.arange(size, dtype=np.int64).reshape(shape, order="F")
         return numbers * _number(step) + _number(start)
 
     def normal(mean: Value = 0, std: Value = 1, seed: Value | None = None) -> Value:
+        """Normally distributed numbers; without a seed, one that depends on the argument's name."""
         return random(seed).standard_normal(shape, floating) * _number(std) + _number(mean)
 
     def uniform(lo: Value = 0, hi: Value = 1, seed: Value | None = None) -> Value:
+        """Uniformly distributed numbers from `lo` to `hi`."""
         return random(seed).random(shape, floating) * (_number(hi) - _number(lo)) + _number(lo)
 
     def integers(lo: Value, hi: Value, seed: Value | None = None) -> Value:
+        """Integers from `lo` to `hi - 1`."""
         return random(seed).integers(_number(lo), _number(hi), shape)
 
     def poison() -> Value:
+        """Alone: an output that nobody has written yet, every byte 0xFF."""
         raise ValueError("'poison' stands alone; nothing can be computed from unwritten values")
 
     functions: tuple[Function, ...] = (zeros, ones, full, arange, normal, uniform, integers, poison)

@@ -30,19 +30,21 @@ def _shape(shape: Value) -> tuple[int, ...]:
     return tuple(int(size) for size in sizes)
 
 
-def _elementwise(function: Callable[[Array], Any]) -> Function:
+def _elementwise(summary: str, function: Callable[[Array], Any]) -> Function:
     def apply(a: Value) -> Value:
         return np.asarray(function(_array(a)))
 
+    apply.__doc__ = summary
     return apply
 
 
-def _pairwise(function: Callable[[Array, Array], Any]) -> Function:
+def _pairwise(summary: str, function: Callable[[Array, Array], Any]) -> Function:
     def apply(a: Value, b: Value) -> Value:
         left, right = _array(a), _array(b)
         check_elements(np.broadcast_shapes(left.shape, right.shape))
         return np.asarray(function(left, right))
 
+    apply.__doc__ = summary
     return apply
 
 
@@ -114,17 +116,17 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(
         "mean": mean,
         "max": largest,
         "min": smallest,
-        "maximum": _pairwise(np.maximum),
-        "minimum": _pairwise(np.minimum),
-        "zeros_like": _elementwise(np.zeros_like),
-        "ones_like": _elementwise(np.ones_like),
-        "f16": _elementwise(lambda a: a.astype(np.float16)),
-        "f32": _elementwise(lambda a: a.astype(np.float32)),
-        "f64": _elementwise(lambda a: a.astype(np.float64)),
-        "i32": _elementwise(lambda a: a.astype(np.int32)),
-        "i64": _elementwise(lambda a: a.astype(np.int64)),
+        "maximum": _pairwise("The larger of two elements.", np.maximum),
+        "minimum": _pairwise("The smaller of two elements.", np.minimum),
+        "zeros_like": _elementwise("Zeros of the same shape and type.", np.zeros_like),
+        "ones_like": _elementwise("Ones of the same shape and type.", np.ones_like),
+        "f16": _elementwise("The elements converted to f16.", lambda a: a.astype(np.float16)),
+        "f32": _elementwise("The elements converted to f32.", lambda a: a.astype(np.float32)),
+        "f64": _elementwise("The elements converted to f64.", lambda a: a.astype(np.float64)),
+        "i32": _elementwise("The elements converted to i32.", lambda a: a.astype(np.int32)),
+        "i64": _elementwise("The elements converted to i64.", lambda a: a.astype(np.int64)),
         **{
-            name: _elementwise(getattr(np, name))
+            name: _elementwise(f"NumPy's {name} of each element.", getattr(np, name))
             for name in ("abs", "exp", "log", "sqrt", "tanh", "sin", "cos", "floor", "ceil", "isnan", "square")
         },
     }

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Writes docs/reference/ from the code: `python -m docs.generate`, or `make docs`."""
+
+import dataclasses
+from collections.abc import Mapping
+from importlib import import_module
+from inspect import getmodule, signature
+from pathlib import Path
+
+import numpy as np
+from tilefold.compiler.context import OUR_DIALECTS
+from tilefold.compiler.pipeline import STAGES
+from tilefold.dialects import gpu
+from tilefold.dialects.target import DEFAULT_ARCH, Target, known_targets
+from tilefold.layout.atoms.table import COPY_ATOMS, copy_atom
+from tilefold.layout.errors import Code
+from tilefold.passes.check_stage import LEGAL_TILE_OPS
+from tilefold.passes.registry import OUR_PASSES, PASSES
+from tilefold.runtime.check.fill import generators
+from tilefold.runtime.check.functions import FUNCTIONS
+
+from docs.describe import dialect, docstring
+
+REFERENCE = Path(__file__).parent / "reference"
+
+_NOTE = "<!-- Written by `make docs` from the code; change the docstrings there. -->\n\n"
+_AREAS = {
+    "E01": "Layout text",
+    "E02": "Layout algebra",
+    "E03": "Atoms and partitioning",
+    "E1": "Programs",
+    "E2": "Lowering and code generation",
+    "E3": "Running",
+    "E4": "Command line",
+}
+
+
+def atoms() -> str:
+    """The page of the copy atoms."""
+    lines = [
+        "# Copy atoms",
+        "",
+        "An atom is named as in CuTe and moves values of a given type: "
+        '`#tile.copy_atom<"SM75_U32x4_LDSM_N", f16>`. One without an instruction has layouts, but cannot copy.',
+        "",
+        "| atom | threads | instruction | from | to | needs | source |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name in COPY_ATOMS:
+        atom = copy_atom(name)
+        ptx = f"`{atom.ptx}`".replace("|", "\\|") if atom.ptx else "none"
+        needs = f"sm_{atom.min_sm}, PTX {atom.min_ptx[0]}.{atom.min_ptx[1]}"
+        spaces = f"{', '.join(atom.src_spaces)} | {', '.join(atom.dst_spaces)}"
+        lines.append(f"| `{name}` | {atom.threads} | {ptx} | {spaces} | {needs} | {atom.source} |")
+    return "\n".join(lines) + "\n"
+
+
+def passes() -> str:
+    """The page of the passes."""
+    parts = ["# Passes", "By name on the command line: `tilefold opt FILE -p fold-layouts,cse`."]
+    for name, factory in OUR_PASSES.items():
+        applied = factory()
+        parts.append(f"## `{name}`")
+        parts.append(docstring(applied))
+        fields = [field for field in dataclasses.fields(applied) if field.name != "name"]
+        if fields:
+            options = [f"`{field.name}` (default `{field.default}`)" for field in fields]
+            parts.append(f"Options: {', '.join(options)}.")
+    others = ", ".join(f"`{name}`" for name in PASSES if name not in OUR_PASSES)
+    parts.append(f"The pipeline also uses passes of xDSL: {others}.")
+    return "\n\n".join(parts) + "\n"
+
+
+def stages() -> str:
+    """The page of the stages."""
+    parts = ["# Stages", docstring(import_module("tilefold.passes.check_stage").CheckStagePass)]
+    for stage in STAGES:
+        legal = LEGAL_TILE_OPS[stage.name]
+        operations = "all" if legal is None else ", ".join(f"`{op}`" for op in sorted(legal)) or "none"
+        steps = "\n".join(f"1. `{text.format(target=DEFAULT_ARCH)}`" for text in stage.passes)
+        parts.append(f"## `{stage.name}`\n\n{stage.summary[:1].upper()}{stage.summary[1:]}.")
+        parts.append(f"The passes that lead here:\n\n{steps}\n\nOperations of `tile` that are legal: {operations}.")
+    return "\n\n".join(parts) + "\n"
+
+
+def errors() -> str:
+    """The page of the error codes."""
+    lines = ["# Error codes", "", docstring(import_module("tilefold.layout.errors"))]
+    area = ""
+    for code in sorted(Code, key=lambda code: code.id):
+        mine = next(text for prefix, text in _AREAS.items() if code.id.startswith(prefix))
+        if mine != area:
+            lines += ["", f"## {mine}", "", "| code | meaning |", "|---|---|"]
+            area = mine
+        lines.append(f"| {code.id} | {code.summary} |")
+    return "\n".join(lines) + "\n"
+
+
+def targets() -> str:
+    """The page of the targets."""
+    lines = ["# Targets", "", docstring(getmodule(Target)), "", f"The default is `{DEFAULT_ARCH}`.", ""]
+    lines += ["| target | PTX ISA | shared memory of a block | runs on |", "|---|---|---|---|"]
+    scope = {"": "this and every later GPU", "f": "its family", "a": "this GPU alone"}
+    for name in known_targets():
+        target = Target(name)
+        version = f"{target.ptx_version // 10}.{target.ptx_version % 10}"
+        lines.append(f"| `{name}` | {version} | {target.max_shared_bytes} bytes | {scope[target.suffix]} |")
+    return "\n".join(lines) + "\n"
+
+
+def expressions() -> str:
+    """The page of the expression language of fills and checks."""
+    parts = ["# Expressions", docstring(import_module("tilefold.dialects.expression"))]
+    parts += ["## Fills", docstring(import_module("tilefold.runtime.check.fill"))]
+    parts.append(_functions(generators("A", (1,), np.dtype(np.float32), 0)))
+    parts += ["## Checks", docstring(import_module("tilefold.runtime.check.condition"))]
+    parts += ["## Functions", docstring(import_module("tilefold.runtime.check.evaluate"))]
+    parts.append(_functions(FUNCTIONS))
+    return "\n\n".join(parts) + "\n"
+
+
+def _functions(functions: Mapping[str, object]) -> str:
+    lines = ["| function | |", "|---|---|"]
+    for name, function in functions.items():
+        parameters: list[str] = []
+        for parameter in signature(function).parameters.values():  # pyright: ignore[reportArgumentType]
+            default = "" if parameter.default is parameter.empty else f"={parameter.default}"
+            parameters.append(parameter.name + default)
+        lines.append(f"| `{name}({', '.join(parameters)})` | {docstring(function).splitlines()[0]} |")
+    return "\n".join(lines)
+
+
+def pages() -> dict[str, str]:
+    """The text of every page, by file name."""
+    found = {
+        "atoms.md": atoms(),
+        "passes.md": passes(),
+        "stages.md": stages(),
+        "errors.md": errors(),
+        "targets.md": targets(),
+        "expressions.md": expressions(),
+        "dialect-gpu.md": dialect(gpu.GPU, docstring(gpu), only=gpu.__name__),
+    }
+    for name, make in OUR_DIALECTS.items():
+        introduction = docstring(import_module(f"tilefold.dialects.{name}"))
+        found[f"dialect-{name}.md"] = dialect(make(), introduction)
+    titles = {name: text.splitlines()[0].lstrip("# ") for name, text in found.items()}
+    index = [f"- [{titles[name]}]({name})" for name in sorted(found)]
+    found["README.md"] = "# Reference\n\n" + "\n".join(index) + "\n"
+    return {name: _NOTE + text for name, text in found.items()}
+
+
+def main() -> None:
+    """Writes every page, and removes those that are no longer made."""
+    REFERENCE.mkdir(exist_ok=True)
+    made = pages()
+    for stale in set(REFERENCE.glob("*.md")) - {REFERENCE / name for name in made}:
+        stale.unlink()
+    for name, text in made.items():
+        (REFERENCE / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
