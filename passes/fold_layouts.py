@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 
 from ..dialects.cute import CoordAttr, LayoutAttr
 from ..dialects.tile import CopyOp, Crd2IdxOp, TiledCopyOp, ViewOp
-from ..dialects.tile.view_base import ViewOp as LayoutViewOp
+from ..dialects.tile.view_base import LayoutViewOp
 from ..layout.coordinates import crd2idx
 from ..layout.core import ComposedLayout, Layout
 from ..layout.inttuple import dice_tuple

@@ -22,7 +22,7 @@ from ..errors import raise_at, refuse
 from .assembly import parse_defined, parse_tensor
 from .divisibility import check_tiles
 from .types import CopyAtomAttr, TiledCopyType
-from .view_base import ViewOp
+from .view_base import LayoutViewOp
 
 
 @irdl_op_definition
@@ -127,7 +127,7 @@ class TiledCopyOp(IRDLOperation):
         printer.print_attribute(self.result.type)
 
 
-class _PartitionOp(ViewOp):
+class _PartitionOp(LayoutViewOp):
     """A view through a tiled copy: `tile.xyz %copy, %tensor, %thread : type`."""
 
     tiled_copy = operand_def(TiledCopyType)

@@ -41,7 +41,7 @@ def shifted_type(tensor: TensorType, layout: LayoutLike, offset: Any) -> TensorT
     return tensor.with_layout(layout, align)
 
 
-class ViewOp(IRDLOperation, ABC):
+class LayoutViewOp(IRDLOperation, ABC):
     """The base of all views: `%result = tile.xyz %source, ... : type`. The type can be left out: it is inferred."""
 
     HAS_BODY: ClassVar[bool] = True

@@ -23,10 +23,10 @@ from ...layout.text import parse_coord, parse_tiler, to_text
 from ..cute import CoordAttr, TilerAttr, parse_quoted
 from .assembly import count_operands, fill_coordinate, parse_coordinate, print_coordinate
 from .divisibility import check_tiles
-from .view_base import ViewOp
+from .view_base import LayoutViewOp
 
 
-class _CoordinateView(ViewOp):
+class _CoordinateView(LayoutViewOp):
     """A view sliced at a written coordinate."""
 
     coord = prop_def(CoordAttr)
@@ -105,7 +105,7 @@ class SliceOp(_CoordinateView):
         print_coordinate(printer, self.coord.data, self.coords)
 
 
-class _TilerView(ViewOp):
+class _TilerView(LayoutViewOp):
     """A view by a function of the layout and a tiler; where it makes tiles, they must cover the tensor exactly."""
 
     FUNCTION: ClassVar[Callable[[Any, Any], Any]]
@@ -170,7 +170,7 @@ class CompositionOp(_TilerView):
 
 
 @irdl_op_definition
-class CoalesceOp(ViewOp):
+class CoalesceOp(LayoutViewOp):
     """`tile.coalesce %t`: the same elements in the same order with as few modes as possible."""
 
     name = "tile.coalesce"
@@ -180,7 +180,7 @@ class CoalesceOp(ViewOp):
         return coalesce(layout)
 
 
-class _ModesView(ViewOp):
+class _ModesView(LayoutViewOp):
     """A view given by a list of mode numbers."""
 
     modes = prop_def(DenseArrayBase.constr(i64))

@@ -7,7 +7,7 @@ from xdsl.ir import Operation
 
 from ....dialects import tile
 from ....dialects.tile.assembly import fill_coordinate
-from ....dialects.tile.view_base import ViewOp
+from ....dialects.tile.view_base import LayoutViewOp
 from ....layout.core import ComposedLayout
 from ....layout.slicing import slice_and_offset
 from ..faults import site_of
@@ -16,7 +16,7 @@ from ..translate import Rules, Step, Translator
 from ..warp import Warp
 
 
-def _view(op: ViewOp, t: Translator) -> Step:
+def _view(op: LayoutViewOp, t: Translator) -> Step:
     source, result, coords = t.slot(op.source), t.slot(op.result), t.slots(op.coords)
     type, site = op.source_type, site_of(op)
     whole = op.relayout(type.layout.data)
@@ -69,7 +69,7 @@ def _nothing(op: Operation, t: Translator) -> None:
 
 
 TILE_VIEWS: Rules = {
-    ViewOp: _view,
+    LayoutViewOp: _view,
     tile.ViewOp: _folded_view,
     tile.Crd2IdxOp: _crd2idx,
     tile.TiledCopyOp: _nothing,
