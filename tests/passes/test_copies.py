@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Copies between any two layouts: what `expand-copies` makes of them moves what NumPy moves."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tilefold.compiler.diagnostics import ProgramError
+from tilefold.dialects.cute import LayoutAttr
+from tilefold.dialects.tile import AtomCallOp, Space, SpaceAttr, TensorType
+from tilefold.layout.core import Layout, LayoutLike
+from tilefold.layout.text import parse_layout, to_text
+from tilefold.passes.copy_loops import plain, repeats
+from tilefold.passes.vector_width import MAX_BITS, choose_vector
+from tilefold.runtime.tensor import element_indices, storage_size
+from xdsl.dialects.builtin import IntAttr, f16
+
+from tests.passes.harness import execute, kernel, lowered
+
+SIZES = st.sampled_from([1, 2, 3, 4, 6, 8, 12, 16])
+
+
+def _factors(draw: Any, size: int) -> list[int]:
+    """A way to write `size` as a product."""
+    divisors = [d for d in range(2, size) if size % d == 0]
+    if not divisors or draw(st.booleans()):
+        return [size]
+    first = draw(st.sampled_from(divisors))
+    return [first, *_factors(draw, size // first)]
+
+
+def _layout(draw: Any, sizes: list[int], injective: bool) -> Layout:
+    """A layout with modes of these sizes, each of any profile; strides continue each other, leave gaps, or repeat."""
+    modes = [_factors(draw, size) for size in sizes]
+    places = [(i, j) for i, mode in enumerate(modes) for j in range(len(mode))]
+    strides: dict[tuple[int, int], int] = {}
+    span = 1
+    for i, j in draw(st.permutations(places)):
+        unit = draw(st.sampled_from([1, 1, 1, 2, 8]))
+        strides[i, j] = -(-span // unit) * unit
+        span += strides[i, j] * (modes[i][j] - 1)
+        if not injective and draw(st.integers(0, 5)) == 0:
+            strides[i, j] = draw(st.sampled_from([0, 1]))
+    shape = tuple(tuple(mode) if len(mode) > 1 else mode[0] for mode in modes)
+    stride = tuple(
+        tuple(strides[i, j] for j in range(len(mode))) if len(mode) > 1 else strides[i, 0]
+        for i, mode in enumerate(modes)
+    )
+    return Layout(shape, stride)
+
+
+@st.composite
+def pairs(draw: Any) -> tuple[LayoutLike, LayoutLike]:
+    """A source and a destination of equal sizes; the destination's elements are distinct. Either may be swizzled."""
+    sizes = draw(st.lists(SIZES, min_size=1, max_size=3).filter(lambda n: math.prod(n) <= 256))
+    found: list[LayoutLike] = []
+    for injective in (False, True):
+        layout = _layout(draw, sizes, injective)
+        swizzle = draw(st.sampled_from(["", "", "S<1,0,2> o 0 o ", "S<2,3,3> o 0 o ", "S<2,1,2> o 8 o "]))
+        found.append(parse_layout(swizzle + to_text(layout)))
+    return found[0], found[1]
+
+
+def tensor(layout: LayoutLike, align: int) -> TensorType:
+    """A tensor of f16 in global memory."""
+    return TensorType(f16, SpaceAttr(Space.Gmem), IntAttr(align), LayoutAttr(layout))
+
+
+@given(pairs(), st.sampled_from([2, 4, 8, 16]), st.sampled_from([2, 16]))
+@settings(max_examples=80)
+def test_copies_move_what_numpy_moves(layouts: tuple[LayoutLike, LayoutLike], first: int, second: int) -> None:
+    src, dst = layouts
+    text = kernel("tile.copy %A, %B", f"%A: {tensor(src, first)}, %B: {tensor(dst, second)}", "1")
+    a = np.arange(storage_size(src), dtype=np.float16)
+    expected = np.full(storage_size(dst), -1, np.float16)
+    expected[element_indices(dst)] = a[element_indices(src)]
+    for stage in ("folded", "atoms", "instr"):
+        b = np.full(storage_size(dst), -1, np.float16)
+        execute(lowered(text, stage), {"A": a.copy(), "B": b}, threads=1)
+        assert (b == expected).all(), stage
+
+
+@given(pairs(), st.sampled_from([2, 4, 8, 16]), st.sampled_from([2, 4, 8, 16]), st.sampled_from([16, 32, 64, 128]))
+@settings(max_examples=120)
+def test_the_width_is_what_layouts_and_alignment_allow(
+    layouts: tuple[LayoutLike, LayoutLike], first: int, second: int, most: int
+) -> None:
+    src, dst = tensor(layouts[0], first), tensor(layouts[1], second)
+    choice = choose_vector(src, dst, most)
+    assert choice.bits <= min(most, MAX_BITS)
+    assert f"{choice.bits} bits" in choice.remark
+    assert first * 8 % choice.bits == 0
+    assert second * 8 % choice.bits == 0
+    count = choice.bits // 16
+    for type, values in ((src, choice.src), (dst, choice.dst)):
+        assert plain(values).size == count
+        if not type.is_swizzled:
+            assert [plain(values)(i) for i in range(count)] == list(range(count))
+    loops = math.prod(repeat.extent for repeat in choice.rest)
+    assert loops * count == plain(src.layout.data).size
+
+
+@given(pairs())
+@settings(max_examples=80)
+def test_loops_walk_both_layouts_in_step(layouts: tuple[LayoutLike, LayoutLike]) -> None:
+    src, dst = plain(layouts[0]), plain(layouts[1])
+    loops = repeats([src[i] for i in range(len(src))], [dst[i] for i in range(len(dst))])
+    walked: list[tuple[int, int]] = [(0, 0)]
+    for loop in loops:
+        walked = [(a + loop.src(i), b + loop.dst(i)) for i in range(loop.extent) for a, b in walked]
+    assert walked == [(src(i), dst(i)) for i in range(src.size)]
+
+
+def test_loops_are_merged_where_one_serves_for_two() -> None:
+    loops = repeats([Layout(4, 1), Layout(8, 4)], [Layout((2, 2), (2, 4)), Layout(8, 8)])
+    assert [(loop.extent, loop.src, loop.dst) for loop in loops] == [(32, Layout(32, 1), Layout(32, 2))]
+
+
+@pytest.mark.parametrize(
+    ("atom", "elements", "loops", "bits"),
+    [
+        ("AutoVectorizingCopy", 8, 1, 128),
+        ("DefaultCopy", 8, 8, 16),
+        ("AutoVectorizingCopyWithAssumedAlignment<32>", 8, 4, 32),
+    ],
+)
+def test_atoms_that_leave_the_width_to_the_compiler(atom: str, elements: int, loops: int, bits: int) -> None:
+    type = f'!tile.tensor<f16, gmem, align<16>, "{elements}:1">'
+    body = (
+        f"%a = tile.view %A : {type.replace('8:1', '((1,8)):((0,1))')}\n%b = tile.view %B : {type.replace('8:1', '((1,8)):((0,1))')}\n"
+        f'tile.copy #tile.copy_atom<"{atom}", f16> %a, %b'
+    )
+    module = lowered(kernel(body, f"%A: {type}, %B: {type}"), "atoms")
+    (call,) = [op for op in module.walk() if isinstance(op, AtomCallOp)]
+    assert call.atom.atom_name.data == f"UniversalCopy<uint{bits}_t>"
+    extents = [op.operands[1] for op in module.walk() if op.name == "scf.for"]
+    assert len(extents) == (loops > 1)
+
+
+def test_a_swizzled_view_is_copied_in_pieces_that_the_swizzle_keeps() -> None:
+    smem = '!tile.tensor<f16, smem, align<128>, "S<2,3,3> o 0 o (8,32):(32,1)">'
+    body = (
+        f"%t = gpu.thread_id x\n%s = tile.alloc : {smem}\n%row = tile.slice %s, (%t, _)\n"
+        '%r = tile.alloc : !tile.tensor<f16, rmem, align<16>, "32:1">\ntile.copy %r, %row'
+    )
+    module = lowered(kernel(body, threads="8"), "atoms")
+    (call,) = [op for op in module.walk() if isinstance(op, AtomCallOp)]
+    assert call.atom.atom_name.data == "UniversalCopy<uint128_t>"
+    assert "S<2,3,3> o ?{div=8} o" in str(call.dst.type)
+
+
+def test_an_atom_that_does_not_fit_is_refused_before_any_pass() -> None:
+    with pytest.raises(ProgramError) as caught:
+        lowered(
+            kernel(
+                '%t = gpu.thread_id x\n%c = tile.tiled_copy #tile.copy_atom<"UniversalCopy<uint128_t>", f16>'
+                ' thr "32:1" val "8:1"\n%p = tile.partition_S %c, %A, %t\n%q = tile.partition_D %c, %B, %t\n'
+                "tile.copy %c, %p, %q",
+                '%A: !tile.tensor<f16, gmem, align<16>, "256:2">, %B: !tile.tensor<f16, gmem, align<16>, "256:1">',
+            ),
+            "atoms",
+        )
+    assert caught.value.code == "E0311"
