@@ -8,7 +8,7 @@ The last mode takes what is left, so an index beyond the shape runs on in the la
 from typing import Any
 
 from .errors import Code, LayoutError
-from .integers import Tree, add, floordiv, mod, mul, sub
+from .integers import Tree, add, choose, floordiv, mod, mul
 from .inttuple import compact_major, flatten_to_tuple, product, product_like, show, zip_modes
 
 
@@ -20,9 +20,7 @@ def crd2idx(coord: Tree, shape: Tree, stride: Any) -> Any:
     """
     if not isinstance(shape, tuple):
         if isinstance(coord, tuple):
-            raise LayoutError(
-                Code.PROFILE_MISMATCH, f"coordinate {show(coord)} is deeper than the shape {show(shape)}"
-            )
+            raise LayoutError(Code.PROFILE_MISMATCH, f"coordinate {show(coord)} is deeper than the shape {show(shape)}")
         return mul(0 if coord is None else coord, stride)
     result: Any = 0
     if isinstance(coord, tuple):
@@ -44,8 +42,9 @@ def crd2idx(coord: Tree, shape: Tree, stride: Any) -> Any:
             rest //= s
         else:
             size = product(s)
+            following = floordiv(rest, size)
             result = add(result, crd2idx(mod(rest, size), s, d))
-            rest = floordiv(rest, size)
+            rest = following
     return add(result, crd2idx(rest, shape[-1], stride[-1])) if shape else result
 
 
@@ -71,26 +70,23 @@ def idx2crd(idx: Tree, shape: Tree, stride: Tree = None) -> Any:
         return _idx2crd_strided(idx, shape, stride)
     if not isinstance(shape, tuple):
         if isinstance(idx, tuple):
-            raise LayoutError(
-                Code.PROFILE_MISMATCH, f"index {show(idx)} is deeper than the shape {show(shape)}"
-            )
+            raise LayoutError(Code.PROFILE_MISMATCH, f"index {show(idx)} is deeper than the shape {show(shape)}")
         return idx
     if isinstance(idx, tuple):
         return tuple([idx2crd(i, s) for i, s in zip_modes(idx, shape)])
     result: list[Any] = []
     for s in shape[:-1]:
         size = product(s)
+        following = floordiv(idx, size)
         result.append(idx2crd(mod(idx, size), s))
-        idx = floordiv(idx, size)
+        idx = following
     return (*result, *(idx2crd(idx, s) for s in shape[-1:]))
 
 
 def _idx2crd_strided(idx: Tree, shape: Tree, stride: Tree) -> Any:
     if isinstance(shape, tuple):
         if isinstance(idx, tuple):
-            return tuple(
-                [_idx2crd_strided(i, s, d) for i, (s, d) in zip_modes(idx, tuple(zip_modes(shape, stride)))]
-            )
+            return tuple([_idx2crd_strided(i, s, d) for i, (s, d) in zip_modes(idx, tuple(zip_modes(shape, stride)))])
         strides = stride if isinstance(stride, tuple) else compact_major(shape, stride)
         return tuple([_idx2crd_strided(idx, s, d) for s, d in zip_modes(shape, strides)])
     if isinstance(idx, tuple):
@@ -129,6 +125,4 @@ def _increment(coord: Tree, shape: Tree, carry: Any, last: bool) -> tuple[Any, A
     if last:
         return following, 0
     inside = following < shape
-    if type(inside) is bool:
-        return (following, 0) if inside else (0, 1)
-    return mul(following, inside), sub(1, inside)
+    return choose(inside, following, 0), choose(inside, 0, 1)

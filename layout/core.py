@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, final
 from .coordinates import crd2idx
 from .display import Displayed
 from .errors import Code, LayoutError
-from .integers import Coord, IntTuple, ScaledBasis, Tree, add, as_coordinate, mul, sub
+from .integers import Coord, IntTuple, ScaledBasis, Tree, add, as_coordinate, mul
 from .inttuple import (
     MAX_LEAVES,
     compact_major,
@@ -136,9 +136,7 @@ def check_shape(shape: IntTuple) -> None:
         if type(extent) is ScaledBasis or extent is None or type(extent) is bool:
             raise LayoutError(Code.BAD_ARGUMENT, f"an extent must be an integer, not {show(extent)}")
         if type(extent) is int and extent < 1:
-            raise LayoutError(
-                Code.EXTENT_NOT_POSITIVE, f"extent {extent} in the shape {show(shape)} is not positive"
-            )
+            raise LayoutError(Code.EXTENT_NOT_POSITIVE, f"extent {extent} in the shape {show(shape)} is not positive")
 
 
 def make_layout(shape: "IntTuple | Layout", *more: "IntTuple | Layout") -> Layout:
@@ -158,9 +156,7 @@ def make_layout(shape: "IntTuple | Layout", *more: "IntTuple | Layout") -> Layou
     if len(more) > 1:
         raise LayoutError(Code.BAD_ARGUMENT, "make_layout takes one shape and one stride, or layouts")
     if not congruent(extents, stride):
-        raise LayoutError(
-            Code.PROFILE_MISMATCH, f"shape {show(extents)} and stride {show(stride)} differ in profile"
-        )
+        raise LayoutError(Code.PROFILE_MISMATCH, f"shape {show(extents)} and stride {show(stride)} differ in profile")
     return Layout(extents, stride)
 
 
@@ -198,13 +194,14 @@ def depth(x: "Tree | ComposedLayout") -> int:
 
 def coshape(layout: Layout) -> Any:
     """One more than the largest index, for each axis of the indices."""
-    last = transform_leaves(lambda s: sub(s, 1), layout.shape)
-    return transform_leaves(lambda c: add(c, 1), as_coordinate(_inner_product(last, layout.stride)))
+    steps = transform_leaves(lambda d: abs(d) if hasattr(d, "__abs__") else d, layout.stride)
+    last = transform_leaves(lambda s: add(s, -1), layout.shape)
+    return transform_leaves(lambda c: add(c, 1), as_coordinate(_inner_product(last, steps)))
 
 
 def _inner_product(a: Tree, b: Any) -> Any:
     if not isinstance(a, tuple):
-        return mul(a, abs(b) if type(b) is int else b)
+        return mul(a, b)
     result: Any = 0
     for x, y in zip(a, b, strict=True):
         result = add(result, _inner_product(x, y))

@@ -10,7 +10,8 @@ A leaf of a shape, stride or coordinate is one of
 
 The helpers here fold 0 and 1, so that nothing dynamic appears where everything is static. Dynamic shapes
 and strides are taken to be positive; division rounds down. A dynamic type may define `minimum(other)`;
-otherwise the minimum is computed from comparison and multiplication.
+otherwise the minimum is computed from comparison and multiplication. It may define `ceil_div(a, b)` and
+`shape_div(a, b)`, which divide where it is `a` or `b`, and `abs`; what its comparisons yield may define `choose(a, b)`.
 """
 
 from dataclasses import dataclass
@@ -165,6 +166,9 @@ def ceil_div_int(a: Any, b: Any) -> Any:
         return -(-a // b)
     if type(b) is int and b == 1:
         return a
+    for x in (a, b):
+        if (own := getattr(x, "ceil_div", None)) is not None:
+            return own(a, b)
     return floordiv(sub(add(a, b), 1), b)
 
 
@@ -178,6 +182,22 @@ def minimum(a: Any, b: Any) -> Any:
     if own_minimum is not None:
         return own_minimum(b)
     return b + (a - b) * (a < b)
+
+
+def choose(condition: Any, a: Any, b: Any) -> Any:
+    """`a` where a comparison holds, `b` elsewhere; dynamic if the comparison is."""
+    if type(condition) is bool:
+        return a if condition else b
+    own = getattr(condition, "choose", None)
+    return own(a, b) if own is not None else b + (a - b) * condition
+
+
+def shape_div_int(a: Any, b: Any) -> Any:
+    """`a / b` where one divides the other, and at least 1."""
+    for x in (a, b):
+        if (own := getattr(x, "shape_div", None)) is not None:
+            return own(a, b)
+    return ceil_div_int(a, b)
 
 
 def signum(a: Any) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .errors import Code, LayoutError
-from .integers import IntTuple, ScaledBasis, Tree, ceil_div_int, mul
+from .integers import IntTuple, ScaledBasis, Tree, ceil_div_int, mul, shape_div_int
 
 MAX_LEAVES = 4096
 """No result may hold more leaves than this: it bounds the work on hostile input."""
@@ -225,10 +225,8 @@ def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
         return tuple(result)
     divisor = product(b)
     if type(a) is int and type(divisor) is int and (divisor == 0 or (a % divisor and divisor % a)):
-        raise LayoutError(
-            Code.SHAPE_DIVISIBILITY, f"of the extents {a} and {divisor} neither divides the other"
-        )
-    return ceil_div_int(a, divisor)
+        raise LayoutError(Code.SHAPE_DIVISIBILITY, f"of the extents {a} and {divisor} neither divides the other")
+    return shape_div_int(a, divisor)
 
 
 def slice_tuple(coord: Tree, t: Tree) -> Any:

@@ -15,9 +15,9 @@ from .compose import composition
 from .coordinates import idx2crd
 from .core import ComposedLayout, Layout, LayoutLike
 from .errors import LayoutError
-from .integers import Coord, add
+from .integers import Coord, add, mul
 from .inttuple import dice_tuple, leaves, zip_modes
-from .run_time import RunTimeInt, value_of
+from .run_time import RunTimeInt
 from .slicing import dice, slice_, slice_and_offset
 from .swizzle import Swizzle
 
@@ -25,10 +25,17 @@ from .swizzle import Swizzle
 @final
 @dataclass(frozen=True, slots=True)
 class MixedBits:
-    """An integer of which the bits in `dynamic` are known at run time only (CuTe's MixedBits). Prints as its value."""
+    """An integer whose bits in `dynamic` are known at run time only (CuTe's MixedBits). Prints as its value."""
 
-    value: int
+    static: int
     dynamic: int
+    run_time: Any = 0
+    """What the run-time integers make of it: any dynamic integer, xored with `static`."""
+
+    @property
+    def value(self) -> Any:
+        """The whole integer, a dynamic one if a bit of it is."""
+        return self.run_time ^ self.static if self.dynamic else self.static
 
     def __str__(self) -> str:
         return str(self.value)
@@ -38,7 +45,7 @@ def slice_as_cute(coord: Coord, layout: LayoutLike) -> tuple[LayoutLike, Any]:
     """The layout of the modes that `coord` keeps, and the index at which it starts.
 
     As `slice_and_offset`, but of a swizzled layout the part of the start that the swizzle does not touch is
-    returned, and the result is a plain layout where CuTe C++ has one. Integers of `coord` may be `RunTimeInt`; where
+    returned, and the result is a plain layout where CuTe C++ has one. Integers of `coord` may be dynamic; where
     shape or stride are not static, the swizzle is kept. Raises `LayoutError` where `coord` does not fit the shape.
     """
     if not isinstance(layout, ComposedLayout) or not isinstance(layout.outer, Swizzle):
@@ -60,7 +67,9 @@ def _plain(layout: LayoutLike) -> Layout:
 
 
 def _mixed(x: Any) -> MixedBits:
-    return x if isinstance(x, MixedBits) else MixedBits(x, 0)
+    if isinstance(x, MixedBits):
+        return x
+    return MixedBits(x, 0) if type(x) is int else MixedBits(0, -1, x)
 
 
 def _slice(swizzle: Swizzle, offset: MixedBits, coord: Coord, inner: Layout, kept: Layout) -> tuple[LayoutLike, Any]:
@@ -74,12 +83,13 @@ def _slice(swizzle: Swizzle, offset: MixedBits, coord: Coord, inner: Layout, kep
     rest = composition(untouched, fixed)(at)
     reached = composition(fields, kept)(kept.size - 1)
     if reached & ~swizzle(reached):
-        left: Any = start if start.dynamic else start.value
+        left: Any = start if start.dynamic else start.static
         return ComposedLayout(swizzle, left, kept), rest
     parts = _strides(swizzle, start)
     twos = (2,) * bits
     decayed = Layout((1 << base, twos, 1 << gap, twos, 1), (1, parts[0], between, parts[1], above))
-    return composition(decayed, kept), add(RunTimeInt(swizzle(start.value)), rest)
+    begin = swizzle(start.value)
+    return composition(decayed, kept), add(RunTimeInt(begin) if type(begin) is int else begin, rest)
 
 
 def _strides(swizzle: Swizzle, start: MixedBits) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -96,8 +106,9 @@ def _strides(swizzle: Swizzle, start: MixedBits) -> tuple[tuple[Any, ...], tuple
 
 def _chosen(start: MixedBits, bit: int, clear: int, set_: int) -> Any:
     """`clear` or `set_` by a bit of `start`; a run-time integer if the bit is one."""
-    chosen = set_ if start.value & bit else clear
-    return RunTimeInt(chosen) if start.dynamic & bit else chosen
+    if not start.dynamic & bit:
+        return set_ if start.static & bit else clear
+    return clear + (start.value >> bit.bit_length() - 1 & 1) * (set_ - clear)
 
 
 def _bits_at(layout: Layout, coord: Any) -> MixedBits:
@@ -105,8 +116,13 @@ def _bits_at(layout: Layout, coord: Any) -> MixedBits:
     result = MixedBits(0, 0)
     parts = zip(leaves(layout.shape), leaves(layout.stride), leaves(_crd(coord, layout.shape)), strict=True)
     for extent, stride, at in parts:
-        value = value_of(at) * stride
-        result = _xor(result, MixedBits(value, (extent - 1) * stride if isinstance(at, RunTimeInt) else 0))
+        if type(at) is int:
+            part = MixedBits(at * stride, 0)
+        elif extent == 1 or stride == 0:
+            continue
+        else:
+            part = MixedBits(0, (extent - 1) * stride, mul(at, stride))
+        result = _xor(result, part)
     return result
 
 
@@ -118,4 +134,5 @@ def _crd(coord: Any, shape: Any) -> Any:
 
 
 def _xor(a: MixedBits, b: MixedBits) -> MixedBits:
-    return MixedBits(a.value ^ b.value, a.dynamic | b.dynamic)
+    run_time = b.run_time if not a.dynamic else a.run_time if not b.dynamic else a.run_time ^ b.run_time
+    return MixedBits(a.static ^ b.static, a.dynamic | b.dynamic, run_time)

@@ -73,12 +73,30 @@ def _strength_reduce() -> type[ModulePass]:
     return StrengthReducePass
 
 
+def _cute_fold_static() -> type[ModulePass]:
+    from .cute_fold_static import CuteFoldStaticPass
+
+    return CuteFoldStaticPass
+
+
+def _cute_expand_ops() -> type[ModulePass]:
+    from .cute_expand_ops import CuteExpandOpsPass
+
+    return CuteExpandOpsPass
+
+
 def _cse() -> type[ModulePass]:
     from xdsl.transforms.common_subexpression_elimination import (
         CommonSubexpressionElimination,
     )
 
     return CommonSubexpressionElimination
+
+
+def _reconcile_unrealized_casts() -> type[ModulePass]:
+    from xdsl.transforms.reconcile_unrealized_casts import ReconcileUnrealizedCastsPass
+
+    return ReconcileUnrealizedCastsPass
 
 
 def _dce() -> type[ModulePass]:
@@ -99,8 +117,15 @@ OUR_PASSES: Mapping[str, Callable[[], type[ModulePass]]] = MappingProxyType({
     "allocate-smem": _allocate_smem,
     "convert-index": _convert_index,
     "strength-reduce": _strength_reduce,
+    "cute-fold-static": _cute_fold_static,
+    "cute-expand-ops": _cute_expand_ops,
 })  # fmt: skip
 """The passes that tilefold defines."""
 
-PASSES: Mapping[str, Callable[[], type[ModulePass]]] = MappingProxyType({**OUR_PASSES, "cse": _cse, "dce": _dce})
+PASSES: Mapping[str, Callable[[], type[ModulePass]]] = MappingProxyType({
+    **OUR_PASSES,
+    "cse": _cse,
+    "dce": _dce,
+    "reconcile-unrealized-casts": _reconcile_unrealized_casts,
+})  # fmt: skip
 """All passes of the command line: ours, and those of xDSL that the pipeline uses."""

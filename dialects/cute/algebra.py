@@ -19,6 +19,7 @@ from ...layout.modes import flatten_layout, group_modes, on_inner
 from ...layout.recast import recast_layout
 from ...layout.slicing import slice_
 from ...layout.swizzle import Swizzle
+from ...layout.swizzled_slice import MixedBits, slice_as_cute
 from .accessors import Indexable
 from .brackets import Integers
 from .op import AlgebraOp, Signature
@@ -122,7 +123,7 @@ class ComplementOp(AlgebraOp):
             raise refused(f"the complement of {layout} needs integer strides")
         if not is_static_value(layout.stride) and rank(layout.shape) > 1:
             raise refused(f"the complement of {layout} needs static strides", Code.DYNAMIC_UNSUPPORTED)
-        return complement(layout, cotarget.shape if isinstance(cotarget, Layout) else cotarget, merge_dynamic=False)
+        return complement(layout, cotarget.shape if isinstance(cotarget, Layout) else cotarget)
 
 
 @irdl_op_definition
@@ -178,6 +179,8 @@ def _check_coord(coord: Any, value: Any) -> None:
 class SliceOp(AlgebraOp):
     """What the underscores of a coordinate keep of a value; of a composed layout, with the offset of the rest.
 
+    Of a swizzled layout the swizzle and the offset are kept only where CuTe C++ keeps them.
+
     `%r = cute.slice(%l, %c) : !cute.layout<"(2,3,4):(1,2,6)">, !cute.coord<"(_,1,_)">`
     """
 
@@ -196,6 +199,11 @@ class SliceOp(AlgebraOp):
                 raise refused(f"a slice of {value} needs a static inner layout", Code.DYNAMIC_UNSUPPORTED)
             if not has_underscore(coord):
                 raise refused(f"the coordinate {show(coord)} keeps no mode of {value}", hint="use cute.layout_eval")
+            sliced = slice_as_cute(coord, value)[0]
+            offset: Any = sliced.offset if isinstance(sliced, ComposedLayout) else None
+            if isinstance(sliced, ComposedLayout) and isinstance(offset, MixedBits):
+                return ComposedLayout(sliced.outer, offset.value, sliced.inner)
+            return sliced
         return slice_(coord, value) if isinstance(value, Layout | ComposedLayout) else slice_tuple(coord, value)
 
 

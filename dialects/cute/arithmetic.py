@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Arithmetic and comparison of tuples, element by element."""
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 from xdsl.dialects.builtin import i1
+from xdsl.ir import Operation
 from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
-from xdsl.traits import NoMemoryEffect, Pure
+from xdsl.traits import ConditionallySpeculatable, NoMemoryEffect, Pure
 
-from ...layout.core import Layout, make_layout
-from ...layout.divide import zipped_divide
+from ...layout.core import Layout, size
 from ...layout.errors import Code
-from ...layout.integers import Tree, add, sub
-from ...layout.inttuple import ceil_div, congruent, leaves, shape_div, show
+from ...layout.integers import Tree, add, ceil_div_int, sub
+from ...layout.inttuple import ceil_div, congruent, leaves, product, shape_div, show, wrap
 from ..errors import refuse
 from .op import AlgebraOp, CuteOp
 from .types import CoordType, CuteType, IntTupleType, LayoutType, ShapeType, StrideType, TileType
@@ -89,6 +90,17 @@ def _sub(a: Tree, b: Tree) -> Any:
     return (*(_sub(x, y) for x, y in zip(a, b, strict=False)), *longer[min(len(a), len(b)) :])
 
 
+class DivisorSpeculatable(ConditionallySpeculatable):
+    """A division may run where it was not asked for only if its divisor, the second operand, is static and never 0."""
+
+    @classmethod
+    def is_speculatable(cls, op: Operation) -> bool:
+        divisor = op.operands[1].type
+        if not isinstance(divisor, IntTupleType | ShapeType):
+            return False
+        return all(type(x) is int and x != 0 for x in leaves(divisor.data))
+
+
 @irdl_op_definition
 class ShapeDivOp(AlgebraOp):
     """A shape divided by another, where of static extents one must divide the other; quotients are rounded up.
@@ -100,7 +112,7 @@ class ShapeDivOp(AlgebraOp):
     dividend = operand_def(ShapeType)
     divisor = operand_def(ShapeType)
     result = result_def(ShapeType)
-    traits = traits_def(NoMemoryEffect())
+    traits = traits_def(NoMemoryEffect(), DivisorSpeculatable())
 
     @classmethod
     def evaluate(cls, dividend: Any, divisor: Any) -> Any:
@@ -111,7 +123,7 @@ class ShapeDivOp(AlgebraOp):
 class CeilDivOp(AlgebraOp):
     """How many tiles cover the input: quotients rounded up. An integer is used up by the modes from left to right.
 
-    For a tile it is the shape of the second mode of the zipped divide of the input by it.
+    A layout of a tile counts by its size, and a tuple of layouts divides mode by mode.
 
     `%r = cute.ceil_div(%a, %b) : (!cute.shape<"(8,10)">, !cute.shape<"(3,4)">) -> !cute.shape<"(3,3)">`
     """
@@ -120,21 +132,46 @@ class CeilDivOp(AlgebraOp):
     input = operand_def(IntTupleOrShape)
     tiler = operand_def(IntTupleType | ShapeType | TileType)
     result = result_def(IntTupleOrShape)
-    traits = traits_def(NoMemoryEffect())
+    traits = traits_def(NoMemoryEffect(), DivisorSpeculatable())
 
     @classmethod
     def evaluate(cls, value: Any, tiler: Any) -> Any:
         if any(type(leaf) is Layout or leaf is None for leaf in leaves(tiler)):
-            return zipped_divide(make_layout(value), tiler)[1].shape
+            return _ceil_div_tile(value, tiler)
         if any(_is_zero(leaf) for leaf in leaves(tiler)):
             raise refused(f"{show(value)} is divided by the tiler {show(tiler)}, which holds a 0")
         return ceil_div(value, tiler)
 
 
-class CompareOp(CuteOp):
+def _ceil_div_tile(value: Tree, tile: Tree) -> Any:
+    """How many tiles cover a shape: of a layout by its size, of a tuple mode by mode; modes beyond it stay."""
+    if isinstance(tile, tuple):
+        modes = wrap(value)
+        if len(tile) > len(modes):
+            raise refused(f"the tile has {len(tile)} modes, {show(value)} has {len(modes)}", Code.RANK_MISMATCH)
+        return (*(_ceil_div_tile(x, y) for x, y in zip(modes, tile, strict=False)), *modes[len(tile) :])
+    if tile is None:
+        raise refused(f"an underscore does not say how {show(value)} is divided")
+    return ceil_div_int(product(value), size(tile))
+
+
+class CompareOp(CuteOp, ABC):
     """The base of comparisons, whose result is an i1."""
 
     traits = traits_def(Pure())
+
+    @property
+    def static_result(self) -> bool | None:
+        """The result where it is known, which is where both operands are static."""
+        lhs, rhs = self.operand_types
+        if not (isinstance(lhs, CuteType) and isinstance(rhs, CuteType) and lhs.is_static and rhs.is_static):
+            return None
+        return self.compare(lhs.data, rhs.data)
+
+    @classmethod
+    @abstractmethod
+    def compare(cls, lhs: Any, rhs: Any) -> bool:
+        """Whether the comparison of two static values holds."""
 
 
 @irdl_op_definition
@@ -148,6 +185,10 @@ class ElemLessOp(CompareOp):
     lhs = operand_def(IntTupleType | ShapeType | CoordType)
     rhs = operand_def(IntTupleType | ShapeType | CoordType)
     result = result_def(i1)
+
+    @classmethod
+    def compare(cls, lhs: Any, rhs: Any) -> bool:
+        return all(a < b for a, b in zip(leaves(lhs), leaves(rhs), strict=True))
 
     def verify_(self) -> None:
         lhs, rhs = self.lhs.type, self.rhs.type
@@ -168,6 +209,10 @@ class EqualOp(CompareOp):
     lhs = operand_def(IntTupleType | ShapeType | CoordType | StrideType | LayoutType)
     rhs = operand_def(IntTupleType | ShapeType | CoordType | StrideType | LayoutType)
     result = result_def(i1)
+
+    @classmethod
+    def compare(cls, lhs: Any, rhs: Any) -> bool:
+        return bool(lhs == rhs)
 
     def verify_(self) -> None:
         if type(self.lhs.type) is not type(self.rhs.type):

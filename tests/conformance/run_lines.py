@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from filecheck.finput import FInput
+from filecheck.finput import FInput, InputRange
 from filecheck.matcher import Matcher
 from filecheck.options import parse_argv_options
 from filecheck.parser import Parser
@@ -118,9 +118,25 @@ def opt(arguments: list[str], data: str, file: Path, scratch: Path) -> Result:
     return Result(status, output.getvalue(), errors.getvalue())
 
 
+class _Input(FInput):
+    """What FileCheck reads. An excluded text ends before the next match, as in LLVM, and not in it."""
+
+    matched: tuple[int, int] = (0, 0)
+
+    def find(self, pattern: re.Pattern[str], this_line: bool = False) -> re.Match[str] | None:
+        if found := super().find(pattern, this_line):
+            self.matched = found.span()
+        return found
+
+    def find_between(self, pattern: re.Pattern[str], irange: InputRange) -> re.Match[str] | None:
+        if type(irange) is InputRange and irange.end == self.matched[1]:
+            irange = irange.restrict_end(self.matched[0])
+        return super().find_between(pattern, irange)
+
+
 def _filecheck(words: list[str], data: str) -> Result:
     errors = io.StringIO()
     with contextlib.redirect_stderr(errors), contextlib.redirect_stdout(errors):
         options = parse_argv_options(words)
-        status = Matcher(options, FInput("<stdin>", data), Parser.from_opts(options)).run()
+        status = Matcher(options, _Input("<stdin>", data), Parser.from_opts(options)).run()
     return Result(status, "", errors.getvalue())

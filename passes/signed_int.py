@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""SSA values as the signed i32 and i64 of the `cute` dialect: computing with them writes `arith` operations."""
+
+from typing import TypeAlias
+
+from xdsl.dialects import arith, math, scf
+from xdsl.dialects.builtin import i32, i64
+from xdsl.ir import Block, Region, SSAValue
+
+from .emitter import Emitter
+
+Operand: TypeAlias = "int | SignedInt"
+
+
+class SignedInt:
+    """A run-time integer held by an SSA value of type i32 or i64.
+
+    Of operands of different widths the narrower is extended; a constant takes the width of the other operand, or 64
+    bits where it needs them. Sums and products must not overflow (`nsw`). Division rounds toward zero, as in C++.
+    """
+
+    __slots__ = ("emitter", "value")
+
+    def __init__(self, emitter: Emitter, value: SSAValue) -> None:
+        self.emitter = emitter
+        self.value = value
+
+    @property
+    def width(self) -> int:
+        """32 or 64."""
+        return 64 if self.value.type == i64 else 32
+
+    def to(self, width: int) -> SSAValue:
+        """The value as an integer of `width` bits: extended with its sign, or truncated."""
+        if width == self.width:
+            return self.value
+        cast = arith.ExtSIOp if width > self.width else arith.TruncIOp
+        return self.emitter.value(cast(self.value, i64 if width == 64 else i32))
+
+    def pair(self, left: Operand, right: Operand) -> tuple[SSAValue, SSAValue]:
+        """Both as SSA values of one width."""
+        width = max(_width(left), _width(right))
+        return self._ssa(left, width), self._ssa(right, width)
+
+    def _ssa(self, operand: Operand, width: int) -> SSAValue:
+        if isinstance(operand, SignedInt):
+            return operand.to(width)
+        return self.emitter.constant(operand, i64 if width == 64 else i32)
+
+    def _wrapped(self, op: type[arith.SignlessIntegerBinaryOperation], left: Operand, right: Operand) -> "SignedInt":
+        return SignedInt(self.emitter, self.emitter.value(op(*self.pair(left, right))))
+
+    def _exact(
+        self, op: type[arith.SignlessIntegerBinaryOperationWithOverflow], left: Operand, right: Operand
+    ) -> "SignedInt":
+        nsw = arith.IntegerOverflowAttr([arith.IntegerOverflowFlag.NSW])
+        return SignedInt(self.emitter, self.emitter.value(op(*self.pair(left, right), overflow=nsw)))
+
+    def __add__(self, other: Operand) -> "SignedInt":
+        return self._exact(arith.AddiOp, self, other)
+
+    def __radd__(self, other: Operand) -> "SignedInt":
+        return self._exact(arith.AddiOp, other, self)
+
+    def __sub__(self, other: Operand) -> "SignedInt":
+        return self._exact(arith.SubiOp, self, other)
+
+    def __rsub__(self, other: Operand) -> "SignedInt":
+        return self._exact(arith.SubiOp, other, self)
+
+    def __mul__(self, other: Operand) -> "SignedInt":
+        return self._exact(arith.MuliOp, self, other)
+
+    def __rmul__(self, other: Operand) -> "SignedInt":
+        return self._exact(arith.MuliOp, other, self)
+
+    def __floordiv__(self, other: Operand) -> "SignedInt":
+        return self._wrapped(arith.DivSIOp, self, other)
+
+    def __rfloordiv__(self, other: Operand) -> "SignedInt":
+        return self._wrapped(arith.DivSIOp, other, self)
+
+    def __mod__(self, other: Operand) -> "SignedInt":
+        return self._wrapped(arith.RemSIOp, self, other)
+
+    def __rmod__(self, other: Operand) -> "SignedInt":
+        return self._wrapped(arith.RemSIOp, other, self)
+
+    def __and__(self, other: Operand) -> "SignedInt":
+        return self._wrapped(arith.AndIOp, self, other)
+
+    __rand__ = __and__
+
+    def __xor__(self, other: Operand) -> "SignedInt":
+        return self._wrapped(arith.XOrIOp, self, other)
+
+    __rxor__ = __xor__
+
+    def __rshift__(self, other: Operand) -> "SignedInt":
+        return self._wrapped(arith.ShRUIOp, self, other)
+
+    def __lshift__(self, other: Operand) -> "SignedInt":
+        return self._wrapped(arith.ShLIOp, self, other)
+
+    def __abs__(self) -> "SignedInt":
+        return SignedInt(self.emitter, self.emitter.value(math.AbsIOp(self.value)))
+
+    def minimum(self, other: Operand) -> "SignedInt":
+        """The smaller of two integers."""
+        return self._wrapped(arith.MinSIOp, self, other)
+
+    def ceil_div(self, left: Operand, right: Operand) -> "SignedInt":
+        """`left / right` rounded up; one of them is this integer."""
+        return self._wrapped(arith.CeilDivSIOp, left, right)
+
+    def compare(self, predicate: str, left: Operand, right: Operand) -> SSAValue:
+        """The i1 of a comparison, by MLIR's name of it: `slt`, `eq`; one of the integers is this one."""
+        return self.emitter.value(arith.CmpiOp(*self.pair(left, right), predicate))
+
+    def shape_div(self, left: Operand, right: Operand) -> "SignedInt":
+        """`left / right` where one divides the other, and at least 1; one of them is this integer."""
+        quotient = self._wrapped(arith.DivSIOp, left, right)
+        return quotient._wrapped(arith.MaxSIOp, quotient, 1)
+
+    def __lt__(self, other: Operand) -> "Condition":
+        return Condition(self, self.compare("slt", self, other))
+
+    def __gt__(self, other: Operand) -> "Condition":
+        return Condition(self, self.compare("slt", other, self))
+
+
+class Condition:
+    """What a comparison of run-time integers yields."""
+
+    __slots__ = ("integer", "value")
+
+    def __init__(self, integer: SignedInt, value: SSAValue) -> None:
+        self.integer = integer
+        self.value = value
+
+    def choose(self, a: Operand, b: Operand) -> SignedInt:
+        """`a` where the comparison holds, `b` elsewhere."""
+        emitter = self.integer.emitter
+        results = self.integer.pair(a, b)
+        regions: list[Region] = []
+        for result in results:
+            end = scf.YieldOp(result)
+            end.location = emitter.op.location
+            regions.append(Region(Block([end])))
+        branch = scf.IfOp(self.value, [results[0].type], regions[0], regions[1])
+        return SignedInt(emitter, emitter.value(branch))
+
+
+def _width(operand: Operand) -> int:
+    if isinstance(operand, SignedInt):
+        return operand.width
+    return 32 if -(1 << 31) <= operand < 1 << 31 else 64
