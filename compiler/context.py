@@ -69,13 +69,35 @@ def _vector() -> Dialect:
     return Vector
 
 
+def _cf() -> Dialect:
+    from xdsl.dialects.cf import Cf
+
+    return Cf
+
+
+def _llvm() -> Dialect:
+    from xdsl.dialects.llvm import LLVM
+
+    return LLVM
+
+
 OUR_DIALECTS: Mapping[str, Callable[[], Dialect]] = MappingProxyType(
     {"cute": _cute, "tile": _tile, "ptx": _ptx, "run": _run}
 )
 """The dialects that tilefold defines."""
 
 DIALECTS: Mapping[str, Callable[[], Dialect]] = MappingProxyType(
-    {**OUR_DIALECTS, "gpu": _gpu, "func": _func, "arith": _arith, "scf": _scf, "math": _math, "vector": _vector}
+    {
+        **OUR_DIALECTS,
+        "gpu": _gpu,
+        "func": _func,
+        "cf": _cf,
+        "llvm": _llvm,
+        "arith": _arith,
+        "scf": _scf,
+        "math": _math,
+        "vector": _vector,
+    }
 )
 """Every dialect of a `.cute` file beside `builtin`. `gpu` is xDSL's with MLIR's assembly."""
 

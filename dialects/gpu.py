@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The `gpu` dialect of xDSL with the custom assembly that MLIR gives to its modules and thread coordinates.
+"""The `gpu` dialect of xDSL with MLIR's assembly for modules, kernels, launches and thread coordinates.
 
 xDSL reads and writes these operations in generic form only. The classes here derive from xDSL's, so that a test with
 `isinstance` holds for both; a context that reads `.cute` files registers this dialect in place of xDSL's.
@@ -9,11 +9,13 @@ from typing import Self
 
 from xdsl.dialects import gpu
 from xdsl.dialects.builtin import IndexType, StringAttr
-from xdsl.ir import Block, Dialect
+from xdsl.ir import Block, Dialect, Operation
 from xdsl.irdl import IRDLOperation, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
+
+from .gpu_launch import LAUNCHING
 
 
 class ModuleOp(gpu.ModuleOp):
@@ -84,6 +86,9 @@ class GridDimOp(_Coordinate, gpu.GridDimOp):
     traits = traits_def(Pure())
 
 
-_OURS: dict[str, type] = {op.name: op for op in (ModuleOp, ThreadIdOp, BlockIdOp, BlockDimOp, GridDimOp)}
+_OURS: dict[str, type[Operation]] = {
+    **{op.name: op for op in gpu.GPU.operations},
+    **{op.name: op for op in (ModuleOp, ThreadIdOp, BlockIdOp, BlockDimOp, GridDimOp, *LAUNCHING)},
+}
 
-GPU = Dialect("gpu", [_OURS.get(op.name, op) for op in gpu.GPU.operations], list(gpu.GPU.attributes))
+GPU = Dialect("gpu", list(_OURS.values()), list(gpu.GPU.attributes))
