@@ -37,9 +37,9 @@ def _layout(draw: Any, sizes: list[int], injective: bool) -> Layout:
     modes = [_factors(draw, size) for size in sizes]
     places = [(i, j) for i, mode in enumerate(modes) for j in range(len(mode))]
     strides: dict[tuple[int, int], int] = {}
-    span = 1
+    span: int = 1
     for i, j in draw(st.permutations(places)):
-        unit = draw(st.sampled_from([1, 1, 1, 2, 8]))
+        unit: int = draw(st.sampled_from([1, 1, 1, 2, 8]))
         strides[i, j] = -(-span // unit) * unit
         span += strides[i, j] * (modes[i][j] - 1)
         if not injective and draw(st.integers(0, 5)) == 0:
@@ -120,19 +120,13 @@ def test_loops_are_merged_where_one_serves_for_two() -> None:
 
 
 @pytest.mark.parametrize(
-    ("atom", "elements", "loops", "bits"),
-    [
-        ("AutoVectorizingCopy", 8, 1, 128),
-        ("DefaultCopy", 8, 8, 16),
-        ("AutoVectorizingCopyWithAssumedAlignment<32>", 8, 4, 32),
-    ],
+    ("atom", "loops", "bits"),
+    [("AutoVectorizingCopy", 1, 128), ("DefaultCopy", 8, 16), ("AutoVectorizingCopyWithAssumedAlignment<32>", 4, 32)],
 )
-def test_atoms_that_leave_the_width_to_the_compiler(atom: str, elements: int, loops: int, bits: int) -> None:
-    type = f'!tile.tensor<f16, gmem, align<16>, "{elements}:1">'
-    body = (
-        f"%a = tile.view %A : {type.replace('8:1', '((1,8)):((0,1))')}\n%b = tile.view %B : {type.replace('8:1', '((1,8)):((0,1))')}\n"
-        f'tile.copy #tile.copy_atom<"{atom}", f16> %a, %b'
-    )
+def test_atoms_that_leave_the_width_to_the_compiler(atom: str, loops: int, bits: int) -> None:
+    type = '!tile.tensor<f16, gmem, align<16>, "8:1">'
+    part = type.replace("8:1", "((1,8)):((0,1))")
+    body = f'%a = tile.view %A : {part}\n%b = tile.view %B : {part}\ntile.copy #tile.copy_atom<"{atom}", f16> %a, %b'
     module = lowered(kernel(body, f"%A: {type}, %B: {type}"), "atoms")
     (call,) = [op for op in module.walk() if isinstance(op, AtomCallOp)]
     assert call.atom.atom_name.data == f"UniversalCopy<uint{bits}_t>"
