@@ -12,9 +12,7 @@ from .inttuple import flatten_to_tuple, wrap
 from .modes import on_inner
 
 
-def merge_modes(
-    shape: Sequence[Any], stride: Sequence[Any], open_end: bool = False
-) -> tuple[list[Any], list[Any]]:
+def merge_modes(shape: Sequence[Any], stride: Sequence[Any], open_end: bool = False) -> tuple[list[Any], list[Any]]:
     """Flat shape and stride with static extents of 1 dropped and contiguous neighbours merged.
 
     With `open_end` the last mode is kept even at extent 1, then shown as 2: composition reads its stride,
@@ -84,9 +82,7 @@ def _coalesce(layout: Layout) -> Layout:
 
 def coalesce_open(layout: Layout) -> Layout:
     """`coalesce`, but the last mode is kept, so that it can be read beyond its extent."""
-    return from_modes(
-        *merge_modes(flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride), open_end=True)
-    )
+    return from_modes(*merge_modes(flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride), open_end=True))
 
 
 def coalesce_shape(shape: Tree) -> Any:
@@ -107,9 +103,7 @@ def filter_zeros(layout: LayoutLike, profile: Any = None) -> Any:
     if type(layout) is ComposedLayout:
         return on_inner(layout, lambda inner: filter_zeros(inner, profile))
     assert type(layout) is Layout
-    return Layout(
-        filter_zeros_tuple(layout.stride if profile is None else profile, layout.shape), layout.stride
-    )
+    return Layout(filter_zeros_tuple(layout.stride if profile is None else profile, layout.shape), layout.stride)
 
 
 def filter_layout(layout: LayoutLike, profile: Any = None) -> Any:
@@ -136,6 +130,4 @@ def by_profile(layout: LayoutLike, profile: Tree, f: Callable[[Layout], Layout])
     modes = list(layout)
     if len(profile) > len(modes):
         raise LayoutError(Code.RANK_MISMATCH, f"profile has {len(profile)} modes, {layout} has {len(modes)}")
-    return join(
-        [*(by_profile(m, p, f) for m, p in zip(modes, profile, strict=False)), *modes[len(wrap(profile)) :]]
-    )
+    return join([*(by_profile(m, p, f) for m, p in zip(modes, profile, strict=False)), *modes[len(wrap(profile)) :]])

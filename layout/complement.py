@@ -37,7 +37,7 @@ def complement(layout: LayoutLike, cotarget: Any = None, *, merge_dynamic: bool 
         cotarget = cosize(plain)
     if type(plain.stride) is int and plain.stride == 0:
         return make_layout(coalesce_shape(cotarget) if merge_dynamic else cotarget)
-    shape, stride = _gaps(plain)
+    shape, stride = gaps(plain)
     end = stride.pop()
     rest: Tree = ceil_div(cotarget, end)
     rest = coalesce_shape(rest) if merge_dynamic else flatten(rest)
@@ -55,7 +55,7 @@ def open_complement(layout: Layout) -> Layout:
     if has_basis(layout.stride):
         return by_axis(layout, lambda _, part: open_complement(part))
     plain: Layout = filter_layout(layout)
-    shape, stride = _gaps(plain) if plain.stride != 0 else ([], [1])
+    shape, stride = gaps(plain) if plain.stride != 0 else ([], [1])
     shapes, strides = merge_modes([*shape, 1], stride, open_end=True)
     return from_modes([*shapes[:-1], 1], strides)
 
@@ -75,7 +75,7 @@ def _complement_of_axes(layout: Layout, cotarget: Any) -> Layout:
     return join([*result, *map(Layout, untouched, strides)])
 
 
-def _gaps(plain: Layout) -> tuple[list[Any], list[Any]]:
+def gaps(plain: Layout) -> tuple[list[Any], list[Any]]:
     """The gaps between the modes of a filtered layout: their extents, and their strides with one more, the end's."""
     modes = list(zip(wrap(plain.stride), wrap(plain.shape), strict=True))
     if len(modes) > 1:

@@ -12,9 +12,7 @@ from .inttuple import MAX_LEAVES, leaves, show, unwrap, wrap
 from .modes import compose_parts
 from .swizzle import Swizzle, make_swizzle
 
-_MAX_STEPS = (
-    1 << 18
-)  # modes of the left times leaves of the right: keeps a hostile composition under a second
+_MAX_STEPS = 1 << 18  # modes of the left times leaves of the right: keeps a hostile composition under a second
 
 
 def composition(a: "LayoutLike | Swizzle", b: "Tiler | ComposedLayout | Swizzle") -> Any:
@@ -125,9 +123,7 @@ class _Composer:
             raise LayoutError(Code.RESULT_TOO_LARGE, f"a composition may hold at most {MAX_LEAVES} modes")
         return self._walk(path, shape, stride, s, d)
 
-    def _walk(
-        self, path: tuple[int, ...], shape: tuple[Any, ...], stride: Any, s: Any, d: Any
-    ) -> tuple[Any, Any]:
+    def _walk(self, path: tuple[int, ...], shape: tuple[Any, ...], stride: Any, s: Any, d: Any) -> tuple[Any, Any]:
         """Follows `s:d` through the modes of the left layout, first to last."""
         result_shape: list[Any] = []
         result_stride: list[Any] = []

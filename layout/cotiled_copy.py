@@ -35,9 +35,7 @@ def tile_of(shape: tuple[Any, ...], coords: Layout) -> tuple[Layout, tuple[Any, 
     """The (thread, value) layout and the tiler of the part of `shape` that `coords`, (thread, value) to
     place, visits.
     """
-    tiler = tuple(
-        [filter_layout(composition(Layout(shape, _unit(i, len(shape))), coords)) for i in range(len(shape))]
-    )
+    tiler = tuple([filter_layout(composition(Layout(shape, _unit(i, len(shape))), coords)) for i in range(len(shape))])
     tile = composition(make_layout(shape), tiler)
     return composition(left_inverse(tile), coords), tiler
 

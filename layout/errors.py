@@ -18,6 +18,8 @@ class Code(Enum):
     TEXT_INTEGER_RANGE = ("E0103", "an integer does not fit in 64 bits")
     TEXT_NOT_CONGRUENT = ("E0104", "shape and stride of a layout differ in profile")
     TEXT_WRONG_KIND = ("E0105", "the text describes another kind of value than is expected here")
+    TEXT_UNKNOWN_NAME = ("E0106", "an expression names something that does not exist, or may not be defined")
+    TEXT_ARGUMENTS = ("E0107", "a function is called with too few or too many arguments")
 
     PROFILE_MISMATCH = ("E0201", "two tuples differ in profile")
     RANK_MISMATCH = ("E0202", "ranks do not fit together")
@@ -148,7 +150,7 @@ class LayoutError(TilefoldError):
 
 
 class LayoutSyntaxError(LayoutError):
-    """Layout text that does not parse; `text[offset:end]` is the offending part."""
+    """Text of layouts, or an expression of them, that is wrong; `text[offset:end]` is the offending part."""
 
     def __init__(self, code: Code, message: str, offset: int, end: int, hint: str = "") -> None:
         super().__init__(code, message, hint)

@@ -10,7 +10,7 @@ from typing import Any
 from .core import ComposedLayout, Layout, LayoutLike, Tiler, check_mode
 from .errors import Code, LayoutError
 from .integers import Tree
-from .inttuple import flatten, rank, show, unflatten, wrap
+from .inttuple import MAX_LEAVES, flatten, rank, show, unflatten, wrap
 from .swizzle import Swizzle
 
 
@@ -92,7 +92,7 @@ def _check_range(layout: LayoutLike, begin: int, end: int) -> None:
 def append(layout: LayoutLike, n: int, mode: Layout | None = None) -> Any:
     """`layout` with copies of `mode` (1:0 by default) after its modes, up to rank `n`.
 
-    Raises `LayoutError` (E0202) if the rank is already larger than `n`.
+    Raises `LayoutError` if the rank is already larger than `n` (E0202), or `n` larger than is accepted (E0209).
     """
     return _pad(layout, n, mode or Layout(1, 0), at_end=True)
 
@@ -100,7 +100,7 @@ def append(layout: LayoutLike, n: int, mode: Layout | None = None) -> Any:
 def prepend(layout: LayoutLike, n: int, mode: Layout | None = None) -> Any:
     """`layout` with copies of `mode` (1:0 by default) before its modes, up to rank `n`.
 
-    Raises `LayoutError` (E0202) if the rank is already larger than `n`.
+    Raises `LayoutError` if the rank is already larger than `n` (E0202), or `n` larger than is accepted (E0209).
     """
     return _pad(layout, n, mode or Layout(1, 0), at_end=False)
 
@@ -112,6 +112,8 @@ def _pad(layout: LayoutLike, n: int, mode: Layout, at_end: bool) -> Any:
     missing = n - len(layout)
     if missing < 0:
         raise LayoutError(Code.RANK_MISMATCH, f"{layout} has more than {n} modes")
+    if n > MAX_LEAVES:
+        raise LayoutError(Code.RESULT_TOO_LARGE, f"a layout may have at most {MAX_LEAVES} modes, not {n}")
     if missing == 0:
         return layout
     pads = ((mode.shape,) * missing, (mode.stride,) * missing)

@@ -3,7 +3,7 @@
 
 import re
 from collections.abc import Callable
-from typing import Any, Literal, NoReturn, TypeVar
+from typing import Any, Literal, NoReturn, Self, TypeVar
 
 from .core import ComposedLayout, Layout, LayoutLike
 from .errors import Code, LayoutError, LayoutSyntaxError
@@ -31,7 +31,7 @@ class Parser:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.pos = 0
+        self.pos: int = 0
         self.depth = 0
         self.count = 0
         if len(text) > MAX_TEXT:
@@ -55,15 +55,13 @@ class Parser:
         end = min(start + 1, len(self.text)) if end is None else end
         raise LayoutSyntaxError(code, message, start, end, hint)
 
-    def whole(self, rule: "Callable[[Parser], _T]") -> _T:
+    def whole(self, rule: Callable[[Self], _T]) -> _T:
         """What `rule` reads, if it reads the whole text."""
         self.space()
         result = rule(self)
         self.space()
         if self.pos != len(self.text):
-            self.fail(
-                f"unexpected text after the end: {self.text[self.pos : self.pos + 20]!r}", end=len(self.text)
-            )
+            self.fail(f"unexpected text after the end: {self.text[self.pos : self.pos + 20]!r}", end=len(self.text))
         return result
 
     # Characters
@@ -104,9 +102,7 @@ class Parser:
             self.fail(f"expected {what}, found {found}")
         value = int(match[0]) if len(match[0]) <= 20 else _LIMIT
         if not -_LIMIT <= value < _LIMIT:
-            self.fail(
-                "the integer does not fit in 64 bits", match.start(), match.end(), Code.TEXT_INTEGER_RANGE
-            )
+            self.fail("the integer does not fit in 64 bits", match.start(), match.end(), Code.TEXT_INTEGER_RANGE)
         self.pos = match.end()
         return value
 
@@ -120,9 +116,7 @@ class Parser:
         width = int(match[1] or 32)
         div = int(match[2]) if match[2] and len(match[2]) <= 19 else 1 if not match[2] else _LIMIT
         if not 1 <= div < _LIMIT:
-            self.fail(
-                "the divisor must be positive and fit in 64 bits", *match.span(2), Code.TEXT_INTEGER_RANGE
-            )
+            self.fail("the divisor must be positive and fit in 64 bits", *match.span(2), Code.TEXT_INTEGER_RANGE)
         self.pos = match.end()
         return Unknown(width, div)
 
@@ -211,9 +205,7 @@ class Parser:
                 Code.TEXT_NOT_CONGRUENT,
             )
         if product(tuple([s for s in leaves(shape) if type(s) is int])) >= _LIMIT:
-            self.fail(
-                "the size of the layout does not fit in 64 bits", start, self.pos, Code.TEXT_INTEGER_RANGE
-            )
+            self.fail("the size of the layout does not fit in 64 bits", start, self.pos, Code.TEXT_INTEGER_RANGE)
         return Layout(shape, stride)
 
     def layout(self) -> LayoutLike:
@@ -242,9 +234,7 @@ class Parser:
         try:
             return Swizzle(bits, base, shift)
         except LayoutError as error:
-            raise LayoutSyntaxError(
-                Code.SWIZZLE_INVALID, error.message, start, self.pos, error.hint
-            ) from None
+            raise LayoutSyntaxError(Code.SWIZZLE_INVALID, error.message, start, self.pos, error.hint) from None
 
     # Tilers
 

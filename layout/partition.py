@@ -30,14 +30,14 @@ def inner_partition(
     """
     tiled = zipped_divide(layout, tiler)
     tile, rest = tiled.shape
-    return slicing((_everything(tile), _padded(coord, rest)), tiled)
+    return slicing((everything(tile), padded(coord, rest)), tiled)
 
 
 def outer_partition(layout: LayoutLike, tiler: Tiler, coord: Coord) -> tuple[LayoutLike, Any]:
     """The elements at `coord` of every tile of `tiler`: (REST_M,REST_N,...)."""
     tiled = zipped_divide(layout, tiler)
     tile, rest = tiled.shape
-    return slice_and_offset((_padded(coord, tile), _everything(rest)), tiled)
+    return slice_and_offset((padded(coord, tile), everything(rest)), tiled)
 
 
 def local_tile(layout: LayoutLike, tiler: Tiler, coord: Coord, proj: "Coord | None" = None) -> tuple[LayoutLike, Any]:
@@ -76,12 +76,12 @@ def local_partition(
     return outer_partition(layout, sizes, coord)
 
 
-def _everything(t: Tree) -> Coord:
+def everything(t: Tree) -> Coord:
     """Underscores for the modes of `t`."""
     return (None,) * len(t) if isinstance(t, tuple) and len(t) != 1 else None
 
 
-def _padded(coord: Coord, t: Any) -> Coord:
+def padded(coord: Coord, t: Any) -> Coord:
     """`coord` with underscores for the last modes of `t` that it does not mention."""
     if type(coord) is not tuple:
         return coord

@@ -50,9 +50,7 @@ def downcast(layout: LayoutLike, n: int) -> Any:
     stride 1; dynamic strides are taken to be larger.
     """
     if type(layout) is ComposedLayout:
-        outer = (
-            _downcast_swizzle(layout.outer, n) if type(layout.outer) is Swizzle else downcast(layout.outer, n)
-        )
+        outer = _downcast_swizzle(layout.outer, n) if type(layout.outer) is Swizzle else downcast(layout.outer, n)
         return compose_parts(outer, mul(layout.offset, n), downcast(layout.inner, n))
     assert type(layout) is Layout
     if n < 1:

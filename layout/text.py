@@ -77,9 +77,7 @@ def _text(x: "Tree | ComposedLayout | Swizzle", mark: str, swizzle: str) -> str:
         return "(" + ",".join([_text(y, mark, swizzle) for y in x]) + ")"
     if type(x) is int:
         if not -(1 << 63) <= x < 1 << 63:
-            raise LayoutError(
-                Code.TEXT_INTEGER_RANGE, f"an integer of {x.bit_length()} bits does not fit in 64"
-            )
+            raise LayoutError(Code.TEXT_INTEGER_RANGE, f"an integer of {x.bit_length()} bits does not fit in 64")
         return f"{mark}{x}"
     if x is None:
         return "_"

@@ -23,6 +23,7 @@ COMMANDS = {
     "compile": "lower a file to a stage, to PTX or to machine code",
     "opt": "run passes over a file and print what they leave",
     "run": "run the launches of a file on the simulator or the GPU and check their results",
+    "layout": "evaluate expressions of the layout algebra, explain and draw them",
     "show": "print the layouts that a tiled copy gives to tensors and threads",
     "passes": "list the passes and stages",
     "explain": "say what an error code means",
@@ -35,6 +36,7 @@ examples:
   tilefold compile kernel.cute --target sm_90a          print the PTX
   tilefold compile kernel.cute --emit atoms             print the program at stage 'atoms'
   tilefold opt kernel.cute -p 'cse' --print-ir-after-all
+  tilefold layout 'raked_product((8,4):(1,8), 8:1)'
   tilefold explain E0203
 
 `tilefold COMMAND --help` explains each command.

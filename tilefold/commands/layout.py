@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`tilefold layout`: evaluates the layout algebra on the command line."""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from tilefold.layout.errors import Code, TilefoldError
+from tilefold.layout.text import parse_int_tuple
+from tilefold.output import write_output
+from tilefold.show.values import OptionText
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tilefold.layout.drawings import Table
+    from tilefold.layout.evaluate import Evaluator, Result
+
+_EPILOG = """\
+An expression is a layout, a tiler, a swizzle, a shape or a coordinate in its usual text, in which calls, names
+and modes may stand for any part: `f(a,b)` an operation under its CuTe name, `A(3)` and `A(1,_)` a layout at a
+coordinate, `A[0]` a mode, `size<0>(A)` an operation with template arguments, `A o B` a composition. `A=...`
+names a value for the expressions after it; `;` stands between expressions in one argument.
+
+Of several expressions, tables, pictures and explanations are of those without a name (of the last one, if all
+have names). --tv takes the result as a map of (thread,value) to a place of the tile, which --tile gives; a tiled
+copy or MMA knows its tile.
+
+examples:
+  tilefold layout 'raked_product((8,4):(1,8), 8:1)'
+  tilefold layout 'A=(8,4):(1,8)' 'B=complement(A,64)' 'logical_divide(B,4)' 'A o 4:2' 'A(3,1)'
+  tilefold layout --table 'S<2,0,3> o 0 o (8,8):(8,1)'
+  tilefold layout --tv --tile '(16,8)' '((4,8),(2,2)):((32,1),(16,8))'
+  tilefold layout --tv --svg mma.svg 'make_tiled_mma(mma_atom("SM80_16x8x16_F32F16F16F32_TN"))'
+  tilefold layout --explain 'composition((6,2):(8,2), (4,3):(3,1))'
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the options of `layout`."""
+    parser.epilog = _EPILOG
+    parser.add_argument("expressions", nargs="+", metavar="EXPR", help="what to evaluate")
+    parser.add_argument("--cxx", action="store_true", help="print as CuTe C++ does: static integers as _8")
+    parser.add_argument("--explain", action="store_true", help="say step by step how the result comes about")
+    drawn = parser.add_argument_group("tables")
+    drawn.add_argument("--table", action="store_true", help="print the index of every coordinate, too")
+    drawn.add_argument("--tv", action="store_true", help="print which thread and value has each place of a tile, too")
+    drawn.add_argument("--tile", metavar="SHAPE", help="the shape of the tile for --tv (default: a column)")
+    drawn.add_argument("--svg", metavar="FILE", help="write the tables as an SVG image instead")
+    drawn.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="colour tables (default: on a terminal)"
+    )
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Prints what was asked for."""
+    from tilefold.layout.drawings import svg_tables, text_table
+    from tilefold.layout.evaluate import Evaluator
+
+    if args.tile is not None and not args.tv:
+        raise TilefoldError(Code.CLI_VALUE, "--tile is the tile of a thread-value picture", "add --tv")
+    evaluator = Evaluator()
+    results: list[tuple[OptionText, Result]] = []
+    for text in args.expressions:
+        written = OptionText("expression", text)
+        results += [(written, result) for result in written.read(evaluator.run)]
+    shown = [(written, result) for written, result in results if not result.name] or results[-1:]
+    if args.explain:  # an explanation ends with the result
+        defined = [one for one in results if one not in shown]
+        blocks = [_results(defined, cxx=args.cxx)] if defined else []
+        blocks += [_explanation(written, result, evaluator) for written, result in shown]
+    else:
+        blocks = [_results(results, cxx=args.cxx)]
+    tables: list[Table] = []
+    if args.table or args.tv or args.svg is not None:
+        tile = None if args.tile is None else OptionText("--tile", args.tile).read(parse_int_tuple)
+        for written, result in shown:
+            with written.blamed():
+                tables += _tables(result.value, tile, args)
+    if args.svg is not None:
+        write_output(svg_tables(tables), args.svg)
+    else:
+        colour = args.color == "always" or (args.color == "auto" and sys.stdout.isatty())
+        blocks += [text_table(table, colour=colour) for table in tables]
+    write_output("\n".join(blocks), None)
+    return 0
+
+
+def _results(results: "Sequence[tuple[OptionText, Result]]", *, cxx: bool) -> str:
+    """The lines of the values; those of several have their names before them."""
+    from tilefold.layout.printing import cxx_style, lines, plain_style
+
+    style = cxx_style if cxx else plain_style
+    text = ""
+    for written, result in results:
+        with written.blamed():
+            label = f"{result.name} = " if result.name else ""
+            text += f"{label}{chr(10).join(lines(result.value, style))}\n"
+    return text
+
+
+def _explanation(written: OptionText, result: "Result", evaluator: "Evaluator") -> str:
+    from tilefold.layout.explain import explain
+
+    def explained(_: str) -> str:
+        call = evaluator.prepare(result.expression)
+        return f"{explain(call.operation.function, *call.arguments)}\n"
+
+    return written.read(explained)
+
+
+def _tables(value: Any, tile: Any, args: argparse.Namespace) -> "Sequence[Table]":
+    from tilefold.layout.core import ComposedLayout, Layout
+    from tilefold.layout.drawings import tables, thread_value_table
+    from tilefold.layout.tiled_copy import TiledCopy
+    from tilefold.layout.tiled_mma import TiledMma
+
+    if isinstance(value, Layout) and args.tv:
+        return (thread_value_table(str(value), value, tile),)
+    wanted = (TiledCopy, TiledMma) if args.tv else (Layout, ComposedLayout, TiledCopy, TiledMma)
+    if not isinstance(value, wanted):
+        what = "thread-value layout" if args.tv else "layout"
+        raise TilefoldError(Code.CLI_VALUE, f"this is no {what}, so it has no table")
+    return tables(value)
