@@ -75,6 +75,12 @@ def _cf() -> Dialect:
     return Cf
 
 
+def _ub() -> Dialect:
+    from xdsl.dialects.ub import UB
+
+    return UB
+
+
 def _llvm() -> Dialect:
     from xdsl.dialects.llvm import LLVM
 
@@ -93,6 +99,7 @@ DIALECTS: Mapping[str, Callable[[], Dialect]] = MappingProxyType(
         "func": _func,
         "cf": _cf,
         "llvm": _llvm,
+        "ub": _ub,
         "arith": _arith,
         "scf": _scf,
         "math": _math,

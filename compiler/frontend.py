@@ -255,6 +255,24 @@ class _ProgramPrinter(Printer):
         for index, result in enumerate(op.results):
             self._ssa_values[result] = f"{name}#{index}"
 
+    def print_attribute(self, attribute: Attribute) -> None:
+        if attribute.name == "llvm.struct" and not attribute.struct_name.data:
+            self.print_string("!llvm.")
+            self._print_struct(attribute)
+        else:
+            super().print_attribute(attribute)
+
+    def _print_struct(self, attribute: Attribute) -> None:
+        """An LLVM structure, those inside it without their dialect's name: `struct<(i32, struct<()>)>`."""
+        from xdsl.dialects.llvm import LLVMStructType
+
+        if not isinstance(attribute, LLVMStructType) or attribute.struct_name.data:
+            super().print_attribute(attribute)
+            return
+        self.print_string("struct<(")
+        self.print_list(attribute.types.data, self._print_struct)
+        self.print_string(")>")
+
     def print_block_argument(self, arg: BlockArgument, print_type: bool = True) -> None:
         shown, self.print_debuginfo = self.print_debuginfo, False
         super().print_block_argument(arg, print_type)

@@ -85,6 +85,12 @@ def _cute_expand_ops() -> type[ModulePass]:
     return CuteExpandOpsPass
 
 
+def _cute_to_base() -> type[ModulePass]:
+    from .cute_to_base import CuteToBasePass
+
+    return CuteToBasePass
+
+
 def _cse() -> type[ModulePass]:
     from xdsl.transforms.common_subexpression_elimination import (
         CommonSubexpressionElimination,
@@ -119,6 +125,7 @@ OUR_PASSES: Mapping[str, Callable[[], type[ModulePass]]] = MappingProxyType({
     "strength-reduce": _strength_reduce,
     "cute-fold-static": _cute_fold_static,
     "cute-expand-ops": _cute_expand_ops,
+    "cute-to-base": _cute_to_base,
 })  # fmt: skip
 """The passes that tilefold defines."""
 

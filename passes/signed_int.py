@@ -71,8 +71,7 @@ class SignedInt:
     def __mul__(self, other: Operand) -> "SignedInt":
         return self._exact(arith.MuliOp, self, other)
 
-    def __rmul__(self, other: Operand) -> "SignedInt":
-        return self._exact(arith.MuliOp, other, self)
+    __rmul__ = __mul__
 
     def __floordiv__(self, other: Operand) -> "SignedInt":
         return self._wrapped(arith.DivSIOp, self, other)
@@ -120,7 +119,7 @@ class SignedInt:
     def shape_div(self, left: Operand, right: Operand) -> "SignedInt":
         """`left / right` where one divides the other, and at least 1; one of them is this integer."""
         quotient = self._wrapped(arith.DivSIOp, left, right)
-        return quotient._wrapped(arith.MaxSIOp, quotient, 1)
+        return Condition(quotient, quotient.compare("ne", quotient, 0)).choose(quotient, 1)
 
     def __lt__(self, other: Operand) -> "Condition":
         return Condition(self, self.compare("slt", self, other))

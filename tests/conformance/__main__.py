@@ -35,7 +35,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("suite", type=Path, help="the folder that holds the tests")
     parser.add_argument("--only", default="", help="run the files whose path contains this text")
     parser.add_argument(
-        "--failures", type=Path, default=Path("conformance-failures.txt"), help="where to write why files failed"
+        "--failures", type=Path, default=Path("build/conformance-failures.txt"), help="where to write why files failed"
     )
     options = parser.parse_args(argv)
     files = [file for file in sorted(options.suite.rglob("*.mlir")) if options.only in str(file)]
@@ -56,6 +56,7 @@ def main(argv: list[str]) -> int:
     for folder, count in total.items():
         print(f"{folder!s:60} {passed[folder]:4} of {count:4}")
     print(f"{sum(passed.values())} passed, {len(failures)} failed, of {len(files)}; {options.failures} says why")
+    options.failures.parent.mkdir(parents=True, exist_ok=True)
     options.failures.write_text("\n".join(failures))
     return 1 if failures else 0
 
