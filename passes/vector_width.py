@@ -10,6 +10,7 @@ from ..layout.coalesce import coalesce
 from ..layout.compose import composition
 from ..layout.core import Layout, LayoutLike
 from ..layout.divide import logical_divide
+from ..layout.errors import LayoutError
 from ..layout.inttuple import leaves
 from ..layout.inverse import right_inverse
 from .copy_loops import Repeat, plain, repeats, with_inner
@@ -36,52 +37,63 @@ def choose_vector(src: TensorType, dst: TensorType, max_bits: int) -> VectorChoi
     address. The remark says what the width is and what kept it from being wider.
     """
     order = _adjacent_order(plain(src.layout.data), plain(dst.layout.data))
-    bits, reason = src.element_bits, ""
-    values = 1
+    reason = ""
     count = min(max_bits, MAX_BITS) // src.element_bits
     while count > 1:
-        refusal = _refusal(src, dst, order, count)
-        if refusal is None:
-            bits, values = count * src.element_bits, count
+        try:
+            parts = _divided(src, dst, order, count)
             break
-        reason = reason or f"; {count * src.element_bits} bits refused: {refusal}"
-        count //= 2
-    vector = composition(order, Layout(values, 1)) if values > 1 else Layout(1, 0)
-    parts = [logical_divide(plain(t.layout.data), vector) for t in (src, dst)]
-    (src_values, src_rest), (dst_values, dst_rest) = [(p[0], p[1]) for p in parts]
-    remark = f"{bits} bits: {values} element{'s' if values > 1 else ''} at a time{reason}"
+        except _RefusedError as refusal:
+            reason = reason or f"; {count * src.element_bits} bits refused: {refusal}"
+            count //= 2
+    else:
+        count, parts = 1, [logical_divide(plain(t.layout.data), Layout(1, 0)) for t in (src, dst)]
+    bits = count * src.element_bits
     return VectorChoice(
         bits,
-        with_inner(src.layout.data, coalesce(src_values)),
-        with_inner(dst.layout.data, coalesce(dst_values)),
-        repeats([src_rest], [dst_rest]),
-        remark,
+        with_inner(src.layout.data, coalesce(parts[0][0])),
+        with_inner(dst.layout.data, coalesce(parts[1][0])),
+        repeats([parts[0][1]], [parts[1][1]]),
+        f"{bits} bits: {count} element{'s' if count > 1 else ''} at a time{reason}",
     )
+
+
+class _RefusedError(Exception):
+    """Why so many elements cannot be moved together."""
 
 
 def _adjacent_order(src: Layout, dst: Layout) -> Layout:
     """The coordinates that are adjacent in both layouts, in memory order, as a layout into the common domain."""
     inverse = coalesce(right_inverse(src))
-    common = coalesce(composition(dst, inverse))
-    shapes, strides = tuple(leaves(common.shape)), tuple(leaves(common.stride))
-    run = shapes[0] if strides[0] == 1 else 1
-    return composition(inverse, Layout(run, 1))
+    shapes, strides = tuple(leaves(inverse.shape)), tuple(leaves(inverse.stride))
+    for modes in range(len(shapes), 0, -1):
+        prefix = Layout(shapes[:modes], strides[:modes])
+        try:
+            common = coalesce(composition(dst, prefix))
+            run = next(leaves(common.shape)) if next(leaves(common.stride)) == 1 else 1
+            return composition(prefix, Layout(run, 1))
+        except LayoutError:  # no layout walks the destination in the order of so much of the source
+            continue
+    return Layout(1, 0)
 
 
-def _refusal(src: TensorType, dst: TensorType, order: Layout, count: int) -> str | None:
-    """Why `count` elements cannot be moved together; None if they can."""
+def _divided(src: TensorType, dst: TensorType, order: Layout, count: int) -> list[Layout]:
+    """Source and destination, each as (the elements of one access, the accesses); _RefusedError if that cannot be."""
     available = order.size
     if available % count:
-        return f"{available} element{'s are' if available > 1 else ' is'} adjacent in source and destination"
+        elements = f"{available} element{'s are' if available > 1 else ' is'}"
+        raise _RefusedError(f"{elements} adjacent in source and destination")
+    try:
+        vector = composition(order, Layout(count, 1))
+        parts = [logical_divide(plain(tensor.layout.data), vector) for tensor in (src, dst)]
+    except LayoutError:  # they begin at places that no layout describes, such as at 0, 2, 4 of rows of 3
+        raise _RefusedError(f"the layouts do not divide into runs of {count} elements") from None
     width = count * src.element_bytes
-    vector = composition(order, Layout(count, 1))
-    for what, tensor in (("source", src), ("destination", dst)):
-        layout = tensor.layout.data
-        divided = logical_divide(plain(layout), vector)
-        run = contiguous_values(with_inner(layout, divided[0]))
+    for what, tensor, part in zip(("source", "destination"), (src, dst), parts, strict=True):
+        run = contiguous_values(with_inner(tensor.layout.data, part[0]))
         if run % count:
-            return f"the swizzle keeps {run} elements of the {what} together"
-        align = gcd(access_align(tensor), steps(divided[1]) * tensor.element_bytes)
+            raise _RefusedError(f"the swizzle keeps {run} elements of the {what} together")
+        align = gcd(access_align(tensor), steps(part[1]) * tensor.element_bytes)
         if align % width:
-            return f"the {what}'s addresses are aligned to {align} bytes, not {width}"
-    return None
+            raise _RefusedError(f"the {what}'s addresses are aligned to {align} bytes, not {width}")
+    return parts

@@ -1,7 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Options of the whole suite: tests that need a GPU run only where `-m` asks for them, and then they do not skip."""
+"""Options of the whole suite: tests that need a GPU run only where `-m` asks for them, and then they do not skip.
+
+Hypothesis sets no time limits: machines differ, and the whole run has one.
+"""
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("tilefold", deadline=None, max_examples=60)
+settings.load_profile("tilefold")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

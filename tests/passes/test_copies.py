@@ -34,11 +34,12 @@ def _factors(draw: Any, size: int) -> list[int]:
 
 def _layout(draw: Any, sizes: list[int], injective: bool) -> Layout:
     """A layout with modes of these sizes, each of any profile; strides continue each other, leave gaps, or repeat."""
-    modes = [_factors(draw, size) for size in sizes]
+    modes: list[list[int]] = [_factors(draw, size) for size in sizes]
     places = [(i, j) for i, mode in enumerate(modes) for j in range(len(mode))]
     strides: dict[tuple[int, int], int] = {}
     span: int = 1
-    for i, j in draw(st.permutations(places)):
+    order: list[tuple[int, int]] = draw(st.permutations(places))
+    for i, j in order:
         unit: int = draw(st.sampled_from([1, 1, 1, 2, 8]))
         strides[i, j] = -(-span // unit) * unit
         span += strides[i, j] * (modes[i][j] - 1)
@@ -112,6 +113,26 @@ def test_loops_walk_both_layouts_in_step(layouts: tuple[LayoutLike, LayoutLike])
     for loop in loops:
         walked = [(a + loop.src(i), b + loop.dst(i)) for i in range(loop.extent) for a, b in walked]
     assert walked == [(src(i), dst(i)) for i in range(src.size)]
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "remark"),
+    [
+        (
+            "((2,3)):((17,1))",
+            "((3,2)):((1,4))",
+            "16 bits: 1 element at a time; 32 bits refused: 3 elements are adjacent",
+        ),
+        (
+            "(2,3,2):(3,1,6)",
+            "(2,3,2):(3,1,6)",
+            "16 bits: 1 element at a time; 64 bits refused: the layouts do not divide",
+        ),
+    ],
+)
+def test_adjacent_elements_that_no_layout_groups(src: str, dst: str, remark: str) -> None:
+    choice = choose_vector(tensor(parse_layout(src), 16), tensor(parse_layout(dst), 16), 64 if "64" in remark else 32)
+    assert choice.remark.startswith(remark)
 
 
 def test_loops_are_merged_where_one_serves_for_two() -> None:
