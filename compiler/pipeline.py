@@ -62,9 +62,6 @@ STAGE_NAMES: tuple[str, ...] = tuple(stage.name for stage in STAGES)
 
 
 def pipeline_to(stage: str, target: str = DEFAULT_ARCH) -> list[str]:
-    """The passes, as the command line writes them, that bring a program of any earlier stage to `stage`.
-
-    A program that is at that stage already is only checked: no pass changes what an earlier run of it left.
-    """
+    """The passes, as the command line writes them, that bring a program of stage `cute` to `stage`."""
     last = STAGE_NAMES.index(stage)
     return [text.format(target=target) for each in STAGES[: last + 1] for text in each.passes]

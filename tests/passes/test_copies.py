@@ -121,7 +121,7 @@ def test_loops_walk_both_layouts_in_step(layouts: tuple[LayoutLike, LayoutLike])
         (
             "((2,3)):((17,1))",
             "((3,2)):((1,4))",
-            "16 bits: 1 element at a time; 32 bits refused: 3 elements are adjacent",
+            "16 bits: 1 element at a time; 32 bits refused: 1 element is adjacent",
         ),
         (
             "(2,3,2):(3,1,6)",
