@@ -57,7 +57,7 @@ def measure(repeat: int = 9, commit: str = "") -> Record:
     )
     device = f"{platform.machine()} cpu {os.cpu_count()} cores"
     facts = circumstances(device, python=sys.version.split()[0], commit=commit)
-    return Record("compiler and simulator", facts, figures)
+    return Record("compiler and simulator", facts, figures, "compiler")
 
 
 def _source() -> Source:

@@ -42,11 +42,15 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """All figures of one run, and the circumstances: device, driver, versions, commit, date."""
+    """All figures of one run, and the circumstances: device, driver, versions, commit, date.
+
+    `subject` tells the files of several records of one device and day apart.
+    """
 
     title: str
     circumstances: dict[str, str]
     figures: tuple[Figure, ...]
+    subject: str = ""
 
     def rows(self) -> list[tuple[str, ...]]:
         """The figures as rows of text: name, value, ratio, target, and whether it is met."""
@@ -65,10 +69,10 @@ class Record:
         return json.dumps(content, indent=1) + "\n"
 
     def save(self, folder: Path) -> Path:
-        """Writes `<date>-<device>.json` and `.md` into a folder; returns the path of the second."""
+        """Writes `<date>-<device>[-<subject>].json` and `.md` into a folder; returns the path of the second."""
         folder.mkdir(parents=True, exist_ok=True)
         device = "".join(c if c.isalnum() else "-" for c in self.circumstances["device"].lower()).strip("-")
-        stem = f"{self.circumstances['date'][:10]}-{device}"
+        stem = "-".join(filter(None, (self.circumstances["date"][:10], device, self.subject)))
         (folder / f"{stem}.json").write_text(self.json(), encoding="utf-8")
         path = folder / f"{stem}.md"
         path.write_text(self.markdown(), encoding="utf-8")
