@@ -15,7 +15,10 @@ from .inttuple import flatten_to_tuple, transform_leaves
 
 def has_basis(stride: Tree) -> bool:
     """Whether a scaled basis stands among the strides."""
-    return any(type(d) is ScaledBasis for d in flatten_to_tuple(stride))
+    for d in flatten_to_tuple(stride):  # noqa: SIM110 (a generator is slower on the few leaves that there are)
+        if type(d) is ScaledBasis:
+            return True
+    return False
 
 
 def coprofile(stride: Any) -> Any:

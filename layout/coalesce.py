@@ -34,7 +34,7 @@ def merge_modes(shape: Sequence[Any], stride: Sequence[Any], open_end: bool = Fa
                 shapes[-1] = extent = s
                 strides[-1] = step = d
                 continue
-            if continues(s, d, step):
+            if s * d == step if type(s) is int and type(d) is int and type(step) is int else continues(s, d, step):
                 shapes[-1] = extent = mul(s, extent)
                 strides[-1] = step = d
                 continue

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The complement of a layout: the indices it leaves out, as a layout."""
 
+from operator import itemgetter
 from typing import Any
 
 from .axes import by_axis, has_basis
 from .coalesce import coalesce_shape, filter_layout, from_modes, merge_modes
 from .coordinates import idx2crd
-from .core import ComposedLayout, Layout, LayoutLike, coshape, cosize, join, make_layout
+from .core import ComposedLayout, Layout, LayoutLike, check_mode, coshape, cosize, join, make_layout
 from .errors import Code, LayoutError
 from .integers import ScaledBasis, Tree, floordiv, is_static, mul
-from .inttuple import ceil_div, compact_major, flatten, is_fully_static, product, show, wrap
+from .inttuple import are_static, ceil_div, compact_major, flatten, product, rank, show, wrap
 
 _SEARCH = 1 << 12  # coordinates times modes
 
@@ -40,7 +41,8 @@ def complement(layout: LayoutLike, cotarget: Any = None, *, merge_dynamic: bool 
     shape, stride = gaps(plain)
     end = stride.pop()
     rest: Tree = ceil_div(cotarget, end)
-    rest = coalesce_shape(rest) if merge_dynamic else flatten(rest)
+    if isinstance(rest, tuple):
+        rest = coalesce_shape(rest) if merge_dynamic else flatten(rest)
     if isinstance(rest, tuple):
         return from_modes(*merge_modes([*shape, *rest], [*stride, *compact_major(rest, end)]))
     shape.append(rest)
@@ -66,6 +68,7 @@ def _complement_of_axes(layout: Layout, cotarget: Any) -> Layout:
     def up_to(path: tuple[int, ...], part: Layout) -> Layout:
         extent = cotarget
         for mode in path:
+            check_mode(mode, rank(extent), show(cotarget))
             extent = wrap(extent)[mode]
         return complement(part, product(extent))
 
@@ -77,32 +80,28 @@ def _complement_of_axes(layout: Layout, cotarget: Any) -> Layout:
 
 def gaps(plain: Layout) -> tuple[list[Any], list[Any]]:
     """The gaps between the modes of a filtered layout: their extents, and their strides with one more, the end's."""
-    modes = list(zip(wrap(plain.stride), wrap(plain.shape), strict=True))
-    if len(modes) > 1:
-        if not is_fully_static(plain.stride):
-            raise LayoutError(
-                Code.DYNAMIC_UNSUPPORTED,
-                f"the complement of {plain} needs static strides",
-                "a dynamic stride is possible in a layout of one mode only",
-            )
-        modes.sort(key=_stride_of)
+    strides = wrap(plain.stride)
+    if len(strides) > 1 and not are_static(strides):
+        raise LayoutError(
+            Code.DYNAMIC_UNSUPPORTED,
+            f"the complement of {plain} needs static strides",
+            "a dynamic stride is possible in a layout of one mode only",
+        )
+    end: Any = 1
     shape: list[Any] = []
     stride: list[Any] = [1]
-    for d, s in modes:
-        gap = floordiv(d, stride[-1])
+    for d, s in sorted(zip(strides, wrap(plain.shape), strict=True), key=itemgetter(0)):
+        gap = d // end if type(d) is int and type(end) is int else floordiv(d, end)
         if type(gap) is int and gap < 1:
             raise LayoutError(
                 Code.NOT_INJECTIVE,
                 f"the complement of {plain} does not exist: {_collision(plain)}, its modes overlap",
                 "every stride must be at least the extent times the stride of the next smaller one",
             )
+        end = d * s if type(d) is int and type(s) is int else mul(d, s)
         shape.append(gap)
-        stride.append(mul(d, s))
+        stride.append(end)
     return shape, stride
-
-
-def _stride_of(mode: tuple[Any, Any]) -> int:
-    return mode[0]
 
 
 def _collision(layout: Layout) -> str:

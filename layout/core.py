@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Layouts: functions from coordinates to indices (CuTe's layout.hpp and layout_composed.hpp)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
@@ -11,12 +11,13 @@ from .errors import Code, LayoutError
 from .integers import Coord, IntTuple, ScaledBasis, Tree, add, as_coordinate, mul
 from .inttuple import (
     MAX_LEAVES,
+    are_static,
     compact_major,
     compact_order,
     congruent,
     filter_zeros,
+    flatten_to_tuple,
     has_underscore,
-    leaves,
     product,
     repeat_like,
     show,
@@ -30,7 +31,7 @@ from .swizzle import Swizzle
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Layout(Displayed):
     """`shape:stride`, the function that maps a coordinate to the inner product with the stride.
 
@@ -41,6 +42,11 @@ class Layout(Displayed):
 
     shape: IntTuple
     stride: IntTuple
+
+    def __init__(self, shape: IntTuple, stride: IntTuple) -> None:
+        # What a frozen dataclass would do by name, done faster: layouts are made everywhere.
+        _set_shape(self, shape)
+        _set_stride(self, stride)
 
     def __call__(self, *coord: Coord) -> Any:
         """The index at `coord`, given whole or mode by mode; the sliced layout if it holds an underscore.
@@ -70,6 +76,10 @@ class Layout(Displayed):
     def size(self) -> Any:
         """The number of coordinates."""
         return product(self.shape)
+
+
+_set_shape: Callable[[Layout, IntTuple], None] = Layout.__dict__["shape"].__set__
+_set_stride: Callable[[Layout, IntTuple], None] = Layout.__dict__["stride"].__set__
 
 
 @final
@@ -130,13 +140,17 @@ def check_shape(shape: IntTuple) -> None:
     """Raises `LayoutError` unless all static extents are positive and there are not too many (E0205,
     E0209).
     """
-    for count, extent in enumerate(leaves(shape)):
-        if count >= MAX_LEAVES:
-            raise LayoutError(Code.RESULT_TOO_LARGE, f"a shape may have at most {MAX_LEAVES} extents")
-        if type(extent) is ScaledBasis or extent is None or type(extent) is bool:
+    extents = flatten_to_tuple(shape)
+    if len(extents) > MAX_LEAVES:
+        raise LayoutError(Code.RESULT_TOO_LARGE, f"a shape may have at most {MAX_LEAVES} extents")
+    for extent in extents:
+        if type(extent) is int:
+            if extent < 1:
+                raise LayoutError(
+                    Code.EXTENT_NOT_POSITIVE, f"extent {extent} in the shape {show(shape)} is not positive"
+                )
+        elif type(extent) is ScaledBasis or extent is None or type(extent) is bool:
             raise LayoutError(Code.BAD_ARGUMENT, f"an extent must be an integer, not {show(extent)}")
-        if type(extent) is int and extent < 1:
-            raise LayoutError(Code.EXTENT_NOT_POSITIVE, f"extent {extent} in the shape {show(shape)} is not positive")
 
 
 def make_layout(shape: "IntTuple | Layout", *more: "IntTuple | Layout") -> Layout:
@@ -147,7 +161,7 @@ def make_layout(shape: "IntTuple | Layout", *more: "IntTuple | Layout") -> Layou
     (E0201), an extent is not positive (E0205) or layouts and integers are mixed (E0213).
     """
     if type(shape) is Layout:
-        return join([_layout(mode) for mode in (shape, *more)])
+        return _join_layouts((shape, *more))
     extents = _integers(shape)
     check_shape(extents)
     if not more:
@@ -160,10 +174,15 @@ def make_layout(shape: "IntTuple | Layout", *more: "IntTuple | Layout") -> Layou
     return Layout(extents, stride)
 
 
-def _layout(x: "IntTuple | Layout") -> Layout:
-    if type(x) is Layout:
-        return x
-    raise LayoutError(Code.BAD_ARGUMENT, f"make_layout takes layouts or integers, not both: {x}")
+def _join_layouts(modes: "tuple[IntTuple | Layout, ...]") -> Layout:
+    shapes: list[IntTuple] = []
+    strides: list[IntTuple] = []
+    for mode in modes:
+        if type(mode) is not Layout:
+            raise LayoutError(Code.BAD_ARGUMENT, f"make_layout takes layouts or integers, not both: {mode}")
+        shapes.append(mode.shape)
+        strides.append(mode.stride)
+    return Layout(tuple(shapes), tuple(strides))
 
 
 def _integers(x: "IntTuple | Layout") -> IntTuple:
@@ -179,7 +198,7 @@ def join(modes: Sequence[Layout]) -> Layout:
 
 def size(x: "Tree | ComposedLayout") -> Any:
     """The number of coordinates of a layout, or into a shape."""
-    return x.size if isinstance(x, Layout | ComposedLayout) else product(x)
+    return product(x.shape if type(x) is Layout or type(x) is ComposedLayout else x)
 
 
 def rank(x: "Tree | ComposedLayout") -> int:
@@ -194,6 +213,9 @@ def depth(x: "Tree | ComposedLayout") -> int:
 
 def coshape(layout: Layout) -> Any:
     """One more than the largest index, for each axis of the indices."""
+    shape, stride = flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride)
+    if are_static(shape) and are_static(stride):
+        return 1 + sum([(s - 1) * abs(d) for s, d in zip(shape, stride, strict=True)])
     steps = transform_leaves(lambda d: abs(d) if hasattr(d, "__abs__") else d, layout.stride)
     last = transform_leaves(lambda s: add(s, -1), layout.shape)
     return transform_leaves(lambda c: add(c, 1), as_coordinate(_inner_product(last, steps)))
@@ -210,7 +232,8 @@ def _inner_product(a: Tree, b: Any) -> Any:
 
 def cosize(layout: "Layout | ComposedLayout") -> Any:
     """One more than the largest index (of the inner layout, for a composed one)."""
-    return product(coshape(layout.inner if type(layout) is ComposedLayout else layout))
+    end = coshape(layout.inner if type(layout) is ComposedLayout else layout)
+    return end if type(end) is int else product(end)
 
 
 def make_row_major_layout(shape: IntTuple) -> Layout:

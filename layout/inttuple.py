@@ -7,7 +7,7 @@ A leaf counts as a tuple of rank 1 and depth 0; `(8,)` and `8` are different pro
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 from .errors import Code, LayoutError
 from .integers import IntTuple, ScaledBasis, Tree, ceil_div_int, mul, shape_div_int
@@ -42,17 +42,17 @@ def flatten_to_tuple(t: Tree) -> tuple[Any, ...]:
     if not isinstance(t, tuple):
         return (t,)
     for x in t:
-        if isinstance(x, tuple):
+        if type(x) is tuple:
             result: list[Any] = []
             _collect(t, result)
             return tuple(result)
     return t
 
 
-def _collect(t: tuple[Tree, ...], result: list[Any]) -> None:
+def _collect(t: tuple[Any, ...], result: list[Any]) -> None:
     for x in t:
-        if isinstance(x, tuple):
-            _collect(x, result)
+        if type(x) is tuple:
+            _collect(cast(tuple[Any, ...], x), result)
         else:
             result.append(x)
 
@@ -139,6 +139,14 @@ def is_fully_static(t: Tree) -> bool:
     if isinstance(t, tuple):
         return all(map(is_fully_static, t))
     return type(t.value if type(t) is ScaledBasis else t) is int
+
+
+def are_static(leaves: Sequence[Any]) -> bool:
+    """Whether all of a flat sequence are static integers."""
+    for x in leaves:  # noqa: SIM110 (a generator is slower on the few leaves that there are)
+        if type(x) is not int:
+            return False
+    return True
 
 
 def has_underscore(t: Tree) -> bool:
@@ -267,8 +275,12 @@ def _compact(shape: Tree, current: Any, row_major: bool) -> tuple[Any, Any]:
     if isinstance(shape, tuple):
         result: list[Any] = []
         for s in reversed(shape) if row_major else shape:
-            strides, current = _compact(s, current, row_major)
-            result.append(strides)
+            if type(s) is int and type(current) is int:
+                result.append(current if s != 1 else 0)
+                current *= s
+            else:
+                strides, current = _compact(s, current, row_major)
+                result.append(strides)
         return tuple(reversed(result)) if row_major else tuple(result), current
     if type(shape) is int and shape == 1:
         return 0, current

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .axes import by_axis_inverse, has_basis
-from .coalesce import coalesce
+from .coalesce import coalesce, from_modes, merge_modes
 from .compose import composition
 from .core import ComposedLayout, Layout, LayoutLike
 from .divide import logical_divide
@@ -64,16 +64,16 @@ def right_inverse(layout: LayoutLike) -> Any:
 
 
 def _right_inverse(shape: Sequence[Any], stride: Sequence[Any], steps: Sequence[Any]) -> Layout:
-    ordered = [i for i, d in enumerate(stride) if is_static(d)]
+    ordered = [i for i, d in enumerate(stride) if type(d) is int]
     result_shape: list[Any] = []
     result_stride: list[Any] = []
     current: Any = 1
     for i in _by_stride([stride[i] for i in ordered], ordered):
-        if is_static(current) and stride[i] == current:
+        if type(current) is int and stride[i] == current:
             result_shape.append(shape[i])
             result_stride.append(steps[i])
             current = mul(shape[i], stride[i])
-    return coalesce(Layout(tuple(result_shape), tuple(result_stride)))
+    return from_modes(*merge_modes(result_shape, result_stride))
 
 
 def left_inverse(layout: LayoutLike) -> Any:
