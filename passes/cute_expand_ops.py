@@ -42,7 +42,6 @@ from ..dialects.cute.types import (
 from ..dialects.cute.values import integers, map_integers
 from ..layout.core import ComposedLayout, Layout
 from ..layout.errors import Code, LayoutError
-from ..layout.inttuple import congruent
 from ..layout.swizzle import Swizzle
 from ..layout.unknown import Unknown
 from .emitter import Emitter
@@ -99,7 +98,7 @@ def expand(op: AlgebraOp) -> None:
     except LayoutError as error:
         raise LoweringError(Code.PASS_FAILED, error.message, op, error.hint) from error
     results = cast(list[Any], result) if isinstance(result, list) else [result]
-    emitter.replace([_gather(emitter, type, value) for type, value in zip(types, results, strict=True)])
+    emitter.replace([gather(emitter, type, value) for type, value in zip(types, results, strict=True)])
 
 
 def expand_comparison(op: CompareOp) -> None:
@@ -109,7 +108,7 @@ def expand_comparison(op: CompareOp) -> None:
     assert isinstance(lhs, CuteType)
     assert isinstance(rhs, CuteType)
     result: SSAValue | None = None
-    if (known := op.static_result) is None and congruent(_profile(lhs.data), _profile(rhs.data)):
+    if (known := op.static_result) is None and _structure(lhs.data) == _structure(rhs.data):
         pairs = zip(_scalars(emitter, op.operands[0]), _scalars(emitter, op.operands[1]), strict=True)
         predicate = "eq" if isinstance(op, EqualOp) else "slt"
         for a, b in pairs:
@@ -120,8 +119,9 @@ def expand_comparison(op: CompareOp) -> None:
     emitter.replace([result])
 
 
-def _profile(value: Any) -> Any:
-    return (value.shape, value.stride) if isinstance(value, Layout) else value
+def _structure(value: Any) -> Any:
+    """A value but for its integers: profile, underscores and the paths of bases."""
+    return map_integers(lambda _: 0, value)
 
 
 def _scalars(emitter: Emitter, operand: SSAValue) -> list[SignedInt]:
@@ -146,7 +146,7 @@ def _static(emitter: Emitter, type: CuteType) -> SSAValue:
     return emitter.value(StaticOp.create(result_types=[type]))
 
 
-def _gather(emitter: Emitter, kind: CuteType, value: Any) -> SSAValue:
+def gather(emitter: Emitter, kind: CuteType, value: Any) -> SSAValue:
     """The value as an operand of the program again, of the type that the operation's result has."""
     return _static(emitter, kind) if kind.is_static else _part(emitter, kind, value)
 
@@ -164,9 +164,9 @@ def _part(emitter: Emitter, kind: CuteType, value: Any) -> SSAValue:
         case ComposedLayoutType():
             assert isinstance(value, ComposedLayout)
             outer = SwizzleType if isinstance(value.outer, Swizzle) else LayoutType
-            inner = _gather(emitter, LayoutType(kind.data.inner), value.inner)
+            inner = gather(emitter, LayoutType(kind.data.inner), value.inner)
             offset = _part(emitter, IntTupleType(kind.data.offset), value.offset)
-            last = _gather(emitter, outer(kind.data.outer), value.outer)
+            last = gather(emitter, outer(kind.data.outer), value.outer)
             return _made(emitter, MakeComposedLayoutOp, kind, [last, offset, inner])
         case _:
             pairs = zip(integers(kind.data), integers(value), strict=True)

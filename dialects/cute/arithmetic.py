@@ -12,7 +12,7 @@ from xdsl.traits import ConditionallySpeculatable, NoMemoryEffect, Pure
 from ...layout.core import Layout, size
 from ...layout.errors import Code
 from ...layout.integers import Tree, add, ceil_div_int, sub
-from ...layout.inttuple import ceil_div, congruent, leaves, product, shape_div, show, wrap
+from ...layout.inttuple import ceil_div, congruent, has_underscore, leaves, product, shape_div, show, wrap
 from ..errors import refuse
 from .op import AlgebraOp, CuteOp
 from .types import CoordType, CuteType, IntTupleType, LayoutType, ShapeType, StrideType, TileType
@@ -196,6 +196,8 @@ class ElemLessOp(CompareOp):
         assert isinstance(rhs, CuteType)
         if not congruent(lhs.data, rhs.data):
             refuse(refused(f"{lhs} and {rhs} differ in profile", Code.PROFILE_MISMATCH))
+        if has_underscore(lhs.data) or has_underscore(rhs.data):
+            refuse(refused(f"{lhs} and {rhs} cannot be compared: an underscore is no integer"))
 
 
 @irdl_op_definition
