@@ -108,9 +108,16 @@ class Code(Enum):
     SIM_ARITHMETIC = ("E3209", "an integer operation has no defined result")
     SIM_STEPS = ("E3210", "the run needs more steps than its budget allows")
     SIM_MEMORY = ("E3211", "the run needs more memory than its budget allows")
+    SIM_DEPTH = ("E3212", "functions call each other deeper than is accepted")
+    SIM_ASSERT = ("E3213", "an assertion of the program does not hold")
 
     CUDA_UNAVAILABLE = ("E3301", "there is no GPU or no CUDA driver")
     CUDA_FAILED = ("E3302", "the CUDA driver reports an error")
+
+    HOST_CALL = ("E3401", "the host part of a program calls a C function that it may not call, or calls it wrongly")
+    HOST_ENVIRONMENT = ("E3402", "the program reads an environment variable that it may not read, or that is not set")
+    HOST_POINTER = ("E3403", "the host part of a program follows a pointer that leads nowhere")
+    HOST_ENTRY = ("E3404", "the program has no host function to begin with")
 
     CLI_READ = ("E4001", "a file cannot be read")
     CLI_WRITE = ("E4002", "a file cannot be written")

@@ -91,6 +91,18 @@ def _cute_to_base() -> type[ModulePass]:
     return CuteToBasePass
 
 
+def _gpu_to_ptx() -> type[ModulePass]:
+    from .gpu_to_ptx import GpuToPtxPass
+
+    return GpuToPtxPass
+
+
+def _inline_calls() -> type[ModulePass]:
+    from .inline_calls import InlineCallsPass
+
+    return InlineCallsPass
+
+
 def _cse() -> type[ModulePass]:
     from xdsl.transforms.common_subexpression_elimination import (
         CommonSubexpressionElimination,
@@ -126,6 +138,8 @@ OUR_PASSES: Mapping[str, Callable[[], type[ModulePass]]] = MappingProxyType({
     "cute-fold-static": _cute_fold_static,
     "cute-expand-ops": _cute_expand_ops,
     "cute-to-base": _cute_to_base,
+    "gpu-to-ptx": _gpu_to_ptx,
+    "inline-calls": _inline_calls,
 })  # fmt: skip
 """The passes that tilefold defines."""
 

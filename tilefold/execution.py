@@ -51,8 +51,7 @@ class Session:
             raise TilefoldError(
                 Code.CLI_VALUE, "--stage says where the simulator runs; a GPU runs machine code", "use --device sim"
             )
-        if self.device == "auto":
-            self.device = "cuda" if self.stage is None and _has_gpu() else "sim"
+        self.device = chosen_device(self.device) if self.stage is None else "sim"
 
     def run(self, launch: Launch, *, files: Mapping[str, str], saves: Mapping[str, str]) -> bool:
         """Fills, launches, checks and saves; whether every check holds, and every stage gives the same results.
@@ -81,10 +80,7 @@ class Session:
     @property
     def budget(self) -> Any:
         """The limits of a simulation."""
-        from tilefold.runtime.sim.warp import Budget
-
-        default = Budget()
-        return Budget(self.max_steps or default.steps, self.max_bytes or default.bytes, default.characters)
+        return limits(self.max_steps, self.max_bytes)
 
     def _place(self) -> str:
         return "the simulator" if self.device == "sim" else "the GPU"
@@ -134,10 +130,21 @@ class Session:
         return passed
 
 
-def _has_gpu() -> bool:
+def chosen_device(device: str) -> str:
+    """`sim` or `cuda`: for `auto` the GPU if there is one."""
     from tilefold.runtime.cuda import is_available
 
-    return is_available()
+    if device != "auto":
+        return device
+    return "cuda" if is_available() else "sim"
+
+
+def limits(steps: int | None, bytes: int | None) -> Any:
+    """The budget of a simulation; None for a limit that is the simulator's own."""
+    from tilefold.runtime.sim.warp import Budget
+
+    default = Budget()
+    return Budget(steps or default.steps, bytes or default.bytes, default.characters)
 
 
 def _results(check: Check, values: Mapping[str, Any]) -> tuple[CheckResult, ...]:

@@ -60,7 +60,12 @@ class CuteType(Data[Any], TypeAttribute):
     @property
     def text(self) -> str:
         """The canonical text of the value."""
-        return to_text(self.data)
+        return self.show(self.data)
+
+    @classmethod
+    def show(cls, value: Any) -> str:
+        """The text of a value of this kind, whose integers may be of any sort."""
+        return to_text(value)
 
     @property
     def is_static(self) -> bool:
@@ -157,9 +162,9 @@ class TileType(CuteType):
     def check(cls, value: Any) -> None:
         check_tile(value)
 
-    @property
-    def text(self) -> str:
-        return _tile_text(self.data)
+    @classmethod
+    def show(cls, value: Any) -> str:
+        return _tile_text(value)
 
 
 def _tile_text(value: Tree) -> str:

@@ -97,21 +97,32 @@ class PrintfOp(PtxOp):
 
     def conversions(self) -> list[str]:
         """The conversions of the format in order, without the percent sign (`lld`). VerifyException on a bad one."""
-        text = self.format.data
-        if "\0" in text:
-            raise VerifyException("the format contains a NUL character")
-        found: list[str] = []
-        at = text.find("%")
-        while at >= 0:
-            rest = text[at + 1 :]
-            if not rest.startswith("%"):
-                for known in ("lld", "llu", "llx", "d", "i", "u", "x", "f", "e", "g", "p"):
-                    if rest.startswith(known):
-                        found.append(known)
-                        break
-                else:
-                    raise VerifyException(
-                        f"unknown conversion '%{rest[:3]}'; known: %d %i %u %x %lld %llu %llx %f %e %g %p %%"
-                    )
-            at = text.find("%", at + 2)
-        return found
+        try:
+            return conversions(self.format.data)
+        except ValueError as error:
+            raise VerifyException(str(error)) from None
+
+
+_CONVERSIONS = ("lld", "llu", "llx", "d", "i", "u", "x", "f", "e", "g", "p")
+
+
+def conversions(format: str, *, strings: bool = False) -> list[str]:
+    """The conversions of a printf format in order, without the percent sign (`lld`); %s only where `strings` says so.
+
+    ValueError for another conversion, and for a NUL character.
+    """
+    if "\0" in format:
+        raise ValueError("the format contains a NUL character")
+    known = (*_CONVERSIONS, "s") if strings else _CONVERSIONS
+    found: list[str] = []
+    at = format.find("%")
+    while at >= 0:
+        rest = format[at + 1 :]
+        if not rest.startswith("%"):
+            conversion = next((each for each in known if rest.startswith(each)), None)
+            if conversion is None:
+                listed = " ".join(f"%{each}" for each in ("d", "i", "u", "x", *known[:3], *known[7:], "%"))
+                raise ValueError(f"unknown conversion '%{rest[:3]}'; known: {listed}")
+            found.append(conversion)
+        at = format.find("%", at + 2)
+    return found

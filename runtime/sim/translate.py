@@ -9,9 +9,9 @@ is a generator function.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from xdsl.dialects import scf
+from xdsl.dialects import func, gpu, scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.ptx import PtxOp
@@ -23,6 +23,9 @@ from .local import LocalSpace
 from .spaces import Access, Space
 from .values import Kind, Value, kind_of
 from .warp import Launch, Warp
+
+if TYPE_CHECKING:
+    from .functions import Function
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +73,8 @@ class Code:
                 yield from last.run(warp)
 
 
-_FORWARDING = (scf.YieldOp, scf.ConditionOp)
-"""Terminators that only hand values to the operation that contains them."""
+_FORWARDING = (scf.YieldOp, scf.ConditionOp, func.ReturnOp, gpu.ReturnOp)
+"""Terminators that only hand values to the operation that contains them, or to a call."""
 
 
 class Translator:
@@ -87,7 +90,15 @@ class Translator:
         """Where the shared memory begins that the kernel's entry declares."""
         self.accesses: list[Access] = []
         self.issued: list[_Issue] = []
+        self.functions: dict[Operation, Function] = {}
         self._slots: dict[SSAValue, int] = {}
+
+    def frame(self) -> "Translator":
+        """A translation with registers of its own that shares everything else: that of a function."""
+        own = Translator(self.rules, self.launch, self.spaces)
+        own.shared_start, own.accesses, own.issued = self.shared_start, self.accesses, self.issued
+        own.functions = self.functions
+        return own
 
     def slot(self, value: SSAValue) -> int:
         """The register of an SSA value."""
@@ -174,7 +185,7 @@ class Translator:
         raise SimulationError(
             ErrorCode.SIM_UNSUPPORTED,
             "the simulator has no rule for this operation",
-            "it runs tile, ptx, arith, math, vector, scf.if, scf.for, scf.while and the coordinates of gpu",
+            "it runs cute, tile, ptx, arith, math, vector, scf, func, branches of cf and the coordinates of gpu",
             site=site_of(op),
         )
 

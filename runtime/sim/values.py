@@ -29,7 +29,7 @@ from xdsl.utils.hints import isa
 from ...dialects.ptx import PtrType, scalar_bits
 
 Value: TypeAlias = Any
-"""A uniform value, an array over lanes, or a tensor's address (`TensorValue`)."""
+"""A uniform value, an array over lanes, a tensor's address (`TensorValue`), or a tuple of a `cute` value's integers."""
 Lanes: TypeAlias = NDArray[Any]
 """An array whose first axis is the lanes of a warp."""
 
@@ -117,9 +117,12 @@ def per_lane(value: Value, lanes: int, kind: Kind) -> Lanes:
 
 
 def merge(chosen: Lanes, ours: Value, theirs: Value, kind: Kind | None) -> Value:
-    """`ours` in the lanes where `chosen` holds, `theirs` in the others. `kind` is None for a tensor."""
+    """`ours` in the lanes where `chosen` holds, `theirs` in the others. `kind` is None for a tensor and a tuple."""
     if ours is theirs:
         return ours
+    if isinstance(ours, tuple):
+        pairs = zip(cast(tuple[Value, ...], ours), theirs, strict=True)
+        return tuple([merge(chosen, a, b, _INTEGERS[64]) for a, b in pairs])
     if isinstance(ours, TensorValue):
         assert isinstance(theirs, TensorValue)
         index = _INTEGERS[64]

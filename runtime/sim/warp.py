@@ -101,6 +101,8 @@ class Warp:
     lanes: int
     registers: list[Value]
     pending: "list[Pending]" = field(init=False)
+    calls: list[int] = field(default_factory=lambda: [])
+    """The sizes of the frames of the functions that have not returned."""
     mask: Bools | None = None
     active: int = 0
     active_lanes: NDArray[Any] | None = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""RUN lines of a lit test, and running their pipelines in process, with `tilefold opt` in the place of `cute-opt`."""
+"""RUN lines of a lit test, and running their pipelines in process, with `tilefold` in the place of the suite's tools."""
 
 import contextlib
 import io
@@ -68,9 +68,16 @@ def run_line(line: str, file: Path, scratch: Path) -> str:
 
 
 def _run(words: list[str], data: str, file: Path, scratch: Path) -> Result:
+    environment: list[str] = []
+    if words[0] == "env":
+        words = words[1:]
+        while "=" in words[0]:
+            environment.append(words.pop(0))
     match words[0]:
-        case "cute-opt" | "cutlass-compiler-opt":
+        case "cute-opt" | "cutlass-compiler-opt" | "cutlass-compiler":
             return opt(words[1:], data, file, scratch)
+        case "%cutlass-compiler-run-host" | "%cutlass-compiler-run-device":
+            return _run_program(words[1:], environment)
         case "FileCheck":
             return _filecheck(words, data)
         case _:
@@ -104,13 +111,33 @@ def opt(arguments: list[str], data: str, file: Path, scratch: Path) -> Result:
         relaxed = scratch / file.name
         relaxed.write_text(by_line(file.read_text()))
         arguments = [str(relaxed) if argument == str(file) else argument for argument in arguments]
+    return _tilefold(["opt", *arguments], data)
+
+
+def _run_program(words: list[str], environment: list[str]) -> Result:
+    """Runs `tilefold run` on the simulator, which has one form of machine code, so that a compilation target is none.
+
+    The environment that a test sets is what its program may read.
+    """
+    arguments: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word == "--compilation-target":
+            next(rest)
+        else:
+            arguments.append({"-e": "--entry"}.get(word, word))
+    allowed = [word for variable in environment for word in ("--allow-env", variable)]
+    return _tilefold(["run", "--device", "sim", *allowed, *arguments], "")
+
+
+def _tilefold(arguments: list[str], data: str) -> Result:
     output, errors = io.StringIO(), io.StringIO()
     stdin = sys.stdin
     sys.stdin = io.TextIOWrapper(io.BytesIO(data.encode()), encoding="utf-8")
     try:
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
             try:
-                status = main(["opt", *arguments])
+                status = main(arguments)
             except SystemExit as stop:  # argparse refuses an option
                 status = stop.code if isinstance(stop.code, int) else 1
     finally:

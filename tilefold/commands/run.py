@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`tilefold run`: fills, launches and checks what a file describes."""
+"""`tilefold run`: fills, launches and checks what a file describes, or runs its host function `@main`."""
 
 import argparse
+import os
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tilefold.commands.options import add_file, add_target, pairs, read_source
@@ -10,6 +12,7 @@ from tilefold.layout.errors import Code, TilefoldError
 
 if TYPE_CHECKING:
     from tilefold.launches import Changes
+    from tilefold.lowering import Program
 
 _EPILOG = """\
 A file says how it runs by launches such as
@@ -30,6 +33,9 @@ examples:
   tilefold run kernel.cute --stage all                on the simulator after every stage; all results must be the same
   tilefold run kernel.cute --arg A=a.npy --save B=b.npy
   tilefold run kernel.cute --launch scale --grid 4 --fill 'A=arange' --fill 'B=poison' --check 'B == A * 2'
+
+A file with a host function, func.func @main, runs from there: it prints, and launches kernels by gpu.launch_func.
+  tilefold run main.mlir --device sim --allow-env SIZE=8
 
 Exit status: 0 if every check holds, 1 if one does not or the run fails.
 """
@@ -82,15 +88,59 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--counters", action="store_true", help="print what the simulator counted: instructions, memory"
     )
+    parser.add_argument("--entry", metavar="NAME", help="the host function to begin with (default: main, if it exists)")
+    parser.add_argument(
+        "--allow-env",
+        metavar="NAME[=VALUE]",
+        action="append",
+        default=[],
+        help="let the host read this environment variable, or let it have this value",
+    )
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Runs the launches in order; 1 if a check fails."""
-    from tilefold.execution import Session
-    from tilefold.launches import launches_of
+    """Runs the host function, or the launches in order; 1 if a check fails."""
     from tilefold.lowering import load
+    from tilefold.runtime.host.engine import entry_point
 
     program = load(read_source(args), args.target)
+    _check_limits(args)
+    if args.entry is not None or entry_point(program.module) is not None:
+        return _run_host(args, program)
+    return _run_launches(args, program)
+
+
+def _run_host(args: argparse.Namespace, program: "Program") -> int:
+    from tilefold.execution import chosen_device, limits
+    from tilefold.host import Host, kernels
+
+    for option in ("stage", "launch", "grid", "block", "arg", "fill", "check", "save", "counters"):
+        if getattr(args, option):
+            raise TilefoldError(
+                Code.CLI_VALUE, f"--{option} is for the launches of run.launch; this program begins on the host"
+            )
+    device = chosen_device(args.device) if kernels(program.module) else "sim"
+    budget = limits(args.max_steps, _max_bytes(args))
+    Host(program, device, _environment(args.allow_env), budget, args.seed).run(args.entry or "main")
+    sys.stdout.flush()
+    return 0
+
+
+def _environment(allowed: Sequence[str]) -> dict[str, str | None]:
+    """The variables that the host may read: with the given value, or that of this process's environment."""
+    found: dict[str, str | None] = {}
+    for text in allowed:
+        name, given, value = text.partition("=")
+        if not name:
+            raise TilefoldError(Code.CLI_VALUE, f"--allow-env {text[:80]}: is neither NAME nor NAME=VALUE")
+        found[name] = value if given else os.environ.get(name)
+    return found
+
+
+def _run_launches(args: argparse.Namespace, program: "Program") -> int:
+    from tilefold.execution import Session
+    from tilefold.launches import launches_of
+
     files, saves = pairs(args.arg, "--arg"), pairs(args.save, "--save")
     launches = launches_of(program.module, program.source, _changes(args))
     known = {argument.name for launch in launches for argument in launch.arguments}
@@ -108,7 +158,7 @@ def execute(args: argparse.Namespace) -> int:
         stage=args.stage,
         seed=args.seed,
         max_steps=args.max_steps,
-        max_bytes=None if args.max_memory is None else args.max_memory << 20,
+        max_bytes=_max_bytes(args),
         counters=args.counters,
     )
     passed = True
@@ -118,12 +168,19 @@ def execute(args: argparse.Namespace) -> int:
     return 0 if passed else 1
 
 
-def _changes(args: argparse.Namespace) -> "Changes":
-    from tilefold.launches import Changes
-
+def _check_limits(args: argparse.Namespace) -> None:
     for option, value in (("--max-steps", args.max_steps), ("--max-memory", args.max_memory)):
         if value is not None and value < 1:
             raise TilefoldError(Code.CLI_VALUE, f"{option} {value}: must be at least 1")
+
+
+def _max_bytes(args: argparse.Namespace) -> int | None:
+    return None if args.max_memory is None else args.max_memory << 20
+
+
+def _changes(args: argparse.Namespace) -> "Changes":
+    from tilefold.launches import Changes
+
     return Changes(
         name=args.launch,
         grid=_dim3(args.grid, "--grid"),

@@ -4,7 +4,9 @@
 from types import MappingProxyType
 
 from ..translate import Rules
+from .calls import CALLS
 from .casts import CASTS
+from .cute import CUTE
 from .floats import FLOATS
 from .gpu import GPU
 from .integers import INTEGERS
@@ -16,19 +18,8 @@ from .tile_memory import TILE_MEMORY
 from .tile_views import TILE_VIEWS
 from .vector import VECTOR
 
-RULES: Rules = MappingProxyType(
-    {
-        **INTEGERS,
-        **FLOATS,
-        **CASTS,
-        **SCF,
-        **GPU,
-        **VECTOR,
-        **PTX_MEMORY,
-        **PTX_SYNC,
-        **TILE_VIEWS,
-        **TILE_MEMORY,
-        **TILE_COPIES,
-    }
-)
+COMMON: Rules = MappingProxyType({**INTEGERS, **FLOATS, **CASTS, **SCF, **VECTOR, **CALLS, **CUTE})
+"""The rules of operations that can run anywhere, on the host too."""
+
+RULES: Rules = MappingProxyType({**COMMON, **GPU, **PTX_MEMORY, **PTX_SYNC, **TILE_VIEWS, **TILE_MEMORY, **TILE_COPIES})
 """The rule of every operation that can run inside a kernel."""

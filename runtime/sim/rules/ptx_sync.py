@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Rules for cp.async, barriers, printf and ret of the ptx dialect (PTX ISA, sections of these names)."""
 
-import re
-from typing import Any
-
 import numpy as np
 
 from ....dialects import ptx
 from ....layout.errors import Code as ErrorCode
 from .. import async_copy
 from ..faults import Site, site_of
+from ..printf import formatted
 from ..translate import Barrier, Rules, Step, Suspending, Suspension, Translator
-from ..values import Value, varies
+from ..values import varies
 from ..warp import Warp
 
 
@@ -84,45 +82,17 @@ def _ret(op: ptx.RetOp, t: Translator) -> None:
     """Nothing is left to do: it ends the kernel's only block."""
 
 
-_CONVERSION = re.compile(r"%(%|ll[dux]|[diuxfegp])")
-
-
 def _printf(op: ptx.PrintfOp, t: Translator) -> Step:
     slots = t.slots(op.args)
     text = op.format.data
     widths = [ptx.scalar_bits(arg.type) or 64 for arg in op.args]
 
-    def line(values: list[Value]) -> str:
-        rest = iter(zip(values, widths, strict=True))
-
-        def one(match: "re.Match[str]") -> str:
-            conversion = match[1]
-            if conversion == "%":
-                return "%"
-            value, bits = next(rest)
-            return _format(conversion[-1], value, bits)
-
-        return _CONVERSION.sub(one, text)
-
     def step(warp: Warp) -> None:
         values = [warp.registers[slot] for slot in slots]
         for lane in warp.lane_numbers().tolist():
-            warp.launch.print(line([v[lane] if varies(v) else v for v in values]))
+            warp.launch.print(formatted(text, [v[lane] if varies(v) else v for v in values], widths))
 
     return step
-
-
-def _format(conversion: str, value: Any, bits: int) -> str:
-    """One value as C's printf writes it."""
-    if conversion in "feg":
-        return f"%{conversion}" % float(value)
-    number = int(value)
-    if conversion in "di":
-        return str(number)
-    number &= (1 << bits) - 1
-    if conversion == "p":
-        return f"{number:#x}"
-    return f"{number:x}" if conversion == "x" else str(number)
 
 
 PTX_SYNC: Rules = {

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`inline-calls`: kernels that call no functions."""
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import SymbolTable
+
+from ..dialects.gpu import ModuleOp as GpuModuleOp
+from ..dialects.ptx import EntryOp
+from ..layout.errors import Code
+from .errors import LoweringError
+
+MAX_INLINED = 10_000
+"""The most calls that one kernel may make room for."""
+
+
+@dataclass(frozen=True)
+class InlineCallsPass(ModulePass):
+    """Puts the bodies of functions in the place of calls in kernels; functions of a device program are then erased.
+
+    A function is one block, and calls itself neither directly nor by way of others.
+
+    Before:
+
+        func.func private @twice(%x: i32) -> i32 {
+          %r = arith.addi %x, %x : i32
+          func.return %r : i32
+        }
+        ptx.entry @k(%n: i32) threads(32) { %m = func.call @twice(%n) : (i32) -> i32 ... }
+
+    After:
+
+        ptx.entry @k(%n: i32) threads(32) { %m = arith.addi %n, %n : i32 ... }
+    """
+
+    name = "inline-calls"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for entry in [each for each in op.walk() if isinstance(each, EntryOp)]:
+            count = 0
+            while (call := next((each for each in entry.walk() if isinstance(each, func.CallOp)), None)) is not None:
+                count += 1
+                if count > MAX_INLINED:
+                    raise LoweringError(
+                        Code.PASS_FAILED,
+                        f"more than {MAX_INLINED} calls are to be inlined",
+                        call,
+                        "functions of a device program may not be recursive",
+                    )
+                _inline(call)
+        for device in [each for each in op.walk() if isinstance(each, GpuModuleOp)]:
+            for function in list(device.body.block.ops):
+                if isinstance(function, func.FuncOp):
+                    Rewriter.erase_op(function, safe_erase=False)
+
+
+def _inline(call: func.CallOp) -> None:
+    callee = SymbolTable.lookup_symbol(call, call.callee.string_value())
+    if not isinstance(callee, func.FuncOp) or len(callee.body.blocks) != 1:
+        name = call.callee.string_value()
+        problem = "is not one block" if isinstance(callee, func.FuncOp) and callee.body.blocks else "has no body here"
+        raise LoweringError(Code.PASS_FAILED, f"@{name} {problem}", call, "use scf.if, scf.for and scf.while")
+    body = callee.body.clone()
+    block = body.block
+    for argument, value in zip(block.args, call.arguments, strict=True):
+        argument.replace_all_uses_with(value)
+    end = block.last_op
+    assert isinstance(end, func.ReturnOp)
+    for result, value in zip(call.results, end.arguments, strict=True):
+        result.replace_all_uses_with(value)
+    moved: list[Operation] = [op for op in block.ops if op is not end]
+    for op in moved:
+        op.detach()
+        Rewriter.insert_op(op, InsertPoint.before(call))
+    Rewriter.erase_op(call)
