@@ -247,6 +247,19 @@ class _ProgramPrinter(Printer):
     """Prints as MLIR does, several results of an operation as one name (`%a:2`, used as `%a#1`), and no location for
     block arguments: not every custom syntax has a place for them."""
 
+    _unprefixed: str = ""
+
+    def print_op(self, op: Operation) -> None:
+        parent = op.parent_op()
+        if op.name in ("func.call", "func.return") and parent is not None and not self.print_generic_format:
+            self._unprefixed = op.name  # in a function, MLIR prints the operations of its dialect without its name
+        super().print_op(op)
+
+    def print_string(self, text: str, *, indent: int | None = None) -> None:
+        if self._unprefixed and text == self._unprefixed:
+            text, self._unprefixed = text.removeprefix("func."), ""
+        super().print_string(text, indent=indent)
+
     def _print_results(self, op: Operation) -> None:
         if len(op.results) < 2:
             return super()._print_results(op)

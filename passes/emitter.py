@@ -39,9 +39,13 @@ class Emitter:
         return self.value(arith.ConstantOp(IntegerAttr(value, type)))
 
     def constant_like(self, value: int, like: SSAValue) -> SSAValue:
-        """An integer constant of the type of `like`."""
-        width = integer_bits(like.type)
-        return self.constant(value, IndexType() if width is None else int_type(width))
+        """An integer constant of the type of `like`: `value` modulo its width, as a signed integer."""
+        bits = integer_bits(like.type)
+        width = 64 if bits is None else bits
+        value &= (1 << width) - 1
+        if width > 1 and value >> (width - 1):
+            value -= 1 << width
+        return self.constant(value, IndexType() if bits is None else IntegerType(bits))
 
     def index(self, value: int) -> SSAValue:
         """A constant of type `index`."""

@@ -123,6 +123,12 @@ def _dce() -> type[ModulePass]:
     return DeadCodeElimination
 
 
+def _base_prepare() -> type[ModulePass]:
+    from .base_prepare import BasePreparePass
+
+    return BasePreparePass
+
+
 OUR_PASSES: Mapping[str, Callable[[], type[ModulePass]]] = MappingProxyType({
     "check-target": _check_target,
     "check-stage": _check_stage,
@@ -135,6 +141,7 @@ OUR_PASSES: Mapping[str, Callable[[], type[ModulePass]]] = MappingProxyType({
     "allocate-smem": _allocate_smem,
     "convert-index": _convert_index,
     "strength-reduce": _strength_reduce,
+    "base-prepare": _base_prepare,
     "cute-fold-static": _cute_fold_static,
     "cute-expand-ops": _cute_expand_ops,
     "cute-to-base": _cute_to_base,

@@ -12,6 +12,7 @@ from xdsl.rewriter import Rewriter
 
 from ..dialects.ptx import PtrAddOp
 from .emitter import Emitter
+from .fold_constants import folded
 from .unroll_loops import constant_of
 
 
@@ -46,8 +47,8 @@ def _reduce(op: arith.SignlessIntegerBinaryOperation, type: IntegerType) -> None
     emitter = Emitter(op)
     result = None
     if left is not None and right is not None:
-        folded = _fold(op, left, right, type.width.data)
-        result = None if folded is None else emitter.constant(folded, type)
+        value = folded(op)
+        result = emitter.constant_like(value, op.result) if isinstance(value, int) else None
     elif right is not None:
         result = _by_constant(emitter, op, op.lhs, right, type)
     elif left is not None and isinstance(op, arith.AddiOp | arith.MuliOp):
@@ -78,31 +79,3 @@ def _by_constant(emitter: Emitter, op: Operation, value: SSAValue, constant: int
             return emitter.value(arith.AndIOp(value, emitter.constant(constant - 1, type)))
         case _:
             return None
-
-
-def _fold(op: Operation, a: int, b: int, width: int) -> int | None:
-    """The value of an operation on two constants, as a signed integer of so many bits; None where it is not folded."""
-    mask = (1 << width) - 1
-    match op:
-        case arith.AddiOp():
-            value = a + b
-        case arith.SubiOp():
-            value = a - b
-        case arith.MuliOp():
-            value = a * b
-        case arith.DivUIOp() if b & mask:
-            value = (a & mask) // (b & mask)
-        case arith.RemUIOp() if b & mask:
-            value = (a & mask) % (b & mask)
-        case arith.AndIOp():
-            value = a & b
-        case arith.XOrIOp():
-            value = a ^ b
-        case arith.ShLIOp() if 0 <= b < width:
-            value = a << b
-        case arith.ShRUIOp() if 0 <= b < width:
-            value = (a & mask) >> b
-        case _:
-            return None
-    value &= mask
-    return value - (1 << width) if value >> (width - 1) else value
