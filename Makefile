@@ -7,6 +7,7 @@ PYTHON ?= python3
 VENV ?= .venv
 SYSTEM_PYTHON ?= 0
 DATA ?= tests/oracle/data
+COUNT ?= 200000
 
 ifeq ($(SYSTEM_PYTHON),0)
 RUN := $(VENV)/bin/python
@@ -20,12 +21,13 @@ READY :=
 RELINK :=
 endif
 
-.PHONY: help demo test gpu-test lint bench oracle conformance docs clean
+.PHONY: help demo test gpu-test fuzz lint bench oracle conformance docs clean
 
 help:
 	@echo "make demo      run every example, on the GPU or else on the simulator, and check it"
 	@echo "make test      every test that needs no GPU"
 	@echo "make gpu-test  the tests that need a CUDA device; they fail without one"
+	@echo "make fuzz      random and broken expressions of the layout algebra, 200000 of them, or COUNT=N"
 	@echo "make lint      ruff and pyright"
 	@echo "make bench     the figures: of the compiler and simulator here, of kernels on a GPU where there is one"
 	@echo "make oracle DATA=DIR   layout algebra against the recorded results of CuTe C++ in DIR"
@@ -46,6 +48,9 @@ test: $(READY)
 
 gpu-test: $(READY)
 	$(RUN) -m pytest -q -m gpu
+
+fuzz: $(READY)
+	$(RUN) -m tests.layout_command.fuzz --count $(COUNT)
 
 lint: $(READY)
 	$(RELINK)

@@ -7,9 +7,9 @@ from typing import Any
 from .axes import by_axis, has_basis
 from .coalesce import coalesce_shape, filter_layout, from_modes, merge_modes
 from .coordinates import idx2crd
-from .core import ComposedLayout, Layout, LayoutLike, check_mode, coshape, cosize, join, make_layout
+from .core import ComposedLayout, Layout, LayoutLike, check_mode, coshape, cosize, join, make_basis_like, make_layout
 from .errors import Code, LayoutError
-from .integers import ScaledBasis, Tree, floordiv, is_static, mul
+from .integers import Tree, floordiv, is_static, mul
 from .inttuple import are_static, ceil_div, compact_major, flatten, product, rank, show, wrap
 
 _SEARCH = 1 << 12  # coordinates times modes
@@ -73,9 +73,8 @@ def _complement_of_axes(layout: Layout, cotarget: Any) -> Layout:
         return complement(part, product(extent))
 
     result = by_axis(layout, up_to)
-    untouched = wrap(cotarget)[len(result) :]
-    strides = [ScaledBasis(1, (i,)) for i in range(len(result), len(wrap(cotarget)))]
-    return join([*result, *map(Layout, untouched, strides)])
+    untouched = list(enumerate(wrap(cotarget)))[len(result) :]
+    return join([*result, *(Layout(extent, make_basis_like(extent, (i,))) for i, extent in untouched)])
 
 
 def gaps(plain: Layout) -> tuple[list[Any], list[Any]]:

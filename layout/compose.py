@@ -5,9 +5,9 @@ from typing import Any
 
 from .axes import coprofile
 from .coalesce import coalesce_open
-from .core import ComposedLayout, Layout, LayoutLike, Tiler, join
+from .core import ComposedLayout, Layout, LayoutLike, Tiler, check_shape, join
 from .errors import Code, LayoutError
-from .integers import ScaledBasis, Tree, ceil_div_int, floordiv, minimum, mul, signum
+from .integers import ScaledBasis, Tree, ceil_div_int, floordiv, minimum, mul, signum, static
 from .inttuple import MAX_LEAVES, leaves, show, unwrap, wrap
 from .modes import compose_parts
 from .swizzle import Swizzle, make_swizzle
@@ -27,7 +27,10 @@ def composition(a: "LayoutLike | Swizzle", b: "Tiler | ComposedLayout | Swizzle"
     next (E0214).
     """
     if type(a) is ComposedLayout:
-        return compose_parts(a.outer, a.offset, composition(a.inner, b))
+        inner = composition(a.inner, b)
+        if type(inner) is ComposedLayout:
+            raise LayoutError(Code.COMPOSED_UNSUPPORTED, f"{a} cannot be composed with {b}: both have swizzles")
+        return compose_parts(a.outer, a.offset, inner)
     if type(a) is Swizzle:
         return _swizzle_after(a, b)
     assert type(a) is Layout
@@ -40,11 +43,13 @@ def composition(a: "LayoutLike | Swizzle", b: "Tiler | ComposedLayout | Swizzle"
             raise LayoutError(Code.RANK_MISMATCH, f"the tiler has {len(b)} modes, {a} has only {len(a)}")
         return join([composition(mode, t) for mode, t in zip(a, b, strict=False)])
     if type(b) is Swizzle:
-        return ComposedLayout(make_swizzle(a(b.y_mask), a(b.z_mask)), 0, a)
+        y_mask, z_mask = [static(a(mask), "what a swizzle's bits become") for mask in (b.y_mask, b.z_mask)]
+        return ComposedLayout(make_swizzle(y_mask, z_mask), 0, a)
     if type(b) is ComposedLayout:
         if b.offset != 0:
             raise LayoutError(Code.COMPOSED_UNSUPPORTED, f"composition with {b} needs its offset to be 0")
         return composition(composition(a, b.outer), b.inner)
+    check_shape(b)
     return _compose(a, Layout(b, 1))
 
 

@@ -186,8 +186,8 @@ def _join_layouts(modes: "tuple[IntTuple | Layout, ...]") -> Layout:
 
 
 def _integers(x: "IntTuple | Layout") -> IntTuple:
-    if type(x) is Layout:
-        raise LayoutError(Code.BAD_ARGUMENT, f"make_layout takes layouts or integers, not both: {x}")
+    if isinstance(x, Layout | ComposedLayout):
+        raise LayoutError(Code.BAD_ARGUMENT, f"make_layout takes plain layouts or integers, not both: {x}")
     return x
 
 

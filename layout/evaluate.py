@@ -15,9 +15,9 @@ from .compose import composition
 from .core import ComposedLayout, Layout, make_layout
 from .errors import Code, LayoutError, LayoutSyntaxError, TilefoldError
 from .expression import Call, Chain, Expression, Item, Literal, Name, Node, Pair, Statement, Tuple, parse_statements
-from .inttuple import MAX_LEAVES, is_fully_static
+from .inttuple import MAX_LEAVES
 from .operations import LAYOUT, OPERATIONS, RIGHT, SHAPE, STRIDE, Kind, Operation, mode_of
-from .parser import MAX_DEPTH
+from .parser import MAX_DEPTH, size_fits
 from .printing import lines, plain_style
 from .swizzle import Swizzle
 
@@ -199,7 +199,7 @@ def _checked(value: Any) -> int:
         if depth > MAX_DEPTH or count > 2 * MAX_LEAVES:
             limits = f"{MAX_LEAVES} integers, nested at most {MAX_DEPTH} deep"
             raise LayoutError(Code.RESULT_TOO_LARGE, f"the result is too large: a value holds at most {limits}")
-        if isinstance(x, Layout) and is_fully_static(x.shape) and not -_LIMIT <= x.size < _LIMIT:
+        if isinstance(x, Layout) and not size_fits(x.shape):
             raise LayoutError(Code.TEXT_INTEGER_RANGE, "the size of the layout does not fit in 64 bits")
         if type(x) is int and not -_LIMIT <= x < _LIMIT:
             raise LayoutError(Code.TEXT_INTEGER_RANGE, f"an integer of {x.bit_length()} bits does not fit in 64")

@@ -145,6 +145,8 @@ def floordiv(a: Any, b: Any) -> Any:
             raise LayoutError(Code.BAD_ARGUMENT, f"division of {a} by zero")
     if type(a) is int and a == 0:
         return 0
+    if type(a) is ScaledBasis or type(b) is ScaledBasis:
+        raise LayoutError(Code.BAD_ARGUMENT, f"division of {a} by {b}: the strides of coordinates have none")
     return a // b
 
 
@@ -157,6 +159,8 @@ def mod(a: Any, b: Any) -> Any:
             raise LayoutError(Code.BAD_ARGUMENT, f"remainder of {a} by zero")
     if type(a) is int and a == 0:
         return 0
+    if type(a) is ScaledBasis or type(b) is ScaledBasis:
+        raise LayoutError(Code.BAD_ARGUMENT, f"remainder of {a} by {b}: the strides of coordinates have none")
     return a % b
 
 

@@ -80,7 +80,8 @@ def left_inverse(layout: LayoutLike) -> Any:
     """A layout L with L(layout(i)) == i, for a layout that is injective but for stride-0 modes (those read
     as 0).
 
-    Raises `LayoutError` if the strides do not divide each other (E0203) or one is dynamic (E0207).
+    Raises `LayoutError` if the strides do not divide each other (E0203), or one is dynamic (E0207) or negative
+    (E0213).
     """
     if type(layout) is ComposedLayout:
         inner, swizzle = _swizzled(layout)
@@ -97,6 +98,8 @@ def _left_inverse(shape: Sequence[Any], stride: Sequence[Any], steps: Sequence[A
         return Layout(1, 0)
     if not is_fully_static(layout.stride):
         raise LayoutError(Code.DYNAMIC_UNSUPPORTED, f"{layout} has no left inverse: a stride is dynamic")
+    if any(d < 0 for d in stride):
+        raise LayoutError(Code.BAD_ARGUMENT, f"{layout} has no left inverse: a stride is negative")
     order = _by_stride(list(stride), list(range(len(stride))))
     result_shape: list[Any] = []
     result_stride: list[Any] = [0]

@@ -153,12 +153,13 @@ def zip_layouts(a: Layout, b: Layout) -> Layout:
     return Layout(zip_tuples((a.shape, b.shape)), zip_tuples((a.stride, b.stride)))
 
 
-def tile_unzip(layout: LayoutLike, tiler: Any) -> Any:
+def tile_unzip(layout: LayoutLike, tiler: Tiler) -> Any:
     """Gathers, for a `layout` divided by `tiler` mode by mode, first what is inside a tile, then the tiles.
 
     Raises `LayoutError` (E0202) where a mode under a leaf of the tiler has not these two parts.
     """
-    return _restructure(layout, lambda t: _unzip(t, tiler))
+    divided = len(layout) == 2 and type(tiler) is not tuple
+    return layout if divided else _restructure(layout, lambda t: _unzip(t, tiler))
 
 
 def _unzip(t: Tree, guide: Tiler) -> Any:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from . import algebra
 from .atoms.copy_atom import CopyAtom
@@ -68,10 +68,13 @@ STRIDE = Kind("a stride", _tuple_of(int, Unknown, ScaledBasis))
 COORD = Kind("a coordinate", _tuple_of(int, Unknown, type(None)))
 TILER = Kind("a tiler", _tuple_of(int, Unknown, type(None), Layout))
 SHAPE_OR_LAYOUT = Kind("a shape or a layout", lambda x: SHAPE.accepts(x) or LAYOUT.accepts(x))
+SHAPE_OR_PLAIN = Kind("a shape or a plain layout", lambda x: SHAPE.accepts(x) or PLAIN.accepts(x))
+STRIDE_OR_PLAIN = Kind("a stride or a plain layout", lambda x: STRIDE.accepts(x) or PLAIN.accepts(x))
 SHAPED = Kind("a tuple or a layout", lambda x: STRIDE.accepts(x) or TILER.accepts(x) or LAYOUT.accepts(x))
 FUNCTION = Kind("a layout or a swizzle", lambda x: LAYOUT.accepts(x) or type(x) is Swizzle)
 RIGHT = Kind("a layout, a tiler or a swizzle", lambda x: FUNCTION.accepts(x) or TILER.accepts(x))
 PROFILE = Kind("a profile", lambda x: COORD.accepts(x) or STRIDE.accepts(x))
+PERMUTATION = Kind("a tuple of tilers", lambda x: isinstance(x, tuple) and TILER.accepts(cast(Any, x)))
 TEXT = Kind("a name in quotes", lambda x: type(x) is str)
 COPY_ATOM = Kind("a copy atom", lambda x: type(x) is CopyAtom)
 MMA_ATOM = Kind("an MMA atom", lambda x: type(x) is MmaAtom)
@@ -112,13 +115,9 @@ def _itself(x: Any) -> Any:
     return x
 
 
-def _make_layout(*parts: Any) -> Any:
-    """CuTe's make_layout, whose modes may be composed where there is one of them."""
-    return parts[0] if len(parts) == 1 and isinstance(parts[0], ComposedLayout) else algebra.make_layout(*parts)
-
-
 def _operations() -> Iterator[tuple[str, Operation]]:
-    for name in ("size", "rank", "depth"):
+    yield "size", Operation(_of_mode(algebra.size), (SHAPE_OR_LAYOUT, INTEGER), 1, repeats=True)
+    for name in ("rank", "depth"):
         yield name, Operation(_of_mode(getattr(algebra, name)), (SHAPED, INTEGER), 1, repeats=True)
     for name in ("cosize", "coshape"):
         kind = LAYOUT if name == "cosize" else PLAIN
@@ -126,10 +125,7 @@ def _operations() -> Iterator[tuple[str, Operation]]:
     yield "shape", Operation(_of_mode(_shape), (SHAPED, INTEGER), 1, repeats=True)
     yield "stride", Operation(_of_mode(_stride), (PLAIN, INTEGER), 1, repeats=True)
     yield "get", Operation(_of_mode(_itself), (SHAPED, INTEGER), 1, repeats=True)
-    yield (
-        "make_layout",
-        Operation(_make_layout, (SHAPE_OR_LAYOUT, Kind("a stride or a layout", SHAPED.accepts)), 1, True),
-    )
+    yield "make_layout", Operation(algebra.make_layout, (SHAPE_OR_PLAIN, STRIDE_OR_PLAIN), 1, repeats=True)
     for name in ("make_row_major_layout", "make_identity_layout"):
         yield name, Operation(getattr(algebra, name), (SHAPE,))
     yield "make_ordered_layout", Operation(algebra.make_ordered_layout, (SHAPE, STRIDE))
@@ -184,7 +180,7 @@ def _coordinate_operations() -> Iterator[tuple[str, Operation]]:
     yield "ceil_div", Operation(ceil_div, (SHAPE, SHAPE))
     yield "shape_div", Operation(shape_div, (SHAPE, SHAPE))
     for name, f in (("congruent", congruent), ("weakly_congruent", weakly_congruent), ("compatible", compatible)):
-        yield name, Operation(_of_shapes(f), (SHAPED, SHAPED))
+        yield name, Operation(_of_shapes(f), (SHAPE_OR_LAYOUT, SHAPE_OR_LAYOUT))
 
 
 def _crd2idx(coord: Any, shape: Any, *stride: Any) -> Any:
@@ -218,7 +214,7 @@ def _tiled_operations() -> Iterator[tuple[str, Operation]]:
     for name in ("get_layoutS_TV", "get_layoutD_TV"):
         yield name, Operation(getattr(TiledCopy, name), (COPY,))
     yield "mma_atom", Operation(mma_atom, (TEXT,))
-    yield "make_tiled_mma", Operation(make_tiled_mma, (MMA_ATOM, PLAIN, TILER), 2)
+    yield "make_tiled_mma", Operation(make_tiled_mma, (MMA_ATOM, PLAIN, PERMUTATION), 2)
     for operand in "ABC":
         yield f"partition_{operand}", Operation(getattr(TiledMma, f"partition_{operand}"), (MMA, LAYOUT, INDEX))
         yield f"get_layout{operand}_TV", Operation(partial(_layout_tv, operand), (MMA,))

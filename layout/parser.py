@@ -26,6 +26,11 @@ _LIMIT = 1 << 63
 Kind = Literal["shape", "stride", "tuple", "coord"]
 
 
+def size_fits(shape: Any) -> bool:
+    """Whether the product of the static extents of a shape fits in 64 bits."""
+    return product(tuple([s for s in leaves(shape) if type(s) is int])) < _LIMIT
+
+
 class Parser:
     """Parses one text; `pos` is the offset of the next character."""
 
@@ -204,7 +209,7 @@ class Parser:
                 self.pos,
                 Code.TEXT_NOT_CONGRUENT,
             )
-        if product(tuple([s for s in leaves(shape) if type(s) is int])) >= _LIMIT:
+        if not size_fits(shape):
             self.fail("the size of the layout does not fit in 64 bits", start, self.pos, Code.TEXT_INTEGER_RANGE)
         return Layout(shape, stride)
 

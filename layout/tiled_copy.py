@@ -12,7 +12,7 @@ from .display import Displayed
 from .divide import zipped_divide
 from .errors import Code, LayoutError
 from .integers import static
-from .inttuple import product_each, rank
+from .inttuple import is_fully_static, product_each, rank
 from .inverse import right_inverse
 from .modes import zip_layout
 from .product import logical_product, raked_product
@@ -25,8 +25,8 @@ from .slicing import slice_, slice_and_offset
 class TiledCopy(Displayed):
     """`atom` repeated over a tile: `layout_tv` maps (thread, value) to a place in the tile that `tiler` cuts.
 
-    Raises `LayoutError` if the atom has no instruction (E0304) or is narrower than a value (E0303), or if
-    threads (E0305) or values (E0306) are not multiples of the atom's.
+    Raises `LayoutError` if the atom has no instruction (E0304) or is narrower than a value (E0303), if
+    `layout_tv` is not static (E0207), or if threads (E0305) or values (E0306) are not multiples of the atom's.
     """
 
     atom: CopyAtom
@@ -38,6 +38,8 @@ class TiledCopy(Displayed):
     def __post_init__(self) -> None:
         atom = self.atom
         atom.check_executable()
+        if not is_fully_static((self.layout_tv.shape, self.layout_tv.stride)):
+            raise LayoutError(Code.DYNAMIC_UNSUPPORTED, f"the thread-value layout {self.layout_tv} must be static")
         threads, values = self.threads, self.values
         if threads % atom.threads:
             raise LayoutError(
@@ -119,9 +121,10 @@ class TiledCopy(Displayed):
         """A thread's fragment (V,RestM,RestN,...) of another tiling of the same tile, in the profile of
         this copy.
 
-        The result is ((FrgV,FrgX),RestM,RestN,...) and addresses the same registers.
+        The result is ((FrgV,FrgX),RestM,RestN,...) and addresses the same registers. Raises `LayoutError` (E0207)
+        unless the number of values is static.
         """
-        values = layout[0].size
+        values = static(layout[0].size, "the number of values in a fragment")
         tile = with_shape(right_inverse(self.layout_tv), tile_shape(self.tiler))
         fragments = upcast(tile, self.threads * values)
         order = logical_product(make_layout(values), right_inverse(fragments))

@@ -2,14 +2,22 @@
 """Errors of the algebra: what they say, their codes, and that hostile layouts cannot hang it."""
 
 import contextlib
+import math
 import time
 from collections.abc import Callable
+from operator import mul
 
 import pytest
 import tilefold.layout.algebra as cute
-from tilefold.layout.core import Layout
+from hypothesis import given
+from hypothesis import strategies as st
+from tilefold.layout.core import Layout, make_identity_layout
 from tilefold.layout.errors import Code, LayoutError
+from tilefold.layout.inttuple import transform_leaves
+from tilefold.layout.text import parse_layout, to_text
 from tilefold.layout.unknown import Unknown
+
+from tests.layout.strategies import gapped_layouts
 
 
 def test_codes_are_unique_and_described() -> None:
@@ -44,6 +52,9 @@ def test_codes_are_unique_and_described() -> None:
         ),
         (lambda: cute.complement(Layout((2, 2), (Unknown(), 2)), 64), Code.DYNAMIC_UNSUPPORTED, ["?"]),
         (lambda: cute.left_inverse(Layout((2, 3), (4, 7))), Code.STRIDE_DIVISIBILITY, ["7", "4"]),
+        (lambda: cute.left_inverse(Layout((4, 2), (2, -1))), Code.BAD_ARGUMENT, ["negative"]),
+        (lambda: cute.append(Layout(4, 1), 1 << 40), Code.RESULT_TOO_LARGE, ["4096"]),
+        (lambda: cute.upcast(make_identity_layout((4, 4)), 3), Code.BAD_ARGUMENT, ["1@0"]),
         (lambda: cute.make_layout((4, 0)), Code.EXTENT_NOT_POSITIVE, ["(4,0)"]),
         (lambda: cute.make_layout((4, 2), (1, (2,))), Code.PROFILE_MISMATCH, ["(4,2)", "(1,(2))"]),
         (lambda: cute.make_layout(Layout(4, 1), 3), Code.BAD_ARGUMENT, ["3"]),
@@ -93,3 +104,33 @@ def test_hostile_layouts_are_answered_quickly() -> None:
             with contextlib.suppress(LayoutError):
                 operation(layout)
             assert time.perf_counter() - start < 2
+
+
+@given(st.data())
+def test_integers_beyond_32_bits_are_exact(data: st.DataObject) -> None:
+    """Strides up to 2^50 and extents up to 2^10: every result is the exact integer."""
+    extents = data.draw(st.lists(st.sampled_from([3, 7, 64, 1000]), min_size=1, max_size=4))
+    strides = [data.draw(st.integers(1 << 31, 1 << 50)) for _ in extents]
+    layout = Layout(tuple(extents), tuple(strides))
+    last = [s - 1 for s in extents]
+    assert cute.cosize(layout) == 1 + sum(map(mul, last, strides)) > 1 << 31
+    place = data.draw(st.integers(0, math.prod(extents) - 1))
+    coord = [place // math.prod(extents[:i]) % s for i, s in enumerate(extents)]
+    assert layout(place) == layout(tuple(coord)) == sum(map(mul, coord, strides))
+    assert to_text(cute.coalesce(layout)) == to_text(parse_layout(to_text(cute.coalesce(layout))))
+
+
+@given(gapped_layouts(3, 2), st.integers(31, 50))
+def test_laws_hold_for_scaled_layouts(layout: Layout, bits: int) -> None:
+    """All strides times 2^bits: composition, complement and inverse are those of the layout, scaled."""
+    scale = 1 << bits
+    large = Layout(layout.shape, transform_leaves(lambda d: d * scale, layout.stride))
+    assert [large(i) for i in range(large.size)] == [layout(i) * scale for i in range(layout.size)]
+    composed: Layout = cute.composition(Layout(1 << 62, scale), layout)
+    assert composed == large or cute.coalesce(composed) == cute.coalesce(large)
+    rest = cute.complement(large, layout.size * scale)
+    assert len({a + b for a in map(large, range(large.size)) for b in map(rest, (0, 1, rest.size - 1))}) >= large.size
+    assert all(rest(i) == i for i in range(0, min(rest.size, 64))) or large.size == 1
+    with contextlib.suppress(LayoutError):
+        inverse = cute.left_inverse(large)
+        assert [inverse(large(i)) for i in range(large.size)] == list(range(large.size))
