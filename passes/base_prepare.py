@@ -27,7 +27,8 @@ class BasePreparePass(ModulePass):
     name = "base-prepare"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        fold_constants(op)
+        while fold_constants(op):  # a branch that is decided leaves more constants
+            CanonicalizePass().apply(ctx, op)
         for step in (
             CanonicalizePass(),
             CommonSubexpressionElimination(),

@@ -3,7 +3,7 @@
 
 from collections.abc import Callable
 
-from xdsl.dialects import arith, llvm
+from xdsl.dialects import arith, llvm, math
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
@@ -11,17 +11,20 @@ from .emitter import Emitter, int_width
 from .unroll_loops import constant_of
 
 
-def fold_constants(module: ModuleOp) -> None:
+def fold_constants(module: ModuleOp) -> bool:
     """Replaces integer operations whose operands are constants by constants, and what selects among constants.
 
-    Division by zero and other operations without a result stay.
+    Division by zero and other operations without a result stay. Returns whether anything was replaced.
     """
+    changed = False
     for op in list(module.walk()):
         result = folded(op)
         if result is None:
             continue
+        changed = True
         emitter = Emitter(op)
         emitter.replace([result if isinstance(result, SSAValue) else emitter.constant_like(result, op.results[0])])
+    return changed
 
 
 def folded(op: Operation) -> int | SSAValue | None:
@@ -38,6 +41,9 @@ def folded(op: Operation) -> int | SSAValue | None:
             return None if operands is None else _binary(op, *operands)
         case arith.ExtSIOp(input=inner) | arith.TruncIOp(input=inner) | arith.IndexCastOp(input=inner):
             return constant_of(inner)
+        case math.AbsIOp(operand=inner):
+            value = constant_of(inner)
+            return None if value is None else abs(value)
         case arith.ExtUIOp(input=inner):
             value, width = constant_of(inner), int_width(inner.type)
             return None if value is None or width is None else value & ((1 << width) - 1)
