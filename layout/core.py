@@ -186,7 +186,7 @@ def _join_layouts(modes: "tuple[IntTuple | Layout, ...]") -> Layout:
 
 
 def _integers(x: "IntTuple | Layout") -> IntTuple:
-    if isinstance(x, Layout | ComposedLayout):
+    if type(x) is Layout or type(x) is ComposedLayout:
         raise LayoutError(Code.BAD_ARGUMENT, f"make_layout takes plain layouts or integers, not both: {x}")
     return x
 
