@@ -26,6 +26,7 @@ LEGAL_TILE_OPS: Mapping[str, frozenset[str] | None] = MappingProxyType({
 })  # fmt: skip
 """The operations of the `tile` dialect that are legal at each stage, beside the common dialects; None means all."""
 
+_STRUCTURES = frozenset({"llvm.insertvalue", "llvm.extractvalue", "ub.poison"})
 _NOT_AT_INSTR = frozenset({"ptx.smem.alloc", "arith.index_cast", "arith.index_castui"})
 _ONLY_BEFORE_INSTR = frozenset({"gpu.thread_id", "gpu.block_id", "gpu.block_dim", "gpu.grid_dim"})
 
@@ -34,8 +35,8 @@ _ONLY_BEFORE_INSTR = frozenset({"gpu.thread_id", "gpu.block_id", "gpu.block_dim"
 class CheckStagePass(ModulePass):
     """Refuses operations that a stage does not allow. Changes nothing.
 
-    Every stage allows builtin, gpu, run, arith, scf, math, vector and ptx, and part of tile. Stage `instr` has no
-    type `index`, no `gpu` coordinate (they are special registers) and no shared memory without a place.
+    Every stage allows builtin, gpu, run, arith, scf, math, vector and ptx, structures of llvm, and part of tile. Stage
+    `instr` has no type `index`, no `gpu` coordinate (they are special registers) and no shared memory without a place.
     """
 
     name = "check-stage"
@@ -59,7 +60,7 @@ def _refusal(op: Operation, stage: str, legal: frozenset[str] | None) -> str | N
     dialect = op.name.split(".", 1)[0]
     if dialect == "tile":
         return None if legal is None or op.name in legal else "an earlier pass should have replaced it"
-    if dialect not in COMMON:
+    if dialect not in COMMON and op.name not in _STRUCTURES:
         return f"no stage allows the dialect '{dialect}'"
     if stage == "instr":
         if op.name in _NOT_AT_INSTR or op.name in _ONLY_BEFORE_INSTR:

@@ -3,19 +3,16 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute
 
-from tilefold.compiler.driver import parse_passes, run_passes_quickly
-from tilefold.dialects import gpu
+from tilefold.compiler.diagnostics import Diagnostic, Severity
 from tilefold.dialects.cute.types import CuteType
-from tilefold.dialects.gpu_launch import FuncOp
-from tilefold.layout.errors import Code
-from tilefold.lowering import Program
-from tilefold.passes.registry import PASSES
+from tilefold.layout.errors import Code, TilefoldError
+from tilefold.lowering import TO_INDEX, TO_SIMULATOR, Program
+from tilefold.report import print_diagnostics
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.host.engine import HostEngine
 from tilefold.runtime.host.rules import Launch
@@ -26,43 +23,69 @@ from tilefold.runtime.sim.warp import Budget, Warp
 if TYPE_CHECKING:
     from tilefold.runtime.cuda import CudaEngine
 
-TO_SIMULATOR = ("gpu-to-ptx{{block={block}}}",)
-"""The passes that lead from a program with kernels of the `gpu` dialect to one that the simulator runs."""
-TO_INDEX = (
-    *TO_SIMULATOR, "inline-calls", "cute-fold-static", "cute-expand-ops", "cute-to-base", "gpu-to-ptx", "cse",
-)  # fmt: skip
-"""The passes that lead from there to stage `index`."""
+STAGES = ("cute", "index", "instr")
+"""The stages at which the simulator runs kernels that a host launches: as written, lowered, and as instructions."""
 
 Arguments = list[tuple[Any, Attribute]]
 
 
 @dataclass
 class Host:
-    """One run of a program's host part. `device` is sim or cuda; the budget counts what host and simulator execute."""
+    """One run of a program's host part. The budget counts what the host and the simulator execute."""
 
     program: Program
-    device: str
     environment: Mapping[str, str | None]
     budget: Budget
     seed: int = 0
-    _lowered: dict[tuple[tuple[str, ...], str], ModuleOp] = field(default_factory=lambda: {})
     _gpu: "CudaEngine | None" = None
 
-    def run(self, entry: str) -> None:
-        """Runs `@entry`. Raises TilefoldError, with the place in the file, for what the program does wrong."""
-        launcher = self._on_gpu if self.device == "cuda" else self._on_simulator
+    def run_on_gpu(self, entry: str) -> None:
+        """Runs `@entry`, and its kernels on the GPU. Raises TilefoldError with the place in the file."""
         with self.program.explaining():
-            HostEngine(launcher, self.environment, self.budget).run(self.program.module, entry)
+            HostEngine(self._on_gpu, self.environment, self.budget).run(self.program.module, entry)
 
-    def _on_simulator(self, launch: Launch, arguments: Arguments, host: Warp) -> None:
-        module = self._for_block(launch, TO_SIMULATOR)
-        left = Budget(self.budget.steps - host.launch.steps, self.budget.bytes, self.budget.characters)
-        engine = SimEngine(left, seed=self.seed or None, sink=host.launch.print)
-        program = SimProgram(module, launch.kernel)
-        names = [name.data for name in program.find().arg_names]
-        config = LaunchConfig(launch.grid, launch.block)
-        result = engine.launch(program, config, dict(zip(names, _scalars(arguments), strict=True)))
-        host.launch.spend(result.counters.steps)
+    def simulate(self, entry: str, stage: str | None) -> bool:
+        """Runs `@entry`, and its kernels on the simulator at a stage, by default as they are written.
+
+        For `all` stages in turn; then says whether what is printed is the same. Raises TilefoldError as `run_on_gpu`.
+        """
+        asked = STAGES if stage == "all" else (stage or STAGES[0],)
+        if asked[0] not in STAGES:
+            known = f"{', '.join(STAGES)}, or all"
+            raise TilefoldError(
+                Code.CLI_VALUE, f"--stage {stage}: kernels that a host launches do not run there", known
+            )
+        texts: list[str] = []
+        for each in asked:
+            printed: list[str] = []
+
+            def write(text: str, printed: list[str] = printed, first: bool = not texts) -> None:
+                printed.append(text)
+                if first:
+                    sys.stdout.write(text)
+
+            self._simulate(entry, each, write)
+            texts.append("".join(printed))
+            if texts[-1] != texts[0]:
+                message = f"at stage {each} the program prints other text than at the one before: a pass changed it"
+                print_diagnostics(Diagnostic(Severity.ERROR, message, code=Code.STAGES_DIFFER.id).render())
+                return False
+        return True
+
+    def _simulate(self, entry: str, stage: str, write: Any) -> None:
+        def launcher(launch: Launch, arguments: Arguments, host: Warp) -> None:
+            program = self._for(launch, TO_SIMULATOR if stage == STAGES[0] else TO_INDEX)
+            module = program.reached("instr") if stage == "instr" else program.module
+            left = Budget(self.budget.steps - host.launch.steps, self.budget.bytes, self.budget.characters)
+            kernel = SimProgram(module, launch.kernel)
+            names = [name.data for name in kernel.find().arg_names]
+            values = dict(zip(names, _scalars(arguments), strict=True))
+            engine = SimEngine(left, seed=self.seed or None, sink=host.launch.print)
+            result = engine.launch(kernel, LaunchConfig(launch.grid, launch.block), values)
+            host.launch.spend(result.counters.steps)
+
+        with self.program.explaining():
+            HostEngine(launcher, self.environment, self.budget, write).run(self.program.module, entry)
 
     def _on_gpu(self, launch: Launch, arguments: Arguments, host: Warp) -> None:
         from tilefold.runtime.cuda import CudaEngine
@@ -70,37 +93,19 @@ class Host:
         if self._gpu is None:
             self._gpu = CudaEngine()
         target = self.program.target or self._gpu.driver.target
-        module = self._for_block(launch, TO_INDEX)
-        device = Program(self.program.source, module, self.program.context, target)
-        artifact = device.artifact(launch.kernel, target)
+        artifact = self._for(launch, TO_INDEX).artifact(launch.kernel, target)
         values = dict(zip(artifact.names, _scalars(arguments), strict=True))
         sys.stdout.flush()  # what the kernel prints, the driver writes without Python's buffer
         self._gpu.launch(artifact, LaunchConfig(launch.grid, launch.block), values)
 
-    def _for_block(self, launch: Launch, passes: tuple[str, ...]) -> ModuleOp:
-        """The device program for blocks of the size of a launch. SimulationError (E3107) for an unknown kernel."""
-        if launch.kernel not in kernels(self.program.module):
-            known = ", ".join(f"@{name}" for name in kernels(self.program.module)) or "none"
-            text = f"the program has no kernel @{launch.kernel.replace('::', '::@')}"
-            raise SimulationError(Code.RUN_KERNEL, text, f"its kernels: {known}", site=launch.site)
-        block = ",".join(map(str, launch.block))
-        if (passes, block) not in self._lowered:
-            module = self.program.module.clone()
-            chosen = parse_passes(",".join(passes).format(block=block), PASSES)
-            run_passes_quickly(self.program.context, module, chosen, source=self.program.source)
-            self._lowered[passes, block] = module
-        return self._lowered[passes, block]
-
-
-def kernels(module: ModuleOp) -> list[str]:
-    """The kernels that a host can launch, as `module::kernel`."""
-    return [
-        f"{device.name_of()}::{op.name_of()}"
-        for device in module.ops
-        if isinstance(device, gpu.ModuleOp)
-        for op in device.body.block.ops
-        if isinstance(op, FuncOp) and op.kernel is not None
-    ]
+    def _for(self, launch: Launch, passes: tuple[str, ...]) -> Program:
+        """The device program for blocks of a launch's size. SimulationError (E3107) where it has not the kernel."""
+        known = self.program.gpu_kernels
+        if launch.kernel not in known:
+            name = launch.kernel.replace("::", "::@")
+            hint = f"its kernels: {', '.join('@' + kernel.replace('::', '::@') for kernel in known) or 'none'}"
+            raise SimulationError(Code.RUN_KERNEL, f"the program has no kernel @{name}", hint, site=launch.site)
+        return self.program.device_program(passes, launch.block)
 
 
 def _scalars(arguments: Arguments) -> list[Any]:

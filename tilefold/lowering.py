@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A program on its way from text to machine code: read once, lowered as far as is asked."""
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +17,8 @@ from tilefold.compiler.driver import parse_passes, run_passes_quickly
 from tilefold.compiler.frontend import parse_program
 from tilefold.compiler.pipeline import STAGE_NAMES, STAGES
 from tilefold.compiler.source import Source
+from tilefold.dialects.gpu import ModuleOp as GpuModuleOp
+from tilefold.dialects.gpu_launch import FuncOp
 from tilefold.dialects.ptx import EntryOp
 from tilefold.dialects.target import DEFAULT_ARCH, Target
 from tilefold.layout.errors import Code, TilefoldError
@@ -30,6 +32,13 @@ if TYPE_CHECKING:
 
 EXECUTABLE_STAGES = STAGE_NAMES
 """The stages whose programs are IR, which the simulator runs."""
+
+TO_SIMULATOR = ("gpu-to-ptx",)
+"""The passes that make of kernels of the `gpu` dialect such as the simulator runs, with their `cute` operations."""
+TO_INDEX = (
+    *TO_SIMULATOR, "inline-calls", "cute-fold-static", "cute-expand-ops", "cute-to-base", "gpu-to-ptx", "cse", "dce",
+)  # fmt: skip
+"""The passes that lead from there to stage `index`."""
 
 
 def available_passes() -> Mapping[str, Callable[[], type[ModulePass]]]:
@@ -54,11 +63,15 @@ class Program:
     context: Context
     target: Target | None = None
     _stages: "dict[tuple[str, str], _Lowered]" = field(default_factory=lambda: {})
+    _devices: "dict[tuple[str, str], Program]" = field(default_factory=lambda: {})
 
     @cached_property
     def stage(self) -> str:
-        """The stage at which the program was written: the last one whose contract it fulfils."""
-        return next(name for name in reversed(STAGE_NAMES) if self._fulfils(name))
+        """The stage at which the program was written: the last whose contract it fulfils. LoweringError for none."""
+        found = next((name for name in reversed(STAGE_NAMES) if self._fulfils(name)), None)
+        if found is None:
+            CheckStagePass(STAGE_NAMES[0]).apply(self.context, self.module)  # raises, and says why
+        return found or STAGE_NAMES[0]
 
     def at(self, stage: str, target: Target | None = None) -> ModuleOp | None:
         """The program at a stage, which must not be changed; None where it was written at a later one.
@@ -122,6 +135,32 @@ class Program:
         name = kernel.rpartition("::")[2]
         entry = next(entry for entry in self.entries(target) if entry.sym_name.data == name)
         return artifact_of(entry, self.cubin(target).code, target)
+
+    def device_program(self, passes: Sequence[str], block: Sequence[int] = ()) -> "Program":
+        """The kernels of the `gpu` dialect as a program of their own: what `TO_SIMULATOR` or `TO_INDEX` leave.
+
+        `block` is the size of their blocks, by default that which their launches and attributes tell. Raises
+        ProgramError where a pass refuses the program.
+        """
+        option = "{block=" + ",".join(map(str, block)) + "}" if block else ""
+        key = ",".join(passes), option
+        if key not in self._devices:
+            module = self.module.clone()
+            chosen = parse_passes(key[0].replace(TO_SIMULATOR[0], TO_SIMULATOR[0] + option, 1), PASSES)
+            run_passes_quickly(self.context, module, chosen, source=self.source)
+            self._devices[key] = Program(self.source, module, self.context, self.target)
+        return self._devices[key]
+
+    @property
+    def gpu_kernels(self) -> list[str]:
+        """The kernels of the `gpu` dialect, as `module::kernel`."""
+        return [
+            f"{device.name_of()}::{op.name_of()}"
+            for device in self.module.ops
+            if isinstance(device, GpuModuleOp)
+            for op in device.body.block.ops
+            if isinstance(op, FuncOp) and op.kernel is not None
+        ]
 
     @contextmanager
     def explaining(self) -> Generator[None, None, None]:

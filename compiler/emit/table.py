@@ -14,9 +14,10 @@ from .printf import PRINTF
 from .ptx_memory import PTX_MEMORY
 from .ptx_sreg import PTX_SREG
 from .ptx_warp import PTX_WARP
+from .structs import STRUCTS
 from .vector import VECTOR
 from .writer import Rule
 
 RULES: Mapping[type[Operation], Rule] = MappingProxyType(
-    dict((*ARITH, *CONVERT, *MATH, *VECTOR, *CONTROL, *PTX_SREG, *PTX_MEMORY, *PTX_WARP, *PRINTF))
+    dict((*ARITH, *CONVERT, *MATH, *VECTOR, *CONTROL, *PTX_SREG, *PTX_MEMORY, *PTX_WARP, *PRINTF, *STRUCTS))
 )

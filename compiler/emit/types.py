@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     VectorType,
 )
+from xdsl.dialects.llvm import LLVMStructType
 from xdsl.ir import Attribute, Operation
 
 from ...dialects.ptx.types import PtrType, StateSpace, integer_bits
@@ -51,6 +52,8 @@ def llvm_type(type: Attribute, op: Operation) -> str:
         shape = vector.get_shape()
         if len(shape) == 1 and 1 <= shape[0] <= MAX_VECTOR and not any(vector.get_scalable_dims()):
             return f"<{shape[0]} x {llvm_type(vector.element_type, op)}>"
+    if isinstance(type, LLVMStructType):
+        return f"{{ {', '.join(llvm_type(part, op) for part in type.types)} }}"
     raise LoweringError(
         Code.EMIT_UNSUPPORTED,
         f"'{op.name}' has a value of type {str(cast(Attribute, type))[:80]}, which PTX registers do not hold",

@@ -53,12 +53,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Compiles, writes what was asked for, and prints the report."""
     from tilefold.dialects.target import Target
-    from tilefold.lowering import load
+    from tilefold.lowering import TO_INDEX, load
 
     program = load(read_source(args), args.target)
     target = Target(args.target)
     form = args.emit or "ptx"
     with program.explaining():
+        if program.gpu_kernels:
+            program = program.device_program(TO_INDEX)
         content = _content(program, form, target, locations=args.locations or args.output not in (None, "-"))
         report = _report(program, target) if args.report else ""
     if args.output is not None or args.emit is not None or not args.report:

@@ -112,18 +112,24 @@ def execute(args: argparse.Namespace) -> int:
 
 def _run_host(args: argparse.Namespace, program: "Program") -> int:
     from tilefold.execution import chosen_device, limits
-    from tilefold.host import Host, kernels
+    from tilefold.host import Host
 
-    for option in ("stage", "launch", "grid", "block", "arg", "fill", "check", "save", "counters"):
+    for option in ("launch", "grid", "block", "arg", "fill", "check", "save", "counters"):
         if getattr(args, option):
             raise TilefoldError(
                 Code.CLI_VALUE, f"--{option} is for the launches of run.launch; this program begins on the host"
             )
-    device = chosen_device(args.device) if kernels(program.module) else "sim"
     budget = limits(args.max_steps, _max_bytes(args))
-    Host(program, device, _environment(args.allow_env), budget, args.seed).run(args.entry or "main")
-    sys.stdout.flush()
-    return 0
+    host = Host(program, _environment(args.allow_env), budget, args.seed)
+    entry, passed = args.entry or "main", True
+    try:
+        if program.gpu_kernels and args.stage is None and chosen_device(args.device) == "cuda":
+            host.run_on_gpu(entry)
+        else:
+            passed = host.simulate(entry, args.stage)
+    finally:
+        sys.stdout.flush()  # what was printed comes before what went wrong
+    return 0 if passed else 1
 
 
 def _environment(allowed: Sequence[str]) -> dict[str, str | None]:

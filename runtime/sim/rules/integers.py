@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from xdsl.dialects import arith
+from xdsl.dialects import arith, math
 from xdsl.ir import Operation
 
 from ....layout.errors import Code as ErrorCode
@@ -156,6 +156,16 @@ def _extended(signed: bool, product: bool) -> Rule:
     return rule
 
 
+def _absolute(op: math.AbsIOp, t: Translator) -> Step:
+    source, result, bits = t.slot(op.operands[0]), t.slot(op.results[0]), t.kind(op.results[0]).bits
+
+    def step(warp: Warp) -> None:
+        value = abs(warp.registers[source])
+        warp.registers[result] = wrap(value, bits) if type(value) is int else value
+
+    return step
+
+
 _COMPARISONS: tuple[tuple[Callable[[Any, Any], Any], bool], ...] = (
     (lambda a, b: a == b, False),
     (lambda a, b: a != b, False),
@@ -215,4 +225,5 @@ INTEGERS: Rules = {
     arith.MulUIExtendedOp: _extended(signed=False, product=True),
     arith.MulSIExtendedOp: _extended(signed=True, product=True),
     arith.CmpiOp: _compare,
+    math.AbsIOp: _absolute,
 }
