@@ -269,11 +269,14 @@ class _ProgramPrinter(Printer):
             self._ssa_values[result] = f"{name}#{index}"
 
     def print_attribute(self, attribute: Attribute) -> None:
-        if attribute.name == "llvm.struct" and not attribute.struct_name.data:
-            self.print_string("!llvm.")
-            self._print_struct(attribute)
-        else:
+        if attribute.name != "llvm.struct":  # compared by name: xDSL's llvm dialect takes long to import
             super().print_attribute(attribute)
+            return
+        from xdsl.dialects.llvm import LLVMStructType
+
+        if isinstance(attribute, LLVMStructType) and not attribute.struct_name.data:
+            self.print_string("!llvm.")
+        self._print_struct(attribute)
 
     def _print_struct(self, attribute: Attribute) -> None:
         """An LLVM structure, those inside it without their dialect's name: `struct<(i32, struct<()>)>`."""
