@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""RUN lines of a lit test, and running their pipelines in process, with `tilefold` in the place of the suite's tools."""
+"""RUN lines of a lit test, and running their pipelines in process, with `tilefold` in place of the suite's tools."""
 
 import contextlib
 import io
