@@ -7,6 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from tilefold.layout.operations import OPERATIONS
 
 from tests.layout_command.harness import printed
 
@@ -58,6 +59,13 @@ def test_explanations(capsys: pytest.CaptureFixture[str]) -> None:
     assert text.startswith("A = (6,2):(8,2)\n\ncomposition((6,2):(8,2), (4,3):(3,1))\n  1. by mode: ")
     assert text.endswith("= (3):(16)\n") or text.endswith("= 3:16\n")
     assert "= ((2,2),3):((24,2),8)\n\ncomposition(" in text
+
+
+def test_operations_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = printed(capsys, "--operations").splitlines()
+    assert len(lines) == len(OPERATIONS)
+    assert "complement(a layout, [a shape])" in lines
+    assert "make_layout(a shape or a plain layout, [a stride or a plain layout], ...)" in lines
 
 
 def test_it_needs_the_layouts_alone() -> None:

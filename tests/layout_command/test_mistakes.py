@@ -71,6 +71,7 @@ def test_near_names_are_proposed(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
+        (),
         ("--tile", "(4,4)", "4:1"),
         ("--tv", "4:1"),
         ("--tv", "--tile", "(2,x)", "(2,2):(1,2)"),

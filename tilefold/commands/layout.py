@@ -39,7 +39,8 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `layout`."""
     parser.epilog = _EPILOG
-    parser.add_argument("expressions", nargs="+", metavar="EXPR", help="what to evaluate")
+    parser.add_argument("expressions", nargs="*", metavar="EXPR", help="what to evaluate")
+    parser.add_argument("--operations", action="store_true", help="list all operations and what they take")
     parser.add_argument("--cxx", action="store_true", help="print as CuTe C++ does: static integers as _8")
     parser.add_argument("--explain", action="store_true", help="say step by step how the result comes about")
     drawn = parser.add_argument_group("tables")
@@ -57,6 +58,11 @@ def execute(args: argparse.Namespace) -> int:
     from tilefold.layout.drawings import svg_tables, text_table
     from tilefold.layout.evaluate import Evaluator
 
+    if args.operations:
+        write_output(_operations(), None)
+        return 0
+    if not args.expressions:
+        raise TilefoldError(Code.CLI_VALUE, "there is nothing to evaluate", "write an expression, or --operations")
     if args.tile is not None and not args.tv:
         raise TilefoldError(Code.CLI_VALUE, "--tile is the tile of a thread-value picture", "add --tv")
     evaluator = Evaluator()
@@ -84,6 +90,18 @@ def execute(args: argparse.Namespace) -> int:
         blocks += [text_table(table, colour=colour) for table in tables]
     write_output("\n".join(blocks), None)
     return 0
+
+
+def _operations() -> str:
+    """A line for each operation: its name and the kinds of its arguments, those in brackets optional."""
+    from tilefold.layout.operations import OPERATIONS
+
+    text = ""
+    for name, operation in sorted(OPERATIONS.items()):
+        least, most = operation.arity()
+        kinds = [kind.name if i < least else f"[{kind.name}]" for i, kind in enumerate(operation.kinds)]
+        text += f"{name}({', '.join(kinds)}{', ...' if most is None else ''})\n"
+    return text
 
 
 def _results(results: "Sequence[tuple[OptionText, Result]]", *, cxx: bool) -> str:
