@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import arith, func
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.utils.exceptions import VerifyException
 
 from ..dialects.cute.brackets import parameter
 from ..dialects.cute.constructors import SCALARS
@@ -33,7 +34,7 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_]")
 
 @dataclass(frozen=True)
 class GpuToPtxPass(ModulePass):
-    """Makes `ptx.entry` of each kernel, `func.func` of other device functions; leaves out what is not for the device.
+    """Makes `ptx.entry` of each kernel, and leaves out what is not for the device.
 
     A kernel is for blocks of one size: `block`, or that of its attribute `known_block_size`, or of its launches, where
     that is constant. An argument of the `cute` dialect becomes its dynamic integers, one of type `index` an i64.
@@ -59,8 +60,8 @@ class GpuToPtxPass(ModulePass):
             match inner:
                 case FuncOp() if inner in blocks:
                     _entry(inner, blocks[inner])
-                case FuncOp():
-                    _function(inner)
+                case FuncOp():  # no operation calls it
+                    Rewriter.erase_op(inner, safe_erase=False)
                 case PrintfOp():
                     _replace(inner, PtxPrintfOp(inner.format.data, inner.args))
                 case BarrierOp():
@@ -150,16 +151,11 @@ def _rebuilt(emitter: Emitter, type: Attribute, parts: Sequence[SSAValue]) -> SS
     return parts[0]
 
 
-def _function(function: FuncOp) -> None:
-    kind = function.function_type
-    for block in function.body.blocks:
-        if isinstance(end := block.last_op, ReturnOp):
-            _replace(end, func.ReturnOp(*end.args))
-    body = function.detach_region(function.body)
-    _replace(function, func.FuncOp(function.name_of(), kind, body, visibility="private"))
-
-
 def _replace(old: Operation, new: Operation) -> None:
     new.location = old.location
+    try:
+        new.verify(verify_nested_ops=False)
+    except VerifyException as error:
+        raise LoweringError(Code.PASS_FAILED, str(error), old) from error
     Rewriter.insert_op(new, InsertPoint.before(old))
     Rewriter.erase_op(old)

@@ -17,7 +17,6 @@ from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.host.engine import HostEngine
 from tilefold.runtime.host.rules import Launch
 from tilefold.runtime.sim.engine import SimEngine, SimProgram
-from tilefold.runtime.sim.faults import SimulationError
 from tilefold.runtime.sim.warp import Budget, Warp
 
 if TYPE_CHECKING:
@@ -99,12 +98,7 @@ class Host:
         self._gpu.launch(artifact, LaunchConfig(launch.grid, launch.block), values)
 
     def _for(self, launch: Launch, passes: tuple[str, ...]) -> Program:
-        """The device program for blocks of a launch's size. SimulationError (E3107) where it has not the kernel."""
-        known = self.program.gpu_kernels
-        if launch.kernel not in known:
-            name = launch.kernel.replace("::", "::@")
-            hint = f"its kernels: {', '.join('@' + kernel.replace('::', '::@') for kernel in known) or 'none'}"
-            raise SimulationError(Code.RUN_KERNEL, f"the program has no kernel @{name}", hint, site=launch.site)
+        """The device program for blocks of a launch's size."""
         return self.program.device_program(passes, launch.block)
 
 

@@ -10,8 +10,9 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute
 from xdsl.traits import SymbolTable
 
-from ...dialects.gpu_launch import LaunchFuncOp
+from ...dialects.gpu_launch import FuncOp, LaunchFuncOp
 from ...dialects.ptx.types import integer_bits, scalar_bits
+from ...dialects.target import MAX_BLOCK, MAX_GRID
 from ...layout.errors import Code
 from ..engine import Dim3
 from ..sim.faults import SimulationError, Site, site_of
@@ -135,7 +136,7 @@ def _launch(launcher: Launcher) -> Callable[[LaunchFuncOp, Translator], Step]:
             raise SimulationError(
                 Code.SIM_UNSUPPORTED, "launches with clusters or dynamic shared memory are not run", site=site_of(op)
             )
-        kernel = "::".join([op.kernel.root_reference.data, *(part.data for part in op.kernel.nested_references)])
+        kernel = _kernel(op)
         grid, block, arguments = t.slots(op.grid), t.slots(op.block), t.slots(op.kernelOperands)
         types = [operand.type for operand in op.kernelOperands]
         site = site_of(op)
@@ -144,7 +145,9 @@ def _launch(launcher: Launcher) -> Callable[[LaunchFuncOp, Translator], Step]:
 
         def step(warp: Warp) -> None:
             registers = warp.registers
-            launch = Launch(kernel, _sizes(registers, grid), _sizes(registers, block), site)
+            launch = Launch(
+                kernel, _sizes(registers, grid, MAX_GRID, site), _sizes(registers, block, MAX_BLOCK, site), site
+            )
             launcher(launch, [(registers[slot], type) for slot, type in zip(arguments, types, strict=True)], warp)
 
         return step
@@ -152,8 +155,28 @@ def _launch(launcher: Launcher) -> Callable[[LaunchFuncOp, Translator], Step]:
     return rule
 
 
-def _sizes(registers: list[Any], slots: tuple[int, ...]) -> Dim3:
+def _kernel(op: LaunchFuncOp) -> str:
+    """The kernel's symbol, `m::k`. SimulationError for one that is not there, or takes other arguments."""
+    name = "::".join([op.kernel.root_reference.data, *(part.data for part in op.kernel.nested_references)])
+    found = SymbolTable.lookup_symbol(op, op.kernel)
+    if not isinstance(found, FuncOp) or found.kernel is None:
+        text = f"the program has no kernel @{name.replace('::', '::@')}"
+        raise SimulationError(Code.RUN_KERNEL, text, "a kernel is a gpu.func ... kernel", site=site_of(op))
+    given = [operand.type for operand in op.kernelOperands]
+    wanted = list(found.function_type.inputs)
+    if given != wanted:
+        lists = [", ".join(map(str, types)) or "nothing" for types in (wanted, given)]
+        text = f"@{name.replace('::', '::@')} takes {lists[0]}, and is given {lists[1]}"
+        raise SimulationError(Code.RUN_ARGUMENT, text, site=site_of(op))
+    return name
+
+
+def _sizes(registers: list[Any], slots: tuple[int, ...], most: Dim3, site: Site) -> Dim3:
+    """The size of a grid or a block. SimulationError (E3105) for one that no GPU launches."""
     x, y, z = (int(registers[slot]) for slot in slots)
+    if not all(1 <= size <= limit for size, limit in zip((x, y, z), most, strict=True)):
+        what = "block" if most == MAX_BLOCK else "grid"
+        raise SimulationError(Code.RUN_LAUNCH, f"the {what} is {(x, y, z)}", f"from 1 up to {most}", site=site)
     return x, y, z
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from xdsl.dialects import cf, func, gpu
+from xdsl.dialects import cf, func
 from xdsl.ir import Block, Operation
 from xdsl.traits import SymbolTable
 
@@ -79,7 +79,7 @@ def function(op: Operation, t: Translator) -> Function:
 def callee(op: Operation, name: str) -> Operation:
     """The function that a call names. SimulationError (E3201) where it has no body here."""
     found = SymbolTable.lookup_symbol(op, name)
-    if isinstance(found, func.FuncOp | gpu.FuncOp) and found.regions[0].blocks:
+    if isinstance(found, func.FuncOp) and found.body.blocks:
         return found
     problem = "is not defined in this program" if found is None else "is no function with a body"
     raise SimulationError(ErrorCode.SIM_UNSUPPORTED, f"@{name} {problem}", site=site_of(op))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from xdsl.dialects import func, gpu, scf
+from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.ptx import PtxOp
@@ -73,7 +73,7 @@ class Code:
                 yield from last.run(warp)
 
 
-_FORWARDING = (scf.YieldOp, scf.ConditionOp, func.ReturnOp, gpu.ReturnOp)
+_FORWARDING = (scf.YieldOp, scf.ConditionOp, func.ReturnOp)
 """Terminators that only hand values to the operation that contains them, or to a call."""
 
 

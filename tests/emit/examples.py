@@ -124,6 +124,14 @@ def _vector() -> Iterator[tuple[str, str]]:
     )
 
 
+def _structures() -> Iterator[tuple[str, str]]:
+    struct = "!llvm.struct<(struct<()>, struct<(i32, i64)>)>"
+    filled = f"%p = ub.poison : {struct}\n%q = llvm.insertvalue %i32, %p[1, 0] : {struct}\n"
+    taken = f"%r = llvm.extractvalue %q[1, 0] : {struct}\n{_store('i32')}"
+    for name in ("ub.poison", "llvm.insertvalue", "llvm.extractvalue"):
+        yield name, filled + taken
+
+
 PTX: tuple[tuple[str, str], ...] = (
     *(
         ("ptx.sreg", f'%r = ptx.sreg "{name}.{axis}"\n{_store("i32")}')
@@ -192,4 +200,4 @@ def accesses() -> Iterator[tuple[str, str]]:
 
 def all_examples() -> list[tuple[str, str]]:
     """Every example: the operation that it is for, and a kernel's body."""
-    return [*_arith(), *_conversions(), *_math(), *_vector(), *accesses(), *PTX, *_CONTROL]
+    return [*_arith(), *_conversions(), *_math(), *_vector(), *_structures(), *accesses(), *PTX, *_CONTROL]
