@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Every operation of the `cute` dialect is executed: as it stands, and after the passes, on host and device.
+
+In each form (static, dynamic, known at run time alone) and at each step the program prints what the algebra computes.
+"""
+
+from contextlib import redirect_stdout
+from io import StringIO
+from typing import Any, cast
+
+import pytest
+from tilefold.compiler.diagnostics import ProgramError
+from tilefold.compiler.driver import parse_passes, run_passes
+from tilefold.compiler.source import plain_source
+from tilefold.layout.core import Layout, size
+from tilefold.layout.errors import LayoutError
+from tilefold.layout.text import parse_layout
+from tilefold.passes.registry import PASSES
+from tilefold.runtime.sim.warp import Budget
+
+from tests.dialects.cute.cases import CASES
+from tests.dialects.cute.examples import OPERATIONS, example
+from tests.dialects.cute.forms import KINDS, Case, Form
+from tests.dialects.cute.test_faults import OPERATIONS as REFUSED
+from tilefold.host import Host
+from tilefold.lowering import Program, load
+
+LOWERED = "cute-fold-static,cute-expand-ops,cute-to-base"
+STEPS = ("", "cute-fold-static", LOWERED, f"{LOWERED},base-prepare")
+"""The passes that have run before the program does."""
+
+NAMES = [f"{case.op} {', '.join(case.operands)}" for case in CASES]
+
+PRINTING = {
+    "builtin.module", "func.func", "func.return", "arith.constant",
+    "llvm.func", "llvm.mlir.global", "llvm.mlir.addressof", "llvm.getelementptr", "llvm.call",
+}  # fmt: skip
+"""What is left of a program whose results are known: constants, and the calls of printf that show them."""
+
+
+def wanted(case: Case, *, dynamic: bool) -> str:
+    """What the program is to print."""
+    result: Any = case.wanted()
+    values = cast(list[Any], result) if isinstance(result, list) else [result]
+    text = "".join(f"{shown(case, value)}\n" for value in values)
+    if not dynamic or not case.dynamic:
+        return text
+    found = parse_layout(case.dynamic)
+    assert isinstance(result, Layout)
+    assert [found(i) for i in range(size(found))] == [result(i) for i in range(size(result))]
+    return f"{case.dynamic}\n"
+
+
+def shown(case: Case, value: Any) -> str:
+    """A value's text. Layouts of tiles are layouts; tiles alone are not written as tuples are."""
+    is_tile = case.operands[0].startswith("tile ") and value == case.value(0)
+    return (KINDS["tile"] if is_tile else KINDS["coord"]).show(value)
+
+
+def printed(program: Program, stage: str = "cute") -> str:
+    """What a program prints."""
+    out = StringIO()
+    with redirect_stdout(out):
+        assert Host(program, {}, Budget()).simulate("main", stage)
+    return out.getvalue()
+
+
+def after(text: str, passes: str) -> Program:
+    """A program after passes."""
+    program = load(plain_source(text, "test"))
+    run_passes(program.context, program.module, parse_passes(passes, PASSES), source=program.source)
+    return program
+
+
+@pytest.mark.parametrize("case", CASES, ids=NAMES)
+def test_static(case: Case) -> None:
+    text, expected = case.program(Form.STATIC), wanted(case, dynamic=False)
+    for passes in STEPS:
+        assert printed(after(text, passes)) == expected, passes
+    assert {op.name for op in after(text, STEPS[-1]).module.walk()} <= PRINTING
+
+
+@pytest.mark.parametrize("case", CASES, ids=NAMES)
+def test_dynamic(case: Case) -> None:
+    expect_runs(case, Form.DYNAMIC)
+    if not case.refused:
+        left = after(case.program(Form.DYNAMIC), STEPS[-1]).module
+        assert {op.name for op in left.walk() if op.name.startswith("arith.")} <= {"arith.constant"}
+
+
+@pytest.mark.parametrize("case", CASES, ids=NAMES)
+def test_known_at_run_time_alone(case: Case) -> None:
+    expect_runs(case, Form.RUN_TIME)
+
+
+@pytest.mark.parametrize("case", CASES, ids=NAMES)
+def test_known_at_run_time_alone_in_a_kernel(case: Case) -> None:
+    if case.refused:
+        return
+    program = load(plain_source(case.program(Form.KERNEL), "test"))
+    for stage in ("cute", "index", "instr"):
+        assert printed(program, stage) == wanted(case, dynamic=True), stage
+
+
+def expect_runs(case: Case, form: Form) -> None:
+    """Runs a form at each step, or expects that there is none."""
+    if case.refused:
+        with pytest.raises((ProgramError, LayoutError), match=case.refused):
+            after(case.program(form), "")
+        return
+    text, expected = case.program(form), wanted(case, dynamic=True)
+    for passes in STEPS:
+        assert printed(after(text, passes)) == expected, passes
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_every_operation_is_covered(name: str) -> None:
+    """Each has an example in its docstring, which round trips, an error case, and a case that is executed."""
+    cases = [case for case in CASES if f"cute.{case.op}" == name]
+    assert example(OPERATIONS[name]).count(name) == 1
+    assert any(name == refused for refused, *_ in REFUSED), f"{name} needs an error case in test_faults.py"
+    assert cases, f"{name} needs a case in cases.py"
+    body = "".join(operand for case in cases for operand in case.operands)
+    assert "?" in body, f"{name} needs a case with a dynamic integer, even if it is refused"
+
+
+def test_cases_are_of_the_dialect() -> None:
+    assert {f"cute.{case.op}" for case in CASES} == set(OPERATIONS)
+    assert len(set(NAMES)) == len(NAMES)
