@@ -185,7 +185,7 @@ def _join_layouts(modes: "tuple[IntTuple | Layout, ...]") -> Layout:
     return Layout(tuple(shapes), tuple(strides))
 
 
-def _integers(x: "IntTuple | Layout") -> IntTuple:
+def _integers(x: "IntTuple | Layout | ComposedLayout") -> IntTuple:
     if type(x) is Layout or type(x) is ComposedLayout:
         raise LayoutError(Code.BAD_ARGUMENT, f"make_layout takes plain layouts or integers, not both: {x}")
     return x

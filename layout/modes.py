@@ -136,7 +136,7 @@ def zip_tuples(t: Tree) -> Any:
     """A tuple of equally long tuples, transposed: ((a,b),(c,d)) becomes ((a,c),(b,d))."""
     if not isinstance(t, tuple):
         return t
-    if not isinstance(t[0], tuple):
+    if not t or not isinstance(t[0], tuple):
         return (t,)
     if any(rank(x) != len(t[0]) or not isinstance(x, tuple) for x in t):
         raise LayoutError(Code.RANK_MISMATCH, f"the modes of {show(t)} differ in rank")

@@ -84,6 +84,8 @@ def test_other_texts_mean_themselves(text: str) -> None:
         ("idx2crd(11, (8,4))", "(3,1)"),
         ("complement((?,4):(1,?), 64)", None),
         ("filter((2,3):(0,5))", "3:5"),
+        ("zip_layout(slice(3, (2,2):(1,2)))", "(()):(())"),
+        ("zip_layout(((2,3),(4,5)):((1,2),(6,24)))", "((2,4),(3,5)):((1,6),(2,24))"),
         ("cosize((8,8):(1048576,1073741824))", "7523532801"),
         (
             "partition_S(make_tiled_copy(copy_atom('UniversalCopy<uint32_t>',16),(8,4):(1,8),2:1),(64,32):(1,64),3)",
