@@ -6,26 +6,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.show.harness import refused, shown
+from tests.show.harness import shown
 
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-def test_index_table(capsys: pytest.CaptureFixture[str]) -> None:
-    assert shown(capsys, "layout", "(2,3):(3,1)") == (
-        "(2,3):(3,1)\n"
-        "    0   1   2\n"
-        "  +---+---+---+\n"
-        "0 | 0 | 1 | 2 |\n"
-        "  +---+---+---+\n"
-        "1 | 3 | 4 | 5 |\n"
-        "  +---+---+---+\n"
-    )  # fmt: skip
-
-
-def test_index_table_of_a_swizzle_and_of_a_nested_layout(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "1 | 3 | 2 |\n" in shown(capsys, "layout", "S<1,0,1> o 0 o (2,2):(2,1)")
-    assert "1 |  8 | 24 |\n" in shown(capsys, "layout", "((2,2),2):((8,4),16)")
 
 
 def test_who_copies_what(capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,12 +43,3 @@ def test_svg(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert texts.count("T5V5") == 2
     fills = {element.get("fill") for element in root.iter(f"{SVG}rect")}
     assert len(fills) == 1 + 6  # the background, and a colour for each thread
-    shown(capsys, "layout", "(8,8):(8,1)", "--svg", str(file))
-    assert "63" in [element.text for element in ElementTree.fromstring(file.read_text()).iter(f"{SVG}text")]
-
-
-@pytest.mark.parametrize(
-    ("layout", "code"), [("(8,?):(1,8)", "E0207"), ("(1024,1024):(1,1024)", "E0209"), ("(8,8):(1)", "E0104")]
-)
-def test_layouts_without_a_table(capsys: pytest.CaptureFixture[str], layout: str, code: str) -> None:
-    assert refused(capsys, "layout", layout)[0].startswith(f"error[{code}]: layout: ")

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`tilefold show`: prints what layouts and tiled copies do, as CuTe's print does."""
+"""`tilefold show`: prints what tiled copies do, as CuTe's print does."""
 
 import argparse
 import sys
 
 from tilefold.output import write_output
-from tilefold.show.values import OptionText
 
 _EPILOG = """\
 examples:
-  tilefold show layout "((2,4),8):((8,1),16)"        the index of every coordinate
   tilefold show tiled-copy --help                    what a tiled copy gives to tensors and threads
 """
 
@@ -53,9 +51,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what can be shown, each with its options."""
     parser.epilog = _EPILOG
     kinds = parser.add_subparsers(dest="kind", metavar="WHAT", required=True)
-    layout = kinds.add_parser("layout", help="a table of the indices of a layout", allow_abbrev=False)
-    layout.add_argument("layout", metavar="LAYOUT", help='such as "(8,4):(1,8)" or "S<2,0,3> o 0 o (8,8):(8,1)"')
-    layout.add_argument("--svg", metavar="FILE", help="write the table as an SVG image instead")
     copy = kinds.add_parser(
         "tiled-copy",
         help="the tensors, tiles and partitions of a tiled copy",
@@ -98,24 +93,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Prints what was asked for."""
-    return _show_layout(args) if args.kind == "layout" else _show_tiled_copy(args)
-
-
-def _show_layout(args: argparse.Namespace) -> int:
-    from tilefold.layout.drawings import index_table, svg_tables, text_table
-    from tilefold.layout.text import parse_layout
-
-    value = OptionText("layout", args.layout)
-    with value.blamed():
-        table = index_table(value.read(parse_layout))
-    if args.svg is None:
-        write_output(text_table(table), None)
-    else:
-        write_output(svg_tables([table]), args.svg)
-    return 0
-
-
-def _show_tiled_copy(args: argparse.Namespace) -> int:
     from tilefold.layout.drawings import svg_tables, text_table, thread_value_tables
     from tilefold.show.options import read_request
 
