@@ -26,7 +26,7 @@ def test_console_sessions_print_what_the_page_shows(page: Path, tmp_path: Path) 
         for command, printed in run(commands(block.text, block.line), tmp_path):
             assert matches(command.expected, printed), (
                 f"{page.name}:{command.line}: `{command.text}` prints something else (to accept it: "
-                f"python -m tests.docs {page.name}):\n{printed}"
+                f"python -m tests.docs {page}):\n{printed}"
             )
 
 
