@@ -16,8 +16,8 @@ from ..dialects.ptx import EntryOp
 from ..layout.errors import Code
 from .errors import LoweringError
 
-MAX_INLINED = 10_000
-"""The most calls that one kernel may make room for."""
+MAX_INLINED = 100_000
+"""The most operations by which calls may make a kernel longer."""
 
 
 @dataclass(frozen=True)
@@ -43,24 +43,24 @@ class InlineCallsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for entry in [each for each in op.walk() if isinstance(each, EntryOp)]:
-            count = 0
-            while (call := next((each for each in entry.walk() if isinstance(each, func.CallOp)), None)) is not None:
-                count += 1
-                if count > MAX_INLINED:
-                    raise LoweringError(
-                        Code.PASS_FAILED,
-                        f"more than {MAX_INLINED} calls are to be inlined",
-                        call,
-                        "functions of a device program may not be recursive",
-                    )
-                _inline(call)
+            room = MAX_INLINED
+            calls = [each for each in entry.walk() if isinstance(each, func.CallOp)]
+            while calls:
+                call = calls.pop()
+                inlined = [each for moved in _inline(call) for each in moved.walk()]
+                calls += [each for each in inlined if isinstance(each, func.CallOp)]
+                room -= 1 + len(inlined)
+                if room < 0:
+                    hint = "functions of a device program may not be recursive"
+                    raise LoweringError(Code.PASS_FAILED, f"calls make @{entry.sym_name.data} too large", entry, hint)
         for device in [each for each in op.walk() if isinstance(each, GpuModuleOp)]:
             for function in list(device.body.block.ops):
                 if isinstance(function, func.FuncOp):
                     Rewriter.erase_op(function, safe_erase=False)
 
 
-def _inline(call: func.CallOp) -> None:
+def _inline(call: func.CallOp) -> list[Operation]:
+    """Puts the body of the called function before the call, which is erased; the body's operations."""
     callee = SymbolTable.lookup_symbol(call, call.callee.string_value())
     if not isinstance(callee, func.FuncOp) or len(callee.body.blocks) != 1:
         name = call.callee.string_value()
@@ -79,3 +79,4 @@ def _inline(call: func.CallOp) -> None:
         op.detach()
         Rewriter.insert_op(op, InsertPoint.before(call))
     Rewriter.erase_op(call)
+    return moved

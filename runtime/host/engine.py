@@ -2,8 +2,7 @@
 """Running a program's host part: `func.func @main` and what it calls, in one thread, within a budget."""
 
 import sys
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NoReturn
@@ -16,7 +15,7 @@ from ...layout.errors import Code
 from ..engine import LaunchConfig, LaunchError
 from ..sim.arena import Arena
 from ..sim.faults import SimulationError, Site, site_of
-from ..sim.functions import function
+from ..sim.functions import deep_stack, function
 from ..sim.local import LocalSpace
 from ..sim.rules import COMMON
 from ..sim.spaces import Space
@@ -24,9 +23,6 @@ from ..sim.translate import Spaces, Translator
 from ..sim.warp import Block, Budget, Launch, Warp
 from .c_functions import World
 from .rules import Launcher, host_rules
-
-_FRAMES = 10_000
-"""Python's own limit while a program runs: enough for nested calls, and far from the end of a thread's stack."""
 
 
 class _Host(Warp):
@@ -63,7 +59,7 @@ class HostEngine:
         launch = Launch(one, self.budget, _write if self.sink is None else self.sink)
         rules = {**COMMON, **host_rules(World(self.environment, launch.print), self.launcher)}
         spaces = Spaces(Space("global", 0, False, Arena()), Space("shared", 0, False), LocalSpace())
-        with _deep_stack(site_of(main)), np.errstate(all="ignore"):
+        with deep_stack(site_of(main)), np.errstate(all="ignore"):
             called = function(main, Translator(rules, launch, spaces))
             host = _Host(Block(launch, (0, 0, 0), 0, 0, 0), 0, 1, [])
             for _ in called.run(host, []):
@@ -81,16 +77,3 @@ def entry_point(module: ModuleOp, name: str = "main") -> func.FuncOp | None:
 
 def _write(text: str) -> None:
     sys.stdout.write(text)
-
-
-@contextmanager
-def _deep_stack(site: Site) -> Generator[None]:
-    """Within it, Python may nest deeper; nesting beyond that is an error of the program."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, _FRAMES))
-    try:
-        yield
-    except RecursionError:
-        raise SimulationError(Code.SIM_DEPTH, "calls and loops nest too deeply", "use a loop", site=site) from None
-    finally:
-        sys.setrecursionlimit(before)

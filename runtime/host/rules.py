@@ -79,9 +79,8 @@ def _getelementptr(op: llvm.GEPOp, t: Translator) -> Step:
     scaled: list[tuple[int, int | None, int]] = []  # bytes of an element; its register, or its number
     type: Attribute = op.elem_type
     for position, index in enumerate(op.rawConstantIndices.get_values()):
-        if position:
-            assert isinstance(type, llvm.LLVMArrayType)
-            type = type.type
+        if position:  # the first index counts whole elements
+            type = type.type if isinstance(type, llvm.LLVMArrayType) else type
         size = byte_size(type)
         if size is None:
             raise SimulationError(Code.SIM_UNSUPPORTED, f"the host has no elements of type {type}", site=site_of(op))

@@ -18,7 +18,8 @@ from ..counters import Counters
 from ..engine import Argument, LaunchConfig, LaunchError, RunResult
 from .arena import Arena
 from .arguments import Binding, bind
-from .faults import SimulationError
+from .faults import SimulationError, site_of
+from .functions import deep_stack
 from .local import LocalSpace
 from .races import MAX_AGENTS
 from .rules import RULES
@@ -105,9 +106,9 @@ class SimEngine:
             size = kernel.shared_bytes.value.data
             translator.shared_start = translator.shared(size, 1024, "the block's shared memory")
         bindings = bind(kernel, args, translator)
-        code = translator.block(kernel.body.block)
-        self._build(launch, spaces, bindings)
-        with np.errstate(all="ignore"):
+        with deep_stack(site_of(kernel)), np.errstate(all="ignore"):
+            code = translator.block(kernel.body.block)
+            self._build(launch, spaces, bindings)
             self._run(launch, spaces, code, translator.initial)
         for binding in bindings:
             spaces.global_.arena.read_back(binding.offset, binding.argument.storage)

@@ -39,9 +39,9 @@ class LaneInt:
         return LaneInt(-(-number(a) // _divisor(number(b))))
 
     def shape_div(self, a: "int | LaneInt", b: "int | LaneInt") -> "LaneInt":
-        """`a / b` where one divides the other, and at least 1; one of them is this integer."""
+        """`a / b` where one divides the other, and 1 where it would be 0; one of them is this integer."""
         quotient = _truncated(number(a), number(b))
-        return LaneInt(max(quotient, 1) if type(quotient) is int else np.maximum(quotient, 1))
+        return LaneInt((quotient or 1) if type(quotient) is int else np.where(quotient == 0, 1, quotient))
 
     def __abs__(self) -> "LaneInt":
         return LaneInt(abs(self.value))
