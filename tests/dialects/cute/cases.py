@@ -151,6 +151,7 @@ CASES = (
     Case("tuple_sub", ("shape (3,(2,15?))", "shape (1,(2?,9))"), lambda a, b: (2, (0, 6))),
     Case("shape_div", ("shape (12?,3)", "shape 6"), shape_div),
     Case("shape_div", ("shape (12,8?)", "shape (4,2?)"), shape_div),
+    Case("shape_div", ("shape (12,3?)", "shape (-4?,15)"), shape_div),
     Case("ceil_div", ("int_tuple (13?,(7,5))", "int_tuple (4?,2)"), ceil_div),
     Case("ceil_div", ("shape (13?,7)", "tile [4?:1;(2,2):(1,9)]"), lambda x, t: (ceil_div(x[0], size(t[0])), 2)),
     Case("elem_less", ("coord (2?,(1,4))", "shape (3?,(2,5?{i64}))"), lambda a, b: 1),

@@ -6,8 +6,8 @@ In a case a leaf is a number: `4` is static in every form, `4?` (or `4?{i64}`) i
 """
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, cast
 
@@ -55,6 +55,17 @@ class Case:
     def kind(self) -> type[CuteOp]:
         """The operation's class."""
         return OPERATIONS[f"cute.{self.op}"]
+
+    @property
+    def dynamic_leaves(self) -> int:
+        """How many leaves are dynamic where the form allows it."""
+        return sum(len(_LEAF.findall(operand)) for operand in self.operands)
+
+    def with_leaves(self, numbers: Sequence[int]) -> "Case":
+        """The same case with other numbers for its dynamic leaves. They may lead to other results."""
+        left = iter(numbers)
+        operands = [_LEAF.sub(lambda match: f"{next(left)}?{match[2] or ''}", operand) for operand in self.operands]
+        return replace(self, operands=tuple(operands))
 
     def value(self, index: int) -> Any:
         """The static value of an operand."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Every operation of the `cute` dialect is executed: as it stands, and after the passes, on host and device.
+"""Every operation of the `cute` dialect is executed: as it stands and after the passes, on the host and in a kernel.
 
 In each form (static, dynamic, known at run time alone) and at each step the program prints what the algebra computes.
 """
@@ -9,6 +9,8 @@ from io import StringIO
 from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tilefold.compiler.diagnostics import ProgramError
 from tilefold.compiler.driver import parse_passes, run_passes
 from tilefold.compiler.source import plain_source
@@ -22,7 +24,7 @@ from tests.dialects.cute.cases import CASES
 from tests.dialects.cute.examples import OPERATIONS, example
 from tests.dialects.cute.forms import KINDS, Case, Form
 from tests.dialects.cute.test_faults import OPERATIONS as REFUSED
-from tilefold.host import Host
+from tilefold.host import STAGES, Host
 from tilefold.lowering import Program, load
 
 LOWERED = "cute-fold-static,cute-expand-ops,cute-to-base"
@@ -98,8 +100,20 @@ def test_known_at_run_time_alone_in_a_kernel(case: Case) -> None:
     if case.refused:
         return
     program = load(plain_source(case.program(Form.KERNEL), "test"))
-    for stage in ("cute", "index", "instr"):
+    for stage in STAGES:
         assert printed(program, stage) == wanted(case, dynamic=True), stage
+
+
+@given(st.sampled_from([case for case in CASES if case.dynamic_leaves and not case.refused]), st.data())
+def test_other_values_are_computed_alike_at_each_step(case: Case, data: st.DataObject) -> None:
+    """Even those for which an operation has no meaning: a coordinate outside, a tile that does not divide."""
+    count = case.dynamic_leaves
+    numbers = data.draw(st.lists(st.integers(1, 40), min_size=count, max_size=count))
+    chosen = case.with_leaves(numbers)
+    text, kernel = chosen.program(Form.RUN_TIME), load(plain_source(chosen.program(Form.KERNEL), "test"))
+    direct = printed(after(text, ""))
+    assert [printed(after(text, passes)) for passes in STEPS[1:]] == [direct] * len(STEPS[1:])
+    assert [printed(kernel, stage) for stage in STAGES] == [direct] * len(STAGES)
 
 
 def expect_runs(case: Case, form: Form) -> None:
