@@ -4,7 +4,8 @@
 from collections.abc import Iterator, Set
 from itertools import islice
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp, i1
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.irdl.dominance import DominanceInfo
 from xdsl.traits import IsolatedFromAbove
@@ -17,6 +18,9 @@ from .source import Source
 MAX_REPORTED = 20
 """Most errors reported at once."""
 
+MAX_BLOCKS = 500
+"""Most blocks of one region."""
+
 
 def verify_program(module: ModuleOp, source: Source | None = None) -> None:
     """Checks every operation and that each value is defined before its uses. Raises ProgramError with all faults.
@@ -28,7 +32,9 @@ def verify_program(module: ModuleOp, source: Source | None = None) -> None:
         faults: list[Diagnostic] = []
     except (VerifyException, ValueError):
         faults = list(islice(_broken_rules(module, source), MAX_REPORTED))
-    faults += _early_uses(module, source)
+    faults += _control_flow(module, source)
+    if not faults:
+        faults = _early_uses(module, source)
     if faults:
         raise ProgramError(faults[:MAX_REPORTED])
 
@@ -59,6 +65,35 @@ def _diagnostic(op: Operation, error: Exception, source: Source | None) -> Diagn
         code, hint = cause.code, cause.hint
     message = f"'{op.name}': {' '.join(str(error).split())}"
     return Diagnostic(Severity.ERROR, message, place_of(op.location, source), code, hint)
+
+
+def _control_flow(module: ModuleOp, source: Source | None) -> list[Diagnostic]:
+    """What xDSL does not check: that ends of scf regions hand on what is wanted, and how many blocks there are."""
+    found: list[Diagnostic] = []
+    for op in module.walk():
+        for region in op.regions:
+            if len(region.blocks) > MAX_BLOCKS:
+                text = f"'{op.name}': {len(region.blocks)} blocks; at most {MAX_BLOCKS} are accepted"
+                found.append(Diagnostic(Severity.ERROR, text, place_of(op.location, source), Code.IR_TOO_LARGE.id))
+        match op:
+            case scf.IfOp():
+                if op.results and not op.false_region.blocks:
+                    found.append(_diagnostic(op, VerifyException("without an else there are no results"), source))
+                wanted = [(region, op.result_types) for region in op.regions if region.blocks]
+            case scf.WhileOp() if op.before_region.blocks and op.after_region.blocks:
+                test, body = op.before_region.block, op.after_region.block
+                wanted = [(op.before_region, [i1, *body.arg_types]), (op.after_region, test.arg_types)]
+                if list(body.arg_types) != list(op.result_types):
+                    found.append(_diagnostic(op, VerifyException("the body's arguments are not the results"), source))
+            case _:
+                continue
+        for region, types in wanted:
+            end = region.blocks[-1].last_op
+            if end is None or list(end.operand_types) != list(types):
+                lists = [", ".join(map(str, each)) or "nothing" for each in (types, end.operand_types if end else ())]
+                error = VerifyException(f"{lists[0]} must be handed on here, not {lists[1]}")
+                found.append(_diagnostic(end or op, error, source))
+    return found
 
 
 def _early_uses(module: ModuleOp, source: Source | None) -> list[Diagnostic]:

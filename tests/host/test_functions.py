@@ -2,6 +2,7 @@
 """Functions on the host: calls, branches, loops, recursion, and the budget that ends what does not end."""
 
 import pytest
+from tilefold.compiler.diagnostics import ProgramError
 from tilefold.layout.errors import TilefoldError
 from tilefold.runtime.sim.warp import Budget
 
@@ -159,3 +160,25 @@ def test_what_the_host_cannot_do_is_refused(body: str, words: str) -> None:
 
 def test_c_declares_what_the_other_tests_use() -> None:
     assert run(C + main_of("%b = func.call @base() : () -> i32"), environment={"BASE": "3"}) == ""
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("%r = scf.if %t -> (i1) {\nscf.yield %t : i1\n} else {\n}", "i1 must be handed on here, not nothing"),
+        ("%r = scf.if %t -> (i1) {\nscf.yield %t : i1\n}", "without an else"),
+        ("scf.if %t {\nscf.yield %t : i1\n}", "nothing must be handed on here, not i1"),
+        (LOOP.replace("scf.yield %y : i1", ""), "i1 must be handed on here, not nothing"),
+        (LOOP.replace("(%t) %x : i1", "(%t)"), "i1, i1 must be handed on here, not i1"),
+        (LOOP.replace("^next(%y: i1)", "^next(%y: i32)"), "the body's arguments are not the results"),
+    ],
+)
+def test_ends_of_regions_hand_on_what_is_wanted(body: str, words: str) -> None:
+    with pytest.raises(ProgramError) as caught:
+        run(main_of("%t = arith.constant true\n" + body.removeprefix("%t = arith.constant true\n")))
+    assert any(words in error.message and error.code == "E1003" for error in caught.value.diagnostics), caught.value
+
+
+def test_functions_have_a_bounded_number_of_blocks() -> None:
+    body = "cf.br ^b0\n" + "".join(f"^b{n}:\ncf.br ^b{n + 1}\n" for n in range(600)) + "^b600:"
+    assert "at most 500" in refused(main_of(body), "E1005").message
