@@ -99,3 +99,11 @@ def test_standard_input(tmp_path: Path, capsys: Capture, monkeypatch: pytest.Mon
         monkeypatch.setattr("sys.stdin", stream)
         assert main(["opt", "-"]) == 1
     assert "<stdin>:24:1: error" in capsys.readouterr().err
+
+
+def test_a_flag_of_a_pass_may_carry_its_options(tmp_path: Path, capsys: Capture) -> None:
+    path = write(tmp_path, "gpu.module @m {\n}\n")
+    assert main(["opt", path, "-attach-nvvm-target=chip=sm_90 features=+ptx81 opt-level=3"]) == 0
+    assert '[#nvvm.target<O = 3, chip = "sm_90", features = "+ptx81">]' in capsys.readouterr().out
+    assert main(["opt", path, "--attach-nvvm-target=nothing=1"]) == 1
+    assert "error[E2003]" in capsys.readouterr().err
