@@ -23,6 +23,8 @@ from xdsl.parser import Parser
 from tests.dialects.cute.examples import OPERATIONS
 
 KINDS: dict[str, type[CuteType]] = {kind.name.partition(".")[2]: kind for kind in types.CUTE_TYPES}
+LANES = 3
+"""The threads of a kernel in which each has other integers."""
 _LEAF = re.compile(r"(-?\d+)\?(\{i64\})?")
 
 
@@ -33,6 +35,7 @@ class Form(Enum):
     DYNAMIC = "constants of the host"
     RUN_TIME = "atoi, and a call"
     KERNEL = "atoi, and a launch"
+    LANES = "as in a kernel, and the number of the thread added"
 
 
 @dataclass(frozen=True)
@@ -57,11 +60,16 @@ class Case:
         return OPERATIONS[f"cute.{self.op}"]
 
     @property
-    def dynamic_leaves(self) -> int:
-        """How many leaves are dynamic where the form allows it."""
-        return sum(len(_LEAF.findall(operand)) for operand in self.operands)
+    def name(self) -> str:
+        """What tells it from other cases."""
+        return f"{self.op} {', '.join(self.operands)}"
 
-    def with_leaves(self, numbers: Sequence[int]) -> "Case":
+    @property
+    def numbers(self) -> list[int]:
+        """The leaves that are dynamic where the form allows it."""
+        return [int(match[1]) for operand in self.operands for match in _LEAF.finditer(operand)]
+
+    def with_numbers(self, numbers: Sequence[int]) -> "Case":
         """The same case with other numbers for its dynamic leaves. They may lead to other results."""
         left = iter(numbers)
         operands = [_LEAF.sub(lambda match: f"{next(left)}?{match[2] or ''}", operand) for operand in self.operands]
@@ -90,12 +98,16 @@ class Case:
                 names, kinds = body.arguments()
                 shown = f"func.func private @show({parameters}) {{\n{lines}\n    return\n}}\n"
                 return shown + body.read([f"call @show({', '.join(names)}) : ({', '.join(kinds)}) -> ()"])
-            case Form.KERNEL:
+            case Form.KERNEL | Form.LANES:
+                threads = LANES if form is Form.LANES else 1
                 given = ", ".join(f"{name} : {kind}" for name, kind in zip(*body.arguments(), strict=True))
+                if form is Form.LANES:
+                    parameters, lines = parameters.replace("%v", "%given"), "\n".join([*body.add_thread(), lines])
                 kernel = f"  gpu.func @k({parameters}) kernel {{\n{lines}\n    gpu.return\n  }}"
                 launch = [
                     "%one = arith.constant 1 : index",
-                    "gpu.launch_func @m::@k blocks in (%one, %one, %one) threads in (%one, %one, %one)"
+                    f"%threads = arith.constant {threads} : index",
+                    "gpu.launch_func @m::@k blocks in (%one, %one, %one) threads in (%threads, %one, %one)"
                     + (f" args({given})" if given else ""),
                 ]
                 return f"gpu.module @m {{\n{kernel}\n}}\n" + body.read(launch)
@@ -124,6 +136,14 @@ class Body:
     def arguments(self) -> tuple[list[str], list[str]]:
         """The names of the dynamic integers, and their types."""
         return [f"%v{i}" for i in range(len(self.leaves))], [f"i{width}" for _, width in self.leaves]
+
+    def add_thread(self) -> list[str]:
+        """Lines of a kernel that make the dynamic integers of those that were given."""
+        lines = ["%thread = gpu.thread_id x"]
+        for i, (_, width) in enumerate(self.leaves):
+            lines.append(f"%thread{i} = arith.index_cast %thread : index to i{width}")
+            lines.append(f"%v{i} = arith.addi %given{i}, %thread{i} : i{width}")
+        return lines
 
     def read(self, lines: list[str]) -> str:
         """A `@main` that reads the dynamic integers from strings first."""

@@ -22,7 +22,7 @@ from tilefold.runtime.sim.warp import Budget
 
 from tests.dialects.cute.cases import CASES
 from tests.dialects.cute.examples import OPERATIONS, example
-from tests.dialects.cute.forms import KINDS, Case, Form
+from tests.dialects.cute.forms import KINDS, LANES, Case, Form
 from tests.dialects.cute.test_faults import OPERATIONS as REFUSED
 from tilefold.host import STAGES, Host
 from tilefold.lowering import Program, load
@@ -31,13 +31,20 @@ LOWERED = "cute-fold-static,cute-expand-ops,cute-to-base"
 STEPS = ("", "cute-fold-static", LOWERED, f"{LOWERED},base-prepare")
 """The passes that have run before the program does."""
 
-NAMES = [f"{case.op} {', '.join(case.operands)}" for case in CASES]
-
 PRINTING = {
     "builtin.module", "func.func", "func.return", "arith.constant",
     "llvm.func", "llvm.mlir.global", "llvm.mlir.addressof", "llvm.getelementptr", "llvm.call",
 }  # fmt: skip
 """What is left of a program whose results are known: constants, and the calls of printf that show them."""
+
+
+DYNAMIC = tuple(case for case in CASES if case.numbers and not case.refused)
+"""The cases that have dynamic forms."""
+
+
+def name_of(case: Case) -> str:
+    """How a test is called."""
+    return case.name
 
 
 def wanted(case: Case, *, dynamic: bool) -> str:
@@ -74,7 +81,7 @@ def after(text: str, passes: str) -> Program:
     return program
 
 
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
+@pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_static(case: Case) -> None:
     text, expected = case.program(Form.STATIC), wanted(case, dynamic=False)
     for passes in STEPS:
@@ -82,7 +89,7 @@ def test_static(case: Case) -> None:
     assert {op.name for op in after(text, STEPS[-1]).module.walk()} <= PRINTING
 
 
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
+@pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_dynamic(case: Case) -> None:
     expect_runs(case, Form.DYNAMIC)
     if not case.refused:
@@ -90,26 +97,33 @@ def test_dynamic(case: Case) -> None:
         assert {op.name for op in left.walk() if op.name.startswith("arith.")} <= {"arith.constant"}
 
 
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
+@pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_known_at_run_time_alone(case: Case) -> None:
     expect_runs(case, Form.RUN_TIME)
 
 
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
+@pytest.mark.parametrize("case", DYNAMIC, ids=name_of)
 def test_known_at_run_time_alone_in_a_kernel(case: Case) -> None:
-    if case.refused:
-        return
     program = load(plain_source(case.program(Form.KERNEL), "test"))
     for stage in STAGES:
         assert printed(program, stage) == wanted(case, dynamic=True), stage
 
 
-@given(st.sampled_from([case for case in CASES if case.dynamic_leaves and not case.refused]), st.data())
+@pytest.mark.parametrize("case", DYNAMIC, ids=name_of)
+def test_each_thread_has_its_own_values(case: Case) -> None:
+    each = [case.with_numbers([number + lane for number in case.numbers]) for lane in range(LANES)]
+    alone = [printed(after(one.program(Form.RUN_TIME), "")).splitlines(keepends=True) for one in each]
+    expected = "".join(line for lines in zip(*alone, strict=True) for line in lines)
+    program = load(plain_source(case.program(Form.LANES), "test"))
+    assert [printed(program, stage) for stage in STAGES] == [expected] * len(STAGES)
+
+
+@given(st.sampled_from(DYNAMIC), st.data())
 def test_other_values_are_computed_alike_at_each_step(case: Case, data: st.DataObject) -> None:
     """Even those for which an operation has no meaning: a coordinate outside, a tile that does not divide."""
-    count = case.dynamic_leaves
+    count = len(case.numbers)
     numbers = data.draw(st.lists(st.integers(1, 40), min_size=count, max_size=count))
-    chosen = case.with_leaves(numbers)
+    chosen = case.with_numbers(numbers)
     text, kernel = chosen.program(Form.RUN_TIME), load(plain_source(chosen.program(Form.KERNEL), "test"))
     direct = printed(after(text, ""))
     assert [printed(after(text, passes)) for passes in STEPS[1:]] == [direct] * len(STEPS[1:])
@@ -134,10 +148,9 @@ def test_every_operation_is_covered(name: str) -> None:
     assert example(OPERATIONS[name]).count(name) == 1
     assert any(name == refused for refused, *_ in REFUSED), f"{name} needs an error case in test_faults.py"
     assert cases, f"{name} needs a case in cases.py"
-    body = "".join(operand for case in cases for operand in case.operands)
-    assert "?" in body, f"{name} needs a case with a dynamic integer, even if it is refused"
+    assert any(case.numbers for case in cases), f"{name} needs a case with a dynamic integer, even if it is refused"
 
 
 def test_cases_are_of_the_dialect() -> None:
     assert {f"cute.{case.op}" for case in CASES} == set(OPERATIONS)
-    assert len(set(NAMES)) == len(NAMES)
+    assert len({case.name for case in CASES}) == len(CASES)
