@@ -82,9 +82,15 @@ def _ub() -> Dialect:
 
 
 def _llvm() -> Dialect:
-    from xdsl.dialects.llvm import LLVM
+    from ..dialects.llvm import LLVM
 
     return LLVM
+
+
+def _nvvm() -> Dialect:
+    from ..dialects.nvvm import NVVM
+
+    return NVVM
 
 
 OUR_DIALECTS: Mapping[str, Callable[[], Dialect]] = MappingProxyType(
@@ -99,6 +105,7 @@ DIALECTS: Mapping[str, Callable[[], Dialect]] = MappingProxyType(
         "func": _func,
         "cf": _cf,
         "llvm": _llvm,
+        "nvvm": _nvvm,
         "ub": _ub,
         "arith": _arith,
         "scf": _scf,
@@ -106,7 +113,7 @@ DIALECTS: Mapping[str, Callable[[], Dialect]] = MappingProxyType(
         "vector": _vector,
     }
 )
-"""Every dialect of a `.cute` file beside `builtin`. `gpu` is xDSL's with MLIR's assembly."""
+"""Every dialect of a `.cute` file beside `builtin`. `gpu` is xDSL's with MLIR's assembly, `llvm` xDSL's and more."""
 
 
 def make_context() -> Context:

@@ -87,6 +87,15 @@ def compile_llvm(llvm_ir: str, target: Target) -> str:
     return _VOLATILE.sub(r"\1", str(ptx))
 
 
+def bitcode(llvm_ir: str) -> bytes:
+    """LLVM IR text as bitcode, not optimised. LlvmError where LLVM's parser or verifier refuses the text."""
+    llvm = _llvm()
+    try:
+        return bytes(llvm.parse_assembly(llvm_ir, llvm.create_context()).as_bitcode())
+    except RuntimeError as error:
+        raise LlvmError(Code.LLVM_REFUSED, f"LLVM refused the kernel's text: {error}", llvm_ir) from error
+
+
 def compile_isolated(llvm_ir: str, target: Target, timeout: float = 60.0) -> str:
     """Like `compile_llvm`, in a process of its own: for text that is not trusted not to crash LLVM.
 

@@ -1,12 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The pipeline: the stages of lowering in order, and the passes that lead from each to the next."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+
+from xdsl.passes import ModulePass
 
 from ..dialects.target import DEFAULT_ARCH
-from ..passes.registry import OUR_PASSES, PASSES
+from ..passes import registry
 
-__all__ = ["OUR_PASSES", "PASSES", "STAGES", "STAGE_NAMES", "Stage", "pipeline_to"]
+
+def _emit_gpu_binary() -> type[ModulePass]:
+    from .emit_gpu_binary import EmitGpuBinaryPass
+
+    return EmitGpuBinaryPass
+
+
+_COMPILING = {"emit-gpu-binary": _emit_gpu_binary}
+
+OUR_PASSES: Mapping[str, Callable[[], type[ModulePass]]] = MappingProxyType({**registry.OUR_PASSES, **_COMPILING})
+"""The passes that tilefold defines: those of `passes`, and those that compile to PTX."""
+
+PASSES: Mapping[str, Callable[[], type[ModulePass]]] = MappingProxyType({**registry.PASSES, **_COMPILING})
+"""All passes of the command line: ours, and those of xDSL that the pipeline uses."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,25 +5,31 @@ xDSL reads and writes these operations in generic form only. The classes here de
 `isinstance` holds for both; a context that reads `.cute` files registers this dialect in place of xDSL's.
 """
 
-from typing import Self
+from collections.abc import Sequence
+from typing import Self, cast
 
 from xdsl.dialects import gpu
-from xdsl.dialects.builtin import IndexType, StringAttr
-from xdsl.ir import Block, Dialect, Operation
+from xdsl.dialects.builtin import ArrayAttr, IndexType, StringAttr
+from xdsl.ir import Attribute, Block, Dialect, Operation
 from xdsl.irdl import IRDLOperation, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
+from .gpu_binary import BinaryOp, ObjectAttr
 from .gpu_launch import LAUNCHING
+
+TARGETS = "targets"
+"""The attribute of a module that lists what it is compiled for."""
 
 
 class ModuleOp(gpu.ModuleOp):
-    """`gpu.module @kernels { ... }`: the kernels of one device program."""
+    """`gpu.module @kernels { ... }`: the kernels of one device program; `@kernels [#nvvm.target<...>]` with targets."""
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         name = parser.parse_symbol_name()
+        targets = parser.parse_optional_comma_separated_list(Parser.Delimiter.SQUARE, parser.parse_attribute)
         attributes = parser.parse_optional_attr_dict_with_keyword()
         body = parser.parse_region()
         if not body.blocks:
@@ -31,12 +37,17 @@ class ModuleOp(gpu.ModuleOp):
         op = cls.create(properties={"sym_name": name}, regions=[body])
         if attributes is not None:
             op.attributes |= attributes.data
+        if targets is not None:
+            op.attributes[TARGETS] = ArrayAttr(targets)
         return op
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_symbol_name(self.name_of())
-        printer.print_op_attributes(self.attributes, print_keyword=True)
+        if self.targets:
+            printer.print_string(" ")
+            printer.print_attribute(ArrayAttr(self.targets))
+        printer.print_op_attributes(self.attributes, reserved_attr_names=(TARGETS,), print_keyword=True)
         printer.print_string(" ")
         printer.print_region(self.body)
 
@@ -44,6 +55,12 @@ class ModuleOp(gpu.ModuleOp):
         """The symbol's name, without the `@`."""
         assert isinstance(self.sym_name, StringAttr)
         return self.sym_name.data
+
+    @property
+    def targets(self) -> Sequence[Attribute]:
+        """The targets that the module is compiled for; none unless some are attached."""
+        targets = self.attributes.get(TARGETS)
+        return cast("ArrayAttr[Attribute]", targets).data if isinstance(targets, ArrayAttr) else ()
 
 
 class _Coordinate(IRDLOperation):
@@ -88,7 +105,7 @@ class GridDimOp(_Coordinate, gpu.GridDimOp):
 
 _OURS: dict[str, type[Operation]] = {
     **{op.name: op for op in gpu.GPU.operations},
-    **{op.name: op for op in (ModuleOp, ThreadIdOp, BlockIdOp, BlockDimOp, GridDimOp, *LAUNCHING)},
+    **{op.name: op for op in (ModuleOp, ThreadIdOp, BlockIdOp, BlockDimOp, GridDimOp, BinaryOp, *LAUNCHING)},
 }
 
-GPU = Dialect("gpu", list(_OURS.values()), list(gpu.GPU.attributes))
+GPU = Dialect("gpu", list(_OURS.values()), [*gpu.GPU.attributes, ObjectAttr])

@@ -11,7 +11,7 @@ from xdsl.dialects import gpu
 from xdsl.dialects.builtin import FunctionType, IndexType, StringAttr, SymbolRefAttr, UnitAttr, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, traits_def, var_operand_def
-from xdsl.parser import Parser
+from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
@@ -88,6 +88,7 @@ class ReturnOp(gpu.ReturnOp):
 class LaunchFuncOp(gpu.LaunchFuncOp):
     """`gpu.launch_func @m::@k blocks in (%x, %y, %z) threads in (%u, %v, %w) args(%n : i32)`: runs a kernel.
 
+    Sizes are of type `index`, or of that after them: `threads in (%u, %v, %w) : i64`.
     With `async`, for tokens it waits for and the token it gives: `%t = gpu.launch_func async [%s] @m::@k ...`.
     """
 
@@ -98,18 +99,22 @@ class LaunchFuncOp(gpu.LaunchFuncOp):
         kernel = parser.parse_attribute()
         if not isinstance(kernel, SymbolRefAttr):
             parser.raise_error("expected the kernel, such as @module::@kernel")
-        clusters = _three(parser) if parser.parse_optional_keyword("clusters") is not None else None
+        named = _three(parser) if parser.parse_optional_keyword("clusters") is not None else None
         parser.parse_keyword("blocks")
-        grid = _three(parser)
+        blocks = _three(parser)
         parser.parse_keyword("threads")
-        block = _three(parser)
+        threads = _three(parser)
+        size = parser.parse_type() if parser.parse_optional_punctuation(":") is not None else IndexType()
+        clusters, grid, block = [
+            [parser.resolve_operand(name, size) for name in names or ()] for names in (named, blocks, threads)
+        ]
         shared = None
         if parser.parse_optional_keyword("dynamic_shared_memory_size") is not None:
             shared = _operand(parser, i32)
         args: Sequence[SSAValue] = ()
         if parser.parse_optional_keyword("args") is not None:
             args = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, lambda: _typed_operand(parser))
-        op = cls(kernel, grid, block, clusters, args, is_async, waits, shared)
+        op = cls(kernel, grid, block, clusters or None, args, is_async, waits, shared)
         op.attributes |= parser.parse_optional_attr_dict()
         return op
 
@@ -127,6 +132,9 @@ class LaunchFuncOp(gpu.LaunchFuncOp):
                 printer.print_string(f" {word} in ")
                 with printer.in_parens():
                     printer.print_list(sizes, printer.print_ssa_value)
+        if not isinstance(self.gridSizeX.type, IndexType):
+            printer.print_string(" : ")
+            printer.print_attribute(self.gridSizeX.type)
         if self.dynamicSharedMemorySize is not None:
             printer.print_string(" dynamic_shared_memory_size ")
             printer.print_ssa_value(self.dynamicSharedMemorySize)
@@ -155,12 +163,14 @@ class LaunchFuncOp(gpu.LaunchFuncOp):
     def verify_(self) -> None:
         if self.asyncObject is not None:
             raise VerifyException("a launch on a stream object has no assembly; use tokens")
+        if len({size.type for size in (*self.grid, *self.block, *self.cluster)}) != 1:
+            raise VerifyException("the sizes of a launch are of one type")
 
 
-def _three(parser: Parser) -> list[SSAValue]:
+def _three(parser: Parser) -> list[UnresolvedOperand]:
     parser.parse_keyword("in")
     at = parser.pos
-    sizes = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, lambda: _operand(parser, IndexType()))
+    sizes = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_unresolved_operand)
     if len(sizes) != 3:
         parser.raise_error("expected three sizes: x, y, z", at, parser.pos)
     return sizes

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import numpy as np
 from tilefold.compiler.context import OUR_DIALECTS
-from tilefold.compiler.pipeline import STAGES
+from tilefold.compiler.pipeline import OUR_PASSES, PASSES, STAGES
 from tilefold.dialects import gpu
 from tilefold.dialects.target import DEFAULT_ARCH, Target, known_targets
 from tilefold.layout.atoms.table import COPY_ATOMS, copy_atom
 from tilefold.layout.errors import Code
 from tilefold.passes.check_stage import LEGAL_TILE_OPS
-from tilefold.passes.registry import OUR_PASSES, PASSES
 from tilefold.runtime.check.fill import generators
 from tilefold.runtime.check.functions import FUNCTIONS
 

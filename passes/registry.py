@@ -129,6 +129,18 @@ def _base_prepare() -> type[ModulePass]:
     return BasePreparePass
 
 
+def _one_shot_convert_to_llvm() -> type[ModulePass]:
+    from .one_shot_convert_to_llvm import OneShotConvertToLLVMPass
+
+    return OneShotConvertToLLVMPass
+
+
+def _attach_nvvm_target() -> type[ModulePass]:
+    from .attach_nvvm_target import AttachNvvmTargetPass
+
+    return AttachNvvmTargetPass
+
+
 OUR_PASSES: Mapping[str, Callable[[], type[ModulePass]]] = MappingProxyType({
     "check-target": _check_target,
     "check-stage": _check_stage,
@@ -147,6 +159,8 @@ OUR_PASSES: Mapping[str, Callable[[], type[ModulePass]]] = MappingProxyType({
     "cute-to-base": _cute_to_base,
     "gpu-to-ptx": _gpu_to_ptx,
     "inline-calls": _inline_calls,
+    "one-shot-convert-to-llvm": _one_shot_convert_to_llvm,
+    "attach-nvvm-target": _attach_nvvm_target,
 })  # fmt: skip
 """The passes that tilefold defines."""
 

@@ -71,9 +71,11 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line (that of the process unless given) and returns its exit status."""
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        args = build_parser(arguments).parse_args(arguments)
+        if words[:1] == ["opt"]:
+            words = import_module("tilefold.commands.opt").with_pass_options(words)
+        args = build_parser(words).parse_args(words)
         return args.execute(args)
     except TilefoldError as error:
         print_error(error)
@@ -85,5 +87,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _EXIT_INTERRUPTED
     except Exception as error:  # the one place that may not let a bug of ours out as a traceback
-        print_internal_error(error, arguments)
+        print_internal_error(error, words)
         return EXIT_BUG

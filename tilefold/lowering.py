@@ -15,7 +15,7 @@ from tilefold.compiler.context import make_context
 from tilefold.compiler.diagnostics import Diagnostic, Place, ProgramError, Severity, place_of
 from tilefold.compiler.driver import parse_passes, run_passes_quickly
 from tilefold.compiler.frontend import parse_program
-from tilefold.compiler.pipeline import STAGE_NAMES, STAGES
+from tilefold.compiler.pipeline import PASSES, STAGE_NAMES, STAGES
 from tilefold.compiler.source import Source
 from tilefold.dialects.gpu import ModuleOp as GpuModuleOp
 from tilefold.dialects.gpu_launch import FuncOp
@@ -24,7 +24,6 @@ from tilefold.dialects.target import DEFAULT_ARCH, Target
 from tilefold.layout.errors import Code, TilefoldError
 from tilefold.passes.check_stage import CheckStagePass
 from tilefold.passes.errors import LoweringError
-from tilefold.passes.registry import PASSES
 
 if TYPE_CHECKING:
     from tilefold.compiler.assemble import Cubin

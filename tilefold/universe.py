@@ -8,6 +8,6 @@ generic form, as `tilefold opt --mlir-print-op-generic` prints it.
 from xdsl.universe import Universe
 
 from tilefold.compiler.context import OUR_DIALECTS
-from tilefold.passes.registry import OUR_PASSES
+from tilefold.compiler.pipeline import OUR_PASSES
 
 UNIVERSE = Universe(all_dialects=dict(OUR_DIALECTS), all_passes=dict(OUR_PASSES))

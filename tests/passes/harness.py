@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from tilefold.compiler.context import make_context
 from tilefold.compiler.driver import Observer, parse_passes, run_passes
 from tilefold.compiler.frontend import parse_program, print_program
-from tilefold.compiler.pipeline import pipeline_to
+from tilefold.compiler.pipeline import PASSES, pipeline_to
 from tilefold.compiler.source import Source, plain_source
-from tilefold.passes.registry import PASSES
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
 from tilefold.runtime.sim.engine import SimEngine, SimProgram
 from xdsl.dialects.builtin import ModuleOp

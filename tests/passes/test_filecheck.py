@@ -3,7 +3,7 @@
 
 import pytest
 from tilefold.compiler.diagnostics import ProgramError
-from tilefold.passes.registry import OUR_PASSES
+from tilefold.compiler.pipeline import OUR_PASSES
 from xdsl.dialects import scf
 
 from tests.passes.harness import apply, check_pass, entry, kernel, lowered, printed

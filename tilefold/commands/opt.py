@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilefold.commands.options import add_file, pairs
+from tilefold.compiler.pipeline import PASSES
 from tilefold.layout.errors import Code, TilefoldError
 from tilefold.output import write_output
-from tilefold.passes.registry import PASSES
 from tilefold.report import print_diagnostics
 
 if TYPE_CHECKING:
@@ -30,14 +30,29 @@ examples:
   tilefold opt kernel.cute -p fold-layouts,cse --dump-dir ir one numbered file a pass; each can be read again
   tilefold opt errors.cute --split-input-file --verify-diagnostics
 
-Each pass can also be named as a flag of its own, -cse -dce; MLIR's flags may start with one dash. Without FILE the
-standard input is read.
+Each pass can also be named as a flag of its own, -cse -dce, with options "-a=x=1 y=text"; MLIR's flags may start with
+one dash. Without FILE the standard input is read.
 
 Printed programs can be read again, by every command. With --locations, and in the files of --dump-dir, each operation
 carries the line of the original file, so that messages about the saved program still name it.
 """
 
 _SPLIT = re.compile(r"^// -----[ \t\r]*$", re.MULTILINE)
+_WITH_OPTIONS = re.compile(r"--?([a-z-]+)=(.+)", re.DOTALL)
+_TEXT_OPTION = re.compile(r'(?<==)[^\s"\d][^\s"]*')
+
+
+def with_pass_options(arguments: Sequence[str]) -> list[str]:
+    """The arguments, with flags such as `-a=x=1 y=text` as pipelines: `-p`, `a{x=1 y="text"}`."""
+    found: list[str] = []
+    for argument in arguments:
+        flag = _WITH_OPTIONS.fullmatch(argument)
+        if flag is None or flag[1] not in PASSES:
+            found.append(argument)
+        else:
+            options = _TEXT_OPTION.sub(lambda match: f'"{match[0]}"', flag[2])
+            found += ["-p", f"{flag[1]}{{{options}}}"]
+    return found
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

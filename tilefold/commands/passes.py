@@ -14,9 +14,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Lists stages and passes, or explains the named passes."""
     from tilefold.compiler.driver import parse_passes
-    from tilefold.compiler.pipeline import STAGES
+    from tilefold.compiler.pipeline import PASSES, STAGES
     from tilefold.lowering import available_passes
-    from tilefold.passes.registry import PASSES
 
     available = available_passes()
     for applied in parse_passes(",".join(args.names), available) if args.names else ():

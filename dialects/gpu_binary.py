@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiled device programs in the `gpu` dialect: `gpu.binary`, and `#gpu.object` for each target."""
+
+from collections.abc import Sequence
+from typing import Self
+
+from xdsl.dialects.builtin import ArrayAttr, BytesAttr, StringAttr
+from xdsl.ir import Attribute, ParametrizedAttribute
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    param_def,
+    prop_def,
+    traits_def,
+)
+from xdsl.parser import AttrParser, Parser
+from xdsl.printer import Printer
+from xdsl.traits import SymbolOpInterface
+from xdsl.utils.exceptions import VerifyException
+
+FORMATS = ("offload", "assembly", "bin", "fatbin")
+"""LLVM bitcode, PTX, machine code of one GPU, machine code of several."""
+
+
+@irdl_attr_definition
+class ObjectAttr(ParametrizedAttribute):
+    """`#gpu.object<#nvvm.target<chip = "sm_80">, assembly = "...">`: one program for one target, in one of FORMATS."""
+
+    name = "gpu.object"
+
+    target: Attribute = param_def()
+    format: StringAttr = param_def()
+    object: BytesAttr = param_def()
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            target = parser.parse_attribute()
+            parser.parse_punctuation(",")
+            format = next((name for name in FORMATS if parser.parse_optional_keyword(name) is not None), None)
+            if format is not None:
+                parser.parse_punctuation("=")
+            text = parser.parse_optional_str_literal()  # one of characters alone is no literal of bytes to the parser
+            data = parser.parse_bytes_literal() if text is None else text.encode()
+            return target, StringAttr(format or "fatbin"), BytesAttr(data)
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_attribute(self.target)
+            printer.print_string(f", {self.format.data} = ")
+            printer.print_bytes_literal(self.object.data)
+
+    def verify(self) -> None:
+        if self.format.data not in FORMATS:
+            raise VerifyException(f"an object's format is one of {', '.join(FORMATS)}, not '{self.format.data}'")
+
+
+@irdl_op_definition
+class BinaryOp(IRDLOperation):
+    """`gpu.binary @kernels [#gpu.object<...>]`: what a `gpu.module` was compiled to, an object for each target."""
+
+    name = "gpu.binary"
+    sym_name = prop_def(StringAttr)
+    objects = prop_def(ArrayAttr)
+    traits = traits_def(SymbolOpInterface())
+
+    def __init__(self, name: str, objects: Sequence[ObjectAttr]) -> None:
+        super().__init__(properties={"sym_name": StringAttr(name), "objects": ArrayAttr(objects)})
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        name = parser.parse_symbol_name()
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        objects = ArrayAttr(parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, parser.parse_attribute))
+        op = cls.create(properties={"sym_name": name, "objects": objects})
+        if attributes is not None:
+            op.attributes |= attributes.data
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.sym_name.data)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+        printer.print_string(" ")
+        printer.print_attribute(self.objects)
+
+    def verify_(self) -> None:
+        if not all(isinstance(object, ObjectAttr) for object in self.objects):
+            raise VerifyException("the objects of a binary are #gpu.object attributes")
