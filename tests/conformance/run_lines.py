@@ -4,6 +4,7 @@
 import contextlib
 import io
 import re
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,7 +55,7 @@ def run_line(line: str, file: Path, scratch: Path) -> str:
     """Runs one command line of the test `file`; returns what failed, or nothing."""
     data = ""
     for command in line.split("|"):
-        words = [word.replace("%s", str(file)).replace("%t", str(scratch / "t")) for word in command.split()]
+        words = [word.replace("%s", str(file)).replace("%t", str(scratch / "t")) for word in shlex.split(command)]
         merge = "2>&1" in words
         words = [word for word in words if word != "2>&1"]
         negate = words[0] == "not"
@@ -74,7 +75,7 @@ def _run(words: list[str], data: str, file: Path, scratch: Path) -> Result:
         while "=" in words[0]:
             environment.append(words.pop(0))
     match words[0]:
-        case "cute-opt" | "cutlass-compiler-opt" | "cutlass-compiler":
+        case "cute-opt" | "base-opt" | "cutlass-compiler-opt" | "cutlass-compiler":
             return opt(words[1:], data, file, scratch)
         case "%cutlass-compiler-run-host" | "%cutlass-compiler-run-device":
             return _run_program(words[1:], environment)
