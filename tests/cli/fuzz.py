@@ -25,8 +25,8 @@ MAX_SECONDS = 20.0  # on a busy machine; most programs take some milliseconds
 _TOKEN = re.compile(r"\s+|[A-Za-z_][\w.]*|%\w+|[!@#^]\w+|\d+|.", re.DOTALL)
 _INSERTED = (
     *'()[]<>{}:,="%!@#^?_*-\0\\é', "->", "//", "${", "(((((((((", "0", "-1", "1", "7", "4294967296",
-    "99999999999999999999", "i32", "index", "f16", "smem", "rmem", "loc", '"(4,8):(1,4)"', "S<3,3,3> o 0 o ", "tile.copy",
-    "scf.for", "cute.static",
+    "99999999999999999999", "i32", "index", "f16", "smem", "rmem", "loc", '"(4,8):(1,4)"', "S<3,3,3> o 0 o ",
+    "tile.copy", "scf.for", "cute.static",
 )  # fmt: skip
 
 
