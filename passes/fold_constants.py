@@ -14,7 +14,8 @@ from .unroll_loops import constant_of
 def fold_constants(module: ModuleOp) -> bool:
     """Replaces integer operations whose operands are constants by constants, and what selects among constants.
 
-    Division by zero and other operations without a result stay. Returns whether anything was replaced.
+    A value less itself is 0. Division by zero and other operations without a result stay. Returns whether anything
+    was replaced.
     """
     changed = False
     for op in list(module.walk()):
@@ -36,6 +37,8 @@ def folded(op: Operation) -> int | SSAValue | None:
         case arith.CmpiOp(lhs=left, rhs=right):
             operands = _signed_and_unsigned(left, right)
             return None if operands is None else int(_COMPARISONS[op.predicate.value.data](*operands))
+        case arith.SubiOp(lhs=left, rhs=right) if left is right and int_width(left.type) is not None:
+            return 0
         case arith.SignlessIntegerBinaryOperation(lhs=left, rhs=right):
             operands = _signed_and_unsigned(left, right)
             return None if operands is None else _binary(op, *operands)

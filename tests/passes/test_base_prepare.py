@@ -57,6 +57,14 @@ def test_a_comparison_of_constants_selects(predicate: str, a: int, b: int) -> No
     assert result(folded) == result(apply(text, ""))
 
 
+def test_a_value_less_itself_is_zero() -> None:
+    module = apply(
+        stored("%x = ptx.ld %out align 4 : !ptx.ptr<global> -> i32\n%r = arith.subi %x, %x : i32"), "base-prepare"
+    )
+    assert arithmetic_left(module) == []
+    assert result(module) == 0
+
+
 def test_division_by_zero_stays() -> None:
     text = stored("%a = arith.constant 7 : i32\n%b = arith.constant 0 : i32\n%r = arith.divsi %a, %b : i32")
     assert arithmetic_left(apply(text, "base-prepare")) == ["arith.divsi"]
