@@ -27,14 +27,13 @@ def verify_program(module: ModuleOp, source: Source | None = None) -> None:
 
     `source` is the text that the module came from; its lines are shown where locations name it.
     """
-    try:
-        module.verify()
-        faults: list[Diagnostic] = []
-    except (VerifyException, ValueError):
-        faults = list(islice(_broken_rules(module, source), MAX_REPORTED))
-    faults += _control_flow(module, source)
+    faults = _control_flow(module, source)  # first: xDSL's scf.while does not raise a VerifyException
     if not faults:
-        faults = _early_uses(module, source)
+        try:
+            module.verify()
+        except (VerifyException, ValueError):
+            faults = list(islice(_broken_rules(module, source), MAX_REPORTED))
+        faults += _early_uses(module, source)
     if faults:
         raise ProgramError(faults[:MAX_REPORTED])
 
@@ -76,15 +75,18 @@ def _control_flow(module: ModuleOp, source: Source | None) -> list[Diagnostic]:
                 text = f"'{op.name}': {len(region.blocks)} blocks; at most {MAX_BLOCKS} are accepted"
                 found.append(Diagnostic(Severity.ERROR, text, place_of(op.location, source), Code.IR_TOO_LARGE.id))
         match op:
-            case scf.IfOp():
+            case scf.IfOp() if len(op.regions) == 2:
                 if op.results and not op.false_region.blocks:
                     found.append(_diagnostic(op, VerifyException("without an else there are no results"), source))
                 wanted = [(region, op.result_types) for region in op.regions if region.blocks]
-            case scf.WhileOp() if op.before_region.blocks and op.after_region.blocks:
+            case scf.WhileOp() if [len(region.blocks) for region in op.regions] == [1, 1]:
                 test, body = op.before_region.block, op.after_region.block
                 wanted = [(op.before_region, [i1, *body.arg_types]), (op.after_region, test.arg_types)]
                 if list(body.arg_types) != list(op.result_types):
                     found.append(_diagnostic(op, VerifyException("the body's arguments are not the results"), source))
+                if list(test.arg_types) != list(op.operand_types):
+                    error = VerifyException("the condition's arguments are not the operands")
+                    found.append(_diagnostic(op, error, source))
             case _:
                 continue
         for region, types in wanted:
