@@ -155,8 +155,10 @@ class Parser:
         start = self.pos
         while self.accept("@"):
             mode = self.integer("a mode index")
-            if not 0 <= mode < MAX_DEPTH or len(path) == MAX_DEPTH:
+            if not 0 <= mode < MAX_DEPTH:
                 self.fail(f"a mode index must be at least 0 and less than {MAX_DEPTH}", start, self.pos)
+            if len(path) == MAX_DEPTH:
+                self.fail(f"a basis names modes at most {MAX_DEPTH} deep", start, self.pos, Code.TEXT_TOO_LARGE)
             path.append(mode)
         return ScaledBasis(value, tuple(reversed(path)))
 

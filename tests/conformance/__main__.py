@@ -15,14 +15,14 @@ from pathlib import Path
 from .run_lines import UnsupportedError, run_line, run_lines
 
 
-def run_file(file: Path, scratch: Path) -> str:
+def run_file(file: Path, scratch: Path, device: str = "sim") -> str:
     """Runs every RUN line of a test; returns what failed first, or nothing."""
     lines = run_lines(file.read_text())
     if not lines:
         return "no RUN line"
     for line in lines:
         try:
-            if failure := run_line(line, file, scratch):
+            if failure := run_line(line, file, scratch, device):
                 return failure
         except UnsupportedError as error:
             return f"this runner does not know the {error}"
@@ -34,6 +34,9 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("suite", type=Path, help="the folder that holds the tests")
     parser.add_argument("--only", default="", help="run the files whose path contains this text")
+    parser.add_argument(
+        "--device", choices=("sim", "cuda"), default="sim", help="where programs that launch kernels run (default: sim)"
+    )
     parser.add_argument(
         "--failures", type=Path, default=Path("build/conformance-failures.txt"), help="where to write why files failed"
     )
@@ -48,7 +51,7 @@ def main(argv: list[str]) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         for file in files:
             name = file.relative_to(options.suite)
-            failure = run_file(file, Path(scratch))
+            failure = run_file(file, Path(scratch), options.device)
             total[name.parent] += 1
             passed[name.parent] += not failure
             if failure:

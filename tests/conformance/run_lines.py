@@ -5,6 +5,7 @@ import contextlib
 import io
 import re
 import shlex
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +52,7 @@ def run_lines(text: str) -> list[str]:
     return lines
 
 
-def run_line(line: str, file: Path, scratch: Path) -> str:
+def run_line(line: str, file: Path, scratch: Path, device: str = "sim") -> str:
     """Runs one command line of the test `file`; returns what failed, or nothing."""
     data = ""
     for command in line.split("|"):
@@ -61,14 +62,14 @@ def run_line(line: str, file: Path, scratch: Path) -> str:
         negate = words[0] == "not"
         if negate:
             words = words[1:]
-        result = _run(words, data, file, scratch)
+        result = _run(words, data, file, scratch, device)
         if (result.status != 0) != negate:
             return f"{' '.join(words)}: exit status {result.status}\n{result.errors}"
         data = result.output + result.errors if merge else result.output
     return ""
 
 
-def _run(words: list[str], data: str, file: Path, scratch: Path) -> Result:
+def _run(words: list[str], data: str, file: Path, scratch: Path, device: str) -> Result:
     environment: list[str] = []
     if words[0] == "env":
         words = words[1:]
@@ -77,8 +78,10 @@ def _run(words: list[str], data: str, file: Path, scratch: Path) -> Result:
     match words[0]:
         case "cute-opt" | "base-opt" | "cutlass-compiler-opt" | "cutlass-compiler":
             return opt(words[1:], data, file, scratch)
-        case "%cutlass-compiler-run-host" | "%cutlass-compiler-run-device":
-            return _run_program(words[1:], environment)
+        case "%cutlass-compiler-run-host":
+            return _run_program(words[1:], environment, "sim")
+        case "%cutlass-compiler-run-device":
+            return _run_program(words[1:], environment, device)
         case "FileCheck":
             return _filecheck(words, data)
         case _:
@@ -115,10 +118,11 @@ def opt(arguments: list[str], data: str, file: Path, scratch: Path) -> Result:
     return _tilefold(["opt", *arguments], data)
 
 
-def _run_program(words: list[str], environment: list[str]) -> Result:
-    """Runs `tilefold run` on the simulator, which has one form of machine code, so that a compilation target is none.
+def _run_program(words: list[str], environment: list[str], device: str) -> Result:
+    """Runs `tilefold run`; simulator and GPU have one form of machine code each, so that a compilation target is none.
 
-    The environment that a test sets is what its program may read.
+    The environment that a test sets is what its program may read. What a GPU prints comes from the driver, so that it
+    is caught from another process.
     """
     arguments: list[str] = []
     rest = iter(words)
@@ -128,7 +132,11 @@ def _run_program(words: list[str], environment: list[str]) -> Result:
         else:
             arguments.append({"-e": "--entry"}.get(word, word))
     allowed = [word for variable in environment for word in ("--allow-env", variable)]
-    return _tilefold(["run", "--device", "sim", *allowed, *arguments], "")
+    command = ["run", "--device", device, *allowed, *arguments]
+    if device == "sim":
+        return _tilefold(command, "")
+    done = subprocess.run([sys.executable, "-m", "tilefold", *command], capture_output=True, text=True, check=False)
+    return Result(done.returncode, done.stdout, done.stderr)
 
 
 def _tilefold(arguments: list[str], data: str) -> Result:

@@ -29,7 +29,7 @@ STRIDES = st.one_of(
     st.builds(
         ScaledBasis,
         st.one_of(st.integers(1, 9), UNKNOWNS),
-        st.lists(st.integers(0, 3), min_size=1).map(tuple),
+        st.lists(st.integers(0, 3), min_size=1, max_size=32).map(tuple),
     ),
 )
 
