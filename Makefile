@@ -57,7 +57,7 @@ lint: $(READY)
 	$(RELINK)
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
-	$(RUN) -m pyright
+	$(RUN) -m pyright --pythonpath "$$($(RUN) -c 'import sys; print(sys.executable)')"
 
 bench: $(READY)
 	$(RUN) -m benchmarks
