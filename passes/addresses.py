@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -15,6 +14,7 @@ from ..dialects.tile.assembly import count_operands, fill_coordinate, unwrapped
 from ..layout.core import ComposedLayout, Layout, cosize
 from ..layout.inttuple import transform_leaves
 from ..layout.swizzle import Swizzle
+from .constants import constant_of
 from .emitter import Emitter, int_type
 from .ssa_int import SsaInt
 from .swizzled import ANY_BITS, Part, index_bits, split
@@ -69,8 +69,8 @@ class Addresses:
         owner = offset.owner
         if isinstance(owner, Crd2IdxOp):
             return self.evaluate(emitter, owner.plain_layout, owner.coord.data, list(owner.coords), scale)
-        if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
-            bytes = owner.value.value.data * scale
+        if (constant := constant_of(offset)) is not None:
+            bytes = constant * scale
             return emitter.constant(bytes, int_type(32 if abs(bytes) < 2**31 else 64))
         wide = SsaInt(emitter, self.converted(offset, 64))
         return (wide * scale if scale != 1 else wide).value
@@ -145,8 +145,7 @@ def start_offset(emitter: Emitter, type: TensorType) -> tuple[Part, ...] | None:
 
 
 def _moved(emitter: Emitter, pointer: SSAValue, bytes: SSAValue) -> SSAValue:
-    owner = bytes.owner
-    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr) and owner.value.value.data == 0:
+    if constant_of(bytes) == 0:
         return pointer
     return emitter.value(PtrAddOp(pointer, bytes))
 

@@ -8,7 +8,7 @@ from xdsl.dialects import arith
 from xdsl.ir import Block, SSAValue
 
 from ..dialects.ptx import EntryOp, LocalAllocOp, PtrAddOp, SmemAllocOp
-from .unroll_loops import constant_of
+from .constants import constant_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from xdsl.rewriter import Rewriter
 
 from ..dialects import gpu
 from ..dialects.ptx import EntryOp, SregOp
+from .constants import constant_of
 from .emitter import Emitter, int_type, int_width
 from .ranges import Ranges
-from .unroll_loops import constant_of
 
 _UNSIGNED = (arith.DivUIOp, arith.RemUIOp, arith.ShRUIOp, arith.CeilDivUIOp, arith.MinUIOp, arith.MaxUIOp)
 """Operations whose result on a narrower type is the same only for operands that are not negative."""

@@ -7,8 +7,8 @@ from xdsl.dialects import arith, llvm, math
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
+from .constants import constant_of
 from .emitter import Emitter, int_width
-from .unroll_loops import constant_of
 
 
 def fold_constants(module: ModuleOp) -> bool:

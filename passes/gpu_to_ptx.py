@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import IndexType, ModuleOp, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -24,6 +24,7 @@ from ..dialects.ptx import PrintfOp as PtxPrintfOp
 from ..dialects.run import LaunchOp
 from ..layout.errors import Code
 from ..layout.unknown import Unknown
+from .constants import constant_of
 from .cute_expand_ops import gather
 from .emitter import Emitter
 from .errors import LoweringError
@@ -94,16 +95,9 @@ def _launched(kernel: FuncOp, module: ModuleOp) -> Iterator[tuple[int, ...]]:
     """The constant block sizes with which a kernel is launched."""
     for op in module.walk():
         if isinstance(op, LaunchFuncOp) and op.kernel.string_value().rpartition(".")[2] == kernel.name_of():
-            sizes = [_constant(size) for size in op.block]
+            sizes = [constant_of(size) for size in op.block]
             if None not in sizes:
                 yield tuple([size for size in sizes if size is not None])
-
-
-def _constant(value: SSAValue) -> int | None:
-    owner = value.owner
-    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
-        return owner.value.value.data
-    return None
 
 
 def _entry(kernel: FuncOp, threads: Sequence[int]) -> None:

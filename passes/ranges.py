@@ -9,7 +9,7 @@ from ..dialects import gpu
 from ..dialects.ptx import EntryOp
 from ..dialects.ptx.types import integer_bits
 from ..dialects.target import MAX_GRID
-from .unroll_loops import constant_of
+from .constants import constant_of
 
 Range = tuple[int, int]
 """The least and the greatest value, both included."""

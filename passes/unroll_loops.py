@@ -4,13 +4,14 @@
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from ..dialects.ptx import BarSyncOp, LoadOp, StoreOp, value_bytes
 from ..dialects.ptx.types import LOCAL
+from .constants import constant_of
 from .emitter import Emitter
 
 
@@ -49,14 +50,6 @@ class UnrollLoopsPass(ModulePass):
 
 def _narrow(pointer: SSAValue, value: SSAValue) -> bool:
     return pointer.type != LOCAL and (value_bytes(value.type) or 16) < 16
-
-
-def constant_of(value: SSAValue) -> int | None:
-    """The value of an integer constant; None for anything else."""
-    owner = value.owner
-    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
-        return owner.value.value.data
-    return None
 
 
 def trip_values(loop: scf.ForOp) -> range | None:

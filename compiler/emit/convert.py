@@ -4,10 +4,9 @@
 from xdsl.dialects import arith
 from xdsl.ir import Attribute, Operation
 
-from ...dialects.ptx.types import split_vector
+from ...dialects.ptx.types import float_bits, split_vector
 from ...layout.errors import Code
 from ...passes.errors import LoweringError
-from .types import float_bits
 from .writer import FunctionWriter, Rule
 
 _CASTS: dict[type[Operation], str] = {

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from xdsl.dialects import math
 from xdsl.ir import Operation
 
-from ...dialects.ptx.types import split_vector
+from ...dialects.ptx.types import float_bits, split_vector
 from ...layout.errors import Code
 from ...passes.errors import LoweringError
 from .arith import intrinsic
-from .types import float_bits, llvm_type, overload
+from .types import llvm_type, overload
 from .writer import FunctionWriter, Rule
 
 _INTRINSIC: dict[type[Operation], str] = {

@@ -10,10 +10,9 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...dialects import ptx
-from ...dialects.ptx.types import PtrType, integer_bits
+from ...dialects.ptx.types import PtrType, float_bits, integer_bits
 from ...layout.errors import Code
 from ...passes.errors import LoweringError
-from .types import float_bits
 from .writer import FunctionWriter, Rule, rule
 
 

@@ -70,15 +70,6 @@ def overload(llvm: str) -> str:
     return _FLOAT_SUFFIX.get(llvm, llvm)
 
 
-def float_bits(type: Attribute) -> int | None:
-    """The width of a floating-point type in bits, None for any other type."""
-    if isinstance(type, Float16Type | BFloat16Type):
-        return 16
-    if isinstance(type, Float32Type):
-        return 32
-    return 64 if isinstance(type, Float64Type) else None
-
-
 def constant(value: Attribute, op: Operation) -> str:
     """The LLVM text of an integer, float or dense vector constant, without its type."""
     if isinstance(value, IntegerAttr):

@@ -10,7 +10,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from .base import PtxOp
-from .types import PtrType, scalar_bits
+from .types import PtrType, float_bits, scalar_bits
 
 
 @irdl_op_definition
@@ -88,7 +88,7 @@ class PrintfOp(PtxOp):
                 fits = conversion == "p"
             else:
                 bits = scalar_bits(arg.type)
-                is_float = "f" in str(arg.type)
+                is_float = float_bits(arg.type) is not None
                 wide = conversion.startswith("ll")
                 fits = bits is not None and conversion != "p" and (conversion in ("f", "e", "g")) == is_float
                 fits = fits and (is_float or wide == (bits == 64))

@@ -55,17 +55,19 @@ def integer_bits(type: Attribute) -> int | None:
     return cast("IntegerType", type).width.data if isinstance(type, IntegerType) else None
 
 
-def scalar_bits(type: Attribute) -> int | None:
-    """The width in bits of an integer or floating-point type, or None for any other type."""
-    if (bits := integer_bits(type)) is not None:
-        return bits
+def float_bits(type: Attribute) -> int | None:
+    """The width in bits of a floating-point type, or None for any other type."""
     if isinstance(type, Float16Type | BFloat16Type):
         return 16
     if isinstance(type, Float32Type):
         return 32
-    if isinstance(type, Float64Type):
-        return 64
-    return None
+    return 64 if isinstance(type, Float64Type) else None
+
+
+def scalar_bits(type: Attribute) -> int | None:
+    """The width in bits of an integer or floating-point type, or None for any other type."""
+    bits = integer_bits(type)
+    return float_bits(type) if bits is None else bits
 
 
 def split_vector(type: Attribute) -> tuple[Attribute, int]:
