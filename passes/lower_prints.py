@@ -4,7 +4,7 @@
 from typing import Any
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, IntegerType, f32, i32
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, IntegerType, f32, i1, i8, i32
 from xdsl.ir import SSAValue
 
 from ..dialects.ptx import LoadOp, PrintfOp
@@ -54,6 +54,13 @@ def _tensor_type(op: PrintOp | PrintTensorOp) -> TensorType:
     return op.tensor.type
 
 
+def load_element(emitter: Emitter, pointer: SSAValue, type: TensorType) -> SSAValue:
+    """The element of a tensor of this type at `pointer`; a predicate is a byte in memory, 0 or 1."""
+    if not type.is_predicate:
+        return emitter.value(LoadOp(pointer, type.element_type, type.element_bytes))
+    return emitter.value(arith.TruncIOp(emitter.value(LoadOp(pointer, i8, 1)), i1))
+
+
 def _header(emitter: Emitter, text: str, type: TensorType, tensor: Address, end: str) -> None:
     header = tensor_header(text, type, "\0").replace("%", "%%").replace("\0", "%p")
     emitter.insert(PrintfOp(header + end, [tensor.pointer]))
@@ -68,10 +75,12 @@ def _conversion(type: TensorType) -> str:
 def _element(emitter: Emitter, type: TensorType, tensor: Address, addresses: Addresses, coord: Any) -> SSAValue:
     """The element at a static coordinate, widened to what printf takes."""
     pointer = addresses.element(emitter, tensor, type, coord, [])
-    value = emitter.value(LoadOp(pointer, type.element_type, type.element_bytes))
+    value = load_element(emitter, pointer, type)
     match type.element_type:
         case Float16Type() | BFloat16Type():
             return emitter.value(arith.ExtFOp(value, f32))
+        case IntegerType() if type.is_predicate:
+            return emitter.value(arith.ExtUIOp(value, i32))
         case IntegerType() if type.element_bits < 32:
             return emitter.value(arith.ExtSIOp(value, i32))
         case IntegerType() | Float32Type() | Float64Type():

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, ModuleOp
+from xdsl.dialects.builtin import IndexType, ModuleOp, i8
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
@@ -30,7 +30,7 @@ from ..layout.errors import Code
 from .addresses import Address, Addresses, erase_unused, start_offset
 from .emitter import Emitter
 from .errors import LoweringError
-from .lower_prints import lower_print, lower_print_tensor
+from .lower_prints import load_element, lower_print, lower_print_tensor
 
 
 @dataclass(frozen=True)
@@ -143,10 +143,11 @@ class _Kernel:
                 emitter.insert(call)
                 emitter.replace()
             case TileLoadOp():
-                pointer = self._element(emitter, op)
-                emitter.replace([emitter.value(LoadOp(pointer, op.result.type, op.tensor_type.element_bytes))])
+                emitter.replace([load_element(emitter, self._element(emitter, op), op.tensor_type)])
             case TileStoreOp():
-                emitter.insert(StoreOp(op.value, self._element(emitter, op), op.tensor_type.element_bytes))
+                pointer = self._element(emitter, op)
+                value = emitter.value(arith.ExtUIOp(op.value, i8)) if op.tensor_type.is_predicate else op.value
+                emitter.insert(StoreOp(value, pointer, op.tensor_type.element_bytes))
                 emitter.replace()
             case PrintOp():
                 lower_print(emitter, op, self._address(op.tensor))

@@ -5,7 +5,7 @@ runs.
 
 import re
 
-from xdsl.dialects.builtin import IntAttr, StringAttr
+from xdsl.dialects.builtin import IntAttr, StringAttr, i1
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, ParametrizedAttribute, SpacedOpaqueSyntaxAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
@@ -63,10 +63,15 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
 
     @property
     def element_bits(self) -> int:
-        """The width of an element."""
+        """The width of an element in memory; a predicate, i1, takes a byte."""
         bits = scalar_bits(self.element_type)
         assert bits is not None
-        return bits
+        return 8 if bits == 1 else bits
+
+    @property
+    def is_predicate(self) -> bool:
+        """Whether the elements are predicates, i1."""
+        return self.element_type == i1
 
     @property
     def element_bytes(self) -> int:
@@ -106,7 +111,9 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
 
     def verify(self) -> None:
         bits = scalar_bits(self.element_type)
-        if bits is None or bits % 8:
+        if bits == 1 and self.space.data is not Space.Rmem:
+            raise VerifyException(f"predicates, i1, are in rmem only, not in {self.space.data.value}")
+        if bits is None or (bits % 8 and bits != 1):
             raise VerifyException(
                 f"the elements of a tensor are integers or floats of whole bytes, not {self.element_type}"
             )

@@ -46,8 +46,8 @@ class Kind:
 
     @property
     def bytes(self) -> int:
-        """Bytes in memory of the whole value."""
-        return self.bits // 8 * (self.count or 1)
+        """Bytes in memory of the whole value; an i1 takes one."""
+        return max(self.bits // 8, 1) * (self.count or 1)
 
     @property
     def is_float(self) -> bool:
