@@ -22,8 +22,11 @@ TOLERANCES = {
     "float32": (1.3e-6, 1e-5),
     "float16": (1e-3, 1e-5),
     "bfloat16": (1.6e-2, 1e-5),
+    "float8_e4m3fn": (0.125, 2**-9),
+    "float8_e5m2": (0.25, 2**-16),
 }
-"""Relative and absolute tolerance of `~=` by element type, as `torch.testing.assert_close` has them."""
+"""Relative and absolute tolerance of `~=` by element type: of 8-bit floats the distance to the next number, of the
+others as `torch.testing.assert_close` has them."""
 
 _EXACT = (0.0, 0.0)
 

@@ -10,7 +10,6 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import signature
-from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,17 +30,13 @@ from ...dialects.expression import (
     Tuple,
 )
 from ...layout.errors import Code
-from .dtypes import is_floating, widened
+from .budget import CostError, check_elements
+from .dtypes import is_floating
+from .products import product
 
 Array: TypeAlias = npt.NDArray[Any]
 Value: TypeAlias = Array | int | float | tuple[int, ...]
 Function: TypeAlias = Callable[..., Value]
-
-MAX_ELEMENTS = 2**29
-"""Most elements that one step of an evaluation may produce."""
-
-MAX_PRODUCTS = 2**40
-"""Most multiplications that one matrix product may take (8192 cubed is half of it)."""
 
 _INT_LIMIT = 2**63
 _MAX_EXPONENT = 64
@@ -62,10 +57,6 @@ _OPERATORS: Mapping[str, str] = {
     ">=": "ge",
 }
 """The function of Python's `operator` module for each operator."""
-
-
-class CostError(ValueError):
-    """A step of an evaluation that would take more time or memory than is accepted."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +104,7 @@ class Evaluator:
             case Negate():
                 return -self._operand(node.operand)
             case Binary(op="@"):
-                return _matmul(self.array(node.left), self.array(node.right))
+                return product(self.array(node.left), self.array(node.right))
             case Binary():
                 return self._binary(node)
             case Compare(op="~="):
@@ -191,25 +182,3 @@ def _typed(value: Any, beside: Any) -> Any:
     if isinstance(value, int | float) and not isinstance(beside, int | float) and is_floating(dtype):
         return dtype.type(value)
     return value
-
-
-def check_elements(shape: tuple[int, ...]) -> None:
-    """Raises CostError for an array of more than MAX_ELEMENTS elements."""
-    if prod(shape) > MAX_ELEMENTS:
-        raise CostError(f"a result of shape {shape} has {prod(shape)} elements; at most {MAX_ELEMENTS} are accepted")
-
-
-def _matmul(left: Array, right: Array) -> Array:
-    if left.ndim != 2 or right.ndim != 2:
-        raise ValueError(f"'@' multiplies two matrices, not arrays of shape {left.shape} and {right.shape}")
-    (m, k), (rows, n) = left.shape, right.shape
-    if k != rows:
-        raise ValueError(
-            f"'@' needs as many columns on the left as rows on the right, not {left.shape} and {right.shape}"
-        )
-    check_elements((m, n))
-    if m * n * k > MAX_PRODUCTS:
-        raise CostError(
-            f"a matrix product of {m}x{n}x{k} would take too long; at most {MAX_PRODUCTS} products are accepted"
-        )
-    return widened(left) @ widened(right)

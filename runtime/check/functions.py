@@ -7,8 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from .budget import check_elements
+from .casts import CASTS
 from .dtypes import widened
-from .evaluate import Array, Function, Value, check_elements
+from .evaluate import Array, Function, Value
+from .products import product
+from .references import REFERENCES
 
 
 def _array(value: Value) -> Array:
@@ -66,24 +70,29 @@ def broadcast_to(a: Value, shape: Value) -> Value:
     return np.broadcast_to(_array(a), sizes)
 
 
-def total(a: Value, axis: Value | None = None) -> Value:
-    """The sum over all or the given modes, in float64 or int64."""
-    return np.asarray(widened(_array(a)).sum(axis=_axes(axis)))
+def matmul(a: Value, b: Value) -> Value:
+    """The product of two matrices, in float64 or int64; `A @ B` is the same. Modes before the last two are a batch."""
+    return product(_array(a), _array(b))
 
 
-def mean(a: Value, axis: Value | None = None) -> Value:
+def total(a: Value, axis: Value | None = None, keepdims: Value = 0) -> Value:
+    """The sum over all or the given modes, in float64 or int64; `keepdims=1` leaves modes of extent 1 for them."""
+    return np.asarray(widened(_array(a)).sum(axis=_axes(axis), keepdims=bool(keepdims)))
+
+
+def mean(a: Value, axis: Value | None = None, keepdims: Value = 0) -> Value:
     """The mean over all or the given modes, in float64."""
-    return np.asarray(widened(_array(a)).mean(axis=_axes(axis)))
+    return np.asarray(widened(_array(a)).mean(axis=_axes(axis), keepdims=bool(keepdims)))
 
 
-def largest(a: Value, axis: Value | None = None) -> Value:
+def largest(a: Value, axis: Value | None = None, keepdims: Value = 0) -> Value:
     """The largest element, over all or the given modes."""
-    return np.asarray(_array(a).max(axis=_axes(axis)))
+    return np.asarray(_array(a).max(axis=_axes(axis), keepdims=bool(keepdims)))
 
 
-def smallest(a: Value, axis: Value | None = None) -> Value:
+def smallest(a: Value, axis: Value | None = None, keepdims: Value = 0) -> Value:
     """The smallest element, over all or the given modes."""
-    return np.asarray(_array(a).min(axis=_axes(axis)))
+    return np.asarray(_array(a).min(axis=_axes(axis), keepdims=bool(keepdims)))
 
 
 def where(condition: Value, a: Value, b: Value) -> Value:
@@ -105,8 +114,11 @@ def concatenate(a: Value, b: Value, axis: Value = 0) -> Value:
     return np.concatenate([_array(a), _array(b)], axis=axis)
 
 
+_NUMPYS = ("abs", "exp", "exp2", "log", "log2", "sqrt", "tanh", "sin", "cos", "floor", "ceil", "isnan", "square")
+
 FUNCTIONS: Mapping[str, Function] = MappingProxyType(
     {
+        "matmul": matmul,
         "transpose": transpose,
         "reshape": reshape,
         "broadcast_to": broadcast_to,
@@ -120,15 +132,11 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(
         "minimum": _pairwise("The smaller of two elements.", np.minimum),
         "zeros_like": _elementwise("Zeros of the same shape and type.", np.zeros_like),
         "ones_like": _elementwise("Ones of the same shape and type.", np.ones_like),
-        "f16": _elementwise("The elements converted to f16.", lambda a: a.astype(np.float16)),
-        "f32": _elementwise("The elements converted to f32.", lambda a: a.astype(np.float32)),
-        "f64": _elementwise("The elements converted to f64.", lambda a: a.astype(np.float64)),
-        "i32": _elementwise("The elements converted to i32.", lambda a: a.astype(np.int32)),
-        "i64": _elementwise("The elements converted to i64.", lambda a: a.astype(np.int64)),
-        **{
-            name: _elementwise(f"NumPy's {name} of each element.", getattr(np, name))
-            for name in ("abs", "exp", "log", "sqrt", "tanh", "sin", "cos", "floor", "ceil", "isnan", "square")
-        },
+        **{name: _elementwise(f"NumPy's {name} of each element.", getattr(np, name)) for name in _NUMPYS},
+        "rsqrt": _elementwise("The reciprocal of the square root of each element.", lambda a: 1 / np.sqrt(a)),
+        "relu": _elementwise("The larger of each element and 0.", lambda a: np.maximum(a, a.dtype.type(0))),
+        **REFERENCES,
+        **CASTS,
     }
 )
 """Every function of a check, by name. A fill may also call the generators of `fill.py`."""
