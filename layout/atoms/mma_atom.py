@@ -33,12 +33,12 @@ BITS = {
 class MmaAtom:
     """A matrix multiply-accumulate of one or more threads, as CuTe's MMA_Atom.
 
-    `shape` is (M, N, K). `layout_a`, `layout_b` and `layout_c` map (thread, value) to a place in A (M,K), B
-    (N,K) and C (M,N), each counted first mode fastest. `types` are those of D, A, B and C. Threads are
-    numbered by `thr_id`, which maps them to lanes. `spaces` says where A and B are: registers ("rmem"), or
-    shared memory ("smem"), which a descriptor names; `majors` which mode of A and B is contiguous there, "K"
-    or "MN". `arch_specific` marks instructions of one architecture alone (sm_90a). `ptx` is empty where the
-    instruction is ordinary arithmetic.
+    `shape` is (M, N, K). `layout_a`, `layout_b` and `layout_c` map (thread, value) to a place in A (M,K), B (N,K) and
+    C (M,N), each counted first mode fastest. D has the layout of C, unless `result` gives another. `types` are those
+    of D, A, B and C. Threads are numbered by `thr_id`, which maps them to lanes. `spaces` says where A and B are:
+    registers ("rmem"), or shared memory ("smem"), which a descriptor names; `majors` which mode of A and B is
+    contiguous there, "K" or "MN". `arch_specific` marks instructions of one architecture alone (sm_90a). `ptx` is
+    empty where the instruction is ordinary arithmetic.
 
     Raises `LayoutError` (E0301) if a layout does not hold its matrix.
     """
@@ -57,10 +57,16 @@ class MmaAtom:
     spaces: tuple[str, str] = ("rmem", "rmem")
     majors: tuple[str, str] = ("K", "K")
     arch_specific: bool = False
+    result: Layout | None = None
 
     def __post_init__(self) -> None:
         m, n, k = self.shape
-        operands = (("A", self.layout_a, m * k), ("B", self.layout_b, n * k), ("C", self.layout_c, m * n))
+        operands = (
+            ("A", self.layout_a, m * k),
+            ("B", self.layout_b, n * k),
+            ("C", self.layout_c, m * n),
+            ("D", self.layout_d, m * n),
+        )
         for operand, layout, size in operands:
             if len(layout) != 2 or layout[0].size != self.thr_id.size:
                 raise LayoutError(
@@ -74,6 +80,11 @@ class MmaAtom:
         for name in self.types:
             if name not in BITS:
                 raise LayoutError(Code.ATOM_INVALID, f"{self.name}: there is no element type {name!r}")
+
+    @property
+    def layout_d(self) -> Layout:
+        """(thread, value) to a place in the result D (M,N)."""
+        return self.layout_c if self.result is None else self.result
 
     @property
     def threads(self) -> int:

@@ -64,28 +64,30 @@ def mma_sync(
     )
 
 
-def mma_quad_pair(name: str, accumulator: str, major_a: str, major_b: str) -> MmaAtom:
+_QUAD_PAIR = {"f16": Layout((8, 8), (1, 8)), "f32": Layout(((2, 2, 2), (2, 2, 2)), ((1, 16, 4), (8, 2, 32)))}
+"""(thread, value) to a place in the 8x8 accumulator of mma.m8n8k4, by its type."""
+
+
+def mma_quad_pair(name: str, d: str, c: str, major_a: str, major_b: str) -> MmaAtom:
     """The atom of mma.sync.m8n8k4: lanes 0-3 and 16-19 (or 4-7 and 20-23, ...) multiply 8x8x4 f16 matrices.
 
-    `accumulator` is "f16" or "f32". `major_a` is "row" or "col" as in PTX, `major_b` too.
+    `d` and `c` are "f16" or "f32". `major_a` is "row" or "col" as in PTX, `major_b` too.
     """
     by_row = Layout((8, 4), (1, 8))
     by_column = Layout(((4, 2), 4), ((8, 4), 1))
-    layout_c = (
-        Layout((8, 8), (1, 8)) if accumulator == "f16" else Layout(((2, 2, 2), (2, 2, 2)), ((1, 16, 4), (8, 2, 32)))
-    )
     return MmaAtom(
         name=name,
         thr_id=Layout((4, 2), (1, 16)),
         shape=(8, 8, 4),
         layout_a=by_row if major_a == "row" else by_column,
         layout_b=by_row if major_b == "col" else by_column,
-        layout_c=layout_c,
-        types=(accumulator, "f16", "f16", accumulator),
+        layout_c=_QUAD_PAIR[c],
+        types=(d, "f16", "f16", c),
         min_sm=70,
         min_ptx=(6, 4),
-        ptx=f"mma.sync.aligned.m8n8k4.{major_a}.{major_b}.{accumulator}.f16.f16.{accumulator}",
+        ptx=f"mma.sync.aligned.m8n8k4.{major_a}.{major_b}.{d}.f16.f16.{c}",
         source=_SOURCE,
+        result=None if d == c else _QUAD_PAIR[d],
     )
 
 

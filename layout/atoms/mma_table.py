@@ -50,11 +50,11 @@ def _all() -> Iterator[tuple[str, Callable[[], MmaAtom]]]:
     for element, ptx in _FMA.items():
         name = f"UniversalFMA<{element}>"
         yield name, partial(universal_fma, name, ptx)
-    for accumulator in ("F16", "F32"):
+    for d, c in (("F16", "F16"), ("F32", "F32"), ("F32", "F16")):
         for a, b in ("TN", "NT", "NN", "TT"):
             majors = ("row" if a == "T" else "col", "col" if b == "N" else "row")
-            name = f"SM70_8x8x4_{accumulator}F16F16{accumulator}_{a}{b}"
-            yield name, partial(mma_quad_pair, name, accumulator.lower(), *majors)
+            name = f"SM70_8x8x4_{d}F16F16{c}_{a}{b}"
+            yield name, partial(mma_quad_pair, name, d.lower(), c.lower(), *majors)
     for sm, version, shapes, types, endings in _WARP_WIDE:
         for shape in shapes:
             m, n, k = map(int, shape.split("x"))

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rounding to narrow floating-point types once, to the nearest even number.
+"""Results rounded once, to the nearest even number: narrow floating-point types, and fused multiply-adds.
 
 ml_dtypes converts double precision to bf16 by way of f32, which rounds twice. Rounding to odd on the way
 makes the last rounding right (Boldo and Melquiond, Emulation of FMA and correctly rounded sums, 2008).
 """
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -30,3 +31,28 @@ def to_odd(nearest: NDArray[Any], error: NDArray[Any], bits: np.dtype[Any]) -> N
     inexact = even & np.isfinite(nearest) & (error != 0)
     infinity = np.array(np.inf, nearest.dtype)
     return np.where(inexact, np.nextafter(nearest, np.where(error > 0, infinity, -infinity)), nearest)
+
+
+def fused_multiply_add(a: Any, b: Any, c: Any, dtype: np.dtype[Any]) -> Any:
+    """a * b + c, rounded once to `dtype`, the type of all three."""
+    if dtype.itemsize == 8:
+        return np.vectorize(_fma_exact, otypes=[np.float64])(a, b, c)[()]
+    # The product is exact, since the significands have at most 24 bits each.
+    product = np.asarray(a, np.float64) * np.asarray(b, np.float64)
+    addend = np.asarray(c, np.float64)
+    total = np.asarray(product + addend)
+    part = total - product
+    error = (product - (total - part)) + (addend - part)
+    return narrow(to_odd(total, error, np.dtype(np.int64)), dtype)
+
+
+def _fma_exact(a: float, b: float, c: float) -> float:
+    if not (np.isfinite(a) and np.isfinite(b) and np.isfinite(c)):
+        return a * b + c
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    if exact == 0:
+        return a * b + c  # keeps the sign of a zero
+    try:
+        return float(exact)
+    except OverflowError:
+        return float("inf") if exact > 0 else float("-inf")

@@ -57,6 +57,7 @@ def test_warp_wide_fragments_follow_the_figures(atom: MmaAtom) -> None:
             assert atom.layout_b(lane, value) == place(row, column, n)
         for value in range(m * n // 32):
             assert atom.layout_c(lane, value) == place(*accumulator_row_and_column(lane, value), m)
+    assert atom.layout_d == atom.layout_c
 
 
 @pytest.mark.parametrize("name", WARPGROUP)
@@ -78,11 +79,11 @@ def test_warpgroup_fragments_are_four_warps_of_sixteen_rows(name: str) -> None:
         assert atom.layout_b(thread, n * k - 1) == n * k - 1
 
 
-@pytest.mark.parametrize("accumulator", ["F16", "F32"])
+@pytest.mark.parametrize(("d", "c"), [("F16", "F16"), ("F32", "F32"), ("F32", "F16")])
 @pytest.mark.parametrize("majors", ["TN", "NT", "NN", "TT"])
-def test_quad_pair_fragments_follow_the_figures(accumulator: str, majors: str) -> None:
+def test_quad_pair_fragments_follow_the_figures(d: str, c: str, majors: str) -> None:
     """mma.m8n8k4: by rows, lane i of a quad (+ 4 in the upper lanes) holds row i; by columns, column i % 4."""
-    atom = mma_atom(f"SM70_8x8x4_{accumulator}F16F16{accumulator}_{majors}")
+    atom = mma_atom(f"SM70_8x8x4_{d}F16F16{c}_{majors}")
     assert [atom.thr_id(t) for t in range(8)] == [0, 1, 2, 3, 16, 17, 18, 19]
     for t in range(8):
         for v in range(4):
@@ -90,11 +91,34 @@ def test_quad_pair_fragments_follow_the_figures(accumulator: str, majors: str) -
             assert atom.layout_a(t, v) == (by_row if majors[0] == "T" else by_column)
             assert atom.layout_b(t, v) == (by_row if majors[1] == "N" else by_column)
         for v in range(8):
-            row, column = t, v
-            if accumulator == "F32":
-                row = (t & 1) + (v & 2) + 4 * (t // 4)
-                column = (v & 4) + (t & 2) + (v & 1)
-            assert atom.layout_c(t, v) == place(row, column, 8)
+            by_row = place(t, v, 8)
+            in_f32 = place((t & 1) + (v & 2) + 4 * (t // 4), (v & 4) + (t & 2) + (v & 1), 8)
+            assert atom.layout_c(t, v) == (in_f32 if c == "F32" else by_row)
+            assert atom.layout_d(t, v) == (in_f32 if d == "F32" else by_row)
+
+
+def moye_names() -> list[str]:
+    """The names of MoYe.jl's `mma_ops_list`: shape, types of D, A, B and C, majors, saturation or operation."""
+    eight = [(a, b) for a in ("S8", "U8") for b in ("S8", "U8")]
+    return [
+        "8x8x4_F64F64F64F64_TN",
+        *[f"16x8x{k}_F32TF32TF32F32_TN" for k in (4, 8)],
+        *[f"16x8x{k}_F32BF16BF16F32_TN" for k in (8, 16)],
+        *[f"8x8x4_{d}F16F16{c}_{majors}" for d, c in (("F16", "F16"), ("F32", "F16"), ("F32", "F32"))
+          for majors in ("TT", "NT", "TN", "NN")],
+        *[f"16x8x{k}_{d}F16F16{d}_TN" for k in (8, 16) for d in ("F16", "F32")],
+        *[f"{shape}_S32{a}{b}S32_TN{ending}" for shape in ("8x8x16", "16x8x16", "16x8x32") for a, b in eight
+          for ending in ("", "_SATURATE")],
+        *[f"{shape}_S32B1B1S32_TN_{op}" for shape in ("8x8x128", "16x8x128", "16x8x256") for op in ("XORPOPC", "ANDPOPC")],
+    ]  # fmt: skip
+
+
+def test_all_operations_of_moye_are_there() -> None:
+    """MoYe.jl names no architecture, and writes B1 where CuTe writes U1."""
+    ours = {name.split("_", 1)[1].replace("U1U1", "B1B1") for name in MMA_ATOMS if name.startswith("SM")}
+    names = moye_names()
+    assert len(set(names)) == 51
+    assert set(names) <= ours
 
 
 @pytest.mark.parametrize("name", MMA_ATOMS)

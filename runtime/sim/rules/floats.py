@@ -9,16 +9,15 @@ instructions).
 
 import operator
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
 from xdsl.dialects import arith, math
 from xdsl.ir import Operation
 
-from ..rounding import narrow, to_odd
+from ..rounding import fused_multiply_add, narrow
 from ..translate import Rule, Rules, Step, Translator
-from ..values import Kind, choose, varies
+from ..values import choose, varies
 from ..warp import Warp
 
 _FloatRule: TypeAlias = Callable[[Operation, Translator], Step]
@@ -92,38 +91,13 @@ def _ordered(pick: Callable[[Any, Any], Any], negative_first: bool) -> Callable[
 def _fma(op: Operation, t: Translator) -> Step:
     a, b, c = t.slots(op.operands)
     result = t.slot(op.results[0])
-    kind = t.kind(op.results[0])
+    dtype = t.kind(op.results[0]).dtype
 
     def step(warp: Warp) -> None:
         registers = warp.registers
-        registers[result] = fused_multiply_add(registers[a], registers[b], registers[c], kind)
+        registers[result] = fused_multiply_add(registers[a], registers[b], registers[c], dtype)
 
     return step
-
-
-def fused_multiply_add(a: Any, b: Any, c: Any, kind: Kind) -> Any:
-    """a * b + c, rounded once to the type of `kind`."""
-    if kind.bits == 64:
-        return np.vectorize(_fma_exact, otypes=[np.float64])(a, b, c)[()]
-    # The product is exact, since the significands have at most 24 bits each.
-    product = np.asarray(a, np.float64) * np.asarray(b, np.float64)
-    addend = np.asarray(c, np.float64)
-    total = np.asarray(product + addend)
-    part = total - product
-    error = (product - (total - part)) + (addend - part)
-    return narrow(to_odd(total, error, np.dtype(np.int64)), kind.dtype)
-
-
-def _fma_exact(a: float, b: float, c: float) -> float:
-    if not (np.isfinite(a) and np.isfinite(b) and np.isfinite(c)):
-        return a * b + c
-    exact = Fraction(a) * Fraction(b) + Fraction(c)
-    if exact == 0:
-        return a * b + c  # keeps the sign of a zero
-    try:
-        return float(exact)
-    except OverflowError:
-        return float("inf") if exact > 0 else float("-inf")
 
 
 def _unordered(a: Any, b: Any) -> Any:

@@ -11,11 +11,11 @@ from xdsl.ir import SSAValue
 
 from ....layout.errors import Code as ErrorCode
 from ..faults import SimulationError, Site, site_of
+from ..rounding import fused_multiply_add
 from ..translate import Rules, Step, Translator
 from ..values import Kind, Value, varies
 from ..warp import Warp
 from .casts import BITCAST
-from .floats import fused_multiply_add
 
 
 def _scalar(value: Value, kind: Kind) -> Value:
@@ -115,11 +115,11 @@ def _shuffle(op: vector.ShuffleOp, t: Translator) -> Step:
 
 def _fma(op: vector.FMAOp, t: Translator) -> Step:
     a, b, c = t.slots((op.lhs, op.rhs, op.acc))
-    result, kind = t.slot(op.res), t.kind(op.res)
+    result, dtype = t.slot(op.res), t.kind(op.res).dtype
 
     def step(warp: Warp) -> None:
         registers = warp.registers
-        registers[result] = fused_multiply_add(registers[a], registers[b], registers[c], kind)
+        registers[result] = fused_multiply_add(registers[a], registers[b], registers[c], dtype)
 
     return step
 
