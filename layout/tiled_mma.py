@@ -11,7 +11,7 @@ from .atoms.mma_atom import MmaAtom
 from .complement import complement
 from .compose import composition
 from .coordinates import crd2crd, idx2crd
-from .core import ComposedLayout, Layout, LayoutLike, Tiler, join, make_layout, size
+from .core import ComposedLayout, Layout, LayoutLike, Tiler, join, make_layout, size, zero_layout
 from .display import Displayed
 from .divide import logical_divide, zipped_divide
 from .errors import Code, LayoutError
@@ -101,6 +101,26 @@ class TiledMma(Displayed):
         threads = self.thrfrg(operand, layout)
         return slice_and_offset(((coord[0], (coord[x + 1], coord[y + 1])), _fragment(threads)), threads)
 
+    def tiler(self, operand: str) -> tuple[Tiler, Tiler]:
+        """The tile of an operand that all threads multiply at once, as the tensor is divided by it."""
+        x, y = _AXES[operand]
+        return self._tile(x), self._tile(y)
+
+    def tidfrg(self, operand: str, layout: LayoutLike) -> LayoutLike:
+        """An operand's tensor as (Thr,(FrgV,(RestX,RestY,...))), where Thr is indexed by the thread's number.
+
+        It is `thrfrg` with the threads in one mode, all of which along the axis that the operand lacks hold the same:
+        `partition` without arithmetic on the thread's number. Raises `LayoutError` where `thrfrg` does.
+        """
+        whole = self.thrfrg(operand, layout)
+        inner = whole.inner if type(whole) is ComposedLayout else whole
+        (v, held), fragment = inner[0], inner[1]
+        axes = _AXES[operand]
+        along = [held[axes.index(axis)] if axis in axes else _same(self.thr_layout_vmnk[axis + 1]) for axis in range(3)]
+        threads = composition(join((v, *along)), self._thread_to_vmnk)
+        result = join((threads, fragment))
+        return ComposedLayout(whole.outer, whole.offset, result) if type(whole) is ComposedLayout else result
+
     def partition_A(self, layout: LayoutLike, thr_idx: Any) -> tuple[LayoutLike, Any]:
         """What thread `thr_idx` holds of A (M,K,...): its layout and start index. The index may be dynamic."""
         return self.partition("A", layout, thr_idx)
@@ -140,6 +160,11 @@ class TiledMma(Displayed):
             over_mn = Layout((self.thr_layout_vmnk[1].size, self.thr_layout_vmnk[2].size), stride)
             threads = composition(threads, ((None, (over_mn, None)), None))
         return composition(threads, (self._thread_to_vmnk, None))
+
+
+def _same(threads: Layout) -> Layout:
+    """Threads that all hold the same."""
+    return zero_layout(threads.shape)
 
 
 def _fragment(threads: Any) -> tuple[None, Any]:

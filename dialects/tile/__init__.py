@@ -3,11 +3,19 @@
 
 from xdsl.ir import Dialect
 
+from .alias import AliasOp
+from .coord_type import CoordTensorType
+from .coordinates import BoundsOp, CoordinateOp, IdentityOp
 from .copies import AtomCallOp, CopyOp
+from .elementwise import FillOp, MapOp, YieldOp
 from .folded import Crd2IdxOp, ViewOp
+from .fragments import FragmentOp, MakeFragmentAOp, MakeFragmentBOp, MakeFragmentCOp, MakeFragmentLikeOp
 from .kernel import ReturnOp, TileKernelOp
 from .memory import AllocOp, LoadOp, PrintOp, PrintTensorOp, StoreOp
+from .mma_types import MmaAtomAttr, TiledMmaType
 from .partition import PartitionDOp, PartitionSOp, TiledCopyOp
+from .rasterize import RasterizeOp
+from .tiled_mma import PartitionAOp, PartitionBOp, PartitionCOp, TiledMmaOp
 from .types import CopyAtomAttr, Space, SpaceAttr, TensorType, TiledCopyType
 from .views import (
     CoalesceOp,
@@ -27,7 +35,9 @@ TILE = Dialect(
     [
         TileKernelOp,
         ReturnOp,
+        RasterizeOp,
         AllocOp,
+        AliasOp,
         LocalTileOp,
         SliceOp,
         LogicalDivideOp,
@@ -38,39 +48,72 @@ TILE = Dialect(
         CoalesceOp,
         SelectOp,
         GroupModesOp,
+        IdentityOp,
+        CoordinateOp,
+        BoundsOp,
         TiledCopyOp,
         PartitionSOp,
         PartitionDOp,
+        TiledMmaOp,
+        PartitionAOp,
+        PartitionBOp,
+        PartitionCOp,
+        MakeFragmentAOp,
+        MakeFragmentBOp,
+        MakeFragmentCOp,
+        MakeFragmentLikeOp,
         CopyOp,
         LoadOp,
         StoreOp,
+        FillOp,
+        MapOp,
+        YieldOp,
         PrintOp,
         PrintTensorOp,
         Crd2IdxOp,
         ViewOp,
         AtomCallOp,
     ],
-    [TensorType, TiledCopyType, CopyAtomAttr, SpaceAttr],
+    [TensorType, CoordTensorType, TiledCopyType, TiledMmaType, CopyAtomAttr, MmaAtomAttr, SpaceAttr],
 )
 
 __all__ = [
+    "TiledMmaOp",
+    "PartitionCOp",
+    "PartitionBOp",
+    "PartitionAOp",
+    "TiledMmaType",
+    "MmaAtomAttr",
+    "MakeFragmentLikeOp",
+    "MakeFragmentCOp",
+    "MakeFragmentBOp",
+    "MakeFragmentAOp",
+    "FragmentOp",
     "TILE",
+    "AliasOp",
     "AllocOp",
     "AtomCallOp",
+    "BoundsOp",
     "CoalesceOp",
     "CompositionOp",
+    "CoordTensorType",
+    "CoordinateOp",
     "CopyAtomAttr",
     "CopyOp",
     "Crd2IdxOp",
+    "FillOp",
     "FlatDivideOp",
     "GroupModesOp",
+    "IdentityOp",
     "LoadOp",
     "LocalTileOp",
     "LogicalDivideOp",
+    "MapOp",
     "PartitionDOp",
     "PartitionSOp",
     "PrintOp",
     "PrintTensorOp",
+    "RasterizeOp",
     "ReturnOp",
     "SelectOp",
     "SliceOp",
@@ -83,5 +126,6 @@ __all__ = [
     "TiledCopyType",
     "TiledDivideOp",
     "ViewOp",
+    "YieldOp",
     "ZippedDivideOp",
 ]

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Fragments: registers laid out for a part of a tensor (CuTe's make_fragment_A and make_fragment_like)."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+from xdsl.dialects.builtin import IntAttr
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, result_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from ...layout.core import Layout
+from ...layout.product import make_fragment_like
+from ..cute import LayoutAttr
+from .assembly import parse_tensor, parse_tensor_type
+from .memory import AllocOp
+from .mma_types import TiledMmaType
+from .tiled_mma import parse_tiled_mma
+from .types import Space, SpaceAttr, TensorType
+
+FRAGMENT_ALIGN = 16
+"""The alignment of a fragment in bytes: that of the widest access."""
+
+
+class FragmentOp(IRDLOperation, ABC):
+    """The base of operations that allocate a fragment, contents undefined, whose type is inferred."""
+
+    part = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    @property
+    def part_type(self) -> TensorType:
+        """The type of the tensor that the fragment is for."""
+        assert isinstance(self.part.type, TensorType)
+        return self.part.type
+
+    @property
+    def tensor_type(self) -> TensorType:
+        """The type of the fragment."""
+        assert isinstance(self.result.type, TensorType)
+        return self.result.type
+
+    @abstractmethod
+    def element_and_layout(self) -> tuple[Attribute, Layout]:
+        """What the fragment's elements are, and its layout."""
+
+    def inferred_type(self) -> TensorType:
+        """The type that the fragment must have."""
+        element, layout = self.element_and_layout()
+        return TensorType(element, SpaceAttr(Space.Rmem), IntAttr(FRAGMENT_ALIGN), LayoutAttr(layout))
+
+    def verify_(self) -> None:
+        expected = self.inferred_type()
+        if self.result.type != expected:
+            raise VerifyException(f"the result is {expected}, but {self.result.type} is written")
+        AllocOp(self.tensor_type).verify_()
+
+    @classmethod
+    def parse_type(cls, parser: Parser, operands: Sequence[SSAValue], properties: dict[str, Attribute]) -> Self:
+        """Parses attributes and the type, which may be left out, and builds the operation."""
+        attributes = parser.parse_optional_attr_dict()
+        if parser.parse_optional_punctuation(":") is not None:
+            type = parse_tensor_type(parser)
+        else:
+            draft = cls.create(operands=operands, result_types=[operands[-1].type], properties=properties)
+            type = draft.inferred_type()
+            draft.erase()
+        return cls.create(operands=operands, result_types=[type], properties=properties, attributes=attributes)
+
+    def print_type(self, printer: Printer) -> None:
+        """Prints attributes and the type."""
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+
+@irdl_op_definition
+class MakeFragmentLikeOp(FragmentOp):
+    """`%r = tile.make_fragment_like %t as f32`: registers for the elements of `%t`, in compact order.
+
+    The first mode is contiguous, the others keep their order; a mode of stride 0 within the first keeps it (CuTe's
+    make_fragment_like). Without `as` the elements are those of `%t`.
+    """
+
+    name = "tile.make_fragment_like"
+    element = opt_prop_def(Attribute)
+
+    def element_and_layout(self) -> tuple[Attribute, Layout]:
+        part = self.part_type
+        return self.element or part.element_type, make_fragment_like(part.layout.data)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        part = parse_tensor(parser)
+        properties: dict[str, Attribute] = {}
+        if parser.parse_optional_keyword("as") is not None:
+            properties["element"] = parser.parse_type()
+        return cls.parse_type(parser, [part], properties)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.part)
+        if self.element is not None:
+            printer.print_string(" as ")
+            printer.print_attribute(self.element)
+        self.print_type(printer)
+
+
+class _OperandFragmentOp(FragmentOp):
+    """A fragment for a thread's part of an operand of a tiled MMA: `tile.xyz %mma, %part`.
+
+    The elements are those of the part, if the instruction takes them, else those that it takes.
+    """
+
+    OPERAND: ClassVar[str]
+    tiled_mma = operand_def(TiledMmaType)
+
+    def element_and_layout(self) -> tuple[Attribute, Layout]:
+        assert isinstance(self.tiled_mma.type, TiledMmaType)
+        mma, part = self.tiled_mma.type, self.part_type
+        allowed = mma.atom.element_types(self.OPERAND)
+        element = part.element_type if part.element_type in allowed else allowed[0]
+        return element, mma.tiled_mma.make_fragment(self.OPERAND, part.layout.data)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        return cls.parse_type(parser, [parse_tiled_mma(parser), parse_tensor(parser)], {})
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_list([self.tiled_mma, self.part], printer.print_operand)
+        self.print_type(printer)
+
+
+@irdl_op_definition
+class MakeFragmentAOp(_OperandFragmentOp):
+    """`%r = tile.make_fragment_A %mma, %tAgA`: registers for a thread's part of A, (MMA,MMA_M,MMA_K,...)."""
+
+    name = "tile.make_fragment_A"
+    OPERAND: ClassVar[str] = "A"
+
+
+@irdl_op_definition
+class MakeFragmentBOp(_OperandFragmentOp):
+    """`%r = tile.make_fragment_B %mma, %tBgB`: registers for a thread's part of B, (MMA,MMA_N,MMA_K,...)."""
+
+    name = "tile.make_fragment_B"
+    OPERAND: ClassVar[str] = "B"
+
+
+@irdl_op_definition
+class MakeFragmentCOp(_OperandFragmentOp):
+    """`%r = tile.make_fragment_C %mma, %tCgC`: the accumulator for a thread's part of C, (MMA,MMA_M,MMA_N,...).
+
+    Its elements are the instruction's, whatever C's are.
+    """
+
+    name = "tile.make_fragment_C"
+    OPERAND: ClassVar[str] = "C"

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""MMA atoms and tiled MMAs as attributes and types of the IR."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float8E4M3FNType,
+    Float8E5M2Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    Signedness,
+    StringAttr,
+)
+from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from ...layout.atoms.mma_atom import MmaAtom
+from ...layout.atoms.mma_registers import OPERANDS
+from ...layout.atoms.mma_table import mma_atom
+from ...layout.core import Layout
+from ...layout.errors import Code, LayoutError, TilefoldError
+from ...layout.text import parse_layout, parse_tiler, to_text
+from ...layout.tiled_mma import TiledMma
+from ..cute import LayoutAttr, TilerAttr, parse_quoted
+from ..errors import raise_at, refuse
+
+
+def _integers(bits: int, signedness: Signedness) -> tuple[IntegerType, ...]:
+    return IntegerType(bits, signedness), IntegerType(bits)
+
+
+ELEMENT_TYPES: Mapping[str, tuple[Attribute, ...]] = MappingProxyType({
+    "f64": (Float64Type(),),
+    "f32": (Float32Type(),),
+    "tf32": (Float32Type(),),
+    "f16": (Float16Type(),),
+    "bf16": (BFloat16Type(),),
+    "e4m3": (Float8E4M3FNType(),),
+    "e5m2": (Float8E5M2Type(),),
+    "s32": (IntegerType(32),),
+    "s8": (IntegerType(8),),
+    "u8": (IntegerType(8),),
+    "s4": _integers(4, Signedness.SIGNED),
+    "u4": _integers(4, Signedness.UNSIGNED),
+    "b1": (IntegerType(1, Signedness.UNSIGNED),),
+})  # fmt: skip
+"""The element types of tensors that an instruction takes for each of PTX's, that of a new fragment first."""
+
+
+@irdl_attr_definition
+class MmaAtomAttr(ParametrizedAttribute):
+    """`#tile.mma_atom<"SM80_16x8x16_F32F16F16F32_TN">`: a matrix instruction by name.
+
+    It is one that a warp, or part of it, executes on registers; those of warpgroups cannot be used in kernels yet.
+    """
+
+    name = "tile.mma_atom"
+    atom_name: StringAttr
+
+    @property
+    def atom(self) -> MmaAtom:
+        """The atom's record. `LayoutError` where there is none."""
+        return mma_atom(self.atom_name.data)
+
+    def element_types(self, operand: str) -> tuple[Attribute, ...]:
+        """The element types that tensors of operand "D", "A", "B" or "C" can have, that of a new fragment first."""
+        return ELEMENT_TYPES[self.atom.types[OPERANDS.index(operand)]]
+
+    def verify(self) -> None:
+        try:
+            atom = self.atom
+            if atom.threads > 32 or atom.spaces != ("rmem", "rmem"):
+                raise LayoutError(
+                    Code.ATOM_OPERAND,
+                    f"{atom.name} is executed by {atom.threads} threads; kernels have instructions of at most a warp",
+                    "use an mma.sync atom, such as SM80_16x8x16_F32F16F16F32_TN",
+                )
+        except TilefoldError as error:
+            refuse(error)
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string_literal(self.atom_name.data)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        with parser.in_angle_brackets():
+            start = parser.pos
+            name = parser.parse_str_literal()
+            try:
+                _ = mma_atom(name)
+            except TilefoldError as error:
+                raise_at(parser, error, start, start + len(name) + 2)
+            return [StringAttr(name)]
+
+
+def parse_mma_atom(parser: AttrParser) -> MmaAtomAttr:
+    """Parses an MMA atom; a ParseError says what is expected where something else stands."""
+    at = parser.pos
+    atom = parser.parse_optional_attribute()
+    if not isinstance(atom, MmaAtomAttr):
+        parser.raise_error(
+            'expected an MMA atom, such as #tile.mma_atom<"SM80_16x8x16_F32F16F16F32_TN">', at, parser.pos
+        )
+    return atom
+
+
+@irdl_attr_definition
+class TiledMmaType(ParametrizedAttribute, TypeAttribute):
+    """`!tile.tiled_mma<#tile.mma_atom<...>, "(2,2,1):(1,2,4)", "(32,32,16)">`: an atom, and how it is repeated.
+
+    The layout maps the place of an atom in (M,N,K) to the threads that execute it. The permutation says for each of M,
+    N and K which tile all threads multiply at once: a size, a layout that reorders it, or `_` for what they cover.
+    """
+
+    name = "tile.tiled_mma"
+    atom: MmaAtomAttr
+    atom_layout: LayoutAttr
+    permutation: TilerAttr
+
+    @property
+    def tiled_mma(self) -> TiledMma:
+        """The tiled MMA itself. `LayoutError` where atom, layout and permutation do not fit together."""
+        if not isinstance(self.atom_layout.data, Layout):
+            raise LayoutError(
+                Code.COMPOSED_UNSUPPORTED, "the atom layout of a tiled MMA is a plain layout, without a swizzle"
+            )
+        permutation = self.permutation.data
+        if not isinstance(permutation, tuple):
+            raise LayoutError(Code.RANK_MISMATCH, "the permutation of a tiled MMA has an entry for each of M, N and K")
+        return TiledMma(self.atom.atom, self.atom_layout.data, permutation)
+
+    def verify(self) -> None:
+        try:
+            tile = self.tiled_mma.tile_shape
+        except LayoutError as error:
+            refuse(error)
+        if not all(isinstance(extent, int) for extent in tile):
+            raise VerifyException("the atom layout of a tiled MMA is static")
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_attribute(self.atom)
+            printer.print_string(f', "{to_text(self.atom_layout.data)}", "{to_text(self.permutation.data)}"')
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        with parser.in_angle_brackets():
+            atom = parse_mma_atom(parser)
+            parser.parse_punctuation(",")
+            layout = LayoutAttr(parse_quoted(parser, parse_layout))
+            parser.parse_punctuation(",")
+            return [atom, layout, TilerAttr(parse_quoted(parser, parse_tiler))]
