@@ -3,21 +3,25 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import (
+    I64,
     ArrayAttr,
     DenseArrayBase,
     FunctionType,
+    IntegerAttr,
     StringAttr,
     SymbolNameConstraint,
     i64,
 )
-from xdsl.irdl import IRDLOperation, prop_def, region_def
+from xdsl.ir import Attribute
+from xdsl.irdl import IRDLOperation, opt_prop_def, prop_def, region_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from .target import MAX_BLOCK, MAX_THREADS
+from .target import MAX_BLOCK, MAX_BLOCKS, MAX_REGISTERS, MAX_THREADS
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 
@@ -30,12 +34,24 @@ class KernelOp(IRDLOperation):
     function_type = prop_def(FunctionType)
     arg_names = prop_def(ArrayAttr[StringAttr])
     threads = prop_def(DenseArrayBase.constr(i64))
+    min_blocks = opt_prop_def(IntegerAttr[I64])
+    max_registers = opt_prop_def(IntegerAttr[I64])
 
     @property
     def block(self) -> tuple[int, int, int]:
         """The size of the block in threads: x, y, z."""
         x, y, z = self.threads.get_values()
         return x, y, z
+
+    @property
+    def launch_bounds(self) -> "LaunchBounds":
+        """What the kernel says of its launches."""
+        blocks, registers = self.min_blocks, self.max_registers
+        return LaunchBounds(
+            self.block,
+            None if blocks is None else blocks.value.data,
+            None if registers is None else registers.value.data,
+        )
 
     def verify_kernel(self) -> None:
         """Checks what holds at every stage. VerifyException names what does not."""
@@ -51,6 +67,12 @@ class KernelOp(IRDLOperation):
             raise VerifyException(
                 f"the block has {size[0] * size[1] * size[2]} threads; at most {MAX_THREADS} are possible"
             )
+        for bound, what, most in (
+            (self.min_blocks, "min_blocks", MAX_BLOCKS),
+            (self.max_registers, "max_registers", MAX_REGISTERS),
+        ):
+            if bound is not None and not 1 <= bound.value.data <= most:
+                raise VerifyException(f"{what} is {bound.value.data}; 1 to {most} are possible")
         names = [name.data for name in self.arg_names]
         if len(names) != len(self.function_type.inputs):
             raise VerifyException(f"{len(names)} names for {len(self.function_type.inputs)} arguments")
@@ -78,10 +100,39 @@ def parse_kernel_args(parser: Parser) -> tuple[list[Parser.Argument], list[str],
     return [a for a, _ in parsed], [a.name.text[1:] for a, _ in parsed], [n for _, n in parsed]
 
 
-def parse_threads(parser: Parser) -> list[int]:
-    """Parses `threads(x, y, z)`; missing y and z are 1."""
+@dataclass(frozen=True, slots=True)
+class LaunchBounds:
+    """What a kernel says of its launches: the block's size in threads, the fewest blocks that a multiprocessor is to
+    hold at a time, and the most registers that a thread may have; None leaves these to the assembler.
+    """
+
+    threads: Sequence[int]
+    min_blocks: int | None = None
+    max_registers: int | None = None
+
+    def properties(self) -> dict[str, Attribute | None]:
+        """The properties of a kernel."""
+        return {
+            "threads": DenseArrayBase.from_list(i64, self.threads),
+            "min_blocks": None if self.min_blocks is None else IntegerAttr(self.min_blocks, i64),
+            "max_registers": None if self.max_registers is None else IntegerAttr(self.max_registers, i64),
+        }
+
+
+def parse_launch_bounds(parser: Parser) -> LaunchBounds:
+    """Parses `threads(x, y, z) min_blocks(2) max_registers(128)`; missing y and z are 1."""
     parser.parse_keyword("threads")
-    return parse_dim3(parser)
+    return LaunchBounds(
+        parse_dim3(parser), parse_optional_number(parser, "min_blocks"), parse_optional_number(parser, "max_registers")
+    )
+
+
+def parse_optional_number(parser: Parser, keyword: str) -> int | None:
+    """Parses `keyword(4096)`, or nothing."""
+    if parser.parse_optional_keyword(keyword) is None:
+        return None
+    with parser.in_parens():
+        return parser.parse_integer(allow_boolean=False, allow_negative=False)
 
 
 def parse_dim3(parser: Parser) -> list[int]:
@@ -104,7 +155,9 @@ def format_dim3(size: Sequence[int]) -> str:
 
 
 def print_kernel_args(printer: Printer, op: KernelOp, aligns: Sequence[int] = ()) -> None:
-    """Prints ` @name(%A: type align 16, ...) threads(32)`. The arguments keep the names they had in the source."""
+    """Prints ` @name(%A: type align 16, ...) threads(32) min_blocks(2)`. The arguments keep the names that they had in
+    the source.
+    """
     printer.print_string(" ")
     printer.print_symbol_name(op.sym_name.data)
     with printer.in_parens():
@@ -116,3 +169,7 @@ def print_kernel_args(printer: Printer, op: KernelOp, aligns: Sequence[int] = ()
             if index < len(aligns) and aligns[index]:
                 printer.print_string(f" align {aligns[index]}")
     printer.print_string(f" threads{format_dim3(op.threads.get_values())}")
+    if op.min_blocks is not None:
+        printer.print_string(f" min_blocks({op.min_blocks.value.data})")
+    if op.max_registers is not None:
+        printer.print_string(f" max_registers({op.max_registers.value.data})")

@@ -19,6 +19,10 @@ MAX_THREADS = 1024
 """Threads a block can have (CUDA C++ Programming Guide, Technical Specifications per Compute Capability)."""
 MAX_BLOCK = (1024, 1024, 64)
 """The largest block in x, y and z (the same table)."""
+MAX_BLOCKS = 32
+"""Blocks that a multiprocessor can hold at a time, at most (the same table)."""
+MAX_REGISTERS = 255
+"""Registers that a thread can have, at most (the same table)."""
 MAX_GRID = (2**31 - 1, 65535, 65535)
 """The largest grid in x, y and z (the same table)."""
 

@@ -53,6 +53,9 @@ class Code(Enum):
     TILE_NOT_DIVIDING = ("E0314", "tiles do not cover a tensor exactly")
     ATOM_MISALIGNED = ("E0312", "an address is not known to be aligned as the atom needs")
 
+    CACHE_HINT = ("E0317", "the instruction has no such cache hint")
+    PREDICATE_SHAPE = ("E0316", "predicates do not fit the copy that they are for")
+
     IR_SYNTAX = ("E1001", "the program's text does not parse")
     IR_UNKNOWN_OPERATION = ("E1002", "there is no operation, type or attribute of this name")
     IR_VERIFY = ("E1003", "an operation breaks a rule of its dialect")
@@ -74,6 +77,7 @@ class Code(Enum):
     CARRIED_TENSOR = ("E2004", "control flow carries a tensor")
     PRINT_TOO_LARGE = ("E2005", "a tensor has too many elements to print")
     STAGE_CONTRACT = ("E2006", "an operation is not legal at this stage")
+    LOOP_HINT = ("E2007", "a loop cannot be unrolled as its hint asks")
 
     TARGET_UNKNOWN = ("E2101", "there is no target of this name")
     TARGET_TOO_OLD = ("E2102", "an instruction is newer than the target")
@@ -109,6 +113,7 @@ class Code(Enum):
     SIM_STEPS = ("E3210", "the run needs more steps than its budget allows")
     SIM_MEMORY = ("E3211", "the run needs more memory than its budget allows")
     SIM_DEPTH = ("E3212", "functions call each other deeper than is accepted")
+    SIM_PREDICATE = ("E3214", "the predicates of the values that an atom moves together do not agree")
     SIM_ASSERT = ("E3213", "an assertion of the program does not hold")
 
     CUDA_UNAVAILABLE = ("E3301", "there is no GPU or no CUDA driver")

@@ -9,8 +9,8 @@ A leaf of a shape, stride or coordinate is one of
 - in strides, a `ScaledBasis`: a coordinate axis times an integer.
 
 The helpers here fold 0 and 1, so that nothing dynamic appears where everything is static. Dynamic shapes
-and strides are taken to be positive; division rounds down. A dynamic type may define `minimum(other)`;
-otherwise the minimum is computed from comparison and multiplication. It may define `ceil_div(a, b)` and
+and strides are taken to be positive; division rounds down. A dynamic type may define `minimum(other)` and
+`maximum(other)`; otherwise they are computed from comparison and multiplication. It may define `ceil_div(a, b)` and
 `shape_div(a, b)`, which divide where it is `a` or `b`, and `abs`; what its comparisons yield may define `choose(a, b)`.
 """
 
@@ -186,6 +186,18 @@ def minimum(a: Any, b: Any) -> Any:
     if own_minimum is not None:
         return own_minimum(b)
     return b + (a - b) * (a < b)
+
+
+def maximum(a: Any, b: Any) -> Any:
+    """The larger of two integers; dynamic if either is."""
+    if type(a) is int and type(b) is int:
+        return a if a > b else b
+    if type(a) is int:
+        a, b = b, a
+    own_maximum = getattr(a, "maximum", None)
+    if own_maximum is not None:
+        return own_maximum(b)
+    return b + (a - b) * (a > b)
 
 
 def choose(condition: Any, a: Any, b: Any) -> Any:

@@ -12,14 +12,15 @@ from xdsl.passes import ModulePass
 
 from ..layout.errors import Code, TilefoldError
 from .errors import LoweringError
+from .loop_hints import cannot_unroll, malformed_hint
 
 COMMON = ("builtin", "gpu", "run", "arith", "scf", "math", "vector", "ptx")
 """The dialects that are legal at every stage."""
 
-_TENSOR_OPS = ("kernel", "return", "alloc", "load", "store", "print", "print_tensor", "view", "crd2idx")
+_TENSOR_OPS = ("kernel", "return", "alloc", "alias", "load", "store", "print", "print_tensor", "view", "crd2idx")
 LEGAL_TILE_OPS: Mapping[str, frozenset[str] | None] = MappingProxyType({
     "cute": None,
-    "folded": frozenset(f"tile.{op}" for op in (*_TENSOR_OPS, "copy")),
+    "folded": frozenset(f"tile.{op}" for op in (*_TENSOR_OPS, "copy", "fill", "map", "yield")),
     "atoms": frozenset(f"tile.{op}" for op in (*_TENSOR_OPS, "atom_call")),
     "index": frozenset({"tile.atom_call"}),
     "instr": frozenset[str](),
@@ -37,6 +38,7 @@ class CheckStagePass(ModulePass):
 
     Every stage allows builtin, gpu, run, arith, scf, math, vector and ptx, structures of llvm, and part of tile. Stage
     `instr` has no type `index`, no `gpu` coordinate (they are special registers) and no shared memory without a place.
+    A loop's hint, `{unroll}` or `{unroll = 4 : i64}`, must be well formed, and at `instr` possible to follow.
     """
 
     name = "check-stage"
@@ -52,6 +54,15 @@ class CheckStagePass(ModulePass):
             if (reason := _refusal(each, self.stage, legal)) is not None:
                 raise LoweringError(
                     Code.STAGE_CONTRACT, f"{each.name} is not legal at stage '{self.stage}': {reason}", each
+                )
+            if (reason := malformed_hint(each)) is not None:
+                raise LoweringError(Code.LOOP_HINT, f"the attribute 'unroll' of {each.name}: {reason}", each)
+            if self.stage == "instr" and cannot_unroll(each):
+                raise LoweringError(
+                    Code.LOOP_HINT,
+                    "the loop is to be unrolled completely, but how often it runs is not known before it runs",
+                    each,
+                    "give it constant bounds, or unroll it in part: {unroll = 4 : i64}",
                 )
 
 

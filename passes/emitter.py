@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, UnitAttr,
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from ..dialects.ptx import PtrAddOp
 from ..dialects.ptx.types import integer_bits
 
 UNROLL = "unroll"
@@ -51,6 +52,10 @@ class Emitter:
         """A constant of type `index`."""
         return self.constant(value, IndexType())
 
+    def moved(self, pointer: SSAValue, bytes: int) -> SSAValue:
+        """The pointer so many bytes further on; itself for none."""
+        return self.value(PtrAddOp(pointer, self.constant(bytes, i32))) if bytes else pointer
+
     def loop(self, extent: int) -> SSAValue:
         """Opens a fully unrolled loop over 0 .. extent-1 and moves the insertion point into it; the induction
         variable.
@@ -64,6 +69,15 @@ class Emitter:
         body.add_op(end)
         self.point = InsertPoint.before(end)
         return body.args[0]
+
+    def branch(self, condition: SSAValue) -> None:
+        """Opens an `scf.if` without an else and moves the insertion point into it."""
+        body = Block()
+        self.insert(scf.IfOp(condition, (), Region(body), Region()))
+        end = scf.YieldOp()
+        end.location = self.op.location
+        body.add_op(end)
+        self.point = InsertPoint.before(end)
 
     def replace(self, results: Sequence[SSAValue] = ()) -> None:
         """Replaces the operation's results by `results` and erases it."""

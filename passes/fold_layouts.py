@@ -2,22 +2,19 @@
 """`fold-layouts`: stage `cute` to stage `folded`."""
 
 from dataclasses import dataclass
-from typing import Any, cast
 
 from xdsl.context import Context
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..dialects.cute import CoordAttr, LayoutAttr
-from ..dialects.tile import CopyOp, Crd2IdxOp, TiledCopyOp, ViewOp
+from ..dialects.tile import CopyOp, Crd2IdxOp, RasterizeOp, TensorType, TiledCopyOp, ViewOp
 from ..dialects.tile.view_base import LayoutViewOp
-from ..layout.coordinates import crd2idx
-from ..layout.core import ComposedLayout, Layout
-from ..layout.inttuple import dice_tuple
-from ..layout.unknown import Unknown
+from ..layout.core import ComposedLayout
+from .constants import constant_of
 from .emitter import Emitter
+from .fold_coordinates import CoordinateFolding
+from .slice_index import added, slice_index
+from .ssa_int import SsaInt
 
 
 @dataclass(frozen=True)
@@ -39,17 +36,30 @@ class FoldLayoutsPass(ModulePass):
     name = "fold-layouts"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        coordinates = CoordinateFolding()
         for each in list(op.walk()):
+            if coordinates.fold(each):
+                continue
             if isinstance(each, LayoutViewOp):
                 _fold_view(each)
+            elif isinstance(each, RasterizeOp):
+                _fold_rasterize(each)
             elif isinstance(each, CopyOp) and each.tiled_copy is not None:
                 emitter = Emitter(each)
-                emitter.insert(CopyOp(each.src, each.dst, atom=each.copy_atom))
+                emitter.insert(CopyOp(each.src, each.dst, atom=each.copy_atom, pred=each.pred))
                 emitter.replace()
+        coordinates.erase()
         for each in list(op.walk()):
             if isinstance(each, TiledCopyOp) and not each.result.uses:
                 each.detach()
                 each.erase()
+
+
+def _fold_rasterize(op: RasterizeOp) -> None:
+    emitter = Emitter(op)
+    sizes = [SsaInt(emitter, size) if (known := constant_of(size)) is None else known for size in op.sizes]
+    tile = op.tile(SsaInt(emitter, op.index), sizes)
+    emitter.replace([part.value for part in tile])
 
 
 def _fold_view(op: LayoutViewOp) -> None:
@@ -59,36 +69,10 @@ def _fold_view(op: LayoutViewOp) -> None:
     offset = None
     if coord is not None:
         inner = whole.inner if isinstance(whole, ComposedLayout) else whole
-        offset = _offset(emitter, coord, inner)
+        distance = added(emitter, *slice_index(emitter, coord, inner))
+        offset = emitter.index(distance) if isinstance(distance, int) and distance else distance or None
     if offset is None and op.result_type == op.source_type:
         emitter.replace([op.source])
     else:
+        assert isinstance(op.result_type, TensorType), "coordinate tensors are folded before"
         emitter.replace([emitter.value(ViewOp(op.source, offset, op.result_type))])
-
-
-def _offset(emitter: Emitter, coord: Any, layout: Layout) -> SSAValue | None:
-    """The index of the fixed part of `coord`, whose run-time leaves are SSA values; None where it is 0."""
-    fixed: list[tuple[SSAValue, Any, Any]] = []
-    constant = _split(
-        dice_tuple(coord, coord), dice_tuple(coord, layout.shape), dice_tuple(coord, layout.stride), fixed
-    )
-    offset = None
-    if fixed:
-        values, shapes, strides = zip(*fixed, strict=True)
-        where = CoordAttr((Unknown(),) * len(fixed))
-        offset = emitter.value(Crd2IdxOp(where, values, LayoutAttr(Layout(shapes, strides))))
-    if constant:
-        step = emitter.constant(constant, IndexType())
-        offset = step if offset is None else emitter.value(arith.AddiOp(offset, step))
-    return offset
-
-
-def _split(coord: Any, shape: Any, stride: Any, fixed: list[tuple[SSAValue, Any, Any]]) -> int:
-    """Collects the run-time leaves of `coord` with the modes they index; returns the index of the static leaves."""
-    if isinstance(coord, SSAValue):
-        fixed.append((cast("SSAValue", coord), shape, stride))
-        return 0
-    if type(coord) is tuple:
-        modes = zip(cast("tuple[Any, ...]", coord), shape, stride, strict=True)
-        return sum(_split(c, s, d, fixed) for c, s, d in modes)
-    return crd2idx(coord, shape, stride)

@@ -19,6 +19,7 @@ from ..dialects.cute.types import CuteType
 from ..dialects.cute.values import integers, map_integers
 from ..dialects.gpu import ModuleOp as GpuModuleOp
 from ..dialects.gpu_launch import BarrierOp, FuncOp, LaunchFuncOp, PrintfOp, ReturnOp
+from ..dialects.kernel import LaunchBounds
 from ..dialects.ptx import BarSyncOp, EntryOp, RetOp
 from ..dialects.ptx import PrintfOp as PtxPrintfOp
 from ..dialects.run import LaunchOp
@@ -124,7 +125,7 @@ def _entry(kernel: FuncOp, threads: Sequence[int]) -> None:
     assert isinstance(end, ReturnOp)
     _replace(end, RetOp())
     body = kernel.detach_region(kernel.body)
-    _replace(kernel, EntryOp(kernel.name_of(), names, [0] * len(names), threads, body))
+    _replace(kernel, EntryOp(kernel.name_of(), names, [0] * len(names), LaunchBounds(threads), body))
 
 
 def _parameters(type: Attribute) -> list[Attribute]:

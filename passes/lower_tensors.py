@@ -12,6 +12,7 @@ from xdsl.rewriter import Rewriter
 
 from ..dialects.ptx import EntryOp, LoadOp, LocalAllocOp, PtrType, RetOp, SmemAllocOp, StateSpaceAttr, StoreOp
 from ..dialects.tile import (
+    AliasOp,
     AllocOp,
     AtomCallOp,
     Crd2IdxOp,
@@ -75,7 +76,7 @@ class _Kernel:
         self._arguments()
         dead: list[Operation] = []
         for each in ops:
-            if isinstance(each, Crd2IdxOp | ViewOp | AllocOp | arith.AddiOp):
+            if isinstance(each, Crd2IdxOp | ViewOp | AllocOp | AliasOp | arith.AddiOp):
                 dead.append(each)
             self._lower(each, Emitter(each))
         erase_unused(dead)
@@ -120,7 +121,7 @@ class _Kernel:
             block.erase_arg(argument)
         aligns = [type.align.data if isinstance(type, TensorType) else 0 for type in types]
         names = [name.data for name in op.arg_names]
-        entry = EntryOp(op.sym_name.data, names, aligns, op.block, op.detach_region(0))
+        entry = EntryOp(op.sym_name.data, names, aligns, op.launch_bounds, op.detach_region(0))
         entry.location = op.location
         Rewriter.replace_op(op, entry)
 
@@ -131,14 +132,17 @@ class _Kernel:
         match op:
             case AllocOp():
                 self.where[op.result] = self._allocate(op, emitter)
+            case AliasOp():
+                pointer = emitter.moved(self._address(op.source).pointer, op.offset.value.data)
+                self.where[op.result] = Address(pointer, start_offset(emitter, op.tensor_type))
             case ViewOp():
                 there = self._address(op.source)
                 self.where[op.result] = self.addresses.advance(emitter, there, op.source_type, op.offset)
             case Crd2IdxOp():
                 pass  # its users compute it, in the unit and width that they need
             case AtomCallOp():
-                src, dst = [self._first(emitter, tensor) for tensor in op.operands]
-                call = AtomCallOp(op.atom, src, dst)
+                src, dst = [self._first(emitter, tensor) for tensor in (op.src, op.dst)]
+                call = AtomCallOp(op.atom, src, dst, op.count)
                 call.attributes |= op.attributes
                 emitter.insert(call)
                 emitter.replace()

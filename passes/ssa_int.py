@@ -6,14 +6,13 @@ from typing import TypeAlias
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
-from ..dialects.ptx.types import integer_bits
-from .emitter import Emitter, int_type
+from .emitter import Emitter
 
 Operand: TypeAlias = "int | SsaInt"
 
 
 class SsaInt:
-    """A run-time integer that is not negative, held by an SSA value of type i32 or i64.
+    """A run-time integer that is not negative, held by an SSA value of type i32, i64 or index.
 
     Division and remainder are those of unsigned integers: coordinates and offsets are never negative.
     """
@@ -30,14 +29,18 @@ class SsaInt:
     def _ssa(self, operand: Operand) -> SSAValue:
         if isinstance(operand, SsaInt):
             return operand.value
-        width = integer_bits(self.value.type)
-        assert width is not None
-        return self.emitter.constant(operand, int_type(width))
+        return self.emitter.constant_like(operand, self.value)
 
     def __add__(self, other: Operand) -> "SsaInt":
         return self._binary(arith.AddiOp, self, other)
 
     __radd__ = __add__
+
+    def __sub__(self, other: Operand) -> "SsaInt":
+        return self._binary(arith.SubiOp, self, other)
+
+    def __rsub__(self, other: Operand) -> "SsaInt":
+        return self._binary(arith.SubiOp, other, self)
 
     def __mul__(self, other: Operand) -> "SsaInt":
         return self._binary(arith.MuliOp, self, other)
@@ -49,6 +52,14 @@ class SsaInt:
 
     def __mod__(self, other: Operand) -> "SsaInt":
         return self._binary(arith.RemUIOp, self, other)
+
+    def minimum(self, other: Operand) -> "SsaInt":
+        """The smaller of two integers, which may be negative."""
+        return self._binary(arith.MinSIOp, self, other)
+
+    def maximum(self, other: Operand) -> "SsaInt":
+        """The larger of two integers, which may be negative."""
+        return self._binary(arith.MaxSIOp, self, other)
 
     def __and__(self, other: Operand) -> "SsaInt":
         return self._binary(arith.AndIOp, self, other)

@@ -13,14 +13,15 @@ from ..dialects.ptx import BarSyncOp, LoadOp, StoreOp, value_bytes
 from ..dialects.ptx.types import LOCAL
 from .constants import constant_of
 from .emitter import Emitter
+from .loop_hints import unroll_count
 
 
 @dataclass(frozen=True)
 class UnrollLoopsPass(ModulePass):
     """Unrolls short loops over single elements, so that `merge-accesses` can join their narrow loads and stores.
 
-    A loop is unrolled if its bounds are constant, it has no inner region and no barrier, it accesses global or shared
-    memory by fewer than 16 bytes at a time, and at most `max_ops` operations come of it.
+    A loop is unrolled if its bounds are constant, it has no hint to unroll it in part, no inner region and no barrier,
+    it accesses global or shared memory by fewer than 16 bytes at a time, and at most `max_ops` operations come of it.
 
     Before:
 
@@ -41,7 +42,7 @@ class UnrollLoopsPass(ModulePass):
 
     def _is_narrow(self, loop: scf.ForOp) -> bool:
         ops = list(loop.body.block.ops)
-        if any(op.regions or isinstance(op, BarSyncOp) for op in ops):
+        if unroll_count(loop) or any(op.regions or isinstance(op, BarSyncOp) for op in ops):
             return False
         return any(_narrow(op.ptr, op.result) for op in ops if isinstance(op, LoadOp)) or any(
             _narrow(op.ptr, op.value) for op in ops if isinstance(op, StoreOp)

@@ -8,6 +8,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...layout.errors import Code
 from ...passes.errors import LoweringError
+from ...passes.loop_hints import unroll_count
 from .writer import FunctionWriter, Rule, rule
 
 
@@ -76,8 +77,8 @@ class _Header:
 
 
 def _loop_metadata(w: FunctionWriter, op: Operation) -> str:
-    """Marked loops are unrolled completely, all others stay loops, so that the kernel's text decides."""
-    return w.module.loop("full" if "unroll" in op.attributes else "disable")
+    """Marked loops are unrolled as they say, all others stay loops, so that the kernel's text decides."""
+    return w.module.loop(unroll_count(op))
 
 
 def _for(w: FunctionWriter, op: scf.ForOp) -> None:

@@ -55,9 +55,15 @@ def write_kernel(module: ModuleWriter, entry: EntryOp) -> None:
         parameters.append(f"{_parameter_type(argument.type, align, entry)} %a{index}")
     w.write_block(body)
 
-    size = ",".join(map(str, entry.block))
+    bounds = entry.launch_bounds
+    attributes = {
+        "nvvm.reqntid": ",".join(map(str, entry.block)),
+        "nvvm.minctasm": bounds.min_blocks,
+        "nvvm.maxnreg": bounds.max_registers,
+    }
+    given = " ".join(f'"{name}"="{value}"' for name, value in attributes.items() if value is not None)
     debug = f" !dbg {w.scope}" if w.scope else ""
-    head = f'define ptx_kernel void @{name}({", ".join(parameters)}) nounwind "nvvm.reqntid"="{size}"{debug} {{'
+    head = f"define ptx_kernel void @{name}({', '.join(parameters)}) nounwind {given}{debug} {{"
     module.functions.append("\n".join((head, "entry:", *w.allocas, *w.lines, "}")))
 
 

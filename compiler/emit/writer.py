@@ -33,7 +33,7 @@ class ModuleWriter:
         self.functions: list[str] = []
         self.metadata: list[str] = []
         self.lines = LineInfo(self.add_metadata) if lineinfo else None
-        self._hints: dict[str, str] = {}
+        self._hints: dict[int | None, str] = {}
         self._strings = 0
 
     def add_metadata(self, text: str) -> str:
@@ -42,10 +42,11 @@ class ModuleWriter:
         self.metadata.append(f"{name} = {text}")
         return name
 
-    def loop(self, unroll: str) -> str:
-        """Adds the identity of a loop, which LLVM is to unroll as told: "full" or "disable"."""
+    def loop(self, unroll: int | None) -> str:
+        """Adds the identity of a loop, of which LLVM is to do so many iterations in one: 0 for all, None for 1."""
         if unroll not in self._hints:
-            self._hints[unroll] = self.add_metadata(f'!{{!"llvm.loop.unroll.{unroll}"}}')
+            hint = 'disable"' if unroll is None else f'count", i32 {unroll}' if unroll else 'full"'
+            self._hints[unroll] = self.add_metadata(f'!{{!"llvm.loop.unroll.{hint}}}')
         return self.add_metadata(f"distinct !{{!{len(self.metadata)}, {self._hints[unroll]}}}")
 
     def string(self, kernel: str, text: str) -> str:

@@ -11,7 +11,14 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from ..kernel import KernelOp, parse_kernel_args, parse_threads, print_kernel_args
+from ..kernel import (
+    KernelOp,
+    LaunchBounds,
+    parse_kernel_args,
+    parse_launch_bounds,
+    parse_optional_number,
+    print_kernel_args,
+)
 from .base import PtxOp
 from .types import PtrType
 
@@ -20,7 +27,8 @@ from .types import PtrType
 class EntryOp(KernelOp):
     """`ptx.entry @k(%A: !ptx.ptr<global> align 16) threads(32, 1, 1) shared(4096) { ... }`: a kernel on pointers.
 
-    `threads` is the size of the block, `shared` the bytes of shared memory that a block needs (from stage `instr` on),
+    `threads`, `min_blocks` and `max_registers` are those of `tile.kernel` (PTX ISA, .reqntid, .minnctapersm,
+    .maxnreg), `shared` the bytes of shared memory that a block needs (from stage `instr` on),
     `align` what the caller promises of a pointer argument, in bytes.
     """
 
@@ -34,7 +42,7 @@ class EntryOp(KernelOp):
         name: str,
         arg_names: Sequence[str],
         arg_aligns: Sequence[int],
-        threads: Sequence[int],
+        bounds: LaunchBounds,
         body: Region,
         shared_bytes: int | None = None,
     ):
@@ -46,7 +54,7 @@ class EntryOp(KernelOp):
                 "function_type": FunctionType.from_lists(types, ()),
                 "arg_names": ArrayAttr(StringAttr(n) for n in arg_names),
                 "arg_aligns": DenseArrayBase.from_list(i64, arg_aligns),
-                "threads": DenseArrayBase.from_list(i64, threads),
+                **bounds.properties(),
                 "shared_bytes": None if shared_bytes is None else IntegerAttr(shared_bytes, i64),
             },
         )
@@ -66,12 +74,9 @@ class EntryOp(KernelOp):
     def parse(cls, parser: Parser) -> "EntryOp":
         name = parser.parse_symbol_name().data
         args, names, aligns = parse_kernel_args(parser)
-        threads = parse_threads(parser)
-        shared = None
-        if parser.parse_optional_keyword("shared") is not None:
-            with parser.in_parens():
-                shared = parser.parse_integer(allow_boolean=False, allow_negative=False)
-        return cls(name, names, aligns, threads, parser.parse_region(args), shared)
+        bounds = parse_launch_bounds(parser)
+        shared = parse_optional_number(parser, "shared")
+        return cls(name, names, aligns, bounds, parser.parse_region(args), shared)
 
     def print(self, printer: Printer) -> None:
         print_kernel_args(printer, self, self.arg_aligns.get_values())

@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, FunctionType, StringAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, FunctionType, StringAttr
 from xdsl.ir import Region
 from xdsl.irdl import IRDLOperation, irdl_op_definition, traits_def
 from xdsl.parser import Parser
@@ -11,7 +11,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from ..kernel import KernelOp, parse_kernel_args, parse_threads, print_kernel_args
+from ..kernel import KernelOp, LaunchBounds, parse_kernel_args, parse_launch_bounds, print_kernel_args
 from ..ptx.types import scalar_bits
 from .types import Space, TensorType
 
@@ -20,20 +20,22 @@ from .types import Space, TensorType
 class TileKernelOp(KernelOp):
     """`tile.kernel @k(%A: !gmem, %n: i32) threads(128) { ...; return }`: a kernel on tensors and scalars.
 
-    `threads` is the size of the block: one to three numbers. Tensor arguments are in global memory.
+    `threads` is the size of the block: one to three numbers. After it may stand `min_blocks(2)`, the blocks that a
+    multiprocessor is to hold at a time, and `max_registers(128)`, the registers that a thread may use; both direct the
+    assembler (PTX ISA, .minnctapersm and .maxnreg). Tensor arguments are in global memory.
     """
 
     name = "tile.kernel"
     traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
 
-    def __init__(self, name: str, arg_names: Sequence[str], threads: Sequence[int], body: Region):
+    def __init__(self, name: str, arg_names: Sequence[str], bounds: LaunchBounds, body: Region):
         super().__init__(
             regions=[body],
             properties={
                 "sym_name": StringAttr(name),
                 "function_type": FunctionType.from_lists(body.blocks[0].arg_types, ()),
                 "arg_names": ArrayAttr(StringAttr(n) for n in arg_names),
-                "threads": DenseArrayBase.from_list(i64, threads),
+                **bounds.properties(),
             },
         )
 
@@ -56,8 +58,8 @@ class TileKernelOp(KernelOp):
         args, names, aligns = parse_kernel_args(parser)
         if any(aligns):
             parser.raise_error("a tensor's alignment is part of its type", at, parser.pos)
-        threads = parse_threads(parser)
-        return cls(name, names, threads, parser.parse_region(args))
+        bounds = parse_launch_bounds(parser)
+        return cls(name, names, bounds, parser.parse_region(args))
 
     def print(self, printer: Printer) -> None:
         print_kernel_args(printer, self)

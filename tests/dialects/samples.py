@@ -57,6 +57,15 @@ TILE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         '%0 = tile.alloc : !tile.tensor<f32, smem, align<128>, "S<3,2,3> o 0 o (8,32):(32,1)">',
         '%0 = tile.alloc : !tile.tensor<i8, rmem, align<1>, "(2,2):(1,2)">',
     ),
+    "tile.alias": (
+        '%0 = tile.alias %s at 1024 : !tile.tensor<f32, smem, align<128>, "S<1,0,1> o 0 o (16,8):(8,1)">\n'
+        '%1 = tile.alias %0 at 0 : !tile.tensor<i8, smem, align<16>, "512:1">',
+        '%0 = tile.alias %r at 4 : !tile.tensor<f32, rmem, align<4>, "3:1">',
+    ),
+    "tile.rasterize": (
+        "%0:2 = tile.rasterize %w in (%t, 4) group 8",
+        "%0:2 = tile.rasterize %w in (12, 4) group 1",
+    ),
     "tile.local_tile": (
         '%0 = tile.local_tile %A, "(16,8)", (%t, %w) : !tile.tensor<f16, gmem, align<16>, "(16,8):(1,64)">',
         '%0 = tile.local_tile %A, "(16,8)", (1, _) : !tile.tensor<f16, gmem, align<16>, "(16,8,4):(1,64,512)">',
@@ -114,6 +123,15 @@ TILE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     ),
     "tile.load": ("%0 = tile.load %A(%t, 3)", "%0 = tile.load %A(5)"),
     "tile.store": ("%0 = tile.load %A(%t, 0)\ntile.store %0, %s(63, %w)",),
+    "tile.fill": ("%0 = arith.constant 0.000000e+00 : f16\ntile.fill %r, %0",),
+    "tile.map": (
+        "tile.map %r (%old: f16) {\n  %0 = arith.negf %old : f16\n  tile.yield %0 : f16\n}",
+        "tile.map %s, %A, %B (%a: f16, %b: f16, %old: f16) {\n"
+        "  %0 = math.fma %a, %b, %old : f16\n  tile.yield %0 : f16\n}",
+        '%0 = tile.alloc : !tile.tensor<f32, rmem, align<16>, "8:1">\n'
+        "tile.map %0, %r (%h: f16) {\n  %1 = arith.extf %h : f16 to f32\n  tile.yield %1 : f32\n} {note}",
+    ),
+    "tile.yield": ("%0 = arith.constant 1.000000e+00 : f16\ntile.map %r () {\n  tile.yield %0 : f16\n}",),
     "tile.print": ('tile.print "gA \\22quoted\\22" %A',),
     "tile.print_tensor": ('tile.print_tensor "rA" %r',),
     "tile.crd2idx": ('%0 = tile.crd2idx (%t, (1, %w)) in "(8,(2,4)):(1,(8,64))"', '%0 = tile.crd2idx (%t) in "32:4"'),
@@ -195,7 +213,7 @@ PROGRAM_SAMPLES: Mapping[str, str] = MappingProxyType({
     "gpu.block_dim": tile_program("%0 = gpu.block_dim y"),
     "gpu.grid_dim": tile_program("%0 = gpu.grid_dim z {note}"),
     "tile.kernel": 'gpu.module @m {\ntile.kernel @k(%A: !tile.tensor<i32, gmem, align<4>, "4:1">, %n: f32)'
-    " threads(8, 4, 2) {\ntile.return\n}\n}\n",
+    " threads(8, 4, 2) min_blocks(2) max_registers(96) {\ntile.return\n}\n}\n",
     "ptx.entry": "gpu.module @m {\nptx.entry @k(%A: !ptx.ptr<global> align 16, %n: i64) threads(32) shared(4096) {\n"
     "ptx.ret\n}\n}\n",
 })  # fmt: skip

@@ -4,6 +4,7 @@
 import pytest
 from tilefold.compiler.emit import emit_llvm
 from tilefold.compiler.nvptx import LlvmError, compile_isolated, compile_llvm
+from tilefold.dialects.kernel import LaunchBounds
 from tilefold.dialects.ptx import EntryOp, RetOp
 from tilefold.dialects.target import Target, TargetError, known_targets
 from tilefold.layout.errors import TilefoldError
@@ -18,7 +19,7 @@ from tests.emit.harness import SM80, kernel, llvm_of, parse, ptx_of
 
 def _entry(ops: list[Operation], name: str = "k", end: bool = True) -> EntryOp:
     """A kernel that no parser and no verifier has seen."""
-    return EntryOp(name, [], [], [32, 1, 1], Region(Block([*ops, *([RetOp()] if end else [])])))
+    return EntryOp(name, [], [], LaunchBounds((32, 1, 1)), Region(Block([*ops, *([RetOp()] if end else [])])))
 
 
 def _refused(entry: EntryOp, code: str) -> str:
@@ -49,7 +50,7 @@ def test_type_that_registers_do_not_hold(type: Attribute) -> None:
     bit = arith.ConstantOp.from_int_and_width(1, 1)
     block = Block(arg_types=[type])
     block.add_ops([bit, arith.SelectOp(bit, block.args[0], block.args[0]), RetOp()])
-    message = _refused(EntryOp("k", ["a"], [0], [32, 1, 1], Region(block)), "E2201")
+    message = _refused(EntryOp("k", ["a"], [0], LaunchBounds((32, 1, 1)), Region(block)), "E2201")
     assert "which PTX registers do not hold" in message
 
 

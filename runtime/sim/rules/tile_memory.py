@@ -39,6 +39,17 @@ def _alloc(op: tile.AllocOp, t: Translator) -> Step | None:
     return step
 
 
+def _alias(op: tile.AliasOp, t: Translator) -> Step:
+    source, result = t.slot(op.source), t.slot(op.result)
+    offset, start = op.offset.value.data, static_offset(op.tensor_type)
+
+    def step(warp: Warp) -> None:
+        registers = warp.registers
+        registers[result] = TensorValue(tensor_value(registers[source]).address + offset, start)
+
+    return step
+
+
 def _element(op: tile.LoadOp | tile.StoreOp, t: Translator) -> Any:
     """A function of the warp that gives the element's index before a swizzle, checked against the shape."""
     coords, site = t.slots(op.coords), site_of(op)
@@ -47,18 +58,18 @@ def _element(op: tile.LoadOp | tile.StoreOp, t: Translator) -> Any:
     def index(warp: Warp) -> Value:
         filled = fill_coordinate(coord, [warp.registers[slot] for slot in coords])
         filled = filled[0] if len(filled) == 1 else filled
-        _check_inside(warp, site, filled, layout.shape)
+        check_inside(warp, site, filled, layout.shape)
         with in_64_bits(warp, site):
             return checked_index(crd2idx(filled, layout.shape, layout.stride))
 
     return index
 
 
-def _check_inside(warp: Warp, site: Site, coord: Any, shape: Any) -> None:
+def check_inside(warp: Warp, site: Site, coord: Any, shape: Any) -> None:
     """A fault for a lane whose coordinate is outside the shape: its element is not one of the tensor's."""
     if isinstance(coord, tuple) and isinstance(shape, tuple):
         for part, extent in zip(coord, shape, strict=True):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-            _check_inside(warp, site, part, extent)
+            check_inside(warp, site, part, extent)
         return
     limit: int = product(shape)
     place = cast(Any, coord)
@@ -138,6 +149,7 @@ def _show(number: Any) -> str:
 
 TILE_MEMORY: Rules = {
     tile.AllocOp: _alloc,
+    tile.AliasOp: _alias,
     tile.LoadOp: _load,
     tile.StoreOp: _store,
     tile.PrintOp: _print,

@@ -14,12 +14,15 @@ from ..faults import site_of
 from ..tensors import checked_index, in_64_bits, moved, tensor_value
 from ..translate import Rules, Step, Translator
 from ..warp import Warp
+from .tile_coordinates import coordinate_view
 
 
 def _view(op: LayoutViewOp, t: Translator) -> Step:
     source, result, coords = t.slot(op.source), t.slot(op.result), t.slots(op.coords)
     type, site = op.source_type, site_of(op)
     whole = op.relayout(type.layout.data)
+    if isinstance(type, tile.CoordTensorType):
+        return coordinate_view(op, whole, t)
     plain = whole.inner if isinstance(whole, ComposedLayout) else whole
 
     def step(warp: Warp) -> None:
@@ -64,6 +67,17 @@ def _crd2idx(op: tile.Crd2IdxOp, t: Translator) -> Step:
     return step
 
 
+def _rasterize(op: tile.RasterizeOp, t: Translator) -> Step:
+    index, sizes, results = t.slot(op.index), t.slots(op.sizes), t.slots(op.results)
+
+    def step(warp: Warp) -> None:
+        registers = warp.registers
+        m, n = op.tile(registers[index], [registers[slot] for slot in sizes])
+        registers[results[0]], registers[results[1]] = m, n
+
+    return step
+
+
 def _nothing(op: Operation, t: Translator) -> None:
     """A tiled copy is all in its type, and a return has nothing to do."""
 
@@ -72,6 +86,7 @@ TILE_VIEWS: Rules = {
     LayoutViewOp: _view,
     tile.ViewOp: _folded_view,
     tile.Crd2IdxOp: _crd2idx,
+    tile.RasterizeOp: _rasterize,
     tile.TiledCopyOp: _nothing,
     tile.ReturnOp: _nothing,
 }

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which tile a block works on."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+from xdsl.dialects.builtin import I64, IndexType, IntegerAttr, i64
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def, var_operand_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from ...layout.inttuple import leaves
+from ...layout.rasterize import rasterize
+from ...layout.unknown import Unknown
+from ..cute import CoordAttr
+from .assembly import count_operands, fill_coordinate, parse_coordinate, print_coordinate
+
+MAX_GROUP = 1 << 16
+"""The most rows of tiles in a group; a grid has hardly more."""
+
+
+@irdl_op_definition
+class RasterizeOp(IRDLOperation):
+    """`%m, %n = tile.rasterize %id in (%rows, 32) group 8`: the tile of a block, in grouped order.
+
+    Of a grid of `%rows` by 32 tiles, 8 rows form a group; blocks go through a group column by column, then through the
+    next group, so that those that run at the same time read few rows and columns. The last group may have fewer rows.
+    Precondition: 0 <= id < rows * columns.
+    """
+
+    name = "tile.rasterize"
+    index = operand_def(IndexType)
+    sizes = var_operand_def(IndexType)
+    grid = prop_def(CoordAttr)
+    group = prop_def(IntegerAttr[I64])
+    m = result_def(IndexType)
+    n = result_def(IndexType)
+    traits = traits_def(Pure())
+
+    def tile(self, index: Any, sizes: Sequence[Any]) -> tuple[Any, Any]:
+        """The coordinate of the tile: `index` and `sizes` stand for the operands, as integers of the algebra."""
+        rows, columns = fill_coordinate(self.grid.data, sizes)
+        return rasterize(index, rows, columns, self.group.value.data)
+
+    def verify_(self) -> None:
+        grid = self.grid.data
+        if not isinstance(grid, tuple) or len(grid) != 2 or any(isinstance(g, tuple) or g is None for g in grid):
+            raise VerifyException("the grid has two sizes: the rows and the columns of tiles")
+        if count_operands(grid) != len(self.sizes):
+            raise VerifyException(f"the grid names {count_operands(grid)} operands, not {len(self.sizes)}")
+        if any(not isinstance(part, Unknown) and not 1 <= part < 2**31 for part in leaves(grid)):
+            raise VerifyException("the grid has at least one row and one column, and less than 2^31")
+        if not 1 <= self.group.value.data <= MAX_GROUP:
+            raise VerifyException(f"a group has 1 to {MAX_GROUP} rows, not {self.group.value.data}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        index = parser.resolve_operand(parser.parse_unresolved_operand(), IndexType())
+        parser.parse_keyword("in")
+        grid, sizes = parse_coordinate(parser)
+        parser.parse_keyword("group")
+        group = parser.parse_integer(allow_boolean=False)
+        return cls.build(
+            operands=[index, sizes],
+            properties={"grid": grid, "group": IntegerAttr(group, i64)},
+            result_types=[IndexType(), IndexType()],
+            attributes=parser.parse_optional_attr_dict(),
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.index)
+        printer.print_string(" in ")
+        print_coordinate(printer, self.grid.data, self.sizes)
+        printer.print_string(f" group {self.group.value.data}")
+        printer.print_op_attributes(self.attributes)
