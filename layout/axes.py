@@ -38,6 +38,20 @@ def _merge(a: Tree, b: Tree) -> Any:
     return (*(_merge(x, y) for x, y in zip(a, b, strict=False)), *a[len(b) :])
 
 
+def along(layout: Layout, path: tuple[int, ...]) -> Layout:
+    """`layout` as it moves along one axis: the integers of that axis's bases, and 0 where it moves along others.
+
+    With integer strides there is one axis, whose path is empty.
+    """
+
+    def step(d: Any) -> Any:
+        if type(d) is ScaledBasis:
+            return d.value if d.path == path else 0
+        return d if path == () else 0
+
+    return Layout(layout.shape, transform_leaves(step, layout.stride))
+
+
 def by_axis(layout: Layout, f: Callable[[tuple[int, ...], Layout], Layout]) -> Layout:
     """The layout, in the profile of the axes of `layout`, of what `f` makes of the modes along each.
 
@@ -45,11 +59,11 @@ def by_axis(layout: Layout, f: Callable[[tuple[int, ...], Layout], Layout]) -> L
     strides of its result become bases of the axis.
     """
 
-    def along(path: tuple[int, ...]) -> Layout:
+    def one(path: tuple[int, ...]) -> Layout:
         part = f(path, _modes_along(layout, path))
         return Layout(part.shape, transform_leaves(lambda d: ScaledBasis(d, path) if d != 0 else d, part.stride))
 
-    return _tree(coprofile(layout.stride), (), along)
+    return _tree(coprofile(layout.stride), (), one)
 
 
 def by_axis_inverse(layout: Layout, f: Callable[[list[Any], list[Any], list[Any]], Layout]) -> Layout:
@@ -63,11 +77,11 @@ def by_axis_inverse(layout: Layout, f: Callable[[list[Any], list[Any], list[Any]
     for s in shape:
         steps.append(mul(s, steps[-1]))
 
-    def along(path: tuple[int, ...]) -> Layout:
+    def one(path: tuple[int, ...]) -> Layout:
         kept = [i for i, d in enumerate(stride) if type(d) is ScaledBasis and d.path == path]
         return f([shape[i] for i in kept], [stride[i].value for i in kept], [steps[i] for i in kept])
 
-    return _tree(coprofile(layout.stride), (), along)
+    return _tree(coprofile(layout.stride), (), one)
 
 
 def _modes_along(layout: Layout, path: tuple[int, ...]) -> Layout:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Literal, NoReturn, Self, TypeVar
 
+from .axes import coprofile
 from .core import ComposedLayout, Layout, LayoutLike
 from .errors import Code, LayoutError, LayoutSyntaxError
 from .integers import ScaledBasis
@@ -224,6 +225,16 @@ class Parser:
         offset = self.nested("tuple")
         self.expect("o", "between the parts of a composed layout")
         return ComposedLayout(outer, offset, self.plain_layout())
+
+    def coord_tensor(self) -> tuple[Any, Layout]:
+        """`start o layout`, or a layout with basis strides alone, which starts at zeros."""
+        begin, count = self.pos, self.count
+        start = self.nested("coord")
+        if self.accept("o"):
+            return start, self.plain_layout()
+        self.pos, self.count = begin, count
+        layout = self.plain_layout()
+        return coprofile(layout.stride) or 0, layout
 
     def swizzle(self) -> Swizzle:
         """`S<bits,base,shift>`."""

@@ -29,6 +29,11 @@ def parse_layout(text: str) -> LayoutLike:
     return Parser(text).whole(Parser.layout)
 
 
+def parse_coord_tensor(text: str) -> tuple[Any, Layout]:
+    """The start and the layout of a coordinate tensor, from `(0,?) o (8,4):(1@0,1@1)` or from the layout alone."""
+    return Parser(text).whole(Parser.coord_tensor)
+
+
 def parse_int_tuple(text: str) -> Any:
     """A shape, stride, offset or other tuple of integers, from `(8,(2,?))` or `(1@0,1@1)`."""
     return Parser(text).whole(Parser.int_tuple)

@@ -2,7 +2,7 @@
 """The shared parts of the `tile` dialect's assembly: coordinates, and view types that may be left out."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import SSAValue
@@ -12,7 +12,11 @@ from xdsl.printer import Printer
 from ...layout.integers import Coord
 from ...layout.unknown import Unknown
 from ..cute import CoordAttr
+from .coord_type import CoordTensorType
 from .types import TensorType
+
+AnyTensor: TypeAlias = TensorType | CoordTensorType
+"""The type of what views look at: elements in memory, or coordinates."""
 
 MAX_COORD_DEPTH = 32
 """How deep the parentheses of a coordinate may nest."""
@@ -104,6 +108,24 @@ def parse_tensor(parser: Parser) -> SSAValue:
     if not isinstance(operand.type, TensorType):
         parser.raise_error(f"expected a tensor, got a value of type {operand.type}", at, parser.pos)
     return operand
+
+
+def parse_viewed(parser: Parser) -> SSAValue:
+    """Parses an operand that is a tensor or a coordinate tensor; a ParseError says so where it is not."""
+    at = parser.pos
+    operand = parse_defined(parser)
+    if not isinstance(operand.type, TensorType | CoordTensorType):
+        parser.raise_error(f"expected a tensor, got a value of type {operand.type}", at, parser.pos)
+    return operand
+
+
+def parse_viewed_type(parser: Parser) -> AnyTensor:
+    """Parses the type of a tensor or a coordinate tensor; a ParseError says so where another type stands."""
+    at = parser.pos
+    type = parser.parse_type()
+    if not isinstance(type, TensorType | CoordTensorType):
+        parser.raise_error(f"expected a tensor type, got {type}", at, parser.pos)
+    return type
 
 
 def parse_tensor_type(parser: Parser) -> TensorType:

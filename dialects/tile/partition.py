@@ -19,10 +19,9 @@ from ...layout.text import parse_layout, parse_tiler, to_text
 from ...layout.tiled_copy import TiledCopy, make_tiled_copy
 from ..cute import LayoutAttr, TilerAttr, parse_quoted
 from ..errors import raise_at, refuse
-from .assembly import parse_defined, parse_tensor
-from .divisibility import check_tiles
+from .assembly import parse_defined, parse_viewed
 from .types import CopyAtomAttr, TiledCopyType
-from .view_base import LayoutViewOp
+from .view_base import TilingViewOp
 
 
 @irdl_op_definition
@@ -127,7 +126,7 @@ class TiledCopyOp(IRDLOperation):
         printer.print_attribute(self.result.type)
 
 
-class _PartitionOp(LayoutViewOp):
+class _PartitionOp(TilingViewOp):
     """A view through a tiled copy: `tile.xyz %copy, %tensor, %thread : type`."""
 
     tiled_copy = operand_def(TiledCopyType)
@@ -155,7 +154,7 @@ class _PartitionOp(LayoutViewOp):
         if not isinstance(copy.type, TiledCopyType):
             parser.raise_error(f"expected a tiled copy, got a value of type {copy.type}", at, parser.pos)
         parser.parse_punctuation(",")
-        return [copy, parse_tensor(parser)]
+        return [copy, parse_viewed(parser)]
 
     @classmethod
     def parse_body(cls, parser: Parser) -> tuple[list[SSAValue], dict[str, Attribute]]:
@@ -176,7 +175,7 @@ class PartitionSOp(_PartitionOp):
     name = "tile.partition_S"
 
     def relayout(self, layout: LayoutLike) -> LayoutLike:
-        check_tiles(layout, self.copy.tiler)
+        self.check_tiles(layout, self.copy.tiler)
         return self.copy.tidfrg_S(layout)
 
 
@@ -187,5 +186,5 @@ class PartitionDOp(_PartitionOp):
     name = "tile.partition_D"
 
     def relayout(self, layout: LayoutLike) -> LayoutLike:
-        check_tiles(layout, self.copy.tiler)
+        self.check_tiles(layout, self.copy.tiler)
         return self.copy.tidfrg_D(layout)

@@ -10,22 +10,34 @@ from collections.abc import Sequence
 from math import gcd
 from typing import Any, ClassVar, Self
 
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.builtin import IndexType, UnitAttr
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import IRDLOperation, operand_def, result_def, traits_def, var_operand_def
+from xdsl.irdl import IRDLOperation, operand_def, opt_prop_def, result_def, traits_def, var_operand_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.core import LayoutLike
+from ...layout.core import Layout, LayoutLike, Tiler
 from ...layout.errors import LayoutError
 from ...layout.integers import Coord
 from ...layout.slicing import slice_and_offset
 from ...layout.unknown import Unknown
 from ..errors import raise_at, refuse
-from .assembly import parse_tensor, parse_tensor_type
+from .assembly import AnyTensor, parse_viewed, parse_viewed_type
+from .coord_type import CoordTensorType
+from .divisibility import check_tiles
 from .types import TensorType
+
+
+def viewed_type(source: AnyTensor, layout: LayoutLike, distance: Any) -> AnyTensor:
+    """The type of a view of `source` with `layout`, which starts `distance` further on: elements of a tensor, a
+    coordinate of a coordinate tensor.
+    """
+    if isinstance(source, CoordTensorType):
+        assert isinstance(layout, Layout), "views of plain layouts are plain"
+        return source.moved(layout, distance)
+    return shifted_type(source, layout, distance)
 
 
 def shifted_type(tensor: TensorType, layout: LayoutLike, offset: Any) -> TensorType:
@@ -45,21 +57,21 @@ class LayoutViewOp(IRDLOperation, ABC):
     """The base of all views: `%result = tile.xyz %source, ... : type`. The type can be left out: it is inferred."""
 
     HAS_BODY: ClassVar[bool] = True
-    source = operand_def(TensorType)
+    source = operand_def(TensorType | CoordTensorType)
     coords = var_operand_def(IndexType)
-    result = result_def(TensorType)
+    result = result_def(TensorType | CoordTensorType)
     traits = traits_def(Pure())
 
     @property
-    def source_type(self) -> TensorType:
+    def source_type(self) -> AnyTensor:
         """The type of the tensor that is looked at."""
-        assert isinstance(self.source.type, TensorType)
+        assert isinstance(self.source.type, TensorType | CoordTensorType)
         return self.source.type
 
     @property
-    def result_type(self) -> TensorType:
+    def result_type(self) -> AnyTensor:
         """The type of the view."""
-        assert isinstance(self.result.type, TensorType)
+        assert isinstance(self.result.type, TensorType | CoordTensorType)
         return self.result.type
 
     @abstractmethod
@@ -83,11 +95,11 @@ class LayoutViewOp(IRDLOperation, ABC):
         coord = self.coordinate(whole, values)
         return (whole, 0) if coord is None else slice_and_offset(coord, whole)
 
-    def inferred_type(self) -> TensorType:
+    def inferred_type(self) -> AnyTensor:
         """The type that the result must have. Raises `LayoutError`."""
         source = self.source_type
         layout, offset = self.view(source.layout.data, [Unknown() for _ in self.coords])
-        return shifted_type(source, layout, offset)
+        return viewed_type(source, layout, offset)
 
     def verify_(self) -> None:
         try:
@@ -106,9 +118,17 @@ class LayoutViewOp(IRDLOperation, ABC):
         """Prints what `parse_body` parses, with the comma before it."""
 
     @classmethod
+    def parse_notes(cls, parser: Parser) -> dict[str, Attribute]:
+        """Parses the words after the body, such as `ragged`."""
+        return {}
+
+    def print_notes(self, printer: Printer) -> None:
+        """Prints what `parse_notes` parses."""
+
+    @classmethod
     def parse_operands(cls, parser: Parser) -> list[SSAValue | Sequence[SSAValue]]:
         """Parses the operands before the coordinates, in the order of their definition."""
-        return [parse_tensor(parser)]
+        return [parse_viewed(parser)]
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -121,11 +141,12 @@ class LayoutViewOp(IRDLOperation, ABC):
             if len(operands) == 1:  # a fault is in how the tensor is looked at; of a partition, in the tensor too
                 start = parser.pos
             coords, properties = cls.parse_body(parser)
+        properties |= cls.parse_notes(parser)
         end = parser.pos
         attributes = parser.parse_optional_attr_dict()
         operands.append(coords)
         if parser.parse_optional_punctuation(":") is not None:
-            type = parse_tensor_type(parser)
+            type = parse_viewed_type(parser)
         else:
             type = cls._infer(parser, operands, properties, start, end)
         return cls.build(operands=operands, result_types=[type], properties=properties, attributes=attributes)
@@ -138,9 +159,9 @@ class LayoutViewOp(IRDLOperation, ABC):
         properties: dict[str, Attribute],
         start: int,
         end: int,
-    ) -> TensorType:
+    ) -> AnyTensor:
         """The type of the result where the text leaves it out; a ParseError where there is none."""
-        tensor = next(o.type for o in operands if isinstance(o, SSAValue) and isinstance(o.type, TensorType))
+        tensor = next(o.type for o in operands if isinstance(o, SSAValue) and isinstance(o.type, TensorType | CoordTensorType))
         draft = cls.build(operands=operands, result_types=[tensor], properties=properties)
         try:
             return draft.inferred_type()
@@ -153,6 +174,29 @@ class LayoutViewOp(IRDLOperation, ABC):
         printer.print_string(" ")
         printer.print_list([o for o in self.operands if o not in self.coords], printer.print_operand)
         self.print_body(printer)
+        self.print_notes(printer)
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
         printer.print_attribute(self.result.type)
+
+
+class TilingViewOp(LayoutViewOp):
+    """The base of views that divide a tensor into tiles, which must cover it exactly unless the view is `ragged`.
+
+    The last tiles of a ragged view reach beyond the tensor, as CuTe has it: their elements there must not be accessed.
+    """
+
+    ragged = opt_prop_def(UnitAttr)
+
+    def check_tiles(self, layout: LayoutLike, tiler: Tiler) -> None:
+        """Raises `LayoutError` (E0314) unless tiles of `tiler` cover `layout` exactly, or the view is ragged."""
+        if self.ragged is None:
+            check_tiles(layout, tiler)
+
+    @classmethod
+    def parse_notes(cls, parser: Parser) -> dict[str, Attribute]:
+        return {"ragged": UnitAttr()} if parser.parse_optional_keyword("ragged") is not None else {}
+
+    def print_notes(self, printer: Printer) -> None:
+        if self.ragged is not None:
+            printer.print_string(" ragged")

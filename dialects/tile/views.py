@@ -22,8 +22,7 @@ from ...layout.partition import project
 from ...layout.text import parse_coord, parse_tiler, to_text
 from ..cute import CoordAttr, TilerAttr, parse_quoted
 from .assembly import count_operands, fill_coordinate, parse_coordinate, print_coordinate
-from .divisibility import check_tiles
-from .view_base import LayoutViewOp
+from .view_base import LayoutViewOp, TilingViewOp
 
 
 class _CoordinateView(LayoutViewOp):
@@ -40,11 +39,12 @@ class _CoordinateView(LayoutViewOp):
 
 
 @irdl_op_definition
-class LocalTileOp(_CoordinateView):
+class LocalTileOp(_CoordinateView, TilingViewOp):
     """`tile.local_tile %A, "(128,32)", (%m, %k)`: the tile at a coordinate of the tensor's tiles (CuTe's local_tile).
 
     The tensor is divided by the tiler; the tile's modes come first, then those that `_` keeps. With `proj "(1,_,1)"`
-    only the modes marked 1 of tiler and coordinate are used (CuTe's Step). Tiles must cover the tensor exactly.
+    only the modes marked 1 of tiler and coordinate are used (CuTe's Step). Tiles must cover the tensor exactly, unless
+    `ragged` follows.
     """
 
     name = "tile.local_tile"
@@ -56,7 +56,7 @@ class LocalTileOp(_CoordinateView):
 
     def relayout(self, layout: LayoutLike) -> LayoutLike:
         tiler = self._projected(self.tiler.data)
-        check_tiles(layout, tiler)
+        self.check_tiles(layout, tiler)
         return zipped_divide(layout, tiler)
 
     def coordinate(self, layout: LayoutLike, values: Sequence[Any]) -> Coord:
@@ -106,15 +106,12 @@ class SliceOp(_CoordinateView):
 
 
 class _TilerView(LayoutViewOp):
-    """A view by a function of the layout and a tiler; where it makes tiles, they must cover the tensor exactly."""
+    """A view by a function of the layout and a tiler."""
 
     FUNCTION: ClassVar[Callable[[Any, Any], Any]]
-    TILES: ClassVar[bool] = True
     tiler = prop_def(TilerAttr)
 
     def relayout(self, layout: LayoutLike) -> LayoutLike:
-        if type(self).TILES:
-            check_tiles(layout, self.tiler.data)
         return type(self).FUNCTION(layout, self.tiler.data)
 
     @classmethod
@@ -125,8 +122,16 @@ class _TilerView(LayoutViewOp):
         printer.print_string(f', "{to_text(self.tiler.data)}"')
 
 
+class _DivideView(_TilerView, TilingViewOp):
+    """A view by a function that divides the layout into tiles, exactly or `ragged`."""
+
+    def relayout(self, layout: LayoutLike) -> LayoutLike:
+        self.check_tiles(layout, self.tiler.data)
+        return super().relayout(layout)
+
+
 @irdl_op_definition
-class LogicalDivideOp(_TilerView):
+class LogicalDivideOp(_DivideView):
     """`tile.logical_divide %t, "(4,8)"`: each mode becomes (inside the tile, the tiles)."""
 
     name = "tile.logical_divide"
@@ -134,7 +139,7 @@ class LogicalDivideOp(_TilerView):
 
 
 @irdl_op_definition
-class ZippedDivideOp(_TilerView):
+class ZippedDivideOp(_DivideView):
     """`tile.zipped_divide %t, "(4,8)"`: two modes, the tile and the tiles: ((TileM,TileN),(RestM,RestN))."""
 
     name = "tile.zipped_divide"
@@ -142,7 +147,7 @@ class ZippedDivideOp(_TilerView):
 
 
 @irdl_op_definition
-class TiledDivideOp(_TilerView):
+class TiledDivideOp(_DivideView):
     """`tile.tiled_divide %t, "(4,8)"`: the tile in one mode, then the tiles: ((TileM,TileN),RestM,RestN)."""
 
     name = "tile.tiled_divide"
@@ -150,7 +155,7 @@ class TiledDivideOp(_TilerView):
 
 
 @irdl_op_definition
-class FlatDivideOp(_TilerView):
+class FlatDivideOp(_DivideView):
     """`tile.flat_divide %t, "(4,8)"`: all modes in a row: (TileM,TileN,RestM,RestN)."""
 
     name = "tile.flat_divide"
@@ -166,7 +171,6 @@ class CompositionOp(_TilerView):
 
     name = "tile.composition"
     FUNCTION: ClassVar[Callable[[Any, Any], Any]] = staticmethod(composition)
-    TILES: ClassVar[bool] = False
 
 
 @irdl_op_definition

@@ -14,7 +14,9 @@ from .ptx_memory import PTX_MEMORY
 from .ptx_sync import PTX_SYNC
 from .scf import SCF
 from .structs import STRUCTS
+from .tile_coordinates import TILE_COORDINATES
 from .tile_copies import TILE_COPIES
+from .tile_maps import TILE_MAPS
 from .tile_memory import TILE_MEMORY
 from .tile_views import TILE_VIEWS
 from .vector import VECTOR
@@ -22,5 +24,7 @@ from .vector import VECTOR
 COMMON: Rules = MappingProxyType({**INTEGERS, **FLOATS, **CASTS, **SCF, **VECTOR, **CALLS, **CUTE, **STRUCTS})
 """The rules of operations that can run anywhere, on the host too."""
 
-RULES: Rules = MappingProxyType({**COMMON, **GPU, **PTX_MEMORY, **PTX_SYNC, **TILE_VIEWS, **TILE_MEMORY, **TILE_COPIES})
+RULES: Rules = MappingProxyType({
+    **COMMON, **GPU, **PTX_MEMORY, **PTX_SYNC, **TILE_VIEWS, **TILE_COORDINATES, **TILE_MEMORY, **TILE_MAPS, **TILE_COPIES,
+})  # fmt: skip
 """The rule of every operation that can run inside a kernel."""
