@@ -48,7 +48,7 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "atoms",
         "copies expanded to executions of copy atoms on per-thread tensors",
-        ("expand-copies", "check-stage{{stage=atoms}}"),
+        ("expand-copies", "expand-maps", "check-stage{{stage=atoms}}"),
     ),
     Stage(
         "index",

@@ -31,6 +31,12 @@ def _expand_copies() -> type[ModulePass]:
     return ExpandCopiesPass
 
 
+def _expand_maps() -> type[ModulePass]:
+    from .expand_maps import ExpandMapsPass
+
+    return ExpandMapsPass
+
+
 def _lower_tensors() -> type[ModulePass]:
     from .lower_tensors import LowerTensorsPass
 
@@ -146,6 +152,7 @@ OUR_PASSES: Mapping[str, Callable[[], type[ModulePass]]] = MappingProxyType({
     "check-stage": _check_stage,
     "fold-layouts": _fold_layouts,
     "expand-copies": _expand_copies,
+    "expand-maps": _expand_maps,
     "lower-tensors": _lower_tensors,
     "unroll-loops": _unroll_loops,
     "merge-accesses": _merge_accesses,

@@ -10,6 +10,7 @@ from .copies import AtomCallOp, CopyOp
 from .elementwise import FillOp, MapOp, YieldOp
 from .folded import Crd2IdxOp, ViewOp
 from .fragments import FragmentOp, MakeFragmentAOp, MakeFragmentBOp, MakeFragmentCOp, MakeFragmentLikeOp
+from .gemm import GemmOp, MmaCallOp
 from .kernel import ReturnOp, TileKernelOp
 from .memory import AllocOp, LoadOp, PrintOp, PrintTensorOp, StoreOp
 from .mma_types import MmaAtomAttr, TiledMmaType
@@ -62,6 +63,8 @@ TILE = Dialect(
         MakeFragmentBOp,
         MakeFragmentCOp,
         MakeFragmentLikeOp,
+        GemmOp,
+        MmaCallOp,
         CopyOp,
         LoadOp,
         StoreOp,
@@ -78,6 +81,8 @@ TILE = Dialect(
 )
 
 __all__ = [
+    "GemmOp",
+    "MmaCallOp",
     "TiledMmaOp",
     "PartitionCOp",
     "PartitionBOp",

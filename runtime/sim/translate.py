@@ -15,6 +15,7 @@ from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.ptx import PtxOp
+from ...dialects.tile import YieldOp
 from ...layout.errors import Code as ErrorCode
 from ..counters import InstructionCount
 from .arena import Allocation
@@ -73,7 +74,7 @@ class Code:
                 yield from last.run(warp)
 
 
-_FORWARDING = (scf.YieldOp, scf.ConditionOp, func.ReturnOp)
+_FORWARDING = (scf.YieldOp, scf.ConditionOp, func.ReturnOp, YieldOp)
 """Terminators that only hand values to the operation that contains them, or to a call."""
 
 

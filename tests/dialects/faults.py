@@ -238,7 +238,7 @@ MEMORY = [
          "mode 0 has 8 elements in the destination, 64 in source 0"),
         ("«tile.map» %r, %r (%a: f32) {\n%h = arith.truncf %a : f32 to f16\ntile.yield %h : f16\n}",
          "the body takes f16, and f16 for the old element if it is used; not f32"),
-        ("«tile.map» %r () {\n%h = arith.constant 0.0 : f32\ntile.yield %h : f32\n}", "the body yields f32; the destination's elements are f16"),
+        ("«tile.map» %r () {\n%h = arith.constant 0.0 : f32\ntile.yield %h : f32\n}", "the body yields f32; the elements written are f16"),
         ("«tile.map» %r () {\ntile.return\n}", "the body ends in tile.yield"),
         ("tile.map «%x» () {\ntile.yield %x : i32\n}", "expected a tensor"),
         ("tile.map %r «{»\n}", "'('"),

@@ -68,9 +68,27 @@ TILE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     ),
     "tile.local_tile": (
         '%0 = tile.local_tile %A, "(16,8)", (%t, %w) : !tile.tensor<f16, gmem, align<16>, "(16,8):(1,64)">',
+        '%0 = tile.local_tile %A, "(48,5)", (%t, %w) ragged : !tile.tensor<f16, gmem, align<32>, "(48,5):(1,64)">',
         '%0 = tile.local_tile %A, "(16,8)", (1, _) : !tile.tensor<f16, gmem, align<16>, "(16,8,4):(1,64,512)">',
         '%0 = tile.local_tile %A, "(16,4,8)", (%t, 3, _) proj "(1,_,1)"'
         ' : !tile.tensor<f16, gmem, align<16>, "(16,8,4):(1,64,512)">',
+    ),
+    "tile.identity": (
+        '%0 = tile.identity "(64,(4,8))" : !tile.coord_tensor<"(0,(0,0)) o (64,(4,8)):(1@0,(1@0@1,1@1@1))">',
+        '%0 = tile.identity like %A : !tile.coord_tensor<"(0,0) o (64,32):(1@0,1@1)">',
+        '%0 = tile.identity "8" : !tile.coord_tensor<"0 o 8:1">',
+    ),
+    "tile.coordinate": (
+        '%0 = tile.identity "(64,32)" : !tile.coord_tensor<"(0,0) o (64,32):(1@0,1@1)">\n'
+        "%1, %2 = tile.coordinate %0(%t, 3)",
+        '%0 = tile.identity "8" : !tile.coord_tensor<"0 o 8:1">\n%1 = tile.coordinate %0(%t)',
+    ),
+    "tile.bounds": (
+        '%0 = tile.identity "(8,4)" : !tile.coord_tensor<"(0,0) o (8,4):(1@0,1@1)">\n'
+        '%1 = tile.bounds %0, (%t, 3) : !tile.tensor<i1, rmem, align<1>, "(8,4):(1,8)">\n'
+        '%2 = tile.bounds %0, (_, %w) : !tile.tensor<i1, rmem, align<1>, "(8,4):(1,8)">',
+        '%0 = tile.identity "8" : !tile.coord_tensor<"0 o 8:1">\n'
+        '%1 = tile.bounds %0, (5) : !tile.tensor<i1, rmem, align<1>, "8:1">',
     ),
     "tile.slice": (
         '%0 = tile.slice %A, (_, %t) : !tile.tensor<f16, gmem, align<16>, "(64):(1)">',
@@ -227,6 +245,11 @@ ATTRIBUTE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         _G,
         '!tile.tensor<bf16, smem, align<128>, "S<2,3,3> o ?{div=8} o ((8,1),4):((1,0),16)">',
         '!tile.tensor<f64, rmem, align<8>, "1:0">',
+    ),
+    "tile.coord_tensor": (
+        '!tile.coord_tensor<"(?{div=128},?) o ((8,1),4):((1@0,0),16@1)">',
+        '!tile.coord_tensor<"(0,(?{i64},4)) o (?,8):(1@0,2@1@1)">',
+        '!tile.coord_tensor<"0 o 8:1">',
     ),
     "tile.tiled_copy": (
         '!tile.tiled_copy<#tile.copy_atom<"UniversalCopy<uint128_t>", f16>, "(32,8):(8,1)", "(64,4)">',

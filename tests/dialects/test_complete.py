@@ -35,6 +35,7 @@ NO_RULE_TO_BREAK = frozenset({
 
 NOT_EXECUTED = frozenset({
     "gpu.module", "tile.kernel", "ptx.entry",  # what holds the operations that are executed
+    "tile.yield",  # what it yields is taken by the operation around it
     "run.launch", "run.arg", "run.check",  # the host's side
 })  # fmt: skip
 

@@ -25,6 +25,7 @@ COMMON: Rules = MappingProxyType({**INTEGERS, **FLOATS, **CASTS, **SCF, **VECTOR
 """The rules of operations that can run anywhere, on the host too."""
 
 RULES: Rules = MappingProxyType({
-    **COMMON, **GPU, **PTX_MEMORY, **PTX_SYNC, **TILE_VIEWS, **TILE_COORDINATES, **TILE_MEMORY, **TILE_MAPS, **TILE_COPIES,
+    **COMMON, **GPU, **PTX_MEMORY, **PTX_SYNC, **TILE_VIEWS, **TILE_COORDINATES, **TILE_MEMORY, **TILE_MAPS,
+    **TILE_COPIES,
 })  # fmt: skip
 """The rule of every operation that can run inside a kernel."""
