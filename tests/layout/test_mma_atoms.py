@@ -109,7 +109,8 @@ def moye_names() -> list[str]:
         *[f"16x8x{k}_{d}F16F16{d}_TN" for k in (8, 16) for d in ("F16", "F32")],
         *[f"{shape}_S32{a}{b}S32_TN{ending}" for shape in ("8x8x16", "16x8x16", "16x8x32") for a, b in eight
           for ending in ("", "_SATURATE")],
-        *[f"{shape}_S32B1B1S32_TN_{op}" for shape in ("8x8x128", "16x8x128", "16x8x256") for op in ("XORPOPC", "ANDPOPC")],
+        *[f"{shape}_S32B1B1S32_TN_{op}" for shape in ("8x8x128", "16x8x128", "16x8x256")
+          for op in ("XORPOPC", "ANDPOPC")],
     ]  # fmt: skip
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from tilefold.layout.atoms.mma_table import mma_atom
 from tilefold.layout.atoms.table import copy_atom
-from tilefold.layout.core import Layout, make_layout, make_row_major_layout
+from tilefold.layout.core import ComposedLayout, Layout, make_layout, make_row_major_layout
 from tilefold.layout.integers import add
+from tilefold.layout.swizzled_slice import slice_as_cute
 from tilefold.layout.tiled_copy import TiledCopy
 from tilefold.layout.tiled_copy_mma import (
     make_tiled_copy_A,
@@ -18,7 +19,7 @@ from tilefold.layout.tiled_copy_mma import (
 from tilefold.layout.tiled_mma import TiledMma, make_tiled_mma
 
 from .algebra_operations import Inputs, values
-from .copy_operations import cta_tile, describe, part, slices
+from .copy_operations import cta_tile, describe, number, part, slices
 from .record import RunTimeInt, parse
 
 Operation = Callable[[Inputs, bool], Inputs]
@@ -129,9 +130,26 @@ def _copy_partition(make: Maker, side: str) -> Operation:
     def run(inputs: Inputs, dynamic: bool) -> Inputs:
         copy = make(copy_atom(inputs["atom"], inputs["val_bits"]), tiled_mma(inputs))
         partition = copy.partition_S if side == "S" else copy.partition_D
-        return {"slices": slices(partition, parse(inputs["tensor"], dynamic), inputs["tids"])}
+        threads = copy.tidfrg_S if side == "S" else copy.tidfrg_D
+
+        def of_thread(tensor: Any, thread: Any) -> tuple[Any, Any]:
+            found = partition(tensor, thread)
+            if isinstance(tensor, ComposedLayout) and _reaches(found[0]) >= tensor.inner.size:
+                return slice_as_cute((thread, *(None,) * (len(threads(tensor)) - 1)), threads(tensor))
+            return found
+
+        return {"slices": slices(of_thread, parse(inputs["tensor"], dynamic), inputs["tids"])}
 
     return run
+
+
+def _reaches(part: Any) -> int:
+    """The last index of a swizzled part, before the swizzle.
+
+    Where an MMA has threads along K, CuTe gives the others places beyond the tile in copies of C. There its
+    plain form of a swizzled slice is another function than the swizzle of the index.
+    """
+    return number(part.offset + part.inner(part.inner.size - 1))
 
 
 def _retile(make: Maker, operand: str) -> Operation:
