@@ -121,9 +121,7 @@ class MapOp(IRDLOperation):
         if not isinstance(end, YieldOp):
             raise VerifyException("the body ends in tile.yield")
         if end.value.type != dst.element_type:
-            raise VerifyException(
-                f"the body yields {end.value.type}; the destination's elements are {dst.element_type}"
-            )
+            raise VerifyException(f"the body yields {end.value.type}; the elements written are {dst.element_type}")
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
