@@ -51,6 +51,7 @@ class Code(Enum):
     ATOM_VALUES = ("E0310", "a tensor does not hold the number of values that the atom moves")
     ATOM_NOT_CONTIGUOUS = ("E0311", "the elements that the atom moves together are not adjacent in memory")
     TILE_NOT_DIVIDING = ("E0314", "tiles do not cover a tensor exactly")
+    MMA_OPERAND = ("E0318", "a tensor cannot be this operand of the matrix instruction")
     ATOM_MISALIGNED = ("E0312", "an address is not known to be aligned as the atom needs")
 
     CACHE_HINT = ("E0317", "the instruction has no such cache hint")

@@ -39,7 +39,7 @@ def check_target(root: Operation, target: Target) -> None:
             case EntryOp() if each.shared_bytes is not None:
                 target.check_shared_bytes(each.shared_bytes.value.data, each.sym_name.data)
             case PtxOp():
-                _check(each, target, each.mnemonic() or each.name, each.MIN_SM, each.MIN_PTX)
+                _check(each, target, each.mnemonic() or each.name, *each.requires())
             case _:
                 pass
 

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The loops in which a copy repeats its atom: extents, and the modes of source and destination that they walk."""
+"""The loops in which a copy repeats its atom: extents, and the modes of its operands that they walk."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..layout.core import ComposedLayout, Layout, LayoutLike, size
+from ..layout.core import ComposedLayout, Layout, LayoutLike, cosize, size
 from ..layout.integers import add
 from ..layout.inttuple import leaves
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A loop of `extent` iterations: iteration i is at `src(i)` and `dst(i)`, in elements."""
+    """A loop of `extent` iterations: iteration i is at `modes[j](i)` of operand j, in elements."""
 
     extent: int
-    src: Layout
-    dst: Layout
+    modes: tuple[Layout, ...]
 
 
 def plain(layout: LayoutLike) -> Layout:
@@ -32,42 +32,47 @@ def with_inner(like: LayoutLike, inner: Layout, distance: Any = 0) -> LayoutLike
     return inner
 
 
-def repeats(src: list[Layout], dst: list[Layout]) -> list[Repeat]:
-    """The loops over pairs of modes of equal size, the first mode innermost, merged where one loop serves for two.
+def is_constant(layout: Layout) -> bool:
+    """Whether all coordinates map to 0."""
+    return cosize(layout) == 1
+
+
+def repeats(*operands: list[Layout]) -> list[Repeat]:
+    """The loops over the modes of operands, which are of equal sizes, the first mode innermost, merged where one loop
+    serves for two.
 
     Modes of equal size but different profile are walked in colexicographic order: by their common refinement, or where
-    there is none by one loop over both.
+    there is none by one loop over all.
     """
-    loops: list[tuple[int, int, int] | Repeat] = []
-    for s, d in zip(src, dst, strict=True):
-        refined = _refine(s, d)
+    loops: list[tuple[int, tuple[int, ...]] | Repeat] = []
+    for modes in zip(*operands, strict=True):
+        refined = _refine(modes)
         if refined is None:
-            loops.append(Repeat(size(s), s, d))
+            loops.append(Repeat(size(modes[0]), modes))
             continue
-        for extent, ours, theirs in refined:
+        for extent, strides in refined:
             last = loops[-1] if loops else None
-            if isinstance(last, tuple) and (ours, theirs) == (last[1] * last[0], last[2] * last[0]):
-                loops[-1] = (last[0] * extent, last[1], last[2])
+            if isinstance(last, tuple) and strides == tuple([d * last[0] for d in last[1]]):
+                loops[-1] = (last[0] * extent, last[1])
             else:
-                loops.append((extent, ours, theirs))
-    return [r if isinstance(r, Repeat) else Repeat(r[0], Layout(r[0], r[1]), Layout(r[0], r[2])) for r in loops]
+                loops.append((extent, strides))
+    return [r if isinstance(r, Repeat) else Repeat(r[0], tuple([Layout(r[0], d) for d in r[1]])) for r in loops]
 
 
-def _refine(src: Layout, dst: Layout) -> list[tuple[int, int, int]] | None:
-    """Loops (extent, source stride, destination stride) that walk two layouts of one size; None if there are none."""
-    assert size(src) == size(dst), "the verifier checks this"
-    ours, theirs = _modes(src), _modes(dst)
-    loops: list[tuple[int, int, int]] = []
-    while ours and theirs:
-        (n, d), (m, e) = ours.pop(), theirs.pop()
-        step = min(n, m)
-        if n % step or m % step:
+def _refine(layouts: Sequence[Layout]) -> list[tuple[int, tuple[int, ...]]] | None:
+    """Loops (extent, stride of each layout) that walk layouts of one size; None if there are none."""
+    assert len({size(layout) for layout in layouts}) == 1, "the verifier checks this"
+    left = [_modes(layout) for layout in layouts]
+    loops: list[tuple[int, tuple[int, ...]]] = []
+    while all(left):
+        heads = [modes.pop() for modes in left]
+        step = min(n for n, _ in heads)
+        if any(n % step for n, _ in heads):
             return None
-        loops.append((step, d, e))
-        if n > step:
-            ours.append((n // step, d * step))
-        if m > step:
-            theirs.append((m // step, e * step))
+        loops.append((step, tuple([d for _, d in heads])))
+        for modes, (n, d) in zip(left, heads, strict=True):
+            if n > step:
+                modes.append((n // step, d * step))
     return loops
 
 

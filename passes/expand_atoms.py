@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from xdsl.context import Context
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp, VectorType, i8, i16, i32, i64
 from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
@@ -50,8 +51,8 @@ class ExpandAtomsPass(ModulePass):
 def _universal(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
     """A load and a store of raw bits; one of them of registers where a side is a fragment."""
     bits = atom.src_bits[1].size
-    value = emitter.value(LoadOp(op.src, _raw(bits), bits // 8))
-    emitter.insert(StoreOp(value, op.dst, bits // 8))
+    value = emitter.value(LoadOp(op.src, _raw(bits), bits // 8, atom.load_hint))
+    emitter.insert(StoreOp(value, op.dst, bits // 8, atom.store_hint))
 
 
 def _raw(bits: int) -> Attribute:
@@ -60,10 +61,13 @@ def _raw(bits: int) -> Attribute:
 
 
 def _cp_async(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
-    match = re.match(r"cp\.async\.(ca|cg)\.shared\.global \[%0\], \[%1\], (\d+);", atom.ptx)
-    if match is None:
-        raise LoweringError(Code.EMIT_UNSUPPORTED, f"{atom.name} has no lowering to PTX yet", op)
-    emitter.insert(CpAsyncOp(match[1], int(match[2]), op.dst, op.src))
+    """The copy; the number of values that it is given with zero-fill becomes one of bytes."""
+    match = re.match(r"cp\.async\.(ca|cg)\.shared\.global \[%0\], \[%1\], (\d+)", atom.ptx)
+    assert match is not None, "the atom table's form"
+    count = op.count
+    if count is not None and atom.val_bits != 8:
+        count = emitter.value(arith.MuliOp(count, emitter.constant(atom.val_bits // 8, i32)))
+    emitter.insert(CpAsyncOp(match[1], int(match[2]), op.dst, op.src, count, atom.load_hint))
 
 
 def _ldmatrix(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:

@@ -4,19 +4,20 @@
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import ModuleOp, StringAttr, i1, i32
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from ..dialects.cute import CoordAttr, LayoutAttr
-from ..dialects.tile import AtomCallOp, CopyAtomAttr, CopyOp, Crd2IdxOp, TensorType, ViewOp
+from ..dialects.tile import AtomCallOp, CopyAtomAttr, CopyOp, Crd2IdxOp, LoadOp, TensorType, ViewOp
 from ..dialects.tile.copy_rules import atom_values, split_atom_mode
 from ..dialects.tile.view_base import shifted_type
 from ..layout.atoms.universal import universal_copy
-from ..layout.core import Layout, LayoutLike
+from ..layout.core import Layout, LayoutLike, size
 from ..layout.inttuple import leaves
 from ..layout.unknown import Unknown
-from .copy_loops import Repeat, plain, repeats, with_inner
+from .copy_loops import Repeat, is_constant, plain, repeats, with_inner
 from .emitter import Emitter
 from .vector_width import MAX_BITS, choose_vector
 
@@ -47,6 +48,8 @@ class ExpandCopiesPass(ModulePass):
             tile.atom_call #tile.copy_atom<"SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", f16> %s, %d : ...
           } {unroll}
         } {unroll}
+
+    Under a predicate, `scf.if` surrounds the call; an atom with zero-fill gets the number of values to copy instead.
     """
 
     name = "expand-copies"
@@ -58,48 +61,78 @@ class ExpandCopiesPass(ModulePass):
 
 
 def _expand(op: CopyOp) -> None:
-    atom = op.copy_atom
+    atom, pred = op.copy_atom, op.pred_layout
     widest = MAX_BITS if atom is None else atom.auto_bits
     if atom is None or widest is not None:
-        choice = choose_vector(op.src_type, op.dst_type, widest or MAX_BITS)
+        choice = choose_vector(op.src_type, op.dst_type, widest or MAX_BITS, pred)
         atom = CopyAtomAttr(StringAttr(universal_copy(choice.bits).name), op.src_type.element_type)
-        values, rest, remark = (choice.src, choice.dst), choice.rest, choice.remark
+        values, rest, remark = choice.values, choice.rest, choice.remark
     else:
-        values, rest = _split_by_atom(op, atom)
+        values, rest = _split_by_atom(op, atom, pred)
         remark = f"{atom.atom_name.data}: as the tiled copy says"
     emitter = Emitter(op)
     indices = [emitter.loop(repeat.extent) for repeat in reversed(rest)][::-1]
-    src = _operand(emitter, op.src, op.src_type, values[0], indices, [repeat.src for repeat in rest])
-    dst = _operand(emitter, op.dst, op.dst_type, values[1], indices, [repeat.dst for repeat in rest])
-    call = AtomCallOp(atom, src, dst)
+    tensors = [op.src, op.dst] if op.pred is None else [op.src, op.dst, op.pred]
+    parts = [
+        _operand(emitter, tensor, values[number], indices, [repeat.modes[number] for repeat in rest])
+        for number, tensor in enumerate(tensors)
+    ]
+    count = _predicate(emitter, atom, parts[2], plain(values[2])) if len(parts) == 3 else None
+    call = AtomCallOp(atom, parts[0], parts[1], count)
     call.attributes[REMARK] = StringAttr(remark)
     emitter.insert(call)
     emitter.replace()
 
 
-def _split_by_atom(op: CopyOp, atom: CopyAtomAttr) -> tuple[tuple[LayoutLike, LayoutLike], list[Repeat]]:
-    """The layouts of the atom's values in source and destination, and the loops over the rest."""
-    counts = atom_values(atom)
-    parts: list[tuple[LayoutLike, list[Layout]]] = []
-    for tensor, count in zip((op.src_type, op.dst_type), counts, strict=True):
-        layout = tensor.layout.data
+def _split_by_atom(
+    op: CopyOp, atom: CopyAtomAttr, pred: Layout | None
+) -> tuple[tuple[LayoutLike, ...], list[Repeat]]:
+    """The layouts of the atom's values in each operand, and the loops over the rest."""
+    sent, received = atom_values(atom)
+    operands = [(op.src_type.layout.data, sent), (op.dst_type.layout.data, received)]
+    if pred is not None:
+        operands.append((pred, sent))
+    values: list[LayoutLike] = []
+    rest: list[list[Layout]] = []
+    for layout, count in operands:
         split = split_atom_mode(layout, count)
         assert split is not None, "the verifier checks this"
-        modes = [plain(split[1]), *(plain(layout)[i] for i in range(1, len(layout)))]
-        parts.append((split[0], modes))
-    (src, src_rest), (dst, dst_rest) = parts
-    return (src, dst), repeats(src_rest, dst_rest)
+        values.append(split[0])
+        rest.append([plain(split[1]), *(plain(layout)[i] for i in range(1, len(layout)))])
+    return tuple(values), repeats(*rest)
+
+
+def _predicate(emitter: Emitter, atom: CopyAtomAttr, flags: SSAValue, values: Layout) -> SSAValue | None:
+    """Puts what follows under the predicates of one execution, `values` of `flags`, which are equal.
+
+    With zero-fill nothing is skipped: the number of values whose predicates hold is returned.
+    """
+    if not atom.atom.zfill:
+        emitter.branch(_flag(emitter, flags, 0))
+        return None
+    total = size(values)
+    if is_constant(values):
+        counts = [emitter.constant(n, i32) for n in (total, 0)]
+        return emitter.value(arith.SelectOp(_flag(emitter, flags, 0), *counts))
+    count = emitter.value(arith.ExtUIOp(_flag(emitter, flags, 0), i32))
+    for number in range(1, total):
+        one = emitter.value(arith.ExtUIOp(_flag(emitter, flags, number), i32))
+        count = emitter.value(arith.AddiOp(count, one))
+    return count
+
+
+def _flag(emitter: Emitter, flags: SSAValue, number: int) -> SSAValue:
+    """The predicate of a value of one execution."""
+    coordinate = {"coord": CoordAttr((number,))}
+    return emitter.value(LoadOp.build(operands=[flags, []], result_types=[i1], properties=coordinate))
 
 
 def _operand(
-    emitter: Emitter,
-    tensor: SSAValue,
-    type: TensorType,
-    values: LayoutLike,
-    indices: list[SSAValue],
-    modes: list[Layout],
+    emitter: Emitter, tensor: SSAValue, values: LayoutLike, indices: list[SSAValue], modes: list[Layout]
 ) -> SSAValue:
     """The view of `tensor` that one execution of the atom moves: `values`, at the current indices of the loops."""
+    type = tensor.type
+    assert isinstance(type, TensorType)
     moving = [(index, mode) for index, mode in zip(indices, modes, strict=True) if any(leaves(mode.stride))]
     offset, distance = None, 0
     if moving:

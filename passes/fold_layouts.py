@@ -7,7 +7,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..dialects.tile import CopyOp, Crd2IdxOp, RasterizeOp, TensorType, TiledCopyOp, ViewOp
+from ..dialects.tile import CopyOp, RasterizeOp, TensorType, TiledCopyOp, ViewOp
 from ..dialects.tile.view_base import LayoutViewOp
 from ..layout.core import ComposedLayout
 from .constants import constant_of

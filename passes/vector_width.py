@@ -13,7 +13,7 @@ from ..layout.divide import logical_divide
 from ..layout.errors import LayoutError
 from ..layout.inttuple import leaves
 from ..layout.inverse import right_inverse
-from .copy_loops import Repeat, plain, repeats, with_inner
+from .copy_loops import Repeat, is_constant, plain, repeats, with_inner
 
 MAX_BITS = 128
 """The widest access of one instruction (PTX ISA, ld and st: vectors of at most 128 bits)."""
@@ -21,39 +21,42 @@ MAX_BITS = 128
 
 @dataclass(frozen=True, slots=True)
 class VectorChoice:
-    """The accesses of a copy: bits of each, layouts of its elements in source and destination, loops over the rest."""
+    """The accesses of a copy: bits of each, layouts of its elements in each operand, loops over the rest.
+
+    The operands are source and destination, and the predicates where there are any.
+    """
 
     bits: int
-    src: LayoutLike
-    dst: LayoutLike
+    values: tuple[LayoutLike, ...]
     rest: list[Repeat]
     remark: str
 
 
-def choose_vector(src: TensorType, dst: TensorType, max_bits: int) -> VectorChoice:
+def choose_vector(src: TensorType, dst: TensorType, max_bits: int, pred: Layout | None = None) -> VectorChoice:
     """The widest access for copying `src` to `dst`, two tensors of one size and element type, up to `max_bits` wide.
 
     The elements that an access moves are adjacent in both tensors, at the same coordinates; its bytes divide every
-    address. The remark says what the width is and what kept it from being wider.
+    address; and they have the same predicate of `pred`, a layout of the same size. The remark says what the width is
+    and what kept it from being wider.
     """
+    like = (src.layout.data, dst.layout.data, *(() if pred is None else (pred,)))
     order = _adjacent_order(plain(src.layout.data), plain(dst.layout.data))
     reason = ""
     count = min(max_bits, MAX_BITS) // src.element_bits
     while count > 1:
         try:
-            parts = _divided(src, dst, order, count)
+            parts = _divided(src, dst, pred, order, count)
             break
         except _RefusedError as refusal:
             reason = reason or f"; {count * src.element_bits} bits refused: {refusal}"
             count //= 2
     else:
-        count, parts = 1, [logical_divide(plain(t.layout.data), Layout(1, 0)) for t in (src, dst)]
+        count, parts = 1, [logical_divide(plain(layout), Layout(1, 0)) for layout in like]
     bits = count * src.element_bits
     return VectorChoice(
         bits,
-        with_inner(src.layout.data, coalesce(parts[0][0])),
-        with_inner(dst.layout.data, coalesce(parts[1][0])),
-        repeats([parts[0][1]], [parts[1][1]]),
+        tuple([with_inner(layout, coalesce(part[0])) for layout, part in zip(like, parts, strict=True)]),
+        repeats(*([part[1]] for part in parts)),
         f"{bits} bits: {count} element{'s' if count > 1 else ''} at a time{reason}",
     )
 
@@ -77,8 +80,8 @@ def _adjacent_order(src: Layout, dst: Layout) -> Layout:
     return Layout(1, 0)
 
 
-def _divided(src: TensorType, dst: TensorType, order: Layout, count: int) -> list[Layout]:
-    """Source and destination, each as (the elements of one access, the accesses); _RefusedError if that cannot be."""
+def _divided(src: TensorType, dst: TensorType, pred: Layout | None, order: Layout, count: int) -> list[Layout]:
+    """The operands, each as (the elements of one access, the accesses); _RefusedError if that cannot be."""
     available = order.size
     if available % count:
         elements = f"{available} element{'s are' if available > 1 else ' is'}"
@@ -96,4 +99,12 @@ def _divided(src: TensorType, dst: TensorType, order: Layout, count: int) -> lis
         align = gcd(access_align(tensor), steps(part[1]) * tensor.element_bytes)
         if align % width:
             raise _RefusedError(f"the {what}'s addresses are aligned to {align} bytes, not {width}")
-    return parts
+    if pred is None:
+        return parts
+    try:
+        flags = logical_divide(pred, vector)
+    except LayoutError:
+        raise _RefusedError(f"the predicates do not divide into runs of {count} elements") from None
+    if not is_constant(flags[0]):
+        raise _RefusedError(f"{count} adjacent elements have predicates of their own")
+    return [*parts, flags]

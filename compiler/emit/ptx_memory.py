@@ -14,6 +14,7 @@ from ...dialects import ptx
 from ...dialects.ptx import PtrType, StateSpace
 from ...layout.errors import Code
 from ...passes.errors import LoweringError
+from .cached import load_by_assembly, store_by_assembly
 from .writer import FunctionWriter, Rule, rule
 
 MAX_ALIGN = 4096
@@ -45,7 +46,10 @@ def _load(w: FunctionWriter, op: ptx.LoadOp) -> None:
         w.define(op.result, f"load {type}, {where}")
         return
     moved = _register_type(op.result.type)
-    value = w.temp(f"load volatile {moved}, {where}")
+    if op.cache is not None:
+        value = load_by_assembly(w, op)
+    else:
+        value = w.temp(f"load volatile {moved}, {where}")
     w.bind(op.result, value if moved == type else w.temp(f"bitcast {moved} {value} to {type}"))
 
 
@@ -58,6 +62,9 @@ def _store(w: FunctionWriter, op: ptx.StoreOp) -> None:
     moved = _register_type(op.value.type)
     if moved != w.type(op.value):
         value = f"{moved} {w.temp(f'bitcast {value} to {moved}')}"
+    if op.cache is not None:
+        store_by_assembly(w, op, value)
+        return
     w.emit(f"store volatile {value}, {where}")
 
 

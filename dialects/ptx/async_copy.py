@@ -3,13 +3,15 @@
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import I64, IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import I32, I64, IntegerAttr, StringAttr, i64
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, traits_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, traits_def
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from ...layout.atoms.cache import PREFETCH_HINTS
 from .base import PtxOp
+from .hints import check_hint, with_hint
 from .types import GLOBAL, SHARED
 
 
@@ -24,7 +26,9 @@ class _AsyncOp(PtxOp):
 class CpAsyncOp(_AsyncOp):
     """`ptx.cp.async "cg" 16 %dst, %src`: starts copying bytes from global to shared memory.
 
-    `ca` caches at all levels and copies 4, 8 or 16 bytes, `cg` caches at L2 only and copies 16.
+    `ca` caches at all levels and copies 4, 8 or 16 bytes, `cg` caches at L2 only and copies 16. With `size %n`, an
+    i32 from 0 to the bytes, only that many are read, and zeros are written for the rest. `prefetch "L2::128B"` hints
+    that the L2 cache may fetch 64, 128 or 256 bytes there.
     Preconditions: both addresses are multiples of the size. Postcondition: the bytes at `dst` are undefined until the
     executing thread has waited for the group that holds the copy; other threads need a barrier after that.
     """
@@ -34,14 +38,35 @@ class CpAsyncOp(_AsyncOp):
     bytes = prop_def(IntegerAttr[I64])
     dst = operand_def(SHARED)
     src = operand_def(GLOBAL)
+    src_size = opt_operand_def(I32)
+    prefetch = opt_prop_def(StringAttr)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format = "$cache $bytes $dst `,` $src attr-dict"
+    assembly_format = "$cache $bytes $dst `,` $src (`size` $src_size^)? (`prefetch` $prefetch^)? attr-dict"
 
-    def __init__(self, cache: str, bytes: int, dst: SSAValue | Operation, src: SSAValue | Operation):
-        super().__init__(operands=[dst, src], properties={"cache": StringAttr(cache), "bytes": IntegerAttr(bytes, i64)})
+    def __init__(
+        self,
+        cache: str,
+        bytes: int,
+        dst: SSAValue | Operation,
+        src: SSAValue | Operation,
+        src_size: SSAValue | None = None,
+        prefetch: str = "",
+    ):
+        super().__init__(
+            operands=[dst, src, src_size],
+            properties={
+                "cache": StringAttr(cache),
+                "bytes": IntegerAttr(bytes, i64),
+                "prefetch": StringAttr(prefetch) if prefetch else None,
+            },
+        )
 
     def mnemonic(self) -> str:
-        return f"cp.async.{self.cache.data}.shared.global"
+        prefetch = "" if self.prefetch is None else f".{self.prefetch.data}"
+        return f"cp.async.{self.cache.data}.shared.global{prefetch}"
+
+    def requires(self) -> tuple[int, int]:
+        return with_hint(self, self.prefetch)
 
     def verify_(self) -> None:
         allowed = {"ca": (4, 8, 16), "cg": (16,)}.get(self.cache.data)
@@ -50,6 +75,8 @@ class CpAsyncOp(_AsyncOp):
         if self.bytes.value.data not in allowed:
             sizes = " or ".join(map(str, allowed))
             raise VerifyException(f"cp.async.{self.cache.data} copies {sizes} bytes, not {self.bytes.value.data}")
+        if self.prefetch is not None:
+            check_hint("cp.async", self.prefetch.data, PREFETCH_HINTS)
 
 
 @irdl_op_definition

@@ -17,6 +17,10 @@ class PtxOp(IRDLOperation, ABC):
     MIN_SM: ClassVar[int] = 70
     MIN_PTX: ClassVar[int] = 60
 
+    def requires(self) -> tuple[int, int]:
+        """The oldest target that has the instruction with these operands: sm and ten times the PTX version."""
+        return self.MIN_SM, self.MIN_PTX
+
     @abstractmethod
     def mnemonic(self) -> str | None:
         """The instruction with its modifiers as PTX spells it (`ld.global.v4.b32`), or None where none is emitted."""

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Addresses, loads, stores, and the memory that a kernel itself allocates."""
 
-from xdsl.dialects.builtin import I32, I64, IndexType, IntegerAttr, i64
+from xdsl.dialects.builtin import I32, I64, IndexType, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ...layout.atoms.cache import LOAD_HINTS, STORE_HINTS
 from .base import PtxOp
-from .types import LOCAL, SHARED, PtrType, StateSpace, access_registers, value_bytes
+from .hints import check_hint, with_hint
+from .types import GLOBAL, LOCAL, SHARED, PtrType, StateSpace, access_registers, value_bytes
 
 
 def _i64(value: int) -> IntegerAttr[I64]:
@@ -46,15 +48,33 @@ class PtrAddOp(PtxOp):
             raise VerifyException("the result must be a pointer into the same state space as the operand")
 
 
-def _access_suffix(ptr: Attribute, value: Attribute) -> str:
-    """The state space, vector and type suffixes of a load or store (`global.v4.b32`)."""
+def _access_suffix(ptr: Attribute, value: Attribute, hint: StringAttr | None) -> str:
+    """The state space, cache hint, vector and type suffixes of a load or store (`global.cs.v4.b32`)."""
     assert isinstance(ptr, PtrType)
     count, bits = access_registers(value)
-    return f"{ptr.space.data.value}.v{count}.b{bits}" if count > 1 else f"{ptr.space.data.value}.b{bits}"
+    prefix = ptr.space.data.value if hint is None else f"{ptr.space.data.value}.{hint.data}"
+    return f"{prefix}.v{count}.b{bits}" if count > 1 else f"{prefix}.b{bits}"
+
+
+def _access_properties(align: int, cache: str) -> dict[str, Attribute | None]:
+    return {"align": _i64(align), "cache": StringAttr(cache) if cache else None}
 
 
 class _Access(PtxOp):
-    """What a load and a store share: the checks of width and alignment."""
+    """What a load and a store share: cache hint, and the checks of width and alignment."""
+
+    cache = opt_prop_def(StringAttr)
+
+    def requires(self) -> tuple[int, int]:
+        return with_hint(self, self.cache)
+
+    def check_cache(self, what: str, ptr: Attribute, allowed: frozenset[str]) -> None:
+        """Checks the cache hint."""
+        if self.cache is None:
+            return
+        if ptr != GLOBAL:
+            raise VerifyException(f"a cache hint is for global memory, not for {ptr}")
+        check_hint(what, self.cache.data, allowed)
 
     def check(self, value: Attribute, align: int) -> None:
         total = value_bytes(value)
@@ -75,8 +95,10 @@ class _Access(PtxOp):
 class LoadOp(_Access):
     """`%v = ptx.ld %p align 16 : !ptx.ptr<global> -> vector<4xf32>`: one `ld` of 1 to 16 bytes (PTX ISA, ld).
 
-    A `local` pointer addresses a fragment, which lives in registers: no instruction is emitted.
-    Preconditions: the address is a multiple of the access size, allocated and written before.
+    A `local` pointer addresses a fragment, which lives in registers: no instruction is emitted. `cache "..."` is a
+    cache hint for global memory, in PTX's words, such as `"nc.L1::no_allocate.L2::128B"`.
+    Preconditions: the address is a multiple of the access size, allocated and written before; with the hint `nc`,
+    nobody writes there while the kernel runs.
     """
 
     name = "ptx.ld"
@@ -84,26 +106,28 @@ class LoadOp(_Access):
     align = prop_def(IntegerAttr[I64])
     result = result_def()
     traits = traits_def(MemoryReadEffect())
-    assembly_format = "$ptr `align` $align attr-dict `:` type($ptr) `->` type($result)"
+    assembly_format = "$ptr (`cache` $cache^)? `align` $align attr-dict `:` type($ptr) `->` type($result)"
 
-    def __init__(self, ptr: SSAValue | Operation, type: Attribute, align: int):
-        super().__init__(operands=[ptr], properties={"align": _i64(align)}, result_types=[type])
+    def __init__(self, ptr: SSAValue | Operation, type: Attribute, align: int, cache: str = ""):
+        super().__init__(operands=[ptr], properties=_access_properties(align, cache), result_types=[type])
 
     def mnemonic(self) -> str | None:
         assert isinstance(self.ptr.type, PtrType)
         if self.ptr.type.space.data is StateSpace.Local:
             return None
-        return f"ld.{_access_suffix(self.ptr.type, self.result.type)}"
+        return f"ld.{_access_suffix(self.ptr.type, self.result.type, self.cache)}"
 
     def verify_(self) -> None:
         self.check(self.result.type, self.align.value.data)
+        self.check_cache("load", self.ptr.type, LOAD_HINTS)
 
 
 @irdl_op_definition
 class StoreOp(_Access):
     """`ptx.st %v, %p align 16 : vector<4xf32>, !ptx.ptr<global>`: one `st` of 1 to 16 bytes (PTX ISA, st).
 
-    A `local` pointer addresses a fragment, which lives in registers: no instruction is emitted.
+    A `local` pointer addresses a fragment, which lives in registers: no instruction is emitted. `cache "cs"` is a
+    cache hint for global memory.
     Preconditions: the address is a multiple of the access size and allocated.
     """
 
@@ -112,19 +136,20 @@ class StoreOp(_Access):
     ptr = operand_def(PtrType)
     align = prop_def(IntegerAttr[I64])
     traits = traits_def(MemoryWriteEffect())
-    assembly_format = "$value `,` $ptr `align` $align attr-dict `:` type($value) `,` type($ptr)"
+    assembly_format = "$value `,` $ptr (`cache` $cache^)? `align` $align attr-dict `:` type($value) `,` type($ptr)"
 
-    def __init__(self, value: SSAValue | Operation, ptr: SSAValue | Operation, align: int):
-        super().__init__(operands=[value, ptr], properties={"align": _i64(align)})
+    def __init__(self, value: SSAValue | Operation, ptr: SSAValue | Operation, align: int, cache: str = ""):
+        super().__init__(operands=[value, ptr], properties=_access_properties(align, cache))
 
     def mnemonic(self) -> str | None:
         assert isinstance(self.ptr.type, PtrType)
         if self.ptr.type.space.data is StateSpace.Local:
             return None
-        return f"st.{_access_suffix(self.ptr.type, self.value.type)}"
+        return f"st.{_access_suffix(self.ptr.type, self.value.type, self.cache)}"
 
     def verify_(self) -> None:
         self.check(self.value.type, self.align.value.data)
+        self.check_cache("store", self.ptr.type, STORE_HINTS)
 
 
 class _Alloc(PtxOp):

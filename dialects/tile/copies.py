@@ -3,6 +3,7 @@
 
 from typing import Self
 
+from xdsl.dialects.builtin import I32, i32
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -19,13 +20,14 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.core import size
+from ...layout.core import Layout, size
 from ...layout.errors import LayoutError
 from ...layout.inttuple import rank
 from ..errors import refuse
 from ..ptx.types import PtrType, StateSpace
-from .assembly import parse_defined
-from .copy_rules import check_atom_operands, check_tiled_operands
+from .assembly import parse_defined, parse_tensor
+from .copy_rules import atom_values, check_atom_operands, check_tiled_operands
+from .predicates import predicate_layout
 from .types import CopyAtomAttr, Space, TensorType, TiledCopyType
 
 
@@ -38,9 +40,14 @@ class CopyOp(IRDLOperation):
     by element, as wide as layouts and alignments allow. At stage `folded` the atom stands in the operation itself:
     `tile.copy #tile.copy_atom<...> %src, %dst`.
 
+    `... if %pred` copies under predicates: a fragment of i1 with the modes of the source, strides of 0 where one
+    predicate serves for several elements, and possibly a mode 0 of one element, which serves for all of mode 0. An
+    atom is executed where its predicate holds; an atom with zero-fill (SM80_CP_ASYNC_CACHEALWAYS_ZFILL<...>) copies
+    the values whose predicates hold and writes zeros for the others.
+
     Preconditions: equal element types, equal sizes of each mode; what the atom asks of spaces, contiguity and
-    alignment. The elements of one copy are moved in no fixed order. After cp.async the destination is undefined until
-    waited for.
+    alignment. The predicates of the values of one execution are equal; with zero-fill those that hold come first. The
+    elements of one copy are moved in no fixed order. After cp.async the destination is undefined until waited for.
     """
 
     name = "tile.copy"
@@ -48,6 +55,7 @@ class CopyOp(IRDLOperation):
     tiled_copy = opt_operand_def(TiledCopyType)
     src = operand_def(TensorType)
     dst = operand_def(TensorType)
+    pred = opt_operand_def(TensorType)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
@@ -57,8 +65,9 @@ class CopyOp(IRDLOperation):
         dst: SSAValue | Operation,
         tiled_copy: SSAValue | None = None,
         atom: CopyAtomAttr | None = None,
+        pred: SSAValue | None = None,
     ):
-        super().__init__(operands=[tiled_copy, src, dst], properties={"atom": atom})
+        super().__init__(operands=[tiled_copy, src, dst, pred], properties={"atom": atom})
 
     @property
     def src_type(self) -> TensorType:
@@ -80,6 +89,15 @@ class CopyOp(IRDLOperation):
             return self.tiled_copy.type.atom
         return self.atom
 
+    @property
+    def pred_layout(self) -> Layout | None:
+        """The predicates, one for each element of the source; None where there are none. Raises `LayoutError`."""
+        if self.pred is None:
+            return None
+        assert isinstance(self.pred.type, TensorType)
+        atom = self.copy_atom
+        return predicate_layout(self.pred.type, self.src_type, 1 if atom is None else atom_values(atom)[0])
+
     def verify_(self) -> None:
         if self.tiled_copy is not None and self.atom is not None:
             raise VerifyException("the atom is given twice: by the tiled copy and by the attribute")
@@ -95,11 +113,14 @@ class CopyOp(IRDLOperation):
                 raise VerifyException(
                     f"mode {mode} has {sizes[0]} elements in the source, {sizes[1]} in the destination"
                 )
-        if self.copy_atom is not None:
-            try:
+        if src.is_predicate:
+            raise VerifyException("predicates, i1, are not copied; read and write them by tile.load and tile.store")
+        try:
+            if self.copy_atom is not None:
                 check_tiled_operands(self.copy_atom, src, dst)
-            except LayoutError as error:
-                refuse(error)
+            _ = self.pred_layout
+        except LayoutError as error:
+            refuse(error)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -113,7 +134,8 @@ class CopyOp(IRDLOperation):
                 "expected a source and a destination, with a tiled copy or an atom before them", at, parser.pos
             )
         copy = operands.pop(0) if len(operands) == 3 else None
-        op = cls(operands[0], operands[1], copy, atom)
+        pred = parse_tensor(parser) if parser.parse_optional_keyword("if") is not None else None
+        op = cls(operands[0], operands[1], copy, atom, pred)
         op.attributes |= parser.parse_optional_attr_dict()
         return op
 
@@ -122,7 +144,11 @@ class CopyOp(IRDLOperation):
         if self.atom is not None:
             printer.print_attribute(self.atom)
             printer.print_string(" ")
-        printer.print_list(self.operands, printer.print_operand)
+        moved = [value for value in (self.tiled_copy, self.src, self.dst) if value is not None]
+        printer.print_list(moved, printer.print_operand)
+        if self.pred is not None:
+            printer.print_string(" if ")
+            printer.print_operand(self.pred)
         printer.print_op_attributes(self.attributes)
 
 
@@ -133,16 +159,26 @@ class AtomCallOp(IRDLOperation):
 
     At stage `atoms` the operands are tensors of exactly the thread's values; at stage `index` pointers to the first
     of them, the others following in order. For ldmatrix the source is the row whose address the lane supplies.
+
+    `... count %n` is for atoms with zero-fill: only the first `%n` values, an i32, are copied, and zeros are written
+    for the others; without it all are copied.
     """
 
     name = "tile.atom_call"
     atom = prop_def(CopyAtomAttr)
     src = operand_def(TensorType | PtrType)
     dst = operand_def(TensorType | PtrType)
+    count = opt_operand_def(I32)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
-    def __init__(self, atom: CopyAtomAttr, src: SSAValue | Operation, dst: SSAValue | Operation):
-        super().__init__(operands=[src, dst], properties={"atom": atom})
+    def __init__(
+        self,
+        atom: CopyAtomAttr,
+        src: SSAValue | Operation,
+        dst: SSAValue | Operation,
+        count: SSAValue | None = None,
+    ):
+        super().__init__(operands=[src, dst, count], properties={"atom": atom})
 
     def verify_(self) -> None:
         src, dst = self.src.type, self.dst.type
@@ -153,6 +189,8 @@ class AtomCallOp(IRDLOperation):
                 refuse(error)
         elif not isinstance(src, PtrType) or not isinstance(dst, PtrType):
             raise VerifyException("source and destination are two tensors or two pointers")
+        if self.count is not None and not self.atom.atom.zfill:
+            raise VerifyException(f"{self.atom.atom_name.data} has no zero-fill, so it copies all values or none")
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -162,7 +200,11 @@ class AtomCallOp(IRDLOperation):
             parser.raise_error("expected a copy atom", at, parser.pos)
         src = parse_defined(parser)
         parser.parse_punctuation(",")
-        op = cls(atom, src, parse_defined(parser))
+        dst = parse_defined(parser)
+        count = None
+        if parser.parse_optional_keyword("count") is not None:
+            count = parser.resolve_operand(parser.parse_unresolved_operand(), i32)
+        op = cls(atom, src, dst, count)
         op.attributes |= parser.parse_optional_attr_dict()
         return op
 
@@ -170,7 +212,10 @@ class AtomCallOp(IRDLOperation):
         printer.print_string(" ")
         printer.print_attribute(self.atom)
         printer.print_string(" ")
-        printer.print_list(self.operands, printer.print_operand)
+        printer.print_list([self.src, self.dst], printer.print_operand)
+        if self.count is not None:
+            printer.print_string(" count ")
+            printer.print_operand(self.count)
         printer.print_op_attributes(self.attributes)
 
 

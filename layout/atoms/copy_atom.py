@@ -24,7 +24,7 @@ class CopyAtom:
     Threads are numbered by `thr_id`, which maps them to lanes.
 
     `ptx` is the instruction with {bytes} and such filled in, or empty where PTX has none: such an atom has
-    layouts but cannot copy. Raises `LayoutError` (E0301) if the layouts contradict each other, (E0303) if
+    layouts but cannot copy. `load_hint` and `store_hint` say how global memory is cached (see `cache`). Raises `LayoutError` (E0301) if the layouts contradict each other, (E0303) if
     values of `val_bits` bits would be split among threads.
     """
 
@@ -40,6 +40,8 @@ class CopyAtom:
     ptx: str
     source: str
     val_bits: int = 1
+    load_hint: str = ""
+    store_hint: str = ""
     src: Layout = field(init=False, repr=False, compare=False)
     dst: Layout = field(init=False, repr=False, compare=False)
     ref: Layout = field(init=False, repr=False, compare=False)
@@ -84,6 +86,11 @@ class CopyAtom:
         bits = self.ref_bits[1].size  # 1 for an atom whose width the compiler chooses
         if self.values * self.val_bits > max(bits, self.val_bits) or 1 < bits < self.val_bits:
             raise LayoutError(Code.ATOM_VALUE_WIDTH, f"{self.name} is narrower than a value of {self.val_bits} bits")
+
+    @property
+    def zfill(self) -> bool:
+        """Whether a thread may copy only its first values and fill up with zeros."""
+        return self.ptx.startswith("cp.async") and "%2" in self.ptx
 
     @property
     def threads(self) -> int:

@@ -39,11 +39,11 @@ class Exchange:
 def exchange_of(atom: CopyAtom, lanes: int) -> Exchange | None:
     """The movement of `atom` by `lanes` lanes, which are groups of its threads one after the other.
 
-    None for an atom that the table does not describe in full: one that needs a predicate, or that changes
-    what its registers mean, or whose threads are not consecutive lanes; and one that PTX does not have.
+    None for an atom that the table does not describe in full: one that changes what its
+    registers mean, or whose threads are not consecutive lanes; and one that PTX does not have.
     """
     consecutive = all(atom.thr_id(i) == i for i in range(atom.threads))
-    if not atom.ptx or "ZFILL" in atom.name or "MOVM" in atom.name or not consecutive or lanes % atom.threads:
+    if not atom.ptx or "MOVM" in atom.name or not consecutive or lanes % atom.threads:
         return None
     source, target = _table(atom.src), _table(atom.dst)
     home: dict[int, tuple[int, int]] = {}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The global and shared state spaces: checked, counted accesses of a warp's active lanes."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -79,6 +79,28 @@ class Space:
             if conflict is not None:
                 self._race(warp, access, rows, conflict, "reads")
         return self.arena.data[width][rows]
+
+    def load_leading(self, warp: Warp, access: Access, address: Value, counts: NDArray[Any]) -> Bytes:
+        """As `load`, but only the first `counts` bytes of each active lane; the others are 0, and are not accessed."""
+        width = access.width
+        content = np.zeros((warp.active, width), np.uint8)
+        lanes, at = warp.lane_numbers(), warp.select(address)
+        reading = np.zeros(warp.lanes, bool)
+        reading[lanes[counts > 0]] = True
+        if not reading.any():
+            access.requests += 1
+            return content
+        before = warp.mask_state()
+        warp.narrow(reading)
+        self._rows(warp, access, _spread(warp, lanes, at))  # counts the access, and checks its alignment
+        byte = replace(access, width=1)
+        for number in range(int(counts.max())):
+            reading[lanes] = counts > number
+            warp.narrow(reading)
+            places = _spread(warp, lanes, at + number)
+            content[counts > number, number] = self.load(warp, byte, places)[:, 0]
+        warp.restore(before)
+        return content
 
     def store(self, warp: Warp, access: Access, address: Value, content: Bytes) -> None:
         """Writes an array (active, width) of bytes at `address` in each active lane."""
@@ -178,3 +200,10 @@ class Space:
             f"race: {verb} {self.name} {where}, which {other} {did}, and no barrier lies between",
             "put a barrier between the two accesses (there is none between blocks)",
         )  # fmt: skip
+
+
+def _spread(warp: Warp, lanes: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
+    """Values of some lanes as an array over all lanes of the warp."""
+    whole = np.zeros(warp.lanes, values.dtype)
+    whole[lanes] = values
+    return whole

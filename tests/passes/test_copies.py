@@ -96,7 +96,7 @@ def test_the_width_is_what_layouts_and_alignment_allow(
     assert first * 8 % choice.bits == 0
     assert second * 8 % choice.bits == 0
     count = choice.bits // 16
-    for type, values in ((src, choice.src), (dst, choice.dst)):
+    for type, values in zip((src, dst), choice.values, strict=True):
         assert plain(values).size == count
         if not type.is_swizzled:
             assert [plain(values)(i) for i in range(count)] == list(range(count))
@@ -111,7 +111,7 @@ def test_loops_walk_both_layouts_in_step(layouts: tuple[LayoutLike, LayoutLike])
     loops = repeats([src[i] for i in range(len(src))], [dst[i] for i in range(len(dst))])
     walked: list[tuple[int, int]] = [(0, 0)]
     for loop in loops:
-        walked = [(a + loop.src(i), b + loop.dst(i)) for i in range(loop.extent) for a, b in walked]
+        walked = [(a + loop.modes[0](i), b + loop.modes[1](i)) for i in range(loop.extent) for a, b in walked]
     assert walked == [(src(i), dst(i)) for i in range(src.size)]
 
 
@@ -137,7 +137,7 @@ def test_adjacent_elements_that_no_layout_groups(src: str, dst: str, remark: str
 
 def test_loops_are_merged_where_one_serves_for_two() -> None:
     loops = repeats([Layout(4, 1), Layout(8, 4)], [Layout((2, 2), (2, 4)), Layout(8, 8)])
-    assert [(loop.extent, loop.src, loop.dst) for loop in loops] == [(32, Layout(32, 1), Layout(32, 2))]
+    assert [(loop.extent, loop.modes) for loop in loops] == [(32, (Layout(32, 1), Layout(32, 2)))]
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,19 @@ def _cp_async(op: ptx.CpAsyncOp, t: Translator) -> Step:
     shared, global_ = t.spaces.shared, t.spaces.global_
     reads = t.access(op, global_.name, "async", width)
     writes = t.access(op, shared.name, "async", width)
+    size, site = None if op.src_size is None else t.slot(op.src_size), site_of(op)
 
     def step(warp: Warp) -> None:
-        content = global_.load(warp, reads, warp.registers[source])
+        if size is None:
+            content = global_.load(warp, reads, warp.registers[source])
+        else:
+            counts = warp.select(warp.registers[size])
+            wrong = (counts < 0) | (counts > width)
+            if wrong.any():
+                index = int(wrong.argmax())
+                text = f"cp.async of {width} bytes is told to read {int(counts[index])} of them"
+                warp.fault(ErrorCode.SIM_ARITHMETIC, site, int(warp.lane_numbers()[index]), text)
+            content = global_.load_leading(warp, reads, warp.registers[source], counts)
         async_copy.issue(warp, shared, writes, warp.registers[target], content)
 
     return step

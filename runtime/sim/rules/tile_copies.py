@@ -18,8 +18,11 @@ from ..tensors import Port, check_count, plain, port, tensor_value
 from ..translate import Rules, Step, Translator
 from ..values import TensorValue
 from ..warp import WARP, Warp
+from .predicates import leading_values, one_for_all, predicates_of, under
 
-Move = Callable[[Warp, TensorValue, TensorValue], None]
+Flags = NDArray[np.bool_]
+"""Predicates in each active lane: an array (active, values)."""
+Move = Callable[[Warp, TensorValue, TensorValue, Flags | None], None]
 Indices = NDArray[np.int64]
 
 
@@ -35,10 +38,13 @@ def _copy(op: tile.CopyOp, t: Translator) -> Step:
         assert atom is not None
         move = _by_atom(op, atom, op.src_type, op.dst_type, src, dst, t)
 
+    flags = predicates_of(op, t)
+
     def step(warp: Warp) -> None:
         registers = warp.registers
         warp.launch.spend(len(src))
-        move(warp, tensor_value(registers[source]), tensor_value(registers[target]))
+        given = None if flags is None else flags(warp)
+        move(warp, tensor_value(registers[source]), tensor_value(registers[target]), given)
 
     return step
 
@@ -52,10 +58,12 @@ def _atom_call(op: tile.AtomCallOp, t: Translator) -> Step:
     first = distances(plain(src) if isinstance(src, tile.TensorType) else make_layout(record.src[1].size))
     second = distances(plain(dst) if isinstance(dst, tile.TensorType) else make_layout(record.dst[1].size))
     move = _by_atom(op, op.atom, src, dst, first, second, t)
+    count = None if op.count is None else t.slot(op.count)
 
     def step(warp: Warp) -> None:
         registers = warp.registers
-        move(warp, tensor_value(registers[source]), tensor_value(registers[target]))
+        flags = None if count is None else np.arange(len(first)) < warp.select(registers[count])[:, None]
+        move(warp, tensor_value(registers[source]), tensor_value(registers[target]), flags)
 
     return step
 
@@ -77,13 +85,18 @@ def _elementwise(
     starts = [(int(first[i]), int(second[i])) for i in range(0, len(first), group)]
     singles = [(int(a), int(b)) for a, b in zip(first, second, strict=True)]
 
-    def move(warp: Warp, source: TensorValue, target: TensorValue) -> None:
+    def element(warp: Warp, source: TensorValue, target: TensorValue, i: int, j: int) -> None:
+        writer.store(warp, target, j, reader.load(warp, source, i))
+
+    def move(warp: Warp, source: TensorValue, target: TensorValue, flags: Flags | None) -> None:
         for position, (a, b) in enumerate(starts):
-            if reader.adjacent(warp, source, a, group) and writer.adjacent(warp, target, b, group):
+            begin, end = position * group, (position + 1) * group
+            whole = flags is None or flags[:, begin:end].all()
+            if whole and reader.adjacent(warp, source, a, group) and writer.adjacent(warp, target, b, group):
                 writer.store(warp, target, b, reader.load(warp, source, a, group))
                 continue
-            for i, j in singles[position * group : (position + 1) * group]:
-                writer.store(warp, target, j, reader.load(warp, source, i))
+            for number, (i, j) in enumerate(singles[begin:end], begin):
+                under(warp, None if flags is None else flags[:, number], partial(element, warp, source, target, i, j))
 
     return move
 
@@ -121,22 +134,33 @@ def _by_atom(
         raise SimulationError(
             ErrorCode.SIM_UNSUPPORTED, f"the simulator does not execute atom {record.name}", site=site
         )
-    element_bytes = record.val_bits // 8
+    element_bytes, count = record.val_bits // 8, exchange.values_in
     is_async = record.ptx.startswith("cp.async")
     reader = port(op, src, "async" if is_async else "load", t, element_bytes)
     writer = port(op, dst, "async" if is_async else "store", t, element_bytes)
     rows_in = first.reshape(-1, exchange.values_in).tolist()
     rows_out = second.reshape(-1, exchange.values_out).tolist()
     put = _start if is_async else _scatter
-    crosses = exchange.crosses_lanes
+    crosses, zfill = exchange.crosses_lanes, record.zfill
     get = partial(_exchanged, exchange) if crosses else _gather
 
-    def move(warp: Warp, source: TensorValue, target: TensorValue) -> None:
+    def execute(warp: Warp, source: TensorValue, target: TensorValue, a: list[int], b: list[int]) -> None:
         if crosses and warp.active < WARP:
             text = f"{record.name} is executed by {warp.active} lanes; all {WARP} of the warp must"
             warp.fault(ErrorCode.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
-        for a, b in zip(rows_in, rows_out, strict=True):
-            put(warp, writer, target, b, get(warp, reader, source, a))
+        put(warp, writer, target, b, get(warp, reader, source, a))
+
+    def move(warp: Warp, source: TensorValue, target: TensorValue, flags: Flags | None) -> None:
+        for number, (a, b) in enumerate(zip(rows_in, rows_out, strict=True)):
+            given = None if flags is None else flags[:, number * count : (number + 1) * count]
+            if given is not None and zfill:
+                leading = leading_values(warp, site, given) * element_bytes
+                assert reader.space is not None
+                access, address = reader.accesses[count * element_bytes], reader.address(source, a[0])
+                put(warp, writer, target, b, reader.space.load_leading(warp, access, address, leading))
+                continue
+            chosen = None if given is None else one_for_all(warp, site, given)
+            under(warp, chosen, partial(execute, warp, source, target, a, b))
 
     return move
 

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Loads and stores with cache hints: inline assembly, since LLVM has no form for most of them.
+
+The instruction's text is the operation's mnemonic, which its verifier composes of words of our tables.
+"""
+
+from ...dialects import ptx
+from .writer import FunctionWriter
+
+_CONSTRAINT = {8: "h", 16: "h", 32: "r", 64: "l"}
+"""Registers by the bits that they move; there is none of 8."""
+
+
+def load_by_assembly(w: FunctionWriter, op: ptx.LoadOp) -> str:
+    """Writes the load; the value in the registers of `ptx.access_registers`, as one integer or a vector of them."""
+    count, bits = ptx.access_registers(op.result.type)
+    register = f"i{max(bits, 16)}"
+    returned = register if count == 1 else f"{{ {', '.join([register] * count)} }}"
+    loaded = _braced(count, 0)
+    constraints = ",".join([f"={_CONSTRAINT[bits]}"] * count)
+    text = f"{op.mnemonic()} {loaded}, [${count}];"
+    value = w.temp(f'call {returned} asm sideeffect "{text}", "{constraints},l,~{{memory}}"({w.typed(op.ptr)})')
+    if count == 1:
+        return value if bits == max(bits, 16) else w.temp(f"trunc {register} {value} to i{bits}")
+    whole = "poison"
+    for index in range(count):
+        part = w.temp(f"extractvalue {returned} {value}, {index}")
+        whole = w.temp(f"insertelement <{count} x {register}> {whole}, {register} {part}, i32 {index}")
+    return whole
+
+
+def store_by_assembly(w: FunctionWriter, op: ptx.StoreOp, value: str) -> None:
+    """Writes the store of `value`, given with its type in the registers of `ptx.access_registers`."""
+    count, bits = ptx.access_registers(op.value.type)
+    register = f"i{max(bits, 16)}"
+    if count > 1:
+        parts = [f"{register} {w.temp(f'extractelement {value}, i32 {index}')}" for index in range(count)]
+    else:
+        parts = [value if bits == max(bits, 16) else f"{register} {w.temp(f'zext {value} to {register}')}"]
+    constraints = ",".join(["l", *[_CONSTRAINT[bits]] * count])
+    text = f"{op.mnemonic()} [$0], {_braced(count, 1)};"
+    w.emit(f'call void asm sideeffect "{text}", "{constraints},~{{memory}}"({", ".join((w.typed(op.ptr), *parts))})')
+
+
+def _braced(count: int, first: int) -> str:
+    """The operands of a vector's registers, `{$1, $2}`, or of a single one."""
+    names = ", ".join(f"${first + index}" for index in range(count))
+    return names if count == 1 else f"{{{names}}}"

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Predicates of a copy: fragments of i1 with one predicate for each element, or one for several."""
+
+from ...layout.core import ComposedLayout, Layout, size
+from ...layout.divide import logical_divide
+from ...layout.errors import Code, LayoutError
+from .types import TensorType
+
+
+def predicate_layout(pred: TensorType, src: TensorType, values: int) -> Layout:
+    """The layout of a copy's predicates with the modes of its source, all of the source's sizes.
+
+    Mode 0 of the source is `(AtomV, RestV)` with `values` in AtomV, and so is mode 0 of the result. That of `pred` has
+    as many elements, or `(1, RestV)`, one for each execution of the atom, or one for all (CuTe's copy_if). Raises
+    `LayoutError` (E0316) for a tensor that holds no predicates, and for other sizes.
+    """
+    layout, like = pred.layout.data, src.layout.data
+    if not pred.is_predicate:
+        raise LayoutError(Code.PREDICATE_SHAPE, f"predicates are of type i1, not {pred.element_type}")
+    assert not isinstance(layout, ComposedLayout), "fragments are not swizzled"
+    if len(layout) != len(like):
+        raise LayoutError(
+            Code.PREDICATE_SHAPE, f"the predicates have {len(layout)} modes, the source of the copy {len(like)}"
+        )
+    modes = [_first_mode(layout[0], size(like[0]), values)]
+    for mode in range(1, len(like)):
+        wanted = size(like[mode])
+        if size(layout[mode]) != wanted:
+            raise LayoutError(
+                Code.PREDICATE_SHAPE,
+                f"mode {mode} has {size(layout[mode])} predicates for {wanted} elements",
+                "a predicate for several elements is a mode of stride 0, such as 4:0",
+            )
+        modes.append(layout[mode])
+    return Layout(tuple(m.shape for m in modes), tuple(m.stride for m in modes))
+
+
+def _first_mode(mode: Layout, elements: int, values: int) -> Layout:
+    """Mode 0 of the predicates as (AtomV, RestV)."""
+    repeats = elements // values
+    if size(mode) == 1:
+        return Layout((values, repeats), (0, 0))
+    if size(mode) == elements:
+        divided = logical_divide(mode, Layout(values, 1))
+        assert isinstance(divided, Layout)
+        return divided
+    if isinstance(mode.shape, tuple) and len(mode) == 2 and (size(mode[0]), size(mode[1])) == (1, repeats):
+        return Layout((values, mode[1].shape), (0, mode[1].stride))
+    raise LayoutError(
+        Code.PREDICATE_SHAPE,
+        f"mode 0 has {size(mode)} predicates for {elements} elements",
+        f"it has {elements}, or (1,{repeats}) for one an execution of the atom, or 1",
+    )

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The cache hints of loads, stores and cp.async, as PTX writes them after the state space (PTX ISA, ld, ld.global.nc,
+st, cp.async; section Cache Operators).
+
+A hint is the modifiers in the order of the instruction, such as `nc.L1::no_allocate.L2::128B`. It changes where data is
+kept, never what is moved; only `nc` has a precondition, that nobody writes the data while the kernel runs.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from difflib import get_close_matches
+
+from ..errors import Code, LayoutError
+from .copy_atom import CopyAtom
+
+_PREFETCH = ("L2::64B", "L2::128B", "L2::256B")
+_EVICTION = tuple(f"L1::{kept}" for kept in ("evict_normal", "evict_unchanged", "evict_first", "evict_last"))
+_L1 = (*_EVICTION, "L1::no_allocate")
+
+
+def _loads() -> Iterator[str]:
+    for kept in ("ca", "cg", "cs", "lu", "cv", *_L1, "nc", *(f"{op}.nc" for op in ("ca", "cg", "cs"))):
+        yield from (kept, *(f"{kept}.{prefetch}" for prefetch in _PREFETCH))
+    for kept in _L1:
+        yield from (f"nc.{kept}", *(f"nc.{kept}.{prefetch}" for prefetch in _PREFETCH))
+    yield from _PREFETCH
+
+
+LOAD_HINTS = frozenset(_loads())
+"""What a load of global memory can say: a cache operator or an eviction priority, `nc`, a prefetch size."""
+STORE_HINTS = frozenset(("wb", "cg", "cs", "wt", *_L1))
+"""What a store to global memory can say: a cache operator or an eviction priority."""
+PREFETCH_HINTS = frozenset(_PREFETCH)
+"""What a cp.async can say: a prefetch size."""
+
+
+def hint_requires(hint: str) -> tuple[int, int]:
+    """The oldest target with a hint: sm and ten times the PTX version (the sections' target notes)."""
+    if "L2::256B" in hint:
+        return 80, 74
+    if "L2::" in hint:
+        return 75, 74
+    return (70, 74) if "L1::" in hint else (70, 60)
+
+
+def check_hint(what: str, hint: str, allowed: frozenset[str]) -> None:
+    """Raises `LayoutError` (E0317) for a hint that PTX does not have; `what` is the kind of instruction."""
+    if hint not in allowed:
+        near = get_close_matches(hint[:80], sorted(allowed), n=3, cutoff=0.4)
+        raise LayoutError(
+            Code.CACHE_HINT,
+            f"{hint[:80]!r} is no cache hint of a {what}",
+            f"similar ones: {', '.join(near)}" if near else "",
+        )
+
+
+def with_hints(atom: CopyAtom, load: str = "", store: str = "") -> CopyAtom:
+    """`atom` with cache hints for its load and its store of global memory.
+
+    Raises `LayoutError` (E0317) for a hint that the instruction does not have.
+    """
+    word = atom.ptx.split(" ", 1)[0].split(".", 1)[0]
+    if word not in ("ld", "cp") or (word == "cp" and store):
+        raise LayoutError(
+            Code.CACHE_HINT,
+            f"{atom.name} has no cache hint for its {'store' if store else 'load'}",
+            "copies by ld and st take them for both, cp.async for the load",
+        )
+    if load:
+        check_hint("load" if word == "ld" else "cp.async", load, LOAD_HINTS if word == "ld" else PREFETCH_HINTS)
+    if store:
+        check_hint("store", store, STORE_HINTS)
+    needs = [hint_requires(hint) for hint in (load, store) if hint]
+    sm = max([atom.min_sm, *(need[0] for need in needs)])
+    ptx = max([atom.min_ptx, *(divmod(need[1], 10) for need in needs)])
+    return replace(atom, load_hint=load, store_hint=store, min_sm=sm, min_ptx=ptx)
