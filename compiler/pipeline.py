@@ -47,8 +47,8 @@ STAGES: tuple[Stage, ...] = (
     ),
     Stage(
         "atoms",
-        "copies expanded to executions of copy atoms on per-thread tensors",
-        ("expand-copies", "expand-maps", "check-stage{{stage=atoms}}"),
+        "copies and multiplications expanded to executions of atoms on per-thread tensors",
+        ("expand-gemms", "expand-copies", "expand-maps", "check-stage{{stage=atoms}}"),
     ),
     Stage(
         "index",

@@ -20,8 +20,8 @@ COMMON = ("builtin", "gpu", "run", "arith", "scf", "math", "vector", "ptx")
 _TENSOR_OPS = ("kernel", "return", "alloc", "alias", "load", "store", "print", "print_tensor", "view", "crd2idx")
 LEGAL_TILE_OPS: Mapping[str, frozenset[str] | None] = MappingProxyType({
     "cute": None,
-    "folded": frozenset(f"tile.{op}" for op in (*_TENSOR_OPS, "copy", "fill", "map", "yield")),
-    "atoms": frozenset(f"tile.{op}" for op in (*_TENSOR_OPS, "atom_call")),
+    "folded": frozenset(f"tile.{op}" for op in (*_TENSOR_OPS, "gemm", "copy", "fill", "map", "yield")),
+    "atoms": frozenset(f"tile.{op}" for op in (*_TENSOR_OPS, "mma_call", "atom_call")),
     "index": frozenset({"tile.atom_call"}),
     "instr": frozenset[str](),
 })  # fmt: skip

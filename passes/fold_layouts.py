@@ -7,7 +7,17 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..dialects.tile import CopyOp, RasterizeOp, TensorType, TiledCopyOp, ViewOp
+from ..dialects.tile import (
+    AllocOp,
+    CopyOp,
+    FragmentOp,
+    GemmOp,
+    RasterizeOp,
+    TensorType,
+    TiledCopyOp,
+    TiledMmaOp,
+    ViewOp,
+)
 from ..dialects.tile.view_base import LayoutViewOp
 from ..layout.core import ComposedLayout
 from .constants import constant_of
@@ -44,13 +54,20 @@ class FoldLayoutsPass(ModulePass):
                 _fold_view(each)
             elif isinstance(each, RasterizeOp):
                 _fold_rasterize(each)
+            elif isinstance(each, FragmentOp):
+                emitter = Emitter(each)
+                emitter.replace([emitter.value(AllocOp(each.tensor_type))])
+            elif isinstance(each, GemmOp):
+                emitter = Emitter(each)
+                emitter.insert(GemmOp(each.a, each.b, each.c, each.result, atom=each.mma_atom))
+                emitter.replace()
             elif isinstance(each, CopyOp) and each.tiled_copy is not None:
                 emitter = Emitter(each)
                 emitter.insert(CopyOp(each.src, each.dst, atom=each.copy_atom, pred=each.pred))
                 emitter.replace()
         coordinates.erase()
         for each in list(op.walk()):
-            if isinstance(each, TiledCopyOp) and not each.result.uses:
+            if isinstance(each, TiledCopyOp | TiledMmaOp) and not each.result.uses:
                 each.detach()
                 each.erase()
 

@@ -25,6 +25,12 @@ def _fold_layouts() -> type[ModulePass]:
     return FoldLayoutsPass
 
 
+def _expand_gemms() -> type[ModulePass]:
+    from .expand_gemms import ExpandGemmsPass
+
+    return ExpandGemmsPass
+
+
 def _expand_copies() -> type[ModulePass]:
     from .expand_copies import ExpandCopiesPass
 
@@ -151,6 +157,7 @@ OUR_PASSES: Mapping[str, Callable[[], type[ModulePass]]] = MappingProxyType({
     "check-target": _check_target,
     "check-stage": _check_stage,
     "fold-layouts": _fold_layouts,
+    "expand-gemms": _expand_gemms,
     "expand-copies": _expand_copies,
     "expand-maps": _expand_maps,
     "lower-tensors": _lower_tensors,

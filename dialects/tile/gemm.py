@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Matrix multiplications: of whole fragments by a tiled MMA, and one execution of an MMA atom."""
+
+from typing import Self, cast
+
+from xdsl.dialects.builtin import Float16Type, Float32Type, Float64Type, StringAttr
+from xdsl.ir import SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    traits_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.utils.exceptions import VerifyException
+
+from ...layout.errors import Code, LayoutError
+from ..errors import refuse
+from .assembly import parse_defined, parse_tensor
+from .gemm_rules import check_gemm, check_mma_call
+from .mma_types import MmaAtomAttr, TiledMmaType, parse_mma_atom
+from .types import TensorType
+
+_DEFAULT = {Float16Type(): "half_t", Float32Type(): "float", Float64Type(): "double"}
+
+
+@irdl_op_definition
+class GemmOp(IRDLOperation):
+    """`tile.gemm %mma, %A, %B, %C`: C = A * B + C, on each thread's fragments (CuTe's gemm).
+
+    `tile.gemm %mma, %D, %A, %B, %C` puts the result in D. The ranks of A, B and C say what is multiplied:
+    `(V)x(V)->(V)`, `(M)x(N)->(M,N)`, `(M,K)x(N,K)->(M,N)`, `(V,M)x(V,N)->(V,M,N)` or `(V,M,K)x(V,N,K)->(V,M,N)`, where
+    V are the values of one execution of the atom, M, N and K executions. Without a tiled MMA the atom is UniversalFMA.
+    At stage `folded` the atom stands in the operation itself: `tile.gemm #tile.mma_atom<...> %A, %B, %C`.
+
+    C and D are in rmem, A and B in rmem or smem; from there each K is copied to a fragment first, with accesses as wide
+    as layout and alignment allow. The products of all K are added in order, each execution of the atom rounding as its
+    instruction does.
+
+    Preconditions: element types and sizes of modes are the atom's; values that share a register are adjacent. All lanes
+    of a warp execute it, unless the atom has one thread. D is C, or overlaps neither C nor A nor B.
+    """
+
+    name = "tile.gemm"
+    atom = opt_prop_def(MmaAtomAttr)
+    tiled_mma = opt_operand_def(TiledMmaType)
+    result = opt_operand_def(TensorType)
+    a = operand_def(TensorType)
+    b = operand_def(TensorType)
+    c = operand_def(TensorType)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(
+        self,
+        a: SSAValue,
+        b: SSAValue,
+        c: SSAValue,
+        d: SSAValue | None = None,
+        tiled_mma: SSAValue | None = None,
+        atom: MmaAtomAttr | None = None,
+    ):
+        super().__init__(operands=[tiled_mma, d, a, b, c], properties={"atom": atom})
+
+    @property
+    def d(self) -> SSAValue:
+        """Where the result goes: D, or C where there are three operands."""
+        return self.c if self.result is None else self.result
+
+    @property
+    def types(self) -> tuple[TensorType, TensorType, TensorType, TensorType]:
+        """The types of D, A, B and C."""
+        d, a, b, c = (cast("TensorType", value.type) for value in (self.d, self.a, self.b, self.c))
+        return d, a, b, c
+
+    @property
+    def mma_atom(self) -> MmaAtomAttr:
+        """The atom: of the tiled MMA, of the operation, or UniversalFMA. `LayoutError` where that has no type."""
+        if self.tiled_mma is not None:
+            return cast("TiledMmaType", self.tiled_mma.type).atom
+        if self.atom is not None:
+            return self.atom
+        element = self.types[0].element_type
+        name = next((name for type, name in _DEFAULT.items() if type == element), None)
+        if name is None:
+            raise LayoutError(
+                Code.MMA_OPERAND,
+                f"there is no multiplication of single elements with results of type {element}",
+                "name an atom, such as that of tile.tiled_mma",
+            )
+        return MmaAtomAttr(StringAttr(f"UniversalFMA<{name}>"))
+
+    def verify_(self) -> None:
+        if self.tiled_mma is not None and self.atom is not None:
+            raise VerifyException("the atom is given twice: by the tiled MMA and by the attribute")
+        try:
+            check_gemm(self.mma_atom, *self.types)
+        except LayoutError as error:
+            refuse(error)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        at = parser.pos
+        atom = parser.parse_optional_attribute()
+        if atom is not None and not isinstance(atom, MmaAtomAttr):
+            parser.raise_error("expected an MMA atom or an operand", at, parser.pos)
+        at = parser.pos
+        operands = parser.parse_comma_separated_list(Parser.Delimiter.NONE, lambda: parse_defined(parser))
+        mma = operands.pop(0) if isinstance(operands[0].type, TiledMmaType) else None
+        if len(operands) not in (3, 4) or not all(isinstance(value.type, TensorType) for value in operands):
+            parser.raise_error(
+                "expected tensors A, B, C or D, A, B, C, with a tiled MMA or an atom before", at, parser.pos
+            )
+        result = operands.pop(0) if len(operands) == 4 else None
+        op = cls(operands[0], operands[1], operands[2], result, mma, atom)
+        op.attributes |= parser.parse_optional_attr_dict()
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        if self.atom is not None:
+            printer.print_attribute(self.atom)
+            printer.print_string(" ")
+        printer.print_list(self.operands, printer.print_operand)
+        printer.print_op_attributes(self.attributes)
+
+
+@irdl_op_definition
+class MmaCallOp(IRDLOperation):
+    """`tile.mma_call #tile.mma_atom<"SM80_16x8x16_F32F16F16F32_TN"> %d, %a, %b, %c`: one execution of an MMA atom,
+    D = A * B + C.
+
+    The operands are fragments of exactly a thread's values. Preconditions as of `tile.gemm`; `%d` may be `%c`.
+    """
+
+    name = "tile.mma_call"
+    atom = prop_def(MmaAtomAttr)
+    d = operand_def(TensorType)
+    a = operand_def(TensorType)
+    b = operand_def(TensorType)
+    c = operand_def(TensorType)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(self, atom: MmaAtomAttr, d: SSAValue, a: SSAValue, b: SSAValue, c: SSAValue):
+        super().__init__(operands=[d, a, b, c], properties={"atom": atom})
+
+    @property
+    def types(self) -> tuple[TensorType, TensorType, TensorType, TensorType]:
+        """The types of D, A, B and C."""
+        d, a, b, c = (cast("TensorType", value.type) for value in self.operands)
+        return d, a, b, c
+
+    def verify_(self) -> None:
+        try:
+            check_mma_call(self.atom, *self.types)
+        except LayoutError as error:
+            refuse(error)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        atom = parse_mma_atom(parser)
+        operands = [parse_tensor(parser)]
+        for _ in range(3):
+            parser.parse_punctuation(",")
+            operands.append(parse_tensor(parser))
+        op = cls(atom, *operands)
+        op.attributes |= parser.parse_optional_attr_dict()
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_attribute(self.atom)
+        printer.print_string(" ")
+        printer.print_list(self.operands, printer.print_operand)
+        printer.print_op_attributes(self.attributes)

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a matrix multiplication asks of its operands: modes, element types, memory spaces, and whole registers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...layout.atoms.mma_registers import OPERANDS, registers, thread_values
+from ...layout.complement import complement
+from ...layout.core import ComposedLayout, Layout, LayoutLike, rank, size
+from ...layout.errors import Code, LayoutError
+from ...layout.inttuple import leaves
+from ...layout.modes import append, prepend
+from .copy_rules import steps
+from .mma_types import MmaAtomAttr
+from .types import TensorType
+
+
+@dataclass(frozen=True, slots=True)
+class Gemm:
+    """The operands of D = A * B + C as layouts (V,M,N), (V,M,K), (V,N,K) and (V,M,N), V being an atom's values."""
+
+    d: LayoutLike
+    a: LayoutLike
+    b: LayoutLike
+    c: LayoutLike
+
+
+def gemm_modes(atom: MmaAtomAttr, d: TensorType, a: TensorType, b: TensorType, c: TensorType) -> Gemm:
+    """The operands in the modes that their ranks stand for (CuTe's algorithm/gemm.hpp).
+
+    `(V) x (V) -> (V)`, `(M) x (N) -> (M,N)`, `(M,K) x (N,K) -> (M,N)`, `(V,M) x (V,N) -> (V,M,N)` and
+    `(V,M,K) x (V,N,K) -> (V,M,N)`; those without V are for atoms of one value. Raises `LayoutError` (E0202) for other
+    ranks.
+    """
+    given = [t.layout.data for t in (d, a, b, c)]
+    of_d, of_a, of_b, of_c = (rank(layout) for layout in given)
+    if of_d != of_c or of_a != of_b or (of_a, of_c) not in ((1, 1), (1, 2), (2, 2), (2, 3), (3, 3)):
+        raise LayoutError(
+            Code.RANK_MISMATCH,
+            f"D, A, B and C have ranks {of_d}, {of_a}, {of_b} and {of_c}",
+            "A, B and C are (V), (V), (V), or (M), (N), (M,N), or (M,K), (N,K), (M,N), or (V,M), (V,N), (V,M,N), or "
+            "(V,M,K), (V,N,K), (V,M,N)",
+        )
+    without_values = of_c == 2
+    if without_values and thread_values(atom.atom, "C") != 1:
+        raise LayoutError(
+            Code.RANK_MISMATCH,
+            f"operands without a mode of values are for atoms of one value a thread; {atom.atom.name} has more",
+            "pass what partition_A, partition_B and partition_C give, and fragments like them",
+        )
+    return Gemm(*[append(prepend(x, rank(x) + 1) if without_values else x, 3) for x in given])
+
+
+def check_gemm(atom: MmaAtomAttr, d: TensorType, a: TensorType, b: TensorType, c: TensorType) -> None:
+    """Checks the operands of a multiplication. Raises `LayoutError` naming the operand and what does not fit."""
+    modes = gemm_modes(atom, d, a, b, c)
+    _check_operands(atom, (d, a, b, c), (modes.d, modes.a, modes.b, modes.c))
+    m, n, k = size(modes.c[1]), size(modes.c[2]), size(modes.a[2])
+    for what, given, wanted, of in (
+        ("M of A", size(modes.a[1]), m, "C"),
+        ("N of B", size(modes.b[1]), n, "C"),
+        ("K of B", size(modes.b[2]), k, "A"),
+        ("M of D", size(modes.d[1]), m, "C"),
+        ("N of D", size(modes.d[2]), n, "C"),
+    ):
+        if given != wanted:
+            raise LayoutError(
+                Code.MMA_OPERAND, f"mode {what} has {given} executions of the atom, that of {of} {wanted}"
+            )
+    if k > 1 and atom.atom.layout_d != atom.atom.layout_c:
+        raise LayoutError(
+            Code.MMA_OPERAND,
+            f"{atom.atom.name} gives D other places than it takes C from, so it cannot accumulate over K",
+            "multiply one K at a time",
+        )
+
+
+def check_mma_call(atom: MmaAtomAttr, d: TensorType, a: TensorType, b: TensorType, c: TensorType) -> None:
+    """Checks the tensors of one execution of an atom: fragments of exactly a thread's values. Raises `LayoutError`."""
+    for operand, tensor in zip(OPERANDS, (d, a, b, c), strict=True):
+        if tensor.space.data.value != "rmem":
+            raise LayoutError(Code.ATOM_SPACE, f"operand {operand} of {atom.atom.name} is in registers (rmem)")
+    wholes = [append(_one_mode(t.layout.data), 3) for t in (d, a, b, c)]
+    _check_operands(atom, (d, a, b, c), wholes)
+
+
+def _one_mode(layout: LayoutLike) -> Layout:
+    """A plain layout as the only mode of another."""
+    assert isinstance(layout, Layout), "fragments have plain layouts"
+    return Layout((layout.shape,), (layout.stride,))
+
+
+def _check_operands(atom: MmaAtomAttr, tensors: Sequence[TensorType], layouts: Sequence[LayoutLike]) -> None:
+    """Checks element types, spaces, the number of values and their registers."""
+    for operand, tensor, layout in zip(OPERANDS, tensors, layouts, strict=True):
+        allowed = atom.element_types(operand)
+        if tensor.element_type not in allowed:
+            raise LayoutError(
+                Code.MMA_OPERAND,
+                f"operand {operand} of {atom.atom.name} holds {' or '.join(map(str, allowed))}, "
+                f"not {tensor.element_type}",
+            )
+        space = tensor.space.data.value
+        if space != "rmem" and (operand in "DC" or space != "smem"):
+            raise LayoutError(
+                Code.ATOM_SPACE,
+                f"operand {operand} of {atom.atom.name} is in {space}; "
+                f"it can be in {'rmem' if operand in 'DC' else 'rmem or smem'}",
+            )
+        values = thread_values(atom.atom, operand)
+        if size(layout[0]) != values:
+            raise LayoutError(
+                Code.ATOM_VALUES,
+                f"{atom.atom.name} has {values} values of {operand} a thread, but mode 0 is {layout[0]}",
+                "pass what partition_A, partition_B or partition_C give, or fragments like them",
+            )
+        if space == "rmem":
+            _check_registers(atom, operand, tensor, layout)
+    _check_distinct(layouts[0])
+
+
+def _check_registers(atom: MmaAtomAttr, operand: str, tensor: TensorType, layout: LayoutLike) -> None:
+    """Checks that the values of each register are neighbours, and that it begins where a register can."""
+    each = registers(atom.atom, operand).values
+    places = [layout[0](i) for i in range(size(layout[0]))]
+    for first in range(0, len(places), each):
+        if places[first : first + each] != list(range(places[first], places[first] + each)):
+            raise LayoutError(
+                Code.ATOM_NOT_CONTIGUOUS,
+                f"a register of operand {operand} of {atom.atom.name} holds {each} adjacent values, but mode 0 of the "
+                f"fragment is {layout[0]}",
+                "make the fragment by make_fragment_A, make_fragment_B or make_fragment_C",
+            )
+    bits = each * tensor.element_bits
+    step = steps(Layout(layout.shape[1:], layout.stride[1:]) if isinstance(layout, Layout) else layout)
+    if any(place % each for place in places[::each]) or step % each or tensor.align.data * 8 % bits:
+        raise LayoutError(
+            Code.ATOM_MISALIGNED,
+            f"registers of operand {operand} of {atom.atom.name} have {bits} bits, and not all begin at a multiple of "
+            f"that in a fragment {layout} aligned to {tensor.align.data} bytes",
+        )
+
+
+def _check_distinct(d: LayoutLike) -> None:
+    """Refuses a D two of whose values are one register."""
+    assert not isinstance(d, ComposedLayout), "a fragment's layout is plain"
+    if any(extent != 1 and stride == 0 for extent, stride in zip(leaves(d.shape), leaves(d.stride), strict=True)):
+        raise LayoutError(Code.NOT_INJECTIVE, f"two results of the multiplication are one element of D {d}")
+    _ = complement(d)  # the LayoutError, where two coordinates are one element

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`expand-gemms`: the first pass from stage `folded` to stage `atoms`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntAttr, ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from ..dialects.cute import CoordAttr, LayoutAttr
+from ..dialects.tile import AllocOp, CopyOp, Crd2IdxOp, GemmOp, MmaCallOp, Space, SpaceAttr, TensorType, ViewOp
+from ..dialects.tile.fragments import FRAGMENT_ALIGN
+from ..dialects.tile.gemm_rules import gemm_modes
+from ..dialects.tile.view_base import shifted_type
+from ..layout.core import ComposedLayout, LayoutLike, join, size
+from ..layout.inttuple import leaves
+from ..layout.product import make_fragment_like
+from ..layout.unknown import Unknown
+from .copy_loops import plain, with_inner
+from .emitter import Emitter
+
+
+@dataclass(frozen=True)
+class ExpandGemmsPass(ModulePass):
+    """Expands each matrix multiplication into executions of its atom, in loops over K, and over M and N.
+
+    The way through M and N turns at its ends, so that each execution shares an operand with the one before; which of
+    the two is in the outer loop depends on the widths of A and B, as in CuTe. Operands in shared memory are copied to a
+    fragment for each K.
+
+    Before:
+
+        tile.gemm #tile.mma_atom<"SM80_16x8x16_F32F16F16F32_TN"> %A, %B, %C
+
+    After:
+
+        scf.for %k = %c0 to %c2 step %c1 {
+          %Ak = tile.view %A at %ka : ...
+          %Bk = tile.view %B at %kb : ...
+          scf.for %n = %c0 to %c4 step %c1 {
+            scf.for %i = %c0 to %c2 step %c1 {
+              %m = arith.select %odd, %back, %i : index
+              ...
+              tile.mma_call #tile.mma_atom<"SM80_16x8x16_F32F16F16F32_TN"> %c, %a, %b, %c
+            } {unroll}
+          } {unroll}
+        } {unroll}
+    """
+
+    name = "expand-gemms"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for each in list(op.walk()):
+            if isinstance(each, GemmOp):
+                _Expansion(each).expand()
+
+
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    """A tensor, and its layout with the modes that its rank stands for."""
+
+    tensor: SSAValue
+    type: TensorType
+    layout: LayoutLike
+
+    def at(self, emitter: Emitter, coords: Sequence[SSAValue]) -> "_Operand":
+        """The view of the first modes, at a coordinate of the last ones; of a single mode, of what is in it."""
+        inner, count = plain(self.layout), len(self.layout) - len(coords)
+        kept = inner[0] if count == 1 else join([inner[i] for i in range(count)])
+        moving = [(at, inner[count + i]) for i, at in enumerate(coords) if any(leaves(inner[count + i].stride))]
+        offset, distance = None, 0
+        if moving:
+            modes = join([mode for _, mode in moving])
+            where = (Unknown(),) * len(moving)
+            offset = emitter.value(Crd2IdxOp(CoordAttr(where), [at for at, _ in moving], LayoutAttr(modes)))
+            distance = modes(where)
+        if isinstance(self.layout, ComposedLayout):
+            type = self.type.with_layout(with_inner(self.layout, kept, distance))
+        else:
+            type = shifted_type(self.type, kept, distance)
+        tensor = (
+            self.tensor if offset is None and type == self.type else emitter.value(ViewOp(self.tensor, offset, type))
+        )
+        return _Operand(tensor, type, type.layout.data)
+
+
+class _Expansion:
+    """The expansion of one multiplication."""
+
+    def __init__(self, op: GemmOp) -> None:
+        self.op = op
+        self.atom = op.mma_atom
+        modes = gemm_modes(self.atom, *op.types)
+        d, a, b, c = op.types
+        self.d, self.c = _Operand(op.d, d, modes.d), _Operand(op.c, c, modes.c)
+        self.a, self.b = _Operand(op.a, a, modes.a), _Operand(op.b, b, modes.b)
+
+    def expand(self) -> None:
+        emitter = Emitter(self.op)
+        k = size(self.a.layout[2])
+        if self.op.d is self.op.c or k == 1:
+            self._products(emitter, _loop(emitter, k), self.c)
+        else:  # the first product is added to C, the others to D
+            self._products(emitter, emitter.index(0), self.c)
+            emitter = Emitter(self.op)
+            again = _loop(emitter, k - 1)
+            one = emitter.index(1)
+            self._products(emitter, emitter.value(arith.AddiOp(again, one)), self.d)
+        emitter.replace()
+
+    def _products(self, emitter: Emitter, k: SSAValue, c: _Operand) -> None:
+        """All products of one K."""
+        a = self._in_registers(emitter, self.a.at(emitter, [k]))
+        b = self._in_registers(emitter, self.b.at(emitter, [k]))
+        m, n = self._path(emitter)
+        left, right, addend = a.at(emitter, [m]), b.at(emitter, [n]), c.at(emitter, [m, n])
+        result = addend if c is self.d or self.op.d is self.op.c else self.d.at(emitter, [m, n])
+        emitter.insert(MmaCallOp(self.atom, result.tensor, left.tensor, right.tensor, addend.tensor))
+
+    def _in_registers(self, emitter: Emitter, operand: _Operand) -> _Operand:
+        """An operand of one K; where it is in shared memory, a copy of it in a fragment."""
+        type = operand.type
+        if type.space.data is Space.Rmem:
+            return operand
+        layout = make_fragment_like(operand.layout)
+        fragment = TensorType(type.element_type, SpaceAttr(Space.Rmem), IntAttr(FRAGMENT_ALIGN), LayoutAttr(layout))
+        copy = emitter.value(AllocOp(fragment))
+        emitter.insert(CopyOp(operand.tensor, copy))
+        return _Operand(copy, fragment, layout)
+
+    def _path(self, emitter: Emitter) -> tuple[SSAValue, SSAValue]:
+        """Opens the loops over M and N; where the present execution is."""
+        m, n = size(self.c.layout[1]), size(self.c.layout[2])
+        bits = [size(x.layout[0]) * x.type.element_bits for x in (self.a, self.b)]
+        if bits in ([64, 64], [64, 32]):
+            outer = _loop(emitter, m)
+            return outer, _turning(emitter, outer, m, n)
+        if bits == [32, 32] and m % 2 == 0:  # two rows of M at a time
+            outer = _loop(emitter, m // 2)
+            column = _turning(emitter, outer, m // 2, n)
+            first = emitter.value(arith.MuliOp(outer, emitter.index(2)))
+            return emitter.value(arith.AddiOp(first, emitter.loop(2))), column
+        outer = _loop(emitter, n)
+        return _turning(emitter, outer, n, m), outer
+
+
+def _loop(emitter: Emitter, extent: int) -> SSAValue:
+    """Opens a loop, unless there is nothing to repeat; its place."""
+    return emitter.loop(extent) if extent > 1 else emitter.index(0)
+
+
+def _turning(emitter: Emitter, outer: SSAValue, times: int, extent: int) -> SSAValue:
+    """Opens a loop that runs back where `outer`, of `times` values, is odd; its place."""
+    if times == 1 or extent == 1:
+        return _loop(emitter, extent)
+    one, last = emitter.index(1), emitter.index(extent - 1)
+    odd = emitter.value(arith.CmpiOp(emitter.value(arith.AndIOp(outer, one)), one, "eq"))
+    inner = emitter.loop(extent)
+    back = emitter.value(arith.SubiOp(last, inner))
+    return emitter.value(arith.SelectOp(odd, back, inner))
