@@ -18,21 +18,29 @@ from .wgmma import wgmma
 _F16, _F32 = ("F16F16F16F16",), ("F32F16F16F32",)
 _S8 = tuple([f"S32{a}{b}S32" for a in ("S8", "U8") for b in ("S8", "U8")])
 _S4 = tuple([f"S32{a}{b}S32" for a in ("S4", "U4") for b in ("S4", "U4")])
-_FP8 = tuple([f"{d}{a}{b}{d}" for d in ("F32", "F16") for a in ("E4M3", "E5M2") for b in ("E4M3", "E5M2")])
+_FP8 = tuple([f"F32{a}{b}F32" for a in ("E4M3", "E5M2") for b in ("E4M3", "E5M2")])
+_FP8_F16 = tuple([types.replace("F32", "F16") for types in _FP8])
 _TF32, _F64, _B1 = ("F32TF32TF32F32",), ("F64F64F64F64",), ("S32U1U1S32",)
 
-_WARP_WIDE: tuple[tuple[int, tuple[int, int], tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = (
-    # architecture, PTX version, shapes, types, endings
-    (75, (6, 5), ("16x8x8",), _F16 + _F32, ("",)),
-    (75, (6, 5), ("8x8x16",), _S8[:1], ("",)),
-    (80, (7, 0), ("16x8x8", "16x8x16"), (*_F16, *_F32, "F32BF16BF16F32"), ("",)),
-    (80, (7, 0), ("16x8x4", "16x8x8"), _TF32, ("",)),
-    (80, (7, 0), ("8x8x4",), _F64, ("",)),
-    (80, (7, 0), ("8x8x16", "16x8x16", "16x8x32"), _S8, ("", "_SATURATE")),
-    (80, (7, 0), ("8x8x32", "16x8x32", "16x8x64"), _S4, ("", "_SATURATE")),
-    (80, (7, 1), ("8x8x128", "16x8x128", "16x8x256"), _B1, ("_XORPOPC", "_ANDPOPC")),
-    (89, (8, 4), ("16x8x32",), _FP8, ("",)),
-    (90, (7, 8), ("16x8x4", "16x8x8", "16x8x16"), _F64, ("",)),
+_WARP_WIDE: tuple[tuple[int, int, tuple[int, int], tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = (
+    # architecture of the name, oldest architecture that has it, PTX version, shapes, types, endings
+    (75, 75, (6, 5), ("16x8x8",), _F16 + _F32, ("",)),
+    (75, 75, (6, 5), ("8x8x16",), _S8[:1], ("",)),
+    (80, 75, (6, 5), ("16x8x8",), _F16 + _F32, ("",)),
+    (80, 80, (7, 0), ("16x8x8",), ("F32BF16BF16F32",), ("",)),
+    (80, 80, (7, 0), ("16x8x16",), (*_F16, *_F32, "F32BF16BF16F32"), ("",)),
+    (80, 80, (7, 0), ("16x8x4", "16x8x8"), _TF32, ("",)),
+    (80, 80, (7, 0), ("8x8x4",), _F64, ("",)),
+    (80, 75, (6, 5), ("8x8x16",), _S8, ("", "_SATURATE")),
+    (80, 80, (7, 0), ("16x8x16", "16x8x32"), _S8, ("", "_SATURATE")),
+    (80, 75, (6, 5), ("8x8x32",), _S4, ("", "_SATURATE")),
+    (80, 80, (7, 0), ("16x8x32", "16x8x64"), _S4, ("", "_SATURATE")),
+    (80, 75, (7, 0), ("8x8x128",), _B1, ("_XORPOPC",)),
+    (80, 80, (7, 0), ("16x8x128", "16x8x256"), _B1, ("_XORPOPC",)),
+    (80, 80, (7, 1), ("8x8x128", "16x8x128", "16x8x256"), _B1, ("_ANDPOPC",)),
+    (89, 89, (8, 4), ("16x8x32",), _FP8, ("",)),
+    (89, 89, (8, 7), ("16x8x32",), _FP8_F16, ("",)),
+    (90, 90, (7, 8), ("16x8x4", "16x8x8", "16x8x16"), _F64, ("",)),
 )
 _MODIFIERS = {"": "", "_SATURATE": ".satfinite", "_XORPOPC": ".xor.popc", "_ANDPOPC": ".and.popc"}
 _TYPE = re.compile(r"TF32|BF16|F64|F32|F16|E4M3|E5M2|S32|S8|U8|S4|U4|U1")
@@ -55,7 +63,7 @@ def _all() -> Iterator[tuple[str, Callable[[], MmaAtom]]]:
             majors = ("row" if a == "T" else "col", "col" if b == "N" else "row")
             name = f"SM70_8x8x4_{d}F16F16{c}_{a}{b}"
             yield name, partial(mma_quad_pair, name, d.lower(), c.lower(), *majors)
-    for sm, version, shapes, types, endings in _WARP_WIDE:
+    for sm, min_sm, version, shapes, types, endings in _WARP_WIDE:
         for shape in shapes:
             m, n, k = map(int, shape.split("x"))
             for text in types:
@@ -63,7 +71,7 @@ def _all() -> Iterator[tuple[str, Callable[[], MmaAtom]]]:
                 for ending in endings:
                     name = f"SM{sm}_{shape}_{text}_TN{ending}"
                     modifier = _MODIFIERS[ending]
-                    yield name, partial(mma_sync, name, (m, n, k), (d, a, b, c), sm, version, modifier)
+                    yield name, partial(mma_sync, name, (m, n, k), (d, a, b, c), min_sm, version, modifier)
 
 
 MMA_ATOMS: Mapping[str, Callable[[], MmaAtom]] = MappingProxyType(dict(_all()))
