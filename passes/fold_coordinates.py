@@ -12,7 +12,7 @@ from ..dialects.tile.assembly import fill_coordinate, unwrapped
 from ..dialects.tile.view_base import LayoutViewOp
 from ..layout.axes import along
 from ..layout.core import Layout
-from ..layout.inttuple import leaves, transform_leaves
+from ..layout.inttuple import leaves, transform_leaves, wrap
 from ..layout.unknown import Unknown
 from .emitter import Emitter
 from .slice_index import added, slice_index
@@ -96,9 +96,8 @@ class CoordinateFolding:
         if inside is None:
             inside = emitter.value(arith.ConstantOp.from_int_and_width(1, 1))
         coord = transform_leaves(lambda n: 0 if n == 1 else Unknown(), layout.shape)
-        coord = coord if isinstance(coord, tuple) else (coord,)
         emitter.insert(
-            StoreOp.build(operands=[inside, predicates, indices], properties={"coord": CoordAttr(coord)})
+            StoreOp.build(operands=[inside, predicates, indices], properties={"coord": CoordAttr(wrap(coord))})
         )
         emitter.replace([predicates])
 

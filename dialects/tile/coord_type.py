@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...layout.core import Layout
 from ...layout.integers import ScaledBasis, add
-from ...layout.inttuple import leaves, wrap
+from ...layout.inttuple import leaves
 from ...layout.text import parse_coord_tensor, to_text
 from ..cute import CoordAttr, LayoutAttr, parse_quoted
 
@@ -42,11 +42,9 @@ class CoordTensorType(ParametrizedAttribute, TypeAttribute):
         return CoordTensorType(CoordAttr(add(self.start.data, distance)), LayoutAttr(layout))
 
     def verify(self) -> None:
-        start, layout = self.start.data, self.layout.data
+        start, layout = self.start.data, self.plain_layout
         if any(leaf is None or (type(leaf) is int and leaf < 0) for leaf in leaves(start)):
             raise VerifyException(f"the start {to_text(start)} is not a coordinate of integers from 0 on")
-        if not isinstance(layout, Layout):
-            raise VerifyException("the layout of a coordinate tensor is a plain one, without a swizzle")
         for stride in leaves(layout.stride):
             if not _is_along(stride, start):
                 raise VerifyException(f"the stride {to_text(stride)} is no step along an axis of {to_text(start)}")
@@ -68,7 +66,12 @@ def _is_along(stride: Any, start: Any) -> bool:
         return True
     path, value = (stride.path, stride.value) if isinstance(stride, ScaledBasis) else ((), stride)
     for mode in path:
-        if not isinstance(start, tuple) or mode >= len(wrap(start)):
+        parts = _modes(start)
+        if mode >= len(parts):
             return False
-        start = start[mode]
+        start = parts[mode]
     return not isinstance(start, tuple) and not (type(value) is int and value < 0)
+
+
+def _modes(t: Any) -> tuple[Any, ...]:
+    return t if isinstance(t, tuple) else ()  # pyright: ignore[reportUnknownVariableType]

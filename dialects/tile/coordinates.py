@@ -8,7 +8,7 @@ one of the whole it is (CuTe's identity tensors).
 from collections.abc import Sequence
 from typing import Any, Self
 
-from xdsl.dialects.builtin import IntAttr, IndexType, i1
+from xdsl.dialects.builtin import IndexType, IntAttr, i1
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
     IRDLOperation,

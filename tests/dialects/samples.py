@@ -68,7 +68,7 @@ TILE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     ),
     "tile.local_tile": (
         '%0 = tile.local_tile %A, "(16,8)", (%t, %w) : !tile.tensor<f16, gmem, align<16>, "(16,8):(1,64)">',
-        '%0 = tile.local_tile %A, "(48,5)", (%t, %w) ragged : !tile.tensor<f16, gmem, align<32>, "(48,5):(1,64)">',
+        '%0 = tile.local_tile %A, "(48,5)", (%t, %w) ragged : !tile.tensor<f16, gmem, align<16>, "(48,5):(1,64)">',
         '%0 = tile.local_tile %A, "(16,8)", (1, _) : !tile.tensor<f16, gmem, align<16>, "(16,8,4):(1,64,512)">',
         '%0 = tile.local_tile %A, "(16,4,8)", (%t, 3, _) proj "(1,_,1)"'
         ' : !tile.tensor<f16, gmem, align<16>, "(16,8,4):(1,64,512)">',
@@ -80,7 +80,7 @@ TILE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     ),
     "tile.coordinate": (
         '%0 = tile.identity "(64,32)" : !tile.coord_tensor<"(0,0) o (64,32):(1@0,1@1)">\n'
-        "%1, %2 = tile.coordinate %0(%t, 3)",
+        "%1:2 = tile.coordinate %0(%t, 3)",
         '%0 = tile.identity "8" : !tile.coord_tensor<"0 o 8:1">\n%1 = tile.coordinate %0(%t)',
     ),
     "tile.bounds": (

@@ -15,7 +15,7 @@ from ....layout.inttuple import leaves
 from ....layout.slicing import slice_and_offset
 from ...tensor import distances
 from ..faults import site_of
-from ..tensors import check_count, port
+from ..tensors import check_count, plain, port
 from ..translate import Rules, Step, Translator
 from ..values import TensorValue
 from ..warp import Warp
@@ -59,7 +59,7 @@ def _bounds(op: tile.BoundsOp, t: Translator) -> Step:
     layout = op.tensor_type.plain_layout
     check_count(op, layout)
     steps = {path: distances(along(layout, path)) for path, _ in op.limits(op.coords)}
-    places = distances(op.result_type.layout.data).tolist()
+    places = distances(plain(op.result_type)).tolist()
     allocation, local = t.local(op.result_type.bytes), t.spaces.local
     target, value = port(op, op.result_type, "store", t), TensorValue(allocation.start)
 
