@@ -66,7 +66,7 @@ class FoldLayoutsPass(ModulePass):
                 emitter.insert(CopyOp(each.src, each.dst, atom=each.copy_atom, pred=each.pred))
                 emitter.replace()
         coordinates.erase()
-        for each in list(op.walk()):
+        for each in reversed(list(op.walk())):  # one may be made of another
             if isinstance(each, TiledCopyOp | TiledMmaOp) and not each.result.uses:
                 each.detach()
                 each.erase()

@@ -14,8 +14,9 @@ from .gemm import GemmOp, MmaCallOp
 from .kernel import ReturnOp, TileKernelOp
 from .memory import AllocOp, LoadOp, PrintOp, PrintTensorOp, StoreOp
 from .mma_types import MmaAtomAttr, TiledMmaType
-from .partition import PartitionDOp, PartitionSOp, TiledCopyOp
+from .partition import PartitionDOp, PartitionSOp, RetileDOp, RetileSOp
 from .rasterize import RasterizeOp
+from .tiled_copy import TiledCopyOp
 from .tiled_mma import PartitionAOp, PartitionBOp, PartitionCOp, TiledMmaOp
 from .types import CopyAtomAttr, Space, SpaceAttr, TensorType, TiledCopyType
 from .views import (
@@ -55,6 +56,8 @@ TILE = Dialect(
         TiledCopyOp,
         PartitionSOp,
         PartitionDOp,
+        RetileSOp,
+        RetileDOp,
         TiledMmaOp,
         PartitionAOp,
         PartitionBOp,
@@ -119,6 +122,8 @@ __all__ = [
     "PrintOp",
     "PrintTensorOp",
     "RasterizeOp",
+    "RetileDOp",
+    "RetileSOp",
     "ReturnOp",
     "SelectOp",
     "SliceOp",

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tiled copies, in all the ways in which CuTe makes them (copy_atom.hpp)."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Self
+
+from xdsl.dialects.builtin import IndexType, StringAttr
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from ...layout.atoms.copy_atom import CopyAtom
+from ...layout.core import Layout
+from ...layout.cotiled_copy import make_cotiled_copy
+from ...layout.errors import LayoutError
+from ...layout.text import parse_layout, parse_tiler, to_text
+from ...layout.tiled_copy import TiledCopy, make_tiled_copy, make_tiled_copy_D, make_tiled_copy_S
+from ...layout.tiled_copy_mma import (
+    make_tiled_copy_A,
+    make_tiled_copy_B,
+    make_tiled_copy_C,
+    make_tiled_copy_C_atom,
+)
+from ...layout.tiled_mma import TiledMma
+from ..cute import LayoutAttr, TilerAttr, parse_quoted
+from ..errors import raise_at, refuse
+from .assembly import parse_defined
+from .mma_types import TiledMmaType
+from .types import CopyAtomAttr, TiledCopyType
+
+BY_LAYOUTS = (("thr", "val"), ("tv", "tiler"), ("cotiled", "data"))
+"""The ways that take two layouts, or a layout and a tiler, by the words before them."""
+
+BY_MMA: Mapping[str, Callable[[CopyAtom, TiledMma], TiledCopy]] = MappingProxyType({
+    "A": make_tiled_copy_A, "B": make_tiled_copy_B, "C": make_tiled_copy_C, "C_atom": make_tiled_copy_C_atom,
+})  # fmt: skip
+"""The ways that follow an operand of a tiled MMA, by the word before it."""
+
+BY_COPY: Mapping[str, Callable[[CopyAtom, TiledCopy], TiledCopy]] = MappingProxyType(
+    {"S": make_tiled_copy_S, "D": make_tiled_copy_D}
+)
+"""The ways that follow a side of another tiled copy, by the word before it."""
+
+_EXPECTED = (
+    'expected thr "..." val "...", tv "..." tiler "...", cotiled "..." data "...", one of A, B, C and C_atom with a tiled '
+    "MMA, or S or D with a tiled copy"
+)
+
+
+@irdl_op_definition
+class TiledCopyOp(IRDLOperation):
+    """A tiled copy: an atom, spread over threads and values.
+
+    `tile.tiled_copy #tile.copy_atom<"SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", f16> thr "(8,4):(1,8)" val "8:1"`: the
+    layouts map places of the tile to threads, and to the values of a thread (CuTe's make_tiled_copy).
+    `... tv "((16,8),8):((64,1),8)" tiler "(8,128)"`: the layout maps (thread, value) to a place of the tile.
+    `... cotiled "(32,8):(8,1)" data "(16,16):(16,1)"`: the layout maps (thread, value) to an index that the data layout
+    takes (make_cotiled_copy).
+    `... A %mma`, `B %mma`, `C %mma`, `C_atom %mma`: what the threads of a tiled MMA hold of an operand; of C, `C_atom`
+    takes only as many values of each thread as the atom moves. `... S %copy`, `D %copy`: what another tiled copy
+    reads, or writes.
+    """
+
+    name = "tile.tiled_copy"
+    atom = prop_def(CopyAtomAttr)
+    thr = opt_prop_def(LayoutAttr)
+    val = opt_prop_def(LayoutAttr)
+    tv = opt_prop_def(LayoutAttr)
+    tiler = opt_prop_def(TilerAttr)
+    cotiled = opt_prop_def(LayoutAttr)
+    data = opt_prop_def(LayoutAttr)
+    role = opt_prop_def(StringAttr)
+    like = opt_operand_def(TiledMmaType | TiledCopyType)
+    result = result_def(TiledCopyType)
+    traits = traits_def(Pure())
+
+    def infer(self) -> TiledCopyType:
+        """The type of the tiled copy that the properties describe. Raises `LayoutError`."""
+        made = self._made(self.atom.atom)
+        return TiledCopyType(self.atom, LayoutAttr(made.layout_tv), TilerAttr(made.tiler))
+
+    def _made(self, atom: CopyAtom) -> TiledCopy:
+        if self.role is not None and self.like is not None:
+            role, like = self.role.data, self.like.type
+            if isinstance(like, TiledMmaType):
+                return BY_MMA[role](atom, like.tiled_mma)
+            assert isinstance(like, TiledCopyType)
+            return BY_COPY[role](atom, like.tiled_copy)
+        if self.tv is not None and self.tiler is not None:
+            return TiledCopy(atom, _plain(self.tv), self.tiler.data)
+        if self.cotiled is not None and self.data is not None:
+            return make_cotiled_copy(atom, _plain(self.cotiled), _plain(self.data))
+        assert self.thr is not None
+        assert self.val is not None
+        return make_tiled_copy(atom, _plain(self.thr), _plain(self.val))
+
+    def verify_(self) -> None:
+        given = [name for names in BY_LAYOUTS for name in names if name in self.properties]
+        by_layouts = any(given == list(names) for names in BY_LAYOUTS) and self.role is None and self.like is None
+        by_like = not given and self.role is not None and self.like is not None
+        if not by_layouts and not by_like:
+            raise VerifyException(f"a tiled copy is made in one way: {_EXPECTED}")
+        for layout in (self.thr, self.val, self.tv, self.cotiled, self.data):
+            if layout is not None and not isinstance(layout.data, Layout):
+                raise VerifyException("the layouts of a tiled copy are plain ones, without a swizzle")
+        if self.role is not None and self.like is not None:
+            allowed = BY_MMA if isinstance(self.like.type, TiledMmaType) else BY_COPY
+            if self.role.data not in allowed:
+                raise VerifyException(f"the part is '{self.role.data}'; {self.like.type} has {', '.join(allowed)}")
+        try:
+            expected = self.infer()
+        except LayoutError as error:
+            refuse(error)
+        if self.result.type != expected:
+            raise VerifyException(f"the result is {expected}, but {self.result.type} is written")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        start = parser.pos
+        atom = parser.parse_attribute()
+        if not isinstance(atom, CopyAtomAttr):
+            parser.raise_error(
+                'expected a copy atom, such as #tile.copy_atom<"UniversalCopy<uint128_t>", f16>', start, parser.pos
+            )
+        properties, like = cls._parse_way(parser)
+        properties["atom"] = atom
+        end = parser.pos
+        attributes = parser.parse_optional_attr_dict()
+        operands = [like]
+        if parser.parse_optional_punctuation(":") is not None:
+            type: Attribute = parser.parse_type()
+        else:
+            draft = cls.build(operands=operands, properties=properties, result_types=[IndexType()])
+            try:
+                type = draft.infer()
+            except LayoutError as error:
+                raise_at(parser, error, start, end)
+            finally:
+                draft.erase()
+        return cls.build(operands=operands, result_types=[type], properties=properties, attributes=attributes)
+
+    @classmethod
+    def _parse_way(cls, parser: Parser) -> tuple[dict[str, Attribute], SSAValue | None]:
+        for first, second in BY_LAYOUTS:
+            if parser.parse_optional_keyword(first) is not None:
+                one = cls._parse_plain(parser)
+                parser.parse_keyword(second)
+                if second == "tiler":
+                    return {first: one, second: TilerAttr(parse_quoted(parser, parse_tiler))}, None
+                return {first: one, second: cls._parse_plain(parser)}, None
+        for role, type, what in (
+            *((role, TiledMmaType, "a tiled MMA") for role in BY_MMA),
+            *((role, TiledCopyType, "a tiled copy") for role in BY_COPY),
+        ):
+            if parser.parse_optional_keyword(role) is not None:
+                at = parser.pos
+                like = parse_defined(parser)
+                if not isinstance(like.type, type):
+                    parser.raise_error(f"expected {what}, got a value of type {like.type}", at, parser.pos)
+                return {"role": StringAttr(role)}, like
+        parser.raise_error(_EXPECTED)
+
+    @staticmethod
+    def _parse_plain(parser: Parser) -> LayoutAttr:
+        start = parser.pos
+        layout = parse_quoted(parser, parse_layout)
+        if not isinstance(layout, Layout):
+            parser.raise_error("expected a plain layout, without a swizzle", start, parser.pos)
+        return LayoutAttr(layout)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_attribute(self.atom)
+        for name in (name for names in BY_LAYOUTS for name in names):
+            value = self.properties.get(name)
+            if isinstance(value, LayoutAttr | TilerAttr):
+                printer.print_string(f' {name} "{to_text(value.data)}"')
+        if self.role is not None and self.like is not None:
+            printer.print_string(f" {self.role.data} ")
+            printer.print_operand(self.like)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+
+def _plain(layout: LayoutAttr) -> Layout:
+    assert isinstance(layout.data, Layout), "the verifier checks this"
+    return layout.data
+
