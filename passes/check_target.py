@@ -10,7 +10,7 @@ from xdsl.passes import ModulePass
 
 from ..dialects.ptx import EntryOp, PtxOp
 from ..dialects.target import DEFAULT_ARCH, Target
-from ..dialects.tile import AtomCallOp, CopyOp, TiledCopyOp
+from ..dialects.tile import AtomCallOp, CopyOp, GemmOp, MmaCallOp, TiledCopyOp, TiledMmaOp
 from ..layout.errors import Code
 from .errors import LoweringError
 
@@ -35,6 +35,12 @@ def check_target(root: Operation, target: Target) -> None:
                 _check(each, target, record.name, record.min_sm, record.min_ptx[0] * 10 + record.min_ptx[1])
             case CopyOp() if each.atom is not None:
                 record = each.atom.atom
+                _check(each, target, record.name, record.min_sm, record.min_ptx[0] * 10 + record.min_ptx[1])
+            case TiledMmaOp() | MmaCallOp():
+                record = each.atom.atom
+                _check(each, target, record.name, record.min_sm, record.min_ptx[0] * 10 + record.min_ptx[1])
+            case GemmOp() if each.tiled_mma is None:
+                record = each.mma_atom.atom
                 _check(each, target, record.name, record.min_sm, record.min_ptx[0] * 10 + record.min_ptx[1])
             case EntryOp() if each.shared_bytes is not None:
                 target.check_shared_bytes(each.shared_bytes.value.data, each.sym_name.data)

@@ -10,12 +10,13 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from ..dialects.ptx import EntryOp, LoadOp, LocalAllocOp, PtrType, RetOp, SmemAllocOp, StateSpaceAttr, StoreOp
+from ..dialects.ptx import EntryOp, LocalAllocOp, PtrType, RetOp, SmemAllocOp, StateSpaceAttr, StoreOp
 from ..dialects.tile import (
     AliasOp,
     AllocOp,
     AtomCallOp,
     Crd2IdxOp,
+    MmaCallOp,
     PrintOp,
     PrintTensorOp,
     ReturnOp,
@@ -27,11 +28,14 @@ from ..dialects.tile import (
 from ..dialects.tile.copies import state_space
 from ..dialects.tile.memory import LoadOp as TileLoadOp
 from ..dialects.tile.memory import StoreOp as TileStoreOp
+from ..layout.core import cosize
 from ..layout.errors import Code
 from .addresses import Address, Addresses, erase_unused, start_offset
 from .emitter import Emitter
 from .errors import LoweringError
+from .lower_mma import lower_mma_call
 from .lower_prints import load_element, lower_print, lower_print_tensor
+from .ranges import set_range
 
 
 @dataclass(frozen=True)
@@ -146,6 +150,8 @@ class _Kernel:
                 call.attributes |= op.attributes
                 emitter.insert(call)
                 emitter.replace()
+            case MmaCallOp():
+                lower_mma_call(emitter, op, [self._first(emitter, tensor) for tensor in op.operands])
             case TileLoadOp():
                 emitter.replace([load_element(emitter, self._element(emitter, op), op.tensor_type)])
             case TileStoreOp():
@@ -166,7 +172,9 @@ class _Kernel:
     def _compute(self, op: Crd2IdxOp, emitter: Emitter) -> None:
         """Replaces an index that other arithmetic uses too."""
         index = self.addresses.evaluate(emitter, op.plain_layout, op.coord.data, list(op.coords), 1)
-        emitter.replace([emitter.value(arith.IndexCastOp(index, IndexType()))])
+        cast = arith.IndexCastOp(index, IndexType())
+        set_range(cast, 0, cosize(op.plain_layout) - 1)
+        emitter.replace([emitter.value(cast)])
 
     def _first(self, emitter: Emitter, tensor: SSAValue) -> SSAValue:
         assert isinstance(tensor.type, TensorType), "the stage's contract"

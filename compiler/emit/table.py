@@ -12,6 +12,7 @@ from .convert import CONVERT
 from .math import MATH
 from .printf import PRINTF
 from .ptx_memory import PTX_MEMORY
+from .ptx_mma import PTX_MMA
 from .ptx_sreg import PTX_SREG
 from .ptx_warp import PTX_WARP
 from .structs import STRUCTS
@@ -19,5 +20,5 @@ from .vector import VECTOR
 from .writer import Rule
 
 RULES: Mapping[type[Operation], Rule] = MappingProxyType(
-    dict((*ARITH, *CONVERT, *MATH, *VECTOR, *CONTROL, *PTX_SREG, *PTX_MEMORY, *PTX_WARP, *PRINTF, *STRUCTS))
+    dict((*ARITH, *CONVERT, *MATH, *VECTOR, *CONTROL, *PTX_SREG, *PTX_MEMORY, *PTX_MMA, *PTX_WARP, *PRINTF, *STRUCTS))
 )

@@ -8,6 +8,7 @@ from .base import PtxOp
 from .entry import EntryOp, RetOp
 from .matrix import LdMatrixOp
 from .memory import LoadOp, LocalAllocOp, PtrAddOp, SmemAddrOp, SmemAllocOp, StoreOp
+from .mma import MmaSyncOp
 from .sreg import SregOp
 from .sync import BarSyncOp, BarWarpSyncOp, PrintfOp
 from .types import (
@@ -39,6 +40,7 @@ PTX = Dialect(
         CpAsyncWaitGroupOp,
         CpAsyncWaitAllOp,
         LdMatrixOp,
+        MmaSyncOp,
         BarSyncOp,
         BarWarpSyncOp,
         PrintfOp,
@@ -47,6 +49,7 @@ PTX = Dialect(
 )
 
 __all__ = [
+    "MmaSyncOp",
     "GLOBAL",
     "LOCAL",
     "PTX",

@@ -39,7 +39,7 @@ def registers(atom: MmaAtom, operand: str) -> Registers:
     if name in ("f32", "f64"):
         return Registers(name, values, 1)
     each = 32 // BITS[name]
-    return Registers("b32", max(values // each, 1), min(each, values))
+    return Registers("b32", values // each, each)
 
 
 def thread_values(atom: MmaAtom, operand: str) -> int:

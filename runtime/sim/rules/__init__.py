@@ -10,6 +10,7 @@ from .cute import CUTE
 from .floats import FLOATS
 from .gpu import GPU
 from .integers import INTEGERS
+from .mma import MMA
 from .ptx_memory import PTX_MEMORY
 from .ptx_sync import PTX_SYNC
 from .scf import SCF
@@ -26,6 +27,6 @@ COMMON: Rules = MappingProxyType({**INTEGERS, **FLOATS, **CASTS, **SCF, **VECTOR
 
 RULES: Rules = MappingProxyType({
     **COMMON, **GPU, **PTX_MEMORY, **PTX_SYNC, **TILE_VIEWS, **TILE_COORDINATES, **TILE_MEMORY, **TILE_MAPS,
-    **TILE_COPIES,
+    **TILE_COPIES, **MMA,
 })  # fmt: skip
 """The rule of every operation that can run inside a kernel."""

@@ -21,7 +21,7 @@ from ..warp import Warp
 from .ptx_memory import from_bytes, to_bytes
 
 
-def _alloc(op: tile.AllocOp, t: Translator) -> Step | None:
+def _alloc(op: tile.AllocOp | tile.FragmentOp, t: Translator) -> Step | None:
     type = op.tensor_type
     start = static_offset(type)
     if type.space.data is tile.Space.Smem:
@@ -149,6 +149,7 @@ def _show(number: Any) -> str:
 
 TILE_MEMORY: Rules = {
     tile.AllocOp: _alloc,
+    tile.FragmentOp: _alloc,
     tile.AliasOp: _alias,
     tile.LoadOp: _load,
     tile.StoreOp: _store,

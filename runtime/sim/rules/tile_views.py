@@ -88,5 +88,6 @@ TILE_VIEWS: Rules = {
     tile.Crd2IdxOp: _crd2idx,
     tile.RasterizeOp: _rasterize,
     tile.TiledCopyOp: _nothing,
+    tile.TiledMmaOp: _nothing,
     tile.ReturnOp: _nothing,
 }

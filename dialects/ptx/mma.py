@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Matrix instructions of a warp on registers (PTX ISA, Matrix multiply-accumulate operation using mma instruction)."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Self
+
+from xdsl.dialects.builtin import StringAttr, f32, f64, i32
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    irdl_op_definition,
+    prop_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from ...layout.atoms.mma_atom import MmaAtom
+from ...layout.atoms.mma_registers import registers
+from ...layout.atoms.mma_table import mma_atom
+from ...layout.errors import TilefoldError
+from ..errors import raise_at, refuse
+from .base import PtxOp
+
+REGISTER_TYPES: Mapping[str, Attribute] = MappingProxyType({"b32": i32, "f32": f32, "f64": f64})
+"""The type of a value for each kind of register."""
+
+
+@irdl_op_definition
+class MmaSyncOp(PtxOp):
+    """`%d:4 = ptx.mma.sync "SM80_16x8x16_F32F16F16F32_TN" (%a0, %a1, %a2, %a3), (%b0, %b1), (%c0, %c1, %c2, %c3)`:
+    D = A * B + C by the instruction of an MMA atom.
+
+    The registers are f32 and f64 of accumulators of these types, all others i32, which hold the values from the lowest
+    bits up; their types follow from the atom and are not written.
+
+    Preconditions: all lanes of the warp execute it.
+    """
+
+    name = "ptx.mma.sync"
+    atom_name = prop_def(StringAttr)
+    a = var_operand_def()
+    b = var_operand_def()
+    c = var_operand_def()
+    d = var_result_def()
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def __init__(
+        self,
+        name: str,
+        a: Sequence[SSAValue | Operation],
+        b: Sequence[SSAValue | Operation],
+        c: Sequence[SSAValue | Operation],
+    ):
+        results = register_types(mma_atom(name), "D")
+        super().__init__(operands=[a, b, c], properties={"atom_name": StringAttr(name)}, result_types=[results])
+
+    @property
+    def atom(self) -> MmaAtom:
+        """The atom's record. `LayoutError` where there is none."""
+        return mma_atom(self.atom_name.data)
+
+    def mnemonic(self) -> str:
+        return self.atom.ptx
+
+    def requires(self) -> tuple[int, int]:
+        atom = self.atom
+        return atom.min_sm, atom.min_ptx[0] * 10 + atom.min_ptx[1]
+
+    def verify_(self) -> None:
+        try:
+            atom = self.atom
+        except TilefoldError as error:
+            refuse(error)
+        if not is_warp_wide(atom):
+            raise VerifyException(f"{atom.name} is no instruction of a warp on registers")
+        for operand, values in (("A", self.a), ("B", self.b), ("C", self.c), ("D", self.d)):
+            given, wanted = [value.type for value in values], register_types(atom, operand)
+            if given != wanted:
+                types = ", ".join(map(str, given))
+                raise VerifyException(f"operand {operand} of {atom.name} is {len(wanted)} of {wanted[0]}, not {types}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        at = parser.pos
+        name = parser.parse_str_literal()
+        try:
+            atom = mma_atom(name)
+        except TilefoldError as error:
+            raise_at(parser, error, at, at + len(name) + 2)
+        if not is_warp_wide(atom):
+            parser.raise_error(f"{name} is no instruction of a warp on registers", at, parser.pos)
+        operands: list[Sequence[SSAValue]] = []
+        for operand in "ABC":
+            at = parser.pos
+            given = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+            types = register_types(atom, operand)
+            if len(given) != len(types):
+                parser.raise_error(f"operand {operand} of {name} is {len(types)} registers", at, parser.pos)
+            operands.append(parser.resolve_operands(given, types, at))
+            if operand != "C":
+                parser.parse_punctuation(",")
+        op = cls(name, *operands)
+        op.attributes |= parser.parse_optional_attr_dict()
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_string_literal(self.atom_name.data)
+        for index, values in enumerate((self.a, self.b, self.c)):
+            printer.print_string(", (" if index else " (")
+            printer.print_list(values, printer.print_operand)
+            printer.print_string(")")
+        printer.print_op_attributes(self.attributes)
+
+
+def is_warp_wide(atom: MmaAtom) -> bool:
+    """Whether `atom` is an instruction that all lanes of one warp execute on registers."""
+    return 1 < atom.threads <= 32 and atom.spaces == ("rmem", "rmem")
+
+
+def register_types(atom: MmaAtom, operand: str) -> list[Attribute]:
+    """The types of the registers of operand "A", "B", "C" or "D" of a warp-wide instruction."""
+    held = registers(atom, operand)
+    return [REGISTER_TYPES[held.kind]] * held.count

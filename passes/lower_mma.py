@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""One execution of an MMA atom as its instruction on registers; part of `lower-tensors`."""
+
+from dataclasses import dataclass
+
+from xdsl.dialects import math
+from xdsl.ir import Attribute, SSAValue
+
+from ..dialects.ptx import LoadOp, MmaSyncOp, StoreOp
+from ..dialects.ptx.mma import REGISTER_TYPES
+from ..dialects.tile import MmaCallOp, TensorType
+from ..layout.atoms.mma_atom import MmaAtom
+from ..layout.atoms.mma_registers import OPERANDS, registers
+from ..layout.core import size
+from .emitter import Emitter
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """The registers of an operand in its fragment: their type, width in bytes, and where each begins."""
+
+    type: Attribute
+    bytes: int
+    places: list[SSAValue]
+
+    def load(self, emitter: Emitter) -> list[SSAValue]:
+        """The registers."""
+        return [emitter.value(LoadOp(place, self.type, self.bytes)) for place in self.places]
+
+
+def lower_mma_call(emitter: Emitter, op: MmaCallOp, pointers: list[SSAValue]) -> None:
+    """Loads the registers of A, B and C from their fragments, multiplies, and stores D.
+
+    `pointers` are those to the first value of D, A, B and C.
+    """
+    atom = op.atom.atom
+    d, *others = [_held(emitter, atom, *o) for o in zip(OPERANDS, op.types, pointers, strict=True)]
+    a, b, c = [held.load(emitter) for held in others]
+    if atom.threads == 1:
+        results = [emitter.value(math.FmaOp(*each)) for each in zip(a, b, c, strict=True)]
+    else:
+        results = list(emitter.insert(MmaSyncOp(atom.name, a, b, c)).results)
+    for value, place in zip(results, d.places, strict=True):
+        emitter.insert(StoreOp(value, place, d.bytes))
+    emitter.replace()
+
+
+def _held(emitter: Emitter, atom: MmaAtom, operand: str, tensor: TensorType, pointer: SSAValue) -> _Held:
+    """The registers of an operand, the first of whose values is at `pointer`."""
+    layout = tensor.layout.data
+    count = size(layout)
+    if atom.threads == 1:  # ordinary arithmetic on elements
+        type, bytes, each = tensor.element_type, tensor.element_bytes, 1
+    else:
+        held = registers(atom, operand)
+        type, bytes, each = REGISTER_TYPES[held.kind], held.bytes, held.values
+    starts = [layout(i) * tensor.element_bits // 8 for i in range(0, count, each)]
+    return _Held(type, bytes, [emitter.moved(pointer, start) for start in starts])

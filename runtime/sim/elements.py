@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The elements of a whole tensor in the executing lanes, by accesses as wide as their places allow."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Operation
+
+from ...dialects.tile import TensorType
+from ...layout.core import Layout
+from ..tensor import distances
+from .tensors import Port, port
+from .translate import Translator
+from .values import TensorValue
+from .warp import Warp
+
+WIDEST = 16
+"""The most bytes that one access moves."""
+
+
+@dataclass(frozen=True)
+class Elements:
+    """How an operation reaches the elements at `indices` of a tensor, in that order."""
+
+    port: Port
+    indices: NDArray[np.int64]
+
+    @cached_property
+    def group(self) -> int:
+        """How many elements lie together, from each multiple of that many on."""
+        count = WIDEST // self.port.element_bytes
+        while count > 1 and not self._in_runs(count):
+            count //= 2
+        return count
+
+    def _in_runs(self, count: int) -> bool:
+        indices = self.indices
+        return len(indices) % count == 0 and bool(
+            (indices.reshape(-1, count) == indices[::count, None] + np.arange(count)).all()
+        )
+
+    def load(self, warp: Warp, tensor: TensorValue) -> NDArray[np.uint8]:
+        """The elements in each active lane: an array (active, bytes)."""
+        source, group = self.port, self.group
+        parts: list[NDArray[np.uint8]] = []
+        for first in self.indices[::group].tolist():
+            if group == 1 or source.adjacent(warp, tensor, first, group):
+                parts.append(source.load(warp, tensor, first, group))
+            else:
+                parts += [source.load(warp, tensor, first + i) for i in range(group)]
+        return np.concatenate(parts, axis=1)
+
+    def store(self, warp: Warp, tensor: TensorValue, content: NDArray[np.uint8]) -> None:
+        """Writes an array (active, bytes) to the elements in each active lane."""
+        target, group, width = self.port, self.group, self.port.element_bytes
+        for number, first in enumerate(self.indices[::group].tolist()):
+            part = content[:, number * group * width : (number + 1) * group * width]
+            if group == 1 or target.adjacent(warp, tensor, first, group):
+                target.store(warp, tensor, first, part)
+                continue
+            for i in range(group):
+                target.store(warp, tensor, first + i, part[:, i * width : (i + 1) * width])
+
+
+def elements(op: Operation, type: TensorType, layout: Layout, kind: str, t: Translator) -> Elements:
+    """The elements of a tensor in the order of `layout`, a plain one, for accesses of a `kind` ("load", "store")."""
+    return Elements(port(op, type, kind, t), distances(layout))

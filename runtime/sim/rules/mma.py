@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rules for matrix multiplications: of whole tensors, single executions of an atom, and the instruction."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Operation
+
+from ....dialects import ptx, tile
+from ....dialects.ptx.mma import REGISTER_TYPES
+from ....dialects.tile.gemm_rules import gemm_modes
+from ....layout.atoms.mma_atom import MmaAtom
+from ....layout.atoms.mma_registers import registers
+from ....layout.core import ComposedLayout, Layout, LayoutLike, size
+from ....layout.errors import Code as ErrorCode
+from ..elements import elements
+from ..faults import site_of
+from ..mma import executor, from_bytes, to_bytes
+from ..tensors import tensor_value
+from ..translate import Rules, Step, Translator
+from ..values import Kind, Value, kind_of, per_lane
+from ..warp import WARP, Warp
+
+Bytes: TypeAlias = NDArray[np.uint8]
+Multiply: TypeAlias = Callable[[Warp, Bytes, Bytes, Bytes], Bytes]
+"""D of the bytes (active, bytes) of A, B and C in the executing lanes."""
+
+
+def _multiplication(op: Operation, atom: MmaAtom) -> Multiply:
+    """One execution of an atom; a fault where only part of a warp executes an instruction of the whole."""
+    execute, site = executor(atom), site_of(op)
+    of_d, of_a, of_b, of_c = atom.types
+
+    def multiply(warp: Warp, a: Bytes, b: Bytes, c: Bytes) -> Bytes:
+        if atom.threads > 1 and warp.active < WARP:
+            text = f"{atom.name} is executed by {warp.active} lanes; all {WARP} of the warp must"
+            warp.fault(ErrorCode.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
+        return to_bytes(of_d, execute(from_bytes(of_a, a), from_bytes(of_b, b), from_bytes(of_c, c)))
+
+    return multiply
+
+
+def _plain(layout: LayoutLike) -> Layout:
+    """A layout without its swizzle."""
+    return layout.inner if isinstance(layout, ComposedLayout) else layout
+
+
+def _gemm(op: tile.GemmOp, t: Translator) -> Step:
+    atom = op.mma_atom
+    d, a, b, c = op.types
+    modes = gemm_modes(atom, d, a, b, c)
+    slots = t.slots((op.d, op.a, op.b, op.c))
+    target = elements(op, d, _plain(modes.d), "store", t)
+    sources = [
+        elements(op, *each, "load", t) for each in ((a, _plain(modes.a)), (b, _plain(modes.b)), (c, _plain(modes.c)))
+    ]
+    multiply = _multiplication(op, atom.atom)
+    m, n, k = size(modes.c[1]), size(modes.c[2]), size(modes.a[2])
+
+    def step(warp: Warp) -> None:
+        to, *where = [tensor_value(warp.registers[slot]) for slot in slots]
+        warp.launch.spend(m * n * k)
+        left, right, addend = [
+            operand.load(warp, tensor).reshape(warp.active, rows, columns, -1)
+            for operand, tensor, rows, columns in zip(sources, where, (k, k, n), (m, n, m), strict=True)
+        ]
+        result = np.empty((warp.active, n, m, d.element_bytes * size(modes.d[0])), np.uint8)
+        for i in range(n):
+            for j in range(m):
+                total = addend[:, i, j]
+                for p in range(k):
+                    total = multiply(warp, left[:, p, j], right[:, p, i], total)
+                result[:, i, j] = total
+        target.store(warp, to, result.reshape(warp.active, -1))
+
+    return step
+
+
+def _mma_call(op: tile.MmaCallOp, t: Translator) -> Step:
+    slots = t.slots(op.operands)
+    d, *others = op.types
+    target = elements(op, d, _plain(d.layout.data), "store", t)
+    sources = [elements(op, type, _plain(type.layout.data), "load", t) for type in others]
+    multiply = _multiplication(op, op.atom.atom)
+
+    def step(warp: Warp) -> None:
+        to, *where = [tensor_value(warp.registers[slot]) for slot in slots]
+        a, b, c = [operand.load(warp, tensor) for operand, tensor in zip(sources, where, strict=True)]
+        target.store(warp, to, multiply(warp, a, b, c))
+
+    return step
+
+
+def _mma_sync(op: ptx.MmaSyncOp, t: Translator) -> Step:
+    atom = op.atom
+    operands = [(t.slots(values), _kind(atom, operand)) for operand, values in (("A", op.a), ("B", op.b), ("C", op.c))]
+    results, kind = t.slots(op.d), _kind(atom, "D")
+    multiply = _multiplication(op, atom)
+
+    def step(warp: Warp) -> None:
+        held = warp.registers
+        a, b, c = [_bytes(warp, [held[slot] for slot in slots], kind) for slots, kind in operands]
+        d = multiply(warp, a, b, c).view(kind.dtype)
+        for index, slot in enumerate(results):
+            held[slot] = d[:, index]
+
+    return step
+
+
+def _kind(atom: MmaAtom, operand: str) -> Kind:
+    """The NumPy side of an operand's registers."""
+    kind = kind_of(REGISTER_TYPES[registers(atom, operand).kind])
+    assert kind is not None
+    return kind
+
+
+def _bytes(warp: Warp, values: list[Value], kind: Kind) -> Bytes:
+    """Registers in the executing lanes as bytes (active, bytes), the first register first."""
+    whole = np.stack([per_lane(value, warp.lanes, kind) for value in values], axis=1)
+    return warp.select(np.ascontiguousarray(whole).view(np.uint8))
+
+
+MMA: Rules = {tile.GemmOp: _gemm, tile.MmaCallOp: _mma_call, ptx.MmaSyncOp: _mma_sync}
