@@ -65,7 +65,9 @@ def _expand(op: CopyOp) -> None:
     widest = MAX_BITS if atom is None else atom.auto_bits
     if atom is None or widest is not None:
         choice = choose_vector(op.src_type, op.dst_type, widest or MAX_BITS, pred)
-        atom = CopyAtomAttr(StringAttr(universal_copy(choice.bits).name), op.src_type.element_type)
+        name = StringAttr(universal_copy(choice.bits).name)
+        hints = () if atom is None else (atom.load, atom.store)
+        atom = CopyAtomAttr(name, op.src_type.element_type, *hints)
         values, rest, remark = choice.values, choice.rest, choice.remark
     else:
         values, rest = _split_by_atom(op, atom, pred)

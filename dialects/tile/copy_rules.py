@@ -68,7 +68,7 @@ def access_align(tensor: TensorType) -> int:
     if not isinstance(layout, ComposedLayout):
         return tensor.align.data
     assert isinstance(layout.outer, Swizzle)
-    return gcd(tensor.align.data, gcd(1 << layout.outer.base, _divisor(layout.offset)) * tensor.element_bytes)
+    return gcd(8 * tensor.align.data, gcd(1 << layout.outer.base, _divisor(layout.offset)) * tensor.element_bits) // 8
 
 
 def steps(layout: LayoutLike) -> int:
@@ -86,7 +86,7 @@ def _name(atom: CopyAtomAttr) -> str:
 def _check_side(atom: CopyAtomAttr, what: str, tensor: TensorType, values: LayoutLike, rest: LayoutLike) -> None:
     """Checks contiguity and alignment of one operand, where its values must be contiguous in memory."""
     count = size(values)
-    width = count * tensor.element_bytes
+    width = count * tensor.element_bits // 8
     run = contiguous_values(values)
     if run % count:
         raise LayoutError(
@@ -94,7 +94,7 @@ def _check_side(atom: CopyAtomAttr, what: str, tensor: TensorType, values: Layou
             f"{_name(atom)} moves {count} adjacent elements, but only {run} of the {what}'s are adjacent in {values}",
             "choose a value layout along the mode that has stride 1, or a narrower atom",
         )
-    step = gcd(steps(rest) * tensor.element_bytes, access_align(tensor))
+    step = gcd(steps(rest) * tensor.element_bits, 8 * access_align(tensor)) // 8
     if step % width:
         raise LayoutError(
             Code.ATOM_MISALIGNED,
@@ -117,6 +117,13 @@ def _check_spaces(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -> None:
         if tensor.element_type != atom.value_type:
             raise LayoutError(
                 Code.ATOM_VALUE_WIDTH, f"{_name(atom)} moves {atom.value_type}, the {what} holds {tensor.element_type}"
+            )
+    for what, tensor, hint in (("load", src, atom.load.data), ("store", dst, atom.store.data)):
+        if hint and tensor.space.data.value != "gmem":
+            raise LayoutError(
+                Code.CACHE_HINT,
+                f"the cache hint {hint!r} is for a {what} of gmem, not of {tensor.space.data.value}",
+                f"leave it out where the {'source' if what == 'load' else 'destination'} is not in gmem",
             )
 
 

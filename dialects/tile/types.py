@@ -14,6 +14,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
+from ...layout.atoms.cache import with_hints
 from ...layout.atoms.copy_atom import CopyAtom
 from ...layout.atoms.table import copy_atom
 from ...layout.core import ComposedLayout, Layout, LayoutLike, cosize
@@ -42,6 +43,14 @@ class SpaceAttr(EnumAttribute[Space], SpacedOpaqueSyntaxAttribute):
     name = "tile.space"
 
 
+PACKED_TYPES = (
+    IntegerType(4),
+    IntegerType(4, Signedness.SIGNED),
+    IntegerType(4, Signedness.UNSIGNED),
+    IntegerType(1, Signedness.UNSIGNED),
+)
+"""Element types narrower than a byte, several of which share one in memory."""
+
 MAX_ALIGN = 1 << 16
 """The largest alignment that a tensor's pointer can promise, in bytes."""
 
@@ -66,7 +75,7 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
         """The width of an element in memory; a predicate, i1, takes a byte."""
         bits = scalar_bits(self.element_type)
         assert bits is not None
-        return 8 if bits == 1 else bits
+        return 8 if self.is_predicate else bits
 
     @property
     def is_predicate(self) -> bool:
@@ -74,8 +83,19 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
         return self.element_type == i1
 
     @property
+    def per_byte(self) -> int:
+        """How many elements share a byte: 2 of 4 bits, 8 of one bit, the first in the lowest bits; else 1."""
+        return max(1, 8 // self.element_bits)
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether several elements share a byte, so that only groups of them have an address."""
+        return self.element_bits < 8
+
+    @property
     def element_bytes(self) -> int:
-        """The bytes from one element to the next."""
+        """The bytes from one element to the next, of elements that are not packed."""
+        assert not self.is_packed, "packed elements are counted in bits"
         return self.element_bits // 8
 
     @property
@@ -93,7 +113,7 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
             assert type(layout.offset) is int, "the verifiers check this"
             period = 1 << (layout.outer.y_mask | layout.outer.z_mask).bit_length()
             elements = -(-(layout.offset + elements) // period) * period
-        return elements * self.element_bytes
+        return -(-elements * self.element_bits // 8)
 
     def check_whole(self) -> None:
         """VerifyException unless the offset within a swizzle is known, as it is where a tensor is allocated or
@@ -111,11 +131,12 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
 
     def verify(self) -> None:
         bits = scalar_bits(self.element_type)
-        if bits == 1 and self.space.data is not Space.Rmem:
+        if self.is_predicate and self.space.data is not Space.Rmem:
             raise VerifyException(f"predicates, i1, are in rmem only, not in {self.space.data.value}")
-        if bits is None or (bits % 8 and bits != 1):
+        if bits is None or (bits % 8 and not self.is_predicate and self.element_type not in PACKED_TYPES):
             raise VerifyException(
-                f"the elements of a tensor are integers or floats of whole bytes, not {self.element_type}"
+                f"the elements of a tensor are integers or floats of whole bytes, i4, si4, ui4 or ui1, "
+                f"not {self.element_type}"
             )
         align = self.align.data
         if not 1 <= align <= MAX_ALIGN or align & (align - 1):
@@ -123,7 +144,8 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
         if align * 8 < bits:
             raise VerifyException(f"the alignment is {align} bytes, less than one element of {bits // 8}")
         _check_layout(self.layout.data)
-        if self.is_swizzled and cosize(self.layout.data) * self.element_bytes >= 2**31:
+        check_packed_start(self.layout.data, self.per_byte)
+        if self.is_swizzled and cosize(self.layout.data) * self.element_bits >= 2**34:
             raise VerifyException(f"the swizzled layout {self.layout.data} spans 2^31 bytes or more")
 
     def print_parameters(self, printer: Printer) -> None:
@@ -176,18 +198,34 @@ def _assumed(name: str) -> int | None:
 class CopyAtomAttr(ParametrizedAttribute):
     """`#tile.copy_atom<"SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", f16>`: a copy instruction by name, and the elements
     that it moves.
+
+    `#tile.copy_atom<"UniversalCopy<uint128_t>", f16, load "nc.L1::no_allocate", store "cs">` has cache hints for its
+    load and its store of global memory, in PTX's words; a cp.async takes `load "L2::128B"`.
     """
 
     name = "tile.copy_atom"
     atom_name: StringAttr
     value_type: Attribute
+    load: StringAttr
+    store: StringAttr
+
+    def __init__(
+        self,
+        atom_name: StringAttr,
+        value_type: Attribute,
+        load: StringAttr = StringAttr(""),
+        store: StringAttr = StringAttr(""),
+    ) -> None:
+        super().__init__(atom_name, value_type, load, store)
 
     @property
     def atom(self) -> CopyAtom:
         """The atom's record, in values of this type. `LayoutError` where there is none."""
         bits = scalar_bits(self.value_type)
         assert bits is not None
-        return copy_atom(self.atom_name.data, bits)
+        atom = copy_atom(self.atom_name.data, bits)
+        load, store = self.load.data, self.store.data
+        return with_hints(atom, load, store) if load or store else atom
 
     @property
     def auto_bits(self) -> int | None:
@@ -200,8 +238,10 @@ class CopyAtomAttr(ParametrizedAttribute):
 
     def verify(self) -> None:
         bits = scalar_bits(self.value_type)
-        if bits is None or bits % 8:
-            raise VerifyException(f"an atom moves integers or floats of whole bytes, not {self.value_type}")
+        if bits is None or (bits % 8 and self.value_type not in PACKED_TYPES):
+            raise VerifyException(
+                f"an atom moves integers or floats of whole bytes, i4, si4, ui4 or ui1, not {self.value_type}"
+            )
         try:
             self.atom.check_executable()
         except LayoutError as error:
@@ -212,6 +252,10 @@ class CopyAtomAttr(ParametrizedAttribute):
             printer.print_string_literal(self.atom_name.data)
             printer.print_string(", ")
             printer.print_attribute(self.value_type)
+            for word, hint in (("load", self.load.data), ("store", self.store.data)):
+                if hint:
+                    printer.print_string(f", {word} ")
+                    printer.print_string_literal(hint)
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
@@ -220,11 +264,20 @@ class CopyAtomAttr(ParametrizedAttribute):
             name = parser.parse_str_literal()
             parser.parse_punctuation(",")
             value = parser.parse_type()
+            hints = {"load": "", "store": ""}
+            while parser.parse_optional_punctuation(",") is not None:
+                word = "store" if parser.parse_optional_keyword("store") is not None else "load"
+                if word == "load":
+                    parser.parse_keyword("load", ' or "store", with a cache hint')
+                start = parser.pos
+                hints[word] = parser.parse_str_literal()
             try:
-                _ = copy_atom(name)
+                atom = copy_atom(name)
+                if any(hints.values()):
+                    with_hints(atom, **hints)
             except TilefoldError as error:
                 raise_at(parser, error, start, start + len(name) + 2)
-            return [StringAttr(name), value]
+            return [StringAttr(name), value, *(StringAttr(hint) for hint in hints.values())]
 
 
 @irdl_attr_definition
