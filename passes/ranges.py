@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The ranges of `index` values: what a kernel's block, grid limits and loop bounds prove."""
+"""The ranges of integers: what a kernel's block, grid limits, loop bounds and layouts prove."""
 
 from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import DenseArrayBase, i64
 from xdsl.dialects.gpu import DimensionEnum
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from ..dialects import gpu
 from ..dialects.ptx import EntryOp
@@ -19,19 +20,29 @@ FULL: Range = (-(2**63), 2**63 - 1)
 _AXES = (DimensionEnum.X, DimensionEnum.Y, DimensionEnum.Z)
 
 
+RANGE = "range"
+"""The attribute of an operation that says the range of its result, where more is known than its operands tell."""
+
+
+def set_range(op: Operation, low: int, high: int) -> None:
+    """Notes the range of the result of `op`."""
+    op.attributes[RANGE] = DenseArrayBase.from_list(i64, (low, high))
+
+
 class Ranges:
-    """Computes ranges of `index` values in one kernel, each once."""
+    """Computes ranges of integers in one kernel, each once. A result that may wrap can be any integer of its type."""
 
     def __init__(self, entry: EntryOp) -> None:
         self._block = entry.block
         self._known: dict[SSAValue, Range] = {}
 
     def of(self, value: SSAValue) -> Range:
-        """The range of a value; FULL where nothing is known."""
+        """The range of a value; that of its type where nothing is known."""
         if value not in self._known:
-            self._known[value] = FULL  # what a value that depends on itself is taken to be
+            self._known[value] = _limits(value)  # what a value that depends on itself is taken to be
             low, high = self._compute(value)
-            self._known[value] = (low, high) if FULL[0] <= low and high <= FULL[1] else FULL
+            least, greatest = _limits(value)
+            self._known[value] = (low, high) if least <= low and high <= greatest else (least, greatest)
         return self._known[value]
 
     def fits(self, value: SSAValue, bits: int = 32) -> bool:
@@ -45,6 +56,9 @@ class Ranges:
         owner = value.owner
         if isinstance(owner, Block):
             return self._argument(value, owner)
+        if isinstance(known := owner.attributes.get(RANGE), DenseArrayBase):
+            low, high = known.get_values()
+            return int(low), int(high)
         match owner:
             case gpu.ThreadIdOp():
                 return 0, self._block[_AXES.index(owner.dimension.data)] - 1
@@ -55,8 +69,8 @@ class Ranges:
                 return 0, MAX_GRID[_AXES.index(owner.dimension.data)] - 1
             case gpu.GridDimOp():
                 return 1, MAX_GRID[_AXES.index(owner.dimension.data)]
-            case arith.IndexCastOp(input=inner) if (bits := integer_bits(inner.type)) is not None and bits < 64:
-                return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+            case arith.IndexCastOp(input=inner):
+                return self.of(inner)
             case arith.SelectOp(lhs=left, rhs=right):
                 a, b = self.of(left), self.of(right)
                 return min(a[0], b[0]), max(a[1], b[1])
@@ -97,3 +111,11 @@ class Ranges:
                 return max(a[0], b[0]), max(a[1], b[1])
             case _:
                 return FULL
+
+
+def _limits(value: SSAValue) -> Range:
+    """The least and the greatest integer of a value's type."""
+    bits = integer_bits(value.type)
+    if bits is None:
+        return FULL
+    return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
