@@ -54,6 +54,7 @@ class Code(Enum):
     MMA_OPERAND = ("E0318", "a tensor cannot be this operand of the matrix instruction")
     ATOM_MISALIGNED = ("E0312", "an address is not known to be aligned as the atom needs")
 
+    PACKED_ELEMENTS = ("E0319", "elements narrower than a byte are not taken in whole bytes")
     CACHE_HINT = ("E0317", "the instruction has no such cache hint")
     PREDICATE_SHAPE = ("E0316", "predicates do not fit the copy that they are for")
 

@@ -12,7 +12,7 @@ from ..dialects.ptx import PtrAddOp
 from ..dialects.tile import Crd2IdxOp, TensorType
 from ..dialects.tile.assembly import count_operands, fill_coordinate, unwrapped
 from ..layout.core import ComposedLayout, Layout, cosize
-from ..layout.inttuple import transform_leaves
+from ..layout.inttuple import leaves, transform_leaves
 from ..layout.swizzle import Swizzle
 from .constants import constant_of
 from .emitter import Emitter, int_type
@@ -55,25 +55,30 @@ class Addresses:
         """Erases the conversions of coordinates that, in a mode of stride 0, did not matter after all."""
         erase_unused([cast.owner for cast in self._converted.values() if isinstance(cast.owner, Operation)])
 
-    def evaluate(self, emitter: Emitter, layout: Layout, coord: Any, values: list[SSAValue], scale: int) -> SSAValue:
-        """`scale * layout(coord)` as i32, or as i64 where the layout's last index times `scale` needs it."""
-        width = index_width(layout, scale)
-        scaled = Layout(layout.shape, transform_leaves(lambda d: d * scale, layout.stride))
+    def evaluate(self, emitter: Emitter, layout: Layout, coord: Any, values: list[SSAValue], bits: int) -> SSAValue:
+        """The bytes before element `layout(coord)`, of `bits` each: as i32, or as i64 where the layout's last one needs
+        it.
+
+        Of elements narrower than a byte, the coordinate is one that begins a byte, as the verifiers make sure.
+        """
+        width = index_width(layout, bits)
+        scaled, rest = _in_bytes(layout, bits)
         result = scaled(unwrapped(fill_coordinate(coord, [SsaInt(emitter, self.converted(v, width)) for v in values])))
+        if rest:
+            result = result >> rest
         return result.value if isinstance(result, SsaInt) else emitter.constant(result, int_type(width))
 
-    def distance(self, emitter: Emitter, offset: SSAValue, scale: int) -> SSAValue:
-        """`scale * offset`, for an offset in elements of type `index`: the index of a coordinate, or any other
+    def distance(self, emitter: Emitter, offset: SSAValue, bits: int) -> SSAValue:
+        """The bytes of `offset` elements of `bits` each, of type `index`: the index of a coordinate, or any other
         value.
         """
         owner = offset.owner
         if isinstance(owner, Crd2IdxOp):
-            return self.evaluate(emitter, owner.plain_layout, owner.coord.data, list(owner.coords), scale)
+            return self.evaluate(emitter, owner.plain_layout, owner.coord.data, list(owner.coords), bits)
         if (constant := constant_of(offset)) is not None:
-            bytes = constant * scale
+            bytes = constant * bits // 8
             return emitter.constant(bytes, int_type(32 if abs(bytes) < 2**31 else 64))
-        wide = SsaInt(emitter, self.converted(offset, 64))
-        return (wide * scale if scale != 1 else wide).value
+        return bytes_of(SsaInt(emitter, self.converted(offset, 64)), bits).value
 
     def advance(self, emitter: Emitter, tensor: Address, type: TensorType, offset: SSAValue | None) -> Address:
         """The address `offset` elements after `tensor`."""
@@ -83,12 +88,12 @@ class Addresses:
             first, second = offset.owner.operands
             return self.advance(emitter, self.advance(emitter, tensor, type, first), type, second)
         if tensor.offset is None:
-            return Address(_moved(emitter, tensor.pointer, self.distance(emitter, offset, type.element_bytes)))
+            return Address(_moved(emitter, tensor.pointer, self.distance(emitter, offset, type.element_bits)))
         owner = offset.owner
         if isinstance(owner, Crd2IdxOp):
             parts = self._parts(emitter, owner.plain_layout, owner.coord.data, list(owner.coords))
         else:
-            parts = [Part(_as_i32(emitter, self.distance(emitter, offset, 1)), ANY_BITS)]
+            parts = [Part(_as_i32(emitter, self.distance(emitter, offset, BYTE)), ANY_BITS)]
         return Address(tensor.pointer, (*tensor.offset, *parts))
 
     def _parts(self, emitter: Emitter, layout: Layout, coord: Any, values: list[SSAValue]) -> list[Part]:
@@ -97,7 +102,7 @@ class Addresses:
         parts: list[Part] = []
         for each, mode in zip(coords, modes, strict=True):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
             used = [values.pop(0) for _ in range(count_operands(each))]  # pyright: ignore[reportUnknownArgumentType]
-            parts.append(Part(_as_i32(emitter, self.evaluate(emitter, mode, each, used, 1)), index_bits(mode)))
+            parts.append(Part(_as_i32(emitter, self.evaluate(emitter, mode, each, used, BYTE)), index_bits(mode)))
         return parts
 
     def element(
@@ -108,7 +113,7 @@ class Addresses:
         inner = layout.inner if isinstance(layout, ComposedLayout) else layout
         assert isinstance(inner, Layout)
         if tensor.offset is None:
-            step = self.evaluate(emitter, inner, coord, values, type.element_bytes)
+            step = self.evaluate(emitter, inner, coord, values, type.element_bits)
             return _moved(emitter, tensor.pointer, step)
         parts = self._parts(emitter, inner, unwrapped(coord), list(values))
         return self.first(emitter, Address(tensor.pointer, (*tensor.offset, *parts)), type)
@@ -124,15 +129,34 @@ class Addresses:
         pointer = tensor.pointer
         if inside:
             index = sum((SsaInt(emitter, part.value) for part in inside[1:]), start=SsaInt(emitter, inside[0].value))
-            pointer = _moved(emitter, pointer, (layout.outer(index) * type.element_bytes).value)
+            pointer = _moved(emitter, pointer, bytes_of(layout.outer(index), type.element_bits).value)
         for part in outside:
-            pointer = _moved(emitter, pointer, (SsaInt(emitter, part.value) * type.element_bytes).value)
+            pointer = _moved(emitter, pointer, bytes_of(SsaInt(emitter, part.value), type.element_bits).value)
         return pointer
 
 
-def index_width(layout: Layout, scale: int) -> int:
-    """32 if `scale` times every index of `layout` fits in 31 bits, else 64."""
-    return 32 if cosize(layout) * scale < 2**31 else 64
+BYTE = 8
+"""The bits of an element where distances are wanted in elements."""
+
+
+def index_width(layout: Layout, bits: int) -> int:
+    """32 if every index of `layout`, and its distance in bytes in elements of `bits`, fits in 31 bits, else 64."""
+    return 32 if cosize(layout) * max(bits, 8) < 2**34 else 64
+
+
+def bytes_of(elements: SsaInt, bits: int) -> SsaInt:
+    """The bytes of so many elements of `bits` each; of elements narrower than a byte, a multiple of those in a byte."""
+    return elements * (bits // 8) if bits >= 8 else elements >> (8 // bits).bit_length() - 1
+
+
+def _in_bytes(layout: Layout, bits: int) -> tuple[Layout, int]:
+    """`layout` with strides in bytes; or in elements, with the shift that makes bytes of an index, where some strides
+    are no whole bytes.
+    """
+    modes = zip(leaves(layout.shape), leaves(layout.stride), strict=True)
+    if bits < 8 and any(extent != 1 and stride * bits % 8 for extent, stride in modes):
+        return layout, (8 // bits).bit_length() - 1
+    return Layout(layout.shape, transform_leaves(lambda d: d * bits // 8, layout.stride)), 0
 
 
 def start_offset(emitter: Emitter, type: TensorType) -> tuple[Part, ...] | None:

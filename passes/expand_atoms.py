@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp, VectorType, i8, i16, i32, i64
 from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
-from ..dialects.ptx import CpAsyncOp, LdMatrixOp, LoadOp, StoreOp
+from ..dialects.ptx import CpAsyncOp, LdMatrixOp, LoadOp, MovMatrixOp, StMatrixOp, StoreOp
 from ..dialects.tile import AtomCallOp
 from ..layout.atoms.copy_atom import CopyAtom
 from ..layout.errors import Code
@@ -65,20 +65,49 @@ def _cp_async(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
     match = re.match(r"cp\.async\.(ca|cg)\.shared\.global \[%0\], \[%1\], (\d+)", atom.ptx)
     assert match is not None, "the atom table's form"
     count = op.count
-    if count is not None and atom.val_bits != 8:
+    if count is not None and atom.val_bits > 8:
         count = emitter.value(arith.MuliOp(count, emitter.constant(atom.val_bits // 8, i32)))
+    elif count is not None and atom.val_bits < 8:
+        count = emitter.value(arith.DivUIOp(count, emitter.constant(8 // atom.val_bits, i32)))
     emitter.insert(CpAsyncOp(match[1], int(match[2]), op.dst, op.src, count, atom.load_hint))
 
 
-def _ldmatrix(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
-    match = re.match(r"ldmatrix\.sync\.aligned\.m8n8\.x([124])(\.trans)?\.", atom.ptx)
+def _matrix(atom: CopyAtom) -> tuple[int, bool, str]:
+    """How many matrices an ldmatrix or stmatrix moves, whether it transposes them, and shape and element of one."""
+    match = re.match(r"\w+\.sync\.aligned\.(\w+)\.x([124])(\.trans)?\.shared\.(\w+)", atom.ptx)
     assert match is not None, "the atom table's form"
-    num = int(match[1])
-    value = emitter.value(LdMatrixOp(num, match[2] is not None, op.src))
-    emitter.insert(StoreOp(value, op.dst, 4 * num))
+    return int(match[2]), match[3] is not None, f"{match[1]}.{match[4]}"
+
+
+def _ldmatrix(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
+    num, trans, shape = _matrix(atom)
+    load = LdMatrixOp(num, trans, op.src, shape)
+    value = emitter.value(load)
+    if load.shape is not None:
+        value = _in_order(emitter, value, load.registers)
+    emitter.insert(StoreOp(value, op.dst, 4 * load.registers))
+
+
+def _in_order(emitter: Emitter, value: SSAValue, registers: int) -> SSAValue:
+    """The bytes of an ldmatrix of 16x16 bytes as its atom orders them: those of two registers in pairs."""
+    order = [8 * (i // 8) + (0, 1, 4, 5, 2, 3, 6, 7)[i % 8] for i in range(4 * registers)]
+    bytes = emitter.value(vector.BitCastOp(value, VectorType(i8, [4 * registers])))
+    paired = emitter.value(vector.ShuffleOp(bytes, bytes, DenseArrayBase.from_list(i64, order), result_type=bytes.type))
+    return emitter.value(vector.BitCastOp(paired, value.type))
+
+
+def _stmatrix(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
+    num, trans, shape = _matrix(atom)
+    value = emitter.value(LoadOp(op.src, VectorType(i32, [num]), 4 * num))
+    emitter.insert(StMatrixOp(num, trans, value, op.dst, shape))
+
+
+def _movmatrix(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
+    value = emitter.value(LoadOp(op.src, i32, 4))
+    emitter.insert(StoreOp(emitter.value(MovMatrixOp(value)), op.dst, 4))
 
 
 _EXPANSIONS: Mapping[str, Callable[[Emitter, AtomCallOp, CopyAtom], None]] = MappingProxyType(
-    {"ld": _universal, "cp": _cp_async, "ldmatrix": _ldmatrix}
+    {"ld": _universal, "cp": _cp_async, "ldmatrix": _ldmatrix, "stmatrix": _stmatrix, "movmatrix": _movmatrix}
 )
 """By the first part of the atom's instruction."""

@@ -15,10 +15,12 @@ from ..dialects.tile.copy_rules import atom_values, split_atom_mode
 from ..dialects.tile.view_base import shifted_type
 from ..layout.atoms.universal import universal_copy
 from ..layout.core import Layout, LayoutLike, size
+from ..layout.errors import Code
 from ..layout.inttuple import leaves
 from ..layout.unknown import Unknown
 from .copy_loops import Repeat, is_constant, plain, repeats, with_inner
 from .emitter import Emitter
+from .errors import LoweringError
 from .vector_width import MAX_BITS, choose_vector
 
 REMARK = "remark"
@@ -65,6 +67,13 @@ def _expand(op: CopyOp) -> None:
     widest = MAX_BITS if atom is None else atom.auto_bits
     if atom is None or widest is not None:
         choice = choose_vector(op.src_type, op.dst_type, widest or MAX_BITS, pred)
+        if choice.bits < 8:
+            raise LoweringError(
+                Code.PACKED_ELEMENTS,
+                f"the elements are not adjacent by the byte in source and destination ({choice.remark})",
+                op,
+                f"copy at least {op.src_type.per_byte} adjacent elements, from a multiple of that many on",
+            )
         name = StringAttr(universal_copy(choice.bits).name)
         hints = () if atom is None else (atom.load, atom.store)
         atom = CopyAtomAttr(name, op.src_type.element_type, *hints)
@@ -86,9 +95,7 @@ def _expand(op: CopyOp) -> None:
     emitter.replace()
 
 
-def _split_by_atom(
-    op: CopyOp, atom: CopyAtomAttr, pred: Layout | None
-) -> tuple[tuple[LayoutLike, ...], list[Repeat]]:
+def _split_by_atom(op: CopyOp, atom: CopyAtomAttr, pred: Layout | None) -> tuple[tuple[LayoutLike, ...], list[Repeat]]:
     """The layouts of the atom's values in each operand, and the loops over the rest."""
     sent, received = atom_values(atom)
     operands = [(op.src_type.layout.data, sent), (op.dst_type.layout.data, received)]

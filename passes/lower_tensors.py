@@ -30,7 +30,7 @@ from ..dialects.tile.memory import LoadOp as TileLoadOp
 from ..dialects.tile.memory import StoreOp as TileStoreOp
 from ..layout.core import cosize
 from ..layout.errors import Code
-from .addresses import Address, Addresses, erase_unused, start_offset
+from .addresses import BYTE, Address, Addresses, erase_unused, start_offset
 from .emitter import Emitter
 from .errors import LoweringError
 from .lower_mma import lower_mma_call
@@ -171,7 +171,7 @@ class _Kernel:
 
     def _compute(self, op: Crd2IdxOp, emitter: Emitter) -> None:
         """Replaces an index that other arithmetic uses too."""
-        index = self.addresses.evaluate(emitter, op.plain_layout, op.coord.data, list(op.coords), 1)
+        index = self.addresses.evaluate(emitter, op.plain_layout, op.coord.data, list(op.coords), BYTE)
         cast = arith.IndexCastOp(index, IndexType())
         set_range(cast, 0, cosize(op.plain_layout) - 1)
         emitter.replace([emitter.value(cast)])

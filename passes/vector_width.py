@@ -91,12 +91,12 @@ def _divided(src: TensorType, dst: TensorType, pred: Layout | None, order: Layou
         parts = [logical_divide(plain(tensor.layout.data), vector) for tensor in (src, dst)]
     except LayoutError:  # they begin at places that no layout describes, such as at 0, 2, 4 of rows of 3
         raise _RefusedError(f"the layouts do not divide into runs of {count} elements") from None
-    width = count * src.element_bytes
+    width = count * src.element_bits // 8
     for what, tensor, part in zip(("source", "destination"), (src, dst), parts, strict=True):
         run = contiguous_values(with_inner(tensor.layout.data, part[0]))
         if run % count:
             raise _RefusedError(f"the swizzle keeps {run} elements of the {what} together")
-        align = gcd(access_align(tensor), steps(part[1]) * tensor.element_bytes)
+        align = gcd(8 * access_align(tensor), steps(part[1]) * tensor.element_bits) // 8
         if align % width:
             raise _RefusedError(f"the {what}'s addresses are aligned to {align} bytes, not {width}")
     if pred is None:

@@ -12,7 +12,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.core import Layout
-from ...layout.errors import LayoutError
+from ...layout.errors import Code, LayoutError
 from ...layout.slicing import slice_and_offset
 from ...layout.unknown import Unknown
 from ..cute import CoordAttr
@@ -78,6 +78,14 @@ class _ElementOp(IRDLOperation):
 
     def check_element(self, value: Attribute) -> None:
         """Checks the coordinate, and that the value is an element."""
+        if self.tensor_type.is_packed:
+            refuse(
+                LayoutError(
+                    Code.PACKED_ELEMENTS,
+                    f"an element of type {self.tensor_type.element_type} has no address of its own",
+                    "copy whole bytes by tile.copy",
+                )
+            )
         if count_operands(self.coord.data) != len(self.coords):
             raise VerifyException(
                 f"the coordinate names {count_operands(self.coord.data)} operands, not {len(self.coords)}"

@@ -5,7 +5,7 @@ runs.
 
 import re
 
-from xdsl.dialects.builtin import IntAttr, StringAttr, i1
+from xdsl.dialects.builtin import IntAttr, IntegerType, Signedness, StringAttr, i1
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, ParametrizedAttribute, SpacedOpaqueSyntaxAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
@@ -23,6 +23,7 @@ from ...layout.inttuple import leaves
 from ...layout.swizzle import Swizzle
 from ...layout.text import parse_layout, parse_tiler, to_text
 from ...layout.tiled_copy import TiledCopy
+from ...layout.unknown import Unknown
 from ..cute import LayoutAttr, TilerAttr, parse_quoted
 from ..errors import raise_at, refuse
 from ..ptx.types import scalar_bits
@@ -144,7 +145,7 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
         if align * 8 < bits:
             raise VerifyException(f"the alignment is {align} bytes, less than one element of {bits // 8}")
         _check_layout(self.layout.data)
-        check_packed_start(self.layout.data, self.per_byte)
+        _check_packed(self.layout.data, self.per_byte)
         if self.is_swizzled and cosize(self.layout.data) * self.element_bits >= 2**34:
             raise VerifyException(f"the swizzled layout {self.layout.data} spans 2^31 bytes or more")
 
@@ -186,6 +187,15 @@ def _check_layout(layout: LayoutLike) -> None:
         raise VerifyException(f"the layout {inner} has negative strides")
     if cosize(inner) >= 2**48:
         raise VerifyException(f"the layout {inner} spans {cosize(inner)} elements; at most 2^48 are possible")
+
+
+def _check_packed(layout: LayoutLike, per_byte: int) -> None:
+    """Refuses a swizzle of packed elements that would move some of a byte, or begin within one."""
+    if isinstance(layout, ComposedLayout) and per_byte > 1:
+        assert isinstance(layout.outer, Swizzle), "checked before"
+        offset = layout.offset.div if isinstance(layout.offset, Unknown) else layout.offset
+        if offset % per_byte or (1 << layout.outer.base) % per_byte:
+            raise VerifyException(f"the layout {layout} does not keep the {per_byte} elements of a byte together")
 
 
 def _assumed(name: str) -> int | None:

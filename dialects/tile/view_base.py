@@ -19,7 +19,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.core import Layout, LayoutLike, Tiler
-from ...layout.errors import LayoutError
+from ...layout.errors import Code, LayoutError
 from ...layout.integers import Coord
 from ...layout.slicing import slice_and_offset
 from ...layout.unknown import Unknown
@@ -44,12 +44,20 @@ def shifted_type(tensor: TensorType, layout: LayoutLike, offset: Any) -> TensorT
     """The type of `tensor` seen through `layout` from `offset` elements on.
 
     `offset` is an integer or `Unknown`. The pointer of a plain tensor moves by the offset, which may lower its
-    alignment; that of a swizzled tensor stays, because its layout holds the offset.
+    alignment; that of a swizzled tensor stays, because its layout holds the offset. Raises `LayoutError` (E0319) where
+    packed elements would begin within a byte.
     """
     align = tensor.align.data
     step = offset.div if isinstance(offset, Unknown) else offset
     if step:
-        align = gcd(align, step * tensor.element_bytes)
+        bits = gcd(8 * align, step * tensor.element_bits)
+        if bits % 8:
+            raise LayoutError(
+                Code.PACKED_ELEMENTS,
+                f"the view begins at a multiple of {step} elements of {tensor.element_bits} bits, within a byte",
+                f"let it begin at a multiple of {tensor.per_byte} elements",
+            )
+        align = bits // 8
     return tensor.with_layout(layout, align)
 
 
@@ -161,7 +169,9 @@ class LayoutViewOp(IRDLOperation, ABC):
         end: int,
     ) -> AnyTensor:
         """The type of the result where the text leaves it out; a ParseError where there is none."""
-        tensor = next(o.type for o in operands if isinstance(o, SSAValue) and isinstance(o.type, TensorType | CoordTensorType))
+        tensor = next(
+            o.type for o in operands if isinstance(o, SSAValue) and isinstance(o.type, TensorType | CoordTensorType)
+        )
         draft = cls.build(operands=operands, result_types=[tensor], properties=properties)
         try:
             return draft.inferred_type()

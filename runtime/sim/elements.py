@@ -30,7 +30,7 @@ class Elements:
     @cached_property
     def group(self) -> int:
         """How many elements lie together, from each multiple of that many on."""
-        count = WIDEST // self.port.element_bytes
+        count = WIDEST * 8 // self.port.element_bits
         while count > 1 and not self._in_runs(count):
             count //= 2
         return count
@@ -43,25 +43,30 @@ class Elements:
 
     def load(self, warp: Warp, tensor: TensorValue) -> NDArray[np.uint8]:
         """The elements in each active lane: an array (active, bytes)."""
-        source, group = self.port, self.group
+        source, group, least = self.port, self.group, self.port.per_byte
         parts: list[NDArray[np.uint8]] = []
         for first in self.indices[::group].tolist():
-            if group == 1 or source.adjacent(warp, tensor, first, group):
+            if group == least or source.adjacent(warp, tensor, first, group):
                 parts.append(source.load(warp, tensor, first, group))
             else:
-                parts += [source.load(warp, tensor, first + i) for i in range(group)]
+                parts += [source.load(warp, tensor, first + i, least) for i in range(0, group, least)]
         return np.concatenate(parts, axis=1)
 
     def store(self, warp: Warp, tensor: TensorValue, content: NDArray[np.uint8]) -> None:
         """Writes an array (active, bytes) to the elements in each active lane."""
-        target, group, width = self.port, self.group, self.port.element_bytes
-        for number, first in enumerate(self.indices[::group].tolist()):
-            part = content[:, number * group * width : (number + 1) * group * width]
-            if group == 1 or target.adjacent(warp, tensor, first, group):
+        target, group, least = self.port, self.group, self.port.per_byte
+        width = least * target.element_bits // 8
+        for first, part in zip(self.indices[::group].tolist(), _parts(content, group // least * width), strict=True):
+            if group == least or target.adjacent(warp, tensor, first, group):
                 target.store(warp, tensor, first, part)
                 continue
-            for i in range(group):
-                target.store(warp, tensor, first + i, part[:, i * width : (i + 1) * width])
+            for number, piece in enumerate(_parts(part, width)):
+                target.store(warp, tensor, first + number * least, piece)
+
+
+def _parts(content: NDArray[np.uint8], width: int) -> list[NDArray[np.uint8]]:
+    """The bytes (active, bytes) in pieces of `width`."""
+    return [content[:, begin : begin + width] for begin in range(0, content.shape[1], width)]
 
 
 def elements(op: Operation, type: TensorType, layout: Layout, kind: str, t: Translator) -> Elements:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ...layout.atoms.copy_atom import CopyAtom
 from ...layout.core import Layout
+from ..packing import pack, unpack
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +30,12 @@ class Exchange:
         """Whether values go from one lane to another, so that the whole warp must take part."""
         return any(lane != source for lane, row in enumerate(self.source_lane.tolist()) for source in row)
 
-    def move(self, content: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """From the bytes that each lane reads, an array (lanes, bytes), those that each lane gets."""
+    def move(self, content: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
+        """From the bytes that each lane reads, values of `bits` as an array (lanes, bytes), those that each lane gets."""
         lanes = content.shape[0]
-        values = content.reshape(lanes, self.values_in, -1)
-        return values[self.source_lane[:lanes], self.source_value[:lanes]].reshape(lanes, -1)
+        values = (content if bits >= 8 else unpack(content, bits)).reshape(lanes, self.values_in, -1)
+        moved = values[self.source_lane[:lanes], self.source_value[:lanes]].reshape(lanes, -1)
+        return moved if bits >= 8 else pack(moved, bits)
 
 
 def exchange_of(atom: CopyAtom, lanes: int) -> Exchange | None:

@@ -29,22 +29,28 @@ Bytes = NDArray[np.uint8]
 class Port:
     """How an operation reaches the elements of one of its tensors.
 
-    `space` is None for fragments, `swizzle` None for a plain layout. Indices are in elements of
-    `element_bytes`, before the swizzle and relative to the tensor's address and offset.
+    `space` is None for fragments, `swizzle` None for a plain layout. Indices are in elements of `element_bits`, before
+    the swizzle and relative to the tensor's address and offset. Elements narrower than a byte are reached by the byte:
+    at indices that begin one, and as many as fill some.
     """
 
     site: Site
     space: Space | None
     t: Translator
     accesses: dict[int, Access]
-    element_bytes: int
+    element_bits: int
     swizzle: Swizzle | None = None
 
     def address(self, tensor: TensorValue, index: Value) -> Value:
         """The byte address of the element at `index`, an integer or one per lane."""
-        if self.swizzle is None:
-            return tensor.address + index * self.element_bytes
-        return tensor.address + self.swizzle(tensor.offset + index) * self.element_bytes
+        if self.swizzle is not None:
+            index = self.swizzle(tensor.offset + index)
+        return tensor.address + index * self.element_bits // 8
+
+    @property
+    def per_byte(self) -> int:
+        """The fewest elements that can be reached: those in a byte, or one."""
+        return max(1, 8 // self.element_bits)
 
     def adjacent(self, warp: Warp, tensor: TensorValue, index: int, count: int) -> bool:
         """Whether in every active lane the `count` elements from `index` on lie together and are aligned to
@@ -52,7 +58,7 @@ class Port:
 
         The indices themselves are known to follow each other.
         """
-        width = count * self.element_bytes
+        width = count * self.element_bits // 8
         if self.swizzle is not None and (
             count > 1 << self.swizzle.base or np.any(warp.select(tensor.offset + index) % count)
         ):
@@ -63,7 +69,7 @@ class Port:
         """The bytes of `count` adjacent elements from `index` on in each active lane: an array (active,
         bytes).
         """
-        address, width = self.address(tensor, index), count * self.element_bytes
+        address, width = self.address(tensor, index), count * self.element_bits // 8
         if self.space is None:
             return self.t.spaces.local.load(warp, self.site, address, width)
         return self.space.load(warp, self.accesses[width], address)
@@ -77,13 +83,13 @@ class Port:
             self.space.store(warp, self.accesses[content.shape[1]], address, content)
 
 
-def port(op: Operation, type: TensorType | PtrType, kind: str, t: Translator, element_bytes: int = 1) -> Port:
+def port(op: Operation, type: TensorType | PtrType, kind: str, t: Translator, element_bits: int = 8) -> Port:
     """How `op` reaches a tensor, or what a pointer addresses, for accesses of a `kind` as the memory report
     names it.
     """
     swizzle = None
     if isinstance(type, TensorType):
-        element_bytes = type.element_bytes
+        element_bits = type.element_bits
         layout = type.layout.data
         if isinstance(layout, ComposedLayout):
             assert isinstance(layout.outer, Swizzle)
@@ -94,7 +100,7 @@ def port(op: Operation, type: TensorType | PtrType, kind: str, t: Translator, el
     spaces = {StateSpace.Global: t.spaces.global_, StateSpace.Shared: t.spaces.shared, StateSpace.Local: None}
     space = spaces[state]
     accesses = {} if space is None else {w: t.access(op, space.name, kind, w) for w in WIDTHS}
-    return Port(site_of(op), space, t, accesses, element_bytes, swizzle)
+    return Port(site_of(op), space, t, accesses, element_bits, swizzle)
 
 
 _STATE_SPACES = {
@@ -124,7 +130,7 @@ def moved(tensor: TensorValue, distance: Value, type: TensorType) -> TensorValue
     """A tensor that begins `distance` elements further on. OverflowError for a distance beyond 64 bits."""
     if type.is_swizzled:
         return TensorValue(tensor.address, checked_index(tensor.offset + distance))
-    return TensorValue(checked_index(tensor.address + distance * type.element_bytes))
+    return TensorValue(checked_index(tensor.address + distance * type.element_bits // 8))
 
 
 def checked_index(value: Value) -> Value:

@@ -78,25 +78,35 @@ def _elementwise(
     t: Translator,
 ) -> Move:
     """Moves each element by itself; elements that lie together on both sides in groups of up to `widest`
-    bytes.
+    bytes. Elements narrower than a byte are moved by the byte, as they lie in the source.
     """
-    reader, writer = port(op, src, "load", t), port(op, dst, "store", t)
-    group = _run(first, second, max(1, widest // src.element_bytes))
+    reader, writer, least = port(op, src, "load", t), port(op, dst, "store", t), src.per_byte
+    order = np.argsort(first, kind="stable") if least > 1 else np.arange(len(first))
+    first, second = first[order], second[order]
+    group = _run(first, second, max(1, widest * 8 // src.element_bits))
+    if group < least or (first[::least] % least).any() or (second[::least] % least).any():
+        raise SimulationError(
+            ErrorCode.PACKED_ELEMENTS,
+            "the elements are not adjacent by the byte in source and destination",
+            f"copy at least {least} adjacent elements, from a multiple of that many on",
+            site=site_of(op),
+        )
     starts = [(int(first[i]), int(second[i])) for i in range(0, len(first), group)]
-    singles = [(int(a), int(b)) for a, b in zip(first, second, strict=True)]
+    singles = [(int(a), int(b)) for a, b in zip(first[::least], second[::least], strict=True)]
 
     def element(warp: Warp, source: TensorValue, target: TensorValue, i: int, j: int) -> None:
-        writer.store(warp, target, j, reader.load(warp, source, i))
+        writer.store(warp, target, j, reader.load(warp, source, i, least))
 
     def move(warp: Warp, source: TensorValue, target: TensorValue, flags: Flags | None) -> None:
+        chosen = None if flags is None else flags[:, order][:, ::least]
         for position, (a, b) in enumerate(starts):
-            begin, end = position * group, (position + 1) * group
-            whole = flags is None or flags[:, begin:end].all()
+            begin, end = position * group // least, (position + 1) * group // least
+            whole = chosen is None or chosen[:, begin:end].all()
             if whole and reader.adjacent(warp, source, a, group) and writer.adjacent(warp, target, b, group):
                 writer.store(warp, target, b, reader.load(warp, source, a, group))
                 continue
             for number, (i, j) in enumerate(singles[begin:end], begin):
-                under(warp, None if flags is None else flags[:, number], partial(element, warp, source, target, i, j))
+                under(warp, None if chosen is None else chosen[:, number], partial(element, warp, source, target, i, j))
 
     return move
 
@@ -134,10 +144,10 @@ def _by_atom(
         raise SimulationError(
             ErrorCode.SIM_UNSUPPORTED, f"the simulator does not execute atom {record.name}", site=site
         )
-    element_bytes, count = record.val_bits // 8, exchange.values_in
+    bits, count = record.val_bits, exchange.values_in
     is_async = record.ptx.startswith("cp.async")
-    reader = port(op, src, "async" if is_async else "load", t, element_bytes)
-    writer = port(op, dst, "async" if is_async else "store", t, element_bytes)
+    reader = port(op, src, "async" if is_async else "load", t, bits)
+    writer = port(op, dst, "async" if is_async else "store", t, bits)
     rows_in = first.reshape(-1, exchange.values_in).tolist()
     rows_out = second.reshape(-1, exchange.values_out).tolist()
     put = _start if is_async else _scatter
@@ -154,9 +164,9 @@ def _by_atom(
         for number, (a, b) in enumerate(zip(rows_in, rows_out, strict=True)):
             given = None if flags is None else flags[:, number * count : (number + 1) * count]
             if given is not None and zfill:
-                leading = leading_values(warp, site, given) * element_bytes
+                leading = leading_values(warp, site, given) * bits // 8
                 assert reader.space is not None
-                access, address = reader.accesses[count * element_bytes], reader.address(source, a[0])
+                access, address = reader.accesses[count * bits // 8], reader.address(source, a[0])
                 put(warp, writer, target, b, reader.space.load_leading(warp, access, address, leading))
                 continue
             chosen = None if given is None else one_for_all(warp, site, given)
@@ -171,12 +181,12 @@ def _exchanged(
     """What each lane gets of an atom that moves values between lanes; only lanes whose values are used read
     them.
     """
-    content = np.zeros((warp.lanes, exchange.values_in * reader.element_bytes), np.uint8)
+    content = np.zeros((warp.lanes, exchange.values_in * reader.element_bits // 8), np.uint8)
     before = warp.mask_state()
     warp.narrow(exchange.readers)
     content[exchange.readers] = _gather(warp, reader, source, indices)
     warp.restore(before)
-    return exchange.move(content)
+    return exchange.move(content, reader.element_bits)
 
 
 def _gather(warp: Warp, reader: Port, source: TensorValue, indices: list[int]) -> NDArray[np.uint8]:
@@ -184,14 +194,16 @@ def _gather(warp: Warp, reader: Port, source: TensorValue, indices: list[int]) -
     not.
     """
     if reader.space is None:
-        return np.concatenate([reader.load(warp, source, index) for index in indices], axis=1)
+        least = reader.per_byte
+        return np.concatenate([reader.load(warp, source, index, least) for index in indices[::least]], axis=1)
     return reader.load(warp, source, indices[0], len(indices))
 
 
 def _scatter(warp: Warp, writer: Port, target: TensorValue, indices: list[int], content: NDArray[np.uint8]) -> None:
     """Writes the bytes of a lane's values of one execution."""
     if writer.space is None:
-        for index, value in zip(indices, np.split(content, len(indices), axis=1), strict=True):
+        places = indices[:: writer.per_byte]
+        for index, value in zip(places, np.split(content, len(places), axis=1), strict=True):
             writer.store(warp, target, index, value)
     else:
         writer.store(warp, target, indices[0], content)
