@@ -11,6 +11,8 @@ from .control import CONTROL
 from .convert import CONVERT
 from .math import MATH
 from .printf import PRINTF
+from .ptx_lanes import PTX_LANES
+from .ptx_matrix import PTX_MATRIX
 from .ptx_memory import PTX_MEMORY
 from .ptx_mma import PTX_MMA
 from .ptx_sreg import PTX_SREG
@@ -19,6 +21,7 @@ from .structs import STRUCTS
 from .vector import VECTOR
 from .writer import Rule
 
-RULES: Mapping[type[Operation], Rule] = MappingProxyType(
-    dict((*ARITH, *CONVERT, *MATH, *VECTOR, *CONTROL, *PTX_SREG, *PTX_MEMORY, *PTX_MMA, *PTX_WARP, *PRINTF, *STRUCTS))
-)
+RULES: Mapping[type[Operation], Rule] = MappingProxyType(dict((
+    *ARITH, *CONVERT, *MATH, *VECTOR, *CONTROL, *PRINTF, *STRUCTS,
+    *PTX_SREG, *PTX_MEMORY, *PTX_MATRIX, *PTX_MMA, *PTX_WARP, *PTX_LANES,
+)))  # fmt: skip

@@ -6,7 +6,7 @@ from xdsl.ir import Dialect
 from .async_copy import CpAsyncCommitGroupOp, CpAsyncOp, CpAsyncWaitAllOp, CpAsyncWaitGroupOp
 from .base import PtxOp
 from .entry import EntryOp, RetOp
-from .matrix import LdMatrixOp
+from .matrix import LdMatrixOp, MovMatrixOp, StMatrixOp
 from .memory import LoadOp, LocalAllocOp, PtrAddOp, SmemAddrOp, SmemAllocOp, StoreOp
 from .mma import MmaSyncOp
 from .sreg import SregOp
@@ -22,6 +22,7 @@ from .types import (
     scalar_bits,
     value_bytes,
 )
+from .warp import ActivemaskOp, ElectSyncOp, MatchAnySyncOp, ReduxSyncOp, ShflSyncOp, VoteSyncOp
 
 PTX = Dialect(
     "ptx",
@@ -40,15 +41,29 @@ PTX = Dialect(
         CpAsyncWaitGroupOp,
         CpAsyncWaitAllOp,
         LdMatrixOp,
+        StMatrixOp,
+        MovMatrixOp,
         MmaSyncOp,
         BarSyncOp,
         BarWarpSyncOp,
+        ShflSyncOp,
+        VoteSyncOp,
+        MatchAnySyncOp,
+        ReduxSyncOp,
+        ElectSyncOp,
+        ActivemaskOp,
         PrintfOp,
     ],
     [PtrType, StateSpaceAttr],
 )
 
 __all__ = [
+    "ShflSyncOp",
+    "VoteSyncOp",
+    "MatchAnySyncOp",
+    "ReduxSyncOp",
+    "ElectSyncOp",
+    "ActivemaskOp",
     "MmaSyncOp",
     "GLOBAL",
     "LOCAL",
@@ -64,6 +79,7 @@ __all__ = [
     "LdMatrixOp",
     "LoadOp",
     "LocalAllocOp",
+    "MovMatrixOp",
     "PrintfOp",
     "PtrAddOp",
     "PtrType",
@@ -74,6 +90,7 @@ __all__ = [
     "SregOp",
     "StateSpace",
     "StateSpaceAttr",
+    "StMatrixOp",
     "StoreOp",
     "access_registers",
     "scalar_bits",

@@ -306,6 +306,21 @@ PTX = [
         ("«ptx.bar.warp.sync» 4294967296", "32 bits"),
     ),
     *_ptx(
+        "ptx.shfl.sync",
+        ('%0 = «ptx.shfl.sync» "left" %x, %x : i32', 'shfl.sync has up, down, bfly, idx; not "left"'),
+        ('%0 = «ptx.shfl.sync» "up" %h, %x : f16', "a value of 32 bits is exchanged, not f16"),
+        ('%0 = «ptx.shfl.sync» "up" %x, %x width 12 : i32', "1, 2, 4, 8, 16 or 32 lanes, not 12"),
+        ('%0 = «"ptx.shfl.sync"»(%x, %x) <{mode = "up"}> : (i32, i32) -> f32', "attribute i32 expected from variable 'T', but got f32"),
+    ),
+    *_ptx(
+        "ptx.vote.sync",
+        ('%0 = arith.constant true\n%1 = «ptx.vote.sync» "none" %0 : i1', "vote.sync has all, any, uni, ballot"),
+        ('%0 = arith.constant true\n%1 = «ptx.vote.sync» "all" %0 : i32', "the result of vote.sync.all is i1, not i32"),
+    ),
+    *_ptx("ptx.match.any.sync", ("%0 = ptx.match.any.sync «%v»", "i32")),
+    *_ptx("ptx.redux.sync", ('%0 = «ptx.redux.sync» "mul" %x', 'not "mul"')),
+    *_ptx("ptx.elect.sync", ("%0 = ptx.elect.sync mask «%v»", "i32")),
+    *_ptx(
         "ptx.printf",
         ('«ptx.printf» "%d"() : ', "the format has 1 conversions, but 0 values follow it"),
         ('«ptx.printf» "%s"(%A) : !ptx.ptr<global>', "unknown conversion '%s'"),

@@ -193,6 +193,20 @@ PTX_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     ),
     "ptx.bar.sync": ("ptx.bar.sync 15",),
     "ptx.bar.warp.sync": ("ptx.bar.warp.sync -1", "ptx.bar.warp.sync 4294967295"),
+    "ptx.shfl.sync": (
+        '%0 = ptx.shfl.sync "bfly" %x, %x : i32',
+        '%0 = arith.constant 1.000000e+00 : f32\n%1 = ptx.shfl.sync "up" %0, %x width 8 mask %x {note} : f32',
+        '%0 = ptx.ld %A align 4 : !ptx.ptr<global> -> vector<2xf16>\n'
+        '%1 = ptx.shfl.sync "idx" %0, %x mask %x : vector<2xf16>',
+    ),
+    "ptx.vote.sync": (
+        '%0 = arith.constant true\n%1 = ptx.vote.sync "ballot" %0 : i32\n'
+        '%2 = ptx.vote.sync "uni" %0 mask %1 : i1',
+    ),
+    "ptx.match.any.sync": ("%0 = ptx.match.any.sync %x\n%1 = ptx.match.any.sync %x mask %0",),
+    "ptx.redux.sync": ('%0 = ptx.redux.sync "umax" %x\n%1 = ptx.redux.sync "xor" %x mask %0',),
+    "ptx.elect.sync": ("%0 = ptx.elect.sync", "%0 = ptx.elect.sync mask %x"),
+    "ptx.activemask": ("%0 = ptx.activemask",),
     "ptx.printf": (
         'ptx.printf "100%% of %d at %p\\0A"(%x, %A) : i32, !ptx.ptr<global>',
         'ptx.printf "done"() : ',

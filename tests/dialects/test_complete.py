@@ -29,7 +29,7 @@ OPERATIONS: list[type[Operation]] = [
 ATTRIBUTES: list[type[Attribute]] = [*TILE.attributes, *PTX.attributes, LayoutAttr, CoordAttr, TilerAttr]
 
 NO_RULE_TO_BREAK = frozenset({
-    "tile.return", "ptx.ret", "ptx.cp.async.commit_group", "ptx.cp.async.wait_all",
+    "tile.return", "ptx.ret", "ptx.cp.async.commit_group", "ptx.cp.async.wait_all", "ptx.activemask",
 })  # fmt: skip
 """Operations without operands, properties and results of which anything is asked."""
 

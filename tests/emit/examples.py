@@ -162,11 +162,28 @@ PTX: tuple[tuple[str, str], ...] = (
         for num in (1, 2, 4)
         for trans in ("", " trans")
     ),
+    *(
+        ("ptx.shfl.sync", f'%r = ptx.shfl.sync "{mode}" %{type}, %i32{rest} : {type}\n{_store(type)}')
+        for mode in ("up", "down", "bfly", "idx")
+        for type, rest in (("i32", ""), ("f32", " width 8 mask %i32"))
+    ),
+    *(
+        ("ptx.vote.sync", f'%v = ptx.vote.sync "{mode}" %i1 : i1\n%r = arith.extui %v : i1 to i32\n{_store("i32")}')
+        for mode in ("all", "any", "uni")
+    ),
+    ("ptx.vote.sync", f'%r = ptx.vote.sync "ballot" %i1 mask %i32 : i32\n{_store("i32")}'),
+    ("ptx.match.any.sync", f'%r = ptx.match.any.sync %i32\n{_store("i32")}'),
+    *(
+        ("ptx.redux.sync", f'%r = ptx.redux.sync "{kind}" %i32\n{_store("i32")}')
+        for kind in ("add", "min", "max", "umin", "umax", "and", "or", "xor")
+    ),
+    ("ptx.elect.sync@90", f'%v = ptx.elect.sync\n%r = arith.extui %v : i1 to i32\n{_store("i32")}'),
+    ("ptx.activemask", f'%r = ptx.activemask\n{_store("i32")}'),
     ("ptx.printf", 'ptx.printf "plain 100%%\\n"() :'),
     ("ptx.printf", 'ptx.printf "%d %lld %f %e %p %x\\n"(%i32, %i64, %f16, %f64, %A, %i8) '
      ": i32, i64, f16, f64, !ptx.ptr<global>, i8"),
 )  # fmt: skip
-"""The operations of the `ptx` dialect, but for loads and stores."""
+"""The operations of the `ptx` dialect, but for loads and stores. `name@90` needs sm_90."""
 
 _CONTROL: tuple[tuple[str, str], ...] = (
     ("scf.if", "scf.if %i1 {\nptx.bar.warp.sync -1\n} else {\n"
@@ -198,6 +215,11 @@ def accesses() -> Iterator[tuple[str, str]]:
             )
 
 
+def oldest(name: str) -> int:
+    """The oldest architecture that has the example of this name."""
+    return int(name.partition("@")[2] or 0)
+
+
 def all_examples() -> list[tuple[str, str]]:
-    """Every example: the operation that it is for, and a kernel's body."""
+    """Every example: the operation that it is for, with the oldest architecture, and a kernel's body."""
     return [*_arith(), *_conversions(), *_math(), *_vector(), *_structures(), *accesses(), *PTX, *_CONTROL]

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Exchange of values between the lanes of a warp (PTX ISA, sections shfl.sync, vote.sync, match.sync, redux.sync)."""
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import I1, I32, I64, IntegerAttr, StringAttr, i1, i32, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import (
+    AnyAttr,
+    VarConstraint,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from .base import PtxOp
+from .types import value_bytes
+
+WARP = 32
+"""Lanes of a warp."""
+
+
+class _LaneOp(PtxOp):
+    """An instruction that the lanes of a mask execute together.
+
+    `mask %m` names them, each lane by its bit; without it they are all lanes of the warp. Preconditions: exactly these
+    lanes execute the instruction, and they agree about the mask.
+    """
+
+    mask = opt_operand_def(I32)
+
+
+def check_word(what: str, kind: str, allowed: tuple[str, ...]) -> None:
+    """Refuses, as a verifier does, a word that is not one of those that an instruction has."""
+    if kind not in allowed:
+        raise VerifyException(f'{what} has {", ".join(allowed)}; not "{kind}"')
+
+
+@irdl_op_definition
+class ShflSyncOp(_LaneOp):
+    """`%r = ptx.shfl.sync "bfly" %v, %b width 16 : f32`: another lane's value (PTX ISA, shfl.sync).
+
+    It comes from lane `i ^ b` (`bfly`), `i - b` (`up`), `i + b` (`down`) or `b` (`idx`). The warp is divided into
+    segments of `width` lanes, 32 unless a power of two is given; where that lane would be before or after the
+    executing one's segment, the result is the lane's own value. `idx` counts from the segment's first lane.
+
+    A value has 32 bits. Preconditions: those of the mask; the lane that the value comes from is one of the mask.
+    """
+
+    name = "ptx.shfl.sync"
+    T: ClassVar[VarConstraint] = VarConstraint("T", AnyAttr())
+    mode = prop_def(StringAttr)
+    value = operand_def(T)
+    lane = operand_def(I32)
+    width = opt_prop_def(IntegerAttr[I64])
+    mask = opt_operand_def(I32)
+    result = result_def(T)
+    assembly_format = "$mode $value `,` $lane (`width` $width^)? (`mask` $mask^)? attr-dict `:` type($result)"
+    MODES: ClassVar[tuple[str, ...]] = ("up", "down", "bfly", "idx")
+
+    def __init__(
+        self,
+        mode: str,
+        value: SSAValue | Operation,
+        lane: SSAValue | Operation,
+        width: int | None = None,
+        mask: SSAValue | None = None,
+    ):
+        value = SSAValue.get(value)
+        super().__init__(
+            operands=[value, lane, mask],
+            properties={"mode": StringAttr(mode), "width": None if width is None else IntegerAttr(width, i64)},
+            result_types=[value.type],
+        )
+
+    @property
+    def segment(self) -> int:
+        """The lanes of a segment."""
+        return WARP if self.width is None else self.width.value.data
+
+    @property
+    def control(self) -> int:
+        """The instruction's operand c: the segment mask above the clamp value."""
+        return (WARP - self.segment) << 8 | (0 if self.mode.data == "up" else WARP - 1)
+
+    def mnemonic(self) -> str:
+        return f"shfl.sync.{self.mode.data}.b32"
+
+    def verify_(self) -> None:
+        check_word("shfl.sync", self.mode.data, self.MODES)
+        if value_bytes(self.value.type) != 4:
+            raise VerifyException(f"a value of 32 bits is exchanged, not {self.value.type}")
+        if not 1 <= self.segment <= WARP or self.segment & (self.segment - 1):
+            raise VerifyException(f"a segment has 1, 2, 4, 8, 16 or 32 lanes, not {self.segment}")
+
+
+@irdl_op_definition
+class VoteSyncOp(_LaneOp):
+    """`%r = ptx.vote.sync "ballot" %p : i32`: what the lanes say of a predicate (PTX ISA, vote.sync).
+
+    `all` and `any`: whether it holds in all, or in one, of the lanes; `uni`: whether it is the same in all. `ballot`:
+    an i32 with a bit for each lane where it holds.
+    """
+
+    name = "ptx.vote.sync"
+    mode = prop_def(StringAttr)
+    predicate = operand_def(I1)
+    mask = opt_operand_def(I32)
+    result = result_def(I1 | I32)
+    assembly_format = "$mode $predicate (`mask` $mask^)? attr-dict `:` type($result)"
+    MODES: ClassVar[tuple[str, ...]] = ("all", "any", "uni", "ballot")
+
+    def __init__(self, mode: str, predicate: SSAValue | Operation, mask: SSAValue | None = None):
+        super().__init__(
+            operands=[predicate, mask],
+            properties={"mode": StringAttr(mode)},
+            result_types=[i32 if mode == "ballot" else i1],
+        )
+
+    def mnemonic(self) -> str:
+        return "vote.sync.ballot.b32" if self.mode.data == "ballot" else f"vote.sync.{self.mode.data}.pred"
+
+    def verify_(self) -> None:
+        check_word("vote.sync", self.mode.data, self.MODES)
+        wanted = i32 if self.mode.data == "ballot" else i1
+        if self.result.type != wanted:
+            raise VerifyException(f"the result of vote.sync.{self.mode.data} is {wanted}, not {self.result.type}")
+
+
+@irdl_op_definition
+class MatchAnySyncOp(_LaneOp):
+    """`%r = ptx.match.any.sync %v`: a bit for each lane of the mask whose value is the same (PTX ISA, match.sync)."""
+
+    name = "ptx.match.any.sync"
+    value = operand_def(I32)
+    mask = opt_operand_def(I32)
+    result = result_def(I32)
+    assembly_format = "$value (`mask` $mask^)? attr-dict"
+
+    def __init__(self, value: SSAValue | Operation, mask: SSAValue | None = None):
+        super().__init__(operands=[value, mask], result_types=[i32])
+
+    def mnemonic(self) -> str:
+        return "match.any.sync.b32"
+
+
+@irdl_op_definition
+class ReduxSyncOp(_LaneOp):
+    """`%r = ptx.redux.sync "add" %v`: the reduction of an i32 over the lanes, in each of them (PTX ISA, redux.sync).
+
+    `add`, `min`, `max` of signed numbers, `umin`, `umax` of unsigned ones, `and`, `or`, `xor` of bits.
+    """
+
+    name = "ptx.redux.sync"
+    MIN_SM: ClassVar[int] = 80
+    MIN_PTX: ClassVar[int] = 70
+    kind = prop_def(StringAttr)
+    value = operand_def(I32)
+    mask = opt_operand_def(I32)
+    result = result_def(I32)
+    assembly_format = "$kind $value (`mask` $mask^)? attr-dict"
+    KINDS: ClassVar[tuple[str, ...]] = ("add", "min", "max", "umin", "umax", "and", "or", "xor")
+
+    def __init__(self, kind: str, value: SSAValue | Operation, mask: SSAValue | None = None):
+        super().__init__(operands=[value, mask], properties={"kind": StringAttr(kind)}, result_types=[i32])
+
+    def mnemonic(self) -> str:
+        return f"redux.sync.{suffix_of(self.kind.data, i32)}"
+
+    def verify_(self) -> None:
+        check_word("redux.sync", self.kind.data, self.KINDS)
+
+
+@irdl_op_definition
+class ElectSyncOp(_LaneOp):
+    """`%p = ptx.elect.sync`: whether this lane is the one that is elected of the mask's lanes (PTX ISA, elect.sync).
+
+    Which lane it is the PTX ISA leaves open; the simulator elects the first.
+    """
+
+    name = "ptx.elect.sync"
+    MIN_SM: ClassVar[int] = 90
+    MIN_PTX: ClassVar[int] = 80
+    mask = opt_operand_def(I32)
+    result = result_def(I1)
+    assembly_format = "(`mask` $mask^)? attr-dict"
+
+    def __init__(self, mask: SSAValue | None = None):
+        super().__init__(operands=[mask], result_types=[i1])
+
+    def mnemonic(self) -> str:
+        return "elect.sync"
+
+
+@irdl_op_definition
+class ActivemaskOp(PtxOp):
+    """`%m = ptx.activemask`: a bit for each lane that executes the instruction (PTX ISA, activemask).
+
+    The lanes that a GPU executes together are at most those of the branch that the text is in, and may be fewer.
+    """
+
+    name = "ptx.activemask"
+    MIN_PTX: ClassVar[int] = 62
+    result = result_def(I32)
+    assembly_format = "attr-dict"
+
+    def __init__(self):
+        super().__init__(result_types=[i32])
+
+    def mnemonic(self) -> str:
+        return "activemask.b32"
+
+
+def suffix_of(kind: str, type: Attribute) -> str:
+    """A reduction with its type as PTX spells it: `umin` of i32 is `min.u32`, `add` is `add.s32`, `or` is `or.b32`."""
+    bits = str(type).removeprefix("i")
+    if kind.startswith("u"):
+        return f"{kind[1:]}.u{bits}"
+    return f"{kind}.{'s' if kind in ('add', 'min', 'max') else 'b'}{bits}"

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rules for the exchange of values between lanes (PTX ISA, sections shfl.sync, vote.sync, match.sync, redux.sync)."""
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import SSAValue
+
+from ....dialects import ptx
+from ....layout.errors import Code as ErrorCode
+from ..faults import Site, site_of
+from ..translate import Rules, Step, Translator
+from ..values import Value, varies, wrap
+from ..warp import WARP, Bools, Warp
+
+
+def _active(warp: Warp) -> Bools:
+    return np.ones(warp.lanes, bool) if warp.mask is None else warp.mask
+
+
+def bits_of(lanes: Bools) -> int:
+    """A bit for each lane that is set, as a signed i32."""
+    return wrap(int(np.sum(lanes * (1 << np.arange(len(lanes))))), 32)
+
+
+class Group:
+    """The lanes that execute one warp-wide instruction together: those of its mask, checked."""
+
+    def __init__(self, what: str, mask: SSAValue | None, site: Site, t: Translator) -> None:
+        self._what, self._site = what, site
+        self._slot = None if mask is None else t.slot(mask)
+
+    def rows(self, warp: Warp) -> Bools:
+        """The group of each lane, an array (lanes, lanes): row i is the mask that lane i gives.
+
+        SimulationError (E3208) where the lanes that execute the instruction are not those that they name, or do not
+        agree. Lanes that the block does not have may be named.
+        """
+        active = _active(warp)
+        given = -1 if self._slot is None else warp.registers[self._slot]
+        if not varies(given) and (given & (1 << warp.lanes) - 1) == (1 << warp.lanes) - 1 and warp.mask is None:
+            return np.ones((warp.lanes, warp.lanes), bool)
+        masks = np.broadcast_to(given, (warp.lanes,)).astype(np.int64)
+        rows = (masks[:, None] >> np.arange(warp.lanes)) & 1 != 0
+        own = np.diagonal(rows)
+        missing = rows & ~active
+        differ = rows & (masks[:, None] != masks[None, :])
+        hint = "let exactly the lanes of the mask execute it together"
+        for bad, text in (
+            (active & ~own, "its mask does not name this lane, which executes it"),
+            (active & missing.any(axis=1), "its mask names lanes that do not execute it"),
+            (active & differ.any(axis=1), "lanes of its mask give another mask"),
+        ):
+            if bad.any():
+                lane = int(bad.argmax())
+                more = f" (lane {int(missing[lane].argmax())})" if "do not execute" in text else ""
+                warp.fault(ErrorCode.SIM_CONVERGENCE, self._site, lane, f"{self._what}: {text}{more}", hint)
+        return rows
+
+
+def _source(mode: str, segment: int, lanes: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The lane that each lane's value comes from (PTX ISA, shfl.sync, Semantics)."""
+    b = b & (WARP - 1)
+    first = lanes & -segment
+    last = first + segment - 1
+    match mode:
+        case "up":
+            source = lanes - b
+            return np.where(source >= first, source, lanes)
+        case "down":
+            source = lanes + b
+        case "bfly":
+            source = lanes ^ b
+        case _:
+            source = first | (b & (segment - 1))
+    return np.where(source <= last, source, lanes)
+
+
+def _shfl(op: ptx.ShflSyncOp, t: Translator) -> Step:
+    value, lane, result = t.slot(op.value), t.slot(op.lane), t.slot(op.result)
+    t.kind(op.value)
+    mode, segment, site = op.mode.data, op.segment, site_of(op)
+    group = Group("shfl.sync", op.mask, site, t)
+
+    def step(warp: Warp) -> None:
+        rows = group.rows(warp)
+        given = warp.registers[value]
+        lanes = np.arange(warp.lanes)
+        b = np.broadcast_to(np.asarray(warp.registers[lane], np.int64), (warp.lanes,))
+        source = _source(mode, segment, lanes, b)
+        present = (source < warp.lanes) & rows[lanes, np.minimum(source, warp.lanes - 1)]
+        bad = _active(warp) & ~present
+        if bad.any():
+            first = int(bad.argmax())
+            text = f"shfl.sync: the value is to come from lane {int(source[first])}, which does not take part"
+            warp.fault(ErrorCode.SIM_CONVERGENCE, site, first, text, "name that lane in the mask, or choose another")
+        chosen = np.where(present, source, lanes)
+        warp.registers[result] = given[chosen] if varies(given) and given.shape[0] == warp.lanes else given
+
+    return step
+
+
+def _of_groups(warp: Warp, rows: Bools, function: Callable[[Bools], Any], dtype: Any) -> Value:
+    """A function of each lane's group, evaluated once where all lanes are one group."""
+    active = _active(warp)
+    if (rows[active] == rows[int(active.argmax())]).all():
+        return function(rows[int(active.argmax())])
+    return np.array([function(row) if live else 0 for row, live in zip(rows, active, strict=True)], dtype)
+
+
+def _vote(op: ptx.VoteSyncOp, t: Translator) -> Step:
+    predicate, result, mode = t.slot(op.predicate), t.slot(op.result), op.mode.data
+    group = Group("vote.sync", op.mask, site_of(op), t)
+
+    def step(warp: Warp) -> None:
+        holds = np.broadcast_to(np.asarray(warp.registers[predicate], bool), (warp.lanes,))
+
+        def vote(row: Bools) -> Any:
+            match mode:
+                case "all":
+                    return bool(holds[row].all())
+                case "any":
+                    return bool(holds[row].any())
+                case "uni":
+                    return bool(holds[row].all() or not holds[row].any())
+                case _:
+                    return bits_of(holds & row)
+
+        dtype = np.int32 if mode == "ballot" else np.bool_
+        warp.registers[result] = _of_groups(warp, group.rows(warp), vote, dtype)
+
+    return step
+
+
+def _match(op: ptx.MatchAnySyncOp, t: Translator) -> Step:
+    value, result = t.slot(op.value), t.slot(op.result)
+    group = Group("match.sync", op.mask, site_of(op), t)
+
+    def step(warp: Warp) -> None:
+        rows = group.rows(warp)
+        given = np.broadcast_to(np.asarray(warp.registers[value]), (warp.lanes,))
+        same = rows & (given[:, None] == given[None, :])
+        warp.registers[result] = np.array([bits_of(row) for row in same], np.int32)
+
+    return step
+
+
+_REDUCTIONS: Mapping[str, Callable[[int, int], int]] = {
+    "add": lambda a, b: a + b,
+    "min": min,
+    "max": max,
+    "umin": lambda a, b: min(a & 0xFFFFFFFF, b & 0xFFFFFFFF),
+    "umax": lambda a, b: max(a & 0xFFFFFFFF, b & 0xFFFFFFFF),
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+    "xor": lambda a, b: a ^ b,
+}
+
+
+def _redux(op: ptx.ReduxSyncOp, t: Translator) -> Step:
+    value, result, combine = t.slot(op.value), t.slot(op.result), _REDUCTIONS[op.kind.data]
+    group = Group("redux.sync", op.mask, site_of(op), t)
+
+    def step(warp: Warp) -> None:
+        numbers = np.broadcast_to(np.asarray(warp.registers[value]), (warp.lanes,))
+
+        def total(row: Bools) -> int:
+            return wrap(reduce(combine, numbers[row].tolist()), 32)
+
+        warp.registers[result] = _of_groups(warp, group.rows(warp), total, np.int32)
+
+    return step
+
+
+def _elect(op: ptx.ElectSyncOp, t: Translator) -> Step:
+    result = t.slot(op.result)
+    group = Group("elect.sync", op.mask, site_of(op), t)
+
+    def step(warp: Warp) -> None:
+        warp.registers[result] = np.arange(warp.lanes) == group.rows(warp).argmax(axis=1)
+
+    return step
+
+
+def _activemask(op: ptx.ActivemaskOp, t: Translator) -> Step:
+    result = t.slot(op.result)
+
+    def step(warp: Warp) -> None:
+        warp.registers[result] = bits_of(_active(warp))
+
+    return step
+
+
+PTX_LANES: Rules = {
+    ptx.ShflSyncOp: _shfl,
+    ptx.VoteSyncOp: _vote,
+    ptx.MatchAnySyncOp: _match,
+    ptx.ReduxSyncOp: _redux,
+    ptx.ElectSyncOp: _elect,
+    ptx.ActivemaskOp: _activemask,
+}
