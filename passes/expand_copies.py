@@ -18,13 +18,12 @@ from ..layout.core import Layout, LayoutLike, size
 from ..layout.errors import Code
 from ..layout.inttuple import leaves
 from ..layout.unknown import Unknown
+from .adjacent_registers import adjacent, move_registers
 from .copy_loops import Repeat, is_constant, plain, repeats, with_inner
 from .emitter import Emitter
 from .errors import LoweringError
+from .remarks import remark
 from .vector_width import MAX_BITS, choose_vector
-
-REMARK = "remark"
-"""The attribute in which an atom call says why it was chosen."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +76,10 @@ def _expand(op: CopyOp) -> None:
         name = StringAttr(universal_copy(choice.bits).name)
         hints = () if atom is None else (atom.load, atom.store)
         atom = CopyAtomAttr(name, op.src_type.element_type, *hints)
-        values, rest, remark = choice.values, choice.rest, choice.remark
+        values, rest, why = choice.values, choice.rest, choice.remark
     else:
         values, rest = _split_by_atom(op, atom, pred)
-        remark = f"{atom.atom_name.data}: as the tiled copy says"
+        why = f"{atom.atom_name.data}: as the tiled copy says"
     emitter = Emitter(op)
     indices = [emitter.loop(repeat.extent) for repeat in reversed(rest)][::-1]
     tensors = [op.src, op.dst] if op.pred is None else [op.src, op.dst, op.pred]
@@ -89,9 +88,14 @@ def _expand(op: CopyOp) -> None:
         for number, tensor in enumerate(tensors)
     ]
     count = _predicate(emitter, atom, parts[2], plain(values[2])) if len(parts) == 3 else None
-    call = AtomCallOp(atom, parts[0], parts[1], count)
-    call.attributes[REMARK] = StringAttr(remark)
+    src, dst = [adjacent(emitter, part) for part in parts[:2]]
+    if src is not parts[0]:
+        _expand(move_registers(emitter, parts[0], src))
+    call = AtomCallOp(atom, src, dst, count)
+    remark(call, why)
     emitter.insert(call)
+    if dst is not parts[1]:
+        _expand(move_registers(emitter, dst, parts[1]))
     emitter.replace()
 
 

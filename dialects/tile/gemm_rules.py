@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ...layout.atoms.mma_registers import OPERANDS, registers, thread_values
 from ...layout.complement import complement
-from ...layout.core import ComposedLayout, Layout, LayoutLike, rank, size
+from ...layout.core import ComposedLayout, Layout, LayoutLike, join, rank, size
 from ...layout.errors import Code, LayoutError
 from ...layout.inttuple import leaves
 from ...layout.modes import append, prepend
@@ -132,7 +132,8 @@ def _check_registers(atom: MmaAtomAttr, operand: str, tensor: TensorType, layout
                 "make the fragment by make_fragment_A, make_fragment_B or make_fragment_C",
             )
     bits = each * tensor.element_bits
-    step = steps(Layout(layout.shape[1:], layout.stride[1:]) if isinstance(layout, Layout) else layout)
+    assert isinstance(layout, Layout), "fragments have plain layouts"
+    step = steps(join(list(layout)[1:]))
     if any(place % each for place in places[::each]) or step % each or tensor.align.data * 8 % bits:
         raise LayoutError(
             Code.ATOM_MISALIGNED,

@@ -24,10 +24,11 @@ from xdsl.utils.exceptions import VerifyException
 from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_registers import OPERANDS
 from ...layout.atoms.mma_table import mma_atom
-from ...layout.core import Layout
+from ...layout.core import Layout, rank
 from ...layout.errors import Code, LayoutError, TilefoldError
+from ...layout.inttuple import leaves
 from ...layout.text import parse_layout, parse_tiler, to_text
-from ...layout.tiled_mma import TiledMma
+from ...layout.tiled_mma import TiledMma, make_tiled_mma
 from ..cute import LayoutAttr, TilerAttr, parse_quoted
 from ..errors import raise_at, refuse
 
@@ -133,17 +134,18 @@ class TiledMmaType(ParametrizedAttribute, TypeAttribute):
                 Code.COMPOSED_UNSUPPORTED, "the atom layout of a tiled MMA is a plain layout, without a swizzle"
             )
         permutation = self.permutation.data
-        if not isinstance(permutation, tuple):
-            raise LayoutError(Code.RANK_MISMATCH, "the permutation of a tiled MMA has an entry for each of M, N and K")
-        return TiledMma(self.atom.atom, self.atom_layout.data, permutation)
+        if not isinstance(permutation, tuple) or len(permutation) != 3 or rank(self.atom_layout.data) != 3:
+            raise LayoutError(Code.RANK_MISMATCH, "a tiled MMA has an atom layout and a permutation of M, N and K")
+        return make_tiled_mma(self.atom.atom, self.atom_layout.data, permutation)
 
     def verify(self) -> None:
+        layout = self.atom_layout.data
+        if not all(type(leaf) is int for leaf in leaves(layout.shape)):
+            raise VerifyException(f"the atom layout {layout} of a tiled MMA is not static")
         try:
-            tile = self.tiled_mma.tile_shape
+            _ = self.tiled_mma
         except LayoutError as error:
             refuse(error)
-        if not all(isinstance(extent, int) for extent in tile):
-            raise VerifyException("the atom layout of a tiled MMA is static")
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():

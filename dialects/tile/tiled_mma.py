@@ -2,7 +2,7 @@
 """Tiled MMAs, and a thread's part of the operands under one (CuTe's mma_atom.hpp)."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, SSAValue
@@ -12,7 +12,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.core import Layout, LayoutLike
+from ...layout.core import Layout, LayoutLike, Tiler
 from ...layout.errors import Code, LayoutError
 from ...layout.integers import Coord
 from ...layout.inttuple import rank
@@ -51,8 +51,8 @@ class TiledMmaOp(IRDLOperation):
         layout = atoms.data if isinstance(atoms, LayoutAttr) else None
         if layout is not None and not isinstance(layout, Layout):
             raise LayoutError(Code.COMPOSED_UNSUPPORTED, "the atom layout is a plain layout, without a swizzle")
-        tile: Any = permute.data if isinstance(permute, TilerAttr) else ()
-        made = make_tiled_mma(atom.atom, layout, tile if isinstance(tile, tuple) else (tile,))
+        tile = permute.data if isinstance(permute, TilerAttr) else ()
+        made = make_tiled_mma(atom.atom, layout, cast("Sequence[Tiler]", tile) if isinstance(tile, tuple) else (tile,))
         return TiledMmaType(atom, LayoutAttr(made.atom_layout), TilerAttr(made.permutation))
 
     def verify_(self) -> None:

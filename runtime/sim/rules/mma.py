@@ -66,7 +66,7 @@ def _gemm(op: tile.GemmOp, t: Translator) -> Step:
             operand.load(warp, tensor).reshape(warp.active, rows, columns, -1)
             for operand, tensor, rows, columns in zip(sources, where, (k, k, n), (m, n, m), strict=True)
         ]
-        result = np.empty((warp.active, n, m, d.element_bytes * size(modes.d[0])), np.uint8)
+        result = np.empty((warp.active, n, m, d.element_bits // 8 * size(modes.d[0])), np.uint8)
         for i in range(n):
             for j in range(m):
                 total = addend[:, i, j]
