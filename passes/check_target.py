@@ -11,6 +11,8 @@ from xdsl.passes import ModulePass
 from ..dialects.ptx import EntryOp, PtxOp
 from ..dialects.target import DEFAULT_ARCH, Target
 from ..dialects.tile import AtomCallOp, CopyOp, GemmOp, MmaCallOp, TiledCopyOp, TiledMmaOp
+from ..layout.atoms.copy_atom import CopyAtom
+from ..layout.atoms.mma_atom import MmaAtom
 from ..layout.errors import Code
 from .errors import LoweringError
 
@@ -30,31 +32,37 @@ def check_target(root: Operation, target: Target) -> None:
     """Raises LoweringError or TargetError for the first operation at or under `root` that the target cannot execute."""
     for each in root.walk():
         match each:
-            case TiledCopyOp() | AtomCallOp():
-                record = each.atom.atom
-                _check(each, target, record.name, record.min_sm, record.min_ptx[0] * 10 + record.min_ptx[1])
+            case TiledCopyOp() | AtomCallOp() | TiledMmaOp() | MmaCallOp():
+                _check_atom(each, target, each.atom.atom)
             case CopyOp() if each.atom is not None:
-                record = each.atom.atom
-                _check(each, target, record.name, record.min_sm, record.min_ptx[0] * 10 + record.min_ptx[1])
-            case TiledMmaOp() | MmaCallOp():
-                record = each.atom.atom
-                _check(each, target, record.name, record.min_sm, record.min_ptx[0] * 10 + record.min_ptx[1])
+                _check_atom(each, target, each.atom.atom)
             case GemmOp() if each.tiled_mma is None:
-                record = each.mma_atom.atom
-                _check(each, target, record.name, record.min_sm, record.min_ptx[0] * 10 + record.min_ptx[1])
+                _check_atom(each, target, each.mma_atom.atom)
             case EntryOp() if each.shared_bytes is not None:
                 target.check_shared_bytes(each.shared_bytes.value.data, each.sym_name.data)
             case PtxOp():
-                _check(each, target, each.mnemonic() or each.name, *each.requires())
+                _check(each, target, each.mnemonic() or each.name, *each.requires(), each.arch_specific)
             case _:
                 pass
 
 
-def _check(op: Operation, target: Target, what: str, min_sm: int, min_ptx: int) -> None:
+def _check_atom(op: Operation, target: Target, atom: CopyAtom | MmaAtom) -> None:
+    major, minor = atom.min_ptx
+    _check(op, target, atom.name, atom.min_sm, 10 * major + minor, atom.arch_specific)
+
+
+def _check(op: Operation, target: Target, what: str, min_sm: int, min_ptx: int, arch_specific: bool) -> None:
     if not target.supports(min_sm, min_ptx):
         raise LoweringError(
             Code.TARGET_TOO_OLD,
             f"{what} needs sm_{min_sm} and PTX {min_ptx // 10}.{min_ptx % 10}; {target} is older",
             op,
             f"compile for --target sm_{min_sm} or newer, or use an instruction that {target} has",
+        )
+    if arch_specific and not target.suffix:
+        raise LoweringError(
+            Code.TARGET_TOO_OLD,
+            f"{what} is an instruction of single architectures; {target} stands for all later ones too",
+            op,
+            f"compile for --target {target}a",
         )

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from xdsl.context import Context
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp, VectorType, i8, i16, i32, i64
-from xdsl.ir import Attribute
+from xdsl.dialects import arith, vector
+from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, VectorType, i8, i16, i32, i64
+from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
 from ..dialects.ptx import CpAsyncOp, LdMatrixOp, LoadOp, MovMatrixOp, StMatrixOp, StoreOp
@@ -89,11 +89,13 @@ def _ldmatrix(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
 
 
 def _in_order(emitter: Emitter, value: SSAValue, registers: int) -> SSAValue:
-    """The bytes of an ldmatrix of 16x16 bytes as its atom orders them: those of two registers in pairs."""
-    order = [8 * (i // 8) + (0, 1, 4, 5, 2, 3, 6, 7)[i % 8] for i in range(4 * registers)]
-    bytes = emitter.value(vector.BitCastOp(value, VectorType(i8, [4 * registers])))
-    paired = emitter.value(vector.ShuffleOp(bytes, bytes, DenseArrayBase.from_list(i64, order), result_type=bytes.type))
-    return emitter.value(vector.BitCastOp(paired, value.type))
+    """The bytes of an ldmatrix of 16x16 bytes as its atom orders them: pairs of two registers by turns."""
+    order = [first + byte for first in range(0, 4 * registers, 8) for byte in (0, 1, 4, 5, 2, 3, 6, 7)]
+    type = VectorType(i8, [4 * registers])
+    bytes = emitter.value(vector.BitcastOp(value, type))
+    mask = DenseArrayBase.from_list(i64, order)
+    paired = emitter.value(vector.ShuffleOp(bytes, bytes, mask, result_type=type))
+    return emitter.value(vector.BitcastOp(paired, value.type))
 
 
 def _stmatrix(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:

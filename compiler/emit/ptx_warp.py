@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`ptx`: asynchronous copies, matrix loads and barriers, one NVVM intrinsic each."""
+"""`ptx`: asynchronous copies and barriers, one NVVM intrinsic each."""
 
 from xdsl.ir import Operation
 
@@ -32,19 +32,6 @@ def _wait_all(w: FunctionWriter, op: ptx.CpAsyncWaitAllOp) -> None:
     w.emit("call void @llvm.nvvm.cp.async.wait.all()")
 
 
-def _ldmatrix(w: FunctionWriter, op: ptx.LdMatrixOp) -> None:
-    num = op.num.value.data
-    trans = ".trans" if op.trans is not None else ""
-    returned = "i32" if num == 1 else f"{{ {', '.join(['i32'] * num)} }}"
-    call = f"call {returned} @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x{num}{trans}.b16.p3({w.typed(op.ptr)})"
-    fragments = w.temp(call)
-    type, whole = w.type(op.result), "poison"
-    for index in range(num):
-        part = fragments if num == 1 else w.temp(f"extractvalue {returned} {fragments}, {index}")
-        whole = w.temp(f"insertelement {type} {whole}, i32 {part}, i32 {index}")
-    w.bind(op.result, whole)
-
-
 def _bar_sync(w: FunctionWriter, op: ptx.BarSyncOp) -> None:
     w.emit(f"call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 {op.id.value.data})")
 
@@ -62,7 +49,6 @@ PTX_WARP: tuple[tuple[type[Operation], Rule], ...] = (
     rule(ptx.CpAsyncCommitGroupOp, _commit_group),
     rule(ptx.CpAsyncWaitGroupOp, _wait_group),
     rule(ptx.CpAsyncWaitAllOp, _wait_all),
-    rule(ptx.LdMatrixOp, _ldmatrix),
     rule(ptx.BarSyncOp, _bar_sync),
     rule(ptx.BarWarpSyncOp, _bar_warp_sync),
     rule(ptx.RetOp, _ret),

@@ -17,6 +17,11 @@ class PtxOp(IRDLOperation, ABC):
     MIN_SM: ClassVar[int] = 70
     MIN_PTX: ClassVar[int] = 60
 
+    @property
+    def arch_specific(self) -> bool:
+        """Whether only targets with a suffix have the instruction: sm_100a, sm_100f."""
+        return False
+
     def requires(self) -> tuple[int, int]:
         """The oldest target that has the instruction with these operands: sm and ten times the PTX version."""
         return self.MIN_SM, self.MIN_PTX

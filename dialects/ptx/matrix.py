@@ -1,24 +1,83 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Warp-wide matrix loads (PTX ISA, section ldmatrix)."""
+"""Warp-wide loads, stores and transpositions of matrices (PTX ISA, sections ldmatrix, stmatrix, movmatrix)."""
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import I64, IntegerAttr, UnitAttr, VectorType, i32, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import I32, I64, IntegerAttr, StringAttr, UnitAttr, VectorType, i32, i64
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
-from xdsl.traits import MemoryReadEffect
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from .base import PtxOp
 from .types import SHARED
 
+BYTES_NEED = (100, 86)
+"""The oldest target with matrices of bytes: sm and ten times the PTX version."""
+
+
+class _MatrixOp(PtxOp):
+    """What ldmatrix and stmatrix share: how many matrices, of which shape, transposed or not."""
+
+    SHAPES: ClassVar[dict[str, tuple[int, ...]]]
+    """The registers of 1, 2, ... matrices, by shape and element; those of `b8` are always transposed."""
+
+    num = prop_def(IntegerAttr[I64])
+    trans = opt_prop_def(UnitAttr)
+    shape = opt_prop_def(StringAttr)
+
+    @property
+    def shape_text(self) -> str:
+        """Shape and element, such as `m8n8.b16`."""
+        return "m8n8.b16" if self.shape is None else self.shape.data
+
+    @property
+    def registers(self) -> int:
+        """How many 32-bit registers of each lane hold the matrices."""
+        return self.num.value.data * self.SHAPES[self.shape_text][0]
+
+    @property
+    def arch_specific(self) -> bool:
+        return self.shape_text.endswith("b8")
+
+    def requires(self) -> tuple[int, int]:
+        return BYTES_NEED if self.arch_specific else (self.MIN_SM, self.MIN_PTX)
+
+    def mnemonic(self) -> str:
+        size, element = self.shape_text.split(".")
+        trans = ".trans" if self.trans is not None else ""
+        instruction = self.name.removeprefix("ptx.")
+        return f"{instruction}.sync.aligned.{size}.x{self.num.value.data}{trans}.shared.{element}"
+
+    def check(self, fragment: Attribute) -> None:
+        """Checks the form, and the type of the registers."""
+        num, shapes = self.num.value.data, self.SHAPES
+        instruction = self.name.removeprefix("ptx.")
+        if self.shape_text not in shapes:
+            raise VerifyException(f'{instruction} moves matrices {", ".join(shapes)}, not "{self.shape_text}"')
+        _, *numbers = shapes[self.shape_text]
+        if num not in numbers:
+            raise VerifyException(f"{instruction} moves {', '.join(map(str, numbers))} matrices of this shape, not {num}")
+        if self.trans is None and self.shape_text.endswith("b8"):
+            raise VerifyException(f"{instruction} moves matrices of bytes transposed only; add 'trans'")
+        if fragment != VectorType(i32, [self.registers]):
+            raise VerifyException(f"the registers of x{num} are vector<{self.registers}xi32>, not {fragment}")
+
+
+def _properties(num: int, trans: bool, shape: str) -> dict[str, Attribute | None]:
+    given = None if shape == "m8n8.b16" else StringAttr(shape)
+    return {"num": IntegerAttr(num, i64), "trans": UnitAttr() if trans else None, "shape": given}
+
 
 @irdl_op_definition
-class LdMatrixOp(PtxOp):
+class LdMatrixOp(_MatrixOp):
     """`%r = ptx.ldmatrix x 4 trans %p : vector<4xi32>`: loads 1, 2 or 4 matrices of 8x8 16-bit elements.
 
     Lane 8*i + r gives the address of row r of matrix i (16 bytes, aligned to 16); lane t receives in register i the
     elements 2*(t % 4) and 2*(t % 4) + 1 of row t / 4 of matrix i, or of its transpose with `trans`.
+    `ptx.ldmatrix x 2 trans "m16n16.b8" %p : vector<4xi32>` loads 1 or 2 matrices of 16x16 bytes, transposed: lane
+    16*i + r gives row r, and lane t receives in register 2*i + h the elements 4*(t % 4) and the three after it of row
+    t / 4 + 8*h of the transpose.
 
     Preconditions: all lanes of the warp execute it; every row was written, and a barrier ordered the writes before it.
     """
@@ -26,28 +85,73 @@ class LdMatrixOp(PtxOp):
     name = "ptx.ldmatrix"
     MIN_SM: ClassVar[int] = 75
     MIN_PTX: ClassVar[int] = 65
+    SHAPES: ClassVar[dict[str, tuple[int, ...]]] = {"m8n8.b16": (1, 1, 2, 4), "m16n16.b8": (2, 1, 2)}
 
-    num = prop_def(IntegerAttr[I64])
-    trans = opt_prop_def(UnitAttr)
     ptr = operand_def(SHARED)
     result = result_def(VectorType)
     traits = traits_def(MemoryReadEffect())
-    assembly_format = "`x` $num (`trans` $trans^)? $ptr attr-dict `:` type($result)"
+    assembly_format = "`x` $num (`trans` $trans^)? ($shape^)? $ptr attr-dict `:` type($result)"
 
-    def __init__(self, num: int, trans: bool, ptr: SSAValue | Operation):
+    def __init__(self, num: int, trans: bool, ptr: SSAValue | Operation, shape: str = "m8n8.b16"):
         super().__init__(
             operands=[ptr],
-            properties={"num": IntegerAttr(num, i64), "trans": UnitAttr() if trans else None},
-            result_types=[VectorType(i32, [num])],
+            properties=_properties(num, trans, shape),
+            result_types=[VectorType(i32, [num * self.SHAPES[shape][0]])],
         )
 
-    def mnemonic(self) -> str:
-        trans = ".trans" if self.trans is not None else ""
-        return f"ldmatrix.sync.aligned.m8n8.x{self.num.value.data}{trans}.shared.b16"
+    def verify_(self) -> None:
+        self.check(self.result.type)
+
+
+@irdl_op_definition
+class StMatrixOp(_MatrixOp):
+    """`ptx.stmatrix x 4 trans %r, %p : vector<4xi32>`: stores 1, 2 or 4 matrices of 8x8 16-bit elements.
+
+    Registers and addresses are those of `ptx.ldmatrix`. `ptx.stmatrix x 4 trans "m16n8.b8" %r, %p : vector<4xi32>`
+    stores 1, 2 or 4 matrices of 16x8 bytes, transposed: lane 8*i + r gives the address of 16 bytes, where column r of
+    matrix i goes, and register i of lane t holds the elements 2*(t % 4) and 2*(t % 4) + 1 of its rows t / 4 and
+    t / 4 + 8.
+
+    Preconditions: all lanes of the warp execute it.
+    """
+
+    name = "ptx.stmatrix"
+    MIN_SM: ClassVar[int] = 90
+    MIN_PTX: ClassVar[int] = 78
+    SHAPES: ClassVar[dict[str, tuple[int, ...]]] = {"m8n8.b16": (1, 1, 2, 4), "m16n8.b8": (1, 1, 2, 4)}
+
+    value = operand_def(VectorType)
+    ptr = operand_def(SHARED)
+    traits = traits_def(MemoryWriteEffect())
+    assembly_format = "`x` $num (`trans` $trans^)? ($shape^)? $value `,` $ptr attr-dict `:` type($value)"
+
+    def __init__(
+        self, num: int, trans: bool, value: SSAValue | Operation, ptr: SSAValue | Operation, shape: str = "m8n8.b16"
+    ):
+        super().__init__(operands=[value, ptr], properties=_properties(num, trans, shape))
 
     def verify_(self) -> None:
-        num = self.num.value.data
-        if num not in (1, 2, 4):
-            raise VerifyException(f"ldmatrix loads 1, 2 or 4 matrices, not {num}")
-        if self.result.type != VectorType(i32, [num]):
-            raise VerifyException(f"the result of x{num} is vector<{num}xi32>, not {self.result.type}")
+        self.check(self.value.type)
+
+
+@irdl_op_definition
+class MovMatrixOp(PtxOp):
+    """`%d = ptx.movmatrix trans %a`: transposes a matrix of 8x8 16-bit elements that a warp holds in registers.
+
+    Lane t gives elements 2*(t % 4) and 2*(t % 4) + 1 of row t / 4, and receives those of the transpose.
+    Preconditions: all lanes of the warp execute it.
+    """
+
+    name = "ptx.movmatrix"
+    MIN_SM: ClassVar[int] = 75
+    MIN_PTX: ClassVar[int] = 78
+
+    value = operand_def(I32)
+    result = result_def(I32)
+    assembly_format = "`trans` $value attr-dict"
+
+    def __init__(self, value: SSAValue | Operation):
+        super().__init__(operands=[value], result_types=[i32])
+
+    def mnemonic(self) -> str:
+        return "movmatrix.sync.aligned.m8n8.trans.b16"

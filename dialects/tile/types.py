@@ -19,6 +19,7 @@ from ...layout.atoms.copy_atom import CopyAtom
 from ...layout.atoms.table import copy_atom
 from ...layout.core import ComposedLayout, Layout, LayoutLike, cosize
 from ...layout.errors import LayoutError, TilefoldError
+from ...layout.integers import ScaledBasis
 from ...layout.inttuple import leaves
 from ...layout.swizzle import Swizzle
 from ...layout.text import parse_layout, parse_tiler, to_text
@@ -144,7 +145,7 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
             raise VerifyException(f"the alignment is {align}; it must be a power of two from 1 to {MAX_ALIGN}")
         if align * 8 < bits:
             raise VerifyException(f"the alignment is {align} bytes, less than one element of {bits // 8}")
-        _check_layout(self.layout.data)
+        _check_layout(self.layout.data, self.space.data)
         _check_packed(self.layout.data, self.per_byte)
         if self.is_swizzled and cosize(self.layout.data) * self.element_bits >= 2**34:
             raise VerifyException(f"the swizzled layout {self.layout.data} spans 2^31 bytes or more")
@@ -169,8 +170,10 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
             return [element, space, IntAttr(align), LayoutAttr(parse_quoted(parser, parse_layout))]
 
 
-def _check_layout(layout: LayoutLike) -> None:
-    """Refuses layouts that a tensor cannot have: run-time extents or strides, and outer functions but swizzles."""
+def _check_layout(layout: LayoutLike, space: Space) -> None:
+    """Refuses layouts that a tensor cannot have: strides of coordinates, outer functions but swizzles, and run-time
+    extents or strides where they are swizzled or the kernel allocates them.
+    """
     inner = layout
     if isinstance(layout, ComposedLayout):
         if not isinstance(layout.outer, Swizzle):
@@ -179,12 +182,18 @@ def _check_layout(layout: LayoutLike) -> None:
             raise VerifyException(f"the layout {layout} begins at a negative offset")
         inner = layout.inner
     assert isinstance(inner, Layout)
-    if not all(type(leaf) is int for leaf in (*leaves(inner.shape), *leaves(inner.stride))):
-        raise VerifyException(
-            f"the layout {inner} has extents or strides that are not static integers; tensors need static ones"
-        )
-    if any(leaf < 0 for leaf in leaves(inner.stride)):
+    integers = (*leaves(inner.shape), *leaves(inner.stride))
+    if any(isinstance(leaf, ScaledBasis) for leaf in integers):
+        raise VerifyException(f"the layout {inner} has the strides of coordinates; those are !tile.coord_tensor's")
+    if any(isinstance(leaf, int) and leaf < 0 for leaf in leaves(inner.stride)):
         raise VerifyException(f"the layout {inner} has negative strides")
+    if not all(type(leaf) is int for leaf in integers):
+        if inner is not layout or space is not Space.Gmem:
+            what = "swizzled" if inner is not layout else f"in {space.value}"
+            raise VerifyException(f"a tensor {what} needs static extents and strides; the layout is {inner}")
+        if any(leaf.width not in (32, 64) for leaf in integers if isinstance(leaf, Unknown)):
+            raise VerifyException(f"the integers of {inner} that are known at run time have 32 or 64 bits")
+        return
     if cosize(inner) >= 2**48:
         raise VerifyException(f"the layout {inner} spans {cosize(inner)} elements; at most 2^48 are possible")
 
@@ -256,6 +265,8 @@ class CopyAtomAttr(ParametrizedAttribute):
             self.atom.check_executable()
         except LayoutError as error:
             refuse(error)
+        if bits != 16 and self.atom.ptx.startswith("movmatrix"):
+            raise VerifyException(f"movmatrix transposes matrices of 16-bit elements, not of {self.value_type}")
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Warp-wide copies of 8x8 matrices of 16-bit elements between shared memory and registers.
+"""Warp-wide copies of matrices between shared memory and registers: 8x8 of 16-bit elements.
 
 PTX ISA, instructions ldmatrix, stmatrix and movmatrix. In shared memory a row is 128 contiguous bits, whose
 address thread i gives for row i; threads beyond the rows give none. In registers, thread 4r + c holds

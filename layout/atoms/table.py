@@ -10,6 +10,7 @@ from ..errors import Code, LayoutError
 from .copy_atom import CopyAtom
 from .cp_async import cp_async_layouts
 from .ldmatrix import ldmatrix, movmatrix, stmatrix
+from .ldmatrix_bytes import ldmatrix_bytes, stmatrix_bytes
 from .universal import auto_vectorizing_copy, universal_copy
 
 
@@ -31,6 +32,10 @@ def _all() -> Iterator[tuple[str, Callable[[], CopyAtom]]]:
         yield f"SM90_U32x{n}_STSM_N", partial(stmatrix, n)
         yield f"SM90_U16x{2 * n}_STSM_T", partial(stmatrix, n, True)
     yield "SM75_U32x1_MOVM_T", movmatrix
+    for n in (1, 2):
+        yield f"SM100_U8x{8 * n}_LDSM_T", partial(ldmatrix_bytes, n)
+    for n in (1, 2, 4):
+        yield f"SM100_U8x{4 * n}_STSM_T", partial(stmatrix_bytes, n)
 
 
 COPY_ATOMS: Mapping[str, Callable[[], CopyAtom]] = MappingProxyType(dict(_all()))

@@ -16,12 +16,14 @@ class Exchange:
     """The movement of an atom as arrays, for a warp or less.
 
     A lane `i` reads `values_in` values and gets `values_out`. Value `v` that it gets is value
-    `source_value[i, v]` of lane `source_lane[i, v]`. `readers` are the lanes whose values are used at all.
+    `source_value[i, v]` of lane `source_lane[i, v]`. `readers` are the lanes whose values are used at all, `writers` those that write what no lane
+    before them does.
     """
 
     values_in: int
     values_out: int
     readers: NDArray[np.bool_]
+    writers: NDArray[np.bool_]
     source_lane: NDArray[np.int64]
     source_value: NDArray[np.int64]
 
@@ -41,12 +43,14 @@ class Exchange:
 def exchange_of(atom: CopyAtom, lanes: int) -> Exchange | None:
     """The movement of `atom` by `lanes` lanes, which are groups of its threads one after the other.
 
-    None for an atom that the table does not describe in full: one that changes what its
-    registers mean, or whose threads are not consecutive lanes; and one that PTX does not have.
+    None for an atom that the table does not describe in full: one whose threads are not consecutive lanes, or that PTX
+    does not have.
     """
     consecutive = all(atom.thr_id(i) == i for i in range(atom.threads))
-    if not atom.ptx or "MOVM" in atom.name or not consecutive or lanes % atom.threads:
+    if not atom.ptx or not consecutive or lanes % atom.threads:
         return None
+    if atom.ptx.startswith("movmatrix"):
+        return _transposition() if atom.val_bits == 16 else None
     source, target = _table(atom.src), _table(atom.dst)
     home: dict[int, tuple[int, int]] = {}
     for thread, row in enumerate(source):
@@ -59,7 +63,16 @@ def exchange_of(atom: CopyAtom, lanes: int) -> Exchange | None:
     source_lane = np.tile(threads, (groups, 1)) + first
     readers = np.zeros(lanes, bool)
     readers[source_lane.ravel()] = True
-    return Exchange(len(source[0]), len(target[0]), readers, source_lane, np.tile(values, (groups, 1)))
+    writers = np.tile([row not in target[:thread] for thread, row in enumerate(target)], groups)
+    return Exchange(len(source[0]), len(target[0]), readers, writers, source_lane, np.tile(values, (groups, 1)))
+
+
+def _transposition() -> Exchange:
+    """Of movmatrix, whose layouts name registers: lane t holds elements 2*(t % 4) and the next of row t / 4."""
+    lane, value = np.arange(32)[:, None], np.arange(2)[None, :]
+    row, column = 2 * (lane % 4) + value, lane // 4  # of the matrix before it is transposed
+    everyone = np.ones(32, bool)
+    return Exchange(2, 2, everyone, everyone, 4 * row + column // 2, np.broadcast_to(column % 2, (32, 2)))
 
 
 def _table(layout: Layout) -> list[list[int]]:

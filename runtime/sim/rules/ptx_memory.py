@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rules for the ptx dialect's addresses, loads, stores, allocations and ldmatrix (PTX ISA, sections of these
-names).
-"""
+"""Rules for the ptx dialect's addresses, loads, stores and allocations (PTX ISA, sections of these names)."""
 
 from typing import Any
 
@@ -124,30 +122,6 @@ def _smem_addr(op: ptx.SmemAddrOp, t: Translator) -> None:
     t.constant(op.result, t.shared_start + op.offset.value.data)
 
 
-def _ldmatrix(op: ptx.LdMatrixOp, t: Translator) -> Step:
-    pointer, result, site = t.slot(op.ptr), t.slot(op.result), site_of(op)
-    count, transposed = op.num.value.data, op.trans is not None
-    shared = t.spaces.shared
-    access = t.access(op, shared.name, "matrix", 16)
-
-    def step(warp: Warp) -> None:
-        if warp.active < WARP:
-            text = f"ldmatrix is executed by {warp.active} lanes; all {WARP} of the warp must"
-            warp.fault(ErrorCode.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
-        address = warp.select(warp.registers[pointer])
-        warp.narrow(np.arange(WARP) < 8 * count)  # only these lanes' addresses are used
-        matrices = shared.load(warp, access, address).view(np.uint16).reshape(count, 8, 8)
-        warp.narrow(np.ones(WARP, bool))
-        if transposed:
-            matrices = matrices.transpose(0, 2, 1)
-        # Lane t receives of each matrix elements 2*(t % 4) and the next of row t / 4: reading row by row,
-        # pair t.
-        pairs = np.ascontiguousarray(matrices).view(np.int32).reshape(count, 32)
-        warp.registers[result] = np.ascontiguousarray(pairs.T)
-
-    return step
-
-
 PTX_MEMORY: Rules = {
     ptx.PtrAddOp: _ptr_add,
     ptx.LoadOp: _load,
@@ -155,5 +129,4 @@ PTX_MEMORY: Rules = {
     ptx.LocalAllocOp: _local_alloc,
     ptx.SmemAllocOp: _smem_alloc,
     ptx.SmemAddrOp: _smem_addr,
-    ptx.LdMatrixOp: _ldmatrix,
 }

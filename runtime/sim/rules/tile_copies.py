@@ -151,14 +151,18 @@ def _by_atom(
     rows_in = first.reshape(-1, exchange.values_in).tolist()
     rows_out = second.reshape(-1, exchange.values_out).tolist()
     put = _start if is_async else _scatter
-    crosses, zfill = exchange.crosses_lanes, record.zfill
+    crosses, writers, zfill = exchange.crosses_lanes, exchange.writers, record.zfill
     get = partial(_exchanged, exchange) if crosses else _gather
 
     def execute(warp: Warp, source: TensorValue, target: TensorValue, a: list[int], b: list[int]) -> None:
         if crosses and warp.active < WARP:
             text = f"{record.name} is executed by {warp.active} lanes; all {WARP} of the warp must"
             warp.fault(ErrorCode.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
-        put(warp, writer, target, b, get(warp, reader, source, a))
+        content = get(warp, reader, source, a)
+        if crosses:
+            under(warp, writers, lambda: put(warp, writer, target, b, content[writers]))
+        else:
+            put(warp, writer, target, b, content)
 
     def move(warp: Warp, source: TensorValue, target: TensorValue, flags: Flags | None) -> None:
         for number, (a, b) in enumerate(zip(rows_in, rows_out, strict=True)):

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rules for the ptx dialect's matrix loads, stores and transpositions (PTX ISA, ldmatrix, stmatrix, movmatrix)."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....dialects import ptx
+from ....layout.errors import Code as ErrorCode
+from ..faults import Site, site_of
+from ..translate import Rules, Step, Translator
+from ..values import Lanes, Value, varies
+from ..warp import WARP, Warp
+
+_LANE = np.arange(WARP)
+
+
+def _check_whole(warp: Warp, site: Site, instruction: str) -> None:
+    """A fault (E3208) unless all lanes of a full warp are active."""
+    if warp.active < WARP:
+        text = f"{instruction} is executed by {warp.active} lanes; all {WARP} of the warp must"
+        warp.fault(ErrorCode.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
+
+
+def _ldmatrix(op: ptx.LdMatrixOp, t: Translator) -> Step:
+    pointer, result, site = t.slot(op.ptr), t.slot(op.result), site_of(op)
+    count, transposed, of_bytes = op.num.value.data, op.trans is not None, op.shape is not None
+    shared = t.spaces.shared
+    access = t.access(op, shared.name, "matrix", 16)
+    rows = (16 if of_bytes else 8) * count
+
+    def step(warp: Warp) -> None:
+        _check_whole(warp, site, "ldmatrix")
+        address = warp.select(warp.registers[pointer])
+        warp.narrow(_LANE < rows)  # only these lanes' addresses are used
+        content = shared.load(warp, access, address)
+        warp.narrow(np.ones(WARP, bool))
+        warp.registers[result] = _bytes_loaded(content) if of_bytes else _loaded(content, transposed)
+
+    return step
+
+
+def _loaded(content: NDArray[np.uint8], transposed: bool) -> Lanes:
+    """The registers of each lane, from the rows of 8x8 matrices of 16-bit elements."""
+    matrices = content.view(np.uint16).reshape(-1, 8, 8)
+    if transposed:
+        matrices = matrices.transpose(0, 2, 1)
+    # Lane t receives of each matrix elements 2*(t % 4) and the next of row t / 4: reading row by row, pair t.
+    pairs = np.ascontiguousarray(matrices).view(np.int32).reshape(-1, WARP)
+    return np.ascontiguousarray(pairs.T)
+
+
+def _bytes_loaded(content: NDArray[np.uint8]) -> Lanes:
+    """The registers of each lane, from the rows of 16x16 matrices of bytes, transposed."""
+    transposed = content.reshape(-1, 16, 16).transpose(0, 2, 1)
+    # Register h of a matrix is of rows 8*h to 8*h + 7 of the transpose: reading row by row, group t of four bytes.
+    quads = np.ascontiguousarray(transposed).view(np.int32).reshape(-1, WARP)
+    return np.ascontiguousarray(quads.T)
+
+
+def _stmatrix(op: ptx.StMatrixOp, t: Translator) -> Step:
+    value, pointer, site = t.slot(op.value), t.slot(op.ptr), site_of(op)
+    count, transposed, of_bytes = op.num.value.data, op.trans is not None, op.shape is not None
+    kind, shared = t.kind(op.value), t.spaces.shared
+    access = t.access(op, shared.name, "matrix store", 16)
+
+    def step(warp: Warp) -> None:
+        _check_whole(warp, site, "stmatrix")
+        registers = per_warp(warp.registers[value], kind.dtype, count)
+        address = warp.select(warp.registers[pointer])
+        content = _bytes_to_store(registers) if of_bytes else _to_store(registers, transposed)
+        warp.narrow(_LANE < 8 * count)  # only these lanes' addresses are used
+        shared.store(warp, access, address, content)
+        warp.narrow(np.ones(WARP, bool))
+
+    return step
+
+
+def per_warp(value: Value, dtype: np.dtype[np.generic], count: int) -> Lanes:
+    """A vector of registers as an array (lanes, count)."""
+    lanes = np.asarray(value, dtype)
+    return np.ascontiguousarray(np.broadcast_to(lanes, (WARP, count)))
+
+
+def _to_store(registers: Lanes, transposed: bool) -> NDArray[np.uint8]:
+    """The rows of 8x8 matrices of 16-bit elements, from the registers of each lane."""
+    matrices = np.ascontiguousarray(registers.T).view(np.uint16).reshape(-1, 8, 8)
+    if transposed:
+        matrices = matrices.transpose(0, 2, 1)
+    return np.ascontiguousarray(matrices).view(np.uint8).reshape(-1, 16)
+
+
+def _bytes_to_store(registers: Lanes) -> NDArray[np.uint8]:
+    """The columns of 16x8 matrices of bytes, from the registers of each lane."""
+    # Byte 2*h + j of lane 4*r + c is element 2*c + j of row 8*h + r.
+    parts = np.ascontiguousarray(registers.T).view(np.uint8).reshape(-1, 8, 4, 2, 2)
+    columns = parts.transpose(0, 2, 4, 3, 1)  # to (matrix, c, j, h, r)
+    return np.ascontiguousarray(columns).reshape(-1, 16)
+
+
+def _movmatrix(op: ptx.MovMatrixOp, t: Translator) -> Step:
+    value, result, site = t.slot(op.value), t.slot(op.result), site_of(op)
+
+    def step(warp: Warp) -> None:
+        _check_whole(warp, site, "movmatrix")
+        given = warp.registers[value]
+        registers = given if varies(given) else np.full(WARP, given, np.int32)
+        matrix = np.ascontiguousarray(registers).view(np.uint16).reshape(8, 8)
+        warp.registers[result] = np.ascontiguousarray(matrix.T).view(np.int32).ravel()
+
+    return step
+
+
+PTX_MATRIX: Rules = {ptx.LdMatrixOp: _ldmatrix, ptx.StMatrixOp: _stmatrix, ptx.MovMatrixOp: _movmatrix}
