@@ -17,7 +17,8 @@ from tilefold.launches import Argument, Launch
 from tilefold.layout.errors import Code, TilefoldError
 from tilefold.runtime.check import Filled, fill_argument
 from tilefold.runtime.engine import TensorArgument
-from tilefold.runtime.sim.values import kind_of
+from tilefold.runtime.packing import pack, unpack
+from tilefold.runtime.sim.values import element_kind, kind_of
 from tilefold.runtime.tensor import logical_array, mode_sizes, storage_of, storage_size
 
 Array = npt.NDArray[Any]
@@ -50,7 +51,7 @@ class Arguments:
         for name, value in given.items():
             if isinstance(value, TensorArgument):
                 assert value.layout is not None
-                found[name] = logical_array(value.storage, value.layout)
+                found[name] = logical_array(_unpacked(value.storage, self.types[name]), value.layout)
             else:
                 found[name] = value.item()
         return found
@@ -75,6 +76,8 @@ def prepare(launch: Launch, files: Mapping[str, str], *, seed: int, max_bytes: i
                 "use smaller tensors, or raise --max-memory",
             )
         filled[argument.name] = _value(argument, shape, dtype, names, files, seed)
+        if filled[argument.name].initialised:
+            _check_packed(argument, filled[argument.name].values)
         values = filled[argument.name].values
         names[argument.name] = values if shape else values.item()
     return Arguments({argument.name: argument.type for argument in launch.arguments}, filled)
@@ -83,7 +86,7 @@ def prepare(launch: Launch, files: Mapping[str, str], *, seed: int, max_bytes: i
 def shape_and_dtype(argument: Argument) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """The logical shape and the element type of an argument. Raises TilefoldError where the type does not say."""
     if isinstance(argument.type, TensorType):
-        kind = kind_of(argument.type.element_type)
+        kind = element_kind(argument.type.element_type)
         shape = mode_sizes(argument.type.layout.data)
     else:
         kind = kind_of(argument.type)
@@ -100,16 +103,43 @@ def shape_and_dtype(argument: Argument) -> tuple[tuple[int, ...], np.dtype[Any]]
 def _bytes(type: Attribute, dtype: np.dtype[Any]) -> int:
     if not isinstance(type, TensorType):
         return dtype.itemsize
-    elements = max(prod(mode_sizes(type.layout.data)), type.bytes // type.element_bytes)
+    elements = max(prod(mode_sizes(type.layout.data)), type.bytes * 8 // type.element_bits)
     return elements * dtype.itemsize
 
 
 def _storage(filled: Filled, type: TensorType) -> Array:
     if filled.initialised:
-        return storage_of(filled.values, type.layout.data)
-    storage = np.empty(storage_size(type.layout.data), filled.values.dtype)
+        storage = storage_of(filled.values, type.layout.data)
+        return pack(storage, type.element_bits) if type.is_packed else storage
+    storage = np.empty(-(-storage_size(type.layout.data) // type.per_byte), filled.values.dtype)
     storage.view(np.uint8)[:] = 0xFF
     return storage
+
+
+def _unpacked(storage: Array, type: Attribute) -> Array:
+    """The elements of a tensor's storage, one each."""
+    if isinstance(type, TensorType) and type.is_packed:
+        kind = element_kind(type.element_type)
+        assert kind is not None
+        return unpack(storage.view(np.uint8), kind.bits, signed=kind.dtype.kind == "i")
+    return storage
+
+
+def _check_packed(argument: Argument, values: Array) -> None:
+    """TilefoldError unless elements narrower than a byte hold `values`."""
+    type = argument.type
+    if isinstance(type, TensorType) and type.is_packed:
+        kind = element_kind(type.element_type)
+        assert kind is not None
+        span = 1 << kind.bits
+        low = -span // 2 if kind.dtype.kind == "i" else 0
+        if values.size and not low <= int(values.min()) <= int(values.max()) < low + span:
+            raise TilefoldError(
+                Code.RUN_ARGUMENT,
+                f"argument '{argument.name}' holds {type.element_type}, but its values go from {values.min()} to "
+                f"{values.max()}",
+                f"fill it with integers({low}, {low + span})",
+            )
 
 
 def _value(

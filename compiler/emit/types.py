@@ -7,6 +7,8 @@ from typing import cast
 from xdsl.dialects.builtin import (
     BFloat16Type,
     DenseIntOrFPElementsAttr,
+    Float8E4M3FNType,
+    Float8E5M2Type,
     Float16Type,
     Float32Type,
     Float64Type,
@@ -25,6 +27,8 @@ MAX_VECTOR = 256
 """The elements a vector value can have: LLVM takes vectors apart, so a huge one would make a huge program."""
 
 _FLOATS: dict[type[Attribute], str] = {
+    Float8E4M3FNType: "i8",  # LLVM has no such type, and moves them only
+    Float8E5M2Type: "i8",
     Float16Type: "half",
     BFloat16Type: "bfloat",
     Float32Type: "float",

@@ -4,7 +4,16 @@
 from math import prod
 from typing import cast
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, IntegerType, VectorType
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float8E4M3FNType,
+    Float8E5M2Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    VectorType,
+)
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, ParametrizedAttribute, SpacedOpaqueSyntaxAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
@@ -57,6 +66,8 @@ def integer_bits(type: Attribute) -> int | None:
 
 def float_bits(type: Attribute) -> int | None:
     """The width in bits of a floating-point type, or None for any other type."""
+    if isinstance(type, Float8E4M3FNType | Float8E5M2Type):
+        return 8
     if isinstance(type, Float16Type | BFloat16Type):
         return 16
     if isinstance(type, Float32Type):

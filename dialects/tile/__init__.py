@@ -16,9 +16,10 @@ from .memory import AllocOp, LoadOp, PrintOp, PrintTensorOp, StoreOp
 from .mma_types import MmaAtomAttr, TiledMmaType
 from .partition import PartitionDOp, PartitionSOp, RetileDOp, RetileSOp
 from .rasterize import RasterizeOp
+from .run_time import DimOp, GetScalarsOp, MakeTensorOp, StrideOp
 from .tiled_copy import TiledCopyOp
 from .tiled_mma import PartitionAOp, PartitionBOp, PartitionCOp, TiledMmaOp
-from .types import CopyAtomAttr, Space, SpaceAttr, TensorType, TiledCopyType
+from .types import PACKED_TYPES, CopyAtomAttr, Space, SpaceAttr, TensorType, TiledCopyType
 from .views import (
     CoalesceOp,
     CompositionOp,
@@ -50,6 +51,10 @@ TILE = Dialect(
         CoalesceOp,
         SelectOp,
         GroupModesOp,
+        MakeTensorOp,
+        DimOp,
+        StrideOp,
+        GetScalarsOp,
         IdentityOp,
         CoordinateOp,
         BoundsOp,
@@ -84,19 +89,6 @@ TILE = Dialect(
 )
 
 __all__ = [
-    "GemmOp",
-    "MmaCallOp",
-    "TiledMmaOp",
-    "PartitionCOp",
-    "PartitionBOp",
-    "PartitionAOp",
-    "TiledMmaType",
-    "MmaAtomAttr",
-    "MakeFragmentLikeOp",
-    "MakeFragmentCOp",
-    "MakeFragmentBOp",
-    "MakeFragmentAOp",
-    "FragmentOp",
     "TILE",
     "AliasOp",
     "AllocOp",
@@ -109,14 +101,28 @@ __all__ = [
     "CopyAtomAttr",
     "CopyOp",
     "Crd2IdxOp",
+    "DimOp",
     "FillOp",
     "FlatDivideOp",
+    "FragmentOp",
+    "GemmOp",
+    "GetScalarsOp",
     "GroupModesOp",
     "IdentityOp",
     "LoadOp",
     "LocalTileOp",
     "LogicalDivideOp",
+    "MakeFragmentAOp",
+    "MakeFragmentBOp",
+    "MakeFragmentCOp",
+    "MakeFragmentLikeOp",
+    "MakeTensorOp",
     "MapOp",
+    "MmaAtomAttr",
+    "MmaCallOp",
+    "PartitionAOp",
+    "PartitionBOp",
+    "PartitionCOp",
     "PartitionDOp",
     "PartitionSOp",
     "PrintOp",
@@ -130,11 +136,14 @@ __all__ = [
     "Space",
     "SpaceAttr",
     "StoreOp",
+    "StrideOp",
     "TensorType",
     "TileKernelOp",
     "TiledCopyOp",
     "TiledCopyType",
     "TiledDivideOp",
+    "TiledMmaOp",
+    "TiledMmaType",
     "ViewOp",
     "YieldOp",
     "ZippedDivideOp",

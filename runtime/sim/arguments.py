@@ -16,7 +16,7 @@ from ...layout.errors import Code
 from ..engine import Argument, LaunchError, TensorArgument
 from ..tensor import storage_size
 from .translate import Translator
-from .values import TensorValue, Value, kind_of
+from .values import TensorValue, Value, element_kind, kind_of
 
 MAX_TENSOR = 1 << 30
 """The most elements of one tensor argument."""
@@ -73,8 +73,8 @@ def static_offset(type: TensorType) -> int:
 def _bind_tensor(name: str, type: Attribute, given: TensorArgument, t: Translator) -> Binding:
     storage = given.storage
     if isinstance(type, TensorType):
-        kind = kind_of(type.element_type)
-        fits = kind is not None and storage.dtype.itemsize * 8 == kind.bits
+        kind = element_kind(type.element_type)
+        fits = kind is not None and storage.dtype.itemsize * 8 == max(kind.bits, 8)
         if (
             kind is None
             or not fits
@@ -87,9 +87,9 @@ def _bind_tensor(name: str, type: Attribute, given: TensorArgument, t: Translato
             )
         if size(type.layout.data) > MAX_TENSOR:
             _refuse(name, f"has {size(type.layout.data)} elements", f"the simulator allows {MAX_TENSOR}")
-        need = storage_size(type.layout.data)
+        need = -(-storage_size(type.layout.data) // type.per_byte)
         if storage.size < need:
-            _refuse(name, f"spans {need} elements, the array has {storage.size}", "pass the whole tensor")
+            _refuse(name, f"spans {need} elements of the array, which has {storage.size}", "pass the whole tensor")
     if storage.size == 0:
         _refuse(name, "is an empty array", "a tensor has at least one element")
     return Binding(t.spaces.global_.arena.allocate(f"argument {name}", storage.nbytes), given)

@@ -16,17 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import (
     BFloat16Type,
+    Float8E4M3FNType,
+    Float8E5M2Type,
     Float16Type,
     Float32Type,
     Float64Type,
     IndexType,
     IntegerType,
+    Signedness,
     VectorType,
 )
 from xdsl.ir import Attribute
 from xdsl.utils.hints import isa
 
 from ...dialects.ptx import PtrType, scalar_bits
+from ...dialects.tile import PACKED_TYPES
 
 Value: TypeAlias = Any
 """A uniform value, an array over lanes, a tensor's address (`TensorValue`), or a tuple of a `cute` value's integers."""
@@ -63,6 +67,8 @@ class Kind:
 _INTEGERS = {width: Kind(np.dtype(f"i{width // 8}"), width) for width in (8, 16, 32, 64)}
 _BOOL = Kind(np.dtype(bool), 1)
 _FLOATS: dict[type[Attribute], Kind] = {
+    Float8E4M3FNType: Kind(np.dtype(ml_dtypes.float8_e4m3fn), 8),
+    Float8E5M2Type: Kind(np.dtype(ml_dtypes.float8_e5m2), 8),
     Float16Type: Kind(np.dtype(np.float16), 16),
     BFloat16Type: Kind(np.dtype(ml_dtypes.bfloat16), 16),
     Float32Type: Kind(np.dtype(np.float32), 32),
@@ -86,6 +92,18 @@ def kind_of(type: Attribute) -> Kind | None:
             return None
         return Kind(element.dtype, element.bits, shape[0])
     return _FLOATS.get(type.__class__)
+
+
+def element_kind(type: Attribute) -> Kind | None:
+    """The kind of a tensor's elements in an array, where those narrower than a byte take one each; None as `kind_of`.
+
+    Integers without a sign are read as signed ones. In storage, narrow elements are packed (runtime.packing).
+    """
+    if type in PACKED_TYPES:
+        integer = cast(IntegerType, type)
+        unsigned = integer.signedness.data is Signedness.UNSIGNED
+        return Kind(np.dtype(np.uint8 if unsigned else np.int8), integer.width.data)
+    return kind_of(type)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
