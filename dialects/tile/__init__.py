@@ -89,6 +89,7 @@ TILE = Dialect(
 )
 
 __all__ = [
+    "PACKED_TYPES",
     "TILE",
     "AliasOp",
     "AllocOp",
