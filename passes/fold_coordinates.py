@@ -9,13 +9,16 @@ from xdsl.ir import Operation, SSAValue
 from ..dialects.cute import CoordAttr
 from ..dialects.tile import AllocOp, BoundsOp, CoordinateOp, CoordTensorType, IdentityOp, StoreOp
 from ..dialects.tile.assembly import fill_coordinate, unwrapped
+from ..dialects.tile.scalars import plain_layout, unknowns
 from ..dialects.tile.view_base import LayoutViewOp
 from ..layout.axes import along
 from ..layout.core import Layout
 from ..layout.inttuple import leaves, transform_leaves, wrap
 from ..layout.unknown import Unknown
 from .emitter import Emitter
-from .slice_index import added, slice_index
+from .slice_index import added, slice_index, sliced
+from .ssa_int import SsaInt
+from .tensor_scalars import Scalars, scalars_for
 
 Axes = dict[tuple[int, ...], "SSAValue | int"]
 """The integers of a coordinate by their paths, in order."""
@@ -24,7 +27,8 @@ Axes = dict[tuple[int, ...], "SSAValue | int"]
 class CoordinateFolding:
     """Folds the coordinate tensors of a program; each is known by its start."""
 
-    def __init__(self) -> None:
+    def __init__(self, scalars: Scalars) -> None:
+        self._scalars = scalars
         self._starts: dict[SSAValue, Axes] = {}
         self._folded: list[Operation] = []
 
@@ -34,6 +38,9 @@ class CoordinateFolding:
             case IdentityOp():
                 assert isinstance(op.result.type, CoordTensorType)
                 self._starts[op.result] = dict.fromkeys(axes(op.result.type.start.data), 0)
+                if op.like is not None:
+                    extents = len(unknowns(op.result.type.plain_layout))
+                    self._scalars.note(op.result, self._scalars.of(op.like)[:extents])
                 self._folded.append(op)
             case LayoutViewOp() if isinstance(op.result_type, CoordTensorType):
                 self._starts[op.result] = self._view(op, Emitter(op))
@@ -53,10 +60,11 @@ class CoordinateFolding:
             op.erase()
 
     def _view(self, op: LayoutViewOp, emitter: Emitter) -> Axes:
-        whole = op.relayout(op.source_type.layout.data)
-        assert isinstance(whole, Layout), "views of plain layouts are plain"
+        whole = plain_layout(op.relayout(self._scalars.layout(emitter, op.source)))
         start = self._starts[op.source]
-        coord = op.coordinate(whole, tuple(op.coords))
+        coord = op.coordinate(whole, [SsaInt(emitter, value) for value in op.coords])
+        kept = whole if coord is None else sliced(coord, whole)
+        self._scalars.note(op.result, scalars_for(emitter, op.result_type.layout.data, kept))
         if coord is None:
             return start
         return {path: self._moved(emitter, value, coord, along(whole, path)) for path, value in start.items()}
@@ -67,8 +75,8 @@ class CoordinateFolding:
         return added(emitter, added(emitter, value, distance), constant)
 
     def _coordinate(self, op: CoordinateOp, emitter: Emitter) -> None:
-        layout = op.tensor_type.plain_layout
-        coord = unwrapped(fill_coordinate(op.coord.data, tuple(op.coords)))
+        layout = plain_layout(self._scalars.layout(emitter, op.tensor))
+        coord = unwrapped(fill_coordinate(op.coord.data, [SsaInt(emitter, value) for value in op.coords]))
         integers = [
             self._moved(emitter, value, coord, along(layout, path)) for path, value in self._starts[op.tensor].items()
         ]
@@ -76,7 +84,7 @@ class CoordinateFolding:
 
     def _bounds(self, op: BoundsOp, emitter: Emitter) -> None:
         """A fragment of predicates, filled in loops: the starts are added outside of them, once."""
-        layout = op.tensor_type.plain_layout
+        layout = plain_layout(self._scalars.layout(emitter, op.tensor))
         start = self._starts[op.tensor]
         predicates = emitter.value(AllocOp(op.result_type))
         predicates.name_hint = op.result.name_hint
@@ -85,7 +93,7 @@ class CoordinateFolding:
             for path, bound in op.limits(tuple(op.coords))
         ]
         indices: list[SSAValue] = [emitter.loop(n) for n in reversed(list(leaves(layout.shape))) if n != 1][::-1]
-        rest = iter(indices)
+        rest = iter([SsaInt(emitter, index) for index in indices])
         where = transform_leaves(lambda n: 0 if n == 1 else next(rest), layout.shape)
         inside: SSAValue | None = None
         for path, value, bound in limits:

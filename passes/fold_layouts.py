@@ -10,26 +10,33 @@ from xdsl.passes import ModulePass
 from ..dialects.tile import (
     AllocOp,
     CopyOp,
+    DimOp,
     FragmentOp,
     GemmOp,
+    MakeTensorOp,
     RasterizeOp,
+    StrideOp,
     TensorType,
     TiledCopyOp,
     TiledMmaOp,
     ViewOp,
 )
+from ..dialects.tile.scalars import plain_layout
 from ..dialects.tile.view_base import LayoutViewOp
-from ..layout.core import ComposedLayout
 from .constants import constant_of
 from .emitter import Emitter
 from .fold_coordinates import CoordinateFolding
-from .slice_index import added, slice_index
+from .slice_index import added, slice_index, sliced
 from .ssa_int import SsaInt
+from .tensor_scalars import Scalars, scalars_for
 
 
 @dataclass(frozen=True)
 class FoldLayoutsPass(ModulePass):
-    """Folds every static layout operation: views become an index and a shifted view, tiled copies their atoms.
+    """Folds every layout operation: views become an index and a shifted view, tiled copies their atoms.
+
+    What is static goes into types; of run-time extents and strides the view carries the values. Coordinate tensors
+    become index arithmetic.
 
     Before:
 
@@ -46,12 +53,21 @@ class FoldLayoutsPass(ModulePass):
     name = "fold-layouts"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        coordinates = CoordinateFolding()
+        scalars = Scalars()
+        coordinates = CoordinateFolding(scalars)
         for each in list(op.walk()):
             if coordinates.fold(each):
                 continue
             if isinstance(each, LayoutViewOp):
-                _fold_view(each)
+                _fold_view(each, scalars)
+            elif isinstance(each, MakeTensorOp):
+                emitter = Emitter(each)
+                assert isinstance(each.result.type, TensorType)
+                emitter.replace([emitter.value(ViewOp(each.source, None, each.result.type, each.scalars))])
+            elif isinstance(each, DimOp | StrideOp):
+                emitter = Emitter(each)
+                integer = each.integer(plain_layout(scalars.layout(emitter, each.tensor)))
+                emitter.replace([integer.value if isinstance(integer, SsaInt) else emitter.index(integer)])
             elif isinstance(each, RasterizeOp):
                 _fold_rasterize(each)
             elif isinstance(each, FragmentOp):
@@ -79,17 +95,19 @@ def _fold_rasterize(op: RasterizeOp) -> None:
     emitter.replace([part.value for part in tile])
 
 
-def _fold_view(op: LayoutViewOp) -> None:
+def _fold_view(op: LayoutViewOp, scalars: Scalars) -> None:
     emitter = Emitter(op)
-    whole = op.relayout(op.source_type.layout.data)
-    coord = op.coordinate(whole, tuple(op.coords))
+    assert isinstance(op.result_type, TensorType), "coordinate tensors are folded before"
+    whole = op.relayout(scalars.layout(emitter, op.source))
+    coord = op.coordinate(whole, [SsaInt(emitter, value) for value in op.coords])
+    kept = plain_layout(whole)
     offset = None
     if coord is not None:
-        inner = whole.inner if isinstance(whole, ComposedLayout) else whole
-        distance = added(emitter, *slice_index(emitter, coord, inner))
+        distance = added(emitter, *slice_index(emitter, coord, kept))
         offset = emitter.index(distance) if isinstance(distance, int) and distance else distance or None
-    if offset is None and op.result_type == op.source_type:
+        kept = sliced(coord, kept)
+    own = scalars_for(emitter, op.result_type.layout.data, kept)
+    if offset is None and op.result_type == op.source_type and own == scalars.of(op.source):
         emitter.replace([op.source])
     else:
-        assert isinstance(op.result_type, TensorType), "coordinate tensors are folded before"
-        emitter.replace([emitter.value(ViewOp(op.source, offset, op.result_type))])
+        emitter.replace([emitter.value(ViewOp(op.source, offset, op.result_type, own))])

@@ -8,27 +8,38 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import SSAValue
 
 from ..dialects.cute import CoordAttr, LayoutAttr
+from ..dialects.cute.values import integers
 from ..dialects.tile import Crd2IdxOp
 from ..layout.coordinates import crd2idx
 from ..layout.core import Layout
-from ..layout.inttuple import dice_tuple, leaves
+from ..layout.inttuple import dice_tuple, slice_tuple
 from ..layout.unknown import Unknown
 from .emitter import Emitter
+from .ssa_int import SsaInt
+from .tensor_scalars import typed
 
 
 def slice_index(emitter: Emitter, coord: Any, layout: Layout) -> tuple[SSAValue | None, int]:
     """The index of what `coord` fixes, in a layout with integer strides: a run-time summand, if there is one, and a
-    constant.
+    constant. Run-time integers of both are `SsaInt`.
     """
-    fixed: list[tuple[SSAValue, Any, Any]] = []
+    fixed: list[tuple[Any, Any, Any]] = []
     constant = _split(
         dice_tuple(coord, coord), dice_tuple(coord, layout.shape), dice_tuple(coord, layout.stride), fixed
     )
     if not fixed:
         return None, constant
-    values, shapes, strides = zip(*fixed, strict=True)
-    where = CoordAttr((Unknown(),) * len(fixed))
-    return emitter.value(Crd2IdxOp(where, values, LayoutAttr(Layout(shapes, strides)))), constant
+    coords, shapes, strides = zip(*fixed, strict=True)
+    modes = Layout(shapes, strides)
+    where = CoordAttr(tuple([Unknown() if isinstance(c, SsaInt) else c for c in coords]))
+    values = [c.value for c in coords if isinstance(c, SsaInt)]
+    scalars = [x.value for x in integers(modes) if isinstance(x, SsaInt)]
+    return emitter.value(Crd2IdxOp(where, values, LayoutAttr(typed(modes)), scalars)), constant
+
+
+def sliced(coord: Any, layout: Layout) -> Layout:
+    """The layout of the modes that `coord` keeps."""
+    return Layout(slice_tuple(coord, layout.shape), slice_tuple(coord, layout.stride))
 
 
 def added(emitter: Emitter, value: SSAValue | int | None, more: SSAValue | int | None) -> SSAValue | int:
@@ -44,15 +55,16 @@ def added(emitter: Emitter, value: SSAValue | int | None, more: SSAValue | int |
     return emitter.value(arith.AddiOp(a, b))
 
 
-def _split(coord: Any, shape: Any, stride: Any, fixed: list[tuple[SSAValue, Any, Any]]) -> int:
-    """Collects the run-time leaves of `coord` with the modes that they index, but for those of stride 0; returns the
-    index of the static leaves.
+def _split(coord: Any, shape: Any, stride: Any, fixed: list[tuple[Any, Any, Any]]) -> int:
+    """Collects the leaves of `coord` whose index is known at run time only, with the modes that they index; returns the
+    index of the others.
     """
-    if isinstance(coord, SSAValue):
-        if any(type(d) is not int or d != 0 for d in leaves(stride)):
-            fixed.append((cast("SSAValue", coord), shape, stride))
-        return 0
     if type(coord) is tuple:
         modes = zip(cast("tuple[Any, ...]", coord), shape, stride, strict=True)
         return sum(_split(c, s, d, fixed) for c, s, d in modes)
+    if coord == 0 or all(type(d) is int and d == 0 for d in integers(stride)):
+        return 0
+    if isinstance(coord, SsaInt) or not all(type(x) is int for x in integers((shape, stride))):
+        fixed.append((coord, shape, stride))
+        return 0
     return crd2idx(coord, shape, stride)

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """SSA values as integers of the layout algebra: computing with them writes `arith` operations."""
 
-from typing import TypeAlias
+import operator
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
-from .emitter import Emitter
+from ..layout.unknown import Unknown
+from .emitter import Emitter, int_width
 
 Operand: TypeAlias = "int | SsaInt"
 
@@ -14,17 +18,20 @@ Operand: TypeAlias = "int | SsaInt"
 class SsaInt:
     """A run-time integer that is not negative, held by an SSA value of type i32, i64 or index.
 
-    Division and remainder are those of unsigned integers: coordinates and offsets are never negative.
+    Division and remainder are those of unsigned integers: coordinates and offsets are never negative. `known` is what a
+    type can say of it; it follows the arithmetic, so that types need not be inferred a second time.
     """
 
-    __slots__ = ("emitter", "value")
+    __slots__ = ("emitter", "known", "value")
 
-    def __init__(self, emitter: Emitter, value: SSAValue) -> None:
+    def __init__(self, emitter: Emitter, value: SSAValue, known: Unknown | None = None) -> None:
         self.emitter = emitter
         self.value = value
+        self.known = Unknown(int_width(value.type) or 64) if known is None else known
 
     def _binary(self, op: type[arith.SignlessIntegerBinaryOperation], left: Operand, right: Operand) -> "SsaInt":
-        return SsaInt(self.emitter, self.emitter.value(op(self._ssa(left), self._ssa(right))))
+        result = self.emitter.value(op(self._ssa(left), self._ssa(right)))
+        return SsaInt(self.emitter, result, _KNOWN[op](known_of(left), known_of(right)))
 
     def _ssa(self, operand: Operand) -> SSAValue:
         if isinstance(operand, SsaInt):
@@ -50,8 +57,14 @@ class SsaInt:
     def __floordiv__(self, other: Operand) -> "SsaInt":
         return self._binary(arith.DivUIOp, self, other)
 
+    def __rfloordiv__(self, other: Operand) -> "SsaInt":
+        return self._binary(arith.DivUIOp, other, self)
+
     def __mod__(self, other: Operand) -> "SsaInt":
         return self._binary(arith.RemUIOp, self, other)
+
+    def __rmod__(self, other: Operand) -> "SsaInt":
+        return self._binary(arith.RemUIOp, other, self)
 
     def minimum(self, other: Operand) -> "SsaInt":
         """The smaller of two integers, which may be negative."""
@@ -72,3 +85,24 @@ class SsaInt:
 
     def __lshift__(self, other: Operand) -> "SsaInt":
         return self._binary(arith.ShLIOp, self, other)
+
+
+def known_of(x: Operand) -> int | Unknown:
+    """What a type says of an integer of the algebra: its value, or what is known of it."""
+    return x.known if isinstance(x, SsaInt) else x
+
+
+_KNOWN: Mapping[type[arith.SignlessIntegerBinaryOperation], Callable[[Any, Any], Any]] = MappingProxyType({
+    arith.AddiOp: operator.add,
+    arith.SubiOp: operator.sub,
+    arith.MuliOp: operator.mul,
+    arith.DivUIOp: operator.floordiv,
+    arith.RemUIOp: operator.mod,
+    arith.MinSIOp: operator.add,
+    arith.MaxSIOp: operator.add,
+    arith.AndIOp: operator.and_,
+    arith.XOrIOp: operator.xor,
+    arith.ShRUIOp: operator.rshift,
+    arith.ShLIOp: operator.lshift,
+})  # fmt: skip
+"""What is known of a result; of a minimum and a maximum as much as of a sum."""

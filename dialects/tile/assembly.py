@@ -91,6 +91,12 @@ def count_operands(coord: Coord) -> int:
     return int(isinstance(coord, Unknown))
 
 
+def parse_indices(parser: Parser) -> list[SSAValue]:
+    """Parses `(%m, %n)`, operands of type `index`; none where no parenthesis stands."""
+    operands = parser.parse_optional_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+    return [parser.resolve_operand(operand, IndexType()) for operand in operands or ()]
+
+
 def parse_defined(parser: Parser) -> SSAValue:
     """Parses an operand whose definition stands before it, so that its type need not be repeated."""
     at = parser.pos

@@ -8,7 +8,8 @@ from typing import Any
 from ...layout.core import Layout, LayoutLike, Tiler, size
 from ...layout.divide import logical_divide
 from ...layout.errors import Code, LayoutError
-from ...layout.inttuple import show
+from ...layout.inttuple import leaves, show
+from ...layout.unknown import Unknown
 
 
 def check_tiles(layout: LayoutLike, tiler: Tiler) -> None:
@@ -32,15 +33,35 @@ def _check_mode(layout: Any, tiler: Tiler, what: str) -> None:
             _check_mode(mode, part, f"{what}, part {index},")
         return
     whole = size(layout)
-    if logical_divide(layout, tiler).size == whole:
-        return
     tile = tiler.size if isinstance(tiler, Layout) else tiler
-    if not isinstance(tile, int) or not isinstance(whole, int):
+    if not isinstance(tile, int):
+        return
+    if isinstance(whole, Unknown):
+        if whole.div % _period(tiler):
+            raise LayoutError(
+                Code.TILE_NOT_DIVIDING,
+                f"{what} has {whole} elements, which tiles of {_text(tiler)} are not known to divide",
+                f"promise it in the tensor's type, ?{{div={_period(tiler)}}}, or add `ragged` and copy under predicates",
+            )
+        return
+    if not isinstance(whole, int) or logical_divide(layout, tiler).size == whole:
         return
     fitting = max(n for n in range(1, min(tile, whole) + 1) if whole % n == 0) if whole <= 1 << 20 else None
     hint = f"use tiles of {fitting}, or " if fitting is not None and fitting > 1 else ""
     raise LayoutError(
         Code.TILE_NOT_DIVIDING,
-        f"{what} has {whole} elements, which tiles of {show(tile) if isinstance(tiler, int) else tiler} do not divide",
-        f"{hint}pad the tensor to {-(-whole // tile) * tile} elements",
+        f"{what} has {whole} elements, which tiles of {_text(tiler)} do not divide",
+        f"{hint}pad the tensor to {-(-whole // tile) * tile} elements, or add `ragged` and copy under predicates",
     )
+
+
+def _text(tiler: Tiler) -> str:
+    return show(tiler) if isinstance(tiler, int) else str(tiler)
+
+
+def _period(tiler: Tiler) -> int:
+    """After how many elements the next tile begins beside those that are interleaved."""
+    if not isinstance(tiler, Layout):
+        assert isinstance(tiler, int), "the caller checks this"
+        return tiler
+    return max(s * d for s, d in zip(leaves(tiler.shape), leaves(tiler.stride), strict=True))

@@ -7,6 +7,7 @@ from typing import Self
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import (
+    AttrSizedOperandSegments,
     IRDLOperation,
     irdl_op_definition,
     operand_def,
@@ -21,7 +22,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.core import Layout
+from ...layout.core import Layout, LayoutLike
 from ...layout.errors import LayoutError
 from ...layout.text import parse_layout, to_text
 from ...layout.unknown import Unknown
@@ -31,31 +32,39 @@ from .assembly import (
     count_operands,
     fill_coordinate,
     parse_coordinate,
+    parse_indices,
     parse_tensor,
     parse_tensor_type,
     print_coordinate,
     unwrapped,
 )
+from .scalars import unknowns
 from .types import TensorType
 
 
 @irdl_op_definition
 class Crd2IdxOp(IRDLOperation):
-    """`%o = tile.crd2idx (%m, 0) in "(8,32):(128,32768)"`: the index of a run-time coordinate in a static layout.
+    """`%o = tile.crd2idx (%m, 0) in "(8,32):(128,32768)"`: the index of a run-time coordinate in a layout.
 
-    Preconditions: the coordinate is within the layout's shape. The result, in elements, is less than the layout's
-    cosize.
+    `... in "(?,32):(1,?)" with (%n, %ld)` gives the values of the `?`, those of the shape first. Preconditions: the
+    coordinate is within the layout's shape. The result, in elements, is less than the layout's cosize.
     """
 
     name = "tile.crd2idx"
     coords = var_operand_def(IndexType)
+    scalars = var_operand_def(IndexType)
     coord = prop_def(CoordAttr)
     layout = prop_def(LayoutAttr)
     result = result_def(IndexType)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(Pure())
 
-    def __init__(self, coord: CoordAttr, coords: Sequence[SSAValue], layout: LayoutAttr):
-        super().__init__(operands=[coords], properties={"coord": coord, "layout": layout}, result_types=[IndexType()])
+    def __init__(
+        self, coord: CoordAttr, coords: Sequence[SSAValue], layout: LayoutAttr, scalars: Sequence[SSAValue] = ()
+    ):
+        super().__init__(
+            operands=[coords, scalars], properties={"coord": coord, "layout": layout}, result_types=[IndexType()]
+        )
 
     @property
     def plain_layout(self) -> Layout:
@@ -70,6 +79,7 @@ class Crd2IdxOp(IRDLOperation):
             raise VerifyException(
                 f"the coordinate names {count_operands(self.coord.data)} operands, not {len(self.coords)}"
             )
+        _check_scalars(self.layout.data, self.scalars)
         try:
             self.layout.data(unwrapped(fill_coordinate(self.coord.data, [Unknown() for _ in self.coords])))
         except LayoutError as error:
@@ -80,7 +90,7 @@ class Crd2IdxOp(IRDLOperation):
         coord, coords = parse_coordinate(parser)
         parser.parse_keyword("in")
         layout = LayoutAttr(parse_quoted(parser, parse_layout))
-        op = cls(coord, coords, layout)
+        op = cls(coord, coords, layout, _parse_scalars(parser))
         op.attributes |= parser.parse_optional_attr_dict()
         return op
 
@@ -88,6 +98,7 @@ class Crd2IdxOp(IRDLOperation):
         printer.print_string(" ")
         print_coordinate(printer, self.coord.data, self.coords)
         printer.print_string(f' in "{to_text(self.layout.data)}"')
+        _print_scalars(printer, self.scalars)
         printer.print_op_attributes(self.attributes)
 
 
@@ -96,18 +107,26 @@ class ViewOp(IRDLOperation):
     """`%v = tile.view %t at %o : T2`: the tensor `%o` elements further on, with the layout of T2.
 
     The pointer of a plain tensor moves; a swizzled tensor keeps its pointer, and its offset grows. Without `at` only
-    the layout changes. T2 has the element type and space of the tensor; that its elements are the tensor's is the
-    folding pass's promise.
+    the layout changes. `with (%m, %ld)` gives the values of the `?` of T2, those of its shape first. T2 has the element
+    type and space of the tensor; that its elements are the tensor's is the folding pass's promise.
     """
 
     name = "tile.view"
     source = operand_def(TensorType)
     offset = opt_operand_def(IndexType)
+    scalars = var_operand_def(IndexType)
     result = result_def(TensorType)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(Pure())
 
-    def __init__(self, source: SSAValue | Operation, offset: SSAValue | None, type: TensorType):
-        super().__init__(operands=[source, offset], result_types=[type])
+    def __init__(
+        self,
+        source: SSAValue | Operation,
+        offset: SSAValue | None,
+        type: TensorType,
+        scalars: Sequence[SSAValue] = (),
+    ):
+        super().__init__(operands=[source, offset, scalars], result_types=[type])
 
     @property
     def source_type(self) -> TensorType:
@@ -125,6 +144,7 @@ class ViewOp(IRDLOperation):
         source, result = self.source_type, self.result_type
         if source.element_type != result.element_type or source.space != result.space:
             raise VerifyException(f"a view keeps element type and space; {source} became {result}")
+        _check_scalars(result.layout.data, self.scalars)
         if source.is_swizzled != result.is_swizzled:
             raise VerifyException(f"a view keeps the swizzle; {source} became {result}")
         if result.align.data > source.align.data:
@@ -138,9 +158,10 @@ class ViewOp(IRDLOperation):
         offset = None
         if parser.parse_optional_keyword("at") is not None:
             offset = parser.resolve_operand(parser.parse_unresolved_operand(), IndexType())
+        scalars = _parse_scalars(parser)
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
-        op = cls(source, offset, parse_tensor_type(parser))
+        op = cls(source, offset, parse_tensor_type(parser), scalars)
         op.attributes |= attributes
         return op
 
@@ -150,6 +171,25 @@ class ViewOp(IRDLOperation):
         if self.offset is not None:
             printer.print_string(" at ")
             printer.print_operand(self.offset)
+        _print_scalars(printer, self.scalars)
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
         printer.print_attribute(self.result.type)
+
+
+def _check_scalars(layout: LayoutLike, scalars: Sequence[SSAValue]) -> None:
+    """VerifyException unless each `?` of the layout has an operand."""
+    count = len(unknowns(layout))
+    if len(scalars) != count:
+        raise VerifyException(f"the layout has {count} integers that are not static, and {len(scalars)} are given")
+
+
+def _parse_scalars(parser: Parser) -> list[SSAValue]:
+    return parse_indices(parser) if parser.parse_optional_keyword("with") is not None else []
+
+
+def _print_scalars(printer: Printer, scalars: Sequence[SSAValue]) -> None:
+    if scalars:
+        printer.print_string(" with ")
+        with printer.in_parens():
+            printer.print_list(scalars, printer.print_operand)

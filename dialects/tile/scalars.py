@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The scalars of a tensor: the values that its `?` have at run time, those of the shape first, then of the stride."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...layout.core import ComposedLayout, Layout, LayoutLike
+from ...layout.unknown import Unknown
+from ..cute.values import integers, map_integers
+
+
+def plain_layout(layout: LayoutLike) -> Layout:
+    """The layout without its swizzle. All scalars are in it: the offset of a swizzle is none of them."""
+    inner = layout.inner if isinstance(layout, ComposedLayout) else layout
+    assert isinstance(inner, Layout)
+    return inner
+
+
+def unknowns(layout: LayoutLike) -> list[Unknown]:
+    """What is known of each scalar, in their order."""
+    return [x for x in integers(plain_layout(layout)) if isinstance(x, Unknown)]
+
+
+def dynamic_integers(layout: LayoutLike) -> list[Any]:
+    """The integers of a layout that are not static, whatever stands for them."""
+    return [x for x in integers(plain_layout(layout)) if type(x) is not int]
+
+
+def with_scalars(layout: LayoutLike, values: Sequence[Any]) -> Any:
+    """`layout` with `values` in place of its `?`."""
+    if not values:
+        return layout
+    rest = iter(values)
+    filled = map_integers(lambda x: next(rest) if isinstance(x, Unknown) else x, plain_layout(layout))
+    return ComposedLayout(layout.outer, layout.offset, filled) if isinstance(layout, ComposedLayout) else filled
