@@ -20,10 +20,9 @@ from ...layout.text import parse_layout, parse_tiler, to_text
 from ...layout.tiled_mma import TiledMma, make_tiled_mma
 from ..cute import LayoutAttr, TilerAttr, parse_quoted
 from ..errors import raise_at, refuse
-from .assembly import parse_defined, parse_tensor
-from .divisibility import check_tiles
+from .assembly import parse_defined, parse_viewed
 from .mma_types import MmaAtomAttr, TiledMmaType, parse_mma_atom
-from .view_base import LayoutViewOp
+from .view_base import TilingViewOp
 
 
 @irdl_op_definition
@@ -103,7 +102,7 @@ def parse_tiled_mma(parser: Parser) -> SSAValue:
     return mma
 
 
-class _PartitionOp(LayoutViewOp):
+class _PartitionOp(TilingViewOp):
     """A view through a tiled MMA: `tile.xyz %mma, %tensor, %thread : type`."""
 
     OPERAND: ClassVar[str]
@@ -122,7 +121,7 @@ class _PartitionOp(LayoutViewOp):
 
     def relayout(self, layout: LayoutLike) -> LayoutLike:
         mma = self.mma
-        check_tiles(layout, mma.tiler(self.OPERAND))
+        self.check_tiles(layout, mma.tiler(self.OPERAND))
         return mma.tidfrg(self.OPERAND, layout)
 
     def coordinate(self, layout: LayoutLike, values: Sequence[Any]) -> Coord:
@@ -131,7 +130,7 @@ class _PartitionOp(LayoutViewOp):
 
     @classmethod
     def parse_operands(cls, parser: Parser) -> list[SSAValue | Sequence[SSAValue]]:
-        return [parse_tiled_mma(parser), parse_tensor(parser)]
+        return [parse_tiled_mma(parser), parse_viewed(parser)]
 
     @classmethod
     def parse_body(cls, parser: Parser) -> tuple[list[SSAValue], dict[str, Attribute]]:
