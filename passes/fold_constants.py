@@ -35,8 +35,10 @@ def folded(op: Operation) -> int | SSAValue | None:
             chosen = constant_of(condition)
             return None if chosen is None else (left if chosen else right)
         case arith.CmpiOp(lhs=left, rhs=right):
-            operands = _signed_and_unsigned(left, right)
-            return None if operands is None else int(_COMPARISONS[op.predicate.value.data](*operands))
+            a, b, width = constant_of(left), constant_of(right), int_width(left.type)
+            return (
+                None if a is None or b is None or width is None else int(compare(op.predicate.value.data, a, b, width))
+            )
         case arith.SubiOp(lhs=left, rhs=right) if left is right and int_width(left.type) is not None:
             return 0
         case arith.SignlessIntegerBinaryOperation(lhs=left, rhs=right):
@@ -54,6 +56,12 @@ def folded(op: Operation) -> int | SSAValue | None:
             return _extracted(container, tuple(op.position.get_values()))
         case _:
             return None
+
+
+def compare(predicate: int, a: int, b: int, width: int) -> bool:
+    """What `arith.cmpi` says of two signed integers of so many bits."""
+    mask = (1 << width) - 1
+    return _COMPARISONS[predicate](a, b, a & mask, b & mask)
 
 
 def _signed_and_unsigned(left: SSAValue, right: SSAValue) -> tuple[int, int, int, int] | None:

@@ -75,6 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if words[:1] == ["opt"]:
             words = import_module("tilefold.commands.opt").with_pass_options(words)
+        words = ["--remarks=text" if word == "--remarks" else word for word in words]  # the next word is no form
         args = build_parser(words).parse_args(words)
         return args.execute(args)
     except TilefoldError as error:

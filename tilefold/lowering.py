@@ -27,6 +27,7 @@ from tilefold.passes.errors import LoweringError
 
 if TYPE_CHECKING:
     from tilefold.compiler.assemble import Cubin
+    from tilefold.compiler.remarks import Remark
     from tilefold.runtime.artifact import Artifact
 
 EXECUTABLE_STAGES = STAGE_NAMES
@@ -134,6 +135,16 @@ class Program:
         name = kernel.rpartition("::")[2]
         entry = next(entry for entry in self.entries(target) if entry.sym_name.data == name)
         return artifact_of(entry, self.cubin(target).code, target)
+
+    def remarks(self, target: Target) -> "tuple[Remark, ...]":
+        """What the compiler decided and found out on the way to stage `instr`, in the order of the source.
+
+        Raises ProgramError where a pass refuses the program.
+        """
+        from tilefold.compiler.remarks import remarks_of
+
+        names = STAGE_NAMES[STAGE_NAMES.index(self.stage) :]
+        return remarks_of([(name, self.reached(name, target)) for name in names], self.source)
 
     def device_program(self, passes: Sequence[str], block: Sequence[int] = ()) -> "Program":
         """The kernels of the `gpu` dialect as a program of their own: what `TO_SIMULATOR` or `TO_INDEX` leave.

@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Prints diagnostics: plain text, and in colour on a terminal."""
 
+import json
 import shlex
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from traceback import extract_tb, format_exception
+from typing import TYPE_CHECKING
 
 from tilefold.layout.errors import TilefoldError
+
+if TYPE_CHECKING:
+    from tilefold.compiler.remarks import Remark
 
 
 def print_error(error: TilefoldError) -> None:
@@ -40,6 +45,14 @@ def print_diagnostics(text: str) -> None:
     styled.highlight_regex(r"(?m)^\s+\^+$", "green")
     styled.highlight_regex(r"(?m)^  hint:.*$", "cyan")
     Console(stderr=True, soft_wrap=True).print(styled)
+
+
+def print_remarks(remarks: "Sequence[Remark]", form: str) -> None:
+    """Prints remarks on the standard error, as `text` or as `json`."""
+    if form == "json":
+        print(json.dumps([remark.as_dict() for remark in remarks], indent=2), file=sys.stderr)
+    elif remarks:
+        print_diagnostics("\n".join(remark.diagnostic.render() for remark in remarks))
 
 
 def print_internal_error(error: Exception, arguments: Sequence[str]) -> None:

@@ -1,11 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a warp's memory access costs: shared-memory wavefronts and global-memory sectors.
-
-Shared memory has 32 banks of 4 bytes; a wavefront serves each bank once, and any number of lanes that read
-one word of a bank (CUDA C++ Programming Guide, Shared Memory). Accesses of 8 bytes are served by half warps
-and of 16 bytes by quarter warps; ldmatrix serves each 8x8 matrix, of eight 16-byte rows, by itself. Global
-memory moves sectors of 32 bytes.
-"""
+"""What a warp's memory access costs: shared-memory wavefronts (`layout.banks`), and global memory's 32-byte sectors."""
 
 from functools import lru_cache
 from typing import Any
@@ -13,33 +7,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_BANKS, _WORD, _SECTOR = 32, 4, 32
+from ...layout import banks
+from ...layout.banks import BANKS, WORD
+
+_SECTOR = 32
 
 
 def wavefronts(addresses: NDArray[Any], lanes: NDArray[Any], width: int) -> tuple[int, int]:
     """Wavefronts of an access of `width` bytes by `lanes` at byte `addresses`, and the least possible for
     that many.
     """
-    period = _BANKS * _WORD  # moving all addresses by it changes no bank
+    period = BANKS * WORD  # moving all addresses by it changes no bank
     start = int(addresses[0]) // period * period
     return _wavefronts((addresses - start).tobytes(), lanes.astype(np.int64).tobytes(), width)
 
 
 @lru_cache(maxsize=4096)
 def _wavefronts(addresses: bytes, lanes: bytes, width: int) -> tuple[int, int]:
-    group = np.frombuffer(lanes, np.int64) // max(1, min(32, period_lanes(width)))
-    words = np.frombuffer(addresses, np.int64)[:, None] // _WORD + np.arange(max(1, width // _WORD))
-    total = groups = 0
-    for number in np.unique(group):
-        used = np.unique(words[group == number])
-        total += int(np.bincount(used % _BANKS).max())
-        groups += 1
-    return total, groups
-
-
-def period_lanes(width: int) -> int:
-    """How many lanes are served together in an access of `width` bytes each."""
-    return 32 if width <= 4 else 128 // width
+    return banks.wavefronts(np.frombuffer(addresses, np.int64).tolist(), np.frombuffer(lanes, np.int64).tolist(), width)
 
 
 def sectors(addresses: NDArray[Any], width: int) -> tuple[int, int]:

@@ -5,9 +5,10 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from tilefold.commands.options import add_file, add_target, read_source
+from tilefold.commands.options import add_file, add_remarks, add_target, read_source
 from tilefold.dialects.target import DEFAULT_ARCH
 from tilefold.output import write_output
+from tilefold.report import print_remarks
 
 if TYPE_CHECKING:
     from tilefold.dialects.target import Target
@@ -26,6 +27,7 @@ examples:
   tilefold compile kernel.cute --target sm_90a --emit cubin -o kernel.cubin
   tilefold compile kernel.cute --emit instr                   the program as the simulator runs it at stage instr
   tilefold compile kernel.cute --report                       registers, spills, shared memory, instruction counts
+  tilefold compile kernel.cute --remarks -o kernel.ptx        which instructions were chosen and why, bank conflicts
   tilefold compile kernel.cute -D TILE_M=64 --emit atoms -o atoms.cute
   tilefold compile atoms.cute                                 goes on from the saved stage
 
@@ -47,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print registers, spills, shared memory and instruction counts of the kernels",
     )
+    add_remarks(parser)
     parser.add_argument("--locations", action="store_true", help="print source lines, loc(...), also to the terminal")
 
 
@@ -63,8 +66,11 @@ def execute(args: argparse.Namespace) -> int:
             program = program.device_program(TO_INDEX)
         content = _content(program, form, target, locations=args.locations or args.output not in (None, "-"))
         report = _report(program, target) if args.report else ""
+        remarks = program.remarks(target) if args.remarks else ()
     if args.output is not None or args.emit is not None or not args.report:
         write_output(content, args.output)
+    if args.remarks:
+        print_remarks(remarks, args.remarks)
     if report:
         print(report, end="", file=sys.stderr if args.output in (None, "-") and args.emit else sys.stdout)
     return 0

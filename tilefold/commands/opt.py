@@ -9,16 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilefold.commands.options import add_file, pairs
+from tilefold.commands.options import add_file, add_remarks, pairs
 from tilefold.compiler.pipeline import PASSES
 from tilefold.layout.errors import Code, TilefoldError
 from tilefold.output import write_output
-from tilefold.report import print_diagnostics
+from tilefold.report import print_diagnostics, print_remarks
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
 
+    from tilefold.compiler.remarks import Remarks
     from tilefold.compiler.source import Source
 
 _EPILOG = """\
@@ -86,6 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="succeed if the messages are those that comments '// expected-error@+1 {{text}}' announce",
     )
+    add_remarks(parser)
     parser.add_argument(
         "--locations", "--mlir-print-debuginfo", action="store_true", help="print source lines: loc(...)"
     )
@@ -99,9 +101,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class _Printing:
-    """How programs are printed, and which ones on the way; an observer of the passes."""
+    """How programs are printed, and which ones on the way, and what passes remark; an observer of the passes."""
 
     args: argparse.Namespace
+    remarks: "Remarks"
 
     def text(self, module: "ModuleOp", *, locations: bool = False) -> str:
         from tilefold.compiler.frontend import print_program
@@ -115,6 +118,8 @@ class _Printing:
             print(f"// -----// IR before pass {index}: {applied} //----- //\n{self.text(module)}", file=sys.stderr)
 
     def after(self, index: int, applied: "ModulePass", module: "ModuleOp") -> None:
+        if self.args.remarks:
+            self.remarks.collect(applied.name, module)
         if self.args.print_ir_after_all or applied.name in self.args.print_ir_after:
             print(f"// -----// IR after pass {index}: {applied} //----- //\n{self.text(module)}", file=sys.stderr)
         if self.args.dump_dir is not None:
@@ -136,15 +141,16 @@ def execute(args: argparse.Namespace) -> int:
     from tilefold.compiler.driver import parse_passes, run_passes
     from tilefold.compiler.expectations import unmet
     from tilefold.compiler.frontend import parse_program
+    from tilefold.compiler.remarks import Remarks
     from tilefold.lowering import available_passes
 
     passes = parse_passes(",".join(filter(None, args.passes)), available_passes())
     _check_names(args, passes)
-    printing = _Printing(args)
     outputs: list[str] = []
     failed = False
     for source in _sources(args):
         diagnostics: Sequence[Diagnostic] = ()
+        printing = _Printing(args, Remarks(source))
         try:
             context = make_context()
             module = parse_program(source, context)
@@ -154,11 +160,15 @@ def execute(args: argparse.Namespace) -> int:
             outputs.append(printing.text(module))
         except ProgramError as error:
             diagnostics = error.diagnostics
+        remarks = printing.remarks.all()
         if args.verify_diagnostics:
+            diagnostics = [*diagnostics, *(remark.diagnostic for remark in remarks)]
             diagnostics = unmet(source, diagnostics)
         if diagnostics:
             failed = True
             print_diagnostics("\n".join(diagnostic.render() for diagnostic in diagnostics))
+        elif args.remarks and not args.verify_diagnostics:
+            print_remarks(remarks, args.remarks)
     if not failed and not args.verify_diagnostics:
         write_output("// -----\n".join(outputs), args.output)
     return int(failed)

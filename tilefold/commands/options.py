@@ -35,6 +35,16 @@ def add_target(parser: argparse.ArgumentParser, default: str | None) -> None:
     )
 
 
+def add_remarks(parser: argparse.ArgumentParser) -> None:
+    """Declares `--remarks`."""
+    parser.add_argument(
+        "--remarks",
+        choices=("text", "json"),
+        metavar="=json",
+        help="print what the compiler decided, and why, on the standard error: as text, or as JSON",
+    )
+
+
 def pairs(texts: Sequence[str], option: str) -> dict[str, str]:
     """The values of an option that is given as NAME=VALUE. Raises TilefoldError for other text, and for a
     repeated name."""

@@ -7,8 +7,9 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tilefold.commands.options import add_file, add_target, pairs, read_source
+from tilefold.commands.options import add_file, add_remarks, add_target, pairs, read_source
 from tilefold.layout.errors import Code, TilefoldError
+from tilefold.report import print_remarks
 
 if TYPE_CHECKING:
     from tilefold.launches import Changes
@@ -88,6 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--counters", action="store_true", help="print what the simulator counted: instructions, memory"
     )
+    add_remarks(parser)
     parser.add_argument("--entry", metavar="NAME", help="the host function to begin with (default: main, if it exists)")
     parser.add_argument(
         "--allow-env",
@@ -105,9 +107,20 @@ def execute(args: argparse.Namespace) -> int:
 
     program = load(read_source(args), args.target)
     _check_limits(args)
+    if args.remarks:
+        _print_remarks(args, program)
     if args.entry is not None or entry_point(program.module) is not None:
         return _run_host(args, program)
     return _run_launches(args, program)
+
+
+def _print_remarks(args: argparse.Namespace, program: "Program") -> None:
+    from tilefold.dialects.target import DEFAULT_ARCH, Target
+    from tilefold.lowering import TO_INDEX
+
+    with program.explaining():
+        compiled = program.device_program(TO_INDEX) if program.gpu_kernels else program
+        print_remarks(compiled.remarks(program.target or Target(DEFAULT_ARCH)), args.remarks)
 
 
 def _run_host(args: argparse.Namespace, program: "Program") -> int:

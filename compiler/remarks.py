@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the compiler says of a program that it compiles: which choices it made, and what the result costs.
+
+Passes leave remarks on operations (`passes.remarks`); they are collected at each stage, and named after the first at
+which they stand. What takes a whole program to see is found at stage `instr`: what became of loops, which
+instructions accesses to elements, and what accesses to shared memory cost.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from ..dialects.ptx import EntryOp, LoadOp, PtxOp, StoreOp
+from ..dialects.tile import LoadOp as TileLoadOp
+from ..dialects.tile import StoreOp as TileStoreOp
+from ..passes.bank_conflicts import SharedAccess, shared_accesses
+from ..passes.loop_hints import unroll_count
+from ..passes.remarks import remarks_in
+from ..passes.unroll_loops import trip_values
+from .diagnostics import Diagnostic, Place, Severity, place_of
+from .source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A remark: its place in the source, the stage (or pass) that led to it, the operation that it is about, and the
+    text. `place` is None where an operation has no place.
+    """
+
+    place: Place | None
+    stage: str
+    op: str
+    text: str
+
+    @property
+    def diagnostic(self) -> Diagnostic:
+        """The remark as a user reads it."""
+        return Diagnostic(Severity.REMARK, f"{self.op}: {self.text}", self.place)
+
+    def as_dict(self) -> dict[str, str | int]:
+        """The remark as what JSON holds."""
+        place = {} if self.place is None else asdict(self.place)
+        where = {key: place[key] for key in ("file", "line", "column") if key in place}
+        return {**where, "stage": self.stage, "op": self.op, "text": self.text}
+
+
+class Remarks:
+    """Remarks as they are collected: each once, in the order of the source."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._found: dict[tuple[str, str, str], Remark] = {}
+
+    def add(self, stage: str, op: Operation, text: str, name: str = "") -> None:
+        """Adds a remark about an operation, called `name`, unless it is there already."""
+        place = place_of(op.location, self._source)
+        made = Remark(place, stage, name or op.name, text)
+        self._found.setdefault((str(place), made.op, text), made)
+
+    def collect(self, stage: str, module: ModuleOp) -> None:
+        """Adds what operations of a program carry."""
+        for op, text in remarks_in(module):
+            self.add(stage, op, text)
+
+    def all(self) -> tuple[Remark, ...]:
+        """All remarks: those without a place last, of one place in the order of their making."""
+
+        def key(remark: Remark) -> tuple[bool, str, int, int]:
+            place = remark.place
+            return (True, "", 0, 0) if place is None else (False, place.file, place.line, place.column)
+
+        return tuple(sorted(self._found.values(), key=key))
+
+
+def remarks_of(stages: Sequence[tuple[str, ModuleOp]], source: Source) -> tuple[Remark, ...]:
+    """The remarks about a program, given at each stage from the one at which it was written to `instr`."""
+    remarks = Remarks(source)
+    for stage, module in stages:
+        remarks.collect(stage, module)
+    (_, written), (last, module) = stages[0], stages[-1]
+    for op, text in (*_loops(written, module), *_elements(written, module)):
+        remarks.add(last, op, text)
+    for entry in module.walk():
+        if isinstance(entry, EntryOp):
+            for accesses in _by_place(shared_accesses(entry)):
+                first = accesses[0].op
+                assert isinstance(first, PtxOp)
+                remarks.add(last, first, _cost(accesses), first.mnemonic() or first.name)
+    return remarks.all()
+
+
+def _loops(written: ModuleOp, module: ModuleOp) -> Iterator[tuple[Operation, str]]:
+    """What became of the loops that stand in the program as written."""
+    left = {str(op.location): op for op in module.walk() if isinstance(op, scf.ForOp)}
+    for loop in written.walk():
+        if isinstance(loop, scf.ForOp):
+            now = left.get(str(loop.location))
+            yield loop, "unrolled completely, to join its narrow accesses" if now is None else _unrolling(now)
+
+
+def _elements(written: ModuleOp, module: ModuleOp) -> Iterator[tuple[Operation, str]]:
+    """Which instructions the accesses to single elements have become; those of fragments become none."""
+    made: dict[str, Counter[str]] = {}
+    for op in module.walk():
+        if isinstance(op, LoadOp | StoreOp) and (mnemonic := op.mnemonic()) is not None:
+            made.setdefault(str(op.location), Counter())[mnemonic] += 1
+    for op in written.walk():
+        if isinstance(op, TileLoadOp | TileStoreOp):
+            for mnemonic, count in made.get(str(op.location), {}).items():
+                yield op, f"{count} instruction{'s' if count != 1 else ''} {mnemonic}"
+
+
+def _unrolling(loop: scf.ForOp) -> str:
+    count, trips = unroll_count(loop), trip_values(loop)
+    known = "" if trips is None else f": {len(trips)} iteration{'s' if len(trips) != 1 else ''}"
+    if count is None:
+        return f"stays a loop{known}"
+    return f"unrolled, {count} iterations at a time{known}" if count else f"unrolled completely{known}"
+
+
+def _by_place(accesses: Iterable[SharedAccess]) -> list[list[SharedAccess]]:
+    """Accesses by the same instruction at the same place in the source, such as those of one copy."""
+    groups: dict[tuple[str, str | None], list[SharedAccess]] = {}
+    for access in accesses:
+        assert isinstance(access.op, PtxOp)
+        groups.setdefault((str(access.op.location), access.op.mnemonic()), []).append(access)
+    return list(groups.values())
+
+
+def _cost(accesses: Sequence[SharedAccess]) -> str:
+    """What the accesses of one place cost."""
+    unknown = next((access.unknown for access in accesses if access.unknown), "")
+    if unknown:
+        return f"bank conflicts are not known at compile time: {unknown}"
+    total, least = sum(a.wavefronts for a in accesses), sum(a.least for a in accesses)
+    warps = sum(a.warps for a in accesses)
+    if warps and total % warps == least % warps == 0:
+        total, least, per = total // warps, least // warps, "each time a warp executes it"
+    else:
+        per = f"in {warps} executions by warps"
+    words = f"{total} wavefront{'s' if total != 1 else ''} {per}"
+    return f"{words}, no bank conflicts" if total == least else f"{words} where {least} would do: bank conflicts"

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What an access of a warp to shared memory costs.
+
+Shared memory has 32 banks of 4 bytes; a wavefront serves each bank once, and any number of lanes that read one word
+of a bank (CUDA C++ Programming Guide, Shared Memory). Accesses of 8 bytes are served by half warps and of 16 bytes by
+quarter warps; ldmatrix and stmatrix serve each 8x8 matrix, of eight 16-byte rows, by itself.
+"""
+
+from collections.abc import Sequence
+
+BANKS, WORD = 32, 4
+
+
+def wavefronts(addresses: Sequence[int], lanes: Sequence[int], width: int) -> tuple[int, int]:
+    """Wavefronts of an access of `width` bytes by `lanes` at byte `addresses`, and the least possible for that many."""
+    together = lanes_together(width)
+    served: dict[int, set[int]] = {}
+    for lane, address in zip(lanes, addresses, strict=True):
+        first = address // WORD
+        served.setdefault(lane // together, set()).update(range(first, first + max(1, width // WORD)))
+    total = 0
+    for words in served.values():
+        banks = [0] * BANKS
+        for word in words:
+            banks[word % BANKS] += 1
+        total += max(banks)
+    return total, len(served)
+
+
+def lanes_together(width: int) -> int:
+    """How many lanes are served together in an access of `width` bytes each."""
+    return 32 if width <= WORD else BANKS * WORD // width

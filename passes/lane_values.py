@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Integers of a warp of which the difference between lanes is known, although not the integers themselves."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import gcd
+
+WARP = 32
+
+
+@dataclass(frozen=True, slots=True)
+class LaneValue:
+    """`(known[lane] ^ t) + s`: `t` is any integer with bits of `mask` only, `s` any multiple of `step` (0 if that is
+    0). Both are unknown, and the same in all lanes of the warp.
+
+    Arithmetic is taken not to wrap. A function returns None where its result is not of this form.
+    """
+
+    known: tuple[int, ...]
+    mask: int = 0
+    step: int = 0
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing is unknown."""
+        return self.mask == 0 and self.step == 0
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all lanes have the same value, known or not."""
+        return len(set(self.known)) == 1
+
+
+def exact(values: Sequence[int]) -> LaneValue:
+    """A value known in each lane."""
+    return LaneValue(tuple(values))
+
+
+def constant(value: int) -> LaneValue:
+    """A value known to be the same in all lanes."""
+    return LaneValue((value,) * WARP)
+
+
+def uniform(multiple: int = 1) -> LaneValue:
+    """Any multiple of a number, the same in all lanes."""
+    return LaneValue((0,) * WARP, 0, multiple)
+
+
+def bits_of(values: Sequence[int]) -> LaneValue:
+    """One of these values, nobody knows which, the same in all lanes."""
+    mask = 0
+    for value in values:
+        mask |= value ^ values[0]
+    return _normal(LaneValue((values[0],) * WARP, mask))
+
+
+def elementwise(function: Callable[[int, int], int | None], a: LaneValue, b: LaneValue) -> LaneValue | None:
+    """A function of two integers; where they are not known, only that of uniform values is uniform."""
+    if a.is_exact and b.is_exact:
+        results = [function(x, y) for x, y in zip(a.known, b.known, strict=True)]
+        return None if None in results else exact([r for r in results if r is not None])
+    return uniform() if a.is_uniform and b.is_uniform else None
+
+
+def add(a: LaneValue, b: LaneValue) -> LaneValue | None:
+    """`a + b`."""
+    if a.step == b.step == 0 and not _reach(a) & _reach(b):
+        return _normal(LaneValue(tuple(x | y for x, y in zip(a.known, b.known, strict=True)), a.mask | b.mask))
+    shifted, other = _as_shift(a), _as_shift(b)
+    if shifted is not None and other is not None:
+        known = tuple(x + y for x, y in zip(shifted.known, other.known, strict=True))
+        return LaneValue(known, 0, gcd(shifted.step, other.step))
+    for one, rest in ((a, other), (b, shifted)):  # an unknown that is xored stays; what is added must be uniform
+        if rest is not None and rest.is_uniform:
+            return LaneValue(one.known, one.mask, gcd(one.step, rest.step, rest.known[0]))
+    return None
+
+
+def negated(a: LaneValue) -> LaneValue | None:
+    """`-a`."""
+    shifted = _as_shift(a)
+    return None if shifted is None else LaneValue(tuple(-x for x in shifted.known), 0, shifted.step)
+
+
+def multiply(a: LaneValue, b: LaneValue) -> LaneValue | None:
+    """`a * b`."""
+    for value, factor in ((a, b), (b, a)):
+        if factor.is_exact and factor.is_uniform:
+            return _scaled(value, factor.known[0])
+    if a.is_exact and b.is_exact:
+        return exact([x * y for x, y in zip(a.known, b.known, strict=True)])
+    if a.is_uniform and b.is_uniform:
+        return uniform(_divisor(a) * _divisor(b))
+    return None
+
+
+def xor(a: LaneValue, b: LaneValue) -> LaneValue | None:
+    """`a ^ b`."""
+    left, right = _as_bits(a), _as_bits(b)
+    if left is None or right is None:
+        return uniform() if a.is_uniform and b.is_uniform else None
+    known = tuple(x ^ y for x, y in zip(left.known, right.known, strict=True))
+    return _normal(LaneValue(known, left.mask | right.mask))
+
+
+def masked(a: LaneValue, mask: int) -> LaneValue | None:
+    """`a & mask`."""
+    value = a
+    if a.step and not 0 <= mask < a.step & -a.step:
+        bits = _as_bits(a)
+        if bits is None:
+            return uniform(max(1, mask & -mask)) if a.is_uniform else None
+        value = bits
+    return _normal(LaneValue(tuple(x & mask for x in value.known), value.mask & mask))
+
+
+def shifted_right(a: LaneValue, bits: int) -> LaneValue | None:
+    """`a >> bits`."""
+    if a.step % (1 << bits) or any(x < 0 for x in a.known):
+        return uniform() if a.is_uniform else None
+    return LaneValue(tuple(x >> bits for x in a.known), a.mask >> bits, a.step >> bits)
+
+
+def joined(a: LaneValue, b: LaneValue) -> LaneValue | None:
+    """One of the two, nobody knows which, the same one in all lanes."""
+    if a == b:
+        return a
+    if a.step == b.step == 0 and a.is_uniform and b.is_uniform:
+        return _normal(LaneValue(a.known, a.mask | b.mask | (a.known[0] ^ b.known[0])))
+    left, right = _as_shift(a), _as_shift(b)
+    if left is None or right is None:
+        return None
+    apart = {y - x for x, y in zip(left.known, right.known, strict=True)}
+    return LaneValue(left.known, 0, gcd(left.step, right.step, apart.pop())) if len(apart) == 1 else None
+
+
+def _scaled(a: LaneValue, factor: int) -> LaneValue | None:
+    if factor > 0 and factor & (factor - 1) == 0:
+        return LaneValue(tuple(x * factor for x in a.known), a.mask * factor, a.step * factor)
+    shifted = _as_shift(a)
+    if shifted is None:
+        return None
+    return LaneValue(tuple(x * factor for x in shifted.known), 0, abs(shifted.step * factor))
+
+
+def _divisor(a: LaneValue) -> int:
+    """A number that divides a uniform value."""
+    shifted = _as_shift(a)
+    return 1 if shifted is None else gcd(shifted.step, shifted.known[0]) or 1
+
+
+def _reach(a: LaneValue) -> int:
+    """The bits that can be set, where nothing is added."""
+    reach = a.mask
+    for x in a.known:
+        reach |= x
+    return reach
+
+
+def _normal(a: LaneValue) -> LaneValue:
+    """The same, with bits that all lanes share left to the unknown where it covers them."""
+    common = a.known[0] & a.mask
+    if common and all(x & a.mask == common for x in a.known):
+        return LaneValue(tuple(x & ~a.mask for x in a.known), a.mask, a.step)
+    return a
+
+
+def _as_shift(a: LaneValue) -> LaneValue | None:
+    """The same with everything unknown added, nothing xored; it then spans more."""
+    if a.mask == 0:
+        return a
+    if any(x & a.mask for x in a.known):
+        return None
+    return LaneValue(a.known, 0, gcd(a.step, a.mask & -a.mask))
+
+
+def _as_bits(a: LaneValue) -> LaneValue | None:
+    """The same with everything unknown xored, nothing added; it then spans more."""
+    if a.step == 0:
+        return a
+    low = a.step & -a.step
+    if not 0 <= _reach(a) < low:
+        return None
+    return LaneValue(a.known, a.mask | -low)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`--remarks`: what the compiler decided, with the lines that it concerns."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kernels.harness import EXAMPLES, TARGET, example, program, program_of
+from tilefold.cli import main
+
+Capture = pytest.CaptureFixture[str]
+
+KERNEL = """\
+!g = !tile.tensor<f32, gmem, align<16>, "(32,8):(8,1)">
+!s = !tile.tensor<f32, smem, align<128>, "(32,32):(32,1)">
+gpu.module @kernels {
+  tile.kernel @k(%A: !g, %B: !g) threads(32) {
+    %t = gpu.thread_id x
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %s = tile.alloc : !s
+    scf.for %i = %c0 to %c8 step %c1 {
+      %v = tile.load %A(%t, %i)
+      tile.store %v, %s(%t, %i)
+    }
+    scf.for %i = %c0 to %c8 step %c1 {
+      ptx.bar.sync 0
+      %v = tile.load %s(%t, %i)
+      tile.store %v, %B(%t, %i)
+    } {unroll = 2 : i64}
+    %a = tile.slice %A, (%t, _)
+    %b = tile.slice %B, (%t, _)
+    tile.copy %a, %b
+    return
+  }
+}
+run.launch @kernels::@k grid(1) {
+  run.arg "A" : !g = "zeros"
+  run.arg "B" : !g = "poison"
+}
+"""
+
+
+def _said(text: str) -> list[tuple[int, str, str]]:
+    remarks = program_of(text).remarks(TARGET)
+    return [(remark.place.line if remark.place else 0, remark.op, remark.text) for remark in remarks]
+
+
+def test_decisions_are_explained_at_their_lines() -> None:
+    free = "8 wavefronts each time a warp executes it where 4 would do: bank conflicts"
+    assert _said(KERNEL.replace("(32,32):(32,1)", "(32,32):(36,1)")) == [
+        (10, "scf.for", "unrolled completely, to join its narrow accesses"),
+        (11, "tile.load", "2 instructions ld.global.v4.b32"),
+        (12, "tile.store", "2 instructions st.shared.v4.b32"),
+        (12, "st.shared.v4.b32", "4 wavefronts each time a warp executes it, no bank conflicts"),
+        (14, "scf.for", "unrolled, 2 iterations at a time: 8 iterations"),
+        (16, "tile.load", "1 instruction ld.shared.b32"),
+        (16, "ld.shared.b32", "4 wavefronts each time a warp executes it where 1 would do: bank conflicts"),
+        (17, "tile.store", "1 instruction st.global.b32"),
+        (21, "tile.atom_call", "128 bits: 4 elements at a time"),
+    ]
+    assert (12, "st.shared.v4.b32", free.replace("8 wave", "32 wave")) in _said(KERNEL)
+
+
+def test_what_kept_a_copy_from_being_wider_is_said() -> None:
+    narrow = KERNEL.replace('gmem, align<16>, "(32,8):(8,1)"', 'gmem, align<8>, "(32,8):(8,1)"')
+    line = next(text for number, op, text in _said(narrow) if (number, op) == (21, "tile.atom_call"))
+    assert line.startswith("64 bits: 2 elements at a time; 128 bits refused: ")
+    assert "aligned to 8 bytes" in line
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=[path.stem for path in EXAMPLES])
+def test_every_copy_of_an_example_is_explained_in_order(path: Path) -> None:
+    remarks = program(path).remarks(TARGET)
+    lines = [remark.place.line for remark in remarks if remark.place]
+    assert lines == sorted(lines)
+    assert len(lines) == len(remarks)
+    text = path.read_text().splitlines()
+    copies = {n for n, line in enumerate(text, 1) if line.strip().startswith("tile.copy")}
+    assert copies <= {remark.place.line for remark in remarks if remark.place and remark.op == "tile.atom_call"}
+    assert program(path).remarks(TARGET) == remarks
+
+
+def test_text_and_json(tmp_path: Path, capsys: Capture) -> None:
+    path = str(example("tiled_copy"))
+    assert main(["compile", path, "--remarks", "-o", str(tmp_path / "k.ptx")]) == 0
+    said = capsys.readouterr().err
+    assert (
+        f"{path}:27:5: remark: tile.atom_call: SM80_CP_ASYNC_CACHEALWAYS<uint128_t>: as the tiled copy says\n" in said
+    )
+    assert main(["compile", "--remarks=json", path, "-o", str(tmp_path / "k.ptx")]) == 0
+    found: list[dict[str, Any]] = json.loads(capsys.readouterr().err)
+    assert {"file": path, "line": 36, "column": 5, "stage": "instr", "op": "ld.shared.v4.b32",
+            "text": "4 wavefronts each time a warp executes it, no bank conflicts"} in found  # fmt: skip
+    assert main(["run", path, "--device", "sim", "--remarks", "--grid", "1"]) == 1  # B is not whole; but remarks are
+    assert "remark: tile.atom_call" in capsys.readouterr().err
+
+
+def test_passes_one_by_one(tmp_path: Path, capsys: Capture) -> None:
+    file = tmp_path / "k.cute"
+    file.write_text(
+        KERNEL.replace("    tile.copy", "    // expected-remark@+1 {{128 bits: 4 elements at a time}}\n    tile.copy")
+    )
+    command = ["opt", str(file), "-p", "fold-layouts,expand-copies"]
+    assert main([*command, "--remarks"]) == 0
+    assert ":22:5: remark: tile.atom_call: 128 bits" in capsys.readouterr().err
+    assert main([*command, "--remarks", "--verify-diagnostics"]) == 0
+    assert main([*command, "--verify-diagnostics"]) == 1  # the remark was asked for, and not made
