@@ -3,8 +3,10 @@
 
 from xdsl.ir import Dialect
 
+from .approx import ApproximateOp, CosOp, Ex2Op, Lg2Op, RcpOp, RsqrtOp, SinOp, SqrtOp, TanhOp
 from .async_copy import CpAsyncCommitGroupOp, CpAsyncOp, CpAsyncWaitAllOp, CpAsyncWaitGroupOp
 from .base import PtxOp
+from .convert import CVT_FORMS, CvtOp, Dp4aOp, PrmtOp
 from .entry import EntryOp, RetOp
 from .matrix import LdMatrixOp, MovMatrixOp, StMatrixOp
 from .memory import LoadOp, LocalAllocOp, PtrAddOp, SmemAddrOp, SmemAllocOp, StoreOp
@@ -52,12 +54,36 @@ PTX = Dialect(
         ReduxSyncOp,
         ElectSyncOp,
         ActivemaskOp,
+        Ex2Op,
+        Lg2Op,
+        RcpOp,
+        RsqrtOp,
+        SqrtOp,
+        SinOp,
+        CosOp,
+        TanhOp,
+        CvtOp,
+        PrmtOp,
+        Dp4aOp,
         PrintfOp,
     ],
     [PtrType, StateSpaceAttr],
 )
 
 __all__ = [
+    "CVT_FORMS",
+    "ApproximateOp",
+    "CvtOp",
+    "PrmtOp",
+    "Dp4aOp",
+    "Ex2Op",
+    "Lg2Op",
+    "RcpOp",
+    "RsqrtOp",
+    "SqrtOp",
+    "SinOp",
+    "CosOp",
+    "TanhOp",
     "ShflSyncOp",
     "VoteSyncOp",
     "MatchAnySyncOp",

@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from ..sim.rounding import narrow
+from ..sim.rounding import narrow, round_to_tf32
 from .dtypes import is_floating
 from .evaluate import Function, Value
 
@@ -42,10 +42,7 @@ def _to_narrow(dtype: Any, limit: float = math.inf) -> Callable[[_Array], _Array
 
 
 def _to_tf32(a: _Array) -> _Array:
-    """Rounds half away from zero at bit 13 of the significand's 23, as cvt.rna.tf32.f32 does; the type stays f32."""
-    bits = a.astype(np.float32).view(np.uint32)
-    finite = (bits & 0x7F800000) != 0x7F800000
-    return np.where(finite, (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000), bits).astype(np.uint32).view(np.float32)
+    return np.asarray(round_to_tf32(a))
 
 
 def _to_integer(dtype: Any) -> Callable[[_Array], _Array]:
@@ -61,7 +58,7 @@ CASTS: Mapping[str, Function] = MappingProxyType(
         "bf16": _cast("bf16", "", _to_narrow(ml_dtypes.bfloat16)),
         "f32": _cast("f32", "", _to_native(np.float32)),
         "f64": _cast("f64", "", _to_native(np.float64)),
-        "tf32": _cast("f32 with a significand of 10 bits, half away from zero", " (`cvt.rna.tf32`)", _to_tf32),
+        "tf32": _cast("f32 of 10 bits after the point, half away from zero", " (`cvt.rna.tf32`)", _to_tf32),
         "f8E4M3FN": _cast("f8E4M3FN", ", beyond 448 to 448", _to_narrow(ml_dtypes.float8_e4m3fn, 448)),
         "f8E5M2": _cast("f8E5M2", ", beyond 57344 to 57344", _to_narrow(ml_dtypes.float8_e5m2, 57344)),
         **{

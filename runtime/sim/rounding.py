@@ -56,3 +56,10 @@ def _fma_exact(a: float, b: float, c: float) -> float:
         return float(exact)
     except OverflowError:
         return float("inf") if exact > 0 else float("-inf")
+
+
+def round_to_tf32(x: Any) -> Any:
+    """An f32 rounded at bit 13 of its significand, half away from zero (PTX ISA, cvt.rna); infinities and NaN stay."""
+    bits = np.asarray(x, np.float32).view(np.uint32)
+    rounded = (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
+    return np.where((bits & 0x7F800000) == 0x7F800000, bits, rounded).astype(np.uint32).view(np.float32)[()]

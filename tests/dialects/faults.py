@@ -321,6 +321,24 @@ PTX = [
     *_ptx("ptx.redux.sync", ('%0 = «ptx.redux.sync» "mul" %x', 'not "mul"')),
     *_ptx("ptx.elect.sync", ("%0 = ptx.elect.sync mask «%v»", "i32")),
     *_ptx(
+        "ptx.ex2.approx",
+        ("%0 = «ptx.ex2.approx» %x : i32", "ex2.approx has f32, f16, f16x2, bf16, bf16x2; not i32"),
+        ("%0 = «ptx.ex2.approx» ftz %h : f16", "ex2.approx.f16 has no ftz"),
+    ),
+    *(
+        fault
+        for name in ("lg2", "rcp", "rsqrt", "sqrt", "sin", "cos")
+        for fault in _ptx(f"ptx.{name}.approx", (f"%0 = «ptx.{name}.approx» %h : f16", f"{name}.approx has f32; not f16"))
+    ),
+    *_ptx("ptx.tanh.approx", ("%0 = arith.constant 1.0 : f32\n%1 = «ptx.tanh.approx» ftz %0 : f32", "tanh.approx.f32 has no ftz")),
+    *_ptx(
+        "ptx.cvt",
+        ('%0 = «ptx.cvt» "rz.f16.f32" %x : (i32) -> f16', 'not "rz.f16.f32"'),
+        ('%0 = «ptx.cvt» "rna.tf32.f32" %x : (i32) -> f32', "cvt.rna.tf32.f32 is (f32) -> f32"),
+    ),
+    *_ptx("ptx.prmt", ("%0 = ptx.prmt %x, %x, «%v»", "i32")),
+    *_ptx("ptx.dp4a", ('%0 = «ptx.dp4a» "s8.s8" %x, %x, %x', 'not "s8.s8"')),
+    *_ptx(
         "ptx.printf",
         ('«ptx.printf» "%d"() : ', "the format has 1 conversions, but 0 values follow it"),
         ('«ptx.printf» "%s"(%A) : !ptx.ptr<global>', "unknown conversion '%s'"),

@@ -179,6 +179,43 @@ PTX: tuple[tuple[str, str], ...] = (
     ),
     ("ptx.elect.sync@90", f'%v = ptx.elect.sync\n%r = arith.extui %v : i1 to i32\n{_store("i32")}'),
     ("ptx.activemask", f'%r = ptx.activemask\n{_store("i32")}'),
+    *(
+        (f"ptx.{name}.approx", f"%r = ptx.{name}.approx{ftz} %f32 : f32\n{_store('f32')}")
+        for name in ("ex2", "lg2", "rcp", "rsqrt", "sqrt", "sin", "cos", "tanh")
+        for ftz in (["", " ftz"] if name != "tanh" else [""])
+    ),
+    *(
+        (
+            f"ptx.{name}.approx{oldest}",
+            f"%v = ptx.ld %A align 4 : !ptx.ptr<global> -> vector<2x{type}>\n"
+            f"%r = ptx.{name}.approx %v : vector<2x{type}>\n{_store(f'vector<2x{type}>')}\n"
+            f"%s = ptx.{name}.approx %{type} : {type}\nptx.st %s, %B align 2 : {type}, !ptx.ptr<global>",
+        )
+        for name in ("ex2", "tanh")
+        for type, oldest in (("f16", ""), ("bf16", "@90"))
+    ),
+    *(
+        ("ptx.cvt", f'%r = ptx.cvt "rn{relu}.{type}x2.f32" %f32, %f32 : (f32, f32) -> {v}\n{_store(v)}')
+        for relu in ("", ".relu")
+        for type, v in (("f16", "vector<2xf16>"), ("bf16", "vector<2xbf16>"))
+    ),
+    *(
+        (
+            "ptx.cvt@89",
+            f'%e = ptx.cvt "rn.satfinite{relu}.{type}x2.f32" %f32, %f32 : (f32, f32) -> i16\n'
+            f'%v = ptx.cvt "rn{relu}.f16x2.{type}x2" %e : (i16) -> vector<2xf16>\n'
+            f'%r = ptx.cvt "rn.satfinite{relu}.{type}x2.f16x2" %v : (vector<2xf16>) -> i16\n{_store("i16")}',
+        )
+        for relu in ("", ".relu")
+        for type in ("e4m3", "e5m2")
+    ),
+    ("ptx.cvt", f'%r = ptx.cvt "rna.tf32.f32" %f32 : (f32) -> f32\n{_store("f32")}'),
+    ("ptx.prmt", f"%r = ptx.prmt %i32, %i32, %i32\n{_store('i32')}"),
+    *(
+        ("ptx.dp4a", f'%r = ptx.dp4a "{a}.{b}" %i32, %i32, %i32\n{_store("i32")}')
+        for a in ("s32", "u32")
+        for b in ("s32", "u32")
+    ),
     ("ptx.printf", 'ptx.printf "plain 100%%\\n"() :'),
     ("ptx.printf", 'ptx.printf "%d %lld %f %e %p %x\\n"(%i32, %i64, %f16, %f64, %A, %i8) '
      ": i32, i64, f16, f64, !ptx.ptr<global>, i8"),

@@ -7,7 +7,7 @@ from tilefold.compiler.emit import emit_llvm
 from tilefold.compiler.emit.table import RULES
 from tilefold.compiler.nvptx import compile_llvm
 from tilefold.compiler.report import count_instructions
-from tilefold.dialects.ptx import PtxOp
+from tilefold.dialects.ptx import CVT_FORMS, PtxOp
 from tilefold.dialects.target import Target, known_targets
 
 from tests.emit.examples import ARGS, PTX, SHARED, accesses, all_examples, oldest
@@ -58,6 +58,8 @@ def test_ptx_operation_is_the_instruction_that_its_mnemonic_names(body: str, tar
         "redux",
         "elect",
         "activemask",
+        *("ex2", "lg2", "rcp", "rsqrt", "sqrt", "sin", "cos", "tanh", "prmt", "dp4a"),
+        *(f"cvt.{form}" for form in CVT_FORMS),
         "call",
         "ret",
     )

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Inline assembly of one PTX instruction on registers."""
+
+from collections.abc import Sequence
+
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...dialects.ptx import PtrType, StateSpace, value_bytes
+from .types import llvm_type
+from .writer import FunctionWriter
+
+_FLOATS = {"float": "f", "double": "d"}
+_INTEGERS = {2: ("i16", "h"), 4: ("i32", "r"), 8: ("i64", "l")}
+
+
+def register(type: Attribute, op: Operation) -> tuple[str, str]:
+    """The LLVM type in which a value is in a register, and the constraint that asks for it.
+
+    Scalar f32 and f64 are themselves; everything else is the integer of its size.
+    """
+    if isinstance(type, PtrType):
+        return llvm_type(type, op), "r" if type.space.data is StateSpace.Shared else "l"
+    llvm = llvm_type(type, op)
+    if llvm in _FLOATS:
+        return llvm, _FLOATS[llvm]
+    size = value_bytes(type)
+    assert size in _INTEGERS, "the verifiers of the instructions check their types"
+    return _INTEGERS[size]
+
+
+def in_register(w: FunctionWriter, value: SSAValue, op: Operation) -> str:
+    """A value in its register, with the register's type."""
+    type, _ = register(value.type, op)
+    if type == w.type(value):
+        return w.typed(value)
+    return f"{type} {w.temp(f'bitcast {w.typed(value)} to {type}')}"
+
+
+def from_register(w: FunctionWriter, result: SSAValue, text: str, op: Operation) -> None:
+    """Binds a result to what a register holds."""
+    type, _ = register(result.type, op)
+    w.bind(result, text if type == w.type(result) else w.temp(f"bitcast {type} {text} to {w.type(result)}"))
+
+
+def compute(w: FunctionWriter, mnemonic: str, op: Operation, operands: Sequence[SSAValue]) -> None:
+    """Writes an instruction without side effects: its only result, then its operands."""
+    (result,) = op.results
+    type, constraint = register(result.type, op)
+    places = ", ".join(f"${index}" for index in range(len(operands) + 1))
+    constraints = ",".join([f"={constraint}", *(register(operand.type, op)[1] for operand in operands)])
+    given = ", ".join(in_register(w, operand, op) for operand in operands)
+    from_register(w, result, w.temp(f'call {type} asm "{mnemonic} {places};", "{constraints}"({given})'), op)

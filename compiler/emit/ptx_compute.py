@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`ptx`: functions and conversions of registers: inline assembly of the instruction that the operation names."""
+
+from typing import cast
+
+from xdsl.ir import Operation
+
+from ...dialects import ptx
+from .assembly import compute
+from .writer import FunctionWriter, Rule
+
+
+def _instruction(w: FunctionWriter, op: Operation) -> None:
+    mnemonic = cast(ptx.PtxOp, op).mnemonic()
+    assert mnemonic is not None
+    compute(w, mnemonic, op, op.operands)
+
+
+_OPERATIONS: tuple[type[Operation], ...] = (
+    ptx.Ex2Op, ptx.Lg2Op, ptx.RcpOp, ptx.RsqrtOp, ptx.SqrtOp, ptx.SinOp, ptx.CosOp, ptx.TanhOp,
+    ptx.CvtOp, ptx.PrmtOp, ptx.Dp4aOp,
+)  # fmt: skip
+
+PTX_COMPUTE: tuple[tuple[type[Operation], Rule], ...] = tuple((kind, _instruction) for kind in _OPERATIONS)

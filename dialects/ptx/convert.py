@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Conversions of pairs and to types that `arith` does not reach, and bytes of registers (PTX ISA, cvt, prmt, dp4a)."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import ClassVar, NamedTuple
+
+from xdsl.dialects.builtin import I32, StringAttr, VectorType, bf16, f16, f32, i16, i32
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def, var_operand_def
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from .base import PtxOp
+from .warp import check_word
+
+
+class CvtForm(NamedTuple):
+    """The types of a conversion, and the oldest sm and PTX version that have it."""
+
+    operands: tuple[Attribute, ...]
+    result: Attribute
+    requires: tuple[int, int]
+
+
+_PAIRS: Mapping[str, Attribute] = MappingProxyType({
+    "f16x2": VectorType(f16, [2]), "bf16x2": VectorType(bf16, [2]), "e4m3x2": i16, "e5m2x2": i16,
+})  # fmt: skip
+"""Pairs of numbers in a register."""
+
+
+def _forms() -> dict[str, CvtForm]:
+    forms: dict[str, CvtForm] = {}
+    for relu in ("", ".relu"):
+        for pair in ("f16x2", "bf16x2"):
+            forms[f"rn{relu}.{pair}.f32"] = CvtForm((f32, f32), _PAIRS[pair], (80, 70))
+        for pair in ("e4m3x2", "e5m2x2"):
+            forms[f"rn.satfinite{relu}.{pair}.f32"] = CvtForm((f32, f32), i16, (89, 81))
+            forms[f"rn.satfinite{relu}.{pair}.f16x2"] = CvtForm((_PAIRS["f16x2"],), i16, (89, 81))
+            forms[f"rn{relu}.f16x2.{pair}"] = CvtForm((i16,), _PAIRS["f16x2"], (89, 81))
+    forms["rna.tf32.f32"] = CvtForm((f32,), f32, (80, 70))
+    return forms
+
+
+CVT_FORMS: Mapping[str, CvtForm] = MappingProxyType(_forms())
+"""The conversions by the modifiers of the instruction."""
+
+
+@irdl_op_definition
+class CvtOp(PtxOp):
+    """`%r = ptx.cvt "rn.satfinite.e4m3x2.f32" %hi, %lo : (f32, f32) -> i16`: a conversion (PTX ISA, cvt).
+
+    To a pair from two numbers, the first of which goes to the upper half, or from a pair of another type; with `relu`,
+    what is negative becomes 0. A pair of 8-bit floats is an i16. `satfinite` gives the greatest finite number
+    for what is beyond it. `rna.tf32.f32` rounds an f32 to the precision of tf32, half away from zero.
+    """
+
+    name = "ptx.cvt"
+    form = prop_def(StringAttr)
+    values = var_operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = "$form $values attr-dict `:` `(` type($values) `)` `->` type($result)"
+
+    def __init__(self, form: str, values: Sequence[SSAValue | Operation]):
+        super().__init__(
+            operands=[values], properties={"form": StringAttr(form)}, result_types=[CVT_FORMS[form].result]
+        )
+
+    def requires(self) -> tuple[int, int]:
+        return CVT_FORMS[self.form.data].requires
+
+    def mnemonic(self) -> str:
+        return f"cvt.{self.form.data}"
+
+    def verify_(self) -> None:
+        check_word("cvt", self.form.data, tuple(CVT_FORMS))
+        form = CVT_FORMS[self.form.data]
+        if self.values.types != form.operands or self.result.type != form.result:
+            listed = ", ".join(map(str, form.operands))
+            raise VerifyException(f"cvt.{self.form.data} is ({listed}) -> {form.result}")
+
+
+@irdl_op_definition
+class PrmtOp(PtxOp):
+    """`%r = ptx.prmt %a, %b, %selector`: four of the eight bytes of two registers (PTX ISA, prmt).
+
+    Each of the selector's lowest four nibbles names a byte, 0 to 3 of `a`, 4 to 7 of `b`; with its highest bit set,
+    the byte's sign is repeated instead.
+    """
+
+    name = "ptx.prmt"
+    a = operand_def(I32)
+    b = operand_def(I32)
+    selector = operand_def(I32)
+    result = result_def(I32)
+    traits = traits_def(Pure())
+    assembly_format = "$a `,` $b `,` $selector attr-dict"
+
+    def __init__(self, a: SSAValue | Operation, b: SSAValue | Operation, selector: SSAValue | Operation):
+        super().__init__(operands=[a, b, selector], result_types=[i32])
+
+    def mnemonic(self) -> str:
+        return "prmt.b32"
+
+
+@irdl_op_definition
+class Dp4aOp(PtxOp):
+    """`%r = ptx.dp4a "s32.u32" %a, %b, %c`: c plus the products of the four bytes of a and b (PTX ISA, dp4a).
+
+    The two types say whether the bytes of `a` and of `b` are signed.
+    """
+
+    name = "ptx.dp4a"
+    form = prop_def(StringAttr)
+    a = operand_def(I32)
+    b = operand_def(I32)
+    c = operand_def(I32)
+    result = result_def(I32)
+    traits = traits_def(Pure())
+    assembly_format = "$form $a `,` $b `,` $c attr-dict"
+    FORMS: ClassVar[tuple[str, ...]] = ("s32.s32", "s32.u32", "u32.s32", "u32.u32")
+
+    def __init__(self, form: str, a: SSAValue | Operation, b: SSAValue | Operation, c: SSAValue | Operation):
+        super().__init__(operands=[a, b, c], properties={"form": StringAttr(form)}, result_types=[i32])
+
+    def mnemonic(self) -> str:
+        return f"dp4a.{self.form.data}"
+
+    def verify_(self) -> None:
+        check_word("dp4a", self.form.data, self.FORMS)
