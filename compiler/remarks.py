@@ -110,7 +110,7 @@ def _elements(written: ModuleOp, module: ModuleOp) -> Iterator[tuple[Operation, 
             made.setdefault(str(op.location), Counter())[mnemonic] += 1
     for op in written.walk():
         if isinstance(op, TileLoadOp | TileStoreOp):
-            for mnemonic, count in made.get(str(op.location), {}).items():
+            for mnemonic, count in made.get(str(op.location), Counter()).items():
                 yield op, f"{count} instruction{'s' if count != 1 else ''} {mnemonic}"
 
 

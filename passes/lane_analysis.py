@@ -53,7 +53,7 @@ class WarpValues:
 
     def active(self, op: Operation) -> tuple[int, ...] | None:
         """The lanes that execute an operation whenever the warp does; None where that is not known."""
-        lanes = tuple(range(len(self.threads)))
+        lanes = list(range(len(self.threads)))
         inner, outer = op, op.parent_op()
         while outer is not None and not isinstance(outer, EntryOp):
             if isinstance(outer, scf.IfOp):
@@ -62,13 +62,14 @@ class WarpValues:
                     return None
                 if condition.is_exact:
                     wanted = inner.parent_region() is outer.true_region
-                    lanes = tuple(lane for lane in lanes if bool(condition.known[lane] & 1) == wanted)
+                    known = condition.known
+                    lanes = [lane for lane in lanes if bool(known[lane] & 1) == wanted]
                 elif not condition.is_uniform:
                     return None
             elif not self._together(outer):
                 return None
             inner, outer = outer, outer.parent_op()
-        return lanes
+        return tuple(lanes)
 
     def _together(self, loop: Operation) -> bool:
         """Whether all lanes leave a loop at the same time."""

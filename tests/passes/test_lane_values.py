@@ -35,6 +35,13 @@ def _each(function: Callable[[int, int], int], a: list[int], b: list[int]) -> li
     return [function(x, y) for x, y in zip(a, b, strict=True)]
 
 
+_OPERATIONS: tuple[tuple[Callable[[LaneValue, LaneValue], LaneValue | None], Callable[[int, int], int]], ...] = (
+    (lv.add, int.__add__),
+    (lv.xor, int.__xor__),
+    (lv.multiply, int.__mul__),
+)
+
+
 @st.composite
 def values(draw: st.DrawFn, depth: int = 4) -> Known:
     """A random expression of lane numbers, constants, loop counters and unknown uniform values."""
@@ -57,11 +64,7 @@ def values(draw: st.DrawFn, depth: int = 4) -> Known:
             return (None if other is None else lv.joined(said, other)), (are if choice else also)
         case which:
             other, also = draw(values(depth - 1))
-            combine, meant = [
-                (lv.add, lambda x, y: x + y),
-                (lv.xor, lambda x, y: x ^ y),
-                (lv.multiply, lambda x, y: x * y),
-            ][which - 4]
+            combine, meant = _OPERATIONS[which - 4]
             return (None if other is None else combine(said, other)), _each(meant, are, also)
 
 
