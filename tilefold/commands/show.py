@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`tilefold show`: prints what tiled copies do, as CuTe's print does."""
+"""`tilefold show`: prints what tiled copies and tiled MMAs do, as CuTe's print does."""
 
 import argparse
 import sys
@@ -9,6 +9,24 @@ from tilefold.output import write_output
 _EPILOG = """\
 examples:
   tilefold show tiled-copy --help                    what a tiled copy gives to tensors and threads
+  tilefold show tiled-mma --help                     what a tiled MMA gives to tensors and threads
+"""
+
+_TILED_MMA = """\
+Prints, as CuTe's print does, the tiled MMA made of an atom, a layout of atoms and a permutation; the tile that all
+its threads multiply at once; for each operand the layout that maps (thread, value) to a place of the tile; and the
+place of one thread among the atoms, with its part of each tensor that is given and the fragment for that part.
+"""
+
+_TILED_MMA_EPILOG = """\
+atoms: CuTe's names, such as SM80_16x8x16_F32F16F16F32_TN, SM80_16x8x8_F32TF32TF32F32_TN, UniversalFMA<float>.
+
+example: four warps, each of which multiplies 16 x 16 x 16 of a tile of 32 x 32 x 16:
+  tilefold show tiled-mma --atom SM80_16x8x16_F32F16F16F32_TN --atoms "(2,2,1):(1,2,4)" --permute "(32,32,16)" \\
+      --A "(128,32):(32,1)" --thread 37
+others:
+  tilefold show tiled-mma --atom SM70_8x8x4_F32F16F16F32_NT --table
+  tilefold show tiled-mma --atom "UniversalFMA<float>" --atoms "(16,16,1):(1,16,0)" --permute "[(16,4):(4,1);_;_]"
 """
 
 _TILED_COPY = """\
@@ -90,9 +108,50 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     form.add_argument("--svg", metavar="FILE", help="write these tables as an SVG image")
 
+    mma = kinds.add_parser(
+        "tiled-mma",
+        help="the threads, values and fragments of a tiled MMA",
+        description=_TILED_MMA,
+        epilog=_TILED_MMA_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    _add_mma_arguments(mma)
+
+
+def _add_mma_arguments(mma: argparse.ArgumentParser) -> None:
+    made = mma.add_argument_group("the tiled MMA")
+    made.add_argument("--atom", required=True, help="the MMA atom")
+    made.add_argument("--atoms", metavar="LAYOUT", help="place of an atom in (M,N,K) to the threads that execute it")
+    made.add_argument("--permute", metavar="TILER", help="for M, N and K a tile size, a layout that reorders it, or _")
+    for operand, modes in (("A", "M,K"), ("B", "N,K"), ("C", "M,N")):
+        mma.add_argument(f"--{operand}", metavar="LAYOUT", help=f"the layout of a tensor {operand} ({modes})")
+    mma.add_argument("--thread", metavar="N", default="0", help="the index of the thread to look at (default: 0)")
+    form = mma.add_argument_group("form")
+    form.add_argument("--plain", action="store_true", help="canonical text: no marks on static integers")
+    form.add_argument("--table", action="store_true", help="print which thread and value has each place, too")
+    form.add_argument("--svg", metavar="FILE", help="write these tables as an SVG image")
+
+
+def _execute_mma(args: argparse.Namespace) -> int:
+    from tilefold.layout.drawings import operand_tables, svg_tables, text_table
+    from tilefold.show.mma import read_mma
+
+    request = read_mma(args)
+    text = "\n".join(request.lines()) + "\n"
+    tables = operand_tables(request.mma) if args.table or args.svg is not None else ()
+    if args.table:
+        text += "\n" + "\n".join(map(text_table, tables))
+    if args.svg is not None:
+        write_output(svg_tables(tables), args.svg)
+    write_output(text, None)
+    return 0
+
 
 def execute(args: argparse.Namespace) -> int:
     """Prints what was asked for."""
+    if args.kind == "tiled-mma":
+        return _execute_mma(args)
     from tilefold.layout.drawings import svg_tables, text_table, thread_value_tables
     from tilefold.show.options import read_request
 

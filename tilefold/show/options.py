@@ -57,10 +57,10 @@ def _tensor(text: str | None, option: str, space: str, name: str, bits: int) -> 
     if text is None:
         return None
     address = _SRC_ADDRESS if option == "--src" else _DST_ADDRESS
-    return Tensor(name, _POINTERS[space], bits, address, OptionText(option, text).read(_static_layout))
+    return Tensor(name, _POINTERS[space], bits, address, OptionText(option, text).read(static_layout))
 
 
-def _static_layout(text: str) -> LayoutLike:
+def static_layout(text: str) -> LayoutLike:
     """A layout; a shape alone stands for the compact layout of it, first mode fastest."""
     layout = parse_layout(text) if ":" in text else make_layout(parse_int_tuple(text))
     inner = layout if isinstance(layout, Layout) else layout.inner
@@ -72,8 +72,8 @@ def _static_layout(text: str) -> LayoutLike:
     return layout
 
 
-def _plain_layout(text: str) -> Layout:
-    layout = _static_layout(text)
+def plain_layout(text: str) -> Layout:
+    layout = static_layout(text)
     if not isinstance(layout, Layout):
         raise LayoutError(Code.COMPOSED_UNSUPPORTED, "the layouts of a tiled copy are plain ones, without a swizzle")
     return layout
@@ -85,7 +85,7 @@ def _tiled_copy(args: argparse.Namespace, atom: OptionText, bits: int) -> tuple[
     match args.thr, args.val, args.tv, args.tiler:
         case str(thr), val, None, None:
             by_thread, by_value = OptionText("--thr", thr), OptionText("--val", "1:0" if val is None else val)
-            threads, values = by_thread.read(_plain_layout), by_value.read(_plain_layout)
+            threads, values = by_thread.read(plain_layout), by_value.read(plain_layout)
             copy = _made(lambda: make_tiled_copy(found, threads, values), atom, by_thread, by_value)
             return copy, {"thread": threads, "vector": values}
         case None, None, str(tv), str(tiler):
@@ -101,7 +101,7 @@ def _tiled_copy(args: argparse.Namespace, atom: OptionText, bits: int) -> tuple[
 
 
 def _layout_tv(text: str) -> Layout:
-    layout = _plain_layout(text)
+    layout = plain_layout(text)
     if len(layout) != 2:
         raise LayoutError(Code.RANK_MISMATCH, f"a thread-value layout has two modes, not {len(layout)}")
     return layout

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What `tilefold show tiled-mma` prints: a tiled MMA, and what it gives to threads, in the lines of CuTe's print."""
+
+import argparse
+from dataclasses import dataclass
+from typing import Any, cast
+
+from tilefold.dialects.tile.divisibility import check_tiles
+from tilefold.layout.atoms.mma_table import mma_atom
+from tilefold.layout.core import LayoutLike, cosize
+from tilefold.layout.errors import Code, LayoutError, TilefoldError
+from tilefold.layout.printing import Style, cxx_style, plain_style, tiled_mma_lines
+from tilefold.layout.text import parse_tiler
+from tilefold.layout.tiled_mma import TiledMma, make_tiled_mma
+from tilefold.show.options import plain_layout, static_layout
+from tilefold.show.values import OptionText
+
+OPERANDS = ("A", "B", "C")
+
+
+@dataclass(frozen=True, slots=True)
+class MmaRequest:
+    """A tiled MMA, a thread, and the layouts of the tensors that it is to multiply, by operand."""
+
+    mma: TiledMma
+    thread: int
+    tensors: dict[str, LayoutLike]
+    style: Style
+
+    def lines(self) -> list[str]:
+        """The tiled MMA, its tile, (thread,value) of each operand, the thread's place, and its parts and fragments."""
+        mma, style = self.mma, self.style
+        lines = [*tiled_mma_lines(mma, style), f"Tile_MNK: {style(mma.tile_shape)}"]
+        lines += [f"Layout{operand}_TV: {style(mma.layout_tv(operand))}" for operand in OPERANDS]
+        lines += ["ThrMMA", f"  Thr VMNK: {style(mma.thread_coord(self.thread))}"]
+        for operand, layout in self.tensors.items():
+            part, start = mma.partition(operand, layout, self.thread)
+            lines += [
+                f"partition_{operand}: {style(part)} from element {start}",
+                f"fragment_{operand}: {style(mma.make_fragment(operand, part))}",
+            ]
+        return lines
+
+
+def read_mma(args: argparse.Namespace) -> MmaRequest:
+    """The request that the options make. TilefoldError for what they get wrong, with the value at fault marked."""
+    atom = OptionText("--atom", args.atom).read(lambda text: mma_atom("".join(text.split()).replace("cute::", "")))
+    layout = None if args.atoms is None else OptionText("--atoms", args.atoms).read(plain_layout)
+    permute = None if args.permute is None else OptionText("--permute", args.permute)
+    tile = () if permute is None else permute.read(_permutation)
+    with OptionText("--atoms", args.atoms or args.atom).blamed():
+        mma = make_tiled_mma(atom, layout, tile)
+    blamed = permute or OptionText("--atom", args.atom)
+    with blamed.blamed():
+        for operand in OPERANDS:
+            _ = mma.layout_tv(operand)
+    tensors: dict[str, LayoutLike] = {}
+    for operand in OPERANDS:
+        if (text := getattr(args, operand)) is not None:
+            option = OptionText(f"--{operand}", text)
+            tensors[operand] = option.read(static_layout)
+            with option.blamed():
+                _ = mma.partition(operand, tensors[operand], 0)
+                check_tiles(tensors[operand], mma.tiler(operand))
+    thread = OptionText("--thread", args.thread).read(lambda text: _thread(text, mma))
+    return MmaRequest(mma, thread, tensors, plain_style if args.plain else cxx_style)
+
+
+def _permutation(text: str) -> tuple[Any, ...]:
+    """A tile size, a layout or `_` for M, N and K; later ones may be missing."""
+    tile = parse_tiler(text)
+    entries = cast("tuple[Any, ...]", tile) if isinstance(tile, tuple) else (tile,)
+    if len(entries) > 3:
+        raise LayoutError(Code.RANK_MISMATCH, f"a permutation has entries for M, N and K, not {len(entries)}")
+    return entries
+
+
+def _thread(text: str, mma: TiledMma) -> int:
+    last = cosize(mma.thr_layout_vmnk) - 1
+    if not text.isdecimal() or len(text) > 9 or int(text) > last:
+        raise TilefoldError(
+            Code.CLI_VALUE, f"{text[:40]!r} is none of the threads", f"the tiled MMA has threads 0 to {last}"
+        )
+    return int(text)
