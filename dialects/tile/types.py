@@ -284,20 +284,22 @@ class CopyAtomAttr(ParametrizedAttribute):
             start = parser.pos
             name = parser.parse_str_literal()
             parser.parse_punctuation(",")
+            try:
+                atom = copy_atom(name)
+            except TilefoldError as error:
+                raise_at(parser, error, start, start + len(name) + 2)
             value = parser.parse_type()
             hints = {"load": "", "store": ""}
             while parser.parse_optional_punctuation(",") is not None:
                 word = "store" if parser.parse_optional_keyword("store") is not None else "load"
                 if word == "load":
-                    parser.parse_keyword("load", ' or "store", with a cache hint')
+                    parser.parse_keyword("load", ", or store: a cache hint")
                 start = parser.pos
                 hints[word] = parser.parse_str_literal()
-            try:
-                atom = copy_atom(name)
-                if any(hints.values()):
-                    with_hints(atom, **hints)
-            except TilefoldError as error:
-                raise_at(parser, error, start, start + len(name) + 2)
+                try:
+                    _ = with_hints(atom, **{word: hints[word]})
+                except LayoutError as error:
+                    raise_at(parser, error, start, start + len(hints[word]) + 2)
             return [StringAttr(name), value, *(StringAttr(hint) for hint in hints.values())]
 
 

@@ -122,7 +122,7 @@ COPIES = [
         (f'%0 = «tile.tiled_copy» {WIDE} thr "(8,4):(1,8)" val "(8,1):(1,1)" : !tile.tiled_copy<{WIDE}, "(32,8):(8,1)", "(8,32)">',
          "the result is !tile.tiled_copy"),
         (_generic("tile.tiled_copy", "", f"atom = {WIDE}", f'() -> !tile.tiled_copy<{WIDE}, "(32,8):(8,1)", "(64,4)">'),
-         "a tiled copy needs thread and value layouts (thr, val), or a layout and a tiler (tv, tiler)"),
+         "a tiled copy is made in one way"),
         (_generic("tile.tiled_copy", "", f'atom = {WIDE}, thr = #cute.layout<"S<1,0,1> o 0 o 8:1">, val = #cute.layout<"8:1">',
                   f'() -> !tile.tiled_copy<{WIDE}, "(32,8):(8,1)", "(64,4)">'), "plain ones, without a swizzle"),
         (_generic("tile.tiled_copy", "", f'atom = {WIDE}, thr = #cute.layout<"8:1">, val = #cute.layout<"4:1">',
@@ -152,7 +152,7 @@ COPIES = [
         ('%v = tile.alloc : !tile.tensor<f16, smem, align<16>, "64:1">\n«tile.copy» %A, %v', "the source has rank 2"),
         ('%v = tile.alloc : !tile.tensor<f16, smem, align<16>, "(64,16):(1,64)">\n«tile.copy» %A, %v', "mode 1 has 32 elements"),
         (f"«tile.copy» {WIDE} %A, %s", "E0310"),
-        (f'«"tile.copy"»(%c, %A, %s) <{{atom = {WIDE}, operandSegmentSizes = array<i32: 1, 1, 1>}}>'
+        (f'«"tile.copy"»(%c, %A, %s) <{{atom = {WIDE}, operandSegmentSizes = array<i32: 1, 1, 1, 0>}}>'
          f' : (!tile.tiled_copy<{WIDE}, "(32,8):(8,1)", "(64,4)">, {_G}, !tile.tensor<f16, smem, align<128>, "(64,32):(1,64)">) -> ()',
          "the atom is given twice"),
         ('%a = tile.view %A : !tile.tensor<f16, gmem, align<16>, "(8,4):(2,16)">\n'
@@ -296,8 +296,8 @@ PTX = [
     *_ptx("ptx.cp.async.wait_group", ("«ptx.cp.async.wait_group» -1", "it must be 0 or more")),
     *_ptx(
         "ptx.ldmatrix",
-        ("%0 = «ptx.ldmatrix» x 3 %s : vector<3xi32>", "1, 2 or 4 matrices, not 3"),
-        ("%0 = «ptx.ldmatrix» x 4 %s : vector<2xi32>", "the result of x4 is vector<4xi32>"),
+        ("%0 = «ptx.ldmatrix» x 3 %s : vector<3xi32>", "moves 1, 2, 4 matrices of this shape, not 3"),
+        ("%0 = «ptx.ldmatrix» x 4 %s : vector<2xi32>", "the registers of x4 are vector<4xi32>"),
     ),
     *_ptx("ptx.bar.sync", ("«ptx.bar.sync» 16", "a block has barriers 0 to 15")),
     *_ptx(

@@ -51,6 +51,11 @@ tile.return
 
 _G = '!tile.tensor<f16, gmem, align<16>, "(64,32):(1,64)">'
 
+_M = (
+    '%m = tile.tiled_mma #tile.mma_atom<"SM80_16x8x16_F32F16F16F32_TN">'
+    ' : !tile.tiled_mma<#tile.mma_atom<"SM80_16x8x16_F32F16F16F32_TN">, "(1,1,1):(0,0,0)", "(_,_,_)">\n'
+)
+
 TILE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "tile.return": ("",),
     "tile.alloc": (
@@ -120,11 +125,31 @@ TILE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         '%0 = tile.group_modes %A, [0, 2] : !tile.tensor<f16, gmem, align<16>, "((64,32)):((1,64))">',
     ),
     "tile.tiled_copy": (
+        '%0 = tile.tiled_copy #tile.copy_atom<"UniversalCopy<uint128_t>", f16> cotiled "(32,8):(8,1)" '
+        'data "(16,16):(16,1)" : !tile.tiled_copy<#tile.copy_atom<"UniversalCopy<uint128_t>", f16>, '
+        '"((2,16),8):((16,1),32)", "[16:1;(2,8):(8,1)]">',
         '%0 = tile.tiled_copy #tile.copy_atom<"UniversalCopy<uint16_t>", f16> thr "(4,8):(1,4)" val "(1,1):(1,1)"'
         ' : !tile.tiled_copy<#tile.copy_atom<"UniversalCopy<uint16_t>", f16>, "(32,1):(1,0)", "(4,8)">',
         '%0 = tile.tiled_copy #tile.copy_atom<"SM75_U32x4_LDSM_N", f16>'
         ' tv "((4,8),(2,2,2)):((32,1),(16,8,128))" tiler "(16,16)" : !tile.tiled_copy<'
         '#tile.copy_atom<"SM75_U32x4_LDSM_N", f16>, "((4,8),(2,2,2)):((32,1),(16,8,128))", "(16,16)">',
+    ),
+    "tile.retile_S": (
+        f'{_M}%0 = tile.tiled_copy #tile.copy_atom<"UniversalCopy<uint32_t>", f16> C_atom %m'
+        ' : !tile.tiled_copy<#tile.copy_atom<"UniversalCopy<uint32_t>", f16>, "((4,8),2):((8,1),32)", '
+        '"[8:1;(4,2):(2,1)]">\n'
+        '%1 = tile.tiled_copy #tile.copy_atom<"UniversalCopy<uint32_t>", f16> D %0'
+        ' : !tile.tiled_copy<#tile.copy_atom<"UniversalCopy<uint32_t>", f16>, "((4,8),(2,1)):((8,1),(32,0))", '
+        '"[8:1;(4,2):(2,1)]">\n'
+        '%f = tile.alloc : !tile.tensor<f16, rmem, align<16>, "((2,2),2,1):((1,2),4,0)">\n'
+        '%2 = tile.retile_S %1, %f : !tile.tensor<f16, rmem, align<16>, "((2,2),2,1):((1,2),4,0)">',
+    ),
+    "tile.retile_D": (
+        f'{_M}%0 = tile.tiled_copy #tile.copy_atom<"SM75_U32x4_LDSM_N", f16> A %m'
+        ' : !tile.tiled_copy<#tile.copy_atom<"SM75_U32x4_LDSM_N", f16>, '
+        '"((4,8),((2,2,2),(1,1))):((32,1),((16,8,128),(0,0)))", "(16,16)">\n'
+        '%f = tile.alloc : !tile.tensor<f16, rmem, align<16>, "((2,2,2),3,1):((1,2,4),8,0)">\n'
+        '%1 = tile.retile_D %0, %f : !tile.tensor<f16, rmem, align<16>, "((8,1),3,1):((1,0),8,0)">',
     ),
     "tile.partition_S": (
         '%0 = tile.partition_S %c, %A, %t : !tile.tensor<f16, gmem, align<16>, "((8,1),1,8):((1,0),0,256)">',
@@ -138,6 +163,7 @@ TILE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         '%q = tile.partition_D %c, %s, %t : !tile.tensor<f16, smem, align<16>, "((8,1),1,8):((1,0),0,256)">\n'
         "tile.copy %c, %p, %q\n"
         'tile.copy #tile.copy_atom<"UniversalCopy<uint128_t>", f16> %p, %q',
+        '%p = tile.alloc : !tile.tensor<i1, rmem, align<1>, "(1,32):(0,1)">\ntile.copy %A, %s if %p',
     ),
     "tile.load": ("%0 = tile.load %A(%t, 3)", "%0 = tile.load %A(5)"),
     "tile.store": ("%0 = tile.load %A(%t, 0)\ntile.store %0, %s(63, %w)",),
@@ -159,6 +185,9 @@ TILE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     ),
     "tile.atom_call": (
         '%0 = tile.view %A : !tile.tensor<f16, gmem, align<16>, "8:1">\n'
+        '%1 = tile.view %s : !tile.tensor<f16, smem, align<16>, "8:1">\n'
+        'tile.atom_call #tile.copy_atom<"SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>", f16> %0, %1 count %x',
+        '%0 = tile.view %A : !tile.tensor<f16, gmem, align<16>, "8:1">\n'
         'tile.atom_call #tile.copy_atom<"UniversalCopy<uint128_t>", f16> %0, %r {remark = "128 bits"}',
     ),
 })  # fmt: skip
@@ -175,22 +204,36 @@ PTX_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "ptx.ld": (
         "%0 = ptx.ld %A align 16 : !ptx.ptr<global> -> vector<4xf32>",
         "%0 = ptx.ld %s align 4 : !ptx.ptr<shared> -> i8",
+        '%0 = ptx.ld %A cache "nc.L1::no_allocate.L2::128B" align 16 : !ptx.ptr<global> -> vector<4xi32>',
     ),
     "ptx.st": (
         "ptx.st %x, %A align 4 : i32, !ptx.ptr<global>",
         "ptx.st %h, %l align 16 : f16, !ptx.ptr<local>",
+        'ptx.st %x, %A cache "cs" align 4 : i32, !ptx.ptr<global>',
     ),
     "ptx.local.alloc": ("%0 = ptx.local.alloc 12 align 4",),
     "ptx.smem.alloc": ("%0 = ptx.smem.alloc 1 align 1024",),
     "ptx.smem.addr": ("%0 = ptx.smem.addr 0",),
-    "ptx.cp.async": ('ptx.cp.async "ca" 4 %s, %A', 'ptx.cp.async "cg" 16 %s, %A'),
+    "ptx.cp.async": (
+        'ptx.cp.async "ca" 4 %s, %A',
+        'ptx.cp.async "cg" 16 %s, %A size %x',
+        'ptx.cp.async "cg" 16 %s, %A prefetch "L2::128B"',
+        'ptx.cp.async "ca" 8 %s, %A size %x prefetch "L2::256B"',
+    ),
     "ptx.cp.async.commit_group": ("ptx.cp.async.commit_group",),
     "ptx.cp.async.wait_group": ("ptx.cp.async.wait_group 3",),
     "ptx.cp.async.wait_all": ("ptx.cp.async.wait_all",),
     "ptx.ldmatrix": (
         "%0 = ptx.ldmatrix x 4 %s : vector<4xi32>",
         "%0 = ptx.ldmatrix x 1 trans %s : vector<1xi32>",
+        '%0 = ptx.ldmatrix x 2 trans "m16n16.b8" %s : vector<4xi32>',
     ),
+    "ptx.stmatrix": (
+        "%0 = ptx.ldmatrix x 4 %s : vector<4xi32>\nptx.stmatrix x 4 %0, %s : vector<4xi32>",
+        "%0 = ptx.ldmatrix x 1 %s : vector<1xi32>\nptx.stmatrix x 1 trans %0, %s : vector<1xi32>",
+        '%0 = ptx.ldmatrix x 4 %s : vector<4xi32>\nptx.stmatrix x 4 trans "m16n8.b8" %0, %s : vector<4xi32>',
+    ),
+    "ptx.movmatrix": ("%0 = ptx.movmatrix trans %x",),
     "ptx.bar.sync": ("ptx.bar.sync 15",),
     "ptx.bar.warp.sync": ("ptx.bar.warp.sync -1", "ptx.bar.warp.sync 4294967295"),
     "ptx.shfl.sync": (
@@ -289,6 +332,7 @@ ATTRIBUTE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "tile.copy_atom": (
         '#tile.copy_atom<"SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", bf16>',
         '#tile.copy_atom<"AutoVectorizingCopy", i8>',
+        '#tile.copy_atom<"UniversalCopy<uint128_t>", f16, load "nc.L1::no_allocate", store "cs">',
     ),
     "tile.space": ("#tile<space smem>",),
     "ptx.ptr": ("!ptx.ptr<global>", "!ptx.ptr<shared>", "!ptx.ptr<local>"),

@@ -8,10 +8,11 @@ from tilefold.compiler.frontend import parse_program
 from tilefold.compiler.source import plain_source
 
 from tests.dialects.coordinate_faults import COORDINATES
+from tests.dialects.copy_faults import COPY_FORMS
 from tests.dialects.faults import COPIES, MEMORY, PTX, RUN, VIEWS, Fault
 from tests.dialects.kernel_faults import KERNELS, TYPES
 
-FAULTS: list[Fault] = [*VIEWS, *COORDINATES, *COPIES, *MEMORY, *PTX, *RUN, *KERNELS, *TYPES]
+FAULTS: list[Fault] = [*VIEWS, *COORDINATES, *COPIES, *COPY_FORMS, *MEMORY, *PTX, *RUN, *KERNELS, *TYPES]
 
 
 def refusal(text: str, expected: str) -> Diagnostic:

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# ruff: noqa: E501 - a fault and its message stand on one line
+"""A program for every rule of predicates, cache hints, matrices and the ways of making a tiled copy that breaks it."""
+
+from tests.dialects.faults import WIDE, Fault
+from tests.dialects.samples import ptx_program, tile_program
+
+_MMA = '%m = tile.tiled_mma #tile.mma_atom<"SM80_16x8x16_F32F16F16F32_TN">\n'
+_TYPE = f'!tile.tiled_copy<{WIDE}, "(32,8):(8,1)", "(64,4)">'
+_PARTS = "%p = tile.partition_S %c, %A, %t\n%q = tile.partition_D %c, %s, %t\n"
+_ZFILL = '#tile.copy_atom<"SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>", f16>'
+
+
+def _tile(of: str, *cases: tuple[str, str]) -> list[Fault]:
+    return [Fault(of, tile_program(body), said) for body, said in cases]
+
+
+def _ptx(of: str, *cases: tuple[str, str]) -> list[Fault]:
+    return [Fault(of, ptx_program(body), said) for body, said in cases]
+
+
+def _flags(layout: str, element: str = "i1") -> str:
+    return f'{_PARTS}%f = tile.alloc : !tile.tensor<{element}, rmem, align<4>, "{layout}">\n'
+
+
+def _atoms(*cases: tuple[str, str]) -> list[Fault]:
+    return [Fault("tile.copy_atom", f"!t = !tile.tiled_copy<{atom}\n", said) for atom, said in cases]
+
+
+COPY_FORMS = [
+    *_tile(
+        "tile.tiled_copy",
+        (f"{_MMA}%0 = tile.tiled_copy {WIDE} A «%c»", "expected a tiled MMA, got a value of type !tile.tiled_copy"),
+        (f"{_MMA}%0 = tile.tiled_copy {WIDE} S «%m»", "expected a tiled copy, got a value of type !tile.tiled_mma"),
+        (f"{_MMA}%0 = tile.tiled_copy «{WIDE} C_atom %m»", "E0306"),
+        (f'%0 = tile.tiled_copy «{WIDE} cotiled "(16,8):(32,4)" data "(8,16):(32,1)"»', "E0308"),
+        (f'%0 = «"tile.tiled_copy"»(%c) <{{atom = {WIDE}, role = "A"}}> : ({_TYPE}) -> {_TYPE}', "the part is 'A'"),
+    ),
+    *_tile(
+        "tile.retile_S",
+        ("%0 = tile.retile_S «%r», %r", "expected a tiled copy"),
+        ("%0 = tile.retile_S %c, «%t»", "expected a tensor"),
+        ('%f = tile.alloc : !tile.tensor<f16, rmem, align<16>, "((4,2),3,3):((1,4),8,24)">\n'
+         '%d = tile.tiled_copy #tile.copy_atom<"UniversalCopy<uint32_t>", f16> thr "(8,4):(1,8)" val "(2,8):(1,2)"\n'
+         "%0 = tile.retile_S «%d, %f»", "E0314"),
+    ),
+    *_tile("tile.retile_D", 
+        "tile.retile_D",
+        ('%f = tile.alloc : !tile.tensor<f16, rmem, align<16>, "(8,2,3):(1,8,16)">\n'
+         '%0 = «tile.retile_D» %c, %f : !tile.tensor<f16, rmem, align<16>, "4:1">', "the result is"),
+    ),
+    *_tile(
+        "tile.copy",
+        (f'{_flags("8:1")}«tile.copy» %c, %p, %q if %f', "the predicates have 1 modes, the source of the copy 3"),
+        (f'{_flags("(1,1,4):(0,0,1)")}«tile.copy» %c, %p, %q if %f', "mode 2 has 4 predicates for 8 elements"),
+        (f'{_flags("(4,1,8):(1,0,4)")}«tile.copy» %c, %p, %q if %f', "mode 0 has 4 predicates for 8 elements"),
+        (f'{_flags("(1,1,8):(0,0,1)", "i32")}«tile.copy» %c, %p, %q if %f', "E0316"),
+        (f'{_flags("(1,1,8):(0,0,1)")}tile.copy %c, %p, %q if «%t»', "expected a tensor"),
+        (f'{_flags("(1,1,8):(0,0,1)")}«tile.copy» %f, %f', "predicates, i1, are not copied"),
+    ),
+    *_tile(
+        "tile.atom_call",
+        ('%v = tile.view %A : !tile.tensor<f16, gmem, align<16>, "8:1">\n'
+         f"«tile.atom_call» {WIDE} %v, %r count %x", "has no zero-fill"),
+        ('%v = tile.view %A : !tile.tensor<f16, gmem, align<16>, "8:1">\n'
+         f"tile.atom_call {_ZFILL} %v, %v count «%t»", "operand is used with type i32, but has been previously used or defined with type index"),
+        ('%v = tile.view %A : !tile.tensor<f16, gmem, align<16>, "8:1">\n'
+         '«tile.atom_call» #tile.copy_atom<"UniversalCopy<uint128_t>", f16, store "cs"> %v, %r', "E0317"),
+        ('%v = tile.view %A : !tile.tensor<f16, gmem, align<16>, "8:1">\n'
+         '«tile.atom_call» #tile.copy_atom<"UniversalCopy<uint128_t>", f16, load "cs"> %r, %v', "E0317"),
+    ),
+    *_atoms(
+        ('#tile.copy_atom<"UniversalCopy<uint128_t>", f16, load «"cz"»>', "E0317"),
+        ('#tile.copy_atom<"UniversalCopy<uint128_t>", f16, store «"nc"»>', "E0317"),
+        ('#tile.copy_atom<"SM75_U32x4_LDSM_N", f16, load «"nc"»>', "E0317"),
+        ('#tile.copy_atom<"SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", f16, load «"cs"»>', "E0317"),
+        ('#tile.copy_atom<"UniversalCopy<uint128_t>", f16, «keep» "nc">', "load"),
+        ('«#tile.copy_atom<"SM75_U32x1_MOVM_T", f32>»', "movmatrix transposes matrices of 16-bit elements"),
+    ),
+    *_ptx(
+        "ptx.ld",
+        ('%0 = «ptx.ld» %A cache "cz" align 4 : !ptx.ptr<global> -> i32', "E0317"),
+        ('%0 = «ptx.ld» %s cache "cs" align 4 : !ptx.ptr<shared> -> i32', "a cache hint is for global memory"),
+    ),
+    *_ptx("ptx.st", ('«ptx.st» %x, %A cache "nc" align 4 : i32, !ptx.ptr<global>', "E0317")),
+    *_ptx("ptx.cp.async", ('«ptx.cp.async» "cg" 16 %s, %A prefetch "L2::512B"', "E0317")),
+    *_ptx(
+        "ptx.ldmatrix",
+        ('%0 = «ptx.ldmatrix» x 1 trans "m8n8.b8" %s : vector<1xi32>', 'moves matrices m8n8.b16, m16n16.b8, not "m8n8.b8"'),
+        ('%0 = «ptx.ldmatrix» x 4 trans "m16n16.b8" %s : vector<8xi32>', "moves 1, 2 matrices of this shape, not 4"),
+        ('%0 = «ptx.ldmatrix» x 1 "m16n16.b8" %s : vector<2xi32>', "transposed only"),
+    ),
+    *_ptx(
+        "ptx.stmatrix",
+        ("%0 = ptx.ldmatrix x 4 %s : vector<4xi32>\n«ptx.stmatrix» x 2 %0, %s : vector<4xi32>", "the registers of x2 are vector<2xi32>"),
+        ('%0 = ptx.ldmatrix x 4 %s : vector<4xi32>\n«ptx.stmatrix» x 4 "m16n8.b8" %0, %s : vector<4xi32>', "transposed only"),
+    ),
+    *_ptx("ptx.movmatrix", ("%0 = ptx.movmatrix trans «%h»", "i32")),
+]  # fmt: skip
