@@ -2,7 +2,7 @@
 """What a kernel is at every stage: a symbol, named arguments and a block of threads. Its parts of the assembly."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import (
@@ -21,6 +21,10 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from ..layout.core import Layout
+from ..layout.text import parse_layout, to_text
+from .cute import parse_quoted
+from .parameters import Parameter
 from .target import MAX_BLOCK, MAX_BLOCKS, MAX_REGISTERS, MAX_THREADS
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
@@ -52,6 +56,10 @@ class KernelOp(IRDLOperation):
             None if blocks is None else blocks.value.data,
             None if registers is None else registers.value.data,
         )
+
+    def parameters(self) -> list[Parameter]:
+        """What a launch gives the kernel, in order."""
+        raise NotImplementedError
 
     def verify_kernel(self) -> None:
         """Checks what holds at every stage. VerifyException names what does not."""
@@ -86,18 +94,42 @@ class KernelOp(IRDLOperation):
             raise VerifyException("the body's arguments are not those of the function type")
 
 
-def parse_kernel_args(parser: Parser) -> tuple[list[Parser.Argument], list[str], list[int]]:
-    """Parses `(%A: type align 16, ...)`: the arguments, their names, and their alignments (0 where none is given)."""
+@dataclass(frozen=True, slots=True)
+class KernelArgs:
+    """A kernel's arguments as they stand in the text: with their alignments, 0 where none is given, and the layouts of
+    tensors, by the number of the pointer.
+    """
 
-    def one() -> tuple[Parser.Argument, int]:
+    arguments: list[Parser.Argument]
+    aligns: list[int]
+    layouts: dict[int, Layout]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the arguments."""
+        return [argument.name.text[1:] for argument in self.arguments]
+
+
+def parse_kernel_args(parser: Parser) -> KernelArgs:
+    """Parses `(%A: type align 16 layout "(?,4):(1,?)", %A_0: i32, ...)`."""
+    parsed = KernelArgs([], [], {})
+
+    def one() -> None:
         argument = parser.parse_argument()
         align = 0
         if parser.parse_optional_keyword("align") is not None:
             align = parser.parse_integer(allow_boolean=False, allow_negative=False)
-        return argument, align
+        if parser.parse_optional_keyword("layout") is not None:
+            start = parser.pos
+            layout = parse_quoted(parser, parse_layout)
+            if not isinstance(layout, Layout):
+                parser.raise_error("expected a plain layout, without a swizzle", start, parser.pos)
+            parsed.layouts[len(parsed.arguments)] = layout
+        parsed.arguments.append(argument)
+        parsed.aligns.append(align)
 
-    parsed = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, one, " in the kernel's arguments")
-    return [a for a, _ in parsed], [a.name.text[1:] for a, _ in parsed], [n for _, n in parsed]
+    parser.parse_comma_separated_list(Parser.Delimiter.PAREN, one, " in the kernel's arguments")
+    return parsed
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +186,9 @@ def format_dim3(size: Sequence[int]) -> str:
     return f"({', '.join(map(str, kept))})"
 
 
-def print_kernel_args(printer: Printer, op: KernelOp, aligns: Sequence[int] = ()) -> None:
+def print_kernel_args(
+    printer: Printer, op: KernelOp, aligns: Sequence[int] = (), layouts: Mapping[int, Layout] | None = None
+) -> None:
     """Prints ` @name(%A: type align 16, ...) threads(32) min_blocks(2)`. The arguments keep the names that they had in
     the source.
     """
@@ -168,6 +202,8 @@ def print_kernel_args(printer: Printer, op: KernelOp, aligns: Sequence[int] = ()
             printer.print_block_argument(argument)
             if index < len(aligns) and aligns[index]:
                 printer.print_string(f" align {aligns[index]}")
+            if layouts and index in layouts:
+                printer.print_string(f' layout "{to_text(layouts[index])}"')
     printer.print_string(f" threads{format_dim3(op.threads.get_values())}")
     if op.min_blocks is not None:
         printer.print_string(f" min_blocks({op.min_blocks.value.data})")

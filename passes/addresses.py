@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Addresses of tensor elements: pointers plus index arithmetic, in 32 bits where the layout proves that they fit."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,29 +10,38 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..dialects.ptx import PtrAddOp
+from ..dialects.scalars import with_scalars
 from ..dialects.tile import Crd2IdxOp, TensorType
 from ..dialects.tile.assembly import count_operands, fill_coordinate, unwrapped
-from ..layout.core import ComposedLayout, Layout, cosize
+from ..layout.core import ComposedLayout, Layout
 from ..layout.inttuple import leaves, transform_leaves
 from ..layout.swizzle import Swizzle
+from ..layout.text import to_text
 from .constants import constant_of
 from .emitter import Emitter, int_type
+from .index_width import Place, greatest_index
+from .ranges import Ranges
+from .remarks import remark
 from .ssa_int import SsaInt
 from .swizzled import ANY_BITS, Part, index_bits, split
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A tensor at run time: its pointer, and for a swizzled one the parts of the offset within its layout."""
+    """A tensor at run time: its pointer, for a swizzled one the parts of the offset within its layout, and the values
+    of the `?` in its type.
+    """
 
     pointer: SSAValue
     offset: tuple[Part, ...] | None = None
+    scalars: Sequence[SSAValue] = ()
 
 
 class Addresses:
     """Computes addresses for one kernel. Each coordinate is converted once, right after it is defined."""
 
-    def __init__(self) -> None:
+    def __init__(self, ranges: Ranges) -> None:
+        self._ranges = ranges
         self._converted: dict[tuple[SSAValue, int], SSAValue] = {}
 
     def converted(self, value: SSAValue, width: int) -> SSAValue:
@@ -51,19 +61,43 @@ class Addresses:
             self._converted[key] = cast.result
         return self._converted[key]
 
+    def greatest(self, place: Place) -> int:
+        """The greatest index that can be at `place`."""
+        return greatest_index(place, self._ranges)
+
+    def width(self, place: Place, bits: int) -> int:
+        """32 if the index at `place`, and its distance in bytes in elements of `bits`, fits in 31 bits, else 64."""
+        return 32 if (self.greatest(place) + 1) * max(bits, 8) < 2**34 else 64
+
+    def _moved(self, emitter: Emitter, pointer: SSAValue, bytes: SSAValue, place: Place | None) -> SSAValue:
+        """`pointer`, moved by the distance of `place`; a remark says why a distance has 64 bits."""
+        moved = _moved(emitter, pointer, bytes)
+        if place is not None and isinstance(moved.owner, PtrAddOp) and bytes.type == int_type(64):
+            remark(moved.owner, f"64-bit offset: {self._reason(place)}")
+        return moved
+
+    def _reason(self, place: Place) -> str:
+        if place.scalars:
+            return f"nothing bounds the ? of {to_text(place.layout)}"
+        return f"{to_text(place.layout)} reaches element {self.greatest(place)}"
+
     def erase_unused_conversions(self) -> None:
         """Erases the conversions of coordinates that, in a mode of stride 0, did not matter after all."""
         erase_unused([cast.owner for cast in self._converted.values() if isinstance(cast.owner, Operation)])
 
-    def evaluate(self, emitter: Emitter, layout: Layout, coord: Any, values: list[SSAValue], bits: int) -> SSAValue:
-        """The bytes before element `layout(coord)`, of `bits` each: as i32, or as i64 where the layout's last one needs
-        it.
+    def evaluate(self, emitter: Emitter, place: Place, bits: int) -> SSAValue:
+        """The bytes before the element at `place`, of `bits` each: as i32 where ranges prove that they fit, else as
+        i64.
 
         Of elements narrower than a byte, the coordinate is one that begins a byte, as the verifiers make sure.
         """
-        width = index_width(layout, bits)
-        scaled, rest = _in_bytes(layout, bits)
-        result = scaled(unwrapped(fill_coordinate(coord, [SsaInt(emitter, self.converted(v, width)) for v in values])))
+        width = self.width(place, bits)
+
+        def integer(value: SSAValue) -> SsaInt:
+            return SsaInt(emitter, self.converted(value, width))
+
+        scaled, rest = _in_bytes(with_scalars(place.layout, [integer(value) for value in place.scalars]), bits)
+        result = scaled(unwrapped(fill_coordinate(place.coord, [integer(value) for value in place.values])))
         if rest:
             result = result >> rest
         return result.value if isinstance(result, SsaInt) else emitter.constant(result, int_type(width))
@@ -74,7 +108,7 @@ class Addresses:
         """
         owner = offset.owner
         if isinstance(owner, Crd2IdxOp):
-            return self.evaluate(emitter, owner.plain_layout, owner.coord.data, list(owner.coords), bits)
+            return self.evaluate(emitter, place_of(owner), bits)
         if (constant := constant_of(offset)) is not None:
             bytes = constant * bits // 8
             return emitter.constant(bytes, int_type(32 if abs(bytes) < 2**31 else 64))
@@ -88,7 +122,9 @@ class Addresses:
             first, second = offset.owner.operands
             return self.advance(emitter, self.advance(emitter, tensor, type, first), type, second)
         if tensor.offset is None:
-            return Address(_moved(emitter, tensor.pointer, self.distance(emitter, offset, type.element_bits)))
+            step = self.distance(emitter, offset, type.element_bits)
+            place = place_of(offset.owner) if isinstance(offset.owner, Crd2IdxOp) else None
+            return Address(self._moved(emitter, tensor.pointer, step, place))
         owner = offset.owner
         if isinstance(owner, Crd2IdxOp):
             parts = self._parts(emitter, owner.plain_layout, owner.coord.data, list(owner.coords))
@@ -102,7 +138,8 @@ class Addresses:
         parts: list[Part] = []
         for each, mode in zip(coords, modes, strict=True):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
             used = [values.pop(0) for _ in range(count_operands(each))]  # pyright: ignore[reportUnknownArgumentType]
-            parts.append(Part(_as_i32(emitter, self.evaluate(emitter, mode, each, used, BYTE)), index_bits(mode)))
+            index = self.evaluate(emitter, Place(mode, each, used), BYTE)
+            parts.append(Part(_as_i32(emitter, index), index_bits(mode)))
         return parts
 
     def element(
@@ -113,8 +150,8 @@ class Addresses:
         inner = layout.inner if isinstance(layout, ComposedLayout) else layout
         assert isinstance(inner, Layout)
         if tensor.offset is None:
-            step = self.evaluate(emitter, inner, coord, values, type.element_bits)
-            return _moved(emitter, tensor.pointer, step)
+            place = Place(inner, coord, values, tensor.scalars)
+            return self._moved(emitter, tensor.pointer, self.evaluate(emitter, place, type.element_bits), place)
         parts = self._parts(emitter, inner, unwrapped(coord), list(values))
         return self.first(emitter, Address(tensor.pointer, (*tensor.offset, *parts)), type)
 
@@ -139,9 +176,9 @@ BYTE = 8
 """The bits of an element where distances are wanted in elements."""
 
 
-def index_width(layout: Layout, bits: int) -> int:
-    """32 if every index of `layout`, and its distance in bytes in elements of `bits`, fits in 31 bits, else 64."""
-    return 32 if cosize(layout) * max(bits, 8) < 2**34 else 64
+def place_of(op: Crd2IdxOp) -> Place:
+    """The place of which an operation computes the index."""
+    return Place(op.plain_layout, op.coord.data, list(op.coords), list(op.scalars))
 
 
 def bytes_of(elements: SsaInt, bits: int) -> SsaInt:
@@ -154,9 +191,18 @@ def _in_bytes(layout: Layout, bits: int) -> tuple[Layout, int]:
     are no whole bytes.
     """
     modes = zip(leaves(layout.shape), leaves(layout.stride), strict=True)
-    if bits < 8 and any(extent != 1 and stride * bits % 8 for extent, stride in modes):
+    if bits < 8 and any(extent != 1 and not _whole_bytes(stride, bits) for extent, stride in modes):
         return layout, (8 // bits).bit_length() - 1
-    return Layout(layout.shape, transform_leaves(lambda d: d * bits // 8, layout.stride)), 0
+    return Layout(layout.shape, transform_leaves(lambda d: _step(d, bits), layout.stride)), 0
+
+
+def _whole_bytes(stride: int | SsaInt, bits: int) -> bool:
+    return isinstance(stride, int) and stride * bits % 8 == 0
+
+
+def _step(stride: int | SsaInt, bits: int) -> Any:
+    """A stride in bytes."""
+    return stride * bits // 8 if isinstance(stride, int) else stride * (bits // 8) if bits > 8 else stride
 
 
 def start_offset(emitter: Emitter, type: TensorType) -> tuple[Part, ...] | None:

@@ -7,9 +7,9 @@ from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
 from ..dialects.cute import CoordAttr
+from ..dialects.scalars import plain_layout, unknowns
 from ..dialects.tile import AllocOp, BoundsOp, CoordinateOp, CoordTensorType, IdentityOp, StoreOp
 from ..dialects.tile.assembly import fill_coordinate, unwrapped
-from ..dialects.tile.scalars import plain_layout, unknowns
 from ..dialects.tile.view_base import LayoutViewOp
 from ..layout.axes import along
 from ..layout.core import Layout

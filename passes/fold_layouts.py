@@ -7,6 +7,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from ..dialects.scalars import plain_layout
 from ..dialects.tile import (
     AllocOp,
     CopyOp,
@@ -21,7 +22,6 @@ from ..dialects.tile import (
     TiledMmaOp,
     ViewOp,
 )
-from ..dialects.tile.scalars import plain_layout
 from ..dialects.tile.view_base import LayoutViewOp
 from .constants import constant_of
 from .emitter import Emitter

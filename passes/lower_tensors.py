@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`lower-tensors`: stage `atoms` to stage `index`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, ModuleOp, i8
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from ..dialects.parameters import scalar_names
 from ..dialects.ptx import EntryOp, LocalAllocOp, PtrType, RetOp, SmemAllocOp, StateSpaceAttr, StoreOp
+from ..dialects.scalars import plain_layout, unknowns
 from ..dialects.tile import (
     AliasOp,
     AllocOp,
     AtomCallOp,
     Crd2IdxOp,
+    GetScalarsOp,
     MmaCallOp,
     PrintOp,
     PrintTensorOp,
@@ -28,14 +31,14 @@ from ..dialects.tile import (
 from ..dialects.tile.copies import state_space
 from ..dialects.tile.memory import LoadOp as TileLoadOp
 from ..dialects.tile.memory import StoreOp as TileStoreOp
-from ..layout.core import cosize
+from ..layout.core import Layout
 from ..layout.errors import Code
-from .addresses import BYTE, Address, Addresses, erase_unused, start_offset
-from .emitter import Emitter
+from .addresses import BYTE, Address, Addresses, erase_unused, place_of, start_offset
+from .emitter import Emitter, int_type
 from .errors import LoweringError
 from .lower_mma import lower_mma_call
 from .lower_prints import load_element, lower_print, lower_print_tensor
-from .ranges import set_range
+from .ranges import Ranges, set_range
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ class _Kernel:
 
     def __init__(self, op: TileKernelOp) -> None:
         self.op = op
-        self.addresses = Addresses()
+        self.addresses = Addresses(Ranges(op))
         self.where: dict[SSAValue, Address] = {}
 
     def lower(self) -> None:
@@ -80,7 +83,7 @@ class _Kernel:
         self._arguments()
         dead: list[Operation] = []
         for each in ops:
-            if isinstance(each, Crd2IdxOp | ViewOp | AllocOp | AliasOp | arith.AddiOp):
+            if isinstance(each, Crd2IdxOp | ViewOp | AllocOp | AliasOp | GetScalarsOp | arith.AddiOp):
                 dead.append(each)
             self._lower(each, Emitter(each))
         erase_unused(dead)
@@ -114,7 +117,19 @@ class _Kernel:
             if isinstance(type, TensorType):
                 pointer = block.insert_arg(PtrType(StateSpaceAttr(state_space(type.space.data))), index)
                 pointer.name_hint = argument.name_hint
-                self.where[argument] = Address(pointer, start_offset(emitter, type))
+                scalars = self._scalar_arguments(emitter, argument, pointer.index + 1)
+                self.where[argument] = Address(pointer, start_offset(emitter, type), scalars)
+
+    def _scalar_arguments(self, emitter: Emitter, tensor: BlockArgument, place: int) -> list[SSAValue]:
+        """New arguments from `place` on for the `?` in the type of `tensor`, as `index` values with their ranges."""
+        assert isinstance(tensor.type, TensorType)
+        scalars: list[SSAValue] = []
+        for number, unknown in enumerate(unknowns(tensor.type.layout.data)):
+            argument = tensor.block.insert_arg(int_type(unknown.width), place + number)
+            cast = arith.IndexCastOp(argument, IndexType())
+            set_range(cast, 0, 2 ** (unknown.width - 1) - 1)
+            scalars.append(emitter.value(cast))
+        return scalars
 
     def _entry(self) -> None:
         """Replaces the kernel by an entry whose arguments are the pointers."""
@@ -123,9 +138,15 @@ class _Kernel:
         block = op.body.blocks[0]
         for argument in [a for a in block.args if isinstance(a.type, TensorType)]:
             block.erase_arg(argument)
-        aligns = [type.align.data if isinstance(type, TensorType) else 0 for type in types]
-        names = [name.data for name in op.arg_names]
-        entry = EntryOp(op.sym_name.data, names, aligns, op.launch_bounds, op.detach_region(0))
+        names, aligns, layouts = list[str](), list[int](), dict[int, Layout]()
+        for name, type in zip(op.arg_names, types, strict=True):
+            scalars = 0
+            if isinstance(type, TensorType) and (scalars := len(unknowns(type.layout.data))):
+                layouts[len(names)] = plain_layout(type.layout.data)
+            taken = {each.data for each in op.arg_names}
+            names += [name.data, *scalar_names(name.data, scalars, taken)]
+            aligns += [type.align.data if isinstance(type, TensorType) else 0, *[0] * scalars]
+        entry = EntryOp(op.sym_name.data, names, aligns, op.launch_bounds, op.detach_region(0), layouts=layouts)
         entry.location = op.location
         Rewriter.replace_op(op, entry)
 
@@ -141,7 +162,12 @@ class _Kernel:
                 self.where[op.result] = Address(pointer, start_offset(emitter, op.tensor_type))
             case ViewOp():
                 there = self._address(op.source)
-                self.where[op.result] = self.addresses.advance(emitter, there, op.source_type, op.offset)
+                moved = self.addresses.advance(emitter, there, op.source_type, op.offset)
+                self.where[op.result] = replace(moved, scalars=list(op.scalars))
+            case GetScalarsOp():
+                for result, scalar in zip(op.scalars, self._address(op.tensor).scalars, strict=True):
+                    scalar.name_hint = result.name_hint
+                    result.replace_all_uses_with(scalar)
             case Crd2IdxOp():
                 pass  # its users compute it, in the unit and width that they need
             case AtomCallOp():
@@ -171,9 +197,9 @@ class _Kernel:
 
     def _compute(self, op: Crd2IdxOp, emitter: Emitter) -> None:
         """Replaces an index that other arithmetic uses too."""
-        index = self.addresses.evaluate(emitter, op.plain_layout, op.coord.data, list(op.coords), BYTE)
+        index = self.addresses.evaluate(emitter, place_of(op), BYTE)
         cast = arith.IndexCastOp(index, IndexType())
-        set_range(cast, 0, cosize(op.plain_layout) - 1)
+        set_range(cast, 0, min(self.addresses.greatest(place_of(op)), 2**63 - 1))
         emitter.replace([emitter.value(cast)])
 
     def _first(self, emitter: Emitter, tensor: SSAValue) -> SSAValue:

@@ -7,13 +7,11 @@ from xdsl.dialects.gpu import DimensionEnum
 from xdsl.ir import Block, Operation, SSAValue
 
 from ..dialects import gpu
-from ..dialects.ptx import EntryOp
+from ..dialects.kernel import KernelOp
 from ..dialects.ptx.types import integer_bits
 from ..dialects.target import MAX_GRID
 from .constants import constant_of
-
-Range = tuple[int, int]
-"""The least and the greatest value, both included."""
+from .range_facts import Range, ends_in, grows_by, restricted
 
 FULL: Range = (-(2**63), 2**63 - 1)
 """What is known of any 64-bit integer."""
@@ -32,8 +30,8 @@ def set_range(op: Operation, low: int, high: int) -> None:
 class Ranges:
     """Computes ranges of integers in one kernel, each once. A result that may wrap can be any integer of its type."""
 
-    def __init__(self, entry: EntryOp) -> None:
-        self._block = entry.block
+    def __init__(self, kernel: KernelOp) -> None:
+        self._block = kernel.block
         self._known: dict[SSAValue, Range] = {}
 
     def of(self, value: SSAValue) -> Range:
@@ -71,9 +69,12 @@ class Ranges:
                 return 1, MAX_GRID[_AXES.index(owner.dimension.data)]
             case arith.IndexCastOp(input=inner):
                 return self.of(inner)
-            case arith.SelectOp(lhs=left, rhs=right):
-                a, b = self.of(left), self.of(right)
-                return min(a[0], b[0]), max(a[1], b[1])
+            case arith.SelectOp(cond=condition, lhs=left, rhs=right):
+                return _either(self._where(left, condition, True), self._where(right, condition, False))
+            case scf.IfOp() if owner.false_region.blocks:
+                return self._branches(owner, owner.results.index(value))
+            case scf.ForOp():
+                return self.of(owner.body.block.args[owner.results.index(value) + 1])
             case arith.SignlessIntegerBinaryOperation(lhs=left, rhs=right):
                 return self._binary(owner, self.of(left), self.of(right))
             case _:
@@ -81,9 +82,53 @@ class Ranges:
 
     def _argument(self, value: SSAValue, block: Block) -> Range:
         loop = block.parent_op()
-        if isinstance(loop, scf.ForOp) and value is block.args[0] and self.of(loop.step)[0] > 0:
-            low = self.of(loop.lb)[0]
-            return low, max(low, self.of(loop.ub)[1] - 1)
+        if not isinstance(loop, scf.ForOp) or self.of(loop.step)[0] <= 0:
+            return FULL
+        if value is not block.args[0]:
+            return self._carried(loop, value, block)
+        low = self.of(loop.lb)[0]
+        return low, max(low, self.of(loop.ub)[1] - 1)
+
+    def _where(self, value: SSAValue, condition: SSAValue, holds: bool) -> Range:
+        """The range of a value where a condition holds, or where it does not."""
+        known, compared = self.of(value), condition.owner
+        if not isinstance(compared, arith.CmpiOp) or value not in compared.operands:
+            return known
+        left = value is compared.lhs
+        other = self.of(compared.rhs if left else compared.lhs)
+        return restricted(known, compared.predicate.value.data, other, left=left, holds=holds)
+
+    def _branches(self, op: scf.IfOp, index: int) -> Range:
+        found: list[Range] = []
+        for region, holds in ((op.true_region, True), (op.false_region, False)):
+            end = region.block.last_op
+            assert isinstance(end, scf.YieldOp), "the verifier checks this"
+            found.append(self._where(end.operands[index], op.cond, holds))
+        return _either(*found)
+
+    def _carried(self, loop: scf.ForOp, argument: SSAValue, body: Block) -> Range:
+        """The range of a value that a loop carries: one that holds what it starts with and, if it holds a value, holds
+        the following one.
+        """
+        index = body.args.index(argument) - 1  # pyright: ignore[reportArgumentType]
+        end = body.last_op
+        assert isinstance(end, scf.YieldOp), "the verifier checks this"
+        following = end.operands[index]
+        low, high = self.of(loop.iter_args[index])
+        step = grows_by(following, argument)
+        if step is not None and not isinstance(step.owner, Block):
+            (least, most), (first, last) = self.of(step), (self.of(loop.lb)[0], self.of(loop.ub)[1])
+            trips = max(0, -(-(last - first) // self.of(loop.step)[0]))
+            grown = low + min(0, trips * least), high + max(0, trips * most)
+            if FULL[0] < grown[0] and grown[1] < FULL[1]:
+                return grown
+        before = dict(self._known)
+        for limit in [high, *(e for e in ends_in(loop) if e > high)]:
+            self._known = {**before, argument: (low, limit)}
+            least, most = self.of(following)
+            if low <= least and most <= limit:
+                return low, limit
+        self._known = before  # without what followed from an assumption that does not hold
         return FULL
 
     def _binary(self, op: arith.SignlessIntegerBinaryOperation, a: Range, b: Range) -> Range:
@@ -111,6 +156,10 @@ class Ranges:
                 return max(a[0], b[0]), max(a[1], b[1])
             case _:
                 return FULL
+
+
+def _either(a: Range, b: Range) -> Range:
+    return min(a[0], b[0]), max(a[1], b[1])
 
 
 def _limits(value: SSAValue) -> Range:

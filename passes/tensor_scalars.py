@@ -8,8 +8,8 @@ from xdsl.ir import Block, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..dialects.cute.values import integers, map_integers
+from ..dialects.scalars import plain_layout, unknowns, with_scalars
 from ..dialects.tile import CoordTensorType, GetScalarsOp, TensorType, ViewOp
-from ..dialects.tile.scalars import plain_layout, unknowns, with_scalars
 from ..layout.core import LayoutLike
 from ..layout.unknown import Unknown
 from .emitter import Emitter

@@ -1,9 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The kernel at the stages `index` and `instr`: `ptx.entry`, PTX's `.entry` directive."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from xdsl.dialects.builtin import I64, ArrayAttr, DenseArrayBase, FunctionType, IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import (
+    I64,
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    FunctionType,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    i64,
+)
 from xdsl.ir import Region
 from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def, traits_def
 from xdsl.parser import Parser
@@ -11,6 +21,9 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
+from ...layout.core import Layout
+from ...layout.text import to_text
+from ..cute import LayoutAttr
 from ..kernel import (
     KernelOp,
     LaunchBounds,
@@ -19,6 +32,8 @@ from ..kernel import (
     parse_optional_number,
     print_kernel_args,
 )
+from ..parameters import Parameter
+from ..scalars import unknowns
 from .base import PtxOp
 from .types import PtrType
 
@@ -29,11 +44,13 @@ class EntryOp(KernelOp):
 
     `threads`, `min_blocks` and `max_registers` are those of `tile.kernel` (PTX ISA, .reqntid, .minnctapersm,
     .maxnreg), `shared` the bytes of shared memory that a block needs (from stage `instr` on),
-    `align` what the caller promises of a pointer argument, in bytes.
+    `align` what the caller promises of a pointer argument, in bytes. `layout "(?,4):(1,?)"` says that the pointer is a
+    tensor's, and that the arguments after it are the values of the `?` of its layout, i32 or i64 as their widths say.
     """
 
     name = "ptx.entry"
     arg_aligns = prop_def(DenseArrayBase.constr(i64))
+    arg_layouts = opt_prop_def(DictionaryAttr)
     shared_bytes = opt_prop_def(IntegerAttr[I64])
     traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
 
@@ -45,8 +62,10 @@ class EntryOp(KernelOp):
         bounds: LaunchBounds,
         body: Region,
         shared_bytes: int | None = None,
+        layouts: Mapping[int, Layout] | None = None,
     ):
         types = tuple(body.blocks[0].arg_types)
+        by_name = {arg_names[index]: LayoutAttr(layout) for index, layout in (layouts or {}).items()}
         super().__init__(
             regions=[body],
             properties={
@@ -54,16 +73,55 @@ class EntryOp(KernelOp):
                 "function_type": FunctionType.from_lists(types, ()),
                 "arg_names": ArrayAttr(StringAttr(n) for n in arg_names),
                 "arg_aligns": DenseArrayBase.from_list(i64, arg_aligns),
+                "arg_layouts": DictionaryAttr(by_name) if by_name else None,
                 **bounds.properties(),
                 "shared_bytes": None if shared_bytes is None else IntegerAttr(shared_bytes, i64),
             },
         )
+
+    @property
+    def layouts(self) -> dict[int, Layout]:
+        """The layouts of tensors whose pointers are followed by integers, by the number of the pointer."""
+        by_name = {} if self.arg_layouts is None else self.arg_layouts.data
+        found: dict[int, Layout] = {}
+        for index, name in enumerate(self.arg_names):
+            layout = by_name.get(name.data)
+            if isinstance(layout, LayoutAttr) and isinstance(layout.data, Layout):
+                found[index] = layout.data
+        return found
+
+    def parameters(self) -> list[Parameter]:
+        block, layouts, aligns = self.body.blocks[0], self.layouts, self.arg_aligns.get_values()
+        found: list[Parameter] = []
+        index = 0
+        while index < len(block.args):
+            layout = layouts.get(index)
+            after = index + 1 + (0 if layout is None else len(unknowns(layout)))
+            name, type = self.arg_names.data[index].data, block.args[index].type
+            found.append(Parameter(name, type, aligns[index], layout, block.args[index:after]))
+            index = after
+        return found
+
+    def _check_layouts(self) -> None:
+        """VerifyException unless each layout is followed by integers for its `?`."""
+        types = list(self.function_type.inputs)
+        if len(self.layouts) != len([] if self.arg_layouts is None else self.arg_layouts.data):
+            raise VerifyException("a layout is given for what is no argument")
+        for index, layout in self.layouts.items():
+            expected = [IntegerType(unknown.width) for unknown in unknowns(layout)]
+            given = types[index + 1 : index + 1 + len(expected)]
+            if not isinstance(types[index], PtrType) or given != expected:
+                raise VerifyException(
+                    f"a pointer with the layout {to_text(layout)} is followed by "
+                    f"{', '.join(map(str, expected)) or 'nothing'}, not by {', '.join(map(str, given)) or 'nothing'}"
+                )
 
     def verify_(self) -> None:
         self.verify_kernel()
         aligns = self.arg_aligns.get_values()
         if len(aligns) != len(self.function_type.inputs):
             raise VerifyException(f"{len(aligns)} alignments for {len(self.function_type.inputs)} arguments")
+        self._check_layouts()
         for name, type, align in zip(self.arg_names, self.function_type.inputs, aligns, strict=True):
             if isinstance(type, PtrType) and (align < 1 or align & (align - 1)):
                 raise VerifyException(f"the alignment of argument '{name.data}' is {align}, not a power of two")
@@ -73,13 +131,13 @@ class EntryOp(KernelOp):
     @classmethod
     def parse(cls, parser: Parser) -> "EntryOp":
         name = parser.parse_symbol_name().data
-        args, names, aligns = parse_kernel_args(parser)
+        args = parse_kernel_args(parser)
         bounds = parse_launch_bounds(parser)
         shared = parse_optional_number(parser, "shared")
-        return cls(name, names, aligns, bounds, parser.parse_region(args), shared)
+        return cls(name, args.names, args.aligns, bounds, parser.parse_region(args.arguments), shared, args.layouts)
 
     def print(self, printer: Printer) -> None:
-        print_kernel_args(printer, self, self.arg_aligns.get_values())
+        print_kernel_args(printer, self, self.arg_aligns.get_values(), self.layouts)
         if self.shared_bytes is not None:
             printer.print_string(f" shared({self.shared_bytes.value.data})")
         printer.print_string(" ")

@@ -28,6 +28,7 @@ from ...layout.text import parse_layout, to_text
 from ...layout.unknown import Unknown
 from ..cute import CoordAttr, LayoutAttr, parse_quoted
 from ..errors import refuse
+from ..scalars import unknowns
 from .assembly import (
     count_operands,
     fill_coordinate,
@@ -38,7 +39,6 @@ from .assembly import (
     print_coordinate,
     unwrapped,
 )
-from .scalars import unknowns
 from .types import TensorType
 
 

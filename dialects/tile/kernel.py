@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ArrayAttr, FunctionType, StringAttr
-from xdsl.ir import Region
+from xdsl.ir import Region, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -12,7 +12,9 @@ from xdsl.traits import IsolatedFromAbove, IsTerminator, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from ..kernel import KernelOp, LaunchBounds, parse_kernel_args, parse_launch_bounds, print_kernel_args
+from ..parameters import Parameter
 from ..ptx.types import scalar_bits
+from ..scalars import plain_layout, unknowns
 from .types import Space, TensorType
 
 
@@ -51,15 +53,26 @@ class TileKernelOp(KernelOp):
             elif scalar_bits(type) is None:
                 raise VerifyException(f"argument '{name.data}' must be a tensor, an integer or a float, not {type}")
 
+    def parameters(self) -> list[Parameter]:
+        block = self.body.blocks[0]
+        return [self._parameter(name.data, arg) for name, arg in zip(self.arg_names, block.args, strict=True)]
+
+    def _parameter(self, name: str, argument: SSAValue) -> Parameter:
+        type = argument.type
+        if not isinstance(type, TensorType):
+            return Parameter(name, type, 0, None, (argument,))
+        layout = plain_layout(type.layout.data) if unknowns(type.layout.data) else None
+        return Parameter(name, type, type.align.data, layout, (argument,))
+
     @classmethod
     def parse(cls, parser: Parser) -> "TileKernelOp":
         name = parser.parse_symbol_name().data
         at = parser.pos
-        args, names, aligns = parse_kernel_args(parser)
-        if any(aligns):
-            parser.raise_error("a tensor's alignment is part of its type", at, parser.pos)
+        parsed = parse_kernel_args(parser)
+        if any(parsed.aligns) or parsed.layouts:
+            parser.raise_error("a tensor's alignment and layout are part of its type", at, parser.pos)
         bounds = parse_launch_bounds(parser)
-        return cls(name, names, bounds, parser.parse_region(args))
+        return cls(name, parsed.names, bounds, parser.parse_region(parsed.arguments))
 
     def print(self, printer: Printer) -> None:
         print_kernel_args(printer, self)

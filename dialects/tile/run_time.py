@@ -27,9 +27,9 @@ from ...layout.operations import mode_of
 from ...layout.text import parse_layout, to_text
 from ..cute import LayoutAttr, parse_quoted
 from ..errors import raise_at, refuse
+from ..scalars import unknowns
 from .assembly import AnyTensor, parse_indices, parse_tensor, parse_viewed
 from .coord_type import CoordTensorType
-from .scalars import unknowns
 from .types import TensorType
 
 

@@ -4,9 +4,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ...layout.core import ComposedLayout, Layout, LayoutLike
-from ...layout.unknown import Unknown
-from ..cute.values import integers, map_integers
+from ..layout.core import ComposedLayout, Layout, LayoutLike
+from ..layout.unknown import Unknown
+from .cute.values import integers, map_integers
 
 
 def plain_layout(layout: LayoutLike) -> Layout:

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a launch gives a kernel, by name: a tensor counts once, whatever becomes of it on the way to PTX.
+
+From stage `index` on, a tensor whose type has `?` is a pointer and one integer for each `?`, those of the shape first;
+its layout stays with the pointer, so that a launch can take the integers from a tensor.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute, SSAValue
+
+from ..layout.core import Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a kernel: its name, the type and alignment of its first argument, the layout of a tensor with `?`
+    (None for any other), and the block's arguments that it becomes.
+    """
+
+    name: str
+    type: Attribute
+    align: int
+    layout: Layout | None
+    arguments: Sequence[SSAValue]
+
+
+def scalar_names(name: str, count: int, taken: set[str]) -> list[str]:
+    """Names for the integers of tensor `name`, none of them in `taken`: `A_0`, `A_1`."""
+    found: list[str] = []
+    for number in range(count):
+        candidate = f"{name}_{number}"
+        while candidate in taken:
+            candidate += "_"
+        found.append(candidate)
+    return found
