@@ -21,8 +21,8 @@ class Workload:
 
     name: str
     file: str
-    size: dict[str, int] = field(default_factory=dict[str, int])
-    small: dict[str, int] = field(default_factory=dict[str, int])
+    size: dict[str, int | str] = field(default_factory=dict[str, int | str])
+    small: dict[str, int | str] = field(default_factory=dict[str, int | str])
 
     def shrunk(self) -> "Workload":
         """The workload at the size for the simulator."""

@@ -69,14 +69,17 @@ class CudaEngine:
         kernel = self.load(program)
         packed = PackedArguments(self.driver, program, args)
 
-        def run() -> None:
-            kernel.launch(config, packed.addresses)
+        timing = self.measure(
+            lambda: kernel.launch(config, packed.addresses), program.kernel, warmup=warmup, repeat=repeat
+        )
+        packed.read_back()
+        return timing
 
+    def measure(self, run: Callable[[], None], kernel: str, *, warmup: int = 3, repeat: int = 20) -> Timing:
+        """Times `repeat` calls of `run`, which queues work of `kernel` on the default stream, after `warmup` others."""
         for _ in range(warmup):
             run()
-        samples = tuple(self._measured(run, 0, program.kernel) for _ in range(repeat))
-        packed.read_back()
-        return Timing(samples)
+        return Timing(tuple(self._measured(run, 0, kernel) for _ in range(repeat)))
 
     def load(self, program: Artifact) -> Kernel:
         """The kernel on this device, loaded at its first use. CudaError where it cannot be."""

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The most that matrix instructions can do on a GPU: multiplications of registers alone, `kernels/mma_ceiling.cute`.
+
+`python -m benchmarks.ceiling [NAME ...]` prints the figures of the first GPU. A figure of a GEMM is put against the
+ceiling of its instruction, taken in the same run on the same kind of data, because power limits both.
+"""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from tilefold.layout.atoms.mma_atom import MmaAtom
+from tilefold.layout.atoms.mma_table import mma_atom
+from tilefold.layout.errors import Code, TilefoldError
+from tilefold.runtime.cuda import CudaEngine
+from tilefold.runtime.cuda.arguments import PackedArguments
+from tilefold.runtime.engine import LaunchConfig
+
+from benchmarks.record import Figure, Record, circumstances, print_record
+from benchmarks.workloads import Workload
+from tilefold.arguments import prepare
+from tilefold.report import print_error
+
+_NORMAL = ('"normal(seed=1)"', '"normal(seed=2)"')
+_INTEGERS = ('"integers(-128, 128, seed=1)"', '"integers(-128, 128, seed=2)"')
+_ELEMENTS = {"tf32": "f32", "e4m3": "f8E4M3FN", "e5m2": "f8E5M2", "s8": "i8", "u8": "i8", "s32": "i32"}
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """One atom with what each warp multiplies: `rows` x `columns` accumulators, `depth` values of K, by `warps` a block
+    and `blocks` a multiprocessor.
+    """
+
+    atom: str
+    rows: int = 4
+    columns: int = 8
+    depth: int = 1
+    warps: int = 4
+    blocks: int = 2
+    iterations: int = 4096
+
+    def workload(self, multiprocessors: int) -> Workload:
+        """The kernel for a GPU of so many multiprocessors."""
+        atom = mma_atom(self.atom)
+        m, n, k = atom.shape
+        _, a, b, c = [_ELEMENTS.get(name, name) for name in atom.types]
+        fills = _INTEGERS if atom.types[0] == "s32" else _NORMAL
+        sizes = {
+            "ATOM": f'"{self.atom}"', "M": m, "N": n, "K": k, "TA": a, "TB": b, "TC": c, "ROWS": self.rows,
+            "COLUMNS": self.columns, "DEPTH": self.depth, "WARPS": self.warps, "ITERATIONS": self.iterations,
+            "BLOCKS": self.blocks * multiprocessors, "FILL_A": fills[0], "FILL_B": fills[1],
+        }  # fmt: skip
+        return Workload(f"ceiling of {self.atom}", "mma_ceiling.cute", sizes)
+
+    def operations(self, multiprocessors: int) -> int:
+        """Multiplications and additions of one launch."""
+        m, n, k = mma_atom(self.atom).shape
+        executions = self.rows * self.columns * self.depth * self.iterations
+        return 2 * m * n * k * executions * self.warps * self.blocks * multiprocessors
+
+
+CEILINGS: Mapping[str, Ceiling] = MappingProxyType(
+    {
+        "f16": Ceiling("SM80_16x8x16_F32F16F16F32_TN"),
+        "f16, f16 sums": Ceiling("SM80_16x8x16_F16F16F16F16_TN"),
+        "bf16": Ceiling("SM80_16x8x16_F32BF16BF16F32_TN"),
+        "tf32": Ceiling("SM80_16x8x8_F32TF32TF32F32_TN"),
+        "s8": Ceiling("SM80_16x8x32_S32S8S8S32_TN"),
+        "f64": Ceiling("SM90_16x8x16_F64F64F64F64_TN", rows=2, columns=4, iterations=2048),
+        "fp8": Ceiling("SM89_16x8x32_F32E4M3E4M3F32_TN", rows=2, columns=4, iterations=2048),
+    }
+)
+"""The instructions that GEMMs are measured against, by the type of A and B."""
+
+
+class Queued:
+    """A launch of a ceiling's kernel on the engine's GPU, ready to be queued again and again, with its arguments."""
+
+    def __init__(self, engine: CudaEngine, ceiling: Ceiling) -> None:
+        """Builds the kernel and copies its arguments. TilefoldError where the GPU lacks the instruction."""
+        driver = engine.driver
+        count = driver.attribute(driver.api.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+        self.ceiling, self.operations = ceiling, ceiling.operations(count)
+        workload = ceiling.workload(count)
+        program, launch = workload.loaded()
+        self._arguments = prepare(launch, {}, seed=0, max_bytes=1 << 32)
+        self._given = self._arguments.launchable()
+        artifact = program.artifact(launch.kernel, driver.target)
+        self._kernel, self._config = engine.load(artifact), LaunchConfig(launch.grid, launch.block)
+        self._packed = PackedArguments(driver, artifact, self._given)
+
+    def run(self) -> None:
+        """Queues the kernel on the default stream."""
+        self._kernel.launch(self._config, self._packed.addresses)
+
+    def check(self) -> None:
+        """Checks the accumulators of every block; see `check_product`."""
+        self._packed.read_back()
+        check_product(self.ceiling, self._arguments.logical(self._given))
+
+
+def check_product(ceiling: Ceiling, values: Mapping[str, Any]) -> None:
+    """Compares the accumulators C of a launch with the product of A and B. TilefoldError where they are too far away.
+
+    For few iterations: over many, accumulators that are rounded towards zero drift away.
+    """
+    a, b, c = (np.asarray(values[name]).astype(np.float64) for name in ("A", "B", "C"))
+    difference = np.abs(c - ceiling.iterations * (a @ b.T)[:, :, None])
+    magnitude = ceiling.iterations * (np.abs(a) @ np.abs(b).T)[:, :, None]
+    if not (difference <= magnitude * _allowed(mma_atom(ceiling.atom))).all():
+        raise TilefoldError(Code.CHECK_FAILED, f"{ceiling.atom}: the result is wrong")
+
+
+def _allowed(atom: MmaAtom) -> float:
+    """The error of a sum against the sum of magnitudes: of integers none, else far above what rounding makes."""
+    return {"s32": 0.0, "f64": 2.0**-40}.get(atom.types[0], 2.0**-6)
+
+
+def measure_ceiling(engine: CudaEngine, name: str, *, warmup: int = 3, repeat: int = 10) -> Figure:
+    """TFLOP/s (of integers TOP/s) of a ceiling of `CEILINGS` on the engine's GPU; the result is checked before.
+
+    TilefoldError where the result is wrong, or the GPU lacks the instruction.
+    """
+    ceiling = CEILINGS[name]
+    checked = Queued(engine, replace(ceiling, iterations=2))
+    checked.run()
+    checked.check()
+    queued = Queued(engine, ceiling)
+    samples = engine.measure(queued.run, ceiling.atom, warmup=warmup, repeat=repeat).samples
+    unit = "TOP/s" if mma_atom(ceiling.atom).types[0] == "s32" else "TFLOP/s"
+    speeds = [queued.operations / sample / 1e9 for sample in samples]
+    return Figure(f"ceiling, {name}", median(speeds), unit, note=ceiling.atom, samples=tuple(samples))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prints the ceilings that are named, or all."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.ceiling", description=__doc__, allow_abbrev=False)
+    parser.add_argument("name", nargs="*", metavar="NAME", help=f"one of: {', '.join(CEILINGS)}")
+    parser.add_argument("--repeat", type=int, default=10, metavar="N", help="launches of each (default: 10)")
+    options = parser.parse_args(arguments)
+    if unknown := set(options.name) - set(CEILINGS):
+        parser.error(f"there is no ceiling {min(unknown)!r}")
+    try:
+        engine = CudaEngine()
+        figures = [measure_ceiling(engine, name, repeat=options.repeat) for name in options.name or CEILINGS]
+    except TilefoldError as error:
+        print_error(error)
+        return 1
+    print_record(Record("ceilings of matrix instructions", circumstances(engine.driver.name), tuple(figures)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
