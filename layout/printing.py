@@ -10,6 +10,7 @@ from typing import Any
 
 from .atoms.copy_atom import CopyAtom
 from .atoms.mma_atom import MmaAtom
+from .core import Layout, cosize
 from .text import to_cxx, to_text
 from .tiled_copy import TiledCopy
 from .tiled_mma import TiledMma
@@ -80,6 +81,18 @@ def tiled_mma_lines(mma: TiledMma, style: Style) -> list[str]:
         f"  PermutationMNK: {style(mma.permutation)}",
         *mma_atom_lines(mma.atom, style),
     ]
+
+
+def print_layout_lines(layout: Layout, style: Style) -> list[str]:
+    """The lines of print_layout: the layout, and the index of each coordinate (m,n) of its two static modes."""
+    rows, columns = layout[0].size, layout[1].size
+    width = len(str(cosize(layout)))
+    rule = "    " + ("+" + "-" * (width + 2)) * columns + "+"
+    found = [style(layout), "    " + "".join(f"  {n:>{width}} " for n in range(columns)), rule]
+    for m in range(rows):
+        cells = "".join(f"| {layout(m, n):>{width}} " for n in range(columns))
+        found += [f"{m:>2}  {cells}|", rule]
+    return found
 
 
 def lines(x: Any, style: Style) -> list[str]:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Copies of whole tiles by many threads: an atom repeated over threads and values (CuTe's copy_atom.hpp)."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, final
 
 from .atoms.copy_atom import CopyAtom
@@ -173,3 +175,9 @@ def make_tiled_copy_S(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
 def make_tiled_copy_D(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
     """The tiled copy of `atom` that writes what `tiled_copy` writes."""
     return TiledCopy(atom, tiled_copy.get_layoutD_TV(), tiled_copy.tiler)
+
+
+BY_COPY: Mapping[str, Callable[[CopyAtom, TiledCopy], TiledCopy]] = MappingProxyType(
+    {"S": make_tiled_copy_S, "D": make_tiled_copy_D}
+)
+"""How to make a tiled copy for a side of another, by the end of CuTe's name for it."""

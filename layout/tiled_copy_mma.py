@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tiled copies that bring the operands of a tiled MMA to its threads (CuTe's make_tiled_copy_A and so on)."""
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
 from .atoms.copy_atom import CopyAtom
 from .compose import composition
 from .core import make_layout
@@ -38,3 +41,9 @@ def make_tiled_copy_C_atom(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
         )
     first_values = composition(layout, make_layout((layout[0].size, values)))
     return TiledCopy(atom, *tile_of((mma.tile_size(0), mma.tile_size(1)), first_values))
+
+
+BY_MMA: Mapping[str, Callable[[CopyAtom, TiledMma], TiledCopy]] = MappingProxyType({
+    "A": make_tiled_copy_A, "B": make_tiled_copy_B, "C": make_tiled_copy_C, "C_atom": make_tiled_copy_C_atom,
+})  # fmt: skip
+"""How to make a tiled copy for an operand of a tiled MMA, by the end of CuTe's name for it."""

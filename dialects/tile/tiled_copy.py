@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tiled copies, in all the ways in which CuTe makes them (copy_atom.hpp)."""
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Self
 
 from xdsl.dialects.builtin import IndexType, StringAttr
@@ -10,7 +8,6 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
-    operand_def,
     opt_operand_def,
     opt_prop_def,
     prop_def,
@@ -27,14 +24,8 @@ from ...layout.core import Layout
 from ...layout.cotiled_copy import make_cotiled_copy
 from ...layout.errors import LayoutError
 from ...layout.text import parse_layout, parse_tiler, to_text
-from ...layout.tiled_copy import TiledCopy, make_tiled_copy, make_tiled_copy_D, make_tiled_copy_S
-from ...layout.tiled_copy_mma import (
-    make_tiled_copy_A,
-    make_tiled_copy_B,
-    make_tiled_copy_C,
-    make_tiled_copy_C_atom,
-)
-from ...layout.tiled_mma import TiledMma
+from ...layout.tiled_copy import BY_COPY, TiledCopy, make_tiled_copy
+from ...layout.tiled_copy_mma import BY_MMA
 from ..cute import LayoutAttr, TilerAttr, parse_quoted
 from ..errors import raise_at, refuse
 from .assembly import parse_defined
@@ -43,16 +34,6 @@ from .types import CopyAtomAttr, TiledCopyType
 
 BY_LAYOUTS = (("thr", "val"), ("tv", "tiler"), ("cotiled", "data"))
 """The ways that take two layouts, or a layout and a tiler, by the words before them."""
-
-BY_MMA: Mapping[str, Callable[[CopyAtom, TiledMma], TiledCopy]] = MappingProxyType({
-    "A": make_tiled_copy_A, "B": make_tiled_copy_B, "C": make_tiled_copy_C, "C_atom": make_tiled_copy_C_atom,
-})  # fmt: skip
-"""The ways that follow an operand of a tiled MMA, by the word before it."""
-
-BY_COPY: Mapping[str, Callable[[CopyAtom, TiledCopy], TiledCopy]] = MappingProxyType(
-    {"S": make_tiled_copy_S, "D": make_tiled_copy_D}
-)
-"""The ways that follow a side of another tiled copy, by the word before it."""
 
 _EXPECTED = (
     'expected thr "..." val "...", tv "..." tiler "...", cotiled "..." data "...", one of A, B, C and C_atom with a tiled '
@@ -199,4 +180,3 @@ class TiledCopyOp(IRDLOperation):
 def _plain(layout: LayoutAttr) -> Layout:
     assert isinstance(layout.data, Layout), "the verifier checks this"
     return layout.data
-

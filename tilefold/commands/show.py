@@ -12,6 +12,16 @@ examples:
   tilefold show tiled-mma --help                     what a tiled MMA gives to tensors and threads
 """
 
+_C_ATOM = """\
+Prints, for atoms that move 1, 2, 4, ... values of a thread, the steps of CuTe's make_tiled_copy_C_atom: the first
+values of each thread in the accumulator's tile (layout_TV), the places that they cover (tiler), these places in the
+tile (tile2mma), and where among them each value of each thread is (layout_tv, with its table).
+"""
+
+_C_ATOM_EPILOG = """\
+example: tilefold show c-atom --atom SM80_16x8x16_F16F16F16F16_TN --permute "(16,8,16)" --copy-V 1,2,4
+"""
+
 _TILED_MMA = """\
 Prints, as CuTe's print does, the tiled MMA made of an atom, a layout of atoms and a permutation; the tile that all
 its threads multiply at once; for each operand the layout that maps (thread, value) to a place of the tile; and the
@@ -92,7 +102,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--proj", metavar="STEP", help="which modes of tiler and coordinate count: X drops one, 1 keeps it"
     )
     tile.add_argument("--run-time-tiler", action="store_true", help="the tiler's extents are run-time integers")
-    made = copy.add_argument_group("the tiled copy, of --thr and --val or of --tv and --tiler")
+    made = copy.add_argument_group(
+        "the tiled copy, of --thr and --val, --tv and --tiler, --cotiled and --data, or --mma"
+    )
     made.add_argument("--atom", required=True, help="the copy atom")
     made.add_argument("--thr", metavar="LAYOUT", help="the thread layout: place in the tile to thread")
     made.add_argument(
@@ -100,9 +112,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     made.add_argument("--tv", metavar="LAYOUT", help="(thread,value) to a place in the tile")
     made.add_argument("--tiler", metavar="TILER", help="the tile that --tv covers")
+    made.add_argument("--cotiled", metavar="LAYOUT", help="(thread,value) to an index that --data takes")
+    made.add_argument("--data", metavar="LAYOUT", help="the layout of the data of --cotiled")
+    made.add_argument("--mma", metavar="ATOM", help="the MMA atom of a tiled MMA, with --atoms and --permute")
+    made.add_argument("--atoms", metavar="LAYOUT", help="place of an atom in (M,N,K) to the threads that execute it")
+    made.add_argument("--permute", metavar="TILER", help="for M, N and K a tile size, a layout that reorders it, or _")
+    made.add_argument("--operand", choices=("A", "B", "C", "C_atom"), default="A", help="what of the MMA is copied")
     made.add_argument("--thread", metavar="N", default="0", help="the index of the thread to look at (default: 0)")
     form = copy.add_argument_group("form")
     form.add_argument("--plain", action="store_true", help="canonical text: no marks on static integers")
+    form.add_argument("--tv-layouts", action="store_true", help="print get_layoutS_TV() and get_layoutD_TV(), too")
     form.add_argument(
         "--table", action="store_true", help="print which thread and value has each place of the tile, too"
     )
@@ -117,13 +136,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         allow_abbrev=False,
     )
     _add_mma_arguments(mma)
+    c_atom = kinds.add_parser(
+        "c-atom",
+        help="how make_tiled_copy_C_atom finds its layout",
+        description=_C_ATOM,
+        epilog=_C_ATOM_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    _add_tiled_mma_options(c_atom)
+    c_atom.add_argument("--copy-V", metavar="LIST", default="1,2,4", help="values that the copy atom moves (1,2,4)")
+    c_atom.add_argument("--plain", action="store_true", help="canonical text: no marks on static integers")
 
 
-def _add_mma_arguments(mma: argparse.ArgumentParser) -> None:
-    made = mma.add_argument_group("the tiled MMA")
+def _add_tiled_mma_options(parser: argparse.ArgumentParser) -> None:
+    made = parser.add_argument_group("the tiled MMA")
     made.add_argument("--atom", required=True, help="the MMA atom")
     made.add_argument("--atoms", metavar="LAYOUT", help="place of an atom in (M,N,K) to the threads that execute it")
     made.add_argument("--permute", metavar="TILER", help="for M, N and K a tile size, a layout that reorders it, or _")
+
+
+def _add_mma_arguments(mma: argparse.ArgumentParser) -> None:
+    _add_tiled_mma_options(mma)
     for operand, modes in (("A", "M,K"), ("B", "N,K"), ("C", "M,N")):
         mma.add_argument(f"--{operand}", metavar="LAYOUT", help=f"the layout of a tensor {operand} ({modes})")
     mma.add_argument("--thread", metavar="N", default="0", help="the index of the thread to look at (default: 0)")
@@ -152,6 +186,11 @@ def execute(args: argparse.Namespace) -> int:
     """Prints what was asked for."""
     if args.kind == "tiled-mma":
         return _execute_mma(args)
+    if args.kind == "c-atom":
+        from tilefold.show.c_atom import c_atom_lines
+
+        write_output("\n".join(c_atom_lines(args)) + "\n", None)
+        return 0
     from tilefold.layout.drawings import svg_tables, text_table, thread_value_tables
     from tilefold.show.options import read_request
 

@@ -12,7 +12,7 @@ from tilefold.layout.errors import Code, LayoutError, TilefoldError
 from tilefold.layout.printing import Style, cxx_style, plain_style, tiled_mma_lines
 from tilefold.layout.text import parse_tiler
 from tilefold.layout.tiled_mma import TiledMma, make_tiled_mma
-from tilefold.show.options import plain_layout, static_layout
+from tilefold.show.layouts import plain_layout, static_layout
 from tilefold.show.values import OptionText
 
 OPERANDS = ("A", "B", "C")
@@ -42,18 +42,28 @@ class MmaRequest:
         return lines
 
 
-def read_mma(args: argparse.Namespace) -> MmaRequest:
-    """The request that the options make. TilefoldError for what they get wrong, with the value at fault marked."""
-    atom = OptionText("--atom", args.atom).read(lambda text: mma_atom("".join(text.split()).replace("cute::", "")))
+def read_tiled_mma(args: argparse.Namespace, option: str = "--atom") -> TiledMma:
+    """The tiled MMA of an atom, given by `option`, and the options --atoms and --permute.
+
+    TilefoldError for what they get wrong, with the value at fault marked.
+    """
+    named = OptionText(option, getattr(args, option.removeprefix("--")))
+    atom = named.read(lambda text: mma_atom("".join(text.split()).replace("cute::", "")))
     layout = None if args.atoms is None else OptionText("--atoms", args.atoms).read(plain_layout)
     permute = None if args.permute is None else OptionText("--permute", args.permute)
     tile = () if permute is None else permute.read(_permutation)
-    with OptionText("--atoms", args.atoms or args.atom).blamed():
+    with (named if args.atoms is None else OptionText("--atoms", args.atoms)).blamed():
         mma = make_tiled_mma(atom, layout, tile)
-    blamed = permute or OptionText("--atom", args.atom)
+    blamed = permute or named
     with blamed.blamed():
         for operand in OPERANDS:
             _ = mma.layout_tv(operand)
+    return mma
+
+
+def read_mma(args: argparse.Namespace) -> MmaRequest:
+    """The request that the options make. TilefoldError for what they get wrong, with the value at fault marked."""
+    mma = read_tiled_mma(args)
     tensors: dict[str, LayoutLike] = {}
     for operand in OPERANDS:
         if (text := getattr(args, operand)) is not None:

@@ -53,7 +53,8 @@ class Request:
     """A tiled copy, the tensors it moves between, and the thread to look at.
 
     `layouts` are those that the tiled copy was made of, by what they lay out; `tile` is the block's part of the
-    source; `spaces` are the memory spaces of source and destination; `style` writes layouts and integers.
+    source; `spaces` are the memory spaces of source and destination; `style` writes layouts and integers;
+    with `tv_layouts` the layouts of source and destination by thread and value are shown, too.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Request:
     tile: Tensor | None
     style: Style
     spaces: tuple[str, str]
+    tv_layouts: bool = False
 
     @property
     def read_from(self) -> Tensor | None:
@@ -92,6 +94,9 @@ class Request:
             lines += [f"{kind}_layout_{self.name}:", self.style(layout)]
         space = self.src.name.split("_")[0] if self.src is not None else "gmem"
         lines += [f"{space}_tiled_copy_{self.name}:", *tiled_copy_lines(self.copy, self.style), ""]
+        if self.tv_layouts:
+            lines += [f"LayoutS_TV: {self.style(self.copy.get_layoutS_TV())}"]
+            lines += [f"LayoutD_TV: {self.style(self.copy.get_layoutD_TV())}", ""]
         lines += [
             f"thread_{space}_copy_{self.name}:",
             *thr_copy_lines(self.copy, self.thread, self.style),

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What `tilefold show c-atom` prints: how make_tiled_copy_C_atom comes to its layout and tiler, step by step."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+
+from tilefold.layout.compose import composition
+from tilefold.layout.core import Layout, make_layout
+from tilefold.layout.cotiled_copy import tile_of
+from tilefold.layout.errors import Code, LayoutError
+from tilefold.layout.printing import Style, cxx_style, plain_style, print_layout_lines
+from tilefold.layout.tiled_mma import TiledMma
+from tilefold.show.mma import read_tiled_mma
+from tilefold.show.values import OptionText
+
+_RULE = "=" * 60
+
+
+def c_atom_lines(args: argparse.Namespace) -> list[str]:
+    """The lines for the options. TilefoldError for what they get wrong, with the value at fault marked."""
+    mma = read_tiled_mma(args)
+    text = OptionText("--copy-V", args.copy_V)
+    values = text.read(lambda given: _values(given, mma))
+    style = plain_style if args.plain else cxx_style
+    lines = [f"layoutC_TV: {style(mma.layout_tv('C'))}", f"mma_tiler: {style(mma.tile_shape[:2])}"]
+    for count in values:
+        lines += ["", _RULE, f"copy_V = {count}", _RULE, "", *_steps(mma, count, style)]
+    return lines
+
+
+def _values(text: str, mma: TiledMma) -> Sequence[int]:
+    """Numbers of values that an atom moves, from `1,2,4`."""
+    most = mma.layout_tv("C")[1].size
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() and len(part) < 6 for part in parts):
+        raise LayoutError(Code.CLI_VALUE, "it is a list of numbers", "for example 1,2,4")
+    for part in parts:
+        if not 1 <= int(part) <= most:
+            raise LayoutError(Code.TOO_FEW_VALUES, f"a thread has {most} values of the accumulator, not {part}")
+    return [int(part) for part in parts]
+
+
+def _steps(mma: TiledMma, count: int, style: Style) -> Iterator[str]:
+    """The first `count` values of each thread, the tiler that finds them, and their places in its tile."""
+    whole, shape = mma.layout_tv("C"), mma.tile_shape[:2]
+    layout_tv = composition(whole, make_layout((whole[0].size, count)))
+    yield f"layout_TV = {style(layout_tv)}"
+    yield "(thr, val) -> place in the MMA's tile"
+    yield ""
+    found, tiler = tile_of(shape, layout_tv)
+    yield f"tiler = ({', '.join(style(mode) for mode in tiler)})"
+    yield "a layout for each mode of the tile"
+    yield ""
+    tile2mma = composition(make_layout(shape), tiler)
+    yield f"tile2mma = {style(tile2mma)}"
+    yield ""
+    yield f"layout_tv = {style(found)}"
+    yield "(thr, val) -> place in the tile of the copy"
+    yield ""
+    assert isinstance(found, Layout)
+    yield from print_layout_lines(found, style)

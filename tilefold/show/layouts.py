@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Layouts as the values of options: static ones."""
+
+from tilefold.layout.core import Layout, LayoutLike, make_layout
+from tilefold.layout.errors import Code, LayoutError
+from tilefold.layout.inttuple import leaves
+from tilefold.layout.text import parse_int_tuple, parse_layout
+
+
+def static_layout(text: str) -> LayoutLike:
+    """A layout; a shape alone stands for the compact layout of it, first mode fastest."""
+    layout = parse_layout(text) if ":" in text else make_layout(parse_int_tuple(text))
+    inner = layout if isinstance(layout, Layout) else layout.inner
+    offset = () if isinstance(layout, Layout) else (layout.offset,)
+    if not all(type(leaf) is int for leaf in leaves((inner.shape, inner.stride, *offset))):
+        raise LayoutError(
+            Code.DYNAMIC_UNSUPPORTED, "the layout must be static, of integers", "write a number for every '?'"
+        )
+    return layout
+
+
+def plain_layout(text: str) -> Layout:
+    """A layout without a swizzle."""
+    layout = static_layout(text)
+    if not isinstance(layout, Layout):
+        raise LayoutError(Code.COMPOSED_UNSUPPORTED, "the layouts of a tiled copy are plain ones, without a swizzle")
+    return layout
