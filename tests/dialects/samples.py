@@ -56,6 +56,16 @@ _M = (
     ' : !tile.tiled_mma<#tile.mma_atom<"SM80_16x8x16_F32F16F16F32_TN">, "(1,1,1):(0,0,0)", "(_,_,_)">\n'
 )
 
+_ATOM = '#tile.mma_atom<"SM80_16x8x8_F32F16F16F32_TN">'
+_MMA = f"""\
+%m = tile.tiled_mma {_ATOM} : !tile.tiled_mma<{_ATOM}, "(1,1,1):(0,0,0)", "(_,_,_)">
+"""
+_FRAGMENTS = """\
+%a = tile.alloc : !tile.tensor<f16, rmem, align<16>, "(4):(1)">
+%b = tile.alloc : !tile.tensor<f16, rmem, align<16>, "2:1">
+%d = tile.alloc : !tile.tensor<f32, rmem, align<16>, "4:1">
+"""
+
 TILE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "tile.return": ("",),
     "tile.alloc": (
@@ -151,6 +161,43 @@ TILE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         '%f = tile.alloc : !tile.tensor<f16, rmem, align<16>, "((2,2,2),3,1):((1,2,4),8,0)">\n'
         '%1 = tile.retile_D %0, %f : !tile.tensor<f16, rmem, align<16>, "((8,1),3,1):((1,0),8,0)">',
     ),
+    "tile.tiled_mma": (
+        f'%0 = tile.tiled_mma {_ATOM} atoms "(2,2,1):(1,2,4)" permute "(32,16,_)" '
+        f': !tile.tiled_mma<{_ATOM}, "(2,2,1):(1,2,4)", "(32,16,_)">',
+        f'%0 = tile.tiled_mma {_ATOM} permute "[(16,2):(2,1);_;8]" '
+        f': !tile.tiled_mma<{_ATOM}, "(1,1,1):(0,0,0)", "[(16,2):(2,1);_;8]">',
+    ),
+    "tile.partition_A": (
+        f'{_MMA}%0 = tile.partition_A %m, %A, %t : !tile.tensor<f16, gmem, align<2>, "((2,2),4,4):((64,8),16,512)">',
+    ),
+    "tile.partition_B": (
+        f'{_MMA}%0 = tile.partition_B %m, %A, %t : !tile.tensor<f16, gmem, align<2>, "(2,8,4):(64,8,512)">',
+    ),
+    "tile.partition_C": (
+        f'{_MMA}%0 = tile.partition_C %m, %A, %t : !tile.tensor<f16, gmem, align<2>, "((2,2),4,4):((64,8),16,512)">',
+    ),
+    "tile.make_fragment_A": (
+        f'{_MMA}%0 = tile.make_fragment_A %m, %A : !tile.tensor<f16, rmem, align<16>, "(64,(32)):(1,(64))">',
+    ),
+    "tile.make_fragment_B": (
+        f'{_MMA}%0 = tile.make_fragment_B %m, %A : !tile.tensor<f16, rmem, align<16>, "(64,(32)):(1,(64))">',
+    ),
+    "tile.make_fragment_C": (
+        f'{_MMA}%0 = tile.make_fragment_C %m, %A : !tile.tensor<f32, rmem, align<16>, "(64,32):(1,64)">',
+    ),
+    "tile.make_fragment_like": (
+        '%0 = tile.make_fragment_like %r : !tile.tensor<f16, rmem, align<16>, "8:1">',
+        '%0 = tile.make_fragment_like %A as f32 : !tile.tensor<f32, rmem, align<16>, "(64,(32)):(1,(64))">',
+    ),
+    "tile.gemm": (
+        f"{_MMA}{_FRAGMENTS}tile.gemm %m, %a, %b, %d\ntile.gemm %m, %d, %a, %b, %d",
+        f"{_FRAGMENTS}tile.gemm {_ATOM} %a, %b, %d",
+        '%a = tile.alloc : !tile.tensor<f32, rmem, align<16>, "(2,3):(1,2)">\n'
+        '%b = tile.alloc : !tile.tensor<f32, smem, align<16>, "(4,3):(1,4)">\n'
+        '%d = tile.alloc : !tile.tensor<f32, rmem, align<16>, "(2,4):(1,2)">\n'
+        "tile.gemm %a, %b, %d",
+    ),
+    "tile.mma_call": (f"{_FRAGMENTS}tile.mma_call {_ATOM} %d, %a, %b, %d",),
     "tile.partition_S": (
         '%0 = tile.partition_S %c, %A, %t : !tile.tensor<f16, gmem, align<16>, "((8,1),1,8):((1,0),0,256)">',
     ),
@@ -223,6 +270,12 @@ PTX_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "ptx.cp.async.commit_group": ("ptx.cp.async.commit_group",),
     "ptx.cp.async.wait_group": ("ptx.cp.async.wait_group 3",),
     "ptx.cp.async.wait_all": ("ptx.cp.async.wait_all",),
+    "ptx.mma.sync": (
+        "%f = arith.constant 1.000000e+00 : f32\n"
+        '%0:4 = ptx.mma.sync "SM80_16x8x8_F32F16F16F32_TN" (%x, %x), (%x), (%f, %f, %f, %f)',
+        "%d = arith.constant 1.000000e+00 : f64\n"
+        '%0:2 = ptx.mma.sync "SM80_8x8x4_F64F64F64F64_TN" (%d), (%d), (%d, %d)',
+    ),
     "ptx.ldmatrix": (
         "%0 = ptx.ldmatrix x 4 %s : vector<4xi32>",
         "%0 = ptx.ldmatrix x 1 trans %s : vector<1xi32>",
@@ -329,6 +382,8 @@ ATTRIBUTE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "tile.tiled_copy": (
         '!tile.tiled_copy<#tile.copy_atom<"UniversalCopy<uint128_t>", f16>, "(32,8):(8,1)", "(64,4)">',
     ),
+    "tile.tiled_mma": (f'!tile.tiled_mma<{_ATOM}, "(2,2,1):(1,2,4)", "[(8,2):(1,8);16;_]">',),
+    "tile.mma_atom": (_ATOM, '#tile.mma_atom<"UniversalFMA<float>">'),
     "tile.copy_atom": (
         '#tile.copy_atom<"SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", bf16>',
         '#tile.copy_atom<"AutoVectorizingCopy", i8>',

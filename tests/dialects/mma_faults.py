@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# ruff: noqa: E501 - a fault and its message stand on one line
+"""Faults of MMA atoms, tiled MMAs, fragments and multiplications."""
+
+from tests.dialects.faults import Fault
+from tests.dialects.samples import ptx_program, tile_program
+
+ATOM = '#tile.mma_atom<"SM80_16x8x8_F32F16F16F32_TN">'
+MMA = f"%m = tile.tiled_mma {ATOM}\n"
+TYPE = f'!tile.tiled_mma<{ATOM}, "(1,1,1):(0,0,0)", "(_,_,_)">'
+
+
+def _operands(*operands: str) -> tuple[str, str]:
+    """Allocations of tensors given as element type, space, alignment and layout; and their names, in this order."""
+    lines: list[str] = []
+    for index, (element, space, align, layout) in enumerate(operand.split(" ", 3) for operand in operands):
+        lines.append(f'%o{index} = tile.alloc : !tile.tensor<{element}, {space}, align<{align}>, "{layout}">\n')
+    return "".join(lines), ", ".join(f"%o{index}" for index in range(len(operands)))
+
+
+def _gemm(said: str, *operands: str, op: str = "tile.gemm", atom: str = ATOM) -> Fault:
+    """A multiplication of operands that cannot be multiplied."""
+    allocations, names = _operands(*operands)
+    return Fault(op, tile_program(f"{allocations}«{op}» {f'{atom} ' if atom else ''}{names}"), said)
+
+
+def _tile(of: str, *cases: tuple[str, str]) -> list[Fault]:
+    return [Fault(of, tile_program(body), said) for body, said in cases]
+
+
+def _ptx(of: str, *cases: tuple[str, str]) -> list[Fault]:
+    return [Fault(of, ptx_program(body), said) for body, said in cases]
+
+
+A, B, C = "f16 rmem 16 4:1", "f16 rmem 16 2:1", "f32 rmem 16 4:1"
+_SEGMENTS = "operandSegmentSizes = array<i32: 1, 0, 0>"
+_ANY = '!tile.tensor<f16, gmem, align<16>, "(64,32):(1,64)">'
+
+MMA_FAULTS = [
+    *_tile(
+        "tile.mma_atom",
+        ('%m = tile.tiled_mma #tile.mma_atom<«"SM80_16x8x8"»>', "E0302"),
+        ('%m = tile.tiled_mma «#tile.mma_atom<"SM90_64x8x16_F32F16F16_SS<Major::K,Major::K>">»', "E0304"),
+    ),
+    *_tile(
+        "tile.tiled_mma",
+        ('%m = tile.tiled_mma «#tile.copy_atom<"DefaultCopy", f16>»', "expected an MMA atom"),
+        (f'%m = tile.tiled_mma {ATOM} atoms "(2,«x»)"', "E0101"),
+        (f'%m = tile.tiled_mma {ATOM} «atoms "(2,2,1,1):(1,2,4,4)"»', "E0202"),
+        (f'%m = tile.tiled_mma {ATOM} «atoms "S<1,0,1> o 0 o (2,2):(1,2)"»', "E0211"),
+        (f'%m = «tile.tiled_mma» {ATOM} atoms "S<1,0,1> o 0 o (2,2):(1,2)" : {TYPE}', "E0211"),
+        (f'%m = «tile.tiled_mma» {ATOM} atoms "(2,1,1):(1,0,0)" : {TYPE}', "the result is"),
+        (
+            f'%m = tile.tiled_mma {ATOM} : !tile.tiled_mma<«#tile.copy_atom<"DefaultCopy", f16>», "1:0", "1">',
+            "expected an MMA atom",
+        ),
+        (
+            f'%m = tile.tiled_mma {ATOM} : «!tile.tiled_mma<{ATOM}, "S<1,0,1> o 0 o (1,1,1):(0,0,0)", "(_,_,_)">»',
+            "E0211",
+        ),
+        (f'%m = tile.tiled_mma {ATOM} : «!tile.tiled_mma<{ATOM}, "(1,1):(0,0)", "(_,_,_)">»', "E0202"),
+        (f'%m = tile.tiled_mma {ATOM} : «!tile.tiled_mma<{ATOM}, "(1,?,1):(0,0,0)", "(_,_,_)">»', "is not static"),
+    ),
+    *_tile(
+        "tile.partition_A",
+        (f"{MMA}tile.partition_A «%A», %A, %t", "expected a tiled MMA"),
+        (f"{MMA}tile.partition_A %m, «%t», %t", "expected a tensor"),
+        (f'{MMA}%0 = «"tile.partition_A"»(%m, %A) : ({TYPE}, {_ANY}) -> {_ANY}', "one thread index"),
+        (f"{MMA}%s1 = tile.slice %A, (_, 0)\n%0 = tile.partition_A «%m, %s1, %t»", "E0307"),
+    ),
+    *_tile(
+        "tile.partition_B",
+        (f'{MMA}%s1 = tile.local_tile %A, "(4,32)", (0, 0)\n%0 = tile.partition_B «%m, %s1, %t»', "E0314"),
+    ),
+    *_tile("tile.partition_C", (f"{MMA}%0 = «tile.partition_C» %m, %A, %t : {_ANY}", "the result is")),
+    *(
+        fault
+        for operand in "ABC"
+        for fault in _tile(
+            f"tile.make_fragment_{operand}",
+            (
+                f'{MMA}%0 = «tile.make_fragment_{operand}» %m, %A : !tile.tensor<f16, rmem, align<8>, "(64,32):(1,64)">',
+                "the result is",
+            ),
+        )
+    ),
+    *_tile(
+        "tile.make_fragment_like",
+        ("%0 = tile.make_fragment_like %A : «i32»", "expected a tensor type"),
+        (
+            '%b = tile.alloc : !tile.tensor<f16, smem, align<16>, "40000:1">\n%0 = «tile.make_fragment_like» %b',
+            "at most 65536",
+        ),
+    ),
+    Fault("tile.gemm", tile_program(f"{MMA}tile.gemm «%m, %A, %A»"), "expected tensors A, B, C or D, A, B, C"),
+    Fault(
+        "tile.gemm",
+        tile_program('tile.gemm «#tile.copy_atom<"DefaultCopy", f16>» %A, %A, %A'),
+        "expected an MMA atom or an operand",
+    ),
+    Fault(
+        "tile.gemm", tile_program(f"{MMA}{_operands(A, B, C)[0]}«tile.gemm» {ATOM} %m, %o0, %o1, %o2"), "given twice"
+    ),
+    _gemm("E0318", "i8 rmem 1 1:1", "i8 rmem 1 1:1", "i8 rmem 1 1:1", atom=""),
+    _gemm("have ranks 1, 2, 1 and 1", "f16 rmem 16 (4,2):(1,4)", B, C),
+    _gemm("are for atoms of one value", A, B, "f32 rmem 16 (4,2):(1,4)"),
+    _gemm("mode M of A has 3", "f16 rmem 16 (4,3):(1,4)", "f16 rmem 16 (2,2):(1,2)", "f32 rmem 16 (4,2,2):(1,4,8)"),
+    _gemm("mode N of B has 3", "f16 rmem 16 (4,2):(1,4)", "f16 rmem 16 (2,3):(1,2)", "f32 rmem 16 (4,2,2):(1,4,8)"),
+    _gemm(
+        "mode K of B has 2", "f16 rmem 16 (4,1,3):(1,4,4)", "f16 rmem 16 (2,1,2):(1,2,2)", "f32 rmem 16 (4,1,1):(1,4,4)"
+    ),
+    _gemm(
+        "mode M of D has 2",
+        "f32 rmem 16 (4,2,1):(1,4,8)",
+        "f16 rmem 16 (4,1):(1,4)",
+        "f16 rmem 16 (2,1):(1,2)",
+        "f32 rmem 16 (4,1,1):(1,4,4)",
+    ),
+    _gemm(
+        "cannot accumulate over K",
+        "f32 rmem 16 (8,1,1):(1,8,8)",
+        "f16 rmem 16 (4,1,2):(1,4,4)",
+        "f16 rmem 16 (4,1,2):(1,4,4)",
+        "f16 rmem 16 (8,1,1):(1,8,8)",
+        atom='#tile.mma_atom<"SM70_8x8x4_F32F16F16F16_NT">',
+    ),
+    _gemm("holds f16, not bf16", "bf16 rmem 16 4:1", B, C),
+    _gemm("operand D of SM80_16x8x8_F32F16F16F32_TN is in smem; it can be in rmem", A, B, "f32 smem 16 4:1"),
+    _gemm("has 4 values of A a thread, but mode 0 is 8:1", "f16 rmem 16 8:1", B, C),
+    _gemm("E0311", "f16 rmem 16 4:2", B, C),
+    _gemm("E0312", "f16 rmem 2 4:1", B, C),
+    _gemm("E0312", "f16 rmem 16 (4,2):(1,5)", "f16 rmem 16 (2,2):(1,2)", "f32 rmem 16 (4,2,2):(1,4,8)"),
+    _gemm(
+        "two results of the multiplication",
+        "f16 rmem 16 (4,2):(1,4)",
+        "f16 rmem 16 (2,2):(1,2)",
+        "f32 rmem 16 (4,2,2):(1,0,4)",
+    ),
+    _gemm("E0206", "f16 rmem 16 (4,2):(1,4)", "f16 rmem 16 (2,2):(1,2)", "f32 rmem 16 (4,2,2):(1,2,8)"),
+    _gemm("is in registers", C, "f16 smem 16 4:1", B, C, op="tile.mma_call"),
+    Fault(
+        "tile.mma_call",
+        tile_program(f"{_operands(C, A, B)[0]}tile.mma_call «%»o0, %o1, %o2, %o0"),
+        "expected an MMA atom",
+    ),
+    *_ptx(
+        "ptx.mma.sync",
+        ('%0:4 = ptx.mma.sync «"SM80"» (), (), ()', "E0302"),
+        ('%0 = ptx.mma.sync «"UniversalFMA<float>"» (), (), ()', "no instruction of a warp"),
+        (
+            '%0:4 = ptx.mma.sync "SM80_16x8x8_F32F16F16F32_TN" «(%x)», (%x), (%x)',
+            "operand A of SM80_16x8x8_F32F16F16F32_TN is 2 registers",
+        ),
+        (f'%0 = «"ptx.mma.sync"»(%x) <{{atom_name = "SM80", {_SEGMENTS}}}> : (i32) -> i32', "E0302"),
+        (
+            f'%0 = «"ptx.mma.sync"»(%x) <{{atom_name = "UniversalFMA<float>", {_SEGMENTS}}}> : (i32) -> i32',
+            "no instruction of a warp",
+        ),
+        (
+            f'%0 = «"ptx.mma.sync"»(%x) <{{atom_name = "SM80_8x8x4_F64F64F64F64_TN", {_SEGMENTS}}}> : (i32) -> i32',
+            "is 1 of f64, not i32",
+        ),
+    ),
+]
