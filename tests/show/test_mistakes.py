@@ -69,9 +69,7 @@ def test_mistakes_are_marked(
 @pytest.mark.parametrize(
     "options", [{"--thr": None}, {"--tv": "(32,8):(8,1)"}, {"--thr": None, "--tv": "(32,8):(8,1)"}]
 )
-def test_a_tiled_copy_is_made_in_one_way(
-    capsys: pytest.CaptureFixture[str], options: dict[str, str | None]
-) -> None:
+def test_a_tiled_copy_is_made_in_one_way(capsys: pytest.CaptureFixture[str], options: dict[str, str | None]) -> None:
     first, hint = refused(capsys, *arguments(options))
     assert "a tiled copy is made of" in first
     assert hint == "  hint: give --thr and --val, --tv and --tiler, --cotiled and --data, or --mma and --operand"

@@ -21,10 +21,8 @@ from tilefold.show.values import OptionText
 def read_tiled_copy(args: argparse.Namespace, atom: OptionText, bits: int) -> tuple[TiledCopy, dict[str, Layout]]:
     """The tiled copy, and the layouts of which it was made by what they lay out."""
     found = atom.read(lambda text: atom_of(text, bits))
-    given = [
-        name for name in ("thr", "val", "tv", "tiler", "cotiled", "data", "mma") if getattr(args, name) is not None
-    ]
-    match given:
+    ways = ("thr", "val", "tv", "tiler", "cotiled", "data", "mma")
+    match [name for name in ways if isinstance(getattr(args, name), str)]:
         case ["thr"] | ["thr", "val"]:
             thr, val = args.thr, args.val
             by_thread, by_value = OptionText("--thr", thr), OptionText("--val", "1:0" if val is None else val)
