@@ -184,6 +184,9 @@ def _execute_mma(args: argparse.Namespace) -> int:
 
 def execute(args: argparse.Namespace) -> int:
     """Prints what was asked for."""
+    for name, value in vars(args).items():
+        if value == []:  # what argparse makes of the text "--"
+            setattr(args, name, "--")
     if args.kind == "tiled-mma":
         return _execute_mma(args)
     if args.kind == "c-atom":

@@ -22,7 +22,7 @@ def read_tiled_copy(args: argparse.Namespace, atom: OptionText, bits: int) -> tu
     """The tiled copy, and the layouts of which it was made by what they lay out."""
     found = atom.read(lambda text: atom_of(text, bits))
     ways = ("thr", "val", "tv", "tiler", "cotiled", "data", "mma")
-    match [name for name in ways if isinstance(getattr(args, name), str)]:
+    match [name for name in ways if getattr(args, name) is not None]:
         case ["thr"] | ["thr", "val"]:
             thr, val = args.thr, args.val
             by_thread, by_value = OptionText("--thr", thr), OptionText("--val", "1:0" if val is None else val)
