@@ -29,7 +29,7 @@ _REGISTERS: dict[type[Operation], str] = {
 class ConvertIndexPass(ModulePass):
     """Replaces `index` by i32 where ranges prove that it suffices, by i64 elsewhere; thread coordinates by registers.
 
-    What a loop or branch carries is i64.
+    So is what a loop or branch hands on; what scf.while does is i64.
 
     Before:
 
@@ -61,7 +61,7 @@ class _Conversion:
     def run(self, entry: EntryOp) -> None:
         ops = [op for op in entry.walk() if op is not entry and self._concerns(op)]
         for op in ops:  # all ranges first: they are those of the program as it was
-            for value in (*op.operands, *op.results):
+            for value in (*op.operands, *op.results, *_block_arguments(op)):
                 self.ranges.of(value)
         for op in ops:
             self._convert(op, Emitter(op))
@@ -74,8 +74,7 @@ class _Conversion:
 
     @staticmethod
     def _concerns(op: Operation) -> bool:
-        values = [*op.operands, *op.results, *(a for r in op.regions for b in r.blocks for a in b.args)]
-        return any(_is_index(value) for value in values)
+        return any(_is_index(value) for value in (*op.operands, *op.results, *_block_arguments(op)))
 
     def _as(self, emitter: Emitter, value: SSAValue, width: int) -> SSAValue:
         """What `value` became, in so many bits; a value that is no index unchanged."""
@@ -103,6 +102,8 @@ class _Conversion:
                     self._bind(op.result, resized(emitter, inner, width))
             case scf.ForOp():
                 self._loop(op, emitter)
+            case scf.YieldOp():
+                self._yield(op, emitter)
             case _:
                 self._generic(op, emitter, self._width(op))
 
@@ -112,7 +113,7 @@ class _Conversion:
 
     def _width(self, op: Operation) -> int:
         """The width in which an operation is computed: 32 where all its index operands and results fit."""
-        if op.regions or isinstance(op, scf.YieldOp | scf.ConditionOp):
+        if isinstance(op, scf.WhileOp | scf.ConditionOp):
             return 64
         values = [v for v in (*op.operands, *op.results) if _is_index(v)]
         narrow = all(self.ranges.fits(v) for v in values)
@@ -125,15 +126,20 @@ class _Conversion:
     def _generic(self, op: Operation, emitter: Emitter, width: int) -> None:
         """The same operation on integers of so many bits."""
         operands = [self._as(emitter, value, width) for value in op.operands]
-        self._rebuild(op, emitter, operands, width)
+        widths = [self._own_width(r) if isinstance(op, scf.IfOp) else width for r in op.results]
+        self._rebuild(op, emitter, operands, widths)
 
-    def _rebuild(self, op: Operation, emitter: Emitter, operands: Sequence[SSAValue], width: int) -> None:
+    def _own_width(self, value: SSAValue) -> int:
+        """The width of what a loop or branch hands on: 32 where it always fits."""
+        return 32 if self.ranges.fits(value) else 64
+
+    def _rebuild(self, op: Operation, emitter: Emitter, operands: Sequence[SSAValue], widths: Sequence[int]) -> None:
         for region in op.regions:
             for block in region.blocks:
                 self._arguments(block, 64)
         new = type(op).create(
             operands=operands,
-            result_types=[_sized(r.type, width) for r in op.results],
+            result_types=[_sized(r.type, width) for r, width in zip(op.results, widths, strict=True)],
             properties=op.properties,
             attributes=op.attributes,
             regions=[op.detach_region(region) for region in list(op.regions)],
@@ -148,6 +154,14 @@ class _Conversion:
         if isinstance(op, scf.YieldOp | scf.ConditionOp):
             Rewriter.erase_op(op)
 
+    def _yield(self, op: scf.YieldOp, emitter: Emitter) -> None:
+        """Hands on integers as wide as the loop or branch around has them, which is converted already."""
+        around = op.parent_op()
+        types = () if isinstance(around, scf.WhileOp) or around is None else around.result_types
+        widths = [int_width(type) or 64 for type in types] or [64] * len(op.operands)
+        operands = [self._as(emitter, v, width) for v, width in zip(op.operands, widths, strict=True)]
+        self._rebuild(op, emitter, operands, ())
+
     def _arguments(self, block: Block, width: int) -> None:
         """Gives the block integer arguments beside its index ones, which are erased at the end."""
         self.blocks.append(block)
@@ -155,19 +169,23 @@ class _Conversion:
             self._bind(argument, block.insert_arg(int_type(width), argument.index + 1))
 
     def _loop(self, op: scf.ForOp, emitter: Emitter) -> None:
-        if not _is_index(op.lb):
-            self._generic(op, emitter, 64)
-            return
-        bounds = (op.lb, op.ub, op.step)
-        after_last = self.ranges.of(op.ub)[1] + self.ranges.of(op.step)[1]
-        width = 32 if all(self.ranges.fits(v) for v in bounds) and after_last < 2**31 else 64
-        body = op.body.block
-        self._bind(body.args[0], body.insert_arg(int_type(width), 1))
-        operands = [
-            *(self._as(emitter, v, width) for v in bounds),
-            *(self._as(emitter, v, 64) for v in op.iter_args),
-        ]
-        self._rebuild(op, emitter, operands, 64)
+        bounds, body = (op.lb, op.ub, op.step), op.body.block
+        operands = list(bounds)
+        widths = [self._own_width(carried) for carried in body.args[1:]]
+        for carried, width in zip(body.args[1:], widths, strict=True):
+            if _is_index(carried):
+                self._bind(carried, body.insert_arg(int_type(width), carried.index + 1))
+        if _is_index(op.lb):
+            after_last = self.ranges.of(op.ub)[1] + self.ranges.of(op.step)[1]
+            width = 32 if all(self.ranges.fits(v) for v in bounds) and after_last < 2**31 else 64
+            self._bind(body.args[0], body.insert_arg(int_type(width), 1))
+            operands = [self._as(emitter, v, width) for v in bounds]
+        operands += [self._as(emitter, v, width) for v, width in zip(op.iter_args, widths, strict=True)]
+        self._rebuild(op, emitter, operands, widths)
+
+
+def _block_arguments(op: Operation) -> list[SSAValue]:
+    return [argument for region in op.regions for block in region.blocks for argument in block.args]
 
 
 def _is_index(value: SSAValue) -> bool:

@@ -11,6 +11,7 @@ from ..dialects.kernel import KernelOp
 from ..dialects.ptx.types import integer_bits
 from ..dialects.target import MAX_GRID
 from .constants import constant_of
+from .emitter import int_width
 from .range_facts import Range, ends_in, grows_by, restricted
 
 FULL: Range = (-(2**63), 2**63 - 1)
@@ -36,6 +37,8 @@ class Ranges:
 
     def of(self, value: SSAValue) -> Range:
         """The range of a value; that of its type where nothing is known."""
+        if int_width(value.type) is None:
+            return FULL
         if value not in self._known:
             self._known[value] = _limits(value)  # what a value that depends on itself is taken to be
             low, high = self._compute(value)
@@ -116,7 +119,7 @@ class Ranges:
         following = end.operands[index]
         low, high = self.of(loop.iter_args[index])
         step = grows_by(following, argument)
-        if step is not None and not isinstance(step.owner, Block):
+        if step is not None:
             (least, most), (first, last) = self.of(step), (self.of(loop.lb)[0], self.of(loop.ub)[1])
             trips = max(0, -(-(last - first) // self.of(loop.step)[0]))
             grown = low + min(0, trips * least), high + max(0, trips * most)
@@ -124,10 +127,12 @@ class Ranges:
                 return grown
         before = dict(self._known)
         for limit in [high, *(e for e in ends_in(loop) if e > high)]:
-            self._known = {**before, argument: (low, limit)}
-            least, most = self.of(following)
-            if low <= least and most <= limit:
-                return low, limit
+            for _ in range(2):  # with the low end that it starts with, then with the one that follows
+                self._known = {**before, argument: (low, limit)}
+                least, most = self.of(following)
+                if low <= least and most <= limit:
+                    return low, limit
+                low = min(low, least)
         self._known = before  # without what followed from an assumption that does not hold
         return FULL
 
