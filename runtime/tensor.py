@@ -63,10 +63,11 @@ def logical_array(storage: NDArray[Any], layout: LayoutLike) -> NDArray[Any]:
         strides = [_one_stride(layout[mode]) for mode in range(len(layout))]
         if None not in strides:
             step = storage.strides[0]
+            raw = storage.view(f"u{step}")  # NumPy knows the floats of ml_dtypes by no name that it can look up
             view = np.lib.stride_tricks.as_strided(
-                storage, mode_sizes(layout), [(s or 0) * step for s in strides], writeable=False
+                raw, mode_sizes(layout), [(s or 0) * step for s in strides], writeable=False
             )
-            return view
+            return view.view(storage.dtype)
     return storage[element_indices(layout)]
 
 

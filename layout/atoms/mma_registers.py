@@ -38,7 +38,7 @@ def registers(atom: MmaAtom, operand: str) -> Registers:
     values = thread_values(atom, operand)
     if name in ("f32", "f64"):
         return Registers(name, values, 1)
-    each = 32 // BITS[name]
+    each = min(32 // BITS[name], values)  # UniversalFMA has one value
     return Registers("b32", values // each, each)
 
 

@@ -101,30 +101,34 @@ def executor(atom: MmaAtom) -> Executor:
 
 
 def bound(atom: MmaAtom, a: Values, b: Values, c: Values) -> NDArray[np.float64]:
-    """How far D may be from the model's on hardware that keeps to the PTX ISA, for each element of D.
-
-    Integers are exact. For floats, tensor cores add products in groups of at least four, each addend truncated to the
-    precision that the type's accumulator has, relative to the largest; the error of each of K + 1 addends, and of each
-    group's rounding, is at most that precision times the sum of the magnitudes. Accumulators keep 24 bits, of f16
-    results 11, and of e4m3 and e5m2 14 bits (sm_89).
-    """
-    d = atom.types[0]
-    if d == "s32":
-        return np.zeros(_shape_d(atom), np.float64)
+    """How far D may be from the model's on a GPU, for each element of D; see `allowed_error`."""
     if atom.threads == 1:
-        return np.zeros(c.shape, np.float64)
+        return allowed_error(atom, np.zeros(c.shape, np.float64))
     table = _Table(atom)
     magnitude = [
         np.abs(_widen(t)(x)).ravel()[at]
         for t, x, at in zip(atom.types[1:], (a, b, c), (table.a, table.b, table.c), strict=True)
     ]
     total = np.matmul(magnitude[0], magnitude[1]) + magnitude[2]
+    return allowed_error(atom, total).ravel()[table.d].reshape(table.shape_d)
+
+
+def allowed_error(atom: MmaAtom, magnitude: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How far one execution on a GPU may be from the model, where |A| * |B| + |C| is `magnitude`.
+
+    Integers are exact, and so is a fused multiply-add. For floats, tensor cores add products in groups of at least
+    four, each addend truncated to the precision that the type's accumulator has, relative to the largest; the error of
+    each of K + 1 addends, and of each group's rounding, is at most that precision times the magnitude. Accumulators
+    keep 24 bits, of f16 results 11, and of e4m3 and e5m2 14 bits (sm_89). Of f64 each product and each sum is rounded.
+    """
+    d = atom.types[0]
+    if d == "s32" or atom.threads == 1:
+        return np.zeros(magnitude.shape, np.float64)
     k = atom.shape[2]
     addend = {"f64": 2.0**-53, "e4m3": 2.0**-13, "e5m2": 2.0**-13}.get(atom.types[1], 2.0**-23)
     result, smallest = {"f64": (2.0**-53, 5e-324), "f32": (2.0**-23, 2.0**-149), "f16": (2.0**-10, 2.0**-24)}[d]
     groups = k if d == "f64" else max(1, k // 4)
-    allowed = total * ((k + 1) * addend + groups * result) + groups * smallest
-    return allowed.ravel()[table.d].reshape(table.shape_d)
+    return magnitude * ((k + 1) * addend + groups * result) + groups * smallest
 
 
 def _shape_d(atom: MmaAtom) -> tuple[int, int]:
