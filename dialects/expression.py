@@ -17,6 +17,14 @@ walks the tree with the operations that it allows.
     arguments   := positional and then `keyword=value` arguments, separated by commas
 
 `a == b` asks for equal values, `a ~= b` for values within a tolerance. A parenthesised list is a tuple (a shape).
+
+Module parameters also choose between values; in their expressions `or`, `not`, `if`, `else` are words of the grammar:
+
+    choice      := disjunction ("if" disjunction "else" choice)?
+    disjunction := conjunction ("or" conjunction)*
+    conjunction := negation ("and" negation)*
+    negation    := "not" negation | comparison
+    atom        := ... | "'" text "'"
 """
 
 import re
@@ -100,6 +108,36 @@ class And(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Or(Node):
+    """One of the parts holds; only a parameter's expression has it."""
+
+    parts: tuple["Expression", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Node):
+    """The operand does not hold; only a parameter's expression has it."""
+
+    operand: "Expression"
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional(Node):
+    """`value if condition else otherwise`; only a parameter's expression has it."""
+
+    value: "Expression"
+    condition: "Expression"
+    otherwise: "Expression"
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted(Node):
+    """`'text'`; only a parameter's expression has it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Tuple(Node):
     """A parenthesised list, `(2, 3)`."""
 
@@ -132,7 +170,9 @@ class Subscript(Node):
     indices: "tuple[Expression | Slice, ...]"
 
 
-Expression: TypeAlias = Number | Name | Negate | Binary | Compare | And | Tuple | Call | Subscript
+Expression: TypeAlias = (
+    Number | Name | Negate | Binary | Compare | And | Tuple | Call | Subscript | Or | Not | Conditional | Quoted
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +190,18 @@ _TOKENS = re.compile(
     r"|(?P<op>\*\*|//|==|~=|!=|<=|>=|[-+*/%@()\[\],:=.<>])",
     re.ASCII,
 )
+_CHOICE_TOKENS = re.compile(_TOKENS.pattern + r"|(?P<text>'[^'\"\\\x00-\x1f\x7f]*')", re.ASCII)
+CHOICE_WORDS = frozenset(("and", "or", "not", "if", "else"))
+"""The words of a parameter's expression, which no parameter can have as its name."""
+
 _COMPARISONS = ("==", "~=", "!=", "<", "<=", ">", ">=")
 _SUMS = ("+", "-")
 _PRODUCTS = ("*", "/", "//", "%", "@")
 _MAX_DIGITS = 40
 
 
-def parse_expression(text: str) -> Expression:
-    """Read a whole expression.
+def parse_expression(text: str, *, choices: bool = False) -> Expression:
+    """Read a whole expression; with `choices`, one of a parameter.
 
     Raises ExpressionError, with the offsets of the fault, for text that is too long, too deep or not in the grammar.
     """
@@ -169,17 +213,17 @@ def parse_expression(text: str) -> Expression:
             1,
             hint=f"write at most {MAX_LENGTH}",
         )
-    parser = _Parser(_tokenize(text))
-    node = parser.conjunction()
+    parser = _Parser(_tokenize(text, _CHOICE_TOKENS if choices else _TOKENS), choices)
+    node = parser.whole()
     parser.expect_end()
     return node
 
 
-def _tokenize(text: str) -> list[_Token]:
+def _tokenize(text: str, pattern: re.Pattern[str]) -> list[_Token]:
     tokens: list[_Token] = []
     at = 0
     while at < len(text):
-        match = _TOKENS.match(text, at)
+        match = pattern.match(text, at)
         if match is None or match.lastgroup is None:
             raise ExpressionError(
                 Code.EXPRESSION_SYNTAX, f"the character {text[at]!r} has no meaning in an expression", at, at + 1
@@ -202,8 +246,10 @@ def _tokenize(text: str) -> list[_Token]:
 class _Parser:
     """Recursive descent over the tokens, one method a rule of the grammar."""
 
-    def __init__(self, tokens: Sequence[_Token]) -> None:
+    def __init__(self, tokens: Sequence[_Token], choices: bool) -> None:
         self._tokens = tokens
+        self._choices = choices
+        self._words = CHOICE_WORDS if choices else frozenset(("and",))
         self._at = 0
         self._depth = 0
 
@@ -247,11 +293,39 @@ class _Parser:
         if self._token.kind != "end":
             raise self._fail("an operator or the end of the expression")
 
-    def conjunction(self) -> Expression:
-        """Read comparisons joined by `and`."""
-        parts = [self._comparison()]
+    def whole(self) -> Expression:
+        """Read the widest expression of the grammar."""
+        return self._choice() if self._choices else self._conjunction()
+
+    def _choice(self) -> Expression:
+        value = self._disjunction()
+        if self._take("if") is None:
+            return value
+        self._enter()
+        condition = self._disjunction()
+        self._expect("else")
+        otherwise = self._choice()
+        self._depth -= 1
+        return Conditional(value.start, otherwise.end, value, condition, otherwise)
+
+    def _disjunction(self) -> Expression:
+        parts = [self._conjunction()]
+        while self._take("or"):
+            parts.append(self._conjunction())
+        return parts[0] if len(parts) == 1 else Or(parts[0].start, parts[-1].end, tuple(parts))
+
+    def _negation(self) -> Expression:
+        if not self._choices or (word := self._take("not")) is None:
+            return self._comparison()
+        self._enter()
+        operand = self._negation()
+        self._depth -= 1
+        return Not(word.start, operand.end, operand)
+
+    def _conjunction(self) -> Expression:
+        parts = [self._negation()]
         while self._take("and"):
-            parts.append(self._comparison())
+            parts.append(self._negation())
         return parts[0] if len(parts) == 1 else And(parts[0].start, parts[-1].end, tuple(parts))
 
     def _comparison(self) -> Expression:
@@ -326,19 +400,22 @@ class _Parser:
         if token.kind == "number":
             self._at += 1
             return Number(token.start, token.end, _number(token))
-        if token.kind == "name" and token.text != "and":
+        if token.kind == "text":
+            self._at += 1
+            return Quoted(token.start, token.end, token.text[1:-1])
+        if token.kind == "name" and token.text not in self._words:
             self._at += 1
             if self._take("(") is None:
                 return Name(token.start, token.end, token.text)
             return self._call(token)
         if self._take("("):
-            items = [self.conjunction()]
+            items = [self.whole()]
             is_tuple = False
             while self._take(","):
                 is_tuple = True
                 if self._token.text == ")":
                     break
-                items.append(self.conjunction())
+                items.append(self.whole())
             end = self._expect(")").end
             # a parenthesised expression is itself, with its parentheses: its text is shown in reports
             return Tuple(token.start, end, tuple(items)) if is_tuple else replace(items[0], start=token.start, end=end)
@@ -353,11 +430,11 @@ class _Parser:
                 if any(keyword == given for given, _ in keywords):
                     raise self._fail(f"'{keyword}' once")
                 self._at += 2
-                keywords.append((keyword, self.conjunction()))
+                keywords.append((keyword, self.whole()))
             elif keywords:
                 raise self._fail("'keyword=value', since positional arguments come first")
             else:
-                arguments.append(self.conjunction())
+                arguments.append(self.whole())
             if self._take(",") is None:
                 break
         return Call(name.start, self._expect(")").end, name.text, tuple(arguments), tuple(keywords))

@@ -69,6 +69,8 @@ class Code(Enum):
     PARAM_UNKNOWN = ("E1102", "there is no parameter of this name")
     PARAM_VALUE = ("E1103", "a parameter's value is not of the declared kind, or not defined")
     PARAM_TOO_LARGE = ("E1104", "the parameters expand to more text than is accepted")
+    PARAM_BRANCH = ("E1105", "lines // if, // elif, // else and // end do not match")
+    PARAM_ASSERT = ("E1106", "the parameters do not satisfy an assertion of the file")
 
     EXPRESSION_SYNTAX = ("E1201", "an expression is malformed")
     EXPRESSION_TOO_LARGE = ("E1202", "an expression is longer or deeper than is accepted")

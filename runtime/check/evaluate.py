@@ -20,11 +20,15 @@ from ...dialects.expression import (
     Binary,
     Call,
     Compare,
+    Conditional,
     Expression,
     ExpressionError,
     Name,
     Negate,
+    Not,
     Number,
+    Or,
+    Quoted,
     Slice,
     Subscript,
     Tuple,
@@ -117,6 +121,8 @@ class Evaluator:
                 return self._subscript(node)
             case Call():
                 return self._call(node, node.name)
+            case Or() | Not() | Conditional() | Quoted():
+                raise TypeError("only the expressions of parameters choose")
 
     def _operand(self, node: Expression) -> Any:
         value = self.value(node)

@@ -26,7 +26,7 @@ _TOKEN = re.compile(r"\s+|[A-Za-z_][\w.]*|%\w+|[!@#^]\w+|\d+|.", re.DOTALL)
 _INSERTED = (
     *'()[]<>{}:,="%!@#^?_*-\0\\é', "->", "//", "${", "(((((((((", "0", "-1", "1", "7", "4294967296",
     "99999999999999999999", "i32", "index", "f16", "smem", "rmem", "loc", '"(4,8):(1,4)"', "S<3,3,3> o 0 o ",
-    "tile.copy", "scf.for", "cute.static",
+    "tile.copy", "scf.for", "cute.static", "'", " if ", " else ", "\n// if ", "\n// else\n", "\n// end\n",
 )  # fmt: skip
 
 

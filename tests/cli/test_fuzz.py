@@ -15,7 +15,7 @@ def test_a_wrong_treatment_is_reported(monkeypatch: pytest.MonkeyPatch, capsys: 
     def broken(*_: object) -> None:
         raise RuntimeError("planted")
 
-    monkeypatch.setattr("tests.cli.fuzz.load", broken)
+    monkeypatch.setattr("tests.cli.fuzz.expand", broken)
     assert "planted" in (fault("gpu.module @m {}") or "")
     assert main(["--count", "2"]) == 1
     assert "2 damaged programs, 2 treated wrongly" in capsys.readouterr().out

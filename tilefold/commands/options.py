@@ -24,7 +24,8 @@ def add_file(parser: argparse.ArgumentParser, *, optional: bool = False) -> None
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="set a parameter that the file declares by '// param NAME = DEFAULT'",
+        help="set a parameter that the file declares by '// param NAME = DEFAULT', and may choose its lines by, as in "
+        "'// if NAME == VALUE'",
     )
 
 
