@@ -12,6 +12,7 @@ from tilefold.layout.atoms.mma_table import mma_atom
 from tilefold.layout.atoms.universal import universal_copy
 from tilefold.layout.core import Layout, make_layout, make_row_major_layout
 from tilefold.layout.errors import Code, LayoutError
+from tilefold.layout.slicing import slice_and_offset
 from tilefold.layout.tiled_copy_mma import (
     make_tiled_copy_A,
     make_tiled_copy_B,
@@ -125,3 +126,15 @@ def test_tilings_that_do_not_fit_are_refused(make: Any, code: Code) -> None:
     with pytest.raises(LayoutError) as caught:
         make()
     assert caught.value.code == code.id
+
+
+@settings(max_examples=12)
+@given(tiled_mmas(), st.booleans())
+def test_one_mode_of_threads_gives_the_same_parts(mma: TiledMma, row_major: bool) -> None:
+    for operand, (x, y) in {"A": (0, 2), "B": (1, 2), "C": (0, 1)}.items():
+        shape = (2 * mma.tile_size(x), mma.tile_size(y), 3)
+        whole = mma.tidfrg(operand, make_row_major_layout(shape) if row_major else make_layout(shape))
+        for thread in range(mma.threads):
+            coord = (thread, (None, (None,) * len(whole[1][1])))
+            expected = mma.partition(operand, make_row_major_layout(shape) if row_major else make_layout(shape), thread)
+            assert slice_and_offset(coord, whole) == expected
