@@ -17,7 +17,9 @@ from .loop_hints import cannot_unroll, malformed_hint
 COMMON = ("builtin", "gpu", "run", "arith", "scf", "math", "vector", "ptx")
 """The dialects that are legal at every stage."""
 
-_TENSOR_OPS = ("kernel", "return", "alloc", "alias", "load", "store", "print", "print_tensor", "view", "crd2idx")
+_TENSOR_OPS = (
+    "kernel", "return", "alloc", "alias", "load", "store", "print", "print_tensor", "view", "crd2idx", "get_scalars",
+)  # fmt: skip
 LEGAL_TILE_OPS: Mapping[str, frozenset[str] | None] = MappingProxyType({
     "cute": None,
     "folded": frozenset(f"tile.{op}" for op in (*_TENSOR_OPS, "gemm", "copy", "fill", "map", "yield")),

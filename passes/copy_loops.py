@@ -52,11 +52,18 @@ def repeats(*operands: list[Layout]) -> list[Repeat]:
             continue
         for extent, strides in refined:
             last = loops[-1] if loops else None
-            if isinstance(last, tuple) and strides == tuple([d * last[0] for d in last[1]]):
+            if isinstance(last, tuple) and _continues(last, strides):
                 loops[-1] = (last[0] * extent, last[1])
             else:
                 loops.append((extent, strides))
     return [r if isinstance(r, Repeat) else Repeat(r[0], tuple([Layout(r[0], d) for d in r[1]])) for r in loops]
+
+
+def _continues(loop: tuple[int, tuple[int, ...]], strides: tuple[int, ...]) -> bool:
+    """Whether a loop goes on with these strides where it ends, which of run-time strides is not known."""
+    extent, own = loop
+    static = all(isinstance(d, int) for d in (*own, *strides))
+    return static and strides == tuple([d * extent for d in own])
 
 
 def _refine(layouts: Sequence[Layout]) -> list[tuple[int, tuple[int, ...]]] | None:

@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from ..dialects.cute import CoordAttr, LayoutAttr
+from ..dialects.cute.values import integers
 from ..dialects.tile import AtomCallOp, CopyAtomAttr, CopyOp, Crd2IdxOp, LoadOp, TensorType, ViewOp
 from ..dialects.tile.copy_rules import atom_values, split_atom_mode
 from ..dialects.tile.view_base import shifted_type
@@ -23,6 +24,8 @@ from .copy_loops import Repeat, is_constant, plain, repeats, with_inner
 from .emitter import Emitter
 from .errors import LoweringError
 from .remarks import remark
+from .ssa_int import SsaInt
+from .tensor_scalars import Scalars, scalars_for, typed
 from .vector_width import MAX_BITS, choose_vector
 
 
@@ -56,16 +59,19 @@ class ExpandCopiesPass(ModulePass):
     name = "expand-copies"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        scalars = Scalars()
         for each in list(op.walk()):
             if isinstance(each, CopyOp):
-                _expand(each)
+                _expand(each, scalars)
 
 
-def _expand(op: CopyOp) -> None:
+def _expand(op: CopyOp, scalars: Scalars) -> None:
+    emitter = Emitter(op)
+    src_layout, dst_layout = [scalars.layout(emitter, tensor) for tensor in (op.src, op.dst)]
     atom, pred = op.copy_atom, op.pred_layout
     widest = MAX_BITS if atom is None else atom.auto_bits
     if atom is None or widest is not None:
-        choice = choose_vector(op.src_type, op.dst_type, widest or MAX_BITS, pred)
+        choice = choose_vector(op.src_type, op.dst_type, widest or MAX_BITS, pred, (src_layout, dst_layout))
         if choice.bits < 8:
             raise LoweringError(
                 Code.PACKED_ELEMENTS,
@@ -78,9 +84,8 @@ def _expand(op: CopyOp) -> None:
         atom = CopyAtomAttr(name, op.src_type.element_type, *hints)
         values, rest, why = choice.values, choice.rest, choice.remark
     else:
-        values, rest = _split_by_atom(op, atom, pred)
+        values, rest = _split_by_atom(atom, src_layout, dst_layout, pred)
         why = f"{atom.atom_name.data}: as the tiled copy says"
-    emitter = Emitter(op)
     indices = [emitter.loop(repeat.extent) for repeat in reversed(rest)][::-1]
     tensors = [op.src, op.dst] if op.pred is None else [op.src, op.dst, op.pred]
     parts = [
@@ -90,19 +95,21 @@ def _expand(op: CopyOp) -> None:
     count = _predicate(emitter, atom, parts[2], plain(values[2])) if len(parts) == 3 else None
     src, dst = [adjacent(emitter, part) for part in parts[:2]]
     if src is not parts[0]:
-        _expand(move_registers(emitter, parts[0], src))
+        _expand(move_registers(emitter, parts[0], src), scalars)
     call = AtomCallOp(atom, src, dst, count)
     remark(call, why)
     emitter.insert(call)
     if dst is not parts[1]:
-        _expand(move_registers(emitter, dst, parts[1]))
+        _expand(move_registers(emitter, dst, parts[1]), scalars)
     emitter.replace()
 
 
-def _split_by_atom(op: CopyOp, atom: CopyAtomAttr, pred: Layout | None) -> tuple[tuple[LayoutLike, ...], list[Repeat]]:
+def _split_by_atom(
+    atom: CopyAtomAttr, src: LayoutLike, dst: LayoutLike, pred: Layout | None
+) -> tuple[tuple[LayoutLike, ...], list[Repeat]]:
     """The layouts of the atom's values in each operand, and the loops over the rest."""
     sent, received = atom_values(atom)
-    operands = [(op.src_type.layout.data, sent), (op.dst_type.layout.data, received)]
+    operands = [(src, sent), (dst, received)]
     if pred is not None:
         operands.append((pred, sent))
     values: list[LayoutLike] = []
@@ -149,12 +156,16 @@ def _operand(
     moving = [(index, mode) for index, mode in zip(indices, modes, strict=True) if any(leaves(mode.stride))]
     offset, distance = None, 0
     if moving:
-        layout = Layout(tuple(mode.shape for _, mode in moving), tuple(mode.stride for _, mode in moving))
+        layout = Layout(tuple([mode.shape for _, mode in moving]), tuple([mode.stride for _, mode in moving]))
+        known, scalars = typed(layout), [x.value for x in integers(layout) if isinstance(x, SsaInt)]
         where = (Unknown(),) * len(moving)
-        offset = emitter.value(Crd2IdxOp(CoordAttr(where), [index for index, _ in moving], LayoutAttr(layout)))
-        distance = layout(where)
+        offset = emitter.value(Crd2IdxOp(CoordAttr(where), [index for index, _ in moving], LayoutAttr(known), scalars))
+        distance = known(where)
+    part = typed(plain(values))
     if type.is_swizzled:
-        view = type.with_layout(with_inner(type.layout.data, plain(values), distance))
+        view = type.with_layout(with_inner(type.layout.data, part, distance))
     else:
-        view = shifted_type(type, values, distance)
-    return tensor if offset is None and view == type else emitter.value(ViewOp(tensor, offset, view))
+        view = shifted_type(type, part, distance)
+    if offset is None and view == type:
+        return tensor
+    return emitter.value(ViewOp(tensor, offset, view, scalars_for(emitter, part, values)))

@@ -112,10 +112,10 @@ class _Kernel:
         first = block.first_op
         assert first is not None
         emitter = Emitter(first)
-        for index, argument in enumerate(list(block.args)):
+        for argument in list(block.args):
             type = argument.type
             if isinstance(type, TensorType):
-                pointer = block.insert_arg(PtrType(StateSpaceAttr(state_space(type.space.data))), index)
+                pointer = block.insert_arg(PtrType(StateSpaceAttr(state_space(type.space.data))), argument.index)
                 pointer.name_hint = argument.name_hint
                 scalars = self._scalar_arguments(emitter, argument, pointer.index + 1)
                 self.where[argument] = Address(pointer, start_offset(emitter, type), scalars)

@@ -14,6 +14,7 @@ from ..layout.errors import LayoutError
 from ..layout.inttuple import leaves
 from ..layout.inverse import right_inverse
 from .copy_loops import Repeat, is_constant, plain, repeats, with_inner
+from .tensor_scalars import typed
 
 MAX_BITS = 128
 """The widest access of one instruction (PTX ISA, ld and st: vectors of at most 128 bits)."""
@@ -32,20 +33,28 @@ class VectorChoice:
     remark: str
 
 
-def choose_vector(src: TensorType, dst: TensorType, max_bits: int, pred: Layout | None = None) -> VectorChoice:
+def choose_vector(
+    src: TensorType,
+    dst: TensorType,
+    max_bits: int,
+    pred: Layout | None = None,
+    computed: tuple[LayoutLike, LayoutLike] | None = None,
+) -> VectorChoice:
     """The widest access for copying `src` to `dst`, two tensors of one size and element type, up to `max_bits` wide.
 
     The elements that an access moves are adjacent in both tensors, at the same coordinates; its bytes divide every
     address; and they have the same predicate of `pred`, a layout of the same size. The remark says what the width is
-    and what kept it from being wider.
+    and what kept it from being wider. `computed` are the layouts of source and destination with integers of the algebra
+    for the `?` of their types.
     """
-    like = (src.layout.data, dst.layout.data, *(() if pred is None else (pred,)))
-    order = _adjacent_order(plain(src.layout.data), plain(dst.layout.data))
+    layouts = (src.layout.data, dst.layout.data) if computed is None else computed
+    like = (*layouts, *(() if pred is None else (pred,)))
+    order = _adjacent_order(plain(layouts[0]), plain(layouts[1]))
     reason = ""
     count = min(max_bits, MAX_BITS) // src.element_bits
     while count > 1:
         try:
-            parts = _divided(src, dst, pred, order, count)
+            parts = _divided((src, dst), layouts, pred, order, count)
             break
         except _RefusedError as refusal:
             reason = reason or f"; {count * src.element_bits} bits refused: {refusal}"
@@ -80,7 +89,13 @@ def _adjacent_order(src: Layout, dst: Layout) -> Layout:
     return Layout(1, 0)
 
 
-def _divided(src: TensorType, dst: TensorType, pred: Layout | None, order: Layout, count: int) -> list[Layout]:
+def _divided(
+    tensors: tuple[TensorType, TensorType],
+    layouts: tuple[LayoutLike, LayoutLike],
+    pred: Layout | None,
+    order: Layout,
+    count: int,
+) -> list[Layout]:
     """The operands, each as (the elements of one access, the accesses); _RefusedError if that cannot be."""
     available = order.size
     if available % count:
@@ -88,15 +103,15 @@ def _divided(src: TensorType, dst: TensorType, pred: Layout | None, order: Layou
         raise _RefusedError(f"{elements} adjacent in source and destination")
     try:
         vector = composition(order, Layout(count, 1))
-        parts = [logical_divide(plain(tensor.layout.data), vector) for tensor in (src, dst)]
+        parts = [logical_divide(plain(layout), vector) for layout in layouts]
     except LayoutError:  # they begin at places that no layout describes, such as at 0, 2, 4 of rows of 3
         raise _RefusedError(f"the layouts do not divide into runs of {count} elements") from None
-    width = count * src.element_bits // 8
-    for what, tensor, part in zip(("source", "destination"), (src, dst), parts, strict=True):
-        run = contiguous_values(with_inner(tensor.layout.data, part[0]))
+    width = count * tensors[0].element_bits // 8
+    for what, tensor, part in zip(("source", "destination"), tensors, parts, strict=True):
+        run = contiguous_values(with_inner(tensor.layout.data, typed(part[0])))
         if run % count:
             raise _RefusedError(f"the swizzle keeps {run} elements of the {what} together")
-        align = gcd(8 * access_align(tensor), steps(part[1]) * tensor.element_bits) // 8
+        align = gcd(8 * access_align(tensor), steps(typed(part[1])) * tensor.element_bits) // 8
         if align % width:
             raise _RefusedError(f"the {what}'s addresses are aligned to {align} bytes, not {width}")
     if pred is None:

@@ -21,7 +21,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.core import Layout, size
-from ...layout.errors import LayoutError
+from ...layout.errors import Code, LayoutError
 from ...layout.inttuple import rank
 from ..errors import refuse
 from ..ptx.types import PtrType, StateSpace
@@ -109,6 +109,8 @@ class CopyOp(IRDLOperation):
             raise VerifyException(f"the source has rank {ranks[0]}, the destination rank {ranks[1]}")
         for mode in range(ranks[0]):
             sizes = size(src.layout.data[mode]), size(dst.layout.data[mode])
+            if any(not isinstance(each, int) for each in sizes):
+                refuse(_not_static(mode, src, dst))
             if sizes[0] != sizes[1] and not (mode == 0 and self.copy_atom is not None):
                 raise VerifyException(
                     f"mode {mode} has {sizes[0]} elements in the source, {sizes[1]} in the destination"
@@ -217,6 +219,15 @@ class AtomCallOp(IRDLOperation):
             printer.print_string(" count ")
             printer.print_operand(self.count)
         printer.print_op_attributes(self.attributes)
+
+
+def _not_static(mode: int, src: TensorType, dst: TensorType) -> LayoutError:
+    side, tensor = ("source", src) if isinstance(size(dst.layout.data[mode]), int) else ("destination", dst)
+    return LayoutError(
+        Code.DYNAMIC_UNSUPPORTED,
+        f"mode {mode} of the {side} has {size(tensor.layout.data[mode])} elements; the extents of a copy are static",
+        "copy tiles of a static shape in a loop, the last ones under predicates",
+    )
 
 
 def state_space(space: Space) -> StateSpace:

@@ -47,7 +47,7 @@ def contiguous_values(layout: LayoutLike) -> int:
     flat = coalesce(inner)
     assert isinstance(flat, Layout)
     shapes, strides = tuple(leaves(flat.shape)), tuple(leaves(flat.stride))
-    run = shapes[0] if strides[0] == 1 else 1
+    run = _divisor(shapes[0]) if strides[0] == 1 else 1
     if not isinstance(layout, ComposedLayout):
         return run
     assert isinstance(layout.outer, Swizzle)
@@ -55,7 +55,7 @@ def contiguous_values(layout: LayoutLike) -> int:
 
 
 def _divisor(offset: object) -> int:
-    """A number that divides `offset`, the largest known; 0 for 0."""
+    """The largest number known to divide an integer; 0 for 0."""
     if isinstance(offset, Unknown):
         return offset.div
     assert isinstance(offset, int)
@@ -76,7 +76,7 @@ def steps(layout: LayoutLike) -> int:
     none.
     """
     inner = layout.inner if isinstance(layout, ComposedLayout) else layout
-    return gcd(*(d for s, d in zip(leaves(inner.shape), leaves(inner.stride), strict=True) if s != 1))
+    return gcd(*(_divisor(d) for s, d in zip(leaves(inner.shape), leaves(inner.stride), strict=True) if s != 1))
 
 
 def _name(atom: CopyAtomAttr) -> str:
