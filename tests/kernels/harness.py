@@ -61,6 +61,11 @@ def kernel_ptx(path: Path, kernel: str) -> str:
     return text[start : text.index("\n}", start)]
 
 
+def has_loop(text: str) -> bool:
+    """Whether a kernel's PTX has a loop: one that the program does not mark to be unrolled."""
+    return '"nounroll"' in text
+
+
 ALL_LAUNCHES = [(path, number) for path in EXAMPLES for number in range(len(launches(path)))]
 LAUNCH_IDS = [f"{path.stem}-{launches(path)[number].label}" for path, number in ALL_LAUNCHES]
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.kernels.harness import ALL_LAUNCHES, LAUNCH_IDS, kernel_ptx, launches, ptx_counts, simulated, small
+from tests.kernels.harness import ALL_LAUNCHES, LAUNCH_IDS, has_loop, kernel_ptx, launches, ptx_counts, simulated, small
 
 _BRANCH = re.compile(r"^\s+(?:@|bra)", re.MULTILINE)
-_COUNTED = re.compile(r"(?:ld|st|cp|ldmatrix|stmatrix|bar|barrier|call|ret)(?:\.(?!param|local)|$)")
-"""Memory, barriers and calls; parameters, and printf's arguments on the stack, belong to the calling convention."""
+_COUNTED = re.compile(r"(?:ld|st|cp|ldmatrix|stmatrix|mma|bar|barrier|call|ret)(?:\.(?!param|local)|$)")
+"""Memory, matrices, barriers and calls. Parameters, and printf's arguments on the stack, are the calling convention's."""
 
 
 def is_straight_line(path: Path, number: int) -> bool:
@@ -38,10 +38,15 @@ def test_counts_equal_those_of_the_ptx(path: Path, number: int) -> None:
         assert {name: count.threads for name, count in executed.items()} == {
             name: count * threads for name, count in standing.items()
         }
+    elif has_loop(kernel_ptx(path, kernel_of(path, number))):
+        assert all(executed[name].threads > 0 for name in standing)
     else:
         assert all(0 < executed[name].threads <= count * threads for name, count in standing.items())
 
 
 def test_most_kernels_are_straight_lines() -> None:
     branching = {kernel_of(path, number) for path, number in ALL_LAUNCHES if not is_straight_line(path, number)}
-    assert branching == {"one_thread", "through_registers", "local_tile"}  # their scf.if picks a thread or a block
+    assert branching == {
+        *("one_thread", "through_registers", "local_tile"),  # their scf.if picks a thread or a block
+        *("sgemm", "hgemm"),  # a loop over K
+    }
