@@ -6,6 +6,9 @@ A body may use the arguments of `ARGS`; what it computes it stores, so that noth
 
 from collections.abc import Iterator
 
+from tilefold.layout.atoms.mma_registers import registers
+from tilefold.layout.atoms.mma_table import mma_atom
+
 ARGS = (
     "%A: !ptx.ptr<global> align 16, %B: !ptx.ptr<global> align 16, %i1: i1, %i8: i8, %i16: i16, %i32: i32, "
     "%i64: i64, %f16: f16, %bf16: bf16, %f32: f32, %f64: f64"
@@ -132,7 +135,26 @@ def _structures() -> Iterator[tuple[str, str]]:
         yield name, filled + taken
 
 
+_MMA_NAMES = (
+    *("SM80_16x8x16_F32F16F16F32_TN", "SM80_16x8x16_F16F16F16F16_TN", "SM80_16x8x8_F32TF32TF32F32_TN"),
+    *("SM80_8x8x4_F64F64F64F64_TN", "SM80_16x8x32_S32S8U8S32_TN_SATURATE", "SM80_16x8x16_F32BF16BF16F32_TN"),
+)
+
+
+def _mma(name: str) -> tuple[str, str]:
+    """A matrix instruction, on arguments."""
+    atom = mma_atom(name)
+    held = {operand: registers(atom, operand) for operand in "ABCD"}
+    argument = {"b32": "%i32", "f32": "%f32", "f64": "%f64"}
+    operands = [", ".join([argument[held[o].kind]] * held[o].count) for o in "ABC"]
+    stored = {"b32": "i32"}.get(held["D"].kind, held["D"].kind)
+    call = f'%d:{held["D"].count} = ptx.mma.sync "{name}" ({operands[0]}), ({operands[1]}), ({operands[2]})'
+    stores = [f"ptx.st %d#{i}, %B align 8 : {stored}, !ptx.ptr<global>" for i in range(held["D"].count)]
+    return "ptx.mma.sync", "\n".join([call, *stores])
+
+
 PTX: tuple[tuple[str, str], ...] = (
+    *map(_mma, _MMA_NAMES),
     *(
         ("ptx.sreg", f'%r = ptx.sreg "{name}.{axis}"\n{_store("i32")}')
         for name in ("tid", "ntid", "ctaid", "nctaid")
@@ -216,6 +238,49 @@ PTX: tuple[tuple[str, str], ...] = (
         for a in ("s32", "u32")
         for b in ("s32", "u32")
     ),
+    ("ptx.bar.sync", "ptx.bar.sync 1 threads 64"),
+    ("ptx.bar.arrive", "ptx.bar.arrive 1 threads 64"),
+    ("ptx.nanosleep", "ptx.nanosleep %i32"),
+    *(
+        ("ptx.atom", f'%s = ptx.smem.addr 0\n%r = ptx.atom "{kind}" {place}, %{type}{rest}, {type}\n{_store(type)}')
+        for kind in ("add", "min", "max", "umin", "umax", "and", "or", "xor", "exch")
+        for type in ("i32", "i64")
+        for place, rest in (("%A", ' order "acq_rel" : !ptx.ptr<global>'), ("%s", ' scope "cta" : !ptx.ptr<shared>'))
+    ),
+    *(
+        (f"ptx.atom{least}", f'%r = ptx.atom "add" %A, %{type} : !ptx.ptr<global>, {type}\n{_store(type)}')
+        for type, least in (("f32", ""), ("f64", ""), ("f16", ""), ("bf16", "@90"))
+    ),
+    *(
+        (
+            f"ptx.red{least}",
+            f"%v = ptx.ld %A align {align} : !ptx.ptr<global> -> {type}\n"
+            f'ptx.red "add" %B, %v : !ptx.ptr<global>, {type}',
+        )
+        for type, align, least in (
+            ("vector<2xf16>", 4, ""), ("vector<2xbf16>", 4, "@90"),
+            ("vector<2xf32>", 8, "@90"), ("vector<4xf32>", 16, "@90"),
+        )
+    ),
+    *(
+        ("ptx.red", f'%s = ptx.smem.addr 0\nptx.red "{kind}" %s, %i32 order "release" : !ptx.ptr<shared>, i32')
+        for kind in ("add", "umin", "xor")
+    ),
+    *(
+        ("ptx.atom.cas", f"%r = ptx.atom.cas %A, %{type}, %{type} : !ptx.ptr<global>, {type}\n{_store(type)}")
+        for type in ("i32", "i64")
+    ),
+    *(
+        (
+            "ptx.ld.acquire",
+            f"%r = ptx.ld.acquire %A : !ptx.ptr<global> -> {type}\n"
+            f'ptx.st.release %r, %B scope "sys" : {type}, !ptx.ptr<global>',
+        )
+        for type in ("i32", "f32", "i64", "f64")
+    ),
+    ("ptx.st.release", "%s = ptx.smem.addr 0\nptx.st.release %i32, %s : i32, !ptx.ptr<shared>"),
+    ("ptx.ld.acquire@90", f'%r = ptx.ld.acquire %A scope "cluster" : !ptx.ptr<global> -> i32\n{_store("i32")}'),
+    ("ptx.fence", 'ptx.fence "acq_rel"\nptx.fence "sc" scope "sys"'),
     ("ptx.printf", 'ptx.printf "plain 100%%\\n"() :'),
     ("ptx.printf", 'ptx.printf "%d %lld %f %e %p %x\\n"(%i32, %i64, %f16, %f64, %A, %i8) '
      ": i32, i64, f16, f64, !ptx.ptr<global>, i8"),

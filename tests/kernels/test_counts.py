@@ -10,7 +10,7 @@ from tests.kernels.harness import ALL_LAUNCHES, LAUNCH_IDS, has_loop, kernel_ptx
 
 _BRANCH = re.compile(r"^\s+(?:@|bra)", re.MULTILINE)
 _COUNTED = re.compile(r"(?:ld|st|cp|ldmatrix|stmatrix|mma|bar|barrier|call|ret)(?:\.(?!param|local)|$)")
-"""Memory, matrices, barriers and calls. Parameters, and printf's arguments on the stack, are the calling convention's."""
+"""Memory, matrices, barriers and calls; parameters and printf's arguments on the stack are the calling convention's."""
 
 
 def is_straight_line(path: Path, number: int) -> bool:
