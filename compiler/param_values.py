@@ -11,21 +11,20 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..dialects.expression import (
+from ..dialects.expression import ExpressionError, parse_expression
+from ..dialects.expression_tree import (
     And,
     Binary,
     Call,
     Compare,
     Conditional,
     Expression,
-    ExpressionError,
     Name,
     Negate,
     Not,
     Number,
     Or,
     Quoted,
-    parse_expression,
 )
 from ..layout.errors import Code
 

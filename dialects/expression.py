@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The small expression language of `.cute` files: its syntax tree and its parser.
+"""The small expression language of `.cute` files: its grammar and its parser.
 
 One grammar serves module parameters (`${TILE_M / 4}`), the values that fill a kernel's arguments
 (`normal(seed=0)`) and what a run checks (`B ~= A @ A.T`). Parsing never evaluates anything; each reader
@@ -30,9 +30,25 @@ Module parameters also choose between values; in their expressions `or`, `not`, 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 from ..layout.errors import Code, TilefoldError
+from .expression_tree import (
+    And,
+    Binary,
+    Call,
+    Compare,
+    Conditional,
+    Expression,
+    Name,
+    Negate,
+    Not,
+    Number,
+    Or,
+    Quoted,
+    Slice,
+    Subscript,
+    Tuple,
+)
 
 MAX_LENGTH = 4096
 """Longest expression read, in characters."""
@@ -51,128 +67,6 @@ class ExpressionError(TilefoldError):
         super().__init__(code, message, hint)
         self.start = start
         self.end = end
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A piece of an expression; `start` and `end` are its character offsets in the text."""
-
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class Number(Node):
-    """An integer or a floating-point literal."""
-
-    value: int | float
-
-
-@dataclass(frozen=True, slots=True)
-class Name(Node):
-    """A reference to an argument, a parameter, or a function without arguments such as `zeros`."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Negate(Node):
-    """Unary minus."""
-
-    operand: "Expression"
-
-
-@dataclass(frozen=True, slots=True)
-class Binary(Node):
-    """One of `+ - * / // % @ **`."""
-
-    op: str
-    left: "Expression"
-    right: "Expression"
-
-
-@dataclass(frozen=True, slots=True)
-class Compare(Node):
-    """`==` (equal), `~=` (within a tolerance), `!=`, `<`, `<=`, `>` or `>=`."""
-
-    op: str
-    left: "Expression"
-    right: "Expression"
-
-
-@dataclass(frozen=True, slots=True)
-class And(Node):
-    """All of the parts hold."""
-
-    parts: tuple["Expression", ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Or(Node):
-    """One of the parts holds; only a parameter's expression has it."""
-
-    parts: tuple["Expression", ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Not(Node):
-    """The operand does not hold; only a parameter's expression has it."""
-
-    operand: "Expression"
-
-
-@dataclass(frozen=True, slots=True)
-class Conditional(Node):
-    """`value if condition else otherwise`; only a parameter's expression has it."""
-
-    value: "Expression"
-    condition: "Expression"
-    otherwise: "Expression"
-
-
-@dataclass(frozen=True, slots=True)
-class Quoted(Node):
-    """`'text'`; only a parameter's expression has it."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Tuple(Node):
-    """A parenthesised list, `(2, 3)`."""
-
-    items: tuple["Expression", ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Call(Node):
-    """`name(arguments, keyword=value)`; `A.T` is read as `transpose(A)`."""
-
-    name: str
-    arguments: tuple["Expression", ...]
-    keywords: tuple[tuple[str, "Expression"], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Slice(Node):
-    """`lower:upper:step` inside brackets; absent parts are None."""
-
-    lower: "Expression | None"
-    upper: "Expression | None"
-    step: "Expression | None"
-
-
-@dataclass(frozen=True, slots=True)
-class Subscript(Node):
-    """`value[indices]`."""
-
-    value: "Expression"
-    indices: "tuple[Expression | Slice, ...]"
-
-
-Expression: TypeAlias = (
-    Number | Name | Negate | Binary | Compare | And | Tuple | Call | Subscript | Or | Not | Conditional | Quoted
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...dialects.expression import And, Compare, Expression, ExpressionError, parse_expression
+from ...dialects.expression import ExpressionError, parse_expression
+from ...dialects.expression_tree import And, Compare, Expression
 from ...layout.errors import Code
 from .dtypes import is_floating, tolerance
 from .evaluate import Array, Evaluator, Value

@@ -15,14 +15,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ...dialects.expression import (
+from ...dialects.expression import ExpressionError
+from ...dialects.expression_tree import (
     And,
     Binary,
     Call,
     Compare,
     Conditional,
     Expression,
-    ExpressionError,
     Name,
     Negate,
     Not,

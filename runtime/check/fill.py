@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ...dialects.expression import ExpressionError, Name, parse_expression
+from ...dialects.expression import ExpressionError, parse_expression
+from ...dialects.expression_tree import Name
 from ...layout.errors import Code
 from .dtypes import is_floating
 from .evaluate import Array, Evaluator, Function, Value

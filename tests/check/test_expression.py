@@ -4,22 +4,19 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tilefold.dialects.expression import (
-    MAX_DEPTH,
-    MAX_LENGTH,
+from tilefold.dialects.expression import MAX_DEPTH, MAX_LENGTH, ExpressionError, parse_expression
+from tilefold.dialects.expression_tree import (
     And,
     Binary,
     Call,
     Compare,
     Expression,
-    ExpressionError,
     Name,
     Negate,
     Number,
     Slice,
     Subscript,
     Tuple,
-    parse_expression,
 )
 
 
