@@ -33,7 +33,16 @@ def _wait_all(w: FunctionWriter, op: ptx.CpAsyncWaitAllOp) -> None:
 
 
 def _bar_sync(w: FunctionWriter, op: ptx.BarSyncOp) -> None:
-    w.emit(f"call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 {op.id.value.data})")
+    if op.threads is None:
+        w.emit(f"call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 {op.id.value.data})")
+        return
+    operands = f"i32 {op.id.value.data}, i32 {op.threads.value.data}"
+    w.emit(f"call void @llvm.nvvm.barrier.cta.sync.aligned.count({operands})")
+
+
+def _bar_arrive(w: FunctionWriter, op: ptx.BarArriveOp) -> None:
+    operands = f"i32 {op.id.value.data}, i32 {op.threads.value.data}"
+    w.emit(f"call void @llvm.nvvm.barrier.cta.arrive.aligned.count({operands})")
 
 
 def _bar_warp_sync(w: FunctionWriter, op: ptx.BarWarpSyncOp) -> None:
@@ -50,6 +59,7 @@ PTX_WARP: tuple[tuple[type[Operation], Rule], ...] = (
     rule(ptx.CpAsyncWaitGroupOp, _wait_group),
     rule(ptx.CpAsyncWaitAllOp, _wait_all),
     rule(ptx.BarSyncOp, _bar_sync),
+    rule(ptx.BarArriveOp, _bar_arrive),
     rule(ptx.BarWarpSyncOp, _bar_warp_sync),
     rule(ptx.RetOp, _ret),
 )

@@ -11,6 +11,7 @@ from .control import CONTROL
 from .convert import CONVERT
 from .math import MATH
 from .printf import PRINTF
+from .ptx_atomic import PTX_ATOMIC
 from .ptx_compute import PTX_COMPUTE
 from .ptx_lanes import PTX_LANES
 from .ptx_matrix import PTX_MATRIX
@@ -24,5 +25,5 @@ from .writer import Rule
 
 RULES: Mapping[type[Operation], Rule] = MappingProxyType(dict((
     *ARITH, *CONVERT, *MATH, *VECTOR, *CONTROL, *PRINTF, *STRUCTS,
-    *PTX_SREG, *PTX_MEMORY, *PTX_MATRIX, *PTX_MMA, *PTX_WARP, *PTX_LANES, *PTX_COMPUTE,
+    *PTX_SREG, *PTX_MEMORY, *PTX_MATRIX, *PTX_MMA, *PTX_WARP, *PTX_LANES, *PTX_COMPUTE, *PTX_ATOMIC,
 )))  # fmt: skip

@@ -5,6 +5,7 @@ from xdsl.ir import Dialect
 
 from .approx import ApproximateOp, CosOp, Ex2Op, Lg2Op, RcpOp, RsqrtOp, SinOp, SqrtOp, TanhOp
 from .async_copy import CpAsyncCommitGroupOp, CpAsyncOp, CpAsyncWaitAllOp, CpAsyncWaitGroupOp
+from .atomic import AtomCasOp, AtomOp, FenceOp, LoadAcquireOp, RedOp, StoreReleaseOp
 from .base import PtxOp
 from .convert import CVT_FORMS, CvtOp, Dp4aOp, PrmtOp
 from .entry import EntryOp, RetOp
@@ -12,7 +13,7 @@ from .matrix import LdMatrixOp, MovMatrixOp, StMatrixOp
 from .memory import LoadOp, LocalAllocOp, PtrAddOp, SmemAddrOp, SmemAllocOp, StoreOp
 from .mma import MmaSyncOp
 from .sreg import SregOp
-from .sync import BarSyncOp, BarWarpSyncOp, PrintfOp
+from .sync import BarArriveOp, BarSyncOp, BarWarpSyncOp, NanosleepOp, PrintfOp
 from .types import (
     GLOBAL,
     LOCAL,
@@ -65,12 +66,28 @@ PTX = Dialect(
         CvtOp,
         PrmtOp,
         Dp4aOp,
+        AtomOp,
+        AtomCasOp,
+        RedOp,
+        LoadAcquireOp,
+        StoreReleaseOp,
+        FenceOp,
+        BarArriveOp,
+        NanosleepOp,
         PrintfOp,
     ],
     [PtrType, StateSpaceAttr],
 )
 
 __all__ = [
+    "BarArriveOp",
+    "NanosleepOp",
+    "AtomOp",
+    "AtomCasOp",
+    "RedOp",
+    "LoadAcquireOp",
+    "StoreReleaseOp",
+    "FenceOp",
     "CVT_FORMS",
     "ApproximateOp",
     "CvtOp",

@@ -2,39 +2,89 @@
 """Barriers, and the device's printf."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
-from xdsl.dialects.builtin import I64, IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import I32, I64, IntegerAttr, StringAttr, i64
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import irdl_op_definition, prop_def, traits_def, var_operand_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, traits_def, var_operand_def
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from ..target import MAX_THREADS
 from .base import PtxOp
 from .types import PtrType, float_bits, scalar_bits
 
 
 @irdl_op_definition
 class BarSyncOp(PtxOp):
-    """`ptx.bar.sync 0`: every thread of the block waits here, and sees what the others wrote before (PTX ISA,
-    bar.sync).
+    """`ptx.bar.sync 1 threads 64`: all threads of the block, or so many, wait here for each other, and see what the
+    others wrote before (PTX ISA, bar.sync).
 
-    Preconditions: all threads of the block reach the same barrier.
+    Preconditions: whole warps reach it; all of the block, or as many as make up the number, together with those that
+    execute `ptx.bar.arrive`. All of them give the same number.
     """
 
     name = "ptx.bar.sync"
     id = prop_def(IntegerAttr[I64])
+    threads = opt_prop_def(IntegerAttr[I64])
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format = "$id attr-dict"
+    assembly_format = "$id (`threads` $threads^)? attr-dict"
 
-    def __init__(self, id: int = 0):
-        super().__init__(properties={"id": IntegerAttr(id, i64)})
+    def __init__(self, id: int = 0, threads: int | None = None):
+        count = None if threads is None else IntegerAttr(threads, i64)
+        super().__init__(properties={"id": IntegerAttr(id, i64), "threads": count})
 
     def mnemonic(self) -> str:
         return "bar.sync"
 
     def verify_(self) -> None:
-        if not 0 <= self.id.value.data < 16:
-            raise VerifyException(f"the barrier is {self.id.value.data}; a block has barriers 0 to 15")
+        _check_barrier(self.id.value.data, None if self.threads is None else self.threads.value.data)
+
+
+@irdl_op_definition
+class BarArriveOp(PtxOp):
+    """`ptx.bar.arrive 1 threads 64`: counts at a barrier without waiting; what the threads wrote before, those see that
+    wait there with `ptx.bar.sync` (PTX ISA, bar.arrive). Preconditions as there.
+    """
+
+    name = "ptx.bar.arrive"
+    id = prop_def(IntegerAttr[I64])
+    threads = prop_def(IntegerAttr[I64])
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "$id `threads` $threads attr-dict"
+
+    def __init__(self, id: int, threads: int):
+        super().__init__(properties={"id": IntegerAttr(id, i64), "threads": IntegerAttr(threads, i64)})
+
+    def mnemonic(self) -> str:
+        return "bar.arrive"
+
+    def verify_(self) -> None:
+        _check_barrier(self.id.value.data, self.threads.value.data)
+
+
+def _check_barrier(id: int, threads: int | None) -> None:
+    if not 0 <= id < 16:
+        raise VerifyException(f"the barrier is {id}; a block has barriers 0 to 15")
+    if threads is not None and (not 32 <= threads <= MAX_THREADS or threads % 32):
+        raise VerifyException(f"{threads} threads meet at the barrier; it is a multiple of 32, up to {MAX_THREADS}")
+
+
+@irdl_op_definition
+class NanosleepOp(PtxOp):
+    """`ptx.nanosleep %ns`: pauses the thread for about so many nanoseconds, at most a million (PTX ISA, nanosleep)."""
+
+    name = "ptx.nanosleep"
+    MIN_PTX: ClassVar[int] = 63
+    duration = operand_def(I32)
+    traits = traits_def(MemoryWriteEffect())
+    assembly_format = "$duration attr-dict"
+
+    def __init__(self, duration: SSAValue | Operation):
+        super().__init__(operands=[duration])
+
+    def mnemonic(self) -> str:
+        return "nanosleep.u32"
 
 
 @irdl_op_definition

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Binding a launch's arguments to the parameters of a kernel."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, SupportsInt, cast
 
@@ -10,9 +10,11 @@ from xdsl.ir import Attribute
 
 from ...dialects.kernel import KernelOp
 from ...dialects.ptx import GLOBAL
+from ...dialects.scalars import with_scalars
 from ...dialects.tile import TensorType
-from ...layout.core import ComposedLayout, size
-from ...layout.errors import Code
+from ...layout.core import ComposedLayout, Layout, size
+from ...layout.errors import Code, LayoutError
+from ..dynamic import scalars_of
 from ..engine import Argument, LaunchError, TensorArgument
 from ..tensor import storage_size
 from .translate import Translator
@@ -36,7 +38,8 @@ def bind(kernel: KernelOp, args: Mapping[str, Argument], t: Translator) -> list[
     LaunchError (E3106) for an argument that is missing, unknown, or of another kind, type or size than the
     parameter.
     """
-    names = [name.data for name in kernel.arg_names]
+    parameters = kernel.parameters()
+    names = [parameter.name for parameter in parameters]
     for name in args:
         if name not in names:
             raise LaunchError(
@@ -45,23 +48,37 @@ def bind(kernel: KernelOp, args: Mapping[str, Argument], t: Translator) -> list[
                 f"its arguments: {', '.join(names) or 'none'}",
             )
     bindings: list[Binding] = []
-    for name, parameter in zip(names, kernel.body.block.args, strict=True):
+    for parameter in parameters:
+        name, type = parameter.name, parameter.type
         if name not in args:
-            raise LaunchError(Code.RUN_ARGUMENT, f"argument '{name}' of type {parameter.type} is missing")
+            raise LaunchError(Code.RUN_ARGUMENT, f"argument '{name}' of type {type} is missing")
         given = args[name]
-        if isinstance(parameter.type, TensorType) or parameter.type == GLOBAL:
+        if isinstance(type, TensorType) or type == GLOBAL:
             if not isinstance(given, TensorArgument):
                 _refuse(name, f"is a tensor, and {given!r} is not", "pass a TensorArgument")
-            bindings.append(_bind_tensor(name, parameter.type, given, t))
+            scalars = [] if parameter.layout is None else _scalars(name, parameter.layout, given)
+            bindings.append(_bind_tensor(name, type, scalars, given, t))
             address: Value = t.spaces.global_.base + bindings[-1].offset
-            if isinstance(parameter.type, TensorType):
-                address = TensorValue(address, static_offset(parameter.type))
-            t.constant(parameter, address)
+            if isinstance(type, TensorType):
+                address = TensorValue(address, static_offset(type), tuple(scalars))
+            t.constant(parameter.arguments[0], address)
+            for argument, scalar in zip(parameter.arguments[1:], scalars, strict=False):
+                t.constant(argument, scalar)
         else:
             if isinstance(given, TensorArgument):
-                _refuse(name, f"is a scalar of type {parameter.type}, not a tensor", "pass a number")
-            t.constant(parameter, _scalar(name, parameter.type, given))
+                _refuse(name, f"is a scalar of type {type}, not a tensor", "pass a number")
+            t.constant(parameter.arguments[0], _scalar(name, type, given))
     return bindings
+
+
+def _scalars(name: str, layout: Layout, given: TensorArgument) -> list[int]:
+    """The values of the `?` of a parameter's layout."""
+    if given.layout is None:
+        _refuse(name, "needs the layout of the tensor", "pass a TensorArgument with its layout")
+    try:
+        return scalars_of(layout, given.layout)
+    except LayoutError as error:
+        _refuse(name, f"does not fit: {error.message}", error.hint)
 
 
 def static_offset(type: TensorType) -> int:
@@ -70,7 +87,9 @@ def static_offset(type: TensorType) -> int:
     return layout.offset if isinstance(layout, ComposedLayout) and isinstance(layout.offset, int) else 0
 
 
-def _bind_tensor(name: str, type: Attribute, given: TensorArgument, t: Translator) -> Binding:
+def _bind_tensor(
+    name: str, type: Attribute, scalars: Sequence[int], given: TensorArgument, t: Translator
+) -> Binding:
     storage = given.storage
     if isinstance(type, TensorType):
         kind = element_kind(type.element_type)
@@ -85,9 +104,10 @@ def _bind_tensor(name: str, type: Attribute, given: TensorArgument, t: Translato
                 f"has elements of {type.element_type}, the array of {storage.dtype}",
                 "convert the array",
             )
-        if size(type.layout.data) > MAX_TENSOR:
-            _refuse(name, f"has {size(type.layout.data)} elements", f"the simulator allows {MAX_TENSOR}")
-        need = -(-storage_size(type.layout.data) // type.per_byte)
+        layout = with_scalars(type.layout.data, scalars)
+        if size(layout) > MAX_TENSOR:
+            _refuse(name, f"has {size(layout)} elements", f"the simulator allows {MAX_TENSOR}")
+        need = -(-storage_size(layout) // type.per_byte)
         if storage.size < need:
             _refuse(name, f"spans {need} elements of the array, which has {storage.size}", "pass the whole tensor")
     if storage.size == 0:

@@ -16,11 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arena import WIDTHS
+from .ordering import knows
 
 if TYPE_CHECKING:
     from .warp import Warp
 
-_AGENT = (1 << 29) - 1
+_AGENT = (1 << 28) - 1
+_ATOMIC = 1 << 28
+"""The access was atomic, so that other atomic ones do not conflict with it."""
 _SEVERAL_LANES = 1 << 29
 """More than one lane of the agent's warp has read the byte."""
 _SEVERAL_WARPS = 1 << 30
@@ -102,6 +105,31 @@ class RaceShadow:
             table[rows[shared]] |= _SEVERAL_LANES
         return None
 
+    def update(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
+        """Records that the active lanes write `rows` atomically; the first conflict with an earlier access that is not
+        atomic.
+        """
+        table = self._write_rows[width]
+        for entries, is_write in ((table[rows], True), (self._read_rows[width][rows], False)):
+            conflict = _unordered(warp, np.where((entries & _ATOMIC) != 0, 0, entries))
+            if conflict is not None:
+                return _first(conflict, entries, is_write)
+        table[rows] = warp.stamps() | _ATOMIC
+        return None
+
+    def observe(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
+        """Records that the active lanes read `rows` atomically; the first conflict with a write that is not atomic."""
+        writes = self._write_rows[width][rows]
+        conflict = _unordered(warp, np.where((writes & _ATOMIC) != 0, 0, writes))
+        if conflict is not None:
+            return _first(conflict, writes, True)
+        table = self._read_rows[width]
+        earlier = table[rows]
+        kept = _unordered(warp, np.where((earlier & _ATOMIC) != 0, 0, earlier))  # plain reads that still count
+        now = np.broadcast_to(warp.stamps() | _ATOMIC, earlier.shape)
+        table[rows] = now if kept is None else np.where(kept, earlier, now)
+        return None
+
     def write(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
         """Records that the active lanes write `rows` of `width` bytes; the first conflict with an earlier
         access.
@@ -130,6 +158,8 @@ def _unordered(warp: "Warp", entries: Entries) -> NDArray[np.bool_] | None:
     bad &= (agent != warp.active_agents()[:, None]) | ((entries & _SEVERAL) != 0)
     if not bad.any():
         return None
+    if warp.known:
+        bad &= ~_known(warp, entries, bad)
     lane = agent - warp.first_agent
     same_warp = (lane >= 0) & (lane < warp.lanes) & ((entries & _BEYOND_WARP) == 0)
     if same_warp.any():
@@ -139,6 +169,18 @@ def _unordered(warp: "Warp", entries: Entries) -> NDArray[np.bool_] | None:
         since = np.where((entries & _SEVERAL_LANES) != 0, seen.min(axis=1)[:, None], since)
         bad &= ~(same_warp & (time < since))
     return bad if bad.any() else None
+
+
+def _known(warp: "Warp", entries: Entries, bad: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which of the entries for which `bad` holds the warp knows to have happened before."""
+    result = np.zeros(bad.shape, bool)
+    values, places = np.unique(entries[bad], return_inverse=True)
+    answers: list[bool] = []
+    for entry in values.tolist():
+        lanes = 1 if not entry & _SEVERAL else 32 if not entry & _BEYOND_WARP else 1 << 31
+        answers.append(not entry & _SEVERAL_BLOCKS and knows(warp, entry >> 32, entry & _AGENT, lanes))
+    result[bad] = np.array(answers)[places]
+    return result
 
 
 def _first(conflict: NDArray[np.bool_], entries: Entries, with_write: bool) -> Conflict:

@@ -3,11 +3,20 @@
 
 from collections.abc import Sequence
 from random import Random
+from typing import TypeAlias
+
+import numpy as np
 
 from ...layout.errors import Code as ErrorCode
 from .faults import SimulationError
-from .translate import Barrier, Code, Suspension
-from .warp import Block, Warp
+from .ordering import joined, meet, snapshot
+from .translate import Barrier, Code, Pause, Suspension
+from .warp import WARP, Block, Warp
+
+Entry: TypeAlias = tuple[Warp, Suspension, Barrier]
+"""A warp at a barrier."""
+Waiting: TypeAlias = dict[int, list[Entry]]
+"""The warps at each barrier that is not complete."""
 
 
 def run_block(block: Block, warps: Sequence[Warp], code: Code, order: Random | None) -> None:
@@ -18,27 +27,60 @@ def run_block(block: Block, warps: Sequence[Warp], code: Code, order: Random | N
     kernel's steps raise.
     """
     ready: list[tuple[Warp, Suspension]] = [(warp, code.run(warp)) for warp in warps]
-    waiting: dict[int, list[tuple[Warp, Suspension, Barrier]]] = {}
+    waiting: Waiting = {}
     ended = 0
     while ready:
         warp, run = ready.pop(0 if order is None else order.randrange(len(ready)))
-        barrier = next(run, None)
-        if barrier is None:
+        event = next(run, None)
+        if event is None:
             ended += 1
             continue
-        arrived = waiting.setdefault(barrier.id, [])
-        arrived.append((warp, run, barrier))
-        if len(arrived) == len(warps):
-            block.epoch = block.launch.tick()
-            ready.extend((other, suspended) for other, suspended, _ in arrived)
-            del waiting[barrier.id]
-    if waiting:
+        if isinstance(event, Pause):
+            ready.append((warp, run))
+            continue
+        arrived = waiting.setdefault(event.id, [])
+        arrived.append((warp, run, event))
+        if not event.waits:
+            ready.append((warp, run))
+        if event.threads is not None:
+            warp.offered = snapshot(warp, np.arange(warp.lanes))
+        if _is_complete(arrived, len(warps)):
+            _release(block, warps, arrived)
+            ready.extend((other, suspended) for other, suspended, barrier in arrived if barrier.waits)
+            del waiting[event.id]
+    if any(barrier.waits for entries in waiting.values() for _, _, barrier in entries):
         _refuse(block, waiting, ended)
 
 
-def _refuse(block: Block, waiting: dict[int, list[tuple[Warp, Suspension, Barrier]]], ended: int) -> None:
+def _is_complete(arrived: list[Entry], warps: int) -> bool:
+    """Whether all that meet at a barrier have arrived. Each warp counts as 32 threads (PTX ISA, bar)."""
+    barrier = arrived[-1][2]
+    for _, _, other in arrived:
+        if other.threads != barrier.threads:
+            counts = " and ".join("all" if each is None else str(each) for each in (other.threads, barrier.threads))
+            text = f"warps meet at barrier {barrier.id} with different numbers of threads, {counts}"
+            warp = arrived[-1][0]
+            warp.fault(ErrorCode.SIM_BARRIER, barrier.site, 0, text, "give one number wherever the barrier is used")
+    return len(arrived) == warps if barrier.threads is None else len(arrived) * WARP >= barrier.threads
+
+
+def _release(block: Block, warps: Sequence[Warp], arrived: list[Entry]) -> None:
+    """Records what a completed barrier orders."""
+    if arrived[0][2].threads is not None:
+        meet([warp for warp, _, _ in arrived], [warp for warp, _, barrier in arrived if barrier.waits])
+        return
+    block.epoch = block.launch.tick()
+    if any(warp.known for warp in warps):
+        total = joined(warp.known for warp in warps)
+        for warp in warps:
+            warp.known = total
+
+
+def _refuse(block: Block, waiting: Waiting, ended: int) -> None:
     """Raises the fault of warps that wait for ever."""
-    held = sorted((entry for entries in waiting.values() for entry in entries), key=lambda entry: entry[0].index)
+    held = sorted(
+        (entry for entries in waiting.values() for entry in entries if entry[2].waits), key=lambda entry: entry[0].index
+    )
     first, _, barrier = held[0]
     groups = [f"{len(entries)} at barrier {number}" for number, entries in sorted(waiting.items())]
     if ended:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The global and shared state spaces: checked, counted accesses of a warp's active lanes."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from ..counters import AccessCount
 from . import costs
 from .arena import ABSENT, IN_FLIGHT, READY, Arena
 from .faults import Site
+from .ordering import Releases
 from .races import Conflict, RaceShadow
 from .values import Value
 from .warp import Warp
@@ -40,6 +42,15 @@ class Access:
         )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Atomic:
+    """What an atomic read and write does, and what it orders."""
+
+    change: Callable[[int, Bytes], Bytes]
+    acquires: bool
+    releases: bool
+
+
 @dataclass(slots=True)
 class Space:
     """A state space: bytes from virtual address `base` on. Accesses are by naturally aligned rows of 1 to 16
@@ -55,6 +66,7 @@ class Space:
     races: bool
     arena: Arena = field(default_factory=Arena)
     shadow: RaceShadow | None = None
+    releases: Releases = field(default_factory=Releases)
 
     def build(self) -> None:
         """Creates the bytes of what was allocated in `arena`."""
@@ -65,6 +77,7 @@ class Space:
     def reset(self) -> None:
         """Makes all bytes undefined and forgets past accesses, as for a new block."""
         self.arena.reset()
+        self.releases = Releases()
         if self.shadow is not None:
             self.shadow.reset()
 
@@ -119,6 +132,58 @@ class Space:
             if conflict is not None:
                 self._race(warp, access, rows, conflict, "writes")
         return rows
+
+    def update(self, warp: Warp, access: Access, address: Value, how: Atomic) -> Bytes:
+        """Changes the `width` bytes at `address` atomically, lane by lane; the bytes from before in each active lane.
+
+        `how.change` gives what is written, from the number of the access and the bytes from before.
+        """
+        rows = self._rows(warp, access, address)
+        width, arena = access.width, self.arena
+        if not (arena.state[width][rows] == READY).all():
+            self._refuse(warp, access, rows, loading=True)
+        if self.shadow is not None:
+            conflict = self.shadow.update(warp, rows, width)
+            if conflict is not None:
+                self._race(warp, access, rows, conflict, "changes")
+        data = arena.data[width]
+        before = np.empty((len(rows), width), np.uint8)
+        for number, (row, lane) in enumerate(zip(rows.tolist(), warp.lane_numbers().tolist(), strict=True)):
+            before[number] = data[row]
+            data[row] = how.change(number, before[number])
+            self.releases.read(warp, row * width, how.acquires)
+            self.releases.write(warp, row * width, lane, how.releases, replaces=False)
+        return before
+
+    def observe(self, warp: Warp, access: Access, address: Value, acquires: bool) -> Bytes:
+        """The `width` bytes at `address` in each active lane, read atomically."""
+        rows = self._rows(warp, access, address)
+        width = access.width
+        if not (self.arena.state[width][rows] == READY).all():
+            self._refuse(warp, access, rows, loading=True)
+        if self.shadow is not None:
+            conflict = self.shadow.observe(warp, rows, width)
+            if conflict is not None:
+                self._race(warp, access, rows, conflict, "reads")
+        for row in set(rows.tolist()):
+            self.releases.read(warp, row * width, acquires)
+        return self.arena.data[width][rows]
+
+    def publish(self, warp: Warp, access: Access, address: Value, content: Bytes, releases: bool) -> None:
+        """Writes an array (active, width) of bytes at `address` in each active lane atomically."""
+        rows = self._rows(warp, access, address)
+        width = access.width
+        state = self.arena.state[width][rows]
+        if ((state == ABSENT) | (state == IN_FLIGHT)).any():
+            self._refuse(warp, access, rows, loading=False)
+        if self.shadow is not None:
+            conflict = self.shadow.update(warp, rows, width)
+            if conflict is not None:
+                self._race(warp, access, rows, conflict, "writes")
+        for row, lane, value in zip(rows.tolist(), warp.lane_numbers().tolist(), content, strict=True):
+            self.arena.data[width][row] = value
+            self.releases.write(warp, row * width, lane, releases, replaces=True)
+        self.arena.state[width][rows] = READY
 
     def _rows(self, warp: Warp, access: Access, address: Value) -> NDArray[Any]:
         """The row of each active lane's access, checked for alignment and counted."""

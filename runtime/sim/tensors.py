@@ -17,6 +17,7 @@ from ...layout.errors import Code
 from ...layout.swizzle import Swizzle
 from .arena import WIDTHS
 from .faults import SimulationError, Site, site_of
+from .scalars import actual
 from .spaces import Access, Space
 from .translate import Translator
 from .values import TensorValue, Value
@@ -130,7 +131,8 @@ def moved(tensor: TensorValue, distance: Value, type: TensorType) -> TensorValue
     """A tensor that begins `distance` elements further on. OverflowError for a distance beyond 64 bits."""
     if type.is_swizzled:
         return TensorValue(tensor.address, checked_index(tensor.offset + distance))
-    return TensorValue(checked_index(tensor.address + distance * type.element_bits // 8))
+    address = checked_index(tensor.address + distance * type.element_bits // 8)
+    return TensorValue(address, 0, tensor.scalars)
 
 
 def checked_index(value: Value) -> Value:
@@ -148,6 +150,11 @@ def in_64_bits(warp: Warp, site: Site) -> Generator[None]:
     except OverflowError:
         lane = int(warp.lane_numbers()[0])
         warp.fault(Code.SIM_ARITHMETIC, site, lane, "the coordinate is so large that its address exceeds 64 bits")
+
+
+def tensor_layout(type: TensorType, tensor: TensorValue) -> Layout:
+    """The plain layout of a tensor, with numbers for the `?` of its type."""
+    return actual(type.layout.data, tensor.scalars) if tensor.scalars else plain(type)
 
 
 def tensor_value(value: Value) -> TensorValue:

@@ -35,10 +35,19 @@ class Barrier:
 
     id: int
     site: Site
+    threads: int | None = None
+    """The threads that meet here; all of the block where it is None."""
+    waits: bool = True
+    """Whether the warp waits for the others, or only says that it was here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """What a warp yields so that others may go on before it does."""
 
 
 Step: TypeAlias = Callable[[Warp], None]
-Suspension: TypeAlias = Iterator[Barrier]
+Suspension: TypeAlias = Iterator[Barrier | Pause]
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,13 +107,30 @@ def element_kind(type: Attribute) -> Kind | None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class CoordTensorValue:
+    """A coordinate tensor in registers: the coordinate at which it starts, and the values of the `?` of its layout."""
+
+    start: Any
+    scalars: tuple[Value, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CoordTensorValue:
+    """A coordinate tensor in registers: the coordinate at which it starts, and the values of the `?` of its layout."""
+
+    start: Any
+    scalars: tuple[Value, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class TensorValue:
-    """A tensor in registers: the byte address of its pointer, and the inner offset of a swizzled layout in
-    elements.
+    """A tensor in registers: the byte address of its pointer, the inner offset of a swizzled layout in elements, and
+    the values of the `?` of its type.
     """
 
     address: Value
     offset: Value = 0
+    scalars: tuple[Value, ...] = ()
 
 
 def wrap(value: int, bits: int) -> int:
@@ -141,12 +158,17 @@ def merge(chosen: Lanes, ours: Value, theirs: Value, kind: Kind | None) -> Value
     if isinstance(ours, tuple):
         pairs = zip(cast(tuple[Value, ...], ours), theirs, strict=True)
         return tuple([merge(chosen, a, b, _INTEGERS[64]) for a, b in pairs])
+    if isinstance(ours, CoordTensorValue):
+        assert isinstance(theirs, CoordTensorValue)
+        start, scalars = merge(chosen, (ours.start, ours.scalars), (theirs.start, theirs.scalars), kind)
+        return CoordTensorValue(start, scalars)
     if isinstance(ours, TensorValue):
         assert isinstance(theirs, TensorValue)
         index = _INTEGERS[64]
         return TensorValue(
             merge(chosen, ours.address, theirs.address, index),
             merge(chosen, ours.offset, theirs.offset, index),
+            tuple([merge(chosen, a, b, index) for a, b in zip(ours.scalars, theirs.scalars, strict=True)]),
         )
     assert kind is not None
     if kind.count is not None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ...layout.errors import Code
 from ..engine import Dim3, LaunchConfig
 from .faults import SimulationError, Site
+from .ordering import Knowledge
 from .values import Lanes, Value, varies
 
 if TYPE_CHECKING:
@@ -111,6 +112,14 @@ class Warp:
     seen: NDArray[Any] = field(init=False)
     """`seen[i, j]`: lane i sees what lane j did before this time, through barriers of the warp."""
     agents: NDArray[Any] = field(init=False)
+    known: Knowledge = field(default_factory=dict[int, NDArray[np.int64]])
+    """What its lanes know of other threads, beyond the barriers of the block."""
+    fenced: Knowledge = field(default_factory=dict[int, NDArray[np.int64]])
+    """What they knew at their last fence."""
+    observed: Knowledge = field(default_factory=dict[int, NDArray[np.int64]])
+    """What relaxed reads since then have found released."""
+    offered: Knowledge = field(default_factory=dict[int, NDArray[np.int64]])
+    """What they knew when they arrived at the barrier of some warps."""
 
     def __post_init__(self) -> None:
         self.active = self.lanes

@@ -213,6 +213,7 @@ MEMORY = [
     *_tile(
         "tile.load",
         ("%0 = «tile.load» %A(_, 0)", "an element's coordinate has no '_'"),
+        ('%n = tile.alloc : !tile.tensor<si4, rmem, align<4>, "8:1">\n%0 = «tile.load» %n(0)', "no address of its own"),
         ("%0 = «tile.load» %A(0, 0, 0)", "E020"),
         ("%0 = tile.load «%t»(0)", "expected a tensor"),
         ("%0 = tile.load %A «0»", "'('"),
@@ -299,45 +300,11 @@ PTX = [
         ("%0 = «ptx.ldmatrix» x 3 %s : vector<3xi32>", "moves 1, 2, 4 matrices of this shape, not 3"),
         ("%0 = «ptx.ldmatrix» x 4 %s : vector<2xi32>", "the registers of x4 are vector<4xi32>"),
     ),
-    *_ptx("ptx.bar.sync", ("«ptx.bar.sync» 16", "a block has barriers 0 to 15")),
     *_ptx(
         "ptx.bar.warp.sync",
         ("«ptx.bar.warp.sync» 0", "at least one of them set"),
         ("«ptx.bar.warp.sync» 4294967296", "32 bits"),
     ),
-    *_ptx(
-        "ptx.shfl.sync",
-        ('%0 = «ptx.shfl.sync» "left" %x, %x : i32', 'shfl.sync has up, down, bfly, idx; not "left"'),
-        ('%0 = «ptx.shfl.sync» "up" %h, %x : f16', "a value of 32 bits is exchanged, not f16"),
-        ('%0 = «ptx.shfl.sync» "up" %x, %x width 12 : i32', "1, 2, 4, 8, 16 or 32 lanes, not 12"),
-        ('%0 = «"ptx.shfl.sync"»(%x, %x) <{mode = "up"}> : (i32, i32) -> f32', "attribute i32 expected from variable 'T', but got f32"),
-    ),
-    *_ptx(
-        "ptx.vote.sync",
-        ('%0 = arith.constant true\n%1 = «ptx.vote.sync» "none" %0 : i1', "vote.sync has all, any, uni, ballot"),
-        ('%0 = arith.constant true\n%1 = «ptx.vote.sync» "all" %0 : i32', "the result of vote.sync.all is i1, not i32"),
-    ),
-    *_ptx("ptx.match.any.sync", ("%0 = ptx.match.any.sync «%v»", "i32")),
-    *_ptx("ptx.redux.sync", ('%0 = «ptx.redux.sync» "mul" %x', 'not "mul"')),
-    *_ptx("ptx.elect.sync", ("%0 = ptx.elect.sync mask «%v»", "i32")),
-    *_ptx(
-        "ptx.ex2.approx",
-        ("%0 = «ptx.ex2.approx» %x : i32", "ex2.approx has f32, f16, f16x2, bf16, bf16x2; not i32"),
-        ("%0 = «ptx.ex2.approx» ftz %h : f16", "ex2.approx.f16 has no ftz"),
-    ),
-    *(
-        fault
-        for name in ("lg2", "rcp", "rsqrt", "sqrt", "sin", "cos")
-        for fault in _ptx(f"ptx.{name}.approx", (f"%0 = «ptx.{name}.approx» %h : f16", f"{name}.approx has f32; not f16"))
-    ),
-    *_ptx("ptx.tanh.approx", ("%0 = arith.constant 1.0 : f32\n%1 = «ptx.tanh.approx» ftz %0 : f32", "tanh.approx.f32 has no ftz")),
-    *_ptx(
-        "ptx.cvt",
-        ('%0 = «ptx.cvt» "rz.f16.f32" %x : (i32) -> f16', 'not "rz.f16.f32"'),
-        ('%0 = «ptx.cvt» "rna.tf32.f32" %x : (i32) -> f32', "cvt.rna.tf32.f32 is (f32) -> f32"),
-    ),
-    *_ptx("ptx.prmt", ("%0 = ptx.prmt %x, %x, «%v»", "i32")),
-    *_ptx("ptx.dp4a", ('%0 = «ptx.dp4a» "s8.s8" %x, %x, %x', 'not "s8.s8"')),
     *_ptx(
         "ptx.printf",
         ('«ptx.printf» "%d"() : ', "the format has 1 conversions, but 0 values follow it"),

@@ -4,6 +4,8 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from tests.dialects.instruction_samples import INSTRUCTION_SAMPLES
+
 TILE_HEAD = """\
 !g = !tile.tensor<f16, gmem, align<16>, "(64,32):(1,64)">
 gpu.module @m {
@@ -289,38 +291,7 @@ PTX_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "ptx.movmatrix": ("%0 = ptx.movmatrix trans %x",),
     "ptx.bar.sync": ("ptx.bar.sync 15",),
     "ptx.bar.warp.sync": ("ptx.bar.warp.sync -1", "ptx.bar.warp.sync 4294967295"),
-    "ptx.shfl.sync": (
-        '%0 = ptx.shfl.sync "bfly" %x, %x : i32',
-        '%0 = arith.constant 1.000000e+00 : f32\n%1 = ptx.shfl.sync "up" %0, %x width 8 mask %x {note} : f32',
-        '%0 = ptx.ld %A align 4 : !ptx.ptr<global> -> vector<2xf16>\n'
-        '%1 = ptx.shfl.sync "idx" %0, %x mask %x : vector<2xf16>',
-    ),
-    "ptx.vote.sync": (
-        '%0 = arith.constant true\n%1 = ptx.vote.sync "ballot" %0 : i32\n'
-        '%2 = ptx.vote.sync "uni" %0 mask %1 : i1',
-    ),
-    "ptx.match.any.sync": ("%0 = ptx.match.any.sync %x\n%1 = ptx.match.any.sync %x mask %0",),
-    "ptx.redux.sync": ('%0 = ptx.redux.sync "umax" %x\n%1 = ptx.redux.sync "xor" %x mask %0',),
-    "ptx.elect.sync": ("%0 = ptx.elect.sync", "%0 = ptx.elect.sync mask %x"),
-    "ptx.activemask": ("%0 = ptx.activemask",),
-    **{
-        f"ptx.{name}.approx": (
-            f"%0 = arith.constant 1.000000e+00 : f32\n%1 = ptx.{name}.approx %0 : f32{more}",
-        )
-        for name, more in {
-            "ex2": "\n%2 = ptx.ex2.approx ftz %1 : f32\n%3 = ptx.ex2.approx %h : f16", "lg2": "", "rcp": "",
-            "rsqrt": "\n%2 = ptx.rsqrt.approx ftz %1 {note} : f32", "sqrt": "", "sin": "", "cos": "", "tanh": "",
-        }.items()
-    },
-    "ptx.cvt": (
-        "%0 = arith.constant 1.000000e+00 : f32\n"
-        '%1 = ptx.cvt "rn.relu.f16x2.f32" %0, %0 : (f32, f32) -> vector<2xf16>\n'
-        '%2 = ptx.cvt "rn.satfinite.e4m3x2.f16x2" %1 : (vector<2xf16>) -> i16\n'
-        '%3 = ptx.cvt "rn.f16x2.e5m2x2" %2 : (i16) -> vector<2xf16>\n'
-        '%4 = ptx.cvt "rna.tf32.f32" %0 : (f32) -> f32',
-    ),
-    "ptx.prmt": ("%0 = ptx.prmt %x, %x, %x",),
-    "ptx.dp4a": ('%0 = ptx.dp4a "s32.u32" %x, %x, %x',),
+    **INSTRUCTION_SAMPLES,
     "ptx.printf": (
         'ptx.printf "100%% of %d at %p\\0A"(%x, %A) : i32, !ptx.ptr<global>',
         'ptx.printf "done"() : ',

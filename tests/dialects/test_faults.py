@@ -10,10 +10,11 @@ from tilefold.compiler.source import plain_source
 from tests.dialects.coordinate_faults import COORDINATES
 from tests.dialects.copy_faults import COPY_FORMS
 from tests.dialects.faults import COPIES, MEMORY, PTX, RUN, VIEWS, Fault
+from tests.dialects.instruction_faults import INSTRUCTIONS
 from tests.dialects.kernel_faults import KERNELS, TYPES
 from tests.dialects.mma_faults import MMA_FAULTS
 
-FAULTS: list[Fault] = [*VIEWS, *COORDINATES, *COPIES, *COPY_FORMS, *MMA_FAULTS, *MEMORY, *PTX, *RUN, *KERNELS, *TYPES]
+FAULTS: list[Fault] = [*VIEWS, *COORDINATES, *COPIES, *COPY_FORMS, *MMA_FAULTS, *MEMORY, *PTX, *INSTRUCTIONS, *RUN, *KERNELS, *TYPES]
 
 
 def refusal(text: str, expected: str) -> Diagnostic:

@@ -11,6 +11,7 @@ from .floats import FLOATS
 from .gpu import GPU
 from .integers import INTEGERS
 from .mma import MMA
+from .ptx_atomic import PTX_ATOMIC
 from .ptx_compute import PTX_COMPUTE
 from .ptx_lanes import PTX_LANES
 from .ptx_matrix import PTX_MATRIX
@@ -29,7 +30,7 @@ COMMON: Rules = MappingProxyType({**INTEGERS, **FLOATS, **CASTS, **SCF, **VECTOR
 """The rules of operations that can run anywhere, on the host too."""
 
 RULES: Rules = MappingProxyType({
-    **COMMON, **GPU, **PTX_MEMORY, **PTX_MATRIX, **PTX_SYNC, **PTX_LANES, **PTX_COMPUTE,
+    **COMMON, **GPU, **PTX_MEMORY, **PTX_MATRIX, **PTX_SYNC, **PTX_LANES, **PTX_COMPUTE, **PTX_ATOMIC,
     **TILE_VIEWS, **TILE_COORDINATES, **TILE_MEMORY, **TILE_MAPS, **TILE_COPIES, **MMA,
 })  # fmt: skip
 """The rule of every operation that can run inside a kernel."""

@@ -31,7 +31,7 @@ def _ldmatrix(op: ptx.LdMatrixOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         _check_whole(warp, site, "ldmatrix")
         address = warp.select(warp.registers[pointer])
-        warp.narrow(_LANE < rows)  # only these lanes' addresses are used
+        warp.narrow(rows > _LANE)  # only these lanes' addresses are used
         content = shared.load(warp, access, address)
         warp.narrow(np.ones(WARP, bool))
         warp.registers[result] = _bytes_loaded(content) if of_bytes else _loaded(content, transposed)
@@ -68,7 +68,7 @@ def _stmatrix(op: ptx.StMatrixOp, t: Translator) -> Step:
         registers = per_warp(warp.registers[value], kind.dtype, count)
         address = warp.select(warp.registers[pointer])
         content = _bytes_to_store(registers) if of_bytes else _to_store(registers, transposed)
-        warp.narrow(_LANE < 8 * count)  # only these lanes' addresses are used
+        warp.narrow(8 * count > _LANE)  # only these lanes' addresses are used
         shared.store(warp, access, address, content)
         warp.narrow(np.ones(WARP, bool))
 

@@ -7,12 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....dialects import ptx
-from ....layout.errors import Code as ErrorCode
 from ..faults import site_of
 from ..spaces import Space
 from ..translate import Rules, Step, Translator
 from ..values import Kind, Lanes, Value, per_lane, varies, wrap
-from ..warp import WARP, Warp
+from ..warp import Warp
 
 
 def to_bytes(warp: Warp, value: Value, kind: Kind) -> NDArray[np.uint8]:

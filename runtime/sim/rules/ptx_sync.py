@@ -50,8 +50,8 @@ def _wait_all(op: ptx.CpAsyncWaitAllOp, t: Translator) -> Step:
     return lambda warp: async_copy.wait_all(warp, shared)
 
 
-def block_barrier(site: Site, number: int) -> Suspending:
-    """A step that waits for all threads of the block."""
+def block_barrier(site: Site, number: int, threads: int | None = None, waits: bool = True) -> Suspending:
+    """A step that waits for all threads of the block, or for so many, or that only counts there."""
 
     def run(warp: Warp) -> Suspension:
         if warp.mask is not None:
@@ -59,13 +59,17 @@ def block_barrier(site: Site, number: int) -> Suspending:
             reached = f"{warp.active} of the warp's {warp.lanes} lanes do"
             text = f"the thread does not reach this barrier, which {reached}"
             warp.fault(ErrorCode.SIM_BARRIER, site, lane, text, "move the barrier out of divergent control flow")
-        yield Barrier(number, site)
+        yield Barrier(number, site, threads, waits)
 
     return Suspending(run)
 
 
 def _bar_sync(op: ptx.BarSyncOp, t: Translator) -> Suspending:
-    return block_barrier(site_of(op), op.id.value.data)
+    return block_barrier(site_of(op), op.id.value.data, None if op.threads is None else op.threads.value.data)
+
+
+def _bar_arrive(op: ptx.BarArriveOp, t: Translator) -> Suspending:
+    return block_barrier(site_of(op), op.id.value.data, op.threads.value.data, waits=False)
 
 
 def _bar_warp_sync(op: ptx.BarWarpSyncOp, t: Translator) -> Step:
@@ -111,6 +115,7 @@ PTX_SYNC: Rules = {
     ptx.CpAsyncWaitGroupOp: _wait_group,
     ptx.CpAsyncWaitAllOp: _wait_all,
     ptx.BarSyncOp: _bar_sync,
+    ptx.BarArriveOp: _bar_arrive,
     ptx.BarWarpSyncOp: _bar_warp_sync,
     ptx.PrintfOp: _printf,
     ptx.RetOp: _ret,

@@ -6,49 +6,68 @@ from typing import Any
 import numpy as np
 
 from ....dialects import tile
+from ....dialects.scalars import unknowns
 from ....dialects.tile.assembly import fill_coordinate, unwrapped
 from ....dialects.tile.view_base import LayoutViewOp
 from ....layout.axes import along
-from ....layout.core import LayoutLike
+from ....layout.errors import Code
 from ....layout.integers import add
 from ....layout.inttuple import leaves
 from ....layout.slicing import slice_and_offset
 from ...tensor import distances
-from ..faults import site_of
+from ..faults import SimulationError, site_of
+from ..lane_int import LaneInt
+from ..scalars import actual, lane_layout, no_zero_extents, numbers, scalars_for
 from ..tensors import check_count, plain, port
 from ..translate import Rules, Step, Translator
-from ..values import TensorValue
+from ..values import CoordTensorValue, TensorValue
 from ..warp import Warp
 from .tile_memory import check_inside
 
 
-def _identity(op: tile.IdentityOp, t: Translator) -> None:
+def _identity(op: tile.IdentityOp, t: Translator) -> Step | None:
     assert isinstance(op.result.type, tile.CoordTensorType)
-    t.constant(op.result, op.result.type.start.data)
+    start, extents = op.result.type.start.data, len(unknowns(op.result.type.plain_layout))
+    if op.like is None or not extents:
+        t.constant(op.result, CoordTensorValue(start))
+        return None
+    like, result = t.slot(op.like), t.slot(op.result)
+
+    def step(warp: Warp) -> None:
+        warp.registers[result] = CoordTensorValue(start, warp.registers[like].scalars[:extents])
+
+    return step
 
 
-def coordinate_view(op: LayoutViewOp, whole: LayoutLike, t: Translator) -> Step:
-    """The step of a view of a coordinate tensor, whose layout before slicing is `whole`."""
+def coordinate_view(op: LayoutViewOp, type: tile.CoordTensorType, t: Translator) -> Step:
+    """The step of a view of a coordinate tensor of this type."""
     source, result, coords = t.slot(op.source), t.slot(op.result), t.slots(op.coords)
+    static = None if unknowns(type.plain_layout) else op.relayout(type.plain_layout)
+    site = site_of(op)
 
     def step(warp: Warp) -> None:
         registers = warp.registers
-        coord = op.coordinate(whole, [registers[slot] for slot in coords])
-        start = registers[source]
-        registers[result] = start if coord is None else add(start, slice_and_offset(coord, whole)[1])
+        tensor = registers[source]
+        with no_zero_extents(warp, site):
+            whole = op.relayout(lane_layout(type.plain_layout, tensor.scalars)) if static is None else static
+            coord = op.coordinate(whole, [LaneInt(registers[slot]) for slot in coords])
+            kept, distance = (whole, 0) if coord is None else slice_and_offset(coord, whole)
+        scalars = scalars_for(op.result_type.layout.data, kept)
+        registers[result] = CoordTensorValue(add(tensor.start, numbers(distance)), scalars)
 
     return step
 
 
 def _coordinate(op: tile.CoordinateOp, t: Translator) -> Step:
     source, results, coords = t.slot(op.tensor), t.slots(op.integers), t.slots(op.coords)
-    layout, site = op.tensor_type.plain_layout, site_of(op)
+    type, site = op.tensor_type, site_of(op)
 
     def step(warp: Warp) -> None:
         registers = warp.registers
-        values = [registers[slot] for slot in coords]
+        tensor, values = registers[source], [registers[slot] for slot in coords]
+        layout = actual(type.plain_layout, tensor.scalars)
         check_inside(warp, site, unwrapped(fill_coordinate(op.coord.data, values)), layout.shape)
-        for slot, integer in zip(results, leaves(op.value(registers[source], layout, values)), strict=True):
+        for slot, integer in zip(results, leaves(op.value(tensor.start, layout, values)), strict=True):
             registers[slot] = integer
 
     return step
@@ -58,6 +77,12 @@ def _bounds(op: tile.BoundsOp, t: Translator) -> Step:
     source, result, bounds = t.slot(op.tensor), t.slot(op.result), t.slots(op.coords)
     layout = op.tensor_type.plain_layout
     check_count(op, layout)
+    if unknowns(layout):
+        raise SimulationError(
+            Code.SIM_UNSUPPORTED,
+            f"the simulator has no predicates of coordinates with run-time strides, {layout}",
+            site=site_of(op),
+        )
     steps = {path: distances(along(layout, path)) for path, _ in op.limits(op.coords)}
     places = distances(plain(op.result_type)).tolist()
     allocation, local = t.local(op.result_type.bytes), t.spaces.local
@@ -67,7 +92,7 @@ def _bounds(op: tile.BoundsOp, t: Translator) -> Step:
         registers = warp.registers
         inside = np.ones((warp.active, len(places)), bool)
         for path, bound in op.limits([registers[slot] for slot in bounds]):
-            start: Any = registers[source]
+            start: Any = registers[source].start
             for mode in path:
                 start = start[mode]
             inside &= warp.select(start)[:, None] + steps[path] < warp.select(bound)[:, None]

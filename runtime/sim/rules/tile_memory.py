@@ -14,7 +14,7 @@ from ....layout.errors import Code as ErrorCode
 from ....layout.inttuple import product
 from ..arguments import static_offset
 from ..faults import Site, site_of
-from ..tensors import check_count, checked_index, in_64_bits, plain, port, tensor_value
+from ..tensors import check_count, checked_index, in_64_bits, plain, port, tensor_layout, tensor_value
 from ..translate import Rules, Step, Translator
 from ..values import Kind, TensorValue, Value, kind_of
 from ..warp import Warp
@@ -53,9 +53,10 @@ def _alias(op: tile.AliasOp, t: Translator) -> Step:
 def _element(op: tile.LoadOp | tile.StoreOp, t: Translator) -> Any:
     """A function of the warp that gives the element's index before a swizzle, checked against the shape."""
     coords, site = t.slots(op.coords), site_of(op)
-    coord, layout = op.coord.data, plain(op.tensor_type)
+    coord, type, tensor = op.coord.data, op.tensor_type, t.slot(op.tensor)
 
     def index(warp: Warp) -> Value:
+        layout = tensor_layout(type, tensor_value(warp.registers[tensor]))
         filled = fill_coordinate(coord, [warp.registers[slot] for slot in coords])
         filled = filled[0] if len(filled) == 1 else filled
         check_inside(warp, site, filled, layout.shape)

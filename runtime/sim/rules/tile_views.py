@@ -3,16 +3,25 @@
 lanes.
 """
 
+from dataclasses import replace
+
+import numpy as np
 from xdsl.ir import Operation
 
 from ....dialects import tile
+from ....dialects.scalars import plain_layout, unknowns
 from ....dialects.tile.assembly import fill_coordinate
 from ....dialects.tile.view_base import LayoutViewOp
 from ....layout.core import ComposedLayout
+from ....layout.errors import Code
 from ....layout.slicing import slice_and_offset
-from ..faults import site_of
+from ....layout.unknown import Unknown
+from ..faults import Site, site_of
+from ..lane_int import LaneInt, number
+from ..scalars import actual, lane_layout, no_zero_extents, numbers, scalars_for
 from ..tensors import checked_index, in_64_bits, moved, tensor_value
 from ..translate import Rules, Step, Translator
+from ..values import TensorValue, Value
 from ..warp import Warp
 from .tile_coordinates import coordinate_view
 
@@ -20,9 +29,11 @@ from .tile_coordinates import coordinate_view
 def _view(op: LayoutViewOp, t: Translator) -> Step:
     source, result, coords = t.slot(op.source), t.slot(op.result), t.slots(op.coords)
     type, site = op.source_type, site_of(op)
-    whole = op.relayout(type.layout.data)
     if isinstance(type, tile.CoordTensorType):
-        return coordinate_view(op, whole, t)
+        return coordinate_view(op, type, t)
+    if unknowns(type.layout.data):
+        return _run_time_view(op, type, t)
+    whole = op.relayout(type.layout.data)
     plain = whole.inner if isinstance(whole, ComposedLayout) else whole
 
     def step(warp: Warp) -> None:
@@ -38,9 +49,75 @@ def _view(op: LayoutViewOp, t: Translator) -> Step:
     return step
 
 
+def _run_time_view(op: LayoutViewOp, type: tile.TensorType, t: Translator) -> Step:
+    """A view of a tensor whose type has `?`: the algebra runs on their values."""
+    source, result, coords = t.slot(op.source), t.slot(op.result), t.slots(op.coords)
+    site = site_of(op)
+
+    def step(warp: Warp) -> None:
+        registers = warp.registers
+        tensor = tensor_value(registers[source])
+        with in_64_bits(warp, site), no_zero_extents(warp, site):
+            whole = plain_layout(op.relayout(lane_layout(type.layout.data, tensor.scalars)))
+            coord = op.coordinate(whole, [LaneInt(registers[slot]) for slot in coords])
+            kept, distance = (whole, 0) if coord is None else slice_and_offset(coord, whole)
+            tensor = moved(tensor, numbers(distance), type)
+        registers[result] = replace(tensor, scalars=scalars_for(op.result_type.layout.data, kept))
+
+    return step
+
+
+def _make_tensor(op: tile.MakeTensorOp, t: Translator) -> Step:
+    source, result, scalars = t.slot(op.source), t.slot(op.result), t.slots(op.scalars)
+    known, site = unknowns(op.layout.data), site_of(op)
+
+    def step(warp: Warp) -> None:
+        registers = warp.registers
+        values = [registers[slot] for slot in scalars]
+        for unknown, value in zip(known, values, strict=True):
+            _check_scalar(warp, site, unknown, value)
+        registers[result] = TensorValue(tensor_value(registers[source]).address, 0, tuple(values))
+
+    return step
+
+
+def _check_scalar(warp: Warp, site: Site, unknown: Unknown, value: Value) -> None:
+    """A fault for a lane in which a layout says what is not true of an integer."""
+    for bad, problem in (
+        (value % unknown.div != 0, f"is no multiple of {unknown.div}"),
+        ((value < 0) | (value >= 1 << (unknown.width - 1)), f"is negative or does not fit in {unknown.width} bits"),
+    ):
+        if np.any(bad):
+            text = f"an integer for {unknown} {problem}"
+            warp.fault_where(bad, Code.SIM_ARITHMETIC, site, text, "say less in the layout, or pass what it says")
+
+
+def _of_mode(op: tile.DimOp | tile.StrideOp, t: Translator) -> Step:
+    tensor, result, type = t.slot(op.tensor), t.slot(op.result), op.tensor_type
+
+    def step(warp: Warp) -> None:
+        registers = warp.registers
+        layout = plain_layout(lane_layout(type.layout.data, registers[tensor].scalars))
+        registers[result] = number(op.integer(layout))
+
+    return step
+
+
+def _get_scalars(op: tile.GetScalarsOp, t: Translator) -> Step:
+    tensor, results = t.slot(op.tensor), t.slots(op.scalars)
+
+    def step(warp: Warp) -> None:
+        registers = warp.registers
+        for slot, scalar in zip(results, registers[tensor].scalars, strict=True):
+            registers[slot] = scalar
+
+    return step
+
+
 def _folded_view(op: tile.ViewOp, t: Translator) -> Step:
     source, result = t.slot(op.source), t.slot(op.result)
     offset = None if op.offset is None else t.slot(op.offset)
+    scalars = t.slots(op.scalars)
     type, site = op.source_type, site_of(op)
 
     def step(warp: Warp) -> None:
@@ -49,18 +126,19 @@ def _folded_view(op: tile.ViewOp, t: Translator) -> Step:
         if offset is not None:
             with in_64_bits(warp, site):
                 tensor = moved(tensor, registers[offset], type)
-        registers[result] = tensor
+        registers[result] = replace(tensor, scalars=tuple([registers[slot] for slot in scalars]))
 
     return step
 
 
 def _crd2idx(op: tile.Crd2IdxOp, t: Translator) -> Step:
-    coords, result = t.slots(op.coords), t.slot(op.result)
-    coord, layout, site = op.coord.data, op.plain_layout, site_of(op)
+    coords, result, scalars = t.slots(op.coords), t.slot(op.result), t.slots(op.scalars)
+    coord, static, site = op.coord.data, op.plain_layout, site_of(op)
 
     def step(warp: Warp) -> None:
         registers = warp.registers
         filled = fill_coordinate(coord, [registers[slot] for slot in coords])
+        layout = actual(static, [registers[slot] for slot in scalars])
         with in_64_bits(warp, site):
             registers[result] = checked_index(layout(filled[0] if len(filled) == 1 else filled))
 
@@ -86,6 +164,10 @@ TILE_VIEWS: Rules = {
     LayoutViewOp: _view,
     tile.ViewOp: _folded_view,
     tile.Crd2IdxOp: _crd2idx,
+    tile.MakeTensorOp: _make_tensor,
+    tile.DimOp: _of_mode,
+    tile.StrideOp: _of_mode,
+    tile.GetScalarsOp: _get_scalars,
     tile.RasterizeOp: _rasterize,
     tile.TiledCopyOp: _nothing,
     tile.TiledMmaOp: _nothing,

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Atomic operations on memory, accesses that order others, and fences (PTX ISA, sections atom, red, ld, st, membar)."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import ClassVar
+
+from xdsl.dialects.builtin import StringAttr, VectorType, bf16, f16, f32, f64, i32, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import (
+    AnyAttr,
+    VarConstraint,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.utils.exceptions import VerifyException
+
+from .base import PtxOp
+from .types import GLOBAL, LOCAL, PtrType, scalar_bits
+from .warp import check_word
+
+SCOPES = ("cta", "cluster", "gpu", "sys")
+"""The threads among which an operation is atomic and orders accesses (PTX ISA, Scope)."""
+
+_INTEGER_OPS: Mapping[str, str] = MappingProxyType({
+    "add": "u", "min": "s", "max": "s", "umin": "u", "umax": "u", "and": "b", "or": "b", "xor": "b", "exch": "b",
+})  # fmt: skip
+"""How PTX spells the type of an operation on integers."""
+
+_FLOAT_ADDS: Mapping[Attribute, tuple[str, tuple[int, int]]] = MappingProxyType({
+    f32: ("f32", (70, 60)), f64: ("f64", (70, 60)),
+    f16: ("noftz.f16", (70, 63)), VectorType(f16, [2]): ("noftz.f16x2", (70, 62)),
+    bf16: ("noftz.bf16", (90, 78)), VectorType(bf16, [2]): ("noftz.bf16x2", (90, 78)),
+})  # fmt: skip
+"""The additions of floats: type suffix, and the oldest sm and PTX version."""
+
+_VECTOR_ADDS: Mapping[Attribute, str] = MappingProxyType(
+    {VectorType(f32, [2]): "v2.f32", VectorType(f32, [4]): "v4.f32"}
+)
+"""The additions of several floats at once, in global memory."""
+
+
+def _pointer(ptr: SSAValue) -> PtrType:
+    assert isinstance(ptr.type, PtrType)
+    return ptr.type
+
+
+class ScopedOp(PtxOp):
+    """An operation that is atomic, or orders accesses, among the threads of a scope: `gpu` unless one is given."""
+
+    scope = opt_prop_def(StringAttr)
+
+    @property
+    def scope_name(self) -> str:
+        """The scope in PTX's words."""
+        return "gpu" if self.scope is None else self.scope.data
+
+    def requires(self) -> tuple[int, int]:
+        return (90, 78) if self.scope_name == "cluster" else (self.MIN_SM, self.MIN_PTX)
+
+    def check_place(self, ptr: SSAValue | None = None) -> None:
+        """Refuses a scope that there is not, and memory that no other thread sees."""
+        check_word(self.name.removeprefix("ptx."), self.scope_name, SCOPES)
+        if ptr is not None and ptr.type == LOCAL:
+            raise VerifyException("a fragment belongs to its thread; there is nothing to share")
+
+
+class _AtomicOp(ScopedOp):
+    """What atomic operations that read and write have in common."""
+
+    ORDERS: ClassVar[tuple[str, ...]] = ("relaxed", "acquire", "release", "acq_rel")
+    order = opt_prop_def(StringAttr)
+
+    @property
+    def order_name(self) -> str:
+        """The memory order in PTX's words."""
+        return "relaxed" if self.order is None else self.order.data
+
+    def prefix(self, what: str, ptr: SSAValue) -> str:
+        """The mnemonic up to the operation."""
+        return f"{what}.{self.order_name}.{self.scope_name}.{_pointer(ptr).space.data.value}"
+
+    def check_order(self, what: str) -> None:
+        """Refuses a memory order that the instruction does not have."""
+        check_word(what, self.order_name, self.ORDERS)
+
+
+def _suffix(kind: str, type: Attribute) -> str | None:
+    """The operation with its type as PTX spells it; None where there is none for the type."""
+    if type in (i32, i64) and kind in _INTEGER_OPS:
+        return f"{kind.removeprefix('u')}.{_INTEGER_OPS[kind]}{scalar_bits(type)}"
+    if kind == "add" and type in _FLOAT_ADDS:
+        return f"add.{_FLOAT_ADDS[type][0]}"
+    return None
+
+
+_KINDS = f"{', '.join(_INTEGER_OPS)} of i32 and i64, and add of f16, bf16, pairs of them, f32 and f64"
+
+
+def _properties(kind: str | None, order: str | None, scope: str | None) -> dict[str, Attribute | None]:
+    words = {"kind": kind, "order": order, "scope": scope}
+    return {name: None if word is None else StringAttr(word) for name, word in words.items() if name != "kind" or word}
+
+
+@irdl_op_definition
+class AtomOp(_AtomicOp):
+    """`%old = ptx.atom "add" %p, %v order "acq_rel" scope "sys" : !ptx.ptr<global>, f32`: changes memory atomically and
+    gives what was there before (PTX ISA, atom).
+
+    add, min, max, umin, umax, and, or, xor, exch of i32 and i64; add of f16, bf16, vectors of two of them, f32 and f64.
+    The order is `relaxed` unless acquire, release or acq_rel is given.
+    """
+
+    name = "ptx.atom"
+    T: ClassVar[VarConstraint] = VarConstraint("T", AnyAttr())
+    kind = prop_def(StringAttr)
+    ptr = operand_def(PtrType)
+    value = operand_def(T)
+    result = result_def(T)
+    order = opt_prop_def(StringAttr)
+    scope = opt_prop_def(StringAttr)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = (
+        "$kind $ptr `,` $value (`order` $order^)? (`scope` $scope^)? attr-dict `:` type($ptr) `,` type($value)"
+    )
+
+    def __init__(
+        self,
+        kind: str,
+        ptr: SSAValue | Operation,
+        value: SSAValue | Operation,
+        order: str | None = None,
+        scope: str | None = None,
+    ):
+        value = SSAValue.get(value)
+        super().__init__(operands=[ptr, value], properties=_properties(kind, order, scope), result_types=[value.type])
+
+    def requires(self) -> tuple[int, int]:
+        return max(super().requires(), _FLOAT_ADDS.get(self.value.type, ("", (70, 60)))[1])
+
+    def mnemonic(self) -> str:
+        return f"{self.prefix('atom', self.ptr)}.{_suffix(self.kind.data, self.value.type)}"
+
+    def verify_(self) -> None:
+        self.check_place(self.ptr)
+        self.check_order("atom")
+        if _suffix(self.kind.data, self.value.type) is None:
+            raise VerifyException(f'atom has {_KINDS}; not "{self.kind.data}" of {self.value.type}')
+
+
+@irdl_op_definition
+class AtomCasOp(_AtomicOp):
+    """`%old = ptx.atom.cas %p, %compare, %value : !ptx.ptr<global>, i32`: writes the value where memory holds
+    `compare`; gives what was there before (PTX ISA, atom.cas). Of i32 and i64, with order and scope as `ptx.atom`.
+    """
+
+    name = "ptx.atom.cas"
+    T: ClassVar[VarConstraint] = VarConstraint("T", AnyAttr())
+    ptr = operand_def(PtrType)
+    compare = operand_def(T)
+    value = operand_def(T)
+    result = result_def(T)
+    order = opt_prop_def(StringAttr)
+    scope = opt_prop_def(StringAttr)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = (
+        "$ptr `,` $compare `,` $value (`order` $order^)? (`scope` $scope^)? attr-dict `:` type($ptr) `,` type($value)"
+    )
+
+    def __init__(
+        self,
+        ptr: SSAValue | Operation,
+        compare: SSAValue | Operation,
+        value: SSAValue | Operation,
+        order: str | None = None,
+        scope: str | None = None,
+    ):
+        value = SSAValue.get(value)
+        super().__init__(
+            operands=[ptr, compare, value], properties=_properties(None, order, scope), result_types=[value.type]
+        )
+
+    def mnemonic(self) -> str:
+        return f"{self.prefix('atom', self.ptr)}.cas.b{scalar_bits(self.value.type)}"
+
+    def verify_(self) -> None:
+        self.check_place(self.ptr)
+        self.check_order("atom.cas")
+        if self.value.type not in (i32, i64):
+            raise VerifyException(f"atom.cas compares i32 or i64, not {self.value.type}")
+
+
+@irdl_op_definition
+class RedOp(_AtomicOp):
+    """`ptx.red "add" %p, %v : !ptx.ptr<global>, vector<4xf32>`: as `ptx.atom`, without a result (PTX ISA, red).
+
+    There is no exch; vectors of two and four f32 can be added to global memory from sm_90 on, each element atomically.
+    The order is relaxed or release.
+    """
+
+    name = "ptx.red"
+    ORDERS: ClassVar[tuple[str, ...]] = ("relaxed", "release")
+    kind = prop_def(StringAttr)
+    ptr = operand_def(PtrType)
+    value = operand_def()
+    order = opt_prop_def(StringAttr)
+    scope = opt_prop_def(StringAttr)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = (
+        "$kind $ptr `,` $value (`order` $order^)? (`scope` $scope^)? attr-dict `:` type($ptr) `,` type($value)"
+    )
+
+    def __init__(
+        self,
+        kind: str,
+        ptr: SSAValue | Operation,
+        value: SSAValue | Operation,
+        order: str | None = None,
+        scope: str | None = None,
+    ):
+        super().__init__(operands=[ptr, value], properties=_properties(kind, order, scope))
+
+    @property
+    def suffix(self) -> str | None:
+        """The operation with its type as PTX spells it; None where there is none."""
+        if self.kind.data == "add" and self.value.type in _VECTOR_ADDS:
+            return f"add.{_VECTOR_ADDS[self.value.type]}"
+        return None if self.kind.data == "exch" else _suffix(self.kind.data, self.value.type)
+
+    def requires(self) -> tuple[int, int]:
+        least = (90, 81) if self.value.type in _VECTOR_ADDS else _FLOAT_ADDS.get(self.value.type, ("", (70, 60)))[1]
+        return max(super().requires(), least)
+
+    def mnemonic(self) -> str:
+        return f"{self.prefix('red', self.ptr)}.{self.suffix}"
+
+    def verify_(self) -> None:
+        self.check_place(self.ptr)
+        self.check_order("red")
+        if self.suffix is None:
+            kinds = _KINDS.replace(", exch", "")
+            given = f'"{self.kind.data}" of {self.value.type}'
+            raise VerifyException(f"red has {kinds}, and of vectors of f32; not {given}")
+        if self.value.type in _VECTOR_ADDS and self.ptr.type != GLOBAL:
+            raise VerifyException("vectors are added in global memory only")
+
+
+def _check_scalar(type: Attribute) -> None:
+    if type not in (i32, i64, f32, f64):
+        raise VerifyException(f"i32, i64, f32 or f64 are read and written so, not {type}")
+
+
+@irdl_op_definition
+class LoadAcquireOp(ScopedOp):
+    """`%v = ptx.ld.acquire %p scope "gpu" : !ptx.ptr<global> -> i32`: an atomic load; what its writer released with the
+    value happened before what follows (PTX ISA, ld.acquire).
+    """
+
+    name = "ptx.ld.acquire"
+    ptr = operand_def(PtrType)
+    result = result_def()
+    scope = opt_prop_def(StringAttr)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())  # what it acquires must not be read before
+    assembly_format = "$ptr (`scope` $scope^)? attr-dict `:` type($ptr) `->` type($result)"
+
+    def __init__(self, ptr: SSAValue | Operation, type: Attribute, scope: str | None = None):
+        super().__init__(operands=[ptr], properties=_properties(None, None, scope), result_types=[type])
+
+    def mnemonic(self) -> str:
+        space = _pointer(self.ptr).space.data.value
+        return f"ld.acquire.{self.scope_name}.{space}.b{scalar_bits(self.result.type)}"
+
+    def verify_(self) -> None:
+        self.check_place(self.ptr)
+        _check_scalar(self.result.type)
+
+
+@irdl_op_definition
+class StoreReleaseOp(ScopedOp):
+    """`ptx.st.release %v, %p scope "gpu" : i32, !ptx.ptr<global>`: an atomic store; what happened before it, has for
+    who acquires the value (PTX ISA, st.release).
+    """
+
+    name = "ptx.st.release"
+    value = operand_def()
+    ptr = operand_def(PtrType)
+    scope = opt_prop_def(StringAttr)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "$value `,` $ptr (`scope` $scope^)? attr-dict `:` type($value) `,` type($ptr)"
+
+    def __init__(self, value: SSAValue | Operation, ptr: SSAValue | Operation, scope: str | None = None):
+        super().__init__(operands=[value, ptr], properties=_properties(None, None, scope))
+
+    def mnemonic(self) -> str:
+        space = _pointer(self.ptr).space.data.value
+        return f"st.release.{self.scope_name}.{space}.b{scalar_bits(self.value.type)}"
+
+    def verify_(self) -> None:
+        self.check_place(self.ptr)
+        _check_scalar(self.value.type)
+
+
+@irdl_op_definition
+class FenceOp(ScopedOp):
+    """`ptx.fence "acq_rel" scope "gpu"`: relaxed atomic writes after it release, relaxed atomic reads before it acquire
+    (PTX ISA, fence; `sc` is also spelled membar).
+    """
+
+    name = "ptx.fence"
+    order = prop_def(StringAttr)
+    scope = opt_prop_def(StringAttr)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "$order (`scope` $scope^)? attr-dict"
+
+    def __init__(self, order: str = "acq_rel", scope: str | None = None):
+        super().__init__(properties=_properties(None, order, scope))
+
+    def mnemonic(self) -> str:
+        return f"fence.{self.order.data}.{self.scope_name}"
+
+    def verify_(self) -> None:
+        self.check_place()
+        check_word("fence", self.order.data, ("acq_rel", "sc"))

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rules for atomic operations, accesses that order others, fences and nanosleep (PTX ISA, sections of these names).
+
+An atomic operation of several lanes is executed lane by lane, in their order.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import SSAValue
+
+from ....dialects import ptx
+from .. import ordering
+from ..rounding import narrow
+from ..spaces import Atomic, Space
+from ..translate import Pause, Rules, Step, Suspending, Suspension, Translator
+from ..values import Kind
+from ..warp import Warp
+from .ptx_memory import from_bytes, space_of, to_bytes
+
+Bytes = NDArray[np.uint8]
+Combine = Callable[[Any, Any], Any]
+
+_COMBINE: Mapping[str, Combine] = {
+    "min": np.minimum, "max": np.maximum, "umin": np.minimum, "umax": np.maximum,
+    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+}  # fmt: skip
+
+
+def _shared_space(t: Translator, ptr: SSAValue) -> Space:
+    space = space_of(t, ptr.type)
+    assert space is not None, "the verifiers refuse local memory"
+    return space
+
+
+def _changes(kind: str, type: Kind) -> Callable[[Bytes, Bytes], Bytes]:
+    """The bytes that an operation writes, from those in memory and those of its operand."""
+    if kind == "exch":
+        return lambda before, given: given
+    dtype = type.unsigned if kind.startswith("u") else type.dtype
+
+    def combine(before: Bytes, given: Bytes) -> Bytes:
+        a, b = before.view(dtype), given.view(dtype)
+        if kind == "add":
+            total = a + b if dtype.kind in "iuf" else narrow(a.astype(np.float64) + b.astype(np.float64), dtype)
+        else:
+            total = _COMBINE[kind](a, b)
+        return np.ascontiguousarray(total).view(np.uint8)
+
+    return combine
+
+
+def _orders(order: str) -> tuple[bool, bool]:
+    """Whether a memory order acquires, and whether it releases."""
+    return order in ("acquire", "acq_rel"), order in ("release", "acq_rel")
+
+
+def _atom(op: ptx.AtomOp | ptx.RedOp, t: Translator) -> Step:
+    pointer, value, kind = t.slot(op.ptr), t.slot(op.value), t.kind(op.value)
+    space, change = _shared_space(t, op.ptr), _changes(op.kind.data, kind)
+    access = t.access(op, space.name, "atomic", kind.bytes)
+    result = t.slot(op.result) if isinstance(op, ptx.AtomOp) else None
+    acquires, releases = _orders(op.order_name)
+
+    def step(warp: Warp) -> None:
+        registers = warp.registers
+        given = to_bytes(warp, registers[value], kind)
+        how = Atomic(lambda number, before: change(before, given[number]), acquires, releases)
+        before = space.update(warp, access, registers[pointer], how)
+        if result is not None:
+            registers[result] = from_bytes(warp, before, kind)
+
+    return step
+
+
+def _cas(op: ptx.AtomCasOp, t: Translator) -> Step:
+    pointer, compare, value, result = t.slot(op.ptr), t.slot(op.compare), t.slot(op.value), t.slot(op.result)
+    kind, space = t.kind(op.value), _shared_space(t, op.ptr)
+    access = t.access(op, space.name, "atomic", kind.bytes)
+    acquires, releases = _orders(op.order_name)
+
+    def step(warp: Warp) -> None:
+        registers = warp.registers
+        wanted, given = to_bytes(warp, registers[compare], kind), to_bytes(warp, registers[value], kind)
+
+        def change(number: int, before: Bytes) -> Bytes:
+            return given[number] if np.array_equal(before, wanted[number]) else before
+
+        before = space.update(warp, access, registers[pointer], Atomic(change, acquires, releases))
+        registers[result] = from_bytes(warp, before, kind)
+
+    return step
+
+
+def _load_acquire(op: ptx.LoadAcquireOp, t: Translator) -> Suspending:
+    pointer, result, kind = t.slot(op.ptr), t.slot(op.result), t.kind(op.result)
+    space = _shared_space(t, op.ptr)
+    access = t.access(op, space.name, "load", kind.bytes)
+
+    def run(warp: Warp) -> Suspension:
+        yield Pause()  # a loop that waits for another warp's store lets that warp go on
+        content = space.observe(warp, access, warp.registers[pointer], acquires=True)
+        warp.registers[result] = from_bytes(warp, content, kind)
+
+    return Suspending(run)
+
+
+def _store_release(op: ptx.StoreReleaseOp, t: Translator) -> Step:
+    pointer, value, kind = t.slot(op.ptr), t.slot(op.value), t.kind(op.value)
+    space = _shared_space(t, op.ptr)
+    access = t.access(op, space.name, "store", kind.bytes)
+
+    def step(warp: Warp) -> None:
+        registers = warp.registers
+        space.publish(warp, access, registers[pointer], to_bytes(warp, registers[value], kind), releases=True)
+
+    return step
+
+
+def _fence(op: ptx.FenceOp, t: Translator) -> Step:
+    return ordering.fence
+
+
+def _nanosleep(op: ptx.NanosleepOp, t: Translator) -> Suspending:
+    def run(warp: Warp) -> Suspension:
+        yield Pause()
+
+    return Suspending(run)
+
+
+PTX_ATOMIC: Rules = {
+    ptx.AtomOp: _atom,
+    ptx.RedOp: _atom,
+    ptx.AtomCasOp: _cas,
+    ptx.LoadAcquireOp: _load_acquire,
+    ptx.StoreReleaseOp: _store_release,
+    ptx.FenceOp: _fence,
+    ptx.NanosleepOp: _nanosleep,
+}

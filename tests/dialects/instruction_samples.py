@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Instructions that exchange, compute, synchronise and change memory atomically, each written as it is printed."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
+    "ptx.shfl.sync": (
+        '%0 = ptx.shfl.sync "bfly" %x, %x : i32',
+        '%0 = arith.constant 1.000000e+00 : f32\n%1 = ptx.shfl.sync "up" %0, %x width 8 mask %x {note} : f32',
+        '%0 = ptx.ld %A align 4 : !ptx.ptr<global> -> vector<2xf16>\n'
+        '%1 = ptx.shfl.sync "idx" %0, %x mask %x : vector<2xf16>',
+    ),
+    "ptx.vote.sync": (
+        '%0 = arith.constant true\n%1 = ptx.vote.sync "ballot" %0 : i32\n'
+        '%2 = ptx.vote.sync "uni" %0 mask %1 : i1',
+    ),
+    "ptx.match.any.sync": ("%0 = ptx.match.any.sync %x\n%1 = ptx.match.any.sync %x mask %0",),
+    "ptx.redux.sync": ('%0 = ptx.redux.sync "umax" %x\n%1 = ptx.redux.sync "xor" %x mask %0',),
+    "ptx.elect.sync": ("%0 = ptx.elect.sync", "%0 = ptx.elect.sync mask %x"),
+    "ptx.activemask": ("%0 = ptx.activemask",),
+    **{
+        f"ptx.{name}.approx": (
+            f"%0 = arith.constant 1.000000e+00 : f32\n%1 = ptx.{name}.approx %0 : f32{more}",
+        )
+        for name, more in {
+            "ex2": "\n%2 = ptx.ex2.approx ftz %1 : f32\n%3 = ptx.ex2.approx %h : f16", "lg2": "", "rcp": "",
+            "rsqrt": "\n%2 = ptx.rsqrt.approx ftz %1 {note} : f32", "sqrt": "", "sin": "", "cos": "", "tanh": "",
+        }.items()
+    },
+    "ptx.cvt": (
+        "%0 = arith.constant 1.000000e+00 : f32\n"
+        '%1 = ptx.cvt "rn.relu.f16x2.f32" %0, %0 : (f32, f32) -> vector<2xf16>\n'
+        '%2 = ptx.cvt "rn.satfinite.e4m3x2.f16x2" %1 : (vector<2xf16>) -> i16\n'
+        '%3 = ptx.cvt "rn.f16x2.e5m2x2" %2 : (i16) -> vector<2xf16>\n'
+        '%4 = ptx.cvt "rna.tf32.f32" %0 : (f32) -> f32',
+    ),
+    "ptx.prmt": ("%0 = ptx.prmt %x, %x, %x",),
+    "ptx.dp4a": ('%0 = ptx.dp4a "s32.u32" %x, %x, %x',),
+    "ptx.bar.arrive": ("ptx.bar.arrive 1 threads 64\nptx.bar.sync 1 threads 64",),
+    "ptx.nanosleep": ("ptx.nanosleep %x",),
+    "ptx.atom": (
+        '%0 = ptx.atom "umax" %A, %v order "acq_rel" scope "sys" {note} : !ptx.ptr<global>, i64',
+        '%0 = ptx.atom "add" %s, %h : !ptx.ptr<shared>, f16',
+    ),
+    "ptx.atom.cas": ('%0 = ptx.atom.cas %A, %x, %x order "acquire" : !ptx.ptr<global>, i32',),
+    "ptx.red": (
+        'ptx.red "or" %s, %x scope "cta" : !ptx.ptr<shared>, i32',
+        '%0 = ptx.ld %A align 16 : !ptx.ptr<global> -> vector<4xf32>\n'
+        'ptx.red "add" %A, %0 order "release" : !ptx.ptr<global>, vector<4xf32>',
+    ),
+    "ptx.ld.acquire": ('%0 = ptx.ld.acquire %A scope "cluster" : !ptx.ptr<global> -> f32',),
+    "ptx.st.release": ("ptx.st.release %v, %s : i64, !ptx.ptr<shared>",),
+    "ptx.fence": ('ptx.fence "acq_rel"\nptx.fence "sc" scope "sys"',),
+})  # fmt: skip
+"""Lines of a kernel body at stage `index`, by the operation that they show."""
