@@ -7,21 +7,21 @@ instructions accesses to elements, and what accesses to shared memory cost.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ..dialects.ptx import EntryOp, LoadOp, PtxOp, StoreOp
+from ..dialects.ptx import EntryOp, LoadOp, StoreOp
 from ..dialects.tile import LoadOp as TileLoadOp
 from ..dialects.tile import StoreOp as TileStoreOp
-from ..passes.bank_conflicts import SharedAccess, shared_accesses
 from ..passes.loop_hints import unroll_count
 from ..passes.remarks import remarks_in
 from ..passes.unroll_loops import trip_values
 from .diagnostics import Diagnostic, Place, Severity, place_of
+from .shared_costs import shared_costs
 from .source import Source
 
 
@@ -86,10 +86,8 @@ def remarks_of(stages: Sequence[tuple[str, ModuleOp]], source: Source) -> tuple[
         remarks.add(last, op, text)
     for entry in module.walk():
         if isinstance(entry, EntryOp):
-            for accesses in _by_place(shared_accesses(entry)):
-                first = accesses[0].op
-                assert isinstance(first, PtxOp)
-                remarks.add(last, first, _cost(accesses), first.mnemonic() or first.name)
+            for cost in shared_costs(entry):
+                remarks.add(last, cost.op, str(cost), cost.mnemonic)
     return remarks.all()
 
 
@@ -120,27 +118,3 @@ def _unrolling(loop: scf.ForOp) -> str:
     if count is None:
         return f"stays a loop{known}"
     return f"unrolled, {count} iterations at a time{known}" if count else f"unrolled completely{known}"
-
-
-def _by_place(accesses: Iterable[SharedAccess]) -> list[list[SharedAccess]]:
-    """Accesses by the same instruction at the same place in the source, such as those of one copy."""
-    groups: dict[tuple[str, str | None], list[SharedAccess]] = {}
-    for access in accesses:
-        assert isinstance(access.op, PtxOp)
-        groups.setdefault((str(access.op.location), access.op.mnemonic()), []).append(access)
-    return list(groups.values())
-
-
-def _cost(accesses: Sequence[SharedAccess]) -> str:
-    """What the accesses of one place cost."""
-    unknown = next((access.unknown for access in accesses if access.unknown), "")
-    if unknown:
-        return f"bank conflicts are not known at compile time: {unknown}"
-    total, least = sum(a.wavefronts for a in accesses), sum(a.least for a in accesses)
-    warps = sum(a.warps for a in accesses)
-    if warps and total % warps == least % warps == 0:
-        total, least, per = total // warps, least // warps, "each time a warp executes it"
-    else:
-        per = f"in {warps} executions by warps"
-    words = f"{total} wavefront{'s' if total != 1 else ''} {per}"
-    return f"{words}, no bank conflicts" if total == least else f"{words} where {least} would do: bank conflicts"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a compiled kernel costs: registers, spills, shared memory, and its instructions by kind.
+"""What a compiled kernel costs: registers, spills, shared memory, how many of its blocks a multiprocessor holds, its
+instructions by kind, and the bank conflicts of its accesses to shared memory.
 
 Resources come from the assembler's log, instruction counts from the PTX text: how often each instruction
 stands there, not how often it is executed.
@@ -7,12 +8,21 @@ stands there, not how often it is executed.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TextIO
+from math import prod
+from typing import TYPE_CHECKING, TextIO
 
-from ..dialects.target import Target
+from ..dialects.kernel import LaunchBounds
+from ..dialects.occupancy import Occupancy, occupancy
+from ..dialects.ptx import EntryOp
+from ..dialects.target import STATIC_SHARED_BYTES, Target
 from .assemble import Cubin, KernelResources
+from .diagnostics import place_of
+from .shared_costs import SharedCost, shared_costs
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 _ENTRY = re.compile(r"\.entry\s+([\w$]+)\s*\(")
 _INSTRUCTION = re.compile(r"^\s+(?:@!?%p\d+\s+)?([a-z][\w.:]*)([^;]*);", re.MULTILINE)
@@ -20,12 +30,17 @@ _INSTRUCTION = re.compile(r"^\s+(?:@!?%p\d+\s+)?([a-z][\w.:]*)([^;]*);", re.MULT
 
 @dataclass(frozen=True, slots=True)
 class KernelReport:
-    """One kernel: its resources, the dynamic shared memory that its launch asks for, and its PTX instructions."""
+    """One kernel: its launch bounds and resources, the dynamic shared memory that its launch asks for, the blocks that
+    a multiprocessor holds, its PTX instructions, and what its accesses to shared memory cost.
+    """
 
     name: str
+    bounds: LaunchBounds
     resources: KernelResources
     dynamic_shared: int
+    occupancy: Occupancy
     instructions: Mapping[str, int]
+    shared: Sequence[SharedCost]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +51,19 @@ class Report:
     kernels: tuple[KernelReport, ...]
 
 
-def make_report(ptx: str, cubin: Cubin, target: Target, dynamic_shared: Mapping[str, int]) -> Report:
-    """Puts together what is known of each kernel of `ptx`; `dynamic_shared` has the bytes of those that ask
-    for any."""
+def make_report(ptx: str, cubin: Cubin, target: Target, entries: Sequence[EntryOp]) -> Report:
+    """Puts together what is known of the kernels `entries`, of stage `instr`, which became `ptx` and then `cubin`."""
     counts = count_instructions(ptx)
-    kernels = tuple(
-        KernelReport(name, resources, dynamic_shared.get(name, 0), counts.get(name, {}))
-        for name, resources in cubin.kernels.items()
-    )
-    return Report(target, kernels)
+    return Report(target, tuple(_kernel(entry, counts, cubin, target) for entry in entries))
+
+
+def _kernel(entry: EntryOp, counts: Mapping[str, Mapping[str, int]], cubin: Cubin, target: Target) -> KernelReport:
+    name, bounds = entry.sym_name.data, entry.launch_bounds
+    resources = cubin.kernels[name]
+    shared = entry.shared_bytes.value.data if entry.shared_bytes is not None else 0
+    dynamic = shared if shared > STATIC_SHARED_BYTES else 0
+    held = occupancy(target, prod(bounds.threads), resources.registers, dynamic or resources.static_shared)
+    return KernelReport(name, bounds, resources, dynamic, held, counts.get(name, {}), shared_costs(entry))
 
 
 def count_instructions(ptx: str) -> dict[str, dict[str, int]]:
@@ -74,13 +93,16 @@ def print_report(report: Report, file: TextIO) -> None:
     table = Table("", title=f"resources on {report.target}", title_justify="left")
     for kernel in report.kernels:
         table.add_column(kernel.name, justify="right")
-    rows: tuple[tuple[str, Callable[[KernelReport], int]], ...] = (
+    rows: tuple[tuple[str, Callable[[KernelReport], object]], ...] = (
+        ("threads a block", lambda kernel: prod(kernel.bounds.threads)),
         ("registers a thread", lambda kernel: kernel.resources.registers),
         ("spill stores, bytes", lambda kernel: kernel.resources.spill_stores),
         ("spill loads, bytes", lambda kernel: kernel.resources.spill_loads),
         ("stack, bytes", lambda kernel: kernel.resources.stack),
         ("static shared memory, bytes", lambda kernel: kernel.resources.static_shared),
         ("dynamic shared memory, bytes", lambda kernel: kernel.dynamic_shared),
+        ("blocks a multiprocessor", lambda kernel: kernel.occupancy.resident),
+        ("  limited by", lambda kernel: ", ".join(kernel.occupancy.limits)),
         ("machine code, bytes", lambda kernel: kernel.resources.code),
     )
     for name, value in rows:
@@ -92,3 +114,19 @@ def print_report(report: Report, file: TextIO) -> None:
         for mnemonic, count in kernel.instructions.items():
             table.add_row(mnemonic, str(count))
         console.print(table)
+        if kernel.shared:
+            console.print(_shared_table(kernel))
+
+
+def _shared_table(kernel: KernelReport) -> "Table":
+    from rich.table import Table
+
+    table = Table("access", title=f"shared memory of {kernel.name}, by one block", title_justify="left")
+    for name in ("operations", "by warps", "wavefronts", "least"):
+        table.add_column(name, justify="right")
+    for cost in kernel.shared:
+        place = place_of(cost.op.location)
+        name = f"{place}: {cost.mnemonic}" if place is not None else cost.mnemonic
+        numbers = ("?", "?", "?") if cost.unknown else (cost.executions, cost.wavefronts, cost.least)
+        table.add_row(name, str(cost.operations), *map(str, numbers))
+    return table

@@ -7,8 +7,9 @@ import pytest
 from tilefold.compiler.assemble import AssembleError, assemble
 from tilefold.compiler.cubin import code_sizes
 from tilefold.compiler.report import count_instructions, make_report, print_report
+from tilefold.dialects.ptx import EntryOp
 
-from tests.emit.harness import SM80, kernel, ptx_of
+from tests.emit.harness import SM80, kernel, parse, ptx_of
 
 TWO = kernel(
     "%s = ptx.smem.addr 0\nptx.st %n, %s align 4 : i32, !ptx.ptr<shared>\nptx.bar.sync 0",
@@ -79,17 +80,22 @@ $L__BB0_2:
 
 
 def test_report_shows_every_number() -> None:
-    ptx = ptx_of(TWO)
+    text = TWO.replace("threads(32) shared(4096)", "threads(64) min_blocks(2) shared(99999)")
+    ptx = ptx_of(text)
     file = io.StringIO()
-    print_report(make_report(ptx, assemble(ptx, SM80), SM80, {"k": 99_999}), file)
+    entries = [op for op in parse(text).walk() if isinstance(op, EntryOp)]
+    print_report(make_report(ptx, assemble(ptx, SM80), SM80, entries), file)
     text = file.getvalue()
     assert "resources on sm_80" in text
     for words in (
         "registers",
         "spill stores",
         "static shared memory",
-        "4096",
         "99999",
+        "blocks a multiprocessor",
+        "limited by",
+        "shared memory of k",
+        "st.shared.b32",
         "bar.sync",
         "PTX instructions of k",
     ):

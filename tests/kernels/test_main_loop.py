@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# ruff: noqa: E501 - the lines of a kernel
 """The main loop of a pipelined multiplication: beside what moves and multiplies data there is next to nothing in it."""
 
 import re

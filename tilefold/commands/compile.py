@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report",
         action="store_true",
-        help="print registers, spills, shared memory and instruction counts of the kernels",
+        help="print registers, spills, shared memory, occupancy, instruction counts and bank conflicts of the kernels",
     )
     add_remarks(parser)
     parser.add_argument("--locations", action="store_true", help="print source lines, loc(...), also to the terminal")
@@ -95,14 +95,8 @@ def _report(program: "Program", target: "Target") -> str:
 
     from tilefold.compiler.assemble import assemble
     from tilefold.compiler.report import make_report, print_report
-    from tilefold.dialects.target import STATIC_SHARED_BYTES
 
     ptx = program.ptx(target)
-    dynamic: dict[str, int] = {}
-    for entry in program.entries(target):
-        shared = entry.shared_bytes.value.data if entry.shared_bytes is not None else 0
-        if shared > STATIC_SHARED_BYTES:
-            dynamic[entry.sym_name.data] = shared
     stream = StringIO()
-    print_report(make_report(ptx, assemble(ptx, target), target, dynamic), stream)
+    print_report(make_report(ptx, assemble(ptx, target), target, program.entries(target)), stream)
     return stream.getvalue()
