@@ -43,6 +43,7 @@ class FillOp(IRDLOperation):
         return self.tensor.type
 
     def verify_(self) -> None:
+        self.tensor_type.check_single_elements()
         if self.value.type != self.tensor_type.element_type:
             raise VerifyException(
                 f"the tensor's elements are {self.tensor_type.element_type}, the value is {self.value.type}"
@@ -99,6 +100,8 @@ class MapOp(IRDLOperation):
 
     def verify_(self) -> None:
         dst, *srcs = self.types
+        for tensor in self.types:
+            tensor.check_single_elements()
         for number, src in enumerate(srcs):
             ranks = rank(dst.layout.data.shape), rank(src.layout.data.shape)
             if ranks[0] != ranks[1]:

@@ -12,7 +12,8 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.core import Layout
-from ...layout.errors import Code, LayoutError
+from ...layout.errors import LayoutError
+from ...layout.inttuple import is_fully_static, show
 from ...layout.slicing import slice_and_offset
 from ...layout.unknown import Unknown
 from ..cute import CoordAttr
@@ -50,17 +51,21 @@ class AllocOp(IRDLOperation):
         return self.result.type
 
     def verify_(self) -> None:
-        type = self.tensor_type
-        if type.space.data is Space.Gmem:
-            raise VerifyException("a kernel allocates in smem and rmem; global memory comes as an argument")
-        if type.space.data is Space.Rmem and not isinstance(type.layout.data, Layout):
-            raise VerifyException("a fragment in rmem has a plain layout: registers have no banks to swizzle for")
-        type.check_whole()
-        limit = (1 << 16) if type.space.data is Space.Rmem else (1 << 20)
-        if type.bytes > limit:
-            raise VerifyException(
-                f"the tensor has {type.bytes} bytes; in {type.space.data.value} at most {limit} are possible"
-            )
+        check_allocation(self.tensor_type)
+
+
+def check_allocation(type: TensorType) -> None:
+    """VerifyException unless a kernel can allocate a tensor of this type."""
+    if type.space.data is Space.Gmem:
+        raise VerifyException("a kernel allocates in smem and rmem; global memory comes as an argument")
+    if type.space.data is Space.Rmem and not isinstance(type.layout.data, Layout):
+        raise VerifyException("a fragment in rmem has a plain layout: registers have no banks to swizzle for")
+    type.check_whole()
+    limit = (1 << 16) if type.space.data is Space.Rmem else (1 << 20)
+    if type.bytes > limit:
+        raise VerifyException(
+            f"the tensor has {type.bytes} bytes; in {type.space.data.value} at most {limit} are possible"
+        )
 
 
 class _ElementOp(IRDLOperation):
@@ -78,14 +83,7 @@ class _ElementOp(IRDLOperation):
 
     def check_element(self, value: Attribute) -> None:
         """Checks the coordinate, and that the value is an element."""
-        if self.tensor_type.is_packed:
-            refuse(
-                LayoutError(
-                    Code.PACKED_ELEMENTS,
-                    f"an element of type {self.tensor_type.element_type} has no address of its own",
-                    "copy whole bytes by tile.copy",
-                )
-            )
+        self.tensor_type.check_single_elements()
         if count_operands(self.coord.data) != len(self.coords):
             raise VerifyException(
                 f"the coordinate names {count_operands(self.coord.data)} operands, not {len(self.coords)}"
@@ -208,3 +206,11 @@ class PrintTensorOp(_PrintBase):
     """
 
     name = "tile.print_tensor"
+
+    def verify_(self) -> None:
+        super().verify_()
+        assert isinstance(self.tensor.type, TensorType)
+        shape = self.tensor.type.layout.data.shape
+        if not is_fully_static(shape):
+            raise VerifyException(f"the shape is {show(shape)}; only a static number of elements can be printed")
+        self.tensor.type.check_single_elements()

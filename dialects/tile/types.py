@@ -18,7 +18,7 @@ from ...layout.atoms.cache import with_hints
 from ...layout.atoms.copy_atom import CopyAtom
 from ...layout.atoms.table import copy_atom
 from ...layout.core import ComposedLayout, Layout, LayoutLike, cosize
-from ...layout.errors import LayoutError, TilefoldError
+from ...layout.errors import Code, LayoutError, TilefoldError
 from ...layout.integers import ScaledBasis
 from ...layout.inttuple import leaves
 from ...layout.swizzle import Swizzle
@@ -125,6 +125,17 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
         if isinstance(layout, ComposedLayout) and type(layout.offset) is not int:
             raise VerifyException(f"the layout {layout} begins at an unknown offset; only a part of a tensor does")
 
+    def check_single_elements(self) -> None:
+        """VerifyException (E0319) for packed elements, which an operation on one at a time cannot reach."""
+        if self.is_packed:
+            refuse(
+                LayoutError(
+                    Code.PACKED_ELEMENTS,
+                    f"an element of type {self.element_type} has no address of its own",
+                    f"copy whole bytes, {self.per_byte} elements each, by tile.copy",
+                )
+            )
+
     def with_layout(self, layout: LayoutLike, align: int | None = None) -> "TensorType":
         """The tensor type with another layout, and another alignment if one is given."""
         return TensorType(
@@ -203,6 +214,7 @@ def _check_packed(layout: LayoutLike, per_byte: int) -> None:
     if isinstance(layout, ComposedLayout) and per_byte > 1:
         assert isinstance(layout.outer, Swizzle), "checked before"
         offset = layout.offset.div if isinstance(layout.offset, Unknown) else layout.offset
+        assert isinstance(offset, int), "a layout of the IR has such an offset"
         if offset % per_byte or (1 << layout.outer.base) % per_byte:
             raise VerifyException(f"the layout {layout} does not keep the {per_byte} elements of a byte together")
 

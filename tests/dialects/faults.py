@@ -37,6 +37,7 @@ def _generic(name: str, operands: str, properties: str, types: str) -> str:
 
 _G = '!tile.tensor<f16, gmem, align<16>, "(64,32):(1,64)">'
 _G1 = '!tile.tensor<f16, gmem, align<16>, "64:1">'
+_PACKED = '%n = tile.alloc : !tile.tensor<i4, rmem, align<4>, "8:1">\n'
 
 VIEWS = [
     *_tile(
@@ -201,6 +202,8 @@ MEMORY = [
         ('%0 = «tile.alias» %s at 8 : !tile.tensor<f16, smem, align<16>, "8:1">', "the alignment is 8, not 16"),
         ('%0 = tile.alias %s «:» !tile.tensor<f16, smem, align<16>, "8:1">', "'at'"),
     ),
+    *_tile("tile.print_tensor", (f'{_PACKED}«tile.print_tensor» "n" %n', "no address of its own")),
+    *_tile("tile.fill", (f"{_PACKED}%v = arith.constant 1 : i4\n«tile.fill» %n, %v", "no address of its own")),
     *_tile(
         "tile.rasterize",
         ("%0:2 = «tile.rasterize» %w in (4) group 8", "the grid has two sizes"),
@@ -213,7 +216,7 @@ MEMORY = [
     *_tile(
         "tile.load",
         ("%0 = «tile.load» %A(_, 0)", "an element's coordinate has no '_'"),
-        ('%n = tile.alloc : !tile.tensor<si4, rmem, align<4>, "8:1">\n%0 = «tile.load» %n(0)', "no address of its own"),
+        (f"{_PACKED}%0 = «tile.load» %n(0)", "no address of its own"),
         ("%0 = «tile.load» %A(0, 0, 0)", "E020"),
         ("%0 = tile.load «%t»(0)", "expected a tensor"),
         ("%0 = tile.load %A «0»", "'('"),

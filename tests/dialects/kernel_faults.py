@@ -120,7 +120,7 @@ TYPES = [
         ('«!tile.tensor<f16, gmem, align<12>, "4:1">»', "the alignment is 12"),
         ('«!tile.tensor<f16, gmem, align<131072>, "4:1">»', "from 1 to 65536"),
         ('«!tile.tensor<f16, gmem, align<1>, "4:1">»', "less than one element of 2"),
-        ('«!tile.tensor<i1, gmem, align<1>, "4:1">»', "integers or floats of whole bytes"),
+        ('«!tile.tensor<i2, gmem, align<1>, "4:1">»', "integers or floats of whole bytes"),
         ('«!tile.tensor<index, gmem, align<8>, "4:1">»', "integers or floats of whole bytes"),
         ('«!tile.tensor<f16, gmem, align<16>, "(?,4):(1,4)">»', "not static integers"),
         ('«!tile.tensor<f16, gmem, align<16>, "4:-1">»', "negative strides"),
@@ -128,6 +128,9 @@ TYPES = [
         ('«!tile.tensor<f16, gmem, align<16>, "S<1,0,1> o -8 o 8:1">»', "negative offset"),
         ('«!tile.tensor<f16, gmem, align<16>, "S<1,0,1> o 0 o (2,2):(1,1073741824)">»', "spans 2^31 bytes or more"),
         ('«!tile.tensor<f16, gmem, align<16>, "8:1 o 0 o 8:1">»', "not composed with another layout"),
+        ('«!tile.tensor<si4, smem, align<16>, "S<1,0,3> o 0 o 64:1">»', "does not keep the 2 elements of a byte together"),
+        ('«!tile.tensor<ui1, smem, align<16>, "S<1,3,3> o 4 o 64:1">»', "does not keep the 8 elements of a byte together"),
+        ('«!tile.tensor<ui1, smem, align<16>, "S<1,3,3> o ?{div=4} o 64:1">»', "does not keep the 8 elements"),
     ),
     *_type(
         "tile.copy_atom",
@@ -135,7 +138,7 @@ TYPES = [
         ('«#tile.copy_atom<"UniversalCopy<uint16_t>", f32>»', "E0303"),
         ('«#tile.copy_atom<"SM80_CP_ASYNC_CACHEGLOBAL<uint64_t>", f16>»', "E0304"),
         ('«#tile.copy_atom<"UniversalCopy<uint16_t>", index>»', "whole bytes"),
-        ('«#tile.copy_atom<"AutoVectorizingCopy", i4>»', "whole bytes"),
+        ('«#tile.copy_atom<"AutoVectorizingCopy", i2>»', "whole bytes"),
     ),
     *_type(
         "tile.tiled_copy",
