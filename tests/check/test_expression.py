@@ -10,10 +10,14 @@ from tilefold.dialects.expression_tree import (
     Binary,
     Call,
     Compare,
+    Conditional,
     Expression,
     Name,
     Negate,
+    Not,
     Number,
+    Or,
+    Quoted,
     Slice,
     Subscript,
     Tuple,
@@ -33,6 +37,14 @@ def written(node: Expression | Slice) -> str:
             return f"({written(node.left)} {node.op} {written(node.right)})"
         case And():
             return "(" + " and ".join(map(written, node.parts)) + ")"
+        case Or():
+            return "(" + " or ".join(map(written, node.parts)) + ")"
+        case Not():
+            return f"(not {written(node.operand)})"
+        case Conditional():
+            return f"({written(node.value)} if {written(node.condition)} else {written(node.otherwise)})"
+        case Quoted():
+            return f"'{node.text}'"
         case Tuple():
             return "(" + "".join(written(item) + "," for item in node.items) + ")"
         case Call():
@@ -63,6 +75,32 @@ def written(node: Expression | Slice) -> str:
 )
 def test_reads(text: str, meaning: str) -> None:
     assert written(parse_expression(text)) == meaning
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        ("a or b and not c == d", "(a or (b and (not (c == d))))"),
+        ("a if b or c else d if not e else 'f g'", "(a if (b or c) else (d if (not e) else 'f g'))"),
+        ("(a if b else c) + min(1, 2 if d else 3)", "((a if b else c) + min(1, (2 if d else 3)))"),
+    ],
+)
+def test_reads_the_choices_of_parameters(text: str, meaning: str) -> None:
+    assert written(parse_expression(text, choices=True)) == meaning
+    assert written(parse_expression(meaning, choices=True)) == meaning
+    with pytest.raises(ExpressionError):
+        parse_expression(text)
+
+
+def test_words_of_choices_are_names_elsewhere() -> None:
+    assert written(parse_expression("not == or + if")) == "(not == (or + if))"
+
+
+@pytest.mark.parametrize("text", ["not " * 40 + "a", "a if b else " * 40 + "c", "(" * 40 + "1" + ")" * 40])
+def test_the_depth_of_choices_is_bounded(text: str) -> None:
+    with pytest.raises(ExpressionError) as caught:
+        parse_expression(text, choices=True)
+    assert caught.value.code == "E1202"
 
 
 @pytest.mark.parametrize(
