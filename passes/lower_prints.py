@@ -4,7 +4,18 @@
 from typing import Any
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, IntegerType, f32, i1, i8, i32
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    f32,
+    i1,
+    i8,
+    i32,
+    i64,
+)
 from xdsl.ir import SSAValue
 
 from ..dialects.ptx import LoadOp, PrintfOp
@@ -62,8 +73,10 @@ def load_element(emitter: Emitter, pointer: SSAValue, type: TensorType) -> SSAVa
 
 
 def _header(emitter: Emitter, text: str, type: TensorType, tensor: Address, end: str) -> None:
-    header = tensor_header(text, type, "\0").replace("%", "%%").replace("\0", "%p")
-    emitter.insert(PrintfOp(header + end, [tensor.pointer]))
+    header = tensor_header(text, type, "\0", ["\1" for _ in tensor.scalars])
+    header = header.replace("%", "%%").replace("\0", "%p").replace("\1", "%lld")
+    scalars = [emitter.value(arith.IndexCastOp(scalar, i64)) for scalar in tensor.scalars]
+    emitter.insert(PrintfOp(header + end, [tensor.pointer, *scalars]))
 
 
 def _conversion(type: TensorType) -> str:

@@ -11,8 +11,14 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, NoTerminator, SymbolTable, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 
+from ...layout.core import Layout
+from ...layout.errors import LayoutError
+from ...layout.scalars import scalars_of
+from ...layout.text import to_text
 from ..kernel import KernelOp, format_dim3, parse_dim3
+from ..parameters import Parameter
 from ..ptx.types import scalar_bits
+from ..scalars import unknowns
 from ..target import MAX_GRID
 from ..tile.types import Space, TensorType
 
@@ -24,7 +30,8 @@ class _LaunchedKernel(SymbolUserOpInterface):
         kernel = SymbolTable.lookup_symbol(op, op.kernel)
         if not isinstance(kernel, KernelOp):
             raise VerifyException(f"there is no kernel {op.kernel_text} to launch")
-        names = [name.data for name in kernel.arg_names]
+        parameters = {parameter.name: parameter for parameter in kernel.parameters()}
+        names = list(parameters)
         given = [arg.arg_name.data for arg in op.arguments]
         for name in names:
             if name not in given:
@@ -32,9 +39,12 @@ class _LaunchedKernel(SymbolUserOpInterface):
         for name in given:
             if name not in names:
                 raise VerifyException(f"the kernel has no argument '{name}'; it has {', '.join(names) or 'none'}")
-        types = dict(zip(names, kernel.function_type.inputs, strict=True))
         for arg in op.arguments:
-            expected = types[arg.arg_name.data]
+            parameter = parameters[arg.arg_name.data]
+            expected = parameter.type
+            if parameter.layout is not None:
+                _check_scalars(arg, parameter, parameter.layout)
+                continue
             if isinstance(expected, TensorType) and arg.arg_type != expected:
                 raise VerifyException(
                     f"argument '{arg.arg_name.data}' is {arg.arg_type}, but the kernel takes {expected}"
@@ -48,6 +58,23 @@ class _LaunchedKernel(SymbolUserOpInterface):
                 f"the block is {format_dim3(op.block.get_values())}, but the kernel has "
                 f"threads{format_dim3(kernel.block)}"
             )
+
+
+def _check_scalars(arg: "ArgOp", parameter: Parameter, layout: Layout) -> None:
+    """VerifyException unless an argument fits a parameter whose layout has `?`."""
+    name, given, expected = parameter.name, arg.arg_type, parameter.type
+    if not isinstance(given, TensorType):
+        raise VerifyException(f"argument '{name}' is {given}, but the kernel takes {expected}")
+    if isinstance(expected, TensorType) and given != expected.with_layout(given.layout.data, given.align.data):
+        raise VerifyException(f"argument '{name}' is {given}, but the kernel takes {expected}")
+    if given.align.data % parameter.align:
+        raise VerifyException(
+            f"argument '{name}' is aligned to {given.align.data} bytes, but the kernel needs {parameter.align}"
+        )
+    try:
+        scalars_of(layout, given.layout.data)
+    except LayoutError as error:
+        raise VerifyException(f"argument '{name}' does not fit: {error.message}") from error
 
 
 @irdl_op_definition
@@ -155,6 +182,9 @@ class ArgOp(IRDLOperation):
     def verify_(self) -> None:
         if isinstance(self.arg_type, TensorType):
             self.arg_type.check_whole()
+            layout = self.arg_type.layout.data
+            if unknowns(layout):
+                raise VerifyException(f"an argument has a static layout, not {to_text(layout)}")
             if self.arg_type.space.data is not Space.Gmem:
                 raise VerifyException("an argument's tensor is in gmem: a kernel allocates the others itself")
         elif scalar_bits(self.arg_type) is None:

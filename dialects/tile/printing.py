@@ -1,19 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What printing a tensor shows: the same text in the simulator and on the device."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...layout.core import LayoutLike
 from ...layout.inttuple import product, rank
 from ...layout.printing import POINTERS, tensor_text
 from ...layout.text import to_text
+from ..scalars import with_scalars
 from .types import TensorType
 
 
-def tensor_header(text: str, type: TensorType, pointer: str) -> str:
-    """The line that names a tensor, as CuTe prints it: `gA: gmem_ptr[16b](0x7f...) o (128,32):(1,1024)`."""
+def tensor_header(text: str, type: TensorType, pointer: str, scalars: Sequence[Any] = ()) -> str:
+    """The line that names a tensor, as CuTe prints it: `gA: gmem_ptr[16b](0x7f...) o (128,32):(1,1024)`.
+
+    `scalars` stand for the `?` of its type.
+    """
     kind = POINTERS[type.space.data]
-    return f"{text}: {tensor_text(kind, type.element_bits, pointer, to_text(type.layout.data))}"
+    layout = to_text(with_scalars(type.layout.data, scalars))
+    return f"{text}: {tensor_text(kind, type.element_bits, pointer, layout)}"
 
 
 def elements_in_print_order(layout: LayoutLike) -> list[list[Any]]:

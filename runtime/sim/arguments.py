@@ -14,7 +14,7 @@ from ...dialects.scalars import with_scalars
 from ...dialects.tile import TensorType
 from ...layout.core import ComposedLayout, Layout, size
 from ...layout.errors import Code, LayoutError
-from ..dynamic import scalars_of
+from ...layout.scalars import scalars_of
 from ..engine import Argument, LaunchError, TensorArgument
 from ..tensor import storage_size
 from .translate import Translator

@@ -115,14 +115,6 @@ class CoordTensorValue:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CoordTensorValue:
-    """A coordinate tensor in registers: the coordinate at which it starts, and the values of the `?` of its layout."""
-
-    start: Any
-    scalars: tuple[Value, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class TensorValue:
     """A tensor in registers: the byte address of its pointer, the inner offset of a swizzled layout in elements, and
     the values of the `?` of its type.

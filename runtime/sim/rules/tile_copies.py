@@ -2,18 +2,20 @@
 """Rules for copies of tensors and for single executions of copy atoms, by the atoms' tables."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....dialects import ptx, tile
-from ....layout.core import make_layout
+from ....dialects.scalars import unknowns
+from ....layout.core import make_layout, size
 from ....layout.errors import Code as ErrorCode
 from ...tensor import distances
 from .. import async_copy
 from ..exchange import Exchange, exchange_of
 from ..faults import SimulationError, site_of
+from ..scalars import actual, for_each_layout
 from ..tensors import Port, check_count, plain, port, tensor_value
 from ..translate import Rules, Step, Translator
 from ..values import TensorValue
@@ -29,24 +31,35 @@ Indices = NDArray[np.int64]
 def _copy(op: tile.CopyOp, t: Translator) -> Step:
     source, target = t.slot(op.src), t.slot(op.dst)
     check_count(op, plain(op.src_type))
-    src, dst = distances(plain(op.src_type)), distances(plain(op.dst_type))
-    atom = op.copy_atom
-    widest = 128 if atom is None else atom.auto_bits
-    if widest is not None:
-        move = _elementwise(op, op.src_type, op.dst_type, src, dst, widest // 8, t)
-    else:
-        assert atom is not None
-        move = _by_atom(op, atom, op.src_type, op.dst_type, src, dst, t)
-
+    count, first = int(size(plain(op.src_type))), len(unknowns(op.src_type.layout.data))
+    move_of = cache(partial(_move, op, t, first))  # one for each set of run-time strides
+    if not first and not unknowns(op.dst_type.layout.data):
+        move_of(())  # says what it cannot do before anything runs
     flags = predicates_of(op, t)
 
     def step(warp: Warp) -> None:
         registers = warp.registers
-        warp.launch.spend(len(src))
-        given = None if flags is None else flags(warp)
-        move(warp, tensor_value(registers[source]), tensor_value(registers[target]), given)
+        warp.launch.spend(count)
+        src, dst = tensor_value(registers[source]), tensor_value(registers[target])
+
+        def run(scalars: tuple[int, ...]) -> None:
+            move_of(scalars)(warp, src, dst, None if flags is None else flags(warp))
+
+        for_each_layout(warp, (*src.scalars, *dst.scalars), run)
 
     return step
+
+
+def _move(op: tile.CopyOp, t: Translator, first: int, scalars: tuple[int, ...]) -> Move:
+    """How a copy moves, for the `?` of its source, `first` of them, and of its destination."""
+    src = distances(actual(op.src_type.layout.data, scalars[:first]))
+    dst = distances(actual(op.dst_type.layout.data, scalars[first:]))
+    atom = op.copy_atom
+    widest = 128 if atom is None else atom.auto_bits
+    if widest is not None:
+        return _elementwise(op, op.src_type, op.dst_type, src, dst, widest // 8, t)
+    assert atom is not None
+    return _by_atom(op, atom, op.src_type, op.dst_type, src, dst, t)
 
 
 def _atom_call(op: tile.AtomCallOp, t: Translator) -> Step:

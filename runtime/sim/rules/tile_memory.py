@@ -114,27 +114,39 @@ def _print(op: tile.PrintOp, t: Translator) -> Step:
     tensor, text, type = t.slot(op.tensor), op.text.data, _tensor_type(op)
 
     def step(warp: Warp) -> None:
-        for address in warp.select(tensor_value(warp.registers[tensor]).address).tolist():
-            warp.launch.print(tensor_header(text, type, f"{address:#x}") + "\n")
+        for header in _headers(warp, text, type, tensor_value(warp.registers[tensor])):
+            warp.launch.print(header + "\n")
 
     return step
+
+
+def _headers(warp: Warp, text: str, type: tile.TensorType, tensor: TensorValue) -> list[str]:
+    """The line that names a tensor, for each active lane."""
+    addresses = warp.select(tensor.address).tolist()
+    scalars = [warp.select(scalar).tolist() for scalar in tensor.scalars]
+    return [
+        tensor_header(text, type, f"{address:#x}", [each[lane] for each in scalars])
+        for lane, address in enumerate(addresses)
+    ]
 
 
 def _print_tensor(op: tile.PrintTensorOp, t: Translator) -> Step:
     tensor, text, type = t.slot(op.tensor), op.text.data, _tensor_type(op)
     source = port(op, type, "load", t)
-    layout, kind = plain(type), kind_of(type.element_type)
-    check_count(op, layout)
+    kind = kind_of(type.element_type)
     assert kind is not None
-    rows = [[int(layout(coord)) for coord in row] for row in elements_in_print_order(layout)]
+    coords = elements_in_print_order(plain(type))
+    check_count(op, plain(type))
 
     def step(warp: Warp) -> None:
         value = tensor_value(warp.registers[tensor])
+        layout = tensor_layout(type, value)
         warp.launch.spend(size(layout))
+        rows = [[layout(coord) for coord in row] for row in coords]
         numbers = [[_numbers(source.load(warp, value, index), kind) for index in row] for row in rows]
-        for lane, address in enumerate(warp.select(value.address).tolist()):
+        for lane, header in enumerate(_headers(warp, text, type, value)):
             lines = ["".join(f"  {_show(n[lane])}" for n in row) for row in numbers]
-            warp.launch.print("\n".join([tensor_header(text, type, f"{address:#x}") + ":", *lines]) + "\n")
+            warp.launch.print("\n".join([header + ":", *lines]) + "\n")
 
     return step
 
