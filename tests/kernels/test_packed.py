@@ -41,7 +41,7 @@ def test_through_shared_memory_at_every_stage(element: str) -> None:
         a, b = (ran.array(name).astype(np.int64) for name in "AB")
         assert np.array_equal(ran.array("D"), ran.array("A"))
         assert np.array_equal(ran.array("C"), a @ b.T)
-    assert (a.min() < 0) == (element in ("si4", "i4"))
+        assert (a.min() < 0) == (element in ("si4", "i4"))
 
 
 @pytest.mark.gpu
