@@ -63,6 +63,7 @@ STAGES: tuple[Stage, ...] = (
             "cse",
             "merge-accesses",
             "expand-atoms",
+            "expand-conversions",
             "allocate-smem{{target={target}}}",
             "convert-index",
             "strength-reduce",

@@ -43,6 +43,12 @@ def _expand_maps() -> type[ModulePass]:
     return ExpandMapsPass
 
 
+def _expand_conversions() -> type[ModulePass]:
+    from .expand_conversions import ExpandConversionsPass
+
+    return ExpandConversionsPass
+
+
 def _lower_tensors() -> type[ModulePass]:
     from .lower_tensors import LowerTensorsPass
 
@@ -160,6 +166,7 @@ OUR_PASSES: Mapping[str, Callable[[], type[ModulePass]]] = MappingProxyType({
     "expand-gemms": _expand_gemms,
     "expand-copies": _expand_copies,
     "expand-maps": _expand_maps,
+    "expand-conversions": _expand_conversions,
     "lower-tensors": _lower_tensors,
     "unroll-loops": _unroll_loops,
     "merge-accesses": _merge_accesses,

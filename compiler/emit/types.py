@@ -92,6 +92,13 @@ def constant(value: Attribute, op: Operation) -> str:
     raise LoweringError(Code.EMIT_UNSUPPORTED, f"the constant {str(value)[:80]} has no form in PTX", op)
 
 
+def float_text(value: float) -> str:
+    """The LLVM text of a number rounded to f32, without its type."""
+    (rounded,) = struct.unpack("<f", struct.pack("<f", value))
+    (bits,) = struct.unpack("<Q", struct.pack("<d", rounded))
+    return f"0x{bits:016X}"
+
+
 def _integer(value: int, type: Attribute) -> str:
     # i1 is 0 or -1 in MLIR, and LLVM accepts both spellings of it only where they fit in one bit.
     return str(value & 1) if integer_bits(type) == 1 else str(value)

@@ -6,6 +6,7 @@ A body may use the arguments of `ARGS`; what it computes it stores, so that noth
 
 from collections.abc import Iterator
 
+from tilefold.layout.atoms.cache import LOAD_HINTS, PREFETCH_HINTS, STORE_HINTS
 from tilefold.layout.atoms.mma_registers import registers
 from tilefold.layout.atoms.mma_table import mma_atom
 
@@ -23,7 +24,7 @@ _INTEGER_BINARY = (
 )
 _FLOAT_BINARY = ("addf", "subf", "mulf", "divf", "maximumf", "minimumf", "maxnumf", "minnumf")
 _FLOAT_UNARY = ("absf", "ceil", "floor", "round", "roundeven", "trunc", "sqrt")
-_APPROXIMATE = ("exp", "exp2", "log", "log2", "sin", "cos", "tanh", "rsqrt")
+_APPROXIMATE = ("exp", "exp2", "log", "log2", "log10", "sin", "cos", "tanh", "rsqrt", "erf")
 
 
 def _store(type: str) -> str:
@@ -153,6 +154,19 @@ def _mma(name: str) -> tuple[str, str]:
     return "ptx.mma.sync", "\n".join([call, *stores])
 
 
+def _hinted() -> str:
+    """A load and a store with each cache hint that PTX has, of each width several times."""
+    types = ("i8", "i16", "i32", "i64", "vector<4xi32>", "vector<2xi64>", "vector<8xf16>")
+    lines: list[str] = []
+    hints = [*((hint, "") for hint in sorted(LOAD_HINTS)), *(("", hint) for hint in sorted(STORE_HINTS))]
+    for number, given in enumerate(hints):
+        load, store = (f' cache "{hint}"' if hint else "" for hint in given)
+        type = types[number % len(types)]
+        lines.append(f"%r{number} = ptx.ld %A{load} align 16 : !ptx.ptr<global> -> {type}")
+        lines.append(f"ptx.st %r{number}, %B{store} align 16 : {type}, !ptx.ptr<global>")
+    return "\n".join(lines)
+
+
 PTX: tuple[tuple[str, str], ...] = (
     *map(_mma, _MMA_NAMES),
     *(
@@ -167,10 +181,19 @@ PTX: tuple[tuple[str, str], ...] = (
     ("ptx.smem.addr", "%s = ptx.smem.addr 64\nptx.st %i32, %s align 4 : i32, !ptx.ptr<shared>"),
     ("ptx.local.alloc", "%l = ptx.local.alloc 8 align 8\nptx.st %f64, %l align 8 : f64, !ptx.ptr<local>\n"
      f"%r = ptx.ld %l align 8 : !ptx.ptr<local> -> i64\n{_store('i64')}"),
+    ("ptx.st", _hinted()),
     ("ptx.cp.async", '%s = ptx.smem.addr 0\nptx.cp.async "cg" 16 %s, %A'),
     ("ptx.cp.async", '%s = ptx.smem.addr 0\nptx.cp.async "ca" 16 %s, %A'),
     ("ptx.cp.async", '%s = ptx.smem.addr 0\nptx.cp.async "ca" 8 %s, %A'),
     ("ptx.cp.async", '%s = ptx.smem.addr 0\nptx.cp.async "ca" 4 %s, %A'),
+    ("ptx.cp.async", '%s = ptx.smem.addr 0\nptx.cp.async "cg" 16 %s, %A size %i32'),
+    ("ptx.cp.async", '%s = ptx.smem.addr 0\nptx.cp.async "ca" 4 %s, %A size %i32'),
+    *(
+        ("ptx.cp.async", f'%s = ptx.smem.addr 0\nptx.cp.async "{cache}" 16 %s, %A{size} prefetch "{prefetch}"')
+        for cache in ("ca", "cg")
+        for size in ("", " size %i32")
+        for prefetch in sorted(PREFETCH_HINTS)
+    ),
     ("ptx.cp.async.commit_group", "ptx.cp.async.commit_group"),
     ("ptx.cp.async.wait_group", "ptx.cp.async.wait_group 3"),
     ("ptx.cp.async.wait_all", "ptx.cp.async.wait_all"),
@@ -184,6 +207,13 @@ PTX: tuple[tuple[str, str], ...] = (
         for num in (1, 2, 4)
         for trans in ("", " trans")
     ),
+    *(
+        ("ptx.stmatrix@90", f"%s = ptx.smem.addr 0\n%r = ptx.ld %A align 16 : !ptx.ptr<global> -> vector<{num}xi32>\n"
+         f"ptx.stmatrix x {num}{trans} %r, %s : vector<{num}xi32>")
+        for num in (1, 2, 4)
+        for trans in ("", " trans")
+    ),
+    ("ptx.movmatrix", f'%r = ptx.movmatrix trans %i32\n{_store("i32")}'),
     *(
         ("ptx.shfl.sync", f'%r = ptx.shfl.sync "{mode}" %{type}, %i32{rest} : {type}\n{_store(type)}')
         for mode in ("up", "down", "bfly", "idx")
@@ -320,6 +350,21 @@ def accesses() -> Iterator[tuple[str, str]]:
 def oldest(name: str) -> int:
     """The oldest architecture that has the example of this name."""
     return int(name.partition("@")[2] or 0)
+
+
+MATRICES_OF_BYTES: tuple[tuple[str, str], ...] = (
+    *(
+        ("ptx.ldmatrix", f'%s = ptx.smem.addr 0\n%r = ptx.ldmatrix x {num} trans "m16n16.b8" %s : vector<{2 * num}xi32>\n'
+         f"ptx.st %r, %B align 16 : vector<{2 * num}xi32>, !ptx.ptr<global>")
+        for num in (1, 2)
+    ),
+    *(
+        ("ptx.stmatrix", f"%s = ptx.smem.addr 0\n%r = ptx.ld %A align 16 : !ptx.ptr<global> -> vector<{num}xi32>\n"
+         f'ptx.stmatrix x {num} trans "m16n8.b8" %r, %s : vector<{num}xi32>')
+        for num in (1, 2, 4)
+    ),
+)  # fmt: skip
+"""Need sm_100a, or another target with a suffix."""
 
 
 def all_examples() -> list[tuple[str, str]]:

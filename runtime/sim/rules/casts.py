@@ -4,6 +4,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
@@ -86,7 +87,10 @@ def _zero_extend(value: Value, before: Kind, after: Kind) -> Value:
 
 
 def _round(value: Value, before: Kind, after: Kind) -> Value:
-    """From one floating-point type to another, to nearest even."""
+    """From one floating-point type to another, to nearest even; to 8 bits, what is beyond the greatest as that."""
+    if after.bits == 8:
+        greatest = float(ml_dtypes.finfo(after.dtype).max)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        return narrow(np.clip(np.asarray(value, np.float64), -greatest, greatest), after.dtype)
     return narrow(value, after.dtype) if before.bits == 64 else value.astype(after.dtype)
 
 

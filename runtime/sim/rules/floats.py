@@ -15,6 +15,7 @@ import numpy as np
 from xdsl.dialects import arith, math
 from xdsl.ir import Operation
 
+from ...special import erf
 from ..rounding import fused_multiply_add, narrow
 from ..translate import Rule, Rules, Step, Translator
 from ..values import choose, varies
@@ -178,6 +179,7 @@ FLOATS: Rules = {
     math.CosOp: _in_double(np.cos),
     math.TanOp: _in_double(np.tan),
     math.TanhOp: _in_double(np.tanh),
+    math.ErfOp: _in_double(erf),
     math.PowFOp: _in_double(np.power),
     math.FloorOp: _in_double(np.floor),
     math.CeilOp: _in_double(np.ceil),
