@@ -16,7 +16,7 @@ from ...layout.core import Layout
 from ...layout.product import make_fragment_like
 from ..cute import LayoutAttr
 from .assembly import parse_tensor, parse_tensor_type
-from .memory import AllocOp
+from .memory import check_allocation
 from .mma_types import TiledMmaType
 from .tiled_mma import parse_tiled_mma
 from .types import Space, SpaceAttr, TensorType
@@ -56,7 +56,7 @@ class FragmentOp(IRDLOperation, ABC):
         expected = self.inferred_type()
         if self.result.type != expected:
             raise VerifyException(f"the result is {expected}, but {self.result.type} is written")
-        AllocOp(self.tensor_type).verify_()
+        check_allocation(self.tensor_type)
 
     @classmethod
     def parse_type(cls, parser: Parser, operands: Sequence[SSAValue], properties: dict[str, Attribute]) -> Self:
