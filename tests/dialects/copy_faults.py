@@ -44,7 +44,7 @@ COPY_FORMS = [
          '%d = tile.tiled_copy #tile.copy_atom<"UniversalCopy<uint32_t>", f16> thr "(8,4):(1,8)" val "(2,8):(1,2)"\n'
          "%0 = tile.retile_S «%d, %f»", "E0314"),
     ),
-    *_tile("tile.retile_D", 
+    *_tile(
         "tile.retile_D",
         ('%f = tile.alloc : !tile.tensor<f16, rmem, align<16>, "(8,2,3):(1,8,16)">\n'
          '%0 = «tile.retile_D» %c, %f : !tile.tensor<f16, rmem, align<16>, "4:1">', "the result is"),

@@ -354,7 +354,8 @@ def oldest(name: str) -> int:
 
 MATRICES_OF_BYTES: tuple[tuple[str, str], ...] = (
     *(
-        ("ptx.ldmatrix", f'%s = ptx.smem.addr 0\n%r = ptx.ldmatrix x {num} trans "m16n16.b8" %s : vector<{2 * num}xi32>\n'
+        ("ptx.ldmatrix", "%s = ptx.smem.addr 0\n"
+         f'%r = ptx.ldmatrix x {num} trans "m16n16.b8" %s : vector<{2 * num}xi32>\n'
          f"ptx.st %r, %B align 16 : vector<{2 * num}xi32>, !ptx.ptr<global>")
         for num in (1, 2)
     ),

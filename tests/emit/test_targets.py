@@ -7,10 +7,10 @@ from tilefold.compiler.emit import emit_llvm
 from tilefold.compiler.emit.table import RULES
 from tilefold.compiler.nvptx import compile_llvm
 from tilefold.compiler.report import count_instructions
-from tilefold.dialects.ptx import CVT_FORMS, PtxOp
+from tilefold.dialects.ptx import CVT_FORMS, LdMatrixOp, PtxOp, StMatrixOp
 from tilefold.dialects.target import Target, known_targets
 
-from tests.emit.examples import ARGS, PTX, SHARED, accesses, all_examples, oldest
+from tests.emit.examples import ARGS, MATRICES_OF_BYTES, PTX, SHARED, accesses, all_examples, oldest
 from tests.emit.harness import ASSEMBLED, kernel, parse, ptx_of
 
 _INSIDE = {"scf.yield", "scf.condition", "ptx.ret", "ptx.ld", "arith.constant"}  # in the others' examples
@@ -50,7 +50,7 @@ def test_ptx_operation_is_the_instruction_that_its_mnemonic_names(body: str, tar
         "ld.shared",
         "st.shared",
         "cp.async",
-        "ldmatrix",
+        *("ldmatrix", "stmatrix", "movmatrix"),
         "mma.",
         "bar.",
         "shfl",
@@ -66,6 +66,16 @@ def test_ptx_operation_is_the_instruction_that_its_mnemonic_names(body: str, tar
         "ret",
     )
     assert {name: n for name, n in counts.items() if name.startswith(moves)} == expected
+
+
+@pytest.mark.parametrize("target", [Target("sm_100a"), Target("sm_103a"), Target("sm_120a")], ids=str)
+def test_matrices_of_bytes_assemble_for_single_architectures(target: Target) -> None:
+    for _, body in MATRICES_OF_BYTES:
+        text = kernel(body, ARGS, shared=SHARED)
+        (op,) = [op for op in parse(text).walk() if isinstance(op, LdMatrixOp | StMatrixOp)]
+        ptx = ptx_of(text, target)
+        assert count_instructions(ptx)["k"][op.mnemonic()] == 1
+        assert assemble(ptx, target).kernels["k"].registers > 0
 
 
 @pytest.mark.parametrize("name", known_targets())

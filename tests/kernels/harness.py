@@ -88,9 +88,9 @@ class Ran:
         return np.asarray(self.after[name])
 
 
-def simulate(found: Program, launch: Launch, stage: str) -> Ran:
-    """Runs a launch on the simulator at a stage."""
-    module = found.at(stage)
+def simulate(found: Program, launch: Launch, stage: str, target: Target | None = None) -> Ran:
+    """Runs a launch on the simulator at a stage of the lowering for a target."""
+    module = found.at(stage, target)
     assert module is not None
     arguments = prepare(launch, {}, seed=0, max_bytes=MAX_BYTES)
     before = arguments.logical(arguments.launchable())

@@ -4,9 +4,11 @@
 from collections.abc import Callable
 
 import pytest
+from tilefold.layout.atoms.cache import with_hints
 from tilefold.layout.atoms.copy_atom import CopyAtom
 from tilefold.layout.atoms.cp_async import cp_async
 from tilefold.layout.atoms.ldmatrix import ldmatrix, stmatrix
+from tilefold.layout.atoms.ldmatrix_bytes import ldmatrix_bytes, stmatrix_bytes
 from tilefold.layout.atoms.table import COPY_ATOMS, copy_atom
 from tilefold.layout.atoms.universal import universal_copy
 from tilefold.layout.core import Layout
@@ -49,6 +51,76 @@ def test_matrix_copies_follow_the_fragment_figures(
             assert registers(thread, bit) == fragment_bit(thread, bit // 32, bit % 32, transposed)
         for bit in range(ROW_BITS):
             assert rows(thread, bit) == row_bit(thread, bit, matrices)
+
+
+def place_of_byte(thread: int, byte: int) -> tuple[int, int]:
+    """(row, column) of the byte of a thread's registers in matrices of rows of 16 bytes, one below the other.
+
+    stmatrix.m16n8.b8: register i holds of rows 2 (t % 4) and the next of matrix i column t / 4, then column t / 4 + 8.
+    """
+    matrix, within = divmod(byte, 4)
+    return 8 * matrix + 2 * (thread % 4) + within % 2, thread // 4 + 8 * (within // 2)
+
+
+@pytest.mark.parametrize("matrices", [1, 2, 4])
+def test_stores_of_bytes_follow_the_fragment_figure(matrices: int) -> None:
+    atom = stmatrix_bytes(matrices)
+    for thread in range(32):
+        for bit in range(32 * matrices):
+            row, column = place_of_byte(thread, bit // 8)
+            assert atom.src_bits(thread, bit) == 128 * row + 8 * column + bit % 8
+        for bit in range(128):
+            assert atom.dst_bits(thread, bit) == 128 * (thread % (8 * matrices)) + bit
+
+
+@pytest.mark.parametrize("matrices", [1, 2])
+def test_loads_of_bytes_are_the_instruction_and_an_exchange_of_pairs(matrices: int) -> None:
+    atom = ldmatrix_bytes(matrices)
+    rows = [atom.src_bits(lane, 0) // 128 for lane in range(16 * matrices)]
+    assert sorted(rows) == list(range(16 * matrices))
+    for thread in range(32):
+        for register in range(2 * matrices):
+            for byte in range(4):
+                # ldmatrix.m16n16.b8.trans: byte j of register 2 i + h is row 4 (t % 4) + j of matrix i, in the order of
+                # the lanes that give the addresses, and column t / 4 + 8 h
+                row, column = rows[16 * (register // 2) + 4 * (thread % 4) + byte], thread // 4 + 8 * (register % 2)
+                # the atom has the first bytes of two registers, then the last ones
+                place = 8 * (register // 2) + 4 * (byte // 2) + 2 * (register % 2) + byte % 2
+                assert atom.dst_bits(thread, 8 * place) == 128 * row + 8 * column
+
+
+@pytest.mark.parametrize("make", [ldmatrix_bytes, stmatrix_bytes])
+def test_matrices_of_bytes_come_in_certain_numbers(make: Callable[[int], CopyAtom]) -> None:
+    with pytest.raises(LayoutError) as caught:
+        make(3)
+    assert caught.value.code == Code.ATOM_OPERAND.id
+
+
+def test_cache_hints_raise_what_the_target_needs() -> None:
+    plain = copy_atom("UniversalCopy<uint128_t>", 16)
+    assert with_hints(plain) == plain
+    hinted = with_hints(plain, "nc.L1::no_allocate.L2::256B", "cs")
+    assert (hinted.load_hint, hinted.store_hint) == ("nc.L1::no_allocate.L2::256B", "cs")
+    assert (hinted.min_sm, hinted.min_ptx) == (80, (7, 4))
+    assert with_hints(copy_atom("SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", 16), "L2::64B").min_ptx == (7, 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "load", "store", "said"),
+    [
+        ("UniversalCopy<uint128_t>", "nc.cs", "", "'nc.cs' is no cache hint of a load"),
+        ("UniversalCopy<uint128_t>", "L2::128B.nc", "", "similar ones"),
+        ("UniversalCopy<uint128_t>", "", "cv", "no cache hint of a store"),
+        ("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", "nc", "", "no cache hint of a cp.async"),
+        ("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", "", "cs", "no cache hint for its store"),
+        ("SM75_U32x4_LDSM_N", "nc", "", "no cache hint for its load"),
+    ],
+)
+def test_cache_hints_that_ptx_does_not_have(name: str, load: str, store: str, said: str) -> None:
+    with pytest.raises(LayoutError) as caught:
+        with_hints(copy_atom(name, 16), load, store)
+    assert caught.value.code == Code.CACHE_HINT.id
+    assert said in str(caught.value)
 
 
 @pytest.mark.parametrize(("cache", "sizes"), [("ca", [4, 8, 16]), ("cg", [16])])
