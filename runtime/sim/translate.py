@@ -72,10 +72,12 @@ class Code:
     parts: tuple[tuple[tuple[Step, ...], Suspending | None], ...]
     results: tuple[int, ...]
     length: int
+    site: Site
+    """The operation that holds the block."""
 
     def run(self, warp: Warp) -> Suspension:
         """Executes the block in the active lanes."""
-        warp.launch.spend(self.length)
+        warp.launch.spend(self.length, self.site)
         for steps, last in self.parts:
             for step in steps:
                 step(warp)
@@ -177,7 +179,9 @@ class Translator:
             elif step is not None:
                 plain.append(step)
         parts.append((tuple(plain), None))
-        return Code(args, tuple(parts), results, length)
+        holder = block.parent_op()
+        assert holder is not None, "a block of a program"
+        return Code(args, tuple(parts), results, length, site_of(holder))
 
     def instructions(self) -> dict[str, InstructionCount]:
         """How often each PTX instruction was executed so far."""

@@ -53,21 +53,25 @@ class Launch:
         self.clock += 1
         return self.clock
 
-    def spend(self, steps: int) -> None:
-        """Counts executed operations. SimulationError (E3210) beyond the budget."""
+    def spend(self, steps: int, site: Site) -> None:
+        """Counts operations that the one at `site` executes. SimulationError (E3210) beyond the budget."""
         self.steps += steps
         if self.steps > self.budget.steps:
             raise SimulationError(
                 Code.SIM_STEPS,
                 f"the launch has executed {self.budget.steps} steps and has not ended",
                 "allow more steps, launch a smaller grid, or look for a loop that does not end",
+                site=site,
             )
 
-    def print(self, text: str) -> None:
-        """Passes on what the kernel prints. SimulationError (E3210) beyond the budget."""
+    def print(self, text: str, site: Site | None = None) -> None:
+        """Passes on what the kernel prints at `site`, or what a kernel launched from here prints. SimulationError
+        (E3210) beyond the budget.
+        """
         self.printed += len(text)
         if self.printed > self.budget.characters:
-            raise SimulationError(Code.SIM_STEPS, f"the kernel has printed {self.budget.characters} characters")
+            text = f"the kernel has printed {self.budget.characters} characters"
+            raise SimulationError(Code.SIM_STEPS, text, "let fewer threads print", site=site)
         self.sink(text)
 
 

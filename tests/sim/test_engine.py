@@ -95,12 +95,17 @@ scf.while () : () -> () {
 def test_a_kernel_that_does_not_end() -> None:
     error = fault(entry(FOREVER), "E3210", engine=SimEngine(budget=Budget(steps=10_000)))
     assert "10000 steps" in error.message
+    assert error.site is not None
+    assert error.site.op == "scf.while"
 
 
 def test_a_kernel_that_prints_without_end() -> None:
     text = entry(FOREVER.replace("  scf.yield", '  ptx.printf "0123456789"() :\n  scf.yield'))
     engine = SimEngine(budget=Budget(characters=1000), sink=lambda _: None)
-    assert "printed 1000 characters" in fault(text, "E3210", engine=engine).message
+    error = fault(text, "E3210", engine=engine)
+    assert "printed 1000 characters" in error.message
+    assert error.site is not None
+    assert error.site.op == "ptx.printf"
 
 
 @pytest.mark.parametrize(

@@ -163,11 +163,11 @@ def _compare(op: CompareOp, t: Translator) -> Step:
 
 
 def _print(op: PrintOp, t: Translator) -> Step:
-    type, slot = _operand_type(op.value.type), t.slot(op.value)
+    type, slot, site = _operand_type(op.value.type), t.slot(op.value), site_of(op)
 
     def step(warp: Warp) -> None:
         for _, (leaves,) in _by_lane(warp, warp.registers[slot]):
-            warp.launch.print(type.show(_known(type, leaves)) + "\n")
+            warp.launch.print(type.show(_known(type, leaves)) + "\n", site)
 
     return step
 

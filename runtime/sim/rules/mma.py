@@ -58,10 +58,11 @@ def _gemm(op: tile.GemmOp, t: Translator) -> Step:
     ]
     multiply = _multiplication(op, atom.atom)
     m, n, k = size(modes.c[1]), size(modes.c[2]), size(modes.a[2])
+    site = site_of(op)
 
     def step(warp: Warp) -> None:
         to, *where = [tensor_value(warp.registers[slot]) for slot in slots]
-        warp.launch.spend(m * n * k)
+        warp.launch.spend(m * n * k, site)
         left, right, addend = [
             operand.load(warp, tensor).reshape(warp.active, rows, columns, -1)
             for operand, tensor, rows, columns in zip(sources, where, (k, k, n), (m, n, m), strict=True)

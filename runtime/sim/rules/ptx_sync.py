@@ -97,14 +97,14 @@ def _ret(op: ptx.RetOp, t: Translator) -> None:
 
 
 def _printf(op: ptx.PrintfOp, t: Translator) -> Step:
-    slots = t.slots(op.args)
+    slots, site = t.slots(op.args), site_of(op)
     text = op.format.data
     widths = [ptx.scalar_bits(arg.type) or 64 for arg in op.args]
 
     def step(warp: Warp) -> None:
         values = [warp.registers[slot] for slot in slots]
         for lane in warp.lane_numbers().tolist():
-            warp.launch.print(formatted(text, [v[lane] if varies(v) else v for v in values], widths))
+            warp.launch.print(formatted(text, [v[lane] if varies(v) else v for v in values], widths), site)
 
     return step
 

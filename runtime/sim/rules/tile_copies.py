@@ -35,11 +35,11 @@ def _copy(op: tile.CopyOp, t: Translator) -> Step:
     move_of = cache(partial(_move, op, t, first))  # one for each set of run-time strides
     if not first and not unknowns(op.dst_type.layout.data):
         move_of(())  # says what it cannot do before anything runs
-    flags = predicates_of(op, t)
+    flags, site = predicates_of(op, t), site_of(op)
 
     def step(warp: Warp) -> None:
         registers = warp.registers
-        warp.launch.spend(count)
+        warp.launch.spend(count, site)
         src, dst = tensor_value(registers[source]), tensor_value(registers[target])
 
         def run(scalars: tuple[int, ...]) -> None:

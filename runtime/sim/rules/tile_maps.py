@@ -3,6 +3,7 @@
 
 from ....dialects import tile
 from ...tensor import distances
+from ..faults import site_of
 from ..tensors import check_count, plain, port, tensor_value
 from ..translate import Rules, Step, Suspending, Suspension, Translator
 from ..warp import Warp
@@ -13,11 +14,11 @@ def _fill(op: tile.FillOp, t: Translator) -> Step:
     tensor, value, kind = t.slot(op.tensor), t.slot(op.value), t.kind(op.value)
     layout = plain(op.tensor_type)
     check_count(op, layout)
-    indices, target = distances(layout).tolist(), port(op, op.tensor_type, "store", t)
+    indices, target, site = distances(layout).tolist(), port(op, op.tensor_type, "store", t), site_of(op)
 
     def step(warp: Warp) -> None:
         registers = warp.registers
-        warp.launch.spend(len(indices))
+        warp.launch.spend(len(indices), site)
         there, content = tensor_value(registers[tensor]), to_bytes(warp, registers[value], kind)
         for index in indices:
             target.store(warp, there, index, content)

@@ -111,11 +111,11 @@ def _tensor_type(op: tile.PrintOp | tile.PrintTensorOp) -> tile.TensorType:
 
 
 def _print(op: tile.PrintOp, t: Translator) -> Step:
-    tensor, text, type = t.slot(op.tensor), op.text.data, _tensor_type(op)
+    tensor, text, type, site = t.slot(op.tensor), op.text.data, _tensor_type(op), site_of(op)
 
     def step(warp: Warp) -> None:
         for header in _headers(warp, text, type, tensor_value(warp.registers[tensor])):
-            warp.launch.print(header + "\n")
+            warp.launch.print(header + "\n", site)
 
     return step
 
@@ -131,7 +131,7 @@ def _headers(warp: Warp, text: str, type: tile.TensorType, tensor: TensorValue) 
 
 
 def _print_tensor(op: tile.PrintTensorOp, t: Translator) -> Step:
-    tensor, text, type = t.slot(op.tensor), op.text.data, _tensor_type(op)
+    tensor, text, type, site = t.slot(op.tensor), op.text.data, _tensor_type(op), site_of(op)
     source = port(op, type, "load", t)
     kind = kind_of(type.element_type)
     assert kind is not None
@@ -141,12 +141,12 @@ def _print_tensor(op: tile.PrintTensorOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         value = tensor_value(warp.registers[tensor])
         layout = tensor_layout(type, value)
-        warp.launch.spend(size(layout))
+        warp.launch.spend(size(layout), site)
         rows = [[layout(coord) for coord in row] for row in coords]
         numbers = [[_numbers(source.load(warp, value, index), kind) for index in row] for row in rows]
         for lane, header in enumerate(_headers(warp, text, type, value)):
             lines = ["".join(f"  {_show(n[lane])}" for n in row) for row in numbers]
-            warp.launch.print("\n".join([header + ":", *lines]) + "\n")
+            warp.launch.print("\n".join([header + ":", *lines]) + "\n", site)
 
     return step
 
