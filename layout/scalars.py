@@ -18,10 +18,18 @@ def scalars_of(parameter: Layout, given: LayoutLike) -> list[int]:
     """
     if isinstance(given, ComposedLayout):
         raise _misfit(f"it is swizzled, {to_text(given)}, and the parameter is plain")
+    if not isinstance(parameter.shape, tuple) and isinstance(given.shape, tuple) and len(given) == 1:
+        given = given[0]
     if not congruent(parameter.shape, given.shape):
         raise _misfit(f"its layout is {to_text(given)}, which has not the profile of {to_text(parameter)}")
     found: list[int] = []
-    for expected, value in zip(_integers(parameter), _integers(given), strict=True):
+    extents = [None for _ in leaves(given.shape)]
+    for expected, value, extent in zip(
+        _integers(parameter), _integers(given), (*extents, *leaves(given.shape)), strict=True
+    ):
+        if extent == 1 and (value != expected if isinstance(expected, int) else value % expected.div):
+            found += [] if isinstance(expected, int) else [0]  # no step is made along a mode of one element
+            continue
         if not isinstance(value, int):
             raise _misfit(f"its layout {to_text(given)} is not static")
         if not isinstance(expected, Unknown):

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from ..dialects.target import STATIC_SHARED_BYTES, Target
+from ..layout.core import Layout
 from ..layout.errors import Code, TilefoldError
 
 if TYPE_CHECKING:
@@ -30,11 +31,12 @@ class Kind(Enum):
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """One parameter of a kernel. `align` is what a pointer's address must be a multiple of, in bytes; 1 for
-    scalars."""
+    scalars. A tensor with `?` in its `layout` is passed as a pointer and an integer for each `?`."""
 
     name: str
     kind: Kind
     align: int = 1
+    layout: Layout | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +67,6 @@ def artifact_of(entry: "EntryOp", code: str | bytes, target: Target) -> Artifact
 
     TilefoldError for a parameter of a type that a launch cannot pass.
     """
-    names = [name.data for name in entry.arg_names]
-    aligns = entry.arg_aligns.get_values()
     shared = entry.shared_bytes.value.data if entry.shared_bytes is not None else 0
     dynamic = shared > STATIC_SHARED_BYTES
     return Artifact(
@@ -74,8 +74,7 @@ def artifact_of(entry: "EntryOp", code: str | bytes, target: Target) -> Artifact
         code=code,
         target=target,
         parameters=tuple(
-            _parameter(name, str(type), align)
-            for name, type, align in zip(names, entry.function_type.inputs, aligns, strict=True)
+            _parameter(each.name, str(each.type), each.align, each.layout) for each in entry.parameters()
         ),
         block=entry.block,
         static_shared=0 if dynamic else shared,
@@ -83,9 +82,9 @@ def artifact_of(entry: "EntryOp", code: str | bytes, target: Target) -> Artifact
     )
 
 
-def _parameter(name: str, type: str, align: int) -> Parameter:
+def _parameter(name: str, type: str, align: int, layout: Layout | None) -> Parameter:
     if type == "!ptx.ptr<global>":
-        return Parameter(name, Kind.POINTER, align)
+        return Parameter(name, Kind.POINTER, align, layout)
     try:
         return Parameter(name, Kind(type))
     except ValueError:

@@ -70,6 +70,25 @@ class TensorArgument:
             )
 
 
+    @classmethod
+    def of(cls, array: NDArray[Any]) -> "TensorArgument":
+        """A NumPy array as it lies in memory: the launch reads and writes the array itself.
+
+        LaunchError for an array without elements or with negative strides.
+        """
+        strides = [step // array.itemsize for step in array.strides]
+        if not array.size or any(step < 0 for step in array.strides):
+            raise LaunchError(
+                Code.RUN_ARGUMENT,
+                f"an array of shape {array.shape} with strides {array.strides} cannot be passed",
+                "pass a copy of it, which has elements and positive strides",
+            )
+        span = 1 + sum((n - 1) * d for n, d in zip(array.shape, strides, strict=True))
+        storage = np.lib.stride_tricks.as_strided(array, (span,), (array.itemsize,))
+        layout = Layout(tuple(array.shape), tuple(strides)) if array.ndim else Layout(1, 0)
+        return cls(storage, layout)
+
+
 Argument: TypeAlias = TensorArgument | int | float | np.generic
 """What a kernel is launched on: a tensor, or a scalar of the argument's type."""
 

@@ -8,11 +8,15 @@ from typing import Any, TypeAlias
 import ml_dtypes
 import numpy as np
 
-from ...layout.errors import Code
+from ...layout.core import Layout, LayoutLike
+from ...layout.errors import Code, LayoutError
+from ...layout.inttuple import leaves
+from ...layout.scalars import scalars_of
+from ...layout.unknown import Unknown
 from ..artifact import Artifact, Kind, Parameter
 from ..engine import Argument, LaunchError, TensorArgument
 from .driver import Driver
-from .memory import CudaArray, DeviceBuffer, DlpackArray, device_address
+from .memory import CudaArray, DeviceBuffer, DlpackArray, device_tensor
 
 CudaArgument: TypeAlias = Argument | CudaArray | DlpackArray
 """What a kernel is launched on: storage that is copied, an array in device memory that is passed as it is, or
@@ -37,7 +41,7 @@ class PackedArguments:
         for parameter in artifact.parameters:
             value = args[parameter.name]
             if parameter.kind is Kind.POINTER:
-                address = self._address(driver, parameter, value)
+                address, layout = self._tensor(driver, parameter, value)
                 if address % parameter.align:
                     raise LaunchError(
                         Code.RUN_ARGUMENT,
@@ -45,6 +49,8 @@ class PackedArguments:
                         f"{parameter.align} bytes as the kernel requires",
                     )
                 self._values.append(ctypes.c_uint64(address))
+                if parameter.layout is not None:
+                    self._values += _scalars(parameter, parameter.layout, layout)
             else:
                 self._values.append(_scalar(parameter, value))
         addresses = (ctypes.addressof(value) for value in self._values)
@@ -55,18 +61,35 @@ class PackedArguments:
         for buffer, argument in self._copies:
             buffer.read(argument.storage)
 
-    def _address(self, driver: Driver, parameter: Parameter, value: CudaArgument) -> int:
+    def _tensor(self, driver: Driver, parameter: Parameter, value: CudaArgument) -> "tuple[int, LayoutLike | None]":
+        """The address of a tensor, and its layout as far as the value says one."""
         if isinstance(value, TensorArgument):
             buffer = DeviceBuffer(driver, value.storage.nbytes)
             buffer.write(value.storage)
             self._copies.append((buffer, value))
-            return buffer.address
+            return buffer.address, value.layout
         if isinstance(value, int | float | np.generic):
             raise LaunchError(
                 Code.RUN_ARGUMENT,
                 f"argument '{parameter.name}' is a tensor, but a {type(value).__name__} was given",
             )
-        return device_address(parameter.name, value, driver.ordinal)
+        return device_tensor(parameter.name, value, driver.ordinal)
+
+
+def _scalars(parameter: Parameter, layout: Layout, given: "LayoutLike | None") -> list[Any]:
+    """The values of the `?` of a parameter's layout, in their widths."""
+    if given is None:
+        raise LaunchError(
+            Code.RUN_ARGUMENT, f"argument '{parameter.name}' needs the tensor's layout", "pass a TensorArgument with it"
+        )
+    try:
+        values = scalars_of(layout, given)
+    except LayoutError as error:
+        message = f"argument '{parameter.name}' does not fit: {error.message}"
+        raise LaunchError(Code.RUN_ARGUMENT, message, error.hint) from None
+    integers = (*leaves(layout.shape), *leaves(layout.stride))
+    widths = [x.width for x in integers if isinstance(x, Unknown)]
+    return [(ctypes.c_int64 if w == 64 else ctypes.c_int32)(v) for w, v in zip(widths, values, strict=True)]
 
 
 def _check_names(artifact: Artifact, args: Mapping[str, CudaArgument]) -> None:

@@ -2,8 +2,10 @@
 """The address of a DLPack array (DLPack, Python Specification; the structure is that of dlpack.h, version 0.8)."""
 
 import ctypes
+from collections.abc import Sequence
 from typing import Any
 
+from ...layout.core import Layout, make_row_major_layout
 from ...layout.errors import Code
 from ..engine import LaunchError
 
@@ -31,8 +33,16 @@ class _Tensor(ctypes.Structure):
     )
 
 
-def cuda_address(name: str, array: Any, ordinal: int) -> int:
-    """The address of the array's first element. The array must outlive its use, as it does during a launch.
+def array_layout(shape: Sequence[int], strides: Sequence[int] | None) -> Layout:
+    """The layout of an array, from its shape and its strides in elements; without strides the last mode is fastest."""
+    if strides is None:
+        return make_row_major_layout(tuple(shape)) if shape else Layout(1, 0)
+    return Layout(tuple(shape), tuple(strides))
+
+
+def cuda_tensor(name: str, array: Any, ordinal: int) -> tuple[int, Layout]:
+    """The address of the array's first element, and its layout. The array must outlive its use, as it does during a
+    launch.
 
     LaunchError where the array is not on CUDA device `ordinal`.
     """
@@ -52,4 +62,7 @@ def cuda_address(name: str, array: Any, ordinal: int) -> int:
     get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
     tensor = _Tensor.from_address(get_pointer(capsule, _CAPSULE_NAME))
     # The capsule was not renamed to "used_dltensor", so its own destructor releases it.
-    return int(tensor.data or 0) + int(tensor.byte_offset)
+    shape = ctypes.cast(tensor.shape, ctypes.POINTER(ctypes.c_int64))[: tensor.ndim] if tensor.ndim else []
+    steps = ctypes.cast(tensor.strides, ctypes.POINTER(ctypes.c_int64)) if tensor.strides else None
+    strides = None if steps is None else steps[: tensor.ndim]
+    return int(tensor.data or 0) + int(tensor.byte_offset), array_layout(shape, strides)

@@ -6,9 +6,10 @@ from typing import Any, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
+from ...layout.core import Layout
 from ...layout.errors import Code
 from ..engine import LaunchError
-from .dlpack import cuda_address
+from .dlpack import array_layout, cuda_tensor
 from .driver import Driver
 
 
@@ -51,12 +52,17 @@ class DeviceBuffer:
             self._driver.call("cuMemcpyDtoH", array.ctypes.data, self._pointer, array.nbytes)
 
 
-def device_address(name: str, array: CudaArray | DlpackArray, ordinal: int) -> int:
-    """The address of an array that is in device memory already. LaunchError where it is not, or on another device."""
+def device_tensor(name: str, array: CudaArray | DlpackArray, ordinal: int) -> tuple[int, Layout]:
+    """The address and the layout of an array that is in device memory already. LaunchError where it is not, or on
+    another device.
+    """
     if isinstance(array, DlpackArray):
-        return cuda_address(name, array, ordinal)
+        return cuda_tensor(name, array, ordinal)
     interface = array.__cuda_array_interface__
     address, read_only = interface["data"]
     if read_only:
         raise LaunchError(Code.RUN_ARGUMENT, f"argument '{name}' is read-only", "pass a writable array")
-    return int(address)
+    shape, size = tuple(map(int, interface["shape"])), int(interface["typestr"][2:])
+    steps = interface.get("strides")
+    strides = None if steps is None else [int(step) // size for step in steps]
+    return int(address), array_layout(shape, strides)
