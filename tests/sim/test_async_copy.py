@@ -138,3 +138,38 @@ def test_sizes(size: int) -> None:
     assert not b[8 * size :].any()
     assert result.counters.instructions["cp.async.ca.shared.global"].threads == 32
     assert {access.width for access in result.counters.accesses} == {size}
+
+
+SIZED = (
+    SETUP
+    + """%n = arith.index_cast %t : index to i32
+%eight = arith.constant 8 : i32
+%size = arith.subi %n, %eight : i32
+%zero = arith.constant 0 : i32
+%low = arith.maxsi %size, %zero : i32
+%last = arith.constant 24 : i32
+%inside = arith.cmpi ult, %n, %last : i32
+%few = arith.select %inside, %low, %zero : i32
+"""
+)
+"""Lane t is to read t - 8 bytes, at least 0; none from lane 24 on."""
+
+
+def test_bytes_beyond_the_size_are_zero_and_not_read() -> None:
+    body = 'ptx.cp.async "cg" 16 %mine, %a size %few\n' + COMMIT + wait(0) + use()
+    a, b = np.arange(1, 385, dtype=np.uint16).astype(np.uint8), np.full(512, 255, np.uint8)
+    result = launch(entry(SIZED + body, ARGS, shared=1024), A=a, B=unwritten(b))  # A ends where lane 24 would begin
+    rows = b.reshape(32, 16)
+    for lane in range(32):
+        count = max(lane - 8, 0) if lane < 24 else 0
+        assert (rows[lane, :count] == a[16 * lane : 16 * lane + count]).all()
+        assert not rows[lane, count:].any()
+    assert result.counters.instructions["cp.async.cg.shared.global"].warps == 1
+
+
+def test_a_size_beyond_the_bytes() -> None:
+    body = 'ptx.cp.async "cg" 16 %mine, %a size %n\n' + COMMIT + wait(0) + use()
+    given = {name: np.zeros(512, np.uint8) for name in "AB"}
+    error = fault(entry(SIZED + body, ARGS, shared=1024), "E3209", **given)
+    assert "cp.async of 16 bytes is told to read 17 of them" in error.message
+    assert error.thread == (17, 0, 0)
