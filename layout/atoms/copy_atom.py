@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The record that describes one copy instruction."""
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import final
 
@@ -11,6 +12,14 @@ from ..recast import recast_layout
 
 SPACES = ("gmem", "smem", "rmem")
 """The memory spaces: global, shared, registers."""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_:<>,]{0,127}")
+
+
+def check_name(name: str) -> None:
+    """Raises `LayoutError` (E0301) for what cannot be the name of an atom, such as one with a quote or a space."""
+    if not _NAME.fullmatch(name):
+        raise LayoutError(Code.ATOM_INVALID, f"{name[:80]!r} cannot be the name of an atom")
 
 
 @final
@@ -49,6 +58,7 @@ class CopyAtom:
     ref: Layout = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        check_name(self.name)
         total = cosize(self.ref_bits)
         for role, layout in (("src", self.src_bits), ("dst", self.dst_bits), ("ref", self.ref_bits)):
             if len(layout) != 2 or layout[0].size != self.thr_id.size:

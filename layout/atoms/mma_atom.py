@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The record that describes one matrix multiply-accumulate instruction, D = A * B + C."""
 
+import re
 from dataclasses import dataclass
 from typing import final
 
@@ -9,6 +10,7 @@ from ..complement import complement
 from ..core import Layout, cosize
 from ..errors import Code, LayoutError
 from ..inttuple import product
+from .copy_atom import check_name
 
 BITS = {
     "f64": 64,
@@ -26,6 +28,8 @@ BITS = {
     "b1": 1,
 }
 """The widths of the element types, in bits, by their PTX names."""
+
+_INSTRUCTION = re.compile(r"([a-z][a-z0-9_]*(\.[a-z0-9_]+(::[a-z0-9_]+)*)*)?")
 
 
 @final
@@ -60,6 +64,9 @@ class MmaAtom:
     result: Layout | None = None
 
     def __post_init__(self) -> None:
+        check_name(self.name)
+        if not _INSTRUCTION.fullmatch(self.ptx):
+            raise LayoutError(Code.ATOM_INVALID, f"{self.name}: {self.ptx[:80]!r} is not the name of an instruction")
         m, n, k = self.shape
         operands = (
             ("A", self.layout_a, m * k),
@@ -80,6 +87,11 @@ class MmaAtom:
         for name in self.types:
             if name not in BITS:
                 raise LayoutError(Code.ATOM_INVALID, f"{self.name}: there is no element type {name!r}")
+        for (operand, layout, _), name in zip(operands, (*self.types[1:], self.types[0]), strict=True):
+            if self.threads > 1 and layout[1].size * BITS[name] % 32:
+                raise LayoutError(
+                    Code.ATOM_INVALID, f"{self.name}: {layout[1].size} values of {operand} fill no whole registers"
+                )
 
     @property
     def layout_d(self) -> Layout:

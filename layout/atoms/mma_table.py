@@ -11,6 +11,7 @@ from functools import partial
 from types import MappingProxyType
 
 from ..errors import Code, LayoutError
+from .installed import installed_atom
 from .mma_atom import MmaAtom
 from .mma_sync import mma_quad_pair, mma_sync, universal_fma
 from .wgmma import wgmma
@@ -81,23 +82,37 @@ too.
 
 
 def mma_atom(name: str) -> MmaAtom:
-    """The atom of this CuTe name, such as `SM90_64x128x16_F32F16F16_SS<Major::K,Major::K>`.
+    """The atom of this CuTe name, such as `SM90_64x128x16_F32F16F16_SS<Major::K,Major::K>`, or of an installed package.
 
     Raises `LayoutError` if there is none (E0302).
     """
     make = MMA_ATOMS.get(name)
-    return _warpgroup_atom(name) if make is None else make()
+    if make is not None:
+        return make()
+    return _warpgroup_atom(name)
+
+
+def _installed(name: str) -> MmaAtom:
+    """The atom of an installed package."""
+    atom = installed_atom(name, MmaAtom)
+    if atom is None:
+        raise _unknown(name)
+    return atom
+
+
+def _unknown(name: str) -> LayoutError:
+    return LayoutError(
+        Code.ATOM_UNKNOWN,
+        f"there is no MMA atom {name[:80]!r}",
+        "names are CuTe's, such as SM80_16x8x16_F32F16F16F32_TN",
+    )
 
 
 def _warpgroup_atom(name: str) -> MmaAtom:
     match = _WGMMA.fullmatch(name.replace("GMMA::", "").replace(" ", ""))
     types = _types(match[3]) if match else ()
     if match is None or len(types) != 3 or not _warpgroup_has(types, match):
-        raise LayoutError(
-            Code.ATOM_UNKNOWN,
-            f"there is no MMA atom {name[:80]!r}",
-            "names are CuTe's, such as SM80_16x8x16_F32F16F16F32_TN",
-        )
+        return _installed(name)
     d, a, b = types
     space = "smem" if match[4] == "SS" else "rmem"
     return wgmma(name, int(match[1]), (d, a, b, d), space, (match[5] or "K", match[6] or "K"))

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from ..errors import Code, LayoutError
 from .copy_atom import CopyAtom
 from .cp_async import cp_async_layouts
+from .installed import installed_atom
 from .ldmatrix import ldmatrix, movmatrix, stmatrix
 from .ldmatrix_bytes import ldmatrix_bytes, stmatrix_bytes
 from .universal import auto_vectorizing_copy, universal_copy
@@ -43,11 +44,14 @@ COPY_ATOMS: Mapping[str, Callable[[], CopyAtom]] = MappingProxyType(dict(_all())
 
 
 def copy_atom(name: str, val_bits: int = 1) -> CopyAtom:
-    """The atom of this CuTe name, such as `SM75_U32x4_LDSM_N`, for values of `val_bits` bits.
+    """The atom of this CuTe name, such as `SM75_U32x4_LDSM_N`, or of an installed package, for values of `val_bits`
+    bits.
 
     Raises `LayoutError` if there is none (E0302), or it cannot move such values (E0303).
     """
     make = COPY_ATOMS.get(name)
+    if make is None and (found := installed_atom(name, CopyAtom)) is not None:
+        return found.with_value_bits(val_bits)
     if make is None:
         near = get_close_matches(name[:80], COPY_ATOMS, n=3, cutoff=0.4)
         raise LayoutError(

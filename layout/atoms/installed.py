@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Atoms that other packages define: the entry points of the group `tilefold.atoms`.
+
+Each entry point is a function without arguments that returns `MmaAtom` and `CopyAtom` records. They are looked up when
+a name is in no table of tilefold, so they neither cost anything nor change what a known name means.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any, TypeVar, cast
+
+from ..errors import Code, LayoutError
+from .copy_atom import CopyAtom
+from .mma_atom import MmaAtom
+
+GROUP = "tilefold.atoms"
+"""The group of the entry points (Python Packaging User Guide, Entry points specification)."""
+
+_AtomT = TypeVar("_AtomT", MmaAtom, CopyAtom)
+
+
+def installed_atom(name: str, kind: type[_AtomT]) -> _AtomT | None:
+    """The atom of this name and kind that an installed package defines; None if none does.
+
+    Raises `LayoutError` (E0320) if the atoms of a package cannot be had.
+    """
+    atom = installed_atoms().get(name)
+    return atom if isinstance(atom, kind) else None
+
+
+@cache
+def installed_atoms() -> Mapping[str, MmaAtom | CopyAtom]:
+    """All atoms of installed packages by their names. Raises `LayoutError` (E0320), which names the package."""
+    from importlib.metadata import entry_points  # it takes longer to import than most commands
+
+    atoms: dict[str, MmaAtom | CopyAtom] = {}
+    for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
+        where = f"the atoms {point.name!r} of {point.dist.name if point.dist else point.value}"
+        for atom in _load(point.load, where):
+            if not isinstance(atom, MmaAtom | CopyAtom):
+                raise LayoutError(Code.ATOM_PACKAGE, f"{where}: {type(atom).__name__} is no MmaAtom or CopyAtom")
+            _check(atom, where)
+            if atoms.setdefault(atom.name, atom) != atom:
+                raise LayoutError(Code.ATOM_PACKAGE, f"{where}: another package has an atom {atom.name} too")
+    return MappingProxyType(atoms)
+
+
+def _load(load: Any, where: str) -> Iterable[object]:
+    try:
+        return list(cast("Iterable[object]", load()()))
+    except LayoutError as error:
+        raise LayoutError(Code.ATOM_PACKAGE, f"{where}: {error.message}", error.hint) from error
+    except Exception as error:  # whatever a package does when it is imported
+        text = f"{where} cannot be loaded: {type(error).__name__}: {error}"
+        raise LayoutError(Code.ATOM_PACKAGE, text, "mend the package or uninstall it") from error
+
+
+def _check(atom: MmaAtom | CopyAtom, where: str) -> None:
+    """Refuses atoms whose instruction tilefold cannot write, since it knows nothing of its operands."""
+    if isinstance(atom, MmaAtom):
+        if not atom.ptx.startswith("mma.sync.aligned.") or atom.spaces != ("rmem", "rmem"):
+            raise LayoutError(
+                Code.ATOM_PACKAGE,
+                f"{where}: {atom.name} is {atom.ptx or 'no instruction'}",
+                "a matrix instruction of a package is an mma.sync.aligned on registers",
+            )
+        return
+    from .table import COPY_ATOMS  # which imports this module
+
+    if not any(atom.ptx == make().ptx for make in COPY_ATOMS.values()):
+        raise LayoutError(
+            Code.ATOM_PACKAGE,
+            f"{where}: {atom.name} has an instruction that no copy atom of tilefold has, {atom.ptx!r}",
+            "a copy atom of a package gives other layouts to one of these instructions",
+        )

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Atoms of other packages: the example of docs/extending.md, installed; and packages that are wrong."""
+
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tilefold.compiler.assemble import assemble
+from tilefold.dialects.target import Target
+from tilefold.layout.atoms.installed import GROUP, installed_atoms
+from tilefold.layout.atoms.mma_table import mma_atom
+from tilefold.layout.atoms.table import copy_atom
+from tilefold.layout.core import Layout
+from tilefold.layout.errors import Code, LayoutError
+
+from tests.docs.pages import blocks
+from tests.kernels.harness import STAGES, simulate
+from tests.kernels.mma_probes import expected, probe
+from tests.project.tree import ROOT
+
+NAME = "SM89_16x8x16_F32E4M3E4M3F32_TN"
+
+
+@pytest.fixture(autouse=True)
+def _forgetful() -> Iterator[None]:
+    """Packages are looked up once in a process; here they come and go."""
+    installed_atoms.cache_clear()
+    yield
+    installed_atoms.cache_clear()
+
+
+def install(folder: Path, monkeypatch: pytest.MonkeyPatch, module: str, text: str, points: dict[str, str]) -> None:
+    """Puts a package into a folder as an installer does, and the folder on the path."""
+    (folder / f"{module}.py").write_text(text)
+    info = folder / f"{module}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
+    lines = "".join([f"{name} = {value}\n" for name, value in points.items()])
+    (info / "entry_points.txt").write_text(f"[{GROUP}]\n{lines}")
+    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
+    monkeypatch.delitem(sys.modules, module, raising=False)
+
+
+@pytest.fixture
+def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package that the page shows."""
+    page = {block.name: block.text for block in blocks((ROOT / "docs" / "extending.md").read_text()) if block.name}
+    points = tomllib.loads(page["pyproject.toml"])["project"]["entry-points"][GROUP]
+    install(tmp_path, monkeypatch, "fp8_atoms", page["fp8_atoms.py"], points)
+
+
+@pytest.mark.usefixtures("example")
+def test_the_example_of_the_docs_works() -> None:
+    program, launch = probe(NAME)
+    found = [simulate(program, launch, stage) for stage in STAGES]
+    for ran in found:
+        product, allowed = expected(mma_atom(NAME), ran.after)
+        assert (np.abs(ran.array("D") - product) <= allowed).all()
+    ptx = program.ptx(Target("sm_89"))
+    assert "mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e4m3.f32 {" in ptx
+    assert assemble(ptx, Target("sm_89")).kernels
+
+
+@pytest.mark.usefixtures("example")
+def test_the_fragments_of_the_example() -> None:
+    """PTX ISA, mma.m16n8k16 with 8-bit types: row g (and g + 8 for a4 to a7), columns 4c + (i mod 4)."""
+    atom = mma_atom(NAME)
+    for lane in range(32):
+        for i in range(8):
+            assert atom.layout_a(lane, i) == lane // 4 + 8 * (i // 4) + 16 * (4 * (lane % 4) + i % 4)
+        for i in range(4):
+            assert atom.layout_b(lane, i) == lane // 4 + 8 * (4 * (lane % 4) + i)
+
+
+def test_without_the_package_there_is_no_such_atom() -> None:
+    with pytest.raises(LayoutError) as caught:
+        mma_atom(NAME)
+    assert caught.value.code == Code.ATOM_UNKNOWN.id
+
+
+COPY = """
+from dataclasses import replace
+from tilefold.layout.atoms.table import copy_atom
+
+def atoms():
+    return [replace(copy_atom("UniversalCopy<uint32_t>"), name="MyCopy", ptx={ptx!r})]
+"""
+
+
+def test_a_copy_atom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, monkeypatch, "my_copies", COPY.format(ptx="ld.b32 / st.b32"), {"a": "my_copies:atoms"})
+    assert copy_atom("MyCopy", 16).values == 2
+    with pytest.raises(LayoutError) as caught:
+        mma_atom("MyCopy")
+    assert caught.value.code == Code.ATOM_UNKNOWN.id
+
+
+HEAD = "from dataclasses import replace\nfrom tilefold.layout.atoms.mma_table import mma_atom\n"
+F16 = 'mma_atom("SM80_16x8x8_F32F16F16F32_TN")'
+WRONG = {
+    "raise ValueError('no')": "cannot be loaded: ValueError: no",
+    "def atoms(): return 3": "TypeError",
+    "def atoms(): return ['x']": "str is no MmaAtom or CopyAtom",
+    f"def atoms(): return [replace({F16}, name='a b')]": "cannot be the name of an atom",
+    f"def atoms(): return [replace({F16}, ptx='mma.sync.aligned {{%r0}}; exit')]": "is not the name of an instruction",
+    f"def atoms(): return [replace({F16}, name='X', ptx='fma.rn.f16')]": "X is fma.rn.f16",
+    f"def atoms(): return [replace({F16}, name='X'), replace({F16}, name='X', min_sm=80)]": "another package has",
+    f"def atoms(): return [replace({F16}, layout_a={F16}.layout_b)]": "does not hold the 128 elements",
+}
+
+
+@pytest.mark.parametrize("body", WRONG)
+def test_packages_that_are_wrong(body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, monkeypatch, "wrong_atoms", f"{HEAD}\n{body}\n", {"w": "wrong_atoms:atoms"})
+    with pytest.raises(LayoutError) as caught:
+        mma_atom("X")
+    assert caught.value.code == Code.ATOM_PACKAGE.id
+    assert WRONG[body] in caught.value.message
+    assert "wrong_atoms" in caught.value.message
+    assert mma_atom("SM80_16x8x8_F32F16F16F32_TN").min_sm == 75
+
+
+def test_a_copy_atom_with_an_instruction_that_nobody_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, monkeypatch, "my_copies", COPY.format(ptx="ld.b33 / st.b33"), {"a": "my_copies:atoms"})
+    with pytest.raises(LayoutError) as caught:
+        copy_atom("MyCopy")
+    assert caught.value.code == Code.ATOM_PACKAGE.id
+
+
+@pytest.mark.parametrize("name", ['x"', "a b", "", "x\n", "1x", "x" * 200])
+def test_names_that_text_could_not_hold(name: str) -> None:
+    from dataclasses import replace
+
+    with pytest.raises(LayoutError) as caught:
+        replace(mma_atom("SM80_16x8x8_F32F16F16F32_TN"), name=name)
+    assert caught.value.code == Code.ATOM_INVALID.id
+
+
+def test_fragments_fill_registers() -> None:
+    from dataclasses import replace
+
+    atom = mma_atom("SM80_16x8x8_F32F16F16F32_TN")
+    with pytest.raises(LayoutError) as caught:
+        replace(atom, shape=(16, 8, 4), layout_a=Layout((32, 2), (1, 32)), layout_b=Layout((32, 1), (1, 0)))
+    assert "fill no whole registers" in caught.value.message
