@@ -91,11 +91,39 @@ def _loop(ptx: str) -> list[str]:
     return [line for line in lines[: last + 1] if line.endswith(";")]
 
 
+# The rows of a tile that lie within a matrix of run-time size.
+INSIDE = """\
+    %IX = tile.identity like %X
+    %gXI = tile.local_tile %IX, "(128,64)", (%PLACE, _) ragged
+    %tXI = tile.partition_S %g2s, %gXI, %t
+    %tXI0 = tile.slice %tXI, (_, _, _, 0)
+    %rowsX = tile.dim %X, 0
+    %pX = tile.bounds %tXI0, (%rowsX, _)
+"""
+
+
+def ragged(text: str) -> str:
+    """The kernel for matrices of any number of rows and any stride: rows beyond the last are filled with zeros."""
+    text = text.replace('(4096,4096):(4096,1)">\n!C', '(?,?{div=8}):(?{div=8},1)">\n!C')
+    text = text.replace("CACHEGLOBAL<uint128_t>", "CACHEGLOBAL_ZFILL<uint128_t>")
+    for name, place, copied in (("A", "m", "%from, %to"), ("B", "n", "%fromB, %toB")):
+        tile = f'tile.local_tile %{name}, "(128,64)", (%{place}, _)'
+        assert tile in text
+        text = text.replace(tile, f"{tile} ragged")
+        text = text.replace("    %mma = ", INSIDE.replace("X", name).replace("PLACE", place) + "    %mma = ")
+        text = text.replace(f"tile.copy %g2s, {copied}\n", f"tile.copy %g2s, {copied} if %p{name}\n")
+    return text
+
+
+def _names(loop: list[str]) -> Counter[str]:
+    return Counter(re.sub(r"^@\S+\s+", "", line).split(None, 1)[0].rstrip(";") for line in loop)
+
+
 @pytest.mark.parametrize("stages", [3, 4])
 def test_addresses_are_a_base_and_an_immediate(stages: int) -> None:
     program = program_of(KERNEL.replace("STAGES = 3", f"STAGES = {stages}"))
     loop = _loop(program.ptx(Target("sm_90a")))
-    names = Counter(re.sub(r"^@\S+\s+", "", line).split(None, 1)[0].rstrip(";") for line in loop)
+    names = _names(loop)
     moved = {name: names.pop(name) for name in list(names) if re.match(r"mma|ldmatrix|cp\.async|bar", name)}
     assert moved == {
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32": 128,
@@ -112,3 +140,15 @@ def test_addresses_are_a_base_and_an_immediate(stages: int) -> None:
     # Two shifts and adds for the stages, eight bases, two global pointers, the counters of stages and of the loop.
     assert names.total() <= 28, names
     assert sum(count for name, count in names.items() if name.endswith("64")) <= 4, names
+
+
+def test_rows_of_run_time_stride_take_an_addition_each_and_no_comparison() -> None:
+    names = _names(_loop(program_of(ragged(KERNEL)).ptx(Target("sm_90a"))))
+    assert names["cp.async.cg.shared.global"] == 16
+    assert names["add.s64"] <= 17
+    assert sum(count for name, count in names.items() if name.startswith("setp")) <= 3
+    assert not any(name.startswith(("xor", "and", "or", "shr", "mul", "mad", "div", "rem", "ld.")) for name in names), (
+        names
+    )
+    plain = _names(_loop(program_of(KERNEL).ptx(Target("sm_90a"))))
+    assert names.total() <= plain.total() + 16
