@@ -15,7 +15,7 @@ from ..dialects.tile import AllocOp, CopyOp, Crd2IdxOp, GemmOp, MmaCallOp, Space
 from ..dialects.tile.fragments import FRAGMENT_ALIGN
 from ..dialects.tile.gemm_rules import gemm_modes
 from ..dialects.tile.view_base import shifted_type
-from ..layout.core import ComposedLayout, LayoutLike, join, size
+from ..layout.core import ComposedLayout, Layout, LayoutLike, join, size
 from ..layout.inttuple import leaves
 from ..layout.product import make_fragment_like
 from ..layout.unknown import Unknown
@@ -70,7 +70,7 @@ class _Operand:
         """The view of the first modes, at a coordinate of the last ones; of a single mode, of what is in it."""
         inner, count = plain(self.layout), len(self.layout) - len(coords)
         kept = inner[0] if count == 1 else join([inner[i] for i in range(count)])
-        moving = [(at, inner[count + i]) for i, at in enumerate(coords) if any(leaves(inner[count + i].stride))]
+        moving = [(at, mode) for at, mode in zip(coords, list(inner)[count:], strict=True) if _moves(mode)]
         offset, distance = None, 0
         if moving:
             modes = join([mode for _, mode in moving])
@@ -85,6 +85,11 @@ class _Operand:
             self.tensor if offset is None and type == self.type else emitter.value(ViewOp(self.tensor, offset, type))
         )
         return _Operand(tensor, type, type.layout.data)
+
+
+def _moves(mode: Layout) -> bool:
+    """Whether places of a mode are not all the same element."""
+    return any(extent != 1 and step != 0 for extent, step in zip(leaves(mode.shape), leaves(mode.stride), strict=True))
 
 
 class _Expansion:

@@ -47,6 +47,8 @@ def test_what_a_pipeline_leaves_fulfils_its_contract(stage: str) -> None:
     [
         ("tile.local_tile", "folded"), ("tile.partition_S", "folded"), ("tile.tiled_copy", "folded"),
         ("tile.coalesce", "folded"), ("tile.select", "folded"), ("tile.atom_call", "folded"), ("tile.copy", "atoms"),
+        ("tile.tiled_mma", "folded"), ("tile.partition_C", "folded"), ("tile.make_fragment_A", "folded"),
+        ("tile.mma_call", "folded"), ("tile.gemm", "atoms"), ("tile.mma_call", "index"),
         ("tile.slice", "atoms"), ("tile.kernel", "index"), ("tile.view", "index"), ("tile.alloc", "index"),
         ("tile.load", "index"), ("tile.print_tensor", "index"), ("tile.atom_call", "instr"),
         ("gpu.thread_id", "instr"), ("gpu.grid_dim", "instr"), ("ptx.smem.alloc", "instr"),
