@@ -12,6 +12,7 @@ from tilefold.compiler.context import OUR_DIALECTS
 from tilefold.compiler.pipeline import OUR_PASSES, PASSES, STAGES
 from tilefold.dialects import gpu
 from tilefold.dialects.target import DEFAULT_ARCH, Target, known_targets
+from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from tilefold.layout.atoms.table import COPY_ATOMS, copy_atom
 from tilefold.layout.errors import Code
 from tilefold.passes.check_stage import LEGAL_TILE_OPS
@@ -35,9 +36,11 @@ _AREAS = {
 
 
 def atoms() -> str:
-    """The page of the copy atoms."""
+    """The page of the atoms."""
     lines = [
-        "# Copy atoms",
+        "# Atoms",
+        "",
+        "## Copy atoms",
         "",
         "An atom is named as in CuTe and moves values of a given type: "
         '`#tile.copy_atom<"SM75_U32x4_LDSM_N", f16>`. One without an instruction has layouts, but cannot copy.',
@@ -51,6 +54,22 @@ def atoms() -> str:
         needs = f"sm_{atom.min_sm}, PTX {atom.min_ptx[0]}.{atom.min_ptx[1]}"
         spaces = f"{', '.join(atom.src_spaces)} | {', '.join(atom.dst_spaces)}"
         lines.append(f"| `{name}` | {atom.threads} | {ptx} | {spaces} | {needs} | {atom.source} |")
+    lines += [
+        "",
+        "## MMA atoms",
+        "",
+        '`#tile.mma_atom<"SM80_16x8x16_F32F16F16F32_TN">`. The name has the architecture, M, N and K, the types of D, '
+        "A, B and C, and the majors of A and B. The instructions of warpgroups "
+        "(`SM90_64x128x16_F32F16F16_SS<Major::K,Major::K>`) "
+        "have layouts, but kernels cannot use them yet.",
+        "",
+        "| atom | threads | instruction | needs |",
+        "|---|---|---|---|",
+    ]
+    for name in MMA_ATOMS:
+        mma = mma_atom(name)
+        needs = f"sm_{mma.min_sm}, PTX {mma.min_ptx[0]}.{mma.min_ptx[1]}"
+        lines.append(f"| `{name}` | {mma.threads} | `{mma.ptx}` | {needs} |")
     return "\n".join(lines) + "\n"
 
 
