@@ -21,6 +21,7 @@ from ..layout.product import make_fragment_like
 from ..layout.unknown import Unknown
 from .copy_loops import plain, with_inner
 from .emitter import Emitter
+from .remarks import remark
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,16 @@ class _Expansion:
         m, n = self._path(emitter)
         left, right, addend = a.at(emitter, [m]), b.at(emitter, [n]), c.at(emitter, [m, n])
         result = addend if c is self.d or self.op.d is self.op.c else self.d.at(emitter, [m, n])
-        emitter.insert(MmaCallOp(self.atom, result.tensor, left.tensor, right.tensor, addend.tensor))
+        call = MmaCallOp(self.atom, result.tensor, left.tensor, right.tensor, addend.tensor)
+        remark(call, self._remark())
+        emitter.insert(call)
+
+    def _remark(self) -> str:
+        """What was made of the multiplication."""
+        m, n, k = size(self.c.layout[1]), size(self.c.layout[2]), size(self.a.layout[2])
+        shared = [name for name, x in (("A", self.a), ("B", self.b)) if x.type.space.data is not Space.Rmem]
+        copied = f"; {' and '.join(shared)} copied from shared memory for each K" if shared else ""
+        return f"{self.atom.atom_name.data}: {m} x {n} x {k} executions along M, N and K{copied}"
 
     def _in_registers(self, emitter: Emitter, operand: _Operand) -> _Operand:
         """An operand of one K; where it is in shared memory, a copy of it in a fragment."""
