@@ -22,6 +22,7 @@ from ..dialects.tile import (
     MmaCallOp,
     PrintOp,
     PrintTensorOp,
+    PtrOp,
     ReturnOp,
     Space,
     TensorType,
@@ -161,7 +162,8 @@ class _Kernel:
                 pointer = emitter.moved(self._address(op.source).pointer, op.offset.value.data)
                 self.where[op.result] = Address(pointer, start_offset(emitter, op.tensor_type))
             case ViewOp():
-                there = self._address(op.source)
+                bits = op.source_type.element_bits, op.result_type.element_bits
+                there = self.addresses.recast(emitter, self._address(op.source), *bits)
                 moved = self.addresses.advance(emitter, there, op.source_type, op.offset)
                 self.where[op.result] = replace(moved, scalars=list(op.scalars))
             case GetScalarsOp():
@@ -180,6 +182,8 @@ class _Kernel:
                 lower_mma_call(emitter, op, [self._first(emitter, tensor) for tensor in op.operands])
             case TileLoadOp():
                 emitter.replace([load_element(emitter, self._element(emitter, op), op.tensor_type)])
+            case PtrOp():
+                emitter.replace([self._element(emitter, op)])
             case TileStoreOp():
                 pointer = self._element(emitter, op)
                 value = emitter.value(arith.ExtUIOp(op.value, i8)) if op.tensor_type.is_predicate else op.value
@@ -206,7 +210,7 @@ class _Kernel:
         assert isinstance(tensor.type, TensorType), "the stage's contract"
         return self.addresses.first(emitter, self._address(tensor), tensor.type)
 
-    def _element(self, emitter: Emitter, op: TileLoadOp | TileStoreOp) -> SSAValue:
+    def _element(self, emitter: Emitter, op: TileLoadOp | TileStoreOp | PtrOp) -> SSAValue:
         there = self._address(op.tensor)
         return self.addresses.element(emitter, there, op.tensor_type, op.coord.data, list(op.coords))
 

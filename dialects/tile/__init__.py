@@ -12,10 +12,12 @@ from .folded import Crd2IdxOp, ViewOp
 from .fragments import FragmentOp, MakeFragmentAOp, MakeFragmentBOp, MakeFragmentCOp, MakeFragmentLikeOp
 from .gemm import GemmOp, MmaCallOp
 from .kernel import ReturnOp, TileKernelOp
-from .memory import AllocOp, LoadOp, PrintOp, PrintTensorOp, StoreOp
+from .local_partition import LocalPartitionOp
+from .memory import AllocOp, LoadOp, PrintOp, PrintTensorOp, PtrOp, StoreOp
 from .mma_types import MmaAtomAttr, TiledMmaType
 from .partition import PartitionDOp, PartitionSOp, RetileDOp, RetileSOp
 from .rasterize import RasterizeOp
+from .recast import RecastOp
 from .run_time import DimOp, GetScalarsOp, MakeTensorOp, StrideOp
 from .tiled_copy import TiledCopyOp
 from .tiled_mma import PartitionAOp, PartitionBOp, PartitionCOp, TiledMmaOp
@@ -51,6 +53,8 @@ TILE = Dialect(
         CoalesceOp,
         SelectOp,
         GroupModesOp,
+        LocalPartitionOp,
+        RecastOp,
         MakeTensorOp,
         DimOp,
         StrideOp,
@@ -76,6 +80,7 @@ TILE = Dialect(
         CopyOp,
         LoadOp,
         StoreOp,
+        PtrOp,
         FillOp,
         MapOp,
         YieldOp,
@@ -111,6 +116,7 @@ __all__ = [
     "GroupModesOp",
     "IdentityOp",
     "LoadOp",
+    "LocalPartitionOp",
     "LocalTileOp",
     "LogicalDivideOp",
     "MakeFragmentAOp",
@@ -128,9 +134,11 @@ __all__ = [
     "PartitionSOp",
     "PrintOp",
     "PrintTensorOp",
+    "PtrOp",
     "RasterizeOp",
     "RetileDOp",
     "RetileSOp",
+    "RecastOp",
     "ReturnOp",
     "SelectOp",
     "SliceOp",

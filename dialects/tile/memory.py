@@ -8,7 +8,7 @@ from xdsl.ir import Attribute
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.core import Layout
@@ -18,6 +18,7 @@ from ...layout.slicing import slice_and_offset
 from ...layout.unknown import Unknown
 from ..cute import CoordAttr
 from ..errors import refuse
+from ..ptx.types import GLOBAL, SHARED, PtrType
 from .assembly import (
     count_operands,
     fill_coordinate,
@@ -163,6 +164,46 @@ class StoreOp(_ElementOp):
         printer.print_list([self.value, self.tensor], printer.print_operand)
         print_coordinate(printer, self.coord.data, self.coords)
         printer.print_op_attributes(self.attributes)
+
+
+@irdl_op_definition
+class PtrOp(_ElementOp):
+    """`%p = tile.ptr %t(%i, 0)`: the address of the element at a coordinate, for the operations of `ptx`: an atomic
+    addition, for instance. The result is `!ptx.ptr<global>` or `!ptx.ptr<shared>`; a fragment's elements have none.
+    """
+
+    name = "tile.ptr"
+    result = result_def(PtrType)
+    traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        self.check_element(self.tensor_type.element_type)
+        if self.tensor_type.space.data is Space.Rmem:
+            raise VerifyException("a fragment is registers, which have no address")
+        if self.result.type != _pointer_type(self.tensor_type):
+            raise VerifyException(f"the result is {_pointer_type(self.tensor_type)}, not {self.result.type}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        tensor = parse_tensor(parser)
+        assert isinstance(tensor.type, TensorType)
+        coord, coords = parse_coordinate(parser)
+        return cls.build(
+            operands=[tensor, coords],
+            result_types=[_pointer_type(tensor.type)],
+            properties={"coord": coord},
+            attributes=parser.parse_optional_attr_dict(),
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.tensor)
+        print_coordinate(printer, self.coord.data, self.coords)
+        printer.print_op_attributes(self.attributes)
+
+
+def _pointer_type(tensor: TensorType) -> PtrType:
+    return SHARED if tensor.space.data is Space.Smem else GLOBAL
 
 
 class _PrintBase(IRDLOperation):

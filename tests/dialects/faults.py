@@ -230,6 +230,11 @@ MEMORY = [
         ("tile.store %x, «%x»(0)", "expected a tensor"),
     ),
     *_tile(
+        "tile.ptr",
+        ("%0 = «tile.ptr» %r(0)", "a fragment is registers, which have no address"),
+        (_generic("tile.ptr", "%A", 'coord = #cute.coord<"(0,0)">', f"({_G}) -> !ptx.ptr<shared>"), "the result is !ptx.ptr<global>"),
+    ),
+    *_tile(
         "tile.fill",
         ("«tile.fill» %r, %x", "elements are f16, the value is i32"),
         ("tile.fill «%x», %x", "expected a tensor"),

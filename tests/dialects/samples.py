@@ -216,6 +216,7 @@ TILE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     ),
     "tile.load": ("%0 = tile.load %A(%t, 3)", "%0 = tile.load %A(5)"),
     "tile.store": ("%0 = tile.load %A(%t, 0)\ntile.store %0, %s(63, %w)",),
+    "tile.ptr": ("%0 = tile.ptr %A(%t, 3)", "%0 = tile.ptr %s(5) {note}"),
     "tile.fill": ("%0 = arith.constant 0.000000e+00 : f16\ntile.fill %r, %0",),
     "tile.map": (
         "tile.map %r (%old: f16) {\n  %0 = arith.negf %old : f16\n  tile.yield %0 : f16\n}",

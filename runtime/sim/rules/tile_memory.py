@@ -50,7 +50,7 @@ def _alias(op: tile.AliasOp, t: Translator) -> Step:
     return step
 
 
-def _element(op: tile.LoadOp | tile.StoreOp, t: Translator) -> Any:
+def _element(op: tile.LoadOp | tile.StoreOp | tile.PtrOp, t: Translator) -> Any:
     """A function of the warp that gives the element's index before a swizzle, checked against the shape."""
     coords, site = t.slots(op.coords), site_of(op)
     coord, type, tensor = op.coord.data, op.tensor_type, t.slot(op.tensor)
@@ -101,6 +101,17 @@ def _store(op: tile.StoreOp, t: Translator) -> Step:
         registers = warp.registers
         content = to_bytes(warp, registers[value], kind)
         target.store(warp, tensor_value(registers[tensor]), index(warp), content)
+
+    return step
+
+
+def _ptr(op: tile.PtrOp, t: Translator) -> Step:
+    tensor, result = t.slot(op.tensor), t.slot(op.result)
+    index, place = _element(op, t), port(op, op.tensor_type, "load", t)
+
+    def step(warp: Warp) -> None:
+        registers = warp.registers
+        registers[result] = place.address(tensor_value(registers[tensor]), index(warp))
 
     return step
 
@@ -166,6 +177,7 @@ TILE_MEMORY: Rules = {
     tile.AliasOp: _alias,
     tile.LoadOp: _load,
     tile.StoreOp: _store,
+    tile.PtrOp: _ptr,
     tile.PrintOp: _print,
     tile.PrintTensorOp: _print_tensor,
 }
