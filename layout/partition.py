@@ -69,11 +69,13 @@ def local_partition(
     """
     if proj is not None:
         threads = dice(proj, threads)
+    return outer_partition(layout, product_each(threads.shape), thread_coordinate(threads, index))
+
+
+def thread_coordinate(threads: Layout, index: Any) -> Any:
+    """The coordinate of thread `index` in a layout of threads, a number for each of its modes."""
     coord = idx2crd(index, threads.shape, threads.stride)
-    if type(threads.shape) is tuple:
-        coord = crd2crd(coord, threads.shape, (1,) * len(threads))
-    sizes = product_each(threads.shape)
-    return outer_partition(layout, sizes, coord)
+    return crd2crd(coord, threads.shape, (1,) * len(threads)) if type(threads.shape) is tuple else coord
 
 
 def everything(t: Tree) -> Coord:

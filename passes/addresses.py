@@ -23,7 +23,7 @@ from .index_width import Place, greatest_index
 from .ranges import Ranges
 from .remarks import remark
 from .ssa_int import SsaInt
-from .swizzled import ANY_BITS, Part, index_bits, split
+from .swizzled import ANY_BITS, Part, index_bits, split, sum_bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +131,24 @@ class Addresses:
         else:
             parts = [Part(_as_i32(emitter, self.distance(emitter, offset, BYTE)), ANY_BITS)]
         return Address(tensor.pointer, (*tensor.offset, *parts))
+
+    def recast(self, emitter: Emitter, tensor: Address, old_bits: int, new_bits: int) -> Address:
+        """The address of the same memory as elements of another width."""
+        if tensor.offset is None or old_bits == new_bits:
+            return tensor
+        if new_bits < old_bits:
+            factor = old_bits // new_bits
+            parts = [
+                Part((SsaInt(emitter, part.value) * factor).value, min(part.bits * factor, ANY_BITS))
+                for part in tensor.offset
+            ]
+            return Address(tensor.pointer, tuple(parts))
+        if not tensor.offset:
+            return tensor
+        first, *rest = [SsaInt(emitter, part.value) for part in tensor.offset]  # only their sum is known to divide
+        shift = (new_bits // old_bits).bit_length() - 1
+        whole = sum(rest, start=first) >> shift
+        return Address(tensor.pointer, (Part(whole.value, sum_bits([part.bits for part in tensor.offset]) >> shift),))
 
     def _parts(self, emitter: Emitter, layout: Layout, coord: Any, values: list[SSAValue]) -> list[Part]:
         """The index of a coordinate as a part for each mode."""

@@ -16,6 +16,7 @@ from ..dialects.tile import (
     GemmOp,
     MakeTensorOp,
     RasterizeOp,
+    RecastOp,
     StrideOp,
     TensorType,
     TiledCopyOp,
@@ -60,6 +61,11 @@ class FoldLayoutsPass(ModulePass):
                 continue
             if isinstance(each, LayoutViewOp):
                 _fold_view(each, scalars)
+            elif isinstance(each, RecastOp):
+                emitter = Emitter(each)
+                layout = each.relayout(scalars.layout(emitter, each.source))
+                own = scalars_for(emitter, each.result_type.layout.data, layout)
+                emitter.replace([emitter.value(ViewOp(each.source, None, each.result_type, own))])
             elif isinstance(each, MakeTensorOp):
                 emitter = Emitter(each)
                 assert isinstance(each.result.type, TensorType)

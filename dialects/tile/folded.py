@@ -107,8 +107,8 @@ class ViewOp(IRDLOperation):
     """`%v = tile.view %t at %o : T2`: the tensor `%o` elements further on, with the layout of T2.
 
     The pointer of a plain tensor moves; a swizzled tensor keeps its pointer, and its offset grows. Without `at` only
-    the layout changes. `with (%m, %ld)` gives the values of the `?` of T2, those of its shape first. T2 has the element
-    type and space of the tensor; that its elements are the tensor's is the folding pass's promise.
+    the layout changes, and perhaps the element type. `with (%m, %ld)` gives the values of the `?` of T2, those of its
+    shape first. T2 has the space of the tensor; that its elements are the tensor's is the folding pass's promise.
     """
 
     name = "tile.view"
@@ -142,7 +142,8 @@ class ViewOp(IRDLOperation):
 
     def verify_(self) -> None:
         source, result = self.source_type, self.result_type
-        if source.element_type != result.element_type or source.space != result.space:
+        recast = source.element_type != result.element_type
+        if (recast and self.offset is not None) or source.space != result.space:
             raise VerifyException(f"a view keeps element type and space; {source} became {result}")
         _check_scalars(result.layout.data, self.scalars)
         if source.is_swizzled != result.is_swizzled:

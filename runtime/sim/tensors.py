@@ -3,7 +3,7 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,6 +133,11 @@ def moved(tensor: TensorValue, distance: Value, type: TensorType) -> TensorValue
         return TensorValue(tensor.address, checked_index(tensor.offset + distance))
     address = checked_index(tensor.address + distance * type.element_bits // 8)
     return TensorValue(address, 0, tensor.scalars)
+
+
+def recast(tensor: TensorValue, old_bits: int, new_bits: int) -> TensorValue:
+    """A tensor whose offset within a swizzle counts elements of another width."""
+    return tensor if old_bits == new_bits else replace(tensor, offset=tensor.offset * old_bits // new_bits)
 
 
 def checked_index(value: Value) -> Value:

@@ -90,6 +90,27 @@ TILE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         '%0 = tile.local_tile %A, "(16,4,8)", (%t, 3, _) proj "(1,_,1)"'
         ' : !tile.tensor<f16, gmem, align<16>, "(16,8,4):(1,64,512)">',
     ),
+    "tile.local_partition": (
+        '%0 = tile.local_partition %A, "(8,4):(1,8)", %t : !tile.tensor<f16, gmem, align<2>, "(8,8):(8,256)">',
+        '%0 = tile.local_partition %A, "(7,4,5):(1,0,7)", %t proj "(1,_,1)" ragged'
+        ' : !tile.tensor<f16, gmem, align<2>, "(10,7):(7,320)">',
+    ),
+    "tile.recast": ('%0 = tile.recast %A, i32 : !tile.tensor<i32, gmem, align<16>, "(32,32):(1,32)">',),
+    "tile.make_tensor": (
+        '%0 = tile.make_tensor %A, "(?,?):(?{div=8},1)" (%t, %w, %t)'
+        ' : !tile.tensor<f16, gmem, align<16>, "(?,?):(?{div=8},1)">',
+        '%0 = tile.make_tensor %s, "16:1" : !tile.tensor<f16, smem, align<128>, "16:1">',
+    ),
+    "tile.dim": ("%0 = tile.dim %A, 1", "%0 = tile.dim %s, 0"),
+    "tile.stride": (
+        '%0 = tile.logical_divide %A, "(4,8)"'
+        ' : !tile.tensor<f16, gmem, align<16>, "((4,16),(8,4)):((1,4),(64,512))">\n'
+        "%1 = tile.stride %0, [1, 0]",
+    ),
+    "tile.get_scalars": (
+        '%0 = tile.make_tensor %A, "?:?" (%t, %w) : !tile.tensor<f16, gmem, align<16>, "?:?">\n'
+        "%1:2 = tile.get_scalars %0",
+    ),
     "tile.identity": (
         '%0 = tile.identity "(64,(4,8))" : !tile.coord_tensor<"(0,(0,0)) o (64,(4,8)):(1@0,(1@0@1,1@1@1))">',
         '%0 = tile.identity like %A : !tile.coord_tensor<"(0,0) o (64,32):(1@0,1@1)">',
@@ -228,10 +249,13 @@ TILE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "tile.yield": ("%0 = arith.constant 1.000000e+00 : f16\ntile.map %r () {\n  tile.yield %0 : f16\n}",),
     "tile.print": ('tile.print "gA \\22quoted\\22" %A',),
     "tile.print_tensor": ('tile.print_tensor "rA" %r',),
-    "tile.crd2idx": ('%0 = tile.crd2idx (%t, (1, %w)) in "(8,(2,4)):(1,(8,64))"', '%0 = tile.crd2idx (%t) in "32:4"'),
+    "tile.crd2idx": ('%0 = tile.crd2idx (%t, (1, %w)) in "(8,(2,4)):(1,(8,64))"', '%0 = tile.crd2idx (%t) in "32:4"',
+        '%0 = tile.crd2idx (%t, 1) in "(?,4):(1,?{i64 div=8})" with (%w, %t)',
+    ),
     "tile.view": (
         '%0 = tile.view %A : !tile.tensor<f16, gmem, align<8>, "8:1">',
         '%0 = tile.view %A at %t : !tile.tensor<f16, gmem, align<2>, "8:1">',
+        '%0 = tile.view %A at %t with (%t, %w) : !tile.tensor<f16, gmem, align<2>, "(8,?):(1,?)">',
     ),
     "tile.atom_call": (
         '%0 = tile.view %A : !tile.tensor<f16, gmem, align<16>, "8:1">\n'

@@ -19,7 +19,7 @@ from ....layout.unknown import Unknown
 from ..faults import Site, site_of
 from ..lane_int import LaneInt, number
 from ..scalars import actual, lane_layout, no_zero_extents, numbers, scalars_for
-from ..tensors import checked_index, in_64_bits, moved, tensor_value
+from ..tensors import checked_index, in_64_bits, moved, recast, tensor_value
 from ..translate import Rules, Step, Translator
 from ..values import TensorValue, Value
 from ..warp import Warp
@@ -114,15 +114,29 @@ def _get_scalars(op: tile.GetScalarsOp, t: Translator) -> Step:
     return step
 
 
+def _recast(op: tile.RecastOp, t: Translator) -> Step:
+    source, result, type = t.slot(op.source), t.slot(op.result), op.source_type
+    old, new = type.element_bits, op.result_type.element_bits
+
+    def step(warp: Warp) -> None:
+        registers = warp.registers
+        tensor = recast(tensor_value(registers[source]), old, new)
+        layout = op.relayout(lane_layout(type.layout.data, tensor.scalars))
+        registers[result] = replace(tensor, scalars=scalars_for(op.result_type.layout.data, layout))
+
+    return step
+
+
 def _folded_view(op: tile.ViewOp, t: Translator) -> Step:
     source, result = t.slot(op.source), t.slot(op.result)
     offset = None if op.offset is None else t.slot(op.offset)
     scalars = t.slots(op.scalars)
     type, site = op.source_type, site_of(op)
+    old, new = type.element_bits, op.result_type.element_bits
 
     def step(warp: Warp) -> None:
         registers = warp.registers
-        tensor = tensor_value(registers[source])
+        tensor = recast(tensor_value(registers[source]), old, new)
         if offset is not None:
             with in_64_bits(warp, site):
                 tensor = moved(tensor, registers[offset], type)
@@ -164,6 +178,7 @@ TILE_VIEWS: Rules = {
     LayoutViewOp: _view,
     tile.ViewOp: _folded_view,
     tile.Crd2IdxOp: _crd2idx,
+    tile.RecastOp: _recast,
     tile.MakeTensorOp: _make_tensor,
     tile.DimOp: _of_mode,
     tile.StrideOp: _of_mode,

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The same memory as elements of another type (CuTe's recast)."""
+
+from typing import Any, Self
+
+from xdsl.dialects.builtin import i1
+from xdsl.ir import Attribute
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from ...layout.core import ComposedLayout, LayoutLike
+from ...layout.errors import Code, LayoutError
+from ...layout.inttuple import leaves
+from ...layout.recast import recast_layout
+from ...layout.text import to_text
+from ...layout.unknown import Unknown
+from ..cute import LayoutAttr
+from ..errors import raise_at, refuse
+from ..ptx.types import scalar_bits
+from ..scalars import plain_layout
+from .assembly import parse_tensor
+from .types import TensorType
+
+
+@irdl_op_definition
+class RecastOp(IRDLOperation):
+    """`%u = tile.recast %t, i32`: the tensor's memory as elements of another type.
+
+    Elements that become wider must be adjacent, begin at multiples of the new width and fill whole new elements;
+    elements that become narrower need a mode of stride 1.
+    """
+
+    name = "tile.recast"
+    source = operand_def(TensorType)
+    element_type = prop_def()
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+
+    @property
+    def source_type(self) -> TensorType:
+        """The type of the tensor."""
+        assert isinstance(self.source.type, TensorType)
+        return self.source.type
+
+    @property
+    def result_type(self) -> TensorType:
+        """The type of the recast tensor."""
+        assert isinstance(self.result.type, TensorType)
+        return self.result.type
+
+    def relayout(self, layout: LayoutLike) -> Any:
+        """The layout of the new elements. Raises `LayoutError`."""
+        return recast_layout(layout, self.source_type.element_bits, _bits(self.element_type))
+
+    @staticmethod
+    def infer(source: TensorType, element: Attribute) -> TensorType:
+        """The type of `source` as elements of another type. Raises `LayoutError`."""
+        new, old = _bits(element), source.element_bits
+        if source.is_predicate or element == i1:
+            raise LayoutError(Code.BAD_ARGUMENT, "predicates, i1, are not seen as other elements, nor others as them")
+        if new > old:
+            _check_groups(source.layout.data, new // old)
+        if 8 * source.align.data % max(new, 8):
+            raise LayoutError(
+                Code.ATOM_MISALIGNED,
+                f"elements of {new // 8} bytes need addresses that are multiples of it, but the tensor's pointer is "
+                f"only known to be aligned to {source.align.data}",
+                "raise the tensor's alignment, or take a view that begins at a multiple",
+            )
+        layout = recast_layout(source.layout.data, old, new)
+        return TensorType(element, source.space, source.align, LayoutAttr(layout))
+
+    def verify_(self) -> None:
+        try:
+            expected = self.infer(self.source_type, self.element_type)
+        except LayoutError as error:
+            refuse(error)
+        if self.result.type != expected:
+            raise VerifyException(f"the result is {expected}, but {self.result.type} is written")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        start = parser.pos
+        source = parse_tensor(parser)
+        assert isinstance(source.type, TensorType)
+        parser.parse_punctuation(",")
+        element = parser.parse_type()
+        end = parser.pos
+        attributes = parser.parse_optional_attr_dict()
+        if parser.parse_optional_punctuation(":") is not None:
+            type = parser.parse_type()
+        else:
+            try:
+                type = cls.infer(source.type, element)
+            except LayoutError as error:
+                raise_at(parser, error, start, end)
+        return cls.build(
+            operands=[source], properties={"element_type": element}, result_types=[type], attributes=attributes
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.source)
+        printer.print_string(", ")
+        printer.print_attribute(self.element_type)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+
+def _bits(element: Attribute) -> int:
+    bits = scalar_bits(element)
+    if bits is None:
+        raise LayoutError(Code.BAD_ARGUMENT, f"elements are integers or floats, not {element}")
+    return bits
+
+
+def _check_groups(layout: LayoutLike, count: int) -> None:
+    """`LayoutError` unless the elements form groups of `count` adjacent ones, each beginning at a multiple of that."""
+    if isinstance(layout, ComposedLayout) and _divisor(layout.offset) % count:
+        raise LayoutError(
+            Code.STRIDE_DIVISIBILITY, f"{to_text(layout)} begins at no multiple of {count} elements, which become one"
+        )
+    plain = plain_layout(layout)
+    for extent, stride in zip(leaves(plain.shape), leaves(plain.stride), strict=True):
+        step = _divisor(stride)
+        inside = isinstance(stride, int) and 0 < stride < count
+        if (not inside and step % count) or (inside and _divisor(extent) * step % count):
+            raise LayoutError(
+                Code.STRIDE_DIVISIBILITY,
+                f"the mode {extent}:{stride} of {to_text(layout)} does not fall into groups of {count} elements, which "
+                "become one",
+            )
+
+
+def _divisor(x: Any) -> int:
+    return x.div if isinstance(x, Unknown) else x
