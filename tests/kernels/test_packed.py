@@ -133,6 +133,39 @@ def test_copies_that_would_take_a_byte_apart(source: str, target: str) -> None:
     assert Code.PACKED_ELEMENTS.id in str(refused.value)
 
 
+RUN_TIME = """\
+!g = !tile.tensor<ui4, gmem, align<16>, "(?,64):(?{div=32},1)">
+!given = !tile.tensor<ui4, gmem, align<16>, "(64,64):(96,1)">
+gpu.module @m {
+tile.kernel @k(%A: !g, %B: !g) threads(32) {
+%t = gpu.thread_id x
+%b = gpu.block_id x
+%gA = tile.local_tile %A, "(16,64)", (%b, 0) ragged
+%gB = tile.local_tile %B, "(16,64)", (%b, 0) ragged
+%copy = tile.tiled_copy #tile.copy_atom<"UniversalCopy<uint128_t>", ui4> thr "(16,2):(2,1)" val "(1,32):(0,1)"
+%x = tile.partition_S %copy, %gA, %t
+%y = tile.partition_D %copy, %gB, %t
+tile.copy %copy, %x, %y
+tile.return
+}
+}
+run.launch @m::@k grid(4) {
+  run.arg "A" : !given = "integers(0, 16, seed=0)"
+  run.arg "B" : !given = "poison"
+}
+"""
+
+
+def test_run_time_strides() -> None:
+    found, launch = of(RUN_TIME)
+    for stage in STAGES:
+        ran = simulate(found, launch, stage)
+        assert np.array_equal(ran.array("B"), ran.array("A"))
+    with pytest.raises(ProgramError) as refused:
+        of(RUN_TIME.replace("?{div=32}", "?"))
+    assert "E0319" in str(refused.value)
+
+
 def test_views_that_would_begin_within_a_byte() -> None:
     body = "%c = arith.constant 1 : index\n%v = tile.slice %A, (%c, _)\ntile.copy %v, %v"
     with pytest.raises(ProgramError) as refused:
