@@ -2,6 +2,7 @@
 """What a kernel is at every stage: a symbol, named arguments and a block of threads. Its parts of the assembly."""
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -30,7 +31,7 @@ from .target import MAX_BLOCK, MAX_BLOCKS, MAX_REGISTERS, MAX_THREADS
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 
 
-class KernelOp(IRDLOperation):
+class KernelOp(IRDLOperation, ABC):
     """The base of `tile.kernel` and `ptx.entry`: both have these properties and one body block of arguments."""
 
     body = region_def()
@@ -57,9 +58,9 @@ class KernelOp(IRDLOperation):
             None if registers is None else registers.value.data,
         )
 
+    @abstractmethod
     def parameters(self) -> list[Parameter]:
         """What a launch gives the kernel, in order."""
-        raise NotImplementedError
 
     def verify_kernel(self) -> None:
         """Checks what holds at every stage. VerifyException names what does not."""

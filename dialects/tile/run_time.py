@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Extents and strides at run time: what a tensor's are, and a tensor that is given them."""
 
+from abc import ABC, abstractmethod
 from typing import Any, Self
 
 from xdsl.dialects.builtin import DenseArrayBase, IndexType, i64
@@ -33,7 +34,7 @@ from .coord_type import CoordTensorType
 from .types import TensorType
 
 
-class _ModeOp(IRDLOperation):
+class _ModeOp(IRDLOperation, ABC):
     """An operation that asks for an integer of a mode of a tensor's layout."""
 
     tensor = operand_def(TensorType | CoordTensorType)
@@ -47,9 +48,9 @@ class _ModeOp(IRDLOperation):
         assert isinstance(self.tensor.type, TensorType | CoordTensorType)
         return self.tensor.type
 
+    @abstractmethod
     def integer(self, layout: Any) -> Any:
         """The integer that is asked for, of the tensor's plain layout. Raises `LayoutError`."""
-        raise NotImplementedError
 
     def verify_(self) -> None:
         layout = self.tensor_type.layout.data

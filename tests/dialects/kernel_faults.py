@@ -122,7 +122,6 @@ TYPES = [
         ('«!tile.tensor<f16, gmem, align<1>, "4:1">»', "less than one element of 2"),
         ('«!tile.tensor<i2, gmem, align<1>, "4:1">»', "integers or floats of whole bytes"),
         ('«!tile.tensor<index, gmem, align<8>, "4:1">»', "integers or floats of whole bytes"),
-        ('«!tile.tensor<f16, gmem, align<16>, "(?,4):(1,4)">»', "not static integers"),
         ('«!tile.tensor<f16, gmem, align<16>, "4:-1">»', "negative strides"),
         ('«!tile.tensor<f16, gmem, align<16>, "(2,2):(1,281474976710656)">»', "at most 2^48"),
         ('«!tile.tensor<f16, gmem, align<16>, "S<1,0,1> o -8 o 8:1">»', "negative offset"),

@@ -13,8 +13,12 @@ from tests.dialects.faults import COPIES, MEMORY, PTX, RUN, VIEWS, Fault
 from tests.dialects.instruction_faults import INSTRUCTIONS
 from tests.dialects.kernel_faults import KERNELS, TYPES
 from tests.dialects.mma_faults import MMA_FAULTS
+from tests.dialects.run_time_faults import RUN_TIME
 
-FAULTS: list[Fault] = [*VIEWS, *COORDINATES, *COPIES, *COPY_FORMS, *MMA_FAULTS, *MEMORY, *PTX, *INSTRUCTIONS, *RUN, *KERNELS, *TYPES]
+FAULTS: list[Fault] = [
+    *VIEWS, *COORDINATES, *RUN_TIME, *COPIES, *COPY_FORMS, *MMA_FAULTS, *MEMORY, *PTX, *INSTRUCTIONS, *RUN, *KERNELS,
+    *TYPES,
+]  # fmt: skip
 
 
 def refusal(text: str, expected: str) -> Diagnostic:
