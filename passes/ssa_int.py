@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """SSA values as integers of the layout algebra: computing with them writes `arith` operations."""
 
-import operator
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -93,16 +92,16 @@ def known_of(x: Operand) -> int | Unknown:
 
 
 _KNOWN: Mapping[type[arith.SignlessIntegerBinaryOperation], Callable[[Any, Any], Any]] = MappingProxyType({
-    arith.AddiOp: operator.add,
-    arith.SubiOp: operator.sub,
-    arith.MuliOp: operator.mul,
-    arith.DivUIOp: operator.floordiv,
-    arith.RemUIOp: operator.mod,
-    arith.MinSIOp: operator.add,
-    arith.MaxSIOp: operator.add,
-    arith.AndIOp: operator.and_,
-    arith.XOrIOp: operator.xor,
-    arith.ShRUIOp: operator.rshift,
-    arith.ShLIOp: operator.lshift,
+    arith.AddiOp: lambda a, b: a + b,
+    arith.SubiOp: lambda a, b: a - b,
+    arith.MuliOp: lambda a, b: a * b,
+    arith.DivUIOp: lambda a, b: a // b,
+    arith.RemUIOp: lambda a, b: a % b,
+    arith.MinSIOp: lambda a, b: a + b,
+    arith.MaxSIOp: lambda a, b: a + b,
+    arith.AndIOp: lambda a, b: a & b,
+    arith.XOrIOp: lambda a, b: a ^ b,
+    arith.ShRUIOp: lambda a, b: a >> b,
+    arith.ShLIOp: lambda a, b: a << b,
 })  # fmt: skip
 """What is known of a result; of a minimum and a maximum as much as of a sum."""

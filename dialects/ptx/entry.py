@@ -82,10 +82,10 @@ class EntryOp(KernelOp):
     @property
     def layouts(self) -> dict[int, Layout]:
         """The layouts of tensors whose pointers are followed by integers, by the number of the pointer."""
-        by_name = {} if self.arg_layouts is None else self.arg_layouts.data
         found: dict[int, Layout] = {}
-        for index, name in enumerate(self.arg_names):
-            layout = by_name.get(name.data)
+        for index, name in enumerate(self.arg_names if self.arg_layouts is not None else ()):
+            assert self.arg_layouts is not None
+            layout = self.arg_layouts.data.get(name.data)
             if isinstance(layout, LayoutAttr) and isinstance(layout.data, Layout):
                 found[index] = layout.data
         return found
