@@ -12,10 +12,11 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.core import Layout
+from ...layout.core import Layout, make_layout
 from ...layout.product import make_fragment_like
 from ..cute import LayoutAttr
-from .assembly import parse_tensor, parse_tensor_type
+from .assembly import parse_tensor, parse_tensor_type, parse_viewed
+from .coord_type import CoordTensorType
 from .memory import check_allocation
 from .mma_types import TiledMmaType
 from .tiled_mma import parse_tiled_mma
@@ -28,14 +29,7 @@ FRAGMENT_ALIGN = 16
 class FragmentOp(IRDLOperation, ABC):
     """The base of operations that allocate a fragment, contents undefined, whose type is inferred."""
 
-    part = operand_def(TensorType)
     result = result_def(TensorType)
-
-    @property
-    def part_type(self) -> TensorType:
-        """The type of the tensor that the fragment is for."""
-        assert isinstance(self.part.type, TensorType)
-        return self.part.type
 
     @property
     def tensor_type(self) -> TensorType:
@@ -86,11 +80,12 @@ class MakeFragmentLikeOp(FragmentOp):
     """
 
     name = "tile.make_fragment_like"
+    part = operand_def(TensorType)
     element = opt_prop_def(Attribute)
 
     def element_and_layout(self) -> tuple[Attribute, Layout]:
-        part = self.part_type
-        return self.element or part.element_type, make_fragment_like(part.layout.data)
+        assert isinstance(self.part.type, TensorType)
+        return self.element or self.part.type.element_type, make_fragment_like(self.part.type.layout.data)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -112,22 +107,27 @@ class MakeFragmentLikeOp(FragmentOp):
 class _OperandFragmentOp(FragmentOp):
     """A fragment for a thread's part of an operand of a tiled MMA: `tile.xyz %mma, %part`.
 
-    The elements are those of the part, if the instruction takes them, else those that it takes.
+    The elements are those of the part, if the instruction takes them, else those that it takes. Of a part of a
+    coordinate tensor only the shape counts.
     """
 
     OPERAND: ClassVar[str]
     tiled_mma = operand_def(TiledMmaType)
+    part = operand_def(TensorType | CoordTensorType)
 
     def element_and_layout(self) -> tuple[Attribute, Layout]:
         assert isinstance(self.tiled_mma.type, TiledMmaType)
-        mma, part = self.tiled_mma.type, self.part_type
+        mma, part = self.tiled_mma.type, self.part.type
         allowed = mma.atom.element_types(self.OPERAND)
+        if isinstance(part, CoordTensorType):
+            return allowed[0], mma.tiled_mma.make_fragment(self.OPERAND, make_layout(part.plain_layout.shape))
+        assert isinstance(part, TensorType)
         element = part.element_type if part.element_type in allowed else allowed[0]
         return element, mma.tiled_mma.make_fragment(self.OPERAND, part.layout.data)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        return cls.parse_type(parser, [parse_tiled_mma(parser), parse_tensor(parser)], {})
+        return cls.parse_type(parser, [parse_tiled_mma(parser), parse_viewed(parser)], {})
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")

@@ -207,6 +207,8 @@ TILE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     ),
     "tile.make_fragment_C": (
         f'{_MMA}%0 = tile.make_fragment_C %m, %A : !tile.tensor<f32, rmem, align<16>, "(64,32):(1,64)">',
+        f'{_MMA}%i = tile.identity "(4,2,3)" : !tile.coord_tensor<"(0,0,0) o (4,2,3):(1@0,1@1,1@2)">\n'
+        '%0 = tile.make_fragment_C %m, %i : !tile.tensor<f32, rmem, align<16>, "(4,2,3):(1,4,8)">',
     ),
     "tile.make_fragment_like": (
         '%0 = tile.make_fragment_like %r : !tile.tensor<f16, rmem, align<16>, "8:1">',
