@@ -47,7 +47,8 @@ def test_the_gpu_leaves_the_simulators_bits(engine: CudaEngine, path: Path, numb
     artifact = program(path).artifact(launch.kernel, engine.driver.target)
     engine.launch(artifact, LaunchConfig(launch.grid, launch.block), given)
     values = arguments.logical(given)
-    if "mma.sync" in kernel_ptx(path, launch.kernel.rpartition("::")[2]):  # tensor cores round sums otherwise
+    text = kernel_ptx(path, launch.kernel.rpartition("::")[2])
+    if "mma.sync" in text or ".approx" in text:  # tensor cores round sums otherwise, functions are approximations
         assert_checks_hold(launch, values)
         return
     for name, value in values.items():

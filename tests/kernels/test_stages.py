@@ -11,6 +11,7 @@ from tests.kernels.harness import (
     LAUNCH_IDS,
     STAGES,
     assert_checks_hold,
+    is_exact,
     launches,
     program,
     simulate,
@@ -38,6 +39,7 @@ COPIES = [
     (path, number)
     for path, number in ALL_LAUNCHES
     if [argument.name for argument in launches(path)[number].arguments] == ["A", "B"]
+    and is_exact(launches(path)[number])
 ]
 
 

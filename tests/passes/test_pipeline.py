@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tilefold.compiler.diagnostics import ProgramError
+from tilefold.compiler.params import expand
 from tilefold.compiler.pipeline import STAGE_NAMES, STAGES, pipeline_to
 from tilefold.dialects.target import Target
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
@@ -15,7 +16,7 @@ from tests.passes.harness import apply, lowered, printed, source_of
 from tilefold.lowering import load
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.cute"))
-TEXTS = {path.name: path.read_text() for path in EXAMPLES} | {
+TEXTS = {path.name: expand(path.read_text(), path.name).expanded for path in EXAMPLES} | {
     f"random {seed}": generate(seed).text for seed in (0, 2, 5, 12)
 }
 
