@@ -46,10 +46,7 @@ def _load(w: FunctionWriter, op: ptx.LoadOp) -> None:
         w.define(op.result, f"load {type}, {where}")
         return
     moved = _register_type(op.result.type)
-    if op.cache is not None:
-        value = load_by_assembly(w, op)
-    else:
-        value = w.temp(f"load volatile {moved}, {where}")
+    value = load_by_assembly(w, op) if op.cache is not None else w.temp(f"load volatile {moved}, {where}")
     w.bind(op.result, value if moved == type else w.temp(f"bitcast {moved} {value} to {type}"))
 
 

@@ -57,7 +57,8 @@ class _MatrixOp(PtxOp):
             raise VerifyException(f'{instruction} moves matrices {", ".join(shapes)}, not "{self.shape_text}"')
         _, *numbers = shapes[self.shape_text]
         if num not in numbers:
-            raise VerifyException(f"{instruction} moves {', '.join(map(str, numbers))} matrices of this shape, not {num}")
+            allowed = ", ".join(map(str, numbers))
+            raise VerifyException(f"{instruction} moves {allowed} matrices of this shape, not {num}")
         if self.trans is None and self.shape_text.endswith("b8"):
             raise VerifyException(f"{instruction} moves matrices of bytes transposed only; add 'trans'")
         if fragment != VectorType(i32, [self.registers]):

@@ -36,8 +36,8 @@ BY_LAYOUTS = (("thr", "val"), ("tv", "tiler"), ("cotiled", "data"))
 """The ways that take two layouts, or a layout and a tiler, by the words before them."""
 
 _EXPECTED = (
-    'expected thr "..." val "...", tv "..." tiler "...", cotiled "..." data "...", one of A, B, C and C_atom with a tiled '
-    "MMA, or S or D with a tiled copy"
+    'expected thr "..." val "...", tv "..." tiler "...", cotiled "..." data "...", one of A, B, C and C_atom with a '
+    "tiled MMA, or S or D with a tiled copy"
 )
 
 

@@ -244,10 +244,10 @@ class CopyAtomAttr(ParametrizedAttribute):
         self,
         atom_name: StringAttr,
         value_type: Attribute,
-        load: StringAttr = StringAttr(""),
-        store: StringAttr = StringAttr(""),
+        load: StringAttr | None = None,
+        store: StringAttr | None = None,
     ) -> None:
-        super().__init__(atom_name, value_type, load, store)
+        super().__init__(atom_name, value_type, load or StringAttr(""), store or StringAttr(""))
 
     @property
     def atom(self) -> CopyAtom:

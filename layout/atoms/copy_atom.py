@@ -33,9 +33,9 @@ class CopyAtom:
     Threads are numbered by `thr_id`, which maps them to lanes.
 
     `ptx` is the instruction with {bytes} and such filled in, or empty where PTX has none: such an atom has
-    layouts but cannot copy. `load_hint` and `store_hint` say how global memory is cached (see `cache`). `arch_specific` marks instructions that only targets with a
-    suffix have (sm_100a, sm_100f). Raises `LayoutError` (E0301) if the layouts contradict each other, (E0303) if
-    values of `val_bits` bits would be split among threads.
+    layouts but cannot copy. `load_hint` and `store_hint` say how global memory is cached (see `cache`).
+    `arch_specific` marks instructions that only targets with a suffix have (sm_100a, sm_100f). Raises `LayoutError`
+    (E0301) if the layouts contradict each other, (E0303) if values of `val_bits` bits would be split among threads.
     """
 
     name: str

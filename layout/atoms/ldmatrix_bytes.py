@@ -2,9 +2,9 @@
 """Warp-wide copies of matrices of bytes, transposed, between shared memory and registers.
 
 PTX ISA, ldmatrix with .m16n16 and .b8, stmatrix with .m16n8 and .b8; CuTe's copy_traits_sm100.hpp. A row of shared
-memory has 16 bytes. In registers thread 4r + c holds of each 8 rows elements 2c and 2c + 1 of columns r and r + 8, which
-is the order of an accumulator. The instruction that loads puts rows 4c to 4c + 3 into one register; so the atom orders
-the rows, in the addresses that threads give, and the bytes within two registers.
+memory has 16 bytes. In registers thread 4r + c holds of each 8 rows elements 2c and 2c + 1 of columns r and r + 8,
+which is the order of an accumulator. The instruction that loads puts rows 4c to 4c + 3 into one register; so the atom
+orders the rows, in the addresses that threads give, and the bytes within two registers.
 """
 
 from ..core import Layout

@@ -15,9 +15,9 @@ from ..packing import pack, unpack
 class Exchange:
     """The movement of an atom as arrays, for a warp or less.
 
-    A lane `i` reads `values_in` values and gets `values_out`. Value `v` that it gets is value
-    `source_value[i, v]` of lane `source_lane[i, v]`. `readers` are the lanes whose values are used at all, `writers` those that write what no lane
-    before them does.
+    A lane `i` reads `values_in` values and gets `values_out`. Value `v` that it gets is value `source_value[i, v]` of
+    lane `source_lane[i, v]`. `readers` are the lanes whose values are used at all, `writers` those that write what no
+    lane before them does.
     """
 
     values_in: int
@@ -33,7 +33,7 @@ class Exchange:
         return any(lane != source for lane, row in enumerate(self.source_lane.tolist()) for source in row)
 
     def move(self, content: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
-        """From the bytes that each lane reads, values of `bits` as an array (lanes, bytes), those that each lane gets."""
+        """From the bytes that each lane reads, values of `bits` as (lanes, bytes), those that each lane gets."""
         lanes = content.shape[0]
         values = (content if bits >= 8 else unpack(content, bits)).reshape(lanes, self.values_in, -1)
         moved = values[self.source_lane[:lanes], self.source_value[:lanes]].reshape(lanes, -1)

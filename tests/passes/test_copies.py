@@ -179,3 +179,56 @@ def test_an_atom_that_does_not_fit_is_refused_before_any_pass() -> None:
             "atoms",
         )
     assert caught.value.code == "E0311"
+
+
+@st.composite
+def predicated_copies(draw: Any) -> tuple[Layout, Layout, Layout]:
+    """A source, a destination, and predicates with the same modes, some of stride 0."""
+    src, dst = draw(pairs())
+    src, dst = plain(src), plain(dst)
+    modes = [src[i].size for i in range(len(src))]
+    span, strides = 1, list[int]()
+    for size in modes:
+        shared = draw(st.booleans())
+        strides.append(0 if shared else span)
+        span *= 1 if shared else size
+    return src, dst, Layout(tuple(modes), tuple(strides))
+
+
+@given(predicated_copies(), st.integers(0, 2**32 - 1))
+@settings(max_examples=25)
+def test_copies_under_predicates_move_what_numpy_moves(layouts: tuple[Layout, Layout, Layout], seed: int) -> None:
+    src, dst, pred = layouts
+    flags = np.random.default_rng(seed).integers(0, 2, storage_size(pred), np.int32)
+    body = f"""
+%p = tile.alloc : !tile.tensor<i1, rmem, align<1>, "{to_text(pred)}">
+%whole = tile.view %p : !tile.tensor<i1, rmem, align<1>, "{len(flags)}:1">
+%zero = arith.constant 0 : i32
+%c0 = arith.constant 0 : index
+%c1 = arith.constant 1 : index
+%n = arith.constant {len(flags)} : index
+scf.for %i = %c0 to %n step %c1 {{
+  %f = tile.load %F(%i)
+  %b = arith.cmpi ne, %f, %zero : i32
+  tile.store %b, %whole(%i)
+}} {{unroll}}
+tile.copy %A, %B if %p
+"""
+    types = f"%A: {tensor(src, 16)}, %B: {tensor(dst, 16)}"
+    text = kernel(body, f'{types}, %F: !tile.tensor<i32, gmem, align<4>, "{len(flags)}:1">', "1")
+    a = np.arange(storage_size(src), dtype=np.float16)
+    expected = np.full(storage_size(dst), -1, np.float16)
+    chosen = flags[element_indices(pred)].astype(bool)
+    expected[element_indices(dst)[chosen]] = a[element_indices(src)[chosen]]
+    for stage in ("cute", "atoms", "instr"):
+        b = np.full(storage_size(dst), -1, np.float16)
+        execute(lowered(text, stage), {"A": a.copy(), "B": b, "F": flags}, threads=1)
+        assert (b == expected).all(), stage
+
+
+def test_a_predicate_for_several_elements_keeps_an_access_wide() -> None:
+    type = tensor(parse_layout("(8,4):(1,8)"), 16)
+    assert choose_vector(type, type, 128, Layout((8, 4), (0, 1))).bits == 128
+    own = choose_vector(type, type, 128, Layout((8, 4), (1, 8)))
+    assert own.bits == 16
+    assert "2 adjacent elements have predicates of their own" in own.remark or "8 adjacent elements" in own.remark
