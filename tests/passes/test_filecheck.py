@@ -143,10 +143,14 @@ def test_lower_tensors_computes_large_addresses_in_64_bits() -> None:
     big = '!tile.tensor<f32, gmem, align<16>, "(65536,65536):(65536,1)">'
     check_pass(
         "lower-tensors,cse",
-        kernel("%t = gpu.thread_id x\n%v = tile.load %A(%t, 3)\ntile.store %v, %A(0, %t)", f"%A: {big}"),
+        kernel(
+            "%t = gpu.thread_id x\n%b = gpu.block_id x\n%v = tile.load %A(%b, 3)\ntile.store %v, %A(%t, 0)",
+            f"%A: {big}",
+        ),
         """
-        // CHECK: arith.index_cast %t : index to i64
-        // CHECK: ptx.ptr_add %A, {{.*}} : !ptx.ptr<global>, i64 -> !ptx.ptr<global>
+        // CHECK: arith.index_cast %b : index to i64
+        // CHECK: ptx.ptr_add %A, {{.*}} {remark = "64-bit offset: {{.*}} : !ptx.ptr<global>, i64 -> !ptx.ptr<global>
+        // CHECK: ptx.ptr_add %A, {{.*}} : !ptx.ptr<global>, i32 -> !ptx.ptr<global>
         """,
     )
 
