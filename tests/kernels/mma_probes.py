@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""One execution of each MMA atom, `mma_probe.cute` with its parameters: programs, and what must come out."""
+"""One execution of each MMA atom, `mma_probe.cute` with its parameters: programs, and what must come out.
 
-from dataclasses import replace
+`python -m tests.kernels.mma_probes` prints how far a GPU is from the simulator, atom by atom.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +15,12 @@ from tilefold.compiler.params import expand
 from tilefold.dialects.target import Target
 from tilefold.layout.atoms.mma_atom import MmaAtom
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
+from tilefold.runtime.cuda import CudaEngine
+from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.sim.mma import DTYPES, allowed_error
 
+from tests.kernels.harness import MAX_BYTES, simulate
+from tilefold.arguments import prepare
 from tilefold.launches import Changes, Launch, launches_of
 from tilefold.lowering import Program, load
 
@@ -30,13 +38,15 @@ _WARP = {32: (1, 1), 8: (2, 2), 1: (8, 4)}
 """How many atoms of so many threads a warp executes at once, in M and N."""
 
 
-def probe(name: str, seed: int = 0, target: Target = NEWEST) -> tuple[Program, Launch]:
-    """The program that executes an atom, and its launch, on data that depend on the seed."""
+def probe(
+    name: str, seed: int = 0, target: Target = NEWEST, fills: Sequence[str] | None = None
+) -> tuple[Program, Launch]:
+    """The program that executes an atom, and its launch, on random data of the seed, or by the fills of A, B and C."""
     atom = mma_atom(name)
     m, n, k = atom.shape
     rows, columns = _WARP[atom.threads]
     d, a, b, c = atom.types
-    fills = [_fill(t, 4 * seed + number) for number, t in enumerate((a, b, c))]
+    fills = fills or [_fill(t, 4 * seed + number) for number, t in enumerate((a, b, c))]
     values = {
         "ATOM": f'"{name}"', "ATOM_D": f'"{name if d == c else name.replace("F16_", "F32_")}"',
         "ATOMS": f'"({rows},{columns},1):(1,{rows},0)"', "M": m * rows, "N": n * columns, "K": k,
@@ -84,3 +94,62 @@ def _read(element: str, values: NDArray[Any]) -> NDArray[Any]:
     if element == "tf32":
         values = (np.ascontiguousarray(values).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
     return values.astype(np.int64 if element in _RANGES else np.float64)
+
+
+@dataclass(frozen=True)
+class Distance:
+    """How far a GPU's result is from the simulator's, the farthest element: as a part of what is allowed, and in units
+    of the last place of the largest element. Both 0 where all bits agree.
+    """
+
+    of_allowed: float
+    ulps: float
+
+
+def is_supported(name: str, target: Target) -> bool:
+    """Whether a target has an atom."""
+    atom = mma_atom(name)
+    return target.supports(atom.min_sm, 10 * atom.min_ptx[0] + atom.min_ptx[1])
+
+
+def measure(
+    name: str, engine: CudaEngine, seeds: Sequence[int] = (0, 1, 2, 3), fills: Sequence[str] | None = None
+) -> Distance:
+    """Executes an atom on a GPU. AssertionError where the result is farther than allowed from NumPy's or the
+    simulator's.
+    """
+    atom, target = mma_atom(name), engine.driver.target
+    found = Distance(0.0, 0.0)
+    for seed in seeds:
+        program, launch = probe(name, seed, target, fills)
+        arguments = prepare(launch, {}, seed=0, max_bytes=MAX_BYTES)
+        given = arguments.launchable()
+        config = LaunchConfig(launch.grid, launch.block)
+        engine.launch(program.artifact(launch.kernel, target), config, given)
+        values = arguments.logical(given)
+        got, simulated = np.asarray(values["D"]), simulate(program, launch, "instr").array("D")
+        product, allowed = expected(atom, values)
+        assert (np.abs(got.astype(product.dtype) - product) <= allowed).all(), f"{name} is not NumPy's product"
+        distance = np.abs(got.astype(np.float64) - simulated.astype(np.float64))
+        assert (distance <= allowed).all(), f"{name} is not the simulator's product"
+        if distance.any():
+            last = float(np.spacing(np.abs(simulated).max()))
+            found = Distance(
+                max(found.of_allowed, float((distance / allowed).max())),
+                max(found.ulps, float(distance.max()) / last),
+            )
+    return found
+
+
+def main() -> None:
+    """Prints the distances of all atoms that the first GPU has."""
+    engine = CudaEngine()
+    print(f"{engine.driver.name}: distance from the simulator, of what is allowed, and in ulps of the largest element")
+    for name in ATOMS:
+        if is_supported(name, engine.driver.target):
+            found = measure(name, engine)
+            print(f"{name:42} {found.of_allowed:10.3g} {found.ulps:10.3g}")
+
+
+if __name__ == "__main__":
+    main()

@@ -6,11 +6,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from tilefold.layout.atoms.mma_table import mma_atom
-from tilefold.runtime.engine import LaunchConfig
 
-from tests.kernels.harness import MAX_BYTES, STAGES, simulate
-from tests.kernels.mma_probes import ATOMS, expected, probe
-from tilefold.arguments import prepare
+from tests.kernels.harness import STAGES, simulate
+from tests.kernels.mma_probes import ATOMS, expected, is_supported, measure, probe
 
 
 @pytest.mark.parametrize("name", ATOMS)
@@ -31,33 +29,45 @@ def test_mnemonics() -> None:
         assert counts[mma_atom(name).ptx].warps == 1
 
 
+EXTREMES = [
+    ("SM80_16x8x32_S32S8S8S32_TN", "full(127)", "full(127)", "full(2147483647)"),
+    ("SM80_16x8x32_S32S8S8S32_TN_SATURATE", "full(127)", "full(127)", "full(2147483647)"),
+    ("SM80_16x8x32_S32S8U8S32_TN_SATURATE", "full(-128)", "full(-1)", "full(-2147483648)"),
+    ("SM80_16x8x64_S32S4S4S32_TN", "full(-8)", "full(7)", "full(-2147483648)"),
+    ("SM80_16x8x64_S32U4U4S32_TN_SATURATE", "full(15)", "full(15)", "full(2147483647)"),
+    ("SM80_16x8x256_S32U1U1S32_TN_XORPOPC", "full(1)", "full(0)", "full(2147483647)"),
+]
+"""Sums that wrap or are clamped."""
+
+
+@pytest.mark.parametrize(("name", "a", "b", "c"), EXTREMES)
+def test_extreme_sums(name: str, a: str, b: str, c: str) -> None:
+    program, launch = probe(name, fills=(a, b, c))
+    ran = simulate(program, launch, "instr")
+    result, _ = expected(mma_atom(name), ran.after)
+    assert np.array_equal(ran.array("D"), result)
+    limit = -(2**31) if c.startswith("full(-") else 2**31 - 1
+    assert (result == limit).all() == ("SATURATE" in name)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("name", "a", "b", "c"), EXTREMES)
+def test_extreme_sums_on_a_gpu(name: str, a: str, b: str, c: str) -> None:
+    from tilefold.runtime.cuda import CudaEngine
+
+    assert measure(name, CudaEngine(), (0,), (a, b, c)).of_allowed == 0
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", ATOMS)
 def test_a_gpu_is_within_the_bound(name: str, record_property: Callable[[str, object], None]) -> None:
-    """Random data; the largest distance from the simulator is recorded, in parts of what is allowed."""
+    """Random data; the largest distance from the simulator is recorded."""
     from tilefold.runtime.cuda import CudaEngine
 
-    engine, atom = CudaEngine(), mma_atom(name)
-    target = engine.driver.target
-    if not target.supports(atom.min_sm, 10 * atom.min_ptx[0] + atom.min_ptx[1]):
-        pytest.skip(f"{target} has no {name}")
-    worst = 0.0
-    for seed in range(4):
-        program, launch = probe(name, seed, target)
-        arguments = prepare(launch, {}, seed=0, max_bytes=MAX_BYTES)
-        given = arguments.launchable()
-        config = LaunchConfig(launch.grid, launch.block)
-        engine.launch(program.artifact(launch.kernel, target), config, given)
-        values = arguments.logical(given)
-        simulated = simulate(program, launch, "instr").array("D")
-        got = np.asarray(values["D"])
-        result, allowed = expected(atom, values)
-        assert (np.abs(got.astype(result.dtype) - result) <= allowed).all()
-        distance = np.abs(got.astype(np.float64) - simulated.astype(np.float64))
-        assert (distance <= allowed).all()
-        if result.dtype.kind == "f":
-            worst = max(worst, float((distance / allowed).max()))
-        else:
-            assert np.array_equal(got, simulated)
-    record_property("distance", worst)
-    print(f"{name}: {worst:.3g} of the allowed distance")
+    engine = CudaEngine()
+    if not is_supported(name, engine.driver.target):
+        pytest.skip(f"{engine.driver.target} has no {name}")
+    found = measure(name, engine)
+    record_property("of_allowed", found.of_allowed)
+    record_property("ulps", found.ulps)
+    print(f"{name}: {found.of_allowed:.3g} of the allowed distance, {found.ulps:.3g} ulps")
