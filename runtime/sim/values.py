@@ -116,13 +116,14 @@ class CoordTensorValue:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorValue:
-    """A tensor in registers: the byte address of its pointer, the inner offset of a swizzled layout in elements, and
-    the values of the `?` of its type.
+    """A tensor in registers: the byte address of its pointer, the inner offset of a swizzled layout in elements, the
+    values of the `?` of its type, and a `Guard` where it is of a ragged tile.
     """
 
     address: Value
     offset: Value = 0
     scalars: tuple[Value, ...] = ()
+    guard: Any = None
 
 
 def wrap(value: int, bits: int) -> int:
@@ -161,6 +162,7 @@ def merge(chosen: Lanes, ours: Value, theirs: Value, kind: Kind | None) -> Value
             merge(chosen, ours.address, theirs.address, index),
             merge(chosen, ours.offset, theirs.offset, index),
             tuple([merge(chosen, a, b, index) for a, b in zip(ours.scalars, theirs.scalars, strict=True)]),
+            ours.guard,
         )
     assert kind is not None
     if kind.count is not None:

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 from tilefold.dialects.target import Target
+from tilefold.runtime.sim.faults import SimulationError
 
 from tests.kernels.harness import STAGES, program_of, simulate
 from tilefold.launches import Changes, launches_of
@@ -119,3 +120,20 @@ def test_a_coordinate_is_where_its_element_is(stage: str) -> None:
     (launch,) = launches_of(found.module, found.source, Changes())
     i, j, k = np.indices((6, 4, 3))
     assert np.array_equal(simulate(found, launch, stage).array("A"), (i * 10 + j) * 10 + k)
+
+
+@pytest.mark.parametrize(("bound", "allowed"), [(50, True), (51, False)])
+@pytest.mark.parametrize("shape", ["(64,50):(50,1)", "(?,?):(?,1)"])
+def test_an_access_beyond_a_row_is_a_fault_although_its_address_is_not(shape: str, bound: int, allowed: bool) -> None:
+    text = _COPY.format(m=64, n=50, views=_TILES + _BOUNDS.format(m=64, n=bound))
+    whole = '!w = !tile.tensor<f32, gmem, align<4>, "(64,50):(50,1)">'
+    text = text.replace('align<4>, "(${M},${N}):(1,${M})">', f'align<4>, "{shape}">\n{whole}').replace(
+        ": !g =", ": !w ="
+    )
+    found = program_of(text)
+    (launch,) = launches_of(found.module, found.source, Changes())
+    if allowed:
+        simulate(found, launch, "cute")
+        return
+    with pytest.raises(SimulationError, match=r"outside of the tensor's shape \(64, 50\), in a ragged tile"):
+        simulate(found, launch, "cute")

@@ -15,6 +15,7 @@ from ...tensor import distances
 from .. import async_copy
 from ..exchange import Exchange, exchange_of
 from ..faults import SimulationError, site_of
+from ..guard import check_all
 from ..scalars import actual, for_each_layout
 from ..tensors import Port, check_count, plain, port, tensor_value
 from ..translate import Rules, Step, Translator
@@ -43,7 +44,11 @@ def _copy(op: tile.CopyOp, t: Translator) -> Step:
         src, dst = tensor_value(registers[source]), tensor_value(registers[target])
 
         def run(scalars: tuple[int, ...]) -> None:
-            move_of(scalars)(warp, src, dst, None if flags is None else flags(warp))
+            given = None if flags is None else flags(warp)
+            for tensor in (src, dst):
+                if tensor.guard is not None:
+                    check_all(warp, op, tensor.guard, given)
+            move_of(scalars)(warp, src, dst, given)
 
         for_each_layout(warp, (*src.scalars, *dst.scalars), run)
 

@@ -14,6 +14,7 @@ from ....layout.errors import Code as ErrorCode
 from ....layout.inttuple import product
 from ..arguments import static_offset
 from ..faults import Site, site_of
+from ..guard import check_element
 from ..tensors import check_count, checked_index, in_64_bits, plain, port, tensor_layout, tensor_value
 from ..translate import Rules, Step, Translator
 from ..values import Kind, TensorValue, Value, kind_of
@@ -56,10 +57,13 @@ def _element(op: tile.LoadOp | tile.StoreOp | tile.PtrOp, t: Translator) -> Any:
     coord, type, tensor = op.coord.data, op.tensor_type, t.slot(op.tensor)
 
     def index(warp: Warp) -> Value:
-        layout = tensor_layout(type, tensor_value(warp.registers[tensor]))
+        value = tensor_value(warp.registers[tensor])
+        layout = tensor_layout(type, value)
         filled = fill_coordinate(coord, [warp.registers[slot] for slot in coords])
         filled = filled[0] if len(filled) == 1 else filled
         check_inside(warp, site, filled, layout.shape)
+        if value.guard is not None:
+            check_element(warp, op, value.guard, filled)
         with in_64_bits(warp, site):
             return checked_index(crd2idx(filled, layout.shape, layout.stride))
 

@@ -17,9 +17,10 @@ from ....layout.errors import Code
 from ....layout.slicing import slice_and_offset
 from ....layout.unknown import Unknown
 from ..faults import Site, site_of
+from ..guard import Guard, begin, viewed
 from ..lane_int import LaneInt, number
 from ..scalars import actual, lane_layout, no_zero_extents, numbers, scalars_for
-from ..tensors import checked_index, in_64_bits, moved, recast, tensor_value
+from ..tensors import checked_index, in_64_bits, moved, recast, tensor_layout, tensor_value
 from ..translate import Rules, Step, Translator
 from ..values import TensorValue, Value
 from ..warp import Warp
@@ -39,14 +40,22 @@ def _view(op: LayoutViewOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         registers = warp.registers
         tensor = tensor_value(registers[source])
-        coord = op.coordinate(whole, [registers[slot] for slot in coords])
+        values = [registers[slot] for slot in coords]
+        coord = op.coordinate(whole, values)
+        seen = _guarded(op, type, tensor, values)
         if coord is not None:
             with in_64_bits(warp, site):
                 _, distance = slice_and_offset(coord, plain)
                 tensor = moved(tensor, distance, type)
-        registers[result] = tensor
+        registers[result] = tensor if seen is None else replace(tensor, guard=seen)
 
     return step
+
+
+def _guarded(op: LayoutViewOp, type: tile.TensorType, tensor: TensorValue, coords: list[Value]) -> Guard | None:
+    """The guard of a view of `tensor`, if that is of a ragged tile."""
+    before = begin(op, tensor_layout(type, tensor)) if tensor.guard is None else tensor.guard
+    return None if before is None else viewed(op, before, coords)
 
 
 def _run_time_view(op: LayoutViewOp, type: tile.TensorType, t: Translator) -> Step:
@@ -61,8 +70,9 @@ def _run_time_view(op: LayoutViewOp, type: tile.TensorType, t: Translator) -> St
             whole = plain_layout(op.relayout(lane_layout(type.layout.data, tensor.scalars)))
             coord = op.coordinate(whole, [LaneInt(registers[slot]) for slot in coords])
             kept, distance = (whole, 0) if coord is None else slice_and_offset(coord, whole)
+            seen = _guarded(op, type, tensor, [registers[slot] for slot in coords])
             tensor = moved(tensor, numbers(distance), type)
-        registers[result] = replace(tensor, scalars=scalars_for(op.result_type.layout.data, kept))
+        registers[result] = replace(tensor, scalars=scalars_for(op.result_type.layout.data, kept), guard=seen)
 
     return step
 
