@@ -112,11 +112,6 @@ def small(launch: Launch) -> Launch:
     return replace(launch, grid=(min(x, 4), min(y, 2), min(z, 2)))
 
 
-def is_exact(launch: Launch) -> bool:
-    """Whether the file asks for exact results, and none within a tolerance."""
-    return all("~=" not in check.condition.text for check in launch.checks)
-
-
 def assert_checks_hold(launch: Launch, values: dict[str, Any]) -> None:
     """Every check that the file states holds."""
     assert launch.checks
