@@ -81,7 +81,7 @@ class Host:
             values = dict(zip(names, _scalars(arguments), strict=True))
             engine = SimEngine(left, seed=self.seed or None, sink=host.launch.print)
             result = engine.launch(kernel, LaunchConfig(launch.grid, launch.block), values)
-            host.launch.spend(result.counters.steps)
+            host.launch.spend(result.counters.steps, launch.site)
 
         with self.program.explaining():
             HostEngine(launcher, self.environment, self.budget, write).run(self.program.module, entry)
