@@ -79,13 +79,8 @@ def executor(atom: MmaAtom) -> Executor:
     if atom.threads == 1:
         return _fma(atom)
     table = _Table(atom)
-    d, a, b, _ = atom.types
-    widen_a, widen_b, widen_c, narrow = (
-        _widen(a),
-        _widen(b),
-        _widen(atom.types[3]),
-        _narrow(d, ".satfinite" in atom.ptx),
-    )
+    widen_a, widen_b, widen_c = [_widen(name) for name in atom.types[1:]]
+    narrow = _narrow(atom.types[0], ".satfinite" in atom.ptx)
     differing = ".xor" in atom.ptx
     at_a, at_b, at_c, from_d, shape_d = table.a, table.b, table.c, table.d, table.shape_d
 
