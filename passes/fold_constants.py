@@ -113,6 +113,8 @@ def _binary(op: Operation, a: int, b: int, c: int, d: int) -> int | None:
             return -(-a // b)
         case arith.DivUIOp() if d:
             return c // d
+        case arith.CeilDivUIOp() if d:
+            return -(-c // d)
         case arith.RemUIOp() if d:
             return c % d
         case arith.MinSIOp():

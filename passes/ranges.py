@@ -147,6 +147,8 @@ class Ranges:
                 return min(corners), max(corners)
             case arith.DivUIOp() | arith.DivSIOp() if a[0] >= 0 and b[0] > 0:
                 return a[0] // b[1], a[1] // b[0]
+            case arith.CeilDivUIOp() | arith.CeilDivSIOp() if a[0] >= 0 and b[0] > 0:
+                return -(-a[0] // b[1]), -(-a[1] // b[0])
             case arith.RemUIOp() | arith.RemSIOp() if a[0] >= 0 and b[0] > 0:
                 return 0, min(a[1], b[1] - 1)
             case arith.AndIOp() if max(a[0], b[0]) >= 0:
@@ -155,9 +157,11 @@ class Ranges:
                 return a[0] >> b[1], a[1] >> b[0]
             case arith.ShLIOp() if a[0] >= 0 and 0 <= b[0] <= b[1] < 64:
                 return a[0] << b[0], a[1] << b[1]
-            case arith.MinSIOp():
+            case arith.MinUIOp() | arith.MaxUIOp() if min(a[0], b[0]) < 0:
+                return FULL
+            case arith.MinSIOp() | arith.MinUIOp():
                 return min(a[0], b[0]), min(a[1], b[1])
-            case arith.MaxSIOp():
+            case arith.MaxSIOp() | arith.MaxUIOp():
                 return max(a[0], b[0]), max(a[1], b[1])
             case _:
                 return FULL

@@ -53,12 +53,16 @@ BRANCH = """%more = arith.addi %s, %c1 : index
         scf.yield %more : index
       }"""
 REMAINDER = "%m = arith.addi %s, %c1 : index\n%following = arith.remui %m, %c3 : index"
+WIDER = """%a = arith.ceildivui %i, %c3 : index
+      %b = arith.maxui %a, %c2 : index
+      %following = arith.minui %b, %c3 : index"""
 CASES: list[tuple[str, str, str, tuple[int, int] | None, Callable[[int], int]]] = [
     ("%c16", "%c0", EQUAL, (0, 2), lambda i: i % 3),
     ("%count", "%c2", EQUAL, (0, 2), lambda i: (i + 2) % 3),
     ("%c16", "%c0", LESS, (0, 2), lambda i: i % 3),
     ("%count", "%c0", BRANCH, (0, 2), lambda i: i % 3),
     ("%c16", "%c2", REMAINDER, (0, 2), lambda i: (i + 2) % 3),
+    ("%c16", "%c2", WIDER, (2, 3), lambda i: 2 if i < 8 else 3),
     ("%c16", "%c1", "%following = arith.addi %s, %c3 : index", (1, 49), lambda i: 1 + 3 * i),
     ("%c16", "%c1", "%following = arith.muli %s, %c2 : index", None, lambda i: 1 << i),
 ]
