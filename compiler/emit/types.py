@@ -22,6 +22,7 @@ from xdsl.ir import Attribute, Operation
 from ...dialects.ptx.types import PtrType, StateSpace, integer_bits
 from ...layout.errors import Code
 from ...passes.errors import LoweringError
+from .eight_bits import bits_of
 
 MAX_VECTOR = 256
 """The elements a vector value can have: LLVM takes vectors apart, so a huge one would make a huge program."""
@@ -105,11 +106,15 @@ def _integer(value: int, type: Attribute) -> str:
 
 
 def _float(value: float, type: Attribute, op: Operation) -> str:
-    """Hexadecimal forms, which lose nothing: 0xH for half, 0xR for bfloat, the 64-bit pattern for float and double."""
+    """Hexadecimal forms, which lose nothing: 0xH for half, 0xR for bfloat, the 64-bit pattern for float and double; the
+    byte of an 8-bit float, which is an i8.
+    """
     if isinstance(type, Float16Type):
         return f"0xH{_pattern(type, value):04X}"
     if isinstance(type, BFloat16Type):
         return f"0xR{_pattern(type, value):04X}"
+    if isinstance(type, Float8E4M3FNType | Float8E5M2Type):
+        return str(bits_of(value, 3 if isinstance(type, Float8E4M3FNType) else 2))
     if isinstance(type, Float32Type):
         (value,) = struct.unpack("<f", _pattern(type, value).to_bytes(4, "little"))
     elif not isinstance(type, Float64Type):
