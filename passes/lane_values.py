@@ -179,6 +179,9 @@ def _as_bits(a: LaneValue) -> LaneValue | None:
     if a.step == 0:
         return a
     low = a.step & -a.step
+    if a.is_uniform and a.mask == 0:
+        common = gcd(a.step, a.known[0])
+        return LaneValue((0,) * WARP, -(common & -common))
     if not 0 <= _reach(a) < low:
         return None
     return LaneValue(a.known, a.mask | -low)
