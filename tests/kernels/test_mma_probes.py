@@ -5,10 +5,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tilefold.compiler.assemble import assemble
+from tilefold.compiler.report import count_instructions
 from tilefold.layout.atoms.mma_table import mma_atom
 
 from tests.kernels.harness import STAGES, simulate
-from tests.kernels.mma_probes import ATOMS, expected, is_supported, measure, probe
+from tests.kernels.mma_probes import ATOMS, NEWEST, expected, is_supported, measure, probe
 
 
 @pytest.mark.parametrize("name", ATOMS)
@@ -21,12 +23,34 @@ def test_every_stage_gives_the_product(name: str) -> None:
     assert (np.abs(found[0].array("D").astype(result.dtype) - result) <= allowed).all()
 
 
-def test_mnemonics() -> None:
-    """One instruction a probe at stage `instr`, by the mnemonic in the atom's table."""
-    for name in ("SM70_8x8x4_F32F16F16F32_NT", "SM80_16x8x64_S32S4U4S32_TN_SATURATE", "SM90_16x8x8_F64F64F64F64_TN"):
-        program, launch = probe(name)
+OF_EACH_KIND = [
+    "UniversalFMA<half_t>",
+    "UniversalFMA<double>",
+    "SM70_8x8x4_F16F16F16F16_NT",
+    "SM70_8x8x4_F32F16F16F16_TT",
+    "SM75_8x8x16_S32S8S8S32_TN",
+    "SM80_16x8x16_F16F16F16F16_TN",
+    "SM80_16x8x16_F32BF16BF16F32_TN",
+    "SM80_16x8x4_F32TF32TF32F32_TN",
+    "SM80_8x8x4_F64F64F64F64_TN",
+    "SM80_16x8x32_S32U8S8S32_TN_SATURATE",
+    "SM80_16x8x64_S32S4U4S32_TN",
+    "SM80_16x8x256_S32U1U1S32_TN_XORPOPC",
+    "SM89_16x8x32_F16E4M3E5M2F16_TN",
+    "SM90_16x8x16_F64F64F64F64_TN",
+]
+
+
+@pytest.mark.parametrize("name", OF_EACH_KIND)
+def test_the_instruction_in_ptx(name: str) -> None:
+    """One instruction a probe, by the mnemonic in the atom's table, on registers that never leave them."""
+    program, launch = probe(name)
+    ptx, mnemonic = program.ptx(NEWEST), mma_atom(name).ptx
+    assert count_instructions(ptx)["mma_probe"][mnemonic] == 1
+    assert assemble(ptx, NEWEST).kernels["mma_probe"].stack == 0
+    if not name.startswith("UniversalFMA"):  # which is math.fma
         counts = simulate(program, launch, "instr").result.counters.instructions
-        assert counts[mma_atom(name).ptx].warps == 1
+        assert counts[mnemonic].warps == 1
 
 
 EXTREMES = [
