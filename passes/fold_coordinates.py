@@ -13,9 +13,11 @@ from ..dialects.tile.assembly import fill_coordinate, unwrapped
 from ..dialects.tile.view_base import LayoutViewOp
 from ..layout.axes import along
 from ..layout.core import Layout
+from ..layout.errors import Code
 from ..layout.inttuple import leaves, transform_leaves, wrap
 from ..layout.unknown import Unknown
 from .emitter import Emitter
+from .errors import LoweringError
 from .slice_index import added, slice_index, sliced
 from .ssa_int import SsaInt
 from .tensor_scalars import Scalars, scalars_for
@@ -33,7 +35,17 @@ class CoordinateFolding:
         self._folded: list[Operation] = []
 
     def fold(self, op: Operation) -> bool:
-        """Folds an operation on a coordinate tensor; False for any other operation."""
+        """Folds an operation on a coordinate tensor; False for any other operation. LoweringError (E2004) for control
+        flow that carries one.
+        """
+        carried = [*op.results, *(a for region in op.regions for block in region.blocks for a in block.args)]
+        if op.regions and any(isinstance(value.type, CoordTensorType) for value in carried):
+            raise LoweringError(
+                Code.CARRIED_TENSOR,
+                f"a coordinate tensor cannot be a result or argument of {op.name}",
+                op,
+                "carry the coordinate instead, and take the view inside",
+            )
         match op:
             case IdentityOp():
                 assert isinstance(op.result.type, CoordTensorType)

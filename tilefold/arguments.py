@@ -12,6 +12,7 @@ import numpy.typing as npt
 from xdsl.ir import Attribute
 
 from tilefold.dialects.expression import ExpressionError
+from tilefold.dialects.scalars import unknowns
 from tilefold.dialects.tile import TensorType
 from tilefold.launches import Argument, Launch
 from tilefold.layout.errors import Code, TilefoldError
@@ -85,7 +86,7 @@ def prepare(launch: Launch, files: Mapping[str, str], *, seed: int, max_bytes: i
 
 def shape_and_dtype(argument: Argument) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """The logical shape and the element type of an argument. Raises TilefoldError where the type does not say."""
-    if isinstance(argument.type, TensorType):
+    if isinstance(argument.type, TensorType) and not unknowns(argument.type.layout.data):
         kind = element_kind(argument.type.element_type)
         shape = mode_sizes(argument.type.layout.data)
     else:

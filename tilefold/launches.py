@@ -152,8 +152,7 @@ def _bare_launch(kernels: Mapping[str, KernelOp], name: str, launches: Sequence[
         known = ", ".join(sorted({launch.label for launch in launches} | set(kernels))) or "none"
         raise TilefoldError(Code.RUN_KERNEL, f"there is no launch or kernel '{name[:80]}'", f"there are: {known}")
     kernel = kernels[matching[0]]
-    types = zip(kernel.arg_names, kernel.function_type.inputs, strict=True)
-    arguments = tuple(Argument(argument.data, type, None) for argument, type in types)
+    arguments = tuple(Argument(parameter.name, parameter.type, None) for parameter in kernel.parameters())
     return Launch(matching[0], matching[0], (1, 1, 1), kernel.block, arguments, ())
 
 

@@ -112,6 +112,76 @@ def test_offsets_have_64_bits_and_coordinates_32() -> None:
     assert not re.search(r"(div|rem)\.", ptx)
 
 
+_LOOP = """\
+!a = !tile.tensor<f16, gmem, align<16>, "(?,?{div=8}):(?{i64 div=8},1)">
+!s = !tile.tensor<f16, smem, align<128>, "S<3,3,3> o 0 o (64,64):(64,1)">
+gpu.module @m {
+  tile.kernel @k(%A: !a) threads(128) {
+    %t = gpu.thread_id x
+    %m = gpu.block_id x
+    %I = tile.identity like %A
+    %gA = tile.local_tile %A, "(64,64)", (%m, _) ragged
+    %gI = tile.local_tile %I, "(64,64)", (%m, _) ragged
+    %copy = tile.tiled_copy #tile.copy_atom<"SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>", f16>
+        thr "(16,8):(8,1)" val "(1,8):(8,1)"
+    %S = tile.alloc : !s
+    %tA = tile.partition_S %copy, %gA, %t
+    %tI = tile.partition_S %copy, %gI, %t
+    %tS = tile.partition_D %copy, %S, %t
+    %rows = tile.dim %A, 0
+    %columns = tile.dim %A, 1
+    %n = tile.dim %gA, 2
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    scf.for %k = %c0 to %n step %c1 {
+      %a = tile.slice %tA, (_, _, _, %k)
+      %i = tile.slice %tI, ((0, _), _, _, %k)
+      %p = tile.bounds %i, (%rows, %columns)
+      tile.copy %copy, %a, %tS if %p
+      ptx.cp.async.commit_group
+      ptx.cp.async.wait_group 0
+      ptx.bar.sync 0
+    }
+    return
+  }
+}
+"""
+
+
+def test_the_addresses_of_a_loop_are_pointers_that_grow() -> None:
+    ptx = program_of(_LOOP).ptx(Target("sm_80"))
+    body = ptx[ptx.index("nounroll") :]
+    body = body[: body.index("bra")]
+    words = [line.split()[0] for line in body.splitlines()[1:] if line.strip()]
+    assert words.count("cp.async.cg.shared.global") == 4
+    assert words.count("add.s64") == 4
+    assert not any(word.startswith(("mul", "mad", "div", "rem", "cvt", "shl")) for word in words), words
+
+
+_CARRIED = """\
+!c = !tile.coord_tensor<"(0,0) o (8,8):(1@0,1@1)">
+gpu.module @m {
+  tile.kernel @k() threads(32) {
+    %I = tile.identity "(8,8)"
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %x = scf.for %k = %c0 to %c1 step %c1 iter_args(%c = %I) -> (!c) {
+      scf.yield %c : !c
+    }
+    return
+  }
+}
+"""
+
+
+def test_control_flow_does_not_carry_coordinate_tensors() -> None:
+    with pytest.raises(ProgramError, match="E2004.*a coordinate tensor cannot be a result") as caught:
+        program_of(_CARRIED).at("folded")
+    place = caught.value.diagnostics[0].place
+    assert place is not None
+    assert place.line == 7
+
+
 _VIEWS = """\
 !a = !tile.tensor<i32, gmem, align<4>, "(?,(4,?)):(?,(1,?))">
 !o = !tile.tensor<i64, gmem, align<8>, "10:1">
