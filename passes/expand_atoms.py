@@ -8,11 +8,12 @@ from types import MappingProxyType
 
 from xdsl.context import Context
 from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, VectorType, i8, i16, i32, i64
+from xdsl.dialects.builtin import BFloat16Type, DenseArrayBase, Float16Type, ModuleOp, VectorType, i8, i16, i32, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
 from ..dialects.ptx import CpAsyncOp, LdMatrixOp, LoadOp, MovMatrixOp, StMatrixOp, StoreOp
+from ..dialects.ptx.types import LOCAL
 from ..dialects.tile import AtomCallOp
 from ..layout.atoms.copy_atom import CopyAtom
 from ..layout.errors import Code
@@ -51,7 +52,11 @@ class ExpandAtomsPass(ModulePass):
 def _universal(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
     """A load and a store of raw bits; one of them of registers where a side is a fragment."""
     bits = atom.src_bits[1].size
-    value = emitter.value(LoadOp(op.src, _raw(bits), bits // 8, atom.load_hint))
+    element = op.atom.value_type
+    pairs = op.src.type == LOCAL and bits >= 32 and isinstance(element, Float16Type | BFloat16Type)
+    # halves of a fragment are loaded as such, so that LLVM converts and packs two of them at once
+    type = VectorType(element, [bits // 16]) if pairs else _raw(bits)
+    value = emitter.value(LoadOp(op.src, type, bits // 8, atom.load_hint))
     emitter.insert(StoreOp(value, op.dst, bits // 8, atom.store_hint))
 
 

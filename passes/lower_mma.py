@@ -3,7 +3,8 @@
 
 from dataclasses import dataclass
 
-from xdsl.dialects import math
+from xdsl.dialects import math, vector
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, VectorType
 from xdsl.ir import Attribute, SSAValue
 
 from ..dialects.ptx import LoadOp, MmaSyncOp, StoreOp
@@ -22,10 +23,19 @@ class _Held:
     type: Attribute
     bytes: int
     places: list[SSAValue]
+    pair: Attribute | None = None
 
     def load(self, emitter: Emitter) -> list[SSAValue]:
         """The registers."""
-        return [emitter.value(LoadOp(place, self.type, self.bytes)) for place in self.places]
+        return [self._register(emitter, place) for place in self.places]
+
+    def _register(self, emitter: Emitter, place: SSAValue) -> SSAValue:
+        """A register; one of a pair of halves is loaded as such, so that LLVM converts and packs both at once."""
+        if self.pair is None:
+            return emitter.value(LoadOp(place, self.type, self.bytes))
+        halves = emitter.value(LoadOp(place, VectorType(self.pair, [2]), self.bytes))
+        packed = emitter.value(vector.BitcastOp(halves, VectorType(self.type, [1])))
+        return emitter.value(vector.ExtractOp(packed, [0], self.type))
 
 
 def lower_mma_call(emitter: Emitter, op: MmaCallOp, pointers: list[SSAValue]) -> None:
@@ -55,4 +65,5 @@ def _held(emitter: Emitter, atom: MmaAtom, operand: str, tensor: TensorType, poi
         held = registers(atom, operand)
         type, bytes, each = REGISTER_TYPES[held.kind], held.bytes, held.values
     starts = [layout(i) * tensor.element_bits // 8 for i in range(0, count, each)]
-    return _Held(type, bytes, [emitter.moved(pointer, start) for start in starts])
+    pair = tensor.element_type if isinstance(tensor.element_type, Float16Type | BFloat16Type) and each == 2 else None
+    return _Held(type, bytes, [emitter.moved(pointer, start) for start in starts], pair)

@@ -8,6 +8,7 @@ else. They move 32-bit registers, whatever the elements are, since the instructi
 how a target packs small elements.
 """
 
+from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import ptx
@@ -57,7 +58,11 @@ def _store(w: FunctionWriter, op: ptx.StoreOp) -> None:
         w.emit(f"store {value}, {where}")
         return
     moved = _register_type(op.value.type)
-    if moved != w.type(op.value):
+    if moved == "i32" and isinstance(op.value.type, VectorType):
+        # by way of a vector: LLVM would load a fragment's halves as an i32, and pack what was converted bit by bit
+        register = w.temp(f"bitcast {value} to <1 x i32>")
+        value = f"i32 {w.temp(f'extractelement <1 x i32> {register}, i32 0')}"
+    elif moved != w.type(op.value):
         value = f"{moved} {w.temp(f'bitcast {value} to {moved}')}"
     if op.cache is not None:
         store_by_assembly(w, op, value)
