@@ -87,7 +87,7 @@ def test_a_single_execution_needs_no_loop() -> None:
 def test_instructions_are_on_registers_of_the_atom() -> None:
     text = printed(lowered(kernel(f"{fragments(1, 1, 1)}tile.gemm {ATOM} %a, %b, %c"), "index"))
     assert 'ptx.mma.sync "SM80_16x8x16_F32F16F16F32_TN" (%' in text
-    assert text.count("!ptx.ptr<local> -> i32") == 6
+    assert text.count("!ptx.ptr<local> -> vector<2xf16>") == 6  # each is bits of one register
     assert text.count("!ptx.ptr<local> -> f32") == 4
     assert text.count("f32, !ptx.ptr<local>") == 4
 
