@@ -262,9 +262,19 @@ def test_the_table_of_ldmatrix_is_the_figure_of_the_isa(kind: str, num: int) -> 
             assert (exchange.source_lane[lane, value], exchange.source_value[lane, value]) == (row, column)
 
 
-@pytest.mark.parametrize("name", ["SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint128_t>", "SM75_U32x1_MOVM_T"])
-def test_atoms_that_a_table_does_not_describe(name: str) -> None:
-    assert exchange_of(copy_atom(name, 16), 32) is None
+@pytest.mark.parametrize(("name", "bits"), [("SM80_CP_ASYNC_CACHEGLOBAL<uint32_t>", 16), ("SM75_U32x1_MOVM_T", 32)])
+def test_atoms_that_a_table_does_not_describe(name: str, bits: int) -> None:
+    assert exchange_of(copy_atom(name, bits), 32) is None
+
+
+def test_movmatrix_exchanges_rows_and_columns() -> None:
+    exchange = exchange_of(copy_atom("SM75_U32x1_MOVM_T", 16), 32)
+    assert exchange is not None
+    for lane in range(32):
+        for value in range(2):
+            row, column = 2 * (lane % 4) + value, lane // 4  # where element (lane / 4, 2 (lane % 4) + value) comes from
+            source = exchange.source_lane[lane, value], exchange.source_value[lane, value]
+            assert source == (4 * row + column // 2, column % 2)
 
 
 @pytest.mark.parametrize(("coord", "inside"), [("(3, 7)", True), ("(4, 0)", False), ("(0, 8)", False), ("(31)", True)])

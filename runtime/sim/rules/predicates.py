@@ -60,8 +60,7 @@ def one_for_all(warp: Warp, site: Site, flags: Flags) -> NDArray[np.bool_]:
 def leading_values(warp: Warp, site: Site, flags: Flags) -> NDArray[np.int64]:
     """How many values each lane copies with zero-fill: a fault (E3214) where those are not the first ones."""
     counts: NDArray[np.int64] = flags.sum(axis=1)
-    places: NDArray[np.int64] = np.arange(flags.shape[1])
-    wrong: Flags = flags != (places[None, :] < counts[:, None])
+    wrong: Flags = flags != (np.arange(int(flags.shape[1])) < counts[:, None])
     _fault_where(
         warp, site, wrong,
         "an atom with zero-fill copies its first values, but a value whose predicate holds follows one of which it "
