@@ -41,7 +41,9 @@ def check_target(root: Operation, target: Target) -> None:
             case EntryOp() if each.shared_bytes is not None:
                 target.check_shared_bytes(each.shared_bytes.value.data, each.sym_name.data)
             case PtxOp():
-                _check(each, target, each.mnemonic() or each.name, *each.requires(), each.arch_specific)
+                what = each.mnemonic() or each.name
+                _check(each, target, what, *each.requires(), each.arch_specific)
+                _check_family(each, target, what)
             case _:
                 pass
 
@@ -49,6 +51,16 @@ def check_target(root: Operation, target: Target) -> None:
 def _check_atom(op: Operation, target: Target, atom: CopyAtom | MmaAtom) -> None:
     major, minor = atom.min_ptx
     _check(op, target, atom.name, atom.min_sm, 10 * major + minor, atom.arch_specific)
+
+
+def _check_family(op: PtxOp, target: Target, what: str) -> None:
+    if op.family is not None and target.sm // 10 != op.family:
+        raise LoweringError(
+            Code.TARGET_TOO_OLD,
+            f"{what} is an instruction of sm_{op.family}x alone, not of {target}",
+            op,
+            f"compile for --target sm_{op.family}0f, or use an instruction that {target} has",
+        )
 
 
 def _check(op: Operation, target: Target, what: str, min_sm: int, min_ptx: int, arch_specific: bool) -> None:

@@ -29,6 +29,11 @@ def _match(w: FunctionWriter, op: ptx.MatchAnySyncOp) -> None:
 
 
 def _redux(w: FunctionWriter, op: ptx.ReduxSyncOp) -> None:
+    if op.is_float:
+        text = f"{op.mnemonic()} $0, $1, $2;"
+        operands = f"{w.typed(op.value)}, {_mask(w, op.mask)}"
+        w.define(op.result, f'call float asm sideeffect "{text}", "=f,f,r"({operands}) convergent')
+        return
     w.define(op.result, f"call i32 @llvm.nvvm.redux.sync.{op.kind.data}({w.typed(op.value)}, {_mask(w, op.mask)})")
 
 

@@ -22,6 +22,11 @@ class PtxOp(IRDLOperation, ABC):
         """Whether only targets with a suffix have the instruction: sm_100a, sm_100f."""
         return False
 
+    @property
+    def family(self) -> int | None:
+        """The only generation that has the instruction, such as 10 for 10.x; None where later ones have it too."""
+        return None
+
     def requires(self) -> tuple[int, int]:
         """The oldest target that has the instruction with these operands: sm and ten times the PTX version."""
         return self.MIN_SM, self.MIN_PTX

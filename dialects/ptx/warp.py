@@ -3,7 +3,7 @@
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import I1, I32, I64, IntegerAttr, StringAttr, i1, i32, i64
+from xdsl.dialects.builtin import I1, I32, I64, IntegerAttr, StringAttr, f32, i1, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,
@@ -150,29 +150,51 @@ class MatchAnySyncOp(_LaneOp):
 
 @irdl_op_definition
 class ReduxSyncOp(_LaneOp):
-    """`%r = ptx.redux.sync "add" %v`: the reduction of an i32 over the lanes, in each of them (PTX ISA, redux.sync).
+    """`%r = ptx.redux.sync "add" %v : i32`: the reduction of a number over the lanes, in each of them (PTX ISA,
+    redux.sync).
 
-    `add`, `min`, `max` of signed numbers, `umin`, `umax` of unsigned ones, `and`, `or`, `xor` of bits.
+    Of i32 `add`, `min`, `max` of signed numbers, `umin`, `umax` of unsigned ones, `and`, `or`, `xor` of bits; of f32
+    `min` and `max`, which only GPUs of compute capability 10.x have. Of f32, NaN counts only where all are NaN.
     """
 
     name = "ptx.redux.sync"
     MIN_SM: ClassVar[int] = 80
     MIN_PTX: ClassVar[int] = 70
+    T: ClassVar[VarConstraint] = VarConstraint("T", AnyAttr())
     kind = prop_def(StringAttr)
-    value = operand_def(I32)
+    value = operand_def(T)
     mask = opt_operand_def(I32)
-    result = result_def(I32)
-    assembly_format = "$kind $value (`mask` $mask^)? attr-dict"
+    result = result_def(T)
+    assembly_format = "$kind $value (`mask` $mask^)? attr-dict `:` type($value)"
     KINDS: ClassVar[tuple[str, ...]] = ("add", "min", "max", "umin", "umax", "and", "or", "xor")
 
     def __init__(self, kind: str, value: SSAValue | Operation, mask: SSAValue | None = None):
-        super().__init__(operands=[value, mask], properties={"kind": StringAttr(kind)}, result_types=[i32])
+        value = SSAValue.get(value)
+        super().__init__(operands=[value, mask], properties={"kind": StringAttr(kind)}, result_types=[value.type])
+
+    @property
+    def is_float(self) -> bool:
+        """Whether numbers of f32 are reduced."""
+        return self.value.type == f32
+
+    @property
+    def arch_specific(self) -> bool:
+        return self.is_float
+
+    @property
+    def family(self) -> int | None:
+        return 10 if self.is_float else None
+
+    def requires(self) -> tuple[int, int]:
+        return (100, 86) if self.is_float else (self.MIN_SM, self.MIN_PTX)
 
     def mnemonic(self) -> str:
-        return f"redux.sync.{suffix_of(self.kind.data, i32)}"
+        return f"redux.sync.{f'{self.kind.data}.f32' if self.is_float else suffix_of(self.kind.data, i32)}"
 
     def verify_(self) -> None:
-        check_word("redux.sync", self.kind.data, self.KINDS)
+        if self.value.type not in (i32, f32):
+            raise VerifyException(f"redux.sync reduces i32 or f32, not {self.value.type}")
+        check_word("redux.sync", self.kind.data, ("min", "max") if self.is_float else self.KINDS)
 
 
 @irdl_op_definition

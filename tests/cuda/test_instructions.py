@@ -66,7 +66,7 @@ def test_shuffles(engine: CudaEngine, mode: str, width: int) -> None:
 
 
 @pytest.mark.parametrize("body", [
-    *(f'%r = ptx.redux.sync "{kind}" %x' for kind in ("add", "min", "max", "umin", "umax", "and", "or", "xor")),
+    *(f'%r = ptx.redux.sync "{kind}" %x : i32' for kind in ("add", "min", "max", "umin", "umax", "and", "or", "xor")),
     *(
         f'%p = arith.cmpi ult, %x, %c4 : i32\n%v = ptx.vote.sync "{mode}" %p : i1\n%r = arith.extui %v : i1 to i32'
         for mode in ("all", "any", "uni")

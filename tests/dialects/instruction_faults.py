@@ -49,7 +49,7 @@ INSTRUCTIONS = [
         ('%0 = arith.constant true\n%1 = «ptx.vote.sync» "all" %0 : i32', "the result of vote.sync.all is i1, not i32"),
     ),
     *_ptx("ptx.match.any.sync", ("%0 = ptx.match.any.sync «%v»", "i32")),
-    *_ptx("ptx.redux.sync", ('%0 = «ptx.redux.sync» "mul" %x', 'not "mul"')),
+    *_ptx("ptx.redux.sync", ('%0 = «ptx.redux.sync» "add" %v : i64', "reduces i32 or f32, not i64"), ('%0 = «ptx.redux.sync» "mul" %x : i32', 'not "mul"')),
     *_ptx("ptx.elect.sync", ("%0 = ptx.elect.sync mask «%v»", "i32")),
     *_ptx(
         "ptx.ex2.approx",

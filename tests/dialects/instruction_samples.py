@@ -16,7 +16,10 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         '%2 = ptx.vote.sync "uni" %0 mask %1 : i1',
     ),
     "ptx.match.any.sync": ("%0 = ptx.match.any.sync %x\n%1 = ptx.match.any.sync %x mask %0",),
-    "ptx.redux.sync": ('%0 = ptx.redux.sync "umax" %x\n%1 = ptx.redux.sync "xor" %x mask %0',),
+    "ptx.redux.sync": (
+        '%0 = ptx.redux.sync "umax" %x : i32\n%1 = ptx.redux.sync "xor" %x mask %0 : i32',
+        '%0 = arith.constant 1.000000e+00 : f32\n%1 = ptx.redux.sync "max" %0 : f32',
+    ),
     "ptx.elect.sync": ("%0 = ptx.elect.sync", "%0 = ptx.elect.sync mask %x"),
     "ptx.activemask": ("%0 = ptx.activemask",),
     **{

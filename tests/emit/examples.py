@@ -226,8 +226,12 @@ PTX: tuple[tuple[str, str], ...] = (
     ("ptx.vote.sync", f'%r = ptx.vote.sync "ballot" %i1 mask %i32 : i32\n{_store("i32")}'),
     ("ptx.match.any.sync", f'%r = ptx.match.any.sync %i32\n{_store("i32")}'),
     *(
-        ("ptx.redux.sync", f'%r = ptx.redux.sync "{kind}" %i32\n{_store("i32")}')
+        ("ptx.redux.sync", f'%r = ptx.redux.sync "{kind}" %i32 : i32\n{_store("i32")}')
         for kind in ("add", "min", "max", "umin", "umax", "and", "or", "xor")
+    ),
+    *(
+        ("ptx.redux.sync@10x", f'%r = ptx.redux.sync "{kind}" %f32 mask %i32 : f32\n{_store("f32")}')
+        for kind in ("min", "max")
     ),
     ("ptx.elect.sync@90", f'%v = ptx.elect.sync\n%r = arith.extui %v : i1 to i32\n{_store("i32")}'),
     ("ptx.activemask", f'%r = ptx.activemask\n{_store("i32")}'),
@@ -315,7 +319,7 @@ PTX: tuple[tuple[str, str], ...] = (
     ("ptx.printf", 'ptx.printf "%d %lld %f %e %p %x\\n"(%i32, %i64, %f16, %f64, %A, %i8) '
      ": i32, i64, f16, f64, !ptx.ptr<global>, i8"),
 )  # fmt: skip
-"""The operations of the `ptx` dialect, but for loads and stores. `name@90` needs sm_90."""
+"""The operations of the `ptx` dialect, but for loads and stores. `name@90` needs sm_90, `name@10x` sm_100 to sm_109."""
 
 _CONTROL: tuple[tuple[str, str], ...] = (
     ("scf.if", "scf.if %i1 {\nptx.bar.warp.sync -1\n} else {\n"
@@ -347,9 +351,10 @@ def accesses() -> Iterator[tuple[str, str]]:
             )
 
 
-def oldest(name: str) -> int:
-    """The oldest architecture that has the example of this name."""
-    return int(name.partition("@")[2] or 0)
+def exists(name: str, sm: int) -> bool:
+    """Whether an architecture has the example of this name."""
+    needed = name.partition("@")[2]
+    return sm // 10 == int(needed[:-1]) if needed.endswith("x") else sm >= int(needed or 0)
 
 
 MATRICES_OF_BYTES: tuple[tuple[str, str], ...] = (

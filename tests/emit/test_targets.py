@@ -10,7 +10,7 @@ from tilefold.compiler.report import count_instructions
 from tilefold.dialects.ptx import CVT_FORMS, LdMatrixOp, PtxOp, StMatrixOp
 from tilefold.dialects.target import Target, known_targets
 
-from tests.emit.examples import ARGS, MATRICES_OF_BYTES, PTX, SHARED, accesses, all_examples, oldest
+from tests.emit.examples import ARGS, MATRICES_OF_BYTES, PTX, SHARED, accesses, all_examples, exists
 from tests.emit.harness import ASSEMBLED, kernel, parse, ptx_of
 
 _INSIDE = {"scf.yield", "scf.condition", "ptx.ret", "ptx.ld", "arith.constant"}  # in the others' examples
@@ -22,7 +22,7 @@ def test_every_rule_has_an_example() -> None:
 
 @pytest.mark.parametrize("target", ASSEMBLED, ids=str)
 def test_every_operation_assembles(target: Target) -> None:
-    bodies = [(name, body) for name, body in all_examples() if target.sm >= oldest(name)]
+    bodies = [(name, body) for name, body in all_examples() if exists(name, target.sm)]
     text = "".join(
         f"  ptx.entry @k{index}({ARGS}) threads(32, 4) shared({SHARED}) {{\n{body}\nptx.ret\n}}\n"
         for index, (_, body) in enumerate(bodies)
@@ -35,7 +35,7 @@ def test_every_operation_assembles(target: Target) -> None:
     (body, target)
     for name, body in (*accesses(), *PTX)
     for target in (Target("sm_80"), Target("sm_100a"))
-    if target.sm >= oldest(name)
+    if exists(name, target.sm)
 ])  # fmt: skip
 def test_ptx_operation_is_the_instruction_that_its_mnemonic_names(body: str, target: Target) -> None:
     text = kernel(body, ARGS, shared=SHARED)

@@ -125,3 +125,16 @@ def test_unknown_targets_are_refused() -> None:
     with pytest.raises(TilefoldError) as caught:
         apply(POOL, "check-target{target=sm_10}")
     assert "unknown target" in str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "said"), [
+    ("sm_100a", None), ("sm_103f", None), ("sm_100", "single architectures"), ("sm_120a", "of sm_10x alone"),
+    ("sm_90a", "needs sm_100"),
+])  # fmt: skip
+def test_instructions_of_one_generation(name: str, said: str | None) -> None:
+    text = entry('%c = arith.constant 1.0 : f32\n%r = ptx.redux.sync "max" %c : f32')
+    if said is None:
+        apply(text, f"check-target{{target={name}}}")
+    else:
+        error = refusal(text, f"check-target{{target={name}}}")
+        assert said in str(error)

@@ -100,7 +100,14 @@ REDUCTIONS: dict[str, Callable[[Words], Any]] = {
 def test_redux_reduces_over_the_warp(kind: str) -> None:
     x = np.random.default_rng(1).integers(-(2**31), 2**31, 32).astype(np.int32)
     expected = np.array(int(REDUCTIONS[kind](x)) & 0xFFFFFFFF, np.uint32).astype(np.int32)
-    assert on_lanes(f'%r = ptx.redux.sync "{kind}" %v', v=x).tolist() == [int(expected)] * 32
+    assert on_lanes(f'%r = ptx.redux.sync "{kind}" %v : i32', v=x).tolist() == [int(expected)] * 32
+
+
+def test_redux_of_floats_passes_over_nan() -> None:
+    x = np.where(LANES % 3 == 0, np.nan, LANES - 7.5).astype(np.float32)
+    for kind, expected in (("min", -6.5), ("max", 23.5)):
+        got = compute(f'%r = ptx.redux.sync "{kind}" %x : f32', "f32", np.float32, {"x": ("f32", x)})
+        assert got.tolist() == [expected] * 32
 
 
 def test_votes_ballots_and_matches() -> None:
@@ -122,7 +129,7 @@ def test_masks_name_the_lanes_of_a_branch() -> None:
         %low = arith.cmpi ult, %v, %eight : i32
         %r = scf.if %low -> (i32) {
           %m = ptx.activemask
-          %s = ptx.redux.sync "add" %v mask %m
+          %s = ptx.redux.sync "add" %v mask %m : i32
           scf.yield %s : i32
         } else {
           %m = arith.constant -256 : i32
@@ -135,7 +142,7 @@ def test_masks_name_the_lanes_of_a_branch() -> None:
 
 def test_groups_of_one_instruction() -> None:
     masks = np.where(LANES < 16, 0xFFFF, 0xFFFF << 16).astype(np.uint32).astype(np.int32)
-    got = on_lanes('%r = ptx.redux.sync "add" %v mask %m', v=LANES, m=masks)
+    got = on_lanes('%r = ptx.redux.sync "add" %v mask %m : i32', v=LANES, m=masks)
     assert got.tolist() == [120] * 16 + [376] * 16
 
 
@@ -154,7 +161,7 @@ scf.if %c {{
     ("body", "thread", "said"),
     [
         ('%r = ptx.shfl.sync "up" %i, %i : i32', 0, "names lanes that do not execute it (lane 16)"),
-        ('%m = arith.constant 255 : i32\n%r = ptx.redux.sync "add" %i mask %m', 8, "does not name this lane"),
+        ('%m = arith.constant 255 : i32\n%r = ptx.redux.sync "add" %i mask %m : i32', 8, "does not name this lane"),
         (
             '%m = arith.constant 65535 : i32\n%r = ptx.shfl.sync "bfly" %i, %sixteen mask %m : i32',
             0,
@@ -185,6 +192,6 @@ def test_lanes_that_disagree_about_the_mask() -> None:
 
 
 def test_a_block_of_less_than_a_warp_may_name_all_lanes() -> None:
-    body = '%t = gpu.thread_id x\n%i = arith.index_cast %t : index to i32\n%r = ptx.redux.sync "add" %i'
+    body = '%t = gpu.thread_id x\n%i = arith.index_cast %t : index to i32\n%r = ptx.redux.sync "add" %i : i32'
     result = launch(entry(body, "", "20"), block=(20, 1, 1))
     assert result.counters.instructions["redux.sync.add.s32"].warps == 1

@@ -160,17 +160,22 @@ _REDUCTIONS: Mapping[str, Callable[[int, int], int]] = {
 }
 
 
+_FLOAT_REDUCTIONS: Mapping[str, np.ufunc] = {"min": np.fmin, "max": np.fmax}
+
+
 def _redux(op: ptx.ReduxSyncOp, t: Translator) -> Step:
-    value, result, combine = t.slot(op.value), t.slot(op.result), _REDUCTIONS[op.kind.data]
+    value, result, kind, is_float = t.slot(op.value), t.slot(op.result), op.kind.data, op.is_float
     group = Group("redux.sync", op.mask, site_of(op), t)
 
     def step(warp: Warp) -> None:
         numbers = np.broadcast_to(np.asarray(warp.registers[value]), (warp.lanes,))
 
-        def total(row: Bools) -> int:
-            return wrap(reduce(combine, numbers[row].tolist()), 32)
+        def total(row: Bools) -> Any:
+            if is_float:
+                return _FLOAT_REDUCTIONS[kind].reduce(numbers[row])
+            return wrap(reduce(_REDUCTIONS[kind], numbers[row].tolist()), 32)
 
-        warp.registers[result] = _of_groups(warp, group.rows(warp), total, np.int32)
+        warp.registers[result] = _of_groups(warp, group.rows(warp), total, numbers.dtype)
 
     return step
 
