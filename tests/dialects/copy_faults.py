@@ -28,6 +28,7 @@ def _atoms(*cases: tuple[str, str]) -> list[Fault]:
 
 
 COPY_FORMS = [
+    Fault("tile.tensor", '!t = «!tile.tensor<i1, smem, align<1>, "8:1">»\n', "predicates, i1, are in rmem only, not in smem"),
     *_tile(
         "tile.tiled_copy",
         (f"{_MMA}%0 = tile.tiled_copy {WIDE} A «%c»", "expected a tiled MMA, got a value of type !tile.tiled_copy"),
