@@ -122,8 +122,6 @@ class AtomOp(_AtomicOp):
     ptr = operand_def(PtrType)
     value = operand_def(T)
     result = result_def(T)
-    order = opt_prop_def(StringAttr)
-    scope = opt_prop_def(StringAttr)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = (
         "$kind $ptr `,` $value (`order` $order^)? (`scope` $scope^)? attr-dict `:` type($ptr) `,` type($value)"
@@ -165,8 +163,6 @@ class AtomCasOp(_AtomicOp):
     compare = operand_def(T)
     value = operand_def(T)
     result = result_def(T)
-    order = opt_prop_def(StringAttr)
-    scope = opt_prop_def(StringAttr)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = (
         "$ptr `,` $compare `,` $value (`order` $order^)? (`scope` $scope^)? attr-dict `:` type($ptr) `,` type($value)"
@@ -208,8 +204,6 @@ class RedOp(_AtomicOp):
     kind = prop_def(StringAttr)
     ptr = operand_def(PtrType)
     value = operand_def()
-    order = opt_prop_def(StringAttr)
-    scope = opt_prop_def(StringAttr)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = (
         "$kind $ptr `,` $value (`order` $order^)? (`scope` $scope^)? attr-dict `:` type($ptr) `,` type($value)"
@@ -264,7 +258,6 @@ class LoadAcquireOp(ScopedOp):
     name = "ptx.ld.acquire"
     ptr = operand_def(PtrType)
     result = result_def()
-    scope = opt_prop_def(StringAttr)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())  # what it acquires must not be read before
     assembly_format = "$ptr (`scope` $scope^)? attr-dict `:` type($ptr) `->` type($result)"
 
@@ -289,7 +282,6 @@ class StoreReleaseOp(ScopedOp):
     name = "ptx.st.release"
     value = operand_def()
     ptr = operand_def(PtrType)
-    scope = opt_prop_def(StringAttr)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = "$value `,` $ptr (`scope` $scope^)? attr-dict `:` type($value) `,` type($ptr)"
 
@@ -313,7 +305,6 @@ class FenceOp(ScopedOp):
 
     name = "ptx.fence"
     order = prop_def(StringAttr)
-    scope = opt_prop_def(StringAttr)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = "$order (`scope` $scope^)? attr-dict"
 

@@ -31,8 +31,6 @@ class _LaneOp(PtxOp):
     lanes execute the instruction, and they agree about the mask.
     """
 
-    mask = opt_operand_def(I32)
-
 
 def check_word(what: str, kind: str, allowed: tuple[str, ...]) -> None:
     """Refuses, as a verifier does, a word that is not one of those that an instruction has."""
