@@ -109,7 +109,7 @@ def _bind_tensor(
             _refuse(name, f"has {size(layout)} elements", f"the simulator allows {MAX_TENSOR}")
         need = -(-storage_size(layout) // type.per_byte)
         if storage.size < need:
-            _refuse(name, f"spans {need} elements of the array, which has {storage.size}", "pass the whole tensor")
+            _refuse(name, f"spans {need} elements, the array has {storage.size}", "pass the whole tensor")
     if storage.size == 0:
         _refuse(name, "is an empty array", "a tensor has at least one element")
     return Binding(t.spaces.global_.arena.allocate(f"argument {name}", storage.nbytes), given)

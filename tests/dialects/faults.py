@@ -217,6 +217,7 @@ MEMORY = [
         "tile.load",
         ("%0 = «tile.load» %A(_, 0)", "an element's coordinate has no '_'"),
         (f"{_PACKED}%0 = «tile.load» %n(0)", "no address of its own"),
+        (f"{_PACKED}%0 = tile.logical_divide %n, \"4\"\n%1 = tile.slice %0, «(1, _)»", "within a byte"),
         ("%0 = «tile.load» %A(0, 0, 0)", "E020"),
         ("%0 = tile.load «%t»(0)", "expected a tensor"),
         ("%0 = tile.load %A «0»", "'('"),

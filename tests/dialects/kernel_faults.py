@@ -120,6 +120,7 @@ TYPES = [
         ('«!tile.tensor<f16, gmem, align<12>, "4:1">»', "the alignment is 12"),
         ('«!tile.tensor<f16, gmem, align<131072>, "4:1">»', "from 1 to 65536"),
         ('«!tile.tensor<f16, gmem, align<1>, "4:1">»', "less than one element of 2"),
+        ('«!tile.tensor<i1, gmem, align<1>, "4:1">»', "predicates, i1, are in rmem only"),
         ('«!tile.tensor<i2, gmem, align<1>, "4:1">»', "integers or floats of whole bytes"),
         ('«!tile.tensor<index, gmem, align<8>, "4:1">»', "integers or floats of whole bytes"),
         ('«!tile.tensor<f16, gmem, align<16>, "4:-1">»', "negative strides"),
