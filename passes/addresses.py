@@ -10,6 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..dialects.ptx import PtrAddOp
+from ..dialects.ptx.types import GLOBAL
 from ..dialects.scalars import with_scalars
 from ..dialects.tile import Crd2IdxOp, TensorType
 from ..dialects.tile.assembly import count_operands, fill_coordinate, unwrapped
@@ -18,7 +19,7 @@ from ..layout.inttuple import leaves, transform_leaves
 from ..layout.swizzle import Swizzle
 from ..layout.text import to_text
 from .constants import constant_of
-from .emitter import Emitter, int_type
+from .emitter import Emitter, erase_unused, int_type
 from .index_width import Place, greatest_index
 from .ranges import Ranges
 from .remarks import remark
@@ -42,6 +43,7 @@ class Addresses:
 
     def __init__(self, ranges: Ranges) -> None:
         self._ranges = ranges
+        self._reaches: dict[int, list[int]] = {32: [], 64: []}
         self._converted: dict[tuple[SSAValue, int], SSAValue] = {}
 
     def converted(self, value: SSAValue, width: int) -> SSAValue:
@@ -72,9 +74,22 @@ class Addresses:
     def _moved(self, emitter: Emitter, pointer: SSAValue, bytes: SSAValue, place: Place | None) -> SSAValue:
         """`pointer`, moved by the distance of `place`; a remark says why a distance has 64 bits."""
         moved = _moved(emitter, pointer, bytes)
-        if place is not None and isinstance(moved.owner, PtrAddOp) and bytes.type == int_type(64):
-            remark(moved.owner, f"64-bit offset: {self._reason(place)}")
+        if place is not None and isinstance(moved.owner, PtrAddOp) and pointer.type == GLOBAL:
+            wide = bytes.type == int_type(64)
+            self._reaches[64 if wide else 32].append(self.greatest(place))
+            if wide:
+                remark(moved.owner, f"64-bit offset: {self._reason(place)}")
         return moved
+
+    def summary(self) -> str | None:
+        """How many offsets in global memory were computed in 32 and in 64 bits, and why; None if there are none."""
+        narrow, wide = self._reaches[32], self._reaches[64]
+        parts: list[str] = []
+        if narrow:
+            parts.append(f"{len(narrow)} in 32 bits, which reach element {max(narrow)} at most")
+        if wide:
+            parts.append(f"{len(wide)} in 64 bits, as their own remarks say")
+        return f"offsets in global memory: {'; '.join(parts)}" if parts else None
 
     def _reason(self, place: Place) -> str:
         if place.scalars:
@@ -243,10 +258,3 @@ def _as_i32(emitter: Emitter, value: SSAValue) -> SSAValue:
     if value.type == int_type(32):
         return value
     return emitter.value(arith.TruncIOp(value, int_type(32)))
-
-
-def erase_unused(ops: list[Operation]) -> None:
-    """Erases those of `ops`, in reverse order, whose results nothing uses."""
-    for op in reversed(ops):
-        if not any(result.uses for result in op.results):
-            Rewriter.erase_op(op)

@@ -18,7 +18,8 @@ COMMON = ("builtin", "gpu", "run", "arith", "scf", "math", "vector", "ptx")
 """The dialects that are legal at every stage."""
 
 _TENSOR_OPS = (
-    "kernel", "return", "alloc", "alias", "load", "store", "ptr", "print", "print_tensor", "view", "crd2idx", "get_scalars",
+    "kernel", "return", "alloc", "alias", "load", "store", "ptr", "print", "print_tensor", "view", "crd2idx",
+    "get_scalars",
 )  # fmt: skip
 LEGAL_TILE_OPS: Mapping[str, frozenset[str] | None] = MappingProxyType({
     "cute": None,

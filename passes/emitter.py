@@ -96,3 +96,14 @@ def int_width(type: Attribute) -> int | None:
 def int_type(width: int) -> IntegerType:
     """i32 or i64."""
     return i32 if width == 32 else i64
+
+
+INDEX_ARITHMETIC = (arith.SignlessIntegerBinaryOperation, arith.ConstantOp, arith.IndexCastOp)
+"""What computing with extents, strides and coordinates leaves behind where nothing uses the result."""
+
+
+def erase_unused(ops: list[Operation]) -> None:
+    """Erases those of `ops`, in reverse order, whose results nothing uses."""
+    for op in reversed(ops):
+        if not any(result.uses for result in op.results):
+            Rewriter.erase_op(op)

@@ -11,9 +11,11 @@ from ..dialects.scalars import plain_layout
 from ..dialects.tile import (
     AllocOp,
     CopyOp,
+    Crd2IdxOp,
     DimOp,
     FragmentOp,
     GemmOp,
+    GetScalarsOp,
     MakeTensorOp,
     RasterizeOp,
     RecastOp,
@@ -25,7 +27,7 @@ from ..dialects.tile import (
 )
 from ..dialects.tile.view_base import LayoutViewOp
 from .constants import constant_of
-from .emitter import Emitter
+from .emitter import INDEX_ARITHMETIC, Emitter, erase_unused
 from .fold_coordinates import CoordinateFolding
 from .slice_index import added, slice_index, sliced
 from .ssa_int import SsaInt
@@ -88,10 +90,8 @@ class FoldLayoutsPass(ModulePass):
                 emitter.insert(CopyOp(each.src, each.dst, atom=each.copy_atom, pred=each.pred))
                 emitter.replace()
         coordinates.erase()
-        for each in reversed(list(op.walk())):  # one may be made of another
-            if isinstance(each, TiledCopyOp | TiledMmaOp) and not each.result.uses:
-                each.detach()
-                each.erase()
+        leftover = (TiledCopyOp, TiledMmaOp, ViewOp, Crd2IdxOp, GetScalarsOp, *INDEX_ARITHMETIC)
+        erase_unused([each for each in op.walk() if isinstance(each, leftover)])
 
 
 def _fold_rasterize(op: RasterizeOp) -> None:

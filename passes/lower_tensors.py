@@ -34,12 +34,13 @@ from ..dialects.tile.memory import LoadOp as TileLoadOp
 from ..dialects.tile.memory import StoreOp as TileStoreOp
 from ..layout.core import Layout
 from ..layout.errors import Code
-from .addresses import BYTE, Address, Addresses, erase_unused, place_of, start_offset
-from .emitter import Emitter, int_type
+from .addresses import BYTE, Address, Addresses, place_of, start_offset
+from .emitter import INDEX_ARITHMETIC, Emitter, erase_unused, int_type
 from .errors import LoweringError
 from .lower_mma import lower_mma_call
 from .lower_prints import load_element, lower_print, lower_print_tensor
 from .ranges import Ranges, set_range
+from .remarks import remark
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,7 @@ class _Kernel:
             if isinstance(each, Crd2IdxOp) and each.parent is not None:
                 self._compute(each, Emitter(each))
         self.addresses.erase_unused_conversions()
+        erase_unused([each for each in self.op.walk() if isinstance(each, INDEX_ARITHMETIC)])
         self._entry()
 
     def _check_no_tensor_results(self, op: Operation) -> None:
@@ -149,6 +151,8 @@ class _Kernel:
             aligns += [type.align.data if isinstance(type, TensorType) else 0, *[0] * scalars]
         entry = EntryOp(op.sym_name.data, names, aligns, op.launch_bounds, op.detach_region(0), layouts=layouts)
         entry.location = op.location
+        if (summary := self.addresses.summary()) is not None:
+            remark(entry, summary)
         Rewriter.replace_op(op, entry)
 
     def _address(self, tensor: SSAValue) -> Address:

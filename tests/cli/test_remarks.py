@@ -53,6 +53,7 @@ def _said(text: str) -> list[tuple[int, str, str]]:
 def test_decisions_are_explained_at_their_lines() -> None:
     free = "8 wavefronts each time a warp executes it where 4 would do: bank conflicts"
     assert _said(KERNEL.replace("(32,32):(32,1)", "(32,32):(36,1)")) == [
+        (4, "ptx.entry", "offsets in global memory: 6 in 32 bits, which reach element 255 at most"),
         (10, "scf.for", "unrolled completely, to join its narrow accesses"),
         (11, "tile.load", "2 instructions ld.global.v4.b32"),
         (12, "tile.store", "2 instructions st.shared.v4.b32"),
