@@ -253,7 +253,10 @@ MEMORY = [
         ("tile.map «%x» () {\ntile.yield %x : i32\n}", "expected a tensor"),
         ("tile.map %r «{»\n}", "'('"),
     ),
-    *_tile("tile.yield", ("«tile.yield» %x : i32", "must be the last operation in its parent block")),
+    *_tile(
+        "tile.yield",
+        ("scf.for %i = %t to %t step %t {\n«tile.yield» %x : i32\n}", "'tile.yield' expects parent op 'tile.map'"),
+    ),
     *_tile("tile.print", ('«tile.print» "\\00" %A', "NUL"), ("tile.print «%A»", "string literal")),
     *_tile("tile.print_tensor", (f'«tile.print_tensor» "{"x" * 1025}" %A', "1024"), ('tile.print_tensor "a" «%x»', "expected a tensor")),
     *_tile(

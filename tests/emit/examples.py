@@ -373,6 +373,7 @@ MATRICES_OF_BYTES: tuple[tuple[str, str], ...] = (
 """Need sm_100a, or another target with a suffix."""
 
 
-def all_examples() -> list[tuple[str, str]]:
-    """Every example: the operation that it is for, with the oldest architecture, and a kernel's body."""
-    return [*_arith(), *_conversions(), *_math(), *_vector(), *_structures(), *accesses(), *PTX, *_CONTROL]
+def all_examples(sm: int = 80) -> list[tuple[str, str]]:
+    """Every example that an architecture has: the operation that it is for, and a kernel's body."""
+    found = [*_arith(), *_conversions(), *_math(), *_vector(), *_structures(), *accesses(), *PTX, *_CONTROL]
+    return [(name.partition("@")[0], body) for name, body in found if exists(name, sm)]
