@@ -105,8 +105,10 @@ def test_ranges_of_loops() -> None:
     loop = next(op for op in kernel.walk() if op.name == "scf.for")
     ranges = Ranges(kernel)
     assert ranges.of(loop.regions[0].block.args[0]) == (2, 2**31 - 3)
-    assert ranges.of(loop.regions[0].block.args[1]) == FULL
-    assert ranges.of(loop.results[0]) == FULL
+    trips, largest = -(-(2**31 - 4) // 3), 2**31 - 3  # of a block's number up to 2^31 - 2, from 2 on in steps of 3
+    sums = (0, THREADS - 1 + trips * largest)
+    assert ranges.of(loop.regions[0].block.args[1]) == sums
+    assert ranges.of(loop.results[0]) == sums
 
 
 @given(arithmetic("index", 64, INPUTS), SCALARS)
