@@ -255,7 +255,7 @@ MEMORY = [
     ),
     *_tile(
         "tile.yield",
-        ("scf.for %i = %t to %t step %t {\n«tile.yield» %x : i32\n}", "'tile.yield' expects parent op 'tile.map'"),
+        ("tile.map %r () {\ntile.yield «f16»\n}", "operand expected"),
     ),
     *_tile("tile.print", ('«tile.print» "\\00" %A', "NUL"), ("tile.print «%A»", "string literal")),
     *_tile("tile.print_tensor", (f'«tile.print_tensor» "{"x" * 1025}" %A', "1024"), ('tile.print_tensor "a" «%x»', "expected a tensor")),
