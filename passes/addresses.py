@@ -24,7 +24,7 @@ from .index_width import Place, greatest_index
 from .ranges import Ranges
 from .remarks import remark
 from .ssa_int import SsaInt
-from .swizzled import ANY_BITS, Part, index_bits, split, sum_bits
+from .swizzled import ANY_BITS, Part, by_period, index_bits, split, sum_bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class Addresses:
             return Address(self._moved(emitter, tensor.pointer, step, place))
         owner = offset.owner
         if isinstance(owner, Crd2IdxOp):
-            parts = self._parts(emitter, owner.plain_layout, owner.coord.data, list(owner.coords))
+            parts = self._parts(emitter, _swizzle(type), owner.plain_layout, owner.coord.data, list(owner.coords))
         else:
             parts = [Part(_as_i32(emitter, self.distance(emitter, offset, BYTE)), ANY_BITS)]
         return Address(tensor.pointer, (*tensor.offset, *parts))
@@ -165,14 +165,17 @@ class Addresses:
         whole = sum(rest, start=first) >> shift
         return Address(tensor.pointer, (Part(whole.value, sum_bits([part.bits for part in tensor.offset]) >> shift),))
 
-    def _parts(self, emitter: Emitter, layout: Layout, coord: Any, values: list[SSAValue]) -> list[Part]:
-        """The index of a coordinate as a part for each mode."""
+    def _parts(
+        self, emitter: Emitter, swizzle: Swizzle, layout: Layout, coord: Any, values: list[SSAValue]
+    ) -> list[Part]:
+        """The index of a coordinate as a part for each mode, or as two where some of it is whole periods."""
         coords, modes = (coord, list(layout)) if isinstance(coord, tuple) else ((coord,), [layout])  # pyright: ignore[reportUnknownVariableType]
         parts: list[Part] = []
         for each, mode in zip(coords, modes, strict=True):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
             used = [values.pop(0) for _ in range(count_operands(each))]  # pyright: ignore[reportUnknownArgumentType]
-            index = self.evaluate(emitter, Place(mode, each, used), BYTE)
-            parts.append(Part(_as_i32(emitter, index), index_bits(mode)))
+            for summand in by_period(mode, swizzle):
+                index = self.evaluate(emitter, Place(summand, each, used), BYTE)
+                parts.append(Part(_as_i32(emitter, index), index_bits(summand)))
         return parts
 
     def element(
@@ -185,21 +188,19 @@ class Addresses:
         if tensor.offset is None:
             place = Place(inner, coord, values, tensor.scalars)
             return self._moved(emitter, tensor.pointer, self.evaluate(emitter, place, type.element_bits), place)
-        parts = self._parts(emitter, inner, unwrapped(coord), list(values))
+        parts = self._parts(emitter, _swizzle(type), inner, unwrapped(coord), list(values))
         return self.first(emitter, Address(tensor.pointer, (*tensor.offset, *parts)), type)
 
     def first(self, emitter: Emitter, tensor: Address, type: TensorType) -> SSAValue:
         """The pointer to the first element of `tensor`."""
         if tensor.offset is None:
             return tensor.pointer
-        layout = type.layout.data
-        assert isinstance(layout, ComposedLayout)
-        assert isinstance(layout.outer, Swizzle)
-        inside, outside = split(tensor.offset, layout.outer)
+        swizzle = _swizzle(type)
+        inside, outside = split(tensor.offset, swizzle)
         pointer = tensor.pointer
         if inside:
             index = sum((SsaInt(emitter, part.value) for part in inside[1:]), start=SsaInt(emitter, inside[0].value))
-            pointer = _moved(emitter, pointer, bytes_of(layout.outer(index), type.element_bits).value)
+            pointer = _moved(emitter, pointer, bytes_of(swizzle(index), type.element_bits).value)
         for part in outside:
             pointer = _moved(emitter, pointer, bytes_of(SsaInt(emitter, part.value), type.element_bits).value)
         return pointer
@@ -236,6 +237,14 @@ def _whole_bytes(stride: int | SsaInt, bits: int) -> bool:
 def _step(stride: int | SsaInt, bits: int) -> Any:
     """A stride in bytes."""
     return stride * bits // 8 if isinstance(stride, int) else stride * (bits // 8) if bits > 8 else stride
+
+
+def _swizzle(type: TensorType) -> Swizzle:
+    """The swizzle of a swizzled tensor."""
+    layout = type.layout.data
+    assert isinstance(layout, ComposedLayout)
+    assert isinstance(layout.outer, Swizzle)
+    return layout.outer
 
 
 def start_offset(emitter: Emitter, type: TensorType) -> tuple[Part, ...] | None:

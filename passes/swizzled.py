@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from ..layout.core import Layout
-from ..layout.inttuple import leaves
+from ..layout.inttuple import leaves, transform_leaves
 from ..layout.swizzle import Swizzle
 
 ANY_BITS = (1 << 63) - 1
@@ -30,14 +30,27 @@ class Part:
 def split(parts: Sequence[Part], swizzle: Swizzle) -> tuple[list[Part], list[Part]]:
     """The parts to which the swizzle is applied, and those that are added afterwards; their sum is the same."""
     touched = swizzle.y_mask | swizzle.z_mask
-    period = 1 << touched.bit_length()
     inside, outside = list(parts), list[Part]()
     for part in parts:
         others = [other for other in inside if other is not part]
         apart = part.bits & (touched | sum_bits([other.bits for other in others])) == 0
-        if apart or part.bits & (period - 1) == 0:
+        if apart or part.bits & (_period(swizzle) - 1) == 0:
             inside, outside = others, [*outside, part]
     return inside, outside
+
+
+def by_period(mode: Layout, swizzle: Swizzle) -> list[Layout]:
+    """`mode` as a sum: strides that are whole periods of the swizzle, and the others, each with zeros for the rest."""
+    period = _period(swizzle)
+    within = transform_leaves(lambda d: d if d % period else 0, mode.stride)
+    beyond = transform_leaves(lambda d: 0 if d % period else d, mode.stride)
+    if not any(leaves(within)) or not any(leaves(beyond)):
+        return [mode]
+    return [Layout(mode.shape, within), Layout(mode.shape, beyond)]
+
+
+def _period(swizzle: Swizzle) -> int:
+    return 1 << (swizzle.y_mask | swizzle.z_mask).bit_length()
 
 
 def index_bits(mode: Layout) -> int:

@@ -106,6 +106,10 @@ def test_the_main_loop_is_products_and_exponentials() -> None:
     for name, most in arithmetic.items():
         assert names.pop(name) <= most, name
     assert names.total() <= 32, names
+    # Every matrix is at an immediate distance from one of four addresses of keys, or of values.
+    sums = dict(re.findall(r"add\.s32 +\t?(%r\d+), (%r\d+), \d+;", ptx))
+    loaded = [match[1] for line in loop if (match := re.search(r"ldmatrix.*\[(%r\d+)(?:\+\d+)?\];", line))]
+    assert len({sums.get(base, base) for base in loaded}) <= 8
 
 
 CASES = [
