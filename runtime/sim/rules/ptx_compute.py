@@ -60,7 +60,8 @@ def _approximate(op: ptx.ApproximateOp, t: Translator) -> Step:
 
 
 def _relu(x: Doubles) -> Doubles:
-    return np.where(x < 0, 0.0, x)
+    """What is negative becomes +0, and so does -0, as measured on an H200; NaN stays."""
+    return np.where(x <= 0, 0.0, x)
 
 
 _EIGHT: Mapping[str, tuple[Any, float]] = {
