@@ -43,7 +43,7 @@ SIMULATED: list[Parameters] = [
     _small(RAGGED=1, VECTOR=1, M=21, N=43, K=35, B_MAJOR="N", OUT="f32", BETA=1),
     _small(ACC="f16", SPLITS=3, GROUP=1, A_MAJOR="M", TILE_M=64, M=64, BIAS=1),
     _small(AB="bf16", DYNAMIC=1, VECTOR=2, M=30, N=62, K=70, SPLITS=2, BETA=1, STAGES=4),
-    _small(AB="bf16", RAGGED=1, BLOCKS=2, M=40, N=72, K=104, B_MAJOR="N", OUT="f32", ACTIVATION="gelu"),
+    _small(AB="bf16", RAGGED=1, BLOCKS=2, M=40, N=72, K=104, B_MAJOR="N", OUT="f32", ACTIVATION="gelu", D_PARTS=2),
     _small(AB="f32", TILE_K=16, K=48, B_MAJOR="N", BATCH=2, ACTIVATION="relu"),
     _small(AB="f32", TILE_K=16, K=30, VECTOR=2, DYNAMIC=1, M=30, N=62, A_MAJOR="M", BIAS=1, STAGES=2),
     _small(AB="f64", TILE_K=16, K=32, BETA=1, BIAS=1, ACTIVATION="relu", STAGES=2),
@@ -58,6 +58,8 @@ SIMULATED: list[Parameters] = [
 MEASURED: list[Parameters] = [
     {"M": 512, "N": 512, "K": 512},
     {"M": 512, "N": 512, "K": 512, "BLOCKS": 3},
+    {"M": 512, "N": 512, "K": 512, "BLOCKS": 3, "STAGES": 4},
+    {"M": 512, "N": 512, "K": 512, "BLOCKS": 3, "OUT": "f32", "BIAS": 1, "BETA": 1},
     {"M": 512, "N": 512, "K": 512, "STAGES": 4, "LOAD_A": 0, "LOAD_B": 0},
     {"M": 256, "N": 512, "K": 512, "SPLITS": 4, "BETA": 1, "BIAS": 1, "ACTIVATION": "gelu"},
     {"M": 256, "N": 512, "K": 256, "BATCH": 3, "ACTIVATION": "relu"},

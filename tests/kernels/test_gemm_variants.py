@@ -49,7 +49,9 @@ def loop_of(ptx: str) -> list[str]:
     """The instructions of the innermost loop: from the last label that is branched back to."""
     lines = [line.strip() for line in ptx.splitlines()]
     labels = {line[:-1]: i for i, line in enumerate(lines) if line.startswith("$L") and line.endswith(":")}
-    backward = [(labels[m[1]], i) for i, line in enumerate(lines) if (m := re.search(r"bra\s+(\$\w+);", line))]
+    backward = [
+        (labels[m[1]], i) for i, line in enumerate(lines) if (m := re.search(r"bra(?:\.uni)?\s+(\$\w+);", line))
+    ]
     start, end = min(((a, b) for a, b in backward if a < b), key=lambda ends: ends[1] - ends[0])
     return [line for line in lines[start : end + 1] if line.endswith(";") and not line.startswith(".")]
 
@@ -78,6 +80,7 @@ def test_the_main_loop_is_what_moves_and_multiplies(blocks: int, most: int) -> N
 FITTING: list[Parameters] = [
     {},
     {"M": 4096, "N": 4096, "K": 4096, "BLOCKS": 132},
+    {"M": 4096, "N": 4096, "K": 4096, "BLOCKS": 132, "STAGES": 4, "OUT": "f32"},
     {"A_MAJOR": "M", "B_MAJOR": "N", "RAGGED": 1, "BLOCKS": 132},
     {"DYNAMIC": 1, "BETA": 1, "BIAS": 1, "ACTIVATION": "gelu"},
     {"DYNAMIC": 1, "VECTOR": 1},
@@ -102,6 +105,11 @@ def test_registers_suffice(parameters: Parameters) -> None:
         ({"STAGES": 1}, "at least two"),
         ({"BLOCKS": 2, "SPLITS": 2}, "of one split"),
         ({"A_MAJOR": "M", "TILE_M": 32, "M": 32}, "multiples of 128 bytes"),
+        ({"D_PARTS": 8}, "multiple of 128 bytes of D"),
+        ({"AB": "f32", "ACC": "f16"}, "f32 is not accumulated in f16"),
+        ({"AB": "f8", "ACC": "f32"}, "AB is f16, bf16"),
+        ({"OUT": "f64"}, "OUT is f32, or"),
+        ({"A_MAJOR": "N"}, "A_MAJOR is K or M"),
         ({"ACTIVATION": "gelu", "AB": "f64"}, "computed in f32"),
     ],
 )
