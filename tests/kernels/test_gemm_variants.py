@@ -56,7 +56,7 @@ def loop_of(ptx: str) -> list[str]:
     return [line for line in lines[start : end + 1] if line.endswith(";") and not line.startswith(".")]
 
 
-@pytest.mark.parametrize(("blocks", "most"), [(0, 34), (132, 42)])
+@pytest.mark.parametrize(("blocks", "most"), [(0, 34), (132, 44)])
 def test_the_main_loop_is_what_moves_and_multiplies(blocks: int, most: int) -> None:
     ptx = gemm({"M": 4096, "N": 4096, "K": 4096, "BLOCKS": blocks}).ptx(HOPPER)
     loop = loop_of(ptx)
