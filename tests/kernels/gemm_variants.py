@@ -53,7 +53,7 @@ SIMULATED: list[Parameters] = [
     _small(AB="f8E4M3FN", **_BYTES, BLOCKS=1, M=64, BIAS=1, OUT="f16"),
     _small(AB="f8E5M2", RAGGED=1, VECTOR=4, TILE_K=64, K=68, M=30, N=60, BETA=1, STAGES=2),
 ]
-"""Between them every parameter has each of its values, with each element type and with each way of loading tiles."""
+"""Between them every parameter has each of its values, and every element type several of each other's."""
 
 MEASURED: list[Parameters] = [
     {"M": 512, "N": 512, "K": 512},
