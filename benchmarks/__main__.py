@@ -8,8 +8,13 @@ from pathlib import Path
 
 from tilefold.layout.errors import TilefoldError
 
+from benchmarks import gpu
+from benchmarks.gpu import FAMILIES
 from benchmarks.record import RESULTS, print_record
 from tilefold.report import print_error
+
+COMPILER = "compiler"
+"""What is measured on the CPU: the compiler and the simulator."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,6 +26,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         default="auto",
         help="cuda: kernels on the GPU against their peers; sim: the same kernels, small, on the simulator;"
         " auto: compiler and simulator, and cuda where there is a GPU, else sim (default)",
+    )
+    parser.add_argument(
+        "--only",
+        type=_families,
+        default=(*FAMILIES, COMPILER),
+        metavar="FAMILIES",
+        help=f"some of {', '.join((*FAMILIES, COMPILER))}, with commas between (default: all)",
     )
     parser.add_argument("--repeat", type=int, default=30, metavar="N", help="runs of each contender (default: 30)")
     parser.add_argument("--warmup", type=int, default=5, metavar="N", help="runs before them (default: 5)")
@@ -37,28 +49,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
+def _families(text: str) -> tuple[str, ...]:
+    chosen = tuple(text.split(","))
+    if unknown := set(chosen) - {*FAMILIES, COMPILER}:
+        raise argparse.ArgumentTypeError(f"there is no family {min(unknown)!r}")
+    return chosen
+
+
 def _measure(args: argparse.Namespace) -> int:
+    families = tuple(name for name in FAMILIES if name in args.only)
     if args.device == "auto":
         from tilefold.runtime.cuda import is_available
 
-        from benchmarks import compiler
+        if COMPILER in args.only:
+            from benchmarks import compiler
 
-        figures = compiler.measure(commit=args.commit)
-        print_record(figures)
-        print(f"kept in {figures.save(args.out)}")
+            figures = compiler.measure(commit=args.commit)
+            print_record(figures)
+            print(f"kept in {figures.save(args.out)}")
         args.device = "cuda" if is_available() else "sim"
     if args.device == "sim":
         from benchmarks.simulated import dry_run
 
-        print_record(dry_run())
+        print_record(dry_run(families))
         return 0
-    from benchmarks import gpu
-
-    record = gpu.measure(warmup=args.warmup, repeat=args.repeat, commit=args.commit)
+    if not families:
+        return 0
+    record, failed = gpu.measure(families, warmup=args.warmup, repeat=args.repeat, commit=args.commit)
     print_record(record)
     print(f"kept in {record.save(args.out)}")
+    for failure in failed:
+        print(f"error: {failure}", file=sys.stderr)
     missed = [figure for figure in record.figures if figure.met is False]
-    return 1 if args.strict and missed else 0
+    return 1 if failed or (args.strict and missed) else 0
 
 
 if __name__ == "__main__":

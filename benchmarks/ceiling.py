@@ -7,7 +7,7 @@ ceiling of its instruction, taken in the same run on the same kind of data, beca
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from types import MappingProxyType
@@ -22,7 +22,7 @@ from tilefold.runtime.cuda.arguments import PackedArguments
 from tilefold.runtime.engine import LaunchConfig
 
 from benchmarks.record import Figure, Record, circumstances, print_record
-from benchmarks.workloads import Workload
+from benchmarks.workloads import Built, Workload
 from tilefold.arguments import prepare
 from tilefold.report import print_error
 
@@ -45,6 +45,12 @@ class Ceiling:
     blocks: int = 2
     iterations: int = 4096
 
+    @property
+    def label(self) -> str:
+        """The atom, and what each warp multiplies."""
+        depth = f" x {self.depth}" if self.depth > 1 else ""
+        return f"{self.atom}, {self.rows} x {self.columns}{depth}, {self.blocks} x {self.warps} warps"
+
     def workload(self, multiprocessors: int) -> Workload:
         """The kernel for a GPU of so many multiprocessors."""
         atom = mma_atom(self.atom)
@@ -56,7 +62,7 @@ class Ceiling:
             "COLUMNS": self.columns, "DEPTH": self.depth, "WARPS": self.warps, "ITERATIONS": self.iterations,
             "BLOCKS": self.blocks * multiprocessors, "FILL_A": fills[0], "FILL_B": fills[1],
         }  # fmt: skip
-        return Workload(f"ceiling of {self.atom}", "mma_ceiling.cute", sizes)
+        return Workload(f"ceiling of {self.label}, {self.iterations}", "benchmarks/kernels/mma_ceiling.cute", sizes)
 
     def operations(self, multiprocessors: int) -> int:
         """Multiplications and additions of one launch."""
@@ -65,34 +71,56 @@ class Ceiling:
         return 2 * m * n * k * executions * self.warps * self.blocks * multiprocessors
 
 
-CEILINGS: Mapping[str, Ceiling] = MappingProxyType(
+def _shapes(atom: str) -> tuple[Ceiling, ...]:
+    """The shapes of accumulators that are tried for an atom of four or fewer 32-bit accumulators a thread."""
+    return (
+        Ceiling(atom),
+        Ceiling(atom, rows=2, columns=8, warps=8),
+        Ceiling(atom, rows=4, columns=4, warps=8),
+    )
+
+
+CEILINGS: Mapping[str, tuple[Ceiling, ...]] = MappingProxyType(
     {
-        "f16": Ceiling("SM80_16x8x16_F32F16F16F32_TN"),
-        "f16, f16 sums": Ceiling("SM80_16x8x16_F16F16F16F16_TN"),
-        "bf16": Ceiling("SM80_16x8x16_F32BF16BF16F32_TN"),
-        "tf32": Ceiling("SM80_16x8x8_F32TF32TF32F32_TN"),
-        "s8": Ceiling("SM80_16x8x32_S32S8S8S32_TN"),
-        "f64": Ceiling("SM90_16x8x16_F64F64F64F64_TN", rows=2, columns=4, iterations=2048),
-        "fp8": Ceiling("SM89_16x8x32_F32E4M3E4M3F32_TN", rows=2, columns=4, iterations=2048),
+        "f16": _shapes("SM80_16x8x16_F32F16F16F32_TN"),
+        "f16, f16 sums": _shapes("SM80_16x8x16_F16F16F16F16_TN"),
+        "bf16": _shapes("SM80_16x8x16_F32BF16BF16F32_TN"),
+        "tf32": _shapes("SM80_16x8x8_F32TF32TF32F32_TN"),
+        "s8": _shapes("SM80_16x8x32_S32S8S8S32_TN"),
+        "f64": (
+            Ceiling("SM90_16x8x16_F64F64F64F64_TN", rows=2, columns=4, iterations=2048),
+            Ceiling("SM90_16x8x8_F64F64F64F64_TN", rows=2, columns=4, warps=8, iterations=2048),
+            Ceiling("SM90_16x8x8_F64F64F64F64_TN", rows=4, columns=4, warps=8, blocks=1, iterations=2048),
+            Ceiling("SM90_16x8x4_F64F64F64F64_TN", rows=4, columns=4, warps=8, blocks=1, iterations=4096),
+        ),
+        "fp8": (
+            Ceiling("SM89_16x8x32_F32E4M3E4M3F32_TN", rows=2, columns=4, iterations=2048),
+            Ceiling("SM89_16x8x32_F32E4M3E4M3F32_TN", rows=4, columns=4, warps=8, blocks=1, iterations=2048),
+        ),
     }
 )
-"""The instructions that GEMMs are measured against, by the type of A and B."""
+"""The instructions that GEMMs are measured against, by the type of A and B; of several shapes the fastest counts."""
 
 
 class Queued:
     """A launch of a ceiling's kernel on the engine's GPU, ready to be queued again and again, with its arguments."""
 
-    def __init__(self, engine: CudaEngine, ceiling: Ceiling) -> None:
-        """Builds the kernel and copies its arguments. TilefoldError where the GPU lacks the instruction."""
+    def __init__(self, engine: CudaEngine, ceiling: Ceiling, built: Built | None = None) -> None:
+        """Copies the arguments of the kernel, which is built if it has not been. TilefoldError where the GPU lacks the
+        instruction.
+        """
         driver = engine.driver
-        count = driver.attribute(driver.api.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+        count = multiprocessors(engine)
         self.ceiling, self.operations = ceiling, ceiling.operations(count)
         workload = ceiling.workload(count)
         program, launch = workload.loaded()
         self._arguments = prepare(launch, {}, seed=0, max_bytes=1 << 32)
         self._given = self._arguments.launchable()
-        artifact = program.artifact(launch.kernel, driver.target)
-        self._kernel, self._config = engine.load(artifact), LaunchConfig(launch.grid, launch.block)
+        artifact, self._config = built or (
+            program.artifact(launch.kernel, driver.target),
+            LaunchConfig(launch.grid, launch.block),
+        )
+        self._kernel = engine.load(artifact)
         self._packed = PackedArguments(driver, artifact, self._given)
 
     def run(self) -> None:
@@ -122,20 +150,49 @@ def _allowed(atom: MmaAtom) -> float:
     return {"s32": 0.0, "f64": 2.0**-40}.get(atom.types[0], 2.0**-6)
 
 
-def measure_ceiling(engine: CudaEngine, name: str, *, warmup: int = 3, repeat: int = 10) -> Figure:
-    """TFLOP/s (of integers TOP/s) of a ceiling of `CEILINGS` on the engine's GPU; the result is checked before.
+def multiprocessors(engine: CudaEngine) -> int:
+    """How many multiprocessors the engine's GPU has."""
+    driver = engine.driver
+    return driver.attribute(driver.api.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
 
-    TilefoldError where the result is wrong, or the GPU lacks the instruction.
+
+def workloads(name: str, multiprocessors: int) -> list[Workload]:
+    """What `best` runs for a ceiling of `CEILINGS`, to be built before."""
+    shapes = CEILINGS[name]
+    return [each.workload(multiprocessors) for ceiling in shapes for each in (replace(ceiling, iterations=2), ceiling)]
+
+
+def best(engine: CudaEngine, name: str, built: Callable[[Workload], Built | None] = lambda _: None) -> Queued:
+    """The fastest shape of a ceiling of `CEILINGS` on the engine's GPU; the results of all are checked before.
+
+    `built` tells the kernels that have been built. TilefoldError where a result is wrong, or the GPU lacks the
+    instruction.
     """
-    ceiling = CEILINGS[name]
-    checked = Queued(engine, replace(ceiling, iterations=2))
-    checked.run()
-    checked.check()
-    queued = Queued(engine, ceiling)
+    count = multiprocessors(engine)
+    speeds: list[tuple[float, Queued]] = []
+    for ceiling in CEILINGS[name]:
+        short = replace(ceiling, iterations=2)
+        checked = Queued(engine, short, built(short.workload(count)))
+        checked.run()
+        checked.check()
+        queued = Queued(engine, ceiling, built(ceiling.workload(count)))
+        timing = engine.measure(queued.run, ceiling.atom, warmup=2, repeat=5)
+        speeds.append((queued.operations / timing.median_ms, queued))
+    return max(speeds, key=lambda each: each[0])[1]
+
+
+def measure_ceiling(engine: CudaEngine, name: str, *, warmup: int = 3, repeat: int = 10) -> Figure:
+    """TFLOP/s (of integers TOP/s) of a ceiling of `CEILINGS` on the engine's GPU. Raises what `best` raises."""
+    queued = best(engine, name)
+    ceiling = queued.ceiling
     samples = engine.measure(queued.run, ceiling.atom, warmup=warmup, repeat=repeat).samples
-    unit = "TOP/s" if mma_atom(ceiling.atom).types[0] == "s32" else "TFLOP/s"
     speeds = [queued.operations / sample / 1e9 for sample in samples]
-    return Figure(f"ceiling, {name}", median(speeds), unit, note=ceiling.atom, samples=tuple(samples))
+    return Figure(f"ceiling, {name}", median(speeds), unit_of(ceiling), note=ceiling.label, samples=tuple(samples))
+
+
+def unit_of(ceiling: Ceiling) -> str:
+    """The unit of its figures."""
+    return "TOP/s" if mma_atom(ceiling.atom).types[0] == "s32" else "TFLOP/s"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

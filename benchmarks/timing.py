@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Timing contenders side by side on a GPU: in one process, on the same data, in turns."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from statistics import median
@@ -17,6 +17,7 @@ def load_torch() -> Torch:
     """The module torch with a CUDA device. TilefoldError where it is missing or sees no GPU."""
     try:
         torch = import_module("torch")
+        import_module("torch.nn.attention")
     except ImportError:
         raise TilefoldError(
             Code.CUDA_UNAVAILABLE, "the peers on the GPU are PyTorch's, which is not installed", "pip install torch"
@@ -38,9 +39,14 @@ class Timed:
         return median(self.samples)
 
 
-def time_in_turns(
-    torch: Torch, contenders: Mapping[str, Callable[[], None]], *, warmup: int, repeat: int
-) -> dict[str, Timed]:
+Run = Callable[[], Any]
+"""Queues a contender's work on the default stream. What it returns is its result, if not where it was told to write."""
+
+_AHEAD = 1_000_000
+"""Cycles that the GPU waits before each run, so that all of the run is queued when its time begins."""
+
+
+def time_in_turns(torch: Torch, contenders: Mapping[str, Run], *, warmup: int, repeat: int) -> dict[str, Timed]:
     """Times each contender `repeat` times by CUDA events, all taking turns so that clocks and heat are the same."""
     for _ in range(warmup):
         for run in contenders.values():
@@ -50,6 +56,7 @@ def time_in_turns(
     for _ in range(repeat):
         for name, run in contenders.items():
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            torch.cuda._sleep(_AHEAD)
             start.record()
             run()
             end.record()
@@ -58,20 +65,41 @@ def time_in_turns(
     return {name: Timed(tuple(times)) for name, times in samples.items()}
 
 
+def fastest(torch: Torch, contenders: Mapping[str, Run]) -> str:
+    """The name of the contender that takes the least time, by a few runs of each in turns."""
+    if len(contenders) == 1:
+        return next(iter(contenders))
+    times = time_in_turns(torch, contenders, warmup=2, repeat=7)
+    return min(times, key=lambda name: times[name].median)
+
+
 def check_each(
-    torch: Torch, contenders: Mapping[str, Callable[[], None]], output: Any, expected: Any, source: Any, kept: Any
+    torch: Torch,
+    contenders: Mapping[str, Run],
+    output: Any,
+    expected: Any,
+    inputs: Sequence[Any],
+    *,
+    rtol: float = 0.0,
+    atol: float = 0.0,
 ) -> None:
-    """Runs each contender once onto a poisoned output, which must then have the expected bits, and the source its own.
+    """Runs each contender once onto a poisoned output, which must then be the expected values up to `atol` + `rtol`
+    times their magnitude, and the inputs as before.
 
     TilefoldError that names the contender otherwise.
     """
+    sums = [checksum(torch, each) for each in inputs]
+    bound = expected.abs().mul_(rtol).add_(atol) if rtol or atol else None
     for name, run in contenders.items():
         _bits(torch, output).fill_(-1)
-        run()
+        result = run()
         torch.cuda.synchronize()
-        if not bool((_bits(torch, output) == _bits(torch, expected)).all()):
-            raise TilefoldError(Code.CHECK_FAILED, f"{name}: the result is wrong")
-    if int(_bits(torch, source).sum(dtype=torch.int64)) != kept:
+        given = output if result is None else result
+        right = given == expected if bound is None else (given.to(expected.dtype) - expected).abs_() <= bound
+        if not bool(right.all()):
+            wrong = int((~right).sum())
+            raise TilefoldError(Code.CHECK_FAILED, f"{name}: {wrong} of {right.numel()} elements are wrong")
+    if [checksum(torch, each) for each in inputs] != sums:
         raise TilefoldError(Code.CHECK_FAILED, "a contender changed its input")
 
 
@@ -81,4 +109,5 @@ def checksum(torch: Torch, tensor: Any) -> int:
 
 
 def _bits(torch: Torch, tensor: Any) -> Any:
-    return tensor.view(torch.int16 if tensor.element_size() == 2 else torch.int32)
+    kinds = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    return tensor.view(kinds[tensor.element_size()])

@@ -1,59 +1,78 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The kernels that are measured, and how they are built: from `kernels/*.cute` with their parameters."""
+"""The kernels that are measured: a `.cute` file of the project with parameters, and how it is built."""
 
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
+from multiprocessing import get_context
+from os import cpu_count
 from pathlib import Path
 
 from tilefold.compiler.params import expand
 from tilefold.dialects.target import Target
+from tilefold.layout.errors import Code, TilefoldError
 from tilefold.runtime.artifact import Artifact
 from tilefold.runtime.engine import LaunchConfig
 
 from tilefold.launches import Changes, Launch, launches_of
 from tilefold.lowering import Program, load
 
-KERNELS = Path(__file__).with_name("kernels")
+ROOT = Path(__file__).parents[1]
+
+Parameters = Mapping[str, int | str]
+Built = tuple[Artifact, LaunchConfig]
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A kernel file with parameters: `size` for the measurement, `small` for a run on the simulator."""
+    """A kernel file, by its path in the project, with parameters: `size` for the measurement, `small` for a run on the
+    simulator, None where its kernel is run there at another workload's.
+    """
 
     name: str
     file: str
-    size: dict[str, int | str] = field(default_factory=dict[str, int | str])
-    small: dict[str, int | str] = field(default_factory=dict[str, int | str])
+    size: Parameters = field(default_factory=dict[str, int | str])
+    small: Parameters | None = None
 
     def shrunk(self) -> "Workload":
         """The workload at the size for the simulator."""
-        return replace(self, size=self.small)
+        return replace(self, size=self.small or {})
 
     def loaded(self) -> tuple[Program, Launch]:
         """The program for these parameters, and its one launch."""
-        text = (KERNELS / self.file).read_text(encoding="utf-8")
-        program = load(expand(text, self.file, {name: str(value) for name, value in self.size.items()}))
+        text = (ROOT / self.file).read_text(encoding="utf-8")
+        program = load(expand(text, Path(self.file).name, {name: str(value) for name, value in self.size.items()}))
         (launch,) = launches_of(program.module, program.source, Changes())
         return program, launch
 
-    def built(self, target: Target) -> tuple[Artifact, LaunchConfig]:
-        """The kernel for a GPU, and the launch that its file describes."""
+    def built(self, target: Target) -> Built:
+        """The kernel for a GPU, and the launch that its file describes. TilefoldError where it cannot be compiled."""
         program, launch = self.loaded()
         return program.artifact(launch.kernel, target), LaunchConfig(launch.grid, launch.block)
 
+    @property
+    def configuration(self) -> str:
+        """The parameters as on the command line."""
+        return " ".join(f"{name}={value}" for name, value in self.size.items())
 
-COPY_ELEMENTS = 1 << 30
-"""Of f32: 4 GiB to read, and as much to write."""
-SIDE = 16384
-"""Rows and columns of the f16 matrix that is transposed."""
 
-COPY = Workload("copy", "copy.cute", {"N": COPY_ELEMENTS}, {"N": 8192})
-TRANSPOSES = (
-    Workload("transpose, 2-byte reads of shared memory", "transpose.cute", {"N": SIDE}, {"N": 256}),
-    Workload(
-        "transpose by ldmatrix",
-        "transpose_ldmatrix.cute",
-        {"ROWS": SIDE, "COLUMNS": SIDE},
-        {"ROWS": 256, "COLUMNS": 128},
-    ),
-)
-WORKLOADS = (COPY, *TRANSPOSES)
+def build_all(workloads: Iterable[Workload], target: Target) -> dict[str, Built | str]:
+    """Every workload built for a GPU, by name, in as many processes as there are cores.
+
+    In place of one that cannot be compiled stands the message. TilefoldError where different ones have one name.
+    """
+    each: dict[str, Workload] = {}
+    for workload in workloads:
+        if each.setdefault(workload.name, workload) != workload:
+            raise TilefoldError(Code.CLI_VALUE, f"two workloads have the name '{workload.name}'")
+    # a process that uses a GPU must not be forked
+    with ProcessPoolExecutor(min(len(each), cpu_count() or 1), mp_context=get_context("spawn")) as pool:
+        futures = {name: pool.submit(_build, workload, target) for name, workload in each.items()}
+        return {name: future.result() for name, future in futures.items()}
+
+
+def _build(workload: Workload, target: Target) -> Built | str:
+    try:
+        return workload.built(target)
+    except TilefoldError as error:
+        return str(error)

@@ -11,15 +11,16 @@ from tilefold.dialects.target import Target
 from tilefold.layout.atoms.mma_table import mma_atom
 from tilefold.layout.errors import TilefoldError
 
-from benchmarks.ceiling import CEILINGS, check_product, measure_ceiling
+from benchmarks.ceiling import CEILINGS, Ceiling, check_product, measure_ceiling
 from tests.kernels.harness import simulate
 
 SM90 = Target("sm_90a")
+SHAPES = [shape for shapes in CEILINGS.values() for shape in shapes]
+ATOMS = {shape.atom: shape for shape in SHAPES}
 
 
-@pytest.mark.parametrize("name", CEILINGS)
-def test_the_loop_holds_nothing_but_the_instruction(name: str) -> None:
-    ceiling = CEILINGS[name]
+@pytest.mark.parametrize("ceiling", SHAPES, ids=lambda shape: shape.label)
+def test_the_loop_holds_nothing_but_the_instruction(ceiling: Ceiling) -> None:
     program, _ = ceiling.workload(132).loaded()
     ptx = program.ptx(SM90)
     (loop,) = re.findall(r"^\$L__BB0_\d+:(.*?)bra", ptx, re.MULTILINE | re.DOTALL)
@@ -31,9 +32,9 @@ def test_the_loop_holds_nothing_but_the_instruction(name: str) -> None:
     assert resources.registers * 32 * ceiling.warps * ceiling.blocks <= 65536
 
 
-@pytest.mark.parametrize("name", CEILINGS)
-def test_products_on_the_simulator(name: str) -> None:
-    small = replace(CEILINGS[name], rows=2, columns=2, depth=2, warps=2, blocks=2, iterations=2)
+@pytest.mark.parametrize("atom", ATOMS)
+def test_products_on_the_simulator(atom: str) -> None:
+    small = replace(ATOMS[atom], rows=2, columns=2, depth=2, warps=2, blocks=2, iterations=2)
     program, launch = small.workload(1).loaded()
     program = replace(program, target=SM90)
     ran = simulate(program, launch, "instr")

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a measurement on a GPU consists of: cases, each of one problem, its kernels and its figures."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tilefold.layout.errors import Code, TilefoldError
+from tilefold.runtime.cuda import CudaEngine
+from tilefold.runtime.cuda.arguments import CudaArgument, PackedArguments
+
+from benchmarks.record import Figure
+from benchmarks.timing import Run, Timed, Torch, check_each, fastest, time_in_turns
+from benchmarks.workloads import Built, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """A GPU with what has been built for it, and how often to run."""
+
+    torch: Torch
+    engine: CudaEngine
+    built: Mapping[str, Built | str]
+    warmup: int
+    repeat: int
+
+    def built_for(self, workload: Workload) -> Built:
+        """The kernel of a workload and its launch. TilefoldError with the compiler's message where there is none."""
+        found = self.built[workload.name]
+        if isinstance(found, str):
+            raise TilefoldError(Code.CLI_VALUE, f"{workload.name} does not compile: {found}")
+        return found
+
+    def launcher(self, workload: Workload, args: Mapping[str, CudaArgument]) -> Run:
+        """What queues the workload's kernel on the default stream, on arrays in device memory."""
+        artifact, config = self.built_for(workload)
+        kernel = self.engine.load(artifact)
+        packed = PackedArguments(self.engine.driver, artifact, args)
+        return lambda: kernel.launch(config, packed.addresses)
+
+    def check(
+        self,
+        contenders: Mapping[str, Run],
+        output: Any,
+        expected: Any,
+        inputs: Sequence[Any],
+        *,
+        rtol: float = 0.0,
+        atol: float = 0.0,
+    ) -> None:
+        """Checks the result of each contender; see `check_each`."""
+        check_each(self.torch, contenders, output, expected, inputs, rtol=rtol, atol=atol)
+
+    def fastest(self, contenders: Mapping[str, Run]) -> str:
+        """The name of the contender that takes the least time, by a few runs."""
+        return fastest(self.torch, contenders)
+
+    def time(self, contenders: Mapping[str, Run]) -> dict[str, Timed]:
+        """The times of the contenders, taken in turns."""
+        return time_in_turns(self.torch, contenders, warmup=self.warmup, repeat=self.repeat)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One problem: the workloads to build for it, and what takes its figures, of which one has the `target`.
+
+    Of several workloads that compute the same, the fastest one counts.
+    """
+
+    name: str
+    workloads: Sequence[Workload]
+    measure: Callable[[Bench], list[Figure]]
+    target: float | None = None
+
+
+def rate(name: str, work: float, timed: Timed, unit: str, note: str = "") -> Figure:
+    """The work of one run, operations or bytes, by the median time, in 10^12 a second."""
+    return Figure(name, work / timed.median / 1e9, unit, note=note, samples=timed.samples)
+
+
+def ratio(figure: Figure, base: Figure, target: float | None = None) -> Figure:
+    """The figure against another, by its name."""
+    return replace(figure, base=base.name, ratio=figure.value / base.value, target=target)

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What is measured on a GPU, without one: kernels that compile, arguments that fit them, complete records."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pytest
+from tilefold.compiler.assemble import assemble
+from tilefold.dialects.target import Target
+from tilefold.layout.errors import Code, TilefoldError
+
+from benchmarks import ceiling, gpu
+from benchmarks.__main__ import main
+from benchmarks.contest import Case
+from benchmarks.gpu import FAMILIES
+from benchmarks.timing import Timed
+from benchmarks.workloads import Workload, build_all
+
+SM90 = Target("sm_90a")
+CASES: list[Case] = [case for cases in FAMILIES.values() for case in cases(132)]
+TARGETS = {
+    "copy": 0.97,
+    "transpose": 0.85,
+    "f16 GEMM 4096^3": 0.80,
+    "f16 GEMM 8192^3": 0.72,
+    "bf16 GEMM 4096^3": 0.75,
+    "tf32 GEMM 4096^3": 0.75,
+    "s8 GEMM 4096^3": 0.75,
+    "f32 GEMM 4096^3": 0.95,
+    **{f"{kernel}, rows of {n}": 0.90 for kernel in ("softmax", "rmsnorm") for n in (1024, 2048, 4096, 8192, 16384)},
+    "attention, b4 h32 s4096 d128 f16": 1.0,
+    "attention, b4 h32 s4096 d128 f16, causal": 1.0,
+}
+SIZES = {"M", "N", "K"}
+
+
+def _kernels() -> dict[str, Workload]:
+    """The first workload of each case, once for each set of parameters beside those of size."""
+    found: dict[object, Workload] = {}
+    for case in CASES:
+        first = case.workloads[0]
+        sizes = SIZES if "GEMM" in case.name and "VECTOR" not in first.size else set[str]()
+        key = first.file, tuple((name, value) for name, value in first.size.items() if name not in sizes)
+        found.setdefault(key, first)
+    return {workload.name: workload for workload in found.values()}
+
+
+KERNELS = _kernels()
+
+
+def test_targets() -> None:
+    assert {case.name: case.target for case in CASES if case.target is not None} == TARGETS
+    assert len({case.name for case in CASES}) == len(CASES)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_kernels_compile_at_full_size(name: str) -> None:
+    workload = KERNELS[name]
+    program, launch = workload.loaded()
+    (resources,) = assemble(program.ptx(SM90), SM90).kernels.values()
+    x, y, z = launch.block
+    assert resources.registers * x * y * z <= 65536
+    assert resources.spill_stores <= 128  # bytes, outside of the loops
+    assert ".local" not in program.ptx(SM90)
+
+
+def test_what_cannot_be_built_is_told() -> None:
+    file = "benchmarks/kernels/copy.cute"
+    good, bad = Workload("good", file, {"N": 8192}), Workload("bad", file, {"N": 8192, "THREADS": 2048})
+    built = build_all([good, bad, good], SM90)
+    assert isinstance(built["bad"], str)
+    assert "2048" in built["bad"]
+    assert not isinstance(built["good"], str)
+    assert built["good"][1].threads == 128
+    with pytest.raises(TilefoldError, match="name 'good'"):
+        build_all([good, Workload("good", file, {"N": 4096})], SM90)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_kernels_are_right_on_the_simulator(family: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--device", "sim", "--only", family]) == 0
+    assert "sectors" in capsys.readouterr().out
+
+
+class Anything:
+    """A stand-in for PyTorch and its tensors: any attribute, call and operation gives another."""
+
+    nbytes = 1 << 30
+
+    def __getattr__(self, name: str) -> "Anything":
+        return Anything()
+
+    def __call__(self, *args: Any, **options: Any) -> "Anything":
+        return Anything()
+
+    def __getitem__(self, place: Any) -> "Anything":
+        return Anything()
+
+    def __enter__(self) -> "Anything":
+        return Anything()
+
+    def __exit__(self, *fault: Any) -> None:
+        pass
+
+    def __matmul__(self, other: Any) -> "Anything":
+        return Anything()
+
+    __add__ = __matmul__
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return 4096, 4096
+
+
+@cache
+def _arguments(file: str, bias: bool) -> set[str]:
+    _, launch = Workload("", file, {"BIAS": 1} if bias else {}).loaded()
+    return {argument.name for argument in launch.arguments}
+
+
+@dataclass(frozen=True)
+class Fast:
+    """A bench whose contenders all take a millisecond; it compares the arguments with the kernels' parameters."""
+
+    torch: Any
+    engine: Any
+    built: Any
+    warmup: int
+    repeat: int
+
+    def launcher(self, workload: Workload, args: Mapping[str, Any]) -> Callable[[], None]:
+        assert set(args) == _arguments(workload.file, "BIAS" in workload.size), workload.file
+        return lambda: None
+
+    def built_for(self, workload: Workload) -> Any:
+        return None
+
+    def check(self, contenders: Mapping[str, Any], *args: Any, **options: Any) -> None:
+        assert contenders
+
+    def fastest(self, contenders: Mapping[str, Any]) -> str:
+        return next(iter(contenders))
+
+    def time(self, contenders: Mapping[str, Any]) -> dict[str, Timed]:
+        return {name: Timed((1.0,)) for name in contenders}
+
+
+@dataclass(frozen=True)
+class Known:
+    """A ceiling that is found already."""
+
+    ceiling: Any
+    operations: float = 1e12
+
+    def run(self) -> None:
+        pass
+
+
+class Engine:
+    """A stand-in for the engine of a GPU."""
+
+    class Driver:
+        name, target = "GPU X-1", SM90
+
+        def call(self, name: str) -> int:
+            return 13000
+
+    driver = Driver()
+
+
+def _without_gpu(monkeypatch: pytest.MonkeyPatch, bench: type) -> None:
+    def best(engine: Any, name: str, built: Any) -> Known:
+        return Known(ceiling.CEILINGS[name][0])
+
+    def built(workloads: Iterable[Workload], target: Target) -> dict[str, str]:
+        return {each.name: "" for each in workloads}
+
+    def multiprocessors(engine: Any) -> int:
+        return 132
+
+    monkeypatch.setattr(gpu, "load_torch", Anything)
+    monkeypatch.setattr(gpu, "CudaEngine", Engine)
+    monkeypatch.setattr(gpu, "Bench", bench)
+    monkeypatch.setattr(gpu, "build_all", built)
+    monkeypatch.setattr(ceiling, "multiprocessors", multiprocessors)
+    monkeypatch.setattr(ceiling, "best", best)
+
+
+def test_records_are_complete(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    _without_gpu(monkeypatch, Fast)
+    record, failed = gpu.measure(commit="abc")
+    assert failed == []
+    assert record.circumstances["commit"] == "abc"
+    assert record.subject == ""
+    targets = [figure.target for figure in record.figures if figure.target is not None]
+    assert sorted(targets) == sorted(TARGETS.values())
+    for name in TARGETS:
+        of_case = [figure for figure in record.figures if name.removesuffix(", causal") in figure.name]
+        assert any(figure.ratio is not None for figure in of_case), name
+    assert f"[{len(CASES)}/{len(CASES)}]" in capsys.readouterr().out
+
+
+def test_a_case_that_fails_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Wrong(Fast):
+        def check(self, contenders: Mapping[str, Any], *args: Any, **options: Any) -> None:
+            if any("softmax, rows of 2048" in name for name in contenders):
+                raise TilefoldError(Code.CHECK_FAILED, "wrong")
+
+    _without_gpu(monkeypatch, Wrong)
+    record, failed = gpu.measure(["rows"])
+    assert len(failed) == 1
+    assert failed[0].startswith("softmax, rows of 2048")
+    assert record.subject == "rows"
+    assert sum(figure.target is not None for figure in record.figures) == 9
