@@ -4,7 +4,7 @@
 Every refusal is a `TilefoldError` with a code of this catalogue, a message that says what failed and where,
 and, where one is known, a hint that says what would work. Codes are grouped by area: E01xx layout text,
 E02xx layout algebra, E03xx atoms and partitioning, E1xxx intermediate representation, E2xxx lowering, E3xxx
-running, E4xxx command line. A code, once released, keeps its meaning.
+running, E4xxx command line, E5xxx kernels in Python. A code, once released, keeps its meaning.
 """
 
 from enum import Enum
@@ -120,6 +120,7 @@ class Code(Enum):
     SIM_DEPTH = ("E3212", "functions call each other deeper than is accepted")
     SIM_PREDICATE = ("E3214", "the predicates of the values that an atom moves together do not agree")
     SIM_ASSERT = ("E3213", "an assertion of the program does not hold")
+    SIM_MBARRIER = ("E3215", "an mbarrier is used where there is none, or in a way that has no defined result")
 
     CUDA_UNAVAILABLE = ("E3301", "there is no GPU or no CUDA driver")
     CUDA_FAILED = ("E3302", "the CUDA driver reports an error")
@@ -128,6 +129,10 @@ class Code(Enum):
     HOST_ENVIRONMENT = ("E3402", "the program reads an environment variable that it may not read, or that is not set")
     HOST_POINTER = ("E3403", "the host part of a program follows a pointer that leads nowhere")
     HOST_ENTRY = ("E3404", "the program has no host function to begin with")
+
+    BUILD_OUTSIDE = ("E5001", "an operation of a kernel is used where no kernel is being built")
+    BUILD_VALUE = ("E5002", "a value is not of a kind that an operation of a kernel takes")
+    BUILD_RUN_TIME = ("E5003", "Python must decide by a value that is known only when the kernel runs")
 
     CLI_READ = ("E4001", "a file cannot be read")
     CLI_WRITE = ("E4002", "a file cannot be written")

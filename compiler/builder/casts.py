@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Conversions between types, as operations."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, i32, i64
+from xdsl.ir import SSAValue
+
+from ...dialects.ptx import CvtOp
+from ...layout.errors import Code, TilefoldError
+from .dtypes import DType, Float32, Int32
+from .state import emit_value
+
+
+def cast(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
+    """`ssa`, of type `source`, as a value of type `target`. Raises TilefoldError (E5002) where there is none."""
+    if "packed" in (source.kind, target.kind):
+        raise TilefoldError(Code.BUILD_VALUE, f"there is no conversion from {source} to {target} in a kernel")
+    if target.name == "TFloat32":
+        wide = cast(ssa, source, Float32)
+        return emit_value(CvtOp("rna.tf32.f32", [wide]))
+    if source.ir == target.ir:
+        return ssa
+    return _CASTS[source.kind, target.kind](ssa, source, target)
+
+
+def _int_to_int(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
+    if isinstance(source.ir, IndexType) or isinstance(target.ir, IndexType):
+        return emit_value(arith.IndexCastOp(ssa, target.ir))
+    if source.bits < target.bits:
+        return emit_value(arith.ExtSIOp(ssa, target.ir))  # pyright: ignore[reportArgumentType]
+    return emit_value(arith.TruncIOp(ssa, target.ir))  # pyright: ignore[reportArgumentType]
+
+
+def _float_to_float(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
+    if source.bits == target.bits or (min(source.bits, target.bits) == 8 and max(source.bits, target.bits) != 32):
+        # between f16 and bf16, or the 8-bit floats, and from and to these: by way of f32, which has them all
+        wide = _float_to_float(ssa, source, Float32)
+        return _float_to_float(wide, Float32, target)
+    op = arith.ExtFOp if source.bits < target.bits else arith.TruncFOp
+    return emit_value(op(ssa, target.ir))
+
+
+def _int_to_float(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
+    if target.bits == 8:
+        return _float_to_float(_int_to_float(ssa, source, Float32), Float32, target)
+    if isinstance(source.ir, IndexType):
+        ssa = emit_value(arith.IndexCastOp(ssa, i64))
+    return emit_value(arith.SIToFPOp(ssa, target.ir))  # pyright: ignore[reportArgumentType]
+
+
+def _float_to_int(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
+    if source.bits == 8:
+        ssa, source = _float_to_float(ssa, source, Float32), Float32
+    if isinstance(target.ir, IndexType):
+        return emit_value(arith.IndexCastOp(emit_value(arith.FPToSIOp(ssa, i64)), target.ir))
+    return emit_value(arith.FPToSIOp(ssa, target.ir))  # pyright: ignore[reportArgumentType]
+
+
+def _bool_to_int(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
+    if isinstance(target.ir, IndexType):
+        return emit_value(arith.IndexCastOp(emit_value(arith.ExtUIOp(ssa, i32)), target.ir))
+    return emit_value(arith.ExtUIOp(ssa, target.ir))  # pyright: ignore[reportArgumentType]
+
+
+def _bool_to_float(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
+    return _int_to_float(_bool_to_int(ssa, source, Int32), Int32, target)
+
+
+def _int_to_bool(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
+    zero = emit_value(arith.ConstantOp(IntegerAttr(0, source.ir)))  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownArgumentType]
+    return emit_value(arith.CmpiOp(ssa, zero, "ne"))
+
+
+def _float_to_bool(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
+    if source.bits == 8:
+        ssa, source = _float_to_float(ssa, source, Float32), Float32
+    zero = emit_value(arith.ConstantOp(FloatAttr(0.0, source.ir)))  # pyright: ignore[reportArgumentType]
+    return emit_value(arith.CmpfOp(ssa, zero, "une"))
+
+
+_CASTS: Mapping[tuple[str, str], Callable[[SSAValue, DType, DType], SSAValue]] = MappingProxyType({
+    ("int", "int"): _int_to_int, ("int", "float"): _int_to_float, ("int", "bool"): _int_to_bool,
+    ("float", "float"): _float_to_float, ("float", "int"): _float_to_int, ("float", "bool"): _float_to_bool,
+    ("bool", "int"): _bool_to_int, ("bool", "float"): _bool_to_float,
+})  # fmt: skip

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The kernel that is being built: where its next operation goes, and which line of the user's it comes from."""
+
+import linecache
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from itertools import islice
+from sys import _getframe  # pyright: ignore[reportPrivateUsage]
+from types import CodeType, FrameType, TracebackType
+
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from ...layout.errors import Code, TilefoldError
+from ..diagnostics import Diagnostic, Place, ProgramError, Severity
+
+_INTERNAL = ("tilefold", "xdsl", "contextlib", "functools")
+"""The packages whose frames are not the user's code."""
+
+
+@dataclass
+class Builder:
+    """A kernel under construction: operations go to the end of `block`.
+
+    `line` is the place of rewritten code, for lines that no frame of the user's executes; None looks at the frames.
+    """
+
+    block: Block
+    line: Place | None = None
+    _places: dict[tuple[CodeType, int], FileLineColLoc] = field(default_factory=lambda: {}, repr=False)
+
+    def location(self) -> FileLineColLoc | None:
+        """The line and column of the user's code that is being executed; None where there is none."""
+        if self.line is not None:
+            return FileLineColLoc(StringAttr(self.line.file), IntAttr(self.line.line), IntAttr(self.line.column))
+        frame = _user_frame(_getframe(1))
+        if frame is None:
+            return None
+        key = frame.f_code, frame.f_lasti
+        found = self._places.get(key)
+        if found is None:
+            line, column = _position(*key)
+            found = self._places[key] = FileLineColLoc(
+                StringAttr(frame.f_code.co_filename), IntAttr(line), IntAttr(column)
+            )
+        return found
+
+    def insert(self, op: Operation) -> None:
+        """Adds an operation, at the user's line, after those of the current block."""
+        location = self.location()
+        if location is not None:
+            op.location = location
+        self.block.add_op(op)
+
+    @contextmanager
+    def inside(self, block: Block) -> Generator[Block, None, None]:
+        """Within it, operations go to the end of another block: the body of a loop, for instance."""
+        outer, self.block = self.block, block
+        try:
+            yield block
+        finally:
+            self.block = outer
+
+    @contextmanager
+    def at(self, place: Place | None) -> Generator[None, None, None]:
+        """Within it, operations come from `place`; None looks at the frames again."""
+        outer, self.line = self.line, place
+        try:
+            yield
+        finally:
+            self.line = outer
+
+
+_CURRENT: ContextVar[Builder | None] = ContextVar("tilefold_builder", default=None)
+
+
+def is_building() -> bool:
+    """Whether a kernel is being built."""
+    return _CURRENT.get() is not None
+
+
+def current() -> Builder:
+    """The kernel that is being built. Raises TilefoldError (E5001) where there is none."""
+    builder = _CURRENT.get()
+    if builder is None:
+        raise TilefoldError(
+            Code.BUILD_OUTSIDE,
+            "this is an operation of a kernel, but no kernel is being built",
+            "call it in a function that is decorated with @cute.kernel, which a launch or .ir() builds",
+        )
+    return builder
+
+
+@contextmanager
+def building(block: Block) -> Generator[Builder, None, None]:
+    """Within it, the functions of this folder write operations to the end of `block`.
+
+    An error that leaves it becomes a ProgramError that shows the line of the user's code.
+    """
+    builder = Builder(block)
+    token = _CURRENT.set(builder)
+    try:
+        yield builder
+    except ProgramError:
+        raise
+    except TilefoldError as error:
+        place = builder.line or place_of_traceback(error.__traceback__)
+        code = next(code for code in Code if code.id == error.code)
+        raise ProgramError([Diagnostic(Severity.ERROR, error.message, place, code.id, error.hint)]) from error
+    finally:
+        _CURRENT.reset(token)
+
+
+def emit(op: Operation) -> Operation:
+    """Adds a verified operation to the kernel that is being built. Raises TilefoldError where it breaks a rule."""
+    try:
+        op.verify(verify_nested_ops=False)
+    except VerifyException as error:
+        cause = error.__cause__
+        op.erase()
+        if isinstance(cause, TilefoldError):
+            raise cause from error
+        raise TilefoldError(Code.IR_VERIFY, f"'{op.name}': {error}") from error
+    current().insert(op)
+    return op
+
+
+def emit_value(op: Operation) -> SSAValue:
+    """Adds an operation of one result, which is correct as it is made, and returns the result."""
+    current().insert(op)
+    return op.results[0]
+
+
+def place_of_traceback(traceback: TracebackType | None) -> Place | None:
+    """The place of the user's code at which an error was raised: that of the innermost frame outside tilefold."""
+    found: Place | None = None
+    while traceback is not None:
+        frame = traceback.tb_frame
+        if _is_users(frame):
+            file = frame.f_code.co_filename
+            line, column, end = _span(frame.f_code, traceback.tb_lasti)
+            text = linecache.getline(file, line, frame.f_globals).rstrip("\n")
+            found = Place(file, line, column, end, text)
+        traceback = traceback.tb_next
+    return found
+
+
+def user_place() -> Place | None:
+    """The place of the user's code that is being executed; None where all frames are tilefold's."""
+    frame = _user_frame(_getframe(1))
+    if frame is None:
+        return None
+    file = frame.f_code.co_filename
+    line, column, end = _span(frame.f_code, frame.f_lasti)
+    return Place(file, line, column, end, linecache.getline(file, line, frame.f_globals).rstrip("\n"))
+
+
+def _is_users(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] not in _INTERNAL
+
+
+def _user_frame(frame: FrameType | None) -> FrameType | None:
+    while frame is not None and not _is_users(frame):
+        frame = frame.f_back
+    return frame
+
+
+def _position(code: CodeType, at: int) -> tuple[int, int]:
+    line, column, _ = _span(code, at)
+    return line, column
+
+
+def _span(code: CodeType, at: int) -> tuple[int, int, int]:
+    """Line, first column and the one after the last, from 1, of an instruction; the end is 0 if it is on another
+    line.
+    """
+    line, last, start, end = next(islice(code.co_positions(), at // 2, None), (None,) * 4)
+    if line is None:
+        return code.co_firstlineno, 1, 0
+    return line, (start or 0) + 1, (end or 0) + 1 if last == line and end else 0

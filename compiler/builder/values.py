@@ -1,0 +1,457 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Values of the kernel that is being built: integers, floats and predicates with Python's operators.
+
+Python's own numbers stay numbers, and take the type of the value that they meet. So what is static is computed while
+the kernel is built, and only what depends on a `Value` becomes operations.
+"""
+
+from collections.abc import Callable
+from typing import Any, Self, TypeAlias, TypeGuard, cast
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...layout.errors import Code, TilefoldError
+from ...layout.unknown import Unknown
+from . import casts
+from .dtypes import Boolean, DType, Float32, Int32, Int64, dtype_of, promote
+from .state import emit_value
+
+Number: TypeAlias = "int | float | bool"
+Scalar: TypeAlias = "Value | int | float | bool"
+"""What arithmetic takes: a value of the kernel, or a number of Python."""
+
+
+class Value:
+    """A value that is known when the kernel runs: `ssa` in the IR, of type `dtype`."""
+
+    __slots__ = ("dtype", "ssa")
+
+    def __init__(self, ssa: SSAValue, dtype: DType | None = None) -> None:
+        self.ssa = ssa
+        self.dtype = dtype_of(ssa.type) if dtype is None else dtype
+
+    def to(self, dtype: DType) -> Any:
+        """The value as one of another type: floats round to nearest even, and towards zero to an integer; of a wider
+        integer the low bits are kept.
+        """
+        return convert(self, dtype)
+
+    def __bool__(self) -> bool:
+        raise TilefoldError(
+            Code.BUILD_RUN_TIME,
+            f"a {self.dtype} that is known only when the kernel runs cannot decide what Python does",
+            "in a function decorated with @cute.kernel or @cute.jit write `if`, `while` and `for` on it as statements, "
+            "or use cute.if_, cute.while_, cute.for_ and cute.where",
+        )
+
+    def __index__(self) -> int:
+        raise TilefoldError(
+            Code.BUILD_RUN_TIME,
+            f"Python needs a number here, but this {self.dtype} is known only when the kernel runs",
+            "pass it as a cute.Constexpr, or use cute.range for a loop",
+        )
+
+    __int__ = __index__
+
+    def __float__(self) -> float:
+        raise TilefoldError(
+            Code.BUILD_RUN_TIME, f"Python needs a number here, but this {self.dtype} is known only when the kernel runs"
+        )
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"{self.dtype}(?)"
+
+    def __eq__(self, other: object) -> Any:
+        return compare("eq", self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return compare("ne", self, other)
+
+
+class _Ordered(Value):
+    """A value that can be compared and computed with."""
+
+    __slots__ = ()
+
+    def __lt__(self, other: Scalar) -> Any:
+        return compare("lt", self, other)
+
+    def __le__(self, other: Scalar) -> Any:
+        return compare("le", self, other)
+
+    def __gt__(self, other: Scalar) -> Any:
+        return compare("gt", self, other)
+
+    def __ge__(self, other: Scalar) -> Any:
+        return compare("ge", self, other)
+
+    def __add__(self, other: Scalar) -> Any:
+        return binary("add", self, other)
+
+    def __radd__(self, other: Scalar) -> Any:
+        return binary("add", other, self)
+
+    def __sub__(self, other: Scalar) -> Any:
+        return binary("sub", self, other)
+
+    def __rsub__(self, other: Scalar) -> Any:
+        return binary("sub", other, self)
+
+    def __mul__(self, other: Scalar) -> Any:
+        return binary("mul", self, other)
+
+    def __rmul__(self, other: Scalar) -> Any:
+        return binary("mul", other, self)
+
+    def __truediv__(self, other: Scalar) -> Any:
+        return binary("div", self, other)
+
+    def __rtruediv__(self, other: Scalar) -> Any:
+        return binary("div", other, self)
+
+    def __floordiv__(self, other: Scalar) -> Any:
+        return binary("floordiv", self, other)
+
+    def __rfloordiv__(self, other: Scalar) -> Any:
+        return binary("floordiv", other, self)
+
+    def __mod__(self, other: Scalar) -> Any:
+        return binary("mod", self, other)
+
+    def __rmod__(self, other: Scalar) -> Any:
+        return binary("mod", other, self)
+
+    def __pow__(self, exponent: int) -> Any:
+        return power(self, exponent)
+
+    def __neg__(self) -> Any:
+        return binary("sub", 0, self) if self.dtype.kind == "int" else unary("neg", self)
+
+    def __pos__(self) -> Self:
+        return self
+
+    def __abs__(self) -> Any:
+        return unary("abs", self)
+
+
+class _Bits(Value):
+    """A value whose bits can be combined."""
+
+    __slots__ = ()
+
+    def __and__(self, other: Scalar) -> Any:
+        return binary("and", self, other)
+
+    def __rand__(self, other: Scalar) -> Any:
+        return binary("and", other, self)
+
+    def __or__(self, other: Scalar) -> Any:
+        return binary("or", self, other)
+
+    def __ror__(self, other: Scalar) -> Any:
+        return binary("or", other, self)
+
+    def __xor__(self, other: Scalar) -> Any:
+        return binary("xor", self, other)
+
+    def __rxor__(self, other: Scalar) -> Any:
+        return binary("xor", other, self)
+
+
+class Float(_Ordered):
+    """A floating-point value."""
+
+    __slots__ = ()
+
+
+class Bool(_Bits):
+    """A predicate. `&`, `|`, `^` and `~` combine predicates; `and`, `or` and `not` need the rewriting of a kernel."""
+
+    __slots__ = ()
+
+    def __invert__(self) -> "Bool":
+        return binary("xor", self, True)
+
+
+class Int(_Ordered, _Bits):
+    """An integer, in arithmetic modulo its width, except that `//` and `%` are Python's: they round down.
+
+    `known` says what divides it, `nonnegative` that it is; both follow the arithmetic, prove the alignment of views
+    and save instructions.
+    """
+
+    __slots__ = ("known", "nonnegative")
+
+    def __init__(
+        self, ssa: SSAValue, dtype: DType | None = None, known: Unknown | None = None, nonnegative: bool = False
+    ) -> None:
+        super().__init__(ssa, dtype)
+        self.known = Unknown(self.dtype.bits) if known is None else known
+        self.nonnegative = nonnegative
+
+    def __lshift__(self, other: "Int | int") -> Any:
+        return binary("shl", self, other)
+
+    def __rlshift__(self, other: int) -> Any:
+        return binary("shl", other, self)
+
+    def __rshift__(self, other: "Int | int") -> Any:
+        return binary("shr", self, other)
+
+    def __rrshift__(self, other: int) -> Any:
+        return binary("shr", other, self)
+
+    def __invert__(self) -> Any:
+        return binary("xor", self, -1)
+
+    def minimum(self, other: "Int | int") -> Any:
+        """The smaller of two integers."""
+        return binary("min", self, other)
+
+    def maximum(self, other: "Int | int") -> Any:
+        """The larger of two integers."""
+        return binary("max", self, other)
+
+
+def wrap(ssa: SSAValue, dtype: DType | None = None, nonnegative: bool = False) -> Any:
+    """The Python value for an SSA value of a scalar type: `Int`, `Float` or `Bool`."""
+    dtype = dtype_of(ssa.type) if dtype is None else dtype
+    if dtype.kind == "int":
+        return Int(ssa, dtype, nonnegative=nonnegative)
+    return Float(ssa, dtype) if dtype.kind == "float" else Bool(ssa, dtype)
+
+
+def is_number(x: object) -> TypeGuard[Number]:
+    """Whether `x` is a number of Python."""
+    return isinstance(x, int | float)
+
+
+def is_scalar(x: object) -> TypeGuard[Scalar]:
+    """Whether `x` is a value of the kernel or a number of Python."""
+    return isinstance(x, Value | int | float)
+
+
+def constant(x: Number, dtype: DType) -> Any:
+    """A number as a value. Raises TilefoldError (E5002) for one that the type does not have."""
+    if dtype.kind == "float":
+        return Float(emit_value(arith.ConstantOp(_float_attribute(float(x), dtype.ir))), dtype)
+    if isinstance(x, float) and not x.is_integer():
+        raise TilefoldError(Code.BUILD_VALUE, f"{x} is not a number of type {dtype}", f"write int({x})")
+    number = int(x)
+    if dtype.kind == "bool":
+        return Bool(emit_value(arith.ConstantOp(IntegerAttr(-int(bool(number)), dtype.ir))), dtype)  # pyright: ignore[reportArgumentType]
+    if dtype.kind == "packed" or not -(1 << (dtype.bits - 1)) <= number < 1 << dtype.bits:
+        raise TilefoldError(Code.BUILD_VALUE, f"{number} is not a number of type {dtype}")
+    signed = number - (1 << dtype.bits) if number >> (dtype.bits - 1) > 0 else number
+    ssa = emit_value(arith.ConstantOp(IntegerAttr(signed, dtype.ir)))  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownArgumentType]
+    return Int(ssa, dtype, Unknown(dtype.bits, abs(number) or 1), number >= 0)
+
+
+def _float_attribute(x: float, type: Attribute) -> FloatAttr[Any]:
+    return FloatAttr(x, cast("Any", type))
+
+
+def weak_type(x: Number, like: DType | None = None) -> DType:
+    """The type of a number that meets a value of type `like`: that type, or one that can hold the number."""
+    if isinstance(x, bool):
+        return Boolean if like is None else like
+    if isinstance(x, int):
+        if like is not None and like.kind != "bool":
+            return like
+        return Int32 if -(1 << 31) <= x < 1 << 31 else Int64
+    return like if like is not None and like.kind == "float" else Float32
+
+
+def common_type(*xs: Scalar) -> DType:
+    """The type in which values and numbers are computed together; numbers take that of the values, TFloat32 Float32."""
+    found: DType | None = None
+    for x in xs:
+        if isinstance(x, Value):
+            found = x.dtype if found is None else promote(found, x.dtype)
+    for x in xs:
+        if not isinstance(x, Value):
+            own = weak_type(x, found)
+            found = own if found is None else promote(found, own)
+    assert found is not None, "there is at least one"
+    return Float32 if found.name == "TFloat32" else found
+
+
+def convert(x: Scalar, dtype: DType) -> Any:
+    """A value or a number as a value of a type. Raises TilefoldError (E5002) where there is no conversion."""
+    if isinstance(x, Value):
+        if x.dtype == dtype:
+            return x
+        ssa = casts.cast(x.ssa, x.dtype, dtype)
+        if isinstance(x, Int) and dtype.kind == "int":
+            return _resized(x, ssa, dtype)
+        return wrap(ssa, dtype, nonnegative=x.dtype.kind == "bool")
+    if not is_number(x):
+        raise TilefoldError(
+            Code.BUILD_VALUE, f"expected a value or a number, got {type(x).__name__}", "load an element of a tensor"
+        )
+    return constant(x, dtype)
+
+
+def _resized(x: Int, ssa: SSAValue, dtype: DType) -> Int:
+    """`x` in another width, held by `ssa`. An index that is made narrower is taken to fit, as coordinates do."""
+    if dtype.bits >= x.dtype.bits or (x.nonnegative and x.dtype.name == "Index"):
+        return Int(ssa, dtype, Unknown(dtype.bits, x.known.div), x.nonnegative)
+    power_of_two = min(x.known.div & -x.known.div, 1 << (dtype.bits - 1))
+    return Int(ssa, dtype, Unknown(dtype.bits, power_of_two))
+
+
+def as_value(x: Scalar, like: DType | None = None) -> Any:
+    """`x` as a value: a number takes the type `like`, or the narrowest usual one."""
+    return x if isinstance(x, Value) else constant(x, weak_type(x, like))
+
+
+def compare(predicate: str, a: Any, b: Any) -> Any:
+    """A comparison of two values: `eq`, `ne`, `lt`, `le`, `gt` or `ge`."""
+    if not (is_scalar(a) and is_scalar(b)):
+        return NotImplemented
+    dtype = common_type(a, b)
+    x, y = convert(a, dtype), convert(b, dtype)
+    if dtype.kind == "float":
+        # NaN is unequal to everything
+        name = {"eq": "oeq", "ne": "une"}.get(predicate, "o" + predicate)
+        return Bool(emit_value(arith.CmpfOp(x.ssa, y.ssa, name)), Boolean)
+    name = predicate if predicate in ("eq", "ne") else ("u" if dtype.kind == "bool" else "s") + predicate
+    return Bool(emit_value(arith.CmpiOp(x.ssa, y.ssa, name)), Boolean)
+
+
+_FLOATS: dict[str, Callable[[SSAValue, SSAValue], Operation]] = {
+    "add": arith.AddfOp, "sub": arith.SubfOp, "mul": arith.MulfOp, "div": arith.DivfOp,
+    "min": arith.MinnumfOp, "max": arith.MaxnumfOp,
+}  # fmt: skip
+_INTEGERS: dict[str, Callable[[SSAValue, SSAValue], Operation]] = {
+    "add": arith.AddiOp, "sub": arith.SubiOp, "mul": arith.MuliOp, "min": arith.MinSIOp, "max": arith.MaxSIOp,
+    "and": arith.AndIOp, "or": arith.OrIOp, "xor": arith.XOrIOp, "shl": arith.ShLIOp, "shr": arith.ShRSIOp,
+    "floordiv": arith.FloorDivSIOp,
+}  # fmt: skip
+_UNSIGNED: dict[str, Callable[[SSAValue, SSAValue], Operation]] = {
+    "floordiv": arith.DivUIOp, "mod": arith.RemUIOp, "shr": arith.ShRUIOp,
+}  # fmt: skip
+_KNOWN: dict[str, Callable[[Unknown, Unknown], Unknown]] = {
+    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "min": lambda a, b: a.minimum(b),
+    "max": lambda a, b: a.maximum(b), "and": lambda a, b: a & b, "xor": lambda a, b: a ^ b, "or": lambda a, b: a | b,
+    "mod": lambda a, b: a % b,
+}  # fmt: skip
+_SIGNS: dict[str, Callable[[bool, bool], bool]] = {
+    "add": lambda a, b: a and b, "mul": lambda a, b: a and b, "floordiv": lambda a, b: a and b,
+    "mod": lambda a, b: b, "min": lambda a, b: a and b, "max": lambda a, b: a or b, "and": lambda a, b: a or b,
+    "or": lambda a, b: a and b, "xor": lambda a, b: a and b, "shr": lambda a, b: a, "shl": lambda a, b: a,
+}  # fmt: skip
+"""Whether a result is not negative, where that holds of the operands. Overflow is not looked at, as in the addresses
+of tensors: a coordinate lies within a shape."""
+
+
+def binary(name: str, a: Any, b: Any) -> Any:
+    """An operation on two values or numbers, in their common type. Raises TilefoldError (E5002) where there is none."""
+    if not (is_scalar(a) and is_scalar(b)):
+        return NotImplemented
+    dtype = common_type(a, b)
+    if dtype.kind == "bool" and name not in ("and", "or", "xor"):
+        dtype = Int32
+    if name == "div" and dtype.kind == "int":
+        dtype = Float32
+    if (same := _neutral(name, a, b, dtype)) is not None:
+        return same
+    x, y = convert(a, dtype), convert(b, dtype)
+    if dtype.kind == "float":
+        return _float_binary(name, x, y)
+    if dtype.kind == "bool":
+        return Bool(emit_value(_INTEGERS[name](x.ssa, y.ssa)), dtype)
+    return _int_binary(name, x, y, b)
+
+
+def _neutral(name: str, a: Any, b: Any, dtype: DType) -> Any:
+    """The operand that is the result already: x + 0, x * 1, x // 1; None otherwise."""
+    if dtype.kind != "int":
+        return None
+    if isinstance(a, Value) and a.dtype == dtype and type(b) is int:
+        if b == 0 and name in ("add", "sub", "or", "xor", "shl", "shr"):
+            return a
+        if b == 1 and name in ("mul", "floordiv"):
+            return a
+    if isinstance(b, Value) and b.dtype == dtype and type(a) is int:
+        if (a == 0 and name in ("add", "or", "xor")) or (a == 1 and name == "mul"):
+            return b
+    return None
+
+
+def _float_binary(name: str, x: Float, y: Float) -> Any:
+    if x.dtype.bits == 8:
+        raise TilefoldError(
+            Code.BUILD_VALUE, f"there is no arithmetic of {x.dtype}", "convert it first: x.to(cute.Float32)"
+        )
+    if name in ("floordiv", "mod"):
+        from .math import floor
+
+        quotient = floor(x / y)
+        return quotient if name == "floordiv" else x - quotient * y
+    if name not in _FLOATS:
+        raise TilefoldError(
+            Code.BUILD_VALUE, f"'{name}' is not defined for {x.dtype}", "it combines the bits of integers"
+        )
+    return Float(emit_value(_FLOATS[name](x.ssa, y.ssa)), dtype=x.dtype)
+
+
+def _int_binary(name: str, x: Int, y: Int, written: Any) -> Int:
+    if name in ("floordiv", "mod") and type(written) is int and written == 0:
+        raise TilefoldError(Code.BUILD_VALUE, "division by zero")
+    sign = _SIGNS.get(name, lambda a, b: False)(x.nonnegative, y.nonnegative)
+    known = _KNOWN[name](x.known, y.known) if name in _KNOWN else Unknown(x.dtype.bits)
+    if name in ("floordiv", "shr", "shl") and type(written) is int and 0 <= written < 1 << 62:
+        known = {"floordiv": x.known.__floordiv__, "shr": x.known.__rshift__, "shl": x.known.__lshift__}[name](
+            written if name == "floordiv" else min(written, 62)
+        )
+    both = x.nonnegative and y.nonnegative
+    if name == "mod" and not both:
+        # Python's remainder has the sign of the divisor
+        if type(written) is int and written > 0 and written & (written - 1) == 0:
+            return Int((x & (written - 1)).ssa, x.dtype, known, True)
+        return Int((x - (x // y) * y).ssa, x.dtype, known, sign)
+    if name in _UNSIGNED and both:
+        return Int(emit_value(_UNSIGNED[name](x.ssa, y.ssa)), x.dtype, known, sign)
+    return Int(emit_value(_INTEGERS[name](x.ssa, y.ssa)), x.dtype, known, sign)
+
+
+def unary(name: str, x: Value) -> Any:
+    """`neg` or `abs` of a value."""
+    from .math import absolute
+
+    if name == "abs":
+        return absolute(x)
+    return Float(emit_value(arith.NegfOp(x.ssa)), x.dtype)
+
+
+def power(x: Any, exponent: object) -> Any:
+    """`x` to the power of a static integer that is not negative, by multiplications."""
+    if type(exponent) is not int or exponent < 0:
+        raise TilefoldError(
+            Code.BUILD_VALUE,
+            "an exponent is a static integer, 0 or more",
+            "write cute.exp2(cute.log2(x) * y) for another power",
+        )
+    result: Any = None
+    while exponent:
+        if exponent & 1:
+            result = x if result is None else result * x
+        exponent >>= 1
+        if exponent:
+            x = x * x
+    return constant(1, x.dtype) if result is None else result
+
+
+def index_of(x: Any) -> Int:
+    """An integer as a coordinate, of type `index`. Raises TilefoldError (E5002) for anything but integers."""
+    from .dtypes import Index
+
+    if isinstance(x, bool) or not isinstance(x, int | Int):
+        shown = x.dtype if isinstance(x, Value) else type(x).__name__
+        raise TilefoldError(Code.BUILD_VALUE, f"a coordinate is an integer, not {shown}")
+    return convert(x, Index)
