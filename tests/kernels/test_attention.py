@@ -55,15 +55,17 @@ def test_every_stage_agrees_with_numpy(given: str) -> None:
     one_head("S=96 STAGES=3 PREFETCH=4 D=128 T=bf16"),
     one_head("S=96 STAGES=1 KEEP_Q=1 CAUSAL=1"),
     one_head("S=33 STAGES=2 KEEP_Q=1 PREFETCH=2"),
+    one_head("S=72 LAZY=1 TILE_K=16 CAUSAL=1"),
 ])  # fmt: skip
 def test_parameters(given: str) -> None:
     found, launch = attention(given)
     assert_checks_hold(launch, simulate(found, launch, "instr").after)
 
 
-def test_scores_may_be_large() -> None:
+@pytest.mark.parametrize("given", ["", "LAZY=8"])
+def test_scores_may_be_large(given: str) -> None:
     """Differences of thousands: nearly all weight is on one key, and the exponential of a score itself is infinite."""
-    found, _ = attention(one_head("S=48"))
+    found, _ = attention(one_head(f"S=48 {given}"))
     fills = {"Q": "normal(seed=0) * 20", "K": "normal(seed=1) * 20"}
     (launch,) = launches_of(found.module, found.source, Changes(fills=fills))
     ran = simulate(found, launch, "instr")
@@ -76,6 +78,9 @@ def test_scores_may_be_large() -> None:
     ("D=96", "D is 64 or 128"),
     ("TILE_Q=48", "TILE_Q is a multiple of 32"),
     ("TILE_K=24", "TILE_K is a multiple of 16"),
+    ("T=f32", "T is f16 or bf16"),
+    ("LAZY=20", "LAZY is 0 to 12"),
+    ("TILE_K=16 WARPS=8 TILE_Q=128", "no multiple of 16 bytes a thread"),
 ])  # fmt: skip
 def test_what_it_does_not_take(given: str, message: str) -> None:
     with pytest.raises(TilefoldError, match=message):
@@ -118,7 +123,7 @@ CASES = [
         (1024, 128, "f16", 0, "WARPS=4 STAGES=1"),
         (1024, 128, "f16", 1, "WARPS=8 STAGES=2 KEEP_Q=1"),
         (1000, 128, "bf16", 1, "WARPS=4 STAGES=2"),
-        (777, 64, "f16", 0, "WARPS=4 STAGES=2 GROUP=2"),
+        (777, 64, "f16", 0, "WARPS=4 STAGES=2 GROUP=2 LAZY=8"),
         (513, 64, "bf16", 1, "WARPS=8 STAGES=3 KEEP_Q=1"),
     ]
 ]
