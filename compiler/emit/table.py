@@ -15,6 +15,7 @@ from .ptx_atomic import PTX_ATOMIC
 from .ptx_compute import PTX_COMPUTE
 from .ptx_lanes import PTX_LANES
 from .ptx_matrix import PTX_MATRIX
+from .ptx_mbarrier import PTX_MBARRIER
 from .ptx_memory import PTX_MEMORY
 from .ptx_mma import PTX_MMA
 from .ptx_sreg import PTX_SREG
@@ -26,4 +27,5 @@ from .writer import Rule
 RULES: Mapping[type[Operation], Rule] = MappingProxyType(dict((
     *ARITH, *CONVERT, *MATH, *VECTOR, *CONTROL, *PRINTF, *STRUCTS,
     *PTX_SREG, *PTX_MEMORY, *PTX_MATRIX, *PTX_MMA, *PTX_WARP, *PTX_LANES, *PTX_COMPUTE, *PTX_ATOMIC,
+    *PTX_MBARRIER,
 )))  # fmt: skip

@@ -10,6 +10,16 @@ from .base import PtxOp
 from .convert import CVT_FORMS, CvtOp, Dp4aOp, PrmtOp
 from .entry import EntryOp, RetOp
 from .matrix import LdMatrixOp, MovMatrixOp, StMatrixOp
+from .mbarrier import (
+    MAX_ARRIVALS,
+    CpAsyncMbarrierArriveOp,
+    MbarrierArriveOp,
+    MbarrierInitOp,
+    MbarrierInvalOp,
+    MbarrierTestWaitOp,
+    MbarrierTryWaitOp,
+    MbarrierWaitOp,
+)
 from .memory import LoadOp, LocalAllocOp, PtrAddOp, SmemAddrOp, SmemAllocOp, StoreOp
 from .mma import MmaSyncOp
 from .sreg import SregOp
@@ -73,6 +83,13 @@ PTX = Dialect(
         StoreReleaseOp,
         FenceOp,
         BarArriveOp,
+        MbarrierInitOp,
+        MbarrierInvalOp,
+        MbarrierArriveOp,
+        MbarrierTestWaitOp,
+        MbarrierTryWaitOp,
+        MbarrierWaitOp,
+        CpAsyncMbarrierArriveOp,
         NanosleepOp,
         PrintfOp,
     ],
@@ -80,6 +97,14 @@ PTX = Dialect(
 )
 
 __all__ = [
+    "MAX_ARRIVALS",
+    "MbarrierInitOp",
+    "MbarrierInvalOp",
+    "MbarrierArriveOp",
+    "MbarrierTestWaitOp",
+    "MbarrierTryWaitOp",
+    "MbarrierWaitOp",
+    "CpAsyncMbarrierArriveOp",
     "BarArriveOp",
     "NanosleepOp",
     "AtomOp",

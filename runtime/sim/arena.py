@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-ABSENT, UNWRITTEN, READY, IN_FLIGHT = range(4)
-"""The states of a byte: not allocated, allocated but undefined, defined, being written by an asynchronous
-copy.
+ABSENT, UNWRITTEN, READY, IN_FLIGHT, MBARRIER = range(5)
+"""The states of a byte: not allocated, allocated but undefined, defined, being written by an asynchronous copy, part of
+an mbarrier.
 """
 
 WIDTHS = (1, 2, 4, 8, 16)

@@ -3,9 +3,11 @@
 
 The hardware promises the bytes only after the issuing thread has waited for the group, so until then they are
 in flight: any access is an error. Other threads see them after a barrier that follows the wait, which the
-race shadow checks because the write is dated when the wait completes it.
+race shadow checks because the write is dated when the wait completes it. Copies that arrive at an mbarrier are complete
+when somebody waits there, and belong to those who waited.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arena import IN_FLIGHT, READY
+from .ordering import copied, joined
 from .spaces import Access, Space
 from .values import Value
 from .warp import Warp
@@ -20,10 +23,11 @@ from .warp import Warp
 
 @dataclass(slots=True)
 class Pending:
-    """Copies of one request that are in flight: their lanes, the group of each, the shared rows and the
+    """Copies of one request that are in flight: its number, their lanes, the group of each, the shared rows and the
     bytes.
     """
 
+    number: int
     lanes: NDArray[Any]
     groups: NDArray[Any]
     width: int
@@ -38,7 +42,8 @@ def issue(warp: Warp, shared: Space, access: Access, address: Value, content: ND
     rows = shared.claim(warp, access, address)
     shared.arena.state[access.width][rows] = IN_FLIGHT
     lanes = warp.lane_numbers()
-    warp.pending.append(Pending(lanes, warp.groups[lanes], access.width, rows, content))
+    warp.issued += 1
+    warp.pending.append(Pending(warp.issued, lanes, warp.groups[lanes], access.width, rows, content))
 
 
 def commit(warp: Warp) -> None:
@@ -54,9 +59,30 @@ def wait(warp: Warp, shared: Space, in_flight: int) -> None:
     limit = warp.groups - in_flight
     if warp.mask is not None:
         limit = np.where(warp.mask, limit, 0)
+    before = len(warp.pending)
+    _finish(warp, shared, lambda copy: copy.groups < limit[copy.lanes])
+    if before and warp.tied.any() and shared.shadow is not None:
+        warp.known = joined((warp.known, copied(warp, warp.lane_numbers())))
+
+
+def tie(warp: Warp) -> int:
+    """Lets all copies of the active lanes so far arrive at an mbarrier; their greatest number."""
+    warp.tied[warp.lane_numbers()] = warp.issued
+    return warp.issued
+
+
+def complete(warp: Warp, shared: Space, lanes: NDArray[Any], number: int) -> None:
+    """Completes the copies of some lanes up to a number."""
+    chosen = np.zeros(warp.lanes, bool)
+    chosen[lanes] = True
+    _finish(warp, shared, lambda copy: chosen[copy.lanes] & (copy.number <= number))
+
+
+def _finish(warp: Warp, shared: Space, which: Callable[[Pending], NDArray[np.bool_]]) -> None:
+    """Completes the copies for which a condition holds."""
     remaining: list[Pending] = []
     for copy in warp.pending:
-        done = copy.groups < limit[copy.lanes]
+        done = which(copy)
         if done.all():
             _complete(warp, shared, copy)
         elif done.any():
@@ -74,11 +100,15 @@ def wait_all(warp: Warp, shared: Space) -> None:
 
 
 def _part(copy: Pending, chosen: NDArray[Any]) -> Pending:
-    return Pending(copy.lanes[chosen], copy.groups[chosen], copy.width, copy.rows[chosen], copy.content[chosen])
+    return Pending(
+        copy.number, copy.lanes[chosen], copy.groups[chosen], copy.width, copy.rows[chosen], copy.content[chosen]
+    )
 
 
 def _complete(warp: Warp, shared: Space, copy: Pending) -> None:
     shared.arena.data[copy.width][copy.rows] = copy.content
     shared.arena.state[copy.width][copy.rows] = READY
     if shared.shadow is not None:
-        shared.shadow.date(copy.rows, copy.width, warp.launch.clock, warp.agents[copy.lanes])
+        config = warp.launch.config
+        by_copy = np.where(copy.number <= warp.tied[copy.lanes], config.blocks * config.threads, 0)
+        shared.shadow.date(copy.rows, copy.width, warp.launch.clock, warp.agents[copy.lanes] + by_copy)

@@ -21,7 +21,7 @@ from .arguments import Binding, bind
 from .faults import SimulationError, site_of
 from .functions import deep_stack
 from .local import LocalSpace
-from .races import MAX_AGENTS
+from .races import MAX_THREADS
 from .rules import RULES
 from .schedule import run_block
 from .spaces import Space
@@ -122,8 +122,10 @@ class SimEngine:
     def _build(self, launch: Launch, spaces: Spaces, bindings: list[Binding]) -> None:
         """Creates the memory, if the budget allows it, and puts the arguments there."""
         threads = launch.config.threads
-        shadow = 17 if self.races else 1  # bytes of bookkeeping for each byte
-        need = (spaces.global_.arena.allocated + spaces.shared.arena.allocated) * (1 + shadow)
+        warps = -(-threads // WARP)
+        shadow = 8 if self.races else 0  # bytes for each byte: of its last write, and of its last reads
+        need = spaces.global_.arena.allocated * (2 + 2 * shadow)
+        need += spaces.shared.arena.allocated * (2 + shadow * (1 + warps))
         need += 2 * spaces.local.frame.size * threads
         if need > self.budget.bytes:
             raise SimulationError(
@@ -132,7 +134,7 @@ class SimEngine:
                 "allow more, use smaller arguments, or turn the race check off",
             )
         spaces.global_.build()
-        spaces.shared.build()
+        spaces.shared.build(warps)
         spaces.local.build(threads)
         for binding in bindings:
             spaces.global_.arena.fill(binding.offset, binding.argument.storage, binding.argument.initialised)
@@ -163,5 +165,5 @@ def _check_config(kernel: KernelOp, config: LaunchConfig) -> None:
             f"@{kernel.sym_name.data} is for blocks of {kernel.block} threads, not {config.block}",
             "launch it with the block that its `threads(...)` names",
         )
-    if config.blocks * config.threads > MAX_AGENTS:
-        raise LaunchError(ErrorCode.RUN_LAUNCH, f"the simulator runs up to {MAX_AGENTS} threads in one launch")
+    if config.blocks * config.threads > MAX_THREADS:
+        raise LaunchError(ErrorCode.RUN_LAUNCH, f"the simulator runs up to {MAX_THREADS} threads in one launch")

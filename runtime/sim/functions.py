@@ -13,7 +13,7 @@ from xdsl.traits import SymbolTable
 
 from ...layout.errors import Code as ErrorCode
 from .faults import SimulationError, Site, site_of
-from .translate import Barrier, Code, Pause, Translator
+from .translate import Code, Event, Translator
 from .values import Value, varies
 from .warp import Warp
 
@@ -37,7 +37,7 @@ class Function:
     blocks: list[Code] = field(default_factory=lambda: [])
     jumps: list[Jump | None] = field(default_factory=lambda: [])
 
-    def run(self, warp: Warp, arguments: list[Value]) -> Generator[Barrier | Pause, None, list[Value]]:
+    def run(self, warp: Warp, arguments: list[Value]) -> Generator[Event, None, list[Value]]:
         """Calls the function in the active lanes. A generator that suspends where it must, and returns the results.
 
         Raises SimulationError (E3212) where calls nest too deeply.

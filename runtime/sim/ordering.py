@@ -40,6 +40,17 @@ def snapshot(warp: "Warp", lanes: NDArray[np.int64]) -> Knowledge:
     return joined(({block.number: times}, warp.known))
 
 
+def copied(warp: "Warp", lanes: NDArray[np.int64]) -> Knowledge:
+    """That the asynchronous copies of the given lanes up to now are complete; advances the clock past these.
+
+    They count as those of a block that follows all others, since what waits for them does not wait for their threads.
+    """
+    config = warp.launch.config
+    times = np.zeros(config.threads, np.int64)
+    times[warp.first_thread + lanes] = warp.launch.tick()
+    return {config.blocks + warp.block.number: times}
+
+
 def knows(warp: "Warp", time: int, agent: int, lanes: int) -> bool:
     """Whether the warp knows an access of thread `agent` at a time; it stands for `lanes` threads around it: 1, those
     of its warp (32), or all of its block (any more).

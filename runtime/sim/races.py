@@ -33,8 +33,8 @@ _SEVERAL_BLOCKS = 1 << 31
 _BEYOND_WARP = _SEVERAL_WARPS | _SEVERAL_BLOCKS
 _SEVERAL = _SEVERAL_LANES | _BEYOND_WARP
 
-MAX_AGENTS = _AGENT - 1
-"""The most threads of a launch that can be told apart."""
+MAX_THREADS = _AGENT // 2
+"""The most threads of a launch that can be told apart: each stands for two agents."""
 
 Entries = NDArray[np.int64]
 
@@ -54,15 +54,16 @@ class Conflict:
 class RaceShadow:
     """The last write and the last reads of each byte of an arena.
 
-    An entry is `time << 32 | flags | agent`; agents are the threads of a launch, numbered from 1; 0 is no
-    access.
+    An entry is `time << 32 | flags | agent`; agents are the threads of a launch, numbered from 1, and then the
+    asynchronous copies of each that mbarriers wait for; 0 is no access. The last reads of each warp are kept, or of all
+    together where `warps` is 1.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, warps: int = 1) -> None:
         self._writes: Entries = np.zeros(size, np.int64)
-        self._reads: Entries = np.zeros(size, np.int64)
+        self._reads: Entries = np.zeros((warps, size), np.int64)
         self._write_rows = {w: self._writes.reshape(-1, w) for w in WIDTHS}
-        self._read_rows = {w: self._reads.reshape(-1, w) for w in WIDTHS}
+        self._read_rows = {w: self._reads.reshape(warps, -1, w) for w in WIDTHS}
 
     def reset(self) -> None:
         """Forgets all accesses."""
@@ -79,6 +80,16 @@ class RaceShadow:
         """
         self._write_rows[width][rows] = ((time << 32) | agents)[:, None]
 
+    def _own_reads(self, warp: "Warp", width: int) -> Entries:
+        """The table of the warp's reads."""
+        tables = self._read_rows[width]
+        return tables[warp.index if len(tables) > 1 else 0]
+
+    def _all_reads(self, rows: NDArray[Any], width: int) -> Entries:
+        """The last reads of each byte by each warp: those of one byte stand together."""
+        tables = self._read_rows[width]
+        return tables[0, rows] if len(tables) == 1 else np.moveaxis(tables[:, rows], 0, 2).reshape(len(rows), -1)
+
     def read(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
         """Records that the active lanes read `rows` of `width` bytes; the first conflict with an earlier
         write.
@@ -86,8 +97,8 @@ class RaceShadow:
         writes = self._write_rows[width][rows]
         conflict = _unordered(warp, writes)
         if conflict is not None:
-            return _first(conflict, writes, True)
-        table = self._read_rows[width]
+            return _first(conflict, writes, True, width)
+        table = self._own_reads(warp, width)
         earlier = table[rows]
         now = warp.stamps()
         entry: Entries = np.broadcast_to(now, earlier.shape)
@@ -110,10 +121,10 @@ class RaceShadow:
         atomic.
         """
         table = self._write_rows[width]
-        for entries, is_write in ((table[rows], True), (self._read_rows[width][rows], False)):
+        for entries, is_write in ((table[rows], True), (self._all_reads(rows, width), False)):
             conflict = _unordered(warp, np.where((entries & _ATOMIC) != 0, 0, entries))
             if conflict is not None:
-                return _first(conflict, entries, is_write)
+                return _first(conflict, entries, is_write, width)
         table[rows] = warp.stamps() | _ATOMIC
         return None
 
@@ -122,8 +133,8 @@ class RaceShadow:
         writes = self._write_rows[width][rows]
         conflict = _unordered(warp, np.where((writes & _ATOMIC) != 0, 0, writes))
         if conflict is not None:
-            return _first(conflict, writes, True)
-        table = self._read_rows[width]
+            return _first(conflict, writes, True, width)
+        table = self._own_reads(warp, width)
         earlier = table[rows]
         kept = _unordered(warp, np.where((earlier & _ATOMIC) != 0, 0, earlier))  # plain reads that still count
         now = np.broadcast_to(warp.stamps() | _ATOMIC, earlier.shape)
@@ -135,15 +146,15 @@ class RaceShadow:
         access.
         """
         table = self._write_rows[width]
-        for entries, is_write in ((table[rows], True), (self._read_rows[width][rows], False)):
+        for entries, is_write in ((table[rows], True), (self._all_reads(rows, width), False)):
             conflict = _unordered(warp, entries)
             if conflict is not None:
-                return _first(conflict, entries, is_write)
+                return _first(conflict, entries, is_write, width)
         now = warp.stamps()
         table[rows] = now
         lost = table[rows, 0] != now[:, 0]
         if lost.any():  # lanes of this request write the same bytes
-            return _first(lost[:, None], table[rows], True)
+            return _first(lost[:, None], table[rows], True, 1)
         return None
 
 
@@ -183,6 +194,6 @@ def _known(warp: "Warp", entries: Entries, bad: NDArray[np.bool_]) -> NDArray[np
     return result
 
 
-def _first(conflict: NDArray[np.bool_], entries: Entries, with_write: bool) -> Conflict:
-    index, byte = (int(i) for i in np.argwhere(conflict)[0])
-    return Conflict(index, byte, int(entries[index, byte]) & _AGENT, with_write)
+def _first(conflict: NDArray[np.bool_], entries: Entries, with_write: bool, width: int) -> Conflict:
+    index, place = (int(i) for i in np.argwhere(conflict)[0])
+    return Conflict(index, place * width // conflict.shape[1], int(entries[index, place]) & _AGENT, with_write)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...layout.errors import Code
 from ..counters import AccessCount
 from . import costs
-from .arena import ABSENT, IN_FLIGHT, READY, Arena
+from .arena import ABSENT, IN_FLIGHT, MBARRIER, READY, UNWRITTEN, Arena
 from .faults import Site
 from .ordering import Releases
 from .races import Conflict, RaceShadow
@@ -19,6 +19,9 @@ from .values import Value
 from .warp import Warp
 
 Bytes = NDArray[np.uint8]
+
+_TAKEN = (ABSENT, IN_FLIGHT, MBARRIER)
+"""The states of bytes that no thread may write."""
 
 
 @dataclass(slots=True)
@@ -58,7 +61,7 @@ class Space:
 
     `load` and `store` raise SimulationError, naming the first thread at fault, for an access that is
     misaligned (E3203), outside every allocation (E3202), of undefined bytes (E3204), of bytes in flight
-    (E3206) or in a race (E3205).
+    (E3206), of an mbarrier (E3215) or in a race (E3205).
     """
 
     name: str
@@ -68,11 +71,11 @@ class Space:
     shadow: RaceShadow | None = None
     releases: Releases = field(default_factory=Releases)
 
-    def build(self) -> None:
-        """Creates the bytes of what was allocated in `arena`."""
+    def build(self, warps: int = 1) -> None:
+        """Creates the bytes of what was allocated in `arena`. The race check keeps the reads of so many warps apart."""
         self.arena.build()
         if self.races:
-            self.shadow = RaceShadow(self.arena.data[1].size)
+            self.shadow = RaceShadow(self.arena.data[1].size, warps)
 
     def reset(self) -> None:
         """Makes all bytes undefined and forgets past accesses, as for a new block."""
@@ -125,7 +128,7 @@ class Space:
         """Checks a write at `address` and records it for race detection; the rows that it will change."""
         rows = self._rows(warp, access, address)
         state = self.arena.state[access.width][rows]
-        if ((state == ABSENT) | (state == IN_FLIGHT)).any():
+        if np.isin(state, _TAKEN).any():
             self._refuse(warp, access, rows, loading=False)
         if self.shadow is not None:
             conflict = self.shadow.write(warp, rows, access.width)
@@ -174,7 +177,7 @@ class Space:
         rows = self._rows(warp, access, address)
         width = access.width
         state = self.arena.state[width][rows]
-        if ((state == ABSENT) | (state == IN_FLIGHT)).any():
+        if np.isin(state, _TAKEN).any():
             self._refuse(warp, access, rows, loading=False)
         if self.shadow is not None:
             conflict = self.shadow.update(warp, rows, width)
@@ -185,6 +188,31 @@ class Space:
             self.releases.write(warp, row * width, lane, releases, replaces=True)
         self.arena.state[width][rows] = READY
 
+    def make_mbarrier(self, warp: Warp, access: Access, address: Value) -> NDArray[Any]:
+        """The rows at `address` in each active lane, which from now on hold mbarriers."""
+        rows = self.claim(warp, access, address)
+        self.arena.state[access.width][rows] = MBARRIER
+        return rows
+
+    def mbarrier(self, warp: Warp, access: Access, address: Value, ends: bool = False) -> NDArray[Any]:
+        """The rows at `address` in each active lane, which must hold mbarriers; with `ends` no more."""
+        rows = self._rows(warp, access, address)
+        state = self.arena.state[access.width]
+        wrong = (state[rows] != MBARRIER).any(axis=1)
+        if wrong.any():
+            index = int(wrong.argmax())
+            where = self.show(self.base + int(rows[index]) * access.width)
+            hint = "one thread initialises it with ptx.mbarrier.init, then a barrier of the block"
+            lane = int(warp.lane_numbers()[index])
+            warp.fault(Code.SIM_MBARRIER, access.site, lane, f"there is no mbarrier at {where}", hint)
+        if self.shadow is not None:
+            conflict = (self.shadow.write if ends else self.shadow.update)(warp, rows, access.width)
+            if conflict is not None:
+                self._race(warp, access, rows, conflict, "ends the mbarrier at" if ends else "uses the mbarrier at")
+        if ends:
+            state[rows] = UNWRITTEN
+        return rows
+
     def _rows(self, warp: Warp, access: Access, address: Value) -> NDArray[Any]:
         """The row of each active lane's access, checked for alignment and counted."""
         at = warp.select(address)
@@ -194,7 +222,7 @@ class Space:
             index = int(np.argmax(offsets & (width - 1) != 0))
             warp.fault(
                 Code.SIM_MISALIGNED, access.site, int(warp.lane_numbers()[index]),
-                f"the {self.name} address {self._show(int(at[index]))} is not a multiple of the "
+                f"the {self.name} address {self.show(int(at[index]))} is not a multiple of the "
                 f"{width} bytes accessed",
                 "use a narrower access, or align the tensor and the strides of its layout",
             )  # fmt: skip
@@ -214,7 +242,8 @@ class Space:
         access.transactions += transactions
         access.minimum += minimum
 
-    def _show(self, address: int) -> str:
+    def show(self, address: int) -> str:
+        """An address in words."""
         return f"{address:#x} ({self.arena.describe(address - self.base)})"
 
     def _refuse(self, warp: Warp, access: Access, rows: NDArray[Any], *, loading: bool) -> None:
@@ -222,10 +251,10 @@ class Space:
         total = len(self.arena.data[access.width])
         for index, row in enumerate(rows.tolist()):
             states = self.arena.state[access.width][row] if 0 <= row < total else np.zeros(1, np.uint8)
-            if (states == READY).all() or not (loading or np.isin(states, (ABSENT, IN_FLIGHT)).any()):
+            if (states == READY).all() or not (loading or np.isin(states, _TAKEN).any()):
                 continue
             lane = int(warp.lane_numbers()[index])
-            where = self._show(self.base + row * access.width)
+            where = self.show(self.base + row * access.width)
             verb = "reads" if loading else "writes"
             if (states == ABSENT).any():
                 warp.fault(
@@ -240,8 +269,11 @@ class Space:
                 warp.fault(
                     Code.SIM_IN_FLIGHT, access.site, lane,
                     f"{verb} {where} while a cp.async{who} is still writing it",
-                    "let the thread that issued the copy wait for its group; others need a barrier then",
+                    "wait for its group in the thread that issued the copy, and then at a barrier, or at an mbarrier",
                 )  # fmt: skip
+            if (states == MBARRIER).any():
+                hint = "end it with ptx.mbarrier.inval before its bytes are used otherwise"
+                warp.fault(Code.SIM_MBARRIER, access.site, lane, f"{verb} {where}, where an mbarrier is", hint)
             warp.fault(
                 Code.SIM_UNINITIALISED, access.site, lane,
                 f"reads {where} in {self.name} memory, which nobody has written",
@@ -250,13 +282,15 @@ class Space:
 
     def _thread(self, warp: Warp, agent: int) -> str:
         """A thread of the launch in words, by its number."""
-        number, index = divmod(agent - 1, warp.launch.config.threads)
+        config = warp.launch.config
+        number, index = divmod(agent - 1, config.threads)
+        by_copy, number = divmod(number, config.blocks)
         x, y, z = warp.block.thread(index)
         other = "" if number == warp.block.number else f" of another block (number {number})"
-        return f"thread ({x},{y},{z}){other}"
+        return f"{'an asynchronous copy of ' * by_copy}thread ({x},{y},{z}){other}"
 
     def _race(self, warp: Warp, access: Access, rows: NDArray[Any], conflict: Conflict, verb: str) -> None:
-        where = self._show(self.base + int(rows[conflict.index]) * access.width + conflict.byte)
+        where = self.show(self.base + int(rows[conflict.index]) * access.width + conflict.byte)
         did = "wrote" if conflict.with_write else "read"
         lane = int(warp.lane_numbers()[conflict.index])
         other = self._thread(warp, conflict.agent)

@@ -46,8 +46,18 @@ class Pause:
     """What a warp yields so that others may go on before it does."""
 
 
+@dataclass(frozen=True, slots=True)
+class Until:
+    """What a warp yields that waits until a condition holds; `describe` says for what."""
+
+    holds: Callable[[], bool]
+    site: Site
+    describe: Callable[[], str]
+
+
 Step: TypeAlias = Callable[[Warp], None]
-Suspension: TypeAlias = Iterator[Barrier | Pause]
+Event: TypeAlias = Barrier | Pause | Until
+Suspension: TypeAlias = Iterator[Event]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from .values import Lanes, Value, varies
 
 if TYPE_CHECKING:
     from .async_copy import Pending
+    from .mbarrier import Mbarrier
 
 WARP = 32
 """Lanes of a full warp."""
@@ -86,6 +87,8 @@ class Block:
     number: int
     start: int
     epoch: int
+    mbarriers: "dict[int, Mbarrier]" = field(default_factory=lambda: {})
+    """The mbarriers in its shared memory, by the row of 8 bytes."""
 
     def thread(self, index: int) -> Dim3:
         """The coordinate of the thread with this number in the block (x is fastest)."""
@@ -106,6 +109,10 @@ class Warp:
     lanes: int
     registers: list[Value]
     pending: "list[Pending]" = field(init=False)
+    issued: int = 0
+    """Requests of asynchronous copies so far."""
+    tied: NDArray[Any] = field(init=False)
+    """How many of them each lane has let arrive at an mbarrier."""
     calls: list[int] = field(default_factory=lambda: [])
     """The sizes of the frames of the functions that have not returned."""
     mask: Bools | None = None
@@ -129,6 +136,7 @@ class Warp:
         self.active = self.lanes
         self.pending = []
         self.groups = np.zeros(self.lanes, np.int64)
+        self.tied = np.zeros(self.lanes, np.int64)
         self.seen = np.zeros((self.lanes, self.lanes), np.int64)
         self.agents = np.arange(self.first_agent, self.first_agent + self.lanes)
 

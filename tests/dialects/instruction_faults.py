@@ -17,6 +17,13 @@ INSTRUCTIONS = [
         ("«ptx.bar.sync» 1 threads 33", "33 threads meet at the barrier; it is a multiple of 32, up to 1024"),
     ),
     *_ptx("ptx.bar.arrive", ("«ptx.bar.arrive» 1 threads 2048", "a multiple of 32, up to 1024")),
+    *_ptx("ptx.mbarrier.init", ("ptx.mbarrier.init «%A», %x", "shared"), ("ptx.mbarrier.init %s, «%v»", "i32")),
+    *_ptx("ptx.mbarrier.inval", ("ptx.mbarrier.inval «%l»", "shared")),
+    *_ptx("ptx.mbarrier.arrive", ("ptx.mbarrier.arrive %s count «%v»", "i32")),
+    *_ptx("ptx.mbarrier.test_wait", ("%0 = ptx.mbarrier.test_wait %s, «%v»", "i32")),
+    *_ptx("ptx.mbarrier.try_wait", ("%0 = ptx.mbarrier.try_wait «%A», %x", "shared")),
+    *_ptx("ptx.mbarrier.wait", ("ptx.mbarrier.wait %s, «%v»", "i32")),
+    *_ptx("ptx.cp.async.mbarrier.arrive", ("ptx.cp.async.mbarrier.arrive noinc «%A»", "shared")),
     *_ptx("ptx.nanosleep", ("ptx.nanosleep «%v»", "i32")),
     *_ptx(
         "ptx.atom",

@@ -41,6 +41,15 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "ptx.prmt": ("%0 = ptx.prmt %x, %x, %x",),
     "ptx.dp4a": ('%0 = ptx.dp4a "s32.u32" %x, %x, %x',),
     "ptx.bar.arrive": ("ptx.bar.arrive 1 threads 64\nptx.bar.sync 1 threads 64",),
+    "ptx.mbarrier.init": ("ptx.mbarrier.init %s, %x {note}",),
+    "ptx.mbarrier.inval": ("ptx.mbarrier.inval %s",),
+    "ptx.mbarrier.arrive": ("ptx.mbarrier.arrive %s\nptx.mbarrier.arrive %s count %x {note}",),
+    "ptx.mbarrier.test_wait": ("%0 = ptx.mbarrier.test_wait %s, %x {note}",),
+    "ptx.mbarrier.try_wait": ("%0 = ptx.mbarrier.try_wait %s, %x",),
+    "ptx.mbarrier.wait": ("ptx.mbarrier.wait %s, %x",),
+    "ptx.cp.async.mbarrier.arrive": (
+        "ptx.cp.async.mbarrier.arrive noinc %s {note}\nptx.cp.async.mbarrier.arrive %s",
+    ),
     "ptx.nanosleep": ("ptx.nanosleep %x",),
     "ptx.atom": (
         '%0 = ptx.atom "umax" %A, %v order "acq_rel" scope "sys" {note} : !ptx.ptr<global>, i64',

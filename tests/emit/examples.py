@@ -274,6 +274,26 @@ PTX: tuple[tuple[str, str], ...] = (
     ),
     ("ptx.bar.sync", "ptx.bar.sync 1 threads 64"),
     ("ptx.bar.arrive", "ptx.bar.arrive 1 threads 64"),
+    *(
+        (f"ptx.{name}", f"%bar = ptx.smem.addr 0\n{line}")
+        for name, line in (
+            ("mbarrier.init", "ptx.mbarrier.init %bar, %i32"),
+            ("mbarrier.inval", "ptx.mbarrier.inval %bar"),
+            ("mbarrier.arrive", "ptx.mbarrier.arrive %bar"),
+            ("mbarrier.arrive@90", "ptx.mbarrier.arrive %bar count %i32"),
+            ("mbarrier.wait@90", "ptx.mbarrier.wait %bar, %i32"),
+            ("cp.async.mbarrier.arrive", "ptx.cp.async.mbarrier.arrive noinc %bar"),
+            ("cp.async.mbarrier.arrive", "ptx.cp.async.mbarrier.arrive %bar"),
+        )
+    ),
+    *(
+        (
+            f"ptx.mbarrier.{name}",
+            f"%bar = ptx.smem.addr 0\n%v = ptx.mbarrier.{name.partition('@')[0]} %bar, %i32\n"
+            f"%r = arith.extui %v : i1 to i32\n{_store('i32')}",
+        )
+        for name in ("test_wait", "try_wait@90")
+    ),
     ("ptx.nanosleep", "ptx.nanosleep %i32"),
     *(
         ("ptx.atom", f'%s = ptx.smem.addr 0\n%r = ptx.atom "{kind}" {place}, %{type}{rest}, {type}\n{_store(type)}')

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The form of the emitted text: kernels, shared memory, printf, loops, source lines, and the order of it all."""
 
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -191,6 +192,15 @@ def test_same_program_gives_same_ptx_in_every_process() -> None:
     ]
     assert len(texts[0]) > 1000
     assert texts[0] == texts[1]
+
+
+def test_waiting_for_an_mbarrier_is_a_loop() -> None:
+    wait = "%bar = ptx.smem.addr 8\nptx.mbarrier.wait %bar, %i32\nptx.mbarrier.wait %bar, %i32"
+    for target, instruction in ((SM80, "test_wait"), (Target("sm_90"), "try_wait")):
+        ptx = ptx_of(kernel(wait, ARGS, shared=16), target)
+        loop = rf"AGAIN:\s+mbarrier\.{instruction}\.parity\.shared\.b64 done, \[(%r\d+)\], %r\d+;\s+@!done bra AGAIN;"
+        assert len(re.findall(loop, ptx)) == 2
+        assert assemble(ptx, target).kernels["k"].registers > 0
 
 
 def test_threads_can_compile_at_once() -> None:

@@ -15,6 +15,7 @@ from .ptx_atomic import PTX_ATOMIC
 from .ptx_compute import PTX_COMPUTE
 from .ptx_lanes import PTX_LANES
 from .ptx_matrix import PTX_MATRIX
+from .ptx_mbarrier import PTX_MBARRIER
 from .ptx_memory import PTX_MEMORY
 from .ptx_sync import PTX_SYNC
 from .scf import SCF
@@ -30,7 +31,7 @@ COMMON: Rules = MappingProxyType({**INTEGERS, **FLOATS, **CASTS, **SCF, **VECTOR
 """The rules of operations that can run anywhere, on the host too."""
 
 RULES: Rules = MappingProxyType({
-    **COMMON, **GPU, **PTX_MEMORY, **PTX_MATRIX, **PTX_SYNC, **PTX_LANES, **PTX_COMPUTE, **PTX_ATOMIC,
+    **COMMON, **GPU, **PTX_MEMORY, **PTX_MATRIX, **PTX_SYNC, **PTX_LANES, **PTX_COMPUTE, **PTX_ATOMIC, **PTX_MBARRIER,
     **TILE_VIEWS, **TILE_COORDINATES, **TILE_MEMORY, **TILE_MAPS, **TILE_COPIES, **MMA,
 })  # fmt: skip
 """The rule of every operation that can run inside a kernel."""

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`ptx`: mbarriers, as inline assembly that LLVM moves no access to memory across.
+
+Registers and labels of its own stand in braces, which make their names local, since LLVM may copy the assembly.
+"""
+
+from collections.abc import Sequence
+
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import ptx
+from .text import quote
+from .writer import FunctionWriter, Rule, rule
+
+_SUSPENDS = 90
+"""The first architecture that has mbarrier.try_wait."""
+
+
+def _assembly(
+    w: FunctionWriter, lines: str | Sequence[str], letters: str, operands: Sequence[SSAValue], result: str = "void"
+) -> str:
+    """A call of assembly with registers of these letters."""
+    text = quote(lines if isinstance(lines, str) else "\n\t".join(lines))
+    given = ", ".join(w.typed(operand) for operand in operands)
+    return f'call {result} asm sideeffect {text}, "{letters},~{{memory}}"({given})'
+
+
+def _init(w: FunctionWriter, op: ptx.MbarrierInitOp) -> None:
+    w.emit(_assembly(w, f"{op.mnemonic()} [$0], $1;", "r,r", op.operands))
+
+
+def _on_address(w: FunctionWriter, op: ptx.MbarrierInvalOp | ptx.CpAsyncMbarrierArriveOp) -> None:
+    w.emit(_assembly(w, f"{op.mnemonic()} [$0];", "r", op.operands))
+
+
+def _arrive(w: FunctionWriter, op: ptx.MbarrierArriveOp) -> None:
+    counted, letters = ("", "r") if op.count is None else (", $1", "r,r")
+    lines = ("{", ".reg .b64 state;", f"{op.mnemonic()} state, [$0]{counted};", "}")
+    w.emit(_assembly(w, lines, letters, op.operands))
+
+
+def _test(w: FunctionWriter, op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp) -> None:
+    lines = ("{", ".reg .pred done;", f"{op.mnemonic()} done, [$1], $2;", "selp.b32 $0, 1, 0, done;", "}")
+    w.define(op.done, f"icmp ne i32 {w.temp(_assembly(w, lines, '=r,r,r', op.operands, 'i32'))}, 0")
+
+
+def _wait(w: FunctionWriter, op: ptx.MbarrierWaitOp) -> None:
+    mnemonic = op.mnemonic()
+    if w.module.target.sm < _SUSPENDS:
+        mnemonic = mnemonic.replace("try_wait", "test_wait")
+    lines = ("{", ".reg .pred done;", "AGAIN:", f"{mnemonic} done, [$0], $1;", "@!done bra AGAIN;", "}")
+    w.emit(_assembly(w, lines, "r,r", op.operands))
+
+
+PTX_MBARRIER: tuple[tuple[type[Operation], Rule], ...] = (
+    rule(ptx.MbarrierInitOp, _init),
+    rule(ptx.MbarrierInvalOp, _on_address),
+    rule(ptx.MbarrierArriveOp, _arrive),
+    rule(ptx.MbarrierTestWaitOp, _test),
+    rule(ptx.MbarrierTryWaitOp, _test),
+    rule(ptx.MbarrierWaitOp, _wait),
+    rule(ptx.CpAsyncMbarrierArriveOp, _on_address),
+)

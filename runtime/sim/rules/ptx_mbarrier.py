@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rules for mbarriers (PTX ISA, mbarrier and cp.async.mbarrier.arrive)."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from xdsl.ir import Operation
+
+from ....dialects import ptx
+from ....layout.errors import Code as ErrorCode
+from .. import async_copy
+from ..faults import site_of
+from ..mbarrier import Copies, Mbarrier
+from ..ordering import joined, snapshot
+from ..spaces import Access, Space
+from ..translate import Pause, Rules, Step, Suspending, Suspension, Translator, Until
+from ..values import Lanes, Value
+from ..warp import Warp
+
+_BYTES = 8
+
+
+class _Barriers:
+    """How one operation finds the mbarriers of a warp's lanes."""
+
+    def __init__(self, op: Operation, t: Translator) -> None:
+        self.shared: Space = t.spaces.shared
+        self.site = site_of(op)
+        self.access = Access(self.site, self.shared.name, "mbarrier", _BYTES)
+        self._pointer = t.slot(op.operands[0])
+
+    def make(self, warp: Warp) -> Lanes:
+        """The row of each active lane, where there is an mbarrier from now on."""
+        return self.shared.make_mbarrier(warp, self.access, warp.registers[self._pointer])
+
+    def rows(self, warp: Warp, ends: bool = False) -> Lanes:
+        """The row of each active lane; a fault if there is no mbarrier."""
+        return self.shared.mbarrier(warp, self.access, warp.registers[self._pointer], ends)
+
+    def each(self, warp: Warp) -> Iterator[tuple[Mbarrier, Lanes]]:
+        """The mbarriers of the active lanes, and the lanes of each."""
+        rows, lanes = self.rows(warp), warp.lane_numbers()
+        for row in np.unique(rows).tolist():
+            yield warp.block.mbarriers[row], lanes[rows == row]
+
+    def check_count(self, warp: Warp, lane: int, what: str, count: int, most: int) -> None:
+        """A fault unless a number of arrivals is 1 or more, and at most `most`."""
+        if not 1 <= count <= most:
+            self.fault(warp, lane, f"{what} {count} arrivals, where 1 to {most} are possible")
+
+    def fault(self, warp: Warp, lane: int, text: str, hint: str = "") -> None:
+        """Raises a fault of the lane."""
+        warp.fault(ErrorCode.SIM_MBARRIER, self.site, lane, text, hint)
+
+
+def _init(op: ptx.MbarrierInitOp, t: Translator) -> Step:
+    barriers, count = _Barriers(op, t), t.slot(op.count)
+
+    def step(warp: Warp) -> None:
+        counts = warp.select(warp.registers[count]).tolist()
+        for lane, number in zip(warp.lane_numbers().tolist(), counts, strict=True):
+            barriers.check_count(warp, lane, "the mbarrier is to need", number, ptx.MAX_ARRIVALS)
+        for row, number in zip(barriers.make(warp).tolist(), counts, strict=True):
+            warp.block.mbarriers[row] = Mbarrier(row, number)
+
+    return step
+
+
+def _inval(op: ptx.MbarrierInvalOp, t: Translator) -> Step:
+    barriers = _Barriers(op, t)
+
+    def step(warp: Warp) -> None:
+        for row in barriers.rows(warp, ends=True).tolist():
+            del warp.block.mbarriers[row]
+
+    return step
+
+
+def _arrive(op: ptx.MbarrierArriveOp, t: Translator) -> Step:
+    barriers, count = _Barriers(op, t), None if op.count is None else t.slot(op.count)
+
+    def step(warp: Warp) -> None:
+        counts = np.ones(warp.lanes, np.int64)
+        if count is not None:
+            counts[warp.lane_numbers()] = warp.select(warp.registers[count])
+        for barrier, lanes in barriers.each(warp):
+            if barriers.shared.shadow is not None:
+                barrier.offered = joined((barrier.offered, snapshot(warp, lanes)))
+            for lane in lanes.tolist():
+                number = int(counts[lane])
+                barriers.check_count(warp, lane, f"phase {barrier.phase} is given", number, barrier.pending)
+                barrier.arrive(number)
+
+    return step
+
+
+def _copies_arrive(op: ptx.CpAsyncMbarrierArriveOp, t: Translator) -> Step:
+    barriers, adds = _Barriers(op, t), op.noinc is None
+
+    def step(warp: Warp) -> None:
+        number = async_copy.tie(warp)
+        for barrier, lanes in barriers.each(warp):
+            if adds:
+                total = barrier.pending + len(lanes)
+                barriers.check_count(warp, int(lanes[0]), "the phase is to need", total, ptx.MAX_ARRIVALS)
+                barrier.pending = total
+            barrier.copies.append(Copies(warp, lanes, number))
+
+    return step
+
+
+def _is_complete(barriers: _Barriers, barrier: Mbarrier, parity: int) -> bool:
+    """Whether the phase of a parity is complete, after the copies that arrive at the mbarrier are."""
+    barrier.finish_copies(barriers.shared)
+    return barrier.phase % 2 != parity
+
+
+def _parities(barriers: _Barriers, warp: Warp, value: Value) -> Lanes:
+    """The parity that each lane of the warp asks for; a fault if it is not one."""
+    whole = np.zeros(warp.lanes, np.int64)
+    whole[warp.lane_numbers()] = warp.select(value)
+    wrong = (whole != 0) & (whole != 1)
+    if wrong.any():
+        lane = int(wrong.argmax())
+        barriers.fault(warp, lane, f"the parity of a phase is {whole[lane]}; it is 0 or 1")
+    return whole
+
+
+def _test(op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp, t: Translator) -> Suspending:
+    barriers, parity, done = _Barriers(op, t), t.slot(op.parity), t.slot(op.done)
+
+    def run(warp: Warp) -> Suspension:
+        yield Pause()  # a loop that waits for another warp's arrival lets that warp go on
+        parities = _parities(barriers, warp, warp.registers[parity])
+        found = np.zeros(warp.lanes, bool)
+        for barrier, lanes in barriers.each(warp):
+            for lane in lanes.tolist():
+                found[lane] = _is_complete(barriers, barrier, int(parities[lane]))
+            if found[lanes].any():
+                barrier.acquire(warp)
+        warp.registers[done] = found
+
+    return Suspending(run)
+
+
+def _wait(op: ptx.MbarrierWaitOp, t: Translator) -> Suspending:
+    barriers, parity = _Barriers(op, t), t.slot(op.parity)
+
+    def run(warp: Warp) -> Suspension:
+        parities = _parities(barriers, warp, warp.registers[parity])
+        waits = [(each, value) for each, lanes in barriers.each(warp) for value in set(parities[lanes].tolist())]
+
+        def incomplete() -> Iterator[Mbarrier]:
+            return (barrier for barrier, value in waits if not _is_complete(barriers, barrier, value))
+
+        def describe() -> str:
+            barrier = next(incomplete())
+            where = barriers.shared.show(barriers.shared.base + barrier.row * _BYTES)
+            arrived = f"{barrier.expected - barrier.pending} of {barrier.expected} arrivals"
+            return f"for phase {barrier.phase} of the mbarrier at {where}, which has {arrived}"
+
+        yield Until(lambda: not any(incomplete()), barriers.site, describe)
+        for barrier, _ in waits:
+            barrier.acquire(warp)
+
+    return Suspending(run)
+
+
+PTX_MBARRIER: Rules = {
+    ptx.MbarrierInitOp: _init,
+    ptx.MbarrierInvalOp: _inval,
+    ptx.MbarrierArriveOp: _arrive,
+    ptx.CpAsyncMbarrierArriveOp: _copies_arrive,
+    ptx.MbarrierTestWaitOp: _test,
+    ptx.MbarrierTryWaitOp: _test,
+    ptx.MbarrierWaitOp: _wait,
+}

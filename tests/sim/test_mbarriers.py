@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Mbarriers: phases and their parity, arrivals of threads and copies, what they order, and who waits for ever."""
+
+import numpy as np
+import pytest
+
+from tests.sim.harness import SimEngine, entry, fault, launch, unwritten
+
+POINTERS = "%A: !ptx.ptr<global> align 16, %B: !ptx.ptr<global> align 16"
+SETUP = """
+%t = gpu.thread_id x
+%c0 = arith.constant 0 : index
+%c1 = arith.constant 1 : index
+%c4 = arith.constant 4 : index
+%c16 = arith.constant 16 : index
+%c32 = arith.constant 32 : index
+%c63 = arith.constant 63 : index
+%even = arith.constant 0 : i32
+%odd = arith.constant 1 : i32
+%n = arith.constant 64 : i32
+%bar = ptx.smem.addr 2048
+%s = ptx.smem.addr 0
+%leads = arith.cmpi eq, %t, %c0 : index
+%first = arith.cmpi ult, %t, %c32 : index
+%o = arith.muli %t, %c16 : index
+%u = arith.subi %c63, %t : index
+%ou = arith.muli %u, %c16 : index
+%mine = ptx.ptr_add %s, %o : !ptx.ptr<shared>, index -> !ptx.ptr<shared>
+%other = ptx.ptr_add %s, %ou : !ptx.ptr<shared>, index -> !ptx.ptr<shared>
+%a = ptx.ptr_add %A, %o : !ptx.ptr<global>, index -> !ptx.ptr<global>
+%b = ptx.ptr_add %B, %o : !ptx.ptr<global>, index -> !ptx.ptr<global>
+"""
+"""Threads t of two warps; %other is what thread 63 - t, of the other warp, has as %mine."""
+INIT = "scf.if %leads {\nptx.mbarrier.init %bar, %n\n}\nptx.bar.sync 0\n"
+COPY = 'ptx.cp.async "cg" 16 %mine, %a\n'
+COPIES_ARRIVE = "ptx.cp.async.mbarrier.arrive noinc %bar\n"
+ARRIVE = "ptx.mbarrier.arrive %bar\n"
+WAIT = "ptx.mbarrier.wait %bar, %even\n"
+WAIT_ODD = "ptx.mbarrier.wait %bar, %odd\n"
+STORE = "%x = ptx.ld %a align 4 : !ptx.ptr<global> -> f32\nptx.st %x, %mine align 4 : f32, !ptx.ptr<shared>\n"
+
+
+def use(pointer: str = "other") -> str:
+    return f"%v = ptx.ld %{pointer} align 4 : !ptx.ptr<shared> -> f32\nptx.st %v, %b align 4 : f32, !ptx.ptr<global>\n"
+
+
+def text_of(body: str) -> str:
+    return entry(SETUP + body, POINTERS, "64", shared=4096)
+
+
+def run(body: str, seed: int | None = None) -> np.ndarray:
+    """What the threads find: the number of the thread that wrote it."""
+    a, b = np.repeat(np.arange(64, dtype=np.float32), 4), np.zeros(256, np.float32)
+    launch(text_of(body), block=(64, 1, 1), engine=SimEngine(seed=seed), A=a, B=unwritten(b))
+    return b[::4]
+
+
+def refused(body: str, code: str, seed: int | None = None) -> str:
+    args = {"A": np.zeros(256, np.float32), "B": np.zeros(256, np.float32)}
+    return str(fault(text_of(body), code, block=(64, 1, 1), engine=SimEngine(seed=seed), **args))
+
+
+TESTED = """
+%false = arith.constant false
+scf.while () : () -> () {
+  %done = ptx.mbarrier.TEST
+  %no = arith.cmpi eq, %done, %false : i1
+  scf.condition(%no)
+} do {
+  scf.yield
+}
+"""
+
+
+@pytest.mark.parametrize("seed", [None, *range(3)])
+@pytest.mark.parametrize("wait", [WAIT, *(
+    TESTED.replace("TEST", f"{test} %bar, %even") for test in ("test_wait", "try_wait")
+)], ids=["wait", "test_wait", "try_wait"])  # fmt: skip
+def test_what_happened_before_arrivals_is_seen_after_a_wait(wait: str, seed: int | None) -> None:
+    assert (run(INIT + STORE + ARRIVE + wait + use(), seed) == 63 - np.arange(64)).all()
+
+
+@pytest.mark.parametrize("seed", [None, *range(3)])
+def test_copies_arrive_when_they_are_complete(seed: int | None) -> None:
+    assert (run(INIT + COPY + COPIES_ARRIVE + WAIT + use(), seed) == 63 - np.arange(64)).all()
+
+
+def test_copies_that_the_phase_needs_in_addition() -> None:
+    body = INIT + COPY + "ptx.cp.async.mbarrier.arrive %bar\n" + ARRIVE + WAIT + use()
+    assert (run(body) == 63 - np.arange(64)).all()
+
+
+def test_copies_that_were_waited_for_by_group_too() -> None:
+    body = COPY + COPIES_ARRIVE + "ptx.cp.async.commit_group\nptx.cp.async.wait_group 0\n"
+    assert (run(INIT + body + use("mine")) == np.arange(64)).all()
+    assert (run(INIT + body + WAIT + use()) == 63 - np.arange(64)).all()
+
+
+PHASES = """
+scf.for %i = %c0 to %c4 step %c1 {
+  %i32 = arith.index_cast %i : index to i32
+  %parity = arith.andi %i32, %odd : i32
+  ptx.cp.async "cg" 16 %mine, %a
+  ptx.cp.async.mbarrier.arrive noinc %bar
+  ptx.mbarrier.wait %bar, %parity
+  %v = ptx.ld %other align 4 : !ptx.ptr<shared> -> f32
+  ptx.st %v, %b align 4 : f32, !ptx.ptr<global>
+  AGAIN
+}
+"""
+
+
+def test_phases_follow_each_other() -> None:
+    empty = "%empty = ptx.smem.addr 2056\nscf.if %leads {\nptx.mbarrier.init %empty, %n\n}\n"
+    emptied = "ptx.mbarrier.arrive %empty\nptx.mbarrier.wait %empty, %parity"
+    for seed in (None, 0, 1):
+        body = empty + INIT + PHASES.replace("AGAIN", emptied)
+        assert (run(body, seed) == 63 - np.arange(64)).all()
+    assert "race: " in refused(INIT + PHASES.replace("AGAIN", ""), "E3205")
+
+
+@pytest.mark.parametrize("seed", [None, *range(3)])
+def test_one_lane_arrives_for_its_warp(seed: int | None) -> None:
+    """Two warps have read bytes, one after the other; both arrivals are known to who writes them."""
+    each = "%l = arith.remui %t, %c32 : index\n%one = arith.cmpi eq, %l, %c0 : index\n%two = arith.constant 2 : i32\n"
+    body = each + INIT.replace("%n", "%two") + "%v = ptx.ld %s align 4 : !ptx.ptr<shared> -> f32\n"
+    body = "scf.if %leads {\nptx.st %odd, %s align 4 : i32, !ptx.ptr<shared>\n}\nptx.bar.sync 0\n" + body
+    arrive = "scf.if %one {\nptx.mbarrier.arrive %bar\n}\n"
+    write = "scf.if %leads {\n" + WAIT + "ptx.st %even, %s align 4 : i32, !ptx.ptr<shared>\n}\n"
+    run(body + "ptx.bar.warp.sync -1\n" + arrive + write, seed)
+    assert "race: writes" in refused(body + arrive + write, "E3205", seed)
+
+
+@pytest.mark.parametrize(("body", "code", "said"), [
+    (INIT + COPY + COPIES_ARRIVE + use("mine"), "E3206", "while a cp.async of thread (0,0,0) is still writing it"),
+    (
+        INIT + COPY + COPIES_ARRIVE + "scf.if %leads {\n" + WAIT + "}\nptx.nanosleep %odd\n"
+        "scf.if %first {\n} else {\n" + use("mine") + "}", "E3205",
+        "which an asynchronous copy of thread (32,0,0) wrote",
+    ),
+    (INIT + STORE + WAIT_ODD + use(), "E3205", "race: reads"),
+    (INIT + COPIES_ARRIVE + STORE + WAIT + use(), "E3205", "race: reads"),
+    (INIT + ARRIVE + STORE + WAIT + use(), "E3205", "race: reads"),
+    (INIT.replace("ptx.bar.sync 0\n", "") + ARRIVE, "E3205", "race: uses the mbarrier at shared "),
+    (INIT + ARRIVE + "scf.if %leads {\nptx.mbarrier.inval %bar\n}", "E3205", "race: ends the mbarrier at"),
+], ids=["not waited for", "by another", "the phase before", "copies only", "after", "init", "inval"])  # fmt: skip
+def test_what_is_not_ordered(body: str, code: str, said: str) -> None:
+    assert said in refused(body, code)
+
+
+ENDED = "ptx.bar.sync 0\nscf.if %leads {\nptx.mbarrier.inval %bar\n}\nptx.bar.sync 0\n"
+
+
+@pytest.mark.parametrize(("body", "said"), [
+    (ARRIVE, "there is no mbarrier at 0x1000 (byte 2048 of the block's shared memory (4096 bytes))"),
+    (INIT + ARRIVE + ENDED + WAIT, "there is no mbarrier at 0x1000"),
+    (INIT + INIT, "writes 0x1000 (byte 2048 of the block's shared memory (4096 bytes)), where an mbarrier is"),
+    (INIT + "%v = ptx.ld %bar align 4 : !ptx.ptr<shared> -> f32\n", "reads 0x1000"),
+    (INIT.replace("%n", "%even"), "the mbarrier is to need 0 arrivals, where 1 to 1048575 are possible"),
+    (INIT + "ptx.mbarrier.arrive %bar count %more\n", "phase 0 is given 65 arrivals, where 1 to 64 are possible"),
+    (INIT.replace("%n", "%most") + "ptx.cp.async.mbarrier.arrive %bar\n", "the phase is to need 1048607 arrivals"),
+    (INIT + "ptx.mbarrier.wait %bar, %more\n", "the parity of a phase is 65; it is 0 or 1"),
+], ids=["none", "ended", "twice", "read", "of none", "too many", "too many copies", "parity"])  # fmt: skip
+def test_use_that_is_not_defined(body: str, said: str) -> None:
+    numbers = "%more = arith.constant 65 : i32\n%most = arith.constant 1048575 : i32\n"
+    assert said in refused(numbers + body, "E3215")
+
+
+def test_bytes_of_an_mbarrier_can_be_used_again_once_it_has_ended() -> None:
+    again = INIT + STORE + ARRIVE + WAIT + use()
+    assert (run(INIT + ARRIVE + WAIT + ENDED + again) == 63 - np.arange(64)).all()
+
+
+@pytest.mark.parametrize("seed", [None, 0])
+@pytest.mark.parametrize(("body", "said"), [
+    (INIT + "scf.if %first {\n" + ARRIVE + WAIT + "}", "waits for phase 0 of the mbarrier at 0x1000 (byte 2048 of the "
+     "block's shared memory (4096 bytes)), which has 32 of 64 arrivals, for ever; the warps: 1 at mbarriers, 1 ended"),
+    (INIT + ARRIVE + WAIT + WAIT_ODD, "for phase 1 of the mbarrier"),
+    (INIT + "scf.if %first {\n" + WAIT + "} else {\nptx.bar.sync 0\n}", "1 at barrier 0, 1 at mbarriers"),
+], ids=["half", "the next phase", "at different barriers"])  # fmt: skip
+def test_waiting_for_ever(body: str, said: str, seed: int | None) -> None:
+    message = refused(body, "E3207", seed)
+    assert "ptx.mbarrier.wait at test.cute:" in message
+    assert said in message
+
+
+def test_an_access_that_is_not_aligned() -> None:
+    assert "is not a multiple of the 8 bytes" in refused(
+        INIT.replace("%bar", "%mis").replace("scf.if", "%mis = ptx.smem.addr 2052\nscf.if", 1), "E3203"
+    )
