@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the compiler and the simulator take, on the tiled copy of the examples: `python -m benchmarks.compiler`.
+"""What the compiler and the simulator take, on kernels of the examples: `python -m benchmarks.compiler`.
 
 Exits with 1 where a figure is more than three times its target: something has become slow, on any machine.
 """
@@ -9,8 +9,6 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from pathlib import Path
 from statistics import median
 
 from tilefold.compiler.context import make_context
@@ -18,70 +16,84 @@ from tilefold.compiler.driver import parse_passes
 from tilefold.compiler.emit import emit_llvm
 from tilefold.compiler.frontend import parse_program
 from tilefold.compiler.nvptx import compile_llvm
-from tilefold.compiler.params import expand
 from tilefold.compiler.pipeline import pipeline_to
-from tilefold.compiler.source import Source
 from tilefold.dialects.target import Target
 from tilefold.passes.registry import PASSES
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.sim.engine import SimEngine, SimProgram
 
 from benchmarks.record import Figure, Record, circumstances, print_record
+from benchmarks.workloads import ROOT, Workload
 from tilefold.arguments import prepare
 from tilefold.launches import Changes, launches_of
-from tilefold.lowering import load
 
-ROOT = Path(__file__).parents[1]
-EXAMPLE = ROOT / "examples" / "tiled_copy.cute"
 TARGET = Target("sm_80")
-WARM_TARGET_MS = 60.0  # text to PTX in a warm process
-COMMAND_TARGET_S = 0.6  # the whole command line
-TILE_TARGET_S = 0.02  # simulating a 128 x 32 tile at stage instr
+COPY = Workload("tiled copy", "examples/tiled_copy.cute")
+GEMM = Workload("GEMM", "examples/gemm.cute", {"M": 4096, "N": 4096, "K": 4096})
+ATTENTION = Workload(
+    "attention",
+    "examples/attention.cute",
+    {"S": 4096, "D": 128, "HEADS": 32, "BATCH": 4, "TILE_Q": 128, "TILE_K": 64, "WARPS": 4},
+)
+WARM_TARGETS_MS = {COPY.name: 60.0, GEMM.name: 500.0, ATTENTION.name: 1500.0}
+"""Text to PTX in a warm process."""
+COMMAND_TARGET_S = 0.6  # the whole command line, on the tiled copy
+TILE_TARGET_S = 0.02  # simulating a 128 x 32 tile of the copy at stage instr
+GEMM_TILE_TARGET_S = 1.0  # simulating a tile of 128 x 128 x 64 of the GEMM in f16 at stage instr
+TILES = ((64, 64), (128, 128), (128, 256))
+"""Rows and columns of the tiles of the GEMM by which its time grows."""
+GEMM_TILE = Workload("GEMM", GEMM.file, {"M": 128, "N": 128, "K": 64, "TILE_N": 128})
 SLACK = 3.0
 
 
-def measure(repeat: int = 9, commit: str = "") -> Record:
-    """Takes all figures; each is the median of `repeat` runs (of the command line, of three)."""
-    source = _source()
-    for _ in range(2):  # imports, caches, LLVM's targets
-        load(source).ptx(TARGET)
-    whole = _milliseconds(lambda: load(source).ptx(TARGET), repeat)
-    commands = [_command() for _ in range(3)]
-    tiles = [simulate_tiles() for _ in range(3)]
+def measure(repeat: int = 5, commit: str = "") -> Record:
+    """Takes all figures; each is the median of `repeat` runs (of the command line and the simulator, of three)."""
     figures = (
-        Figure("tiled copy, text to PTX, warm", median(whole), "ms", target=WARM_TARGET_MS, at_most=True),
-        *_parts(source, repeat),
+        *(figure for workload in (COPY, GEMM, ATTENTION) for figure in _warm(workload, repeat)),
+        *(_grown(rows, columns) for rows, columns in TILES),
         Figure("import of what `opt` needs", _import(), "s"),
-        Figure("`tilefold compile`, whole", median(commands), "s", target=COMMAND_TARGET_S, at_most=True),
-        Figure("simulator, a tile at instr", median(tiles), "s", target=TILE_TARGET_S, at_most=True),
+        _at_most("`tilefold compile`, whole", [_command() for _ in range(3)], COMMAND_TARGET_S),
+        _at_most("simulator, a tile of the copy at instr", [simulate_tiles() for _ in range(3)], TILE_TARGET_S),
+        _at_most("simulator, a tile of the GEMM at instr", [simulate_gemm() for _ in range(3)], GEMM_TILE_TARGET_S),
     )
     device = f"{platform.machine()} cpu {os.cpu_count()} cores"
     facts = circumstances(device, python=sys.version.split()[0], commit=commit)
     return Record("compiler and simulator", facts, figures, "compiler")
 
 
-def _source() -> Source:
-    return expand(EXAMPLE.read_text(encoding="utf-8"), EXAMPLE.name, {})
+def _at_most(name: str, seconds: list[float], target: float) -> Figure:
+    return Figure(name, median(seconds), "s", target=target, at_most=True)
 
 
-def _milliseconds(run: Callable[[], object], repeat: int) -> list[float]:
+def compile_milliseconds(workload: Workload, repeat: int) -> list[float]:
+    """`repeat` compilations from text to PTX, after one other: imports, caches, LLVM's targets."""
     samples: list[float] = []
-    for _ in range(repeat):
+    for _ in range(repeat + 1):
         began = time.perf_counter()
-        run()
+        program, _ = workload.loaded()
+        program.ptx(TARGET)
         samples.append((time.perf_counter() - began) * 1e3)
-    return samples
+    return samples[1:]
 
 
-def warm_milliseconds(repeat: int) -> float:
-    """The fastest of `repeat` compilations of the tiled copy, text to PTX, after two others."""
-    source = _source()
-    for _ in range(2):
-        load(source).ptx(TARGET)
-    return min(_milliseconds(lambda: load(source).ptx(TARGET), repeat))
+def _warm(workload: Workload, repeat: int) -> list[Figure]:
+    """The whole time of a kernel, text to PTX, and its parts."""
+    samples = compile_milliseconds(workload, repeat)
+    name, target = f"{workload.name}, text to PTX, warm", WARM_TARGETS_MS[workload.name]
+    whole = Figure(
+        name, median(samples), "ms", target=target, at_most=True, note=workload.configuration, samples=tuple(samples)
+    )
+    return [whole, *_parts(workload, repeat)]
 
 
-def _parts(source: Source, repeat: int) -> list[Figure]:
+def _grown(rows: int, columns: int) -> Figure:
+    """The time of the GEMM with tiles of another size."""
+    size = {**GEMM.size, "TILE_M": rows, "TILE_N": columns}
+    samples = compile_milliseconds(Workload(GEMM.name, GEMM.file, size), 3)
+    return Figure(f"GEMM, tile of {rows} x {columns}", median(samples), "ms", samples=tuple(samples))
+
+
+def _parts(workload: Workload, repeat: int) -> list[Figure]:
     """Parsing, each pass, writing LLVM IR, and LLVM."""
     samples: dict[str, list[float]] = {}
 
@@ -93,6 +105,8 @@ def _parts(source: Source, repeat: int) -> list[Figure]:
     for _ in range(repeat):
         context = make_context()
         now = time.perf_counter()
+        source = workload.source()
+        now = timed("parameters", now)
         module = parse_program(source, context)
         now = timed("parse and verify", now)
         for number, applied in enumerate(parse_passes(",".join(pipeline_to("instr", TARGET.arch)), PASSES), 1):
@@ -102,7 +116,10 @@ def _parts(source: Source, repeat: int) -> list[Figure]:
         now = timed("LLVM IR text", now)
         compile_llvm(text, TARGET)
         timed("LLVM to PTX", now)
-    return [Figure(f"  {name}", median(times), "ms", samples=tuple(times)) for name, times in samples.items()]
+    return [
+        Figure(f"  {workload.name}: {name}", median(times), "ms", samples=tuple(times))
+        for name, times in samples.items()
+    ]
 
 
 def _import() -> float:
@@ -114,7 +131,7 @@ def _import() -> float:
 def _command() -> float:
     """Seconds of `tilefold compile` in a process of its own."""
     began = time.perf_counter()
-    command = [sys.executable, "-m", "tilefold", "compile", str(EXAMPLE)]
+    command = [sys.executable, "-m", "tilefold", "compile", COPY.file]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     return time.perf_counter() - began
 
@@ -124,15 +141,20 @@ def command_seconds(repeat: int) -> float:
     return min(_command() for _ in range(repeat))
 
 
-def simulate_tiles(blocks: tuple[int, int, int] = (4, 2, 1)) -> float:
-    """Seconds that the simulator takes for each tile of the tiled copy at stage instr."""
-    program = load(_source())
+def simulate_tiles(workload: Workload = COPY, blocks: tuple[int, int, int] | None = (4, 2, 1)) -> float:
+    """Seconds that the simulator takes for each block of a kernel at stage instr, of as many blocks or of all."""
+    program, _ = workload.loaded()
     (launch,) = launches_of(program.module, program.source, Changes(grid=blocks))
     module = program.at("instr")
     assert module is not None
     given = prepare(launch, {}, seed=0, max_bytes=1 << 28).launchable()
     config = LaunchConfig(launch.grid, launch.block)
     return SimEngine().launch(SimProgram(module, launch.kernel), config, given).seconds / config.blocks
+
+
+def simulate_gemm() -> float:
+    """Seconds that the simulator takes for a tile of 128 x 128 x 64 of the GEMM in f16 at stage instr."""
+    return simulate_tiles(GEMM_TILE, None)
 
 
 def too_slow(record: Record) -> list[Figure]:

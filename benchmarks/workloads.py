@@ -9,6 +9,7 @@ from os import cpu_count
 from pathlib import Path
 
 from tilefold.compiler.params import expand
+from tilefold.compiler.source import Source
 from tilefold.dialects.target import Target
 from tilefold.layout.errors import Code, TilefoldError
 from tilefold.runtime.artifact import Artifact
@@ -38,10 +39,14 @@ class Workload:
         """The workload at the size for the simulator."""
         return replace(self, size=self.small or {})
 
+    def source(self) -> Source:
+        """The text of the file for these parameters."""
+        text = (ROOT / self.file).read_text(encoding="utf-8")
+        return expand(text, Path(self.file).name, {name: str(value) for name, value in self.size.items()})
+
     def loaded(self) -> tuple[Program, Launch]:
         """The program for these parameters, and its one launch."""
-        text = (ROOT / self.file).read_text(encoding="utf-8")
-        program = load(expand(text, Path(self.file).name, {name: str(value) for name, value in self.size.items()}))
+        program = load(self.source())
         (launch,) = launches_of(program.module, program.source, Changes())
         return program, launch
 

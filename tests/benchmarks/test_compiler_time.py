@@ -5,11 +5,16 @@
 does not decide.
 """
 
+import pytest
+
 from benchmarks import compiler
+from benchmarks.workloads import Workload
 
 
-def test_compiling_in_a_warm_process() -> None:
-    assert compiler.warm_milliseconds(3) <= compiler.SLACK * compiler.WARM_TARGET_MS
+@pytest.mark.parametrize("workload", [compiler.COPY, compiler.GEMM, compiler.ATTENTION], ids=lambda each: each.name)
+def test_compiling_in_a_warm_process(workload: Workload) -> None:
+    target = compiler.WARM_TARGETS_MS[workload.name]
+    assert min(compiler.compile_milliseconds(workload, 2)) <= compiler.SLACK * target
 
 
 def test_the_whole_command_line() -> None:
@@ -18,3 +23,7 @@ def test_the_whole_command_line() -> None:
 
 def test_simulating_a_tile() -> None:
     assert min(compiler.simulate_tiles() for _ in range(2)) <= compiler.SLACK * compiler.TILE_TARGET_S
+
+
+def test_simulating_a_tile_of_the_gemm() -> None:
+    assert compiler.simulate_gemm() <= compiler.SLACK * compiler.GEMM_TILE_TARGET_S
