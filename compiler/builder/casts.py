@@ -3,15 +3,22 @@
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Any
+from typing import cast as cast_type
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, i32, i64
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType, i32, i64
+from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.ptx import CvtOp
 from ...layout.errors import Code, TilefoldError
 from .dtypes import DType, Float32, Int32
 from .state import emit_value
+
+
+def integer_attribute(number: int, type: Attribute) -> IntegerAttr[Any]:
+    """A number as an attribute of an integer type or `index`."""
+    return IntegerAttr(number, cast_type("IntegerType", type))
 
 
 def cast(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
@@ -70,14 +77,14 @@ def _bool_to_float(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
 
 
 def _int_to_bool(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
-    zero = emit_value(arith.ConstantOp(IntegerAttr(0, source.ir)))  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownArgumentType]
+    zero = emit_value(arith.ConstantOp(integer_attribute(0, source.ir)))
     return emit_value(arith.CmpiOp(ssa, zero, "ne"))
 
 
 def _float_to_bool(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
     if source.bits == 8:
         ssa, source = _float_to_float(ssa, source, Float32), Float32
-    zero = emit_value(arith.ConstantOp(FloatAttr(0.0, source.ir)))  # pyright: ignore[reportArgumentType]
+    zero = emit_value(arith.ConstantOp(FloatAttr(0.0, cast_type("Any", source.ir))))
     return emit_value(arith.CmpfOp(ssa, zero, "une"))
 
 

@@ -9,9 +9,9 @@ from xdsl.dialects import arith, math
 from xdsl.ir import Operation, SSAValue
 
 from ...layout.errors import Code, TilefoldError
-from .dtypes import Float32
+from .dtypes import Boolean, Float32
 from .state import emit_value
-from .values import Float, Scalar, Value, as_value, binary, common_type, convert, wrap
+from .values import Float, Scalar, Value, binary, common_type, convert, wrap
 
 
 def _function(op: Callable[[SSAValue], Operation], of_numbers: Callable[[float], float]) -> Callable[[Any], Any]:
@@ -57,7 +57,7 @@ def fma(a: Scalar, b: Scalar, c: Scalar) -> Any:
     """`a * b + c`, rounded once."""
     dtype = common_type(a, b, c)
     if dtype.kind != "float":
-        return a * b + c
+        return binary("add", binary("mul", a, b), c)
     x, y, z = (convert(each, dtype) for each in (a, b, c))
     return Float(emit_value(math.FmaOp(x.ssa, y.ssa, z.ssa)), dtype)
 
@@ -77,14 +77,6 @@ def where(condition: Any, a: Scalar, b: Scalar) -> Any:
     if not isinstance(condition, Value):
         return a if condition else b
     dtype = common_type(a, b)
-    if not isinstance(a, Value) and not isinstance(b, Value):
-        dtype = as_value(a).dtype if dtype is None else dtype
     x, y = convert(a, dtype), convert(b, dtype)
-    chosen = emit_value(arith.SelectOp(convert(condition, _boolean()).ssa, x.ssa, y.ssa))
+    chosen = emit_value(arith.SelectOp(convert(condition, Boolean).ssa, x.ssa, y.ssa))
     return wrap(chosen, dtype, getattr(x, "nonnegative", False) and getattr(y, "nonnegative", False))
-
-
-def _boolean() -> Any:
-    from .dtypes import Boolean
-
-    return Boolean

@@ -12,6 +12,7 @@ from types import CodeType, FrameType, TracebackType
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.errors import Code, TilefoldError
@@ -54,6 +55,17 @@ class Builder:
         if location is not None:
             op.location = location
         self.block.add_op(op)
+
+    def insert_after(self, value: SSAValue, op: Operation) -> None:
+        """Adds an operation right where `value` is defined, so that it can be used wherever the value can."""
+        location = self.location()
+        if location is not None:
+            op.location = location
+        owner = value.owner
+        if isinstance(owner, Block):
+            Rewriter.insert_op(op, InsertPoint.at_start(owner))
+        else:
+            Rewriter.insert_op(op, InsertPoint.after(owner))
 
     @contextmanager
     def inside(self, block: Block) -> Generator[Block, None, None]:

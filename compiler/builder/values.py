@@ -9,12 +9,13 @@ from collections.abc import Callable
 from typing import Any, Self, TypeAlias, TypeGuard, cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...layout.errors import Code, TilefoldError
 from ...layout.unknown import Unknown
 from . import casts
+from .casts import integer_attribute
 from .dtypes import Boolean, DType, Float32, Int32, Int64, dtype_of, promote
 from .state import emit_value
 
@@ -243,11 +244,11 @@ def constant(x: Number, dtype: DType) -> Any:
         raise TilefoldError(Code.BUILD_VALUE, f"{x} is not a number of type {dtype}", f"write int({x})")
     number = int(x)
     if dtype.kind == "bool":
-        return Bool(emit_value(arith.ConstantOp(IntegerAttr(-int(bool(number)), dtype.ir))), dtype)  # pyright: ignore[reportArgumentType]
+        return Bool(emit_value(arith.ConstantOp(integer_attribute(-int(bool(number)), dtype.ir))), dtype)
     if dtype.kind == "packed" or not -(1 << (dtype.bits - 1)) <= number < 1 << dtype.bits:
         raise TilefoldError(Code.BUILD_VALUE, f"{number} is not a number of type {dtype}")
     signed = number - (1 << dtype.bits) if number >> (dtype.bits - 1) > 0 else number
-    ssa = emit_value(arith.ConstantOp(IntegerAttr(signed, dtype.ir)))  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownArgumentType]
+    ssa = emit_value(arith.ConstantOp(integer_attribute(signed, dtype.ir)))
     return Int(ssa, dtype, Unknown(dtype.bits, abs(number) or 1), number >= 0)
 
 
@@ -377,10 +378,8 @@ def _neutral(name: str, a: Any, b: Any, dtype: DType) -> Any:
             return a
         if b == 1 and name in ("mul", "floordiv"):
             return a
-    if isinstance(b, Value) and b.dtype == dtype and type(a) is int:
-        if (a == 0 and name in ("add", "or", "xor")) or (a == 1 and name == "mul"):
-            return b
-    return None
+    neutral = (a == 0 and name in ("add", "or", "xor")) or (a == 1 and name == "mul") if type(a) is int else False
+    return b if neutral and isinstance(b, Value) and b.dtype == dtype else None
 
 
 def _float_binary(name: str, x: Float, y: Float) -> Any:

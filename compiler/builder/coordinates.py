@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Coordinates and layouts as users write them, with values of the kernel in them, as attributes and operands."""
+
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from ...dialects.cute import CoordAttr, LayoutAttr
+from ...layout.core import ComposedLayout, Layout, LayoutLike
+from ...layout.errors import Code, TilefoldError
+from ...layout.inttuple import show, transform_leaves
+from ...layout.unknown import Unknown
+from .values import Int, index_of
+
+
+def split_coordinate(coord: Any) -> tuple[CoordAttr, list[SSAValue]]:
+    """A coordinate as an attribute with `?` for its values, and these as operands of type `index`.
+
+    `None`, `...` and `:` keep a mode. Raises TilefoldError (E5002) for what is no coordinate.
+    """
+    operands: list[SSAValue] = []
+
+    def one(part: Any) -> Any:
+        if isinstance(part, tuple | list):
+            return tuple([one(each) for each in part])  # pyright: ignore[reportUnknownVariableType]
+        if part is None or part == slice(None):
+            return None
+        if isinstance(part, Int):
+            operands.append(index_of(part).ssa)
+            return Unknown()
+        if type(part) is int:
+            if part < 0:
+                raise TilefoldError(
+                    Code.BUILD_VALUE, f"a coordinate is not negative, but it is {part}", "count from the first element"
+                )
+            return part
+        index_of(part)  # raises, and says why
+        return None
+
+    return CoordAttr(one(coord)), operands
+
+
+def as_tuple(coord: Any) -> tuple[Any, ...]:
+    """A coordinate as the tuple of its modes."""
+    if isinstance(coord, list):
+        return tuple(coord)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return coord if isinstance(coord, tuple) else (coord,)  # pyright: ignore[reportUnknownVariableType]
+
+
+def has_none(coord: Any) -> bool:
+    """Whether a coordinate keeps a mode."""
+    if isinstance(coord, tuple | list):
+        return any(map(has_none, coord))  # pyright: ignore[reportUnknownArgumentType]
+    return coord is None or isinstance(coord, slice)
+
+
+def split_layout(layout: LayoutLike) -> tuple[LayoutAttr, list[SSAValue]]:
+    """A layout as an attribute with `?` for its values, and these as operands, those of the shape first.
+
+    Raises TilefoldError (E5002) for a swizzled layout whose offset is a value.
+    """
+    operands: list[SSAValue] = []
+
+    def one(leaf: Any) -> Any:
+        if not isinstance(leaf, Int):
+            return leaf
+        operands.append(index_of(leaf).ssa)
+        return Unknown(64 if leaf.known.width > 32 else 32, leaf.known.div)
+
+    if isinstance(layout, ComposedLayout):
+        if isinstance(layout.offset, Int):
+            raise TilefoldError(Code.BUILD_VALUE, f"the offset of {show_layout(layout)} is known only at run time")
+        return LayoutAttr(layout), operands
+    shape = transform_leaves(one, layout.shape)
+    return LayoutAttr(Layout(shape, transform_leaves(one, layout.stride))), operands
+
+
+def static_layout(layout: Any, what: str) -> Any:
+    """`layout` itself, or for a shape its compact layout; TilefoldError (E5003) unless it is static."""
+    _, operands = split_layout(layout)
+    if operands:
+        raise TilefoldError(Code.BUILD_RUN_TIME, f"{what} must be static, but it is {show_layout(layout)}")
+    return layout
+
+
+def show_layout(layout: Any) -> str:
+    """A layout or a coordinate as text; a value of the kernel is `?`."""
+    if isinstance(layout, Layout):
+        return f"{show_layout(layout.shape)}:{show_layout(layout.stride)}"
+    if isinstance(layout, ComposedLayout):
+        return f"{layout.outer} o {show_layout(layout.offset)} o {show_layout(layout.inner)}"
+    return show(transform_leaves(lambda leaf: Unknown() if isinstance(leaf, Int) else leaf, layout))

@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tensors of the kernel that is being built: memory with a layout, and coordinates with a layout."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Self
+
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntAttr, i64
+from xdsl.ir import Attribute, SSAValue
+
+from ...dialects.cute import LayoutAttr
+from ...dialects.tile import (
+    AllocOp,
+    CoordinateOp,
+    CoordTensorType,
+    DimOp,
+    FillOp,
+    LoadOp,
+    MakeTensorOp,
+    SliceOp,
+    Space,
+    SpaceAttr,
+    StoreOp,
+    StrideOp,
+    TensorType,
+)
+from ...dialects.tile.fragments import FRAGMENT_ALIGN
+from ...dialects.tile.view_base import LayoutViewOp
+from ...layout.core import ComposedLayout, Layout, LayoutLike, make_layout
+from ...layout.errors import Code, TilefoldError
+from ...layout.inttuple import rank
+from ...layout.unknown import Unknown
+from .coordinates import as_tuple, has_none, show_layout, split_coordinate, split_layout
+from .dtypes import DType, Index, as_dtype, dtype_of
+from .state import current, emit
+from .values import Int, convert, is_scalar, wrap
+
+
+class _Viewed:
+    """What views are taken of: a tensor, or a tensor of coordinates."""
+
+    __slots__ = ("_layout", "ssa")
+
+    def __init__(self, ssa: SSAValue) -> None:
+        self.ssa = ssa
+        self._layout: LayoutLike | None = None
+
+    @property
+    def ir_type(self) -> Any:
+        """The type in the IR."""
+        return self.ssa.type
+
+    @property
+    def layout(self) -> Any:
+        """The layout: from a coordinate to the number of the element, counted from the iterator. Its integers that are
+        known only at run time are values.
+        """
+        if self._layout is None:
+            self._layout = self._with_values()
+        return self._layout
+
+    def _with_values(self) -> LayoutLike:
+        layout: LayoutLike = self.ir_type.layout.data
+        if isinstance(layout, ComposedLayout):
+            return layout
+        shape = _replaced(layout.shape, partial(self._scalar, DimOp))
+        return Layout(shape, _replaced(layout.stride, partial(self._scalar, StrideOp)))
+
+    def _scalar(self, op: type[Any], path: tuple[int, ...], leaf: Unknown) -> Int:
+        modes = DenseArrayBase.from_list(i64, path or (0,))
+        made = op.build(operands=[self.ssa], properties={"modes": modes}, result_types=[IndexType()])
+        current().insert_after(self.ssa, made)
+        return Int(made.results[0], Index, leaf, nonnegative=True)
+
+    @property
+    def shape(self) -> Any:
+        """The shape: a number for each mode, nested as the layout is."""
+        return self.layout.shape
+
+    @property
+    def stride(self) -> Any:
+        """The strides in elements, of the profile of the shape."""
+        layout = self.layout
+        return layout.inner.stride if isinstance(layout, ComposedLayout) else layout.stride
+
+    @property
+    def rank(self) -> int:
+        """The number of modes."""
+        return rank(self.ir_type.layout.data.shape)
+
+    def __len__(self) -> int:
+        return self.rank
+
+    def _sliced(self, coord: Any) -> Self:
+        attribute, operands = split_coordinate(coord)
+        return self.view(SliceOp, [operands], {"coord": attribute})
+
+    def view(self, op: type[LayoutViewOp], operands: Sequence[Any], properties: dict[str, Any]) -> Self:
+        """The view of this tensor by an operation: `operands` after the tensor. Raises TilefoldError."""
+        return self.view_of(op, [self.ssa, *operands], properties)
+
+    @classmethod
+    def view_of(cls, op: type[LayoutViewOp], operands: Sequence[Any], properties: dict[str, Any]) -> Self:
+        """The view that an operation gives with these operands and properties. Raises TilefoldError."""
+        tensor = next(o for o in (_type_of(o) for o in operands) if isinstance(o, TensorType | CoordTensorType))
+        draft = op.build(operands=operands, result_types=[tensor], properties=properties)
+        try:
+            inferred = draft.inferred_type()
+        finally:
+            draft.erase()
+        return cls(emit(op.build(operands=operands, result_types=[inferred], properties=properties)).results[0])
+
+
+class Pointer:
+    """Where a tensor begins: what `make_tensor` takes, together with a layout."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: "Tensor") -> None:
+        self.tensor = tensor
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self.tensor.element_type
+
+    @property
+    def memspace(self) -> str:
+        """`gmem`, `smem` or `rmem`."""
+        return self.tensor.memspace
+
+    @property
+    def alignment(self) -> int:
+        """The bytes of which its address is known to be a multiple."""
+        return self.tensor.ir_type.align.data
+
+    def __repr__(self) -> str:
+        return f"{self.memspace}_ptr[{self.tensor.ir_type.element_bits}b]"
+
+
+class Tensor(_Viewed):
+    """Elements in memory, seen through a layout.
+
+    `t[i, j]` is an element, `t[i, j] = v` writes it; one number counts colexicographically. With `None` for a mode,
+    `t[None, k]` is the tensor of the modes that are kept, and `t[None, k] = u` writes `u` there: a value, or a fragment
+    in the shape of what is kept.
+    """
+
+    __slots__ = ()
+
+    @property
+    def element_type(self) -> DType:
+        """The type of the elements."""
+        return dtype_of(self.ir_type.element_type)
+
+    dtype = element_type
+
+    @property
+    def memspace(self) -> str:
+        """`gmem`, `smem` or `rmem`."""
+        return self.ir_type.space.data.value
+
+    @property
+    def iterator(self) -> Pointer:
+        """Where it begins."""
+        return Pointer(self)
+
+    def __getitem__(self, coord: Any) -> Any:
+        if has_none(coord):
+            return self._sliced(coord)
+        attribute, operands = split_coordinate(as_tuple(coord))
+        op = LoadOp.build(
+            operands=[self.ssa, operands],
+            result_types=[self.ir_type.element_type],
+            properties={"coord": attribute},
+        )
+        return wrap(emit(op).results[0])
+
+    def __setitem__(self, coord: Any, value: Any) -> None:
+        if has_none(coord):
+            self._sliced(coord).store(value)
+            return
+        attribute, operands = split_coordinate(as_tuple(coord))
+        if not is_scalar(value):
+            raise TilefoldError(
+                Code.BUILD_VALUE,
+                f"an element is a value or a number, not {type(value).__name__}",
+                "write t[None, k] = ... for several elements",
+            )
+        stored = convert(value, self.element_type)
+        emit(StoreOp.build(operands=[stored.ssa, self.ssa, operands], properties={"coord": attribute}))
+
+    def load(self) -> Any:
+        """All elements as a value in the tensor's shape, on which arithmetic works element by element."""
+        from .fragments import load
+
+        return load(self)
+
+    def store(self, value: Any) -> None:
+        """Writes a value of the tensor's shape, or one number everywhere."""
+        from .fragments import store
+
+        store(self, value)
+
+    def fill(self, value: Any) -> None:
+        """Writes one value or number to every element."""
+        emit(FillOp(self.ssa, convert(value, self.element_type).ssa))
+
+    def __iter__(self) -> Any:
+        raise TilefoldError(
+            Code.BUILD_VALUE, "a tensor is not iterated over", "write for i in cute.range(cute.size(t)) and t[i]"
+        )
+
+    def __repr__(self) -> str:
+        return f"{self.iterator!r} o {show_layout(self.ir_type.layout.data)}"
+
+
+class CoordTensor(_Viewed):
+    """A tensor whose elements are coordinates: `c[i, j]` is a coordinate, a tuple of integers.
+
+    It is viewed as the tensor is whose elements it numbers. It takes no memory.
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, coord: Any) -> Any:
+        if has_none(coord):
+            return self._sliced(coord)
+        attribute, operands = split_coordinate(as_tuple(coord))
+        start = self.ir_type.start.data
+        count = _count(start)
+        op = CoordinateOp.build(
+            operands=[self.ssa, operands], result_types=[[IndexType()] * count], properties={"coord": attribute}
+        )
+        results = iter(emit(op).results)
+
+        def one(path: tuple[int, ...], leaf: Any) -> Int:
+            return Int(next(results), Index, nonnegative=True)
+
+        return _replaced(start, one, every=True)
+
+    def __repr__(self) -> str:
+        return f"{show_layout(self.ir_type.start.data)} o {show_layout(self.ir_type.layout.data)}"
+
+
+def _type_of(operand: Any) -> Attribute | None:
+    return operand.type if isinstance(operand, SSAValue) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+
+
+def _count(t: Any) -> int:
+    return sum(map(_count, t)) if isinstance(t, tuple) else 1  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
+def _replaced(
+    t: Any, value: Callable[[tuple[int, ...], Any], Int], path: tuple[int, ...] = (), every: bool = False
+) -> Any:
+    """`t` with `value(path, leaf)` in place of its `?`, or of every leaf."""
+    if isinstance(t, tuple):
+        return tuple([_replaced(part, value, (*path, i), every) for i, part in enumerate(t)])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return value(path, t) if every or isinstance(t, Unknown) else t
+
+
+def make_tensor(iterator: Pointer, layout: Any) -> Tensor:
+    """Another layout from where a tensor begins (CuTe's make_tensor): `make_tensor(t.iterator, layout)`.
+
+    `layout` is a layout, or a shape, which stands for its compact layout; its integers may be values. Raises
+    TilefoldError for swizzled tensors and layouts.
+    """
+    plain = as_layout(layout)
+    source = iterator.tensor
+    attribute, operands = split_layout(plain)
+    inferred = MakeTensorOp.infer(source.ir_type, attribute)
+    op = MakeTensorOp.build(operands=[source.ssa, operands], properties={"layout": attribute}, result_types=[inferred])
+    return Tensor(emit(op).results[0])
+
+
+def as_layout(x: Any) -> Any:
+    """A layout as it is given to a function: a layout itself, or a shape, which stands for its compact layout."""
+    return x if isinstance(x, Layout | ComposedLayout) else make_layout(_tuples(x))
+
+
+def _tuples(x: Any) -> Any:
+    return tuple(map(_tuples, x)) if isinstance(x, tuple | list) else x  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
+def allocate(element: Attribute, space: Space, align: int, layout: LayoutLike) -> Tensor:
+    """New memory of the block or the thread, contents undefined."""
+    type = TensorType(element, SpaceAttr(space), IntAttr(align), LayoutAttr(layout))
+    return Tensor(emit(AllocOp(type)).results[0])
+
+
+def make_rmem_tensor(layout: Any, dtype: Any) -> Tensor:
+    """Registers of the thread, contents undefined: for a shape, compact, or in a layout. Both are static."""
+    made = as_layout(layout)
+    return allocate(as_dtype(dtype).ir, Space.Rmem, FRAGMENT_ALIGN, _static(made, "the layout of a fragment"))
+
+
+def make_smem_tensor(layout: Any, dtype: Any, alignment: int = 128) -> Tensor:
+    """Shared memory of the block, contents undefined, in a layout that may be swizzled, or for a shape, compact.
+
+    `alignment` is that of its first byte.
+    """
+    made = as_layout(layout)
+    return allocate(as_dtype(dtype).ir, Space.Smem, alignment, _static(made, "the layout of shared memory"))
+
+
+def _static(layout: LayoutLike, what: str) -> LayoutLike:
+    _, operands = split_layout(layout)
+    if operands:
+        raise TilefoldError(Code.BUILD_RUN_TIME, f"{what} must be static, but it is {show_layout(layout)}")
+    return layout
