@@ -32,6 +32,7 @@ _AREAS = {
     "E2": "Lowering and code generation",
     "E3": "Running",
     "E4": "Command line",
+    "E5": "Building kernels in Python",
 }
 
 

@@ -15,6 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...layout.core import Layout
 from .assembly import parse_tensor, parse_tensor_type
 from .memory import AllocOp
+from .results import print_result
 from .types import Space, TensorType
 
 
@@ -84,6 +85,4 @@ class AliasOp(IRDLOperation):
         printer.print_string(" ")
         printer.print_operand(self.source)
         printer.print_string(f" at {self.offset.value.data}")
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
+        print_result(printer, self)

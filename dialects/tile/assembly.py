@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import SSAValue
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
 
 from ...layout.integers import Coord
 from ...layout.unknown import Unknown
@@ -84,10 +85,17 @@ def unwrapped(coord: Any) -> Any:
     return coord[0] if isinstance(coord, tuple) and len(coord) == 1 else coord  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
 
+def check_operands(coord: Coord, operands: Sequence[SSAValue], what: str = "coordinate") -> None:
+    """VerifyException unless as many leaves of `coord` are `?` as there are operands."""
+    count = count_operands(coord)
+    if count != len(operands):
+        raise VerifyException(f"the {what} names {count} operands, not {len(operands)}")
+
+
 def count_operands(coord: Coord) -> int:
     """How many leaves of `coord` an operand gives."""
     if isinstance(coord, tuple):
-        return sum(count_operands(part) for part in coord)
+        return sum(map(count_operands, coord))
     return int(isinstance(coord, Unknown))
 
 

@@ -6,6 +6,7 @@ one of the whole it is (CuTe's identity tensors).
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Self
 
 from xdsl.dialects.builtin import IndexType, IntAttr, i1
@@ -34,9 +35,9 @@ from ...layout.inttuple import is_fully_static, leaves, repeat_like, show
 from ...layout.text import parse_int_tuple, to_text
 from ...layout.unknown import Unknown
 from ..cute import CoordAttr, LayoutAttr, ShapeAttr, parse_quoted
-from ..errors import raise_at, refuse
+from ..errors import refuse
 from .assembly import (
-    count_operands,
+    check_operands,
     fill_coordinate,
     parse_coordinate,
     parse_defined,
@@ -45,6 +46,7 @@ from .assembly import (
     unwrapped,
 )
 from .coord_type import CoordTensorType
+from .results import parse_result, print_result, verify_result
 from .types import Space, SpaceAttr, TensorType
 
 
@@ -81,12 +83,7 @@ class IdentityOp(IRDLOperation):
             raise VerifyException("an identity tensor needs a shape or a tensor that has it")
         if self.shape is not None and not is_fully_static(self.shape.data):
             raise VerifyException("a written shape is static; take run-time extents from a tensor by 'like'")
-        try:
-            expected = self.infer(self.extents)
-        except LayoutError as error:
-            refuse(error)
-        if self.result.type != expected:
-            raise VerifyException(f"the result is {expected}, but {self.result.type} is written")
+        verify_result(self.result, lambda: self.infer(self.extents))
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -101,13 +98,7 @@ class IdentityOp(IRDLOperation):
             shape = ShapeAttr(extents)
         end = parser.pos
         attributes = parser.parse_optional_attr_dict()
-        if parser.parse_optional_punctuation(":") is not None:
-            type = parser.parse_type()
-        else:
-            try:
-                type = cls.infer(extents)
-            except LayoutError as error:
-                raise_at(parser, error, start, end)
+        type = parse_result(parser, partial(cls.infer, extents), start, end)
         return cls.build(operands=[like], properties={"shape": shape}, result_types=[type], attributes=attributes)
 
     def print(self, printer: Printer) -> None:
@@ -116,9 +107,7 @@ class IdentityOp(IRDLOperation):
             printer.print_operand(self.like)
         elif self.shape is not None:
             printer.print_string(f' "{to_text(self.shape.data)}"')
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
+        print_result(printer, self)
 
 
 class _OfCoordinates(IRDLOperation):
@@ -133,13 +122,6 @@ class _OfCoordinates(IRDLOperation):
         """The type of the coordinate tensor."""
         assert isinstance(self.tensor.type, CoordTensorType)
         return self.tensor.type
-
-    def check_operands(self) -> None:
-        """VerifyException unless the tuple has as many `?` as there are operands."""
-        if count_operands(self.coord.data) != len(self.coords):
-            raise VerifyException(
-                f"the coordinate names {count_operands(self.coord.data)} operands, not {len(self.coords)}"
-            )
 
 
 def _parse_coord_tensor(parser: Parser) -> SSAValue:
@@ -167,7 +149,7 @@ class CoordinateOp(_OfCoordinates):
         return add(start, layout(unwrapped(fill_coordinate(self.coord.data, values))))
 
     def verify_(self) -> None:
-        self.check_operands()
+        check_operands(self.coord.data, self.coords)
         type = self.tensor_type
         if any(leaf is None for leaf in leaves(self.coord.data)):
             raise VerifyException("the coordinate of one element has no '_'; use tile.slice for part of a tensor")
@@ -234,18 +216,13 @@ class BoundsOp(_OfCoordinates):
         return list(_axes(self.tensor_type.start.data, fill_coordinate(self.coord.data, values)))
 
     def verify_(self) -> None:
-        self.check_operands()
+        check_operands(self.coord.data, self.coords)
         if not _fits(self.coord.data, self.tensor_type.start.data):
             raise VerifyException(
                 f"the bounds {show(self.coord.data)} have not the profile of the coordinates, "
                 f"{show(self.tensor_type.start.data)}"
             )
-        try:
-            expected = self.infer(self.tensor_type)
-        except LayoutError as error:
-            refuse(error)
-        if self.result.type != expected:
-            raise VerifyException(f"the result is {expected}, but {self.result.type} is written")
+        verify_result(self.result, lambda: self.infer(self.tensor_type))
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -256,13 +233,7 @@ class BoundsOp(_OfCoordinates):
         coord, coords = parse_coordinate(parser)
         end = parser.pos
         attributes = parser.parse_optional_attr_dict()
-        if parser.parse_optional_punctuation(":") is not None:
-            type = parser.parse_type()
-        else:
-            try:
-                type = cls.infer(tensor.type)
-            except LayoutError as error:
-                raise_at(parser, error, start, end)
+        type = parse_result(parser, partial(cls.infer, tensor.type), start, end)
         if not isinstance(tensor.type.start.data, tuple):
             coord = CoordAttr(unwrapped(coord.data))
         return cls.build(
@@ -275,9 +246,7 @@ class BoundsOp(_OfCoordinates):
         printer.print_string(", ")
         bounds = self.coord.data
         print_coordinate(printer, bounds if isinstance(bounds, tuple) else (bounds,), self.coords)
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
+        print_result(printer, self)
 
 
 def _fits(bounds: Any, start: Any) -> bool:

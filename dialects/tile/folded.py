@@ -30,7 +30,7 @@ from ..cute import CoordAttr, LayoutAttr, parse_quoted
 from ..errors import refuse
 from ..scalars import unknowns
 from .assembly import (
-    count_operands,
+    check_operands,
     fill_coordinate,
     parse_coordinate,
     parse_indices,
@@ -39,6 +39,7 @@ from .assembly import (
     print_coordinate,
     unwrapped,
 )
+from .results import print_result
 from .types import TensorType
 
 
@@ -75,10 +76,7 @@ class Crd2IdxOp(IRDLOperation):
     def verify_(self) -> None:
         if not isinstance(self.layout.data, Layout):
             raise VerifyException("the layout of crd2idx is a plain one, without a swizzle")
-        if count_operands(self.coord.data) != len(self.coords):
-            raise VerifyException(
-                f"the coordinate names {count_operands(self.coord.data)} operands, not {len(self.coords)}"
-            )
+        check_operands(self.coord.data, self.coords)
         _check_scalars(self.layout.data, self.scalars)
         try:
             self.layout.data(unwrapped(fill_coordinate(self.coord.data, [Unknown() for _ in self.coords])))
@@ -173,9 +171,7 @@ class ViewOp(IRDLOperation):
             printer.print_string(" at ")
             printer.print_operand(self.offset)
         _print_scalars(printer, self.scalars)
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
+        print_result(printer, self)
 
 
 def _check_scalars(layout: LayoutLike, scalars: Sequence[SSAValue]) -> None:

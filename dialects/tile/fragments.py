@@ -10,7 +10,6 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, result_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.utils.exceptions import VerifyException
 
 from ...layout.core import Layout, make_layout
 from ...layout.product import make_fragment_like
@@ -19,6 +18,7 @@ from .assembly import parse_tensor, parse_tensor_type, parse_viewed
 from .coord_type import CoordTensorType
 from .memory import check_allocation
 from .mma_types import TiledMmaType
+from .results import parse_result, print_result, verify_result
 from .tiled_mma import parse_tiled_mma
 from .types import Space, SpaceAttr, TensorType
 
@@ -42,33 +42,29 @@ class FragmentOp(IRDLOperation, ABC):
         """What the fragment's elements are, and its layout."""
 
     def inferred_type(self) -> TensorType:
-        """The type that the fragment must have."""
+        """The type that the fragment must have. Raises `LayoutError`."""
         element, layout = self.element_and_layout()
         return TensorType(element, SpaceAttr(Space.Rmem), IntAttr(FRAGMENT_ALIGN), LayoutAttr(layout))
 
     def verify_(self) -> None:
-        expected = self.inferred_type()
-        if self.result.type != expected:
-            raise VerifyException(f"the result is {expected}, but {self.result.type} is written")
+        verify_result(self.result, self.inferred_type)
         check_allocation(self.tensor_type)
 
     @classmethod
-    def parse_type(cls, parser: Parser, operands: Sequence[SSAValue], properties: dict[str, Attribute]) -> Self:
-        """Parses attributes and the type, which may be left out, and builds the operation."""
+    def parse_type(
+        cls, parser: Parser, start: int, operands: Sequence[SSAValue], properties: dict[str, Attribute]
+    ) -> Self:
+        """Parses attributes and the type, which may be left out, and builds the operation, whose text begins at
+        `start`.
+        """
+        end = parser.pos
         attributes = parser.parse_optional_attr_dict()
-        if parser.parse_optional_punctuation(":") is not None:
-            type = parse_tensor_type(parser)
-        else:
-            draft = cls.create(operands=operands, result_types=[operands[-1].type], properties=properties)
-            type = draft.inferred_type()
+        draft = cls.create(operands=operands, result_types=[operands[-1].type], properties=properties)
+        try:
+            type = parse_result(parser, draft.inferred_type, start, end, parse_tensor_type)
+        finally:
             draft.erase()
         return cls.create(operands=operands, result_types=[type], properties=properties, attributes=attributes)
-
-    def print_type(self, printer: Printer) -> None:
-        """Prints attributes and the type."""
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
 
 
 @irdl_op_definition
@@ -89,11 +85,12 @@ class MakeFragmentLikeOp(FragmentOp):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
+        start = parser.pos
         part = parse_tensor(parser)
         properties: dict[str, Attribute] = {}
         if parser.parse_optional_keyword("as") is not None:
             properties["element"] = parser.parse_type()
-        return cls.parse_type(parser, [part], properties)
+        return cls.parse_type(parser, start, [part], properties)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -101,7 +98,7 @@ class MakeFragmentLikeOp(FragmentOp):
         if self.element is not None:
             printer.print_string(" as ")
             printer.print_attribute(self.element)
-        self.print_type(printer)
+        print_result(printer, self)
 
 
 class _OperandFragmentOp(FragmentOp):
@@ -127,12 +124,13 @@ class _OperandFragmentOp(FragmentOp):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        return cls.parse_type(parser, [parse_tiled_mma(parser), parse_viewed(parser)], {})
+        start = parser.pos
+        return cls.parse_type(parser, start, [parse_tiled_mma(parser), parse_viewed(parser)], {})
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_list([self.tiled_mma, self.part], printer.print_operand)
-        self.print_type(printer)
+        print_result(printer, self)
 
 
 @irdl_op_definition

@@ -20,7 +20,7 @@ from ..cute import CoordAttr
 from ..errors import refuse
 from ..ptx.types import GLOBAL, SHARED, PtrType
 from .assembly import (
-    count_operands,
+    check_operands,
     fill_coordinate,
     parse_coordinate,
     parse_defined,
@@ -85,10 +85,7 @@ class _ElementOp(IRDLOperation):
     def check_element(self, value: Attribute) -> None:
         """Checks the coordinate, and that the value is an element."""
         self.tensor_type.check_single_elements()
-        if count_operands(self.coord.data) != len(self.coords):
-            raise VerifyException(
-                f"the coordinate names {count_operands(self.coord.data)} operands, not {len(self.coords)}"
-            )
+        check_operands(self.coord.data, self.coords)
         if value != self.tensor_type.element_type:
             raise VerifyException(f"the tensor's elements are {self.tensor_type.element_type}, the value is {value}")
         coord = fill_coordinate(self.coord.data, [Unknown() for _ in self.coords])

@@ -15,7 +15,7 @@ from ...layout.inttuple import leaves
 from ...layout.rasterize import rasterize
 from ...layout.unknown import Unknown
 from ..cute import CoordAttr
-from .assembly import count_operands, fill_coordinate, parse_coordinate, print_coordinate
+from .assembly import check_operands, fill_coordinate, parse_coordinate, print_coordinate
 
 MAX_GROUP = 1 << 16
 """The most rows of tiles in a group; a grid has hardly more."""
@@ -48,8 +48,7 @@ class RasterizeOp(IRDLOperation):
         grid = self.grid.data
         if not isinstance(grid, tuple) or len(grid) != 2 or any(isinstance(g, tuple) or g is None for g in grid):
             raise VerifyException("the grid has two sizes: the rows and the columns of tiles")
-        if count_operands(grid) != len(self.sizes):
-            raise VerifyException(f"the grid names {count_operands(grid)} operands, not {len(self.sizes)}")
+        check_operands(grid, self.sizes, "grid")
         if any(not isinstance(part, Unknown) and not 1 <= part < 2**31 for part in leaves(grid)):
             raise VerifyException("the grid has at least one row and one column, and less than 2^31")
         if not 1 <= self.group.value.data <= MAX_GROUP:

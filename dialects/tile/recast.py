@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The same memory as elements of another type (CuTe's recast)."""
 
+from functools import partial
 from typing import Any, Self
 
 from xdsl.dialects.builtin import i1
@@ -9,7 +10,6 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, 
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
-from xdsl.utils.exceptions import VerifyException
 
 from ...layout.core import ComposedLayout, LayoutLike
 from ...layout.errors import Code, LayoutError
@@ -18,10 +18,10 @@ from ...layout.recast import recast_layout
 from ...layout.text import to_text
 from ...layout.unknown import Unknown
 from ..cute import LayoutAttr
-from ..errors import raise_at, refuse
 from ..ptx.types import scalar_bits
 from ..scalars import plain_layout
 from .assembly import parse_tensor
+from .results import parse_result, print_result, verify_result
 from .types import TensorType
 
 
@@ -74,12 +74,7 @@ class RecastOp(IRDLOperation):
         return TensorType(element, source.space, source.align, LayoutAttr(layout))
 
     def verify_(self) -> None:
-        try:
-            expected = self.infer(self.source_type, self.element_type)
-        except LayoutError as error:
-            refuse(error)
-        if self.result.type != expected:
-            raise VerifyException(f"the result is {expected}, but {self.result.type} is written")
+        verify_result(self.result, lambda: self.infer(self.source_type, self.element_type))
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -90,13 +85,7 @@ class RecastOp(IRDLOperation):
         element = parser.parse_type()
         end = parser.pos
         attributes = parser.parse_optional_attr_dict()
-        if parser.parse_optional_punctuation(":") is not None:
-            type = parser.parse_type()
-        else:
-            try:
-                type = cls.infer(source.type, element)
-            except LayoutError as error:
-                raise_at(parser, error, start, end)
+        type = parse_result(parser, partial(cls.infer, source.type, element), start, end)
         return cls.build(
             operands=[source], properties={"element_type": element}, result_types=[type], attributes=attributes
         )
@@ -106,9 +95,7 @@ class RecastOp(IRDLOperation):
         printer.print_operand(self.source)
         printer.print_string(", ")
         printer.print_attribute(self.element_type)
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
+        print_result(printer, self)
 
 
 def _bits(element: Attribute) -> int:

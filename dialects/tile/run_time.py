@@ -2,6 +2,7 @@
 """Extents and strides at run time: what a tensor's are, and a tensor that is given them."""
 
 from abc import ABC, abstractmethod
+from functools import partial
 from typing import Any, Self
 
 from xdsl.dialects.builtin import DenseArrayBase, IndexType, i64
@@ -27,10 +28,11 @@ from ...layout.inttuple import product
 from ...layout.operations import mode_of
 from ...layout.text import parse_layout, to_text
 from ..cute import LayoutAttr, parse_quoted
-from ..errors import raise_at, refuse
+from ..errors import refuse
 from ..scalars import unknowns
 from .assembly import AnyTensor, parse_indices, parse_tensor, parse_viewed
 from .coord_type import CoordTensorType
+from .results import parse_result, print_result, verify_result
 from .types import TensorType
 
 
@@ -190,12 +192,7 @@ class MakeTensorOp(IRDLOperation):
         return source.with_layout(layout.data)
 
     def verify_(self) -> None:
-        try:
-            expected = self.infer(self.source_type, self.layout)
-        except LayoutError as error:
-            refuse(error)
-        if self.result.type != expected:
-            raise VerifyException(f"the result is {expected}, but {self.result.type} is written")
+        verify_result(self.result, lambda: self.infer(self.source_type, self.layout))
         count = len(unknowns(self.layout.data))
         if len(self.scalars) != count:
             raise VerifyException(f"the layout has {count} integers that are not static, not {len(self.scalars)}")
@@ -210,13 +207,7 @@ class MakeTensorOp(IRDLOperation):
         scalars = parse_indices(parser)
         end = parser.pos
         attributes = parser.parse_optional_attr_dict()
-        if parser.parse_optional_punctuation(":") is not None:
-            type = parser.parse_type()
-        else:
-            try:
-                type = cls.infer(source.type, layout)
-            except LayoutError as error:
-                raise_at(parser, error, start, end)
+        type = parse_result(parser, partial(cls.infer, source.type, layout), start, end)
         return cls.build(
             operands=[source, scalars], properties={"layout": layout}, result_types=[type], attributes=attributes
         )
@@ -229,6 +220,4 @@ class MakeTensorOp(IRDLOperation):
             printer.print_string(" ")
             with printer.in_parens():
                 printer.print_list(self.scalars, printer.print_operand)
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
+        print_result(printer, self)

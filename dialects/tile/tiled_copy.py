@@ -22,14 +22,13 @@ from xdsl.utils.exceptions import VerifyException
 from ...layout.atoms.copy_atom import CopyAtom
 from ...layout.core import Layout
 from ...layout.cotiled_copy import make_cotiled_copy
-from ...layout.errors import LayoutError
 from ...layout.text import parse_layout, parse_tiler, to_text
 from ...layout.tiled_copy import BY_COPY, TiledCopy, make_tiled_copy
 from ...layout.tiled_copy_mma import BY_MMA
 from ..cute import LayoutAttr, TilerAttr, parse_quoted
-from ..errors import raise_at, refuse
 from .assembly import parse_defined
 from .mma_types import TiledMmaType
+from .results import parse_result, print_result, verify_result
 from .types import CopyAtomAttr, TiledCopyType
 
 BY_LAYOUTS = (("thr", "val"), ("tv", "tiler"), ("cotiled", "data"))
@@ -101,12 +100,7 @@ class TiledCopyOp(IRDLOperation):
             allowed = BY_MMA if isinstance(self.like.type, TiledMmaType) else BY_COPY
             if self.role.data not in allowed:
                 raise VerifyException(f"the part is '{self.role.data}'; {self.like.type} has {', '.join(allowed)}")
-        try:
-            expected = self.infer()
-        except LayoutError as error:
-            refuse(error)
-        if self.result.type != expected:
-            raise VerifyException(f"the result is {expected}, but {self.result.type} is written")
+        verify_result(self.result, self.infer)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -121,16 +115,11 @@ class TiledCopyOp(IRDLOperation):
         end = parser.pos
         attributes = parser.parse_optional_attr_dict()
         operands = [like]
-        if parser.parse_optional_punctuation(":") is not None:
-            type: Attribute = parser.parse_type()
-        else:
-            draft = cls.build(operands=operands, properties=properties, result_types=[IndexType()])
-            try:
-                type = draft.infer()
-            except LayoutError as error:
-                raise_at(parser, error, start, end)
-            finally:
-                draft.erase()
+        draft = cls.build(operands=operands, properties=properties, result_types=[IndexType()])
+        try:
+            type = parse_result(parser, draft.infer, start, end)
+        finally:
+            draft.erase()
         return cls.build(operands=operands, result_types=[type], properties=properties, attributes=attributes)
 
     @classmethod
@@ -172,9 +161,7 @@ class TiledCopyOp(IRDLOperation):
         if self.role is not None and self.like is not None:
             printer.print_string(f" {self.role.data} ")
             printer.print_operand(self.like)
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
+        print_result(printer, self)
 
 
 def _plain(layout: LayoutAttr) -> Layout:

@@ -2,6 +2,7 @@
 """Tiled MMAs, and a thread's part of the operands under one (CuTe's mma_atom.hpp)."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar, Self, cast
 
 from xdsl.dialects.builtin import IndexType
@@ -19,9 +20,9 @@ from ...layout.inttuple import rank
 from ...layout.text import parse_layout, parse_tiler, to_text
 from ...layout.tiled_mma import TiledMma, make_tiled_mma
 from ..cute import LayoutAttr, TilerAttr, parse_quoted
-from ..errors import raise_at, refuse
 from .assembly import parse_defined, parse_viewed
 from .mma_types import MmaAtomAttr, TiledMmaType, parse_mma_atom
+from .results import parse_result, print_result, verify_result
 from .view_base import TilingViewOp
 
 
@@ -55,12 +56,7 @@ class TiledMmaOp(IRDLOperation):
         return TiledMmaType(atom, LayoutAttr(made.atom_layout), TilerAttr(made.permutation))
 
     def verify_(self) -> None:
-        try:
-            expected = self.infer(self.properties)
-        except LayoutError as error:
-            refuse(error)
-        if self.result.type != expected:
-            raise VerifyException(f"the result is {expected}, but {self.result.type} is written")
+        verify_result(self.result, lambda: self.infer(self.properties))
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -72,13 +68,7 @@ class TiledMmaOp(IRDLOperation):
             properties["permute"] = TilerAttr(parse_quoted(parser, parse_tiler))
         end = parser.pos
         attributes = parser.parse_optional_attr_dict()
-        if parser.parse_optional_punctuation(":") is not None:
-            type: Attribute = parser.parse_type()
-        else:
-            try:
-                type = cls.infer(properties)
-            except LayoutError as error:
-                raise_at(parser, error, start, end)
+        type = parse_result(parser, partial(cls.infer, properties), start, end)
         return cls.create(result_types=[type], properties=properties, attributes=attributes)
 
     def print(self, printer: Printer) -> None:
@@ -87,9 +77,7 @@ class TiledMmaOp(IRDLOperation):
         for name, value in (("atoms", self.atoms), ("permute", self.permute)):
             if value is not None:
                 printer.print_string(f' {name} "{to_text(value.data)}"')
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
+        print_result(printer, self)
 
 
 def parse_tiled_mma(parser: Parser) -> SSAValue:

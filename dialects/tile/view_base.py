@@ -16,17 +16,16 @@ from xdsl.irdl import IRDLOperation, operand_def, opt_prop_def, result_def, trai
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
-from xdsl.utils.exceptions import VerifyException
 
 from ...layout.core import Layout, LayoutLike, Tiler
 from ...layout.errors import Code, LayoutError
 from ...layout.integers import Coord
 from ...layout.slicing import slice_and_offset
 from ...layout.unknown import Unknown
-from ..errors import raise_at, refuse
 from .assembly import AnyTensor, parse_viewed, parse_viewed_type
 from .coord_type import CoordTensorType
 from .divisibility import check_tiles
+from .results import parse_result, print_result, verify_result
 from .types import TensorType
 
 
@@ -110,12 +109,7 @@ class LayoutViewOp(IRDLOperation, ABC):
         return viewed_type(source, layout, offset)
 
     def verify_(self) -> None:
-        try:
-            expected = self.inferred_type()
-        except LayoutError as error:
-            refuse(error)
-        if self.result.type != expected:
-            raise VerifyException(f"the result is {expected}, but {self.result.type} is written")
+        verify_result(self.result, self.inferred_type)
 
     @classmethod
     def parse_body(cls, parser: Parser) -> tuple[list[SSAValue], dict[str, Attribute]]:
@@ -153,41 +147,22 @@ class LayoutViewOp(IRDLOperation, ABC):
         end = parser.pos
         attributes = parser.parse_optional_attr_dict()
         operands.append(coords)
-        if parser.parse_optional_punctuation(":") is not None:
-            type = parse_viewed_type(parser)
-        else:
-            type = cls._infer(parser, operands, properties, start, end)
-        return cls.build(operands=operands, result_types=[type], properties=properties, attributes=attributes)
-
-    @classmethod
-    def _infer(
-        cls,
-        parser: Parser,
-        operands: Sequence[SSAValue | Sequence[SSAValue]],
-        properties: dict[str, Attribute],
-        start: int,
-        end: int,
-    ) -> AnyTensor:
-        """The type of the result where the text leaves it out; a ParseError where there is none."""
         tensor = next(
             o.type for o in operands if isinstance(o, SSAValue) and isinstance(o.type, TensorType | CoordTensorType)
         )
         draft = cls.build(operands=operands, result_types=[tensor], properties=properties)
         try:
-            return draft.inferred_type()
-        except LayoutError as error:
-            raise_at(parser, error, start, end)
+            type = parse_result(parser, draft.inferred_type, start, end, parse_viewed_type)
         finally:
             draft.erase()
+        return cls.build(operands=operands, result_types=[type], properties=properties, attributes=attributes)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_list([o for o in self.operands if o not in self.coords], printer.print_operand)
         self.print_body(printer)
         self.print_notes(printer)
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
+        print_result(printer, self)
 
 
 class TilingViewOp(LayoutViewOp):

@@ -9,7 +9,6 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.utils.exceptions import VerifyException
 
 from ...layout.algebra import coalesce, composition
 from ...layout.core import LayoutLike
@@ -21,7 +20,7 @@ from ...layout.modes import group_modes, select
 from ...layout.partition import project
 from ...layout.text import parse_coord, parse_tiler, to_text
 from ..cute import CoordAttr, TilerAttr, parse_quoted
-from .assembly import count_operands, fill_coordinate, parse_coordinate, print_coordinate
+from .assembly import check_operands, fill_coordinate, parse_coordinate, print_coordinate
 from .view_base import LayoutViewOp, TilingViewOp
 
 
@@ -31,10 +30,7 @@ class _CoordinateView(LayoutViewOp):
     coord = prop_def(CoordAttr)
 
     def verify_(self) -> None:
-        if count_operands(self.coord.data) != len(self.coords):
-            raise VerifyException(
-                f"the coordinate names {count_operands(self.coord.data)} operands, not {len(self.coords)}"
-            )
+        check_operands(self.coord.data, self.coords)
         super().verify_()
 
 
