@@ -92,6 +92,7 @@ def test_the_main_loop_is_products_and_exponentials() -> None:
     found, _ = attention("S=4096 D=128 HEADS=32 BATCH=4 TILE_Q=128 TILE_K=64 WARPS=8 STAGES=1 KEEP_Q=1")
     ptx = found.ptx(Target("sm_90a"))
     assert ".local" not in ptx
+    assert "cvt.rn.f16.f32" not in ptx  # P, and O at the end, are converted by pairs
     lines = [line.strip() for line in ptx[ptx.index("$L") :].splitlines()]
     last = max(i for i, line in enumerate(lines) if "bra" in line)
     loop = [re.sub(r"^@\S+\s+", "", line) for line in lines[: last + 1] if line.endswith(";")]
