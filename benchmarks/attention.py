@@ -21,7 +21,7 @@ CONFIGURATIONS: Sequence[Parameters] = (
     {**_TILES, "STAGES": 2, "GROUP": 8},
 )
 
-SMALL: Parameters = {"S": 64, "HEADS": 1, "TILE_Q": 64, "TILE_K": 32, "WARPS": 2, "STAGES": 2, "CAUSAL": 1}
+SMALL: Parameters = {"S": 32, "HEADS": 1, "TILE_Q": 32, "TILE_K": 16, "WARPS": 1, "STAGES": 2, "CAUSAL": 1}
 
 
 @dataclass(frozen=True, slots=True)

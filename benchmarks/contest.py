@@ -2,7 +2,7 @@
 """What a measurement on a GPU consists of: cases, each of one problem, its kernels and its figures."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tilefold.layout.errors import Code, TilefoldError
@@ -16,13 +16,14 @@ from benchmarks.workloads import Built, Workload
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """A GPU with what has been built for it, and how often to run."""
+    """A GPU with what has been built for it, how often to run, and a list of what has gone wrong."""
 
     torch: Torch
     engine: CudaEngine
     built: Mapping[str, Built | str]
     warmup: int
     repeat: int
+    failed: list[str] = field(default_factory=list[str])
 
     def built_for(self, workload: Workload) -> Built:
         """The kernel of a workload and its launch. TilefoldError with the compiler's message where there is none."""
@@ -50,6 +51,20 @@ class Bench:
     ) -> None:
         """Checks the result of each contender; see `check_each`."""
         check_each(self.torch, contenders, output, expected, inputs, rtol=rtol, atol=atol)
+
+    def right(
+        self, peers: Mapping[str, Run], output: Any, expected: Any, inputs: Sequence[Any], *, atol: float
+    ) -> dict[str, Run]:
+        """The peers whose results are right. One that fails does not hold up the case, but counts as a failure."""
+        found: dict[str, Run] = {}
+        for name, run in peers.items():
+            try:
+                self.check({name: run}, output, expected, inputs, atol=atol)
+            except Exception as error:  # PyTorch and Triton raise errors of many kinds
+                self.failed.append(f"{name}: {error}")
+            else:
+                found[name] = run
+        return found
 
     def fastest(self, contenders: Mapping[str, Run]) -> str:
         """The name of the contender that takes the least time, by a few runs."""

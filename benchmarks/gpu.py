@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from types import MappingProxyType
 
-from tilefold.layout.errors import TilefoldError
 from tilefold.runtime.cuda import CudaEngine
 
 from benchmarks import attention, bandwidth, ceiling, gemms, rows
@@ -26,7 +25,7 @@ def measure(
     """Takes the figures of some families on the first GPU, and says what goes on. `commit` is that of the sources where
     they are no checkout.
 
-    Returns also the cases that failed, with what went wrong. TilefoldError without a GPU.
+    Returns also the cases and peers that failed, with what went wrong. TilefoldError without a GPU.
     """
     torch = load_torch()
     engine = CudaEngine()
@@ -37,15 +36,14 @@ def measure(
     print(f"built {len(built)} kernels in {perf_counter() - began:.0f} s", flush=True)
     bench = Bench(torch, engine, built, warmup, repeat)
     figures: list[Figure] = []
-    failed: list[str] = []
     for number, case in enumerate(cases, 1):
         began = perf_counter()
         print(f"[{number}/{len(cases)}] {case.name}", end="", flush=True)
         try:
             figures += case.measure(bench)
-        except (TilefoldError, RuntimeError) as error:  # RuntimeError is what PyTorch and Triton raise
-            failed.append(f"{case.name}: {error}")
-            print(f": failed: {error}", end="")
+        except Exception as error:  # PyTorch raises errors of many kinds; the other cases go on
+            bench.failed.append(f"{case.name}: {type(error).__name__}: {error}")
+            print(": failed", end="")
         torch.cuda.empty_cache()
         print(f" ({perf_counter() - began:.1f} s)", flush=True)
     driver = ".".join(map(str, divmod(engine.driver.call("cuDriverGetVersion") // 10, 100)))
@@ -57,4 +55,4 @@ def measure(
     }
     subject = "" if set(families) == set(FAMILIES) else "-".join(families)
     record = Record("kernels on the GPU", circumstances(engine.driver.name, **facts), tuple(figures), subject)
-    return record, failed
+    return record, bench.failed

@@ -2,7 +2,7 @@
 """What is measured on a GPU, without one: kernels that compile, arguments that fit them, complete records."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -129,6 +129,7 @@ class Fast:
     built: Any
     warmup: int
     repeat: int
+    failed: list[str] = field(default_factory=list[str])
 
     def launcher(self, workload: Workload, args: Mapping[str, Any]) -> Callable[[], None]:
         assert set(args) == _arguments(workload.file, "BIAS" in workload.size), workload.file
@@ -139,6 +140,9 @@ class Fast:
 
     def check(self, contenders: Mapping[str, Any], *args: Any, **options: Any) -> None:
         assert contenders
+
+    def right(self, peers: Mapping[str, Any], *args: Any, **options: Any) -> Mapping[str, Any]:
+        return peers
 
     def fastest(self, contenders: Mapping[str, Any]) -> str:
         return next(iter(contenders))
@@ -211,6 +215,6 @@ def test_a_case_that_fails_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> No
     _without_gpu(monkeypatch, Wrong)
     record, failed = gpu.measure(["rows"])
     assert len(failed) == 1
-    assert failed[0].startswith("softmax, rows of 2048")
+    assert failed[0].startswith("softmax, rows of 2048: TilefoldError: ")
     assert record.subject == "rows"
     assert sum(figure.target is not None for figure in record.figures) == 9
