@@ -49,7 +49,7 @@ def test_python_sessions_evaluate_to_what_the_page_shows(
 
 @pytest.mark.parametrize("page", pages(), ids=_name)
 def test_every_block_says_its_language(page: Path) -> None:
-    known = {"console", "pycon", "python", "mlir", "sh", "text", "ptx", "json", "diff"}
+    known = {"console", "pycon", "python", "mlir", "sh", "text", "ptx", "json", "toml", "diff"}
     for block in blocks(page.read_text()):
         assert block.language in known, f"{page.name}:{block.line}: language '{block.language}'"
         if block.language == "json":
