@@ -109,7 +109,9 @@ def masked(a: LaneValue, mask: int) -> LaneValue | None:
     if a.step and not 0 <= mask < a.step & -a.step:
         bits = _as_bits(a)
         if bits is None:
-            return uniform(max(1, mask & -mask)) if a.is_uniform else None
+            if not a.is_uniform:
+                return None
+            return LaneValue((0,) * WARP, mask) if mask >= 0 else uniform(mask & -mask)
         value = bits
     return _normal(LaneValue(tuple(x & mask for x in value.known), value.mask & mask))
 
