@@ -10,7 +10,7 @@ from ...layout.core import ComposedLayout, Layout, LayoutLike
 from ...layout.errors import Code, TilefoldError
 from ...layout.inttuple import show, transform_leaves
 from ...layout.unknown import Unknown
-from .values import Int, index_of
+from .values import Int, Value, index_of
 
 
 def split_coordinate(coord: Any) -> tuple[CoordAttr, list[SSAValue]]:
@@ -75,12 +75,18 @@ def split_layout(layout: LayoutLike) -> tuple[LayoutAttr, list[SSAValue]]:
     return LayoutAttr(Layout(shape, transform_leaves(one, layout.stride))), operands
 
 
-def static_layout(layout: Any, what: str) -> Any:
-    """`layout` itself, or for a shape its compact layout; TilefoldError (E5003) unless it is static."""
-    _, operands = split_layout(layout)
-    if operands:
-        raise TilefoldError(Code.BUILD_RUN_TIME, f"{what} must be static, but it is {show_layout(layout)}")
-    return layout
+def has_value(x: Any) -> bool:
+    """Whether a layout, a tiler or a tuple holds a value of the kernel."""
+    if isinstance(x, tuple | list):
+        return any(map(has_value, x))  # pyright: ignore[reportUnknownArgumentType]
+    if isinstance(x, Layout):
+        return has_value(x.shape) or has_value(x.stride)
+    return has_value(x.inner) if isinstance(x, ComposedLayout) else isinstance(x, Value)
+
+
+def tuples(x: Any) -> Any:
+    """`x` with tuples in place of its lists."""
+    return tuple(map(tuples, x)) if isinstance(x, tuple | list) else x  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
 def show_layout(layout: Any) -> str:

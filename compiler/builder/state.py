@@ -2,16 +2,18 @@
 """The kernel that is being built: where its next operation goes, and which line of the user's it comes from."""
 
 import linecache
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import islice
 from sys import _getframe  # pyright: ignore[reportPrivateUsage]
 from types import CodeType, FrameType, TracebackType
+from typing import Any, cast
 
-from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, IntegerAttr, StringAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
@@ -27,11 +29,19 @@ class Builder:
     """A kernel under construction: operations go to the end of `block`.
 
     `line` is the place of rewritten code, for lines that no frame of the user's executes; None looks at the frames.
+    `unbound` says of variables that control flow left without a value why, and what would work.
     """
 
     block: Block
     line: Place | None = None
+    _root: Block | None = None
+    _shared: dict[Attribute, SSAValue] = field(default_factory=lambda: {}, repr=False)
+    _constants: dict[tuple[Block, Attribute], SSAValue] = field(default_factory=lambda: {}, repr=False)
+    unbound: dict[str, tuple[str, str]] = field(default_factory=lambda: {})
     _places: dict[tuple[CodeType, int], FileLineColLoc] = field(default_factory=lambda: {}, repr=False)
+
+    def __post_init__(self) -> None:
+        self._root = self.block
 
     def location(self) -> FileLineColLoc | None:
         """The line and column of the user's code that is being executed; None where there is none."""
@@ -66,6 +76,30 @@ class Builder:
             Rewriter.insert_op(op, InsertPoint.at_start(owner))
         else:
             Rewriter.insert_op(op, InsertPoint.after(owner))
+
+    def shared(self, key: Attribute, make: Callable[[], Operation]) -> SSAValue:
+        """What `make` makes, once for a kernel and before everything else: it depends on nothing but `key`."""
+        found = self._shared.get(key)
+        if found is None:
+            assert self._root is not None, "set on construction"
+            op = make()
+            location = self.location()
+            if location is not None:
+                op.location = location
+            op.verify()
+            Rewriter.insert_op(op, InsertPoint.at_start(self._root))
+            found = self._shared[key] = op.results[0]
+        return found
+
+    def constant(self, value: Attribute) -> SSAValue:
+        """A constant, once for each block that uses it."""
+        key = self.block, value
+        found = self._constants.get(key)
+        if found is None or found.owner.parent is not self.block:
+            op = arith.ConstantOp(cast("IntegerAttr[Any]", value))
+            self.insert(op)
+            found = self._constants[key] = op.result
+        return found
 
     @contextmanager
     def inside(self, block: Block) -> Generator[Block, None, None]:

@@ -30,14 +30,14 @@ from ...layout.core import ComposedLayout, Layout, LayoutLike, make_layout
 from ...layout.errors import Code, TilefoldError
 from ...layout.inttuple import rank
 from ...layout.unknown import Unknown
-from .coordinates import as_tuple, has_none, show_layout, split_coordinate, split_layout
+from .coordinates import as_tuple, has_none, has_value, show_layout, split_coordinate, split_layout, tuples
 from .dtypes import DType, Index, as_dtype, dtype_of
 from .state import current, emit
 from .values import Int, convert, is_scalar, wrap
 
 
-class _Viewed:
-    """What views are taken of: a tensor, or a tensor of coordinates."""
+class AnyTensor:
+    """What views are taken of: a `Tensor`, or a `CoordTensor`."""
 
     __slots__ = ("_layout", "ssa")
 
@@ -138,7 +138,7 @@ class Pointer:
         return f"{self.memspace}_ptr[{self.tensor.ir_type.element_bits}b]"
 
 
-class Tensor(_Viewed):
+class Tensor(AnyTensor):
     """Elements in memory, seen through a layout.
 
     `t[i, j]` is an element, `t[i, j] = v` writes it; one number counts colexicographically. With `None` for a mode,
@@ -215,7 +215,7 @@ class Tensor(_Viewed):
         return f"{self.iterator!r} o {show_layout(self.ir_type.layout.data)}"
 
 
-class CoordTensor(_Viewed):
+class CoordTensor(AnyTensor):
     """A tensor whose elements are coordinates: `c[i, j]` is a coordinate, a tuple of integers.
 
     It is viewed as the tensor is whose elements it numbers. It takes no memory.
@@ -276,23 +276,24 @@ def make_tensor(iterator: Pointer, layout: Any) -> Tensor:
 
 def as_layout(x: Any) -> Any:
     """A layout as it is given to a function: a layout itself, or a shape, which stands for its compact layout."""
-    return x if isinstance(x, Layout | ComposedLayout) else make_layout(_tuples(x))
+    return x if isinstance(x, Layout | ComposedLayout) else make_layout(tuples(x))
 
 
-def _tuples(x: Any) -> Any:
-    return tuple(map(_tuples, x)) if isinstance(x, tuple | list) else x  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-
-
-def allocate(element: Attribute, space: Space, align: int, layout: LayoutLike) -> Tensor:
-    """New memory of the block or the thread, contents undefined."""
-    type = TensorType(element, SpaceAttr(space), IntAttr(align), LayoutAttr(layout))
+def allocate(dtype: DType, space: Space, align: int, layout: LayoutLike) -> Tensor:
+    """New memory of the block or the thread, contents undefined. Raises TilefoldError (E5003) unless it is static."""
+    if has_value(layout):
+        raise TilefoldError(
+            Code.BUILD_RUN_TIME,
+            f"a kernel allocates memory of a static layout, but it is {show_layout(layout)}",
+            "pass the sizes as cute.Constexpr",
+        )
+    type = TensorType(dtype.ir, SpaceAttr(space), IntAttr(align), LayoutAttr(layout))
     return Tensor(emit(AllocOp(type)).results[0])
 
 
 def make_rmem_tensor(layout: Any, dtype: Any) -> Tensor:
     """Registers of the thread, contents undefined: for a shape, compact, or in a layout. Both are static."""
-    made = as_layout(layout)
-    return allocate(as_dtype(dtype).ir, Space.Rmem, FRAGMENT_ALIGN, _static(made, "the layout of a fragment"))
+    return allocate(as_dtype(dtype), Space.Rmem, FRAGMENT_ALIGN, as_layout(layout))
 
 
 def make_smem_tensor(layout: Any, dtype: Any, alignment: int = 128) -> Tensor:
@@ -300,12 +301,12 @@ def make_smem_tensor(layout: Any, dtype: Any, alignment: int = 128) -> Tensor:
 
     `alignment` is that of its first byte.
     """
-    made = as_layout(layout)
-    return allocate(as_dtype(dtype).ir, Space.Smem, alignment, _static(made, "the layout of shared memory"))
+    return allocate(as_dtype(dtype), Space.Smem, alignment, as_layout(layout))
 
 
-def _static(layout: LayoutLike, what: str) -> LayoutLike:
-    _, operands = split_layout(layout)
-    if operands:
-        raise TilefoldError(Code.BUILD_RUN_TIME, f"{what} must be static, but it is {show_layout(layout)}")
-    return layout
+def tensor_type(tensor: Tensor) -> TensorType:
+    """The type of a tensor in memory. Raises TilefoldError (E5002) for anything else."""
+    type = getattr(tensor, "ir_type", None)
+    if not isinstance(type, TensorType):
+        raise TilefoldError(Code.BUILD_VALUE, f"expected a tensor in memory, got {tensor.__class__.__name__}")
+    return type

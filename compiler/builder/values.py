@@ -17,7 +17,7 @@ from ...layout.unknown import Unknown
 from . import casts
 from .casts import integer_attribute
 from .dtypes import Boolean, DType, Float32, Int32, Int64, dtype_of, promote
-from .state import emit_value
+from .state import current, emit_value
 
 Number: TypeAlias = "int | float | bool"
 Scalar: TypeAlias = "Value | int | float | bool"
@@ -239,16 +239,16 @@ def is_scalar(x: object) -> TypeGuard[Scalar]:
 def constant(x: Number, dtype: DType) -> Any:
     """A number as a value. Raises TilefoldError (E5002) for one that the type does not have."""
     if dtype.kind == "float":
-        return Float(emit_value(arith.ConstantOp(_float_attribute(float(x), dtype.ir))), dtype)
+        return Float(current().constant(_float_attribute(float(x), dtype.ir)), dtype)
     if isinstance(x, float) and not x.is_integer():
         raise TilefoldError(Code.BUILD_VALUE, f"{x} is not a number of type {dtype}", f"write int({x})")
     number = int(x)
     if dtype.kind == "bool":
-        return Bool(emit_value(arith.ConstantOp(integer_attribute(-int(bool(number)), dtype.ir))), dtype)
+        return Bool(current().constant(integer_attribute(-int(bool(number)), dtype.ir)), dtype)
     if dtype.kind == "packed" or not -(1 << (dtype.bits - 1)) <= number < 1 << dtype.bits:
         raise TilefoldError(Code.BUILD_VALUE, f"{number} is not a number of type {dtype}")
     signed = number - (1 << dtype.bits) if number >> (dtype.bits - 1) > 0 else number
-    ssa = emit_value(arith.ConstantOp(integer_attribute(signed, dtype.ir)))
+    ssa = current().constant(integer_attribute(signed, dtype.ir))
     return Int(ssa, dtype, Unknown(dtype.bits, abs(number) or 1), number >= 0)
 
 

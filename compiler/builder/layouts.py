@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Layouts in kernels: those of `layout/`, whose integers may be values, by the names of CuTe.
+
+What takes a layout or a tensor is in `views.py`. Everything raises `LayoutError` where the algebra does.
+"""
+
+from typing import Any
+
+from ...layout import algebra
+from ...layout.compose import composition
+from ...layout.coordinates import crd2idx as _crd2idx
+from ...layout.coordinates import idx2crd as _idx2crd
+from ...layout.core import ComposedLayout, Layout, LayoutLike
+from ...layout.errors import Code, TilefoldError
+from ...layout.integers import ceil_div_int
+from ...layout.inttuple import product
+from ...layout.modes import compose_parts
+from ...layout.swizzle import Swizzle
+from .tensors import AnyTensor, as_layout, tuples
+
+
+def make_layout(shape: Any, *more: Any, stride: Any = None) -> Layout:
+    """A layout of a shape and, unless it is compact, a stride; or the one whose modes are the given layouts.
+
+    `make_layout((8, 128), stride=(128, 1))`. Without a stride the first mode is the fastest.
+    """
+    if stride is not None:
+        if more:
+            raise TilefoldError(Code.BAD_ARGUMENT, "make_layout takes one stride")
+        return algebra.make_layout(tuples(shape), tuples(stride))
+    if isinstance(shape, Layout):
+        return algebra.make_layout(shape, *more)
+    return algebra.make_layout(tuples(shape), *map(tuples, more))
+
+
+def make_ordered_layout(shape: Any, order: Any) -> Layout:
+    """The compact layout of a shape whose modes run the faster the smaller their number in `order`."""
+    return algebra.make_ordered_layout(tuples(shape), tuples(order))
+
+
+def make_identity_layout(shape: Any) -> Layout:
+    """The layout that maps each coordinate of a shape to itself."""
+    return algebra.make_identity_layout(tuples(shape))
+
+
+def make_swizzle(bits: int, base: int, shift: int) -> Swizzle:
+    """CuTe's `Swizzle<bits, base, shift>`."""
+    return Swizzle(bits, base, shift)
+
+
+def make_composed_layout(swizzle: Swizzle, offset: int, layout: Any) -> LayoutLike:
+    """The layout `swizzle o offset o layout`, that of swizzled shared memory."""
+    return compose_parts(swizzle, offset, as_layout(layout))
+
+
+def tile_to_shape(block: LayoutLike, shape: Any, order: Any = None) -> LayoutLike:
+    """A layout of a shape that repeats `block`, the modes in `order`, the first the fastest."""
+    return algebra.tile_to_shape(block, tuples(shape), *(() if order is None else (tuples(order),)))
+
+
+def size(x: Any, mode: Any = None) -> Any:
+    """The number of elements of a tensor, a layout or a shape, or of a mode: `size(t, 1)`, `size(t, mode=[0, 1])`."""
+    return product(_shape(x, mode))
+
+
+def shape(x: Any, mode: Any = None) -> Any:
+    """The shape of a tensor or a layout, or of a mode of it."""
+    return _shape(x, mode)
+
+
+def stride(x: Any, mode: Any = None) -> Any:
+    """The strides of a tensor or a layout, or of a mode of it."""
+    layout = x.layout if isinstance(x, AnyTensor) else x
+    plain = layout.inner if isinstance(layout, ComposedLayout) else layout
+    return _of_mode(plain.stride, mode)
+
+
+def rank(x: Any, mode: Any = None) -> int:
+    """The number of modes of a tensor, a layout or a tuple; 1 for an integer."""
+    return algebra.rank(_shape(x, mode))
+
+
+def depth(x: Any, mode: Any = None) -> int:
+    """How deep a tensor's shape, a layout or a tuple nests; 0 for an integer."""
+    return algebra.depth(_shape(x, mode))
+
+
+def cosize(x: Any) -> Any:
+    """One more than the largest index of a layout or a tensor: the elements that it takes in memory."""
+    return algebra.cosize(x.layout if isinstance(x, AnyTensor) else x)
+
+
+def ceil_div(a: Any, b: Any) -> Any:
+    """`a / b` rounded up; of tuples, leaf by leaf."""
+    if isinstance(a, tuple):
+        parts = tuples(b) if isinstance(b, tuple | list) else (b,) * len(a)  # pyright: ignore[reportUnknownArgumentType]
+        missing = (1,) * (len(a) - len(parts))  # pyright: ignore[reportUnknownArgumentType]
+        return tuple([ceil_div(x, y) for x, y in zip(a, (*parts, *missing), strict=True)])  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return ceil_div_int(a, b)
+
+
+def crd2idx(coord: Any, layout: Any) -> Any:
+    """The index of a coordinate in a layout, or in the compact layout of a shape."""
+    if isinstance(layout, ComposedLayout):
+        return layout(tuples(coord))
+    plain = as_layout(layout)
+    return _crd2idx(tuples(coord), plain.shape, plain.stride)
+
+
+def idx2crd(index: Any, shape: Any) -> Any:
+    """The coordinate of a number that counts a shape colexicographically."""
+    return _idx2crd(index, tuples(shape))
+
+
+def _shape(x: Any, mode: Any) -> Any:
+    whole = x.shape if isinstance(x, AnyTensor | Layout | ComposedLayout) else tuples(x)
+    return _of_mode(whole, mode)
+
+
+def _of_mode(t: Any, mode: Any) -> Any:
+    if mode is None:
+        return t
+    for index in mode if isinstance(mode, tuple | list) else (mode,):  # pyright: ignore[reportUnknownVariableType]
+        parts = t if isinstance(t, tuple) else (t,)  # pyright: ignore[reportUnknownVariableType]
+        if type(index) is not int or not 0 <= index < len(parts):  # pyright: ignore[reportUnknownArgumentType]
+            raise TilefoldError(
+                Code.MODE_OUT_OF_RANGE,
+                f"there are modes 0 to {len(parts) - 1}, not {index}",  # pyright: ignore[reportUnknownArgumentType]
+            )
+        t = parts[index]  # pyright: ignore[reportUnknownVariableType]
+    return t  # pyright: ignore[reportUnknownVariableType]
+
+
+complement = algebra.complement
+right_inverse = algebra.right_inverse
+left_inverse = algebra.left_inverse
+logical_product = algebra.logical_product
+zipped_product = algebra.zipped_product
+tiled_product = algebra.tiled_product
+flat_product = algebra.flat_product
+blocked_product = algebra.blocked_product
+raked_product = algebra.raked_product
+compose = composition

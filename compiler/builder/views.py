@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Views of tensors, by the functions of CuTe. Those that are defined for layouts too take either.
+
+A view touches no element. Tiles must cover a tensor exactly (E0314) unless the view is `ragged`: then the last ones
+reach beyond it, and what lies there must not be accessed. Everything raises `LayoutError` where the algebra does.
+"""
+
+from typing import Any, TypeVar, cast
+
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntAttr, IntegerAttr, UnitAttr, i64
+
+from ...dialects.cute import CoordAttr, LayoutAttr, ShapeAttr, TilerAttr
+from ...dialects.tile import (
+    AliasOp,
+    BoundsOp,
+    CoalesceOp,
+    CompositionOp,
+    FlatDivideOp,
+    GroupModesOp,
+    IdentityOp,
+    LocalPartitionOp,
+    LocalTileOp,
+    LogicalDivideOp,
+    RasterizeOp,
+    RecastOp,
+    SelectOp,
+    TensorType,
+    TiledDivideOp,
+    ZippedDivideOp,
+)
+from ...dialects.tile.view_base import LayoutViewOp
+from ...layout import algebra
+from ...layout.core import ComposedLayout, Layout
+from ...layout.errors import Code, TilefoldError
+from ...layout.inttuple import leaves
+from .coordinates import as_tuple, has_value, show_layout, split_coordinate
+from .dtypes import Index, as_dtype
+from .state import emit
+from .tensors import AnyTensor, CoordTensor, Tensor, as_layout, tensor_type, tuples
+from .values import Int, index_of
+
+T = TypeVar("T", Tensor, CoordTensor)
+"""A tensor, or a tensor of coordinates: a view of one is the same kind."""
+
+
+def local_tile(tensor: T, tiler: Any, coord: Any, proj: Any = None, ragged: bool = False) -> T:
+    """The tile at a coordinate of the tensor's tiles: `local_tile(mA, (128, 64), (m, None))`: (BLK_M,BLK_K,k).
+
+    `None` keeps a mode of the tiles. With `proj=(1, None, 1)` only the modes marked 1 of tiler and coordinate are used
+    (CuTe's Step).
+    """
+    attribute, operands = split_coordinate(as_tuple(coord))
+    properties: dict[str, Any] = {"tiler": _tiler(tiler), "coord": attribute} | _ragged(ragged)
+    if proj is not None:
+        properties["proj"] = CoordAttr(tuples(proj))
+    return _tensor(tensor).view(LocalTileOp, [operands], properties)
+
+
+def local_partition(tensor: T, threads: Any, index: Any, proj: Any = None, ragged: bool = False) -> T:
+    """The elements at the coordinate of thread `index` in every tile of the shape of `threads`, a layout that maps
+    coordinates to thread indices: (RestM,RestN,...).
+    """
+    properties: dict[str, Any] = {"threads": LayoutAttr(_static(as_layout(threads)))} | _ragged(ragged)
+    if proj is not None:
+        properties["proj"] = CoordAttr(tuples(proj))
+    return _tensor(tensor).view(LocalPartitionOp, [[index_of(index).ssa]], properties)
+
+
+def logical_divide(target: Any, tiler: Any, ragged: bool = False) -> Any:
+    """Each mode becomes (inside the tile, the tiles): ((TileM,RestM),(TileN,RestN),...)."""
+    return _divided(LogicalDivideOp, algebra.logical_divide, target, tiler, ragged)
+
+
+def zipped_divide(target: Any, tiler: Any, ragged: bool = False) -> Any:
+    """Two modes, the tile and the tiles: ((TileM,TileN),(RestM,RestN,...))."""
+    return _divided(ZippedDivideOp, algebra.zipped_divide, target, tiler, ragged)
+
+
+def tiled_divide(target: Any, tiler: Any, ragged: bool = False) -> Any:
+    """The tile in one mode, then the tiles: ((TileM,TileN),RestM,RestN,...)."""
+    return _divided(TiledDivideOp, algebra.tiled_divide, target, tiler, ragged)
+
+
+def flat_divide(target: Any, tiler: Any, ragged: bool = False) -> Any:
+    """All modes in a row: (TileM,TileN,RestM,RestN,...)."""
+    return _divided(FlatDivideOp, algebra.flat_divide, target, tiler, ragged)
+
+
+def composition(target: Any, layout: Any) -> Any:
+    """Coordinates of `layout`, which names places in the target: `composition(gA, tv_layout)`: (T,V).
+
+    A tuple of layouts or extents composes mode by mode.
+    """
+    if isinstance(target, AnyTensor):
+        return target.view(CompositionOp, [[]], {"tiler": _tiler(layout)})
+    return algebra.composition(target, tuples(layout))
+
+
+def select(target: Any, mode: Any) -> Any:
+    """The named modes in that order: `select(t, [0, 1, 3, 2])`. Of a tensor, the others stay at coordinate 0."""
+    modes = [mode] if isinstance(mode, int) else list(mode)
+    if isinstance(target, AnyTensor):
+        return target.view(SelectOp, [[]], {"modes": DenseArrayBase.from_list(i64, modes)})
+    if isinstance(target, tuple):
+        return tuple([cast("Any", target)[each] for each in modes])
+    return algebra.select(target, *modes)
+
+
+def group_modes(target: Any, begin: int, end: int | None = None) -> Any:
+    """Modes `begin` to `end - 1` become one mode; by default all from `begin` on."""
+    last = _rank(target) if end is None else end
+    if isinstance(target, AnyTensor):
+        return target.view(GroupModesOp, [[]], {"modes": DenseArrayBase.from_list(i64, [begin, last])})
+    if isinstance(target, tuple):
+        return (*target[:begin], target[begin:last], *target[last:])  # pyright: ignore[reportUnknownVariableType]
+    return algebra.group_modes(target, begin, last)
+
+
+def coalesce(target: Any) -> Any:
+    """The same elements in the same order with as few modes as possible."""
+    if isinstance(target, AnyTensor):
+        return target.view(CoalesceOp, [[]], {})
+    return algebra.coalesce(target)
+
+
+def slice_(target: Any, coord: Any) -> Any:
+    """The modes that `None` keeps, at a coordinate of the others; of a tensor the same as `t[coord]`."""
+    if isinstance(target, AnyTensor):
+        return cast("Any", target)[coord]
+    return algebra.slice_(tuples(coord), target)
+
+
+def recast_tensor(tensor: Tensor, dtype: Any) -> Tensor:
+    """The same memory as elements of another type (CuTe's recast)."""
+    element = as_dtype(dtype).ir
+    inferred = RecastOp.infer(tensor_type(tensor), element)
+    op = RecastOp.build(operands=[tensor.ssa], properties={"element_type": element}, result_types=[inferred])
+    return Tensor(emit(op).results[0])
+
+
+recast = recast_tensor
+
+
+def alias(tensor: Tensor, layout: Any, dtype: Any, offset: int = 0, alignment: int | None = None) -> Tensor:
+    """A tensor of another type in the memory of one that `make_smem_tensor` gave, from byte `offset` on.
+
+    Its alignment is that of the memory there, unless a smaller one is given. Stages of a kernel that follow each other
+    share memory so, with a barrier between.
+    """
+    source = tensor_type(tensor)
+    known = source.align.data
+    while offset % known:
+        known //= 2
+    plain = _static(as_layout(layout))
+    type = TensorType(as_dtype(dtype).ir, source.space, IntAttr(alignment or known), LayoutAttr(plain))
+    return Tensor(emit(AliasOp(tensor.ssa, offset, type)).results[0])
+
+
+def make_identity_tensor(shape: Any) -> CoordTensor:
+    """The tensor that maps each coordinate of a shape, or of a tensor's shape, to itself."""
+    if isinstance(shape, Tensor):
+        inferred = IdentityOp.infer(tensor_type(shape).layout.data.shape)
+        return CoordTensor(emit(IdentityOp.build(operands=[shape.ssa], result_types=[inferred])).results[0])
+    extents = tuples(shape)
+    if has_value(extents):
+        raise TilefoldError(
+            Code.BUILD_RUN_TIME,
+            f"the shape {show_layout(extents)} is known only when the kernel runs",
+            "give the tensor that has this shape: cute.make_identity_tensor(mA)",
+        )
+    op = IdentityOp.build(
+        operands=[None], properties={"shape": ShapeAttr(extents)}, result_types=[IdentityOp.infer(extents)]
+    )
+    return CoordTensor(emit(op).results[0])
+
+
+def bounds(coords: CoordTensor, limits: Any) -> Tensor:
+    """For each coordinate of a tensor of coordinates whether it is below `limits`: a fragment of predicates in its
+    shape. Where a limit is `None`, nothing is asked.
+    """
+    attribute, operands = split_coordinate(tuples(limits))
+    op = BoundsOp.build(
+        operands=[coords.ssa, operands],
+        properties={"coord": attribute},
+        result_types=[BoundsOp.infer(coords.ir_type)],
+    )
+    return Tensor(emit(op).results[0])
+
+
+def elem_less(coord: Any, limits: Any) -> Any:
+    """Whether all integers of a coordinate are below those of `limits` (CuTe's elem_less)."""
+    result: Any = True
+    for part, limit in zip(leaves(tuples(coord)), leaves(tuples(limits)), strict=True):
+        below = True if limit is None else part < limit
+        if below is False:
+            return False
+        if below is not True:
+            result = below if result is True else result & below
+    return result
+
+
+def rasterize(index: Any, rows: Any, columns: Any, group: int = 8) -> tuple[Int, Int]:
+    """The tile of block `index` in a grid of tiles, in groups of rows: (m, n).
+
+    Blocks go through a group of rows column by column, then through the next, so that those that run at the same time
+    read few rows and columns.
+    """
+    grid, operands = split_coordinate((rows, columns))
+    op = RasterizeOp.build(
+        operands=[index_of(index).ssa, operands],
+        properties={"grid": grid, "group": IntegerAttr(group, i64)},
+        result_types=[IndexType(), IndexType()],
+    )
+    m, n = emit(op).results
+    return Int(m, Index, nonnegative=True), Int(n, Index, nonnegative=True)
+
+
+def _divided(op: type[LayoutViewOp], function: Any, target: Any, tiler: Any, ragged: bool) -> Any:
+    if isinstance(target, AnyTensor):
+        return target.view(op, [[]], {"tiler": _tiler(tiler)} | _ragged(ragged))
+    return function(target, tuples(tiler))
+
+
+def _tiler(tiler: Any) -> TilerAttr:
+    return TilerAttr(_static(tuples(tiler)))
+
+
+def _static(x: Any) -> Any:
+    if has_value(x):
+        raise TilefoldError(
+            Code.BUILD_RUN_TIME,
+            f"tiles and layouts of threads are static, but this is {show_layout(x)}",
+            "pass the sizes as cute.Constexpr",
+        )
+    return x
+
+
+def _ragged(ragged: bool) -> dict[str, Any]:
+    return {"ragged": UnitAttr()} if ragged else {}
+
+
+def _rank(target: Any) -> int:
+    return target.rank if isinstance(target, AnyTensor) else len(target)
+
+
+def _tensor(x: Any) -> Any:
+    if not isinstance(x, AnyTensor):
+        what = "layout" if isinstance(x, Layout | ComposedLayout) else type(x).__name__
+        raise TilefoldError(
+            Code.BUILD_VALUE, f"expected a tensor, got a {what}", "make one by cute.make_tensor(t.iterator, layout)"
+        )
+    return x

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`cute.nvgpu`: the instructions that atoms are made of."""
+
+from tilefold.compiler.builder.nvgpu import (
+    CopyUniversalOp,
+    CpAsyncOp,
+    LdMatrixOp,
+    MmaOp,
+    MmaUniversalOp,
+    MovMatrixOp,
+    StMatrixOp,
+)
+
+__all__ = ["CopyUniversalOp", "CpAsyncOp", "LdMatrixOp", "MmaOp", "MmaUniversalOp", "MovMatrixOp", "StMatrixOp"]
