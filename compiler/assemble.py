@@ -83,7 +83,12 @@ def assemble(ptx: str, target: Target) -> Cubin:
         log = _log(handle, link.get_info_log_size, link.get_info_log)
     finally:
         link.destroy(handle)
-    return Cubin(bytes(code), parse_log(log, code_sizes(bytes(code))), log)
+    return cubin_of(bytes(code), log)
+
+
+def cubin_of(code: bytes, log: str) -> Cubin:
+    """Machine code with what the assembler's log says of its kernels."""
+    return Cubin(code, parse_log(log, code_sizes(code)), log)
 
 
 def _log(handle: int, size_of: Any, read: Any) -> str:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from tilefold.compiler.assemble import Cubin
     from tilefold.compiler.remarks import Remark
     from tilefold.runtime.artifact import Artifact
+    from tilefold.runtime.build import Build
+    from tilefold.runtime.store import Store
 
 EXECUTABLE_STAGES = STAGE_NAMES
 """The stages whose programs are IR, which the simulator runs."""
@@ -55,15 +57,19 @@ _Lowered = tuple[ModuleOp, tuple[ModulePass, ...]]  # a module, and the passes t
 class Program:
     """A verified program, and what it has been lowered to so far.
 
-    `target` is None until somebody asks for one: then the default, or that of the GPU at hand.
+    `target` is None until somebody asks for one: then the default, or that of the GPU at hand. `cache` keeps machine
+    code; None compiles anew in each process. `text` is what the module was read from, where that says all of it.
     """
 
     source: Source
     module: ModuleOp
     context: Context
     target: Target | None = None
+    cache: "Store | None" = None
+    text: str | None = None
     _stages: "dict[tuple[str, str], _Lowered]" = field(default_factory=lambda: {})
     _devices: "dict[tuple[str, str], Program]" = field(default_factory=lambda: {})
+    _builds: "dict[str, Build]" = field(default_factory=lambda: {})
 
     @cached_property
     def stage(self) -> str:
@@ -118,11 +124,29 @@ class Program:
 
         return compile_llvm(self.llvm(target), target)
 
+    def build(self, target: Target) -> "Build":
+        """The program as machine code, ready to be loaded; from the cache, if it is there."""
+        from tilefold.builds import build
+
+        if target.arch not in self._builds:
+            self._builds[target.arch] = build(self, target)
+        return self._builds[target.arch]
+
     def cubin(self, target: Target) -> "Cubin":
         """The program as machine code, with what the assembler says of each kernel."""
-        from tilefold.compiler.assemble import assemble
+        from tilefold.compiler.assemble import cubin_of
 
-        return assemble(self.ptx(target), target)
+        found = self.build(target)
+        return cubin_of(found.cubin, found.log)
+
+    @cached_property
+    def identity(self) -> str:
+        """A text that differs where machine code may: the program with its places in the source."""
+        from tilefold.compiler.frontend import print_program
+
+        if self.text is not None:
+            return f"{self.source.name}\n{self.text}"
+        return print_program(self.module, locations=True)
 
     def entries(self, target: Target) -> list[EntryOp]:
         """The kernels at stage `instr`."""
@@ -130,11 +154,7 @@ class Program:
 
     def artifact(self, kernel: str, target: Target) -> "Artifact":
         """One kernel, ready to be loaded on a GPU. `kernel` is its symbol, with or without its module's."""
-        from tilefold.runtime.artifact import artifact_of
-
-        name = kernel.rpartition("::")[2]
-        entry = next(entry for entry in self.entries(target) if entry.sym_name.data == name)
-        return artifact_of(entry, self.cubin(target).code, target)
+        return self.build(target).artifact(kernel.rpartition("::")[2])
 
     def remarks(self, target: Target) -> "tuple[Remark, ...]":
         """What the compiler decided and found out on the way to stage `instr`, in the order of the source.
@@ -158,7 +178,8 @@ class Program:
             module = self.module.clone()
             chosen = parse_passes(key[0].replace(TO_SIMULATOR[0], TO_SIMULATOR[0] + option, 1), PASSES)
             run_passes_quickly(self.context, module, chosen, source=self.source)
-            self._devices[key] = Program(self.source, module, self.context, self.target)
+            text = None if self.text is None else f"{','.join(map(str, chosen))}\n{self.text}"
+            self._devices[key] = Program(self.source, module, self.context, self.target, self.cache, text)
         return self._devices[key]
 
     @property
@@ -204,8 +225,11 @@ class Program:
         return True
 
 
-def load(source: Source, target: str | None = None) -> Program:
-    """Reads and verifies a program. Raises ProgramError for a faulty one, TargetError for an unknown target."""
+def load(source: Source, target: str | None = None, cache: "Store | None" = None) -> Program:
+    """Reads and verifies a program, whose machine code `cache` keeps.
+
+    Raises ProgramError for a faulty one, TargetError for an unknown target.
+    """
     chosen = None if target is None else Target(target)
     context = make_context()
-    return Program(source, parse_program(source, context), context, chosen)
+    return Program(source, parse_program(source, context), context, chosen, cache, f"{source.text}\0{source.expanded}")

@@ -26,7 +26,7 @@ EXTERNAL = {
     "dialects": {"xdsl"},
     "passes": {"xdsl"},
     "compiler": {"xdsl", "llvmlite", "cuda", "rich"},
-    "runtime": {"xdsl", "numpy", "ml_dtypes", "cuda"},
+    "runtime": {"xdsl", "numpy", "ml_dtypes", "cuda", "filelock", "platformdirs"},
     "tilefold": {"xdsl", "numpy", "rich", "ml_dtypes"},
 }
 

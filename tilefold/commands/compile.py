@@ -5,7 +5,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from tilefold.commands.options import add_file, add_remarks, add_target, read_source
+from tilefold.commands.options import add_cache, add_file, add_remarks, add_target, chosen_cache, read_source
 from tilefold.dialects.target import DEFAULT_ARCH
 from tilefold.output import write_output
 from tilefold.report import print_remarks
@@ -50,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="print registers, spills, shared memory, occupancy, instruction counts and bank conflicts of the kernels",
     )
     add_remarks(parser)
+    add_cache(parser)
     parser.add_argument("--locations", action="store_true", help="print source lines, loc(...), also to the terminal")
 
 
@@ -58,7 +59,7 @@ def execute(args: argparse.Namespace) -> int:
     from tilefold.dialects.target import Target
     from tilefold.lowering import TO_INDEX, load
 
-    program = load(read_source(args), args.target)
+    program = load(read_source(args), args.target, chosen_cache(args))
     target = Target(args.target)
     form = args.emit or "ptx"
     with program.explaining():
@@ -93,10 +94,9 @@ def _content(program: "Program", form: str, target: "Target", *, locations: bool
 def _report(program: "Program", target: "Target") -> str:
     from io import StringIO
 
-    from tilefold.compiler.assemble import assemble
     from tilefold.compiler.report import make_report, print_report
 
-    ptx = program.ptx(target)
+    ptx, cubin = program.build(target).ptx, program.cubin(target)
     stream = StringIO()
-    print_report(make_report(ptx, assemble(ptx, target), target, program.entries(target)), stream)
+    print_report(make_report(ptx, cubin, target, program.entries(target)), stream)
     return stream.getvalue()

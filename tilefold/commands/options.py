@@ -9,6 +9,7 @@ from tilefold.layout.errors import Code, TilefoldError
 
 if TYPE_CHECKING:
     from tilefold.compiler.source import Source
+    from tilefold.runtime.store import Store
 
 
 def add_file(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
@@ -44,6 +45,23 @@ def add_remarks(parser: argparse.ArgumentParser) -> None:
         metavar="=json",
         help="print what the compiler decided, and why, on the standard error: as text, or as JSON",
     )
+
+
+def add_cache(parser: argparse.ArgumentParser) -> None:
+    """Declares `--no-cache`."""
+    parser.add_argument(
+        "--no-cache",
+        dest="cache",
+        action="store_false",
+        help="compile anew; machine code is kept otherwise (see `tilefold cache`)",
+    )
+
+
+def chosen_cache(args: argparse.Namespace) -> "Store | None":
+    """The cache of compiled kernels, unless it is turned off. TilefoldError (E4003) for bad settings."""
+    from tilefold.runtime.store import default_store
+
+    return default_store() if args.cache else None
 
 
 def pairs(texts: Sequence[str], option: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tilefold.commands.options import add_file, add_remarks, add_target, pairs, read_source
+from tilefold.commands.options import add_cache, add_file, add_remarks, add_target, chosen_cache, pairs, read_source
 from tilefold.layout.errors import Code, TilefoldError
 from tilefold.report import print_remarks
 
@@ -90,6 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--counters", action="store_true", help="print what the simulator counted: instructions, memory"
     )
     add_remarks(parser)
+    add_cache(parser)
     parser.add_argument("--entry", metavar="NAME", help="the host function to begin with (default: main, if it exists)")
     parser.add_argument(
         "--allow-env",
@@ -105,7 +106,7 @@ def execute(args: argparse.Namespace) -> int:
     from tilefold.lowering import load
     from tilefold.runtime.host.engine import entry_point
 
-    program = load(read_source(args), args.target)
+    program = load(read_source(args), args.target, chosen_cache(args))
     _check_limits(args)
     if args.remarks:
         _print_remarks(args, program)

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the environment says: the one place where variables of the environment are read."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..layout.errors import Code, TilefoldError
+
+CACHE_DIR = "TILEFOLD_CACHE_DIR"
+"""The folder of the cache of compiled kernels; by default that of the user for caches."""
+CACHE_LIMIT = "TILEFOLD_CACHE_LIMIT"
+"""How large the cache may grow, in MiB; 0 turns it off."""
+
+_DEFAULT_LIMIT_MIB = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class CacheSettings:
+    """Where the cache of compiled kernels is, and the bytes that it may hold; 0 where it is off."""
+
+    folder: Path
+    limit: int
+
+
+def cache_settings() -> CacheSettings:
+    """The settings of this process. TilefoldError (E4003) for a limit that is no number."""
+    text = os.environ.get(CACHE_LIMIT, "") or str(_DEFAULT_LIMIT_MIB)
+    if not text.isdecimal() or len(text) > 9:
+        raise TilefoldError(
+            Code.CLI_VALUE, f"{CACHE_LIMIT}={text[:40]}: is not a number of MiB", "0 turns the cache off"
+        )
+    folder = os.environ.get(CACHE_DIR, "")
+    return CacheSettings(Path(folder) if folder else _default_folder(), int(text) << 20)
+
+
+def _default_folder() -> Path:
+    from platformdirs import user_cache_path
+
+    return user_cache_path("tilefold", appauthor=False)

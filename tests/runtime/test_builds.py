@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Programs whose machine code is kept: the same as compiled anew, and found again only where it is the same."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tilefold.compiler.params import expand
+from tilefold.dialects.target import Target
+from tilefold.runtime.build import Build
+from tilefold.runtime.store import Store
+
+from tests.project.tree import ROOT
+from tilefold import builds
+from tilefold.cli import main
+from tilefold.lowering import Program, load
+
+SM80 = Target("sm_80")
+EXAMPLE = ROOT / "examples" / "ragged_copy.cute"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """An empty store."""
+    return Store(tmp_path, 1 << 24)
+
+
+def _program(store: Store | None, name: str = "x.cute", edit: Callable[[str], str] = str) -> Program:
+    return load(expand(edit(EXAMPLE.read_text()), name), None, store)
+
+
+def test_build_survives_as_bytes() -> None:
+    build = _program(None).build(SM80)
+    assert Build.from_bytes(build.to_bytes()) == build
+    assert any(parameter.layout is not None for parameter in build.artifacts[0].parameters)
+    for bad in (b"", b"123", build.to_bytes()[:-1], b"\0" * 12):
+        with pytest.raises(ValueError, match=r".+"):
+            Build.from_bytes(bad)
+
+
+def test_kept_program_is_not_compiled_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = _program(store)
+    build = first.build(SM80)
+    assert store.usage().entries == 1
+    monkeypatch.setattr(builds, "_compiled", None)  # cannot be called
+    second = _program(store)
+    assert second.build(SM80) == build
+    assert second.cubin(SM80).kernels == first.cubin(SM80).kernels
+    assert second.artifact("ragged_copy", SM80) == first.artifact("ragged_copy", SM80)
+
+
+def test_other_program_or_target_is_another_entry(store: Store) -> None:
+    _program(store).build(SM80)
+    _program(store, "y.cute").build(SM80)  # its name is in the code, for debuggers
+    assert store.usage().entries == 2
+    _program(store, edit=lambda text: "\n" + text).build(SM80)  # as are its lines
+    assert store.usage().entries == 3
+    _program(store).build(Target("sm_90"))
+    assert store.usage().entries == 4
+
+
+def test_changed_compiler_is_another_entry(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    _program(store).build(SM80)
+    monkeypatch.setattr(builds, "toolchain", lambda: "another")
+    _program(store).build(SM80)
+    assert store.usage().entries == 2
+
+
+def test_toolchain_names_versions_and_files() -> None:
+    text = builds.toolchain()
+    for part in ("tilefold 0", "llvmlite 0", "nvidia-nvjitlink 1", "lower_tensors.py", "assemble.py"):
+        assert part in text
+
+
+def test_program_without_text_is_known_by_what_it_prints(store: Store) -> None:
+    first, second = _program(None), _program(None)
+    first.text = second.text = None
+    assert first.identity == second.identity
+    assert "loc(" in first.identity
+
+
+def test_entry_that_says_something_else_is_replaced(store: Store) -> None:
+    _program(store).build(SM80)
+    (path,) = (path for path in store.folder.rglob("*") if len(path.name) == 64)
+    store.put(path.name, b"intact, but no build")
+    build = _program(store).build(SM80)
+    assert Build.from_bytes(store.get(path.name) or b"") == build
+
+
+def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("TILEFOLD_CACHE_DIR", str(tmp_path / "kept"))
+
+    def said(*words: str) -> str:
+        assert main(words) == 0
+        return capsys.readouterr().out
+
+    compile = ("compile", str(EXAMPLE), "--emit", "cubin", "-o", str(tmp_path / "out.cubin"))
+    said(*compile, "--no-cache")
+    assert said("cache").splitlines() == [f"folder: {tmp_path / 'kept'}", "kept: 0 programs, 0.0 MiB",
+                                          "limit: 1024.0 MiB"]  # fmt: skip
+    code = (tmp_path / "out.cubin").read_bytes()
+    said(*compile)
+    said(*compile)
+    assert (tmp_path / "out.cubin").read_bytes() == code
+    assert "kept: 1 program, " in said("cache", "info")
+    assert said("cache", "path").strip() == str(tmp_path / "kept")
+    assert said("cache", "clear").startswith("removed 1 program, ")
+    monkeypatch.setenv("TILEFOLD_CACHE_LIMIT", "0")
+    said(*compile)
+    assert said("cache").endswith("kept: 0 programs, 0.0 MiB\nlimit: off\n")

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The cache on disk: whole entries or none, whatever happens to the processes that use it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+from time import monotonic, sleep
+
+import pytest
+from tilefold.layout.errors import TilefoldError
+from tilefold.runtime.settings import CacheSettings, cache_settings
+from tilefold.runtime.store import Store, Usage, default_store, digest, store_of
+
+from tests.project.tree import ROOT
+from tests.runtime.hammer import KEYS, content
+
+KEY = digest("a", b"b")
+MIB = 1 << 20
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """A store of one MiB, empty and without a folder yet."""
+    return Store(tmp_path / "cache", MIB)
+
+
+def _files(store: Store) -> list[Path]:
+    return [path for path in store.folder.rglob("*") if path.is_file() and path.suffix != ".lock"]
+
+
+def test_key_depends_on_each_part_and_where_it_ends() -> None:
+    keys = {digest(), digest(""), digest("ab"), digest("a", "b"), digest("", "ab"), digest("ab", "")}
+    assert len(keys) == 6
+    assert all(len(key) == 64 for key in keys)
+    assert digest("a", "b") == digest(b"a", b"b")
+
+
+def test_what_was_put_is_there(store: Store) -> None:
+    assert store.get(KEY) is None
+    assert store.usage() == Usage(0, 0)
+    store.put(KEY, b"content")
+    assert store.get(KEY) == b"content"
+    assert Store(store.folder, MIB).get(KEY) == b"content"
+    store.put(KEY, b"")
+    assert store.get(KEY) == b""
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_damaged_entry_is_removed(store: Store, seed: int) -> None:
+    random = Random(seed)
+    store.put(KEY, random.randbytes(100))
+    (path,) = _files(store)
+    damaged = bytearray(path.read_bytes())
+    if seed % 2:
+        del damaged[random.randrange(len(damaged)) :]
+    else:
+        damaged[random.randrange(len(damaged))] ^= 1 << random.randrange(8)
+    path.write_bytes(damaged)
+    assert store.get(KEY) is None
+    assert not path.exists()
+
+
+def test_entry_under_another_name_is_not_taken(store: Store) -> None:
+    store.put(KEY, b"content")
+    (path,) = _files(store)
+    other = digest("other")
+    (path.parent.parent / other[:2]).mkdir(exist_ok=True)
+    path.rename(path.parent.parent / other[:2] / other)
+    assert store.get(other) is None
+
+
+def test_what_was_used_longest_ago_goes(store: Store) -> None:
+    for number in range(4):
+        store.put(digest(str(number)), bytes(MIB // 5))
+        (path,) = (path for path in _files(store) if path.name == digest(str(number)))
+        os.utime(path, (number, number))
+    assert store.get(digest("0")) is not None  # is the newest now
+    store.put(digest("more"), bytes(MIB // 2))
+    there = {key for key in ("0", "1", "2", "3", "more") if store.get(digest(key)) is not None}
+    assert there == {"0", "more"}
+    assert store.usage().bytes <= MIB
+
+
+def test_entry_larger_than_the_store_is_not_kept(store: Store) -> None:
+    store.put(KEY, bytes(2 * MIB))
+    assert store.usage() == Usage(0, 0)
+
+
+def test_files_of_killed_writers_go_with_time(store: Store) -> None:
+    store.put(KEY, b"x")
+    (path,) = _files(store)
+    old, new = path.parent / "a.tmp", path.parent / "b.tmp"
+    for each in (old, new):
+        each.write_bytes(b"half")
+    os.utime(old, (1, 1))
+    assert store.usage().entries == 1
+    store.put(digest("large"), bytes(2 * MIB))
+    assert (old.exists(), new.exists()) == (False, True)
+    store.clear()
+    assert not _files(store)
+
+
+def test_clear_says_what_was_there(store: Store) -> None:
+    assert store.clear() == Usage(0, 0)
+    for number in range(3):
+        store.put(digest(str(number)), b"content")
+    usage = store.usage()
+    assert (usage.entries, store.clear(), store.usage()) == (3, usage, Usage(0, 0))
+
+
+def test_folder_that_cannot_be_written_costs_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    store = Store(tmp_path / "file", MIB)
+    with pytest.warns(RuntimeWarning, match="cannot be written: Not a directory"):
+        store.put(KEY, b"content")
+    with store.making(KEY):
+        assert store.get(KEY) is None
+
+
+def test_processes_that_are_killed_leave_a_whole_store(store: Store) -> None:
+    command = [sys.executable, "-m", "tests.runtime.hammer", str(store.folder), str(MIB)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ends = monotonic() + 4
+    random = Random(0)
+    running: list[subprocess.Popen[bytes]] = []
+    seed = 0
+    while monotonic() < ends:
+        while len(running) < 3:
+            seed += 1
+            running.append(subprocess.Popen([*command, str(seed)], env=environment, cwd=ROOT))
+        sleep(random.uniform(0.2, 0.5))
+        victim = running.pop(random.randrange(len(running)))
+        assert victim.poll() is None, "a process has read what nobody put"
+        victim.kill()
+        victim.wait()
+    for each in running:
+        assert each.poll() is None, "a process has read what nobody put"
+        each.kill()
+        each.wait()
+    found = [key for key in KEYS if store.get(key) is not None]
+    assert found, "nothing was kept"
+    assert all(store.get(key) == content(key) for key in found)
+    # the lock of a killed process is free: the next one gets through at once
+    result = subprocess.run([*command, "1", "40"], env=environment, cwd=ROOT, timeout=30, check=False)
+    assert result.returncode == 0
+    assert store.usage().bytes <= MIB
+
+
+def test_only_one_process_makes_an_entry(store: Store) -> None:
+    code = f"""
+import sys, time
+from pathlib import Path
+from tilefold.runtime.store import Store
+store = Store(Path({str(store.folder)!r}), {MIB})
+with store.making({KEY!r}):
+    if store.get({KEY!r}) is None:
+        time.sleep(0.3)
+        store.put({KEY!r}, b"x")
+        print("made")
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    running = [
+        subprocess.Popen([sys.executable, "-c", code], env=environment, cwd=ROOT, stdout=subprocess.PIPE)
+        for _ in range(3)
+    ]
+    printed = [each.communicate(timeout=30)[0] for each in running]
+    assert sorted(printed) == [b"", b"", b"made\n"]
+
+
+def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TILEFOLD_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("TILEFOLD_CACHE_LIMIT", "3")
+    assert cache_settings() == CacheSettings(tmp_path, 3 * MIB)
+    monkeypatch.setenv("TILEFOLD_CACHE_LIMIT", "0")
+    assert default_store() is None
+    monkeypatch.setenv("TILEFOLD_CACHE_LIMIT", "some")
+    with pytest.raises(TilefoldError, match="TILEFOLD_CACHE_LIMIT=some: is not a number of MiB") as caught:
+        default_store()
+    assert caught.value.code == "E4003"
+    monkeypatch.delenv("TILEFOLD_CACHE_LIMIT")
+    monkeypatch.delenv("TILEFOLD_CACHE_DIR")
+    settings = cache_settings()
+    assert settings.folder.name == "tilefold"
+    assert settings.limit == 1024 * MIB
+    assert store_of(settings) is not None

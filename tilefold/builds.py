@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Machine code of programs, made once: what was compiled before comes out of the cache on disk.
+
+The key is all that the result depends on: the program's text, the target, and the versions of tilefold and of what it
+compiles with. LLVM comes with llvmlite, so that llvmlite's version stands for both.
+"""
+
+import os
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import tilefold
+from tilefold.runtime.artifact import artifact_of
+from tilefold.runtime.build import Build
+from tilefold.runtime.store import digest
+
+if TYPE_CHECKING:
+    from tilefold.dialects.target import Target
+    from tilefold.lowering import Program
+
+_TOOLS = ("xdsl", "llvmlite", "nvidia-nvjitlink", "cuda-bindings")
+_COMPILER = ("layout", "dialects", "passes", "compiler", "runtime", "tilefold")
+
+
+def build(program: "Program", target: "Target") -> Build:
+    """A program as machine code for a target, from the program's cache where it has one and knows it.
+
+    Raises TilefoldError where a pass, LLVM or the assembler refuses the program; of that nothing is kept.
+    """
+    store = program.cache
+    if store is None:
+        return _compiled(program, target)
+    key = digest(program.identity, target.arch, toolchain())
+    found = _kept(store.get(key))
+    if found is not None:
+        return found
+    with store.making(key):
+        found = _kept(store.get(key))
+        if found is None:
+            found = _compiled(program, target)
+            store.put(key, found.to_bytes())
+    return found
+
+
+@cache
+def toolchain() -> str:
+    """The versions of all that compiles: of the packages, and of tilefold's own files, which a checkout changes without
+    a new version.
+    """
+    versions = [f"{name} {_version(name)}" for name in _TOOLS]
+    return "\n".join([f"tilefold {tilefold.__version__}", *versions, *sorted(_files()), *sorted(_extensions())])
+
+
+def _kept(data: bytes | None) -> Build | None:
+    try:
+        return None if data is None else Build.from_bytes(data)
+    except ValueError:
+        return None  # intact, but not what this version writes
+
+
+def _compiled(program: "Program", target: "Target") -> Build:
+    from tilefold.compiler.assemble import assemble
+
+    ptx = program.ptx(target)
+    cubin = assemble(ptx, target)
+    artifacts = tuple(artifact_of(entry, cubin.code, target) for entry in program.entries(target))
+    return Build(ptx, cubin.code, cubin.log, artifacts)
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "-"
+
+
+def _files() -> Iterator[str]:
+    """Name, size and time of each of tilefold's files."""
+    for root in tilefold.__path__:
+        for folder in _COMPILER:
+            path = Path(root) / folder if folder != "tilefold" else Path(__file__).parent
+            if path.is_dir():
+                yield from _files_in(str(path))
+
+
+def _files_in(folder: str) -> Iterator[str]:
+    for entry in os.scandir(folder):
+        if entry.name.endswith(".py"):
+            status = entry.stat()
+            yield f"{entry.path} {status.st_size} {status.st_mtime_ns}"
+        elif entry.is_dir() and entry.name != "__pycache__":
+            yield from _files_in(entry.path)
+
+
+def _extensions() -> Iterator[str]:
+    """The packages that define atoms, with their versions."""
+    from importlib.metadata import entry_points
+
+    from tilefold.layout.atoms.installed import GROUP
+
+    for point in entry_points(group=GROUP):
+        yield f"{point.name}={point.value} {'' if point.dist is None else point.dist.version}"
