@@ -16,11 +16,11 @@ TARGET = 1.0  # of FlashAttention-2, for heads of 128
 _TILES: Parameters = {"TILE_Q": 128, "TILE_K": 64, "WARPS": 4}
 CONFIGURATIONS: Sequence[Parameters] = (
     {**_TILES, "STAGES": 1},
-    {**_TILES, "STAGES": 2},
-    {**_TILES, "STAGES": 1, "GROUP": 8},
+    {**_TILES, "STAGES": 1, "LAZY": 8},
+    {**_TILES, "STAGES": 1, "GROUP": 8, "LAZY": 8},
     {**_TILES, "STAGES": 2, "GROUP": 8},
+    {**_TILES, "STAGES": 2, "GROUP": 8, "LAZY": 8},
 )
-
 SMALL: Parameters = {"S": 32, "HEADS": 1, "TILE_Q": 32, "TILE_K": 16, "WARPS": 1, "STAGES": 2, "CAUSAL": 1}
 
 
@@ -44,9 +44,10 @@ class Attention:
     def workloads(self) -> list[Workload]:
         """The kernel in the configurations that come into question."""
         size = {"S": LENGTH, "D": self.depth, "HEADS": HEADS, "BATCH": BATCH, "CAUSAL": int(self.causal)}
+        small = SMALL if self.causal and self.depth == 64 else None
         return [
             Workload(
-                f"{self.name}: {_text(each)}", "examples/attention.cute", {**size, **each}, None if number else SMALL
+                f"{self.name}: {_text(each)}", "examples/attention.cute", {**size, **each}, None if number else small
             )
             for number, each in enumerate(CONFIGURATIONS)
         ]

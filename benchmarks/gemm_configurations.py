@@ -13,10 +13,12 @@ SMALL_TILES: Sequence[Configuration] = (
 """For problems that have fewer tiles of 128 x 256 than the GPU has multiprocessors."""
 
 
-def configurations(type: str, m: int, n: int, multiprocessors: int, *, narrow: bool = False) -> list[Configuration]:
+def configurations(
+    type: str, m: int, n: int, multiprocessors: int, *, narrow: bool = False, scaled: bool = False
+) -> list[Configuration]:
     """Of a product D = A * B^T of (m,n): of ordinary arithmetic for f32, else of tensor cores.
 
-    `narrow` is for operands that cannot be copied 16 bytes at a time.
+    `narrow` is for operands that cannot be copied 16 bytes at a time, `scaled` for results of s8 in f16.
     """
     match type:
         case "f16" | "bf16" if narrow:
@@ -29,7 +31,8 @@ def configurations(type: str, m: int, n: int, multiprocessors: int, *, narrow: b
         case "tf32":
             return [{"TILE_N": 256}, {"TILE_N": 256, "STAGES": 4}]
         case "s8":
-            return [{"TILE_N": 256, "LOAD_A": 0, "LOAD_B": 1}, {"LOAD_A": 0, "LOAD_B": 1}]
+            early: Configuration = {"TILE_N": 256, "LOAD_A": 0, "LOAD_B": 1}
+            return [early, {**early, "BLOCKS": multiprocessors} if scaled else {"LOAD_A": 0, "LOAD_B": 1}]
         case "f64":
             return [{"ATOM_M": 16, "ATOM_K": 8}, {"ATOM_M": 16, "ATOM_K": 4}]
         case "f32":

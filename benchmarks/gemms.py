@@ -33,12 +33,15 @@ _AB = {"tf32": "f32", "s8": "i8", "fp8": "f8E4M3FN"}
 ALLOWED = {"f16": 5e-3, "bf16": 3e-2, "f32": 1e-4, "tf32": 3e-2, "f64": 1e-12, "s8": 0.0, "fp8": 1e-1}
 """The error of an element against the square root of K, which is how large elements are; a tile too few is more."""
 
+SCALE = 2.0**-10
+"""What brings products of s8 into the range of f16: elements are some hundreds then, and right to within 1."""
+
 
 @dataclass(frozen=True, slots=True)
 class Gemm:
     """One product D = A * B^T of a type, and how it is put to the test.
 
-    `target` is of the ceiling, or of cuBLAS where the type has no matrix instruction.
+    `target` is of the ceiling, or of cuBLAS where the type has no matrix instruction. `scaled` results of s8 are f16.
     """
 
     type: str
@@ -48,6 +51,7 @@ class Gemm:
     a_major: str = "K"
     b_major: str = "K"
     gelu: bool = False
+    scaled: bool = False
     extra: Parameters = field(default_factory=dict[str, int | str])
     triton: bool = False
     target: float | None = None
@@ -58,7 +62,8 @@ class Gemm:
         """The type, the size, and what is special."""
         shape = f"{self.m}^3" if self.m == self.n == self.k else f"{self.m} x {self.n} x {self.k}"
         majors = "" if self.a_major == self.b_major == "K" else f", A by {self.a_major}, B by {self.b_major}"
-        return f"{self.type} GEMM {shape}{majors}{', bias and GELU' if self.gelu else ''}"
+        more = ", bias and GELU" if self.gelu else ", scaled to f16" if self.scaled else ""
+        return f"{self.type} GEMM {shape}{majors}{more}"
 
     def workloads(self, multiprocessors: int) -> list[Workload]:
         """The kernel in the configurations that come into question."""
@@ -69,8 +74,10 @@ class Gemm:
             file = TENSOR_CORES
             size |= {"AB": _AB.get(self.type, self.type), "A_MAJOR": self.a_major, "B_MAJOR": self.b_major}
             size |= {"BIAS": 1, "ACTIVATION": "gelu"} if self.gelu else {}
+            size |= {"OUT": "f16"} if self.scaled else {}
         size |= self.extra
-        chosen = configurations(self.type, self.m, self.n, multiprocessors, narrow="VECTOR" in self.extra)
+        narrow = "VECTOR" in self.extra
+        chosen = configurations(self.type, self.m, self.n, multiprocessors, narrow=narrow, scaled=self.scaled)
         return [
             Workload(f"{self.name}: {_text(each)}", file, {**size, **each}, None if number else self.small)
             for number, each in enumerate(chosen)
@@ -100,6 +107,7 @@ GEMMS = (
     Gemm("bf16", 4096, 4096, 4096, triton=True, target=0.75),
     Gemm("tf32", 4096, 4096, 4096, triton=True, target=0.75),
     Gemm("s8", 4096, 4096, 4096, triton=True, target=0.75),
+    Gemm("s8", 4096, 4096, 4096, scaled=True),
     Gemm("f32", 4096, 4096, 4096, target=0.95),
     Gemm("f64", 4096, 4096, 4096),
     Gemm("fp8", 4096, 4096, 4096),
@@ -185,11 +193,11 @@ class Operands:
         by_column = gemm.type == "f32"
         self.a = self._operand(gemm.m, gemm.k, by_column or gemm.a_major == "M")
         self.b = self._operand(gemm.n, gemm.k, by_column or gemm.b_major == "N")
-        kind = getattr(torch, _TORCH[gemm.type][1])
+        kind = torch.float16 if gemm.scaled else getattr(torch, _TORCH[gemm.type][1])
         self.d: Any = torch.empty((gemm.n, gemm.m) if by_column else (gemm.m, gemm.n), device="cuda", dtype=kind)
         self.bias: Any = torch.randn(gemm.n, device="cuda").half() if gemm.gelu else None
         self.expected = self._product()
-        self.allowed = ALLOWED[gemm.type] * gemm.k**0.5
+        self.allowed = 1.0 if gemm.scaled else ALLOWED[gemm.type] * gemm.k**0.5
 
     def _operand(self, rows: int, columns: int, by_column: bool) -> Any:
         torch = self._torch
@@ -211,13 +219,16 @@ class Operands:
         torch.backends.cuda.matmul.allow_tf32 = before
         if self._gemm.gelu:
             product = torch.nn.functional.gelu(product + self.bias.to(wide), approximate="tanh")
+        if self._gemm.scaled:
+            product *= SCALE
         return product.T if self._gemm.type == "f32" else product
 
     def arguments(self) -> dict[str, Any]:
         """The kernel's arguments."""
         if self._gemm.type == "f32":
             return {"A": self.a, "B": self.b, "C": self.d.T}
-        given: dict[str, Any] = {"A": self.a, "B": self.b, "D": self.d, "alpha": 1 if self._gemm.type == "s8" else 1.0}
+        alpha = SCALE if self._gemm.scaled else 1 if self._gemm.type == "s8" else 1.0
+        given: dict[str, Any] = {"A": self.a, "B": self.b, "D": self.d, "alpha": alpha}
         if self._gemm.type == "fp8":  # DLPack need not know the type: the address is what counts
             given |= {name: given[name].view(self._torch.uint8) for name in ("A", "B")}
         return given | ({"bias": self.bias.float()} if self._gemm.gelu else {})
@@ -227,6 +238,8 @@ class Operands:
         """What computes the same in PyTorch."""
         if self._gemm.gelu:
             return "F.gelu(F.linear)"
+        if self._gemm.scaled:
+            return "torch._int_mm, mul, half"
         return {"s8": "torch._int_mm", "fp8": "torch._scaled_mm"}.get(self._gemm.type, "torch.mm")
 
     def cublas(self) -> Run:
@@ -234,6 +247,8 @@ class Operands:
         torch, a, b, d, bias = self._torch, self.a, self.b, self.d, self.bias
         functional = torch.nn.functional
         match self._gemm.type:
+            case _ if self._gemm.scaled:
+                return lambda: (torch._int_mm(a, b.T) * SCALE).half()
             case "s8":
                 return lambda: torch._int_mm(a, b.T, out=d)
             case "fp8":

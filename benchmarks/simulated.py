@@ -2,6 +2,7 @@
 """The measured kernels at a small size on the simulator: that they are right, and what their accesses cost there."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from tilefold.layout.errors import Code, TilefoldError
 from tilefold.runtime.check import check_results
@@ -34,10 +35,11 @@ def _run(workload: Workload) -> list[Figure]:
             if not outcome.passed:
                 raise TilefoldError(Code.CHECK_FAILED, f"{workload.name}: {outcome}")
     found: list[Figure] = []
+    name = f"{Path(workload.file).stem} {workload.configuration}"
     for what, unit, (count, least) in (
         ("sectors", "of 32 bytes", result.counters.sectors()),
         ("wavefronts", "of shared memory", result.counters.wavefronts()),
     ):
         if count:
-            found.append(Figure(f"{workload.name}: {what}", count, unit, f"the least, {least}", count / least))
+            found.append(Figure(f"{name}: {what}", count, unit, f"the least, {least}", count / least))
     return found

@@ -107,7 +107,7 @@ class Anything:
     def __matmul__(self, other: Any) -> "Anything":
         return Anything()
 
-    __add__ = __matmul__
+    __add__ = __mul__ = __imul__ = __matmul__
 
     @property
     def shape(self) -> tuple[int, int]:
