@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`inline-calls`: kernels that call no functions."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -44,14 +45,18 @@ class InlineCallsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for entry in [each for each in op.walk() if isinstance(each, EntryOp)]:
             room = MAX_INLINED
-            calls = [each for each in entry.walk() if isinstance(each, func.CallOp)]
+            calls = _calls([entry], ())
             while calls:
-                call = calls.pop()
-                inlined = [each for moved in _inline(call) for each in moved.walk()]
-                calls += [each for each in inlined if isinstance(each, func.CallOp)]
-                room -= 1 + len(inlined)
+                call, within = calls.pop()
+                callee = _callee(call)
+                if callee in within:
+                    name = callee.sym_name.data
+                    raise LoweringError(Code.PASS_FAILED, f"@{name} calls itself", call, "use scf.for and scf.while")
+                moved = _inline(call, callee)
+                calls += _calls(moved, (*within, callee))
+                room -= 1 + sum(1 for each in moved for _ in each.walk())
                 if room < 0:
-                    hint = "functions of a device program may not be recursive"
+                    hint = "call fewer functions, or put the calls in a loop"
                     raise LoweringError(Code.PASS_FAILED, f"calls make @{entry.sym_name.data} too large", entry, hint)
         for device in [each for each in op.walk() if isinstance(each, GpuModuleOp)]:
             for function in list(device.body.block.ops):
@@ -59,13 +64,25 @@ class InlineCallsPass(ModulePass):
                     Rewriter.erase_op(function, safe_erase=False)
 
 
-def _inline(call: func.CallOp) -> list[Operation]:
-    """Puts the body of the called function before the call, which is erased; the body's operations."""
+def _calls(
+    ops: Iterable[Operation], within: tuple[func.FuncOp, ...]
+) -> list[tuple[func.CallOp, tuple[func.FuncOp, ...]]]:
+    """The calls in operations, with the functions in whose bodies they stood."""
+    return [(each, within) for op in ops for each in op.walk() if isinstance(each, func.CallOp)]
+
+
+def _callee(call: func.CallOp) -> func.FuncOp:
+    """The called function, of one block; LoweringError for any other."""
     callee = SymbolTable.lookup_symbol(call, call.callee.string_value())
     if not isinstance(callee, func.FuncOp) or len(callee.body.blocks) != 1:
         name = call.callee.string_value()
         problem = "is not one block" if isinstance(callee, func.FuncOp) and callee.body.blocks else "has no body here"
         raise LoweringError(Code.PASS_FAILED, f"@{name} {problem}", call, "use scf.if, scf.for and scf.while")
+    return callee
+
+
+def _inline(call: func.CallOp, callee: func.FuncOp) -> list[Operation]:
+    """Puts the body of the called function before the call, which is erased; the body's operations."""
     body = callee.body.clone()
     block = body.block
     for argument, value in zip(block.args, call.arguments, strict=True):

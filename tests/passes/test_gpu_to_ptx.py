@@ -8,6 +8,7 @@ from tilefold.compiler.driver import parse_passes, run_passes
 from tilefold.compiler.frontend import parse_program, print_program
 from tilefold.compiler.source import plain_source
 from tilefold.dialects.ptx import EntryOp
+from tilefold.passes import inline_calls
 from tilefold.passes.registry import PASSES
 from xdsl.dialects.builtin import ModuleOp
 
@@ -104,7 +105,12 @@ def test_calls_are_inlined_through_functions() -> None:
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        ("func.func @f() {\nfunc.call @f() : () -> ()\nreturn\n}\n", "may not be recursive"),
+        ("func.func @f() {\nfunc.call @f() : () -> ()\nreturn\n}\n", "@f calls itself"),
+        (
+            "func.func @f() {\nfunc.call @g() : () -> ()\nreturn\n}\n"
+            "func.func @g() {\nfunc.call @f() : () -> ()\nreturn\n}\n",
+            "@f calls itself",
+        ),
         ("func.func private @f()\n", "@f has no body here"),
         ("func.func @f() {\ncf.br ^a\n^a:\nreturn\n}\n", "@f is not one block"),
     ],
@@ -115,3 +121,12 @@ def test_functions_that_cannot_be_inlined_are_refused(function: str, words: str)
     error = caught.value.diagnostics[0]
     assert words in f"{error.message} {error.hint}"
     assert error.place is not None
+
+
+def test_calls_that_grow_without_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inline_calls, "MAX_INLINED", 3)
+    with pytest.raises(ProgramError, match="calls make @k too large"):
+        after(
+            device("%q = func.call @quadruple(%n) : (i32) -> i32", "%n: i32", TWICE + QUADRUPLE),
+            "gpu-to-ptx{block=1},inline-calls",
+        )
