@@ -99,7 +99,7 @@ def place_of(location: Attribute, source: Source | None = None) -> Place | None:
     match location:
         case FileLineColLoc():
             file, line, column = location.filename.data, location.line.data, location.column.data
-            text = source.line(line) if source and source.name == file else ""
+            text = source.line_of(file, line) if source else ""
             word = _WORD.match(text, column - 1)
             return Place(file, line, column, column + len(word[0]) if word else 0, text)
         case NameLoc():
@@ -111,8 +111,3 @@ def place_of(location: Attribute, source: Source | None = None) -> Place | None:
             return next((place for part in parts if (place := place_of(part, source))), None)
         case _:
             return None
-
-
-def error_at(place: Place | None, error: TilefoldError) -> Diagnostic:
-    """The diagnostic of a typed error at a place."""
-    return Diagnostic(Severity.ERROR, error.message, place, error.code, error.hint)

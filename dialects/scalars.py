@@ -21,11 +21,6 @@ def unknowns(layout: LayoutLike) -> list[Unknown]:
     return [x for x in integers(plain_layout(layout)) if isinstance(x, Unknown)]
 
 
-def dynamic_integers(layout: LayoutLike) -> list[Any]:
-    """The integers of a layout that are not static, whatever stands for them."""
-    return [x for x in integers(plain_layout(layout)) if type(x) is not int]
-
-
 def with_scalars(layout: LayoutLike, values: Sequence[Any]) -> Any:
     """`layout` with `values` in place of its `?`."""
     if not values:

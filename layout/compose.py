@@ -8,7 +8,7 @@ from .coalesce import coalesce_open
 from .core import ComposedLayout, Layout, LayoutLike, Tiler, check_shape, join
 from .errors import Code, LayoutError
 from .integers import ScaledBasis, Tree, ceil_div_int, floordiv, minimum, mul, signum, static
-from .inttuple import MAX_LEAVES, leaves, show, unwrap, wrap
+from .inttuple import MAX_LEAVES, show, unwrap, wrap
 from .modes import compose_parts
 from .swizzle import Swizzle, make_swizzle
 
@@ -195,8 +195,3 @@ class _Composer:
 
 def _is_one(x: Any) -> bool:
     return type(x) is int and x == 1
-
-
-def leaf_count(layout: Layout) -> int:
-    """The number of leaves of the shape."""
-    return sum(1 for _ in leaves(layout.shape))

@@ -189,11 +189,6 @@ def filter_zeros(stride: IntTuple, shape: IntTuple) -> IntTuple:
     return repeat_like(shape, 1) if type(stride) is int and stride == 0 else shape
 
 
-def tuple_max(t: IntTuple) -> int:
-    """The largest leaf of a static tuple; 0 for an empty one."""
-    return max((x for x in leaves(t)), default=0)
-
-
 def tuple_gcd(*tuples: IntTuple) -> int:
     """The greatest common divisor of all static leaves."""
     return math.gcd(*(x for t in tuples for x in leaves(t)))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from tests.dialects.samples import ptx_program, run_program, tile_program
 
 WIDE = '#tile.copy_atom<"UniversalCopy<uint128_t>", f16>'
-DIVIDED = '"((8,1),1,8):((1,0),0,256)"'
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,6 @@ from tilefold.layout.errors import TilefoldError
 from tests.dialects.samples import programs
 from tests.passes.harness import apply, entry, kernel, lowered
 
-FIRST_STAGE = {
-    "cute": ("tile.kernel", "tile.tiled_copy", "tile.local_tile", "tile.slice", "tile.copy", "tile.partition_S"),
-    "folded": ("tile.kernel", "tile.view", "tile.crd2idx", "tile.copy", "tile.alloc", "tile.load"),
-    "atoms": ("tile.kernel", "tile.view", "tile.atom_call", "tile.store", "tile.print"),
-    "index": ("ptx.entry", "tile.atom_call", "ptx.smem.alloc", "gpu.thread_id"),
-    "instr": ("ptx.entry", "ptx.sreg", "ptx.smem.addr", "ptx.ld"),
-}
-"""Operations that are legal at a stage."""
-
 POOL = kernel("%t = gpu.thread_id x\n%c = arith.constant 1 : index\n%0 = arith.addi %t, %c : index")
 
 
