@@ -105,6 +105,10 @@ class Source:
         end = self._starts[number] - 1 if number < len(self._starts) else len(self.text)
         return self.text[start:end].removesuffix("\r")
 
+    def line_of(self, file: str, number: int) -> str:
+        """The text of a line of a file that a location names: empty for another file than this."""
+        return self.line(number) if file == self.name else ""
+
 
 def plain_source(text: str, name: str) -> Source:
     """A source without parameters: it reads as it is written."""

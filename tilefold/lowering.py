@@ -214,7 +214,7 @@ class Program:
 
     def _place(self, location: str) -> Place | None:
         file, line, column = location.rsplit(":", 2)
-        text = self.source.line(int(line)) if file == self.source.name else ""
+        text = self.source.line_of(file, int(line))
         return Place(file, int(line), int(column), text=text)
 
     def _fulfils(self, stage: str) -> bool:
