@@ -133,6 +133,11 @@ class Code(Enum):
     BUILD_OUTSIDE = ("E5001", "an operation of a kernel is used where no kernel is being built")
     BUILD_VALUE = ("E5002", "a value is not of a kind that an operation of a kernel takes")
     BUILD_RUN_TIME = ("E5003", "Python must decide by a value that is known only when the kernel runs")
+    BUILD_SOURCE = ("E5004", "Python keeps no source of a function whose control flow is to become the kernel's")
+    BUILD_FORM = ("E5005", "a form of Python that cannot become part of a kernel")
+    BUILD_CARRIED = ("E5006", "control flow of the kernel cannot carry what a variable holds")
+    BUILD_UNBOUND = ("E5007", "a variable has no value on some path through the kernel")
+    BUILD_ESCAPED = ("E5008", "a value is used outside the branch or loop that computes it")
 
     CLI_READ = ("E4001", "a file cannot be read")
     CLI_WRITE = ("E4002", "a file cannot be written")

@@ -5,6 +5,8 @@ What is here builds kernels (docs/python.md); `cute.arch` are the instructions o
 made of.
 """
 
+import builtins
+
 from tilefold.compiler.builder.copies import (
     CopyAtom,
     ThrCopy,
@@ -42,6 +44,7 @@ from tilefold.compiler.builder.dtypes import (
     Uint1,
     Uint4,
 )
+from tilefold.compiler.builder.explicit import for_, if_, while_
 from tilefold.compiler.builder.layouts import (
     blocked_product,
     ceil_div,
@@ -92,6 +95,8 @@ from tilefold.compiler.builder.math import (
 )
 from tilefold.compiler.builder.mma import ThrMma, TiledMma, gemm, make_mma_atom, make_tiled_mma
 from tilefold.compiler.builder.printing import print_layout, print_tensor
+from tilefold.compiler.builder.ranges import Range
+from tilefold.compiler.builder.ranges import make_range as range
 from tilefold.compiler.builder.tensors import (
     CoordTensor,
     Pointer,
@@ -125,12 +130,21 @@ from tilefold.layout.core import ComposedLayout, Layout
 from tilefold.layout.swizzle import Swizzle
 
 from . import arch, nvgpu
+from .annotations import Constexpr
+from .jit import HostTensor, JitFunction, jit
+from .kernel import Kernel, KernelCall, kernel
+from .program import CompiledKernel
+
+range_constexpr = builtins.range
+"""Python's `range`: a loop over it is unrolled while the kernel is built."""
 
 __all__ = [
     "BFloat16",
     "Bool",
     "Boolean",
+    "CompiledKernel",
     "ComposedLayout",
+    "Constexpr",
     "CoordTensor",
     "CopyAtom",
     "DType",
@@ -140,14 +154,19 @@ __all__ = [
     "Float64",
     "Float8E4M3FN",
     "Float8E5M2",
+    "HostTensor",
     "Int",
     "Int16",
     "Int32",
     "Int4",
     "Int64",
     "Int8",
+    "JitFunction",
+    "Kernel",
+    "KernelCall",
     "Layout",
     "Pointer",
+    "Range",
     "Swizzle",
     "TFloat32",
     "Tensor",
@@ -182,9 +201,13 @@ __all__ = [
     "flat_product",
     "floor",
     "fma",
+    "for_",
     "gemm",
     "group_modes",
     "idx2crd",
+    "if_",
+    "jit",
+    "kernel",
     "left_inverse",
     "local_partition",
     "local_tile",
@@ -222,6 +245,8 @@ __all__ = [
     "print_layout",
     "print_tensor",
     "raked_product",
+    "range",
+    "range_constexpr",
     "rank",
     "rasterize",
     "recast",
@@ -242,6 +267,7 @@ __all__ = [
     "tiled_product",
     "trunc",
     "where",
+    "while_",
     "zipped_divide",
     "zipped_product",
 ]

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What rewritten code calls: decides, while the kernel is built, whether Python or the kernel decides.
+
+A condition that Python knows is Python's: only the branch that is taken is built, and a loop over a sequence or over a
+static `range` is unrolled. A condition that is a value of the kernel becomes an operation of `scf`. These functions are
+called by code that `transform` has written, so that their arguments are right.
+"""
+
+import builtins
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from .carry import result_of
+from .control import bounded, branch, conditional_loop, counted_loop, discarded, truth
+from .ranges import Range, make_range
+from .values import Value, binary, convert
+from .variables import MISSING, PENDING, Box, Variable, cells_of
+
+__all__ = [
+    "PENDING", "and_", "builtin", "chain", "choose", "for_statement", "if_statement", "not_", "or_",
+    "while_statement",
+]  # fmt: skip
+
+_Thunk = Callable[[], Any]
+
+
+def _nothing() -> None:
+    pass
+
+
+def if_statement(test: Any, then: _Thunk, otherwise: _Thunk, names: Sequence[str]) -> None:
+    """`if test: then else: otherwise`, which assign the variables `names`."""
+    if isinstance(test, Value):
+        branch(truth(test), then, otherwise, cells_of(names, then, otherwise))
+    elif test:
+        then()
+    else:
+        otherwise()
+
+
+def while_statement(test: _Thunk, body: _Thunk, names: Sequence[str]) -> None:
+    """`while test: body`. A loop that Python begins and the kernel decides about later is one of the kernel."""
+    variables = cells_of(names, test, body)
+    with discarded(variables) as attempt:
+        found = test()
+        while not isinstance(found, Value) and found:
+            body()
+            found = test()
+        if not isinstance(found, Value):
+            attempt.keep()
+            return
+    conditional_loop(test, body, variables)
+
+
+def for_statement(
+    iterable: Any, body: Callable[[Any], object], names: Sequence[str], targets: Sequence[str], stop: str | None
+) -> None:
+    """`for targets in iterable: body`, which assigns the variables `names` and sets the flag `stop` to end early."""
+    changed = cells_of([name for name in names if name not in targets], body)
+    flag = next((variable for variable in changed if variable.name == stop), None)
+    if isinstance(iterable, Range):
+        _kernel_loop(iterable, body, [*changed, *cells_of(targets, body)], len(changed), flag)
+        return
+    for item in iterable:
+        stopped = False if flag is None else flag.get()
+        if isinstance(stopped, Value):
+            branch(truth(stopped), _nothing, lambda item=item: body(item), [*changed, *cells_of(targets, body)])
+        elif stopped:
+            break
+        else:
+            body(item)
+
+
+def _kernel_loop(
+    range: Range, body: Callable[[Any], object], variables: list[Variable], carried: int, flag: Variable | None
+) -> None:
+    for target in variables[carried:]:
+        target.set(MISSING)  # what Python would leave in it is not known where the loop may not be executed
+    if flag is None:
+        counted_loop(range, body, variables)
+    else:
+        bounded(range, flag, body, variables)
+
+
+def and_(*operands: _Thunk) -> Any:
+    """`a and b`: operands after a false one are not evaluated."""
+    return _joined(operands, stop_at=False)
+
+
+def or_(*operands: _Thunk) -> Any:
+    """`a or b`: operands after a true one are not evaluated."""
+    return _joined(operands, stop_at=True)
+
+
+def _joined(operands: Sequence[_Thunk], stop_at: bool) -> Any:
+    first, *rest = operands
+    value = first()
+    if not rest:
+        return value
+    if not isinstance(value, Value):
+        return value if bool(value) == stop_at else _joined(rest, stop_at)
+    result = Box("the operand")
+
+    def evaluated() -> None:
+        found = _joined(rest, stop_at)
+        result.set(truth(found) if isinstance(found, Value) else bool(found))
+
+    paths = (lambda: result.set(True), evaluated) if stop_at else (evaluated, lambda: result.set(False))
+    branch(truth(value), *paths, [result])
+    return result_of(result)
+
+
+def not_(operand: Any) -> Any:
+    """`not a`."""
+    return truth(operand) ^ True if isinstance(operand, Value) else not operand
+
+
+def choose(test: Any, then: _Thunk, otherwise: _Thunk) -> Any:
+    """`then if test else otherwise`."""
+    if not isinstance(test, Value):
+        return then() if test else otherwise()
+    result = Box("the value of 'A if C else B'")
+    branch(truth(test), lambda: result.set(then()), lambda: result.set(otherwise()), [result])
+    return result_of(result)
+
+
+_COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType({
+    "Eq": operator.eq, "NotEq": operator.ne, "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt,
+    "GtE": operator.ge, "Is": operator.is_, "IsNot": operator.is_not, "In": lambda a, b: a in b,
+    "NotIn": lambda a, b: a not in b,
+})  # fmt: skip
+
+
+def chain(left: Any, names: Sequence[str], *operands: _Thunk) -> Any:
+    """`a < b < c`: each operand is evaluated once, and not after a comparison that fails."""
+    right = operands[0]()
+    result = _COMPARISONS[names[0]](left, right)
+    if len(names) == 1:
+        return result
+    return and_(lambda: result, lambda: chain(right, names[1:], *operands[1:]))
+
+
+def builtin(function: Any) -> Any:
+    """What a call of one of Python's functions calls: itself, unless it is given values of the kernel."""
+    ours = _BUILTINS.get(function) if isinstance(function, type | type(len)) else None
+    return function if ours is None else ours
+
+
+def _range(*arguments: Any) -> Any:
+    dynamic = any(isinstance(x, Value) for x in arguments)
+    return make_range(*arguments) if dynamic else range(*arguments)
+
+
+def _extreme(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def extreme(*arguments: Any, **options: Any) -> Any:
+        given: Iterable[Any] = arguments if len(arguments) > 1 else list(arguments[0])
+        given = list(given)
+        if options or not builtins.any(isinstance(x, Value) for x in given):
+            return function(given, **options)
+        result, *rest = given
+        for each in rest:
+            result = binary(name, result, each)
+        return result
+
+    return extreme
+
+
+def _quantifier(join: Callable[..., Any], empty: bool) -> Callable[[Iterable[Any]], Any]:
+    def quantifier(items: Iterable[Any]) -> Any:
+        given = list(items)
+        if not builtins.any(isinstance(x, Value) for x in given):
+            return builtins.any(given) if empty is False else builtins.all(given)
+        return join(*(lambda x=x: x for x in given))
+
+    return quantifier
+
+
+def _converted(function: Callable[..., Any], kind: str) -> Callable[..., Any]:
+    def converted(*arguments: Any, **options: Any) -> Any:
+        from .dtypes import Float32, Int32
+
+        if len(arguments) != 1 or not isinstance(arguments[0], Value):
+            return function(*arguments, **options)
+        value = arguments[0]
+        if kind == "bool":
+            return truth(value)
+        return value if value.dtype.kind == kind else convert(value, Int32 if kind == "int" else Float32)
+
+    return converted
+
+
+_BUILTINS: Mapping[Any, Callable[..., Any]] = MappingProxyType({
+    builtins.range: _range,
+    builtins.min: _extreme("min", builtins.min),
+    builtins.max: _extreme("max", builtins.max),
+    builtins.any: _quantifier(or_, False),
+    builtins.all: _quantifier(and_, True),
+    builtins.bool: _converted(builtins.bool, "bool"),
+    builtins.int: _converted(builtins.int, "int"),
+    builtins.float: _converted(builtins.float, "float"),
+})  # fmt: skip

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`break`, `continue` and `return` as flags: after it, a function leaves loops and itself at its end only.
+
+What follows a statement that may leave goes where it is executed only if nothing left: into the other branch of an
+`if` of which one branch always leaves, else under a test of the flags. A flag is a variable like any other, so that it
+stays a `bool` of Python where Python decides, and becomes a predicate of the kernel where the kernel decides.
+"""
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+RETURNED = "__returned__"
+RESULT = "__result__"
+PENDING = "PENDING"
+"""The name, in what rewritten code calls, of the result of a function that has not returned yet."""
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+"""What has control flow of its own."""
+
+
+@dataclass(frozen=True)
+class _Lowered:
+    """Statements, the flags that they may set, and whether they always leave."""
+
+    body: list[ast.stmt]
+    flags: frozenset[str] = frozenset()
+    leaves: bool = False
+
+
+@dataclass
+class _Names:
+    """Numbers for the flags of a function's loops, and the loops around a statement."""
+
+    count: int = 0
+    loops: list[tuple[str, str]] = field(default_factory=lambda: [])
+
+
+def lower_flow(function: ast.FunctionDef, runtime: str) -> dict[ast.stmt, str]:
+    """Replaces the `break`, `continue` and `return` of a function, not those of functions within it.
+
+    Returns, for each loop that can be left early, the name of the flag that says so. `runtime` is the name by which
+    the code reaches what it calls.
+    """
+    flags: dict[ast.stmt, str] = {}
+    body = function.body
+    returns = [node for statement in body for node in _own_nodes(statement) if isinstance(node, ast.Return)]
+    only_last = len(returns) == 1 and returns[0] is body[-1]
+    if returns and not only_last and any(node.value is not None for node in returns):
+        body = [*body, ast.copy_location(ast.Return(None), body[-1])]  # Python's own: None at the end
+    lowered = (
+        _block(body, _Names(), flags)
+        if not only_last
+        else _Lowered([*_block(body[:-1], _Names(), flags).body, body[-1]])
+    )
+    new = lowered.body
+    if returns and not only_last:
+        pending = ast.Attribute(ast.Name(runtime, ast.Load()), PENDING, ast.Load())
+        start = [_assign(RETURNED, ast.Constant(False), body[0]), _assign(RESULT, pending, body[0])]
+        new = [*start, *new, ast.copy_location(ast.Return(ast.Name(RESULT, ast.Load())), body[-1])]
+    function.body = _without_unread(new, set(flags.values()))
+    return flags
+
+
+def _block(body: Sequence[ast.stmt], names: _Names, flags: dict[ast.stmt, str]) -> _Lowered:
+    done: list[ast.stmt] = []
+    found: frozenset[str] = frozenset()
+    for index, statement in enumerate(body):
+        rest = body[index + 1 :]
+        match statement:
+            case ast.Break() | ast.Continue() | ast.Return():
+                set_flags = _leave(statement, names)
+                return _Lowered([*done, *set_flags[0]], found | set_flags[1], True)
+            case ast.If():
+                one = _branch(statement, rest, names, flags)
+                if one is not None:
+                    return _Lowered([*done, *one.body], found | one.flags, one.leaves)
+                then, other = _block(statement.body, names, flags), _block(statement.orelse, names, flags)
+                statement.body, statement.orelse = then.body, other.body
+                inner = _Lowered([statement], then.flags | other.flags, then.leaves and other.leaves)
+            case ast.For() | ast.While():
+                inner = _loop(statement, names, flags)
+            case ast.With() | ast.Try() | ast.Match():
+                inner = _compound(statement, names, flags)
+            case _:
+                done.append(statement)
+                continue
+        done += inner.body
+        found |= inner.flags
+        if inner.leaves:
+            return _Lowered(done, found, True)
+        if inner.flags and rest:
+            after = _block(rest, names, flags)
+            # a return leaves all loops, so that within one its own flags say everything
+            asked = sorted(inner.flags & set(names.loops[-1])) if names.loops else [RETURNED]
+            guard = ast.copy_location(ast.If(_none_of(asked, statement), after.body, []), rest[0])
+            return _Lowered([*done, guard], found | after.flags, False)
+    return _Lowered(done, found)
+
+
+def _branch(statement: ast.If, rest: Sequence[ast.stmt], names: _Names, flags: dict[ast.stmt, str]) -> _Lowered | None:
+    """An `if` of which one branch always leaves, with the rest in the other one; None for another `if`."""
+    if always_leaves(statement.body):
+        then = _block(statement.body, names, flags)
+        other = _block([*statement.orelse, *rest], names, flags)
+    elif always_leaves(statement.orelse):
+        then = _block([*statement.body, *rest], names, flags)
+        other = _block(statement.orelse, names, flags)
+    else:
+        return None
+    statement.body, statement.orelse = then.body, other.body
+    return _Lowered([statement], then.flags | other.flags, then.leaves and other.leaves)
+
+
+def always_leaves(body: Sequence[ast.stmt]) -> bool:
+    """Whether statements always end in a `break`, `continue` or `return`."""
+    return any(
+        isinstance(each, ast.Break | ast.Continue | ast.Return)
+        or (isinstance(each, ast.If) and always_leaves(each.body) and always_leaves(each.orelse))
+        for each in body
+    )
+
+
+def _loop(statement: ast.For | ast.While, names: _Names, flags: dict[ast.stmt, str]) -> _Lowered:
+    names.count += 1
+    stop, skip = f"__break_{names.count}__", f"__continue_{names.count}__"
+    names.loops.append((stop, skip))
+    body = _block(statement.body, names, flags)
+    names.loops.pop()
+    before: list[ast.stmt] = []
+    after: list[ast.stmt] = []
+    statement.body = body.body
+    if skip in body.flags:
+        statement.body = [_assign(skip, ast.Constant(False), statement), *statement.body]
+    orelse = _block(statement.orelse, names, flags)
+    if stop in body.flags:
+        flags[statement] = stop
+        before = [_assign(stop, ast.Constant(False), statement)]
+        if orelse.body:
+            after = [ast.copy_location(ast.If(_none_of([stop], statement), orelse.body, []), statement)]
+    else:
+        after = orelse.body
+    statement.orelse = []
+    return _Lowered([*before, statement, *after], (body.flags - {stop, skip}) | orelse.flags)
+
+
+def _compound(statement: ast.stmt, names: _Names, flags: dict[ast.stmt, str]) -> _Lowered:
+    """`with`, `try` and `match`: each of their lists of statements by itself."""
+    found: frozenset[str] = frozenset()
+    leaves = False
+    parts: list[ast.AST] = [statement, *getattr(statement, "handlers", []), *getattr(statement, "cases", [])]
+    for part in parts:
+        for name in ("body", "orelse", "finalbody"):
+            inner: list[ast.stmt] = getattr(part, name, [])
+            if inner:
+                lowered = _block(inner, names, flags)
+                setattr(part, name, lowered.body)
+                found |= lowered.flags
+                leaves |= lowered.leaves and isinstance(statement, ast.With)
+    return _Lowered([statement], found, leaves)
+
+
+def _leave(statement: ast.Break | ast.Continue | ast.Return, names: _Names) -> tuple[list[ast.stmt], frozenset[str]]:
+    """What replaces a statement that leaves, and the flags that it sets."""
+    if isinstance(statement, ast.Return):
+        stops = [stop for stop, _ in names.loops]
+        value = statement.value or ast.copy_location(ast.Constant(None), statement)
+        result = [_assign(RESULT, value, statement)]
+        set_flags = [RETURNED, *stops]
+    else:
+        stop, skip = names.loops[-1]
+        result, set_flags = [], [stop if isinstance(statement, ast.Break) else skip]
+    return [*result, *(_assign(flag, ast.Constant(True), statement) for flag in set_flags)], frozenset(set_flags)
+
+
+def _none_of(flags: Sequence[str], like: ast.AST) -> ast.expr:
+    """`not (a or b)` of the flags."""
+    names: list[ast.expr] = [ast.copy_location(ast.Name(flag, ast.Load()), like) for flag in flags]
+    test = names[0] if len(names) == 1 else ast.BoolOp(ast.Or(), names)
+    return ast.copy_location(ast.UnaryOp(ast.Not(), ast.copy_location(test, like)), like)
+
+
+def _assign(name: str, value: ast.expr, like: ast.AST) -> ast.stmt:
+    node = ast.Assign([ast.Name(name, ast.Store())], value)
+    ast.copy_location(node.targets[0], like)
+    if not hasattr(value, "lineno"):
+        ast.copy_location(value, like)
+        for inner in ast.walk(value):
+            if not hasattr(inner, "lineno"):
+                ast.copy_location(inner, like)
+    return ast.copy_location(node, like)
+
+
+def _without_unread(body: list[ast.stmt], kept: set[str]) -> list[ast.stmt]:
+    """Leaves out the flags that nothing reads, other than those in `kept`, so that the kernel does not carry them."""
+    read = {node.id for each in body for node in ast.walk(each) if isinstance(node, ast.Name) and _loads(node)}
+    return _Unread(read | kept).lists(body)
+
+
+def _loads(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Load)
+
+
+class _Unread(ast.NodeTransformer):
+    def __init__(self, read: set[str]) -> None:
+        self.read = read
+
+    def lists(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        found = [new for each in body if (new := self.visit(each)) is not None]
+        return found or [ast.copy_location(ast.Pass(), body[0])] if body else []
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
+        target = node.targets[0]
+        if isinstance(target, ast.Name) and _is_flag(target.id) and target.id not in self.read:
+            return None
+        return node
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        if isinstance(node, FUNCTIONS):
+            return node
+        for name in ("body", "orelse", "finalbody"):
+            inner = getattr(node, name, None)
+            if isinstance(inner, list) and inner:
+                setattr(node, name, self.lists(inner))
+        for name in ("handlers", "cases"):
+            for part in getattr(node, name, []):
+                self.generic_visit(part)
+        return node
+
+
+def _is_flag(name: str) -> bool:
+    return name == RETURNED or name.startswith(("__break_", "__continue_"))
+
+
+def _own_nodes(statement: ast.AST) -> list[ast.AST]:
+    """A statement and what is in it, without the functions in it."""
+    if isinstance(statement, FUNCTIONS):
+        return []
+    found: list[ast.AST] = [statement]
+    for child in ast.iter_child_nodes(statement):
+        found += _own_nodes(child)
+    return found

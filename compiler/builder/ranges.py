@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The numbers that a loop of the kernel counts through."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import gcd
+
+from xdsl.ir import SSAValue
+
+from ...layout.errors import Code, TilefoldError
+from ...layout.unknown import Unknown
+from ...passes.loop_hints import MAX_UNROLL
+from .dtypes import Index
+from .values import Int, convert
+
+
+@dataclass(frozen=True)
+class Range:
+    """`start`, `start + step`, ... up to but without `stop`, as a loop of the kernel counts. A step that is known only
+    at run time is positive. `unroll` is how many iterations are done in one: 0 for all of them, None for as many as
+    keep fragments in registers.
+    """
+
+    start: "int | Int"
+    stop: "int | Int"
+    step: "int | Int"
+    unroll: int | None = None
+
+    def __iter__(self) -> Iterator[int]:
+        raise TilefoldError(
+            Code.BUILD_RUN_TIME,
+            "a loop of the kernel cannot be iterated by Python",
+            "write `for i in cute.range(...)` as a statement of a function decorated with @cute.kernel or @cute.jit, "
+            "or use cute.range_constexpr for a loop that Python unrolls",
+        )
+
+    @property
+    def _counts_up(self) -> bool:
+        return not isinstance(self.step, int) or self.step > 0
+
+    def bounds(self) -> tuple[SSAValue, SSAValue, SSAValue]:
+        """What an `scf.for` counts through: from, to, by."""
+        whole = (self.start, self.stop, self.step) if self._counts_up else (0, self.count(), 1)
+        lower, upper, step = (convert(each, Index).ssa for each in whole)
+        return lower, upper, step
+
+    def value_of(self, counter: SSAValue) -> "int | Int":
+        """The number for the counter of an `scf.for` with these bounds."""
+        if not self._counts_up:
+            return self.nth(Int(counter, Index, nonnegative=True))
+        return Int(counter, Index, Unknown(64, self._divisor), self._is_nonnegative)
+
+    def nth(self, number: Int) -> "int | Int":
+        """The number after so many others."""
+        found = self.start + number * self.step
+        return Int(found.ssa, Index, Unknown(64, self._divisor), self._is_nonnegative)
+
+    def count(self) -> "int | Int":
+        """How many numbers there are; of none, 0 or less."""
+        up = self._counts_up
+        distance = self.stop - self.start if up else self.start - self.stop
+        step = self.step if up else -self.step
+        return (distance + (step - 1)) // step
+
+    @property
+    def is_static(self) -> bool:
+        """Whether Python knows all the numbers."""
+        return all(isinstance(x, int) for x in (self.start, self.stop, self.step))
+
+    @property
+    def _divisor(self) -> int:
+        found = gcd(*(abs(x) if isinstance(x, int) else x.known.div for x in (self.start, self.step)))
+        return max(found, 1)
+
+    @property
+    def _is_nonnegative(self) -> bool:
+        first, bound = (self.start, 0) if self._counts_up else (self.stop, -1)
+        return first >= bound if isinstance(first, int) else first.nonnegative
+
+
+def make_range(
+    start: "int | Int", stop: "int | Int | None" = None, step: "int | Int" = 1, *, unroll: int | None = None,
+    unroll_full: bool = False,
+) -> Range:  # fmt: skip
+    """`range(stop)`, `range(start, stop)` or `range(start, stop, step)` as a loop of the kernel (`scf.for`).
+
+    `unroll` iterations are done in one, or all with `unroll_full`. Without either, a loop stays a loop, unless its
+    bounds are static and its body indexes fragments at run time, which registers do not allow. Raises TilefoldError (E5002) for anything but integers and for a
+    step of 0, E2007 for a number of iterations that is not possible.
+    """
+    if stop is None:
+        start, stop = 0, start
+    for what, x in (("start", start), ("stop", stop), ("step", step)):
+        if isinstance(x, bool) or not isinstance(x, int | Int):
+            shown = getattr(x, "dtype", type(x).__name__)
+            raise TilefoldError(Code.BUILD_VALUE, f"the {what} of a range is an integer, not {shown}")
+    if isinstance(step, int) and step == 0:
+        raise TilefoldError(Code.BUILD_VALUE, "the step of a range is 0")
+    if unroll is not None and not 1 <= unroll <= MAX_UNROLL:
+        raise TilefoldError(Code.LOOP_HINT, f"unroll is {unroll}; 1 to {MAX_UNROLL} are possible")
+    return Range(start, stop, step, 0 if unroll_full else unroll)

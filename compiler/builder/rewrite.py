@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions of Python with the control flow of a kernel: reads a function's source and compiles it anew.
+
+The new function has the lines, globals, defaults and closure of the old one, and calls `dispatch` where the old one
+branches or loops.
+"""
+
+import ast
+import inspect
+import linecache
+from collections.abc import Callable
+from types import CellType, CodeType, FunctionType
+from typing import Any
+
+from ...layout.errors import Code
+from ..diagnostics import Diagnostic, Place, ProgramError, Severity
+from . import dispatch
+from .transform import RUNTIME, transform_function
+
+
+def rewritten(function: Callable[..., Any]) -> FunctionType:
+    """The function with control flow that can become the kernel's.
+
+    Raises ProgramError: E5004 where Python keeps no source of the function, or it is no function; E5005 for a form of
+    Python that a kernel cannot have.
+    """
+    if not isinstance(function, FunctionType) or function.__name__ == "<lambda>":
+        raise _no_source(function, f"{function!r} is not a function that was defined by 'def'")
+    file = function.__code__.co_filename
+    try:
+        lines, start = inspect.getsourcelines(function)
+        node, parents = _parse(function, "".join(lines), start)
+    except (OSError, TypeError, SyntaxError, IndexError, LookupError) as error:
+        raise _no_source(function, f"Python keeps no source of '{function.__name__}'") from error
+
+    def refuse(at: ast.AST, what: str, hint: str) -> ProgramError:
+        return _refusal(file, at, what, hint)
+
+    node.decorator_list = []
+    transform_function(node, refuse)
+    code = _compile(function, node, parents, file)
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    cells[RUNTIME] = CellType(dispatch)
+    closure = tuple(cells[name] for name in code.co_freevars)
+    new = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
+    new.__kwdefaults__ = function.__kwdefaults__
+    new.__qualname__, new.__module__, new.__doc__ = function.__qualname__, function.__module__, function.__doc__
+    return new
+
+
+def _parse(function: FunctionType, text: str, start: int) -> tuple[ast.FunctionDef, list[str]]:
+    """The function's tree with the positions of its file, and the classes around it."""
+    if text[:1].isspace():  # a block keeps the columns, as cutting off the indentation would not
+        tree = ast.parse("if True:\n" + text)
+        ast.increment_lineno(tree, start - 2)
+    else:
+        tree = ast.parse(text)
+        ast.increment_lineno(tree, start - 1)
+    name = function.__code__.co_name
+    node = next(each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each.name == name)
+    path = function.__qualname__.rpartition("<locals>.")[2].split(".")[:-1]
+    return node, path
+
+
+def _compile(function: FunctionType, node: ast.FunctionDef, parents: list[str], file: str) -> CodeType:
+    """The code of the rewritten function, in the scopes that it had: its closure and, for private names, its class."""
+    body: ast.stmt = node
+    for name in reversed(parents):
+        body = ast.ClassDef(name, [], [], [body], [])
+    free = [name for name in (*function.__code__.co_freevars, RUNTIME) if name != "__class__"]
+    arguments = ast.arguments(
+        posonlyargs=[], args=[ast.arg(name) for name in free], kwonlyargs=[], kw_defaults=[], defaults=[]
+    )
+    module = ast.Module([ast.FunctionDef("__scope__", arguments, [body], [])], [])
+    ast.fix_missing_locations(module)
+    flags = function.__code__.co_flags & _FUTURE
+    code = compile(module, file, "exec", flags=flags, dont_inherit=True)
+    for name in ("__scope__", *parents, node.name):
+        code = next(each for each in code.co_consts if isinstance(each, CodeType) and each.co_name == name)
+    return code
+
+
+_FUTURE = 0x1FF0000
+"""The flags of code that was compiled under `from __future__ import ...`."""
+
+
+def _no_source(function: object, problem: str) -> ProgramError:
+    code = getattr(function, "__code__", None)
+    place = None if code is None else Place(code.co_filename, code.co_firstlineno, 1)
+    hint = (
+        "define it in a file or a notebook's cell; without source, as in exec and python -c, decorate it with "
+        "rewrite=False and write cute.for_, cute.if_ and cute.while_"
+    )
+    return ProgramError([Diagnostic(Severity.ERROR, problem, place, Code.BUILD_SOURCE.id, hint)])
+
+
+def _refusal(file: str, at: ast.AST, what: str, hint: str) -> ProgramError:
+    line, column = getattr(at, "lineno", 1), getattr(at, "col_offset", 0)
+    same_line = getattr(at, "end_lineno", None) == line
+    end = getattr(at, "end_col_offset", None)
+    text = linecache.getline(file, line).rstrip("\n")
+    place = Place(file, line, column + 1, (end or 0) + 1 if same_line else 0, text)
+    return ProgramError(
+        [Diagnostic(Severity.ERROR, f"{what} cannot become part of a kernel", place, Code.BUILD_FORM.id, hint)]
+    )

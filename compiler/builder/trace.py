@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From a function of Python to a module with one kernel: calls the function on the kernel's arguments."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from ...dialects.gpu import ModuleOp as GpuModuleOp
+from ...dialects.kernel import LaunchBounds
+from ...dialects.tile import ReturnOp, TensorType, TileKernelOp
+from ...layout.errors import Code, TilefoldError
+from ..diagnostics import Diagnostic, ProgramError, Severity, place_of
+from ..verify import verify_program
+from .source import PythonSource
+from .state import building
+from .tensors import Tensor
+from .values import wrap
+from .variables import tree_of
+
+MODULE = "kernels"
+"""The symbol of the module that holds the kernel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of the kernel: its name there, and the type of a tensor in global memory, or of a scalar."""
+
+    name: str
+    type: Attribute
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A module that is verified, with one kernel of the name `kernel` and its launch bounds, and its source."""
+
+    module: ModuleOp
+    kernel: str
+    bounds: LaunchBounds
+    source: PythonSource
+
+
+def trace(
+    function: Callable[..., object],
+    arguments: Mapping[str, object],
+    bounds: LaunchBounds,
+    name: str = "",
+) -> Traced:
+    """Builds the kernel of a function, which is rewritten (or needs no rewriting).
+
+    Each `Parameter` in `arguments`, also one in a tuple, a list, a dictionary or a dataclass, becomes a parameter of
+    the kernel; everything else is given to the function as it is. `bounds` are the kernel's. Raises ProgramError, at
+    the user's line, for what is wrong with the kernel; what the function raises by itself goes through.
+    """
+    kernel = name or function.__name__
+    trees = {each: tree_of(value) for each, value in arguments.items()}
+    parameters = [leaf for tree in trees.values() for leaf in tree.leaves if isinstance(leaf, Parameter)]
+    block = Block(arg_types=[parameter.type for parameter in parameters])
+    values = iter(block.args)
+    given = {
+        each: tree.rebuilt(
+            [_value(next(values)) if isinstance(leaf, Parameter) else leaf for leaf in tree.leaves], True
+        )
+        for each, tree in trees.items()
+    }
+    code: Any = getattr(function, "__code__", None)
+    place = FileLineColLoc(StringAttr(code.co_filename), IntAttr(code.co_firstlineno), IntAttr(1))
+    with building(block) as builder:
+        try:
+            result = function(**given)
+        except NameError as error:
+            raise _unbound(error, builder.unbound) from error
+        except TilefoldError:
+            raise
+        except Exception as error:
+            error.add_note(f"while the kernel '{kernel}' was built")
+            raise
+        if result is not None:
+            raise TilefoldError(
+                Code.BUILD_FORM, f"the kernel '{kernel}' returns a {type(result).__name__}", "write results to a tensor"
+            )
+    end = ReturnOp()
+    block.add_op(end)
+    op = TileKernelOp(kernel, [parameter.name for parameter in parameters], bounds, Region(block))
+    inner = GpuModuleOp.create(properties={"sym_name": StringAttr(MODULE)}, regions=[Region(Block([op]))])
+    module = ModuleOp([inner])
+    for each in (end, op, inner, module):
+        each.location = place
+    source = PythonSource(code.co_filename, module)
+    _check_scopes(op, source)
+    verify_program(module, source)
+    return Traced(module, kernel, bounds, source)
+
+
+def _value(ssa: SSAValue) -> object:
+    return Tensor(ssa) if isinstance(ssa.type, TensorType) else wrap(ssa)
+
+
+def _unbound(error: NameError, reasons: Mapping[str, tuple[str, str]]) -> Exception:
+    """The error for the use of a variable that control flow left without a value; another is Python's own."""
+    name = re.search(r"'(\w+)'", str(error))
+    if name is None or name[1] not in reasons:
+        return error
+    return TilefoldError(Code.BUILD_UNBOUND, *reasons[name[1]]).with_traceback(error.__traceback__)
+
+
+def _check_scopes(kernel: Operation, source: PythonSource) -> None:
+    """Refuses the use of a value outside the branch or loop that computes it. Raises ProgramError (E5008)."""
+    visible: set[SSAValue] = set()
+    found: list[Diagnostic] = []
+
+    def visit(block: Block) -> None:
+        own: list[SSAValue] = list(block.args)
+        visible.update(own)
+        for op in block.ops:
+            for operand in op.operands:
+                if operand not in visible:
+                    found.append(_escaped(op, operand, source))
+            for region in op.regions:
+                for inner in region.blocks:
+                    visit(inner)
+            own += op.results
+            visible.update(op.results)
+        visible.difference_update(own)
+
+    visit(kernel.regions[0].block)
+    if found:
+        raise ProgramError(found[:1])
+
+
+def _escaped(op: Operation, operand: SSAValue, source: PythonSource) -> Diagnostic:
+    owner = operand.owner
+    around = owner if isinstance(owner, Block) else owner.parent_block()
+    outer = around.parent_op() if around is not None else None
+    line = "" if outer is None or (place := place_of(outer.location, source)) is None else f" at line {place.line}"
+    word = "loop" if outer is not None and outer.name in ("scf.for", "scf.while") else "branch"
+    return Diagnostic(
+        Severity.ERROR,
+        f"a value is used outside the {word}{line} that computes it",
+        place_of(op.location, source),
+        Code.BUILD_ESCAPED.id,
+        "assign it to a variable, or to an element of a list, that has a value before; methods such as append are not "
+        "followed",
+    )

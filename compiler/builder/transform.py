@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The control flow of a function as calls of `dispatch`, which decide while the kernel is built what it becomes.
+
+The body of a statement becomes a function within the function, whose variables are the same (`nonlocal`); an operand
+that may not be evaluated becomes a lambda:
+
+    if n > 0:                       def __then_1__():
+        x = 1                           nonlocal x
+                                        x = 1
+                                    def __else_1__(): pass
+                                    __tilefold__.if_statement(n > 0, __then_1__, __else_1__, ("x",))
+    y = a if c else b               y = __tilefold__.choose(c, lambda: a, lambda: b)
+"""
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from .flow import FUNCTIONS, lower_flow
+
+RUNTIME = "__tilefold__"
+"""The name by which rewritten code reaches `dispatch`."""
+
+BUILTINS = ("range", "min", "max", "any", "all", "bool", "int", "float")
+"""The functions of Python that decide by their arguments, for which rewritten code takes its own."""
+
+Refuse = Callable[[ast.AST, str, str], Exception]
+"""Makes the error for a node that cannot be rewritten, from what is wrong and what would work."""
+
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def transform_function(function: ast.FunctionDef, refuse: Refuse) -> None:
+    """Rewrites a function, and those within it, in place. Raises what `refuse` makes for what cannot be rewritten."""
+    _check(function, refuse)
+    early = lower_flow(function, RUNTIME)
+    own = _declared(function)
+    rewriter = _Rewriter(refuse, early, _parameters(function) | _assigned(function.body))
+    body = rewriter.statements(function.body)
+    names = sorted(rewriter.shared - own - _parameters(function))
+    if names:
+        # an assignment that is never executed makes them variables of this function
+        targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
+        start = 1 if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) else 0
+        while start < len(body) and isinstance(body[start], ast.Nonlocal):
+            start += 1
+        dead = ast.If(ast.Constant(False), [ast.Assign(targets, ast.Constant(None))], [])
+        body.insert(start, _at(dead, function))
+    function.body = body
+
+
+def _parameters(function: ast.FunctionDef) -> set[str]:
+    a = function.args
+    return {each.arg for each in (*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg)))}
+
+
+def _declared(function: ast.FunctionDef) -> set[str]:
+    """The names that a function takes from the functions around it by `nonlocal`."""
+    return {name for node in ast.walk(function) if isinstance(node, ast.Nonlocal) for name in node.names}
+
+
+class _Names(ast.NodeVisitor):
+    """The variables that statements bind, and those whose elements or attributes they set."""
+
+    def __init__(self) -> None:
+        self.bound: set[str] = set()
+        self.changed: set[str] = set()
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if not isinstance(node.ctx, ast.Load):
+            self.bound.add(node.id)
+
+    def visit_Subscript(self, node: ast.Subscript | ast.Attribute) -> None:
+        if not isinstance(node.ctx, ast.Load):
+            root: ast.expr = node
+            while isinstance(root, ast.Subscript | ast.Attribute):
+                root = root.value
+            if isinstance(root, ast.Name):
+                self.changed.add(root.id)
+        self.generic_visit(node)
+
+    visit_Attribute = visit_Subscript
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.ClassDef) -> None:
+        self.bound.add(node.name)
+
+    visit_ClassDef = visit_FunctionDef
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        pass
+
+    def visit_comprehension(self, node: ast.comprehension) -> None:
+        self.visit(node.iter)  # its target is a variable of the comprehension
+        for test in node.ifs:
+            self.visit(test)
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
+        if node.name:
+            self.bound.add(node.name)
+        self.generic_visit(node)
+
+    def visit_alias(self, node: ast.alias) -> None:
+        self.bound.add((node.asname or node.name).partition(".")[0])
+
+    def visit_MatchAs(self, node: ast.MatchAs | ast.MatchStar) -> None:
+        if node.name:
+            self.bound.add(node.name)
+        self.generic_visit(node)
+
+    visit_MatchStar = visit_MatchAs
+
+    def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
+        if node.rest:
+            self.bound.add(node.rest)
+        self.generic_visit(node)
+
+
+def _names(body: Sequence[ast.AST]) -> _Names:
+    found = _Names()
+    for each in body:
+        found.visit(each)
+    return found
+
+
+def _assigned(body: Sequence[ast.AST]) -> set[str]:
+    return _names(body).bound
+
+
+@dataclass
+class _Rewriter(ast.NodeTransformer):
+    """Rewrites the statements of one function. `shared` are the variables that the functions made of bodies assign."""
+
+    refuse: Refuse
+    early: Mapping[ast.stmt, str]
+    local: set[str]
+    count: int = 0
+    shared: set[str] = field(default_factory=lambda: set())
+
+    def statements(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        found: list[ast.stmt] = []
+        for each in body:
+            new = self.visit(each)
+            found += new if isinstance(new, list) else [new]
+        return found
+
+    # statements
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        transform_function(node, self.refuse)
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        return node
+
+    def visit_If(self, node: ast.If) -> list[ast.stmt]:
+        number = self._number()
+        names = _names([*node.body, *node.orelse])
+        test = self.visit(node.test)
+        arms: list[ast.stmt] = []
+        refs: list[ast.expr] = [test]
+        for word, body in (("then", node.body), ("else", node.orelse)):
+            name = f"__{word}_{number}__"
+            arms.append(self._function(name, body or [_at(ast.Pass(), node)], node))
+            refs.append(ast.Name(name, ast.Load()))
+        return [*arms, self._call("if_statement", [*refs, self._strings(names)], node, node.test)]
+
+    def visit_While(self, node: ast.While) -> list[ast.stmt]:
+        number = self._number()
+        names = _names([node.test, *node.body])
+        test: ast.expr = node.test
+        if node in self.early:
+            stopped = ast.UnaryOp(ast.Not(), ast.Name(self.early[node], ast.Load()))
+            test = _at(ast.BoolOp(ast.And(), [stopped, test]), node.test)
+        condition = self._function(f"__test_{number}__", [_at(ast.Return(test), node.test)], node, [node.test])
+        body = self._function(f"__while_{number}__", node.body, node)
+        refs: list[ast.expr] = [ast.Name(each.name, ast.Load()) for each in (condition, body)]
+        return [condition, body, self._call("while_statement", [*refs, self._strings(names)], node, node.test)]
+
+    def visit_For(self, node: ast.For) -> list[ast.stmt]:
+        number = self._number()
+        names = _names(node.body)
+        targets = _names([node.target])
+        item = f"__item_{number}__"
+        start = _at(ast.Assign([node.target], ast.Name(item, ast.Load())), node.target)
+        body = self._function(f"__for_{number}__", [start, *node.body], node)
+        body.args.args = [ast.arg(item)]
+        stop: ast.expr = ast.Constant(self.early.get(node))
+        iterable = self.visit(node.iter)
+        arguments: list[ast.expr] = [
+            iterable, ast.Name(body.name, ast.Load()), self._strings(names), _strings(targets.bound), stop,
+        ]  # fmt: skip
+        return [body, self._call("for_statement", arguments, node, node.iter)]
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        if not isinstance(node.target, ast.Name):
+            return self.generic_visit(node)
+        # a variable that functions share has no annotation
+        plain = ast.Assign([node.target], node.value) if node.value is not None else ast.Pass()
+        return self.generic_visit(_at(plain, node))
+
+    # expressions
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        name = "and_" if isinstance(node.op, ast.And) else "or_"
+        return self._expression(name, [self._later(each) for each in node.values], node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        if not isinstance(node.op, ast.Not):
+            return self.generic_visit(node)
+        return self._expression("not_", [self.visit(node.operand)], node)
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        arms = [self._later(each) for each in (node.body, node.orelse)]
+        return self._expression("choose", [self.visit(node.test), *arms], node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        if len(node.ops) == 1:
+            return self.generic_visit(node)
+        names = _strings([type(op).__name__ for op in node.ops], keep_order=True)
+        later = [self._later(each) for each in node.comparators]
+        return self._expression("chain", [self.visit(node.left), names, *later], node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id in BUILTINS and node.func.id not in self.local:
+            node.func = self._expression("builtin", [node.func], node.func)
+        return node
+
+    # parts
+
+    def _number(self) -> int:
+        self.count += 1
+        return self.count
+
+    def _function(
+        self, name: str, body: Sequence[ast.stmt], like: ast.stmt, binders: Sequence[ast.AST] | None = None
+    ) -> ast.FunctionDef:
+        """A function of a body, whose variables are those of the function around it."""
+        bound = sorted(_assigned(binders if binders is not None else body))
+        self.shared.update(bound)
+        new = self.statements(body)
+        if bound:
+            new.insert(0, ast.Nonlocal(bound))
+        empty = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+        made = ast.FunctionDef(name, empty, new, [])
+        return _at(made, like)
+
+    def _later(self, node: ast.expr) -> ast.expr:
+        """An operand that is evaluated only where it is wanted."""
+        for each in ast.walk(node):
+            if isinstance(each, ast.NamedExpr):
+                raise self.refuse(
+                    each,
+                    "':=' within 'and', 'or', a chain of comparisons or 'A if C else B'",
+                    "assign on a line before",
+                )
+        empty = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+        return _at(ast.Lambda(empty, self.visit(node)), node)
+
+    def _strings(self, names: _Names) -> ast.expr:
+        return _strings(names.bound | (names.changed & self.local))
+
+    def _call(self, name: str, arguments: Sequence[ast.expr], node: ast.stmt, end: ast.expr) -> ast.stmt:
+        call = self._expression(name, arguments, node)
+        call.end_lineno, call.end_col_offset = end.end_lineno, end.end_col_offset
+        return _at(ast.Expr(call), node)
+
+    def _expression(self, name: str, arguments: Sequence[ast.expr], node: ast.AST) -> ast.Call:
+        runtime = ast.Attribute(ast.Name(RUNTIME, ast.Load()), name, ast.Load())
+        return _at(ast.Call(runtime, list(arguments), []), node)
+
+
+def _strings(names: Sequence[str] | set[str], keep_order: bool = False) -> ast.expr:
+    ordered = names if keep_order else sorted(names)
+    return ast.Tuple([ast.Constant(name) for name in ordered], ast.Load())
+
+
+_Node = TypeVar("_Node", bound=ast.AST)
+
+
+def _at(node: _Node, like: ast.AST) -> _Node:
+    """A new node with the place of another, as its parts without one."""
+    ast.copy_location(node, like)
+    for inner in ast.walk(node):
+        if "lineno" in inner._attributes and getattr(inner, "lineno", None) is None:
+            ast.copy_location(inner, like)
+    return node
+
+
+_REFUSED: Mapping[type[ast.AST], tuple[str, str]] = {
+    ast.Global: ("'global'", "pass values as arguments, and return them"),
+    ast.Yield: ("'yield'", "return a list or a tuple"),
+    ast.YieldFrom: ("'yield'", "return a list or a tuple"),
+    ast.Await: ("'await'", "a kernel is an ordinary function"),
+    ast.AsyncFor: ("'async for'", "write for"),
+    ast.AsyncWith: ("'async with'", "write with"),
+    ast.AsyncFunctionDef: ("'async def'", "write def"),
+}
+
+
+def _check(function: ast.FunctionDef, refuse: Refuse) -> None:
+    """Refuses what cannot be rewritten in a function itself."""
+    pending: list[ast.AST] = list(function.body)
+    while pending:
+        node = pending.pop()
+        found = _REFUSED.get(type(node))
+        if found is not None:
+            raise refuse(node, found[0], found[1])
+        if not isinstance(node, FUNCTIONS):
+            pending += ast.iter_child_nodes(node)

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The variables of a function whose control flow becomes the kernel's, and what they hold.
+
+A variable holds a value of the kernel, a number, a tuple, list, dictionary or dataclass of these, or anything else of
+Python. Control flow carries the values and numbers in it, the *leaves*; the rest must be the same on every path.
+"""
+
+import copy
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import CellType, FunctionType
+from typing import Any, Final, Protocol, TypeGuard, cast
+
+from ...layout.errors import Code, TilefoldError
+from .values import Scalar, Value
+
+
+class _Mark:
+    """What a variable holds in place of a value."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+MISSING: Final = _Mark("MISSING")
+"""A variable has no value."""
+PENDING: Final = _Mark("PENDING")
+"""A function has not returned: any value will do, since flags say that nothing reads it."""
+
+MAX_DEPTH = 16
+"""Deepest nesting of tuples, lists, dictionaries and dataclasses in a variable."""
+
+
+class Variable(Protocol):
+    """A place that control flow may change."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        ...
+
+    def get(self) -> object:
+        """What it holds; MISSING for nothing."""
+        ...
+
+    def set(self, value: object) -> None:
+        """Makes it hold a value; MISSING for none."""
+        ...
+
+
+@dataclass
+class Cell:
+    """A variable of Python's that functions share."""
+
+    name: str
+    cell: CellType
+
+    def get(self) -> object:
+        """What it holds; MISSING for nothing."""
+        try:
+            return self.cell.cell_contents
+        except ValueError:
+            return MISSING
+
+    def set(self, value: object) -> None:
+        """Makes it hold a value; MISSING for none."""
+        if value is not MISSING:
+            self.cell.cell_contents = value
+        elif self.get() is not MISSING:
+            del self.cell.cell_contents
+
+
+@dataclass
+class Box:
+    """A variable that Python has no name for: what a function returned, or the counter of a loop."""
+
+    name: str
+    value: object = MISSING
+
+    def get(self) -> object:
+        """What it holds; MISSING for nothing."""
+        return self.value
+
+    def set(self, value: object) -> None:
+        """Makes it hold a value; MISSING for none."""
+        self.value = value
+
+
+def cells_of(names: Sequence[str], *functions: Callable[..., object]) -> list[Cell]:
+    """The variables of these names that functions share with the function around them."""
+    found: dict[str, CellType] = {}
+    for function in functions:
+        assert isinstance(function, FunctionType)
+        found |= dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    return [Cell(name, found[name]) for name in names if name in found]
+
+
+@dataclass(frozen=True)
+class _Node:
+    """A container with the keys and contents that it had; a leaf has no node."""
+
+    container: object
+    keys: tuple[object, ...]
+    parts: tuple["_Node | None", ...]
+
+    @property
+    def shape(self) -> object:
+        """What two paths must have in common."""
+        return type(self.container), self.keys, tuple(part and part.shape for part in self.parts)
+
+
+@dataclass(frozen=True)
+class Tree:
+    """What a variable holds, taken apart into containers and leaves."""
+
+    node: _Node | None
+    leaves: tuple[object, ...]
+
+    @property
+    def shape(self) -> object:
+        """The containers and their keys: None for a single leaf."""
+        return self.node and self.node.shape
+
+    @property
+    def container(self) -> object:
+        """The outermost container, None for a leaf."""
+        return self.node and self.node.container
+
+    def rebuilt(self, leaves: Sequence[object], fresh: bool = False) -> object:
+        """The same with other leaves. Containers that Python can change stay the same objects, unless new ones are
+        asked for.
+        """
+        return _rebuilt(self.node, list(reversed(leaves)), fresh)
+
+
+def tree_of(value: object) -> Tree:
+    """Takes apart what a variable holds. Raises TilefoldError (E5005) for containers that nest too deeply."""
+    leaves: list[object] = []
+    return Tree(_node(value, leaves, 0), tuple(leaves))
+
+
+def _node(value: object, leaves: list[object], depth: int) -> _Node | None:
+    if depth > MAX_DEPTH:
+        raise TilefoldError(Code.BUILD_CARRIED, f"a variable nests containers more than {MAX_DEPTH} deep")
+    parts = _parts(value)
+    if parts is None:
+        leaves.append(value)
+        return None
+    return _Node(value, tuple(parts), tuple(_node(part, leaves, depth + 1) for part in parts.values()))
+
+
+def _parts(value: object) -> Mapping[object, object] | None:
+    """The contents of a container by their keys; None for anything else."""
+    if isinstance(value, tuple | list):
+        return dict(enumerate(cast("Sequence[object]", value)))
+    if isinstance(value, dict):
+        return cast("Mapping[object, object]", value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) and not _is_ours(value):
+        names = [field.name for field in dataclasses.fields(value)]
+        return {name: getattr(value, name) for name in names if hasattr(value, name)}
+    return None
+
+
+def _is_ours(value: object) -> bool:
+    return type(value).__module__.partition(".")[0] == "tilefold"
+
+
+def _rebuilt(node: _Node | None, leaves: list[object], fresh: bool) -> object:
+    if node is None:
+        return leaves.pop()
+    parts = [_rebuilt(part, leaves, fresh) for part in node.parts]
+    container = cast("Any", node.container)
+    match container:
+        case tuple():
+            kind = cast("Any", type(container))  # pyright: ignore[reportUnknownArgumentType]
+            return kind._make(parts) if hasattr(kind, "_make") else kind(parts)
+        case list():
+            made = cast("list[object]", copy.copy(container) if fresh else container)
+            made[:] = parts
+        case dict():
+            made = cast("dict[object, object]", copy.copy(container) if fresh else container)
+            made.clear()
+            made.update(zip(node.keys, parts, strict=True))
+        case _:
+            frozen = container.__dataclass_params__.frozen
+            made = copy.copy(container) if fresh or frozen else container
+            for name, part in zip(node.keys, parts, strict=True):
+                object.__setattr__(made, name, part)
+    return made
+
+
+def is_carried(leaf: object) -> TypeGuard[Scalar]:
+    """Whether control flow can carry a leaf: a value of the kernel, or a number."""
+    return isinstance(leaf, Value | int | float)
+
+
+def same(a: object, b: object) -> bool:
+    """Whether two leaves are the same, so that nothing need be carried."""
+    if a is b:
+        return True
+    if isinstance(a, Value) and isinstance(b, Value):
+        return a.ssa is b.ssa and a.dtype == b.dtype
+    if type(a) is not type(b) or isinstance(a, Value):
+        return False
+    try:
+        return bool(a == b)
+    except (TilefoldError, ValueError, TypeError):  # things that have no such comparison, or hold values
+        return False

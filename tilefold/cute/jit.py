@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`@cute.jit`: functions that launch kernels, and helpers of kernels."""
+
+from collections.abc import Callable
+from functools import cached_property, update_wrapper
+from typing import Any, Generic, ParamSpec, TypeVar
+
+from tilefold.compiler.builder.dtypes import DType
+from tilefold.compiler.builder.rewrite import rewritten
+from tilefold.compiler.builder.state import is_building
+from tilefold.layout.core import Layout
+
+from .specialise import element_type_of, layout_of
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class HostTensor:
+    """An array as a function of the host sees it: with a layout, to launch kernels on."""
+
+    def __init__(self, array: Any) -> None:
+        self.__tilefold_array__ = array
+
+    @property
+    def layout(self) -> Layout:
+        """The layout: the array's shape, with its strides in elements."""
+        return layout_of(self.__tilefold_array__)
+
+    @property
+    def shape(self) -> Any:
+        """The shape."""
+        return self.layout.shape
+
+    @property
+    def stride(self) -> Any:
+        """The strides in elements."""
+        return self.layout.stride
+
+    @property
+    def element_type(self) -> DType:
+        """The type of the elements."""
+        return element_type_of("array", self.__tilefold_array__)
+
+    def __repr__(self) -> str:
+        return f"HostTensor({self.element_type}, {self.layout})"
+
+
+class JitFunction(Generic[P, R]):
+    """A function that is called by the host, or while a kernel is built.
+
+    The host's arrays become tensors with layouts. Within a kernel, control flow on values of the kernel becomes the
+    kernel's.
+    """
+
+    def __init__(self, function: Callable[P, R]) -> None:
+        self.function = function
+        update_wrapper(self, function)
+
+    @cached_property
+    def rewritten(self) -> Callable[P, R]:
+        """The function as kernels call it. Raises ProgramError (E5004, E5005)."""
+        return rewritten(self.function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if is_building():
+            return self.rewritten(*args, **kwargs)
+        given = [_host(each) for each in args]
+        return self.function(*given, **{name: _host(each) for name, each in kwargs.items()})  # pyright: ignore[reportCallIssue]
+
+    def __get__(self, owner: object, kind: type | None = None) -> Any:
+        if owner is None:
+            return self
+        return lambda *args, **kwargs: self(owner, *args, **kwargs)  # pyright: ignore
+
+
+def _host(value: Any) -> Any:
+    is_array = hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__")
+    return HostTensor(value) if is_array and getattr(value, "shape", ()) else value
+
+
+def jit(function: Callable[P, R]) -> JitFunction[P, R]:
+    """Makes a function one that launches kernels, or, called by a kernel, a part of it."""
+    return JitFunction(function)

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`@cute.kernel`: functions that become kernels when they are launched, or looked at."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, update_wrapper
+from typing import TYPE_CHECKING, Any, overload
+
+from tilefold.compiler.builder.rewrite import rewritten
+from tilefold.compiler.builder.trace import trace
+from tilefold.dialects.kernel import LaunchBounds
+from tilefold.layout.errors import Code, TilefoldError
+
+from .program import CompiledKernel
+from .specialise import BoundArguments, Signature
+
+if TYPE_CHECKING:
+    from tilefold.runtime.engine import RunResult
+
+Dim3 = int | Sequence[int]
+"""A size of a grid or a block: x, or up to three of x, y, z."""
+
+
+@dataclass(frozen=True)
+class KernelOptions:
+    """What the decorator of a kernel says: the kernel's name, the blocks that a multiprocessor is to hold at least, the
+    most registers of a thread, and whether the function's control flow is rewritten.
+    """
+
+    name: str = ""
+    min_blocks: int | None = None
+    max_registers: int | None = None
+    rewrite: bool = True
+
+
+class Kernel:
+    """A function that is a kernel. A call binds its arguments: `k(a, b).launch(grid=..., block=...)`.
+
+    For arguments of each combination of types, constants and block sizes a kernel of its own is built, when it is
+    needed first. `ir`, `ptx`, `report`, `explain` and `to_cute` show the one that was built last.
+    """
+
+    def __init__(self, function: Callable[..., object], options: KernelOptions = KernelOptions()) -> None:  # frozen
+        self.function = function
+        self.options = options
+        self._signature = Signature(function)
+        self._built: dict[tuple[object, ...], CompiledKernel] = {}
+        self._last: CompiledKernel | None = None
+        update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> "KernelCall":
+        return KernelCall(self, self._signature.bind(args, kwargs))
+
+    def __get__(self, owner: object, kind: type | None = None) -> Any:
+        if owner is None:
+            return self
+        return lambda *args, **kwargs: self(owner, *args, **kwargs)  # pyright: ignore[reportUnknownLambdaType]
+
+    @cached_property
+    def rewritten(self) -> Callable[..., object]:
+        """The function with control flow that becomes the kernel's. Raises ProgramError (E5004, E5005)."""
+        return rewritten(self.function) if self.options.rewrite else self.function
+
+    def build(self, bound: BoundArguments, block: Sequence[int]) -> CompiledKernel:
+        """The kernel for arguments and a block. Raises ProgramError for a fault of the kernel."""
+        key = (tuple(block), *bound.key)
+        found = self._built.get(key)
+        if found is None:
+            bounds = LaunchBounds(tuple(block), self.options.min_blocks, self.options.max_registers)
+            found = CompiledKernel(trace(self.rewritten, bound.arguments, bounds, self.options.name))
+            self._built[key] = found
+        self._last = found
+        return found
+
+    @property
+    def last(self) -> CompiledKernel:
+        """The kernel that was built last. Raises TilefoldError (E3107) if none was."""
+        if self._last is None:
+            name = self.function.__name__
+            raise TilefoldError(
+                Code.RUN_KERNEL,
+                f"the kernel '{name}' has not been built yet",
+                f"call {name}(...).launch(...) or .build",
+            )
+        return self._last
+
+    def ir(self, stage: str = "cute", target: str | None = None) -> str:
+        """The program at a stage: `cute`, `folded`, `atoms`, `index` or `instr`."""
+        return self.last.ir(stage, target)
+
+    def ptx(self, target: str | None = None) -> str:
+        """The program as PTX."""
+        return self.last.ptx(target)
+
+    def report(self, target: str | None = None) -> str:
+        """What the kernel costs: instructions, registers, shared memory."""
+        return self.last.report(target)
+
+    def explain(self, target: str | None = None) -> str:
+        """What the compiler decided and found out, line by line of the source."""
+        return self.last.explain(target)
+
+    def to_cute(self) -> str:
+        """The kernel as the text of a `.cute` file, which compiles to the same PTX."""
+        return self.last.to_cute()
+
+
+@dataclass
+class KernelCall:
+    """A kernel with its arguments."""
+
+    kernel: Kernel
+    bound: BoundArguments
+
+    def build(self, block: Dim3) -> CompiledKernel:
+        """The kernel for these arguments and a block of so many threads, without launching it. Raises ProgramError."""
+        return self.kernel.build(self.bound, _dim3("block", block))
+
+    def launch(
+        self,
+        grid: Dim3,
+        block: Dim3,
+        *,
+        stream: int | None = None,
+        device: str = "auto",
+        stage: str | None = None,
+        smem: int | None = None,
+    ) -> "RunResult":
+        """Runs the kernel over a grid of blocks, and returns when it has finished.
+
+        `device` is "cuda", "sim" (the simulator, at `stage`) or "auto": the GPU if there is one. The shared memory that
+        a kernel needs is known; `smem` may say more. Raises ProgramError for a fault of the kernel, LaunchError for
+        arguments that do not fit, SimulationError and CudaError for what goes wrong while it runs.
+        """
+        from tilefold.execution import DEFAULT_STAGE, chosen_device
+
+        built = self.build(block)
+        size = _dim3("grid", grid)
+        if smem is not None and smem < 0:
+            raise TilefoldError(Code.RUN_LAUNCH, f"smem is {smem}", "leave it out: the kernel says what it needs")
+        if stage is not None or chosen_device(device) == "sim":
+            return built.simulate(size, self.bound.values, stage or DEFAULT_STAGE)
+        return built.launch_on_gpu(size, self.bound.values, stream or 0)
+
+
+def _dim3(what: str, size: Dim3) -> tuple[int, int, int]:
+    found = (size,) if isinstance(size, int) else tuple(size)
+    if not 1 <= len(found) <= 3 or any(type(n) is not int or n < 1 for n in found):
+        raise TilefoldError(
+            Code.RUN_LAUNCH, f"the {what} is {size!r}", "give one to three integers of at least 1: x, y, z"
+        )
+    x, y, z = (*found, 1, 1)[:3]
+    return x, y, z
+
+
+@overload
+def kernel(function: Callable[..., object], /) -> Kernel: ...
+
+
+@overload
+def kernel(
+    *, name: str = "", min_blocks: int | None = None, max_registers: int | None = None, rewrite: bool = True
+) -> Callable[[Callable[..., object]], Kernel]: ...
+
+
+def kernel(function: Callable[..., object] | None = None, /, **options: Any) -> Any:
+    """Makes a function a kernel: `@cute.kernel`, or `@cute.kernel(min_blocks=2, max_registers=128)`.
+
+    Its `for`, `while` and `if` on values of the kernel become the kernel's (docs/python.md). `name` is the kernel's
+    name in PTX, the function's by default; `rewrite=False` takes the function as it is, where Python keeps no source.
+    """
+    if function is not None:
+        return Kernel(function)
+    chosen = KernelOptions(**options)
+    return lambda function: Kernel(function, chosen)  # pyright: ignore[reportUnknownLambdaType]

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A kernel of Python for arguments of certain types: what it is at each stage, and how it is launched."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tilefold.compiler.builder.trace import MODULE, Traced
+from tilefold.compiler.context import make_context
+from tilefold.compiler.frontend import print_program
+from tilefold.dialects.target import DEFAULT_ARCH, Target
+from tilefold.lowering import Program
+
+if TYPE_CHECKING:
+    from tilefold.runtime.artifact import Artifact
+    from tilefold.runtime.engine import RunResult
+
+
+@dataclass
+class CompiledKernel:
+    """A kernel that is built. `target` is what it is compiled for where a method is given none."""
+
+    traced: Traced
+    target: Target | None = None
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return self.traced.kernel
+
+    @cached_property
+    def program(self) -> Program:
+        """The program on its way from stage `cute` on."""
+        return Program(self.traced.source, self.traced.module, make_context(), self.target)
+
+    def ir(self, stage: str = "cute", target: str | None = None) -> str:
+        """The program at a stage: `cute`, `folded`, `atoms`, `index` or `instr`. Raises ProgramError where a pass
+        refuses it.
+        """
+        return print_program(self.program.reached(stage, self._target(target)))
+
+    def llvm(self, target: str | None = None) -> str:
+        """The program as LLVM IR."""
+        return self.program.llvm(self._target(target))
+
+    def ptx(self, target: str | None = None) -> str:
+        """The program as PTX."""
+        return self.program.ptx(self._target(target))
+
+    def explain(self, target: str | None = None) -> str:
+        """What the compiler decided and found out, line by line of the source (docs/passes.md#remarks)."""
+        remarks = self.program.remarks(self._target(target))
+        return "\n".join(remark.diagnostic.render() for remark in remarks)
+
+    def report(self, target: str | None = None) -> str:
+        """What the kernel costs: instructions, registers, shared memory (docs/passes.md)."""
+        from io import StringIO
+
+        from tilefold.compiler.report import make_report, print_report
+
+        chosen = self._target(target)
+        made = make_report(self.ptx(target), self.program.cubin(chosen), chosen, self.program.entries(chosen))
+        stream = StringIO()
+        print_report(made, stream)
+        return stream.getvalue()
+
+    def to_cute(self) -> str:
+        """The kernel as the text of a `.cute` file, which compiles to the same PTX."""
+        return print_program(self.traced.module)
+
+    def artifact(self, target: str | None = None) -> "Artifact":
+        """The kernel as machine code, for a launch without the compiler."""
+        return self.program.artifact(self._symbol, self._target(target))
+
+    @property
+    def _symbol(self) -> str:
+        return f"{MODULE}::{self.name}"
+
+    def _target(self, target: str | None) -> Target:
+        return Target(target) if target is not None else self.target or Target(DEFAULT_ARCH)
+
+    def simulate(self, grid: Sequence[int], values: Mapping[str, Any], stage: str) -> "RunResult":
+        """Runs the kernel on the simulator at a stage. Raises SimulationError, at the user's line."""
+        from tilefold.runtime.engine import LaunchConfig, TensorArgument
+        from tilefold.runtime.sim.engine import SimEngine, SimProgram
+
+        module = self.program.reached(stage)
+        given: dict[str, Any] = {
+            name: TensorArgument.of(value) if getattr(value, "shape", ()) else value for name, value in values.items()
+        }
+        with self.program.explaining():
+            return SimEngine().launch(SimProgram(module, self._symbol), LaunchConfig(_dim3(grid), self._block), given)
+
+    def launch_on_gpu(self, grid: Sequence[int], values: Mapping[str, Any], stream: int) -> "RunResult":
+        """Runs the kernel on the GPU; arrays of NumPy are copied there and back."""
+        import numpy as np
+
+        from tilefold.runtime.cuda import CudaEngine
+        from tilefold.runtime.engine import LaunchConfig, TensorArgument
+
+        engine = CudaEngine()
+        artifact = self.artifact(engine.driver.target.arch)
+        given: dict[str, Any] = {
+            name: TensorArgument.of(value) if isinstance(value, np.ndarray) else value for name, value in values.items()
+        }
+        return engine.launch(artifact, LaunchConfig(_dim3(grid), self._block), given, stream)
+
+    @property
+    def _block(self) -> tuple[int, int, int]:
+        return _dim3(self.traced.bounds.threads)
+
+
+def _dim3(size: Sequence[int]) -> tuple[int, int, int]:
+    x, y, z = size
+    return x, y, z
