@@ -28,7 +28,19 @@ def test_every_parameter_has_each_of_its_values() -> None:
     taken = {name: {str(p[name]) for p in SIMULATED if name in p} for name in {name for p in SIMULATED for name in p}}
     assert taken["AB"] == {"bf16", "f32", "f64", "i8", "f8E4M3FN", "f8E5M2"}
     assert taken["ACTIVATION"] == {"relu", "gelu"}
-    assert {"A_MAJOR", "B_MAJOR", "ACC", "OUT", "BETA", "BIAS", "BATCH", "SPLITS", "BLOCKS", "GROUP"} <= set(taken)
+    assert {
+        "A_MAJOR",
+        "B_MAJOR",
+        "ACC",
+        "OUT",
+        "BETA",
+        "BIAS",
+        "BATCH",
+        "SPLITS",
+        "BLOCKS",
+        "GROUP",
+        "PIPELINE",
+    } <= set(taken)
     assert {"RAGGED", "DYNAMIC", "VECTOR", "STAGES"} <= set(taken)
 
 
@@ -80,10 +92,32 @@ def test_the_main_loop_is_what_moves_and_multiplies(changes: Parameters, most: i
     assert sum(count for name, count in names.items() if name.endswith("64")) <= wide, names
 
 
+@pytest.mark.parametrize("stages", [3, 4])
+def test_warps_do_not_meet_in_the_main_loop_with_mbarriers(stages: int) -> None:
+    sizes: Parameters = {"M": 4096, "N": 4096, "K": 4096, "BLOCKS": 132}
+    ptx = gemm({**sizes, "PIPELINE": "mbarriers", "STAGES": stages}).ptx(HOPPER)
+    names = Counter(line.split(None, 1)[0].rstrip(";") for line in loop_of(ptx))
+    assert {
+        name: names.pop(name) for name in list(names) if re.match(r"mma|ldmatrix|cp\.async|bar|mbarrier", name)
+    } == {
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32": 128,
+        "ldmatrix.sync.aligned.m8n8.x4.shared.b16": 32,
+        "cp.async.cg.shared.global": 12,
+        "cp.async.mbarrier.arrive.noinc.shared.b64": 1,
+        "mbarrier.try_wait.parity.shared.b64": 2,  # the next stage is full, the one before is empty
+        "bar.warp.sync": 1,  # before one lane arrives for its warp, after the loop in the text
+    }
+    assert ptx.count("mbarrier.arrive.shared.b64") == 1
+    assert ptx.count("bar.sync") == 1, "once the mbarriers are there"
+    assert names.total() <= 62, names
+    assert sum(count for name, count in names.items() if name.endswith("64")) <= 4, names
+
+
 FITTING: list[Parameters] = [
     {},
     {"M": 4096, "N": 4096, "K": 4096, "BLOCKS": 132},
     {"M": 4096, "N": 4096, "K": 4096, "BLOCKS": 132, "STAGES": 4, "OUT": "f32"},
+    {"M": 4096, "N": 4096, "K": 4096, "BLOCKS": 132, "STAGES": 4, "PIPELINE": "mbarriers", "BIAS": 1, "BETA": 1},
     {"A_MAJOR": "M", "B_MAJOR": "N", "RAGGED": 1, "BLOCKS": 132},
     {"DYNAMIC": 1, "BETA": 1, "BIAS": 1, "ACTIVATION": "gelu"},
     {"DYNAMIC": 1, "VECTOR": 1},
@@ -107,6 +141,7 @@ def test_registers_suffice(parameters: Parameters) -> None:
         ({"LOAD_B": 3}, "steps 0 to 2, A first"),
         ({"STAGES": 1}, "at least two"),
         ({"BLOCKS": 2, "SPLITS": 2}, "of one split"),
+        ({"PIPELINE": "mbarriers"}, "for several tiles a block"),
         ({"A_MAJOR": "M", "TILE_M": 32, "M": 32}, "multiples of 128 bytes"),
         ({"D_PARTS": 8}, "multiple of 128 bytes of D"),
         ({"AB": "f32", "ACC": "f16"}, "f32 is not accumulated in f16"),
