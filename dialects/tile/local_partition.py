@@ -19,11 +19,11 @@ from ...layout.partition import everything, padded, thread_coordinate
 from ...layout.slicing import dice
 from ...layout.text import parse_coord, parse_layout, to_text
 from ..cute import CoordAttr, LayoutAttr, parse_quoted
-from .view_base import TilingViewOp
+from .view_base import ThreadViewOp
 
 
 @irdl_op_definition
-class LocalPartitionOp(TilingViewOp):
+class LocalPartitionOp(ThreadViewOp):
     """`tile.local_partition %t, "(8,4):(1,8)", %thread`: the elements at the thread's coordinate in every tile of the
     threads' shape (CuTe's local_partition): (RestM,RestN,...).
 
@@ -51,8 +51,6 @@ class LocalPartitionOp(TilingViewOp):
         return padded(thread_coordinate(self._layout(), thread), layout[0].shape), everything(layout[1].shape)
 
     def verify_(self) -> None:
-        if len(self.coords) != 1:
-            raise VerifyException("a partition needs one thread index")
         if not isinstance(self.threads.data, Layout):
             raise VerifyException("the layout of threads is a plain one, without a swizzle")
         super().verify_()

@@ -4,12 +4,9 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def
 from xdsl.parser import Parser
-from xdsl.printer import Printer
-from xdsl.utils.exceptions import VerifyException
 
 from ...layout.core import LayoutLike, size
 from ...layout.errors import Code, LayoutError
@@ -17,7 +14,7 @@ from ...layout.integers import Coord
 from ...layout.tiled_copy import TiledCopy
 from .assembly import parse_defined, parse_viewed
 from .types import TiledCopyType
-from .view_base import LayoutViewOp, TilingViewOp
+from .view_base import LayoutViewOp, ThreadViewOp
 
 
 def _parse_copy(parser: Parser) -> SSAValue:
@@ -35,7 +32,7 @@ def _tiled_copy(value: SSAValue) -> TiledCopy:
     return value.type.tiled_copy
 
 
-class _PartitionOp(TilingViewOp):
+class _PartitionOp(ThreadViewOp):
     """A view through a tiled copy: `tile.xyz %copy, %tensor, %thread : type`."""
 
     tiled_copy = operand_def(TiledCopyType)
@@ -45,11 +42,6 @@ class _PartitionOp(TilingViewOp):
         """The tiled copy."""
         return _tiled_copy(self.tiled_copy)
 
-    def verify_(self) -> None:
-        if len(self.coords) != 1:
-            raise VerifyException("a partition needs one thread index")
-        super().verify_()
-
     def coordinate(self, layout: LayoutLike, values: Sequence[Any]) -> Coord:
         (thread,) = values
         modes = len(self.source_type.layout.data)
@@ -58,14 +50,6 @@ class _PartitionOp(TilingViewOp):
     @classmethod
     def parse_operands(cls, parser: Parser) -> list[SSAValue | Sequence[SSAValue]]:
         return [_parse_copy(parser), parse_viewed(parser)]
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[list[SSAValue], dict[str, Attribute]]:
-        return [parser.resolve_operand(parser.parse_unresolved_operand(), IndexType())], {}
-
-    def print_body(self, printer: Printer) -> None:
-        printer.print_string(", ")
-        printer.print_operand(self.coords[0])
 
 
 @irdl_op_definition

@@ -5,13 +5,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar, Self, cast
 
-from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
-from xdsl.utils.exceptions import VerifyException
 
 from ...layout.core import Layout, LayoutLike, Tiler
 from ...layout.errors import Code, LayoutError
@@ -23,7 +21,7 @@ from ..cute import LayoutAttr, TilerAttr, parse_quoted
 from .assembly import parse_defined, parse_viewed
 from .mma_types import MmaAtomAttr, TiledMmaType, parse_mma_atom
 from .results import parse_result, print_result, verify_result
-from .view_base import TilingViewOp
+from .view_base import ThreadViewOp
 
 
 @irdl_op_definition
@@ -90,7 +88,7 @@ def parse_tiled_mma(parser: Parser) -> SSAValue:
     return mma
 
 
-class _PartitionOp(TilingViewOp):
+class _PartitionOp(ThreadViewOp):
     """A view through a tiled MMA: `tile.xyz %mma, %tensor, %thread : type`."""
 
     OPERAND: ClassVar[str]
@@ -101,11 +99,6 @@ class _PartitionOp(TilingViewOp):
         """The tiled MMA."""
         assert isinstance(self.tiled_mma.type, TiledMmaType)
         return self.tiled_mma.type.tiled_mma
-
-    def verify_(self) -> None:
-        if len(self.coords) != 1:
-            raise VerifyException("a partition needs one thread index")
-        super().verify_()
 
     def relayout(self, layout: LayoutLike) -> LayoutLike:
         mma = self.mma
@@ -119,14 +112,6 @@ class _PartitionOp(TilingViewOp):
     @classmethod
     def parse_operands(cls, parser: Parser) -> list[SSAValue | Sequence[SSAValue]]:
         return [parse_tiled_mma(parser), parse_viewed(parser)]
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[list[SSAValue], dict[str, Attribute]]:
-        return [parser.resolve_operand(parser.parse_unresolved_operand(), IndexType())], {}
-
-    def print_body(self, printer: Printer) -> None:
-        printer.print_string(", ")
-        printer.print_operand(self.coords[0])
 
 
 @irdl_op_definition

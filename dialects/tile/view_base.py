@@ -16,6 +16,7 @@ from xdsl.irdl import IRDLOperation, operand_def, opt_prop_def, result_def, trai
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
 
 from ...layout.core import Layout, LayoutLike, Tiler
 from ...layout.errors import Code, LayoutError
@@ -185,3 +186,20 @@ class TilingViewOp(LayoutViewOp):
     def print_notes(self, printer: Printer) -> None:
         if self.ragged is not None:
             printer.print_string(" ragged")
+
+
+class ThreadViewOp(TilingViewOp):
+    """The base of views of a thread's part of a tensor: the last operand is the thread's index."""
+
+    def verify_(self) -> None:
+        if len(self.coords) != 1:
+            raise VerifyException("a partition needs one thread index")
+        super().verify_()
+
+    @classmethod
+    def parse_body(cls, parser: Parser) -> tuple[list[SSAValue], dict[str, Attribute]]:
+        return [parser.resolve_operand(parser.parse_unresolved_operand(), IndexType())], {}
+
+    def print_body(self, printer: Printer) -> None:
+        printer.print_string(", ")
+        printer.print_operand(self.coords[0])
