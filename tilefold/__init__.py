@@ -7,9 +7,26 @@ in a checkout they lie beside it, and this file extends the package's search pat
 """
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .cute import Constexpr as Constexpr
+    from .cute import range as range
+    from .cute import range_constexpr as range_constexpr
 
 _here = Path(__file__).parent
 if not (_here / "layout").is_dir():  # a checkout: the subpackages are the folders beside this one
     __path__.append(str(_here.parent))
 
 __version__ = "0.1.0"
+
+_KERNEL_NAMES = ("Constexpr", "range", "range_constexpr")
+"""Names of `tilefold.cute` that kernels of the literature take from the package around it."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _KERNEL_NAMES:
+        raise AttributeError(f"module 'tilefold' has no attribute '{name}'")
+    from . import cute
+
+    return getattr(cute, name)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the examples share: their options, arrays where the kernel runs, and the comparison with NumPy."""
+
+import argparse
+from typing import Any
+
+import numpy as np
+
+Array = Any
+"""A NumPy array for the simulator, a torch tensor for the GPU."""
+
+
+def parser(description: str, **sizes: int) -> argparse.ArgumentParser:
+    """The options of an example: `--device`, and one for each size."""
+    made = argparse.ArgumentParser(description=description)
+    made.add_argument("--device", choices=("auto", "cuda", "sim"), default="auto", help="where the kernel runs")
+    for name, value in sizes.items():
+        made.add_argument(f"--{name}", type=int, default=value, help=f"default: {value}")
+    return made
+
+
+def chosen(device: str) -> str:
+    """`cuda` or `sim`: for `auto` the GPU, if there is one and torch to reach it."""
+    if device != "auto":
+        return device
+    try:
+        import torch
+    except ImportError:
+        return "sim"
+    return "cuda" if torch.cuda.is_available() else "sim"
+
+
+def place(device: str, *arrays: np.ndarray) -> list[Array]:
+    """The arrays where the kernel runs: as they are for the simulator, as torch tensors on the GPU."""
+    if device == "sim":
+        return list(arrays)
+    import torch
+
+    return [torch.from_numpy(array).cuda() for array in arrays]
+
+
+def normal(seed: int, shape: tuple[int, ...], dtype: Any = np.float16) -> np.ndarray:
+    """Normally distributed numbers, the same for the same seed."""
+    return np.random.default_rng(seed).standard_normal(shape, np.float32).astype(dtype)
+
+
+def check(what: str, result: Array, expected: np.ndarray, rtol: float = 2e-3, atol: float = 2e-3) -> None:
+    """Compares a result with what NumPy computes. SystemExit for one that differs by more than the tolerances."""
+    found = result if isinstance(result, np.ndarray) else result.cpu().numpy()
+    far = np.abs(found.astype(np.float64) - expected) > atol + rtol * np.abs(expected)
+    if far.any() or not np.isfinite(found).all():
+        at = tuple(int(i) for i in np.argwhere(far | ~np.isfinite(found))[0])
+        raise SystemExit(f"{what}: {int(far.sum())} of {found.size} elements are wrong, first {at}: {found[at]}")
+    print(f"{what}: {found.size} elements are right")
