@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from tilefold.dialects.expression import ExpressionError
+from tilefold.layout.errors import Code
 from tilefold.runtime.check import fill_argument
 
 F16, F32, F64, I32 = (np.dtype(name) for name in ("float16", "float32", "float64", "int32"))
@@ -112,3 +113,4 @@ def test_refusals(text: str, dtype: np.dtype[Any], said: str) -> None:
         fill(text, dtype, A=np.zeros((2, 2), np.float32))
     assert said in caught.value.message
     assert 0 <= caught.value.start < caught.value.end <= len(text)
+    assert (caught.value.code == Code.CHECK_NAME.id) == said.startswith("no ")

@@ -47,6 +47,7 @@ def test_dumps_every_step_with_its_source_lines(tmp_path: Path) -> None:
     ("pipeline", "said"),
     [
         ("fold-layout", "did you mean fold-layouts"),
+        ("fold-layout", "error[E2002]"),
         ("cse{x=1}", "pass 'cse'"),
         ("cse,,", "error[E2003]"),
         ("a{", "error[E2003]"),

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FloatAttr, ModuleOp
 
 from tests.cli.kernels import SCALE, write
 from tests.project.tree import ROOT
 from tilefold.cli import main
+from tilefold.lowering import Program
 
 Capture = pytest.CaptureFixture[str]
 
@@ -34,6 +37,23 @@ def test_every_stage_runs_and_agrees(tmp_path: Path, capsys: Capture) -> None:
         "stage cute", "stage folded", "stage atoms", "stage index", "stage instr",
     ]  # fmt: skip
     assert out.count(": ok") == 5
+
+
+def test_stages_that_differ_are_an_error(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Program.at
+
+    def wrong(self: Program, stage: str) -> ModuleOp | None:
+        module = real(self, stage)
+        for op in module.walk() if module is not None and stage == "index" else ():
+            if isinstance(op, arith.ConstantOp) and isinstance(op.value, FloatAttr):
+                op.properties["value"] = FloatAttr(3.0, op.value.type)
+        return module
+
+    monkeypatch.setattr(Program, "at", wrong)
+    twice = "%two = arith.constant 2.0 : f32\n%w = arith.mulf %v, %two : f32"
+    path = write(tmp_path, SCALE.replace("%w = arith.addf %v, %v : f32", twice))
+    assert run(path, "--stage", "all") == 1
+    assert "error[E3108]: stage index leaves other values in 'B' than the stage before it" in capsys.readouterr().err
 
 
 def test_a_failed_check_names_the_first_wrong_element(tmp_path: Path, capsys: Capture) -> None:

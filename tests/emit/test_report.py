@@ -2,12 +2,14 @@
 """Machine code and what is reported of it."""
 
 import io
+import sys
 
 import pytest
 from tilefold.compiler.assemble import AssembleError, assemble
 from tilefold.compiler.cubin import code_sizes
 from tilefold.compiler.report import count_instructions, make_report, print_report
 from tilefold.dialects.ptx import EntryOp
+from tilefold.layout.errors import Code
 
 from tests.emit.harness import SM80, kernel, parse, ptx_of
 
@@ -27,6 +29,15 @@ def test_resources_are_those_of_each_kernel() -> None:
     assert (used.spill_stores, used.spill_loads, used.stack) == (0, 0, 0)
     assert min(used.code, empty.code) >= 128
     assert cubin.code.startswith(b"\x7fELF")
+
+
+def test_a_missing_assembler_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = sys.modules["tilefold.compiler.assemble"]
+    monkeypatch.setitem(sys.modules, "cuda.bindings.nvjitlink", None)
+    monkeypatch.setattr(loaded, "_nvjitlink", loaded.__dict__["_nvjitlink"].__wrapped__)
+    with pytest.raises(AssembleError, match="pip install") as caught:
+        assemble("", SM80)
+    assert caught.value.code == Code.ASSEMBLE_UNAVAILABLE.id
 
 
 def test_spills_and_stack_are_counted() -> None:

@@ -3,7 +3,7 @@
 
 import pytest
 from tilefold.compiler.diagnostics import ProgramError
-from tilefold.layout.errors import TilefoldError
+from tilefold.layout.errors import Code, TilefoldError
 from tilefold.runtime.sim.warp import Budget
 
 from tests.host.harness import C, main_of, refused, run
@@ -141,8 +141,9 @@ def test_other_functions_can_be_the_entry() -> None:
     text = SHOW + "func.func @other() {\n%x = arith.constant 7 : i32\nfunc.call @show(%x) : (i32) -> ()\nreturn\n}\n"
     assert run(text, entry="other") == "7\n"
     for entry, words in (("main", "no func.func @main"), ("show", "takes arguments")):
-        with pytest.raises(TilefoldError, match=words):
+        with pytest.raises(TilefoldError, match=words) as caught:
             run(text, entry=entry)
+        assert caught.value.code == Code.HOST_ENTRY.id
 
 
 @pytest.mark.parametrize(
