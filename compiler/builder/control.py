@@ -250,12 +250,26 @@ def counted_loop(range: Range, body: Callable[[Any], object], variables: Sequenc
 
 
 def _indexes_fragments(block: Block) -> bool:
-    """Whether operations access elements of fragments, or views of them, at coordinates that are known at run time."""
+    """Whether a loop's body accesses elements of fragments, or views of them, at coordinates that differ by iteration:
+    those that depend on the counter or on what is carried, not those of a loop within.
+    """
+    varying: set[SSAValue] = set(block.args)
     for op in block.walk():
-        if isinstance(op, LoadOp | StoreOp | SliceOp) and len(op.operands) > (2 if isinstance(op, StoreOp) else 1):
-            tensor = next(x.type for x in op.operands if isinstance(x.type, TensorType | CoordTensorType))
-            if isinstance(tensor, TensorType) and tensor.space.data is Space.Rmem:
+        if isinstance(op, LoadOp | StoreOp | SliceOp):
+            place = next(i for i, x in enumerate(op.operands) if isinstance(x.type, TensorType | CoordTensorType))
+            type = op.operands[place].type
+            is_fragment = isinstance(type, TensorType) and type.space.data is Space.Rmem
+            if is_fragment and not varying.isdisjoint(op.operands[place + 1 :]):
                 return True
+        if isinstance(op, scf.ForOp):
+            starts = zip(op.body.block.args[1:], op.iter_args, strict=True)
+            varying.update(argument for argument, start in starts if start in varying)
+            if not varying.isdisjoint((op.lb, op.ub, op.step)):
+                varying.add(op.body.block.args[0])
+        elif isinstance(op, scf.YieldOp) and (around := op.parent_op()) is not None:
+            varying.update(result for result, x in zip(around.results, op.operands, strict=False) if x in varying)
+        elif not varying.isdisjoint(op.operands):
+            varying.update(op.results)
     return False
 
 
