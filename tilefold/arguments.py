@@ -78,7 +78,7 @@ def prepare(launch: Launch, files: Mapping[str, str], *, seed: int, max_bytes: i
             )
         filled[argument.name] = _value(argument, shape, dtype, names, files, seed)
         if filled[argument.name].initialised:
-            _check_packed(argument, filled[argument.name].values)
+            _check_packed(argument, filled[argument.name].values, from_file=argument.name in files)
         values = filled[argument.name].values
         names[argument.name] = values if shape else values.item()
     return Arguments({argument.name: argument.type for argument in launch.arguments}, filled)
@@ -126,8 +126,8 @@ def _unpacked(storage: Array, type: Attribute) -> Array:
     return storage
 
 
-def _check_packed(argument: Argument, values: Array) -> None:
-    """TilefoldError unless elements narrower than a byte hold `values`."""
+def _check_packed(argument: Argument, values: Array, *, from_file: bool) -> None:
+    """TilefoldError unless elements narrower than a byte hold `values`, which the fill gave, or a file."""
     type = argument.type
     if isinstance(type, TensorType) and type.is_packed:
         kind = element_kind(type.element_type)
@@ -135,11 +135,15 @@ def _check_packed(argument: Argument, values: Array) -> None:
         span = 1 << kind.bits
         low = -span // 2 if kind.dtype.kind == "i" else 0
         if values.size and not low <= int(values.min()) <= int(values.max()) < low + span:
-            raise TilefoldError(
-                Code.RUN_ARGUMENT,
+            message = (
                 f"argument '{argument.name}' holds {type.element_type}, but its values go from {values.min()} to "
-                f"{values.max()}",
-                f"fill it with integers({low}, {low + span})",
+                f"{values.max()}"
+            )
+            hint = f"fill it with integers({low}, {low + span})"
+            if argument.fill is None or from_file:
+                raise TilefoldError(Code.RUN_ARGUMENT, message, hint)
+            raise argument.fill.error(
+                ExpressionError(Code.RUN_ARGUMENT, message, 0, len(argument.fill.text), hint=hint)
             )
 
 

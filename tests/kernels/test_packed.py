@@ -166,6 +166,16 @@ def test_run_time_strides() -> None:
     assert "E0319" in str(refused.value)
 
 
+def test_a_fill_that_does_not_fit_is_shown_where_it_stands() -> None:
+    _, launch = of(copy("si4", "8:1", "8:1").replace("integers(-8, 8,", "integers(-8, 9,"))
+    with pytest.raises(ProgramError) as refused:
+        prepare(launch, {}, seed=0, max_bytes=MAX_BYTES)
+    (found,) = refused.value.diagnostics
+    assert found.code == "E3106"
+    assert found.place is not None
+    assert found.place.text[found.place.column - 1 : found.place.end - 1] == "integers(-8, 9, seed=1)"
+
+
 def test_views_that_would_begin_within_a_byte() -> None:
     body = "%c = arith.constant 1 : index\n%v = tile.slice %A, (%c, _)\ntile.copy %v, %v"
     with pytest.raises(ProgramError) as refused:
