@@ -1,29 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Mathematical functions of values; of numbers they are Python's own."""
+"""Mathematical functions of values and fragments; of numbers they are Python's own."""
 
 import math as python
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from xdsl.dialects import arith, math
 from xdsl.ir import Operation, SSAValue
 
-from ...layout.errors import Code, TilefoldError
 from .dtypes import Boolean, Float32
+from .fragments import Vec, elementwise
 from .state import emit_value
-from .values import Float, Scalar, Value, binary, common_type, convert, wrap
+from .values import Float, Value, binary, binary_type, check_computed, common_type, convert, wrap
 
 
 def _function(op: Callable[[SSAValue], Operation], of_numbers: Callable[[float], float]) -> Callable[[Any], Any]:
-    def function(x: Scalar) -> Any:
-        if not isinstance(x, Value):
+    def function(x: Any) -> Any:
+        if isinstance(x, int | float):
             return of_numbers(x)
-        operand = x if isinstance(x, Float) else convert(x, Float32)
-        if operand.dtype.bits == 8:
-            raise TilefoldError(
-                Code.BUILD_VALUE, f"there is no arithmetic of {x.dtype}", "convert it first: x.to(cute.Float32)"
-            )
-        return Float(emit_value(op(operand.ssa)), operand.dtype)
+        dtype = x.dtype if x.dtype.kind == "float" else Float32
+        check_computed(dtype)
+        if isinstance(x, Vec):
+            return elementwise(function, dtype, x)
+        return Float(emit_value(op(convert(x, dtype).ssa)), dtype)
 
     return function
 
@@ -45,38 +45,50 @@ round_even = _function(math.RoundEvenOp, lambda x: float(round(x)))
 trunc = _function(math.TruncOp, lambda x: float(python.trunc(x)))
 
 
-def absolute(x: Scalar) -> Any:
+def absolute(x: Any) -> Any:
     """The absolute value."""
-    if not isinstance(x, Value):
-        return abs(x)
-    op = math.AbsFOp if x.dtype.kind == "float" else math.AbsIOp
-    return wrap(emit_value(op(x.ssa)), x.dtype)
+    return abs(x)
 
 
-def fma(a: Scalar, b: Scalar, c: Scalar) -> Any:
+def fma(a: Any, b: Any, c: Any) -> Any:
     """`a * b + c`, rounded once."""
+    if _has_fragment(a, b, c):
+        return elementwise(fma, common_type(a, b, c), a, b, c)
     dtype = common_type(a, b, c)
-    if dtype.kind != "float":
-        return binary("add", binary("mul", a, b), c)
+    if dtype.kind != "float" or not any(isinstance(each, Value) for each in (a, b, c)):
+        return a * b + c
+    check_computed(dtype)
     x, y, z = (convert(each, dtype) for each in (a, b, c))
     return Float(emit_value(math.FmaOp(x.ssa, y.ssa, z.ssa)), dtype)
 
 
-def minimum(a: Scalar, b: Scalar) -> Any:
+def minimum(a: Any, b: Any) -> Any:
     """The smaller of two; of a number and NaN the number."""
-    return binary("min", a, b) if isinstance(a, Value) or isinstance(b, Value) else min(a, b)
+    return _extreme("min", min, a, b)
 
 
-def maximum(a: Scalar, b: Scalar) -> Any:
+def maximum(a: Any, b: Any) -> Any:
     """The larger of two; of a number and NaN the number."""
-    return binary("max", a, b) if isinstance(a, Value) or isinstance(b, Value) else max(a, b)
+    return _extreme("max", max, a, b)
 
 
-def where(condition: Any, a: Scalar, b: Scalar) -> Any:
+def _extreme(name: str, of_numbers: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    if _has_fragment(a, b):
+        return elementwise(partial(binary, name), binary_type(name, a, b), a, b)
+    return binary(name, a, b) if isinstance(a, Value) or isinstance(b, Value) else of_numbers(a, b)
+
+
+def where(condition: Any, a: Any, b: Any) -> Any:
     """`a` where the condition holds, else `b`; both are computed."""
+    if _has_fragment(condition, a, b):
+        return elementwise(where, common_type(a, b), condition, a, b)
     if not isinstance(condition, Value):
         return a if condition else b
     dtype = common_type(a, b)
     x, y = convert(a, dtype), convert(b, dtype)
     chosen = emit_value(arith.SelectOp(convert(condition, Boolean).ssa, x.ssa, y.ssa))
     return wrap(chosen, dtype, getattr(x, "nonnegative", False) and getattr(y, "nonnegative", False))
+
+
+def _has_fragment(*xs: Any) -> bool:
+    return any(isinstance(x, Vec) for x in xs)

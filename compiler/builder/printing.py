@@ -1,18 +1,57 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Printing from a kernel."""
 
+from typing import Any
+
 from xdsl.dialects.builtin import StringAttr
 
+from ...dialects.ptx import PrintfOp
+from ...dialects.ptx.sync import conversions
 from ...dialects.tile import PrintOp, PrintTensorOp
+from ...layout.errors import Code, TilefoldError
+from .dtypes import Float32, Float64, Int32, Int64
 from .state import emit
-from .tensors import Tensor
+from .tensors import Tensor, tensor_type
+from .values import Scalar, as_value, convert
 
 
 def print_tensor(tensor: Tensor, text: str = "tensor") -> None:
     """Each thread that gets here prints the tensor after a text, then its elements, a row of mode 0 a line."""
+    tensor_type(tensor)
     emit(PrintTensorOp.build(operands=[tensor.ssa], properties={"text": StringAttr(text)}))
 
 
 def print_layout(tensor: Tensor, text: str = "tensor") -> None:
     """Each thread that gets here prints the text, then where the tensor is and its layout."""
+    tensor_type(tensor)
     emit(PrintOp.build(operands=[tensor.ssa], properties={"text": StringAttr(text)}))
+
+
+def printf(format: str, *values: Scalar) -> None:
+    """Each thread that gets here prints values, as C's printf does: `printf("t = %d: %f\\n", t, x)`.
+
+    `{}` stands for the conversion that fits a value; a format with it ends its line itself. Conversions are %d %i %u %x
+    %lld %llu %llx %f %e %g.
+    """
+    given = [as_value(value) for value in values]
+    if "{}" in format:
+        parts = format.replace("%", "%%").split("{}")
+        if len(parts) != len(given) + 1:
+            raise TilefoldError(
+                Code.BUILD_VALUE, f"the format has {len(parts) - 1} {{}}, but {len(given)} values follow"
+            )
+        wanted = ["%f" if v.dtype.kind == "float" else "%lld" if v.dtype.name == "Int64" else "%d" for v in given]
+        format = "".join(part + each for part, each in zip(parts, [*wanted, "\n"], strict=True))
+    try:
+        found = conversions(format)
+    except ValueError as error:
+        raise TilefoldError(Code.BUILD_VALUE, str(error)) from None
+    args = [_printed(value, each).ssa for value, each in zip(given, found, strict=False)]
+    emit(PrintfOp(format, [*args, *(value.ssa for value in given[len(args) :])]))
+
+
+def _printed(value: Any, conversion: str) -> Any:
+    """A value in the width that a conversion takes."""
+    if value.dtype.kind == "float":
+        return value if value.dtype == Float64 else convert(value, Float32)
+    return convert(value, Int64 if conversion.startswith("ll") else Int32)

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from itertools import islice
 from sys import _getframe  # pyright: ignore[reportPrivateUsage]
 from types import CodeType, FrameType, TracebackType
-from typing import Any, cast
+from typing import Any, Protocol, cast
+from weakref import ref
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.errors import Code, TilefoldError
@@ -34,6 +36,7 @@ class Builder:
 
     block: Block
     line: Place | None = None
+    _pending: "list[ref[Fragment]]" = field(default_factory=lambda: [], repr=False)
     _root: Block | None = None
     _shared: dict[Attribute, SSAValue] = field(default_factory=lambda: {}, repr=False)
     _constants: dict[tuple[Block, Attribute], SSAValue] = field(default_factory=lambda: {}, repr=False)
@@ -101,12 +104,37 @@ class Builder:
             found = self._constants[key] = op.result
         return found
 
+    def watch(self, fragment: "Fragment") -> None:
+        """Notes a fragment that reads tensors when its elements are computed, which is not yet."""
+        self._pending.append(ref(fragment))
+
+    def settle(self, keep: "Fragment | None" = None) -> None:
+        """Computes the fragments that somebody still holds, but `keep`: something may change what they read."""
+        pending, self._pending = self._pending, []
+        for each in pending:
+            fragment = each()
+            if fragment is keep and keep is not None:
+                self._pending.append(each)
+            elif fragment is not None:
+                fragment.settle()
+
     @contextmanager
-    def inside(self, block: Block) -> Generator[Block, None, None]:
-        """Within it, operations go to the end of another block: the body of a loop, for instance."""
+    def body(self, block: Block) -> Generator[Block, None, None]:
+        """Within it, operations go to the end of the body of a `tile.map`, which computes one element."""
         outer, self.block = self.block, block
         try:
             yield block
+        finally:
+            self.block = outer
+
+    @contextmanager
+    def inside(self, block: Block) -> Generator[Block, None, None]:
+        """Within it, operations go to the end of another block: the body of a loop, for instance."""
+        self.settle()
+        outer, self.block = self.block, block
+        try:
+            yield block
+            self.settle()
         finally:
             self.block = outer
 
@@ -160,8 +188,28 @@ def building(block: Block) -> Generator[Builder, None, None]:
         _CURRENT.reset(token)
 
 
+class Fragment(Protocol):
+    """Elements that are computed when they are needed."""
+
+    def settle(self) -> object:
+        """Computes them here, unless they are already."""
+        ...
+
+
 def emit(op: Operation) -> Operation:
-    """Adds a verified operation to the kernel that is being built. Raises TilefoldError where it breaks a rule."""
+    """Adds a verified operation to the kernel that is being built. Raises TilefoldError where it breaks a rule.
+
+    Before one that may write memory, or wait for others who do, fragments are computed that read it.
+    """
+    verify(op)
+    if not (op.has_trait(Pure) or (op.has_trait(MemoryReadEffect) and not op.has_trait(MemoryWriteEffect))):
+        current().settle()
+    current().insert(op)
+    return op
+
+
+def verify(op: Operation) -> None:
+    """Raises TilefoldError where an operation, which is in no kernel yet, breaks a rule, and erases it then."""
     try:
         op.verify(verify_nested_ops=False)
     except VerifyException as error:
@@ -170,8 +218,6 @@ def emit(op: Operation) -> Operation:
         if isinstance(cause, TilefoldError):
             raise cause from error
         raise TilefoldError(Code.IR_VERIFY, f"'{op.name}': {error}") from error
-    current().insert(op)
-    return op
 
 
 def emit_value(op: Operation) -> SSAValue:

@@ -2,6 +2,7 @@
 """Tensors of the kernel that is being built: memory with a layout, and coordinates with a layout."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
@@ -9,6 +10,7 @@ from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntAttr, i64
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.cute import LayoutAttr
+from ...dialects.ptx.types import GLOBAL, SHARED
 from ...dialects.tile import (
     AllocOp,
     CoordinateOp,
@@ -17,6 +19,7 @@ from ...dialects.tile import (
     FillOp,
     LoadOp,
     MakeTensorOp,
+    PtrOp,
     SliceOp,
     Space,
     SpaceAttr,
@@ -32,7 +35,7 @@ from ...layout.inttuple import rank
 from ...layout.unknown import Unknown
 from .coordinates import as_tuple, has_none, has_value, show_layout, split_coordinate, split_layout, tuples
 from .dtypes import DType, Index, as_dtype, dtype_of
-from .state import current, emit
+from .state import current, emit, verify
 from .values import Int, convert, is_scalar, wrap
 
 
@@ -138,6 +141,14 @@ class Pointer:
         return f"{self.memspace}_ptr[{self.tensor.ir_type.element_bits}b]"
 
 
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The address of an element in global or shared memory, for atomic operations and barriers."""
+
+    ssa: SSAValue
+    dtype: DType
+
+
 class Tensor(AnyTensor):
     """Elements in memory, seen through a layout.
 
@@ -189,6 +200,13 @@ class Tensor(AnyTensor):
             )
         stored = convert(value, self.element_type)
         emit(StoreOp.build(operands=[stored.ssa, self.ssa, operands], properties={"coord": attribute}))
+
+    def ptr(self, *coord: Any) -> Address:
+        """The address of the element at a coordinate, for atomic operations: `t.ptr(i, j)`; of the first for none."""
+        attribute, operands = split_coordinate(coord or (0,))
+        kind = SHARED if self.memspace == "smem" else GLOBAL
+        op = PtrOp.build(operands=[self.ssa, operands], properties={"coord": attribute}, result_types=[kind])
+        return Address(emit(op).results[0], self.element_type)
 
     def load(self) -> Any:
         """All elements as a value in the tensor's shape, on which arithmetic works element by element."""
@@ -288,7 +306,10 @@ def allocate(dtype: DType, space: Space, align: int, layout: LayoutLike) -> Tens
             "pass the sizes as cute.Constexpr",
         )
     type = TensorType(dtype.ir, SpaceAttr(space), IntAttr(align), LayoutAttr(layout))
-    return Tensor(emit(AllocOp(type)).results[0])
+    op = AllocOp(type)
+    verify(op)
+    current().insert(op)
+    return Tensor(op.result)
 
 
 def make_rmem_tensor(layout: Any, dtype: Any) -> Tensor:

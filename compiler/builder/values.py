@@ -8,7 +8,7 @@ the kernel is built, and only what depends on a `Value` becomes operations.
 from collections.abc import Callable
 from typing import Any, Self, TypeAlias, TypeGuard, cast
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -24,7 +24,135 @@ Scalar: TypeAlias = "Value | int | float | bool"
 """What arithmetic takes: a value of the kernel, or a number of Python."""
 
 
-class Value:
+class Compared:
+    """What two values of the kernel are compared by; a comparison is a predicate, or a fragment of predicates."""
+
+    __slots__ = ()
+
+    def _binary(self, name: str, a: Any, b: Any) -> Any:
+        raise NotImplementedError
+
+    def _compare(self, predicate: str, a: Any, b: Any) -> Any:
+        raise NotImplementedError
+
+    def _unary(self, name: str) -> Any:
+        raise NotImplementedError
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> Any:
+        return self._compare("eq", self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return self._compare("ne", self, other)
+
+
+class Ordered(Compared):
+    """A value that can be compared and computed with."""
+
+    __slots__ = ()
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compare("lt", self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compare("le", self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compare("gt", self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compare("ge", self, other)
+
+    def __add__(self, other: Any) -> Any:
+        return self._binary("add", self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._binary("add", other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._binary("sub", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._binary("sub", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._binary("mul", self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._binary("mul", other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._binary("div", self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._binary("div", other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._binary("floordiv", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._binary("floordiv", other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return self._binary("mod", self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._binary("mod", other, self)
+
+    def __pow__(self, exponent: int) -> Any:
+        return power(self, exponent)
+
+    def __neg__(self) -> Any:
+        return self._unary("neg")
+
+    def __pos__(self) -> Self:
+        return self
+
+    def __abs__(self) -> Any:
+        return self._unary("abs")
+
+
+class Bits(Compared):
+    """A value whose bits can be combined."""
+
+    __slots__ = ()
+
+    def __and__(self, other: Any) -> Any:
+        return self._binary("and", self, other)
+
+    def __rand__(self, other: Any) -> Any:
+        return self._binary("and", other, self)
+
+    def __or__(self, other: Any) -> Any:
+        return self._binary("or", self, other)
+
+    def __ror__(self, other: Any) -> Any:
+        return self._binary("or", other, self)
+
+    def __xor__(self, other: Any) -> Any:
+        return self._binary("xor", self, other)
+
+    def __rxor__(self, other: Any) -> Any:
+        return self._binary("xor", other, self)
+
+    def __lshift__(self, other: Any) -> Any:
+        return self._binary("shl", self, other)
+
+    def __rlshift__(self, other: Any) -> Any:
+        return self._binary("shl", other, self)
+
+    def __rshift__(self, other: Any) -> Any:
+        return self._binary("shr", self, other)
+
+    def __rrshift__(self, other: Any) -> Any:
+        return self._binary("shr", other, self)
+
+    def __invert__(self) -> Any:
+        return self._unary("not")
+
+
+class Value(Compared):
     """A value that is known when the kernel runs: `ssa` in the IR, of type `dtype`."""
 
     __slots__ = ("dtype", "ssa")
@@ -61,124 +189,32 @@ class Value:
             Code.BUILD_RUN_TIME, f"Python needs a number here, but this {self.dtype} is known only when the kernel runs"
         )
 
-    __hash__ = object.__hash__
-
     def __repr__(self) -> str:
         return f"{self.dtype}(?)"
 
-    def __eq__(self, other: object) -> Any:
-        return compare("eq", self, other)
+    def _binary(self, name: str, a: Any, b: Any) -> Any:
+        return binary(name, a, b)
 
-    def __ne__(self, other: object) -> Any:
-        return compare("ne", self, other)
+    def _compare(self, predicate: str, a: Any, b: Any) -> Any:
+        return compare(predicate, a, b)
 
-
-class _Ordered(Value):
-    """A value that can be compared and computed with."""
-
-    __slots__ = ()
-
-    def __lt__(self, other: Scalar) -> Any:
-        return compare("lt", self, other)
-
-    def __le__(self, other: Scalar) -> Any:
-        return compare("le", self, other)
-
-    def __gt__(self, other: Scalar) -> Any:
-        return compare("gt", self, other)
-
-    def __ge__(self, other: Scalar) -> Any:
-        return compare("ge", self, other)
-
-    def __add__(self, other: Scalar) -> Any:
-        return binary("add", self, other)
-
-    def __radd__(self, other: Scalar) -> Any:
-        return binary("add", other, self)
-
-    def __sub__(self, other: Scalar) -> Any:
-        return binary("sub", self, other)
-
-    def __rsub__(self, other: Scalar) -> Any:
-        return binary("sub", other, self)
-
-    def __mul__(self, other: Scalar) -> Any:
-        return binary("mul", self, other)
-
-    def __rmul__(self, other: Scalar) -> Any:
-        return binary("mul", other, self)
-
-    def __truediv__(self, other: Scalar) -> Any:
-        return binary("div", self, other)
-
-    def __rtruediv__(self, other: Scalar) -> Any:
-        return binary("div", other, self)
-
-    def __floordiv__(self, other: Scalar) -> Any:
-        return binary("floordiv", self, other)
-
-    def __rfloordiv__(self, other: Scalar) -> Any:
-        return binary("floordiv", other, self)
-
-    def __mod__(self, other: Scalar) -> Any:
-        return binary("mod", self, other)
-
-    def __rmod__(self, other: Scalar) -> Any:
-        return binary("mod", other, self)
-
-    def __pow__(self, exponent: int) -> Any:
-        return power(self, exponent)
-
-    def __neg__(self) -> Any:
-        return binary("sub", 0, self) if self.dtype.kind == "int" else unary("neg", self)
-
-    def __pos__(self) -> Self:
-        return self
-
-    def __abs__(self) -> Any:
-        return unary("abs", self)
+    def _unary(self, name: str) -> Any:
+        return unary(name, self)
 
 
-class _Bits(Value):
-    """A value whose bits can be combined."""
-
-    __slots__ = ()
-
-    def __and__(self, other: Scalar) -> Any:
-        return binary("and", self, other)
-
-    def __rand__(self, other: Scalar) -> Any:
-        return binary("and", other, self)
-
-    def __or__(self, other: Scalar) -> Any:
-        return binary("or", self, other)
-
-    def __ror__(self, other: Scalar) -> Any:
-        return binary("or", other, self)
-
-    def __xor__(self, other: Scalar) -> Any:
-        return binary("xor", self, other)
-
-    def __rxor__(self, other: Scalar) -> Any:
-        return binary("xor", other, self)
-
-
-class Float(_Ordered):
+class Float(Ordered, Value):
     """A floating-point value."""
 
     __slots__ = ()
 
 
-class Bool(_Bits):
+class Bool(Bits, Value):
     """A predicate. `&`, `|`, `^` and `~` combine predicates; `and`, `or` and `not` need the rewriting of a kernel."""
 
     __slots__ = ()
 
-    def __invert__(self) -> "Bool":
-        return binary("xor", self, True)
 
-
-class Int(_Ordered, _Bits):
+class Int(Ordered, Bits, Value):
     """An integer, in arithmetic modulo its width, except that `//` and `%` are Python's: they round down.
 
     `known` says what divides it, `nonnegative` that it is; both follow the arithmetic, prove the alignment of views
@@ -193,21 +229,6 @@ class Int(_Ordered, _Bits):
         super().__init__(ssa, dtype)
         self.known = Unknown(self.dtype.bits) if known is None else known
         self.nonnegative = nonnegative
-
-    def __lshift__(self, other: "Int | int") -> Any:
-        return binary("shl", self, other)
-
-    def __rlshift__(self, other: int) -> Any:
-        return binary("shl", other, self)
-
-    def __rshift__(self, other: "Int | int") -> Any:
-        return binary("shr", self, other)
-
-    def __rrshift__(self, other: int) -> Any:
-        return binary("shr", other, self)
-
-    def __invert__(self) -> Any:
-        return binary("xor", self, -1)
 
     def minimum(self, other: "Int | int") -> Any:
         """The smaller of two integers."""
@@ -267,14 +288,15 @@ def weak_type(x: Number, like: DType | None = None) -> DType:
     return like if like is not None and like.kind == "float" else Float32
 
 
-def common_type(*xs: Scalar) -> DType:
-    """The type in which values and numbers are computed together; numbers take that of the values, TFloat32 Float32."""
+def common_type(*xs: Any) -> DType:
+    """The type in which values, fragments and numbers are computed together; numbers take that of the
+    others, TFloat32 is Float32."""
     found: DType | None = None
     for x in xs:
-        if isinstance(x, Value):
+        if not is_number(x):
             found = x.dtype if found is None else promote(found, x.dtype)
     for x in xs:
-        if not isinstance(x, Value):
+        if is_number(x):
             own = weak_type(x, found)
             found = own if found is None else promote(found, own)
     assert found is not None, "there is at least one"
@@ -350,15 +372,36 @@ _SIGNS: dict[str, Callable[[bool, bool], bool]] = {
 of tensors: a coordinate lies within a shape."""
 
 
-def binary(name: str, a: Any, b: Any) -> Any:
-    """An operation on two values or numbers, in their common type. Raises TilefoldError (E5002) where there is none."""
-    if not (is_scalar(a) and is_scalar(b)):
-        return NotImplemented
+def binary_type(name: str, a: Any, b: Any) -> DType:
+    """The type in which an operation on two values, fragments or numbers is computed, and of the result.
+
+    Raises TilefoldError (E5002) where there is none.
+    """
     dtype = common_type(a, b)
     if dtype.kind == "bool" and name not in ("and", "or", "xor"):
         dtype = Int32
     if name == "div" and dtype.kind == "int":
         dtype = Float32
+    if dtype.kind == "float":
+        check_computed(dtype)
+        if name not in (*_FLOATS, "floordiv", "mod"):
+            raise TilefoldError(Code.BUILD_VALUE, f"'{name}' is not defined for {dtype}", "it combines bits")
+    return dtype
+
+
+def check_computed(dtype: DType) -> None:
+    """Raises TilefoldError (E5002) for a type of which there is no arithmetic."""
+    if dtype.kind == "packed" or (dtype.kind == "float" and dtype.bits == 8):
+        raise TilefoldError(
+            Code.BUILD_VALUE, f"there is no arithmetic of {dtype}", "convert it first: x.to(cute.Float32)"
+        )
+
+
+def binary(name: str, a: Any, b: Any) -> Any:
+    """An operation on two values or numbers, in their common type. Raises TilefoldError (E5002) where there is none."""
+    if not (is_scalar(a) and is_scalar(b)):
+        return NotImplemented
+    dtype = binary_type(name, a, b)
     if (same := _neutral(name, a, b, dtype)) is not None:
         return same
     x, y = convert(a, dtype), convert(b, dtype)
@@ -383,19 +426,11 @@ def _neutral(name: str, a: Any, b: Any, dtype: DType) -> Any:
 
 
 def _float_binary(name: str, x: Float, y: Float) -> Any:
-    if x.dtype.bits == 8:
-        raise TilefoldError(
-            Code.BUILD_VALUE, f"there is no arithmetic of {x.dtype}", "convert it first: x.to(cute.Float32)"
-        )
     if name in ("floordiv", "mod"):
         from .math import floor
 
-        quotient = floor(x / y)
+        quotient = floor(binary("div", x, y))
         return quotient if name == "floordiv" else x - quotient * y
-    if name not in _FLOATS:
-        raise TilefoldError(
-            Code.BUILD_VALUE, f"'{name}' is not defined for {x.dtype}", "it combines the bits of integers"
-        )
     return Float(emit_value(_FLOATS[name](x.ssa, y.ssa)), dtype=x.dtype)
 
 
@@ -419,13 +454,15 @@ def _int_binary(name: str, x: Int, y: Int, written: Any) -> Int:
     return Int(emit_value(_INTEGERS[name](x.ssa, y.ssa)), x.dtype, known, sign)
 
 
-def unary(name: str, x: Value) -> Any:
-    """`neg` or `abs` of a value."""
-    from .math import absolute
-
-    if name == "abs":
-        return absolute(x)
-    return Float(emit_value(arith.NegfOp(x.ssa)), x.dtype)
+def unary(name: str, x: Any) -> Any:
+    """`neg`, `abs` or `not` (of bits) of a value."""
+    if name == "not":
+        return binary("xor", x, True if x.dtype.kind == "bool" else -1)
+    check_computed(x.dtype)
+    if name == "neg":
+        return Float(emit_value(arith.NegfOp(x.ssa)), x.dtype) if x.dtype.kind == "float" else binary("sub", 0, x)
+    op = math.AbsFOp if x.dtype.kind == "float" else math.AbsIOp
+    return wrap(emit_value(op(x.ssa)), x.dtype)
 
 
 def power(x: Any, exponent: object) -> Any:

@@ -45,6 +45,7 @@ from tilefold.compiler.builder.dtypes import (
     Uint4,
 )
 from tilefold.compiler.builder.explicit import for_, if_, while_
+from tilefold.compiler.builder.fragments import ADD, AND, MAX, MIN, MUL, OR, XOR, Reduction, Vec, full, full_like
 from tilefold.compiler.builder.layouts import (
     blocked_product,
     ceil_div,
@@ -94,10 +95,11 @@ from tilefold.compiler.builder.math import (
     where,
 )
 from tilefold.compiler.builder.mma import ThrMma, TiledMma, gemm, make_mma_atom, make_tiled_mma
-from tilefold.compiler.builder.printing import print_layout, print_tensor
+from tilefold.compiler.builder.printing import print_layout, print_tensor, printf
 from tilefold.compiler.builder.ranges import Range
 from tilefold.compiler.builder.ranges import make_range as range
 from tilefold.compiler.builder.tensors import (
+    Address,
     CoordTensor,
     Pointer,
     Tensor,
@@ -139,6 +141,18 @@ range_constexpr = builtins.range
 """Python's `range`: a loop over it is unrolled while the kernel is built."""
 
 __all__ = [
+    "ADD",
+    "AND",
+    "MAX",
+    "MIN",
+    "MUL",
+    "OR",
+    "Reduction",
+    "Vec",
+    "XOR",
+    "full",
+    "full_like",
+    "Address",
     "BFloat16",
     "Bool",
     "Boolean",
@@ -244,6 +258,7 @@ __all__ = [
     "nvgpu",
     "print_layout",
     "print_tensor",
+    "printf",
     "raked_product",
     "range",
     "range_constexpr",

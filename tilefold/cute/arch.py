@@ -1,6 +1,61 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`cute.arch`: what a thread knows of itself, and the instructions of a GPU by name."""
+"""`cute.arch`: what a thread knows of itself, and the instructions by which threads work together."""
 
-from tilefold.compiler.builder.arch import block_dim, block_idx, grid_dim, thread_idx
+from tilefold.compiler.builder.arch import (
+    approx,
+    atomic,
+    atomic_add,
+    atomic_cas,
+    atomic_exch,
+    atomic_max,
+    atomic_min,
+    barrier,
+    barrier_arrive,
+    block_dim,
+    block_idx,
+    cp_async_commit_group,
+    cp_async_mbarrier_arrive,
+    cp_async_wait_all,
+    cp_async_wait_group,
+    fence,
+    grid_dim,
+    lane_idx,
+    linear_thread_idx,
+    load_acquire,
+    mbarrier_arrive,
+    mbarrier_init,
+    mbarrier_wait,
+    nanosleep,
+    red,
+    store_release,
+    sync_threads,
+    sync_warp,
+    thread_idx,
+    warp_idx,
+)
+from tilefold.compiler.builder.warp import (
+    FULL_MASK,
+    activemask,
+    elect_one,
+    match_any,
+    redux_sync,
+    shuffle_sync,
+    shuffle_sync_bfly,
+    shuffle_sync_down,
+    shuffle_sync_up,
+    vote_all,
+    vote_any,
+    vote_ballot,
+    vote_uni,
+    warp_reduce,
+)
 
-__all__ = ["block_dim", "block_idx", "grid_dim", "thread_idx"]
+__all__ = [
+    "FULL_MASK", "activemask", "approx", "atomic", "atomic_add", "atomic_cas", "atomic_exch", "atomic_max",
+    "atomic_min", "barrier", "barrier_arrive", "block_dim", "block_idx", "cp_async_commit_group",
+    "cp_async_mbarrier_arrive", "cp_async_wait_all", "cp_async_wait_group", "elect_one", "fence", "grid_dim",
+    "lane_idx", "linear_thread_idx", "load_acquire", "match_any", "mbarrier_arrive", "mbarrier_init", "mbarrier_wait",
+    "nanosleep", "red", "redux_sync", "shuffle_sync", "shuffle_sync_bfly", "shuffle_sync_down", "shuffle_sync_up",
+    "store_release", "sync_threads", "sync_warp", "thread_idx", "vote_all", "vote_any", "vote_ballot", "vote_uni",
+    "warp_idx", "warp_reduce",
+]  # fmt: skip

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Fragments as values: `t.load()` is all elements of a tensor at once, with NumPy's arithmetic and broadcasting."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from ...dialects.tile import CopyOp, Space
+from ...dialects.tile.fragments import FRAGMENT_ALIGN
+from ...layout.core import cosize, make_layout
+from ...layout.errors import Code, TilefoldError
+from ...layout.inttuple import is_fully_static, product, show
+from .coordinates import tuples
+from .dtypes import Boolean, DType, as_dtype
+from .expressions import Expression, Shape, broadcast, repeated, sizes, write
+from .state import current, emit
+from .tensors import Tensor, allocate, tensor_type
+from .values import Bits, Ordered, Scalar, binary, binary_type, common_type, compare, convert, is_scalar, unary
+
+
+class Vec(Ordered, Bits):
+    """The elements of a fragment in registers, of a static shape and one type.
+
+    Arithmetic, comparisons and the functions of `cute` work element by element; shapes are broadcast as NumPy does:
+    modes are aligned at the last one, and those of size 1 are repeated. A number takes the type of the elements. It
+    never changes: it is what a tensor held when `load` was called.
+    """
+
+    __slots__ = ("__weakref__", "expression")
+
+    def __init__(self, expression: Expression) -> None:
+        self.expression = expression
+        if not expression.is_settled:
+            current().watch(self)
+
+    @property
+    def shape(self) -> Shape:
+        """The modes, each a number or nested."""
+        return self.expression.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self.expression.dtype
+
+    element_type = dtype
+
+    @property
+    def rank(self) -> int:
+        """The number of modes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return product(self.shape)
+
+    def settle(self) -> Tensor:
+        """The registers that hold the elements, which must not be written to."""
+        return self.expression.settle()
+
+    def to(self, dtype: Any) -> "Vec":
+        """The elements as those of another type."""
+        target = as_dtype(dtype)
+        if target == self.dtype:
+            return self
+        return Vec(Expression(self.shape, target, partial(_convert, target), [self.expression]))
+
+    def __getitem__(self, coord: Any) -> Any:
+        found = self.settle()[coord]
+        return load(found) if isinstance(found, Tensor) else found
+
+    def reshape(self, shape: Any) -> "Vec":
+        """The elements, counted colexicographically, in another shape of the same size."""
+        modes = tuples(shape) if isinstance(shape, tuple | list) else (shape,)
+        if product(modes) != self.size:
+            raise TilefoldError(Code.BUILD_VALUE, f"{self.size} elements have no shape {show(modes)}")
+        wanted = sizes(modes)
+        steps = [product(tuple(wanted[:mode])) if mode else 1 for mode in range(len(wanted))]
+        return Vec(Expression(tuple(wanted), self.dtype, tensor=repeated(self.settle(), wanted, steps)))
+
+    def broadcast_to(self, shape: Any) -> "Vec":
+        """The elements repeated to a shape."""
+        modes = broadcast(self.shape, tuples(shape) if isinstance(shape, tuple | list) else (shape,))
+        return Vec(Expression(modes, self.dtype, _same, [self.expression]))
+
+    def reduce(self, op: "Reduction", init: Any = None, axes: Any = None, keepdims: bool = False) -> Any:
+        """The elements combined over the modes `axes`, or over all: a fragment of the modes that are left, or a value.
+
+        `op` is `ADD`, `MUL`, `MAX`, `MIN`, `AND`, `OR` or `XOR`. It begins with `init`, by default what changes
+        nothing, and takes elements in colexicographic order. The type is that of the elements; convert to a wider one
+        before.
+        """
+        if not isinstance(op, Reduction):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TilefoldError(Code.BUILD_VALUE, f"expected a reduction such as cute.ADD, got {op!r}")
+        over = _axes(axes, self.rank)
+        kept = tuple(1 if mode in over else part for mode, part in enumerate(self.shape))
+        start = op.start(self.dtype) if init is None else init
+        result = allocate(self.dtype, Space.Rmem, FRAGMENT_ALIGN, make_layout(kept))
+        first = full(kept, start, self.dtype) if not isinstance(start, Vec) else start.to(self.dtype)
+        write(result, first.expression)
+        steps: list[int] = []
+        step = 1
+        for mode, extent in enumerate(sizes(self.shape)):
+            steps.append(0 if mode in over else step)
+            step *= 1 if mode in over else extent
+        whole = sizes(self.shape)
+        self.settle()  # it is rarely needed for the reduction alone
+        write(repeated(result, whole, steps), self.expression, op.function, self.shape)
+        if len(over) == self.rank and not keepdims:
+            return result[0]
+        left = kept if keepdims else tuple(part for mode, part in enumerate(self.shape) if mode not in over)
+        made = Vec(Expression(kept, self.dtype, tensor=result))
+        return made if keepdims else made.reshape(left)
+
+    def __bool__(self) -> bool:
+        raise TilefoldError(
+            Code.BUILD_RUN_TIME,
+            "a fragment cannot decide what Python does",
+            "combine its elements first, such as x.reduce(cute.OR), or use cute.where",
+        )
+
+    def __len__(self) -> int:
+        return self.rank
+
+    def __iter__(self) -> Any:
+        raise TilefoldError(Code.BUILD_VALUE, "a fragment is not iterated over", "index it: x[i]")
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"{self.dtype}{show(self.shape)}"
+
+    def _binary(self, name: str, a: Any, b: Any) -> Any:
+        if not (_is_operand(a) and _is_operand(b)):
+            return NotImplemented
+        return elementwise(partial(binary, name), binary_type(name, a, b), a, b)
+
+    def _compare(self, predicate: str, a: Any, b: Any) -> Any:
+        if not (_is_operand(a) and _is_operand(b)):
+            return NotImplemented
+        common_type(a, b)
+        return elementwise(partial(compare, predicate), Boolean, a, b)
+
+    def _unary(self, name: str) -> Any:
+        return elementwise(partial(unary, name), self.dtype, self)
+
+
+def _is_operand(x: object) -> bool:
+    return isinstance(x, Vec) or is_scalar(x)
+
+
+def _same(x: Scalar) -> Any:
+    return x
+
+
+def _convert(dtype: DType, x: Scalar) -> Any:
+    return convert(x, dtype)
+
+
+def elementwise(function: Callable[..., Any], dtype: DType, *operands: Any) -> Vec:
+    """A function of values, applied to the elements of fragments and to values, which are the same everywhere."""
+    parts = [o.expression if isinstance(o, Vec) else o for o in operands]
+    shape = broadcast(*(part.shape for part in parts if isinstance(part, Expression)))
+    return Vec(Expression(shape, dtype, function, parts))
+
+
+def load(tensor: Tensor) -> Vec:
+    """All elements of a tensor of a static shape. Raises TilefoldError (E5003) for another."""
+    type = tensor_type(tensor)
+    type.check_single_elements()
+    shape = type.layout.data.shape
+    if not is_fully_static(shape):
+        raise TilefoldError(
+            Code.BUILD_RUN_TIME, f"a fragment has a static shape, but this is {show(shape)}", "take a tile first"
+        )
+    modes: Shape = shape if isinstance(shape, tuple) else (shape,)
+    if type.space.data is Space.Rmem:
+        return Vec(Expression(modes, tensor.element_type, tensor=tensor, borrowed=True))
+    own = allocate(tensor.element_type, Space.Rmem, FRAGMENT_ALIGN, make_layout(shape))
+    emit(CopyOp(tensor.ssa, own.ssa))
+    return Vec(Expression(modes, tensor.element_type, tensor=own))
+
+
+def store(tensor: Tensor, value: Any) -> None:
+    """Writes a fragment, which is broadcast to the tensor's shape, or one value everywhere, to a tensor."""
+    if isinstance(value, Tensor):
+        value = load(value)
+    if is_scalar(value):
+        tensor.fill(value)
+        return
+    if not isinstance(value, Vec):
+        raise TilefoldError(Code.BUILD_VALUE, f"expected a fragment, a value or a number, got {type(value).__name__}")
+    current().settle(keep=value)
+    expression = value.expression
+    write(tensor, expression)
+    if expression.tensor is None and _holds(tensor, expression):
+        expression.borrow(tensor)
+
+
+def _holds(tensor: Tensor, expression: Expression) -> bool:
+    """Whether a tensor to which an expression was written holds its elements as they are."""
+    type = tensor_type(tensor)
+    layout = type.layout.data
+    modes = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
+    same = tensor.element_type == expression.dtype and sizes(modes) == sizes(expression.shape)
+    return same and type.space.data is Space.Rmem and cosize(layout) >= product(layout.shape)
+
+
+def full(shape: Any, value: Scalar, dtype: Any) -> Vec:
+    """A fragment of a shape in which every element is `value`."""
+    target = as_dtype(dtype)
+    modes = tuples(shape) if isinstance(shape, tuple | list) else (shape,)
+    return Vec(Expression(modes, target, partial(_convert, target, value)))
+
+
+def full_like(fragment: "Vec | Tensor", value: Scalar, dtype: Any = None) -> Vec:
+    """A fragment in the shape of another, or of a tensor, in which every element is `value`."""
+    element = fragment.dtype if dtype is None else dtype
+    return full(fragment.shape, value, element)
+
+
+def _axes(axes: Any, rank: int) -> set[int]:
+    given = range(rank) if axes is None else [axes] if isinstance(axes, int) else list(axes)
+    found = {axis + rank if axis < 0 else axis for axis in given}
+    if any(not 0 <= axis < rank for axis in found):
+        raise TilefoldError(Code.MODE_OUT_OF_RANGE, f"a fragment of {rank} modes has no mode {axes}")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """How `reduce` combines elements."""
+
+    name: str
+
+    def function(self, a: Any, b: Any) -> Any:
+        """Two elements combined."""
+        return binary(self.name, a, b)
+
+    def start(self, dtype: DType) -> Any:
+        """What combined with an element is the element. Raises TilefoldError (E5002) where the type has no such."""
+        if dtype.kind == "float" and self.name in ("min", "max"):
+            return float("inf") if self.name == "min" else float("-inf")
+        least = -(1 << (dtype.bits - 1))
+        ones = True if dtype.kind == "bool" else -1
+        found = {"add": 0, "mul": 1, "max": least, "min": -least - 1, "and": ones, "or": 0, "xor": 0}
+        return found[self.name]
+
+
+ADD, MUL, MAX, MIN = Reduction("add"), Reduction("mul"), Reduction("max"), Reduction("min")
+AND, OR, XOR = Reduction("and"), Reduction("or"), Reduction("xor")

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the lanes of a warp tell each other: other lanes' values, votes, reductions.
+
+`mask` names the lanes that take part, each by its bit; they execute the call together. A fragment is exchanged element
+by element.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import i8, i16, i32, i64
+from xdsl.ir import SSAValue
+
+from ...dialects import ptx
+from ...layout.errors import Code, TilefoldError
+from .casts import integer_attribute
+from .dtypes import Boolean, Int32
+from .fragments import Reduction, Vec, elementwise
+from .state import current, emit, emit_value
+from .values import Bool, Int, Value, as_value, convert, wrap
+
+FULL_MASK = 0xFFFFFFFF
+"""All lanes of the warp."""
+
+
+def shuffle_sync(value: Any, lane: Any, width: int = 32, mask: Any = FULL_MASK) -> Any:
+    """The value of lane `lane`, counted from the first of the segment of `width` lanes."""
+    return _shuffled("idx", value, lane, width, mask)
+
+
+def shuffle_sync_bfly(value: Any, offset: Any, width: int = 32, mask: Any = FULL_MASK) -> Any:
+    """The value of the lane whose number differs in the bits of `offset`."""
+    return _shuffled("bfly", value, offset, width, mask)
+
+
+def shuffle_sync_up(value: Any, offset: Any, width: int = 32, mask: Any = FULL_MASK) -> Any:
+    """The value of the lane `offset` before; its own where that is before the segment of `width` lanes."""
+    return _shuffled("up", value, offset, width, mask)
+
+
+def shuffle_sync_down(value: Any, offset: Any, width: int = 32, mask: Any = FULL_MASK) -> Any:
+    """The value of the lane `offset` after; its own where that is after the segment of `width` lanes."""
+    return _shuffled("down", value, offset, width, mask)
+
+
+def warp_reduce(value: Any, op: Reduction, width: int = 32, mask: Any = FULL_MASK) -> Any:
+    """The values of `width` lanes that follow each other, a power of two, combined in each of them, by a butterfly."""
+    if width not in (1, 2, 4, 8, 16, 32):
+        raise TilefoldError(Code.BUILD_VALUE, f"a segment has 1, 2, 4, 8, 16 or 32 lanes, not {width}")
+    offset = width // 2
+    while offset:
+        value = op.function(value, shuffle_sync_bfly(value, offset, mask=mask))
+        offset //= 2
+    return value
+
+
+def vote_all(predicate: Any, mask: Any = FULL_MASK) -> Bool:
+    """Whether a predicate holds in all lanes."""
+    return _vote("all", predicate, mask)
+
+
+def vote_any(predicate: Any, mask: Any = FULL_MASK) -> Bool:
+    """Whether a predicate holds in one of the lanes."""
+    return _vote("any", predicate, mask)
+
+
+def vote_uni(predicate: Any, mask: Any = FULL_MASK) -> Bool:
+    """Whether a predicate is the same in all lanes."""
+    return _vote("uni", predicate, mask)
+
+
+def vote_ballot(predicate: Any, mask: Any = FULL_MASK) -> Int:
+    """An Int32 with a bit for each lane in which a predicate holds."""
+    return _vote("ballot", predicate, mask)
+
+
+def match_any(value: Any, mask: Any = FULL_MASK) -> Int:
+    """An Int32 with a bit for each lane that has the same Int32."""
+    return wrap(emit(ptx.MatchAnySyncOp(convert(value, Int32).ssa, _mask(mask))).results[0])
+
+
+def redux_sync(value: Any, kind: str, mask: Any = FULL_MASK) -> Any:
+    """The Int32 of all lanes combined: `add`, `min`, `max`, `umin`, `umax`, `and`, `or` or `xor` (sm_80)."""
+    operand = as_value(value)
+    operand = operand if operand.dtype.kind == "float" else convert(operand, Int32)
+    return wrap(emit(ptx.ReduxSyncOp(kind, operand.ssa, _mask(mask))).results[0], operand.dtype)
+
+
+def elect_one(mask: Any = FULL_MASK) -> Bool:
+    """Whether this is the one lane of the mask that is chosen (sm_90)."""
+    return wrap(emit(ptx.ElectSyncOp(_mask(mask))).results[0])
+
+
+def activemask() -> Int:
+    """An Int32 with a bit for each lane that executes this."""
+    return wrap(emit(ptx.ActivemaskOp()).results[0])
+
+
+def _vote(mode: str, predicate: Any, mask: Any) -> Any:
+    return wrap(emit(ptx.VoteSyncOp(mode, convert(predicate, Boolean).ssa, _mask(mask))).results[0])
+
+
+def _mask(mask: Any) -> SSAValue | None:
+    return None if type(mask) is int and mask in (-1, FULL_MASK) else convert(mask, Int32).ssa
+
+
+def _shuffled(mode: str, value: Any, lane: Any, width: int, mask: Any) -> Any:
+    where, lanes = convert(lane, Int32).ssa, _mask(mask)
+
+    def word(ssa: SSAValue) -> SSAValue:
+        return emit(ptx.ShflSyncOp(mode, ssa, where, None if width == 32 else width, lanes)).results[0]
+
+    if isinstance(value, Vec):
+        moved = elementwise(partial(by_words, word), value.dtype, value)
+        moved.settle()  # lanes meet here, not where the result is used
+        return moved
+    return by_words(word, as_value(value))
+
+
+def by_words(word: Callable[[SSAValue], SSAValue], value: Value) -> Any:
+    """What a function of 32 bits makes of a value of another width: of its halves, or of it in the low bits."""
+    dtype, ssa = value.dtype, value.ssa
+    if dtype.kind == "bool" or dtype.name == "Index":
+        return convert(wrap(word(convert(value, Int32).ssa), nonnegative=True), dtype)
+    if dtype.bits == 32:
+        return wrap(word(ssa), dtype)
+    is_float = dtype.kind == "float"
+    if dtype.bits == 64:
+        bits = emit_value(arith.BitcastOp(ssa, i64)) if is_float else ssa
+        half = current().constant(integer_attribute(32, i64))
+        low = word(emit_value(arith.TruncIOp(bits, i32)))
+        high = word(emit_value(arith.TruncIOp(emit_value(arith.ShRUIOp(bits, half)), i32)))
+        wide = emit_value(arith.ShLIOp(emit_value(arith.ExtUIOp(high, i64)), half))
+        joined = emit_value(arith.OrIOp(wide, emit_value(arith.ExtUIOp(low, i64))))
+        return wrap(emit_value(arith.BitcastOp(joined, dtype.ir)) if is_float else joined, dtype)
+    own = {8: i8, 16: i16}[dtype.bits]
+    bits = emit_value(arith.BitcastOp(ssa, own)) if is_float else ssa
+    moved = emit_value(arith.TruncIOp(word(emit_value(arith.ExtUIOp(bits, i32))), own))
+    return wrap(emit_value(arith.BitcastOp(moved, dtype.ir)) if is_float else moved, dtype)
