@@ -9,11 +9,11 @@ from xdsl.dialects.builtin import IntAttr, StringAttr
 from xdsl.ir import SSAValue
 
 from ..dialects.cute import LayoutAttr
+from ..dialects.scalars import plain_layout
 from ..dialects.tile import AllocOp, CopyAtomAttr, CopyOp, Space, TensorType, ViewOp
 from ..dialects.tile.copy_rules import contiguous_values
 from ..dialects.tile.fragments import FRAGMENT_ALIGN
 from ..layout.core import Layout, make_layout, size
-from .copy_loops import plain
 from .emitter import Emitter
 
 
@@ -45,5 +45,5 @@ def _in_one_mode(tensor: SSAValue) -> TensorType:
     """The type of a fragment whose modes are taken as one."""
     type = tensor.type
     assert isinstance(type, TensorType)
-    layout = plain(type.layout.data)
+    layout = plain_layout(type.layout.data)
     return type.with_layout(Layout((layout.shape,), (layout.stride,)))

@@ -3,11 +3,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..layout.core import ComposedLayout, Layout, LayoutLike, cosize, size
 from ..layout.integers import add
 from ..layout.inttuple import leaves
+from ..layout.unknown import Unknown
+
+Stride: TypeAlias = int | Unknown
+_Loop: TypeAlias = tuple[int, tuple[Stride, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,13 +20,6 @@ class Repeat:
 
     extent: int
     modes: tuple[Layout, ...]
-
-
-def plain(layout: LayoutLike) -> Layout:
-    """The layout without its swizzle."""
-    inner = layout.inner if isinstance(layout, ComposedLayout) else layout
-    assert isinstance(inner, Layout)
-    return inner
 
 
 def with_inner(like: LayoutLike, inner: Layout, distance: Any = 0) -> LayoutLike:
@@ -44,7 +41,7 @@ def repeats(*operands: list[Layout]) -> list[Repeat]:
     Modes of equal size but different profile are walked in colexicographic order: by their common refinement, or where
     there is none by one loop over all.
     """
-    loops: list[tuple[int, tuple[int, ...]] | Repeat] = []
+    loops: list[_Loop | Repeat] = []
     for modes in zip(*operands, strict=True):
         refined = _refine(modes)
         if refined is None:
@@ -59,18 +56,17 @@ def repeats(*operands: list[Layout]) -> list[Repeat]:
     return [r if isinstance(r, Repeat) else Repeat(r[0], tuple([Layout(r[0], d) for d in r[1]])) for r in loops]
 
 
-def _continues(loop: tuple[int, tuple[int, ...]], strides: tuple[int, ...]) -> bool:
+def _continues(loop: _Loop, strides: tuple[Stride, ...]) -> bool:
     """Whether a loop goes on with these strides where it ends, which of run-time strides is not known."""
     extent, own = loop
-    static = all(isinstance(d, int) for d in (*own, *strides))
-    return static and strides == tuple([d * extent for d in own])
+    return all(isinstance(now, int) and before * extent == now for before, now in zip(own, strides, strict=True))
 
 
-def _refine(layouts: Sequence[Layout]) -> list[tuple[int, tuple[int, ...]]] | None:
+def _refine(layouts: Sequence[Layout]) -> list[_Loop] | None:
     """Loops (extent, stride of each layout) that walk layouts of one size; None if there are none."""
     assert len({size(layout) for layout in layouts}) == 1, "the verifier checks this"
     left = [_modes(layout) for layout in layouts]
-    loops: list[tuple[int, tuple[int, ...]]] = []
+    loops: list[_Loop] = []
     while all(left):
         heads = [modes.pop() for modes in left]
         step = min(n for n, _ in heads)
@@ -83,7 +79,7 @@ def _refine(layouts: Sequence[Layout]) -> list[tuple[int, tuple[int, ...]]] | No
     return loops
 
 
-def _modes(layout: Layout) -> list[tuple[int, int]]:
+def _modes(layout: Layout) -> list[tuple[int, Stride]]:
     """The extents above 1 with their strides, the last mode first."""
     pairs = zip(leaves(layout.shape), leaves(layout.stride), strict=True)
     return [(n, d) for n, d in pairs if n != 1][::-1]

@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 
 from ..dialects.cute import CoordAttr, LayoutAttr
 from ..dialects.cute.values import integers
+from ..dialects.scalars import plain_layout
 from ..dialects.tile import AtomCallOp, CopyAtomAttr, CopyOp, Crd2IdxOp, LoadOp, TensorType, ViewOp
 from ..dialects.tile.copy_rules import atom_values, split_atom_mode
 from ..dialects.tile.view_base import shifted_type
@@ -20,7 +21,7 @@ from ..layout.errors import Code
 from ..layout.inttuple import leaves
 from ..layout.unknown import Unknown
 from .adjacent_registers import adjacent, move_registers
-from .copy_loops import Repeat, is_constant, plain, repeats, with_inner
+from .copy_loops import Repeat, is_constant, repeats, with_inner
 from .emitter import Emitter
 from .errors import LoweringError
 from .remarks import remark
@@ -92,7 +93,7 @@ def _expand(op: CopyOp, scalars: Scalars) -> None:
         _operand(emitter, tensor, values[number], indices, [repeat.modes[number] for repeat in rest])
         for number, tensor in enumerate(tensors)
     ]
-    count = _predicate(emitter, atom, parts[2], plain(values[2])) if len(parts) == 3 else None
+    count = _predicate(emitter, atom, parts[2], plain_layout(values[2])) if len(parts) == 3 else None
     src, dst = [adjacent(emitter, part) for part in parts[:2]]
     if src is not parts[0]:
         _expand(move_registers(emitter, parts[0], src), scalars)
@@ -118,7 +119,7 @@ def _split_by_atom(
         split = split_atom_mode(layout, count)
         assert split is not None, "the verifier checks this"
         values.append(split[0])
-        rest.append([plain(split[1]), *(plain(layout)[i] for i in range(1, len(layout)))])
+        rest.append([plain_layout(split[1]), *(plain_layout(layout)[i] for i in range(1, len(layout)))])
     return tuple(values), repeats(*rest)
 
 
@@ -161,7 +162,7 @@ def _operand(
         where = (Unknown(),) * len(moving)
         offset = emitter.value(Crd2IdxOp(CoordAttr(where), [index for index, _ in moving], LayoutAttr(known), scalars))
         distance = known(where)
-    part = typed(plain(values))
+    part = typed(plain_layout(values))
     if type.is_swizzled:
         view = type.with_layout(with_inner(type.layout.data, part, distance))
     else:

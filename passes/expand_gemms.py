@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from ..dialects.cute import CoordAttr, LayoutAttr
+from ..dialects.scalars import plain_layout
 from ..dialects.tile import AllocOp, CopyOp, Crd2IdxOp, GemmOp, MmaCallOp, Space, SpaceAttr, TensorType, ViewOp
 from ..dialects.tile.fragments import FRAGMENT_ALIGN
 from ..dialects.tile.gemm_rules import gemm_modes
@@ -19,7 +20,7 @@ from ..layout.core import ComposedLayout, Layout, LayoutLike, join, size
 from ..layout.inttuple import leaves
 from ..layout.product import make_fragment_like
 from ..layout.unknown import Unknown
-from .copy_loops import plain, with_inner
+from .copy_loops import with_inner
 from .emitter import Emitter
 from .remarks import remark
 
@@ -69,7 +70,7 @@ class _Operand:
 
     def at(self, emitter: Emitter, coords: Sequence[SSAValue]) -> "_Operand":
         """The view of the first modes, at a coordinate of the last ones; of a single mode, of what is in it."""
-        inner, count = plain(self.layout), len(self.layout) - len(coords)
+        inner, count = plain_layout(self.layout), len(self.layout) - len(coords)
         kept = inner[0] if count == 1 else join([inner[i] for i in range(count)])
         moving = [(at, mode) for at, mode in zip(coords, list(inner)[count:], strict=True) if _moves(mode)]
         offset, distance = None, 0

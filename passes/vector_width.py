@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 from math import gcd
 
+from ..dialects.scalars import plain_layout
 from ..dialects.tile.copy_rules import access_align, contiguous_values, steps
 from ..dialects.tile.types import TensorType
 from ..layout.coalesce import coalesce
@@ -13,7 +14,7 @@ from ..layout.divide import logical_divide
 from ..layout.errors import LayoutError
 from ..layout.inttuple import leaves
 from ..layout.inverse import right_inverse
-from .copy_loops import Repeat, is_constant, plain, repeats, with_inner
+from .copy_loops import Repeat, is_constant, repeats, with_inner
 from .tensor_scalars import typed
 
 MAX_BITS = 128
@@ -49,7 +50,7 @@ def choose_vector(
     """
     layouts = (src.layout.data, dst.layout.data) if computed is None else computed
     like = (*layouts, *(() if pred is None else (pred,)))
-    order = _adjacent_order(plain(layouts[0]), plain(layouts[1]))
+    order = _adjacent_order(plain_layout(layouts[0]), plain_layout(layouts[1]))
     reason = ""
     count = min(max_bits, MAX_BITS) // src.element_bits
     while count > 1:
@@ -60,7 +61,7 @@ def choose_vector(
             reason = reason or f"; {count * src.element_bits} bits refused: {refusal}"
             count //= 2
     else:
-        count, parts = 1, [logical_divide(plain(layout), Layout(1, 0)) for layout in like]
+        count, parts = 1, [logical_divide(plain_layout(layout), Layout(1, 0)) for layout in like]
     bits = count * src.element_bits
     return VectorChoice(
         bits,
@@ -103,7 +104,7 @@ def _divided(
         raise _RefusedError(f"{elements} adjacent in source and destination")
     try:
         vector = composition(order, Layout(count, 1))
-        parts = [logical_divide(plain(layout), vector) for layout in layouts]
+        parts = [logical_divide(plain_layout(layout), vector) for layout in layouts]
     except LayoutError:  # they begin at places that no layout describes, such as at 0, 2, 4 of rows of 3
         raise _RefusedError(f"the layouts do not divide into runs of {count} elements") from None
     width = count * tensors[0].element_bits // 8
