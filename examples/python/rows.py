@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What softmax.py and rmsnorm.py share: rows of a matrix in registers, and reductions over them.
+
+`group` threads, whole warps, keep a row, 16 bytes at a time; a block has `rows` rows. Where they do not divide a row,
+the last accesses are predicated.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tilefold import cute
+
+
+@dataclass(frozen=True)
+class Config:
+    """The rows of a block, and the threads of a row."""
+
+    rows: int = 2
+    group: int = 64
+
+    @property
+    def threads(self) -> int:
+        """The threads of a block."""
+        return self.rows * self.group
+
+    @property
+    def warps(self) -> int:
+        """The warps of a row."""
+        return self.group // 32
+
+
+class RowTile:
+    """The rows of a block: `load` and `store` are a thread's part of them."""
+
+    def __init__(self, config: Config, columns: int) -> None:
+        atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.Float16, num_bits_per_copy=128)
+        threads = cute.make_layout((config.rows, config.group), stride=(config.group, 1))
+        self.tiled_copy = cute.make_tiled_copy_tv(atom, threads, cute.make_layout((1, 8)))
+        self.shape = (config.rows, columns)
+        self.thread = self.tiled_copy.get_slice(cute.arch.thread_idx()[0])
+        self.within = None
+        if columns % (8 * config.group):
+            places = self.thread.partition_S(cute.make_identity_tensor(self.shape), ragged=True)
+            self.within = cute.bounds(places, (None, columns))
+
+    def load(self, matrix: cute.Tensor, block: cute.Int, beyond: float) -> cute.Tensor:
+        """A thread's part of the rows of a block: (8,1,vectors); `beyond` is what stands after the end of a row."""
+        tile = cute.local_tile(matrix, self.shape, (block, 0))
+        part = self.thread.partition_S(tile, ragged=self.within is not None)
+        values = cute.make_rmem_tensor_like(part)
+        if self.within is not None:
+            values.fill(beyond)
+        cute.copy(self.tiled_copy, part, values, pred=self.within)
+        return values
+
+    def store(self, values: cute.Tensor, matrix: cute.Tensor, block: cute.Int) -> None:
+        """Writes what `load` gave, changed."""
+        tile = cute.local_tile(matrix, self.shape, (block, 0))
+        part = self.thread.partition_D(tile, ragged=self.within is not None)
+        cute.copy(self.tiled_copy, values, part, pred=self.within)
+
+
+@cute.jit
+def row_reduce(x: cute.Vec, op: cute.Reduction, combine: Callable[[Any, Any], Any], config: Config) -> cute.Float:
+    """All elements of a row combined, in each of its threads."""
+    value = x.reduce(op)
+    for apart in (16, 8, 4, 2, 1):
+        value = combine(value, cute.arch.shuffle_sync_bfly(value, apart))
+    if config.warps == 1:
+        return value
+    t, _, _ = cute.arch.thread_idx()
+    row, warp, lane = t // config.group, t % config.group // 32, t % 32
+    shared = cute.make_smem_tensor((config.warps, config.rows), cute.Float32)
+    if lane == 0:
+        shared[warp, row] = value
+    cute.arch.barrier()
+    return shared[None, row].load().reduce(op)

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""B = softmax(A) of each row, in f16 with arithmetic in f32: every element is read once and written once.
+
+python examples/python/softmax.py
+python examples/python/softmax.py --device cuda --m 16384 --n 8192
+"""
+
+import operator
+
+import numpy as np
+from common import Array, check, chosen, normal, parser, place
+from rows import Config, RowTile, row_reduce
+
+from tilefold import cute
+
+LOG2_E = 1.4426950408889634
+
+
+@cute.kernel
+def softmax_kernel(mA: cute.Tensor, mB: cute.Tensor, config: cute.Constexpr[Config]):
+    block, _, _ = cute.arch.block_idx()
+    tile = RowTile(config, mA.shape[1])
+    part = tile.load(mA, block, float("-inf"))
+    x = part.load().to(cute.Float32) * LOG2_E  # so that exponentials are powers of 2
+    largest = row_reduce(x, cute.MAX, cute.maximum, config)
+    power = cute.exp2(x - largest)
+    total = row_reduce(power, cute.ADD, operator.add, config)
+    part.store((power * (1.0 / total)).to(cute.Float16))
+    tile.store(part, mB, block)
+
+
+def softmax(A: Array, B: Array, config: Config = Config(), device: str = "auto") -> None:
+    """B = softmax(A) along the last index; the number of rows is a multiple of `config.rows`."""
+    call = softmax_kernel(A, B, config)
+    call.launch(grid=(A.shape[0] // config.rows, 1, 1), block=(config.threads, 1, 1), device=device)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    options = parser("softmax of each row", m=8, n=1000, rows=2, group=64).parse_args(arguments)
+    device = chosen(options.device)
+    host = normal(0, (options.m, options.n)) * np.float16(4)
+    A, B = place(device, host, np.empty_like(host))
+    softmax(A, B, Config(options.rows, options.group), device)
+    power = np.exp(host.astype(np.float32) - host.max(axis=1, keepdims=True))
+    check("B", B, power / power.sum(axis=1, keepdims=True), atol=1e-6)
+
+
+if __name__ == "__main__":
+    main()
