@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilefold.compiler.diagnostics import ProgramError
 from tilefold.dialects.cute import LayoutAttr
+from tilefold.dialects.scalars import plain_layout
 from tilefold.dialects.tile import AtomCallOp, Space, SpaceAttr, TensorType
 from tilefold.layout.core import Layout, LayoutLike
 from tilefold.layout.text import parse_layout, to_text
-from tilefold.passes.copy_loops import plain, repeats
+from tilefold.passes.copy_loops import repeats
 from tilefold.passes.vector_width import MAX_BITS, choose_vector
 from tilefold.runtime.tensor import element_indices, storage_size
 from xdsl.dialects.builtin import IntAttr, f16
@@ -97,17 +98,17 @@ def test_the_width_is_what_layouts_and_alignment_allow(
     assert second * 8 % choice.bits == 0
     count = choice.bits // 16
     for type, values in zip((src, dst), choice.values, strict=True):
-        assert plain(values).size == count
+        assert plain_layout(values).size == count
         if not type.is_swizzled:
-            assert [plain(values)(i) for i in range(count)] == list(range(count))
+            assert [plain_layout(values)(i) for i in range(count)] == list(range(count))
     loops = math.prod(repeat.extent for repeat in choice.rest)
-    assert loops * count == plain(src.layout.data).size
+    assert loops * count == plain_layout(src.layout.data).size
 
 
 @given(pairs())
 @settings(max_examples=80)
 def test_loops_walk_both_layouts_in_step(layouts: tuple[LayoutLike, LayoutLike]) -> None:
-    src, dst = plain(layouts[0]), plain(layouts[1])
+    src, dst = plain_layout(layouts[0]), plain_layout(layouts[1])
     loops = repeats([src[i] for i in range(len(src))], [dst[i] for i in range(len(dst))])
     walked: list[tuple[int, int]] = [(0, 0)]
     for loop in loops:
@@ -185,7 +186,7 @@ def test_an_atom_that_does_not_fit_is_refused_before_any_pass() -> None:
 def predicated_copies(draw: Any) -> tuple[Layout, Layout, Layout]:
     """A source, a destination, and predicates with the same modes, some of stride 0."""
     src, dst = draw(pairs())
-    src, dst = plain(src), plain(dst)
+    src, dst = plain_layout(src), plain_layout(dst)
     modes = [src[i].size for i in range(len(src))]
     span, strides = 1, list[int]()
     for size in modes:
