@@ -33,11 +33,14 @@ class Bench:
         return found
 
     def launcher(self, workload: Workload, args: Mapping[str, CudaArgument]) -> Run:
-        """What queues the workload's kernel on the default stream, on arrays in device memory."""
+        """What queues the workload's kernel on the default stream, on arrays in device memory.
+
+        It keeps the arrays: their addresses alone would not keep PyTorch from giving the memory to others.
+        """
         artifact, config = self.built_for(workload)
         kernel = self.engine.load(artifact)
-        packed = PackedArguments(self.engine.driver, artifact, args)
-        return lambda: kernel.launch(config, packed.addresses)
+        kept = (PackedArguments(self.engine.driver, artifact, args), args)
+        return lambda: kernel.launch(config, kept[0].addresses)
 
     def check(
         self,
