@@ -37,7 +37,7 @@ class PackedArguments:
         """Copies storage to the device and converts scalars. LaunchError for arguments that do not fit the kernel."""
         _check_names(artifact, args)
         self._copies: list[tuple[DeviceBuffer, TensorArgument]] = []
-        self._values: list[Any] = []
+        self.values: list[Any] = []
         for parameter in artifact.parameters:
             value = args[parameter.name]
             if parameter.kind is Kind.POINTER:
@@ -48,13 +48,13 @@ class PackedArguments:
                         f"argument '{parameter.name}' is at address {address:#x}, which is not a multiple of "
                         f"{parameter.align} bytes as the kernel requires",
                     )
-                self._values.append(ctypes.c_uint64(address))
+                self.values.append(ctypes.c_uint64(address))
                 if parameter.layout is not None:
-                    self._values += _scalars(parameter, parameter.layout, layout)
+                    self.values += _scalars(parameter, parameter.layout, layout)
             else:
-                self._values.append(_scalar(parameter, value))
-        addresses = (ctypes.addressof(value) for value in self._values)
-        self.addresses = (ctypes.c_void_p * max(len(self._values), 1))(*addresses)
+                self.values.append(_scalar(parameter, value))
+        addresses = (ctypes.addressof(value) for value in self.values)
+        self.addresses = (ctypes.c_void_p * max(len(self.values), 1))(*addresses)
 
     def read_back(self) -> None:
         """Copies the results into the storage that the arguments came from."""

@@ -3,7 +3,7 @@
 
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 from ...dialects.target import Target, target_of_device
 from ...layout.errors import Code, TilefoldError
@@ -56,6 +56,7 @@ class Driver:
         if ordinal >= count:
             raise CudaUnavailable(f"there is no device {ordinal}; the driver knows {count}")
         self.ordinal = ordinal
+        self.device_count = count
         self.device: Any = self.call("cuDeviceGet", ordinal)
         self.name = bytes(self.call("cuDeviceGetName", 256, self.device)).split(b"\0")[0].decode()
         attribute = self.api.CUdevice_attribute
@@ -86,16 +87,29 @@ class Driver:
         """
         status, *results = getattr(self.api, function)(*args)
         if int(status) != 0:
-            name, words = self._describe(status)
-            where = f"{doing}: " if doing else ""
-            raise CudaError(name, f"{where}{function} failed with {name} ({words})", _HINTS.get(name, ""))
+            self.fail(function, int(status), doing=doing)
         if not results:
             return None
         return results[0] if len(results) == 1 else tuple(results)
 
-    def _describe(self, status: Any) -> tuple[str, str]:
-        name, words = self.api.cuGetErrorName(status)[1], self.api.cuGetErrorString(status)[1]
-        return (name.decode(), words.decode()) if name and words else (f"CUDA_ERROR_{int(status)}", "unknown")
+    def fail(self, function: str, status: int, doing: str = "") -> NoReturn:
+        """Raises the CudaError for a status that a driver function has returned; `doing` as for `call`."""
+        name, words = self._describe(status)
+        where = f"{doing}: " if doing else ""
+        raise CudaError(name, f"{where}{function} failed with {name} ({words})", _HINTS.get(name, ""))
+
+    @property
+    def context(self) -> int:
+        """The handle of the device's primary context (CUcontext)."""
+        return int(self._context)
+
+    def _describe(self, status: int) -> tuple[str, str]:
+        try:
+            known = self.api.CUresult(status)
+        except ValueError:  # of a driver that is newer than cuda-python
+            return f"CUDA_ERROR_{status}", "unknown"
+        name, words = self.api.cuGetErrorName(known)[1], self.api.cuGetErrorString(known)[1]
+        return (name.decode(), words.decode()) if name and words else (f"CUDA_ERROR_{status}", "unknown")
 
 
 @cache

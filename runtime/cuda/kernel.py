@@ -20,7 +20,7 @@ class Kernel:
     def __init__(self, driver: Driver, artifact: Artifact) -> None:
         """Loads the code. CudaError where it is for another architecture, or the driver refuses it."""
         self.artifact = artifact
-        self._driver = driver
+        self.driver = driver
         driver.activate()
         major, minor = driver.capability
         if not artifact.target.runs_on(major, minor):
@@ -44,6 +44,11 @@ class Kernel:
                 doing=self._doing(f"giving {artifact.dynamic_shared} bytes of shared memory to"),
             )
 
+    @property
+    def handle(self) -> int:
+        """The driver's handle of the kernel (CUfunction)."""
+        return int(self._function)
+
     def launch(self, config: LaunchConfig, packed: ctypes.Array[ctypes.c_void_p], stream: int = 0) -> None:
         """Queues the kernel on a stream; `packed` has the addresses of the arguments (see `arguments`).
 
@@ -51,15 +56,8 @@ class Kernel:
         driver refuses.
         """
         artifact = self.artifact
-        if config.block != artifact.block:
-            raise LaunchError(
-                Code.RUN_LAUNCH,
-                f"kernel '{artifact.kernel}' is for blocks of {artifact.block} threads, not {config.block}",
-                "launch it with the block that it declares",
-            )
-        if any(size > most for size, most in zip(config.grid, MAX_GRID, strict=True)):
-            raise LaunchError(Code.RUN_LAUNCH, f"the grid is {config.grid}; a GPU has at most {MAX_GRID} blocks")
-        self._driver.call(
+        check_launch(artifact, config)
+        self.driver.call(
             "cuLaunchKernel",
             self._function,
             *config.grid,
@@ -76,7 +74,7 @@ class Kernel:
 
     def _load(self) -> Any:
         """Loads PTX or a cubin. The driver's assembler says in its log what it does not accept."""
-        driver, code = self._driver, self.artifact.code
+        driver, code = self.driver, self.artifact.code
         option = driver.api.CUjit_option
         log = bytearray(_LOG_BYTES)
         data = code.encode() + b"\0" if isinstance(code, str) else code
@@ -95,3 +93,15 @@ class Kernel:
             if not words:
                 raise
             raise CudaError(error.status, f"{error.message}: {words}", error.hint) from error
+
+
+def check_launch(artifact: Artifact, config: LaunchConfig) -> None:
+    """LaunchError (E3105) for a block that is not the kernel's, or a grid that no GPU has."""
+    if config.block != artifact.block:
+        raise LaunchError(
+            Code.RUN_LAUNCH,
+            f"kernel '{artifact.kernel}' is for blocks of {artifact.block} threads, not {config.block}",
+            "launch it with the block that it declares",
+        )
+    if any(size > most for size, most in zip(config.grid, MAX_GRID, strict=True)):
+        raise LaunchError(Code.RUN_LAUNCH, f"the grid is {config.grid}; a GPU has at most {MAX_GRID} blocks")

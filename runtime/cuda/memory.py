@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from ...layout.core import Layout
 from ...layout.errors import Code
+from ..arrays import array_of
 from ..engine import LaunchError
-from .dlpack import array_layout, cuda_tensor
 from .driver import Driver
 
 
@@ -53,16 +53,18 @@ class DeviceBuffer:
 
 
 def device_tensor(name: str, array: CudaArray | DlpackArray, ordinal: int) -> tuple[int, Layout]:
-    """The address and the layout of an array that is in device memory already. LaunchError where it is not, or on
-    another device.
+    """The address and the layout of an array that is in device memory already. LaunchError (E3106) where it is not, or
+    on another device.
     """
-    if isinstance(array, DlpackArray):
-        return cuda_tensor(name, array, ordinal)
-    interface = array.__cuda_array_interface__
-    address, read_only = interface["data"]
-    if read_only:
-        raise LaunchError(Code.RUN_ARGUMENT, f"argument '{name}' is read-only", "pass a writable array")
-    shape, size = tuple(map(int, interface["shape"])), int(interface["typestr"][2:])
-    steps = interface.get("strides")
-    strides = None if steps is None else [int(step) // size for step in steps]
-    return int(address), array_layout(shape, strides)
+    found = array_of(name, array)
+    if found.device is None:
+        raise LaunchError(
+            Code.RUN_ARGUMENT,
+            f"argument '{name}' is an array that is not in the GPU's memory",
+            "move it there, or pass a NumPy array, which is copied",
+        )
+    if found.device != ordinal:
+        raise LaunchError(
+            Code.RUN_ARGUMENT, f"argument '{name}' is on device {found.device}, the kernel runs on device {ordinal}"
+        )
+    return found.address, found.layout

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Arrays of other libraries, as a launch sees them: address, element type, shape, strides, device. Nothing is copied.
+
+Torch is read by its tensors' attributes, which is fastest; NumPy by `__array_interface__`; others by DLPack, or else by
+`__cuda_array_interface__` (Numba's specification). No library is imported.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from ..layout.core import Layout
+from ..layout.errors import Code
+
+HOST = None
+"""The device of an array in the host's memory."""
+
+_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "bool": "i1",
+        **{f"{sign}int{bits}": f"i{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+        **{f"float{bits}": f"f{bits}" for bits in (16, 32, 64)},
+        "bfloat16": "bf16",
+        "float8_e4m3fn": "f8E4M3FN",
+        "float8_e5m2": "f8E5M2",
+    }
+)
+"""Element types by the names that NumPy, ml_dtypes and torch give them. Unsigned integers are stored like signed."""
+
+_CODES: Mapping[str, str] = MappingProxyType(
+    {"b1": "i1", **{f"{c}{n}": f"i{8 * n}" for c in "iu" for n in (1, 2, 4, 8)}, "f2": "f16", "f4": "f32", "f8": "f64"}
+)
+"""The same by the `typestr` of an array interface, without its byte order."""
+
+_BYTES: Mapping[str, int] = MappingProxyType(
+    {
+        "i1": 1,
+        "i8": 1,
+        "i16": 2,
+        "i32": 4,
+        "i64": 8,
+        "f8E4M3FN": 1,
+        "f8E5M2": 1,
+        "f16": 2,
+        "bf16": 2,
+        "f32": 4,
+        "f64": 8,
+    }
+)
+
+
+class ArrayError(Exception):
+    """An array that no kernel can be given; the text goes on from "argument 'A' "."""
+
+    def __init__(self, problem: str, hint: str = "") -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.hint = hint
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An array: the `address` of its first element, its element type as the IR names it, its shape, its strides in
+    elements, and the CUDA device that holds it, None for the host.
+    """
+
+    address: int
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    device: int | None
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of an element."""
+        return _BYTES[self.dtype]
+
+    @property
+    def layout(self) -> Layout:
+        """Shape and strides; an array without modes is one element."""
+        return Layout(self.shape, self.strides) if self.shape else Layout(1, 0)
+
+    @property
+    def span(self) -> int:
+        """The elements from the first to the last that a coordinate reaches, both included; 0 for an empty array."""
+        if 0 in self.shape:
+            return 0
+        return 1 + sum((n - 1) * step for n, step in zip(self.shape, self.strides, strict=True))
+
+
+def is_torch(x: object) -> bool:
+    """Whether an object is a tensor of torch."""
+    return any(each.__module__ == "torch" and each.__name__ == "Tensor" for each in type(x).__mro__)
+
+
+def is_array(x: object) -> bool:
+    """Whether `array_of` can read an object, as far as its attributes tell."""
+    kind = type(x)
+    return is_torch(x) or any(
+        hasattr(kind, name) or hasattr(x, name)
+        for name in ("__dlpack__", "__cuda_array_interface__", "__array_interface__")
+    )
+
+
+def array_of(name: str, x: Any) -> Array:
+    """What an array says of itself; `name` is the argument's, for messages.
+
+    LaunchError (E3106) for what is no array, is read-only or has no elements, or has elements, strides or a device
+    that kernels do not have.
+    """
+    try:
+        found = _read(x)
+        if any(step < 0 for step in found.strides):
+            raise ArrayError(f"has negative strides {found.strides}", "pass a copy of it")
+        if 0 in found.shape:
+            raise ArrayError(f"is empty: its shape is {found.shape}", "there is nothing to launch on")
+    except ArrayError as error:
+        from .engine import LaunchError  # with NumPy, which a launch on tensors of torch does without
+
+        raise LaunchError(Code.RUN_ARGUMENT, f"argument '{name}' {error.problem}", error.hint) from None
+    return found
+
+
+def _read(x: Any) -> Array:
+    if is_torch(x):
+        return _torch(x)
+    interface: Any = getattr(x, "__array_interface__", None)
+    if interface is not None:
+        return _interface(interface, HOST, str(getattr(x, "dtype", "")))
+    if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
+        from .dlpack import dlpack_array
+
+        return dlpack_array(x)
+    interface = getattr(x, "__cuda_array_interface__", None)
+    if interface is None:
+        raise ArrayError(f"is no array, but a {type(x).__name__}", "pass an array of torch, CuPy, JAX or NumPy")
+    device = getattr(getattr(x, "device", None), "id", 0)
+    return _interface(interface, int(device), str(getattr(x, "dtype", "")))
+
+
+def _torch(x: Any) -> Array:
+    name = str(x.dtype).removeprefix("torch.")
+    if str(x.layout) != "torch.strided":
+        raise ArrayError(f"is a {str(x.layout).removeprefix('torch.')} tensor", "pass x.to_dense()")
+    if not x.is_cuda and x.device.type != "cpu":
+        raise ArrayError(f"is on the device {x.device}", "move it to the GPU or to the host")
+    return Array(
+        int(x.data_ptr()),
+        _known(name),
+        tuple(x.shape),
+        tuple(x.stride()),
+        x.get_device() if x.is_cuda else HOST,
+    )
+
+
+def _interface(interface: Mapping[str, Any], device: int | None, dtype: str) -> Array:
+    """An array by `__array_interface__` or `__cuda_array_interface__`. `dtype` names what the interface cannot."""
+    address, read_only = interface["data"]
+    if read_only:
+        raise ArrayError("is read-only", "pass a writable array")
+    typestr = str(interface["typestr"])
+    if typestr[0] == ">":
+        raise ArrayError(f"has elements of type {typestr}, of the other byte order", "pass x.astype(...)")
+    type = _CODES.get(typestr[1:]) or _known(dtype or typestr)
+    shape = tuple(int(n) for n in interface["shape"])
+    steps: Any = interface.get("strides")
+    size = _BYTES[type]
+    if steps is not None and any(int(step) % size for step in steps):
+        raise ArrayError(f"has strides of {tuple(steps)} bytes, between its elements", "pass a copy of it")
+    strides = row_major(shape) if steps is None else tuple(int(step) // size for step in steps)
+    return Array(int(address), type, shape, strides, device)
+
+
+def _known(name: str) -> str:
+    if name not in _NAMES:
+        raise ArrayError(
+            f"has elements of type {name}, which no kernel has", "use floats and integers of 8 to 64 bits, or bool"
+        )
+    return _NAMES[name]
+
+
+def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of a compact array whose last mode is fastest."""
+    strides: list[int] = []
+    step = 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= extent
+    return tuple(reversed(strides))

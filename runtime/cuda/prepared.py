@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A kernel whose launches are prepared: the memory that a launch needs is there, and holds all that does not change.
+
+A *frame* is that memory for one launch at a time: the driver's configuration, the values of the arguments in slots of 8
+bytes, and the array of their addresses. A launch takes a frame, writes what differs, calls the driver, which copies it
+all, and gives the frame back; so any number of threads can launch at once.
+"""
+
+import ctypes
+from collections.abc import Callable
+from functools import partial
+from struct import Struct
+from typing import Any
+
+from ...layout.core import Layout
+from ...layout.errors import Code
+from ...layout.inttuple import leaves
+from ...layout.unknown import Unknown
+from ..artifact import Kind, Parameter
+from ..engine import LaunchConfig, LaunchError
+from .arguments import PackedArguments
+from .kernel import Kernel, check_launch
+from .library import PROGRAMMATIC_STREAM_SERIALIZATION, LaunchAttribute, LaunchConfiguration, Library
+
+SLOT = 8
+"""The bytes of a frame for each value: those of the largest."""
+
+_FORMATS = {
+    Kind.POINTER: "Q", Kind.I1: "?7x", Kind.I8: "b7x", Kind.I16: "h6x", Kind.I32: "i4x", Kind.I64: "q",
+    Kind.F16: "e6x", Kind.BF16: "H6x", Kind.F32: "f4x", Kind.F64: "d",
+}  # fmt: skip
+
+_NO_CONTEXT = (201, 400)
+"""CUDA_ERROR_INVALID_CONTEXT and CUDA_ERROR_INVALID_HANDLE: another context is current than the kernel's, or none."""
+
+
+class Frame:
+    """The memory of one launch. `grid`, `stream` and `programmatic` are those of the launch before."""
+
+    __slots__ = ("_attribute", "_configuration", "_parameters", "call", "grid", "memory", "programmatic", "stream")
+
+    def __init__(self, kernel: Kernel, library: Library, values: int) -> None:
+        self.memory = ctypes.create_string_buffer(SLOT * max(values, 1))
+        base = ctypes.addressof(self.memory)
+        self._parameters = (ctypes.c_void_p * max(values, 1))(*(base + SLOT * each for each in range(values)))
+        self._attribute = LaunchAttribute(PROGRAMMATIC_STREAM_SERIALIZATION)
+        self._attribute.value[0] = 1
+        x, y, z = kernel.artifact.block
+        self._configuration = LaunchConfiguration(
+            1, 1, 1, x, y, z, kernel.artifact.dynamic_shared, None, ctypes.addressof(self._attribute), 0
+        )
+        self.call: Callable[[], int] = partial(
+            library.launch,
+            ctypes.byref(self._configuration),
+            ctypes.c_void_p(kernel.handle),
+            ctypes.byref(self._parameters),
+            None,
+        )
+        self.grid: Any = None
+        self.stream = 0
+        self.programmatic = False
+
+    def place(self, kernel: Kernel, grid: Any) -> None:
+        """The grid of the next launches: one to three sizes. LaunchError for one that no GPU launches."""
+        self.grid = None  # of a grid that is refused, nothing is remembered
+        x, y, z = dim3("grid", grid)
+        check_launch(kernel.artifact, LaunchConfig((x, y, z), kernel.artifact.block))
+        configuration = self._configuration
+        configuration.grid_x, configuration.grid_y, configuration.grid_z = x, y, z
+        self.grid = grid if isinstance(grid, tuple | int) else None  # a list may change
+
+    def queue(self, stream: int) -> None:
+        """The stream of the next launches, by its handle."""
+        self._configuration.stream = stream
+        self.stream = stream
+
+    def order(self, programmatic: bool) -> None:
+        """Whether the next launches may begin before what is in the stream has ended (CUDA C++ Programming Guide,
+        Programmatic Dependent Launch).
+        """
+        self._configuration.attribute_count = int(programmatic)
+        self.programmatic = programmatic
+
+    def fill(self, packed: PackedArguments) -> None:
+        """The values of arguments that are packed one by one."""
+        base = ctypes.addressof(self.memory)
+        for index, value in enumerate(packed.values):
+            ctypes.memmove(base + SLOT * index, ctypes.addressof(value), min(ctypes.sizeof(value), SLOT))
+
+
+class Prepared:
+    """The launches of a kernel that is loaded on a device.
+
+    `pack(frame.memory, 0, *values)` writes all values of a launch; `take` and `give` are those of the pool of frames,
+    of which `take` raises IndexError where it is empty.
+    """
+
+    __slots__ = ("_count", "give", "kernel", "library", "ordinal", "pack", "take")
+
+    def __init__(self, kernel: Kernel, library: Library) -> None:
+        self.kernel = kernel
+        self.library = library
+        self.ordinal: int = kernel.driver.ordinal
+        formats = [each for parameter in kernel.artifact.parameters for each in _formats(parameter)]
+        self._count = len(formats)
+        self.pack: Callable[..., None] = Struct("<" + "".join(formats)).pack_into
+        pool: list[Frame] = []
+        self.take: Callable[[], Frame] = pool.pop
+        self.give: Callable[[Frame], None] = pool.append
+
+    def frame(self) -> Frame:
+        """A new frame; `give` keeps it for later launches."""
+        return Frame(self.kernel, self.library, self._count)
+
+    def call(self, frame: Frame) -> int:
+        """Launches by a frame where other devices may be current; leaves the one that was. The driver's status."""
+        library, own = self.library, self.kernel.driver.context
+        before = library.context()
+        if before == own:
+            return frame.call()
+        library.set_context(own)
+        try:
+            return frame.call()
+        finally:
+            library.set_context(before)
+
+    def recover(self, frame: Frame, status: int) -> None:
+        """Launches once more, in the kernel's context, where there was none in this thread. CudaError otherwise."""
+        if status in _NO_CONTEXT and self.library.context() != self.kernel.driver.context:
+            self.kernel.driver.activate()
+            status = frame.call()
+        if status:
+            self.kernel.driver.fail(
+                "cuLaunchKernelEx", status, doing=f"launching kernel '{self.kernel.artifact.kernel}'"
+            )
+
+    def launch(self, packed: PackedArguments, grid: Any, stream: int, programmatic: bool) -> None:
+        """Queues a launch on arguments that are packed one by one. LaunchError, CudaError."""
+        try:
+            frame = self.take()
+        except IndexError:
+            frame = self.frame()
+        frame.fill(packed)
+        frame.place(self.kernel, grid)
+        frame.queue(stream)
+        frame.order(programmatic)
+        status = self.call(frame)
+        self.give(frame)
+        if status:
+            self.recover(frame, status)
+
+
+def dim3(what: str, size: Any) -> tuple[int, int, int]:
+    """One to three sizes as x, y, z. LaunchError (E3105) for anything else."""
+    found: tuple[Any, ...] = (size,) if isinstance(size, int) else tuple(size)
+    if not 1 <= len(found) <= 3 or any(type(n) is not int or n < 1 for n in found):
+        raise LaunchError(
+            Code.RUN_LAUNCH, f"the {what} is {size!r}", "give one to three integers of at least 1: x, y, z"
+        )
+    x, y, z = (*found, 1, 1)[:3]
+    return x, y, z
+
+
+def _formats(parameter: Parameter) -> list[str]:
+    """How `struct` writes the values of a parameter: one, and one for each `?` of a tensor's layout."""
+    return [_FORMATS[parameter.kind], *("q" if each.width == 64 else "i4x" for each in _unknowns(parameter.layout))]
+
+
+def _unknowns(layout: Layout | None) -> list[Unknown]:
+    if layout is None:
+        return []
+    return [each for each in (*leaves(layout.shape), *leaves(layout.stride)) if isinstance(each, Unknown)]

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a kernel is made for: of each argument the part that is fixed in its type, and promises about the rest.
+
+Equal types serve the same kernel, so they are the key of the cache of specialisations. What a type promises of an
+argument (divisors, widths, alignment) is a property of that argument, found out or declared, and found again in each
+launch.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..layout.core import Layout
+from ..layout.errors import Code
+from ..layout.unknown import Unknown
+from .arrays import Array
+
+ALIGN = 16
+"""The greatest alignment that is looked for, in bytes: that of the widest access of most GPUs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dynamic:
+    """A tensor parameter whose extents may differ from launch to launch.
+
+    `modes` are those whose extents are not part of the type; None means all. `divisibility` promises what divides the
+    extent of a mode; `align` promises bytes of which the address is a multiple, instead of what each argument has, and
+    `width` is the bits of extents and strides (32 or 64). Use it as the annotation of a parameter, or by `dynamic`.
+    """
+
+    modes: tuple[int, ...] | None = None
+    divisibility: tuple[tuple[int, int], ...] = ()
+    align: int | None = None
+    width: int = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """An array with what is dynamic about it; see `dynamic`."""
+
+    array: Any
+    rule: Dynamic
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """The type of a tensor parameter: elements, extents and strides (in elements), each fixed or an `Unknown`, and the
+    bytes of which the address is a multiple.
+    """
+
+    dtype: str
+    shape: tuple[int | Unknown, ...]
+    strides: tuple[int | Unknown, ...]
+    align: int
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of the parameter's type; a tensor without modes is one element."""
+        return Layout(self.shape, self.strides) if self.shape else Layout(1, 0)
+
+    def scalars(self, array: Array) -> list[int]:
+        """The extents and strides of an array of this type that the type leaves open, in the kernel's order."""
+        pairs = zip((*self.shape, *self.strides), (*array.shape, *array.strides), strict=True)
+        return [value for expected, value in pairs if isinstance(expected, Unknown)]
+
+
+def dynamic(
+    array: Any,
+    *,
+    modes: Sequence[int] | None = None,
+    divisibility: int | Mapping[int, int] = 1,
+    align: int | None = None,
+    width: int = 32,
+) -> Marked:
+    """The array as an argument whose extents in `modes` (all by default) may differ from launch to launch.
+
+    `divisibility` promises what divides these extents, one number for all or by mode; every launch checks it. A stride
+    is dynamic where it depends on such an extent, and what divides it, up to 16 bytes, becomes part of the type.
+    `align` promises the alignment of the address in bytes.
+    """
+    rule = dynamic_rule(modes=modes, divisibility=divisibility, align=align, width=width)
+    return Marked(array, rule)
+
+
+def dynamic_rule(
+    *,
+    modes: Sequence[int] | None = None,
+    divisibility: int | Mapping[int, int] = 1,
+    align: int | None = None,
+    width: int = 32,
+) -> Dynamic:
+    """The rule of `dynamic` by itself, as the annotation of a parameter. LaunchError (E3106) for senseless numbers."""
+    chosen = None if modes is None else tuple(sorted(set(modes)))
+    if isinstance(divisibility, int):
+        by_mode = {-1: divisibility} if chosen is None else dict.fromkeys(chosen, divisibility)
+    else:
+        by_mode = dict(divisibility)
+    if any(n < 1 for n in by_mode.values()):
+        raise _refused(f"a divisibility of {divisibility} is none", "give numbers of at least 1")
+    if align is not None and (align < 1 or align & (align - 1)):
+        raise _refused(f"an alignment of {align} bytes is none", "give a power of two")
+    if width not in (32, 64):
+        raise _refused(f"extents have no {width} bits", "give 32 or 64")
+    return Dynamic(chosen, tuple(sorted((mode, n) for mode, n in by_mode.items() if n > 1)), align, width)
+
+
+def tensor_spec(name: str, array: Array, rule: Dynamic | None = None) -> TensorSpec:
+    """The type of the parameter that an array is given to. LaunchError (E3106), which names the argument, for one that
+    breaks a promise of the rule.
+    """
+    align = address_alignment(array.address)
+    if rule is None:
+        return TensorSpec(array.dtype, array.shape, array.strides, align)
+    if rule.align is not None:
+        if array.address % rule.align:
+            raise _refused(
+                f"argument '{name}' is at address {array.address:#x}, which is not a multiple of {rule.align} bytes",
+                "promise less in align=, or pass a tensor that begins at such an address",
+            )
+        align = rule.align
+    rank = len(array.shape)
+    modes = set(range(rank)) if rule.modes is None else set(rule.modes)
+    promised = dict(rule.divisibility)
+    if not modes | {mode for mode in promised if mode >= 0} <= set(range(rank)):
+        raise _refused(f"argument '{name}' has {rank} modes; {sorted(modes)} are declared dynamic")
+    shape = tuple(
+        _extent(name, mode, n, promised.get(mode, promised.get(-1, 1)), rule.width) if mode in modes else n
+        for mode, n in enumerate(array.shape)
+    )
+    inside = [array.strides[mode] for mode in modes]
+    most = max(ALIGN // array.itemsize, 1)
+    strides = tuple(
+        Unknown(_width(step, rule.width), min(step & -step, most)) if any(other < step for other in inside) else step
+        for step in array.strides
+    )
+    return TensorSpec(array.dtype, shape, strides, align)
+
+
+def address_alignment(address: int) -> int:
+    """The bytes of which an address is a multiple: a power of two, at most `ALIGN`."""
+    return min(address & -address, ALIGN) if address else ALIGN
+
+
+def _extent(name: str, mode: int, extent: int, divisor: int, width: int) -> Unknown:
+    if extent % divisor:
+        raise _refused(
+            f"argument '{name}': extent {extent} of mode {mode} is no multiple of {divisor}",
+            "promise less in divisibility=, or pad the tensor",
+        )
+    if extent >= 1 << (width - 1):
+        raise _refused(f"argument '{name}': extent {extent} of mode {mode} exceeds {width} bits", "give width=64")
+    return Unknown(width, divisor)
+
+
+def _width(step: int, width: int) -> int:
+    return 64 if step >= 1 << 31 else width
+
+
+def _refused(message: str, hint: str = "") -> Exception:
+    from .engine import LaunchError
+
+    return LaunchError(Code.RUN_ARGUMENT, message, hint)

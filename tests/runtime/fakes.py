@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A device, a driver's library and tensors like torch's, for tests of what happens before the driver is reached."""
+
+import ctypes
+import sys
+from dataclasses import dataclass, field
+from types import ModuleType, SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from tilefold.runtime.artifact import Artifact, Parameter
+from tilefold.runtime.cuda.driver import Driver
+from tilefold.runtime.cuda.kernel import Kernel
+from tilefold.runtime.cuda.library import Library
+from tilefold.runtime.cuda.prepared import SLOT, Prepared
+
+from tests.cuda.test_arguments import RecordingDriver
+from tests.emit.harness import SM80
+
+
+@dataclass
+class Launched:
+    """One call of the driver's launch."""
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared: int
+    stream: int
+    attributes: int
+    function: int
+    values: bytes
+    context: int
+
+
+@dataclass
+class FakeLibrary:
+    """Keeps the launches that it is asked for. `statuses` are the answers to the next ones, 0 after them."""
+
+    current: int = 77
+    launched: list[Launched] = field(default_factory=lambda: [])
+    statuses: list[int] = field(default_factory=lambda: [])
+    values: int = 0
+
+    def launch(self, configuration: Any, function: Any, parameters: Any, extra: None) -> int:
+        if self.statuses and (status := self.statuses.pop(0)):
+            return status
+        given, addresses = configuration._obj, parameters._obj
+        values = b"".join(ctypes.string_at(addresses[i], SLOT) for i in range(self.values))
+        self.launched.append(
+            Launched(
+                (given.grid_x, given.grid_y, given.grid_z),
+                (given.block_x, given.block_y, given.block_z),
+                given.shared_bytes,
+                given.stream or 0,
+                given.attribute_count,
+                function.value,
+                values,
+                self.current,
+            )
+        )
+        return 0
+
+    def context(self) -> int:
+        return self.current
+
+    def set_context(self, context: int) -> None:
+        self.current = context
+
+
+class FakeDriver(RecordingDriver):
+    """A device with a context, 77, and kernels whose handles are 1000 and more."""
+
+    context = 77
+    device_count = 1
+
+    def __init__(self, library: FakeLibrary) -> None:
+        super().__init__()
+        self.library = library
+
+    def activate(self) -> None:
+        self.library.current = self.context
+
+    def call(self, function: str, *args: Any, doing: str = "") -> Any:
+        result = super().call(function, *args, doing=doing)
+        return 1000 + len(self.calls) if function == "cuModuleGetFunction" else result
+
+    def fail(self, function: str, status: int, doing: str = "") -> None:
+        raise RuntimeError(f"{doing}: {function} {status}")
+
+
+def prepared(
+    library: FakeLibrary, *parameters: Parameter, values: int | None = None, dynamic_shared: int = 0
+) -> Prepared:
+    """A prepared kernel of blocks of 32 threads on a fake device."""
+    artifact = Artifact("k", "code", SM80, parameters, (32, 1, 1), dynamic_shared=dynamic_shared)
+    library.values = len(parameters) if values is None else values
+    return Prepared(Kernel(cast(Driver, FakeDriver(library)), artifact), cast(Library, library))
+
+
+class Tensor:
+    """What a launch reads of a tensor of torch. `reads` counts nothing: all of it may change in place."""
+
+    def __init__(
+        self, address: int, shape: tuple[int, ...] = (4, 8), stride: tuple[int, ...] | None = None,
+        dtype: str = "float32", device: int = 0,
+    ) -> None:  # fmt: skip
+        self.address, self.shape, self._stride, self._device = address, shape, stride, device
+        self.dtype = f"torch.{dtype}"
+        self.layout = "torch.strided"
+        self.is_cuda = device >= 0
+        self.device = SimpleNamespace(type="cuda" if device >= 0 else "cpu")
+
+    def data_ptr(self) -> int:
+        return self.address
+
+    def is_contiguous(self) -> bool:
+        return self._stride is None
+
+    def stride(self) -> tuple[int, ...]:
+        from tilefold.runtime.arrays import row_major
+
+        return row_major(self.shape) if self._stride is None else self._stride
+
+    def get_device(self) -> int:
+        return self._device
+
+
+Tensor.__module__ = "torch"
+
+
+@pytest.fixture
+def torch_module(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """A module `torch` whose current stream is `stream` of the fixture's value, 0 at first."""
+    state = SimpleNamespace(stream=0)
+
+    def current(device: int) -> int:
+        return state.stream + device
+
+    module: Any = ModuleType("torch")
+    module._C = SimpleNamespace(_cuda_getCurrentRawStream=current)
+    monkeypatch.setitem(sys.modules, "torch", module)
+    return state

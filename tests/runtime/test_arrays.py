@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Arrays of other libraries: what is read of them, which are refused, and the types that kernels get for them."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tilefold.layout.unknown import Unknown
+from tilefold.runtime.arrays import Array, array_of, is_array, row_major
+from tilefold.runtime.dlpack import dlpack_array
+from tilefold.runtime.engine import LaunchError
+from tilefold.runtime.hosted import host_tensor
+from tilefold.runtime.signature import TensorSpec, dynamic, dynamic_rule, tensor_spec
+
+from tests.runtime.fakes import Tensor
+
+
+class _Only:
+    """An array by some of its interfaces only."""
+
+    def __init__(self, **attributes: Any) -> None:
+        self.__dict__.update(attributes)
+
+
+@pytest.mark.parametrize("name", ["float16", "float32", "float64", "int8", "uint8", "int16", "uint32", "int64", "bool"])
+def test_numpy_and_dlpack_say_the_same(name: str) -> None:
+    array = np.zeros((4, 6, 5), name)[1:, ::2, :]
+    found = array_of("A", array)
+    assert found == dlpack_array(array)
+    assert found.address == array.ctypes.data
+    assert (found.shape, found.strides, found.device) == ((3, 3, 5), (30, 10, 1), None)
+    assert found.itemsize == array.itemsize
+    assert found.span == 2 * 30 + 2 * 10 + 4 + 1
+
+
+@pytest.mark.parametrize(
+    ("dtype", "name"),
+    [(ml_dtypes.bfloat16, "bf16"), (ml_dtypes.float8_e4m3fn, "f8E4M3FN"), (ml_dtypes.float8_e5m2, "f8E5M2")],
+)
+def test_types_that_the_interface_has_no_name_for(dtype: Any, name: str) -> None:
+    array = np.ones((2, 3), dtype)
+    found = array_of("A", array)
+    assert found.dtype == name
+    storage = host_tensor(found).storage
+    assert storage.dtype == dtype
+    storage[4] = 2
+    assert array[1, 1] == 2
+
+
+def test_cuda_array_interface() -> None:
+    interface: dict[str, Any] = {"data": (0x100, False), "shape": (3, 4), "typestr": "<f2", "strides": (2, 6)}
+    array = _Only(__cuda_array_interface__=interface, device=SimpleNamespace(id=2))
+    assert is_array(array)
+    assert array_of("A", array) == Array(0x100, "f16", (3, 4), (1, 3), 2)
+    interface["strides"] = None
+    assert array_of("A", array).strides == (4, 1)
+
+
+def test_tensor_of_torch() -> None:
+    tensor = Tensor(0x200, (4, 8), (1, 4), "bfloat16", device=1)
+    assert array_of("A", tensor) == Array(0x200, "bf16", (4, 8), (1, 4), 1)
+    assert array_of("A", Tensor(0x200, device=-1)).device is None
+
+
+def _sparse() -> Tensor:
+    tensor = Tensor(0x100)
+    tensor.layout = "torch.sparse_coo"
+    return tensor
+
+
+def _elsewhere() -> Tensor:
+    tensor = Tensor(0x100, device=-1)
+    tensor.device = SimpleNamespace(type="mps")
+    return tensor
+
+
+REFUSED: list[tuple[Any, str]] = [
+    (np.zeros((2, 2))[::-1], r"has negative strides \(-2, 1\)"),
+    (np.zeros((2, 0)), r"is empty: its shape is \(2, 0\)"),
+    (np.zeros(3, "complex64"), "has elements of type complex64, which no kernel has"),
+    (np.zeros(3, ">f4"), "has elements of type >f4, of the other byte order"),
+    (np.zeros(3, [("a", "f4"), ("b", "u1")])["a"], r"has strides of \(5,\) bytes, between its elements"),
+    (np.broadcast_to(np.zeros(1), (4,)), "is read-only"),
+    ([1, 2], "is no array, but a list"),
+    (_sparse(), "is a sparse_coo tensor"),
+    (_elsewhere(), "is on the device"),
+    (_Only(__dlpack_device__=lambda: (7, 0), __dlpack__=None), "is on a device of another kind"),
+]
+
+
+@pytest.mark.parametrize(("array", "problem"), REFUSED)
+def test_array_that_no_kernel_takes(array: Any, problem: str) -> None:
+    with pytest.raises(LaunchError, match=f"argument 'A' {problem}") as caught:
+        array_of("A", array)
+    assert caught.value.code == "E3106"
+
+
+@given(shape=st.lists(st.integers(1, 5), max_size=4), order=st.randoms())
+def test_host_tensor_is_the_memory_of_the_array(shape: list[int], order: Any) -> None:
+    axes = list(range(len(shape)))
+    order.shuffle(axes)
+    array = np.arange(int(np.prod(shape)), dtype=np.int32).reshape(shape).transpose(axes)
+    argument = host_tensor(array_of("A", array))
+    assert argument.layout is not None
+    for coordinate in np.ndindex(array.shape):
+        index = sum(c * s for c, s in zip(coordinate, array_of("A", array).strides, strict=True))
+        assert argument.storage[index] == array[coordinate]
+    argument.storage[0] = -1
+    assert array.reshape(-1)[0] == -1
+
+
+def test_row_major_of_numpy() -> None:
+    assert row_major((2, 3, 4)) == tuple(s // 8 for s in np.zeros((2, 3, 4)).strides)
+    assert row_major(()) == ()
+
+
+def _spec(shape: tuple[int, ...], strides: tuple[int, ...] | None = None, **rule: Any) -> TensorSpec:
+    array = Array(0x1000, "f16", shape, row_major(shape) if strides is None else strides, 0)
+    return tensor_spec("A", array, dynamic_rule(**rule) if rule else None)
+
+
+def test_type_is_static_unless_it_is_declared_dynamic() -> None:
+    assert _spec((6, 8)) == TensorSpec("f16", (6, 8), (8, 1), 16)
+    assert _spec((6, 8), modes=(0,)) == TensorSpec("f16", (Unknown(), 8), (8, 1), 16)
+    assert _spec((6, 8), modes=(1,)) == TensorSpec("f16", (6, Unknown()), (Unknown(32, 8), 1), 16)
+    assert _spec((6, 24), modes=(0, 1), divisibility=3) == TensorSpec(
+        "f16", (Unknown(32, 3), Unknown(32, 3)), (Unknown(32, 8), 1), 16
+    )
+    assert _spec((6, 2), (1, 6), modes=(0,), width=64).strides == (1, Unknown(64, 2))
+    assert _spec((2, 1 << 31), (1 << 31, 1), modes=(1,), width=64).strides == (Unknown(64, 8), 1)
+
+
+def test_alignment_of_the_address_is_part_of_the_type() -> None:
+    found = [tensor_spec("A", Array(address, "f32", (4,), (1,), 0)).align for address in (0x1000, 0x1008, 0x1004, 0)]
+    assert found == [16, 8, 4, 16]
+
+
+@pytest.mark.parametrize(
+    ("rule", "problem"),
+    [
+        ({"divisibility": 4}, "extent 6 of mode 0 is no multiple of 4"),
+        ({"modes": (2,)}, r"has 2 modes; \[2\] are declared dynamic"),
+        ({"align": 8192}, "is at address 0x1000, which is not a multiple of 8192 bytes"),
+        ({"divisibility": 0}, "a divisibility of 0 is none"),
+        ({"align": 3}, "an alignment of 3 bytes is none"),
+        ({"width": 16}, "extents have no 16 bits"),
+    ],
+)
+def test_promise_that_does_not_hold(rule: dict[str, Any], problem: str) -> None:
+    with pytest.raises(LaunchError, match=problem):
+        _spec((6, 8), **rule)
+
+
+def test_extent_that_exceeds_its_width() -> None:
+    with pytest.raises(LaunchError, match="exceeds 32 bits"):
+        _spec((1 << 31,), modes=(0,))
+
+
+def test_marked_array_keeps_its_rule() -> None:
+    array = np.zeros((4, 4))
+    marked = dynamic(array, modes=[1, 1], divisibility=2)
+    assert (marked.array is array, marked.rule.modes, marked.rule.divisibility) == (True, (1,), ((1, 2),))
