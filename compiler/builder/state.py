@@ -120,12 +120,17 @@ class Builder:
 
     @contextmanager
     def body(self, block: Block) -> Generator[Block, None, None]:
-        """Within it, operations go to the end of the body of a `tile.map`, which computes one element."""
+        """Within it, operations go to the end of the body of a `tile.map`, which computes one element.
+
+        Fragments are computed around it, never in it.
+        """
         outer, self.block = self.block, block
+        pending, self._pending = self._pending, []
         try:
             yield block
         finally:
             self.block = outer
+            self._pending = pending + self._pending
 
     @contextmanager
     def inside(self, block: Block) -> Generator[Block, None, None]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 Array = Any
-"""A NumPy array for the simulator, a torch tensor for the GPU."""
+"""A NumPy array for the simulator, for the GPU also a torch tensor."""
 
 
 def parser(description: str, **sizes: int) -> argparse.ArgumentParser:
@@ -20,23 +20,19 @@ def parser(description: str, **sizes: int) -> argparse.ArgumentParser:
 
 
 def chosen(device: str) -> str:
-    """`cuda` or `sim`: for `auto` the GPU, if there is one and torch to reach it."""
-    if device != "auto":
-        return device
-    try:
-        import torch
-    except ImportError:
-        return "sim"
-    return "cuda" if torch.cuda.is_available() else "sim"
+    """`cuda` or `sim`: for `auto` the GPU, if there is one."""
+    from tilefold.execution import chosen_device
+
+    return chosen_device(device)
 
 
 def place(device: str, *arrays: np.ndarray) -> list[Array]:
-    """The arrays where the kernel runs: as they are for the simulator, as torch tensors on the GPU."""
-    if device == "sim":
+    """The arrays where the kernel runs. Without torch a launch on the GPU copies those of NumPy there and back."""
+    try:
+        import torch
+    except ImportError:
         return list(arrays)
-    import torch
-
-    return [torch.from_numpy(array).cuda() for array in arrays]
+    return list(arrays) if device == "sim" else [torch.from_numpy(array).cuda() for array in arrays]
 
 
 def normal(seed: int, shape: tuple[int, ...], dtype: Any = np.float16) -> np.ndarray:

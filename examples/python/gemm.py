@@ -34,6 +34,9 @@ class Config:
         return 32 * self.warps[0] * self.warps[1]
 
 
+DEFAULT = Config()
+
+
 def shared_layout(rows: int, columns: int, stages: int = 1) -> cute.ComposedLayout:
     """Rows of at most 128 bytes of f16, swizzled so that no access has bank conflicts: (rows,columns,stages)."""
     width = min(columns, 64)
@@ -177,7 +180,7 @@ def gemm(
     D: Array,
     bias: Array | None = None,
     activation: Activation | None = None,
-    config: Config = Config(),
+    config: Config = DEFAULT,
     device: str = "auto",
 ) -> None:
     """D = activation(A @ B^T + bias), by a block for each tile of D. The tiles must cover the problem."""

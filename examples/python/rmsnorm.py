@@ -5,11 +5,9 @@ python examples/python/rmsnorm.py
 python examples/python/rmsnorm.py --device cuda --m 16384 --n 8192 --rows 1 --group 256
 """
 
-import operator
-
 import numpy as np
 from common import Array, check, chosen, normal, parser, place
-from rows import Config, RowTile, row_reduce
+from rows import DEFAULT, Config, RowTile, row_reduce
 
 from tilefold import cute
 
@@ -25,13 +23,13 @@ def rmsnorm_kernel(
     every_row = cute.make_layout((config.rows, columns), stride=(0, 1))
     weights = tile.load(cute.make_tensor(mW.iterator, every_row), 0, 0.0)
     x = part.load().to(cute.Float32)
-    squares = row_reduce(x * x, cute.ADD, operator.add, config)
+    squares = row_reduce(x * x, cute.ADD, config)
     scale = cute.rsqrt(squares * (1.0 / columns) + eps)
     part.store((x * scale * weights.load().to(cute.Float32)).to(cute.Float16))
     tile.store(part, mB, block)
 
 
-def rmsnorm(A: Array, W: Array, B: Array, eps: float = 1e-5, config: Config = Config(), device: str = "auto") -> None:
+def rmsnorm(A: Array, W: Array, B: Array, eps: float = 1e-5, config: Config = DEFAULT, device: str = "auto") -> None:
     """The root-mean-square norm along the last index; the number of rows is a multiple of `config.rows`."""
     call = rmsnorm_kernel(A, W, B, eps, config)
     call.launch(grid=(A.shape[0] // config.rows, 1, 1), block=(config.threads, 1, 1), device=device)

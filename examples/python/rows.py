@@ -5,9 +5,7 @@
 the last accesses are predicated.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from tilefold import cute
 
@@ -28,6 +26,9 @@ class Config:
     def warps(self) -> int:
         """The warps of a row."""
         return self.group // 32
+
+
+DEFAULT = Config()
 
 
 class RowTile:
@@ -62,17 +63,15 @@ class RowTile:
 
 
 @cute.jit
-def row_reduce(x: cute.Vec, op: cute.Reduction, combine: Callable[[Any, Any], Any], config: Config) -> cute.Float:
+def row_reduce(x: cute.Vec, op: cute.Reduction, config: Config) -> cute.Float:
     """All elements of a row combined, in each of its threads."""
-    value = x.reduce(op)
-    for apart in (16, 8, 4, 2, 1):
-        value = combine(value, cute.arch.shuffle_sync_bfly(value, apart))
+    value = cute.arch.warp_reduce(x.reduce(op), op)
     if config.warps == 1:
         return value
     t, _, _ = cute.arch.thread_idx()
-    row, warp, lane = t // config.group, t % config.group // 32, t % 32
+    row, warp = t // config.group, t % config.group // 32
     shared = cute.make_smem_tensor((config.warps, config.rows), cute.Float32)
-    if lane == 0:
+    if cute.arch.lane_idx() == 0:
         shared[warp, row] = value
     cute.arch.barrier()
     return shared[None, row].load().reduce(op)

@@ -5,11 +5,9 @@ python examples/python/softmax.py
 python examples/python/softmax.py --device cuda --m 16384 --n 8192
 """
 
-import operator
-
 import numpy as np
 from common import Array, check, chosen, normal, parser, place
-from rows import Config, RowTile, row_reduce
+from rows import DEFAULT, Config, RowTile, row_reduce
 
 from tilefold import cute
 
@@ -22,14 +20,14 @@ def softmax_kernel(mA: cute.Tensor, mB: cute.Tensor, config: cute.Constexpr[Conf
     tile = RowTile(config, mA.shape[1])
     part = tile.load(mA, block, float("-inf"))
     x = part.load().to(cute.Float32) * LOG2_E  # so that exponentials are powers of 2
-    largest = row_reduce(x, cute.MAX, cute.maximum, config)
+    largest = row_reduce(x, cute.MAX, config)
     power = cute.exp2(x - largest)
-    total = row_reduce(power, cute.ADD, operator.add, config)
+    total = row_reduce(power, cute.ADD, config)
     part.store((power * (1.0 / total)).to(cute.Float16))
     tile.store(part, mB, block)
 
 
-def softmax(A: Array, B: Array, config: Config = Config(), device: str = "auto") -> None:
+def softmax(A: Array, B: Array, config: Config = DEFAULT, device: str = "auto") -> None:
     """B = softmax(A) along the last index; the number of rows is a multiple of `config.rows`."""
     call = softmax_kernel(A, B, config)
     call.launch(grid=(A.shape[0] // config.rows, 1, 1), block=(config.threads, 1, 1), device=device)

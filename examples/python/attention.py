@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""O = softmax(Q K^T * scale) V for each head, in f16 on tensor cores: attention that never writes the matrix of scores.
+
+Q, K, V and O are (sequence, heads, D), with D contiguous, 64 or 128. A block has rows of one head and goes through the
+keys tile by tile, keeping for each row the greatest score so far, the sum of exponentials and the unfinished row of O
+(Dao, FlashAttention-2, 2023). docs/attention.md walks through examples/attention.cute, which is tuned further.
+
+    python examples/python/attention.py
+    python examples/python/attention.py --device cuda --sequence 4096 --heads 32 --causal 1
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from common import Array, check, chosen, normal, parser, place
+from gemm import by_columns, by_rows, shared_layout
+
+from tilefold import cute
+
+
+@dataclass(frozen=True)
+class Config:
+    """The warps of a block, each with 16 rows; the keys of a tile; whether keys after a row's own are left out."""
+
+    warps: int = 4
+    keys: int = 32
+    causal: bool = False
+
+    @property
+    def rows(self) -> int:
+        """The rows of a block."""
+        return 16 * self.warps
+
+
+DEFAULT = Config()
+
+
+def quad_reduce(x: cute.Vec, op: cute.Reduction) -> cute.Vec:
+    """Each row of scores combined: the columns of a thread, then of the four threads that share the row."""
+    return cute.arch.warp_reduce(x.reduce(op, axes=1, keepdims=True), op, width=4)
+
+
+@cute.kernel
+def attention_kernel(
+    mQ: cute.Tensor,
+    mK: cute.Tensor,
+    mV: cute.Tensor,
+    mO: cute.Tensor,
+    scale: cute.Float32,
+    config: cute.Constexpr[Config],
+):
+    t, _, _ = cute.arch.thread_idx()
+    m, head, _ = cute.arch.block_idx()
+    sequence, _, depth = mQ.shape
+    rows, keys, threads = config.rows, config.keys, 32 * config.warps
+    gQ = cute.local_tile(mQ[None, head, None], (rows, depth), (m, 0))  # (rows,D)
+    gK = cute.local_tile(mK[None, head, None], (keys, depth), (None, 0))  # (keys,D,tiles)
+    gV = cute.local_tile(mV[None, head, None], (keys, depth), (None, 0))
+    gO = cute.local_tile(mO[None, head, None], (rows, depth), (m, 0))
+    sQ = cute.make_smem_tensor(shared_layout(rows, depth), cute.Float16, alignment=1024)[None, None, 0]
+    sK = cute.make_smem_tensor(shared_layout(keys, depth), cute.Float16, alignment=1024)[None, None, 0]
+    sV = cute.make_smem_tensor(shared_layout(keys, depth), cute.Float16, alignment=1024)[None, None, 0]
+    sVt = cute.select(sV, [1, 0])  # V is an operand B of (D,keys)
+
+    load = cute.make_copy_atom(cute.nvgpu.CpAsyncOp(), cute.Float16)
+    g2s = cute.make_tiled_copy_tv(load, *by_rows(threads, depth)).get_slice(t)
+    tKgK, tKsK = g2s.partition_S(gK), g2s.partition_D(sK)
+    tVgV, tVsV = g2s.partition_S(gV), g2s.partition_D(sV)
+
+    # registers: each warp multiplies 16 rows of Q by 16 keys, and 16 rows of P by 16 columns of V, at once
+    op = cute.nvgpu.MmaOp(cute.Float16, cute.Float32, (16, 8, 16))
+    mma = cute.make_tiled_mma(op, (config.warps, 1, 1), (rows, 16, 16)).get_slice(t)
+    rQ = mma.make_fragment_A(mma.partition_A(sQ))
+    rK = mma.make_fragment_B(mma.partition_B(sK))
+    rV = mma.make_fragment_B(mma.partition_B(sVt))
+    matrices = cute.make_copy_atom(cute.nvgpu.LdMatrixOp(num_matrices=4), cute.Float16)
+    transposed = cute.make_copy_atom(cute.nvgpu.LdMatrixOp(num_matrices=4, transpose=True), cute.Float16)
+    s2rQ = cute.make_tiled_copy_A(matrices, mma.tiled_mma).get_slice(t)
+    s2rK = cute.make_tiled_copy_B(matrices, mma.tiled_mma).get_slice(t)
+    s2rV = cute.make_tiled_copy_B(transposed, mma.tiled_mma).get_slice(t)
+
+    # scores and their exponentials, (2,2),1,N: two neighbours of rows r and r + 8; also by rows and columns
+    places = cute.local_tile(cute.make_identity_tensor((sequence, sequence)), (rows, keys), (m, None))
+    tScS = mma.partition_C(places)  # ((2,2),1,N,tiles)
+    accS = mma.make_fragment_C(tScS[None, None, None, 0])
+    rP = cute.make_rmem_tensor_like(accS, cute.Float16)
+    n = keys // 16
+    aP = cute.composition(rP, cute.make_layout(((2, 2, 2), 1, n), stride=((1, 2, 4), 0, 8)))  # as an operand A
+    accO = mma.make_fragment_C(mma.partition_C(gO))
+    S, P, O = by_columns(accS), by_columns(rP), by_columns(accO)
+    largest = cute.make_rmem_tensor(((2, 1), 1), cute.Float32)
+    total = cute.make_rmem_tensor(((2, 1), 1), cute.Float32)
+    accO.fill(0.0)
+    largest.fill(float("-inf"))
+    total.fill(0.0)
+
+    cute.copy(g2s, g2s.partition_S(gQ), g2s.partition_D(sQ))
+    cute.copy(g2s, tKgK[None, None, None, 0], tKsK)
+    cute.arch.cp_async_commit_group()
+    cute.arch.cp_async_wait_group(0)
+    cute.arch.barrier()
+    cute.copy(s2rQ, s2rQ.partition_S(sQ), s2rQ.retile(rQ))
+
+    count = cute.size(gK, 2)
+    if config.causal:
+        count = min(count, ((m + 1) * rows + keys - 1) // keys)
+    for j in cute.range(count):
+        # the keys are here, and V may take the place of the values that were multiplied last
+        cute.arch.cp_async_wait_group(0)
+        cute.arch.barrier()
+        cute.copy(g2s, tVgV[None, None, None, j], tVsV)
+        cute.arch.cp_async_commit_group()
+        cute.copy(s2rK, s2rK.partition_S(sK), s2rK.retile(rK))
+        accS.fill(0.0)
+        cute.gemm(mma, rQ, rK, accS)
+        if config.causal and (j + 1) * keys > m * rows:
+            at = tScS[None, None, None, j]
+            for i in cute.range(cute.size(accS), unroll_full=True):
+                row, key = at[i]
+                accS[i] = cute.where(key <= row, accS[i], float("-inf"))
+
+        # the values are here, and the next keys may take the place of these
+        cute.arch.cp_async_wait_group(0)
+        cute.arch.barrier()
+        if j + 1 < count:
+            cute.copy(g2s, tKgK[None, None, None, j + 1], tKsK)
+        cute.arch.cp_async_commit_group()
+
+        # P = exp(scale * (S - largest)); what was summed up before is scaled to the new maximum
+        before = largest.load()
+        largest.store(cute.maximum(before, quad_reduce(S.load(), cute.MAX)))
+        factor = scale * math.log2(math.e)
+        power = cute.exp2((S.load() - largest.load()) * factor)
+        shrink = cute.exp2((before - largest.load()) * factor)
+        total.store(total.load() * shrink + power.reduce(cute.ADD, axes=1, keepdims=True))
+        O.store(O.load() * shrink)
+        P.store(power.to(cute.Float16))
+        cute.copy(s2rV, s2rV.partition_S(sVt), s2rV.retile(rV))
+        cute.gemm(mma, aP, rV, accO)
+
+    # a row's sum is that of its four threads; O goes through the memory of Q, and from there by 16 bytes
+    rO = cute.make_rmem_tensor_like(accO, cute.Float16)
+    by_columns(rO).store((O.load() / quad_reduce(total.load(), cute.ADD)).to(cute.Float16))
+    cute.basic_copy(rO, mma.partition_C(sQ))
+    cute.arch.barrier()
+    wide = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.Float16, num_bits_per_copy=128)
+    s2g = cute.make_tiled_copy_tv(wide, *by_rows(threads, depth)).get_slice(t)
+    cute.copy(s2g, s2g.partition_S(sQ), s2g.partition_D(gO))
+
+
+def attention(Q: Array, K: Array, V: Array, O: Array, config: Config = DEFAULT, device: str = "auto") -> None:
+    """O = softmax(Q K^T / sqrt(D)) V for each head; the sequence is a multiple of the rows and keys of a tile."""
+    sequence, heads, depth = Q.shape
+    call = attention_kernel(Q, K, V, O, 1 / math.sqrt(depth), config)
+    call.launch(grid=(sequence // config.rows, heads, 1), block=(32 * config.warps, 1, 1), device=device)
+
+
+def reference(Q: np.ndarray, K: np.ndarray, V: np.ndarray, causal: bool) -> np.ndarray:
+    """The same in f32."""
+    q, k, v = (x.astype(np.float32).transpose(1, 0, 2) for x in (Q, K, V))
+    scores = q @ k.transpose(0, 2, 1) / math.sqrt(Q.shape[2])
+    if causal:
+        scores[:, ~np.tri(len(Q), dtype=bool)] = -np.inf
+    power = np.exp(scores - scores.max(axis=2, keepdims=True))
+    return (power / power.sum(axis=2, keepdims=True) @ v).transpose(1, 0, 2)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    made = parser("attention", sequence=64, heads=2, depth=64, warps=2, keys=32, causal=0)
+    options = made.parse_args(arguments)
+    device = chosen(options.device)
+    shape = (options.sequence, options.heads, options.depth)
+    hQ, hK, hV = (normal(seed, shape) for seed in range(3))
+    Q, K, V, O = place(device, hQ, hK, hV, np.empty_like(hQ))
+    attention(Q, K, V, O, Config(options.warps, options.keys, bool(options.causal)), device)
+    check("O", O, reference(hQ, hK, hV, bool(options.causal)))
+
+
+if __name__ == "__main__":
+    main()
