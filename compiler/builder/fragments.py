@@ -236,7 +236,9 @@ class Reduction:
     name: str
 
     def function(self, a: Any, b: Any) -> Any:
-        """Two elements combined."""
+        """Two values combined, or fragments element by element."""
+        if isinstance(a, Vec) or isinstance(b, Vec):
+            return elementwise(partial(binary, self.name), binary_type(self.name, a, b), a, b)
         return binary(self.name, a, b)
 
     def start(self, dtype: DType) -> Any:

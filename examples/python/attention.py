@@ -46,7 +46,7 @@ def attention_kernel(
     mQ: cute.Tensor,
     mK: cute.Tensor,
     mV: cute.Tensor,
-    mO: cute.Tensor,
+    mOut: cute.Tensor,
     scale: cute.Float32,
     config: cute.Constexpr[Config],
 ):
@@ -57,7 +57,7 @@ def attention_kernel(
     gQ = cute.local_tile(mQ[None, head, None], (rows, depth), (m, 0))  # (rows,D)
     gK = cute.local_tile(mK[None, head, None], (keys, depth), (None, 0))  # (keys,D,tiles)
     gV = cute.local_tile(mV[None, head, None], (keys, depth), (None, 0))
-    gO = cute.local_tile(mO[None, head, None], (rows, depth), (m, 0))
+    gO = cute.local_tile(mOut[None, head, None], (rows, depth), (m, 0))
     sQ = cute.make_smem_tensor(shared_layout(rows, depth), cute.Float16, alignment=1024)[None, None, 0]
     sK = cute.make_smem_tensor(shared_layout(keys, depth), cute.Float16, alignment=1024)[None, None, 0]
     sV = cute.make_smem_tensor(shared_layout(keys, depth), cute.Float16, alignment=1024)[None, None, 0]
@@ -88,7 +88,7 @@ def attention_kernel(
     n = keys // 16
     aP = cute.composition(rP, cute.make_layout(((2, 2, 2), 1, n), stride=((1, 2, 4), 0, 8)))  # as an operand A
     accO = mma.make_fragment_C(mma.partition_C(gO))
-    S, P, O = by_columns(accS), by_columns(rP), by_columns(accO)
+    S, P, out = by_columns(accS), by_columns(rP), by_columns(accO)
     largest = cute.make_rmem_tensor(((2, 1), 1), cute.Float32)
     total = cute.make_rmem_tensor(((2, 1), 1), cute.Float32)
     accO.fill(0.0)
@@ -134,14 +134,14 @@ def attention_kernel(
         power = cute.exp2((S.load() - largest.load()) * factor)
         shrink = cute.exp2((before - largest.load()) * factor)
         total.store(total.load() * shrink + power.reduce(cute.ADD, axes=1, keepdims=True))
-        O.store(O.load() * shrink)
+        out.store(out.load() * shrink)
         P.store(power.to(cute.Float16))
         cute.copy(s2rV, s2rV.partition_S(sVt), s2rV.retile(rV))
         cute.gemm(mma, aP, rV, accO)
 
     # a row's sum is that of its four threads; O goes through the memory of Q, and from there by 16 bytes
     rO = cute.make_rmem_tensor_like(accO, cute.Float16)
-    by_columns(rO).store((O.load() / quad_reduce(total.load(), cute.ADD)).to(cute.Float16))
+    by_columns(rO).store((out.load() / quad_reduce(total.load(), cute.ADD)).to(cute.Float16))
     cute.basic_copy(rO, mma.partition_C(sQ))
     cute.arch.barrier()
     wide = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.Float16, num_bits_per_copy=128)
@@ -149,10 +149,10 @@ def attention_kernel(
     cute.copy(s2g, s2g.partition_S(sQ), s2g.partition_D(gO))
 
 
-def attention(Q: Array, K: Array, V: Array, O: Array, config: Config = DEFAULT, device: str = "auto") -> None:
+def attention(Q: Array, K: Array, V: Array, Out: Array, config: Config = DEFAULT, device: str = "auto") -> None:
     """O = softmax(Q K^T / sqrt(D)) V for each head; the sequence is a multiple of the rows and keys of a tile."""
     sequence, heads, depth = Q.shape
-    call = attention_kernel(Q, K, V, O, 1 / math.sqrt(depth), config)
+    call = attention_kernel(Q, K, V, Out, 1 / math.sqrt(depth), config)
     call.launch(grid=(sequence // config.rows, heads, 1), block=(32 * config.warps, 1, 1), device=device)
 
 
@@ -172,9 +172,9 @@ def main(arguments: list[str] | None = None) -> None:
     device = chosen(options.device)
     shape = (options.sequence, options.heads, options.depth)
     hQ, hK, hV = (normal(seed, shape) for seed in range(3))
-    Q, K, V, O = place(device, hQ, hK, hV, np.empty_like(hQ))
-    attention(Q, K, V, O, Config(options.warps, options.keys, bool(options.causal)), device)
-    check("O", O, reference(hQ, hK, hV, bool(options.causal)))
+    Q, K, V, Out = place(device, hQ, hK, hV, np.empty_like(hQ))
+    attention(Q, K, V, Out, Config(options.warps, options.keys, bool(options.causal)), device)
+    check("O", Out, reference(hQ, hK, hV, bool(options.causal)))
 
 
 if __name__ == "__main__":
