@@ -15,7 +15,8 @@ from xdsl.ir import Attribute, SSAValue
 
 from ...layout.errors import Code, TilefoldError
 from ...layout.unknown import Unknown
-from .dtypes import DType
+from .dtypes import DType, promote
+from .flow import RESULT
 from .state import current, user_place
 from .values import Bool, Float, Int, Scalar, Value, common_type, convert, weak_type
 from .variables import MISSING, PENDING, Box, Tree, Variable, is_carried, same, tree_of
@@ -60,17 +61,20 @@ def kind_of(leaf: Scalar, dtype: DType) -> Kind:
 
 
 def common_dtype(a: Scalar, b: Scalar) -> DType | None:
-    """The type that two leaves have on all paths; None where they differ. A number takes the type of a value that can
-    hold it.
+    """The type that two leaves have on all paths; None where there is none. A number takes the type of a value that can
+    hold it, and an integer that of a wider one.
     """
-    if isinstance(a, Value) and isinstance(b, Value):
-        return a.dtype if a.dtype == b.dtype else None
-    if not isinstance(a, Value) and not isinstance(b, Value):
-        return common_type(a, b)
-    value, number = (a, b) if isinstance(a, Value) else (b, a)
-    assert isinstance(value, Value)
-    assert not isinstance(number, Value)
-    return value.dtype if weak_type(number, value.dtype) == value.dtype else None
+    if isinstance(a, Value):
+        return _joined(a.dtype, b.dtype if isinstance(b, Value) else weak_type(b, a.dtype))
+    if isinstance(b, Value):
+        return _joined(weak_type(a, b.dtype), b.dtype)
+    return common_type(a, b)
+
+
+def _joined(a: DType, b: DType) -> DType | None:
+    if a == b:
+        return a
+    return promote(a, b) if a.kind == b.kind == "int" else None
 
 
 def as_ssa(leaf: Scalar, dtype: DType) -> SSAValue:
@@ -81,7 +85,7 @@ def as_ssa(leaf: Scalar, dtype: DType) -> SSAValue:
 def describe(leaf: object) -> str:
     """A leaf in messages."""
     if isinstance(leaf, Value):
-        return f"a {leaf.dtype}"
+        return f"of type {leaf.dtype}"
     if leaf is None or isinstance(leaf, bool | int | float | str):
         return repr(leaf)
     return f"a {type(leaf).__name__}"
@@ -93,6 +97,11 @@ def forget(variable: Variable, reason: str, hint: str = "") -> None:
     variable.set(MISSING)
 
 
+def shown(variable: Variable) -> str:
+    """A variable in messages."""
+    return "what the function returns" if variable.name == RESULT else f"'{variable.name}'"
+
+
 def here() -> str:
     """The line of the user's code that is being executed, in messages."""
     place = user_place()
@@ -101,7 +110,11 @@ def here() -> str:
 
 def filled(tree: Tree) -> Tree:
     """A tree for a path on which nothing reads it: zeros for values, which would be those of another path."""
-    return replace(tree, leaves=tuple(0 if isinstance(leaf, Value) else leaf for leaf in tree.leaves))
+    return replace(tree, leaves=tuple(_zero(leaf) if isinstance(leaf, Value) else leaf for leaf in tree.leaves))
+
+
+def _zero(value: Value) -> int | bool:
+    return False if value.dtype.kind == "bool" else 0
 
 
 def result_of(box: Box) -> object:
@@ -167,7 +180,7 @@ class _Carried:
         """What it holds when an iteration begins."""
         if self.tree is None or self.lost:
             self.variable.set(MISSING)
-            current().unbound[self.variable.name] = self.lost or _only_in_loop(self.variable.name)
+            current().unbound[self.variable.name] = self.lost or _only_in_loop(self.variable)
         else:
             self.variable.set(self.tree.rebuilt(self.filled(values)))
 
@@ -177,7 +190,8 @@ class _Carried:
             return True
         now = taken(self.variable)
         if now is None:
-            return self._lose("has no value after an iteration")
+            self.lost = current().unbound.get(self.variable.name) or _only_in_loop(self.variable)
+            return False
         if is_pending(self.tree) and not is_pending(now):
             self.tree = filled(now)
             self.slots = [
@@ -201,8 +215,8 @@ class _Carried:
         if slot.kind is None or (not isinstance(slot.start, Value) and isinstance(leaf, Value)):
             dtype = common_dtype(slot.start, leaf)
         else:
-            held = weak_type(leaf, slot.kind.dtype) if not isinstance(leaf, Value) else leaf.dtype
-            dtype = slot.kind.dtype if held == slot.kind.dtype else None
+            held = leaf.dtype if isinstance(leaf, Value) else weak_type(leaf, slot.kind.dtype)
+            dtype = _joined(slot.kind.dtype, held)
         if dtype is None:
             return self._lose(f"is {describe(slot.start)} before the loop and {describe(leaf)} after an iteration")
         joined = kind_of(slot.start, dtype).joined(kind_of(leaf, dtype))
@@ -216,11 +230,10 @@ class _Carried:
         return before == slot.kind
 
     def _lose(self, problem: str) -> bool:
-        name = self.variable.name
         self.lost = (
-            f"'{name}' has no value here: it {problem}, at {here()}",
-            "make it one type by .to(...), or give it a value before it is used; a tensor is not carried: carry the "
-            "coordinate and take the view inside",
+            f"{shown(self.variable)} has no value here: it {problem} of the loop at {here()}",
+            "make it one type by .to(...), or assign it before it is used; of a tensor carry the coordinate, "
+            "and take the view in the loop",
         )
         return False
 
@@ -241,7 +254,7 @@ class _Carried:
         """What it holds after the loop."""
         if self.tree is None:
             if self.variable.get() is not MISSING:
-                forget(self.variable, *_only_in_loop(self.variable.name))
+                forget(self.variable, *_only_in_loop(self.variable))
         elif self.lost:
             self.tree.rebuilt(self.tree.leaves)
             forget(self.variable, *self.lost)
@@ -249,9 +262,9 @@ class _Carried:
             self.variable.set(self.tree.rebuilt(self.filled(values), fresh=not self.kept))
 
 
-def _only_in_loop(name: str) -> tuple[str, str]:
+def _only_in_loop(variable: Variable) -> tuple[str, str]:
     return (
-        f"'{name}' has no value here: only the loop at {here()} gives it one, in an iteration",
+        f"{shown(variable)} has no value here: only the loop at {here()} gives it one, in an iteration",
         "give it a value before the loop",
     )
 

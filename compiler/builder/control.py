@@ -29,6 +29,7 @@ from .carry import (
     here,
     is_pending,
     kind_of,
+    shown,
     taken,
 )
 from .dtypes import Boolean, Index
@@ -199,10 +200,9 @@ class _Merge:
         """Sets the variable, `values` for what is carried."""
         then, other = self.paths
         if self.problem:
-            name = self.variable.name
             forget(
                 self.variable,
-                f"'{name}' has no value here: it {self.problem} of the 'if' at {here()}",
+                f"{shown(self.variable)} has no value here: it {self.problem} of the 'if' at {here()}",
                 "give it a value of one type before the 'if' or on both paths; .to(...) converts",
             )
         elif then is None or other is None:

@@ -16,9 +16,9 @@ from .variables import Box
 
 
 def if_(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any] = lambda: None) -> Any:
-    """`then() if condition else otherwise()`: of a value of the kernel both are built, and what they return becomes one.
+    """`then() if condition else otherwise()`: of a value of the kernel both are built.
 
-    Raises TilefoldError (E5006) where that is not of one type.
+    What they return becomes one. Raises TilefoldError (E5006) where that is not of one type.
     """
     if not isinstance(condition, Value):
         return then() if condition else otherwise()

@@ -85,8 +85,8 @@ def make_range(
     """`range(stop)`, `range(start, stop)` or `range(start, stop, step)` as a loop of the kernel (`scf.for`).
 
     `unroll` iterations are done in one, or all with `unroll_full`. Without either, a loop stays a loop, unless its
-    bounds are static and its body indexes fragments at run time, which registers do not allow. Raises TilefoldError (E5002) for anything but integers and for a
-    step of 0, E2007 for a number of iterations that is not possible.
+    bounds are static and its body indexes fragments at run time, which registers do not allow. Raises TilefoldError
+    (E5002) for anything but integers and for a step of 0, E2007 for a number of iterations that is not possible.
     """
     if stop is None:
         start, stop = 0, start

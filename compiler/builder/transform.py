@@ -71,7 +71,13 @@ class _Names(ast.NodeVisitor):
         if not isinstance(node.ctx, ast.Load):
             self.bound.add(node.id)
 
-    def visit_Subscript(self, node: ast.Subscript | ast.Attribute) -> None:
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        self._part(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        self._part(node)
+
+    def _part(self, node: ast.Subscript | ast.Attribute) -> None:
         if not isinstance(node.ctx, ast.Load):
             root: ast.expr = node
             while isinstance(root, ast.Subscript | ast.Attribute):
@@ -80,12 +86,11 @@ class _Names(ast.NodeVisitor):
                 self.changed.add(root.id)
         self.generic_visit(node)
 
-    visit_Attribute = visit_Subscript
-
-    def visit_FunctionDef(self, node: ast.FunctionDef | ast.ClassDef) -> None:
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         self.bound.add(node.name)
 
-    visit_ClassDef = visit_FunctionDef
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self.bound.add(node.name)
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         pass
@@ -103,12 +108,14 @@ class _Names(ast.NodeVisitor):
     def visit_alias(self, node: ast.alias) -> None:
         self.bound.add((node.asname or node.name).partition(".")[0])
 
-    def visit_MatchAs(self, node: ast.MatchAs | ast.MatchStar) -> None:
+    def visit_MatchAs(self, node: ast.MatchAs) -> None:
         if node.name:
             self.bound.add(node.name)
         self.generic_visit(node)
 
-    visit_MatchStar = visit_MatchAs
+    def visit_MatchStar(self, node: ast.MatchStar) -> None:
+        if node.name:
+            self.bound.add(node.name)
 
     def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
         if node.rest:
@@ -252,7 +259,7 @@ class _Rewriter(ast.NodeTransformer):
             if isinstance(each, ast.NamedExpr):
                 raise self.refuse(
                     each,
-                    "':=' within 'and', 'or', a chain of comparisons or 'A if C else B'",
+                    "':=' in 'and', 'or', a chain of comparisons or 'A if C else B'",
                     "assign on a line before",
                 )
         empty = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
@@ -263,7 +270,10 @@ class _Rewriter(ast.NodeTransformer):
 
     def _call(self, name: str, arguments: Sequence[ast.expr], node: ast.stmt, end: ast.expr) -> ast.stmt:
         call = self._expression(name, arguments, node)
-        call.end_lineno, call.end_col_offset = end.end_lineno, end.end_col_offset
+        if (end.lineno, end.col_offset) >= (node.lineno, node.col_offset):  # not so of a flag's test
+            call.end_lineno, call.end_col_offset = end.end_lineno, end.end_col_offset
+        else:
+            call.end_lineno, call.end_col_offset = node.lineno, node.col_offset
         return _at(ast.Expr(call), node)
 
     def _expression(self, name: str, arguments: Sequence[ast.expr], node: ast.AST) -> ast.Call:

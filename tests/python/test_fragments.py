@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Fragments compute what NumPy computes, and never change once they are loaded."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from xdsl.ir import Block
+
+from tilefold import cute
+from tilefold.compiler.builder.expressions import broadcast
+from tilefold.compiler.builder.state import building
+from tilefold.compiler.diagnostics import ProgramError
+from tilefold.layout.errors import TilefoldError
+
+Arrays = list[NDArray[Any]]
+
+
+def by_one_thread(function: Callable[..., Any], shape: tuple[int, ...], dtype: Any, *arrays: NDArray[Any]) -> Any:
+    """What a function of fragments, one for each array, gives in a kernel of one thread, in the simulator."""
+    out = np.zeros(shape, dtype)
+
+    @cute.kernel
+    def compute(Out: cute.Tensor, inputs: list[cute.Tensor]):
+        Out.store(function(*[each.load() for each in inputs]))
+
+    compute(out, list(arrays)).launch(grid=1, block=1, device="sim")
+    return out
+
+
+RANDOM = np.random.default_rng(0)
+A = RANDOM.uniform(0.1, 2.0, (4, 8)).astype(np.float32)
+B = RANDOM.uniform(0.1, 2.0, (4, 8)).astype(np.float32)
+ROW = RANDOM.uniform(0.1, 2.0, 8).astype(np.float32)
+COLUMN = RANDOM.uniform(0.1, 2.0, (4, 1)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda np, a, b, row, column: a + b * 2 - 1,
+        lambda np, a, b, row, column: (a - row) / column,
+        lambda np, a, b, row, column: row * column,
+        lambda np, a, b, row, column: 1 / (a * row) + column,
+        lambda np, a, b, row, column: -abs(a - b),
+        lambda np, a, b, row, column: np.where(a > row, a, b),
+        lambda np, a, b, row, column: np.where((a > row) & (b < 1), 0.5, column),
+        lambda np, a, b, row, column: np.maximum(a, row) * np.minimum(b, 1.0),
+        lambda np, a, b, row, column: np.exp(a) + np.log(b) + np.sqrt(row) + np.tanh(column),
+        lambda np, a, b, row, column: np.exp2(a) + np.log2(b) + np.sin(row) * np.cos(column) + np.floor(a * 4),
+        lambda np, a, b, row, column: (a + b) * (a + b) + a**3,
+    ],
+)
+def test_elementwise_as_numpy(function: Callable[..., Any]) -> None:
+    got = by_one_thread(lambda *xs: function(cute, *xs), (4, 8), np.float32, A, B, ROW, COLUMN)
+    np.testing.assert_allclose(got, function(np, A, B, ROW, COLUMN), rtol=2e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("function", "wanted"),
+    [
+        (lambda x: x.reduce(cute.ADD, axes=1), A.sum(1)),
+        (lambda x: x.reduce(cute.MAX, axes=0), A.max(0)),
+        (lambda x: x.reduce(cute.MIN, axes=(0, 1)), A.min()),
+        (lambda x: x.reduce(cute.ADD, 10.0), A.sum() + 10),
+        (lambda x: x.reduce(cute.MUL, axes=-1, keepdims=True), A.prod(1, keepdims=True)),
+        (lambda x: x - x.reduce(cute.MAX, axes=1, keepdims=True), A - A.max(1, keepdims=True)),
+        (lambda x: x.reshape((2, 16))[1, None], A.reshape(-1, order="F").reshape((2, 16), order="F")[1]),
+        (lambda x: x[2, 3] + x[0, 0], A[2, 3] + A[0, 0]),
+        (lambda x: (x > 1).to(cute.Int32).reduce(cute.ADD).to(cute.Float32), (A > 1).sum()),
+        (lambda x: (x > 1.9).reduce(cute.OR).to(cute.Float32), float((A > 1.9).any())),
+        (lambda x: cute.full_like(x, 3) + cute.fma(x, 2, 1), A * 2 + 4),
+        (lambda x: cute.exp2(x - 1).to(cute.Float16).to(cute.Float32), np.exp2(A - 1).astype(np.float16)),
+    ],
+)
+def test_reductions_and_shapes(function: Callable[..., Any], wanted: Any) -> None:
+    wanted = np.asarray(wanted, np.float32)
+    got = by_one_thread(function, wanted.shape or (1,), np.float32, A)
+    np.testing.assert_allclose(got.reshape(wanted.shape), wanted, rtol=1e-5)
+
+
+def test_softmax_of_rows() -> None:
+    def softmax(x: Any) -> Any:
+        e = cute.exp(x - x.reduce(cute.MAX, axes=1, keepdims=True))
+        return e / e.reduce(cute.ADD, axes=1, keepdims=True)
+
+    e = np.exp(A - A.max(1, keepdims=True))
+    np.testing.assert_allclose(by_one_thread(softmax, (4, 8), np.float32, A), e / e.sum(1, keepdims=True), rtol=1e-6)
+
+
+@pytest.mark.parametrize("stage", ["cute", "folded", "atoms", "index", "instr"])
+def test_what_was_loaded_stays(stage: str) -> None:
+    """Stores, fills, copies, single elements, loops and branches come after what was loaded, not before."""
+
+    @cute.kernel
+    def snapshots(Out: cute.Tensor, Source: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        r = cute.make_rmem_tensor(8, cute.Float32)
+        r.store(Source)
+        x = r.load()
+        doubled = x * 2
+        r.store(doubled)
+        y = r.load()
+        cute.basic_copy(Source, r)
+        z = r.load() + 1
+        r[0] = 100.0
+        shifted = r.load()
+        for i in cute.range(2):
+            r[i] = -1.0
+        if t == 0:
+            r.fill(7)
+        Out[0, None] = x
+        Out[1, None] = doubled
+        Out[2, None] = y
+        Out[3, None] = z
+        Out[4, None] = shifted
+        Out[5, None] = r.load()
+
+    source = np.arange(8, dtype=np.float32)
+    out = np.zeros((6, 8), np.float32)
+    snapshots(out, source).launch(grid=1, block=1, device="sim", stage=stage)
+    shifted = source.copy()
+    shifted[0] = 100
+    wanted = [source, source * 2, source * 2, source + 1, shifted, np.full(8, 7)]
+    assert out.tolist() == np.array(wanted).tolist()
+
+
+def test_overlapping_views() -> None:
+    """A transposition in place reads everything before it writes."""
+
+    @cute.kernel
+    def transpose(Out: cute.Tensor, Source: cute.Tensor):
+        r = cute.make_rmem_tensor((4, 4), cute.Float32)
+        r.store(Source)
+        turned = cute.select(r, [1, 0])
+        turned.store(r.load() + 0)
+        Out.store(r)
+
+    source, out = np.arange(16, dtype=np.float32).reshape(4, 4), np.zeros((4, 4), np.float32)
+    transpose(out, source).launch(grid=1, block=1, device="sim")
+    assert out.tolist() == source.T.tolist()
+
+
+def test_one_pass_over_the_elements() -> None:
+    @cute.kernel
+    def fused(X: cute.Tensor, Y: cute.Tensor):
+        r, s = cute.make_rmem_tensor(8, cute.Float32), cute.make_rmem_tensor(8, cute.Float32)
+        r.store(X)
+        s.store(cute.exp2(r.load() * 2 + 1) / (r.load() + 3))
+        Y.store(s)
+
+    x, y = np.zeros(8, np.float32), np.zeros(8, np.float32)
+    built = fused(x, y).build(1)
+    text = built.ir("cute")
+    assert text.count("tile.map") == 1
+    assert text.count("tile.alloc") == 3  # the user's two, and what was loaded of X
+    assert ".local" not in built.ptx("sm_80")
+
+
+def test_broadcasting_is_numpys() -> None:
+    assert broadcast((4, 8), (8,)) == (4, 8)
+    assert broadcast((4, 1), (8,)) == (4, 8)
+    assert broadcast(((2, 2), 8), (1, 8)) == ((2, 2), 8)
+    assert broadcast((1, 8), ((2, 2), 8)) == ((2, 2), 8)
+    with pytest.raises(TilefoldError, match="no common shape"):
+        broadcast((4, 8), (4,))
+
+
+@pytest.mark.parametrize(
+    ("mistake", "words"),
+    [
+        (lambda x: bool(x), "cannot decide what Python does"),
+        (lambda x: [each for each in x], "not iterated over"),
+        (lambda x: x & 1, "not defined for Float32"),
+        (lambda x: x.reduce("add"), "expected a reduction"),
+        (lambda x: x.reduce(cute.ADD, axes=2), "no mode 2"),
+        (lambda x: x.reshape((3, 3)), "have no shape"),
+        (lambda x: x + cute.full((3, 5), 1, cute.Float32), "no common shape"),
+        (lambda x: cute.make_rmem_tensor((4, 2), cute.Float32).store(x), "does not fit"),
+        (lambda x: cute.exp(x.to(cute.Float8E5M2)), "no arithmetic"),
+    ],
+)
+def test_mistakes(mistake: Callable[[Any], Any], words: str) -> None:
+    with pytest.raises(ProgramError, match=words), building(Block()):
+        mistake(cute.make_rmem_tensor((4, 8), cute.Float32).load())
+
+
+def test_numbers_stay_numbers() -> None:
+    assert cute.exp(0.0) == 1.0
+    assert cute.maximum(2, 3) == 3
+    assert cute.where(True, 1, 2) == 1
+    assert cute.fma(2, 3, 4) == 10
+    assert cute.rsqrt(4.0) == 0.5
+    assert math.isclose(cute.log2(8.0), 3.0)

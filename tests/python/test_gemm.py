@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tiled copies and tiled MMAs in Python: a GEMM with a pipeline of asynchronous copies, against NumPy."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tilefold import cute
+
+M, N, K, BK, STAGES = 128, 128, 96, 32, 3
+
+
+@cute.kernel
+def hgemm(A: cute.Tensor, B: cute.Tensor, C: cute.Tensor, STAGES: cute.Constexpr, BK: cute.Constexpr):
+    t, _, _ = cute.arch.thread_idx()
+    m, n, _ = cute.arch.block_idx()
+    gA = cute.local_tile(A, (128, BK), (m, None))
+    gB = cute.local_tile(B, (128, BK), (n, None))
+    gC = cute.local_tile(C, (128, 128), (m, n))
+    rows = cute.make_layout((128, BK, STAGES), stride=(BK, 1, 128 * BK))
+    swizzled = cute.make_composed_layout(cute.make_swizzle(2, 3, 3), 0, rows)
+    sA = cute.make_smem_tensor(swizzled, A.element_type, alignment=1024)
+    sB = cute.make_smem_tensor(swizzled, B.element_type, alignment=1024)
+
+    g2s = cute.make_tiled_copy_tv(
+        cute.make_copy_atom(cute.nvgpu.CpAsyncOp(), A.element_type),
+        cute.make_layout((32, 4), stride=(4, 1)),
+        cute.make_layout((1, 8), stride=(8, 1)),
+    )
+    thr_g2s = g2s.get_slice(t)
+    tAgA, tBgB = thr_g2s.partition_S(gA), thr_g2s.partition_S(gB)
+    tAsA, tBsB = thr_g2s.partition_D(sA), thr_g2s.partition_D(sB)
+
+    op = cute.nvgpu.MmaOp(A.element_type, cute.Float32, (16, 8, 16))
+    mma = cute.make_tiled_mma(op, (2, 2, 1), (32, 32, 16))
+    thr_mma = mma.get_slice(t)
+    tCsA, tCsB, tCgC = thr_mma.partition_A(sA), thr_mma.partition_B(sB), thr_mma.partition_C(gC)
+    rA = mma.make_fragment_A(tCsA[None, None, None, 0])
+    rB = mma.make_fragment_B(tCsB[None, None, None, 0])
+    acc = mma.make_fragment_C(tCgC)
+    acc.fill(0)
+
+    ldmatrix = cute.make_copy_atom(cute.nvgpu.LdMatrixOp(num_matrices=4), A.element_type)
+    thr_A = cute.make_tiled_copy_A(ldmatrix, mma).get_slice(t)
+    thr_B = cute.make_tiled_copy_B(ldmatrix, mma).get_slice(t)
+    tXsA, tXsB = thr_A.partition_S(sA), thr_B.partition_S(sB)
+    tXrA, tXrB = thr_A.retile_D(rA), thr_B.retile_D(rB)
+
+    count = cute.size(gA, 2)
+    for s in range(STAGES - 1):
+        if s < count:
+            cute.copy(g2s, tAgA[None, None, None, s], tAsA[None, None, None, s])
+            cute.copy(g2s, tBgB[None, None, None, s], tBsB[None, None, None, s])
+        cute.arch.cp_async_commit_group()
+
+    for k in cute.range(count):
+        cute.arch.cp_async_wait_group(STAGES - 2)
+        cute.arch.barrier()
+        ahead = k + STAGES - 1
+        if ahead < count:
+            to = ahead % STAGES
+            cute.copy(g2s, tAgA[None, None, None, ahead], tAsA[None, None, None, to])
+            cute.copy(g2s, tBgB[None, None, None, ahead], tBsB[None, None, None, to])
+        cute.arch.cp_async_commit_group()
+        stage = k % STAGES
+        for block in range(BK // 16):
+            cute.copy(thr_A, tXsA[None, None, block, stage], tXrA[None, None, block])
+            cute.copy(thr_B, tXsB[None, None, block, stage], tXrB[None, None, block])
+            cute.gemm(mma, acc, rA[None, None, block], rB[None, None, block], acc)
+
+    tCgC.store(acc.load().to(C.element_type))
+
+
+@pytest.mark.parametrize("stage", ["cute", "instr"])
+def test_hgemm(stage: str) -> None:
+    random = np.random.default_rng(0)
+    a, b = random.standard_normal((M, K)).astype(np.float16), random.standard_normal((N, K)).astype(np.float16)
+    c = np.full((M, N), np.nan, np.float16)
+    hgemm(a, b, c, STAGES, BK).launch(grid=(M // 128, N // 128), block=128, device="sim", stage=stage)
+    wanted = a.astype(np.float32) @ b.astype(np.float32).T
+    np.testing.assert_allclose(c, wanted, rtol=2e-3, atol=2e-2)
+
+
+def test_hgemm_is_of_tensor_cores() -> None:
+    a, b, c = np.zeros((M, K), np.float16), np.zeros((N, K), np.float16), np.zeros((M, N), np.float16)
+    built = hgemm(a, b, c, STAGES, BK).build(128)
+    ptx = built.ptx("sm_80")
+    assert ptx.count("mma.sync.aligned.m16n8k16") == 64
+    assert ptx.count("ldmatrix.sync.aligned.m8n8.x4") == 16
+    assert ptx.count("cp.async.cg.shared.global") == 24
+    assert ".local" not in ptx
+
+
+def multiply(make: Any, dtype: Any, result: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """What one warp, or 16 x 8 threads, make of small integers by a tiled MMA, and what NumPy does."""
+
+    @cute.kernel
+    def gemm(A: cute.Tensor, B: cute.Tensor, C: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        mma = make()
+        thr_mma = mma.get_slice(t)
+        parts = thr_mma.partition_A(A), thr_mma.partition_B(B)
+        rA, rB = thr_mma.make_fragment_A(parts[0]), thr_mma.make_fragment_B(parts[1])
+        rA.store(parts[0])
+        rB.store(parts[1].load())
+        acc = thr_mma.partition_fragment_C(C)
+        cute.fill(acc, 1)
+        cute.gemm(mma, rA, rB, acc)
+        cute.basic_copy(acc, thr_mma.partition_C(C))
+
+    random = np.random.default_rng(1)
+    a, b = random.integers(-4, 5, (16, k)).astype(dtype), random.integers(-4, 5, (8, k)).astype(dtype)
+    c = np.zeros((16, 8), result)
+    threads = make().threads
+    gemm(a, b, c).launch(grid=1, block=threads, device="sim")
+    return c, a.astype(result) @ b.astype(result).T + 1
+
+
+@pytest.mark.parametrize(
+    ("op", "atoms", "dtype", "result", "k"),
+    [
+        ("SM80_16x8x16_F32F16F16F32_TN", None, np.float16, np.float32, 32),
+        ("SM80_16x8x32_S32S8S8S32_TN", None, np.int8, np.int32, 32),
+        (cute.nvgpu.MmaOp(cute.Float16, cute.Float16, (16, 8, 8)), None, np.float16, np.float16, 16),
+        (cute.nvgpu.MmaOp(cute.TFloat32, cute.Float32, (16, 8, 4)), None, np.float32, np.float32, 8),
+        (cute.nvgpu.MmaOp(cute.Float64, cute.Float64, (8, 8, 4)), (2, 1, 1), np.float64, np.float64, 8),
+        (cute.nvgpu.MmaUniversalOp(cute.Float32), (16, 8, 1), np.float32, np.float32, 4),
+    ],
+)
+def test_multiplications(op: Any, atoms: Any, dtype: Any, result: Any, k: int) -> None:
+    got, wanted = multiply(lambda: cute.make_tiled_mma(op, atoms), dtype, result, k)
+    assert got.tolist() == wanted.tolist()

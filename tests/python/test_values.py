@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Arithmetic of values is Python's and NumPy's; what is known of an integer is true of it."""
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import IndexType, f32, i32
+from xdsl.ir import Block
+
+from tilefold import cute
+from tilefold.compiler.builder.state import building
+from tilefold.compiler.builder.values import Int, wrap
+from tilefold.compiler.diagnostics import ProgramError
+from tilefold.layout.errors import TilefoldError
+from tilefold.layout.unknown import Unknown
+
+Function = Callable[[Any, Any], Any]
+
+INTEGERS: Sequence[Function] = (
+    operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.and_, operator.or_, operator.xor,
+    lambda a, b: a // 3, lambda a, b: a % 3, lambda a, b: a % 8, lambda a, b: a // 8, lambda a, b: 100 // b,
+    lambda a, b: 100 % b, lambda a, b: -a, lambda a, b: ~a, lambda a, b: abs(a), lambda a, b: a << 3,
+    lambda a, b: a >> 2, lambda a, b: a**3, lambda a, b: 7 - a, lambda a, b: a + 0, lambda a, b: a * 1,
+)  # fmt: skip
+
+COMPARISONS: Sequence[Function] = (
+    operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne, lambda a, b: 3 < a,
+    lambda a, b: (a < b) & (b != 0), lambda a, b: (a < b) | ~(b > 0), lambda a, b: (a < b) ^ (a > 0),
+)  # fmt: skip
+
+FLOATS: Sequence[Function] = (
+    operator.add, operator.sub, operator.mul, operator.truediv, operator.mod, operator.floordiv, lambda a, b: -a,
+    lambda a, b: abs(a), lambda a, b: 1 / b, lambda a, b: a**2 + 1, lambda a, b: a * 2 - 0.5,
+)  # fmt: skip
+
+
+def by_thread(
+    functions: Sequence[Function], a: NDArray[Any], b: NDArray[Any], dtype: Any, stage: str | None = None
+) -> NDArray[Any]:
+    """What each function gives for pairs of elements, one a thread, in the simulator."""
+    out = np.zeros((len(functions), len(a)), dtype)
+
+    @cute.kernel
+    def compute(A: cute.Tensor, B: cute.Tensor, Out: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        for number, function in enumerate(functions):
+            Out[number, t] = function(A[t], B[t])
+
+    compute(a, b, out).launch(grid=1, block=len(a), device="sim", stage=stage)
+    return out
+
+
+def test_integers_are_pythons() -> None:
+    a = np.array([0, 1, -1, 7, -7, 12, -12, 100, -100, 8, -8, 3, 2, -2, 5, -9], np.int32)
+    b = np.array([1, -1, 3, -3, 2, 5, 5, 7, -7, 8, -8, 4, -4, 1, 9, 16], np.int32)
+    got = by_thread(INTEGERS, a, b, np.int32)
+    for number, function in enumerate(INTEGERS):
+        wanted = [function(x, y) for x, y in zip(a.tolist(), b.tolist(), strict=True)]
+        assert got[number].tolist() == wanted, f"function {number}"
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float32])
+def test_comparisons(dtype: Any) -> None:
+    a, b = np.array([0, 1, -1, 7, 3, 3, 9, -4], dtype), np.array([0, 2, 0, 7, -3, 4, 1, -4], dtype)
+    got = by_thread(COMPARISONS, a, b, np.int32)
+    for number, function in enumerate(COMPARISONS):
+        wanted = [bool(function(x, y)) for x, y in zip(a, b, strict=True)]
+        if number == 8:  # ~ of a bool of Python is not its opposite
+            wanted = [bool(x < y or not y > 0) for x, y in zip(a, b, strict=True)]
+        assert got[number].tolist() == wanted, f"function {number}"
+
+
+def test_nan_is_unequal_to_everything() -> None:
+    nan = np.array([np.nan, 1.0], np.float32)
+    got = by_thread(COMPARISONS[:6], nan, nan, np.int32)
+    assert got[:, 0].tolist() == [0, 0, 0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_floats(dtype: Any) -> None:
+    a = np.array([0.5, -1.25, 3.0, 7.5, -2.0, 100.0, 0.125, -9.0], dtype)
+    b = np.array([2.0, 0.5, -1.5, 4.0, -3.0, 8.0, -0.25, 2.0], dtype)
+    got = by_thread(FLOATS, a, b, dtype)
+    for number, function in enumerate(FLOATS):
+        np.testing.assert_allclose(got[number], function(a, b), rtol=1e-3 if dtype == np.float16 else 1e-6)
+
+
+def test_promotions() -> None:
+    with building(Block()):
+        i, h, b = cute.Int32(1), cute.Float16(1), cute.BFloat16(1)
+        single, double, wide = cute.Float32(1), cute.Float64(1), cute.Int64(1)
+        assert (h + 1).dtype == cute.Float16
+        assert (h + 0.1).dtype == cute.Float16
+        assert (h + i).dtype == cute.Float16
+        assert (h + b).dtype == cute.Float32
+        assert (single + h).dtype == cute.Float32
+        assert (double + single).dtype == cute.Float64
+        assert (i + wide).dtype == cute.Int64
+        assert (i + 0.5).dtype == cute.Float32
+        assert (i / 2).dtype == cute.Float32
+        assert ((i < 2) & (i < 3)).dtype == cute.Boolean
+        assert (cute.TFloat32(1.0) + 1).dtype == cute.Float32
+
+
+def test_conversions() -> None:
+    values = np.array([0.0, 1.0, -1.5, 2.75, -3.999, 100.49, 2048.5, -7.0], np.float32)
+    types = (cute.Float16, cute.BFloat16, cute.Float64, cute.Int32, cute.Int64, cute.Int8, cute.Boolean, cute.TFloat32,
+             cute.Float8E4M3FN, cute.Float8E5M2)  # fmt: skip
+    functions: list[Function] = [lambda a, b, t=t: a.to(t).to(cute.Float64) for t in types]
+    got = by_thread(functions, values, values, np.float64, "cute")  # conversions of 8 bits need a newer target
+    assert got[0].tolist() == values.astype(np.float16).tolist()
+    assert got[1].tolist() == [0, 1, -1.5, 2.75, -4, 100.5, 2048, -7]
+    assert got[2].tolist() == values.tolist()
+    assert got[3].tolist() == got[4].tolist() == np.trunc(values).tolist()
+    assert got[5][:6].tolist() == np.trunc(values[:6]).tolist()
+    assert got[6].tolist() == [0, 1, 1, 1, 1, 1, 1, 1]
+    assert got[7].tolist() == [0, 1, -1.5, 2.75, -3.998046875, 100.5, 2048, -7]
+    assert got[8].tolist() == [0, 1, -1.5, 2.75, -4, 104, 448, -7]
+    assert got[9].tolist() == [0, 1, -1.5, 3, -4, 96, 2048, -7]
+
+
+def test_what_divides_an_integer() -> None:
+    block = Block(arg_types=[IndexType(), i32])
+    with building(block):
+        t: Int = wrap(block.args[0], nonnegative=True)
+        k: Int = wrap(block.args[1])
+        assert (t * 8 + 16).known == Unknown(64, 8)
+        assert (t * 8 // 4).known == Unknown(64, 2)
+        assert (t * 12 % 8).known == Unknown(64, 4)
+        assert (t * 4 << 2).known == Unknown(64, 16)
+        assert (k * 8).to(cute.Int64).known == Unknown(64, 8)
+        assert (t + 1).nonnegative
+        assert (k % 8).nonnegative
+        assert not (t - 1).nonnegative
+        assert not k.nonnegative
+
+
+def test_static_arithmetic_writes_nothing() -> None:
+    block = Block(arg_types=[IndexType()])
+    with building(block):
+        t = wrap(block.args[0])
+        assert t + 0 is t
+        assert 1 * t is t
+        assert t // 1 is t
+    assert block.is_empty
+
+
+@pytest.mark.parametrize(
+    ("mistake", "code", "words"),
+    [
+        (lambda i, x: bool(i < 2), "E5003", "cannot decide what Python does"),
+        (lambda i, x: range(i), "E5003", "Python needs a number"),
+        (lambda i, x: float(x), "E5003", "Python needs a number"),
+        (lambda i, x: x & 1, "E5002", "not defined for Float32"),
+        (lambda i, x: x.to(cute.Float8E5M2) + 1, "E5002", "no arithmetic of Float8E5M2"),
+        (lambda i, x: i // 0, "E5002", "division by zero"),
+        (lambda i, x: x**0.5, "E5002", "an exponent is a static integer"),
+        (lambda i, x: cute.Int8(1000), "E5002", "1000 is not a number of type Int8"),
+        (lambda i, x: cute.Int32(1.5), "E5002", "1.5 is not a number of type Int32"),
+        (lambda i, x: cute.Int32("1"), "E5002", "expected a value or a number, got str"),
+        (lambda i, x: cute.make_rmem_tensor(4, "f32"), "E5002", "expected a type of elements"),
+    ],
+)
+def test_mistakes(mistake: Function, code: str, words: str) -> None:
+    block = Block(arg_types=[i32, f32])
+    with pytest.raises(ProgramError, match=words) as error, building(block):
+        mistake(wrap(block.args[0]), wrap(block.args[1]))
+    assert error.value.code == code
+    place = error.value.diagnostics[0].place
+    assert place is not None
+    assert place.file == __file__
+    assert "lambda i, x:" in place.text
+
+
+def test_outside_of_a_kernel() -> None:
+    with pytest.raises(TilefoldError, match="no kernel is being built") as error:
+        cute.arch.thread_idx()
+    assert error.value.code == "E5001"
