@@ -24,16 +24,6 @@ from docs.describe import dialect, docstring
 REFERENCE = Path(__file__).parent / "reference"
 
 _NOTE = "<!-- Written by `make docs` from the code; change the docstrings there. -->\n\n"
-_AREAS = {
-    "E01": "Layout text",
-    "E02": "Layout algebra",
-    "E03": "Atoms and partitioning",
-    "E1": "Programs",
-    "E2": "Lowering and code generation",
-    "E3": "Running",
-    "E4": "Command line",
-    "E5": "Building kernels in Python",
-}
 
 
 def atoms() -> str:
@@ -107,10 +97,9 @@ def errors() -> str:
     lines = ["# Error codes", "", docstring(import_module("tilefold.layout.errors"))]
     area = ""
     for code in sorted(Code, key=lambda code: code.id):
-        mine = next(text for prefix, text in _AREAS.items() if code.id.startswith(prefix))
-        if mine != area:
-            lines += ["", f"## {mine}", "", "| code | meaning |", "|---|---|"]
-            area = mine
+        if code.area != area:
+            area = code.area
+            lines += ["", f"## {area[:1].upper()}{area[1:]}", "", "| code | meaning |", "|---|---|"]
         lines.append(f"| {code.id} | {code.summary} |")
     return "\n".join(lines) + "\n"
 

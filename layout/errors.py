@@ -2,12 +2,26 @@
 """The errors a user can meet, and the catalogue of their stable codes.
 
 Every refusal is a `TilefoldError` with a code of this catalogue, a message that says what failed and where,
-and, where one is known, a hint that says what would work. Codes are grouped by area: E01xx layout text,
-E02xx layout algebra, E03xx atoms and partitioning, E1xxx intermediate representation, E2xxx lowering, E3xxx
-running, E4xxx command line, E5xxx kernels in Python. A code, once released, keeps its meaning.
+and, where one is known, a hint that says what would work. Codes are grouped by area, which their first digits
+name. A code, once released, keeps its meaning.
 """
 
+from collections.abc import Mapping
 from enum import Enum
+from types import MappingProxyType
+
+_AREAS: Mapping[str, str] = MappingProxyType(
+    {
+        "E01": "layout text",
+        "E02": "layout algebra",
+        "E03": "atoms and partitioning",
+        "E1": "programs",
+        "E2": "lowering and code generation",
+        "E3": "running and checking",
+        "E4": "command line",
+        "E5": "kernels in Python",
+    }
+)
 
 
 class Code(Enum):
@@ -152,6 +166,11 @@ class Code(Enum):
     def summary(self) -> str:
         """One line that describes the mistake."""
         return self.value[1]
+
+    @property
+    def area(self) -> str:
+        """What the code is about, such as `layout algebra`."""
+        return next(area for digits, area in _AREAS.items() if self.id.startswith(digits))
 
 
 class TilefoldError(Exception):

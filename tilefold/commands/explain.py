@@ -5,16 +5,6 @@ import argparse
 
 from tilefold.layout.errors import Code, TilefoldError
 
-_AREAS = {
-    "E01": "text of layouts",
-    "E02": "layout algebra",
-    "E03": "atoms and partitioning",
-    "E1": "the program's text and its operations",
-    "E2": "lowering",
-    "E3": "running and checking",
-    "E4": "the command line",
-}
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `explain`."""
@@ -31,6 +21,5 @@ def execute(args: argparse.Namespace) -> int:
                 Code.CLI_VALUE, f"there is no error code '{identifier}'", "`tilefold explain` lists them all"
             )
     for identifier in asked:
-        area = next(text for prefix, text in _AREAS.items() if identifier.startswith(prefix))
-        print(f"{identifier} ({area}): {known[identifier].summary}")
+        print(f"{identifier} ({known[identifier].area}): {known[identifier].summary}")
     return 0
