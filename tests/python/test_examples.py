@@ -5,13 +5,10 @@ import importlib
 import re
 import sys
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tilefold.compiler.source import SourceReader
-from tilefold.dialects.target import Target
 
 from tests.kernels.gemm_variants import HOPPER, gemm
 from tests.kernels.harness import STAGES
@@ -41,9 +38,84 @@ LARGE: dict[str, list[str]] = {
 
 @pytest.fixture(autouse=True)
 def _import_from_the_examples(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
-    monkeypatch.syspath_prepend(str(FOLDER))
+    monkeypatch.setattr(sys, "path", [str(FOLDER), *sys.path])
 
 
 def example(name: str) -> Any:
     """An example as a module, as `python examples/python/NAME.py` runs it."""
     return importlib.import_module(name)
+
+
+def test_every_example_is_tested() -> None:
+    scripts = {path.stem for path in FOLDER.glob("*.py") if "def main(" in path.read_text()}
+    assert scripts == set(SMALL) == set(LARGE)
+
+
+@pytest.mark.parametrize(("name", "options"), [(name, each) for name, runs in SMALL.items() for each in runs])
+def test_the_example_is_right_on_the_simulator(
+    name: str, options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    example(name).main(["--device", "sim", *options])
+    assert re.search(r"^\w+: \d+ elements are right$", capsys.readouterr().out, re.MULTILINE)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", LARGE)
+def test_the_example_is_right_on_a_gpu(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    example(name).main(["--device", "cuda", *LARGE[name]])
+    assert re.search(r"^\w+: \d+ elements are right$", capsys.readouterr().out, re.MULTILINE)
+
+
+def test_a_wrong_result_ends_the_example(capsys: pytest.CaptureFixture[str]) -> None:
+    common = example("common")
+    with pytest.raises(SystemExit, match=r"D: 1 of 4 elements are wrong, first \(2,\): 0.0"):
+        common.check("D", np.zeros(4), np.array([0.0, 0.0, 1.0, 0.0]))
+
+
+def arrays(*shapes: tuple[int, ...]) -> list[np.ndarray]:
+    return [np.empty(shape, np.float16) for shape in shapes]
+
+
+def test_the_gemm_has_the_main_loop_of_its_twin() -> None:
+    module = example("gemm")
+    A, B, D = arrays((4096, 4096), (4096, 4096), (4096, 4096))
+    ours = loop_of(module.gemm_kernel(A, B, D, None, module.DEFAULT, None).build(module.DEFAULT.threads).ptx("sm_90a"))
+    twin = loop_of(gemm({"M": 4096, "N": 4096, "K": 4096}).ptx(HOPPER))
+    names, expected = (Counter(line.split(None, 1)[0].rstrip(";") for line in loop) for loop in (ours, twin))
+    moved = re.compile(r"mma|ldmatrix|cp\.async|bar")
+    assert {name: n for name, n in names.items() if moved.match(name)} == {
+        name: n for name, n in expected.items() if moved.match(name)
+    }
+    assert names["cp.async.cg.shared.global"] == 12
+    assert names.total() <= expected.total()
+
+
+def test_every_stage_of_the_gemm_gives_the_same_bytes() -> None:
+    module = example("gemm")
+    config = module.Config(32, 64, 32, (1, 2))
+    rng = np.random.default_rng(0)
+    A, B = (rng.standard_normal((rows, 64), np.float32).astype(np.float16) for rows in (32, 64))
+    results: set[bytes] = set()
+    for stage in STAGES:
+        D = np.empty((32, 64), np.float16)
+        call = module.gemm_kernel(A, B, D, None, config, None)
+        call.launch(grid=1, block=config.threads, device="sim", stage=stage)
+        results.add(D.tobytes())
+    assert len(results) == 1
+
+
+@pytest.mark.parametrize("name", ["gemm", "attention"])
+def test_shared_memory_has_no_bank_conflicts_and_fragments_are_registers(name: str) -> None:
+    module = example(name)
+    if name == "gemm":
+        config = module.Config(64, 64, 64, (1, 2))
+        call = module.gemm_kernel(*arrays((64, 64), (64, 64), (64, 64)), None, config, None)
+        built = call.build(config.threads)
+    else:
+        config = module.Config(2, 32)
+        built = module.attention_kernel(*arrays(*[(64, 1, 64)] * 4), 1.0, config).build(64)
+    ptx = built.ptx("sm_80")
+    assert "ldmatrix" in ptx
+    assert ".local" not in ptx
+    conflicts = {match[1] for match in re.finditer(r"(\w+) bank conflicts", built.explain("sm_80"))}
+    assert conflicts == {"no"}
