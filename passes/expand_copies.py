@@ -66,7 +66,8 @@ class ExpandCopiesPass(ModulePass):
                 _expand(each, scalars)
 
 
-def _expand(op: CopyOp, scalars: Scalars) -> None:
+def _expand(op: CopyOp, scalars: Scalars, *, explained: bool = True) -> None:
+    """Replaces one copy. Those that are not `explained` move registers, which takes no instruction."""
     emitter = Emitter(op)
     src_layout, dst_layout = [scalars.layout(emitter, tensor) for tensor in (op.src, op.dst)]
     atom, pred = op.copy_atom, op.pred_layout
@@ -96,12 +97,13 @@ def _expand(op: CopyOp, scalars: Scalars) -> None:
     count = _predicate(emitter, atom, parts[2], plain_layout(values[2])) if len(parts) == 3 else None
     src, dst = [adjacent(emitter, part) for part in parts[:2]]
     if src is not parts[0]:
-        _expand(move_registers(emitter, parts[0], src), scalars)
+        _expand(move_registers(emitter, parts[0], src), scalars, explained=False)
     call = AtomCallOp(atom, src, dst, count)
-    remark(call, why)
+    if explained:
+        remark(call, why)
     emitter.insert(call)
     if dst is not parts[1]:
-        _expand(move_registers(emitter, dst, parts[1]), scalars)
+        _expand(move_registers(emitter, dst, parts[1]), scalars, explained=False)
     emitter.replace()
 
 

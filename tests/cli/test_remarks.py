@@ -83,7 +83,9 @@ def test_every_copy_of_an_example_is_explained_in_order(path: Path) -> None:
     text = path.read_text().splitlines()
     read = {place.line.data for op in program(path).module.walk() if isinstance(place := op.location, FileLineColLoc)}
     copies = {n for n, line in enumerate(text, 1) if line.strip().startswith("tile.copy") and n in read}
-    assert copies <= {remark.place.line for remark in remarks if remark.place and remark.op == "tile.atom_call"}
+    explained = [remark.place.line for remark in remarks if remark.place and remark.op == "tile.atom_call"]
+    assert copies <= set(explained)
+    assert len(set(explained)) == len(explained), "what moves registers before or after an instruction says nothing"
     assert program(path).remarks(TARGET) == remarks
 
 
