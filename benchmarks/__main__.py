@@ -68,12 +68,12 @@ def _measure(args: argparse.Namespace) -> int:
             print_record(figures)
             print(f"kept in {figures.save(args.out)}")
         args.device = "cuda" if is_available() else "sim"
+    if not families:
+        return 0
     if args.device == "sim":
         from benchmarks.simulated import dry_run
 
         print_record(dry_run(families))
-        return 0
-    if not families:
         return 0
     record, failed = gpu.measure(families, warmup=args.warmup, repeat=args.repeat, commit=args.commit)
     print_record(record)
