@@ -91,6 +91,12 @@ def describe(leaf: object) -> str:
     return f"a {type(leaf).__name__}"
 
 
+def difference(a: object, b: object) -> tuple[str, str]:
+    """Two leaves that differ, in messages."""
+    first, second = describe(a), describe(b)
+    return first, second.replace("a ", "another ", 1) if first == second else second
+
+
 def forget(variable: Variable, reason: str, hint: str = "") -> None:
     """Leaves a variable without a value; its use is an error with this reason."""
     current().unbound[variable.name] = reason, hint
@@ -99,7 +105,9 @@ def forget(variable: Variable, reason: str, hint: str = "") -> None:
 
 def shown(variable: Variable) -> str:
     """A variable in messages."""
-    return "what the function returns" if variable.name == RESULT else f"'{variable.name}'"
+    if variable.name == RESULT:
+        return "what the function returns"
+    return f"'{variable.name}'" if variable.name.isidentifier() else variable.name
 
 
 def here() -> str:
@@ -210,15 +218,16 @@ class _Carried:
     def _learn_leaf(self, slot: _Slot, leaf: object) -> bool:
         if slot.kind is None and same(slot.start, leaf):
             return True
+        differs = "is {} before the loop and {} after an iteration".format(*difference(slot.start, leaf))
         if not is_carried(leaf) or not is_carried(slot.start):
-            return self._lose(f"is {describe(slot.start)} before the loop and {describe(leaf)} after an iteration")
+            return self._lose(differs)
         if slot.kind is None or (not isinstance(slot.start, Value) and isinstance(leaf, Value)):
             dtype = common_dtype(slot.start, leaf)
         else:
             held = leaf.dtype if isinstance(leaf, Value) else weak_type(leaf, slot.kind.dtype)
             dtype = _joined(slot.kind.dtype, held)
         if dtype is None:
-            return self._lose(f"is {describe(slot.start)} before the loop and {describe(leaf)} after an iteration")
+            return self._lose(differs)
         joined = kind_of(slot.start, dtype).joined(kind_of(leaf, dtype))
         before = slot.kind
         if before is None or before.dtype != dtype:

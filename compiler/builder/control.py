@@ -23,7 +23,7 @@ from .carry import (
     LoopVariables,
     as_ssa,
     common_dtype,
-    describe,
+    difference,
     filled,
     forget,
     here,
@@ -181,7 +181,7 @@ class _Merge:
             dtype = common_dtype(a, b)
             if dtype is not None:
                 return kind_of(a, dtype).joined(kind_of(b, dtype))
-        self.problem = f"is {describe(a)} on one path and {describe(b)} on the other"
+        self.problem = "is {} on one path and {} on the other".format(*difference(a, b))
         return None
 
     @property

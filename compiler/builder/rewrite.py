@@ -26,6 +26,8 @@ def rewritten(function: Callable[..., Any]) -> FunctionType:
     """
     if not isinstance(function, FunctionType) or function.__name__ == "<lambda>":
         raise _no_source(function, f"{function!r} is not a function that was defined by 'def'")
+    if RUNTIME in function.__code__.co_freevars:
+        return function  # a function within one that was rewritten
     file = function.__code__.co_filename
     try:
         lines, start = inspect.getsourcelines(function)

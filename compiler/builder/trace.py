@@ -13,7 +13,7 @@ from ...dialects.gpu import ModuleOp as GpuModuleOp
 from ...dialects.kernel import LaunchBounds
 from ...dialects.tile import ReturnOp, TensorType, TileKernelOp
 from ...layout.errors import Code, TilefoldError
-from ..diagnostics import Diagnostic, ProgramError, Severity, place_of
+from ..diagnostics import Diagnostic, Place, ProgramError, Severity, place_of
 from ..verify import verify_program
 from .source import PythonSource
 from .state import building
@@ -72,16 +72,19 @@ def trace(
         try:
             result = function(**given)
         except NameError as error:
-            raise _unbound(error, builder.unbound) from error
+            if (reason := _reason(error, builder.unbound)) is None:
+                raise
+            raise TilefoldError(Code.BUILD_UNBOUND, *reason).with_traceback(error.__traceback__) from error
         except TilefoldError:
             raise
         except Exception as error:
             error.add_note(f"while the kernel '{kernel}' was built")
             raise
-        if result is not None:
-            raise TilefoldError(
-                Code.BUILD_FORM, f"the kernel '{kernel}' returns a {type(result).__name__}", "write results to a tensor"
-            )
+    if result is not None:
+        message = f"the kernel '{kernel}' returns a value of type {type(result).__name__}"
+        at = Place(code.co_filename, code.co_firstlineno, 1)
+        hint = "write results into a tensor"
+        raise ProgramError([Diagnostic(Severity.ERROR, message, at, Code.BUILD_FORM.id, hint)])
     end = ReturnOp()
     block.add_op(end)
     op = TileKernelOp(kernel, [parameter.name for parameter in parameters], bounds, Region(block))
@@ -99,12 +102,10 @@ def _value(ssa: SSAValue) -> object:
     return Tensor(ssa) if isinstance(ssa.type, TensorType) else wrap(ssa)
 
 
-def _unbound(error: NameError, reasons: Mapping[str, tuple[str, str]]) -> Exception:
-    """The error for the use of a variable that control flow left without a value; another is Python's own."""
+def _reason(error: NameError, reasons: Mapping[str, tuple[str, str]]) -> tuple[str, str] | None:
+    """Why control flow left the variable of an error without a value, and what would work; None where it did not."""
     name = re.search(r"'(\w+)'", str(error))
-    if name is None or name[1] not in reasons:
-        return error
-    return TilefoldError(Code.BUILD_UNBOUND, *reasons[name[1]]).with_traceback(error.__traceback__)
+    return None if name is None else reasons.get(name[1])
 
 
 def _check_scopes(kernel: Operation, source: PythonSource) -> None:

@@ -278,7 +278,10 @@ class _Rewriter(ast.NodeTransformer):
 
     def _expression(self, name: str, arguments: Sequence[ast.expr], node: ast.AST) -> ast.Call:
         runtime = ast.Attribute(ast.Name(RUNTIME, ast.Load()), name, ast.Load())
-        return _at(ast.Call(runtime, list(arguments), []), node)
+        call = _at(ast.Call(runtime, list(arguments), []), node)
+        for each in (runtime, runtime.value):  # a call begins, for Python, where the name of a method ends
+            each.end_lineno, each.end_col_offset = each.lineno, each.col_offset
+        return call
 
 
 def _strings(names: Sequence[str] | set[str], keep_order: bool = False) -> ast.expr:

@@ -4,13 +4,15 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, update_wrapper
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from tilefold.compiler.builder.rewrite import rewritten
 from tilefold.compiler.builder.trace import trace
 from tilefold.dialects.kernel import LaunchBounds
 from tilefold.layout.errors import Code, TilefoldError
+from tilefold.runtime.cuda.prepared import dim3
 
+from .launch import Launches, positional
 from .program import CompiledKernel
 from .specialise import BoundArguments, Signature
 
@@ -43,13 +45,19 @@ class Kernel:
     def __init__(self, function: Callable[..., object], options: KernelOptions = KernelOptions()) -> None:  # frozen
         self.function = function
         self.options = options
-        self._signature = Signature(function)
+        self.signature = Signature(function)
+        self.launches = Launches(self)
         self._built: dict[tuple[object, ...], CompiledKernel] = {}
         self._last: CompiledKernel | None = None
         update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> "KernelCall":
-        return KernelCall(self, self._signature.bind(args, kwargs))
+        signature = self.signature
+        if kwargs or len(args) != len(signature.names) or not signature.is_plain:
+            if not signature.is_plain:
+                return KernelCall(self, (), signature.bind(args, kwargs))
+            args = positional(signature.names, signature.defaults, args, kwargs)
+        return KernelCall(self, args)
 
     def __get__(self, owner: object, kind: type | None = None) -> Any:
         if owner is None:
@@ -105,52 +113,59 @@ class Kernel:
         return self.last.to_cute()
 
 
-@dataclass
 class KernelCall:
-    """A kernel with its arguments."""
+    """A kernel with its arguments, in the order of its parameters."""
 
-    kernel: Kernel
-    bound: BoundArguments
+    __slots__ = ("_args", "_bound", "kernel")
+
+    def __init__(self, kernel: Kernel, args: tuple[Any, ...], bound: BoundArguments | None = None) -> None:
+        self.kernel = kernel
+        self._args = args
+        self._bound = bound
+
+    @property
+    def bound(self) -> BoundArguments:
+        """What the kernel is built from for these arguments. Raises LaunchError (E3106)."""
+        if self._bound is None:
+            self._bound = self.kernel.signature.bind(self._args, {})
+        return self._bound
 
     def build(self, block: Dim3) -> CompiledKernel:
         """The kernel for these arguments and a block of so many threads, without launching it. Raises ProgramError."""
-        return self.kernel.build(self.bound, _dim3("block", block))
+        return self.kernel.build(self.bound, dim3("block", block))
 
     def launch(
         self,
         grid: Dim3,
         block: Dim3,
         *,
-        stream: int | None = None,
+        stream: Any = None,
         device: str = "auto",
         stage: str | None = None,
         smem: int | None = None,
-    ) -> "RunResult":
-        """Runs the kernel over a grid of blocks, and returns when it has finished.
+        programmatic: bool = False,
+    ) -> "RunResult | None":
+        """Runs the kernel over a grid of blocks, on the GPU where its arrays are; does not wait for it (docs/runtime.md).
 
-        `device` is "cuda", "sim" (the simulator, at `stage`) or "auto": the GPU if there is one. The shared memory that
-        a kernel needs is known; `smem` may say more. Raises ProgramError for a fault of the kernel, LaunchError for
-        arguments that do not fit, SimulationError and CudaError for what goes wrong while it runs.
+        `device` is "cuda", "cuda:1", "sim" (the simulator, at `stage`) or "auto": the GPU if there is one. Arrays of
+        the host are copied to the GPU and back, and the launch is waited for. `stream` is one of torch, CuPy, cuda.core
+        or `cute.Stream`, or a handle; by default torch's current one where a tensor of torch is an argument.
+        `programmatic` lets the kernel begin before what is in the stream has ended. The shared memory that a kernel
+        needs is known; `smem` may say more.
+
+        The result is that of a launch that was waited for, else None. Raises ProgramError for a fault of the kernel,
+        LaunchError for arguments that do not fit, SimulationError and CudaError for what goes wrong while it runs.
         """
-        from tilefold.execution import DEFAULT_STAGE, chosen_device
-
-        built = self.build(block)
-        size = _dim3("grid", grid)
         if smem is not None and smem < 0:
             raise TilefoldError(Code.RUN_LAUNCH, f"smem is {smem}", "leave it out: the kernel says what it needs")
-        if stage is not None or chosen_device(device) == "sim":
-            return built.simulate(size, self.bound.values, stage or DEFAULT_STAGE)
-        return built.launch_on_gpu(size, self.bound.values, stream or 0)
-
-
-def _dim3(what: str, size: Dim3) -> tuple[int, int, int]:
-    found = (size,) if isinstance(size, int) else tuple(size)
-    if not 1 <= len(found) <= 3 or any(type(n) is not int or n < 1 for n in found):
-        raise TilefoldError(
-            Code.RUN_LAUNCH, f"the {what} is {size!r}", "give one to three integers of at least 1: x, y, z"
-        )
-    x, y, z = (*found, 1, 1)[:3]
-    return x, y, z
+        launches = self.kernel.launches
+        if stage is not None:
+            return launches.simulate(self.bound, block, grid, stage)
+        if block.__class__ is list:
+            block = tuple(cast("list[int]", block))
+        if self._bound is not None:
+            return launches.launch_bound(self._bound, block, grid, stream, device, programmatic)
+        return launches.launch(self._args, block, grid, stream, device, programmatic)
 
 
 @overload

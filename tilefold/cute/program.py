@@ -11,6 +11,7 @@ from tilefold.compiler.context import make_context
 from tilefold.compiler.frontend import print_program
 from tilefold.dialects.target import DEFAULT_ARCH, Target
 from tilefold.lowering import Program
+from tilefold.runtime.store import default_store
 
 if TYPE_CHECKING:
     from tilefold.runtime.artifact import Artifact
@@ -32,7 +33,7 @@ class CompiledKernel:
     @cached_property
     def program(self) -> Program:
         """The program on its way from stage `cute` on."""
-        return Program(self.traced.source, self.traced.module, make_context(), self.target)
+        return Program(self.traced.source, self.traced.module, make_context(), self.target, default_store())
 
     def ir(self, stage: str = "cute", target: str | None = None) -> str:
         """The program at a stage: `cute`, `folded`, `atoms`, `index` or `instr`. Raises ProgramError where a pass
@@ -82,29 +83,12 @@ class CompiledKernel:
 
     def simulate(self, grid: Sequence[int], values: Mapping[str, Any], stage: str) -> "RunResult":
         """Runs the kernel on the simulator at a stage. Raises SimulationError, at the user's line."""
-        from tilefold.runtime.engine import LaunchConfig, TensorArgument
+        from tilefold.runtime.engine import LaunchConfig
         from tilefold.runtime.sim.engine import SimEngine, SimProgram
 
         module = self.program.reached(stage)
-        given: dict[str, Any] = {
-            name: TensorArgument.of(value) if getattr(value, "shape", ()) else value for name, value in values.items()
-        }
         with self.program.explaining():
-            return SimEngine().launch(SimProgram(module, self._symbol), LaunchConfig(_dim3(grid), self._block), given)
-
-    def launch_on_gpu(self, grid: Sequence[int], values: Mapping[str, Any], stream: int) -> "RunResult":
-        """Runs the kernel on the GPU; arrays of NumPy are copied there and back."""
-        import numpy as np
-
-        from tilefold.runtime.cuda import CudaEngine
-        from tilefold.runtime.engine import LaunchConfig, TensorArgument
-
-        engine = CudaEngine()
-        artifact = self.artifact(engine.driver.target.arch)
-        given: dict[str, Any] = {
-            name: TensorArgument.of(value) if isinstance(value, np.ndarray) else value for name, value in values.items()
-        }
-        return engine.launch(artifact, LaunchConfig(_dim3(grid), self._block), given, stream)
+            return SimEngine().launch(SimProgram(module, self._symbol), LaunchConfig(_dim3(grid), self._block), values)
 
     @property
     def _block(self) -> tuple[int, int, int]:

@@ -17,14 +17,12 @@ from tilefold.compiler.builder.trace import Parameter
 from tilefold.dialects.cute import LayoutAttr
 from tilefold.dialects.tile import Space, SpaceAttr, TensorType
 from tilefold.layout.core import Layout
-from tilefold.layout.errors import Code, TilefoldError
+from tilefold.layout.errors import Code
+from tilefold.runtime.arrays import Array, array_of, is_array
+from tilefold.runtime.engine import LaunchError
+from tilefold.runtime.signature import ALIGN, Dynamic, Marked, tensor_spec
 
 from .annotations import is_constexpr
-
-ALIGN = 16
-"""The alignment in bytes of an array that is copied to where the kernel runs."""
-
-_NUMPY_NAMES = {"bool": "Boolean", "float8_e4m3fn": "Float8E4M3FN", "float8_e5m2": "Float8E5M2", "bfloat16": "BFloat16"}
 
 
 class Signature:
@@ -41,6 +39,34 @@ class Signature:
         except Exception:  # an annotation that names what is not there says nothing to us
             return inspect.signature(self.function)
 
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the parameters, in order."""
+        return tuple(self.signature.parameters)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether each parameter can be given by its position, and is one argument."""
+        return all(each.kind is each.POSITIONAL_OR_KEYWORD for each in self.signature.parameters.values())
+
+    @cached_property
+    def defaults(self) -> Mapping[str, object]:
+        """The values of parameters that a call need not give."""
+        parameters = self.signature.parameters.values()
+        return {each.name: each.default for each in parameters if each.default is not each.empty}
+
+    @cached_property
+    def constants(self) -> frozenset[str]:
+        """The parameters that are known while the kernel is built."""
+        parameters = self.signature.parameters.values()
+        return frozenset(each.name for each in parameters if is_constexpr(each.annotation))
+
+    @cached_property
+    def rules(self) -> Mapping[str, Dynamic]:
+        """The parameters that are annotated as dynamic tensors."""
+        parameters = self.signature.parameters.values()
+        return {each.name: each.annotation for each in parameters if isinstance(each.annotation, Dynamic)}
+
     def bind(self, args: Sequence[object], kwargs: Mapping[str, object]) -> "BoundArguments":
         """What a call gives each parameter. TypeError as from Python for a call that does not fit."""
         bound = self.signature.bind(*args, **kwargs)
@@ -56,15 +82,16 @@ class BoundArguments:
     """The arguments of a call: as a kernel is built from them, and as it is launched on them.
 
     `arguments` have a `Parameter` in the place of each tensor and number, `values` say what to pass for it, and `key`
-    is the same for calls that one kernel serves.
+    is the same for calls that one kernel serves. `arrays` describe those of the values that are arrays.
     """
 
     arguments: dict[str, object] = field(default_factory=lambda: {})
     values: dict[str, object] = field(default_factory=lambda: {})
     key: list[object] = field(default_factory=lambda: [])
+    arrays: dict[str, Array] = field(default_factory=lambda: {})
 
     def add(self, name: str, value: Any, annotation: object) -> object:
-        """What stands for an argument when the kernel is built. Raises TilefoldError (E3106)."""
+        """What stands for an argument when the kernel is built. Raises LaunchError (E3106)."""
         if is_constexpr(annotation) or value is None or isinstance(value, str | DType):
             return self._constant(value)
         if isinstance(value, tuple | list):
@@ -80,10 +107,17 @@ class BoundArguments:
             return {each: self.add(f"{name}_{each}", part, None) for each, part in entries.items()}
         if dataclasses.is_dataclass(value) and not isinstance(value, type) and not _is_ours(value):
             return self._dataclass(name, value)
-        type_ = _type_of(name, value, annotation)
+        value = getattr(value, "__tilefold_array__", value)
+        type_ = _scalar_type(value, annotation)
         if type_ is None:
-            return self._constant(value)
-        self.values[name] = getattr(value, "__tilefold_array__", value)
+            rule = annotation if isinstance(annotation, Dynamic) else None
+            if isinstance(value, Marked):
+                value, rule = getattr(value.array, "__tilefold_array__", value.array), value.rule
+            if not is_array(value):
+                return self._constant(value)
+            self.arrays[name] = array_of(name, value)
+            type_ = array_type(name, self.arrays[name], rule)
+        self.values[name] = value
         self.key.append(type_)
         return Parameter(name, type_)
 
@@ -108,44 +142,48 @@ def _is_ours(value: object) -> bool:
     return type(value).__module__.partition(".")[0] == "tilefold"
 
 
-def _type_of(name: str, value: Any, annotation: object) -> Attribute | None:
-    """The type of a parameter in the kernel; None for what is no tensor and no number."""
-    value = getattr(value, "__tilefold_array__", value)
-    if isinstance(annotation, DType):
-        return annotation.ir
+def _scalar_type(value: Any, annotation: object) -> Attribute | None:
+    """The type of a number in the kernel; None for what is no number."""
     if isinstance(value, bool):
-        return Boolean.ir
+        return annotation.ir if isinstance(annotation, DType) else Boolean.ir
+    if isinstance(annotation, DType) and (isinstance(value, int | float) or getattr(value, "shape", None) == ()):
+        return annotation.ir
     if isinstance(value, int):
         return (Int32 if -(1 << 31) <= value < 1 << 31 else Int64).ir
     if isinstance(value, float):
         return Float32.ir
-    if not hasattr(value, "shape") or not hasattr(value, "dtype"):
-        return None
-    dtype = element_type_of(name, value)
-    if not value.shape and not hasattr(value, "__dlpack__"):  # a scalar of NumPy
-        return dtype.ir
-    return TensorType.new([dtype.ir, SpaceAttr(Space.Gmem), IntAttr(ALIGN), LayoutAttr(layout_of(value))])
+    if getattr(value, "shape", None) == () and not hasattr(value, "__dlpack__") and hasattr(value, "dtype"):
+        return array_type("value", array_of("value", value)).element_type  # a scalar of NumPy
+    return None
+
+
+def array_type(name: str, array: Array, rule: Dynamic | None = None) -> TensorType:
+    """The type of a parameter for an array. LaunchError (E3106) for one that breaks a promise of its rule, or of a type
+    that no kernel has.
+    """
+    spec = tensor_spec(name, array, rule)
+    align = spec.align if array.device is not None else ALIGN  # the host's arrays are copied, to where it is aligned
+    return TensorType.new(
+        [_element_type(name, spec.dtype).ir, SpaceAttr(Space.Gmem), IntAttr(align), LayoutAttr(spec.layout)]
+    )
 
 
 def element_type_of(name: str, array: Any) -> DType:
-    """The type of an array's elements. Raises TilefoldError (E3106) for one that kernels do not have."""
-    text = str(array.dtype).rpartition(".")[2].removeprefix("u")  # torch.float16; unsigned integers are stored alike
-    wanted = _NUMPY_NAMES.get(text, text.capitalize())
-    found = next((each for each in DTYPES if each.name == wanted), None)
+    """The type of an array's elements. LaunchError (E3106) for one that kernels do not have."""
+    return _element_type(name, array_of(name, array).dtype)
+
+
+def _element_type(name: str, dtype: str) -> DType:
+    found = next((each for each in DTYPES if str(each.ir) == dtype), None)
     if found is None or found.kind == "bool":
-        raise TilefoldError(
-            Code.RUN_ARGUMENT, f"argument '{name}' has elements of type {array.dtype}, which no kernel has",
+        raise LaunchError(
+            Code.RUN_ARGUMENT,
+            f"argument '{name}' has elements of type {dtype}, which no kernel has",
             "use floats of 8 to 64 bits or integers of 8 to 64 bits",
-        )  # fmt: skip
+        )
     return found
 
 
 def layout_of(array: Any) -> Layout:
     """The layout of an array: its shape, and its strides in elements."""
-    shape = tuple(int(n) for n in array.shape)
-    strides: Any = getattr(array, "strides", None)
-    if strides is not None:
-        steps = tuple(int(step) // array.itemsize for step in strides)
-    else:
-        steps = tuple(int(step) for step in array.stride())
-    return Layout(shape, steps) if shape else Layout(1, 0)
+    return array_of("array", array).layout
