@@ -64,7 +64,7 @@ def warp_idx() -> Int:
 
 
 def barrier(id: int = 0, threads: int | None = None) -> None:
-    """Waits until all threads of the block, or so many, are at barrier `id`; then what they wrote before can be read."""
+    """Waits until all threads of the block, or so many, are at a barrier; what they wrote before can be read then."""
     emit(ptx.BarSyncOp(id, threads))
 
 

@@ -31,7 +31,7 @@ from . import nvgpu
 from .coordinates import has_value, show_layout, tuples
 from .dtypes import DType, as_dtype, dtype_of
 from .mma import TiledMma, partitioned
-from .state import current, emit
+from .state import checked, current, emit
 from .tensors import Tensor, as_layout, tensor_type
 
 
@@ -131,7 +131,8 @@ def make_copy_atom(
             Code.BUILD_VALUE, f"expected a copy instruction, got {op!r}", "such as cute.nvgpu.CopyUniversalOp()"
         )
     name = op if isinstance(op, str) else op.atom_name(num_bits_per_copy)
-    return CopyAtom(CopyAtomAttr(StringAttr(name), as_dtype(dtype).ir, StringAttr(load), StringAttr(store)))
+    with checked():
+        return CopyAtom(CopyAtomAttr(StringAttr(name), as_dtype(dtype).ir, StringAttr(load), StringAttr(store)))
 
 
 def make_tiled_copy(atom: CopyAtom, layout_tv: Any, tiler: Any) -> TiledCopy:
@@ -242,7 +243,8 @@ def _of_mma(role: str, atom: CopyAtom, mma: TiledMma) -> TiledCopy:
 
 
 def _tiled(made: algebra.TiledCopy, atom: CopyAtom) -> TiledCopy:
-    return TiledCopy(TiledCopyType(atom.attribute, LayoutAttr(made.layout_tv), TilerAttr(made.tiler)))
+    with checked():
+        return TiledCopy(TiledCopyType(atom.attribute, LayoutAttr(made.layout_tv), TilerAttr(made.tiler)))
 
 
 def _plain(layout: Any) -> Layout:

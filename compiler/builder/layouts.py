@@ -59,7 +59,11 @@ def tile_to_shape(block: LayoutLike, shape: Any, order: Any = None) -> LayoutLik
 
 
 def size(x: Any, mode: Any = None) -> Any:
-    """The number of elements of a tensor, a layout or a shape, or of a mode: `size(t, 1)`, `size(t, mode=[0, 1])`."""
+    """The number of elements of a tensor, a layout or a shape, or of a mode: `size(t, 1)`, `size(t, mode=[0, 1])`; of
+    threads of a tiled copy or a tiled MMA.
+    """
+    if (threads := getattr(x, "threads", None)) is not None:
+        return threads
     return product(_shape(x, mode))
 
 

@@ -24,7 +24,7 @@ from ...dialects.tile import (
 from ...layout.errors import Code, TilefoldError
 from .coordinates import tuples
 from .nvgpu import MmaOp, MmaUniversalOp
-from .state import current, emit
+from .state import checked, current, emit
 from .tensors import AnyTensor, Tensor, as_layout, tensor_type
 from .values import index_of
 
@@ -134,7 +134,8 @@ def make_mma_atom(op: "MmaOp | MmaUniversalOp | MmaAtomAttr | str") -> MmaAtomAt
     """An MMA atom: of an instruction (`nvgpu.MmaOp`, `nvgpu.MmaUniversalOp`), or by CuTe's name."""
     if isinstance(op, MmaAtomAttr):
         return op
-    return MmaAtomAttr(StringAttr(op if isinstance(op, str) else op.atom_name()))
+    with checked():
+        return MmaAtomAttr(StringAttr(op if isinstance(op, str) else op.atom_name()))
 
 
 def make_tiled_mma(op: Any, atom_layout: Any = None, permutation: Any = None) -> TiledMma:
@@ -149,7 +150,8 @@ def make_tiled_mma(op: Any, atom_layout: Any = None, permutation: Any = None) ->
         properties["atoms"] = LayoutAttr(as_layout(atom_layout))
     if permutation is not None:
         properties["permute"] = TilerAttr(tuples(permutation))
-    return TiledMma(TiledMmaOp.infer(properties))
+    with checked():
+        return TiledMma(TiledMmaOp.infer(properties))
 
 
 def gemm(mma: Any, *tensors: Tensor) -> None:

@@ -185,10 +185,11 @@ def building(block: Block) -> Generator[Builder, None, None]:
         yield builder
     except ProgramError:
         raise
-    except TilefoldError as error:
-        place = builder.line or place_of_traceback(error.__traceback__)
+    except (TilefoldError, VerifyException) as fault:
+        error = fault if isinstance(fault, TilefoldError) else _typed(fault)
+        place = builder.line or place_of_traceback(fault.__traceback__)
         code = next(code for code in Code if code.id == error.code)
-        raise ProgramError([Diagnostic(Severity.ERROR, error.message, place, code.id, error.hint)]) from error
+        raise ProgramError([Diagnostic(Severity.ERROR, error.message, place, code.id, error.hint)]) from fault
     finally:
         _CURRENT.reset(token)
 
@@ -218,11 +219,23 @@ def verify(op: Operation) -> None:
     try:
         op.verify(verify_nested_ops=False)
     except VerifyException as error:
-        cause = error.__cause__
         op.erase()
-        if isinstance(cause, TilefoldError):
-            raise cause from error
-        raise TilefoldError(Code.IR_VERIFY, f"'{op.name}': {error}") from error
+        raise _typed(error, f"'{op.name}': ") from error
+
+
+@contextmanager
+def checked() -> Generator[None, None, None]:
+    """Within it, an attribute or a type that breaks a rule raises TilefoldError."""
+    try:
+        yield
+    except VerifyException as error:
+        raise _typed(error) from error
+
+
+def _typed(error: VerifyException, prefix: str = "") -> TilefoldError:
+    """What a verifier refuses, as the error that caused it or one of its own."""
+    cause = error.__cause__
+    return cause if isinstance(cause, TilefoldError) else TilefoldError(Code.IR_VERIFY, f"{prefix}{error}")
 
 
 def emit_value(op: Operation) -> SSAValue:

@@ -325,6 +325,17 @@ def make_smem_tensor(layout: Any, dtype: Any, alignment: int = 128) -> Tensor:
     return allocate(as_dtype(dtype), Space.Smem, alignment, as_layout(layout))
 
 
+def fill(tensor: Tensor, value: Any) -> None:
+    """Writes one value or number to every element."""
+    tensor_type(tensor)
+    tensor.fill(value)
+
+
+def clear(tensor: Tensor) -> None:
+    """Writes zero to every element."""
+    fill(tensor, 0)
+
+
 def tensor_type(tensor: Tensor) -> TensorType:
     """The type of a tensor in memory. Raises TilefoldError (E5002) for anything else."""
     type = getattr(tensor, "ir_type", None)

@@ -50,7 +50,7 @@ def local_tile(tensor: T, tiler: Any, coord: Any, proj: Any = None, ragged: bool
     (CuTe's Step).
     """
     attribute, operands = split_coordinate(as_tuple(coord))
-    properties: dict[str, Any] = {"tiler": _tiler(tiler), "coord": attribute} | _ragged(ragged)
+    properties: dict[str, Any] = {"tiler": _tiler(as_tuple(tiler)), "coord": attribute} | _ragged(ragged)
     if proj is not None:
         properties["proj"] = CoordAttr(tuples(proj))
     return _tensor(tensor).view(LocalTileOp, [operands], properties)

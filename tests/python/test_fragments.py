@@ -2,21 +2,19 @@
 """Fragments compute what NumPy computes, and never change once they are loaded."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from xdsl.ir import Block
-
-from tilefold import cute
 from tilefold.compiler.builder.expressions import broadcast
 from tilefold.compiler.builder.state import building
 from tilefold.compiler.diagnostics import ProgramError
 from tilefold.layout.errors import TilefoldError
+from xdsl.ir import Block
 
-Arrays = list[NDArray[Any]]
+from tilefold import cute
 
 
 def by_one_thread(function: Callable[..., Any], shape: tuple[int, ...], dtype: Any, *arrays: NDArray[Any]) -> Any:
@@ -38,44 +36,44 @@ ROW = RANDOM.uniform(0.1, 2.0, 8).astype(np.float32)
 COLUMN = RANDOM.uniform(0.1, 2.0, (4, 1)).astype(np.float32)
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda np, a, b, row, column: a + b * 2 - 1,
-        lambda np, a, b, row, column: (a - row) / column,
-        lambda np, a, b, row, column: row * column,
-        lambda np, a, b, row, column: 1 / (a * row) + column,
-        lambda np, a, b, row, column: -abs(a - b),
-        lambda np, a, b, row, column: np.where(a > row, a, b),
-        lambda np, a, b, row, column: np.where((a > row) & (b < 1), 0.5, column),
-        lambda np, a, b, row, column: np.maximum(a, row) * np.minimum(b, 1.0),
-        lambda np, a, b, row, column: np.exp(a) + np.log(b) + np.sqrt(row) + np.tanh(column),
-        lambda np, a, b, row, column: np.exp2(a) + np.log2(b) + np.sin(row) * np.cos(column) + np.floor(a * 4),
-        lambda np, a, b, row, column: (a + b) * (a + b) + a**3,
-    ],
+ELEMENTWISE: Sequence[Callable[[Any, Any, Any, Any, Any], Any]] = (
+    lambda np, a, b, row, column: a + b * 2 - 1,
+    lambda np, a, b, row, column: (a - row) / column,
+    lambda np, a, b, row, column: row * column,
+    lambda np, a, b, row, column: 1 / (a * row) + column,
+    lambda np, a, b, row, column: -abs(a - b),
+    lambda np, a, b, row, column: np.where(a > row, a, b),
+    lambda np, a, b, row, column: np.where((a > row) & (b < 1), 0.5, column),
+    lambda np, a, b, row, column: np.maximum(a, row) * np.minimum(b, 1.0),
+    lambda np, a, b, row, column: np.exp(a) + np.log(b) + np.sqrt(row) + np.tanh(column),
+    lambda np, a, b, row, column: np.exp2(a) + np.log2(b) + np.sin(row) * np.cos(column) + np.floor(a * 4),
+    lambda np, a, b, row, column: (a + b) * (a + b) + a**3,
 )
+
+
+@pytest.mark.parametrize("function", ELEMENTWISE)
 def test_elementwise_as_numpy(function: Callable[..., Any]) -> None:
     got = by_one_thread(lambda *xs: function(cute, *xs), (4, 8), np.float32, A, B, ROW, COLUMN)
     np.testing.assert_allclose(got, function(np, A, B, ROW, COLUMN), rtol=2e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("function", "wanted"),
-    [
-        (lambda x: x.reduce(cute.ADD, axes=1), A.sum(1)),
-        (lambda x: x.reduce(cute.MAX, axes=0), A.max(0)),
-        (lambda x: x.reduce(cute.MIN, axes=(0, 1)), A.min()),
-        (lambda x: x.reduce(cute.ADD, 10.0), A.sum() + 10),
-        (lambda x: x.reduce(cute.MUL, axes=-1, keepdims=True), A.prod(1, keepdims=True)),
-        (lambda x: x - x.reduce(cute.MAX, axes=1, keepdims=True), A - A.max(1, keepdims=True)),
-        (lambda x: x.reshape((2, 16))[1, None], A.reshape(-1, order="F").reshape((2, 16), order="F")[1]),
-        (lambda x: x[2, 3] + x[0, 0], A[2, 3] + A[0, 0]),
-        (lambda x: (x > 1).to(cute.Int32).reduce(cute.ADD).to(cute.Float32), (A > 1).sum()),
-        (lambda x: (x > 1.9).reduce(cute.OR).to(cute.Float32), float((A > 1.9).any())),
-        (lambda x: cute.full_like(x, 3) + cute.fma(x, 2, 1), A * 2 + 4),
-        (lambda x: cute.exp2(x - 1).to(cute.Float16).to(cute.Float32), np.exp2(A - 1).astype(np.float16)),
-    ],
+SHAPES: Sequence[tuple[Callable[[Any], Any], Any]] = (
+    (lambda x: x.reduce(cute.ADD, axes=1), A.sum(1)),
+    (lambda x: x.reduce(cute.MAX, axes=0), A.max(0)),
+    (lambda x: x.reduce(cute.MIN, axes=(0, 1)), A.min()),
+    (lambda x: x.reduce(cute.ADD, 10.0), A.sum() + 10),
+    (lambda x: x.reduce(cute.MUL, axes=-1, keepdims=True), A.prod(1, keepdims=True)),
+    (lambda x: x - x.reduce(cute.MAX, axes=1, keepdims=True), A - A.max(1, keepdims=True)),
+    (lambda x: x.reshape((2, 16))[1, None], A.reshape(-1, order="F").reshape((2, 16), order="F")[1]),
+    (lambda x: x[2, 3] + x[0, 0], A[2, 3] + A[0, 0]),
+    (lambda x: (x > 1).to(cute.Int32).reduce(cute.ADD).to(cute.Float32), (A > 1).sum()),
+    (lambda x: (x > 1.9).reduce(cute.OR).to(cute.Float32), float((A > 1.9).any())),
+    (lambda x: cute.full_like(x, 3) + cute.fma(x, 2, 1), A * 2 + 4),
+    (lambda x: cute.exp2(x - 1).to(cute.Float16).to(cute.Float32), np.exp2(A - 1).astype(np.float16)),
 )
+
+
+@pytest.mark.parametrize(("function", "wanted"), SHAPES)
 def test_reductions_and_shapes(function: Callable[..., Any], wanted: Any) -> None:
     wanted = np.asarray(wanted, np.float32)
     got = by_one_thread(function, wanted.shape or (1,), np.float32, A)
@@ -169,20 +167,20 @@ def test_broadcasting_is_numpys() -> None:
         broadcast((4, 8), (4,))
 
 
-@pytest.mark.parametrize(
-    ("mistake", "words"),
-    [
-        (lambda x: bool(x), "cannot decide what Python does"),
-        (lambda x: [each for each in x], "not iterated over"),
-        (lambda x: x & 1, "not defined for Float32"),
-        (lambda x: x.reduce("add"), "expected a reduction"),
-        (lambda x: x.reduce(cute.ADD, axes=2), "no mode 2"),
-        (lambda x: x.reshape((3, 3)), "have no shape"),
-        (lambda x: x + cute.full((3, 5), 1, cute.Float32), "no common shape"),
-        (lambda x: cute.make_rmem_tensor((4, 2), cute.Float32).store(x), "does not fit"),
-        (lambda x: cute.exp(x.to(cute.Float8E5M2)), "no arithmetic"),
-    ],
+MISTAKES: Sequence[tuple[Callable[[Any], object], str]] = (
+    (lambda x: bool(x), "cannot decide what Python does"),
+    (lambda x: [each for each in x], "not iterated over"),
+    (lambda x: x & 1, "not defined for Float32"),
+    (lambda x: x.reduce("add"), "expected a reduction"),
+    (lambda x: x.reduce(cute.ADD, axes=2), "no mode 2"),
+    (lambda x: x.reshape((3, 3)), "have no shape"),
+    (lambda x: x + cute.full((3, 5), 1, cute.Float32), "no common shape"),
+    (lambda x: cute.make_rmem_tensor((4, 2), cute.Float32).store(x), "does not fit"),
+    (lambda x: cute.exp(x.to(cute.Float8E5M2)), "no arithmetic"),
 )
+
+
+@pytest.mark.parametrize(("mistake", "words"), MISTAKES)
 def test_mistakes(mistake: Callable[[Any], Any], words: str) -> None:
     with pytest.raises(ProgramError, match=words), building(Block()):
         mistake(cute.make_rmem_tensor((4, 8), cute.Float32).load())

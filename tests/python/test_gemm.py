@@ -12,7 +12,7 @@ M, N, K, BK, STAGES = 128, 128, 96, 32, 3
 
 
 @cute.kernel
-def hgemm(A: cute.Tensor, B: cute.Tensor, C: cute.Tensor, STAGES: cute.Constexpr, BK: cute.Constexpr):
+def hgemm(A: cute.Tensor, B: cute.Tensor, C: cute.Tensor, STAGES: cute.Constexpr[int], BK: cute.Constexpr[int]):
     t, _, _ = cute.arch.thread_idx()
     m, n, _ = cute.arch.block_idx()
     gA = cute.local_tile(A, (128, BK), (m, None))

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Views of tensors in Python are those of the algebra, whether extents are static or known at run time."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from tilefold.compiler.builder.state import building
+from tilefold.compiler.diagnostics import ProgramError
+from tilefold.dialects.cute import LayoutAttr
+from tilefold.dialects.tile import Space, SpaceAttr, TensorType
+from tilefold.layout.text import parse_layout, to_text
+from xdsl.dialects.builtin import Float16Type, IntAttr
+from xdsl.ir import Block
+
+from tilefold import cute
+
+
+def tensor(layout: str, align: int = 16) -> TensorType:
+    """The type of a tensor of f16 in global memory."""
+    return TensorType(Float16Type(), SpaceAttr(Space.Gmem), IntAttr(align), LayoutAttr(parse_layout(layout)))
+
+
+def viewed(layout: str, view: Callable[[cute.Tensor], Any]) -> str:
+    """The layout of a view of a tensor, as text."""
+    block = Block(arg_types=[tensor(layout)])
+    with building(block):
+        return to_text(view(cute.Tensor(block.args[0])).ir_type.layout.data)
+
+
+VIEWS: Sequence[tuple[str, Callable[[Any], Any], str]] = (
+    ("(128,64):(64,1)", lambda t: cute.local_tile(t, (32, 16), (1, None)), "(32,16,4):(64,1,16)"),
+    ("(128,64):(64,1)", lambda t: cute.local_tile(t, (32, 8, 16), (1, 2, 3), (1, None, 1)), "(32,16):(64,1)"),
+    ("100:1", lambda t: cute.local_tile(t, 32, 3, ragged=True), "(32):(1)"),
+    ("(8,128):(128,1)", lambda t: cute.flat_divide(t, (1, 8)), "(1,8,8,16):(0,1,128,8)"),
+    ("(8,128):(128,1)", lambda t: cute.zipped_divide(t, (2, 8)), "((2,8),(4,16)):((128,1),(256,8))"),
+    ("(8,128):(128,1)", lambda t: cute.tiled_divide(t, (2, 8)), "((2,8),4,16):((128,1),256,8)"),
+    ("(8,128):(128,1)", lambda t: cute.logical_divide(t, (2, 8)), "((2,4),(8,16)):((128,256),(1,8))"),
+    ("(8,16):(16,1)", lambda t: cute.composition(t, cute.make_layout((4, 2), stride=(2, 1))), "(4,2):(32,16)"),
+    ("(8,16,4):(16,1,128)", lambda t: cute.select(t, [2, 0]), "(4,8):(128,16)"),
+    ("(8,16,4):(16,1,128)", lambda t: cute.group_modes(t, 1), "(8,(16,4)):(16,(1,128))"),
+    ("(8,16):(1,8)", cute.coalesce, "128:1"),
+    ("(8,16):(16,1)", lambda t: cute.recast(t, cute.Int32), "(8,8):(8,1)"),
+    ("(32,64):(64,1)", lambda t: cute.local_partition(t, (8, 4), 5), "(4,16):(512,4)"),
+    ("(8,16):(16,1)", lambda t: t[None, 3], "(8):(16)"),
+    ("(8,(2,8)):(16,(1,2))", lambda t: t[1, (None, 2)], "(2):(1)"),
+    ("(8,16):(16,1)", lambda t: cute.slice_(t, (2, None)), "(16):(1)"),
+    ("(?,?{div=8}):(?{div=8},1)", lambda t: cute.local_tile(t, (64, 8), (1, None), ragged=True),
+     "(64,8,?):(?{div=8},1,8)"),
+    ("(?,?{div=8}):(?{div=8},1)", lambda t: cute.make_tensor(t.iterator, t.layout), "(?,?{div=8}):(?{div=8},1)"),
+    ("(?,8):(8,1)", lambda t: cute.make_tensor(t.iterator, (t.shape[0], 4)), "(?,4):(1,?)"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("layout", "view", "wanted"), VIEWS)
+def test_layouts_of_views(layout: str, view: Callable[[cute.Tensor], Any], wanted: str) -> None:
+    assert viewed(layout, view) == wanted
+
+
+def test_properties() -> None:
+    block = Block(arg_types=[tensor("((4,2),16):((1,4),8)")])
+    with building(block):
+        t = cute.Tensor(block.args[0])
+        assert t.shape == ((4, 2), 16)
+        assert t.stride == ((1, 4), 8)
+        assert (t.rank, len(t), cute.rank(t), cute.depth(t), cute.cosize(t)) == (2, 2, 2, 2, 128)
+        assert (cute.size(t), cute.size(t, 0), cute.size(t, mode=[0, 1])) == (128, 8, 2)
+        assert (t.element_type, t.memspace, t.iterator.alignment) == (cute.Float16, "gmem", 16)
+        assert cute.shape(t, 0) == (4, 2)
+        assert cute.stride(t, 1) == 8
+        assert repr(t) == "gmem_ptr[16b] o ((4,2),16):((1,4),8)"
+    assert block.is_empty
+
+
+def test_extents_at_run_time_are_values() -> None:
+    block = Block(arg_types=[tensor("(?,?{div=8}):(?{div=8},1)")])
+    with building(block):
+        t = cute.Tensor(block.args[0])
+        m, n = t.shape
+        assert (m.known.div, n.known.div, t.stride[0].known.div, t.stride[1]) == (1, 8, 8, 1)
+        assert (n // 8 * 16).known.div == 16
+        assert cute.ceil_div(m, 64).dtype.name == "Index"
+    assert [op.name for op in block.ops][:3] == ["tile.stride", "tile.dim", "tile.dim"]
+
+
+def test_extents_are_taken_where_the_tensor_is() -> None:
+    """What a loop asks for first can be used after it."""
+    block, body = Block(arg_types=[tensor("(?,8):(8,1)")]), Block()
+    with building(block) as builder:
+        t = cute.Tensor(block.args[0])
+        with builder.inside(body):
+            inner = t.shape[0] + 1
+        assert inner.ssa.owner.parent is body
+        assert t.shape[0].ssa.owner.parent is block
+
+
+def test_ragged_copy() -> None:
+    """The last tiles are copied under predicates, which come from coordinates."""
+
+    @cute.kernel
+    def ragged(A: cute.Tensor, B: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        m, n, _ = cute.arch.block_idx()
+        atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), A.element_type, num_bits_per_copy=16)
+        tiled = cute.make_tiled_copy_tv(atom, (4, 8), (2, 1))
+        part = tiled.get_slice(t)
+        gA, gB = (cute.local_tile(x, (16, 8), (m, n), ragged=True) for x in (A, B))
+        gI = cute.local_tile(cute.make_identity_tensor(A), (16, 8), (m, n), ragged=True)
+        inside = cute.bounds(part.partition_S(gI), (30, 20))
+        r = cute.make_rmem_tensor_like(part.partition_D(gB))
+        r.fill(0)
+        cute.copy(tiled, part.partition_S(gA), r, pred=inside)
+        cute.copy(tiled, r, part.partition_D(gB), pred=inside)
+
+    a = np.arange(600, dtype=np.float16).reshape(30, 20)
+    b = np.zeros_like(a)
+    ragged(a, b).launch(grid=(2, 3), block=32, device="sim")
+    assert b.tolist() == a.tolist()
+
+
+def test_coordinates() -> None:
+    @cute.kernel
+    def coordinates(Out: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        tile = cute.local_tile(cute.make_identity_tensor((8, 12)), (2, 3), (t, 1))
+        i, j = tile[1, 2]
+        Out[t, 0], Out[t, 1] = i.to(cute.Int32), j.to(cute.Int32)
+        Out[t, 2] = cute.elem_less((i, j), (5, 100)).to(cute.Int32)
+
+    out = np.zeros((4, 3), np.int32)
+    coordinates(out).launch(grid=1, block=4, device="sim")
+    assert out.tolist() == [[1, 5, 1], [3, 5, 1], [5, 5, 0], [7, 5, 0]]
+
+
+def test_shared_memory_of_two_names() -> None:
+    @cute.kernel
+    def transpose(A: cute.Tensor, B: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        sA = cute.make_smem_tensor((8, 8), A.element_type)
+        words = cute.alias(sA, 32, cute.Int32)
+        for i in cute.range(8):
+            sA[t, i] = A[t, i]
+        cute.arch.barrier()
+        r = cute.make_rmem_tensor(4, cute.Int32)
+        cute.basic_copy(cute.local_tile(words, 4, t), r)
+        cute.basic_copy(cute.recast(r, A.element_type), B[t, None])
+
+    a = np.arange(64, dtype=np.float16).reshape(8, 8)
+    b = np.zeros_like(a)
+    transpose(a, b).launch(grid=1, block=8, device="sim")
+    assert b.tolist() == a.T.tolist()
+
+
+MISTAKES: Sequence[tuple[Callable[[Any, Any], object], str, str]] = (
+    (lambda t, x: cute.local_tile(t, (32, 16), (0, 0)), "E0314", "do not divide"),
+    (lambda t, x: cute.local_tile(t.layout, (2, 2), (0, 0)), "E5002", "expected a tensor, got a layout"),
+    (lambda t, x: t[-1, 0], "E5002", "a coordinate is not negative"),
+    (lambda t, x: t[0, 1.5], "E5002", "a coordinate is an integer, not float"),
+    (lambda t, x: t[0, 0, 0], "E0201", "profile"),
+    (lambda t, x: t.__setitem__((0, 0), [1]), "E5002", "an element is a value or a number"),
+    (lambda t, x: list(t), "E5002", "not iterated over"),
+    (lambda t, x: cute.make_rmem_tensor((4, x), cute.Float32), "E5003", "static layout"),
+    (lambda t, x: cute.local_tile(t, (x, 4), (0, 0)), "E5003", "are static"),
+    (lambda t, x: cute.make_tiled_copy(cast("Any", "atom"), (4, 8), (4, 8)), "E5002", "expected a copy atom"),
+    (lambda t, x: cute.make_copy_atom("SM80_NOTHING", cute.Float16), "E0302", "no copy atom"),
+    (lambda t, x: cute.make_tiled_mma("SM80_NOTHING"), "E0302", "no MMA atom"),
+    (lambda t, x: cute.nvgpu.MmaOp(cute.Int8, cute.Float32).atom_name(), "E0302", "no matrix instruction"),
+    (lambda t, x: cute.copy(cast("Any", None), t, t), "E5002", "expected a tiled copy or a copy atom"),
+    (lambda t, x: cute.basic_copy(t, cast("Any", 3)), "E5002", "expected a tensor in memory"),
+    (lambda t, x: cute.basic_copy(t, cute.make_rmem_tensor((8, 8), cute.Float32)), "E1003", "elements"),
+    (lambda t, x: cute.gemm(None, t, t), "E5002", "gemm takes"),
+    (lambda t, x: cute.make_identity_tensor((4, x)), "E5003", "known only when the kernel runs"),
+    (lambda t, x: cute.size(t, 2), "E0208", "modes 0 to 1"),
+)
+
+
+@pytest.mark.parametrize(("mistake", "code", "words"), MISTAKES)
+def test_mistakes(mistake: Callable[[Any, Any], object], code: str, words: str) -> None:
+    block = Block(arg_types=[tensor("(8,16):(16,1)")])
+    with pytest.raises(ProgramError, match=words) as error, building(block):
+        mistake(cute.Tensor(block.args[0]), cute.arch.thread_idx()[0])
+    assert error.value.code == code
+    place = error.value.diagnostics[0].place
+    assert place is not None
+    assert "lambda t, x" in place.text
