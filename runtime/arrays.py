@@ -12,6 +12,7 @@ from typing import Any
 
 from ..layout.core import Layout
 from ..layout.errors import Code
+from .errors import LaunchError
 
 HOST = None
 """The device of an array in the host's memory."""
@@ -116,8 +117,6 @@ def array_of(name: str, x: Any) -> Array:
         if 0 in found.shape:
             raise ArrayError(f"is empty: its shape is {found.shape}", "there is nothing to launch on")
     except ArrayError as error:
-        from .engine import LaunchError  # with NumPy, which a launch on tensors of torch does without
-
         raise LaunchError(Code.RUN_ARGUMENT, f"argument '{name}' {error.problem}", error.hint) from None
     return found
 

@@ -73,9 +73,7 @@ def artifact_of(entry: "EntryOp", code: str | bytes, target: Target) -> Artifact
         kernel=entry.sym_name.data,
         code=code,
         target=target,
-        parameters=tuple(
-            _parameter(each.name, str(each.type), each.align, each.layout) for each in entry.parameters()
-        ),
+        parameters=tuple(_parameter(each.name, str(each.type), each.align, each.layout) for each in entry.parameters()),
         block=entry.block,
         static_shared=0 if dynamic else shared,
         dynamic_shared=shared if dynamic else 0,

@@ -9,14 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..layout.core import ComposedLayout, Layout
-from ..layout.errors import Code, TilefoldError
+from ..layout.errors import Code
 from .counters import Counters
-
-Dim3: TypeAlias = tuple[int, int, int]
-
-
-class LaunchError(TilefoldError):
-    """A launch that does not fit its kernel: its grid, its block or its arguments."""
+from .errors import Dim3 as Dim3
+from .errors import LaunchError as LaunchError
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +64,6 @@ class TensorArgument:
                 f"the storage of a tensor is an array of shape {self.storage.shape}",
                 "it must be one-dimensional and contiguous; see tilefold.runtime.tensor.storage_of",
             )
-
 
     @classmethod
     def of(cls, array: NDArray[Any]) -> "TensorArgument":

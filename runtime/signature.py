@@ -14,24 +14,53 @@ from ..layout.core import Layout
 from ..layout.errors import Code
 from ..layout.unknown import Unknown
 from .arrays import Array
+from .errors import LaunchError
 
 ALIGN = 16
 """The greatest alignment that is looked for, in bytes: that of the widest access of most GPUs."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Dynamic:
-    """A tensor parameter whose extents may differ from launch to launch.
+    """A tensor parameter whose extents may differ from launch to launch: an annotation, `A: cute.Dynamic(modes=(0,))`.
 
-    `modes` are those whose extents are not part of the type; None means all. `divisibility` promises what divides the
-    extent of a mode; `align` promises bytes of which the address is a multiple, instead of what each argument has, and
-    `width` is the bits of extents and strides (32 or 64). Use it as the annotation of a parameter, or by `dynamic`.
+    `modes` are those whose extents are not part of the type; None means all. `divisibility` promises what divides these
+    extents, one number for all or by mode, which every launch checks. A stride is dynamic where it depends on such an
+    extent, and what divides it, up to 16 bytes, becomes part of the type. `align` promises bytes of which the address
+    is a multiple, instead of what each argument has; `width` is the bits of extents and strides, 32 or 64.
     """
 
-    modes: tuple[int, ...] | None = None
-    divisibility: tuple[tuple[int, int], ...] = ()
-    align: int | None = None
-    width: int = 32
+    modes: tuple[int, ...] | None
+    divisibility: tuple[tuple[int | None, int], ...]
+    align: int | None
+    width: int
+
+    def __init__(
+        self,
+        *,
+        modes: Sequence[int] | None = None,
+        divisibility: int | Mapping[int, int] = 1,
+        align: int | None = None,
+        width: int = 32,
+    ) -> None:
+        """LaunchError (E3106) for senseless numbers."""
+        by_mode: dict[int | None, int] = {None: divisibility} if isinstance(divisibility, int) else {**divisibility}
+        if any(n < 1 for n in by_mode.values()):
+            raise _refused(f"a divisibility of {divisibility} is none", "give numbers of at least 1")
+        if align is not None and (align < 1 or align & (align - 1)):
+            raise _refused(f"an alignment of {align} bytes is none", "give a power of two")
+        if width not in (32, 64):
+            raise _refused(f"extents have no {width} bits", "give 32 or 64")
+        set = object.__setattr__
+        set(self, "modes", None if modes is None else tuple(modes))
+        set(self, "divisibility", tuple(by_mode.items()))
+        set(self, "align", align)
+        set(self, "width", width)
+
+    def divisor(self, mode: int) -> int:
+        """What divides the extent of a mode."""
+        promised = dict(self.divisibility)
+        return promised.get(mode, promised.get(None, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,36 +101,10 @@ def dynamic(
     align: int | None = None,
     width: int = 32,
 ) -> Marked:
-    """The array as an argument whose extents in `modes` (all by default) may differ from launch to launch.
-
-    `divisibility` promises what divides these extents, one number for all or by mode; every launch checks it. A stride
-    is dynamic where it depends on such an extent, and what divides it, up to 16 bytes, becomes part of the type.
-    `align` promises the alignment of the address in bytes.
+    """The array as an argument whose extents in `modes` (all by default) may differ from launch to launch; the other
+    parameters are those of `Dynamic`.
     """
-    rule = dynamic_rule(modes=modes, divisibility=divisibility, align=align, width=width)
-    return Marked(array, rule)
-
-
-def dynamic_rule(
-    *,
-    modes: Sequence[int] | None = None,
-    divisibility: int | Mapping[int, int] = 1,
-    align: int | None = None,
-    width: int = 32,
-) -> Dynamic:
-    """The rule of `dynamic` by itself, as the annotation of a parameter. LaunchError (E3106) for senseless numbers."""
-    chosen = None if modes is None else tuple(sorted(set(modes)))
-    if isinstance(divisibility, int):
-        by_mode = {-1: divisibility} if chosen is None else dict.fromkeys(chosen, divisibility)
-    else:
-        by_mode = dict(divisibility)
-    if any(n < 1 for n in by_mode.values()):
-        raise _refused(f"a divisibility of {divisibility} is none", "give numbers of at least 1")
-    if align is not None and (align < 1 or align & (align - 1)):
-        raise _refused(f"an alignment of {align} bytes is none", "give a power of two")
-    if width not in (32, 64):
-        raise _refused(f"extents have no {width} bits", "give 32 or 64")
-    return Dynamic(chosen, tuple(sorted((mode, n) for mode, n in by_mode.items() if n > 1)), align, width)
+    return Marked(array, Dynamic(modes=modes, divisibility=divisibility, align=align, width=width))
 
 
 def tensor_spec(name: str, array: Array, rule: Dynamic | None = None) -> TensorSpec:
@@ -120,11 +123,11 @@ def tensor_spec(name: str, array: Array, rule: Dynamic | None = None) -> TensorS
         align = rule.align
     rank = len(array.shape)
     modes = set(range(rank)) if rule.modes is None else set(rule.modes)
-    promised = dict(rule.divisibility)
-    if not modes | {mode for mode in promised if mode >= 0} <= set(range(rank)):
-        raise _refused(f"argument '{name}' has {rank} modes; {sorted(modes)} are declared dynamic")
+    named = modes | {mode for mode, _ in rule.divisibility if mode is not None}
+    if not named <= set(range(rank)):
+        raise _refused(f"argument '{name}' has {rank} modes; {sorted(named)} are declared dynamic")
     shape = tuple(
-        _extent(name, mode, n, promised.get(mode, promised.get(-1, 1)), rule.width) if mode in modes else n
+        _extent(name, mode, n, rule.divisor(mode), rule.width) if mode in modes else n
         for mode, n in enumerate(array.shape)
     )
     inside = [array.strides[mode] for mode in modes]
@@ -156,7 +159,5 @@ def _width(step: int, width: int) -> int:
     return 64 if step >= 1 << 31 else width
 
 
-def _refused(message: str, hint: str = "") -> Exception:
-    from .engine import LaunchError
-
+def _refused(message: str, hint: str = "") -> LaunchError:
     return LaunchError(Code.RUN_ARGUMENT, message, hint)

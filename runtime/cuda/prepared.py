@@ -13,11 +13,11 @@ from struct import Struct
 from typing import Any
 
 from ...layout.core import Layout
-from ...layout.errors import Code
 from ...layout.inttuple import leaves
 from ...layout.unknown import Unknown
 from ..artifact import Kind, Parameter
-from ..engine import LaunchConfig, LaunchError
+from ..engine import LaunchConfig
+from ..errors import dim3
 from .arguments import PackedArguments
 from .kernel import Kernel, check_launch
 from .library import PROGRAMMATIC_STREAM_SERIALIZATION, LaunchAttribute, LaunchConfiguration, Library
@@ -148,17 +148,6 @@ class Prepared:
         self.give(frame)
         if status:
             self.recover(frame, status)
-
-
-def dim3(what: str, size: Any) -> tuple[int, int, int]:
-    """One to three sizes as x, y, z. LaunchError (E3105) for anything else."""
-    found: tuple[Any, ...] = (size,) if isinstance(size, int) else tuple(size)
-    if not 1 <= len(found) <= 3 or any(type(n) is not int or n < 1 for n in found):
-        raise LaunchError(
-            Code.RUN_LAUNCH, f"the {what} is {size!r}", "give one to three integers of at least 1: x, y, z"
-        )
-    x, y, z = (*found, 1, 1)[:3]
-    return x, y, z
 
 
 def _formats(parameter: Parameter) -> list[str]:

@@ -87,9 +87,7 @@ def static_offset(type: TensorType) -> int:
     return layout.offset if isinstance(layout, ComposedLayout) and isinstance(layout.offset, int) else 0
 
 
-def _bind_tensor(
-    name: str, type: Attribute, scalars: Sequence[int], given: TensorArgument, t: Translator
-) -> Binding:
+def _bind_tensor(name: str, type: Attribute, scalars: Sequence[int], given: TensorArgument, t: Translator) -> Binding:
     storage = given.storage
     if isinstance(type, TensorType):
         kind = element_kind(type.element_type)

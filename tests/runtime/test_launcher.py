@@ -15,7 +15,7 @@ from tilefold.runtime.cuda.launcher import Args, Launcher
 from tilefold.runtime.cuda.prepared import Prepared
 from tilefold.runtime.cuda.streams import handle_of
 from tilefold.runtime.engine import LaunchError
-from tilefold.runtime.signature import dynamic, dynamic_rule
+from tilefold.runtime.signature import Dynamic, dynamic
 
 from tests.runtime.fakes import FakeLibrary, Tensor, prepared, torch_module
 
@@ -172,7 +172,7 @@ def test_number_that_its_type_cannot_hold_is_resolved() -> None:
 
 def test_dynamic_extents_and_strides_are_passed() -> None:
     tensor = Parameter("A", Kind.POINTER, 16, Layout((Unknown(32, 8), Unknown()), (Unknown(32, 4), 1)))
-    rule = dynamic_rule(divisibility={0: 8})
+    rule = Dynamic(divisibility={0: 8})
     launcher, resolve, library = _launcher(tensor, values=4, rules={"A": rule})
     for shape in ((8, 4), (16, 8), (24, 12)):
         launcher.launch((Tensor(0x1000, shape),), BLOCK, GRID)

@@ -132,6 +132,7 @@ from tilefold.compiler.builder.views import (
 )
 from tilefold.layout.core import ComposedLayout, Layout
 from tilefold.layout.swizzle import Swizzle
+from tilefold.runtime.signature import Dynamic, dynamic
 
 from . import arch, nvgpu
 from .annotations import Constexpr
@@ -143,6 +144,8 @@ range_constexpr = builtins.range
 """Python's `range`: a loop over it is unrolled while the kernel is built."""
 
 __all__ = [
+    "Dynamic",
+    "dynamic",
     "ADD",
     "AND",
     "MAX",

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the parameters of a kernel are annotated with."""
 
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 if TYPE_CHECKING:
-    _T = TypeVar("_T")
+    from typing_extensions import TypeVar
+
+    _T = TypeVar("_T", default=Any)
     Constexpr = Annotated[_T, "constexpr"]
     """A parameter that Python knows while the kernel is built; each value is a kernel of its own."""
 else:

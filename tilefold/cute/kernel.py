@@ -10,14 +10,15 @@ from tilefold.compiler.builder.rewrite import rewritten
 from tilefold.compiler.builder.trace import trace
 from tilefold.dialects.kernel import LaunchBounds
 from tilefold.layout.errors import Code, TilefoldError
-from tilefold.runtime.cuda.prepared import dim3
+from tilefold.runtime.errors import dim3
 
-from .launch import Launches, positional
 from .program import CompiledKernel
 from .specialise import BoundArguments, Signature
 
 if TYPE_CHECKING:
     from tilefold.runtime.engine import RunResult
+
+    from .launch import Launches
 
 Dim3 = int | Sequence[int]
 """A size of a grid or a block: x, or up to three of x, y, z."""
@@ -46,7 +47,6 @@ class Kernel:
         self.function = function
         self.options = options
         self.signature = Signature(function)
-        self.launches = Launches(self)
         self._built: dict[tuple[object, ...], CompiledKernel] = {}
         self._last: CompiledKernel | None = None
         update_wrapper(self, function)
@@ -56,13 +56,20 @@ class Kernel:
         if kwargs or len(args) != len(signature.names) or not signature.is_plain:
             if not signature.is_plain:
                 return KernelCall(self, (), signature.bind(args, kwargs))
-            args = positional(signature.names, signature.defaults, args, kwargs)
+            args = signature.positional(args, kwargs)
         return KernelCall(self, args)
 
     def __get__(self, owner: object, kind: type | None = None) -> Any:
         if owner is None:
             return self
         return lambda *args, **kwargs: self(owner, *args, **kwargs)  # pyright: ignore[reportUnknownLambdaType]
+
+    @cached_property
+    def launches(self) -> "Launches":
+        """The launches that are prepared."""
+        from .launch import Launches
+
+        return Launches(self)
 
     @cached_property
     def rewritten(self) -> Callable[..., object]:
@@ -145,7 +152,7 @@ class KernelCall:
         smem: int | None = None,
         programmatic: bool = False,
     ) -> "RunResult | None":
-        """Runs the kernel over a grid of blocks, on the GPU where its arrays are; does not wait for it (docs/runtime.md).
+        """Runs the kernel over a grid of blocks, on the GPU that has its arrays, without waiting (docs/runtime.md).
 
         `device` is "cuda", "cuda:1", "sim" (the simulator, at `stage`) or "auto": the GPU if there is one. Arrays of
         the host are copied to the GPU and back, and the launch is waited for. `stream` is one of torch, CuPy, cuda.core

@@ -4,6 +4,7 @@
 import copy
 import dataclasses
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +20,7 @@ from tilefold.dialects.tile import Space, SpaceAttr, TensorType
 from tilefold.layout.core import Layout
 from tilefold.layout.errors import Code
 from tilefold.runtime.arrays import Array, array_of, is_array
-from tilefold.runtime.engine import LaunchError
+from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.signature import ALIGN, Dynamic, Marked, tensor_spec
 
 from .annotations import is_constexpr
@@ -76,6 +77,29 @@ class Signature:
             made.arguments[name] = made.add(name, value, self.signature.parameters[name].annotation)
         return made
 
+    def positional(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The arguments of a call in the order of the parameters, where `is_plain` holds. TypeError if it does not fit.
+
+        Python's own binding takes much longer.
+        """
+        names, defaults = self.names, self.defaults
+        if len(args) > len(names):
+            raise TypeError(f"takes {len(names)} arguments but {len(args)} were given")
+        for name in kwargs:
+            if name not in names:
+                raise TypeError(f"got an unexpected keyword argument '{name}'")
+            if name in names[: len(args)]:
+                raise TypeError(f"got multiple values for argument '{name}'")
+        rest: list[Any] = []
+        for name in names[len(args) :]:
+            if name in kwargs:
+                rest.append(kwargs[name])
+            elif name in defaults:
+                rest.append(defaults[name])
+            else:
+                raise TypeError(f"missing a required argument: '{name}'")
+        return (*args, *rest)
+
 
 @dataclass
 class BoundArguments:
@@ -86,7 +110,7 @@ class BoundArguments:
     """
 
     arguments: dict[str, object] = field(default_factory=lambda: {})
-    values: dict[str, object] = field(default_factory=lambda: {})
+    values: dict[str, Any] = field(default_factory=lambda: {})
     key: list[object] = field(default_factory=lambda: [])
     arrays: dict[str, Array] = field(default_factory=lambda: {})
 
@@ -95,7 +119,7 @@ class BoundArguments:
         if is_constexpr(annotation) or value is None or isinstance(value, str | DType):
             return self._constant(value)
         if isinstance(value, tuple | list):
-            parts = [self.add(f"{name}_{i}", each, None) for i, each in enumerate(cast("Sequence[object]", value))]
+            parts = [self.add(f"{name}{i}", each, None) for i, each in enumerate(cast("Sequence[object]", value))]
             self.key.append((type(value), len(parts)))  # pyright: ignore[reportUnknownArgumentType]
             if not isinstance(value, tuple):
                 return parts
@@ -108,7 +132,7 @@ class BoundArguments:
         if dataclasses.is_dataclass(value) and not isinstance(value, type) and not _is_ours(value):
             return self._dataclass(name, value)
         value = getattr(value, "__tilefold_array__", value)
-        type_ = _scalar_type(value, annotation)
+        name, type_ = self._unique(name), _scalar_type(value, annotation)
         if type_ is None:
             rule = annotation if isinstance(annotation, Dynamic) else None
             if isinstance(value, Marked):
@@ -121,9 +145,17 @@ class BoundArguments:
         self.key.append(type_)
         return Parameter(name, type_)
 
+    def _unique(self, name: str) -> str:
+        """A name for a parameter that the IR can have and no other parameter has."""
+        name = re.sub(r"\W", "_", name)
+        while name in self.values:
+            name += "_"
+        return name
+
     def _dataclass(self, name: str, value: Any) -> object:
         made = copy.copy(value)
-        self.key.append(type(value))
+        kind: Any = type(value)
+        self.key.append(kind)
         for each in dataclasses.fields(value):
             part = self.add(f"{name}_{each.name}", getattr(value, each.name), each.type)
             object.__setattr__(made, each.name, part)

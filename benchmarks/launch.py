@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a launch costs on the host, in microseconds, against the driver alone, PyTorch and Triton in the same run.
+
+    python -m benchmarks.launch [--strict]
+
+Each contender queues an empty kernel, or PyTorch's `add_` of one element, on tensors of torch. They take turns, so that
+all see the same clock; the median of many rounds counts. Rounds are short, and the queue is empty before each, so that
+no launch waits for a place in it.
+"""
+
+import argparse
+import ctypes
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+from tilefold.layout.errors import TilefoldError
+from tilefold.runtime.cuda.prepared import Prepared
+
+from benchmarks.record import RESULTS, Figure, Record, circumstances, print_record
+from benchmarks.timing import Torch, load_torch
+from tilefold import cute
+from tilefold.cute.launch import engine_of
+from tilefold.report import print_error
+
+ROUND = 100
+"""Launches between two synchronisations, fewer than the driver queues before it waits."""
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+
+
+@cute.kernel
+def three(a, b, c):
+    """Does nothing with three tensors."""
+
+
+@cute.kernel
+def eight(a, b, c, d, e, f, g, h):
+    """Does nothing with eight tensors."""
+
+
+KERNELS = {3: three, 8: eight}
+LIMITS = {3: 2.0, 8: 4.0}
+"""What a launch may take longer than the driver's own call, in microseconds."""
+
+
+def driver_call(prepared: Prepared, tensors: Sequence[Any]) -> Callable[[], Any]:
+    """cuda-python's cuLaunchKernel with arguments that were packed once."""
+    from tilefold.runtime.cuda.arguments import PackedArguments
+
+    kernel = prepared.kernel
+    packed = PackedArguments(kernel.driver, kernel.artifact, dict(zip(kernel.artifact.names, tensors, strict=True)))
+    launch: Any = kernel.driver.api.cuLaunchKernel
+    addresses = ctypes.addressof(packed.addresses)
+    function: Any = kernel.driver.api.CUfunction(kernel.handle)
+
+    def run(keep: Any = packed) -> None:
+        launch(function, 1, 1, 1, 32, 1, 1, 0, 0, addresses, 0)
+
+    return run
+
+
+def direct_call(prepared: Prepared) -> Callable[[], Any]:
+    """cuLaunchKernelEx by ctypes with everything prepared: what remains when nothing is read or checked."""
+    frame = prepared.frame()
+    frame.place(prepared.kernel, 1)
+    return frame.call
+
+
+def triton_call(count: int, tensors: Sequence[Any]) -> Callable[[], Any] | None:
+    """A Triton kernel that does nothing with the tensors; None where Triton is not installed."""
+    try:
+        kernels: Any = import_module("benchmarks.triton_launch")
+    except ImportError:
+        return None
+    kernel = kernels.KERNELS[count]
+    return lambda: kernel[(1,)](*tensors)
+
+
+def contenders(torch: Torch, count: int) -> dict[str, Callable[[], Any]]:
+    """What is timed for kernels of `count` tensors."""
+    tensors = [torch.zeros(4, 64, device="cuda") for _ in range(count)]
+    kernel = KERNELS[count]
+
+    def ours() -> None:
+        kernel(*tensors).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+    ours()  # builds, loads and prepares
+    launches: Any = kernel.launches
+    ((_, prepared),) = launches._prepared.values()
+    found: dict[str, Callable[[], Any]] = {
+        "driver, cuda-python": driver_call(prepared, tensors),
+        "driver, ctypes": direct_call(prepared),
+        "tilefold": ours,
+    }
+    if count == 3:
+        one = torch.zeros(1, device="cuda")
+        found["torch add_"] = lambda: one.add_(one)
+    triton = triton_call(count, tensors)
+    if triton is not None:
+        found["Triton"] = triton
+    return found
+
+
+def time_on_host(torch: Torch, calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
+    """Microseconds of host time for one call of each: the median over rounds, in turns."""
+    samples: dict[str, list[float]] = {name: [] for name in calls}
+    for call in calls.values():
+        for _ in range(ROUND):
+            call()
+    for _ in range(rounds):
+        for name, call in calls.items():
+            torch.cuda.synchronize()
+            began = perf_counter()
+            for _ in range(ROUND):
+                call()
+            samples[name].append((perf_counter() - began) / ROUND * 1e6)
+    torch.cuda.synchronize()
+    return {name: median(times) for name, times in samples.items()}
+
+
+def measure(rounds: int, commit: str) -> Record:
+    """Takes the figures. TilefoldError without a GPU or PyTorch."""
+    torch = load_torch()
+    figures: list[Figure] = []
+    for count in KERNELS:
+        times = time_on_host(torch, contenders(torch, count), rounds)
+        group = f"launch, {count} tensors"
+        bare = times["driver, cuda-python"]
+        for name, microseconds in times.items():
+            limit = bare + LIMITS[count] if name == "tilefold" else None
+            if limit is not None and "torch add_" in times:
+                limit = min(limit, 1.1 * times["torch add_"])
+            figures.append(Figure(f"{group}: {name}", microseconds, "us", target=limit, at_most=limit is not None))
+    driver = engine_of(0).driver
+    facts = {"torch": str(torch.__version__), "target": str(driver.target), "commit": commit}
+    return Record("host time of a launch", circumstances(driver.name, **facts), tuple(figures), "launch")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Takes, prints and keeps the figures; 1 where a target is missed with --strict, or there is no GPU."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.launch", description=__doc__, allow_abbrev=False)
+    parser.add_argument("--rounds", type=int, default=300, metavar="N", help="rounds of each contender (default: 300)")
+    parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIR", help="where results go")
+    parser.add_argument("--commit", default="", help="the commit of the sources, where this is no git checkout")
+    parser.add_argument("--strict", action="store_true", help="fail where a target is missed")
+    args = parser.parse_args(arguments)
+    try:
+        record = measure(args.rounds, args.commit)
+    except TilefoldError as error:
+        print_error(error)
+        return 1
+    print_record(record)
+    print(f"kept in {record.save(args.out)}")
+    return 1 if args.strict and any(figure.met is False for figure in record.figures) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

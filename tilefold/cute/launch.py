@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Where a kernel of Python runs: on the GPU that holds its arguments, on copies of the host's arrays, or simulated."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+from tilefold.layout.errors import Code
+from tilefold.runtime.arrays import Array
+from tilefold.runtime.cuda.launcher import Args, Launcher
+from tilefold.runtime.cuda.prepared import Prepared
+from tilefold.runtime.cuda.streams import handle_of
+from tilefold.runtime.engine import LaunchConfig, RunResult
+from tilefold.runtime.errors import LaunchError, dim3
+from tilefold.runtime.hosted import host_tensor
+
+from .specialise import BoundArguments
+
+if TYPE_CHECKING:
+    from tilefold.runtime.cuda import CudaEngine
+
+    from .kernel import Kernel
+    from .program import CompiledKernel
+
+_DEVICES = "auto, sim, cuda, or cuda:1 and so on"
+
+
+@cache
+def engine_of(ordinal: int) -> "CudaEngine":
+    """The engine of a GPU, one in a process. CudaUnavailable where there is no such GPU."""
+    from tilefold.runtime.cuda import CudaEngine
+
+    return CudaEngine(ordinal)
+
+
+@dataclass
+class Launches:
+    """The launches of one kernel: for each device that is asked for, those that are prepared."""
+
+    kernel: "Kernel"
+    _launchers: dict[str, Launcher] = field(default_factory=lambda: {})
+    _prepared: "dict[tuple[int, int], tuple[CompiledKernel, Prepared]]" = field(default_factory=lambda: {})
+
+    def launch(
+        self, args: Args, block: Any, grid: Any, stream: Any, device: str, programmatic: bool
+    ) -> RunResult | None:
+        """Launches on arguments in the order of the parameters; returns without waiting for the GPU.
+
+        The result is that of the simulator, or of a launch on copies of the host's arrays, which is waited for; else
+        None. Raises what building, preparing and launching raise.
+        """
+        launcher = self._launchers.get(device)
+        if launcher is None:
+            launcher = self._launchers[device] = self._launcher(device)
+        return launcher.launch(args, block, grid, stream, programmatic)
+
+    def simulate(self, bound: BoundArguments, block: Any, grid: Any, stage: str) -> RunResult:
+        """Runs on the simulator at a stage. LaunchError for arrays in the memory of a GPU."""
+        for name, array in bound.arrays.items():
+            if array.device is not None:
+                raise LaunchError(
+                    Code.RUN_ARGUMENT,
+                    f"argument '{name}' is in the memory of GPU {array.device}, where the simulator does not reach",
+                    "pass an array in the host's memory",
+                )
+        built = self.kernel.build(bound, dim3("block", block))
+        return built.simulate(dim3("grid", grid), _on_host(bound), stage)
+
+    def _launcher(self, device: str) -> Launcher:
+        _check_device(device)
+        signature = self.kernel.signature
+        return Launcher(
+            signature.names, signature.constants, partial(self._resolve, device), signature.rules, _many_devices()
+        )
+
+    def launch_bound(
+        self, bound: BoundArguments, block: Any, grid: Any, stream: Any, device: str, programmatic: bool
+    ) -> RunResult | None:
+        """Launches on arguments that are bound, one by one checked and packed; else as `launch`."""
+        _check_device(device)
+        return self._resolve_bound(device, bound, block, grid, stream, programmatic)[0]
+
+    def _resolve(
+        self, device: str, args: Args, block: Any, grid: Any, stream: Any, programmatic: bool
+    ) -> tuple[RunResult | None, Prepared | None]:
+        bound = self.kernel.signature.bind(args, {})
+        return self._resolve_bound(device, bound, block, grid, stream, programmatic)
+
+    def _resolve_bound(
+        self, device: str, bound: BoundArguments, block: Any, grid: Any, stream: Any, programmatic: bool
+    ) -> tuple[RunResult | None, Prepared | None]:
+        ordinal = _place(bound.arrays, device)
+        if ordinal is None:
+            from tilefold.execution import DEFAULT_STAGE
+
+            return self.simulate(bound, block, grid, DEFAULT_STAGE), None
+        built = self.kernel.build(bound, dim3("block", block))
+        if any(array.device is None for array in bound.arrays.values()):
+            return self._on_copies(built, bound, ordinal, grid, stream), None
+        from tilefold.runtime.cuda.arguments import PackedArguments
+
+        prepared = self._prepare(built, ordinal)
+        kernel = prepared.kernel
+        packed = PackedArguments(kernel.driver, kernel.artifact, bound.values)
+        prepared.launch(packed, grid, _stream(stream, bound, ordinal), programmatic)
+        return None, prepared
+
+    def _prepare(self, built: "CompiledKernel", ordinal: int) -> Prepared:
+        """The launches of a kernel that is built, on a GPU, where it is loaded."""
+        found = self._prepared.get((id(built), ordinal))
+        if found is None:
+            from tilefold.runtime.cuda.library import load_library
+
+            engine = engine_of(ordinal)
+            prepared = Prepared(engine.load(built.artifact(engine.driver.target.arch)), load_library())
+            found = self._prepared[id(built), ordinal] = (built, prepared)  # which keeps the object of this id
+        return found[1]
+
+    def _on_copies(
+        self, built: "CompiledKernel", bound: BoundArguments, ordinal: int, grid: Any, stream: Any
+    ) -> RunResult:
+        engine = engine_of(ordinal)
+        artifact = built.artifact(engine.driver.target.arch)
+        config = LaunchConfig(dim3("grid", grid), artifact.block)
+        return engine.launch(artifact, config, _on_host(bound), 0 if stream is None else handle_of(stream))
+
+
+def _check_device(device: str) -> None:
+    kind, _, number = device.partition(":")
+    if device not in ("auto", "sim", "cuda") and not (kind == "cuda" and number.isdecimal()):
+        raise LaunchError(Code.RUN_LAUNCH, f"device is {device!r}", f"one of: {_DEVICES}")
+
+
+def _on_host(bound: BoundArguments) -> dict[str, Any]:
+    """The arguments as the engines take those of the host."""
+    arrays = bound.arrays
+    return {name: host_tensor(arrays[name]) if name in arrays else value for name, value in bound.values.items()}
+
+
+def _place(arrays: Mapping[str, Array], device: str) -> int | None:
+    """The number of the GPU to run on; None for the simulator. LaunchError for arrays in different places."""
+    if device == "sim":
+        return None
+    ordinal = int(device.partition(":")[2] or 0)
+    first: tuple[str, Array] | None = None
+    for name, array in arrays.items():
+        if first is None:
+            first = name, array
+        elif array.device != first[1].device:
+            raise LaunchError(
+                Code.RUN_ARGUMENT,
+                f"argument '{name}' is {_where(array)}, argument '{first[0]}' {_where(first[1])}",
+                "move them to the same place",
+            )
+    if first is not None and first[1].device is not None:
+        if ":" in device and first[1].device != ordinal:
+            raise LaunchError(Code.RUN_ARGUMENT, f"argument '{first[0]}' is {_where(first[1])}, not on {device}")
+        return first[1].device
+    if device == "auto":
+        from tilefold.runtime.cuda import is_available
+
+        return ordinal if is_available() else None
+    return ordinal
+
+
+def _where(array: Array) -> str:
+    return "in the host's memory" if array.device is None else f"on GPU {array.device}"
+
+
+def _stream(stream: Any, bound: BoundArguments, ordinal: int) -> int:
+    """The handle of the stream to launch in; see `Launcher.launch`."""
+    if stream is not None:
+        return handle_of(stream)
+    from tilefold.runtime.arrays import is_torch
+
+    if any(is_torch(value) for value in bound.values.values()):
+        import sys
+
+        return int(sys.modules["torch"]._C._cuda_getCurrentRawStream(ordinal))
+    return 0
+
+
+def _many_devices() -> bool:
+    """Whether there are several GPUs, so that the current one has to be looked at in each launch."""
+    from tilefold.runtime.cuda import is_available, open_device
+
+    return is_available() and open_device().device_count > 1
