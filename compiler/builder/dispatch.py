@@ -155,8 +155,9 @@ def _range(*arguments: Any) -> Any:
 
 def _extreme(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def extreme(*arguments: Any, **options: Any) -> Any:
-        given: Iterable[Any] = arguments if len(arguments) > 1 else list(arguments[0])
-        given = list(given)
+        given: list[Any] = list(arguments)
+        if len(given) == 1:
+            given = list(given[0])
         if options or not builtins.any(isinstance(x, Value) for x in given):
             return function(given, **options)
         result, *rest = given
@@ -181,9 +182,10 @@ def _converted(function: Callable[..., Any], kind: str) -> Callable[..., Any]:
     def converted(*arguments: Any, **options: Any) -> Any:
         from .dtypes import Float32, Int32
 
-        if len(arguments) != 1 or not isinstance(arguments[0], Value):
-            return function(*arguments, **options)
-        value = arguments[0]
+        given: list[Any] = list(arguments)
+        if len(given) != 1 or not isinstance(given[0], Value):
+            return function(*given, **options)
+        value = given[0]
         if kind == "bool":
             return truth(value)
         return value if value.dtype.kind == kind else convert(value, Int32 if kind == "int" else Float32)

@@ -219,8 +219,8 @@ class _Unread(ast.NodeTransformer):
         if isinstance(node, FUNCTIONS):
             return node
         for name in ("body", "orelse", "finalbody"):
-            inner = getattr(node, name, None)
-            if isinstance(inner, list) and inner:
+            inner: list[ast.stmt] = getattr(node, name, [])
+            if inner:
                 setattr(node, name, self.lists(inner))
         for name in ("handlers", "cases"):
             for part in getattr(node, name, []):

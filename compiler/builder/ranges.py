@@ -90,12 +90,16 @@ def make_range(
     """
     if stop is None:
         start, stop = 0, start
-    for what, x in (("start", start), ("stop", stop), ("step", step)):
-        if isinstance(x, bool) or not isinstance(x, int | Int):
-            shown = getattr(x, "dtype", type(x).__name__)
-            raise TilefoldError(Code.BUILD_VALUE, f"the {what} of a range is an integer, not {shown}")
+    for what, given in (("start", start), ("stop", stop), ("step", step)):
+        _check_integer(what, given)
     if isinstance(step, int) and step == 0:
         raise TilefoldError(Code.BUILD_VALUE, "the step of a range is 0")
     if unroll is not None and not 1 <= unroll <= MAX_UNROLL:
         raise TilefoldError(Code.LOOP_HINT, f"unroll is {unroll}; 1 to {MAX_UNROLL} are possible")
     return Range(start, stop, step, 0 if unroll_full else unroll)
+
+
+def _check_integer(what: str, given: object) -> None:
+    if isinstance(given, bool) or not isinstance(given, int | Int):
+        shown = getattr(given, "dtype", type(given).__name__)
+        raise TilefoldError(Code.BUILD_VALUE, f"the {what} of a range is an integer, not {shown}")

@@ -173,23 +173,21 @@ def _rebuilt(node: _Node | None, leaves: list[object], fresh: bool) -> object:
     if node is None:
         return leaves.pop()
     parts = [_rebuilt(part, leaves, fresh) for part in node.parts]
-    container = cast("Any", node.container)
-    match container:
-        case tuple():
-            kind = cast("Any", type(container))  # pyright: ignore[reportUnknownArgumentType]
-            return kind._make(parts) if hasattr(kind, "_make") else kind(parts)
-        case list():
-            made = cast("list[object]", copy.copy(container) if fresh else container)
-            made[:] = parts
-        case dict():
-            made = cast("dict[object, object]", copy.copy(container) if fresh else container)
-            made.clear()
-            made.update(zip(node.keys, parts, strict=True))
-        case _:
-            frozen = container.__dataclass_params__.frozen
-            made = copy.copy(container) if fresh or frozen else container
-            for name, part in zip(node.keys, parts, strict=True):
-                object.__setattr__(made, name, part)
+    made: Any = node.container
+    if isinstance(node.container, tuple):
+        make: Any = getattr(made, "_make", made.__class__)  # of a named tuple
+        return make(parts)
+    is_dataclass = not isinstance(node.container, list | dict)
+    if fresh or (is_dataclass and made.__dataclass_params__.frozen):
+        made = copy.copy(made)
+    if is_dataclass:
+        for name, part in zip(node.keys, parts, strict=True):
+            object.__setattr__(made, str(name), part)
+    elif isinstance(node.container, list):
+        made[:] = parts
+    else:
+        made.clear()
+        made.update(zip(node.keys, parts, strict=True))
     return made
 
 

@@ -11,6 +11,8 @@ import pytest
 
 from tilefold import cute
 
+# ruff: noqa: SIM
+
 THREADS = 32
 
 # What the functions below compute is of no interest; they differ in their control flow.
@@ -219,7 +221,7 @@ def while_that_assigns(t: Any, n: Any) -> Any:
 
 
 def conditional_values(t: Any, n: Any) -> Any:
-    x = 5 if t > 3 and t < 10 or t == 20 else t + 1
+    x = 5 if (t > 3 and t < 10) or t == 20 else t + 1
     y = 1 if 2 <= t < 30 != n else 0
     return x * y + (n if not t > 7 else 2)
 
@@ -370,7 +372,7 @@ FUNCTIONS = [value for value in dict(globals()).values() if callable(value) and 
 
 
 @cute.kernel
-def call(function: cute.Constexpr, out: cute.Tensor, n: cute.Int32):
+def call(function: cute.Constexpr, out: cute.Tensor, n: int):
     t, _, _ = cute.arch.thread_idx()
     out[t] = cute.Int32(cute.jit(function)(t, n))
 

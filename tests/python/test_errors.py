@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from tilefold import cute
 from tilefold.layout.errors import TilefoldError
 
-# Each function has a comment `# error: CODE, pattern` on the line of its mistake, and `^` under the place.
+from tilefold import cute
+
+# ruff: noqa: SIM108, B007
+# pyright: reportPossiblyUnboundVariable=false, reportConstantRedefinition=false
+
+# Each function has a comment `# error: CODE, pattern` on the line of its mistake.
 
 
 def only_one_branch(out: Any) -> None:
