@@ -17,6 +17,7 @@ from ...layout.errors import Code, TilefoldError
 from ...layout.unknown import Unknown
 from .dtypes import DType, promote
 from .flow import RESULT
+from .fragments import Home, Vec
 from .state import current, user_place
 from .values import Bool, Float, Int, Scalar, Value, common_type, convert, weak_type
 from .variables import MISSING, PENDING, Box, Tree, Variable, is_carried, same, tree_of
@@ -154,6 +155,15 @@ class _Slot:
     start: object
     kind: Kind | None = None
     changes: int = 0
+    home: Home | None = None  # of a fragment that the loop changes
+    entered: object = None  # the fragment as the iteration found it
+
+    def found(self, after: bool) -> object:
+        """What an iteration finds, or what is found after the loop, of a leaf that is no value."""
+        if self.home is None:
+            return self.start
+        self.entered = self.home.left() if after else self.home.entered()
+        return self.entered
 
 
 class _Carried:
@@ -175,10 +185,10 @@ class _Carried:
         """What is carried, in its order."""
         return [] if self.lost else [slot.kind for slot in self.slots if slot.kind is not None]
 
-    def filled(self, values: Sequence[SSAValue]) -> list[object]:
-        """The leaves with these for the carried ones."""
+    def filled(self, values: Sequence[SSAValue], after: bool = False) -> list[object]:
+        """The leaves with these for the carried ones, in an iteration or after the loop."""
         rest = iter(values)
-        return [slot.start if slot.kind is None else slot.kind.value(next(rest)) for slot in self.slots]
+        return [slot.found(after) if slot.kind is None else slot.kind.value(next(rest)) for slot in self.slots]
 
     def restore(self) -> None:
         """What it held before the loop."""
@@ -218,6 +228,13 @@ class _Carried:
     def _learn_leaf(self, slot: _Slot, leaf: object) -> bool:
         if slot.kind is None and same(slot.start, leaf):
             return True
+        if isinstance(slot.start, Vec) and isinstance(leaf, Vec):
+            known = slot.home is not None
+            if slot.home is None:
+                slot.home = Home(slot.start)
+                slot.home.write(slot.start)
+            if slot.home.holds(leaf):
+                return known
         differs = "is {} before the loop and {} after an iteration".format(*difference(slot.start, leaf))
         if not is_carried(leaf) or not is_carried(slot.start):
             return self._lose(differs)
@@ -252,6 +269,9 @@ class _Carried:
             return []
         now = taken(self.variable)
         assert now is not None
+        for slot, leaf in zip(self.slots, now.leaves, strict=True):
+            if slot.home is not None and leaf is not slot.entered and isinstance(leaf, Vec):
+                slot.home.write(leaf)
         pairs = zip(self.slots, now.leaves, strict=True)
         return [_carried_ssa(leaf, slot.kind) for slot, leaf in pairs if slot.kind is not None]
 
@@ -268,7 +288,7 @@ class _Carried:
             self.tree.rebuilt(self.tree.leaves)
             forget(self.variable, *self.lost)
         else:
-            self.variable.set(self.tree.rebuilt(self.filled(values), fresh=not self.kept))
+            self.variable.set(self.tree.rebuilt(self.filled(values, after=True), fresh=not self.kept))
 
 
 def _only_in_loop(variable: Variable) -> tuple[str, str]:

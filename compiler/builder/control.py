@@ -5,7 +5,7 @@ The functions of this file decide nothing in Python: a condition is a predicate 
 loop. `dispatch` is what decides.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -33,6 +33,7 @@ from .carry import (
     taken,
 )
 from .dtypes import Boolean, Index
+from .fragments import Home, Vec
 from .ranges import Range
 from .state import current
 from .values import Bool, Int, Scalar, Value, compare, convert
@@ -161,7 +162,7 @@ class _Merge:
         elif is_pending(other) and then is not None and not is_pending(then):
             other = filled(then)
         self.paths = then, other
-        self.merged: list[Kind | None] = []
+        self.merged: list[Kind | Home | None] = []
         if then is None or other is None:
             if then is not other:
                 self.problem = "has a value on one path only"
@@ -173,10 +174,12 @@ class _Merge:
         if self.problem:
             self.merged = []
 
-    def _leaf(self, a: object, b: object) -> Kind | None:
+    def _leaf(self, a: object, b: object) -> Kind | Home | None:
         """As what a leaf is carried; None if it is the same on both paths."""
         if same(a, b):
             return None
+        if isinstance(a, Vec) and isinstance(b, Vec) and (home := Home(a)).holds(b):
+            return home
         if is_carried(a) and is_carried(b):
             dtype = common_dtype(a, b)
             if dtype is not None:
@@ -186,15 +189,18 @@ class _Merge:
 
     @property
     def kinds(self) -> list[Kind]:
-        return [kind for kind in self.merged if kind is not None]
+        return [kind for kind in self.merged if isinstance(kind, Kind)]
 
     def yielded(self, side: int) -> list[SSAValue]:
         """The values of one path, at the end of the current block."""
         tree = self.paths[side]
         if tree is None:
             return []
-        pairs: list[tuple[Any, Kind | None]] = list(zip(tree.leaves, self.merged, strict=bool(self.merged)))
-        return [as_ssa(leaf, kind.dtype) for leaf, kind in pairs if kind is not None]
+        pairs: list[tuple[Any, Kind | Home | None]] = list(zip(tree.leaves, self.merged, strict=bool(self.merged)))
+        for leaf, home in pairs:
+            if isinstance(home, Home):
+                home.write(leaf)
+        return [as_ssa(leaf, kind.dtype) for leaf, kind in pairs if isinstance(kind, Kind)]
 
     def finish(self, values: Sequence[SSAValue]) -> None:
         """Sets the variable, `values` for what is carried."""
@@ -210,9 +216,15 @@ class _Merge:
         else:
             rest = iter(values)
             pairs = zip(then.leaves, self.merged, strict=True)
-            leaves = [leaf if kind is None else kind.value(next(rest)) for leaf, kind in pairs]
+            leaves = [_merged(leaf, kind, rest) for leaf, kind in pairs]
             mine = self.before is not None and then.container is other.container is self.before.container
             self.variable.set(then.rebuilt(leaves, fresh=not mine))
+
+
+def _merged(leaf: object, kind: Kind | Home | None, values: Iterator[SSAValue]) -> object:
+    if kind is None:
+        return leaf
+    return kind.left() if isinstance(kind, Home) else kind.value(next(values))
 
 
 def counted_loop(range: Range, body: Callable[[Any], object], variables: Sequence[Variable]) -> None:

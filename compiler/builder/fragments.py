@@ -14,7 +14,7 @@ from ...layout.inttuple import is_fully_static, product, show
 from .coordinates import tuples
 from .dtypes import Boolean, DType, as_dtype
 from .expressions import Expression, Shape, broadcast, repeated, sizes, write
-from .state import current, emit
+from .state import current, verify
 from .tensors import Tensor, allocate, tensor_type
 from .values import Bits, Ordered, Scalar, binary, binary_type, common_type, compare, convert, is_scalar, unary
 
@@ -29,10 +29,10 @@ class Vec(Ordered, Bits):
 
     __slots__ = ("__weakref__", "expression")
 
-    def __init__(self, expression: Expression) -> None:
+    def __init__(self, expression: Expression, inside: bool = False) -> None:
         self.expression = expression
         if not expression.is_settled:
-            current().watch(self)
+            current().watch(self, inside)
 
     @property
     def shape(self) -> Shape:
@@ -179,7 +179,9 @@ def load(tensor: Tensor) -> Vec:
     if type.space.data is Space.Rmem:
         return Vec(Expression(modes, tensor.element_type, tensor=tensor, borrowed=True))
     own = allocate(tensor.element_type, Space.Rmem, FRAGMENT_ALIGN, make_layout(shape))
-    emit(CopyOp(tensor.ssa, own.ssa))
+    op = CopyOp(tensor.ssa, own.ssa)
+    verify(op)
+    current().insert(op)  # it writes to nothing that other fragments read
     return Vec(Expression(modes, tensor.element_type, tensor=own))
 
 
@@ -192,6 +194,10 @@ def store(tensor: Tensor, value: Any) -> None:
         return
     if not isinstance(value, Vec):
         raise TilefoldError(Code.BUILD_VALUE, f"expected a fragment, a value or a number, got {type(value).__name__}")
+    if tensor_type(tensor).space.data is not Space.Rmem:
+        value = value.to(tensor.element_type)
+        if value.expression.tensor is None:
+            value.settle()  # a copy from registers is as wide as it can be
     current().settle(keep=value)
     expression = value.expression
     write(tensor, expression)
@@ -206,6 +212,33 @@ def _holds(tensor: Tensor, expression: Expression) -> bool:
     modes = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
     same = tensor.element_type == expression.dtype and sizes(modes) == sizes(expression.shape)
     return same and type.space.data is Space.Rmem and cosize(layout) >= product(layout.shape)
+
+
+class Home:
+    """Registers in which control flow hands on a fragment: what is written on one path is read on the next."""
+
+    def __init__(self, like: Vec) -> None:
+        self.shape = like.shape
+        self.tensor = allocate(like.dtype, Space.Rmem, FRAGMENT_ALIGN, make_layout(like.shape))
+
+    def holds(self, value: Vec) -> bool:
+        """Whether a fragment has its shape and type."""
+        return sizes(value.shape) == sizes(self.shape) and value.dtype.ir == self.tensor.ir_type.element_type
+
+    def entered(self) -> Vec:
+        """The fragment in it as the block finds it that is entered next."""
+        return Vec(self._expression(True), inside=True)
+
+    def left(self) -> Vec:
+        """The fragment in it, to which nothing is written any more."""
+        return Vec(self._expression(False))
+
+    def _expression(self, borrowed: bool) -> Expression:
+        return Expression(self.shape, self.tensor.element_type, tensor=self.tensor, borrowed=borrowed)
+
+    def write(self, value: Vec) -> None:
+        """Hands on a fragment."""
+        store(self.tensor, value)
 
 
 def full(shape: Any, value: Scalar, dtype: Any) -> Vec:

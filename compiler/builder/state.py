@@ -37,6 +37,7 @@ class Builder:
     block: Block
     line: Place | None = None
     _pending: "list[ref[Fragment]]" = field(default_factory=lambda: [], repr=False)
+    _entering: "list[ref[Fragment]]" = field(default_factory=lambda: [], repr=False)
     _root: Block | None = None
     _shared: dict[Attribute, SSAValue] = field(default_factory=lambda: {}, repr=False)
     _constants: dict[tuple[Block, Attribute], SSAValue] = field(default_factory=lambda: {}, repr=False)
@@ -104,9 +105,11 @@ class Builder:
             found = self._constants[key] = op.result
         return found
 
-    def watch(self, fragment: "Fragment") -> None:
-        """Notes a fragment that reads tensors when its elements are computed, which is not yet."""
-        self._pending.append(ref(fragment))
+    def watch(self, fragment: "Fragment", inside: bool = False) -> None:
+        """Notes a fragment that reads tensors when its elements are computed, which is not yet; `inside` the block that
+        is entered next.
+        """
+        (self._entering if inside else self._pending).append(ref(fragment))
 
     def settle(self, keep: "Fragment | None" = None) -> None:
         """Computes the fragments that somebody still holds, but `keep`: something may change what they read."""
@@ -136,6 +139,7 @@ class Builder:
     def inside(self, block: Block) -> Generator[Block, None, None]:
         """Within it, operations go to the end of another block: the body of a loop, for instance."""
         self.settle()
+        self._pending, self._entering = self._entering, []
         outer, self.block = self.block, block
         try:
             yield block

@@ -193,3 +193,64 @@ def test_numbers_stay_numbers() -> None:
     assert cute.fma(2, 3, 4) == 10
     assert cute.rsqrt(4.0) == 0.5
     assert math.isclose(cute.log2(8.0), 3.0)
+
+
+@pytest.mark.parametrize("stage", ["cute", "instr"])
+def test_loops_and_branches_hand_on_fragments(stage: str) -> None:
+    """The softmax of long rows, one tile after the other: maxima, sums and results are carried."""
+
+    @cute.kernel
+    def online(X: cute.Tensor, M: cute.Tensor, L: cute.Tensor, Y: cute.Tensor):
+        tiles = cute.flat_divide(X, (4, 8))
+        m = cute.full((4, 1), float("-inf"), cute.Float32)
+        total = cute.full((4, 1), 0, cute.Float32)
+        last = first = tiles[None, None, 0, 0].load()
+        for k in cute.range(X.shape[1] // 8):
+            x = tiles[None, None, 0, k].load()
+            old, m = m, cute.maximum(m, x.reduce(cute.MAX, axes=1, keepdims=True))
+            total = total * cute.exp(old - m) + cute.exp(x - m).reduce(cute.ADD, axes=1, keepdims=True)
+            if k == 1:
+                last = x * 2
+            elif k == 2:
+                last = last + 1
+            first, last = last, first
+        M.store(m)
+        L.store(total)
+        Y.store(last)
+
+    x = RANDOM.standard_normal((4, 32)).astype(np.float32)
+    m, total, y = np.zeros((4, 1), np.float32), np.zeros((4, 1), np.float32), np.zeros((4, 8), np.float32)
+    online(x, m, total, y).launch(grid=1, block=1, device="sim", stage=stage)
+    largest = x.max(1, keepdims=True)
+    assert m.tolist() == largest.tolist()
+    np.testing.assert_allclose(total, np.exp(x - largest).sum(1, keepdims=True), rtol=1e-5)
+    last = first = x[:, :8]
+    for k in range(4):
+        last = x[:, 8:16] * 2 if k == 1 else last + 1 if k == 2 else last
+        first, last = last, first
+    assert y.tolist() == last.tolist()
+
+
+def test_fragments_of_other_shapes_are_not_handed_on() -> None:
+    @cute.kernel
+    def grow(Y: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        x = cute.full(4, 0, cute.Float32)
+        if t == 0:
+            x = cute.full(8, 0, cute.Float32)
+        Y.store(x)
+
+    with pytest.raises(ProgramError, match="'x' has no value here"):
+        grow(np.zeros(4, np.float32)).launch(grid=1, block=1, device="sim")
+
+
+def test_elements_are_written_as_wide_as_they_are_read() -> None:
+    @cute.kernel
+    def doubled(X: cute.Tensor, Y: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        Y[None, t].store(X[None, t].load() * 2.0)
+
+    x = np.ones((2, 8), np.float16).T
+    ptx = doubled(x, np.zeros((2, 8), np.float32).T).build(2).ptx("sm_80")
+    assert ptx.count("ld.global.v4.b32") == 1
+    assert ptx.count("st.global.v4.b32") == 2

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What threads know of themselves and do together: lanes, votes, atomics, barriers, printing."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from tilefold.compiler.builder.state import building
+from tilefold.compiler.builder.values import wrap
+from tilefold.compiler.diagnostics import ProgramError
+from xdsl.dialects.builtin import Float32Type, IntegerType
+from xdsl.ir import Block
+
+from tilefold import cute
+
+LANES = np.arange(32)
+
+
+def by_lane(function: Callable[[Any], Any], values: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """What a function gives in each lane of a warp, in the simulator."""
+    out = np.zeros(32, dtype)
+
+    @cute.kernel
+    def warp(A: cute.Tensor, Out: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        Out[t] = function(A[t])
+
+    warp(values, out).launch(grid=1, block=32, device="sim")
+    return out
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64, np.float16, np.float32, np.float64])
+def test_values_of_other_lanes(dtype: Any) -> None:
+    values = (LANES * 3 - 40).astype(dtype)
+    if dtype == np.int64:
+        values = values * (1 << 33) + LANES
+    assert by_lane(lambda x: cute.arch.shuffle_sync_bfly(x, 5), values, dtype).tolist() == values[LANES ^ 5].tolist()
+    up = by_lane(lambda x: cute.arch.shuffle_sync_up(x, 3, width=8), values, dtype)
+    assert up.tolist() == values[np.where(LANES % 8 < 3, LANES, LANES - 3)].tolist()
+    down = by_lane(lambda x: cute.arch.shuffle_sync_down(x, 1), values, dtype)
+    assert down.tolist() == values[np.minimum(LANES + 1, 31)].tolist()
+    assert by_lane(lambda x: cute.arch.shuffle_sync(x, 7), values, dtype).tolist() == [values[7].item()] * 32
+
+
+def test_reductions_of_a_warp() -> None:
+    values = np.random.default_rng(0).integers(-100, 100, 32).astype(np.int32)
+    for op, function in ((cute.ADD, np.sum), (cute.MAX, np.max), (cute.MIN, np.min)):
+        got = by_lane(lambda x, op=op: cute.arch.warp_reduce(x, op), values, np.int32)
+        assert got.tolist() == [function(values)] * 32
+    got = by_lane(lambda x: cute.arch.warp_reduce(x, cute.ADD, width=8), values, np.int32)
+    assert got.tolist() == np.repeat(values.reshape(4, 8).sum(1), 8).tolist()
+    assert by_lane(lambda x: cute.arch.redux_sync(x, "max"), values, np.int32).tolist() == [values.max()] * 32
+
+
+def test_votes() -> None:
+    values = LANES.astype(np.int32)
+    assert by_lane(lambda x: cute.arch.vote_ballot(x < 3), values, np.int32).tolist() == [7] * 32
+    assert by_lane(lambda x: cute.arch.vote_any(x == 9).to(cute.Int32), values, np.int32).tolist() == [1] * 32
+    assert by_lane(lambda x: cute.arch.vote_all(x < 9).to(cute.Int32), values, np.int32).tolist() == [0] * 32
+    assert by_lane(lambda x: cute.arch.vote_uni(x < 99).to(cute.Int32), values, np.int32).tolist() == [1] * 32
+    wanted = [sum(1 << j for j in range(32) if j % 4 == i % 4) for i in range(32)]
+    got = by_lane(lambda x: cute.arch.match_any(x % 4), values, np.int32)
+    assert (got.astype(np.int64) & 0xFFFFFFFF).tolist() == wanted
+
+
+def test_fragments_are_exchanged_by_elements() -> None:
+    @cute.kernel
+    def exchange(A: cute.Tensor, Out: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        x = A[t, None].load()
+        Out[t, None] = cute.arch.warp_reduce(x * x, cute.ADD) + cute.arch.shuffle_sync_bfly(x, 1)
+
+    a = np.arange(128, dtype=np.float32).reshape(32, 4)
+    out = np.zeros_like(a)
+    exchange(a, out).launch(grid=1, block=32, device="sim")
+    assert out.tolist() == ((a * a).sum(0) + a[LANES ^ 1]).tolist()
+
+
+@pytest.mark.parametrize("stage", ["cute", "instr"])
+def test_atomics_and_barriers(stage: str) -> None:
+    @cute.kernel
+    def count(Bins: cute.Tensor, Values: cute.Tensor, Sum: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        bins = cute.make_smem_tensor(8, cute.Int32)
+        if t < 8:
+            bins[t] = 0
+        cute.arch.barrier()
+        cute.arch.red("add", bins.ptr(Values[t]), 1)
+        cute.arch.barrier()
+        if t < 8:
+            cute.arch.atomic_add(Bins.ptr(t), bins[t], order="relaxed", scope="gpu")
+        cute.arch.atomic_max(Bins.ptr(8), Values[t])
+        cute.arch.atomic_cas(Bins.ptr(9), 0, 42)
+        cute.arch.red("add", Sum.ptr(), 0.5)
+        cute.arch.fence()
+
+    values = np.random.default_rng(1).integers(0, 8, 64).astype(np.int32)
+    bins, total = np.zeros(10, np.int32), np.zeros(1, np.float32)
+    count(bins, values, total).launch(grid=2, block=64, device="sim", stage=stage)
+    assert bins[:8].tolist() == (2 * np.bincount(values, minlength=8)).tolist()
+    assert bins[8:].tolist() == [values.max(), 42]
+    assert total.tolist() == [64.0]
+
+
+def test_where_a_thread_is() -> None:
+    @cute.kernel
+    def places(Out: cute.Tensor):
+        x, y, _ = cute.arch.thread_idx()
+        m, _, _ = cute.arch.block_idx()
+        width, _, _ = cute.arch.block_dim()
+        blocks, _, _ = cute.arch.grid_dim()
+        i = cute.arch.linear_thread_idx()
+        row = Out[m, i, None]
+        row[0], row[1], row[2] = cute.Int32(x), cute.Int32(y), cute.Int32(width * 100 + blocks)
+        row[3], row[4] = cute.Int32(cute.arch.warp_idx()), cute.Int32(cute.arch.lane_idx())
+
+    out = np.zeros((2, 48, 5), np.int32)
+    places(out).launch(grid=2, block=(16, 3), device="sim")
+    wanted = [[i % 16, i // 16, 1602, i // 32, i % 32] for i in range(48)]
+    assert out.tolist() == [wanted, wanted]
+
+
+def test_approximations() -> None:
+    values = np.linspace(0.5, 4, 32).astype(np.float32)
+    got = by_lane(lambda x: cute.arch.approx("ex2", cute.arch.approx("lg2", x)), values, np.float32)
+    np.testing.assert_allclose(got, values, rtol=1e-5)
+
+
+def test_printing() -> None:
+    @cute.kernel
+    def show(A: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        if t == 3:
+            cute.printf("t = {}, x = {}, 100%", t, A[t])
+            cute.printf("%lld %g\n", t, A[1])
+            cute.print_layout(A, "A")
+            cute.print_tensor(cute.local_tile(A, (2,), (1,)), "tile")
+
+    result: Any = show(np.arange(4, dtype=np.float16)).launch(grid=1, block=4, device="sim")
+    lines = result.output.splitlines()
+    assert lines[:2] == ["t = 3, x = 3.000000, 100%", "3 1"]
+    assert lines[2].startswith("A: ")
+    assert [line.split() for line in lines[4:]] == [["2"], ["3"]]
+
+
+MISTAKES: Sequence[tuple[Callable[[Any, Any], object], str, str]] = (
+    (lambda i, x: cute.arch.atomic_add(x, 1), "E5002", "expected the address of an element"),
+    (lambda i, x: cute.arch.approx("exp", x), "E5002", "no approximation 'exp'"),
+    (lambda i, x: cute.arch.warp_reduce(x, cute.ADD, width=12), "E5002", "a segment has"),
+    (lambda i, x: cute.arch.shuffle_sync(x, 0, width=12), "E1003", "a segment has"),
+    (lambda i, x: cute.printf("{}"), "E5002", "1 {}, but 0 values"),
+    (lambda i, x: cute.printf("%s", i), "E5002", "unknown conversion"),
+    (lambda i, x: cute.printf("%d"), "E1003", "1 conversions, but 0 values"),
+    (lambda i, x: cute.make_rmem_tensor(4, cute.Float32).ptr(0), "E1003", "registers, which have no address"),
+)
+
+
+@pytest.mark.parametrize(("mistake", "code", "words"), MISTAKES)
+def test_mistakes(mistake: Callable[[Any, Any], object], code: str, words: str) -> None:
+    block = Block(arg_types=[IntegerType(32), Float32Type()])
+    with pytest.raises(ProgramError, match=words) as error, building(block):
+        mistake(*map(wrap, block.args))
+    assert error.value.code == code
