@@ -193,12 +193,16 @@ def gemm(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    options = parser("D = A @ B^T on tensor cores", m=128, n=256, k=128).parse_args(arguments)
+    made = parser("D = A @ B^T on tensor cores", m=128, n=256, k=128)
+    made.add_argument("--report", action="store_true", help="print what the kernel costs, too")
+    options = made.parse_args(arguments)
     device = chosen(options.device)
     hA, hB = normal(0, (options.m, options.k)), normal(1, (options.n, options.k))
     A, B, D = place(device, hA, hB, np.empty((options.m, options.n), np.float16))
     gemm(A, B, D, device=device)
     check("D", D, hA.astype(np.float32) @ hB.astype(np.float32).T)
+    if options.report:
+        print(gemm_kernel.report())
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`python -m tests.docs [PAGE...]`: runs the console sessions of the pages, and writes what they print into them.
+"""`python -m tests.docs [PAGE...]`: runs the console sessions of the pages, and writes what they print into them, and
+the pictures that they make.
 
 Output that matches is left alone. Output with `...` in it is reported and not rewritten, since only its author
 knows what to leave out.
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from .console import Command, commands, matches, run
 from .pages import Block, blocks, pages
-from .sessions import prepare
+from .sessions import pictures, prepare
 
 
 def update(page: Path) -> bool:
@@ -30,6 +31,9 @@ def update(page: Path) -> bool:
                     keep = matches(command.expected, printed) or "..." in command.expected
                     parts.append(f"$ {command.text}\n{command.expected if keep else _tidy(printed)}")
                 replacements.append((block, "".join(parts)))
+        for picture in pictures(page, text):
+            picture.parent.mkdir(exist_ok=True)
+            picture.write_bytes((folder / picture.name).read_bytes())
     for block, new in reversed(replacements):
         text = text[: block.start] + new + text[block.end :]
     page.write_text(text)

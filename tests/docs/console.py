@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the console sessions of a page: `$ command` lines, each followed by what it prints.
 
-Commands run in this process, in the folder of the session. They are `tilefold ...`, `cat FILE`, `ls FOLDER` and
-`echo $?`, which prints the exit status of the command before it; a failing command must be followed by that.
+Commands run in this process, in the folder of the session. They are `tilefold ...`, `python FILE ...`, `cat FILE`,
+`ls FOLDER` and `echo $?`, which prints the exit status of the command before it; a failing command must be followed by
+that.
 
 In expected output a line `...` stands for any number of lines, and `...` within a line for any characters.
 Durations and addresses may differ.
 """
 
 import io
+import linecache
 import os
 import re
+import runpy
 import shlex
-from collections.abc import Generator, Iterator
+import sys
+import traceback
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,15 +75,37 @@ def _execute(command: Command, folder: Path, status: int) -> tuple[str, int]:
         case ["ls", name]:
             return "".join(f"{path.name}\n" for path in sorted((folder / name).iterdir())), 0
         case ["tilefold", *arguments]:
-            stream = io.StringIO()
-            with _inside(folder), redirect_stdout(stream), redirect_stderr(stream):
-                try:
-                    status = main(arguments)
-                except SystemExit as end:  # argparse, after --help and on a wrong command line
-                    status = end.code if isinstance(end.code, int) else 1
-            return stream.getvalue(), status
+            return _captured(lambda: main(arguments), folder)
+        case ["python", script, *arguments]:
+            return _captured(lambda: _run_script(script, arguments), folder)
         case _:
             raise SessionError(f"line {command.line}: a session cannot run `{command.text}`")
+
+
+def _captured(command: Callable[[], int], folder: Path) -> tuple[str, int]:
+    """What a command prints in a folder, and its exit status."""
+    stream = io.StringIO()
+    with _inside(folder), redirect_stdout(stream), redirect_stderr(stream):
+        try:
+            status = command()
+        except SystemExit as end:  # argparse, after --help and on a wrong command line
+            status = end.code if isinstance(end.code, int) else 1
+    return stream.getvalue(), status
+
+
+def _run_script(script: str, arguments: list[str]) -> int:
+    """A script of Python, as `python SCRIPT ARGUMENTS` runs it but in this process."""
+    linecache.clearcache()  # a script of this name may have run in another folder
+    before = sys.argv, sys.path
+    sys.argv, sys.path = [script, *arguments], [str(Path(script).parent), *sys.path]
+    try:
+        runpy.run_path(script, run_name="__main__")
+    except Exception:
+        traceback.print_exc()
+        return 1
+    finally:
+        sys.argv, sys.path = before
+    return 0
 
 
 @contextmanager

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The folder in which a page's commands run: the examples, and the files that the page itself shows."""
+"""The folder in which a page's commands run: the examples, and the files that the page itself shows.
 
+A picture of the page is one that its commands make there: `--svg NAME.svg` for `pictures/NAME.svg`.
+"""
+
+import re
 from pathlib import Path
 
 from tests.project.tree import ROOT
 
-from .pages import blocks
+from .pages import blocks, prose
+
+_PICTURE = re.compile(r"!\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 
 
 def prepare(folder: Path, text: str) -> None:
@@ -14,3 +20,8 @@ def prepare(folder: Path, text: str) -> None:
     for block in blocks(text):
         if block.name:
             (folder / block.name).write_text(block.text)
+
+
+def pictures(page: Path, text: str) -> list[Path]:
+    """The files of a page's pictures."""
+    return [page.parent / match["target"] for match in _PICTURE.finditer(prose(text))]

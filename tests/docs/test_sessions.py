@@ -7,9 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.project.tree import ROOT
+
 from .console import SessionError, commands, matches, run
 from .pages import blocks, pages
-from .sessions import prepare
+from .sessions import pictures, prepare
+
+EXCERPTS = ("tutorial.md",)
+"""The pages whose Python is that of the examples."""
 
 
 def _name(page: Path) -> str:
@@ -28,6 +33,10 @@ def test_console_sessions_print_what_the_page_shows(page: Path, tmp_path: Path) 
                 f"{page.name}:{command.line}: `{command.text}` prints something else (to accept it: "
                 f"python -m tests.docs {page}):\n{printed}"
             )
+    for picture in pictures(page, text):
+        assert picture.read_bytes() == (tmp_path / picture.name).read_bytes(), (
+            f"{page.name}: {picture.name} is not what the commands make (to write it: python -m tests.docs {page})"
+        )
 
 
 @pytest.mark.parametrize("page", pages(), ids=_name)
@@ -45,6 +54,23 @@ def test_python_sessions_evaluate_to_what_the_page_shows(
             runner.run(test, clear_globs=False)
             names.update(test.globs)
     assert runner.summarize(verbose=False).failed == 0
+
+
+@pytest.mark.parametrize("page", pages(), ids=_name)
+def test_excerpts_of_python_stand_in_an_example(page: Path) -> None:
+    """A block that is no file of its own is part of a file of the page or of the examples, up to indentation."""
+    text = page.read_text()
+    named = [block.text for block in blocks(text) if block.language == "python" and block.name]
+    files = [*named, *(path.read_text() for path in (ROOT / "examples").rglob("*.py"))]
+    for block in blocks(text):
+        if block.language == "python" and not block.name and page.name in EXCERPTS:
+            assert any(_flat(block.text) in _flat(file) for file in files), f"{page.name}:{block.line}"
+
+
+def _flat(code: str) -> str:
+    """Code without indentation and blank lines, a line feed before and after each line."""
+    lines = [line.strip() for line in code.splitlines()]
+    return "".join(f"\n{line}\n" for line in lines if line)
 
 
 @pytest.mark.parametrize("page", pages(), ids=_name)
