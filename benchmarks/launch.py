@@ -30,7 +30,7 @@ from tilefold.report import print_error
 ROUND = 100
 """Launches between two synchronisations, fewer than the driver queues before it waits."""
 
-# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false, reportUnknownArgumentType=false
 
 
 @cute.kernel

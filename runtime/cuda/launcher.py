@@ -39,7 +39,7 @@ class Resolve(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The functions for arguments of some kinds: `launch`, which returns `missed` for what its `table` lacks, and
+    """The functions for arguments of some kinds: `launch`, which returns NotImplemented for what its `table` lacks, and
     `key`, under which a prepared launch is put there.
     """
 
@@ -52,6 +52,9 @@ class Written:
 class Launcher:
     """The launches of one kernel. `names` are its parameters, `constants` those that are known while it is built,
     `rules` those that are declared dynamic. `many_devices` says that more than one GPU is there.
+
+    `fast`, with the parameters of `launch`, launches arguments of the kinds of those before; it has done nothing where
+    it returns NotImplemented.
     """
 
     names: tuple[str, ...]
@@ -59,12 +62,12 @@ class Launcher:
     resolve: Resolve
     rules: Mapping[str, Dynamic] = field(default_factory=lambda: {})
     many_devices: bool = False
-    _fast: Callable[[Args, Any, Any, Any, bool], Any] = field(init=False)
+    fast: Callable[[Args, Any, Any, Any, bool], Any] = field(init=False)
     _written: dict[tuple[str, ...], Written] = field(init=False)
 
     def __post_init__(self) -> None:
         self._written = {}
-        self._fast = _nothing_yet
+        self.fast = _nothing_yet
 
     def launch(self, args: Args, block: Any, grid: Any, stream: Any = None, programmatic: bool = False) -> Any:
         """Launches on arguments in the order of the parameters. None, or what `resolve` returns.
@@ -73,16 +76,16 @@ class Launcher:
         current stream where a tensor of torch is an argument, else the default stream. Raises what `resolve` and the
         driver raise.
         """
-        result = self._fast(args, block, grid, stream, programmatic)
-        return result if result is not missed else self._slowly(args, block, grid, stream, programmatic)
+        result = self.fast(args, block, grid, stream, programmatic)
+        return result if result is not NotImplemented else self._slowly(args, block, grid, stream, programmatic)
 
     def _slowly(self, args: Args, block: Any, grid: Any, stream: Any, programmatic: bool) -> Any:
         kinds = self._kinds(args)
         written = None if kinds is None else self._written.get(kinds)
-        if written is not None and written.launch is not self._fast:
+        if written is not None and written.launch is not self.fast:
             result = written.launch(args, block, grid, stream, programmatic)
-            if result is not missed:
-                self._fast = written.launch  # the last kind of call is likely the next
+            if result is not NotImplemented:
+                self.fast = written.launch  # the last kind of call is likely the next
                 return result
         result, prepared = self.resolve(args, block, grid, stream, programmatic)
         if kinds is not None and prepared is not None:
@@ -92,7 +95,7 @@ class Launcher:
                 written.table[written.key(args, block)] = prepared
             except TypeError:
                 return result  # a constant without a hash: each call is resolved
-            self._fast = written.launch
+            self.fast = written.launch
         return result
 
     def _kinds(self, args: Args) -> tuple[str, ...] | None:
@@ -116,19 +119,15 @@ class Launcher:
         return "none" if arg is None else ""
 
 
-missed: Any = object()
-"""What a written function returns for a call that its table does not know."""
-
-
 def _nothing_yet(args: Args, block: Any, grid: Any, stream: Any, programmatic: bool) -> Any:
-    return missed
+    return NotImplemented
 
 
 def write(names: Sequence[str], kinds: Sequence[str], rules: Mapping[str, Dynamic], many_devices: bool) -> Written:
     """The functions for arguments of these kinds; see `Launcher` for the parameters."""
     table: dict[tuple[Any, ...], Prepared] = {}
     scope: dict[str, Any] = {
-        "described": described, "Frame": Frame, "handle_of": handle_of, "missed": missed, "table": table,
+        "described": described, "Frame": Frame, "handle_of": handle_of, "table": table,
         "UNKNOWN": (LookupError, AttributeError, TypeError, ValueError, RuntimeError), "StructError": StructError,
     }  # fmt: skip
     lines, key, values = _read(names, kinds, rules, scope)
@@ -148,7 +147,7 @@ def write(names: Sequence[str], kinds: Sequence[str], rules: Mapping[str, Dynami
             *(f"        {line}" for line in lines),
             f"        prepared = table[{key}]",
             "    except UNKNOWN:",
-            "        return missed",
+            "        return NotImplemented",
             "    try:",
             "        frame = prepared.take()",
             "    except IndexError:",
@@ -156,7 +155,7 @@ def write(names: Sequence[str], kinds: Sequence[str], rules: Mapping[str, Dynami
             "    try:",
             f"        prepared.pack(frame.memory, 0{values})",
             "    except (StructError, OverflowError, TypeError):",
-            "        return missed",
+            "        return NotImplemented",
             "    if grid != frame.grid:",
             "        frame.place(prepared.kernel, grid)",
             "    if stream is None:",

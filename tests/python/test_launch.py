@@ -17,7 +17,7 @@ from tilefold import cute
 from tilefold.cute.kernel import Kernel
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false, reportUnknownVariableType=false
-# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportInvalidTypeForm=false
 
 THREADS = 32
 
@@ -154,7 +154,7 @@ def test_dynamic_extents_serve_many_arrays() -> None:
 
 def test_dynamic_parameters_by_annotation() -> None:
     @cute.kernel
-    def copy(A: cute.Dynamic(), B: cute.Dynamic(modes=(0,))):  # pyright: ignore[reportInvalidTypeForm]
+    def copy(A: cute.Dynamic(), B: cute.Dynamic(modes=(0,))):
         i, _, _ = cute.arch.thread_idx()
         B[i] = A[i]
 

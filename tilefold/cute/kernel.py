@@ -16,6 +16,7 @@ from .program import CompiledKernel
 from .specialise import BoundArguments, Signature
 
 if TYPE_CHECKING:
+    from tilefold.runtime.cuda.launcher import Launcher
     from tilefold.runtime.engine import RunResult
 
     from .launch import Launches
@@ -52,8 +53,8 @@ class Kernel:
         update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> "KernelCall":
-        signature = self.signature
-        if kwargs or len(args) != len(signature.names) or not signature.is_plain:
+        if kwargs or len(args) != self._count:
+            signature = self.signature
             if not signature.is_plain:
                 return KernelCall(self, (), signature.bind(args, kwargs))
             args = signature.positional(args, kwargs)
@@ -62,7 +63,7 @@ class Kernel:
     def __get__(self, owner: object, kind: type | None = None) -> Any:
         if owner is None:
             return self
-        return lambda *args, **kwargs: self(owner, *args, **kwargs)  # pyright: ignore[reportUnknownLambdaType]
+        return lambda *args, **kwargs: self(owner, *args, **kwargs)  # pyright: ignore
 
     @cached_property
     def launches(self) -> "Launches":
@@ -70,6 +71,16 @@ class Kernel:
         from .launch import Launches
 
         return Launches(self)
+
+    @cached_property
+    def launchers(self) -> "dict[str, Launcher]":
+        """The same by device, as far as there are any."""
+        return self.launches.launchers
+
+    @cached_property
+    def _count(self) -> int:
+        """The arguments of a call that gives all of them by position; -1 for a function that is not called so."""
+        return len(self.signature.names) if self.signature.is_plain else -1
 
     @cached_property
     def rewritten(self) -> Callable[..., object]:
@@ -163,6 +174,18 @@ class KernelCall:
         The result is that of a launch that was waited for, else None. Raises ProgramError for a fault of the kernel,
         LaunchError for arguments that do not fit, SimulationError and CudaError for what goes wrong while it runs.
         """
+        if stage is None and smem is None:
+            launcher = self.kernel.launchers.get(device)
+            if launcher is not None:
+                result = launcher.fast(self._args, block, grid, stream, programmatic)
+                if result is not NotImplemented:
+                    return result
+        return self._launch(grid, block, stream, device, stage, smem, programmatic)
+
+    def _launch(
+        self, grid: Dim3, block: Dim3, stream: Any, device: str, stage: str | None, smem: int | None, programmatic: bool
+    ) -> "RunResult | None":
+        """Launches what no launch before was like; see `launch`."""
         if smem is not None and smem < 0:
             raise TilefoldError(Code.RUN_LAUNCH, f"smem is {smem}", "leave it out: the kernel says what it needs")
         launches = self.kernel.launches
@@ -194,4 +217,4 @@ def kernel(function: Callable[..., object] | None = None, /, **options: Any) -> 
     if function is not None:
         return Kernel(function)
     chosen = KernelOptions(**options)
-    return lambda function: Kernel(function, chosen)  # pyright: ignore[reportUnknownLambdaType]
+    return lambda function: Kernel(function, chosen)  # pyright: ignore

@@ -39,7 +39,7 @@ class Launches:
     """The launches of one kernel: for each device that is asked for, those that are prepared."""
 
     kernel: "Kernel"
-    _launchers: dict[str, Launcher] = field(default_factory=lambda: {})
+    launchers: dict[str, Launcher] = field(default_factory=lambda: {})
     _prepared: "dict[tuple[int, int], tuple[CompiledKernel, Prepared]]" = field(default_factory=lambda: {})
 
     def launch(
@@ -50,9 +50,9 @@ class Launches:
         The result is that of the simulator, or of a launch on copies of the host's arrays, which is waited for; else
         None. Raises what building, preparing and launching raise.
         """
-        launcher = self._launchers.get(device)
+        launcher = self.launchers.get(device)
         if launcher is None:
-            launcher = self._launchers[device] = self._launcher(device)
+            launcher = self.launchers[device] = self._launcher(device)
         return launcher.launch(args, block, grid, stream, programmatic)
 
     def simulate(self, bound: BoundArguments, block: Any, grid: Any, stage: str) -> RunResult:

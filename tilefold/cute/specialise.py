@@ -154,7 +154,7 @@ class BoundArguments:
 
     def _dataclass(self, name: str, value: Any) -> object:
         made = copy.copy(value)
-        kind: Any = type(value)
+        kind = cast("type[object]", type(value))
         self.key.append(kind)
         for each in dataclasses.fields(value):
             part = self.add(f"{name}_{each.name}", getattr(value, each.name), each.type)
