@@ -8,13 +8,13 @@ from typing import Any
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from ...dialects.gpu import ModuleOp as GpuModuleOp
 from ...dialects.kernel import LaunchBounds
 from ...dialects.tile import ReturnOp, TensorType, TileKernelOp
 from ...layout.errors import Code, TilefoldError
 from ..diagnostics import Diagnostic, Place, ProgramError, Severity, place_of
-from ..verify import verify_program
 from .source import PythonSource
 from .state import building
 from .tensors import Tensor
@@ -94,8 +94,23 @@ def trace(
         each.location = place
     source = PythonSource(code.co_filename, module)
     _check_scopes(op, source)
-    verify_program(module, source)
+    _verify(module, source)
     return Traced(module, kernel, bounds, source)
+
+
+def _verify(module: ModuleOp, source: PythonSource) -> None:
+    """Verifies what has regions: the kernel, its loops and branches. Other operations were verified as they were made.
+
+    Raises ProgramError.
+    """
+    for op in module.walk():
+        if op.regions:
+            try:
+                op.verify(verify_nested_ops=False)
+            except VerifyException as error:
+                place = place_of(op.location, source)
+                text = f"'{op.name}': {error}"
+                raise ProgramError([Diagnostic(Severity.ERROR, text, place, Code.IR_VERIFY.id)]) from error
 
 
 def _value(ssa: SSAValue) -> object:

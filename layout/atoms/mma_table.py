@@ -7,7 +7,7 @@ B and C. Which combinations exist is listed here, after CuTe and the PTX ISA.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from types import MappingProxyType
 
 from ..errors import Code, LayoutError
@@ -86,10 +86,13 @@ def mma_atom(name: str) -> MmaAtom:
 
     Raises `LayoutError` if there is none (E0302).
     """
-    make = MMA_ATOMS.get(name)
-    if make is not None:
-        return make()
-    return _warpgroup_atom(name)
+    return _made(name) if name in MMA_ATOMS else _warpgroup_atom(name)
+
+
+@cache
+def _made(name: str) -> MmaAtom:
+    """An atom of a thread or a warp, made once: an atom checks itself, which takes longer than to look it up."""
+    return MMA_ATOMS[name]()
 
 
 def _installed(name: str) -> MmaAtom:

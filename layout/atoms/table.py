@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
-from functools import partial
+from functools import cache, partial
 from types import MappingProxyType
 
 from ..errors import Code, LayoutError
@@ -59,4 +59,10 @@ def copy_atom(name: str, val_bits: int = 1) -> CopyAtom:
             f"there is no copy atom {name[:80]!r}",
             f"similar names: {', '.join(near)}" if near else "",
         )
-    return make().with_value_bits(val_bits)
+    return _made(name, val_bits)
+
+
+@cache
+def _made(name: str, val_bits: int) -> CopyAtom:
+    """An atom of tilefold's, made once: an atom checks itself, which takes longer than to look it up."""
+    return COPY_ATOMS[name]().with_value_bits(val_bits)
