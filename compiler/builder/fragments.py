@@ -14,9 +14,10 @@ from ...layout.inttuple import is_fully_static, product, show
 from .coordinates import tuples
 from .dtypes import Boolean, DType, as_dtype
 from .expressions import Expression, Shape, broadcast, repeated, sizes, write
+from .operators import Bits, Ordered
 from .state import current, verify
 from .tensors import Tensor, allocate, tensor_type
-from .values import Bits, Ordered, Scalar, binary, binary_type, common_type, compare, convert, is_scalar, unary
+from .values import Scalar, binary, binary_type, common_type, compare, convert, is_scalar, unary
 
 
 class Vec(Ordered, Bits):

@@ -6,7 +6,7 @@ the kernel is built, and only what depends on a `Value` becomes operations.
 """
 
 from collections.abc import Callable
-from typing import Any, Self, TypeAlias, TypeGuard, cast
+from typing import Any, TypeAlias, TypeGuard, cast
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import FloatAttr
@@ -17,139 +17,12 @@ from ...layout.unknown import Unknown
 from . import casts
 from .casts import integer_attribute
 from .dtypes import Boolean, DType, Float32, Int32, Int64, dtype_of, promote
+from .operators import Bits, Compared, Ordered
 from .state import current, emit_value
 
 Number: TypeAlias = "int | float | bool"
 Scalar: TypeAlias = "Value | int | float | bool"
 """What arithmetic takes: a value of the kernel, or a number of Python."""
-
-
-class Compared:
-    """What two values of the kernel are compared by; a comparison is a predicate, or a fragment of predicates."""
-
-    __slots__ = ()
-
-    def _binary(self, name: str, a: Any, b: Any) -> Any:
-        raise NotImplementedError
-
-    def _compare(self, predicate: str, a: Any, b: Any) -> Any:
-        raise NotImplementedError
-
-    def _unary(self, name: str) -> Any:
-        raise NotImplementedError
-
-    __hash__ = object.__hash__
-
-    def __eq__(self, other: object) -> Any:
-        return self._compare("eq", self, other)
-
-    def __ne__(self, other: object) -> Any:
-        return self._compare("ne", self, other)
-
-
-class Ordered(Compared):
-    """A value that can be compared and computed with."""
-
-    __slots__ = ()
-
-    def __lt__(self, other: Any) -> Any:
-        return self._compare("lt", self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return self._compare("le", self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._compare("gt", self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._compare("ge", self, other)
-
-    def __add__(self, other: Any) -> Any:
-        return self._binary("add", self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return self._binary("add", other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return self._binary("sub", self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._binary("sub", other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return self._binary("mul", self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return self._binary("mul", other, self)
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._binary("div", self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._binary("div", other, self)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return self._binary("floordiv", self, other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return self._binary("floordiv", other, self)
-
-    def __mod__(self, other: Any) -> Any:
-        return self._binary("mod", self, other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return self._binary("mod", other, self)
-
-    def __pow__(self, exponent: int) -> Any:
-        return power(self, exponent)
-
-    def __neg__(self) -> Any:
-        return self._unary("neg")
-
-    def __pos__(self) -> Self:
-        return self
-
-    def __abs__(self) -> Any:
-        return self._unary("abs")
-
-
-class Bits(Compared):
-    """A value whose bits can be combined."""
-
-    __slots__ = ()
-
-    def __and__(self, other: Any) -> Any:
-        return self._binary("and", self, other)
-
-    def __rand__(self, other: Any) -> Any:
-        return self._binary("and", other, self)
-
-    def __or__(self, other: Any) -> Any:
-        return self._binary("or", self, other)
-
-    def __ror__(self, other: Any) -> Any:
-        return self._binary("or", other, self)
-
-    def __xor__(self, other: Any) -> Any:
-        return self._binary("xor", self, other)
-
-    def __rxor__(self, other: Any) -> Any:
-        return self._binary("xor", other, self)
-
-    def __lshift__(self, other: Any) -> Any:
-        return self._binary("shl", self, other)
-
-    def __rlshift__(self, other: Any) -> Any:
-        return self._binary("shl", other, self)
-
-    def __rshift__(self, other: Any) -> Any:
-        return self._binary("shr", self, other)
-
-    def __rrshift__(self, other: Any) -> Any:
-        return self._binary("shr", other, self)
-
-    def __invert__(self) -> Any:
-        return self._unary("not")
 
 
 class Value(Compared):
@@ -463,24 +336,6 @@ def unary(name: str, x: Any) -> Any:
         return Float(emit_value(arith.NegfOp(x.ssa)), x.dtype) if x.dtype.kind == "float" else binary("sub", 0, x)
     op = math.AbsFOp if x.dtype.kind == "float" else math.AbsIOp
     return wrap(emit_value(op(x.ssa)), x.dtype)
-
-
-def power(x: Any, exponent: object) -> Any:
-    """`x` to the power of a static integer that is not negative, by multiplications."""
-    if type(exponent) is not int or exponent < 0:
-        raise TilefoldError(
-            Code.BUILD_VALUE,
-            "an exponent is a static integer, 0 or more",
-            "write cute.exp2(cute.log2(x) * y) for another power",
-        )
-    result: Any = None
-    while exponent:
-        if exponent & 1:
-            result = x if result is None else result * x
-        exponent >>= 1
-        if exponent:
-            x = x * x
-    return constant(1, x.dtype) if result is None else result
 
 
 def index_of(x: Any) -> Int:

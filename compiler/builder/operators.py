@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Python's operators, for values of a kernel and for fragments alike: each is a method that is given its name."""
+
+from typing import Any, Self
+
+from ...layout.errors import Code, TilefoldError
+
+
+class Compared:
+    """What two values of the kernel are compared by; a comparison is a predicate, or a fragment of predicates."""
+
+    __slots__ = ()
+
+    def _binary(self, name: str, a: Any, b: Any) -> Any:
+        raise NotImplementedError
+
+    def _compare(self, predicate: str, a: Any, b: Any) -> Any:
+        raise NotImplementedError
+
+    def _unary(self, name: str) -> Any:
+        raise NotImplementedError
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> Any:
+        return self._compare("eq", self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return self._compare("ne", self, other)
+
+
+class Ordered(Compared):
+    """A value that can be compared and computed with."""
+
+    __slots__ = ()
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compare("lt", self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compare("le", self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compare("gt", self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compare("ge", self, other)
+
+    def __add__(self, other: Any) -> Any:
+        return self._binary("add", self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._binary("add", other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._binary("sub", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._binary("sub", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._binary("mul", self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._binary("mul", other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._binary("div", self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._binary("div", other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._binary("floordiv", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._binary("floordiv", other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return self._binary("mod", self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._binary("mod", other, self)
+
+    def __pow__(self, exponent: int) -> Any:
+        if type(exponent) is not int or exponent < 1:
+            raise TilefoldError(
+                Code.BUILD_VALUE,
+                "an exponent is a static integer of at least 1",
+                "write cute.exp2(cute.log2(x) * y) for another power",
+            )
+        square: Any = self
+        result: Any = None
+        while exponent:
+            if exponent & 1:
+                result = square if result is None else result * square
+            exponent >>= 1
+            square = square * square if exponent else square
+        return result
+
+    def __neg__(self) -> Any:
+        return self._unary("neg")
+
+    def __pos__(self) -> Self:
+        return self
+
+    def __abs__(self) -> Any:
+        return self._unary("abs")
+
+
+class Bits(Compared):
+    """A value whose bits can be combined."""
+
+    __slots__ = ()
+
+    def __and__(self, other: Any) -> Any:
+        return self._binary("and", self, other)
+
+    def __rand__(self, other: Any) -> Any:
+        return self._binary("and", other, self)
+
+    def __or__(self, other: Any) -> Any:
+        return self._binary("or", self, other)
+
+    def __ror__(self, other: Any) -> Any:
+        return self._binary("or", other, self)
+
+    def __xor__(self, other: Any) -> Any:
+        return self._binary("xor", self, other)
+
+    def __rxor__(self, other: Any) -> Any:
+        return self._binary("xor", other, self)
+
+    def __lshift__(self, other: Any) -> Any:
+        return self._binary("shl", self, other)
+
+    def __rlshift__(self, other: Any) -> Any:
+        return self._binary("shl", other, self)
+
+    def __rshift__(self, other: Any) -> Any:
+        return self._binary("shr", self, other)
+
+    def __rrshift__(self, other: Any) -> Any:
+        return self._binary("shr", other, self)
+
+    def __invert__(self) -> Any:
+        return self._unary("not")
