@@ -17,9 +17,8 @@ from xdsl.ir import Operation
 from ..dialects.ptx import EntryOp, LoadOp, StoreOp
 from ..dialects.tile import LoadOp as TileLoadOp
 from ..dialects.tile import StoreOp as TileStoreOp
-from ..passes.loop_hints import unroll_count
+from ..passes.loop_hints import trip_values, unroll_count
 from ..passes.remarks import remarks_in
-from ..passes.unroll_loops import trip_values
 from .diagnostics import Diagnostic, Place, Severity, place_of
 from .shared_costs import shared_costs
 from .source import Source

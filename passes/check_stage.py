@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType, ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ..layout.errors import Code, TilefoldError
 from .errors import LoweringError
-from .loop_hints import cannot_unroll, malformed_hint
+from .loop_hints import MAX_COPIES, body_copies, cannot_unroll, malformed_hint
 
 COMMON = ("builtin", "gpu", "run", "arith", "scf", "math", "vector", "ptx")
 """The dialects that are legal at every stage."""
@@ -41,7 +42,8 @@ class CheckStagePass(ModulePass):
 
     Every stage allows builtin, gpu, run, arith, scf, math, vector and ptx, structures of llvm, and part of tile. Stage
     `instr` has no type `index`, no `gpu` coordinate (they are special registers) and no shared memory without a place.
-    A loop's hint, `{unroll}` or `{unroll = 4 : i64}`, must be well formed, and at `instr` possible to follow.
+    A loop's hint, `{unroll}` or `{unroll = 4 : i64}`, must be well formed, and at `instr` possible to follow
+    without more code than LLVM can cope with.
     """
 
     name = "check-stage"
@@ -66,6 +68,13 @@ class CheckStagePass(ModulePass):
                     "the loop is to be unrolled completely, but how often it runs is not known before it runs",
                     each,
                     "give it constant bounds, or unroll it in part: {unroll = 4 : i64}",
+                )
+            if self.stage == "instr" and isinstance(each, scf.ForOp) and (copies := body_copies(each)) > MAX_COPIES:
+                raise LoweringError(
+                    Code.LOOP_HINT,
+                    f"unrolling would make {copies} copies of the loop's body; at most {MAX_COPIES} are possible",
+                    each,
+                    "unroll it in part, {unroll = 4 : i64}, or leave more to a loop around it, or to other threads",
                 )
 
 

@@ -12,7 +12,7 @@ from . import lane_values as lv
 from .constants import constant_of
 from .fold_constants import compare
 from .lane_values import WARP, LaneValue
-from .unroll_loops import trip_values
+from .loop_hints import trip_values
 
 _MAX_TRIPS = 4096
 """Iterations of a loop that are gone through for the values of its counter."""

@@ -12,6 +12,8 @@ from .emitter import UNROLL
 
 MAX_UNROLL = 1024
 """The most iterations that a loop can be asked to do in one."""
+MAX_COPIES = 1 << 14
+"""The most copies of a loop's body that hints may ask for. LLVM takes seconds for these; twice as many, four times."""
 
 
 def unroll_count(loop: Operation) -> int | None:
@@ -20,6 +22,27 @@ def unroll_count(loop: Operation) -> int | None:
     if isinstance(hint, IntegerAttr):
         return cast("IntegerAttr", hint).value.data
     return None if hint is None else 0
+
+
+def trip_values(loop: scf.ForOp) -> range | None:
+    """The values of the induction variable, where the bounds are constant."""
+    low, high, step = (constant_of(v) for v in (loop.lb, loop.ub, loop.step))
+    if low is None or high is None or step is None or step < 1:
+        return None
+    return range(low, high, step)
+
+
+def body_copies(loop: scf.ForOp) -> int:
+    """How many copies of a loop's body its hint and those of the loops around it ask for, where that is known."""
+    copies = 1
+    around: Operation | None = loop
+    while around is not None:
+        if isinstance(around, scf.ForOp) and (count := unroll_count(around)) is not None:
+            trips = trip_values(around)
+            known = count or 1 if trips is None else len(trips)
+            copies *= max(min(known, count) if count else known, 1)
+        around = around.parent_op()
+    return copies
 
 
 def malformed_hint(op: Operation) -> str | None:

@@ -11,9 +11,8 @@ from xdsl.passes import ModulePass
 
 from ..dialects.ptx import BarSyncOp, LoadOp, StoreOp, value_bytes
 from ..dialects.ptx.types import LOCAL
-from .constants import constant_of
 from .emitter import Emitter
-from .loop_hints import unroll_count
+from .loop_hints import trip_values, unroll_count
 
 
 @dataclass(frozen=True)
@@ -51,14 +50,6 @@ class UnrollLoopsPass(ModulePass):
 
 def _narrow(pointer: SSAValue, value: SSAValue) -> bool:
     return pointer.type != LOCAL and (value_bytes(value.type) or 16) < 16
-
-
-def trip_values(loop: scf.ForOp) -> range | None:
-    """The values of the induction variable, where the bounds are constant."""
-    low, high, step = (constant_of(v) for v in (loop.lb, loop.ub, loop.step))
-    if low is None or high is None or step is None or step < 1:
-        return None
-    return range(low, high, step)
 
 
 def _unroll(loop: scf.ForOp, trips: range) -> None:

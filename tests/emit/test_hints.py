@@ -52,6 +52,18 @@ def test_a_hint_that_cannot_be_followed_is_refused(count: str, hint: str, said: 
     assert caught.value.diagnostics[0].place.line == 7
 
 
+@pytest.mark.parametrize("inner", ["{unroll}", "{unroll = 1024 : i64}"])
+def test_code_that_would_not_end_is_refused(inner: str) -> None:
+    """Each loop alone could be unrolled; together they would be 17 * 1024 copies of the inner one's body."""
+    head = "%z = arith.constant 0 : i32\n%one = arith.constant 1 : i32\n%n = arith.constant COUNT : i32"
+    loops = "scf.for %i = %z to %n step %one : i32 {\nscf.for %j = %z to %m step %one : i32 {\n} INNER\n} {unroll}"
+    text = kernel(f"{head}\n%m = arith.constant 1024 : i32\n{loops}".replace("INNER", inner))
+    apply(text.replace("COUNT", "16"), "check-stage{stage=instr}")
+    with pytest.raises(ProgramError, match="17408 copies of the loop's body; at most 16384") as caught:
+        apply(text.replace("COUNT", "17"), "check-stage{stage=instr}")
+    assert caught.value.diagnostics[0].code == "E2007"
+
+
 def test_only_counted_loops_have_hints() -> None:
     text = kernel("scf.if %c {\n} {unroll}", "%c: i1")
     with pytest.raises(ProgramError, match="can be unrolled"):
