@@ -42,6 +42,7 @@ $(VENV)/.ready: pyproject.toml
 
 demo: $(READY)
 	@for file in examples/*.cute; do echo "== $$file" && $(RUN) -m tilefold run $$file || exit 1; done
+	@for file in $$(grep -l "def main(" examples/python/*.py); do echo "== $$file" && $(RUN) $$file || exit 1; done
 
 test: $(READY)
 	$(RUN) -m pytest -q -m "not gpu"
