@@ -101,6 +101,16 @@ def fence(order: str = "acq_rel", scope: str = "gpu") -> None:
     emit(ptx.FenceOp(order, None if scope == "gpu" else scope))
 
 
+def griddepcontrol_wait() -> None:
+    """Waits for what was in the stream before, where the kernel is launched with `programmatic=True` (sm_90)."""
+    emit(ptx.GridDependencyWaitOp())
+
+
+def griddepcontrol_launch_dependents() -> None:
+    """Lets the next kernel begin, if it is launched with `programmatic=True`, once all blocks got here (sm_90)."""
+    emit(ptx.LaunchDependentsOp())
+
+
 def nanosleep(nanoseconds: "Int | int") -> None:
     """Suspends the thread for about this time."""
     emit(ptx.NanosleepOp(convert(nanoseconds, Int32).ssa))

@@ -49,6 +49,10 @@ def _bar_warp_sync(w: FunctionWriter, op: ptx.BarWarpSyncOp) -> None:
     w.emit(f"call void @llvm.nvvm.bar.warp.sync(i32 {op.mask.value.data})")
 
 
+def _grid_dependency(w: FunctionWriter, op: ptx.GridDependencyWaitOp | ptx.LaunchDependentsOp) -> None:
+    w.emit(f'call void asm sideeffect "{op.mnemonic()};", "~{{memory}}"()')
+
+
 def _ret(w: FunctionWriter, op: ptx.RetOp) -> None:
     w.emit("ret void")
 
@@ -61,5 +65,7 @@ PTX_WARP: tuple[tuple[type[Operation], Rule], ...] = (
     rule(ptx.BarSyncOp, _bar_sync),
     rule(ptx.BarArriveOp, _bar_arrive),
     rule(ptx.BarWarpSyncOp, _bar_warp_sync),
+    rule(ptx.GridDependencyWaitOp, _grid_dependency),
+    rule(ptx.LaunchDependentsOp, _grid_dependency),
     rule(ptx.RetOp, _ret),
 )

@@ -10,6 +10,7 @@ from .base import PtxOp
 from .convert import CVT_FORMS, CvtOp, Dp4aOp, PrmtOp
 from .entry import EntryOp, RetOp
 from .matrix import LdMatrixOp, MovMatrixOp, StMatrixOp
+from .inline import InlineOp
 from .mbarrier import (
     MAX_ARRIVALS,
     CpAsyncMbarrierArriveOp,
@@ -23,7 +24,15 @@ from .mbarrier import (
 from .memory import LoadOp, LocalAllocOp, PtrAddOp, SmemAddrOp, SmemAllocOp, StoreOp
 from .mma import MmaSyncOp
 from .sreg import SregOp
-from .sync import BarArriveOp, BarSyncOp, BarWarpSyncOp, NanosleepOp, PrintfOp
+from .sync import (
+    BarArriveOp,
+    BarSyncOp,
+    BarWarpSyncOp,
+    GridDependencyWaitOp,
+    LaunchDependentsOp,
+    NanosleepOp,
+    PrintfOp,
+)
 from .types import (
     GLOBAL,
     LOCAL,
@@ -83,6 +92,7 @@ PTX = Dialect(
         StoreReleaseOp,
         FenceOp,
         BarArriveOp,
+        InlineOp,
         MbarrierInitOp,
         MbarrierInvalOp,
         MbarrierArriveOp,
@@ -91,6 +101,8 @@ PTX = Dialect(
         MbarrierWaitOp,
         CpAsyncMbarrierArriveOp,
         NanosleepOp,
+        GridDependencyWaitOp,
+        LaunchDependentsOp,
         PrintfOp,
     ],
     [PtrType, StateSpaceAttr],
@@ -98,6 +110,7 @@ PTX = Dialect(
 
 __all__ = [
     "MAX_ARRIVALS",
+    "InlineOp",
     "MbarrierInitOp",
     "MbarrierInvalOp",
     "MbarrierArriveOp",
@@ -107,6 +120,8 @@ __all__ = [
     "CpAsyncMbarrierArriveOp",
     "BarArriveOp",
     "NanosleepOp",
+    "GridDependencyWaitOp",
+    "LaunchDependentsOp",
     "AtomOp",
     "AtomCasOp",
     "RedOp",

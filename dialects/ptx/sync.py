@@ -88,6 +88,40 @@ class NanosleepOp(PtxOp):
 
 
 @irdl_op_definition
+class GridDependencyWaitOp(PtxOp):
+    """`ptx.griddepcontrol.wait`: waits until the grids that this one may overlap have ended and what they wrote can be
+    seen; at once in a launch that overlaps with none (PTX ISA, griddepcontrol).
+
+    A simulated launch begins when the one before has ended, so that there is nothing to wait for.
+    """
+
+    name = "ptx.griddepcontrol.wait"
+    MIN_SM: ClassVar[int] = 90
+    MIN_PTX: ClassVar[int] = 78
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "attr-dict"
+
+    def mnemonic(self) -> str:
+        return "griddepcontrol.wait"
+
+
+@irdl_op_definition
+class LaunchDependentsOp(PtxOp):
+    """`ptx.griddepcontrol.launch_dependents`: once every block has executed it or ended, grids may begin that were
+    launched to overlap with this one (PTX ISA, griddepcontrol). What they read of this grid they must wait for.
+    """
+
+    name = "ptx.griddepcontrol.launch_dependents"
+    MIN_SM: ClassVar[int] = 90
+    MIN_PTX: ClassVar[int] = 78
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "attr-dict"
+
+    def mnemonic(self) -> str:
+        return "griddepcontrol.launch_dependents"
+
+
+@irdl_op_definition
 class BarWarpSyncOp(PtxOp):
     """`ptx.bar.warp.sync -1`: the lanes in the mask wait for each other (PTX ISA, bar.warp.sync)."""
 

@@ -50,7 +50,13 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "ptx.cp.async.mbarrier.arrive": (
         "ptx.cp.async.mbarrier.arrive noinc %s {note}\nptx.cp.async.mbarrier.arrive %s",
     ),
+    "ptx.inline": (
+        '%0 = ptx.inline "lop3.b32 $0, $1, $2, $1, 0x96;" constraints "=r,r,r" (%x, %x) : (i32, i32) -> (i32)',
+        'ptx.inline "membar.gl;" constraints "" () {note} : () -> ()',
+    ),
     "ptx.nanosleep": ("ptx.nanosleep %x",),
+    "ptx.griddepcontrol.wait": ("ptx.griddepcontrol.wait {note}",),
+    "ptx.griddepcontrol.launch_dependents": ("ptx.griddepcontrol.launch_dependents {note}",),
     "ptx.atom": (
         '%0 = ptx.atom "umax" %A, %v order "acq_rel" scope "sys" {note} : !ptx.ptr<global>, i64',
         '%0 = ptx.atom "add" %s, %h : !ptx.ptr<shared>, f16',

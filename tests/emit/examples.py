@@ -294,7 +294,18 @@ PTX: tuple[tuple[str, str], ...] = (
         )
         for name in ("test_wait", "try_wait@90")
     ),
+    *(
+        ("ptx.inline", f'%r = ptx.inline "mov.b{bits} $0, $1;" constraints "={c},{c}" (%{type}) : ({type}) -> ({type})\n{_store(type)}')
+        for type, c, bits in (("i16", "h", 16), ("f16", "h", 16), ("i32", "r", 32), ("i64", "l", 64), ("f32", "f", 32), ("f64", "d", 64))
+    ),
+    (
+        "ptx.inline",
+        '%lo, %r = ptx.inline "{ .reg .b32 t; mov.b64 {$0, t}, $2; add.s32 $1, t, 1; }" constraints "=r,=r,l" (%i64) '
+        f": (i64) -> (i32, i32)\nptx.st %lo, %A align 4 : i32, !ptx.ptr<global>\n{_store('i32')}",
+    ),
     ("ptx.nanosleep", "ptx.nanosleep %i32"),
+    ("ptx.griddepcontrol.wait@90", "ptx.griddepcontrol.wait"),
+    ("ptx.griddepcontrol.launch_dependents@90", "ptx.griddepcontrol.launch_dependents"),
     *(
         ("ptx.atom", f'%s = ptx.smem.addr 0\n%r = ptx.atom "{kind}" {place}, %{type}{rest}, {type}\n{_store(type)}')
         for kind in ("add", "min", "max", "umin", "umax", "and", "or", "xor", "exch")

@@ -59,7 +59,7 @@ def test_ptx_operation_is_the_instruction_that_its_mnemonic_names(body: str, tar
         "redux",
         "elect",
         "activemask",
-        *("atom", "red.", "ld.acquire", "st.release", "fence", "nanosleep", "mbarrier"),
+        *("atom", "red.", "ld.acquire", "st.release", "fence", "nanosleep", "mbarrier", "griddepcontrol"),
         *("ex2", "lg2", "rcp", "rsqrt", "sqrt", "sin", "cos", "tanh", "prmt", "dp4a"),
         *(f"cvt.{form}" for form in CVT_FORMS),
         "call",

@@ -96,6 +96,13 @@ def _ret(op: ptx.RetOp, t: Translator) -> None:
     """Nothing is left to do: it ends the kernel's only block."""
 
 
+def _grid_dependency(op: ptx.GridDependencyWaitOp | ptx.LaunchDependentsOp, t: Translator) -> Step:
+    def step(warp: Warp) -> None:
+        """Nothing happens: a launch begins when the one before has ended, and is counted as executed."""
+
+    return step
+
+
 def _printf(op: ptx.PrintfOp, t: Translator) -> Step:
     slots, site = t.slots(op.args), site_of(op)
     text = op.format.data
@@ -117,6 +124,8 @@ PTX_SYNC: Rules = {
     ptx.BarSyncOp: _bar_sync,
     ptx.BarArriveOp: _bar_arrive,
     ptx.BarWarpSyncOp: _bar_warp_sync,
+    ptx.GridDependencyWaitOp: _grid_dependency,
+    ptx.LaunchDependentsOp: _grid_dependency,
     ptx.PrintfOp: _printf,
     ptx.RetOp: _ret,
 }
