@@ -50,8 +50,11 @@ def run(engine: CudaEngine, body: str, a: NDArray[Any], places: int = 4) -> None
         else:
             SimEngine(sink=lambda _: None).launch(SimProgram(parse(text), "k"), WARP, args)
         found.append(arrays)
-    for ours, theirs in zip(*found, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+    for name, ours, theirs in zip("ABC", *found, strict=True):
+        for at in np.flatnonzero(ours != theirs):
+            pytest.fail(
+                f"%{name}[{at}]: the simulator has {ours[at]:#x}, the GPU {theirs[at]:#x}; %A[{at}] was {a[at]:#x}"
+            )
 
 
 WORDS = np.random.default_rng(5).integers(-(2**31), 2**31, 32).astype(np.int32)
