@@ -81,7 +81,7 @@ def statements(draw: DrawFn, depth: int, in_loop: bool) -> list[str]:
             return lines + (["else:", *_indented(draw(inner))] if draw(st.integers(0, 3)) == 0 else [])
         case _:
             counter = f"w{depth}"
-            test = f"{counter} < 3 and {draw(conditions())}"
+            test = f"{counter} < 3 and ({draw(conditions())})"
             return [f"{counter} = 0", f"while {test}:", f"    {counter} = {counter} + 1", *_indented(draw(inner))]
 
 
