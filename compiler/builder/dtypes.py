@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .values import Value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DType:
     """A type of values and elements. `dtype(x)` is a number or a value as a value of this type in the kernel.
 

@@ -26,24 +26,7 @@ from tilefold.compiler.builder.copies import (
     make_tiled_copy_S,
     make_tiled_copy_tv,
 )
-from tilefold.compiler.builder.dtypes import (
-    BFloat16,
-    Boolean,
-    DType,
-    Float8E4M3FN,
-    Float8E5M2,
-    Float16,
-    Float32,
-    Float64,
-    Int4,
-    Int8,
-    Int16,
-    Int32,
-    Int64,
-    TFloat32,
-    Uint1,
-    Uint4,
-)
+from tilefold.compiler.builder.dtypes import DType, Int4, Uint1, Uint4
 from tilefold.compiler.builder.explicit import for_, if_, while_
 from tilefold.compiler.builder.fragments import ADD, AND, MAX, MIN, MUL, OR, XOR, Reduction, Vec, full, full_like
 from tilefold.compiler.builder.layouts import (
@@ -132,10 +115,25 @@ from tilefold.compiler.builder.views import (
 )
 from tilefold.layout.core import ComposedLayout, Layout
 from tilefold.layout.swizzle import Swizzle
+from tilefold.runtime.cuda.streams import Event, Graph, Stream, capture
 from tilefold.runtime.signature import Dynamic, dynamic
 
 from . import arch, nvgpu
 from .annotations import Constexpr
+from .dtypes import (
+    BFloat16,
+    Boolean,
+    Float8E4M3FN,
+    Float8E5M2,
+    Float16,
+    Float32,
+    Float64,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    TFloat32,
+)
 from .jit import HostTensor, JitFunction, jit
 from .kernel import Kernel, KernelCall, kernel
 from .program import CompiledKernel
@@ -145,6 +143,10 @@ range_constexpr = builtins.range
 
 __all__ = [
     "Dynamic",
+    "Event",
+    "Graph",
+    "Stream",
+    "capture",
     "dynamic",
     "ADD",
     "AND",
