@@ -115,13 +115,13 @@ KERNELS = (by_indices, by_layout_algebra, by_composition, by_tiled_copy)
 
 
 def main(arguments: list[str] | None = None) -> None:
-    options = parser(__doc__).parse_args(arguments)
+    options = parser("one copy in four ways").parse_args(arguments)
     device = chosen(options.device)
     host = np.arange(8 * 128, dtype=np.float16).reshape(8, 128)
     for kernel in KERNELS:
         A, B = place(device, host, np.zeros_like(host))
         kernel(A, B, 8, 128, 8).launch(grid=(1, 1, 1), block=(128, 1, 1), device=device)
-        check(kernel.__name__, B, host, rtol=0, atol=0)
+        check(kernel.function.__name__, B, host, rtol=0, atol=0)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ class Config:
 DEFAULT = Config()
 
 
-def shared_layout(rows: int, columns: int, stages: int = 1) -> cute.ComposedLayout:
+def shared_layout(rows: int, columns: int, stages: int = 1) -> cute.Layout | cute.ComposedLayout:
     """Rows of at most 128 bytes of f16, swizzled so that no access has bank conflicts: (rows,columns,stages)."""
     width = min(columns, 64)
     shape = (rows, (width, columns // width), stages)

@@ -45,7 +45,7 @@ class RowTile:
             places = self.thread.partition_S(cute.make_identity_tensor(self.shape), ragged=True)
             self.within = cute.bounds(places, (None, columns))
 
-    def load(self, matrix: cute.Tensor, block: cute.Int, beyond: float) -> cute.Tensor:
+    def load(self, matrix: cute.Tensor, block: cute.Int | int, beyond: float) -> cute.Tensor:
         """A thread's part of the rows of a block: (8,1,vectors); `beyond` is what stands after the end of a row."""
         tile = cute.local_tile(matrix, self.shape, (block, 0))
         part = self.thread.partition_S(tile, ragged=self.within is not None)
@@ -55,7 +55,7 @@ class RowTile:
         cute.copy(self.tiled_copy, part, values, pred=self.within)
         return values
 
-    def store(self, values: cute.Tensor, matrix: cute.Tensor, block: cute.Int) -> None:
+    def store(self, values: cute.Tensor, matrix: cute.Tensor, block: cute.Int | int) -> None:
         """Writes what `load` gave, changed."""
         tile = cute.local_tile(matrix, self.shape, (block, 0))
         part = self.thread.partition_D(tile, ragged=self.within is not None)

@@ -31,8 +31,8 @@ def matmul_kernel(
     m, n, _ = cute.arch.block_idx()
     sA = cute.make_smem_tensor(sA_layout, mA.element_type)
     sB = cute.make_smem_tensor(sB_layout, mB.element_type)
-    bM, bK = sA_layout.shape
-    bN = sB_layout.shape[0]
+    bM, bK = cute.size(sA_layout, 0), cute.size(sA_layout, 1)
+    bN = cute.size(sB_layout, 0)
     gA = cute.local_tile(mA, (bM, bK), (m, None))  # (bM,bK,k)
     gB = cute.local_tile(mB, (bN, bK), (n, None))  # (bN,bK,k)
     gC = cute.local_tile(mC, (bM, bN), (m, n))  # (bM,bN)
