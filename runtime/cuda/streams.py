@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ...layout.errors import Code
-from ..engine import LaunchError
+from ..errors import LaunchError
 from .driver import Driver, open_device
 
 
