@@ -9,8 +9,8 @@ from .atomic import AtomCasOp, AtomOp, FenceOp, LoadAcquireOp, RedOp, StoreRelea
 from .base import PtxOp
 from .convert import CVT_FORMS, CvtOp, Dp4aOp, PrmtOp
 from .entry import EntryOp, RetOp
-from .matrix import LdMatrixOp, MovMatrixOp, StMatrixOp
 from .inline import InlineOp
+from .matrix import LdMatrixOp, MovMatrixOp, StMatrixOp
 from .mbarrier import (
     MAX_ARRIVALS,
     CpAsyncMbarrierArriveOp,

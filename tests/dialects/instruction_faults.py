@@ -24,6 +24,16 @@ INSTRUCTIONS = [
     *_ptx("ptx.mbarrier.try_wait", ("%0 = ptx.mbarrier.try_wait «%A», %x", "shared")),
     *_ptx("ptx.mbarrier.wait", ("ptx.mbarrier.wait %s, «%v»", "i32")),
     *_ptx("ptx.cp.async.mbarrier.arrive", ("ptx.cp.async.mbarrier.arrive noinc «%A»", "shared")),
+    *_ptx(
+        "ptx.inline",
+        ('«ptx.inline» "" constraints "" () : () -> ()', "ASCII of 1 to 4096 characters"),
+        ('«ptx.inline» "ld.volatile.b32 $0, [$1];" constraints "r,l" (%x, %A) : (i32, !ptx.ptr<global>) -> ()', "volatile access"),
+        ('«ptx.inline» "mov.b32 $0, $2;" constraints "r,r" (%x, %x) : (i32, i32) -> ()', "names $2, but there are 2"),
+        ('«ptx.inline» "mov.b32 $a, 1;" constraints "r" (%x) : (i32) -> ()', "followed by the number"),
+        ('«ptx.inline» "nop $0;" constraints "r,r" (%x) : (i32) -> ()', "2 constraints for 1 registers"),
+        ('%0 = «ptx.inline» "mov.b32 $0, $1;" constraints "=f,r" (%x) : (i32) -> (i32)', "which is '=r', not '=f'"),
+        ('«ptx.inline» "nop $0;" constraints "l" (%l) : (!ptx.ptr<local>) -> ()', "which is in no register"),
+    ),
     *_ptx("ptx.nanosleep", ("ptx.nanosleep «%v»", "i32")),
     *_ptx(
         "ptx.atom",

@@ -51,8 +51,8 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         "ptx.cp.async.mbarrier.arrive noinc %s {note}\nptx.cp.async.mbarrier.arrive %s",
     ),
     "ptx.inline": (
-        '%0 = ptx.inline "lop3.b32 $0, $1, $2, $1, 0x96;" constraints "=r,r,r" (%x, %x) : (i32, i32) -> (i32)',
-        'ptx.inline "membar.gl;" constraints "" () {note} : () -> ()',
+        '%0 = ptx.inline "lop3.b32 $0, $1, $2, $1, 0x96;" constraints "=r,r,r"(%x, %x) : (i32, i32) -> (i32)',
+        'ptx.inline "membar.gl;" constraints ""() {note} : () -> ()',
     ),
     "ptx.nanosleep": ("ptx.nanosleep %x",),
     "ptx.griddepcontrol.wait": ("ptx.griddepcontrol.wait {note}",),

@@ -145,11 +145,45 @@ def test_printing() -> None:
     assert [line.split() for line in lines[4:]] == [["2"], ["3"]]
 
 
+@cute.kernel
+def inline(A: cute.Tensor, Out: cute.Tensor):
+    t, _, _ = cute.arch.thread_idx()
+    x = A[t]
+    Out[t] = cute.arch.inline_ptx("lop3.b32 $0, $1, $2, $3, 0x96;", "=r,r,r,r", x, 5, cute.Int32(t), results=cute.Int32)
+    low, high = cute.arch.inline_ptx("mov.b64 {$0, $1}, $2;", "=r,=r,l", t, results=(cute.Int32, cute.Int32))
+    cute.arch.inline_ptx("st.global.b32 [$0], $1;", "l,r", Out.ptr(t + 32), low + high)
+
+
+def test_ptx_as_text() -> None:
+    a, out = np.arange(32, dtype=np.int32), np.zeros(64, np.int32)
+    built = inline(a, out).build(32)
+    ptx = built.ptx("sm_80")
+    assert ptx.count("lop3.b32") >= 1
+    assert "mov.b64 {%r" in ptx
+    with pytest.raises(ProgramError, match="the simulator does not execute text: lop3") as error:
+        inline(a, out).launch(grid=1, block=32, device="sim")
+    assert error.value.code == "E3201"
+
+
+@pytest.mark.gpu
+def test_ptx_as_text_on_a_gpu() -> None:
+    a, out = np.arange(32, dtype=np.int32), np.zeros(64, np.int32)
+    inline(a, out).launch(grid=1, block=32, device="cuda")
+    assert out[:32].tolist() == (a ^ 5 ^ LANES).tolist()
+    assert out[32:].tolist() == LANES.tolist()
+
+
 MISTAKES: Sequence[tuple[Callable[[Any, Any], object], str, str]] = (
     (lambda i, x: cute.arch.atomic_add(x, 1), "E5002", "expected the address of an element"),
     (lambda i, x: cute.arch.approx("exp", x), "E5002", "no approximation 'exp'"),
     (lambda i, x: cute.arch.warp_reduce(x, cute.ADD, width=12), "E5002", "a segment has"),
     (lambda i, x: cute.arch.shuffle_sync(x, 0, width=12), "E1003", "a segment has"),
+    (
+        lambda i, x: cute.arch.inline_ptx("mov.b32 $0, $1;", "=r,r", x, results=cute.Int32),
+        "E1003",
+        "which is 'f', not 'r'",
+    ),
+    (lambda i, x: cute.arch.inline_ptx("mov.b32 $0, $1;", "r", i), "E1003", "names .1, but there are 1"),
     (lambda i, x: cute.printf("{}"), "E5002", "1 {}, but 0 values"),
     (lambda i, x: cute.printf("%s", i), "E5002", "unknown conversion"),
     (lambda i, x: cute.printf("%d"), "E1003", "1 conversions, but 0 values"),

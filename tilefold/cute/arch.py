@@ -35,6 +35,7 @@ from tilefold.compiler.builder.arch import (
     thread_idx,
     warp_idx,
 )
+from tilefold.compiler.builder.inline import inline_ptx
 from tilefold.compiler.builder.warp import (
     FULL_MASK,
     activemask,
@@ -56,6 +57,7 @@ __all__ = [
     "FULL_MASK", "activemask", "approx", "atomic", "atomic_add", "atomic_cas", "atomic_exch", "atomic_max",
     "atomic_min", "barrier", "barrier_arrive", "block_dim", "block_idx", "cp_async_commit_group",
     "cp_async_mbarrier_arrive", "cp_async_wait_all", "cp_async_wait_group", "elect_one", "fence", "grid_dim",
+    "inline_ptx",
     "griddepcontrol_launch_dependents", "griddepcontrol_wait", "lane_idx", "linear_thread_idx", "load_acquire",
     "match_any", "mbarrier_arrive", "mbarrier_init", "mbarrier_wait", "nanosleep", "red", "redux_sync", "shuffle_sync",
     "shuffle_sync_bfly", "shuffle_sync_down", "shuffle_sync_up", "store_release", "sync_threads", "sync_warp",

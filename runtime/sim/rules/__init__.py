@@ -13,6 +13,7 @@ from .integers import INTEGERS
 from .mma import MMA
 from .ptx_atomic import PTX_ATOMIC
 from .ptx_compute import PTX_COMPUTE
+from .ptx_inline import PTX_INLINE
 from .ptx_lanes import PTX_LANES
 from .ptx_matrix import PTX_MATRIX
 from .ptx_mbarrier import PTX_MBARRIER
@@ -32,6 +33,6 @@ COMMON: Rules = MappingProxyType({**INTEGERS, **FLOATS, **CASTS, **SCF, **VECTOR
 
 RULES: Rules = MappingProxyType({
     **COMMON, **GPU, **PTX_MEMORY, **PTX_MATRIX, **PTX_SYNC, **PTX_LANES, **PTX_COMPUTE, **PTX_ATOMIC, **PTX_MBARRIER,
-    **TILE_VIEWS, **TILE_COORDINATES, **TILE_MEMORY, **TILE_MAPS, **TILE_COPIES, **MMA,
+    **PTX_INLINE, **TILE_VIEWS, **TILE_COORDINATES, **TILE_MEMORY, **TILE_MAPS, **TILE_COPIES, **MMA,
 })  # fmt: skip
 """The rule of every operation that can run inside a kernel."""

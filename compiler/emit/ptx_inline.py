@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`ptx`: PTX as text, which LLVM passes on."""
+
+from xdsl.ir import Operation
+
+from ...dialects import ptx
+from .assembly import from_register, in_register, register
+from .text import quote
+from .writer import FunctionWriter, Rule, rule
+
+
+def _inline(w: FunctionWriter, op: ptx.InlineOp) -> None:
+    types = [register(result.type, op)[0] for result in op.res]
+    returned = "void" if not types else types[0] if len(types) == 1 else f"{{ {', '.join(types)} }}"
+    constraints = ",".join(letter.strip() for letter in (*op.constraints.data.split(","), "~{memory}") if letter)
+    given = ", ".join(in_register(w, value, op) for value in op.args)
+    call = f'call {returned} asm sideeffect {quote(op.text.data)}, "{constraints}"({given}) convergent nounwind'
+    if not types:
+        w.emit(call)
+        return
+    held = w.temp(call)
+    for index, result in enumerate(op.res):
+        one = held if len(types) == 1 else w.temp(f"extractvalue {returned} {held}, {index}")
+        from_register(w, result, one, op)
+
+
+PTX_INLINE: tuple[tuple[type[Operation], Rule], ...] = (rule(ptx.InlineOp, _inline),)

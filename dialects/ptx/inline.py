@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""PTX as text, for what no operation stands for (Inline PTX Assembly in CUDA)."""
+
+import re
+
+from xdsl.dialects.builtin import Float32Type, Float64Type, StringAttr
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import irdl_op_definition, prop_def, traits_def, var_operand_def, var_result_def
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.utils.exceptions import VerifyException
+
+from .base import PtxOp
+from .types import PtrType, StateSpace, value_bytes
+
+MAX_TEXT = 4096
+"""The longest text, in characters."""
+
+_PLACES = re.compile(r"\$(\d+|\$)?")
+_LETTERS = {2: "h", 4: "r", 8: "l"}
+
+
+def constraint_of(type: Attribute) -> str | None:
+    """The letter for the register of a value: h, r and l for integers and others of 16, 32 and 64 bits, f and d for f32
+    and f64; None for what is in no register.
+    """
+    if isinstance(type, PtrType):
+        return {StateSpace.Global: "l", StateSpace.Shared: "r"}.get(type.space.data)
+    if isinstance(type, Float32Type | Float64Type):
+        return "f" if isinstance(type, Float32Type) else "d"
+    return _LETTERS.get(value_bytes(type) or 0)
+
+
+@irdl_op_definition
+class InlineOp(PtxOp):
+    """`%r = ptx.inline "lop3.b32 $0, $1, $2, $3, 0x96;" constraints "=r,r,r,r"(%a, %b, %c) : (i32, i32, i32) -> (i32)`:
+    instructions as text (Inline PTX Assembly in CUDA).
+
+    `$0` and so on stand for the registers of the results, then of the operands; `$$` for a dollar sign. Constraints are
+    CUDA's, one for each register, `=` before those of results: h, r, l for 16, 32 and 64 bits, f and d for f32 and f64.
+    The text may read and write memory. The simulator cannot execute it; only the assembler knows what it means.
+    """
+
+    name = "ptx.inline"
+    text = prop_def(StringAttr)
+    constraints = prop_def(StringAttr)
+    args = var_operand_def()
+    res = var_result_def()
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = (
+        "$text `constraints` $constraints `(` $args `)` attr-dict `:` `(` type($args) `)` `->` `(` type($res) `)`"
+    )
+
+    def __init__(self, text: str, constraints: str, args: "list[SSAValue]", result_types: "list[Attribute]") -> None:
+        super().__init__(
+            operands=[args],
+            properties={"text": StringAttr(text), "constraints": StringAttr(constraints)},
+            result_types=[result_types],
+        )
+
+    def mnemonic(self) -> None:
+        """None: the text may be any number of instructions."""
+
+    def verify_(self) -> None:
+        text = self.text.data
+        if not text.strip() or len(text) > MAX_TEXT or any(c not in "\t\n" and not " " <= c <= "~" for c in text):
+            raise VerifyException(f"the text is ASCII of 1 to {MAX_TEXT} characters")
+        if "volatile" in text:
+            raise VerifyException("the text has a volatile access; ld.relaxed.sys and st.relaxed.sys are the same")
+        registers = [*self.res, *self.args]
+        for place in _PLACES.finditer(text):
+            if place[1] is None:
+                raise VerifyException("a '$' is followed by the number of a register, or by another '$'")
+            if place[1] != "$" and int(place[1]) >= len(registers):
+                raise VerifyException(f"the text names ${place[1]}, but there are {len(registers)} registers")
+        given = [letter.strip() for letter in self.constraints.data.split(",")] if self.constraints.data else []
+        if len(given) != len(registers):
+            raise VerifyException(f"there are {len(given)} constraints for {len(registers)} registers")
+        for index, (value, letter) in enumerate(zip(registers, given, strict=True)):
+            self._check(index, value.type, letter)
+
+    def _check(self, index: int, type: Attribute, letter: str) -> None:
+        wanted = constraint_of(type)
+        if wanted is None:
+            raise VerifyException(f"${index} is of type {type}, which is in no register; convert it")
+        wanted = f"={wanted}" if index < len(self.res) else wanted
+        if letter != wanted:
+            raise VerifyException(f"${index} is of type {type}, which is {wanted!r}, not {letter!r}")
