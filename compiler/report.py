@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from ..dialects.kernel import LaunchBounds
@@ -126,7 +127,9 @@ def _shared_table(kernel: KernelReport) -> "Table":
         table.add_column(name, justify="right")
     for cost in kernel.shared:
         place = place_of(cost.op.location)
-        name = f"{place}: {cost.mnemonic}" if place is not None else cost.mnemonic
+        name = cost.mnemonic
+        if place is not None:  # the file without its folders, since a table is narrow
+            name = f"{Path(place.file).name}:{place.line}:{place.column}: {name}"
         numbers = ("?", "?", "?") if cost.unknown else (cost.executions, cost.wavefronts, cost.least)
         table.add_row(name, str(cost.operations), *map(str, numbers))
     return table
