@@ -51,14 +51,14 @@ def choose_vector(
     layouts = (src.layout.data, dst.layout.data) if computed is None else computed
     like = (*layouts, *(() if pred is None else (pred,)))
     order = _adjacent_order(plain_layout(layouts[0]), plain_layout(layouts[1]))
-    reason = ""
+    refusals: list[_RefusedError] = []
     count = min(max_bits, MAX_BITS) // src.element_bits
     while count > 1:
         try:
             parts = _divided((src, dst), layouts, pred, order, count)
             break
         except _RefusedError as refusal:
-            reason = reason or f"; {count * src.element_bits} bits refused: {refusal}"
+            refusals.append(refusal)
             count //= 2
     else:
         count, parts = 1, [logical_divide(plain_layout(layout), Layout(1, 0)) for layout in like]
@@ -67,12 +67,24 @@ def choose_vector(
         bits,
         tuple([with_inner(layout, coalesce(part[0])) for layout, part in zip(like, parts, strict=True)]),
         repeats(*([part[1]] for part in parts)),
-        f"{bits} bits: {count} element{'s' if count > 1 else ''} at a time{reason}",
+        f"{bits} bits: {count} element{'s' if count > 1 else ''} at a time{_reasons(refusals)}",
     )
 
 
 class _RefusedError(Exception):
-    """Why so many elements cannot be moved together."""
+    """Why accesses of so many bits are not possible, and in a word what that is about."""
+
+    def __init__(self, bits: int, about: str, reason: str):
+        super().__init__(f"{bits} bits refused: {reason}")
+        self.about = about
+
+
+def _reasons(refusals: list[_RefusedError]) -> str:
+    """Why the widest access is not possible, and why the next wider one is not, if that is another matter."""
+    chosen = refusals[:1]
+    if refusals and refusals[-1].about != refusals[0].about:
+        chosen.append(refusals[-1])
+    return "".join(f"; {refusal}" for refusal in chosen)
 
 
 def _adjacent_order(src: Layout, dst: Layout) -> Layout:
@@ -98,29 +110,30 @@ def _divided(
     count: int,
 ) -> list[Layout]:
     """The operands, each as (the elements of one access, the accesses); _RefusedError if that cannot be."""
-    available = order.size
+    available, bits = order.size, count * tensors[0].element_bits
     if available % count:
         elements = f"{available} element{'s are' if available > 1 else ' is'}"
-        raise _RefusedError(f"{elements} adjacent in source and destination")
+        raise _RefusedError(bits, "neighbours", f"{elements} adjacent in source and destination")
     try:
         vector = composition(order, Layout(count, 1))
         parts = [logical_divide(plain_layout(layout), vector) for layout in layouts]
     except LayoutError:  # they begin at places that no layout describes, such as at 0, 2, 4 of rows of 3
-        raise _RefusedError(f"the layouts do not divide into runs of {count} elements") from None
-    width = count * tensors[0].element_bits // 8
+        raise _RefusedError(bits, "neighbours", f"the layouts do not divide into runs of {count} elements") from None
+    width = bits // 8
     for what, tensor, part in zip(("source", "destination"), tensors, parts, strict=True):
         run = contiguous_values(with_inner(tensor.layout.data, typed(part[0])))
         if run % count:
-            raise _RefusedError(f"the swizzle keeps {run} elements of the {what} together")
+            raise _RefusedError(bits, "swizzle", f"the swizzle keeps {run} elements of the {what} together")
         align = gcd(8 * access_align(tensor), steps(typed(part[1])) * tensor.element_bits) // 8
         if align % width:
-            raise _RefusedError(f"the {what}'s addresses are aligned to {align} bytes, not {width}")
+            reason = f"the {what}'s addresses are aligned to {align} bytes, not {width}"
+            raise _RefusedError(bits, "alignment", reason)
     if pred is None:
         return parts
     try:
         flags = logical_divide(pred, vector)
     except LayoutError:
-        raise _RefusedError(f"the predicates do not divide into runs of {count} elements") from None
+        raise _RefusedError(bits, "predicates", f"the predicates do not divide into runs of {count} elements") from None
     if not is_constant(flags[0]):
-        raise _RefusedError(f"{count} adjacent elements have predicates of their own")
+        raise _RefusedError(bits, "predicates", f"{count} adjacent elements have predicates of their own")
     return [*parts, flags]

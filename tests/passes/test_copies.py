@@ -232,4 +232,14 @@ def test_a_predicate_for_several_elements_keeps_an_access_wide() -> None:
     assert choose_vector(type, type, 128, Layout((8, 4), (0, 1))).bits == 128
     own = choose_vector(type, type, 128, Layout((8, 4), (1, 8)))
     assert own.bits == 16
-    assert "2 adjacent elements have predicates of their own" in own.remark or "8 adjacent elements" in own.remark
+    assert own.remark == (
+        "16 bits: 1 element at a time; 128 bits refused: 8 adjacent elements have predicates of their own"
+    )
+
+
+def test_both_reasons_are_given_where_they_differ() -> None:
+    type = tensor(parse_layout("(2,4):(1,8)"), 16)
+    assert choose_vector(type, type, 128, Layout((2, 4), (1, 2))).remark == (
+        "16 bits: 1 element at a time; 128 bits refused: 2 elements are adjacent in source and destination; "
+        "32 bits refused: 2 adjacent elements have predicates of their own"
+    )
