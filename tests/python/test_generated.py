@@ -78,7 +78,8 @@ def statements(draw: DrawFn, depth: int, in_loop: bool) -> list[str]:
         case "for" | "unrolled":
             bound = draw(st.sampled_from(("n", "a % 4", "t"))) if kind == "for" else "2"
             lines = [f"for i{depth} in range({bound}):", *_indented([f"{name} = {name} + i{depth}", *draw(inner)])]
-            return lines + (["else:", *_indented(draw(inner))] if draw(st.integers(0, 3)) == 0 else [])
+            outer = blocks(depth - 1, in_loop)
+            return lines + (["else:", *_indented(draw(outer))] if draw(st.integers(0, 3)) == 0 else [])
         case _:
             counter = f"w{depth}"
             test = f"{counter} < 3 and ({draw(conditions())})"
