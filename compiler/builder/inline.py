@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """PTX as text in a kernel."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 from ...dialects.ptx import InlineOp
 from .dtypes import Int64, as_dtype
@@ -19,7 +20,7 @@ def inline_ptx(text: str, constraints: str, *operands: Any, results: Any = ()) -
     of types, for which a value, or a tuple of values, is returned. The simulator cannot execute it.
     """
     several = isinstance(results, tuple | list)
-    types = [as_dtype(each) for each in (results if several else (results,))]  # pyright: ignore[reportUnknownVariableType]
+    types = [as_dtype(each) for each in (cast("Sequence[Any]", results) if several else (results,))]
     args = [_operand(each) for each in operands]
     made = emit(InlineOp(text, constraints, args, [each.ir for each in types])).results
     values = tuple(wrap(ssa, each) for ssa, each in zip(made, types, strict=True))

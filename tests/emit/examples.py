@@ -295,8 +295,15 @@ PTX: tuple[tuple[str, str], ...] = (
         for name in ("test_wait", "try_wait@90")
     ),
     *(
-        ("ptx.inline", f'%r = ptx.inline "mov.b{bits} $0, $1;" constraints "={c},{c}" (%{type}) : ({type}) -> ({type})\n{_store(type)}')
-        for type, c, bits in (("i16", "h", 16), ("f16", "h", 16), ("i32", "r", 32), ("i64", "l", 64), ("f32", "f", 32), ("f64", "d", 64))
+        (
+            "ptx.inline",
+            f'%r = ptx.inline "mov.b{bits} $0, $1;" constraints "={c},{c}"(%{type}) : ({type}) -> ({type})\n'
+            f"{_store(type)}",
+        )
+        for type, c, bits in (
+            *(("i16", "h", 16), ("f16", "h", 16), ("i32", "r", 32)),
+            *(("i64", "l", 64), ("f32", "f", 32), ("f64", "d", 64)),
+        )
     ),
     (
         "ptx.inline",
