@@ -2,8 +2,8 @@
 """One copy in four ways: by indices, by layout algebra, by a thread-value layout, and by a tiled copy.
 
 128 threads load 8 x 128 elements into registers, 8 neighbours of a row each. The kernels are those of "4 Ways to Do
-CuTe Copy" (Yifan Yang), which also write what they have loaded to B, so that it can be compared. The last three compile
-to the same loads (docs/tutorial.md); examples/four_ways.cute is the same in `.cute` text.
+CuTe Copy" (Yifan Yang), and write what they have loaded to B, so that it can be compared. Each compiles to one load and
+one store of 16 bytes; examples/four_ways.cute is the same in `.cute` text.
 
     python examples/python/four_ways.py --device sim
 """

@@ -22,7 +22,7 @@ SMALL: dict[str, list[list[str]]] = {
     "gemm": [["--k", "64"]],
     "linear": [["--k", "64"]],
     "rmsnorm": [[], ["--m", "2", "--n", "512", "--group", "32"]],
-    "sgemm": [[]],
+    "sgemm": [["--m", "64", "--k", "32"]],
     "softmax": [[], ["--m", "2", "--n", "512", "--group", "32"]],
 }
 LARGE: dict[str, list[str]] = {
@@ -74,6 +74,13 @@ def test_a_wrong_result_ends_the_example(capsys: pytest.CaptureFixture[str]) -> 
 
 def arrays(*shapes: tuple[int, ...]) -> list[np.ndarray]:
     return [np.empty(shape, np.float16) for shape in shapes]
+
+
+def test_each_of_the_four_ways_is_one_load_and_one_store() -> None:
+    A, B = arrays((8, 128), (8, 128))
+    for kernel in example("four_ways").KERNELS:
+        ptx = kernel(A, B, 8, 128, 8).build(128).ptx("sm_80")
+        assert re.findall(r"(?:ld|st)\.global\.\S+", ptx) == ["ld.global.v4.b32", "st.global.v4.b32"]
 
 
 def test_the_gemm_has_the_main_loop_of_its_twin() -> None:
