@@ -96,6 +96,12 @@ class _ElementOp(IRDLOperation):
         except LayoutError as error:
             refuse(error)
 
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.tensor)
+        print_coordinate(printer, self.coord.data, self.coords)
+        printer.print_op_attributes(self.attributes)
+
 
 def _has_wildcard(coord: object) -> bool:
     if isinstance(coord, tuple):
@@ -125,12 +131,6 @@ class LoadOp(_ElementOp):
             properties={"coord": coord},
             attributes=parser.parse_optional_attr_dict(),
         )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_operand(self.tensor)
-        print_coordinate(printer, self.coord.data, self.coords)
-        printer.print_op_attributes(self.attributes)
 
 
 @irdl_op_definition
@@ -191,12 +191,6 @@ class PtrOp(_ElementOp):
             properties={"coord": coord},
             attributes=parser.parse_optional_attr_dict(),
         )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_operand(self.tensor)
-        print_coordinate(printer, self.coord.data, self.coords)
-        printer.print_op_attributes(self.attributes)
 
 
 def _pointer_type(tensor: TensorType) -> PtrType:

@@ -163,6 +163,10 @@ class Warp:
         else:
             self.mask, self.active, self.active_lanes = lanes, count, np.flatnonzero(lanes)
 
+    def live(self) -> Bools:
+        """Which lanes are active."""
+        return np.ones(self.lanes, bool) if self.mask is None else self.mask
+
     def mask_state(self) -> MaskState:
         """The active lanes, for `restore`."""
         return self.mask, self.active, self.active_lanes

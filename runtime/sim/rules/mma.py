@@ -10,10 +10,11 @@ from xdsl.ir import Operation
 
 from ....dialects import ptx, tile
 from ....dialects.ptx.mma import REGISTER_TYPES
+from ....dialects.scalars import plain_layout
 from ....dialects.tile.gemm_rules import gemm_modes
 from ....layout.atoms.mma_atom import MmaAtom
 from ....layout.atoms.mma_registers import registers
-from ....layout.core import ComposedLayout, Layout, LayoutLike, size
+from ....layout.core import size
 from ....layout.errors import Code as ErrorCode
 from ..elements import elements
 from ..faults import site_of
@@ -42,20 +43,14 @@ def _multiplication(op: Operation, atom: MmaAtom) -> Multiply:
     return multiply
 
 
-def _plain(layout: LayoutLike) -> Layout:
-    """A layout without its swizzle."""
-    return layout.inner if isinstance(layout, ComposedLayout) else layout
-
-
 def _gemm(op: tile.GemmOp, t: Translator) -> Step:
     atom = op.mma_atom
     d, a, b, c = op.types
     modes = gemm_modes(atom, d, a, b, c)
     slots = t.slots((op.d, op.a, op.b, op.c))
-    target = elements(op, d, _plain(modes.d), "store", t)
-    sources = [
-        elements(op, *each, "load", t) for each in ((a, _plain(modes.a)), (b, _plain(modes.b)), (c, _plain(modes.c)))
-    ]
+    target = elements(op, d, plain_layout(modes.d), "store", t)
+    operands = ((a, modes.a), (b, modes.b), (c, modes.c))
+    sources = [elements(op, type, plain_layout(layout), "load", t) for type, layout in operands]
     multiply = _multiplication(op, atom.atom)
     m, n, k = size(modes.c[1]), size(modes.c[2]), size(modes.a[2])
     site = site_of(op)
@@ -82,8 +77,8 @@ def _gemm(op: tile.GemmOp, t: Translator) -> Step:
 def _mma_call(op: tile.MmaCallOp, t: Translator) -> Step:
     slots = t.slots(op.operands)
     d, *others = op.types
-    target = elements(op, d, _plain(d.layout.data), "store", t)
-    sources = [elements(op, type, _plain(type.layout.data), "load", t) for type in others]
+    target = elements(op, d, plain_layout(d.layout.data), "store", t)
+    sources = [elements(op, type, plain_layout(type.layout.data), "load", t) for type in others]
     multiply = _multiplication(op, op.atom.atom)
 
     def step(warp: Warp) -> None:

@@ -17,10 +17,6 @@ from ..values import Value, varies, wrap
 from ..warp import WARP, Bools, Warp
 
 
-def _active(warp: Warp) -> Bools:
-    return np.ones(warp.lanes, bool) if warp.mask is None else warp.mask
-
-
 def bits_of(lanes: Bools) -> int:
     """A bit for each lane that is set, as a signed i32."""
     return wrap(int(np.sum(lanes * (1 << np.arange(len(lanes))))), 32)
@@ -39,7 +35,7 @@ class Group:
         SimulationError (E3208) where the lanes that execute the instruction are not those that they name, or do not
         agree. Lanes that the block does not have may be named.
         """
-        active = _active(warp)
+        active = warp.live()
         given = -1 if self._slot is None else warp.registers[self._slot]
         if not varies(given) and (given & (1 << warp.lanes) - 1) == (1 << warp.lanes) - 1 and warp.mask is None:
             return np.ones((warp.lanes, warp.lanes), bool)
@@ -92,7 +88,7 @@ def _shfl(op: ptx.ShflSyncOp, t: Translator) -> Step:
         b = np.broadcast_to(np.asarray(warp.registers[lane], np.int64), (warp.lanes,))
         source = _source(mode, segment, lanes, b)
         present = (source < warp.lanes) & rows[lanes, np.minimum(source, warp.lanes - 1)]
-        bad = _active(warp) & ~present
+        bad = warp.live() & ~present
         if bad.any():
             first = int(bad.argmax())
             text = f"shfl.sync: the value is to come from lane {int(source[first])}, which does not take part"
@@ -105,7 +101,7 @@ def _shfl(op: ptx.ShflSyncOp, t: Translator) -> Step:
 
 def _of_groups(warp: Warp, rows: Bools, function: Callable[[Bools], Any], dtype: Any) -> Value:
     """A function of each lane's group, evaluated once where all lanes are one group."""
-    active = _active(warp)
+    active = warp.live()
     if (rows[active] == rows[int(active.argmax())]).all():
         return function(rows[int(active.argmax())])
     return np.array([function(row) if live else 0 for row, live in zip(rows, active, strict=True)], dtype)
@@ -194,7 +190,7 @@ def _activemask(op: ptx.ActivemaskOp, t: Translator) -> Step:
     result = t.slot(op.result)
 
     def step(warp: Warp) -> None:
-        warp.registers[result] = bits_of(_active(warp))
+        warp.registers[result] = bits_of(warp.live())
 
     return step
 

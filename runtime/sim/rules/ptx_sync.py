@@ -78,7 +78,7 @@ def _bar_warp_sync(op: ptx.BarWarpSyncOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         lanes = np.arange(warp.lanes)
         named = (bits >> lanes) & 1 != 0
-        active = np.ones(warp.lanes, bool) if warp.mask is None else warp.mask
+        active = warp.live()
         if not (named == active).all():
             lane = int((named != active).argmax())
             text = "names this lane, which does not execute it" if named[lane] else "does not name this lane"

@@ -22,10 +22,6 @@ def _assign(warp: Warp, slots: tuple[int, ...], values: list[Value]) -> None:
         registers[slot] = value
 
 
-def _live(warp: Warp) -> Bools:
-    return np.ones(warp.lanes, bool) if warp.mask is None else warp.mask
-
-
 class _Results:
     """The results of a loop that lanes leave at different times."""
 
@@ -59,7 +55,7 @@ def _if(op: scf.IfOp, t: Translator) -> Suspending:
         if not varies(chosen):
             yield from side(warp, then if chosen else otherwise)
             return
-        live = _live(warp)
+        live = warp.live()
         taken = live & chosen
         count = int(np.count_nonzero(taken))
         if count in (0, warp.active):
@@ -101,7 +97,7 @@ def _for(op: scf.ForOp, t: Translator) -> Suspending:
             _assign(warp, results, values)
             return
         before = warp.mask_state()
-        live = _live(warp)
+        live = warp.live()
         value = per_lane(first, warp.lanes, index)
         ended = _Results(kinds)
         while True:
@@ -138,7 +134,7 @@ def _while(op: scf.WhileOp, t: Translator) -> Suspending:
             yield from test.run(warp)
             going = warp.registers[condition]
             values = _gather(warp, passed)
-            live = _live(warp)
+            live = warp.live()
             if varies(going):
                 staying = live & going
                 ended.leave(live & ~staying, values)
