@@ -142,11 +142,11 @@ class Program:
     @cached_property
     def identity(self) -> str:
         """A text that differs where machine code may: the program with its places in the source."""
-        from tilefold.compiler.frontend import print_program
+        from tilefold.compiler.fingerprint import fingerprint
 
         if self.text is not None:
             return f"{self.source.name}\n{self.text}"
-        return print_program(self.module, locations=True)
+        return fingerprint(self.module)
 
     def entries(self, target: Target) -> list[EntryOp]:
         """The kernels at stage `instr`."""

@@ -5,11 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tilefold.compiler.fingerprint import fingerprint
 from tilefold.compiler.params import expand
 from tilefold.dialects.target import Target
 from tilefold.runtime.build import Build
 from tilefold.runtime.store import Store
 
+from tests.emit.harness import kernel, parse
 from tests.project.tree import ROOT
 from tilefold import builds
 from tilefold.cli import main
@@ -76,7 +78,38 @@ def test_program_without_text_is_known_by_what_it_prints(store: Store) -> None:
     first, second = _program(None), _program(None)
     first.text = second.text = None
     assert first.identity == second.identity
-    assert "loc(" in first.identity
+    third = _program(None, edit=lambda text: "\n" + text)
+    third.text = None
+    assert third.identity != first.identity  # other lines
+
+
+CONSTANTS = """
+%a = arith.constant 0.0 : f32
+%b = arith.constant -0.0 : f32
+%c = arith.constant 0.0 : f32
+%d = arith.addf %a, %b : f32
+scf.if %p {
+  %e = arith.constant 1 : i32
+}
+"""
+EDITS = [
+    ("%c = arith.constant 0.0", "%c = arith.constant -0.0"),
+    ("%d = arith.addf %a, %b", "%d = arith.addf %b, %a"),
+    ("%d = arith.addf %a, %b", "%d = arith.mulf %a, %b"),
+    ("constant 1 : i32", "constant 2 : i32"),
+    ("constant 1 : i32", "constant 1 : i64"),
+    ("  %e = arith.constant 1 : i32\n}", "}\n%e = arith.constant 1 : i32"),
+]
+
+
+@pytest.mark.parametrize("edit", EDITS, ids=range(len(EDITS)))
+def test_modules_that_differ_have_other_fingerprints(edit: tuple[str, str]) -> None:
+    def of(body: str) -> str:
+        return fingerprint(parse(kernel(body, "%p: i1")))
+
+    changed = CONSTANTS.replace(*edit)
+    assert changed != CONSTANTS
+    assert of(CONSTANTS) == of(CONSTANTS) != of(changed)
 
 
 def test_entry_that_says_something_else_is_replaced(store: Store) -> None:
