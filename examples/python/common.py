@@ -32,7 +32,9 @@ def place(device: str, *arrays: np.ndarray) -> list[Array]:
         import torch
     except ImportError:
         return list(arrays)
-    return list(arrays) if device == "sim" else [torch.from_numpy(array).cuda() for array in arrays]
+    if device == "sim" or not torch.cuda.is_available():
+        return list(arrays)
+    return [torch.from_numpy(array).cuda() for array in arrays]
 
 
 def normal(seed: int, shape: tuple[int, ...], dtype: Any = np.float16) -> np.ndarray:

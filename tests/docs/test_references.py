@@ -24,6 +24,7 @@ _MAKE = re.compile(r"\bmake ([a-z-]+)")
 _CODE_ID = re.compile(r"\bE\d{4}\b")
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 _OPERATION = re.compile(r"(?<![\w.@/-])(?:cute|tile|ptx|run)(?:\.[a-z_]\w*)+")
+_OBJECT = re.compile(r"(?<![\w.@/-])cute(?:\.[A-Za-z_]\w*)+")
 _MODULE = re.compile(r"\btilefold(?:\.[a-z_]\w*)+")
 
 
@@ -104,6 +105,14 @@ def test_named_operations_and_types_exist(page: Path) -> None:
         for name in _OPERATION.findall(code):
             in_python = name.startswith("cute.") and _has("tilefold.cute", name.split(".")[1:])
             assert in_python or name in _ours(), f"{page.name}: {name}"
+
+
+@pytest.mark.parametrize("name", ["from-cute-cpp", "python", "runtime", "tutorial"])
+def test_named_objects_of_cute_exist(name: str) -> None:
+    page = ROOT / "docs" / f"{name}.md"
+    for code in _code(page):
+        for found in _OBJECT.findall(code):
+            assert _has("tilefold.cute", found.split(".")[1:]), f"{page.name}: {found}"
 
 
 @cache
