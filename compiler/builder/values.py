@@ -322,6 +322,9 @@ def _int_binary(name: str, x: Int, y: Int, written: Any) -> Int:
         if type(written) is int and written > 0 and written & (written - 1) == 0:
             return Int((x & (written - 1)).ssa, x.dtype, known, True)
         return Int((x - (x // y) * y).ssa, x.dtype, known, sign)
+    if name == "floordiv" and not both and type(written) is int and written > 0 and written & (written - 1) == 0:
+        shift = constant(written.bit_length() - 1, x.dtype)
+        return Int(emit_value(arith.ShRSIOp(x.ssa, shift.ssa)), x.dtype, known, sign)
     if name in _UNSIGNED and both:
         return Int(emit_value(_UNSIGNED[name](x.ssa, y.ssa)), x.dtype, known, sign)
     return Int(emit_value(_INTEGERS[name](x.ssa, y.ssa)), x.dtype, known, sign)

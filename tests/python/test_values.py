@@ -65,6 +65,28 @@ def test_integers_are_pythons() -> None:
         assert got[number].tolist() == wanted, f"function {number}"
 
 
+@pytest.mark.parametrize("stage", ["cute", "index", "instr"])
+def test_coordinates_are_pythons(stage: str) -> None:
+    """Coordinates are computed as integers of Python are, also those that are negative on the way."""
+    functions: Sequence[Callable[[Any], Any]] = (
+        lambda t: t - 5, lambda t: (t - 5) // 3, lambda t: (t - 5) % 3, lambda t: (t - 5) // 4, lambda t: (t - 5) % 4,
+        lambda t: t // 3 * 7 % 5, lambda t: t ^ 3, lambda t: (t << 2) >> 1, lambda t: cute.maximum(t - 4, 0),
+        lambda t: cute.minimum(7 - t, t), lambda t: cute.ceil_div(t, 3), lambda t: abs(t - 9), lambda t: -t,
+        lambda t: cute.where(t < 4, t, 100),
+    )  # fmt: skip
+    out = np.zeros((len(functions), 16), np.int32)
+
+    @cute.kernel
+    def compute(Out: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        for number, function in enumerate(functions):
+            Out[number, t] = function(t)
+
+    compute(out).launch(grid=1, block=16, device="sim", stage=stage)
+    for number, function in enumerate(functions):
+        assert out[number].tolist() == [function(t) for t in range(16)], f"function {number}"
+
+
 @pytest.mark.parametrize("dtype", [np.int32, np.float32])
 def test_comparisons(dtype: Any) -> None:
     a, b = np.array([0, 1, -1, 7, 3, 3, 9, -4], dtype), np.array([0, 2, 0, 7, -3, 4, 1, -4], dtype)
