@@ -97,7 +97,7 @@ def branch(
     else:
         values = []
     for ssa, name in zip(values, names, strict=True):
-        _name(ssa, name)
+        name_value(ssa, name)
     for merge in merges:
         count = len(merge.kinds)
         merge.finish(values[:count])
@@ -256,8 +256,8 @@ def counted_loop(range: Range, body: Callable[[Any], object], variables: Sequenc
         op.attributes[UNROLL] = IntegerAttr(range.unroll, i64)
     builder.insert(op)
     for argument, result, name in zip(block.args[1:], op.res, carried.names, strict=True):
-        _name(argument, name)
-        _name(result, name)
+        name_value(argument, name)
+        name_value(result, name)
     carried.finish(op.res)
 
 
@@ -320,7 +320,7 @@ def conditional_loop(test: Callable[[], Scalar], body: Callable[[], object], var
     builder.insert(op)
     for values in (before.args, after.args, op.res):
         for value, name in zip(values, carried.names, strict=True):
-            _name(value, name)
+            name_value(value, name)
     carried.finish(op.res)
 
 
@@ -357,9 +357,9 @@ def _drop(block: Block) -> None:
     block.erase(safe_erase=False)
 
 
-def _name(value: SSAValue, name: str) -> None:
-    """Names a value as the variable is."""
-    if name.isidentifier() and not name.startswith("__"):
+def name_value(value: SSAValue, name: str) -> None:
+    """Names a value as a variable is, if the IR can have the name."""
+    if name.isidentifier() and name.isascii() and not name.startswith("_"):
         value.name_hint = name
 
 

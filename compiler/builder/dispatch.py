@@ -10,16 +10,19 @@ import builtins
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
+
+from xdsl.dialects import arith
 
 from .carry import result_of
-from .control import bounded, branch, conditional_loop, counted_loop, discarded, truth
+from .control import bounded, branch, conditional_loop, counted_loop, discarded, name_value, truth
 from .ranges import Range, make_range
+from .tensors import AnyTensor
 from .values import Value, binary, convert
 from .variables import MISSING, PENDING, Box, Variable, cells_of
 
 __all__ = [
-    "PENDING", "and_", "builtin", "chain", "choose", "for_statement", "if_statement", "not_", "or_",
+    "PENDING", "and_", "builtin", "chain", "choose", "for_statement", "if_statement", "named", "not_", "or_",
     "while_statement",
 ]  # fmt: skip
 
@@ -28,6 +31,23 @@ _Thunk = Callable[[], Any]
 
 def _nothing() -> None:
     pass
+
+
+def named(value: Any, names: str | tuple[str, ...]) -> Any:
+    """`names = value`: in the IR the value has the name of the first variable that it is assigned to."""
+    if isinstance(names, str):
+        _name(value, names)
+    elif isinstance(value, tuple):
+        for each, name in zip(cast("tuple[object, ...]", value), names, strict=False):
+            _name(each, name)
+    return value
+
+
+def _name(value: object, name: str) -> None:
+    if isinstance(value, Value | AnyTensor):
+        ssa = value.ssa
+        if ssa.name_hint is None and not isinstance(ssa.owner, arith.ConstantOp):  # which others may share
+            name_value(ssa, name)
 
 
 def if_statement(test: Any, then: _Thunk, otherwise: _Thunk, names: Sequence[str]) -> None:

@@ -199,12 +199,25 @@ class _Rewriter(ast.NodeTransformer):
         ]  # fmt: skip
         return [body, self._call("for_statement", arguments, node, node.iter)]
 
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        self.generic_visit(node)
+        target = node.targets[0]
+        names: object = None
+        if isinstance(target, ast.Name):
+            names = target.id
+        elif isinstance(target, ast.Tuple):
+            names = tuple(each.id if isinstance(each, ast.Name) else "" for each in target.elts)
+        if names and not _is_hidden(names) and not isinstance(node.value, ast.Constant):
+            literal = ast.parse(repr(names), mode="eval").body
+            node.value = self._expression("named", [node.value, literal], node.value)
+        return node
+
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         if not isinstance(node.target, ast.Name):
             return self.generic_visit(node)
         # a variable that functions share has no annotation
         plain = ast.Assign([node.target], node.value) if node.value is not None else ast.Pass()
-        return self.generic_visit(_at(plain, node))
+        return self.visit(_at(plain, node))
 
     # expressions
 
@@ -282,6 +295,11 @@ class _Rewriter(ast.NodeTransformer):
         for each in (runtime, runtime.value):  # a call begins, for Python, where the name of a method ends
             each.end_lineno, each.end_col_offset = each.lineno, each.col_offset
         return call
+
+
+def _is_hidden(names: object) -> bool:
+    """Whether a variable is one of the rewriting's own."""
+    return isinstance(names, str) and names.startswith("__")
 
 
 def _strings(names: Sequence[str] | set[str], keep_order: bool = False) -> ast.expr:

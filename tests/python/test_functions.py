@@ -313,3 +313,29 @@ def test_cells_of_a_notebook() -> None:
         names["cell"](np.zeros(N, np.float64)).build(N)
     assert f"{file}:6:" in str(caught.value)
     assert "out[t] = unknown_to_us" in str(caught.value)
+
+
+@cute.kernel
+def with_names(out: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    tile = cute.local_tile(out, (4,), (0,))
+    größe = thread + 1  # which the IR cannot have as a name
+    total = cute.Float32(0)
+    for step in cute.range(thread):
+        factor = step * größe
+        total += cute.Float32(factor)
+    if thread < 4:
+        tile[thread] = total
+
+
+def test_values_have_the_names_of_variables() -> None:
+    with_names(zeros()).build(N)
+    text = with_names.ir()
+    for line in (
+        "%thread = gpu.thread_id x",
+        '%tile = tile.local_tile %out, "(4)", (0)',
+        "%total = scf.for %step =",
+        "%factor = arith.muli %step,",
+        "tile.store %total, %tile(%thread)",
+    ):
+        assert line in text, text
