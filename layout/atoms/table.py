@@ -22,11 +22,11 @@ def _all() -> Iterator[tuple[str, Callable[[], CopyAtom]]]:
     yield "AutoVectorizingCopy", auto_vectorizing_copy
     for bits in (8, 16, 32, 64):
         yield f"AutoVectorizingCopyWithAssumedAlignment<{bits}>", partial(auto_vectorizing_copy, bits)
-    for cache, word in (("ca", "CACHEALWAYS"), ("cg", "CACHEGLOBAL")):
+    for operator, word in (("ca", "CACHEALWAYS"), ("cg", "CACHEGLOBAL")):
         for size in (4, 8, 16):
             for zfill in (False, True):
                 name = f"SM80_CP_ASYNC_{word}{'_ZFILL' if zfill else ''}<uint{8 * size}_t>"
-                yield name, partial(cp_async_layouts, cache, size, zfill)
+                yield name, partial(cp_async_layouts, operator, size, zfill)
     for n in (1, 2, 4):
         yield f"SM75_U32x{n}_LDSM_N", partial(ldmatrix, n)
         yield f"SM75_U16x{2 * n}_LDSM_T", partial(ldmatrix, n, True)

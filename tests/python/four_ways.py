@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The kernels of "4 Ways to Do CuTe Copy" (Yang Yifan, yang-yifan.github.io), statement by statement as they stand there.
+"""The kernels of "4 Ways to Do CuTe Copy" (Yang Yifan, yang-yifan.github.io), statement by statement as there.
 
 Only the imports and the comments are not the article's: kernels from the literature are to work as they are.
 """
@@ -9,6 +9,7 @@ from tilefold import cute
 
 # pyright: basic
 # fmt: off
+# ruff: noqa: E501, F841 - lines and names are the article's
 
 
 @cute.kernel

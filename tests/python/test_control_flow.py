@@ -11,8 +11,6 @@ import pytest
 
 from tilefold import cute
 
-# ruff: noqa: SIM
-
 THREADS = 32
 
 # What the functions below compute is of no interest; they differ in their control flow.
