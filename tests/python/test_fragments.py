@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tilefold.compiler.builder.expressions import broadcast
 from tilefold.compiler.builder.state import building
@@ -221,6 +223,7 @@ def test_loops_and_branches_hand_on_fragments(stage: str) -> None:
     x = RANDOM.standard_normal((4, 32)).astype(np.float32)
     m, total, y = np.zeros((4, 1), np.float32), np.zeros((4, 1), np.float32), np.zeros((4, 8), np.float32)
     online(x, m, total, y).launch(grid=1, block=1, device="sim", stage=stage)
+    assert ".local" not in online.ptx("sm_80")  # what is handed on is in registers
     largest = x.max(1, keepdims=True)
     assert m.tolist() == largest.tolist()
     np.testing.assert_allclose(total, np.exp(x - largest).sum(1, keepdims=True), rtol=1e-5)
@@ -254,3 +257,57 @@ def test_elements_are_written_as_wide_as_they_are_read() -> None:
     ptx = doubled(x, np.zeros((2, 8), np.float32).T).build(2).ptx("sm_80")
     assert ptx.count("ld.global.v4.b32") == 1
     assert ptx.count("st.global.v4.b32") == 2
+
+
+SHAPES_OF_INPUTS = ((2, 3, 4), (3, 4), (4,), (2, 1, 4), (3, 1), (1,))
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> list[tuple[str, int, int]]:
+    """Operations on what was computed before: a name and the numbers of two operands; -1 stores and loads again."""
+    steps: list[tuple[str, int, int]] = []
+    for _ in range(draw(st.integers(1, 8))):
+        known = len(SHAPES_OF_INPUTS) + len(steps)
+        name = draw(st.sampled_from(["add", "sub", "mul", "max", "where", "reduce", "memory"]))
+        steps.append((name, draw(st.integers(0, known - 1)), draw(st.integers(0, known - 1))))
+    return steps
+
+
+def run(np_or_cute: Any, steps: list[tuple[str, int, int]], inputs: list[Any], memory: Callable[[Any], Any]) -> Any:
+    """The last result of a program, and the sum of all, which use everything several times."""
+    held, total = list(inputs), inputs[0]
+    for name, i, j in steps:
+        a, b = held[i], held[j]
+        held.append(
+            {
+                "add": lambda a=a, b=b: a + b,
+                "sub": lambda a=a, b=b: a - b * 2,
+                "mul": lambda a=a, b=b: a * 0.5 * b,
+                "max": lambda a=a, b=b: np_or_cute.maximum(a, b),
+                "where": lambda a=a, b=b: np_or_cute.where(a < b, a, 1.0),
+                "reduce": lambda a=a: (
+                    a.reduce(cute.MAX, axes=-1, keepdims=True) if np_or_cute is cute else a.max(-1, keepdims=True)
+                ),
+                "memory": lambda a=a: memory(a),
+            }[name]()
+        )
+        total = total + held[-1]
+    return total
+
+
+@given(programs())
+@settings(max_examples=25, deadline=None)
+def test_programs_of_fragments(steps: list[tuple[str, int, int]]) -> None:
+    """However results are used again, and whatever is written between, they are NumPy's."""
+    random = np.random.default_rng(len(steps))
+    arrays = [random.integers(-8, 9, shape).astype(np.float64) for shape in SHAPES_OF_INPUTS]
+
+    def through_memory(x: cute.Vec) -> cute.Vec:
+        scratch = cute.make_rmem_tensor(x.shape, cute.Float64)
+        scratch.store(x)
+        loaded = scratch.load()
+        scratch.fill(-1)  # what was loaded stays what it was
+        return loaded
+
+    got = by_one_thread(lambda *xs: run(cute, steps, list(xs), through_memory), (2, 3, 4), np.float64, *arrays)
+    assert got.tolist() == run(np, steps, arrays, lambda x: x).tolist()
