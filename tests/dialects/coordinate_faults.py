@@ -2,15 +2,10 @@
 # ruff: noqa: E501 - a fault and its message stand on one line
 """A program for every rule of coordinate tensors that breaks it."""
 
-from tests.dialects.faults import Fault
-from tests.dialects.samples import tile_program
+from tests.dialects.faults import Fault, tile_faults
 
 _C = '!tile.coord_tensor<"(0,0) o (64,32):(1@0,1@1)">'
 _I = '%c2 = tile.identity "(64,32)"\n'
-
-
-def _cases(of: str, *cases: tuple[str, str]) -> list[Fault]:
-    return [Fault(of, tile_program(body), said) for body, said in cases]
 
 
 def _types(*cases: tuple[str, str]) -> list[Fault]:
@@ -18,7 +13,7 @@ def _types(*cases: tuple[str, str]) -> list[Fault]:
 
 
 COORDINATES = [
-    *_cases(
+    *tile_faults(
         "tile.identity",
         ("%0 = tile.identity like «%t»", "expected a tensor, got a value of type index"),
         ('%0 = tile.identity «"(64,0)"»', "E0205"),
@@ -28,7 +23,7 @@ COORDINATES = [
         ('%0 = «tile.identity» "(64,16)" : ' + _C, "the result is"),
         ('%0 = «"tile.identity"»() : () -> ' + _C, "needs a shape or a tensor"),
     ),
-    *_cases(
+    *tile_faults(
         "tile.coordinate",
         ("%0, %1 = tile.coordinate «%A»(0, 0)", "expected a coordinate tensor, got a value of type !tile.tensor"),
         (_I + "%0, %1 = «tile.coordinate» %c2(0, _)", "has no '_'"),
@@ -37,7 +32,7 @@ COORDINATES = [
         (_I + '%0:2 = «"tile.coordinate"»(%c2) <{coord = #cute.coord<"(0,?)">}> : (' + _C + ") -> (index, index)",
          "the coordinate names 1 operands, not 0"),
     ),
-    *_cases(
+    *tile_faults(
         "tile.bounds",
         (_I + "%0 = «tile.bounds» %c2, (%t)", "have not the profile of the coordinates"),
         (_I + "%0 = «tile.bounds» %c2, ((%t, 0), 1)", "have not the profile of the coordinates"),

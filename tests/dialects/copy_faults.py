@@ -2,21 +2,12 @@
 # ruff: noqa: E501 - a fault and its message stand on one line
 """A program for every rule of predicates, cache hints, matrices and the ways of making a tiled copy that breaks it."""
 
-from tests.dialects.faults import WIDE, Fault
-from tests.dialects.samples import ptx_program, tile_program
+from tests.dialects.faults import WIDE, Fault, ptx_faults, tile_faults
 
 _MMA = '%m = tile.tiled_mma #tile.mma_atom<"SM80_16x8x16_F32F16F16F32_TN">\n'
 _TYPE = f'!tile.tiled_copy<{WIDE}, "(32,8):(8,1)", "(64,4)">'
 _PARTS = "%p = tile.partition_S %c, %A, %t\n%q = tile.partition_D %c, %s, %t\n"
 _ZFILL = '#tile.copy_atom<"SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>", f16>'
-
-
-def _tile(of: str, *cases: tuple[str, str]) -> list[Fault]:
-    return [Fault(of, tile_program(body), said) for body, said in cases]
-
-
-def _ptx(of: str, *cases: tuple[str, str]) -> list[Fault]:
-    return [Fault(of, ptx_program(body), said) for body, said in cases]
 
 
 def _flags(layout: str, element: str = "i1") -> str:
@@ -29,7 +20,7 @@ def _atoms(*cases: tuple[str, str]) -> list[Fault]:
 
 COPY_FORMS = [
     Fault("tile.tensor", '!t = «!tile.tensor<i1, smem, align<1>, "8:1">»\n', "predicates, i1, are in rmem only, not in smem"),
-    *_tile(
+    *tile_faults(
         "tile.tiled_copy",
         (f"{_MMA}%0 = tile.tiled_copy {WIDE} A «%c»", "expected a tiled MMA, got a value of type !tile.tiled_copy"),
         (f"{_MMA}%0 = tile.tiled_copy {WIDE} S «%m»", "expected a tiled copy, got a value of type !tile.tiled_mma"),
@@ -37,7 +28,7 @@ COPY_FORMS = [
         (f'%0 = tile.tiled_copy «{WIDE} cotiled "(16,8):(32,4)" data "(8,16):(32,1)"»', "E0308"),
         (f'%0 = «"tile.tiled_copy"»(%c) <{{atom = {WIDE}, role = "A"}}> : ({_TYPE}) -> {_TYPE}', "the part is 'A'"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.retile_S",
         ("%0 = tile.retile_S «%r», %r", "expected a tiled copy"),
         ("%0 = tile.retile_S %c, «%t»", "expected a tensor"),
@@ -45,12 +36,12 @@ COPY_FORMS = [
          '%d = tile.tiled_copy #tile.copy_atom<"UniversalCopy<uint32_t>", f16> thr "(8,4):(1,8)" val "(2,8):(1,2)"\n'
          "%0 = tile.retile_S «%d, %f»", "E0314"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.retile_D",
         ('%f = tile.alloc : !tile.tensor<f16, rmem, align<16>, "(8,2,3):(1,8,16)">\n'
          '%0 = «tile.retile_D» %c, %f : !tile.tensor<f16, rmem, align<16>, "4:1">', "the result is"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.copy",
         (f'{_flags("8:1")}«tile.copy» %c, %p, %q if %f', "the predicates have 1 modes, the source of the copy 3"),
         (f'{_flags("(1,1,4):(0,0,1)")}«tile.copy» %c, %p, %q if %f', "mode 2 has 4 predicates for 8 elements"),
@@ -59,7 +50,7 @@ COPY_FORMS = [
         (f'{_flags("(1,1,8):(0,0,1)")}tile.copy %c, %p, %q if «%t»', "expected a tensor"),
         (f'{_flags("(1,1,8):(0,0,1)")}«tile.copy» %f, %f', "predicates, i1, are not copied"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.atom_call",
         ('%v = tile.view %A : !tile.tensor<f16, gmem, align<16>, "8:1">\n'
          f"«tile.atom_call» {WIDE} %v, %r count %x", "has no zero-fill"),
@@ -78,23 +69,23 @@ COPY_FORMS = [
         ('#tile.copy_atom<"UniversalCopy<uint128_t>", f16, «keep» "nc">', "load"),
         ('«#tile.copy_atom<"SM75_U32x1_MOVM_T", f32>»', "movmatrix transposes matrices of 16-bit elements"),
     ),
-    *_ptx(
+    *ptx_faults(
         "ptx.ld",
         ('%0 = «ptx.ld» %A cache "cz" align 4 : !ptx.ptr<global> -> i32', "E0317"),
         ('%0 = «ptx.ld» %s cache "cs" align 4 : !ptx.ptr<shared> -> i32', "a cache hint is for global memory"),
     ),
-    *_ptx("ptx.st", ('«ptx.st» %x, %A cache "nc" align 4 : i32, !ptx.ptr<global>', "E0317")),
-    *_ptx("ptx.cp.async", ('«ptx.cp.async» "cg" 16 %s, %A prefetch "L2::512B"', "E0317")),
-    *_ptx(
+    *ptx_faults("ptx.st", ('«ptx.st» %x, %A cache "nc" align 4 : i32, !ptx.ptr<global>', "E0317")),
+    *ptx_faults("ptx.cp.async", ('«ptx.cp.async» "cg" 16 %s, %A prefetch "L2::512B"', "E0317")),
+    *ptx_faults(
         "ptx.ldmatrix",
         ('%0 = «ptx.ldmatrix» x 1 trans "m8n8.b8" %s : vector<1xi32>', 'moves matrices m8n8.b16, m16n16.b8, not "m8n8.b8"'),
         ('%0 = «ptx.ldmatrix» x 4 trans "m16n16.b8" %s : vector<8xi32>', "moves 1, 2 matrices of this shape, not 4"),
         ('%0 = «ptx.ldmatrix» x 1 "m16n16.b8" %s : vector<2xi32>', "transposed only"),
     ),
-    *_ptx(
+    *ptx_faults(
         "ptx.stmatrix",
         ("%0 = ptx.ldmatrix x 4 %s : vector<4xi32>\n«ptx.stmatrix» x 2 %0, %s : vector<4xi32>", "the registers of x2 are vector<2xi32>"),
         ('%0 = ptx.ldmatrix x 4 %s : vector<4xi32>\n«ptx.stmatrix» x 4 "m16n8.b8" %0, %s : vector<4xi32>', "transposed only"),
     ),
-    *_ptx("ptx.movmatrix", ("%0 = ptx.movmatrix trans «%h»", "i32")),
+    *ptx_faults("ptx.movmatrix", ("%0 = ptx.movmatrix trans «%h»", "i32")),
 ]  # fmt: skip

@@ -18,11 +18,13 @@ class Fault:
     said: str
 
 
-def _tile(of: str, *cases: tuple[str, str]) -> list[Fault]:
+def tile_faults(of: str, *cases: tuple[str, str]) -> list[Fault]:
+    """Faults in the body of a kernel at stage `cute`."""
     return [Fault(of, tile_program(body), said) for body, said in cases]
 
 
-def _ptx(of: str, *cases: tuple[str, str]) -> list[Fault]:
+def ptx_faults(of: str, *cases: tuple[str, str]) -> list[Fault]:
+    """Faults in the body of a kernel at stage `instr`."""
     return [Fault(of, ptx_program(body), said) for body, said in cases]
 
 
@@ -39,7 +41,7 @@ _G1 = '!tile.tensor<f16, gmem, align<16>, "64:1">'
 _PACKED = '%n = tile.alloc : !tile.tensor<i4, rmem, align<4>, "8:1">\n'
 
 VIEWS = [
-    *_tile(
+    *tile_faults(
         "tile.local_tile",
         ('tile.local_tile «%n», "(16,8)", (0, 0)', "%n is not defined before this use"),
         ('tile.local_tile «%t», "(16,8)", (0, 0)', "expected a tensor, got a value of type index"),
@@ -57,7 +59,7 @@ VIEWS = [
         (_generic("tile.local_tile", "%A", 'tiler = #cute.tile<"(16,5)">, coord = #cute.coord<"(0,0)">',
                   f"({_G}) -> {_G}"), "E0314"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.slice",
         ("%0 = tile.slice %A, «(_, 0, 0)»", "E020"),
         ("%0 = tile.slice %A, «_»", "'('"),
@@ -66,39 +68,39 @@ VIEWS = [
         (_generic("tile.slice", "%A, %t", 'coord = #cute.coord<"(_,0)">', f"({_G}, index) -> {_G1}"),
          "the coordinate names 0 operands, not 1"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.logical_divide",
         ('%0 = tile.logical_divide %A, «"(5,8)"»', "E0314"),
         ('%0 = «tile.logical_divide» %A, "(4,8)" : ' + _G, "the result is"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.zipped_divide",
         ('%0 = tile.zipped_divide %A, "(4«;»8)"', "E0101"),
         ('%0 = «tile.zipped_divide» %A, "(4,8)" : ' + _G, "the result is"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.tiled_divide",
         ('%0 = tile.tiled_divide %A, «"(4,8,1)"»', "E0202"),
         ('%0 = «tile.tiled_divide» %A, "(4,8)" : ' + _G, "the result is"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.flat_divide",
         ('%0 = tile.flat_divide %A, «"(3,8)"»', "E0314"),
         ('%0 = «tile.flat_divide» %A, "(4,8)" : ' + _G, "the result is"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.composition",
         ('%v = tile.view %A : !tile.tensor<f16, gmem, align<16>, "(4,6):(1,8)">\n%0 = tile.composition %v, «"6:3"»', "E0203"),
         ('%0 = «tile.composition» %A, "(32,64):(64,1)" : ' + _G, "the result is"),
     ),
-    *_tile("tile.coalesce", ("%0 = «tile.coalesce» %A : " + _G, "the result is")),
-    *_tile(
+    *tile_faults("tile.coalesce", ("%0 = «tile.coalesce» %A : " + _G, "the result is")),
+    *tile_faults(
         "tile.select",
         ("%0 = tile.select %A, «[1, 2]»", "E0208"),
         ("%0 = tile.select %A, «1»", "'['"),
         ("%0 = «tile.select» %A, [1, 0] : " + _G, "the result is"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.group_modes",
         ("%0 = tile.group_modes %A, «[0]»", "takes the first mode and the one after the last, not 1 number"),
         ("%0 = tile.group_modes %A, «[1, 5]»", "E0208"),
@@ -109,7 +111,7 @@ VIEWS = [
 ]  # fmt: skip
 
 COPIES = [
-    *_tile(
+    *tile_faults(
         "tile.tiled_copy",
         ("%0 = tile.tiled_copy «f16» thr \"8:1\" val \"1:0\"", "expected a copy atom"),
         (f'%0 = tile.tiled_copy {WIDE} «thv» "8:1" val "1:0"', 'expected thr "..." val "..."'),
@@ -128,7 +130,7 @@ COPIES = [
         (_generic("tile.tiled_copy", "", f'atom = {WIDE}, thr = #cute.layout<"8:1">, val = #cute.layout<"4:1">',
                   f'() -> !tile.tiled_copy<{WIDE}, "(32,8):(8,1)", "(64,4)">'), "E03"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.partition_S",
         ("%0 = tile.partition_S «%A», %A, %t", "expected a tiled copy, got a value of type !tile.tensor"),
         ("%0 = tile.partition_S %c, «%t», %t", "expected a tensor"),
@@ -138,12 +140,12 @@ COPIES = [
         (_generic("tile.partition_S", "%c, %A", "", f'(!tile.tiled_copy<{WIDE}, "(32,8):(8,1)", "(64,4)">, {_G}) -> {_G}'),
          "one thread index"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.partition_D",
         ("%0 = tile.partition_D %c, %s\n«tile.return»", "','"),
         ("%0 = «tile.partition_D» %c, %s, %t : " + _G, "the result is"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.copy",
         ("tile.copy «f16» %A, %s", "expected a copy atom or an operand"),
         ("tile.copy «%A»", "expected a source and a destination"),
@@ -167,7 +169,7 @@ COPIES = [
         ('%a = tile.view %s : !tile.tensor<f16, smem, align<16>, "(8,4):(1,8)">\n'
          '«tile.copy» #tile.copy_atom<"SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", f16> %a, %a', "E0309"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.atom_call",
         ("tile.atom_call «f16» %A, %s", "expected a copy atom"),
         (f"tile.atom_call {WIDE} %A\n«tile.return»", "','"),
@@ -181,7 +183,7 @@ COPIES = [
 ]  # fmt: skip
 
 MEMORY = [
-    *_tile(
+    *tile_faults(
         "tile.alloc",
         ("%0 = «tile.alloc» : " + _G, "allocates in smem and rmem"),
         ('%0 = «tile.alloc» : !tile.tensor<f16, rmem, align<16>, "S<1,0,1> o 0 o 8:1">', "a fragment in rmem has a plain layout"),
@@ -189,7 +191,7 @@ MEMORY = [
         ('%0 = «tile.alloc» : !tile.tensor<i8, rmem, align<16>, "65537:1">', "in rmem at most 65536"),
         ('%0 = «tile.alloc» : !tile.tensor<f64, smem, align<16>, "(512,257):(1,512)">', "in smem at most 1048576"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.alias",
         ('%v = tile.slice %s, (_, 0)\n%0 = «tile.alias» %v at 0 : !tile.tensor<f16, smem, align<16>, "8:1">', "not of a view"),
         ('%0 = «tile.alias» %s at 0 : !tile.tensor<f16, rmem, align<16>, "8:1">', "the memory is in smem, not in rmem"),
@@ -201,9 +203,9 @@ MEMORY = [
         ('%0 = «tile.alias» %s at 8 : !tile.tensor<f16, smem, align<16>, "8:1">', "the alignment is 8, not 16"),
         ('%0 = tile.alias %s «:» !tile.tensor<f16, smem, align<16>, "8:1">', "'at'"),
     ),
-    *_tile("tile.print_tensor", (f'{_PACKED}«tile.print_tensor» "n" %n', "no address of its own")),
-    *_tile("tile.fill", (f"{_PACKED}%v = arith.constant 1 : i4\n«tile.fill» %n, %v", "no address of its own")),
-    *_tile(
+    *tile_faults("tile.print_tensor", (f'{_PACKED}«tile.print_tensor» "n" %n', "no address of its own")),
+    *tile_faults("tile.fill", (f"{_PACKED}%v = arith.constant 1 : i4\n«tile.fill» %n, %v", "no address of its own")),
+    *tile_faults(
         "tile.rasterize",
         ("%0:2 = «tile.rasterize» %w in (4) group 8", "the grid has two sizes"),
         ("%0:2 = «tile.rasterize» %w in (4, (2, 2)) group 8", "the grid has two sizes"),
@@ -212,7 +214,7 @@ MEMORY = [
         ('%0:2 = «"tile.rasterize"»(%w) <{grid = #cute.coord<"(?,4)">, group = 8 : i64}> : (index) -> (index, index)',
          "the grid names 1 operands, not 0"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.load",
         ("%0 = «tile.load» %A(_, 0)", "an element's coordinate has no '_'"),
         (f"{_PACKED}%0 = «tile.load» %n(0)", "no address of its own"),
@@ -223,24 +225,24 @@ MEMORY = [
         (_generic("tile.load", "%A", 'coord = #cute.coord<"(0,0)">', f"({_G}) -> f32"), "elements are f16, the value is f32"),
         (_generic("tile.load", "%A", 'coord = #cute.coord<"(?,0)">', f"({_G}) -> f16"), "names 1 operands, not 0"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.store",
         ("«tile.store» %x, %A(0, 0)", "elements are f16, the value is i32"),
         ("tile.store «%n», %A(0, 0)", "%n is not defined before this use"),
         ("tile.store %x, «%x»(0)", "expected a tensor"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.ptr",
         ("%0 = «tile.ptr» %r(0)", "a fragment is registers, which have no address"),
         (_generic("tile.ptr", "%A", 'coord = #cute.coord<"(0,0)">', f"({_G}) -> !ptx.ptr<shared>"), "the result is !ptx.ptr<global>"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.fill",
         ("«tile.fill» %r, %x", "elements are f16, the value is i32"),
         ("tile.fill «%x», %x", "expected a tensor"),
         ("tile.fill %r\n«tile.return»", "','"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.map",
         ("«tile.map» %A, %r (%a: f16) {\ntile.yield %a : f16\n}", "the destination has rank 2, source 0 rank 1"),
         ('%v = tile.slice %A, (_, 0)\n«tile.map» %r, %v (%a: f16) {\ntile.yield %a : f16\n}',
@@ -252,13 +254,13 @@ MEMORY = [
         ("tile.map «%x» () {\ntile.yield %x : i32\n}", "expected a tensor"),
         ("tile.map %r «{»\n}", "'('"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.yield",
         ("tile.map %r () {\ntile.yield «f16»\n}", "operand expected"),
     ),
-    *_tile("tile.print", ('«tile.print» "\\00" %A', "NUL"), ("tile.print «%A»", "string literal")),
-    *_tile("tile.print_tensor", (f'«tile.print_tensor» "{"x" * 1025}" %A', "1024"), ('tile.print_tensor "a" «%x»', "expected a tensor")),
-    *_tile(
+    *tile_faults("tile.print", ('«tile.print» "\\00" %A', "NUL"), ("tile.print «%A»", "string literal")),
+    *tile_faults("tile.print_tensor", (f'«tile.print_tensor» "{"x" * 1025}" %A', "1024"), ('tile.print_tensor "a" «%x»', "expected a tensor")),
+    *tile_faults(
         "tile.crd2idx",
         ('%0 = «tile.crd2idx» (%t, 0) in "8:1"', "deeper than the shape"),
         ('%0 = «tile.crd2idx» (%t) in "S<1,0,1> o 0 o 8:1"', "a plain one, without a swizzle"),
@@ -266,7 +268,7 @@ MEMORY = [
         (_generic("tile.crd2idx", "", 'coord = #cute.coord<"?">, layout = #cute.layout<"8:1">, operandSegmentSizes = array<i32: 0, 0>',
                   "() -> index"), "names 1 operands, not 0"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.view",
         ('%0 = «tile.view» %A at %t : !tile.tensor<f32, gmem, align<16>, "8:1">', "a view keeps element type and space"),
         ('%0 = «tile.view» %A : !tile.tensor<f16, smem, align<16>, "8:1">', "a view keeps element type and space"),
@@ -279,13 +281,13 @@ MEMORY = [
 ]  # fmt: skip
 
 PTX = [
-    *_ptx("ptx.sreg", ('%0 = «ptx.sreg» "tid.w"', "unknown special register 'tid.w'; known: tid.x")),
-    *_ptx(
+    *ptx_faults("ptx.sreg", ('%0 = «ptx.sreg» "tid.w"', "unknown special register 'tid.w'; known: tid.x")),
+    *ptx_faults(
         "ptx.ptr_add",
         ("%0 = «ptx.ptr_add» %A, %x : !ptx.ptr<global>, i32 -> !ptx.ptr<shared>", "the same state space"),
         ("%0 = «ptx.ptr_add» %A, %h : !ptx.ptr<global>, f16 -> !ptx.ptr<global>", "unexpected attribute f16"),
     ),
-    *_ptx(
+    *ptx_faults(
         "ptx.ld",
         ("%0 = «ptx.ld» %A align 16 : !ptx.ptr<global> -> index", "a value of type index cannot be loaded"),
         ("%0 = «ptx.ld» %A align 16 : !ptx.ptr<global> -> vector<2x2xi32>", "1-D vectors"),
@@ -294,29 +296,29 @@ PTX = [
         ("%0 = «ptx.ld» %A align 3 : !ptx.ptr<global> -> i8", "the alignment is 3; it must be a positive power of two"),
         ("%0 = «ptx.ld» %A align 4 : !ptx.ptr<global> -> i64", "an access of 8 bytes needs an address that is a multiple of it, not of 4"),
     ),
-    *_ptx("ptx.st", ("«ptx.st» %v, %A align 4 : i64, !ptx.ptr<global>", "an access of 8 bytes")),
-    *_ptx("ptx.local.alloc", ("%0 = «ptx.local.alloc» 0 align 4", "an allocation of 0 bytes")),
-    *_ptx("ptx.smem.alloc", ("%0 = «ptx.smem.alloc» 16 align 12", "the alignment is 12")),
-    *_ptx("ptx.smem.addr", ("%0 = «ptx.smem.addr» -4", "must not be negative")),
-    *_ptx(
+    *ptx_faults("ptx.st", ("«ptx.st» %v, %A align 4 : i64, !ptx.ptr<global>", "an access of 8 bytes")),
+    *ptx_faults("ptx.local.alloc", ("%0 = «ptx.local.alloc» 0 align 4", "an allocation of 0 bytes")),
+    *ptx_faults("ptx.smem.alloc", ("%0 = «ptx.smem.alloc» 16 align 12", "the alignment is 12")),
+    *ptx_faults("ptx.smem.addr", ("%0 = «ptx.smem.addr» -4", "must not be negative")),
+    *ptx_faults(
         "ptx.cp.async",
         ('«ptx.cp.async» "cs" 16 %s, %A', 'the cache operator is "cs"'),
         ('«ptx.cp.async» "cg" 8 %s, %A', "cp.async.cg copies 16 bytes, not 8"),
         ('«ptx.cp.async» "ca" 2 %s, %A', "cp.async.ca copies 4 or 8 or 16 bytes, not 2"),
         ('ptx.cp.async "ca" 16 «%A», %s', "type !ptx.ptr<shared>, but has been"),
     ),
-    *_ptx("ptx.cp.async.wait_group", ("«ptx.cp.async.wait_group» -1", "it must be 0 or more")),
-    *_ptx(
+    *ptx_faults("ptx.cp.async.wait_group", ("«ptx.cp.async.wait_group» -1", "it must be 0 or more")),
+    *ptx_faults(
         "ptx.ldmatrix",
         ("%0 = «ptx.ldmatrix» x 3 %s : vector<3xi32>", "moves 1, 2, 4 matrices of this shape, not 3"),
         ("%0 = «ptx.ldmatrix» x 4 %s : vector<2xi32>", "the registers of x4 are vector<4xi32>"),
     ),
-    *_ptx(
+    *ptx_faults(
         "ptx.bar.warp.sync",
         ("«ptx.bar.warp.sync» 0", "at least one of them set"),
         ("«ptx.bar.warp.sync» 4294967296", "32 bits"),
     ),
-    *_ptx(
+    *ptx_faults(
         "ptx.printf",
         ('«ptx.printf» "%d"() : ', "the format has 1 conversions, but 0 values follow it"),
         ('«ptx.printf» "%s"(%A) : !ptx.ptr<global>', "unknown conversion '%s'"),

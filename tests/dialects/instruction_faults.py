@@ -2,29 +2,23 @@
 # ruff: noqa: E501 - a fault and its message stand on one line
 """Faults of instructions that exchange, compute, synchronise and change memory atomically."""
 
-from tests.dialects.faults import Fault
-from tests.dialects.samples import ptx_program
-
-
-def _ptx(of: str, *cases: tuple[str, str]) -> list[Fault]:
-    return [Fault(of, ptx_program(body), said) for body, said in cases]
-
+from tests.dialects.faults import ptx_faults
 
 INSTRUCTIONS = [
-    *_ptx(
+    *ptx_faults(
         "ptx.bar.sync",
         ("«ptx.bar.sync» 16", "a block has barriers 0 to 15"),
         ("«ptx.bar.sync» 1 threads 33", "33 threads meet at the barrier; it is a multiple of 32, up to 1024"),
     ),
-    *_ptx("ptx.bar.arrive", ("«ptx.bar.arrive» 1 threads 2048", "a multiple of 32, up to 1024")),
-    *_ptx("ptx.mbarrier.init", ("ptx.mbarrier.init «%A», %x", "shared"), ("ptx.mbarrier.init %s, «%v»", "i32")),
-    *_ptx("ptx.mbarrier.inval", ("ptx.mbarrier.inval «%l»", "shared")),
-    *_ptx("ptx.mbarrier.arrive", ("ptx.mbarrier.arrive %s count «%v»", "i32")),
-    *_ptx("ptx.mbarrier.test_wait", ("%0 = ptx.mbarrier.test_wait %s, «%v»", "i32")),
-    *_ptx("ptx.mbarrier.try_wait", ("%0 = ptx.mbarrier.try_wait «%A», %x", "shared")),
-    *_ptx("ptx.mbarrier.wait", ("ptx.mbarrier.wait %s, «%v»", "i32")),
-    *_ptx("ptx.cp.async.mbarrier.arrive", ("ptx.cp.async.mbarrier.arrive noinc «%A»", "shared")),
-    *_ptx(
+    *ptx_faults("ptx.bar.arrive", ("«ptx.bar.arrive» 1 threads 2048", "a multiple of 32, up to 1024")),
+    *ptx_faults("ptx.mbarrier.init", ("ptx.mbarrier.init «%A», %x", "shared"), ("ptx.mbarrier.init %s, «%v»", "i32")),
+    *ptx_faults("ptx.mbarrier.inval", ("ptx.mbarrier.inval «%l»", "shared")),
+    *ptx_faults("ptx.mbarrier.arrive", ("ptx.mbarrier.arrive %s count «%v»", "i32")),
+    *ptx_faults("ptx.mbarrier.test_wait", ("%0 = ptx.mbarrier.test_wait %s, «%v»", "i32")),
+    *ptx_faults("ptx.mbarrier.try_wait", ("%0 = ptx.mbarrier.try_wait «%A», %x", "shared")),
+    *ptx_faults("ptx.mbarrier.wait", ("ptx.mbarrier.wait %s, «%v»", "i32")),
+    *ptx_faults("ptx.cp.async.mbarrier.arrive", ("ptx.cp.async.mbarrier.arrive noinc «%A»", "shared")),
+    *ptx_faults(
         "ptx.inline",
         ('«ptx.inline» "" constraints "" () : () -> ()', "ASCII of 1 to 4096 characters"),
         ('«ptx.inline» "ld.volatile.b32 $0, [$1];" constraints "r,l" (%x, %A) : (i32, !ptx.ptr<global>) -> ()', "volatile access"),
@@ -34,8 +28,8 @@ INSTRUCTIONS = [
         ('%0 = «ptx.inline» "mov.b32 $0, $1;" constraints "=f,r" (%x) : (i32) -> (i32)', "which is '=r', not '=f'"),
         ('«ptx.inline» "nop $0;" constraints "l" (%l) : (!ptx.ptr<local>) -> ()', "which is in no register"),
     ),
-    *_ptx("ptx.nanosleep", ("ptx.nanosleep «%v»", "i32")),
-    *_ptx(
+    *ptx_faults("ptx.nanosleep", ("ptx.nanosleep «%v»", "i32")),
+    *ptx_faults(
         "ptx.atom",
         ('%0 = «ptx.atom» "mul" %A, %x : !ptx.ptr<global>, i32', 'not "mul" of i32'),
         ('%0 = «ptx.atom» "min" %A, %h : !ptx.ptr<global>, f16', 'not "min" of f16'),
@@ -43,32 +37,32 @@ INSTRUCTIONS = [
         ('%0 = «ptx.atom» "add" %A, %x order "seq_cst" : !ptx.ptr<global>, i32', 'atom has relaxed, acquire, release, acq_rel; not "seq_cst"'),
         ('%0 = «ptx.atom» "add" %A, %x scope "warp" : !ptx.ptr<global>, i32', 'atom has cta, cluster, gpu, sys; not "warp"'),
     ),
-    *_ptx("ptx.atom.cas", ("%0 = «ptx.atom.cas» %A, %h, %h : !ptx.ptr<global>, f16", "compares i32 or i64, not f16")),
-    *_ptx(
+    *ptx_faults("ptx.atom.cas", ("%0 = «ptx.atom.cas» %A, %h, %h : !ptx.ptr<global>, f16", "compares i32 or i64, not f16")),
+    *ptx_faults(
         "ptx.red",
         ('«ptx.red» "exch" %A, %x : !ptx.ptr<global>, i32', 'not "exch" of i32'),
         ('«ptx.red» "add" %A, %x order "acquire" : !ptx.ptr<global>, i32', "red has relaxed, release"),
         ('%0 = ptx.ld %A align 8 : !ptx.ptr<global> -> vector<2xf32>\n«ptx.red» "add" %s, %0 : !ptx.ptr<shared>, vector<2xf32>', "in global memory only"),
     ),
-    *_ptx("ptx.ld.acquire", ("%0 = «ptx.ld.acquire» %A : !ptx.ptr<global> -> i8", "i32, i64, f32 or f64 are read and written so, not i8")),
-    *_ptx("ptx.st.release", ("«ptx.st.release» %h, %A : f16, !ptx.ptr<global>", "not f16")),
-    *_ptx("ptx.fence", ('«ptx.fence» "acquire"', 'fence has acq_rel, sc; not "acquire"')),
-    *_ptx(
+    *ptx_faults("ptx.ld.acquire", ("%0 = «ptx.ld.acquire» %A : !ptx.ptr<global> -> i8", "i32, i64, f32 or f64 are read and written so, not i8")),
+    *ptx_faults("ptx.st.release", ("«ptx.st.release» %h, %A : f16, !ptx.ptr<global>", "not f16")),
+    *ptx_faults("ptx.fence", ('«ptx.fence» "acquire"', 'fence has acq_rel, sc; not "acquire"')),
+    *ptx_faults(
         "ptx.shfl.sync",
         ('%0 = «ptx.shfl.sync» "left" %x, %x : i32', 'shfl.sync has up, down, bfly, idx; not "left"'),
         ('%0 = «ptx.shfl.sync» "up" %h, %x : f16', "a value of 32 bits is exchanged, not f16"),
         ('%0 = «ptx.shfl.sync» "up" %x, %x width 12 : i32', "1, 2, 4, 8, 16 or 32 lanes, not 12"),
         ('%0 = «"ptx.shfl.sync"»(%x, %x) <{mode = "up"}> : (i32, i32) -> f32', "attribute i32 expected from variable 'T', but got f32"),
     ),
-    *_ptx(
+    *ptx_faults(
         "ptx.vote.sync",
         ('%0 = arith.constant true\n%1 = «ptx.vote.sync» "none" %0 : i1', "vote.sync has all, any, uni, ballot"),
         ('%0 = arith.constant true\n%1 = «ptx.vote.sync» "all" %0 : i32', "the result of vote.sync.all is i1, not i32"),
     ),
-    *_ptx("ptx.match.any.sync", ("%0 = ptx.match.any.sync «%v»", "i32")),
-    *_ptx("ptx.redux.sync", ('%0 = «ptx.redux.sync» "add" %v : i64', "reduces i32 or f32, not i64"), ('%0 = «ptx.redux.sync» "mul" %x : i32', 'not "mul"')),
-    *_ptx("ptx.elect.sync", ("%0 = ptx.elect.sync mask «%v»", "i32")),
-    *_ptx(
+    *ptx_faults("ptx.match.any.sync", ("%0 = ptx.match.any.sync «%v»", "i32")),
+    *ptx_faults("ptx.redux.sync", ('%0 = «ptx.redux.sync» "add" %v : i64', "reduces i32 or f32, not i64"), ('%0 = «ptx.redux.sync» "mul" %x : i32', 'not "mul"')),
+    *ptx_faults("ptx.elect.sync", ("%0 = ptx.elect.sync mask «%v»", "i32")),
+    *ptx_faults(
         "ptx.ex2.approx",
         ("%0 = «ptx.ex2.approx» %x : i32", "ex2.approx has f32, f16, f16x2, bf16, bf16x2; not i32"),
         ("%0 = «ptx.ex2.approx» ftz %h : f16", "ex2.approx.f16 has no ftz"),
@@ -76,14 +70,14 @@ INSTRUCTIONS = [
     *(
         fault
         for name in ("lg2", "rcp", "rsqrt", "sqrt", "sin", "cos")
-        for fault in _ptx(f"ptx.{name}.approx", (f"%0 = «ptx.{name}.approx» %h : f16", f"{name}.approx has f32; not f16"))
+        for fault in ptx_faults(f"ptx.{name}.approx", (f"%0 = «ptx.{name}.approx» %h : f16", f"{name}.approx has f32; not f16"))
     ),
-    *_ptx("ptx.tanh.approx", ("%0 = arith.constant 1.0 : f32\n%1 = «ptx.tanh.approx» ftz %0 : f32", "tanh.approx.f32 has no ftz")),
-    *_ptx(
+    *ptx_faults("ptx.tanh.approx", ("%0 = arith.constant 1.0 : f32\n%1 = «ptx.tanh.approx» ftz %0 : f32", "tanh.approx.f32 has no ftz")),
+    *ptx_faults(
         "ptx.cvt",
         ('%0 = «ptx.cvt» "rz.f16.f32" %x : (i32) -> f16', 'not "rz.f16.f32"'),
         ('%0 = «ptx.cvt» "rna.tf32.f32" %x : (i32) -> f32', "cvt.rna.tf32.f32 is (f32) -> f32"),
     ),
-    *_ptx("ptx.prmt", ("%0 = ptx.prmt %x, %x, «%v»", "i32")),
-    *_ptx("ptx.dp4a", ('%0 = «ptx.dp4a» "s8.s8" %x, %x, %x', 'not "s8.s8"')),
+    *ptx_faults("ptx.prmt", ("%0 = ptx.prmt %x, %x, «%v»", "i32")),
+    *ptx_faults("ptx.dp4a", ('%0 = «ptx.dp4a» "s8.s8" %x, %x, %x', 'not "s8.s8"')),
 ]  # fmt: skip

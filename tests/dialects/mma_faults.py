@@ -2,8 +2,8 @@
 # ruff: noqa: E501 - a fault and its message stand on one line
 """Faults of MMA atoms, tiled MMAs, fragments and multiplications."""
 
-from tests.dialects.faults import Fault
-from tests.dialects.samples import ptx_program, tile_program
+from tests.dialects.faults import Fault, ptx_faults, tile_faults
+from tests.dialects.samples import tile_program
 
 ATOM = '#tile.mma_atom<"SM80_16x8x8_F32F16F16F32_TN">'
 MMA = f"%m = tile.tiled_mma {ATOM}\n"
@@ -24,25 +24,17 @@ def _gemm(said: str, *operands: str, op: str = "tile.gemm", atom: str = ATOM) ->
     return Fault(op, tile_program(f"{allocations}«{op}» {f'{atom} ' if atom else ''}{names}"), said)
 
 
-def _tile(of: str, *cases: tuple[str, str]) -> list[Fault]:
-    return [Fault(of, tile_program(body), said) for body, said in cases]
-
-
-def _ptx(of: str, *cases: tuple[str, str]) -> list[Fault]:
-    return [Fault(of, ptx_program(body), said) for body, said in cases]
-
-
 A, B, C = "f16 rmem 16 4:1", "f16 rmem 16 2:1", "f32 rmem 16 4:1"
 _SEGMENTS = "operandSegmentSizes = array<i32: 1, 0, 0>"
 _ANY = '!tile.tensor<f16, gmem, align<16>, "(64,32):(1,64)">'
 
 MMA_FAULTS = [
-    *_tile(
+    *tile_faults(
         "tile.mma_atom",
         ('%m = tile.tiled_mma #tile.mma_atom<«"SM80_16x8x8"»>', "E0302"),
         ('%m = tile.tiled_mma «#tile.mma_atom<"SM90_64x8x16_F32F16F16_SS<Major::K,Major::K>">»', "E0304"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.tiled_mma",
         ('%m = tile.tiled_mma «#tile.copy_atom<"DefaultCopy", f16>»', "expected an MMA atom"),
         (f'%m = tile.tiled_mma {ATOM} atoms "(2,«x»)"', "E0101"),
@@ -61,22 +53,22 @@ MMA_FAULTS = [
         (f'%m = tile.tiled_mma {ATOM} : «!tile.tiled_mma<{ATOM}, "(1,1):(0,0)", "(_,_,_)">»', "E0202"),
         (f'%m = tile.tiled_mma {ATOM} : «!tile.tiled_mma<{ATOM}, "(1,?,1):(0,0,0)", "(_,_,_)">»', "is not static"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.partition_A",
         (f"{MMA}tile.partition_A «%A», %A, %t", "expected a tiled MMA"),
         (f"{MMA}tile.partition_A %m, «%t», %t", "expected a tensor"),
         (f'{MMA}%0 = «"tile.partition_A"»(%m, %A) : ({TYPE}, {_ANY}) -> {_ANY}', "one thread index"),
         (f"{MMA}%s1 = tile.slice %A, (_, 0)\n%0 = tile.partition_A «%m, %s1, %t»", "E0307"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.partition_B",
         (f'{MMA}%s1 = tile.local_tile %A, "(4,32)", (0, 0)\n%0 = tile.partition_B «%m, %s1, %t»', "E0314"),
     ),
-    *_tile("tile.partition_C", (f"{MMA}%0 = «tile.partition_C» %m, %A, %t : {_ANY}", "the result is")),
+    *tile_faults("tile.partition_C", (f"{MMA}%0 = «tile.partition_C» %m, %A, %t : {_ANY}", "the result is")),
     *(
         fault
         for operand in "ABC"
-        for fault in _tile(
+        for fault in tile_faults(
             f"tile.make_fragment_{operand}",
             (
                 f'{MMA}%0 = «tile.make_fragment_{operand}» %m, %A : !tile.tensor<f16, rmem, align<8>, "(64,32):(1,64)">',
@@ -84,7 +76,7 @@ MMA_FAULTS = [
             ),
         )
     ),
-    *_tile(
+    *tile_faults(
         "tile.make_fragment_like",
         ("%0 = tile.make_fragment_like %A : «i32»", "expected a tensor type"),
         (
@@ -143,7 +135,7 @@ MMA_FAULTS = [
         tile_program(f"{_operands(C, A, B)[0]}tile.mma_call «%»o0, %o1, %o2, %o0"),
         "expected an MMA atom",
     ),
-    *_ptx(
+    *ptx_faults(
         "ptx.mma.sync",
         ('%0:4 = ptx.mma.sync «"SM80"» (), (), ()', "E0302"),
         ('%0 = ptx.mma.sync «"UniversalFMA<float>"» (), (), ()', "no instruction of a warp"),

@@ -2,16 +2,12 @@
 # ruff: noqa: E501 - a fault and its message stand on one line
 """A program for every rule of run-time extents and strides, partitions by threads and recasts that breaks it."""
 
-from tests.dialects.faults import Fault
-from tests.dialects.samples import run_program, tile_program
+from tests.dialects.faults import Fault, tile_faults
+from tests.dialects.samples import run_program
 
 _G = '!tile.tensor<f16, gmem, align<16>, "(64,32):(1,64)">'
 _D = '!tile.tensor<f16, gmem, align<16>, "?:?">'
 _MAKE = f'%d = tile.make_tensor %A, "?:?" (%t, %w) : {_D}\n'
-
-
-def _tile(of: str, *cases: tuple[str, str]) -> list[Fault]:
-    return [Fault(of, tile_program(body), said) for body, said in cases]
 
 
 def _run(of: str, kernel: str, *cases: tuple[str, str]) -> list[Fault]:
@@ -36,12 +32,12 @@ RUN_TIME = [
         ('!tile.tensor<f16, gmem, align<16>, "(?{i16},4):(1,4)">', "have 32 or 64 bits"),
         ('!tile.tensor<f16, gmem, align<16>, "(8,4):(1@0,1@1)">', "has the strides of coordinates"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.local_tile",
         (_MAKE + '%0 = tile.local_tile %d, «"(16)", (0)»', "E0314"),
         ('%e = tile.make_tensor %A, "?{div=8}:1" (%t)\n%0 = tile.local_tile %e, «"[4:4]", (0)»', "E0314"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.local_partition",
         ('%0 = tile.local_partition %A, «"S<1,0,1> o 0 o 8:1"», %t', "expected a plain layout"),
         ('%0 = tile.local_partition %A, «"(7,4):(1,7)", %t»', "E0314"),
@@ -49,7 +45,7 @@ RUN_TIME = [
         (f'%0 = «"tile.local_partition"»(%A, %t) <{{threads = #cute.layout<"S<1,0,1> o 0 o 8:1">}}> : ({_G}, index) -> {_G}',
          "a plain one, without a swizzle"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.recast",
         ("%0 = tile.recast «%A, i1»", "E0213"),
         ("%0 = tile.recast «%A, index»", "E0213"),
@@ -60,24 +56,24 @@ RUN_TIME = [
         (f"%0 = «tile.recast» %A, i32 : {_G}", "the result is"),
         (f"%0 = «tile.recast» %A, i1 : {_G}", "E0213"),
     ),
-    *_tile(
+    *tile_faults(
         "tile.make_tensor",
         ('%0 = tile.make_tensor %A, «"S<1,0,1> o 0 o 8:1"»', "E0211"),
         (f'%0 = «tile.make_tensor» %A, "S<1,0,1> o 0 o 8:1" : {_G}', "E0211"),
         (f'%0 = «tile.make_tensor» %A, "8:1" : {_G}', "the result is"),
         (f'%0 = «tile.make_tensor» %A, "?:?" (%t) : {_D}', "has 2 integers that are not static, not 1"),
     ),
-    *_tile("tile.dim", ("%0 = «tile.dim» %A, 2", "E0208")),
-    *_tile(
+    *tile_faults("tile.dim", ("%0 = «tile.dim» %A, 2", "E0208")),
+    *tile_faults(
         "tile.stride",
         ("%0 = «tile.stride» %A, 2", "E0208"),
         ('%d = tile.logical_divide %A, "(4,8)"\n%0 = «tile.stride» %d, 1', "E0213"),
     ),
-    *_tile("tile.get_scalars", (f'{_MAKE}%0 = «"tile.get_scalars"»(%d) : ({_D}) -> index', "has 2 integers")),
-    *_tile("tile.crd2idx", ('%0 = «tile.crd2idx» (%t) in "4:?"', "has 1 integers that are not static, and 0 are given")),
-    *_tile("tile.view", (f"%0 = «tile.view» %A with (%t) : {_D}", "has 2 integers that are not static, and 1 are given")),
-    *_tile("tile.copy", (f"{_MAKE}«tile.copy» %d, %d", "E0207")),
-    *_tile("tile.print_tensor", (f'{_MAKE}«tile.print_tensor» "d" %d', "only a static number of elements")),
+    *tile_faults("tile.get_scalars", (f'{_MAKE}%0 = «"tile.get_scalars"»(%d) : ({_D}) -> index', "has 2 integers")),
+    *tile_faults("tile.crd2idx", ('%0 = «tile.crd2idx» (%t) in "4:?"', "has 1 integers that are not static, and 0 are given")),
+    *tile_faults("tile.view", (f"%0 = «tile.view» %A with (%t) : {_D}", "has 2 integers that are not static, and 1 are given")),
+    *tile_faults("tile.copy", (f"{_MAKE}«tile.copy» %d, %d", "E0207")),
+    *tile_faults("tile.print_tensor", (f'{_MAKE}«tile.print_tensor» "d" %d', "only a static number of elements")),
     *_run(
         "run.launch",
         '!tile.tensor<f32, gmem, align<16>, "(?,4):(1,?{div=4})">',
