@@ -25,6 +25,7 @@ COMMANDS = {
     "run": "run the launches of a file on the simulator or the GPU and check their results",
     "layout": "evaluate expressions of the layout algebra, explain and draw them",
     "show": "print the layouts that a tiled copy gives to tensors and threads",
+    "export": "write a kernel and a header for programs in C",
     "cache": "look at the machine code that is kept from earlier runs, or remove it",
     "passes": "list the passes and stages",
     "explain": "say what an error code means",

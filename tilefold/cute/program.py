@@ -14,6 +14,9 @@ from tilefold.lowering import Program
 from tilefold.runtime.store import default_store
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tilefold.exporting import Exported
     from tilefold.runtime.artifact import Artifact
     from tilefold.runtime.engine import RunResult
 
@@ -69,6 +72,17 @@ class CompiledKernel:
     def to_cute(self) -> str:
         """The kernel as the text of a `.cute` file, which compiles to the same PTX."""
         return print_program(self.traced.module)
+
+    def export(self, folder: "str | Path", target: str | None = None, *, ptx: bool = False) -> "Exported":
+        """Writes the kernel, as machine code or PTX, with a header and an example for programs in C (docs/runtime.md).
+
+        Raises TilefoldError (E4002) where the folder cannot be written.
+        """
+        from pathlib import Path
+
+        from tilefold.exporting import export
+
+        return export(self.artifact(target), self.ptx(target) if ptx else None, Path(folder))
 
     def artifact(self, target: str | None = None) -> "Artifact":
         """The kernel as machine code, for a launch without the compiler."""

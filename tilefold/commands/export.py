@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`tilefold export`: a kernel for programs in C and C++."""
+
+import argparse
+from pathlib import Path
+
+from tilefold.commands.options import add_cache, add_file, add_target, chosen_cache, read_source
+from tilefold.dialects.target import DEFAULT_ARCH
+from tilefold.layout.errors import Code, TilefoldError
+
+_EPILOG = """\
+writes KERNEL.cubin (or KERNEL.ptx), KERNEL.h and KERNEL_example.c. The header has static functions KERNEL_load,
+KERNEL_launch and KERNEL_unload, which need the CUDA driver API alone.
+
+examples:
+  tilefold export kernel.cute --kernel gemm --target sm_90a -o out
+  tilefold export kernel.cute --ptx -o out && cd out && nvcc -o try gemm_example.c -lcuda && ./try gemm.ptx
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the options of `export`."""
+    parser.epilog = _EPILOG
+    add_file(parser)
+    add_target(parser, DEFAULT_ARCH)
+    parser.add_argument("--kernel", metavar="NAME", help="the kernel, where the file has several")
+    parser.add_argument("-o", "--output", metavar="DIR", default=".", help="the folder to write to (default: this one)")
+    parser.add_argument("--ptx", action="store_true", help="write PTX, which newer GPUs assemble, not machine code")
+    add_cache(parser)
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Compiles, writes the files and names them."""
+    from tilefold.dialects.target import Target
+    from tilefold.exporting import export
+    from tilefold.lowering import TO_INDEX, load
+
+    program = load(read_source(args), args.target, chosen_cache(args))
+    with program.explaining():
+        if program.gpu_kernels:
+            program = program.device_program(TO_INDEX)
+        build = program.build(Target(args.target))
+    names = [artifact.kernel for artifact in build.artifacts]
+    name = args.kernel.rpartition("::")[2] if args.kernel else names[0] if len(names) == 1 else None
+    if name not in names:
+        problem = f"there is no kernel '{name[:80]}'" if name else "the file has several kernels"
+        raise TilefoldError(Code.RUN_KERNEL, problem, f"--kernel takes one of: {', '.join(names) or 'none'}")
+    files = export(build.artifact(name), build.ptx if args.ptx else None, Path(args.output))
+    print(files.code, files.header, files.example, sep="\n")
+    return 0
