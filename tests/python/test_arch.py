@@ -104,6 +104,42 @@ def test_atomics_and_barriers(stage: str) -> None:
     assert total.tolist() == [64.0]
 
 
+@pytest.mark.parametrize("stage", ["cute", "instr"])
+def test_waiting_for_each_other(stage: str) -> None:
+    """Barriers in shared memory, of copies too; flags that blocks release and acquire; named barriers."""
+
+    @cute.kernel
+    def wait(A: cute.Tensor, Out: cute.Tensor, Flag: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        shared = cute.make_smem_tensor(cute.make_layout((64, 4), stride=(4, 1)), cute.Float32)
+        bars = cute.make_smem_tensor(2, cute.Int64)
+        if t == 0:
+            cute.arch.mbarrier_init(bars.ptr(0), 64)
+            cute.arch.mbarrier_init(bars.ptr(1), 64)
+        cute.arch.barrier()
+        atom = cute.make_copy_atom(cute.nvgpu.CpAsyncOp(), cute.Float32)
+        cute.copy(atom, A[t, None], shared[t, None])
+        cute.arch.cp_async_mbarrier_arrive(bars.ptr(0))
+        cute.arch.mbarrier_wait(bars.ptr(0), 0)
+        row = shared[63 - t, None].load()
+        cute.arch.mbarrier_arrive(bars.ptr(1))
+        cute.arch.mbarrier_wait(bars.ptr(1), 0)
+        shared[t, None] = row + 1
+        cute.arch.barrier(1, threads=64)
+        Out[t, None] = shared[63 - t, None]
+        if t == 0:
+            cute.arch.store_release(Flag.ptr(0), 7)
+            Flag[1] = cute.arch.load_acquire(Flag.ptr(0))
+            cute.arch.nanosleep(20)
+        cute.arch.sync_warp()
+
+    a = np.arange(256, dtype=np.float32).reshape(64, 4)
+    out, flag = np.zeros_like(a), np.zeros(2, np.int32)
+    wait(a, out, flag).launch(grid=1, block=64, device="sim", stage=stage)
+    assert out.tolist() == (a + 1).tolist()
+    assert flag.tolist() == [7, 7]
+
+
 def test_where_a_thread_is() -> None:
     @cute.kernel
     def places(Out: cute.Tensor):
