@@ -146,6 +146,11 @@ def taken(variable: Variable) -> Tree | None:
 
 
 CONTAINERS_DIFFER = "holds containers of other lengths or keys"
+SAME_LENGTH = "give it that length before, and set elements instead of adding them"
+ONE_TYPE = (
+    "make it one type by .to(...), or assign it before it is used; of a tensor carry the coordinate, and take the view "
+    "in the loop"
+)
 
 
 @dataclass
@@ -178,6 +183,8 @@ class _Carried:
 
     def _slots(self) -> list[_Slot]:
         leaves = () if self.tree is None else self.tree.leaves
+        if self.variable.watched:
+            return [_Slot(leaf) for leaf in leaves]
         return [_Slot(leaf, kind_of(leaf, leaf.dtype) if isinstance(leaf, Value) else None) for leaf in leaves]
 
     @property
@@ -218,7 +225,7 @@ class _Carried:
             ]
             return False
         if now.shape != self.tree.shape:
-            return self._lose(CONTAINERS_DIFFER + " after an iteration")
+            return self._lose(CONTAINERS_DIFFER + " after an iteration", SAME_LENGTH)
         self.kept = now.container is self.tree.container
         right = True
         for slot, leaf in zip(self.slots, now.leaves, strict=True):
@@ -255,12 +262,8 @@ class _Carried:
             slot.kind = before.joined(joined)
         return before == slot.kind
 
-    def _lose(self, problem: str) -> bool:
-        self.lost = (
-            f"{shown(self.variable)} has no value here: it {problem} of the loop at {here()}",
-            "make it one type by .to(...), or assign it before it is used; of a tensor carry the coordinate, "
-            "and take the view in the loop",
-        )
+    def _lose(self, problem: str, hint: str = ONE_TYPE) -> bool:
+        self.lost = f"{shown(self.variable)} has no value here: it {problem} of the loop at {here()}", hint
         return False
 
     def ends(self) -> list[SSAValue]:

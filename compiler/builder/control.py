@@ -19,6 +19,7 @@ from ...layout.errors import Code, TilefoldError
 from ...passes.emitter import UNROLL
 from .carry import (
     CONTAINERS_DIFFER,
+    SAME_LENGTH,
     Kind,
     LoopVariables,
     as_ssa,
@@ -209,7 +210,9 @@ class _Merge:
             forget(
                 self.variable,
                 f"{shown(self.variable)} has no value here: it {self.problem} of the 'if' at {here()}",
-                "give it a value of one type before the 'if' or on both paths; .to(...) converts",
+                SAME_LENGTH
+                if CONTAINERS_DIFFER in self.problem
+                else "give it a value of one type before the 'if' or on both paths; .to(...) converts",
             )
         elif then is None or other is None:
             self.variable.set(MISSING)

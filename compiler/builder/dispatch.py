@@ -19,7 +19,7 @@ from .control import bounded, branch, conditional_loop, counted_loop, discarded,
 from .ranges import Range, make_range
 from .tensors import AnyTensor
 from .values import Value, binary, convert
-from .variables import MISSING, PENDING, Box, Variable, cells_of
+from .variables import MISSING, PENDING, Box, Variable, cells_of, reached
 
 __all__ = [
     "PENDING", "and_", "builtin", "chain", "choose", "for_statement", "if_statement", "named", "not_", "or_",
@@ -35,10 +35,11 @@ def _nothing() -> None:
 
 def named(value: Any, names: str | tuple[str, ...]) -> Any:
     """`names = value`: in the IR the value has the name of the first variable that it is assigned to."""
+    given: object = value
     if isinstance(names, str):
-        _name(value, names)
-    elif isinstance(value, tuple):
-        for each, name in zip(cast("tuple[object, ...]", value), names, strict=False):
+        _name(given, names)
+    elif isinstance(given, tuple):
+        for each, name in zip(cast("tuple[object, ...]", given), names, strict=False):
             _name(each, name)
     return value
 
@@ -53,7 +54,7 @@ def _name(value: object, name: str) -> None:
 def if_statement(test: Any, then: _Thunk, otherwise: _Thunk, names: Sequence[str]) -> None:
     """`if test: then else: otherwise`, which assign the variables `names`."""
     if isinstance(test, Value):
-        branch(truth(test), then, otherwise, cells_of(names, then, otherwise))
+        branch(truth(test), then, otherwise, reached(names, then, otherwise))
     elif test:
         then()
     else:
@@ -62,7 +63,7 @@ def if_statement(test: Any, then: _Thunk, otherwise: _Thunk, names: Sequence[str
 
 def while_statement(test: _Thunk, body: _Thunk, names: Sequence[str]) -> None:
     """`while test: body`. A loop that Python begins and the kernel decides about later is one of the kernel."""
-    variables = cells_of(names, test, body)
+    variables = reached(names, test, body)
     with discarded(variables) as attempt:
         found = test()
         while not isinstance(found, Value) and found:
@@ -78,15 +79,17 @@ def for_statement(
     iterable: Any, body: Callable[[Any], object], names: Sequence[str], targets: Sequence[str], stop: str | None
 ) -> None:
     """`for targets in iterable: body`, which assigns the variables `names` and sets the flag `stop` to end early."""
-    changed = cells_of([name for name in names if name not in targets], body)
+    own = cells_of(targets, body)
+    cells = {id(each.cell) for each in own}
+    changed = [each for each in reached(names, body) if id(each.cell) not in cells]
     flag = next((variable for variable in changed if variable.name == stop), None)
     if isinstance(iterable, Range):
-        _kernel_loop(iterable, body, [*changed, *cells_of(targets, body)], len(changed), flag)
+        _kernel_loop(iterable, body, [*changed, *own], len(changed), flag)
         return
     for item in iterable:
         stopped = False if flag is None else flag.get()
         if isinstance(stopped, Value):
-            branch(truth(stopped), _nothing, lambda item=item: body(item), [*changed, *cells_of(targets, body)])
+            branch(truth(stopped), _nothing, lambda item=item: body(item), [*changed, *own])
         elif stopped:
             break
         else:
@@ -128,7 +131,7 @@ def _joined(operands: Sequence[_Thunk], stop_at: bool) -> Any:
         result.set(truth(found) if isinstance(found, Value) else bool(found))
 
     paths = (lambda: result.set(True), evaluated) if stop_at else (evaluated, lambda: result.set(False))
-    branch(truth(value), *paths, [result])
+    branch(truth(value), *paths, [result, *reached((), *rest)])
     return result_of(result)
 
 
@@ -142,7 +145,8 @@ def choose(test: Any, then: _Thunk, otherwise: _Thunk) -> Any:
     if not isinstance(test, Value):
         return then() if test else otherwise()
     result = Box("the value of 'A if C else B'")
-    branch(truth(test), lambda: result.set(then()), lambda: result.set(otherwise()), [result])
+    variables: list[Variable] = [result, *reached((), then, otherwise)]
+    branch(truth(test), lambda: result.set(then()), lambda: result.set(otherwise()), variables)
     return result_of(result)
 
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """From a function of Python to a module with one kernel: calls the function on the kernel's arguments."""
 
+import inspect
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -66,11 +68,12 @@ def trace(
         )
         for each, tree in trees.items()
     }
+    call = inspect.BoundArguments(inspect.signature(function), OrderedDict(given))
     code: Any = getattr(function, "__code__", None)
     place = FileLineColLoc(StringAttr(code.co_filename), IntAttr(code.co_firstlineno), IntAttr(1))
     with building(block) as builder:
         try:
-            result = function(**given)
+            result = function(*call.args, **call.kwargs)
         except NameError as error:
             if (reason := _reason(error, builder.unbound)) is None:
                 raise
@@ -158,6 +161,5 @@ def _escaped(op: Operation, operand: SSAValue, source: PythonSource) -> Diagnost
         f"a value is used outside the {word}{line} that computes it",
         place_of(op.location, source),
         Code.BUILD_ESCAPED.id,
-        "assign it to a variable, or to an element of a list, that has a value before; methods such as append are not "
-        "followed",
+        "assign it to a variable that has a value before; attributes of objects are followed if they are dataclasses",
     )

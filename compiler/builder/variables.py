@@ -7,6 +7,7 @@ Python. Control flow carries the values and numbers in it, the *leaves*; the res
 
 import copy
 import dataclasses
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import CellType, FunctionType
@@ -36,11 +37,16 @@ MAX_DEPTH = 16
 
 
 class Variable(Protocol):
-    """A place that control flow may change."""
+    """A place that control flow may change. `watched` is one of which that is not expected."""
 
     @property
     def name(self) -> str:
         """What messages call it."""
+        ...
+
+    @property
+    def watched(self) -> bool:
+        """Whether its name is assigned nowhere in the paths: calls may change it all the same."""
         ...
 
     def get(self) -> object:
@@ -58,6 +64,7 @@ class Cell:
 
     name: str
     cell: CellType
+    watched: bool = False
 
     def get(self) -> object:
         """What it holds; MISSING for nothing."""
@@ -80,6 +87,7 @@ class Box:
 
     name: str
     value: object = MISSING
+    watched: bool = False
 
     def get(self) -> object:
         """What it holds; MISSING for nothing."""
@@ -97,6 +105,29 @@ def cells_of(names: Sequence[str], *functions: Callable[..., object]) -> list[Ce
         assert isinstance(function, FunctionType)
         found |= dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     return [Cell(name, found[name]) for name in names if name in found]
+
+
+def reached(names: Sequence[str], *functions: Callable[..., object]) -> list[Cell]:
+    """The variables of these names, and those that calls in the functions may change all the same: lists, dictionaries
+    and dataclasses that the functions see, and the variables of functions that they see.
+    """
+    found = cells_of(names, *functions)
+    seen = {id(each.cell) for each in found}
+    pending = [(function, False) for function in functions]
+    while pending:
+        function, is_helper = pending.pop()
+        assert isinstance(function, FunctionType)
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            if id(cell) in seen:
+                continue
+            seen.add(id(cell))
+            value = Cell(name, cell).get()
+            inner: object = inspect.unwrap(value) if callable(value) else None
+            if isinstance(inner, FunctionType):
+                pending.append((inner, True))
+            elif is_helper or (not isinstance(value, tuple) and _parts(value) is not None):
+                found.append(Cell(name, cell, watched=True))
+    return found
 
 
 @dataclass(frozen=True)

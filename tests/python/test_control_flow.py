@@ -300,6 +300,27 @@ def tuples(t: Any, n: Any) -> Any:
     return pair[0] + 10 * pair[1][0] + 100 * pair[1][1]
 
 
+def calls_that_assign(t: Any, n: Any) -> Any:
+    level = 3
+    seen = [0, 0]
+
+    def raised() -> Any:
+        nonlocal level
+        level = 10
+        seen[0] = 5
+        return True
+
+    def plain(values: list[Any]) -> None:
+        values[1] += 1
+
+    if t > 3:
+        raised()
+    for _ in range(n):
+        plain(seen)
+    found = t > 9 and raised()
+    return level + 100 * seen[0] + 1000 * seen[1] + (7 if found else 0)
+
+
 def python_functions(t: Any, n: Any) -> Any:
     least = min(t, n, 9)
     most = max(t, n)

@@ -75,8 +75,22 @@ def appended(out: Any) -> None:
     t, _, _ = cute.arch.thread_idx()
     xs: list[Any] = []
     for i in cute.range(t):
-        xs.append(i * 2)
-    out[t] = xs[0]  # error: E5008, a value is used outside the loop at line
+        xs.append(i * 2)  # error: E5007, containers of other lengths or keys after an iteration
+    out[t] = xs[0]
+
+
+class Plain:
+    """An object whose attributes control flow does not follow."""
+
+    value: Any = 0
+
+
+def attribute(out: Any) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    found = Plain()
+    for i in cute.range(t):
+        found.value = i * 2
+    out[t] = found.value  # error: E5008, a value is used outside the loop at line
 
 
 def value_of_a_condition(out: Any) -> None:
@@ -171,7 +185,7 @@ def refused_while_it_runs(out: Any) -> None:
     out[t + 1] = 5  # error: E3202, out of bounds
 
 
-FUNCTIONS = [v for n, v in dict(globals()).items() if n[0] != "_" and getattr(v, "__module__", "") == __name__]
+FUNCTIONS = [v for n, v in dict(globals()).items() if n[0].islower() and getattr(v, "__module__", "") == __name__]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)

@@ -129,6 +129,22 @@ def test_lists_and_dictionaries_of_tensors() -> None:
         assert out.tolist() == [x * (x > 0) + (x > 1) + (x > 2) + 10.0 for x in range(N)]
 
 
+@cute.kernel
+def variadic(out: cute.Tensor, /, *inputs: cute.Tensor, **named: cute.Tensor):
+    t, _, _ = cute.arch.thread_idx()
+    total = cute.Float32(0)
+    for each in (*inputs, *named.values()):
+        total += each[t]
+    out[t] = total
+
+
+def test_variable_numbers_of_arguments() -> None:
+    t = np.arange(N, dtype=np.float32)
+    out = zeros()
+    ran(variadic, out, t, t, third=t)
+    assert out.tolist() == (3 * t).tolist()
+
+
 @cute.jit
 def clamped(x: Any, low: Any = 0, high: Any = 9) -> Any:
     """A helper with control flow, which may be called by Python, too."""
