@@ -68,9 +68,6 @@ def barrier(id: int = 0, threads: int | None = None) -> None:
     emit(ptx.BarSyncOp(id, threads))
 
 
-sync_threads = barrier
-
-
 def barrier_arrive(id: int, threads: int) -> None:
     """Arrives at barrier `id`, at which so many threads meet, and does not wait."""
     emit(ptx.BarArriveOp(id, threads))

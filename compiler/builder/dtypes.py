@@ -32,20 +32,15 @@ if TYPE_CHECKING:
 class DType:
     """A type of values and elements. `dtype(x)` is a number or a value as a value of this type in the kernel.
 
-    `ir` is the type in the IR, `kind` what can be computed with it: floats, integers, predicates, or nothing (elements
-    of less than a byte, which are only moved and multiplied). `TFloat32` is `Float32` in memory and in the IR; a
-    conversion to it rounds to what tensor cores take.
+    `ir` is the type in the IR, `bits` its width, `kind` what can be computed with it: floats, integers, predicates, or
+    nothing (elements of less than a byte, which are only moved and multiplied). `TFloat32` is `Float32` in memory and
+    in the IR; a conversion to it rounds to what tensor cores take.
     """
 
     name: str
     ir: Attribute
     kind: Literal["float", "int", "bool", "packed"]
     bits: int
-
-    @property
-    def width(self) -> int:
-        """The width in bits; a predicate takes a byte in a tensor."""
-        return self.bits
 
     def __call__(self, x: "Value | int | float | bool") -> Any:
         from .values import convert

@@ -7,7 +7,6 @@ What takes a layout or a tensor is in `views.py`. Everything raises `LayoutError
 from typing import Any
 
 from ...layout import algebra
-from ...layout.compose import composition
 from ...layout.coordinates import crd2idx as _crd2idx
 from ...layout.coordinates import idx2crd as _idx2crd
 from ...layout.core import ComposedLayout, Layout, LayoutLike
@@ -144,4 +143,3 @@ tiled_product = algebra.tiled_product
 flat_product = algebra.flat_product
 blocked_product = algebra.blocked_product
 raked_product = algebra.raked_product
-compose = composition

@@ -130,15 +130,12 @@ def slice_(target: Any, coord: Any) -> Any:
     return algebra.slice_(tuples(coord), target)
 
 
-def recast_tensor(tensor: Tensor, dtype: Any) -> Tensor:
+def recast(tensor: Tensor, dtype: Any) -> Tensor:
     """The same memory as elements of another type (CuTe's recast)."""
     element = as_dtype(dtype).ir
     inferred = RecastOp.infer(tensor_type(tensor), element)
     op = RecastOp.build(operands=[tensor.ssa], properties={"element_type": element}, result_types=[inferred])
     return Tensor(emit(op).results[0])
-
-
-recast = recast_tensor
 
 
 def alias(tensor: Tensor, layout: Any, dtype: Any, offset: int = 0, alignment: int | None = None) -> Tensor:

@@ -30,7 +30,6 @@ from tilefold.compiler.builder.arch import (
     nanosleep,
     red,
     store_release,
-    sync_threads,
     sync_warp,
     thread_idx,
     warp_idx,
@@ -60,6 +59,6 @@ __all__ = [
     "inline_ptx",
     "griddepcontrol_launch_dependents", "griddepcontrol_wait", "lane_idx", "linear_thread_idx", "load_acquire",
     "match_any", "mbarrier_arrive", "mbarrier_init", "mbarrier_wait", "nanosleep", "red", "redux_sync", "shuffle_sync",
-    "shuffle_sync_bfly", "shuffle_sync_down", "shuffle_sync_up", "store_release", "sync_threads", "sync_warp",
+    "shuffle_sync_bfly", "shuffle_sync_down", "shuffle_sync_up", "store_release", "sync_warp",
     "thread_idx", "vote_all", "vote_any", "vote_ballot", "vote_uni", "warp_idx", "warp_reduce",
 ]  # fmt: skip
