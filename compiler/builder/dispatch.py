@@ -14,8 +14,10 @@ from typing import Any, cast
 
 from xdsl.dialects import arith
 
+from .branches import branch
 from .carry import result_of
-from .control import bounded, branch, conditional_loop, counted_loop, discarded, name_value, truth
+from .control import discarded, name_value, truth
+from .loops import bounded, conditional_loop, counted_loop
 from .ranges import Range, make_range
 from .tensors import AnyTensor
 from .values import Value, binary, convert

@@ -8,8 +8,10 @@ dataclass of these.
 from collections.abc import Callable
 from typing import Any
 
+from .branches import branch
 from .carry import result_of
-from .control import branch, conditional_loop, counted_loop, truth
+from .control import truth
+from .loops import conditional_loop, counted_loop
 from .ranges import Range, make_range
 from .values import Int, Value
 from .variables import Box
