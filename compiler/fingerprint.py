@@ -61,7 +61,7 @@ class _Writer:
     def _attribute(self, attribute: Attribute) -> str:
         """The text of an attribute, or its number where it was written out before."""
         if not isinstance(attribute, _EXACT):
-            return str(attribute)
+            return f"{attribute}"
         found = self._attributes.get(attribute)
         if found is None:
             found = self._attributes[attribute] = f"#{len(self._attributes)}"

@@ -136,12 +136,17 @@ from .dtypes import (
 from .jit import HostTensor, JitFunction, jit
 from .kernel import Kernel, KernelCall, kernel
 from .program import CompiledKernel
+from .tuning import Candidate, Tuned, Tuning, autotune
 
 range_constexpr = builtins.range
 """Python's `range`: a loop over it is unrolled while the kernel is built."""
 
 __all__ = [
+    "Candidate",
     "Dynamic",
+    "Tuned",
+    "Tuning",
+    "autotune",
     "Event",
     "Graph",
     "Stream",

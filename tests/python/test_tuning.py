@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Autotuning: compiled in parallel, pruned, timed, remembered. The GPU of these tests is one that has times only."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from tilefold.dialects.target import Target
+from tilefold.layout.errors import TilefoldError
+from tilefold.runtime.engine import LaunchError
+
+from tilefold import cute
+from tilefold.cute import launch
+from tilefold.cute.tuning import Candidate
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+SIZE = 64
+
+
+@cute.kernel
+def scaled(A, B, VALUES: cute.Constexpr, FACTOR: cute.Constexpr = 2):
+    i, _, _ = cute.arch.thread_idx()
+    for k in cute.range_constexpr(VALUES):
+        B[i * VALUES + k] = A[i * VALUES + k] * FACTOR
+
+
+CONFIGS = [{"VALUES": 1}, {"VALUES": 2}, {"VALUES": 4}]
+
+
+def block_of(config: Any) -> int:
+    """As many threads as have something to do."""
+    return SIZE // config["VALUES"]
+
+
+class Timer:
+    """An engine that runs on the simulator and gives the times of a list in turn."""
+
+    def __init__(self, times: list[float]) -> None:
+        self.times = times
+        self.driver = SimpleNamespace(name="a device of the tests", target=Target("sm_80"), activate=lambda: None)
+
+    def measure(self, run: Callable[[], None], kernel: str, repeat: int) -> Any:
+        run()
+        return SimpleNamespace(median_ms=self.times.pop(0))
+
+
+def _use(monkeypatch: pytest.MonkeyPatch, *times: float) -> Timer:
+    timer = Timer(list(times))
+    monkeypatch.setattr(launch, "engine_of", lambda ordinal: timer)
+    return timer
+
+
+def _arrays(length: int = SIZE) -> tuple[Any, Any]:
+    return np.arange(length, dtype=np.float32), np.zeros(length, np.float32)
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:  # pyright: ignore[reportUnusedFunction]
+    monkeypatch.setenv("TILEFOLD_CACHE_DIR", str(tmp_path))
+
+
+def test_fastest_is_found_and_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = _arrays()
+    with ThreadPoolExecutor(2) as executor:
+        tuned = cute.autotune(configs=CONFIGS, grid=1, block=block_of, executor=executor)(scaled)
+        timer = _use(monkeypatch, 3.0, 1.0, 2.0)
+        tuning = tuned.tune(a, b)
+    assert tuning.best.config == {"VALUES": 2}
+    assert [each.milliseconds for each in tuning.candidates] == [3.0, 1.0, 2.0]
+    assert all(each.resources is not None and each.resources.registers > 0 for each in tuning.candidates)
+    np.testing.assert_array_equal(b, 2 * a)
+    assert not timer.times
+    assert tuned.tune(a, b) is tuning
+    again = cute.autotune(configs=CONFIGS, grid=1, block=block_of)(scaled).tune(a, b)  # off the disk, without a time
+    assert again.best.config == {"VALUES": 2}
+    text = tuning.table()
+    assert text.index("VALUES=2") < text.index("VALUES=4") < text.index("VALUES=1")
+
+
+def test_other_arguments_are_tuned_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ThreadPoolExecutor(2) as executor:
+        tuned = cute.autotune(configs=CONFIGS, grid=1, block=block_of, executor=executor)(scaled)
+        _use(monkeypatch, 3.0, 1.0, 2.0, 1.0, 2.0, 3.0)
+        assert tuned.tune(*_arrays()).best.config == {"VALUES": 2}
+        assert tuned.tune(*_arrays(2 * SIZE)).best.config == {"VALUES": 1}
+
+
+def test_what_is_pruned_or_wrong_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def few(candidate: Candidate) -> bool:
+        return candidate.config["VALUES"] < 4
+
+    a, b = _arrays()
+    configs = [*CONFIGS, {"VALUES": 1, "FACTOR": "no number"}]
+    with ThreadPoolExecutor(2) as executor:
+        tuned = cute.autotune(configs=configs, grid=1, block=block_of, executor=executor, prune=few)(scaled)
+        timer = _use(monkeypatch, 3.0, 1.0)
+        tuning = tuned.tune(a, b)
+    *problems, wrong = [each.problem for each in tuning.candidates]
+    assert problems == ["", "", "pruned"]
+    assert wrong.startswith("E5")
+    assert not timer.times
+
+
+def test_nothing_that_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ThreadPoolExecutor(2) as executor:
+        never = cute.autotune(configs=CONFIGS, grid=1, block=block_of, executor=executor, prune=lambda _: False)
+        _use(monkeypatch)
+        with pytest.raises(TilefoldError, match="no configuration works"):
+            never(scaled).tune(*_arrays())
+
+
+def test_processes_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    _use(monkeypatch, 2.0, 1.0, 3.0)
+    tuned = cute.autotune(configs=CONFIGS, grid=1, block=block_of)(scaled)
+    assert tuned.tune(*_arrays()).best.config == {"VALUES": 2}
+
+
+def test_simulator_takes_the_first() -> None:
+    a, b = _arrays()
+    result = cute.autotune(configs=CONFIGS[1:], grid=1, block=block_of)(scaled)(a, b).launch(device="sim")
+    assert result is not None
+    np.testing.assert_array_equal(b, 2 * a)
+
+
+def test_configurations_that_are_none() -> None:
+    with pytest.raises(LaunchError, match="names 'OTHER', which is no constant"):
+        cute.autotune(configs=[{"OTHER": 1}], grid=1, block=1)(scaled)
+    with pytest.raises(LaunchError, match="no configuration to choose from"):
+        cute.autotune(configs=[], grid=1, block=1)(scaled)
