@@ -18,7 +18,7 @@ from ...dialects.tile import ReturnOp, TensorType, TileKernelOp
 from ...layout.errors import Code, TilefoldError
 from ..diagnostics import Diagnostic, Place, ProgramError, Severity, place_of
 from .source import PythonSource
-from .state import building
+from .state import building, is_building
 from .tensors import Tensor
 from .values import wrap
 from .variables import tree_of
@@ -58,6 +58,9 @@ def trace(
     the user's line, for what is wrong with the kernel; what the function raises by itself goes through.
     """
     kernel = name or function.__name__
+    if is_building():
+        hint = "launch it from the host, or make a function of what both do and decorate it with @cute.jit"
+        raise TilefoldError(Code.BUILD_FORM, f"the kernel '{kernel}' is launched within another kernel", hint)
     trees = {each: tree_of(value) for each, value in arguments.items()}
     parameters = [leaf for tree in trees.values() for leaf in tree.leaves if isinstance(leaf, Parameter)]
     block = Block(arg_types=[parameter.type for parameter in parameters])

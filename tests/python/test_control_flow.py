@@ -404,3 +404,12 @@ def test_a_kernel_computes_what_python_does(function: Callable[[Any, Any], Any])
             out = np.full(THREADS, -7, np.int32)
             call(function, out, n).launch(grid=1, block=THREADS, device="sim", stage=stage)
             assert out.tolist() == expected, (n, stage)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_a_gpu_computes_what_python_does(function: Callable[[Any, Any], Any]) -> None:
+    for n in (0, 1, 7):
+        out = np.full(THREADS, -7, np.int32)
+        call(function, out, n).launch(grid=1, block=THREADS, device="cuda")
+        assert out.tolist() == [function(t, n) for t in range(THREADS)], n

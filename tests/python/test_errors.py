@@ -170,6 +170,15 @@ def unrolled_too_far(out: Any) -> None:
         out[i] = i
 
 
+@cute.kernel
+def _other(out: cute.Tensor):
+    out[0] = 1.0
+
+
+def launched_within(out: Any) -> None:
+    _other(np.zeros(3, np.float32)).launch(1, 32, device="sim")  # error: E5005, launched within another kernel
+
+
 def refused_by_a_pass(out: Any) -> None:
     t, _, _ = cute.arch.thread_idx()
     for i in cute.range(t, unroll_full=True):  # error: E2007, how often it runs is not known
