@@ -8,7 +8,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue, TypeAttribute
 
 from ..dialects.cute import LayoutAttr
 
-_EXACT = (TypeAttribute, IntegerAttr, StringAttr, LayoutAttr)
+_EXACT: tuple[type, ...] = (TypeAttribute, IntegerAttr, StringAttr, LayoutAttr)
 """Attributes that are equal only if they are the same. Floats are not of these: 0.0 equals -0.0."""
 
 
