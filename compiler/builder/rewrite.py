@@ -30,9 +30,9 @@ def rewritten(function: Callable[..., Any]) -> FunctionType:
         return function  # a function within one that was rewritten
     file = function.__code__.co_filename
     try:
-        lines, start = inspect.getsourcelines(function)
+        lines, start = inspect.getsourcelines(function.__code__)  # of itself, not of what it wraps
         node, parents = _parse(function, "".join(lines), start)
-    except (OSError, TypeError, SyntaxError, IndexError, LookupError) as error:
+    except (OSError, SyntaxError, LookupError) as error:
         raise _no_source(function, f"Python keeps no source of '{function.__name__}'") from error
 
     def refuse(at: ast.AST, what: str, hint: str) -> ProgramError:
@@ -59,7 +59,9 @@ def _parse(function: FunctionType, text: str, start: int) -> tuple[ast.FunctionD
         tree = ast.parse(text)
         ast.increment_lineno(tree, start - 1)
     name = function.__code__.co_name
-    node = next(each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each.name == name)
+    node = next((each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each.name == name), None)
+    if node is None:
+        raise LookupError(name)
     path = function.__qualname__.rpartition("<locals>.")[2].split(".")[:-1]
     return node, path
 

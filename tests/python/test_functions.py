@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,32 @@ def test_lists_and_dictionaries_of_tensors() -> None:
         call = over_tensors(kind([t, ones, ones]), {"x": ones, "left out": t}, out)
         call.launch(grid=1, block=N, device="sim")
         assert out.tolist() == [x * (x > 0) + (x > 1) + (x > 2) + 10.0 for x in range(N)]
+
+
+def traced(function: Any) -> Any:
+    """A decorator that is not ours."""
+
+    @wraps(function)
+    def wrapper(out: Any) -> None:
+        t, _, _ = cute.arch.thread_idx()
+        if t < 4:
+            out[t] = 1.0
+        function(out)
+
+    return wrapper
+
+
+@cute.kernel
+@traced
+def decorated(out: cute.Tensor):
+    t, _, _ = cute.arch.thread_idx()
+    out[t] = out[t] + 1.0
+
+
+def test_other_decorators() -> None:
+    out = zeros()
+    ran(decorated, out)
+    assert out.tolist() == [2.0] * 4 + [1.0] * (N - 4)
 
 
 @cute.kernel
