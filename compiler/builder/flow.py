@@ -44,7 +44,7 @@ def lower_flow(function: ast.FunctionDef, runtime: str) -> dict[ast.stmt, str]:
     """
     flags: dict[ast.stmt, str] = {}
     body = function.body
-    returns = [node for statement in body for node in _own_nodes(statement) if isinstance(node, ast.Return)]
+    returns = [node for statement in body for node in own_nodes(statement) if isinstance(node, ast.Return)]
     only_last = len(returns) == 1 and returns[0] is body[-1]
     if returns and not only_last and any(node.value is not None for node in returns):
         body = [*body, ast.copy_location(ast.Return(None), body[-1])]  # Python's own: None at the end
@@ -232,11 +232,11 @@ def _is_flag(name: str) -> bool:
     return name == RETURNED or name.startswith(("__break_", "__continue_"))
 
 
-def _own_nodes(statement: ast.AST) -> list[ast.AST]:
+def own_nodes(statement: ast.AST) -> list[ast.AST]:
     """A statement and what is in it, without the functions in it."""
     if isinstance(statement, FUNCTIONS):
         return []
     found: list[ast.AST] = [statement]
     for child in ast.iter_child_nodes(statement):
-        found += _own_nodes(child)
+        found += own_nodes(child)
     return found

@@ -15,7 +15,7 @@ from typing import Any
 from ...layout.errors import Code
 from ..diagnostics import Diagnostic, Place, ProgramError, Severity
 from . import dispatch
-from .transform import RUNTIME, transform_function
+from .transform import RUNTIME, scope, transform_function
 
 
 def rewritten(function: Callable[..., Any]) -> FunctionType:
@@ -70,12 +70,12 @@ def _compile(function: FunctionType, node: ast.FunctionDef, parents: list[str], 
     """The code of the rewritten function, in the scopes that it had: its closure and, for private names, its class."""
     body: ast.stmt = node
     for name in reversed(parents):
-        body = ast.ClassDef(name, [], [], [body], [])
+        body = scope(ast.ClassDef, name, [], [], [body], [])
     free = [name for name in (*function.__code__.co_freevars, RUNTIME) if name != "__class__"]
     arguments = ast.arguments(
         posonlyargs=[], args=[ast.arg(name) for name in free], kwonlyargs=[], kw_defaults=[], defaults=[]
     )
-    module = ast.Module([ast.FunctionDef("__scope__", arguments, [body], [])], [])
+    module = ast.Module([scope(ast.FunctionDef, "__scope__", arguments, [body], [])], [])
     ast.fix_missing_locations(module)
     flags = function.__code__.co_flags & _FUTURE
     code = compile(module, file, "exec", flags=flags, dont_inherit=True)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from .flow import FUNCTIONS, lower_flow
+from .flow import FUNCTIONS, lower_flow, own_nodes
 
 RUNTIME = "__tilefold__"
 """The name by which rewritten code reaches `dispatch`."""
@@ -28,7 +28,7 @@ BUILTINS = ("range", "min", "max", "any", "all", "bool", "int", "float")
 Refuse = Callable[[ast.AST, str, str], Exception]
 """Makes the error for a node that cannot be rewritten, from what is wrong and what would work."""
 
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_Node = TypeVar("_Node", bound=ast.AST)
 
 
 def transform_function(function: ast.FunctionDef, refuse: Refuse) -> None:
@@ -57,7 +57,8 @@ def _parameters(function: ast.FunctionDef) -> set[str]:
 
 def _declared(function: ast.FunctionDef) -> set[str]:
     """The names that a function takes from the functions around it by `nonlocal`."""
-    return {name for node in ast.walk(function) if isinstance(node, ast.Nonlocal) for name in node.names}
+    nodes = [node for statement in function.body for node in own_nodes(statement)]
+    return {name for node in nodes if isinstance(node, ast.Nonlocal) for name in node.names}
 
 
 class _Names(ast.NodeVisitor):
@@ -263,8 +264,7 @@ class _Rewriter(ast.NodeTransformer):
         if bound:
             new.insert(0, ast.Nonlocal(bound))
         empty = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-        made = ast.FunctionDef(name, empty, new, [])
-        return _at(made, like)
+        return _at(scope(ast.FunctionDef, name, empty, new, []), like)
 
     def _later(self, node: ast.expr) -> ast.expr:
         """An operand that is evaluated only where it is wanted."""
@@ -297,6 +297,13 @@ class _Rewriter(ast.NodeTransformer):
         return call
 
 
+def scope(kind: type[_Node], *parts: object) -> _Node:
+    """A node for a function or a class, as Python from 3.12 on wants them too."""
+    made = kind(*parts)
+    setattr(made, "type_params", [])  # noqa: B010  # not a field before
+    return made
+
+
 def _is_hidden(names: object) -> bool:
     """Whether a variable is one of the rewriting's own."""
     return isinstance(names, str) and names.startswith("__")
@@ -305,9 +312,6 @@ def _is_hidden(names: object) -> bool:
 def _strings(names: Sequence[str] | set[str], keep_order: bool = False) -> ast.expr:
     ordered = names if keep_order else sorted(names)
     return ast.Tuple([ast.Constant(name) for name in ordered], ast.Load())
-
-
-_Node = TypeVar("_Node", bound=ast.AST)
 
 
 def _at(node: _Node, like: ast.AST) -> _Node:

@@ -321,6 +321,21 @@ def calls_that_assign(t: Any, n: Any) -> Any:
     return level + 100 * seen[0] + 1000 * seen[1] + (7 if found else 0)
 
 
+def calls_that_assign_what_branches_assign(t: Any, n: Any) -> Any:
+    if t > 3:
+        scale = 1
+    else:
+        scale = n
+
+    def raised() -> None:
+        nonlocal scale
+        if scale < 4:
+            scale = scale + 10
+
+    raised()
+    return scale
+
+
 def python_functions(t: Any, n: Any) -> Any:
     least = min(t, n, 9)
     most = max(t, n)
