@@ -60,8 +60,9 @@ class _Writer:
 
     def _attribute(self, attribute: Attribute) -> str:
         """The text of an attribute, or its number where it was written out before."""
-        if not isinstance(attribute, _EXACT):
-            return f"{attribute}"
+        exact: bool = isinstance(attribute, _EXACT)
+        if not exact:
+            return str(attribute)
         found = self._attributes.get(attribute)
         if found is None:
             found = self._attributes[attribute] = f"#{len(self._attributes)}"

@@ -18,8 +18,8 @@ from typing import Any, Protocol
 
 from ..arrays import HOST, array_of, is_array, is_torch
 from ..signature import Dynamic, Marked, tensor_spec
+from ..streams import handle_of
 from .prepared import Frame, Prepared
-from .streams import handle_of
 
 Args = tuple[Any, ...]
 
@@ -72,7 +72,7 @@ class Launcher:
     def launch(self, args: Args, block: Any, grid: Any, stream: Any = None, programmatic: bool = False) -> Any:
         """Launches on arguments in the order of the parameters. None, or what `resolve` returns.
 
-        `stream` is a handle, an object of torch, CuPy or cuda.core, one of `runtime.cuda.streams`, or None: torch's
+        `stream` is a handle, an object of torch, CuPy or cuda.core, one of `runtime.streams`, or None: torch's
         current stream where a tensor of torch is an argument, else the default stream. Raises what `resolve` and the
         driver raise.
         """

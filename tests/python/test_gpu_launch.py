@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tilefold.runtime.cuda.streams import Event, Stream, capture
 from tilefold.runtime.engine import LaunchError
+from tilefold.runtime.streams import Event, Stream, capture
 
 from tilefold import cute
 

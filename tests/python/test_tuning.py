@@ -51,7 +51,11 @@ class Timer:
 
 def _use(monkeypatch: pytest.MonkeyPatch, *times: float) -> Timer:
     timer = Timer(list(times))
-    monkeypatch.setattr(launch, "engine_of", lambda ordinal: timer)
+
+    def engine_of(ordinal: int) -> Timer:
+        return timer
+
+    monkeypatch.setattr(launch, "engine_of", engine_of)
     return timer
 
 

@@ -13,9 +13,9 @@ from tilefold.layout.unknown import Unknown
 from tilefold.runtime.artifact import Kind, Parameter
 from tilefold.runtime.cuda.launcher import Args, Launcher
 from tilefold.runtime.cuda.prepared import Prepared
-from tilefold.runtime.cuda.streams import handle_of
 from tilefold.runtime.engine import LaunchError
 from tilefold.runtime.signature import Dynamic, dynamic
+from tilefold.runtime.streams import handle_of
 
 from tests.runtime.fakes import FakeLibrary, Tensor, prepared, torch_module
 

@@ -114,8 +114,8 @@ from tilefold.compiler.builder.views import (
 )
 from tilefold.layout.core import ComposedLayout, Layout
 from tilefold.layout.swizzle import Swizzle
-from tilefold.runtime.cuda.streams import Event, Graph, Stream, capture
 from tilefold.runtime.signature import Dynamic, dynamic
+from tilefold.runtime.streams import Event, Graph, Stream, capture
 
 from . import arch, nvgpu
 from .annotations import Constexpr

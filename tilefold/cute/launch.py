@@ -10,10 +10,10 @@ from tilefold.layout.errors import Code
 from tilefold.runtime.arrays import Array
 from tilefold.runtime.cuda.launcher import Args, Launcher
 from tilefold.runtime.cuda.prepared import Prepared
-from tilefold.runtime.cuda.streams import handle_of
 from tilefold.runtime.engine import LaunchConfig, RunResult
 from tilefold.runtime.errors import LaunchError, dim3
 from tilefold.runtime.hosted import host_tensor
+from tilefold.runtime.streams import handle_of
 
 from .specialise import BoundArguments
 

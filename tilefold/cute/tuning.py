@@ -8,7 +8,6 @@ processes of this machine by default, or those of a cluster. Timing is done here
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, Future, as_completed
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -26,6 +25,8 @@ from .program import CompiledKernel
 from .specialise import BoundArguments
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
+
     from tilefold.compiler.assemble import KernelResources
     from tilefold.runtime.engine import RunResult
 
@@ -93,7 +94,7 @@ class Tuned:
     grid: Sized
     block: Sized
     prune: Callable[[Candidate], bool] = without_spills
-    executor: Executor | None = None
+    executor: "Executor | None" = None
     repeat: int = 20
     _found: dict[tuple[object, ...], Tuning] = field(default_factory=lambda: {})
 
@@ -153,6 +154,8 @@ class Tuned:
 
     def _compiled(self, bounds: Sequence[BoundArguments], target: Target) -> list[Candidate]:
         """Compiles all configurations, in parallel, and shows how far it is on a terminal."""
+        from concurrent.futures import as_completed
+
         from rich.console import Console
         from rich.progress import Progress
 
@@ -236,7 +239,7 @@ def autotune(
     grid: Sized,
     block: Sized,
     prune: Callable[[Candidate], bool] = without_spills,
-    executor: Executor | None = None,
+    executor: "Executor | None" = None,
     repeat: int = 20,
 ) -> Callable[[Kernel], Tuned]:
     """Makes a kernel one that chooses among configurations, values of its `Constexpr` parameters:
@@ -295,7 +298,7 @@ def _time(candidate: Candidate) -> float:
     return float("inf") if candidate.milliseconds is None else candidate.milliseconds
 
 
-def _processes() -> Executor:
+def _processes() -> "Executor":
     """Processes of this machine, begun anew: a process that uses a GPU cannot be forked."""
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context

@@ -7,11 +7,13 @@ Launches take the streams of those libraries as well: their graphs and events th
 import weakref
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...layout.errors import Code
-from ..errors import LaunchError
-from .driver import Driver, open_device
+from ..layout.errors import Code
+from .errors import LaunchError
+
+if TYPE_CHECKING:
+    from .cuda import Driver
 
 
 def handle_of(stream: Any) -> int:
@@ -35,13 +37,21 @@ def handle_of(stream: Any) -> int:
     )
 
 
+def _activated(device: int) -> "Driver":
+    """The driver of a device, which is the current one of this thread from now on."""
+    from .cuda import open_device
+
+    driver = open_device(device)
+    driver.activate()
+    return driver
+
+
 class Stream:
     """A stream of its own on a device: what is queued there runs in its order. It is destroyed with the object."""
 
     def __init__(self, device: int = 0) -> None:
         """CudaUnavailable without the device."""
-        self.driver: Driver = open_device(device)
-        self.driver.activate()
+        self.driver = _activated(device)
         made: Any = self.driver.call("cuStreamCreate", 1)  # CU_STREAM_NON_BLOCKING
         self.handle = int(made)
         weakref.finalize(self, self.driver.api.cuStreamDestroy, made).atexit = False  # the driver does then
@@ -60,8 +70,7 @@ class Event:
 
     def __init__(self, device: int = 0) -> None:
         """CudaUnavailable without the device."""
-        self.driver: Driver = open_device(device)
-        self.driver.activate()
+        self.driver = _activated(device)
         made: Any = self.driver.call("cuEventCreate", 0)
         self.handle = int(made)
         weakref.finalize(self, self.driver.api.cuEventDestroy, made).atexit = False
@@ -83,7 +92,7 @@ class Event:
 class Graph:
     """Launches that were captured once and are queued again as a whole (CUDA Graphs)."""
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: "Driver") -> None:
         self.driver = driver
         self._executable: Any = None
 
