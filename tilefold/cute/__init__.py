@@ -136,6 +136,7 @@ from .dtypes import (
 from .jit import HostTensor, JitFunction, jit
 from .kernel import Kernel, KernelCall, kernel
 from .program import CompiledKernel
+from .torch_op import torch_op
 from .tuning import Candidate, Tuned, Tuning, autotune
 
 range_constexpr = builtins.range
@@ -145,6 +146,7 @@ __all__ = [
     "Candidate",
     "Dynamic",
     "Tuned",
+    "torch_op",
     "Tuning",
     "autotune",
     "Event",
