@@ -324,7 +324,8 @@ def test_python_minus_c(tmp_path: Path) -> None:
     code = WITHOUT_SOURCE + "\nout = np.zeros(32, np.int32)\nrewritten(out, 4).build(32)\n"
     root = Path(__file__).resolve().parents[2]
     result = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True)
-    assert "E5004" in result.stderr
+    keeps_source = sys.version_info >= (3, 13)
+    assert "E5004" in result.stderr if not keeps_source else result.returncode == 0
 
 
 def test_what_is_no_function_of_python_is_refused() -> None:
