@@ -7,7 +7,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, cast
 
 from xdsl.dialects.builtin import IntAttr
@@ -21,7 +21,7 @@ from tilefold.layout.core import Layout
 from tilefold.layout.errors import Code
 from tilefold.runtime.arrays import Array, array_of, is_array
 from tilefold.runtime.errors import LaunchError
-from tilefold.runtime.signature import ALIGN, Dynamic, Marked, tensor_spec
+from tilefold.runtime.signature import ALIGN, Dynamic, Marked, TensorSpec, tensor_spec
 
 from .annotations import is_constexpr
 
@@ -70,12 +70,20 @@ class Signature:
 
     def bind(self, args: Sequence[object], kwargs: Mapping[str, object]) -> "BoundArguments":
         """What a call gives each parameter. TypeError as from Python for a call that does not fit."""
-        bound = self.signature.bind(*args, **kwargs)
-        bound.apply_defaults()
+        if self.is_plain:
+            given = dict(zip(self.names, self.positional(tuple(args), kwargs), strict=True))
+        else:
+            bound = self.signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            given = bound.arguments
         made = BoundArguments()
-        for name, value in bound.arguments.items():
-            made.arguments[name] = made.add(name, value, self.signature.parameters[name].annotation)
+        for name, value in given.items():
+            made.arguments[name] = made.add(name, value, self._annotations[name])
         return made
+
+    @cached_property
+    def _annotations(self) -> Mapping[str, object]:
+        return {each.name: each.annotation for each in self.signature.parameters.values()}
 
     def positional(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         """The arguments of a call in the order of the parameters, where `is_plain` holds. TypeError if it does not fit.
@@ -194,10 +202,16 @@ def array_type(name: str, array: Array, rule: Dynamic | None = None) -> TensorTy
     that no kernel has.
     """
     spec = tensor_spec(name, array, rule)
+    _element_type(name, spec.dtype)
     align = spec.align if array.device is not None else ALIGN  # the host's arrays are copied, to where it is aligned
-    return TensorType.new(
-        [_element_type(name, spec.dtype).ir, SpaceAttr(Space.Gmem), IntAttr(align), LayoutAttr(spec.layout)]
-    )
+    return _tensor_type(spec, align)
+
+
+@lru_cache(maxsize=4096)
+def _tensor_type(spec: TensorSpec, align: int) -> TensorType:
+    """The type of a tensor in global memory; kept, since verifying it takes longer than a launch."""
+    element = _element_type("", spec.dtype).ir
+    return TensorType.new([element, SpaceAttr(Space.Gmem), IntAttr(align), LayoutAttr(spec.layout)])
 
 
 def element_type_of(name: str, array: Any) -> DType:
@@ -205,8 +219,11 @@ def element_type_of(name: str, array: Any) -> DType:
     return _element_type(name, array_of(name, array).dtype)
 
 
+_BY_NAME = {str(each.ir): each for each in reversed(DTYPES)}
+
+
 def _element_type(name: str, dtype: str) -> DType:
-    found = next((each for each in DTYPES if str(each.ir) == dtype), None)
+    found = _BY_NAME.get(dtype)
     if found is None or found.kind == "bool":
         raise LaunchError(
             Code.RUN_ARGUMENT,
