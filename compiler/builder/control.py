@@ -26,11 +26,10 @@ def noted(what: str) -> Generator[None, None, None]:
     """An exception of the user's code says that it was raised while a path was built, not while it ran."""
     try:
         yield
-    except TilefoldError:
+    except (TilefoldError, NameError):
         raise
     except Exception as error:
-        if not isinstance(error, NameError):
-            error.add_note(f"while the kernel was built; {what} is built whether or not it will be executed")
+        error.add_note(f"while the kernel was built; {what} is built whether or not it will be executed")
         raise
 
 

@@ -190,13 +190,14 @@ def _parts(value: object) -> Mapping[object, object] | None:
         return dict(enumerate(cast("Sequence[object]", value)))
     if isinstance(value, dict):
         return cast("Mapping[object, object]", value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type) and not _is_ours(value):
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) and not is_ours(value):
         names = [field.name for field in dataclasses.fields(value)]
         return {name: getattr(value, name) for name in names if hasattr(value, name)}
     return None
 
 
-def _is_ours(value: object) -> bool:
+def is_ours(value: object) -> bool:
+    """Whether a value's class is of this package: such values are whole, whatever fields they have."""
     return type(value).__module__.partition(".")[0] == "tilefold"
 
 

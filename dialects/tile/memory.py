@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Memory that a kernel allocates, single elements, and printing."""
 
+from abc import ABC, abstractmethod
 from typing import Self
 
 from xdsl.dialects.builtin import IndexType, StringAttr
@@ -109,8 +110,29 @@ def _has_wildcard(coord: object) -> bool:
     return coord is None
 
 
+class _ElementResultOp(_ElementOp, ABC):
+    """An operation on an element whose result's type follows from the tensor's."""
+
+    @staticmethod
+    @abstractmethod
+    def infer(tensor: TensorType) -> Attribute:
+        """The type of the result for an element of `tensor`."""
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        tensor = parse_tensor(parser)
+        assert isinstance(tensor.type, TensorType)
+        coord, coords = parse_coordinate(parser)
+        return cls.build(
+            operands=[tensor, coords],
+            result_types=[cls.infer(tensor.type)],
+            properties={"coord": coord},
+            attributes=parser.parse_optional_attr_dict(),
+        )
+
+
 @irdl_op_definition
-class LoadOp(_ElementOp):
+class LoadOp(_ElementResultOp):
     """`%v = tile.load %t(%i, 0)`: the element at a coordinate; one number counts colexicographically."""
 
     name = "tile.load"
@@ -120,17 +142,9 @@ class LoadOp(_ElementOp):
     def verify_(self) -> None:
         self.check_element(self.result.type)
 
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        tensor = parse_tensor(parser)
-        assert isinstance(tensor.type, TensorType)
-        coord, coords = parse_coordinate(parser)
-        return cls.build(
-            operands=[tensor, coords],
-            result_types=[tensor.type.element_type],
-            properties={"coord": coord},
-            attributes=parser.parse_optional_attr_dict(),
-        )
+    @staticmethod
+    def infer(tensor: TensorType) -> Attribute:
+        return tensor.element_type
 
 
 @irdl_op_definition
@@ -164,7 +178,7 @@ class StoreOp(_ElementOp):
 
 
 @irdl_op_definition
-class PtrOp(_ElementOp):
+class PtrOp(_ElementResultOp):
     """`%p = tile.ptr %t(%i, 0)`: the address of the element at a coordinate, for the operations of `ptx`: an atomic
     addition, for instance. The result is `!ptx.ptr<global>` or `!ptx.ptr<shared>`; a fragment's elements have none.
     """
@@ -180,17 +194,9 @@ class PtrOp(_ElementOp):
         if self.result.type != _pointer_type(self.tensor_type):
             raise VerifyException(f"the result is {_pointer_type(self.tensor_type)}, not {self.result.type}")
 
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        tensor = parse_tensor(parser)
-        assert isinstance(tensor.type, TensorType)
-        coord, coords = parse_coordinate(parser)
-        return cls.build(
-            operands=[tensor, coords],
-            result_types=[_pointer_type(tensor.type)],
-            properties={"coord": coord},
-            attributes=parser.parse_optional_attr_dict(),
-        )
+    @staticmethod
+    def infer(tensor: TensorType) -> Attribute:
+        return _pointer_type(tensor)
 
 
 def _pointer_type(tensor: TensorType) -> PtrType:

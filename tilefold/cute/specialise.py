@@ -15,6 +15,7 @@ from xdsl.ir import Attribute
 
 from tilefold.compiler.builder.dtypes import DTYPES, Boolean, DType, Float32, Int32, Int64
 from tilefold.compiler.builder.trace import Parameter
+from tilefold.compiler.builder.variables import is_ours
 from tilefold.dialects.cute import LayoutAttr
 from tilefold.dialects.tile import Space, SpaceAttr, TensorType
 from tilefold.layout.core import Layout
@@ -137,7 +138,7 @@ class BoundArguments:
             entries = cast("dict[object, object]", value)
             self.key.append(("dict", tuple(entries)))
             return {each: self.add(f"{name}_{each}", part, None) for each, part in entries.items()}
-        if dataclasses.is_dataclass(value) and not isinstance(value, type) and not _is_ours(value):
+        if dataclasses.is_dataclass(value) and not isinstance(value, type) and not is_ours(value):
             return self._dataclass(name, value)
         value = getattr(value, "__tilefold_array__", value)
         name, type_ = self._unique(name), _scalar_type(value, annotation)
@@ -176,10 +177,6 @@ class BoundArguments:
         except TypeError:
             self.key.append((type(value), repr(value)))
         return value
-
-
-def _is_ours(value: object) -> bool:
-    return type(value).__module__.partition(".")[0] == "tilefold"
 
 
 def _scalar_type(value: Any, annotation: object) -> Attribute | None:
