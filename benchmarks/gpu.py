@@ -7,14 +7,20 @@ from types import MappingProxyType
 
 from tilefold.runtime.cuda import CudaEngine
 
-from benchmarks import attention, bandwidth, ceiling, gemms, rows
+from benchmarks import attention, bandwidth, ceiling, gemms, in_python, rows
 from benchmarks.contest import Bench, Case
 from benchmarks.record import Figure, Record, circumstances
 from benchmarks.timing import load_torch
 from benchmarks.workloads import build_all
 
 FAMILIES: Mapping[str, Callable[[int], list[Case]]] = MappingProxyType(
-    {"copy": bandwidth.cases, "gemm": gemms.cases, "rows": rows.cases, "attention": attention.cases}
+    {
+        "copy": bandwidth.cases,
+        "gemm": gemms.cases,
+        "rows": rows.cases,
+        "attention": attention.cases,
+        "python": in_python.cases,
+    }
 )
 """The cases of each family, for a GPU of so many multiprocessors."""
 

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kernels written in Python, against their twins in `.cute` files."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib import import_module
+from typing import Any
+
+from benchmarks.attention import CONFIGURATIONS as ATTENTION
+from benchmarks.contest import Bench, Case, rate, ratio
+from benchmarks.record import Figure
+from benchmarks.rows import CONFIGURATIONS as ROWS
+from benchmarks.rows import ELEMENTS, EPSILON
+from benchmarks.timing import Run, Torch
+from benchmarks.workloads import ROOT, Workload
+
+TARGET = 0.98
+"""Of the speed of the twin: the same, but for the scatter of such measurements."""
+SIZE, LENGTH, SEQUENCE, HEADS, DEPTH = 4096, 4096, 4096, 128, 128
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Arrays on the GPU: the Python kernel's `run` and the twin's arguments, on the same ones; what comes out, and how
+    far it may be from what is `expected`. `work` is in operations or bytes.
+    """
+
+    run: Run
+    args: dict[str, Any]
+    inputs: tuple[Any, ...]
+    output: Any
+    expected: Any
+    work: float
+    unit: str
+    rtol: float = 0.0
+    atol: float = 0.0
+
+
+def cases(multiprocessors: int) -> list[Case]:
+    """A GEMM, softmax, RMSNorm and attention."""
+    size = {"M": SIZE, "N": SIZE, "K": SIZE}
+    gemm = (
+        Workload("f16 GEMM 4096^3 in .cute, persistent", "examples/gemm.cute", {**size, "BLOCKS": multiprocessors}),
+        Workload("f16 GEMM 4096^3 in .cute", "examples/gemm.cute", {**size, "STAGES": 3}),
+    )
+    found = [Case("f16 GEMM 4096^3 in Python", gemm, partial(_measure, twins=gemm, problem=_gemm), TARGET)]
+    for kernel, problem in (("softmax", _softmax), ("rmsnorm", _rmsnorm)):
+        threads, rows = ROWS[kernel][LENGTH]
+        shape = {"M": ELEMENTS // LENGTH, "N": LENGTH, "GROUP": threads, "ROWS": rows}
+        twins = (Workload(f"{kernel} of rows of {LENGTH} in .cute", f"examples/{kernel}.cute", shape),)
+        name = f"{kernel} of rows of {LENGTH} in Python"
+        found.append(Case(name, twins, partial(_measure, twins=twins, problem=problem), TARGET))
+    heads = {"S": SEQUENCE, "D": DEPTH, "HEADS": HEADS, "BATCH": 1}
+    twins = tuple(
+        Workload(f"attention in .cute, {number}", "examples/attention.cute", {**heads, **each})
+        for number, each in enumerate(ATTENTION)
+    )
+    found.append(Case("attention in Python", twins, partial(_measure, twins=twins, problem=_attention), TARGET))
+    return found
+
+
+def _measure(bench: Bench, twins: tuple[Workload, ...], problem: Callable[[Torch], Problem]) -> list[Figure]:
+    given = problem(bench.torch)
+    launchers = {each.name: bench.launcher(each, given.args) for each in twins}
+    name = twins[0].name.replace(".cute", "Python").partition(",")[0]
+    contenders = {name: given.run, **launchers}
+    bench.check(contenders, given.output, given.expected, given.inputs, rtol=given.rtol, atol=given.atol)
+    chosen = bench.fastest(launchers)
+    times = bench.time({name: given.run, chosen: launchers[chosen]})
+    note = next(each.configuration for each in twins if each.name == chosen)
+    twin = rate(chosen, given.work, times[chosen], given.unit, note)
+    return [twin, ratio(rate(name, given.work, times[name], given.unit), twin, TARGET)]
+
+
+@cache
+def _example(name: str) -> Any:
+    """The module of an example; those of the examples import one another by their names."""
+    folder = str(ROOT / "examples" / "python")
+    if folder not in sys.path:
+        sys.path.append(folder)
+    return import_module(name)
+
+
+def _gemm(torch: Torch) -> Problem:
+    torch.manual_seed(0)
+    A, B = (torch.randn(SIZE, SIZE, device="cuda").half() for _ in range(2))
+    D = torch.empty_like(A)
+    run = partial(_example("gemm").gemm, A, B, D, device="cuda")
+    expected = A.float() @ B.float().T
+    args = {"A": A, "B": B, "D": D, "alpha": 1.0}
+    return Problem(run, args, (A, B), D, expected, 2.0 * SIZE**3, "TFLOP/s", atol=5e-3 * SIZE**0.5)
+
+
+def _softmax(torch: Torch) -> Problem:
+    torch.manual_seed(0)
+    A = torch.randn(ELEMENTS // LENGTH, LENGTH, device="cuda", dtype=torch.float16)
+    B = torch.empty_like(A)
+    module = _example("softmax")
+    threads, rows = ROWS["softmax"][LENGTH]
+    run = partial(module.softmax, A, B, module.Config(rows, threads), "cuda")
+    expected = torch.softmax(A.float(), -1)
+    return Problem(run, {"A": A, "B": B}, (A,), B, expected, 2.0 * A.nbytes, "TB/s", rtol=2e-3, atol=1e-6)
+
+
+def _rmsnorm(torch: Torch) -> Problem:
+    torch.manual_seed(0)
+    A = torch.randn(ELEMENTS // LENGTH, LENGTH, device="cuda", dtype=torch.float16)
+    B, W = torch.empty_like(A), torch.rand(LENGTH, device="cuda").half()
+    module = _example("rmsnorm")
+    threads, rows = ROWS["rmsnorm"][LENGTH]
+    run = partial(module.rmsnorm, A, W, B, EPSILON, module.Config(rows, threads), "cuda")
+    expected = torch.nn.functional.rms_norm(A.float(), (LENGTH,), W.float(), EPSILON)
+    args = {"A": A, "B": B, "W": W, "eps": EPSILON}
+    return Problem(run, args, (A, W), B, expected, 2.0 * A.nbytes, "TB/s", rtol=2e-3, atol=1e-5)
+
+
+def _attention(torch: Torch) -> Problem:
+    torch.manual_seed(0)
+    shape = (SEQUENCE, HEADS, DEPTH)
+    Q, K, V = (torch.randn(shape, device="cuda").half() for _ in range(3))
+    O = torch.empty_like(Q)  # noqa: E741  # as the kernel names it
+    run = partial(_example("attention").attention, Q, K, V, O, device="cuda")
+    heads = [each.transpose(0, 1)[None] for each in (Q, K, V)]
+    kernels = torch.nn.attention
+    with kernels.sdpa_kernel(kernels.SDPBackend.FLASH_ATTENTION):
+        expected = torch.nn.functional.scaled_dot_product_attention(*heads)[0].transpose(0, 1).float()
+    named = {"Q": Q, "K": K, "V": V, "O": O}
+    args = {name: each.permute(0, 2, 1)[..., None] for name, each in named.items()} | {"scale": DEPTH**-0.5}
+    work = 4.0 * HEADS * SEQUENCE * SEQUENCE * DEPTH
+    return Problem(run, args, (Q, K, V), O, expected, work, "TFLOP/s", rtol=4e-3, atol=4e-3)
