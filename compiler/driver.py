@@ -131,7 +131,7 @@ def _given(context: Context, source: Source, passes: Sequence[ModulePass]) -> st
     module = parse_program(source, context)
     for applied in passes:
         applied.apply(context, module)
-    return print_program(module, locations=True)
+    return print_program(module, locations=True, header=True)
 
 
 def _refusal(error: Exception, applied: ModulePass, source: Source) -> Diagnostic:

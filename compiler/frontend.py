@@ -21,6 +21,7 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from ..layout.errors import Code, TilefoldError
 from .diagnostics import Diagnostic, Place, ProgramError, Severity
+from .file_format import HEADER, check_format
 from .source import Source
 from .verify import verify_program
 
@@ -143,6 +144,7 @@ def parse_program(source: Source, context: Context) -> ModuleOp:
 
     Raises ProgramError with what is wrong: the first fault of the syntax, or every fault that the verifiers find.
     """
+    check_format(source.text, source.name)
     _check_strings(source)
     parser = None
     try:
@@ -295,9 +297,14 @@ class _ProgramPrinter(Printer):
         self.print_debuginfo = shown
 
 
-def print_program(module: Operation, *, generic: bool = False, locations: bool = False) -> str:
-    """The text of a module, ending with a newline; with `locations`, reading it back keeps the original source
-    lines."""
+def print_program(module: Operation, *, generic: bool = False, locations: bool = False, header: bool = False) -> str:
+    """The text of a module, ending with a newline.
+
+    With `locations`, reading it back keeps the original source lines; with `header`, which files have, it says the
+    version of the format.
+    """
     stream = StringIO()
+    if header:
+        stream.write(HEADER)
     _ProgramPrinter(stream=stream, print_generic_format=generic, print_debuginfo=locations).print_op(module)
     return stream.getvalue() + "\n"

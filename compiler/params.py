@@ -37,6 +37,7 @@ from dataclasses import dataclass, field
 from ..dialects.expression import CHOICE_WORDS, ExpressionError
 from ..layout.errors import Code, TilefoldError
 from .diagnostics import Diagnostic, Place, ProgramError, Severity
+from .file_format import check_format
 from .param_branches import MAX_NESTING, BranchError, Branches
 from .param_values import USE, Text, Value, evaluate_at, holds_at, inserted, is_text, substituted
 from .source import MAX_BYTES, Piece, Source
@@ -277,6 +278,7 @@ def expand(text: str, name: str, given: Mapping[str, str] | None = None) -> Sour
     Raises ProgramError for a fault in the text and TilefoldError for one in `given`: a value of the wrong
     kind, or a name that the file does not declare.
     """
+    check_format(text, name)
     expansion = _Expansion(name, text, given or {})
     if "${" not in text and not expansion.given and not _DIRECTIVE.search(text):
         return Source(name, text, text)

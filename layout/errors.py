@@ -79,6 +79,7 @@ class Code(Enum):
     IR_USE_BEFORE_DEFINITION = ("E1004", "a value is used where its definition has not been executed")
     IR_TOO_LARGE = ("E1005", "the program is larger or deeper than is accepted")
     IR_ENCODING = ("E1006", "the file is not UTF-8 text")
+    IR_FORMAT = ("E1007", "the file is in a version of the .cute format that is not read here")
 
     PARAM_SYNTAX = ("E1101", "a parameter's declaration or use is malformed")
     PARAM_UNKNOWN = ("E1102", "there is no parameter of this name")

@@ -94,11 +94,11 @@ def test_text_and_json(tmp_path: Path, capsys: Capture) -> None:
     assert main(["compile", path, "--remarks", "-o", str(tmp_path / "k.ptx")]) == 0
     said = capsys.readouterr().err
     assert (
-        f"{path}:27:5: remark: tile.atom_call: SM80_CP_ASYNC_CACHEALWAYS<uint128_t>: as the tiled copy says\n" in said
+        f"{path}:28:5: remark: tile.atom_call: SM80_CP_ASYNC_CACHEALWAYS<uint128_t>: as the tiled copy says\n" in said
     )
     assert main(["compile", "--remarks=json", path, "-o", str(tmp_path / "k.ptx")]) == 0
     found: list[dict[str, Any]] = json.loads(capsys.readouterr().err)
-    assert {"file": path, "line": 36, "column": 5, "stage": "instr", "op": "ld.shared.v4.b32",
+    assert {"file": path, "line": 37, "column": 5, "stage": "instr", "op": "ld.shared.v4.b32",
             "text": "4 wavefronts each time a warp executes it, no bank conflicts"} in found  # fmt: skip
     assert main(["run", path, "--device", "sim", "--remarks", "--grid", "1"]) == 1  # B is not whole; but remarks are
     assert "remark: tile.atom_call" in capsys.readouterr().err

@@ -31,7 +31,8 @@ examples:
   tilefold compile kernel.cute -D TILE_M=64 --emit atoms -o atoms.cute
   tilefold compile atoms.cute                                 goes on from the saved stage
 
-A stage written to a file by -o keeps the lines of the original file, so that later messages still name them.
+A stage written to a file by -o keeps the lines of the original file, so that later messages still name them, and
+says the version of the format that it is in.
 """
 
 
@@ -65,7 +66,8 @@ def execute(args: argparse.Namespace) -> int:
     with program.explaining():
         if program.gpu_kernels:
             program = program.device_program(TO_INDEX)
-        content = _content(program, form, target, locations=args.locations or args.output not in (None, "-"))
+        to_file = args.output not in (None, "-")
+        content = _content(program, form, target, locations=args.locations or to_file, header=to_file)
         report = _report(program, target) if args.report else ""
         remarks = program.remarks(target) if args.remarks else ()
     if args.output is not None or args.emit is not None or not args.report:
@@ -77,7 +79,7 @@ def execute(args: argparse.Namespace) -> int:
     return 0
 
 
-def _content(program: "Program", form: str, target: "Target", *, locations: bool) -> str | bytes:
+def _content(program: "Program", form: str, target: "Target", *, locations: bool, header: bool) -> str | bytes:
     match form:
         case "llvm":
             return program.llvm(target)
@@ -88,7 +90,7 @@ def _content(program: "Program", form: str, target: "Target", *, locations: bool
         case stage:
             from tilefold.compiler.frontend import print_program
 
-            return print_program(program.reached(stage, target), locations=locations)
+            return print_program(program.reached(stage, target), locations=locations, header=header)
 
 
 def _report(program: "Program", target: "Target") -> str:

@@ -106,11 +106,14 @@ class _Printing:
     args: argparse.Namespace
     remarks: "Remarks"
 
-    def text(self, module: "ModuleOp", *, locations: bool = False) -> str:
+    def text(self, module: "ModuleOp", *, locations: bool = False, header: bool = False) -> str:
         from tilefold.compiler.frontend import print_program
 
         return print_program(
-            module, generic=self.args.mlir_print_op_generic, locations=locations or self.args.locations
+            module,
+            generic=self.args.mlir_print_op_generic,
+            locations=locations or self.args.locations,
+            header=header,
         )
 
     def before(self, index: int, applied: "ModulePass", module: "ModuleOp") -> None:
@@ -131,7 +134,7 @@ class _Printing:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise TilefoldError(Code.CLI_WRITE, f"{folder}: {error.strerror}") from None
-        write_output(self.text(module, locations=True), str(folder / f"{index:02}-{name}.cute"))
+        write_output(self.text(module, locations=True, header=True), str(folder / f"{index:02}-{name}.cute"))
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -157,7 +160,7 @@ def execute(args: argparse.Namespace) -> int:
             if args.dump_dir is not None:
                 printing.dump(0, "input", module)
             run_passes(context, module, passes, source=source, observer=printing)
-            outputs.append(printing.text(module))
+            outputs.append(printing.text(module, header=args.output not in (None, "-")))
         except ProgramError as error:
             diagnostics = error.diagnostics
         remarks = printing.remarks.all()

@@ -71,7 +71,7 @@ class CompiledKernel:
 
     def to_cute(self) -> str:
         """The kernel as the text of a `.cute` file, which compiles to the same PTX."""
-        return print_program(self.traced.module)
+        return print_program(self.traced.module, header=True)
 
     def export(self, folder: "str | Path", target: str | None = None, *, ptx: bool = False) -> "Exported":
         """Writes the kernel, as machine code or PTX, with a header and an example for programs in C (docs/runtime.md).
