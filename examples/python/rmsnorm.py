@@ -7,7 +7,7 @@ python examples/python/rmsnorm.py --device cuda --m 16384 --n 8192 --rows 1 --gr
 
 import numpy as np
 from common import Array, check, chosen, normal, parser, place
-from rows import DEFAULT, Config, RowTile, row_reduce
+from rows import DEFAULT, Config, RowTile, dot, every_warp
 
 from tilefold import cute
 
@@ -23,7 +23,9 @@ def rmsnorm_kernel(
     every_row = cute.make_layout((config.rows, columns), stride=(0, 1))
     weights = tile.load(cute.make_tensor(mW.iterator, every_row), 0, 0.0)
     x = part.load().to(cute.Float32)
-    squares = row_reduce(x * x, cute.ADD, config)
+    squares = cute.arch.warp_reduce(dot(x, x), cute.ADD)
+    if config.warps > 1:
+        squares = every_warp([squares], config)[0].reduce(cute.ADD)
     scale = cute.rsqrt(squares * (1.0 / columns) + eps)
     part.store((x * scale * weights.load().to(cute.Float32)).to(cute.Float16))
     tile.store(part, mB, block)

@@ -63,15 +63,22 @@ class RowTile:
 
 
 @cute.jit
-def row_reduce(x: cute.Vec, op: cute.Reduction, config: Config) -> cute.Float:
-    """All elements of a row combined, in each of its threads."""
-    value = cute.arch.warp_reduce(x.reduce(op), op)
-    if config.warps == 1:
-        return value
+def every_warp(values: list[cute.Float], config: Config) -> list[cute.Vec]:
+    """Of each value, the same in the threads of a warp, that of all warps of the row."""
     t, _, _ = cute.arch.thread_idx()
     row, warp = t // config.group, t % config.group // 32
-    shared = cute.make_smem_tensor((config.warps, config.rows), cute.Float32)
+    shared = cute.make_smem_tensor((config.warps, config.rows, len(values)), cute.Float32)
     if cute.arch.lane_idx() == 0:
-        shared[warp, row] = value
+        for i, value in enumerate(values):
+            shared[warp, row, i] = value
     cute.arch.barrier()
-    return shared[None, row].load().reduce(op)
+    return [shared[None, row, i].load() for i in range(len(values))]
+
+
+@cute.jit
+def dot(x: cute.Vec, y: cute.Vec) -> cute.Float:
+    """The sum of products of elements, each rounded together with the sum so far."""
+    total = cute.Float32(0)
+    for i in cute.range(x.size, unroll_full=True):
+        total = cute.fma(x[i], y[i], total)
+    return total

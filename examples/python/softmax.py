@@ -7,11 +7,13 @@ python examples/python/softmax.py --device cuda --m 16384 --n 8192
 
 import numpy as np
 from common import Array, check, chosen, normal, parser, place
-from rows import DEFAULT, Config, RowTile, row_reduce
+from rows import DEFAULT, Config, RowTile, dot, every_warp
 
 from tilefold import cute
 
 LOG2_E = 1.4426950408889634
+LOWEST = -1e30
+"""A finite maximum to begin with, so that nothing is subtracted from itself where all is -inf."""
 
 
 @cute.kernel
@@ -20,10 +22,16 @@ def softmax_kernel(mA: cute.Tensor, mB: cute.Tensor, config: cute.Constexpr[Conf
     tile = RowTile(config, mA.shape[1])
     part = tile.load(mA, block, float("-inf"))
     x = part.load().to(cute.Float32) * LOG2_E  # so that exponentials are powers of 2
-    largest = row_reduce(x, cute.MAX, config)
-    power = cute.exp2(x - largest)
-    total = row_reduce(power, cute.ADD, config)
-    part.store((power * (1.0 / total)).to(cute.Float16))
+    largest = cute.arch.warp_reduce(x.reduce(cute.MAX, LOWEST), cute.MAX)
+    power = cute.arch.approx("ex2", x - largest, ftz=True)
+    total = cute.arch.warp_reduce(power.reduce(cute.ADD), cute.ADD)
+    share = 1.0
+    if config.warps > 1:  # the row's, from the pairs of all its warps
+        maxima, totals = every_warp([largest, total], config)
+        row_largest = maxima.reduce(cute.MAX, LOWEST)
+        total = dot(totals, cute.arch.approx("ex2", maxima - row_largest, ftz=True))
+        share = cute.arch.approx("ex2", largest - row_largest, ftz=True)
+    part.store((power * (share * cute.arch.approx("rcp", total))).to(cute.Float16))
     tile.store(part, mB, block)
 
 

@@ -9,30 +9,34 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tilefold.compiler.params import expand
+from tilefold.dialects.target import Target
 
 from tests.kernels.gemm_variants import HOPPER, gemm
 from tests.kernels.harness import STAGES
+from tests.kernels.harness import example as kernels_example
 from tests.kernels.test_gemm_variants import loop_of
 from tests.project.tree import ROOT
+from tilefold.lowering import load
 
 FOLDER = ROOT / "examples" / "python"
-SMALL: dict[str, list[list[str]]] = {
-    "attention": [["--depth", "64"], ["--causal", "1", "--sequence", "96", "--heads", "1", "--depth", "128"]],
-    "four_ways": [[]],
-    "gemm": [["--k", "64"]],
-    "linear": [["--k", "64"]],
-    "rmsnorm": [[], ["--m", "2", "--n", "512", "--group", "32"]],
-    "sgemm": [["--m", "64", "--k", "32"]],
-    "softmax": [[], ["--m", "2", "--n", "512", "--group", "32"]],
+SMALL = {
+    "attention": ["--depth 64", "--causal 1 --sequence 96 --heads 1 --depth 128 --rows 32 --warps 1"],
+    "four_ways": [""],
+    "gemm": ["--k 64"],
+    "linear": ["--k 64"],
+    "rmsnorm": ["", "--m 2 --n 512 --group 32"],
+    "sgemm": ["--m 64 --k 32"],
+    "softmax": ["", "--m 2 --n 512 --group 32"],
 }
-LARGE: dict[str, list[str]] = {
-    "attention": ["--sequence", "1024", "--heads", "8", "--depth", "128", "--causal", "1", "--warps", "4"],
-    "four_ways": [],
-    "gemm": ["--m", "2048", "--n", "2048", "--k", "1024"],
-    "linear": ["--m", "1024", "--n", "2048", "--k", "512"],
-    "rmsnorm": ["--m", "1024", "--n", "8192", "--group", "256", "--rows", "1"],
-    "sgemm": ["--m", "1024", "--n", "512", "--k", "256"],
-    "softmax": ["--m", "1024", "--n", "8192", "--group", "256", "--rows", "1"],
+LARGE = {
+    "attention": "--sequence 1024 --heads 8 --depth 128 --causal 1 --rows 128 --keys 64 --warps 4",
+    "four_ways": "",
+    "gemm": "--m 2048 --n 2048 --k 1024",
+    "linear": "--m 1024 --n 2048 --k 512",
+    "rmsnorm": "--m 1024 --n 8192 --group 256 --rows 1",
+    "sgemm": "--m 1024 --n 512 --k 256",
+    "softmax": "--m 1024 --n 8192 --group 256 --rows 1",
 }
 
 
@@ -52,17 +56,15 @@ def test_every_example_is_tested() -> None:
 
 
 @pytest.mark.parametrize(("name", "options"), [(name, each) for name, runs in SMALL.items() for each in runs])
-def test_the_example_is_right_on_the_simulator(
-    name: str, options: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    example(name).main(["--device", "sim", *options])
+def test_the_example_is_right_on_the_simulator(name: str, options: str, capsys: pytest.CaptureFixture[str]) -> None:
+    example(name).main(["--device", "sim", *options.split()])
     assert re.search(r"^\w+: \d+ elements are right$", capsys.readouterr().out, re.MULTILINE)
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", LARGE)
 def test_the_example_is_right_on_a_gpu(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    example(name).main(["--device", "cuda", *LARGE[name]])
+    example(name).main(["--device", "cuda", *LARGE[name].split()])
     assert re.search(r"^\w+: \d+ elements are right$", capsys.readouterr().out, re.MULTILINE)
 
 
@@ -83,18 +85,57 @@ def test_each_of_the_four_ways_is_one_load_and_one_store() -> None:
         assert re.findall(r"(?:ld|st)\.global\.\S+", ptx) == ["ld.global.v4.b32", "st.global.v4.b32"]
 
 
+def names_of(instructions: list[str]) -> Counter[str]:
+    """How often each instruction is there."""
+    return Counter(line.split(None, 1)[0].rstrip(";") for line in instructions)
+
+
 def test_the_gemm_has_the_main_loop_of_its_twin() -> None:
     module = example("gemm")
     A, B, D = arrays((4096, 4096), (4096, 4096), (4096, 4096))
     ours = loop_of(module.gemm_kernel(A, B, D, None, module.DEFAULT, None).build(module.DEFAULT.threads).ptx("sm_90a"))
     twin = loop_of(gemm({"M": 4096, "N": 4096, "K": 4096}).ptx(HOPPER))
-    names, expected = (Counter(line.split(None, 1)[0].rstrip(";") for line in loop) for loop in (ours, twin))
+    names, expected = names_of(ours), names_of(twin)
     moved = re.compile(r"mma|ldmatrix|cp\.async|bar")
     assert {name: n for name, n in names.items() if moved.match(name)} == {
         name: n for name, n in expected.items() if moved.match(name)
     }
     assert names["cp.async.cg.shared.global"] == 12
     assert names.total() <= expected.total()
+
+
+def built(name: str) -> Any:
+    """An example as the tests compare it with its twin."""
+    module = example(name)
+    if name == "attention":
+        config = module.Config(rows=128, keys=64, warps=4, causal=True)
+        return module.attention_kernel(*arrays(*[(1024, 2, 64)] * 4), 0.125, config).build(128)
+    config = example("rows").Config(rows=1, group=256)
+    matrix, weights = arrays((16, 8192), (8192,))
+    if name == "softmax":
+        return module.softmax_kernel(matrix, matrix, config).build(256)
+    return module.rmsnorm_kernel(matrix, weights, matrix, 1e-5, config).build(256)
+
+
+@pytest.mark.parametrize(("name", "given"), [
+    ("attention", "S=1024 D=64 HEADS=2 CAUSAL=1 TILE_Q=128 TILE_K=64 WARPS=4 STAGES=1 LAZY=8 GROUP=8"),
+    ("softmax", "M=16 N=8192 ROWS=1 GROUP=256"),
+    ("rmsnorm", "M=16 N=8192 ROWS=1 GROUP=256"),
+])  # fmt: skip
+def test_the_kernel_has_the_instructions_of_its_twin(name: str, given: str) -> None:
+    path = kernels_example(name)
+    params = dict(each.split("=") for each in given.split())
+    twin = load(expand(path.read_text(), path.name, params), "sm_90").ptx(Target("sm_90"))
+    names, expected = (
+        names_of([line.strip() for line in ptx.splitlines() if line.endswith(";")])
+        for ptx in (built(name).ptx("sm_90"), twin)
+    )
+    # everything but integers, and what is computed of constants
+    same = re.compile(r"mma|ldmatrix|cp\.async|bar|ld\.|st\.|shfl|cvt.*f|ex2|fma|(mul|add|sub)\.rn|max|div|\w+\.local")
+    assert {each: n for each, n in names.items() if same.match(each)} == {
+        each: n for each, n in expected.items() if same.match(each)
+    }
+    assert names.total() <= 1.02 * expected.total()
 
 
 def test_every_stage_of_the_gemm_gives_the_same_bytes() -> None:
@@ -117,12 +158,12 @@ def test_shared_memory_has_no_bank_conflicts_and_fragments_are_registers(name: s
     if name == "gemm":
         config = module.Config(64, 64, 64, (1, 2))
         call = module.gemm_kernel(*arrays((64, 64), (64, 64), (64, 64)), None, config, None)
-        built = call.build(config.threads)
+        kernel = call.build(config.threads)
     else:
-        config = module.Config(2, 32)
-        built = module.attention_kernel(*arrays(*[(64, 1, 64)] * 4), 1.0, config).build(64)
-    ptx = built.ptx("sm_80")
+        config = module.Config(64, 32, 2)
+        kernel = module.attention_kernel(*arrays(*[(64, 1, 64)] * 4), 1.0, config).build(64)
+    ptx = kernel.ptx("sm_80")
     assert "ldmatrix" in ptx
     assert ".local" not in ptx
-    conflicts = {match[1] for match in re.finditer(r"(\w+) bank conflicts", built.explain("sm_80"))}
+    conflicts = {match[1] for match in re.finditer(r"(\w+) bank conflicts", kernel.explain("sm_80"))}
     assert conflicts == {"no"}
