@@ -7,10 +7,10 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.transforms.canonicalize import CanonicalizePass
-from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 from xdsl.transforms.loop_invariant_code_motion import LoopInvariantCodeMotionPass
 from xdsl.transforms.reconcile_unrealized_casts import ReconcileUnrealizedCastsPass
 
+from .cse import CsePass
 from .fold_constants import fold_constants
 
 
@@ -18,8 +18,8 @@ from .fold_constants import fold_constants
 class BasePreparePass(ModulePass):
     """Canonicalises, merges common subexpressions, hoists what loops leave alone, and reconciles casts.
 
-    Each step is xDSL's pass of that purpose, after integer arithmetic of constants has been folded here: xDSL leaves
-    divisions, comparisons and selections.
+    Each step but `cse` is xDSL's pass of that purpose, after integer arithmetic of constants has been folded here: xDSL
+    leaves divisions, comparisons and selections.
 
     Before: `%2 = arith.divsi %c7, %c2 : i32`. After: `%2 = arith.constant 3 : i32`.
     """
@@ -31,7 +31,7 @@ class BasePreparePass(ModulePass):
             CanonicalizePass().apply(ctx, op)
         for step in (
             CanonicalizePass(),
-            CommonSubexpressionElimination(),
+            CsePass(),
             LoopInvariantCodeMotionPass(),
             ReconcileUnrealizedCastsPass(),
         ):

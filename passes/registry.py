@@ -122,11 +122,9 @@ def _inline_calls() -> type[ModulePass]:
 
 
 def _cse() -> type[ModulePass]:
-    from xdsl.transforms.common_subexpression_elimination import (
-        CommonSubexpressionElimination,
-    )
+    from .cse import CsePass
 
-    return CommonSubexpressionElimination
+    return CsePass
 
 
 def _reconcile_unrealized_casts() -> type[ModulePass]:
@@ -174,6 +172,7 @@ OUR_PASSES: Mapping[str, Callable[[], type[ModulePass]]] = MappingProxyType({
     "allocate-smem": _allocate_smem,
     "convert-index": _convert_index,
     "strength-reduce": _strength_reduce,
+    "cse": _cse,
     "base-prepare": _base_prepare,
     "cute-fold-static": _cute_fold_static,
     "cute-expand-ops": _cute_expand_ops,
@@ -187,7 +186,6 @@ OUR_PASSES: Mapping[str, Callable[[], type[ModulePass]]] = MappingProxyType({
 
 PASSES: Mapping[str, Callable[[], type[ModulePass]]] = MappingProxyType({
     **OUR_PASSES,
-    "cse": _cse,
     "dce": _dce,
     "reconcile-unrealized-casts": _reconcile_unrealized_casts,
 })  # fmt: skip
