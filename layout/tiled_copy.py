@@ -20,6 +20,7 @@ from .modes import zip_layout
 from .product import logical_product, raked_product
 from .recast import upcast
 from .slicing import slice_, slice_and_offset
+from .tiler import check_tiler
 
 
 @final
@@ -27,8 +28,9 @@ from .slicing import slice_, slice_and_offset
 class TiledCopy(Displayed):
     """`atom` repeated over a tile: `layout_tv` maps (thread, value) to a place in the tile that `tiler` cuts.
 
-    Raises `LayoutError` if the atom has no instruction (E0304) or is narrower than a value (E0303), if
-    `layout_tv` is not static (E0207), or if threads (E0305) or values (E0306) are not multiples of the atom's.
+    Raises `LayoutError` if the atom has no instruction (E0304) or is narrower than a value (E0303), if `layout_tv` or
+    the tiler is not static (E0207), if the tiler has an empty tuple (E0213), or if threads (E0305) or values (E0306)
+    are not multiples of the atom's.
     """
 
     atom: CopyAtom
@@ -42,6 +44,7 @@ class TiledCopy(Displayed):
         atom.check_executable()
         if not is_fully_static((self.layout_tv.shape, self.layout_tv.stride)):
             raise LayoutError(Code.DYNAMIC_UNSUPPORTED, f"the thread-value layout {self.layout_tv} must be static")
+        check_tiler(self.tiler, "the tiler of a tiled copy")
         threads, values = self.threads, self.values
         if threads % atom.threads:
             raise LayoutError(

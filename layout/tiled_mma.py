@@ -15,12 +15,13 @@ from .core import ComposedLayout, Layout, LayoutLike, Tiler, join, make_layout, 
 from .display import Displayed
 from .divide import logical_divide, zipped_divide
 from .errors import Code, LayoutError
-from .inttuple import is_fully_static, leaves, rank
+from .inttuple import rank
 from .inverse import right_inverse
 from .modes import append, replace
 from .product import make_fragment_like, tiled_product
 from .recast import recast_layout
 from .slicing import slice_and_offset
+from .tiler import check_tiler
 
 _AXES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
 """The modes of (M, N, K) that each operand has."""
@@ -33,7 +34,7 @@ class TiledMma(Displayed):
 
     `permutation` holds for each of M, N and K a tile size, a layout that reorders the tile, or None for the
     tile that the threads cover. Raises `LayoutError` (E0202) unless both have three modes, (E0207) unless the
-    permutation is static.
+    permutation is static, (E0213) where it has an empty tuple.
     """
 
     atom: MmaAtom
@@ -45,9 +46,7 @@ class TiledMma(Displayed):
     def __post_init__(self) -> None:
         if len(self.atom_layout) != 3 or len(self.permutation) != 3:
             raise LayoutError(Code.RANK_MISMATCH, "a tiled MMA needs an atom layout and a permutation of M, N and K")
-        for p in leaves(self.permutation):
-            if not is_fully_static((p.shape, p.stride) if type(p) is Layout else 0 if p is None else p):
-                raise LayoutError(Code.DYNAMIC_UNSUPPORTED, "the permutation of a tiled MMA must be static")
+        check_tiler(self.permutation, "the permutation of a tiled MMA")
         vmnk = tiled_product(self.atom.thr_id, self.atom_layout)
         object.__setattr__(self, "thr_layout_vmnk", vmnk)
         inverse = right_inverse(join((vmnk, complement(vmnk))))

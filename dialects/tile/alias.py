@@ -12,11 +12,10 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.core import Layout
 from .assembly import parse_tensor, parse_tensor_type
 from .memory import AllocOp
 from .results import print_result
-from .types import Space, TensorType
+from .types import TensorType
 
 
 @irdl_op_definition
@@ -56,8 +55,6 @@ class AliasOp(IRDLOperation):
             raise VerifyException("the memory is that of a tile.alloc or tile.alias, not of a view or an argument")
         if type.space != source.space:
             raise VerifyException(f"the memory is in {source.space.data.value}, not in {type.space.data.value}")
-        if type.space.data is Space.Rmem and not isinstance(type.layout.data, Layout):
-            raise VerifyException("a fragment in rmem has a plain layout: registers have no banks to swizzle for")
         type.check_whole()
         if offset < 0 or offset + type.bytes > source.bytes:
             raise VerifyException(

@@ -32,6 +32,7 @@ from ...layout.core import Layout, make_identity_layout, make_layout
 from ...layout.errors import Code, LayoutError
 from ...layout.integers import add
 from ...layout.inttuple import is_fully_static, leaves, repeat_like, show
+from ...layout.parser import size_fits
 from ...layout.text import parse_int_tuple, to_text
 from ...layout.unknown import Unknown
 from ..cute import CoordAttr, LayoutAttr, ShapeAttr, parse_quoted
@@ -66,7 +67,9 @@ class IdentityOp(IRDLOperation):
 
     @staticmethod
     def infer(shape: Any) -> CoordTensorType:
-        """The type of the identity of a shape. Raises `LayoutError`."""
+        """The type of the identity of a shape. Raises `LayoutError` (E0103) where its size does not fit in 64 bits."""
+        if not size_fits(shape):
+            raise LayoutError(Code.TEXT_INTEGER_RANGE, f"the size of {show(shape)} does not fit in 64 bits")
         return CoordTensorType(CoordAttr(repeat_like(shape, 0)), LayoutAttr(make_identity_layout(shape)))
 
     @property

@@ -18,6 +18,7 @@ from ...layout.inttuple import product_each
 from ...layout.partition import everything, padded, thread_coordinate
 from ...layout.slicing import dice
 from ...layout.text import parse_coord, parse_layout, to_text
+from ...layout.tiler import check_tiler
 from ..cute import CoordAttr, LayoutAttr, parse_quoted
 from .view_base import ThreadViewOp
 
@@ -42,7 +43,9 @@ class LocalPartitionOp(ThreadViewOp):
         return threads if self.proj is None else dice(self.proj.data, threads)
 
     def relayout(self, layout: LayoutLike) -> LayoutLike:
-        sizes = product_each(self._layout().shape)
+        threads = self._layout()
+        check_tiler(threads, "the layout of threads")
+        sizes = product_each(threads.shape)
         self.check_tiles(layout, sizes)
         return zipped_divide(layout, sizes)
 

@@ -12,7 +12,6 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.core import Layout
 from ...layout.errors import LayoutError
 from ...layout.inttuple import is_fully_static, show
 from ...layout.slicing import slice_and_offset
@@ -60,8 +59,6 @@ def check_allocation(type: TensorType) -> None:
     """VerifyException unless a kernel can allocate a tensor of this type."""
     if type.space.data is Space.Gmem:
         raise VerifyException("a kernel allocates in smem and rmem; global memory comes as an argument")
-    if type.space.data is Space.Rmem and not isinstance(type.layout.data, Layout):
-        raise VerifyException("a fragment in rmem has a plain layout: registers have no banks to swizzle for")
     type.check_whole()
     limit = (1 << 16) if type.space.data is Space.Rmem else (1 << 20)
     if type.bytes > limit:

@@ -17,6 +17,7 @@ from ...layout.integers import Coord
 from ...layout.inttuple import rank
 from ...layout.text import parse_layout, parse_tiler, to_text
 from ...layout.tiled_mma import TiledMma, make_tiled_mma
+from ...layout.tiler import check_tiler
 from ..cute import LayoutAttr, TilerAttr, parse_quoted
 from .assembly import parse_defined, parse_viewed
 from .mma_types import MmaAtomAttr, TiledMmaType, parse_mma_atom
@@ -49,7 +50,10 @@ class TiledMmaOp(IRDLOperation):
         layout = atoms.data if isinstance(atoms, LayoutAttr) else None
         if layout is not None and not isinstance(layout, Layout):
             raise LayoutError(Code.COMPOSED_UNSUPPORTED, "the atom layout is a plain layout, without a swizzle")
-        tile = permute.data if isinstance(permute, TilerAttr) else ()
+        tile: Tiler = ()
+        if isinstance(permute, TilerAttr):
+            tile = permute.data
+            check_tiler(tile, "the permutation of a tiled MMA")
         made = make_tiled_mma(atom.atom, layout, cast("Sequence[Tiler]", tile) if isinstance(tile, tuple) else (tile,))
         return TiledMmaType(atom, LayoutAttr(made.atom_layout), TilerAttr(made.permutation))
 

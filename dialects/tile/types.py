@@ -4,6 +4,7 @@ runs.
 """
 
 import re
+from functools import cached_property
 
 from xdsl.dialects.builtin import IntAttr, IntegerType, Signedness, StringAttr, i1
 from xdsl.dialects.utils import EnumAttribute
@@ -189,6 +190,8 @@ def _check_layout(layout: LayoutLike, space: Space) -> None:
     if isinstance(layout, ComposedLayout):
         if not isinstance(layout.outer, Swizzle):
             raise VerifyException("a tensor's layout may be swizzled, but not composed with another layout")
+        if space is Space.Rmem:
+            raise VerifyException("a fragment in rmem has a plain layout: registers have no banks to swizzle for")
         if type(layout.offset) is int and layout.offset < 0:
             raise VerifyException(f"the layout {layout} begins at a negative offset")
         inner = layout.inner
@@ -327,7 +330,7 @@ class TiledCopyType(ParametrizedAttribute, TypeAttribute):
     layout_tv: LayoutAttr
     tiler: TilerAttr
 
-    @property
+    @cached_property
     def tiled_copy(self) -> TiledCopy:
         """The tiled copy itself. `LayoutError` where atom, layout and tiler do not fit together."""
         assert isinstance(self.layout_tv.data, Layout)

@@ -19,6 +19,7 @@ from ...layout.inttuple import rank
 from ...layout.modes import group_modes, select
 from ...layout.partition import project
 from ...layout.text import parse_coord, parse_tiler, to_text
+from ...layout.tiler import check_tiler
 from ..cute import CoordAttr, TilerAttr, parse_quoted
 from .assembly import check_operands, fill_coordinate, parse_coordinate, print_coordinate
 from .view_base import LayoutViewOp, TilingViewOp
@@ -52,6 +53,7 @@ class LocalTileOp(_CoordinateView, TilingViewOp):
 
     def relayout(self, layout: LayoutLike) -> LayoutLike:
         tiler = self._projected(self.tiler.data)
+        check_tiler(tiler, "the tiler")
         self.check_tiles(layout, tiler)
         return zipped_divide(layout, tiler)
 
@@ -108,6 +110,7 @@ class _TilerView(LayoutViewOp):
     tiler = prop_def(TilerAttr)
 
     def relayout(self, layout: LayoutLike) -> LayoutLike:
+        check_tiler(self.tiler.data, "the tiler")
         return type(self).FUNCTION(layout, self.tiler.data)
 
     @classmethod
@@ -122,6 +125,7 @@ class _DivideView(_TilerView, TilingViewOp):
     """A view by a function that divides the layout into tiles, exactly or `ragged`."""
 
     def relayout(self, layout: LayoutLike) -> LayoutLike:
+        check_tiler(self.tiler.data, "the tiler")
         self.check_tiles(layout, self.tiler.data)
         return super().relayout(layout)
 

@@ -18,6 +18,7 @@ COORDINATES = [
         ("%0 = tile.identity like «%t»", "expected a tensor, got a value of type index"),
         ('%0 = tile.identity «"(64,0)"»', "E0205"),
         ('%0 = tile.identity "(64,«x»)"', "E0101"),
+        ('%0 = tile.identity «"(4611686018427387904,2)"»', "E0103"),
         ('%0 = «tile.identity» "(64,?)"', "a written shape is static"),
         ('%0 = «tile.identity» "(64,0)" : ' + _C, "E0205"),
         ('%0 = «tile.identity» "(64,16)" : ' + _C, "the result is"),

@@ -38,6 +38,8 @@ MMA_FAULTS = [
         "tile.tiled_mma",
         ('%m = tile.tiled_mma «#tile.copy_atom<"DefaultCopy", f16>»', "expected an MMA atom"),
         (f'%m = tile.tiled_mma {ATOM} atoms "(2,«x»)"', "E0101"),
+        (f'%m = tile.tiled_mma {ATOM} «permute "()"»', "E0213"),
+        (f'%m = tile.tiled_mma {ATOM} «permute "((),16)"»', "E0213"),
         (f'%m = tile.tiled_mma {ATOM} «atoms "(2,2,1,1):(1,2,4,4)"»', "E0202"),
         (f'%m = tile.tiled_mma {ATOM} «atoms "S<1,0,1> o 0 o (2,2):(1,2)"»', "E0211"),
         (f'%m = «tile.tiled_mma» {ATOM} atoms "S<1,0,1> o 0 o (2,2):(1,2)" : {TYPE}', "E0211"),

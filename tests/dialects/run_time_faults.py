@@ -41,6 +41,7 @@ RUN_TIME = [
         "tile.local_partition",
         ('%0 = tile.local_partition %A, «"S<1,0,1> o 0 o 8:1"», %t', "expected a plain layout"),
         ('%0 = tile.local_partition %A, «"(7,4):(1,7)", %t»', "E0314"),
+        ('%0 = tile.local_partition %A, «"(?,4):(1,?)", %t»', "E0207"),
         (f'%0 = «"tile.local_partition"»(%A) <{{threads = #cute.layout<"8:1">}}> : ({_G}) -> {_G}', "needs one thread index"),
         (f'%0 = «"tile.local_partition"»(%A, %t) <{{threads = #cute.layout<"S<1,0,1> o 0 o 8:1">}}> : ({_G}, index) -> {_G}',
          "a plain one, without a swizzle"),

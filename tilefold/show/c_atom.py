@@ -14,6 +14,7 @@ from tilefold.show.mma import read_tiled_mma
 from tilefold.show.values import OptionText
 
 _RULE = "=" * 60
+_TRIED = 32  # numbers of values that a message looks among
 
 
 def c_atom_lines(args: argparse.Namespace) -> list[str]:
@@ -37,13 +38,40 @@ def _values(text: str, mma: TiledMma) -> Sequence[int]:
     for part in parts:
         if not 1 <= int(part) <= most:
             raise LayoutError(Code.TOO_FEW_VALUES, f"a thread has {most} values of the accumulator, not {part}")
+        _check_prefix(mma, int(part), most)
     return [int(part) for part in parts]
+
+
+def _check_prefix(mma: TiledMma, count: int, most: int) -> None:
+    """LayoutError, naming numbers that would do, if the first `count` values of a thread are no layout."""
+    if not _is_prefix(mma, count):
+        counts = [str(n) for n in range(1, min(most, _TRIED) + 1) if _is_prefix(mma, n)]
+        raise LayoutError(
+            Code.SHAPE_DIVISIBILITY,
+            f"the first {count} values of each thread are no layout: they do not fill modes of {mma.layout_tv('C')[1]}",
+            f"numbers that are: {', '.join(counts)}",
+        )
+
+
+def _is_prefix(mma: TiledMma, count: int) -> bool:
+    try:
+        _ = tile_of(mma.tile_shape[:2], _first_values(mma, count))
+    except LayoutError:
+        return False
+    return True
+
+
+def _first_values(mma: TiledMma, count: int) -> Layout:
+    """Of the accumulator, (thread, one of the first `count` values) to a place in the MMA's tile."""
+    whole = mma.layout_tv("C")
+    layout_tv = composition(whole, make_layout((whole[0].size, count)))
+    assert isinstance(layout_tv, Layout), "a plain layout of plain ones"
+    return layout_tv
 
 
 def _steps(mma: TiledMma, count: int, style: Style) -> Iterator[str]:
     """The first `count` values of each thread, the tiler that finds them, and their places in its tile."""
-    whole, shape = mma.layout_tv("C"), mma.tile_shape[:2]
-    layout_tv = composition(whole, make_layout((whole[0].size, count)))
+    shape, layout_tv = mma.tile_shape[:2], _first_values(mma, count)
     yield f"layout_TV = {style(layout_tv)}"
     yield "(thr, val) -> place in the MMA's tile"
     yield ""

@@ -12,6 +12,7 @@ from tilefold.layout.errors import Code, LayoutError, TilefoldError
 from tilefold.layout.printing import Style, cxx_style, plain_style, tiled_mma_lines
 from tilefold.layout.text import parse_tiler
 from tilefold.layout.tiled_mma import TiledMma, make_tiled_mma
+from tilefold.layout.tiler import check_tiler
 from tilefold.show.layouts import plain_layout, static_layout
 from tilefold.show.values import OptionText
 
@@ -79,6 +80,7 @@ def read_mma(args: argparse.Namespace) -> MmaRequest:
 def _permutation(text: str) -> tuple[Any, ...]:
     """A tile size, a layout or `_` for M, N and K; later ones may be missing."""
     tile = parse_tiler(text)
+    check_tiler(tile, "the permutation of a tiled MMA")
     entries = cast("tuple[Any, ...]", tile) if isinstance(tile, tuple) else (tile,)
     if len(entries) > 3:
         raise LayoutError(Code.RANK_MISMATCH, f"a permutation has entries for M, N and K, not {len(entries)}")
