@@ -2,6 +2,8 @@
 """How passes write operations: at a place, with the source location of what they replace."""
 
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, UnitAttr, i32, i64
@@ -37,7 +39,7 @@ class Emitter:
 
     def constant(self, value: int, type: IntegerType | IndexType) -> SSAValue:
         """An integer constant."""
-        return self.value(arith.ConstantOp(IntegerAttr(value, type)))
+        return self.value(arith.ConstantOp.create(properties={"value": _integer(value, type)}, result_types=[type]))
 
     def constant_like(self, value: int, like: SSAValue) -> SSAValue:
         """An integer constant of the type of `like`: `value` modulo its width, as a signed integer."""
@@ -86,6 +88,12 @@ class Emitter:
                 new.name_hint = old.name_hint
             old.replace_all_uses_with(new)
         Rewriter.erase_op(self.op)
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _integer(value: int, type: IntegerType | IndexType) -> IntegerAttr[Any]:
+    """The attribute of an integer; kept, since verifying one takes longer than the rest of making a constant."""
+    return IntegerAttr(value, type)
 
 
 def int_width(type: Attribute) -> int | None:

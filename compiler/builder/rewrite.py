@@ -30,7 +30,7 @@ def rewritten(function: Callable[..., Any]) -> FunctionType:
         return function  # a function within one that was rewritten
     file = function.__code__.co_filename
     try:
-        lines, start = inspect.getsourcelines(function.__code__)  # of itself, not of what it wraps
+        lines, start = _source_lines(function)
         node, parents = _parse(function, "".join(lines), start)
     except (OSError, SyntaxError, LookupError) as error:
         raise _no_source(function, f"Python keeps no source of '{function.__name__}'") from error
@@ -48,6 +48,20 @@ def rewritten(function: Callable[..., Any]) -> FunctionType:
     new.__kwdefaults__ = function.__kwdefaults__
     new.__qualname__, new.__module__, new.__doc__ = function.__qualname__, function.__module__, function.__doc__
     return new
+
+
+def _source_lines(function: FunctionType) -> tuple[list[str], int]:
+    """The lines of a function itself, not of what it wraps, and the number of the first. OSError where there are none.
+
+    `inspect.getsourcelines` looks for the function's module first, in the files of all that are loaded, which takes
+    longer than building a small kernel; the function's globals tell as much. It knows more of code without a file.
+    """
+    code = function.__code__
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    if len(lines) < code.co_firstlineno:
+        return inspect.getsourcelines(code)
+    return inspect.getblock(lines[code.co_firstlineno - 1 :]), code.co_firstlineno
 
 
 def _parse(function: FunctionType, text: str, start: int) -> tuple[ast.FunctionDef, list[str]]:

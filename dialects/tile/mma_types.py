@@ -2,6 +2,7 @@
 """MMA atoms and tiled MMAs as attributes and types of the IR."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
 
 from xdsl.dialects.builtin import (
@@ -129,14 +130,7 @@ class TiledMmaType(ParametrizedAttribute, TypeAttribute):
     @property
     def tiled_mma(self) -> TiledMma:
         """The tiled MMA itself. `LayoutError` where atom, layout and permutation do not fit together."""
-        if not isinstance(self.atom_layout.data, Layout):
-            raise LayoutError(
-                Code.COMPOSED_UNSUPPORTED, "the atom layout of a tiled MMA is a plain layout, without a swizzle"
-            )
-        permutation = self.permutation.data
-        if not isinstance(permutation, tuple) or len(permutation) != 3 or rank(self.atom_layout.data) != 3:
-            raise LayoutError(Code.RANK_MISMATCH, "a tiled MMA has an atom layout and a permutation of M, N and K")
-        return make_tiled_mma(self.atom.atom, self.atom_layout.data, permutation)
+        return _tiled_mma(self)
 
     def verify(self) -> None:
         layout = self.atom_layout.data
@@ -160,3 +154,16 @@ class TiledMmaType(ParametrizedAttribute, TypeAttribute):
             layout = LayoutAttr(parse_quoted(parser, parse_layout))
             parser.parse_punctuation(",")
             return [atom, layout, TilerAttr(parse_quoted(parser, parse_tiler))]
+
+
+@lru_cache(maxsize=256)
+def _tiled_mma(type: TiledMmaType) -> TiledMma:
+    """The tiled MMA of a type; kept, since each partition asks for it twice."""
+    if not isinstance(type.atom_layout.data, Layout):
+        raise LayoutError(
+            Code.COMPOSED_UNSUPPORTED, "the atom layout of a tiled MMA is a plain layout, without a swizzle"
+        )
+    permutation = type.permutation.data
+    if not isinstance(permutation, tuple) or len(permutation) != 3 or rank(type.atom_layout.data) != 3:
+        raise LayoutError(Code.RANK_MISMATCH, "a tiled MMA has an atom layout and a permutation of M, N and K")
+    return make_tiled_mma(type.atom.atom, type.atom_layout.data, permutation)

@@ -4,7 +4,7 @@ runs.
 """
 
 import re
-from functools import cached_property
+from functools import lru_cache
 
 from xdsl.dialects.builtin import IntAttr, IntegerType, Signedness, StringAttr, i1
 from xdsl.dialects.utils import EnumAttribute
@@ -330,11 +330,10 @@ class TiledCopyType(ParametrizedAttribute, TypeAttribute):
     layout_tv: LayoutAttr
     tiler: TilerAttr
 
-    @cached_property
+    @property
     def tiled_copy(self) -> TiledCopy:
         """The tiled copy itself. `LayoutError` where atom, layout and tiler do not fit together."""
-        assert isinstance(self.layout_tv.data, Layout)
-        return TiledCopy(self.atom.atom, self.layout_tv.data, self.tiler.data)
+        return _tiled_copy(self)
 
     def verify(self) -> None:
         if not isinstance(self.layout_tv.data, Layout):
@@ -362,3 +361,10 @@ class TiledCopyType(ParametrizedAttribute, TypeAttribute):
             layout = LayoutAttr(parse_quoted(parser, parse_layout))
             parser.parse_punctuation(",")
             return [atom, layout, TilerAttr(parse_quoted(parser, parse_tiler))]
+
+
+@lru_cache(maxsize=256)
+def _tiled_copy(type: TiledCopyType) -> TiledCopy:
+    """The tiled copy of a type; kept, since each partition asks for it twice and it takes longer than a partition."""
+    assert isinstance(type.layout_tv.data, Layout)
+    return TiledCopy(type.atom.atom, type.layout_tv.data, type.tiler.data)
