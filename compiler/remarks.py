@@ -3,7 +3,7 @@
 
 Passes leave remarks on operations (`passes.remarks`); they are collected at each stage, and named after the first at
 which they stand. What takes a whole program to see is found at stage `instr`: what became of loops, which
-instructions accesses to elements, and what accesses to shared memory cost.
+instructions accesses to elements, what accesses to shared memory cost, and which fragments lie in local memory.
 """
 
 from collections import Counter
@@ -17,6 +17,7 @@ from xdsl.ir import Operation
 from ..dialects.ptx import EntryOp, LoadOp, StoreOp
 from ..dialects.tile import LoadOp as TileLoadOp
 from ..dialects.tile import StoreOp as TileStoreOp
+from ..passes.local_memory import LocalFragment, local_fragments
 from ..passes.loop_hints import trip_values, unroll_count
 from ..passes.remarks import remarks_in
 from .diagnostics import Diagnostic, Place, Severity, place_of
@@ -87,6 +88,9 @@ def remarks_of(stages: Sequence[tuple[str, ModuleOp]], source: Source) -> tuple[
         if isinstance(entry, EntryOp):
             for cost in shared_costs(entry):
                 remarks.add(last, cost.op, str(cost), cost.mnemonic)
+            for fragment in local_fragments(entry):
+                for access in fragment.accesses:
+                    remarks.add(last, access, _in_local_memory(fragment), "fragment")
     return remarks.all()
 
 
@@ -109,6 +113,13 @@ def _elements(written: ModuleOp, module: ModuleOp) -> Iterator[tuple[Operation, 
         if isinstance(op, TileLoadOp | TileStoreOp):
             for mnemonic, count in made.get(str(op.location), Counter()).items():
                 yield op, f"{count} instruction{'s' if count != 1 else ''} {mnemonic}"
+
+
+def _in_local_memory(fragment: LocalFragment) -> str:
+    return (
+        f"the index is known at run time only, so all {fragment.bytes} bytes lie in local memory instead of registers; "
+        "mark the loops around it {unroll}"
+    )
 
 
 def _unrolling(loop: scf.ForOp) -> str:

@@ -18,6 +18,7 @@ from ..dialects.kernel import LaunchBounds
 from ..dialects.occupancy import Occupancy, occupancy
 from ..dialects.ptx import EntryOp
 from ..dialects.target import STATIC_SHARED_BYTES, Target
+from ..passes.local_memory import local_fragments
 from .assemble import Cubin, KernelResources
 from .diagnostics import place_of
 from .shared_costs import SharedCost, shared_costs
@@ -32,7 +33,8 @@ _INSTRUCTION = re.compile(r"^\s+(?:@!?%p\d+\s+)?([a-z][\w.:]*)([^;]*);", re.MULT
 @dataclass(frozen=True, slots=True)
 class KernelReport:
     """One kernel: its launch bounds and resources, the dynamic shared memory that its launch asks for, the blocks that
-    a multiprocessor holds, its PTX instructions, and what its accesses to shared memory cost.
+    a multiprocessor holds, the bytes of its fragments that lie in local memory, its PTX instructions, and what its
+    accesses to shared memory cost.
     """
 
     name: str
@@ -40,6 +42,7 @@ class KernelReport:
     resources: KernelResources
     dynamic_shared: int
     occupancy: Occupancy
+    local_fragments: int
     instructions: Mapping[str, int]
     shared: Sequence[SharedCost]
 
@@ -64,7 +67,8 @@ def _kernel(entry: EntryOp, counts: Mapping[str, Mapping[str, int]], cubin: Cubi
     shared = entry.shared_bytes.value.data if entry.shared_bytes is not None else 0
     dynamic = shared if shared > STATIC_SHARED_BYTES else 0
     held = occupancy(target, prod(bounds.threads), resources.registers, dynamic or resources.static_shared)
-    return KernelReport(name, bounds, resources, dynamic, held, counts.get(name, {}), shared_costs(entry))
+    local = sum(fragment.bytes for fragment in local_fragments(entry))
+    return KernelReport(name, bounds, resources, dynamic, held, local, counts.get(name, {}), shared_costs(entry))
 
 
 def count_instructions(ptx: str) -> dict[str, dict[str, int]]:
@@ -100,6 +104,7 @@ def print_report(report: Report, file: TextIO) -> None:
         ("spill stores, bytes", lambda kernel: kernel.resources.spill_stores),
         ("spill loads, bytes", lambda kernel: kernel.resources.spill_loads),
         ("stack, bytes", lambda kernel: kernel.resources.stack),
+        ("  of fragments indexed at run time", lambda kernel: kernel.local_fragments),
         ("static shared memory, bytes", lambda kernel: kernel.resources.static_shared),
         ("dynamic shared memory, bytes", lambda kernel: kernel.dynamic_shared),
         ("blocks a multiprocessor", lambda kernel: kernel.occupancy.resident),

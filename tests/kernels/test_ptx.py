@@ -11,8 +11,9 @@ from tilefold.compiler.assemble import assemble
 from tilefold.compiler.diagnostics import ProgramError
 from tilefold.compiler.params import expand
 from tilefold.dialects.target import Target
+from tilefold.passes.local_memory import local_fragments
 
-from tests.kernels.harness import EXAMPLES, example, has_loop, kernel_ptx, ptx, ptx_counts
+from tests.kernels.harness import EXAMPLES, example, has_loop, kernel_ptx, program, ptx, ptx_counts
 from tilefold.lowering import load
 
 FOUR_WAYS = ("index_arithmetic", "layout_algebra", "tv_composition", "tiled_copy")
@@ -130,3 +131,5 @@ def test_every_target_assembles_without_spills(path: Path, arch: str) -> None:
         assert 0 < resources.registers <= limit, name
         if "call.vprintf" not in ptx_counts(path)[name]:
             assert resources.stack == 0, name
+    if arch == "sm_80":
+        assert not any(local_fragments(entry) for entry in program(path).entries(Target(arch)))
