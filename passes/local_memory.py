@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from xdsl.dialects import arith, scf
 from xdsl.ir import BlockArgument, OpResult, Region, SSAValue
-from xdsl.traits import is_side_effect_free
 
 from ..dialects.ptx import LOCAL, EntryOp, LoadOp, LocalAllocOp, StoreOp
 from .affine import address_sum
@@ -75,8 +74,7 @@ class _Constants:
                 yielded = [_yielded(region, value.index) for region in branch.regions]
                 return all(map(self.holds, (branch.cond, *yielded)))
             case op:
-                pure = bool(op.operands) and not op.regions and is_side_effect_free(op)
-                return pure and all(map(self.holds, op.operands))
+                return op.dialect_name() == "arith" and all(map(self.holds, op.operands))
 
     def _carried(self, loop: scf.ForOp, index: int) -> bool:
         """Whether what a loop carries at `index` is one in each iteration."""
