@@ -1,35 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A text that differs where two modules do: faster to write than the program, and read by nobody."""
 
-from collections.abc import Iterator
+from enum import Enum
+from typing import cast
 
-from xdsl.dialects.builtin import FileLineColLoc, IntegerAttr, StringAttr
-from xdsl.ir import Attribute, Block, Operation, SSAValue, TypeAttribute
+from xdsl.dialects.builtin import ArrayAttr, FileLineColLoc
+from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, SSAValue
 
-from ..dialects.cute import LayoutAttr
+from ..dialects.cute.attributes import QuotedAttr
 
-_EXACT: tuple[type, ...] = (TypeAttribute, IntegerAttr, StringAttr, LayoutAttr)
-"""Attributes that are equal only if they are the same. Floats are not of these: 0.0 equals -0.0."""
+_EXACT: frozenset[type] = frozenset({int, bool, str, bytes})
+"""What Python writes such that others are written otherwise. Floats are not of these: there are many that are none."""
+_KINDS: tuple[type[Attribute], ...] = (ParametrizedAttribute, ArrayAttr, QuotedAttr, Attribute)
 
 
 def fingerprint(module: Operation) -> str:
     """All of a module that compiling depends on: operations with their attributes, types, operands, regions and places
     in the source. Equal for modules that print alike, different for others.
     """
-    return "\n".join(_Writer().operation(module))
+    writer = _Writer()
+    writer.operation(module)
+    return "\n".join(writer.lines)
+
+
+def text_of(attribute: Attribute) -> str:
+    """The text of one attribute; equal for those that print alike, different for others."""
+    return _Writer().text(attribute)
 
 
 class _Writer:
-    """Numbers values in the order of their definitions, and writes each attribute out once."""
+    """Numbers values in the order of their definitions, and looks into an object of an attribute once.
+
+    An attribute is written wherever it occurs: which attributes are one object depends on what was built before.
+    """
 
     def __init__(self) -> None:
+        self.lines: list[str] = []
         self._numbers: dict[SSAValue, int] = {}
-        self._attributes: dict[Attribute, str] = {}
         self._blocks: dict[Block, int] = {}
+        self._texts: dict[int, str] = {}  # by id, since the module keeps its attributes
+        self._kinds: dict[type[Attribute], type[Attribute]] = {}
 
-    def operation(self, op: Operation) -> Iterator[str]:
-        """The lines of an operation and of what is in it."""
-        numbers = self._numbers
+    def operation(self, op: Operation) -> None:
+        """Writes an operation and what is in it."""
+        numbers, text = self._numbers, self.text
         for block in op.successors:
             self._blocks.setdefault(block, len(self._blocks))
         words = [
@@ -38,33 +52,46 @@ class _Writer:
             ",".join([str(self._blocks[block]) for block in op.successors]),
         ]
         for found in (op.properties, op.attributes):
-            words += [f"{name}={self._attribute(found[name])}" for name in sorted(found)]
-        for result in op.results:
-            words.append(self._defined(result))
+            words += [f"{name}={text(found[name])}" for name in sorted(found)]
+        words += [self._defined(result) for result in op.results]
         location = op.location
         if isinstance(location, FileLineColLoc):
             words.append(f"{location.filename.data}:{location.line.data}:{location.column.data}")
-        yield "\t".join(words)
+        self.lines.append("\t".join(words))
         for region in op.regions:
-            yield "{"
+            self.lines.append("{")
             for block in region.blocks:
-                yield f"^{self._blocks.setdefault(block, len(self._blocks))}"
-                yield "\t".join([self._defined(arg) for arg in block.args])
+                self.lines.append(f"^{self._blocks.setdefault(block, len(self._blocks))}")
+                self.lines.append("\t".join([self._defined(arg) for arg in block.args]))
                 for inner in block.ops:
-                    yield from self.operation(inner)
-            yield "}"
+                    self.operation(inner)
+            self.lines.append("}")
 
     def _defined(self, value: SSAValue) -> str:
         number = self._numbers.setdefault(value, len(self._numbers))
-        return f"{number} {value.name_hint or ''}:{self._attribute(value.type)}"
+        return f"{number} {value.name_hint or ''}:{self.text(value.type)}"
 
-    def _attribute(self, attribute: Attribute) -> str:
-        """The text of an attribute, or its number where it was written out before."""
-        exact: bool = isinstance(attribute, _EXACT)
-        if not exact:
-            return str(attribute)
-        found = self._attributes.get(attribute)
+    def text(self, attribute: Attribute) -> str:
+        """The text of an attribute, which the module keeps."""
+        found = self._texts.get(id(attribute))
         if found is None:
-            found = self._attributes[attribute] = f"#{len(self._attributes)}"
-            return f"{found} {attribute}"
+            found = self._texts[id(attribute)] = self._write(attribute)
         return found
+
+    def _write(self, attribute: Attribute) -> str:
+        """The text of an attribute by its name and its parts; as it is printed, where those are of an unknown kind."""
+        kind = self._kinds.get(type(attribute))
+        if kind is None:
+            kind = self._kinds[type(attribute)] = next(each for each in _KINDS if isinstance(attribute, each))
+        if kind is ParametrizedAttribute:
+            parts = cast("ParametrizedAttribute", attribute).parameters
+            return f"{attribute.name}<{','.join([self.text(each) for each in parts])}>"
+        data: object = getattr(attribute, "data", None)
+        if kind is ArrayAttr:
+            return f"[{','.join([self.text(each) for each in cast('tuple[Attribute, ...]', data)])}]"
+        if kind is QuotedAttr or type(data) in _EXACT:
+            return f"{attribute.name}<{data!r}>"
+        if isinstance(data, Enum):
+            return f"{attribute.name}<{data.name}>"
+        printed = str(attribute)
+        return f"{attribute.name}<{len(printed)}:{printed}>"

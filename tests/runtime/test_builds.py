@@ -5,12 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tilefold.compiler.fingerprint import fingerprint
+from tilefold.compiler.fingerprint import fingerprint, text_of
 from tilefold.compiler.params import expand
 from tilefold.dialects.target import Target
 from tilefold.runtime.build import Build
 from tilefold.runtime.store import Store
 
+from benchmarks.workloads import Workload
 from tests.emit.harness import kernel, parse
 from tests.project.tree import ROOT
 from tilefold import builds
@@ -110,6 +111,19 @@ def test_modules_that_differ_have_other_fingerprints(edit: tuple[str, str]) -> N
     changed = CONSTANTS.replace(*edit)
     assert changed != CONSTANTS
     assert of(CONSTANTS) == of(CONSTANTS) != of(changed)
+
+
+@pytest.mark.parametrize("file", ["gemm", "softmax", "ragged_copy", "copy_atoms"])
+def test_attributes_are_told_apart_as_if_they_were_printed(file: str) -> None:
+    program = load(Workload(file, f"examples/{file}.cute").source())
+    texts: dict[str, str] = {}
+    for stage in ("cute", "folded", "instr"):
+        for op in program.reached(stage, SM80).walk():
+            types = [value.type for value in (*op.results, *op.operands)]
+            for each in (*op.properties.values(), *op.attributes.values(), *types):
+                text = text_of(each)
+                assert texts.setdefault(f"{each.name} {each}", text) == text
+    assert len(set(texts.values())) == len(texts) > 20
 
 
 def test_entry_that_says_something_else_is_replaced(store: Store) -> None:
