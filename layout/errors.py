@@ -153,6 +153,7 @@ class Code(Enum):
     BUILD_CARRIED = ("E5006", "control flow of the kernel cannot carry what a variable holds")
     BUILD_UNBOUND = ("E5007", "a variable has no value on some path through the kernel")
     BUILD_ESCAPED = ("E5008", "a value is used outside the branch or loop that computes it")
+    BUILD_NAME = ("E5009", "there is no function, attribute or argument of this name, or an argument is missing")
 
     CLI_READ = ("E4001", "a file cannot be read")
     CLI_WRITE = ("E4002", "a file cannot be written")
@@ -190,6 +191,14 @@ class TilefoldError(Exception):
     def __str__(self) -> str:
         text = f"{self.code}: {self.message}"
         return f"{text}\n  hint: {self.hint}" if self.hint else text
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _unpickled, (type(self), self.args), self.__dict__  # without __init__, whose parameters differ
+
+
+def _unpickled(kind: type[TilefoldError], args: tuple[object, ...]) -> TilefoldError:
+    """An error from another process, before it gets its attributes."""
+    return kind.__new__(kind, *args)
 
 
 class LayoutError(TilefoldError):

@@ -33,7 +33,7 @@ def build(program: "Program", target: "Target") -> Build:
     store = program.cache
     if store is None:
         return _compiled(program, target)
-    key = digest(program.identity, target.arch, toolchain())
+    key = _key(program, target)
     found = _kept(store.get(key))
     if found is not None:
         return found
@@ -43,6 +43,21 @@ def build(program: "Program", target: "Target") -> Build:
             found = _compiled(program, target)
             store.put(key, found.to_bytes())
     return found
+
+
+def kept(program: "Program", target: "Target") -> Build | None:
+    """A program's machine code for a target, if the program's cache has it."""
+    return None if program.cache is None else _kept(program.cache.get(_key(program, target)))
+
+
+def keep(program: "Program", target: "Target", made: Build) -> None:
+    """Puts machine code that was made elsewhere into the program's cache, where it has one that lacks it."""
+    if program.cache is not None and kept(program, target) is None:
+        program.cache.put(_key(program, target), made.to_bytes())
+
+
+def _key(program: "Program", target: "Target") -> str:
+    return digest(program.identity, target.arch, toolchain())
 
 
 @cache

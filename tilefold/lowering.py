@@ -132,6 +132,19 @@ class Program:
             self._builds[target.arch] = build(self, target)
         return self._builds[target.arch]
 
+    def kept(self, target: Target) -> "Build | None":
+        """The program as machine code, if it is there; nothing is compiled."""
+        from tilefold.builds import kept
+
+        return self._builds.get(target.arch) or kept(self, target)
+
+    def adopt(self, target: Target, build: "Build") -> None:
+        """Takes machine code that was made of this program elsewhere."""
+        from tilefold.builds import keep
+
+        self._builds[target.arch] = build
+        keep(self, target, build)
+
     def cubin(self, target: Target) -> "Cubin":
         """The program as machine code, with what the assembler says of each kernel."""
         from tilefold.compiler.assemble import cubin_of
@@ -155,6 +168,13 @@ class Program:
     def artifact(self, kernel: str, target: Target) -> "Artifact":
         """One kernel, ready to be loaded on a GPU. `kernel` is its symbol, with or without its module's."""
         return self.build(target).artifact(kernel.rpartition("::")[2])
+
+    def ptx_artifacts(self, target: Target) -> "tuple[Artifact, ...]":
+        """The kernels as PTX, which the driver assembles: no assembler is needed here."""
+        from tilefold.runtime.artifact import artifact_of
+
+        ptx = self.ptx(target)
+        return tuple(artifact_of(entry, ptx, target) for entry in self.entries(target))
 
     def remarks(self, target: Target) -> "tuple[Remark, ...]":
         """What the compiler decided and found out on the way to stage `instr`, in the order of the source.

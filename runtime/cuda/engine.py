@@ -75,7 +75,7 @@ class CudaEngine:
         packed.read_back()
         return timing
 
-    def measure(self, run: Callable[[], None], kernel: str, *, warmup: int = 3, repeat: int = 20) -> Timing:
+    def measure(self, run: Callable[[], object], kernel: str, *, warmup: int = 3, repeat: int = 20) -> Timing:
         """Times `repeat` calls of `run`, which queues work of `kernel` on the default stream, after `warmup` others."""
         for _ in range(warmup):
             run()
@@ -89,7 +89,7 @@ class CudaEngine:
         self.driver.activate()
         return kernel
 
-    def _measured(self, run: Callable[[], None], stream: int, kernel: str) -> float:
+    def _measured(self, run: Callable[[], object], stream: int, kernel: str) -> float:
         """What the work that `run` queues took, in milliseconds; waits for it, which also flushes what it printed."""
         driver, doing = self.driver, f"running kernel '{kernel}'"
         events: list[Any] = [driver.call("cuEventCreate", 0) for _ in range(2)]

@@ -2,6 +2,7 @@
 """Mistakes in kernels: the code, the user's line and column, and what the message says."""
 
 import inspect
+import pickle
 import re
 from collections.abc import Callable
 from typing import Any
@@ -238,3 +239,17 @@ def test_a_name_that_does_not_exist_is_a_name_error() -> None:
 
     with pytest.raises(NameError, match="missing"):
         cute.kernel(kernel)(np.zeros(32, np.float32)).build(32)
+
+
+def test_errors_come_from_other_processes_as_they_are() -> None:
+    @cute.kernel
+    def kernel(out: Any) -> None:
+        out[0] = "text"
+
+    for call in (kernel(np.zeros(1)), kernel([1]).build):
+        with pytest.raises(TilefoldError) as caught:
+            _ = call.launch(1, 1, device="sim") if isinstance(call, cute.KernelCall) else call(0)
+        again = pickle.loads(pickle.dumps(caught.value))
+        assert (type(again), str(again), again.__dict__) == (
+            type(caught.value), str(caught.value), caught.value.__dict__
+        )  # fmt: skip

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Autotuning: compiled in parallel, pruned, timed, remembered. The GPU of these tests is one that has times only."""
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+import pickle
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +12,7 @@ from tilefold.dialects.target import Target
 from tilefold.layout.errors import TilefoldError
 from tilefold.runtime.engine import LaunchError
 
-from tilefold import cute
+from tilefold import builds, cute
 from tilefold.cute import launch
 from tilefold.cute.tuning import Candidate
 
@@ -38,14 +38,14 @@ def block_of(config: Any) -> int:
 
 
 class Timer:
-    """An engine that runs on the simulator and gives the times of a list in turn."""
+    """An engine that gives the times of a list in turn, instead of running on a GPU."""
 
     def __init__(self, times: list[float]) -> None:
         self.times = times
         self.driver = SimpleNamespace(name="a device of the tests", target=Target("sm_80"), activate=lambda: None)
 
-    def measure(self, run: Callable[[], None], kernel: str, repeat: int) -> Any:
-        run()
+    def time(self, artifact: Any, config: Any, values: Any, repeat: int) -> Any:
+        assert (artifact.block, [*values]) == (config.block, ["A", "B"])
         return SimpleNamespace(median_ms=self.times.pop(0))
 
 
@@ -77,11 +77,9 @@ def test_fastest_is_found_and_remembered(monkeypatch: pytest.MonkeyPatch) -> Non
     assert tuning.best.config == {"VALUES": 2}
     assert [each.milliseconds for each in tuning.candidates] == [3.0, 1.0, 2.0]
     assert all(each.resources is not None and each.resources.registers > 0 for each in tuning.candidates)
-    np.testing.assert_array_equal(b, 2 * a)
     assert not timer.times
     assert tuned.tune(a, b) is tuning
-    again = cute.autotune(configs=CONFIGS, grid=1, block=block_of)(scaled).tune(a, b)  # off the disk, without a time
-    assert again.best.config == {"VALUES": 2}
+    assert cute.autotune(configs=CONFIGS, grid=1, block=block_of)(scaled).tune(a, b) == tuning  # off the disk
     text = tuning.table()
     assert text.index("VALUES=2") < text.index("VALUES=4") < text.index("VALUES=1")
 
@@ -107,6 +105,8 @@ def test_what_is_pruned_or_wrong_is_not_timed(monkeypatch: pytest.MonkeyPatch) -
     *problems, wrong = [each.problem for each in tuning.candidates]
     assert problems == ["", "", "pruned"]
     assert wrong.startswith("E5")
+    with pytest.raises(TilefoldError, match="no configuration works"):
+        _ = cute.Tuning(tuning.candidates[2:], "a device").best
     assert not timer.times
 
 
@@ -118,9 +118,61 @@ def test_nothing_that_works(monkeypatch: pytest.MonkeyPatch) -> None:
             never(scaled).tune(*_arrays())
 
 
+def _local(factor: int) -> Any:
+    """A kernel that no module has, and that is another for each factor."""
+
+    @cute.kernel
+    def local(A, B, VALUES: cute.Constexpr):
+        assert VALUES < 4, "too many"
+        scaled.function(A, B, VALUES, factor)
+
+    return local
+
+
+class Remote(Executor):
+    """Another machine: it sees nothing but what can be sent, and its disk is its own."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        fn, args = pickle.loads(pickle.dumps((fn, args)))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("TILEFOLD_CACHE_LIMIT", "0")
+            future.set_result(pickle.loads(pickle.dumps(fn(*args))))
+        return future
+
+
+class Dead(Executor):
+    """A machine that does nothing."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_exception(ConnectionError("nobody is there"))
+        return future
+
+
+def test_kernels_are_sent_as_text_and_come_back_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    def tuned(factor: int, executor: Executor) -> Any:
+        return cute.autotune(configs=iter(CONFIGS), grid=1, block=block_of, executor=executor)(_local(factor))
+
+    _use(monkeypatch)
+    with pytest.raises(TilefoldError, match=r"no configuration works:(.|\n)*ConnectionError: nobody is there"):
+        tuned(2, Dead()).tune(*_arrays())
+    _use(monkeypatch, 2.0, 1.0)  # what is no fault of the kernel has not been kept
+    first = tuned(2, Remote()).tune(*_arrays())
+    assert [each.milliseconds for each in first.candidates] == [2.0, 1.0, None]
+    assert first.candidates[2].problem == "AssertionError: too many"
+    _use(monkeypatch)
+    assert tuned(2, Dead()).tune(*_arrays()) == first  # off the disk
+    with pytest.raises(TilefoldError, match="nobody is there"):  # another kernel, of the same source
+        tuned(3, Dead()).tune(*_arrays())
+    _use(monkeypatch, 1.0, 2.0)
+    monkeypatch.setattr(builds, "_compiled", None)  # cannot be called: all machine code is here
+    assert cute.autotune(configs=CONFIGS, grid=2, block=block_of, executor=Dead())(_local(2)).tune(*_arrays())
+
+
 def test_processes_compile(monkeypatch: pytest.MonkeyPatch) -> None:
-    _use(monkeypatch, 2.0, 1.0, 3.0)
-    tuned = cute.autotune(configs=CONFIGS, grid=1, block=block_of)(scaled)
+    _use(monkeypatch, 2.0, 1.0)
+    tuned = cute.autotune(configs=CONFIGS, grid=1, block=block_of)(_local(2))
     assert tuned.tune(*_arrays()).best.config == {"VALUES": 2}
 
 
@@ -136,3 +188,5 @@ def test_configurations_that_are_none() -> None:
         cute.autotune(configs=[{"OTHER": 1}], grid=1, block=1)(scaled)
     with pytest.raises(LaunchError, match="no configuration to choose from"):
         cute.autotune(configs=[], grid=1, block=1)(scaled)
+    with pytest.raises(LaunchError, match="is no kernel"):
+        cute.autotune(configs=CONFIGS, grid=1, block=1)(scaled.function)  # pyright: ignore[reportArgumentType]

@@ -65,7 +65,7 @@ class Launches:
                     "pass an array in the host's memory",
                 )
         built = self.kernel.build(bound, dim3("block", block))
-        return built.simulate(dim3("grid", grid), _on_host(bound), stage)
+        return built.simulate(dim3("grid", grid), on_host(bound), stage)
 
     def _launcher(self, device: str) -> Launcher:
         _check_device(device)
@@ -123,7 +123,7 @@ class Launches:
         engine = engine_of(ordinal)
         artifact = built.artifact(engine.driver.target.arch)
         config = LaunchConfig(dim3("grid", grid), artifact.block)
-        return engine.launch(artifact, config, _on_host(bound), 0 if stream is None else handle_of(stream))
+        return engine.launch(artifact, config, on_host(bound), 0 if stream is None else handle_of(stream))
 
 
 def _check_device(device: str) -> None:
@@ -132,7 +132,7 @@ def _check_device(device: str) -> None:
         raise LaunchError(Code.RUN_LAUNCH, f"device is {device!r}", f"one of: {_DEVICES}")
 
 
-def _on_host(bound: BoundArguments) -> dict[str, Any]:
+def on_host(bound: BoundArguments) -> dict[str, Any]:
     """The arguments as the engines take those of the host."""
     arrays = bound.arrays
     return {name: host_tensor(arrays[name]) if name in arrays else value for name, value in bound.values.items()}

@@ -1,33 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Autotuning: a kernel compiled for many values of its constants, of which the fastest on this GPU is kept.
 
-Compiling needs no GPU, and takes most of the time; so it is done in parallel, by any executor of `concurrent.futures`:
-processes of this machine by default, or those of a cluster. Timing is done here, on the arguments of the call.
+Compiling needs no GPU, and takes most of the time; so it is done in parallel (see `compiling`). Timing is done here, on
+the arguments of the call.
 """
 
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from importlib import import_module
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import update_wrapper
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tilefold.compiler.builder.trace import trace
-from tilefold.dialects.kernel import LaunchBounds
-from tilefold.dialects.target import Target
 from tilefold.layout.errors import Code, TilefoldError
 from tilefold.runtime.build import Build
+from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.errors import LaunchError, dim3
 from tilefold.runtime.store import default_store, digest
 
-from .kernel import Dim3, Kernel, KernelOptions
+from .compiling import compile_all, shown
+from .kernel import Dim3, Kernel, KernelCall
 from .program import CompiledKernel
 from .specialise import BoundArguments
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor, Future
+    from concurrent.futures import Executor
 
     from tilefold.compiler.assemble import KernelResources
+    from tilefold.dialects.target import Target
+    from tilefold.runtime.cuda import CudaEngine
     from tilefold.runtime.engine import RunResult
 
 Config: TypeAlias = Mapping[str, Any]
@@ -55,8 +57,18 @@ class Tuning:
 
     @property
     def best(self) -> Candidate:
-        """The fastest."""
-        return min((each for each in self.candidates if each.milliseconds is not None), key=_time)
+        """The fastest. TilefoldError (E3105) where none works."""
+        timed = [each for each in self.candidates if each.milliseconds is not None]
+        if not timed:
+            raise TilefoldError(
+                Code.RUN_LAUNCH,
+                "no configuration works:\n" + self.table(),
+                "processes that compile import the main module: launch below if __name__ == '__main__', or give "
+                "another executor"
+                if any("BrokenProcessPool" in each.problem for each in self.candidates)
+                else "",
+            )
+        return min(timed, key=_time)
 
     def table(self) -> str:
         """All candidates, the fastest first, as text."""
@@ -85,29 +97,48 @@ def without_spills(candidate: Candidate) -> bool:
     return candidate.resources is not None and not candidate.resources.spill_stores
 
 
-@dataclass
 class Tuned:
-    """A kernel with configurations; see `autotune`."""
+    """A kernel with configurations; see `autotune`, whose parameters these are."""
 
-    kernel: Kernel
-    configs: Sequence[Config]
-    grid: Sized
-    block: Sized
-    prune: Callable[[Candidate], bool] = without_spills
-    executor: "Executor | None" = None
-    repeat: int = 20
-    _found: dict[tuple[object, ...], Tuning] = field(default_factory=lambda: {})
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        configs: Iterable[Config],
+        grid: Sized,
+        block: Sized,
+        prune: Callable[[Candidate], bool] = without_spills,
+        executor: "Executor | None" = None,
+        repeat: int = 20,
+    ) -> None:
+        if not isinstance(kernel, Kernel):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise LaunchError(
+                Code.RUN_LAUNCH, f"{kernel!r} is no kernel", "decorate the function with @cute.kernel first"
+            )
+        self.configs = tuple(configs)
         if not self.configs:
             raise LaunchError(Code.RUN_LAUNCH, "there is no configuration to choose from", "give configs=[{...}, ...]")
         for config in self.configs:
-            if unknown := set(config) - self.kernel.signature.constants:
+            if unknown := set(config) - kernel.signature.constants:
                 raise LaunchError(
                     Code.RUN_ARGUMENT,
                     f"the configuration names '{min(unknown)}', which is no constant of the kernel",
-                    f"its constants: {', '.join(sorted(self.kernel.signature.constants)) or 'none'}",
+                    f"its constants: {', '.join(sorted(kernel.signature.constants)) or 'none'}",
                 )
+        self.kernel = kernel
+        self.grid = grid
+        self.block = block
+        self.prune = prune
+        self.executor = executor
+        self.repeat = repeat
+        self._found: dict[tuple[object, ...], Tuning] = {}
+        self._lock = Lock()
+        update_wrapper(self, kernel.function)
+
+    def __repr__(self) -> str:
+        return f"<{len(self.configs)} configurations of {self.kernel!r}>"
+
+    def __reduce__(self) -> str:
+        return self.kernel.function.__qualname__
 
     def __call__(self, *args: Any, **kwargs: Any) -> "TunedCall":
         return TunedCall(self, args, kwargs)
@@ -118,97 +149,119 @@ class Tuned:
 
         Raises CudaUnavailable without a GPU, TilefoldError where no configuration works.
         """
-        first = self.kernel(*args, **kwargs, **self.configs[0]).bound
-        key = tuple(first.key)
-        found = self._found.get(key)
-        if found is None:
-            rest = [self.kernel(*args, **kwargs, **config).bound for config in self.configs[1:]]
-            found = self._found[key] = self._remembered([first, *rest], args, kwargs)
+        first = self._call(self.configs[0], args, kwargs).bound
+        ordinal = _ordinal(first)
+        key = ordinal, *first.key
+        with self._lock:  # two measurements at the same time would disturb each other
+            found = self._found.get(key)
+            if found is None:
+                found = self._found[key] = self._remembered(ordinal, args, kwargs)
         return found
 
-    def _remembered(self, bounds: Sequence[BoundArguments], args: Any, kwargs: Any) -> Tuning:
-        from tilefold.builds import toolchain
-
+    def _remembered(self, ordinal: int, args: Any, kwargs: Any) -> Tuning:
+        """What was measured before, by the disk; else what is measured now."""
         from .launch import engine_of
 
-        driver = engine_of(_ordinal(bounds[0])).driver
-        device, target = driver.name, driver.target
-        store = default_store()
-        try:
-            source = inspect.getsource(self.kernel.function)
-        except OSError:
-            store, source = None, ""  # of a kernel without a source it is not known whether it is the same
-        keys = [f"{each.key}" for each in bounds]
-        blocks = [f"{_sized(self.grid, each)} {_sized(self.block, each)}" for each in self.configs]
-        key = digest("tuning", source, *keys, *blocks, repr(self.configs), device, target.arch, toolchain())
-        kept = None if store is None else store.get(key)
+        engine = engine_of(ordinal)
+        calls = [self._call(config, args, kwargs) for config in self.configs]
+        key, store = self._key([each.bound for each in calls], engine), default_store()
+        kept = None if store is None or not key else store.get(key)
         if kept is not None:
-            times = json.loads(kept)
-            return Tuning(tuple(Candidate(c, None, *each) for c, each in zip(self.configs, times, strict=True)), device)
-        made = Tuning(tuple(self._measured(self._compiled(bounds, target), args, kwargs)), device)
-        if all(each.milliseconds is None for each in made.candidates):
-            raise TilefoldError(Code.RUN_LAUNCH, "no configuration works:\n" + made.table())
-        if store is not None:
-            store.put(key, json.dumps([[each.milliseconds, each.problem] for each in made.candidates]).encode())
+            from tilefold.compiler.assemble import KernelResources
+
+            candidates = [
+                Candidate(config, None if uses is None else KernelResources(**uses), milliseconds, problem)
+                for config, (uses, milliseconds, problem) in zip(self.configs, json.loads(kept), strict=True)
+            ]
+            return Tuning(tuple(candidates), engine.driver.name)
+        compiled, lasting = self._compiled(calls, engine.driver.target)
+        made = Tuning(tuple(self._measured(compiled, calls, engine)), engine.driver.name)
+        assert made.best
+        if store is not None and key and lasting:
+            found = [
+                (None if each.resources is None else asdict(each.resources), each.milliseconds, each.problem)
+                for each in made.candidates
+            ]
+            store.put(key, json.dumps(found).encode())
         return made
 
-    def _compiled(self, bounds: Sequence[BoundArguments], target: Target) -> list[Candidate]:
-        """Compiles all configurations, in parallel, and shows how far it is on a terminal."""
-        from concurrent.futures import as_completed
+    def _key(self, bounds: Sequence[BoundArguments], engine: "CudaEngine") -> str:
+        """What the measurement depends on; empty where it is not known. The kernel is taken as it is for the first
+        configuration, with all that it calls: to build all of them takes too long where nothing has to be compiled.
+        """
+        from tilefold.builds import toolchain
 
-        from rich.console import Console
-        from rich.progress import Progress
-
-        found: dict[int, Candidate] = {}
-        executor = self.executor or _processes()
         try:
-            waiting: dict[Future[Any], int] = {}
-            for number, (config, bound) in enumerate(zip(self.configs, bounds, strict=True)):
-                block = dim3("block", _sized(self.block, config))
-                job = compile_in_worker, _name(self.kernel), self.kernel.options, bound.arguments, block, target.arch
-                waiting[executor.submit(*job)] = number
-            console = Console(stderr=True)
-            with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
-                task = progress.add_task("compiling", total=len(waiting))
-                for future in as_completed(waiting):
-                    number = waiting[future]
-                    found[number] = self._candidate(self.configs[number], future)
-                    progress.advance(task)
-        finally:
-            if self.executor is None:
-                executor.shutdown(cancel_futures=True)
-        return [found[number] for number in range(len(self.configs))]
+            prune = inspect.getsource(self.prune)
+        except (OSError, TypeError):
+            return ""
+        first = self._built(bounds[0], self.configs[0])
+        identity = first.program.identity if isinstance(first, CompiledKernel) else repr(first)
+        keys = [f"{each.key}" for each in bounds]
+        sizes = [f"{_sized(self.grid, each)} {_sized(self.block, each)}" for each in self.configs]
+        driver = engine.driver
+        return digest(
+            "tuning", identity, prune, *keys, *sizes, repr(self.configs), driver.name, driver.target.arch, toolchain()
+        )
 
-    def _candidate(self, config: Config, future: "Future[Any]") -> Candidate:
+    def _compiled(self, calls: Sequence[KernelCall], target: "Target") -> tuple[list[Candidate], bool]:
+        """All configurations with what they use, or what is wrong with them; and whether that will be so again."""
+        built = [self._built(call.bound, config) for call, config in zip(calls, self.configs, strict=True)]
+        kernels = [each for each in built if isinstance(each, CompiledKernel)]
+        made = compile_all(kernels, target, self.executor)
+        lasting = all(isinstance(each, Build | TilefoldError) for each in made)
+        rest = iter(made)
+        results = [next(rest) if isinstance(each, CompiledKernel) else each for each in built]
+        return [self._candidate(*each) for each in zip(self.configs, results, strict=True)], lasting
+
+    def _built(self, bound: BoundArguments, config: Config) -> CompiledKernel | Exception:
+        """The kernel for a configuration, or what was raised while it was built, as by an `assert` of constants."""
+        block = dim3("block", _sized(self.block, config))
+        try:
+            return self.kernel.build(bound, block)
+        except Exception as error:
+            return error
+
+    def _candidate(self, config: Config, made: Build | Exception) -> Candidate:
+        if isinstance(made, Exception):
+            return Candidate(config, problem=_problem(made))
         from tilefold.compiler.assemble import cubin_of
 
-        made: bytes | str = future.result()
-        if isinstance(made, str):
-            return Candidate(config, problem=made)
-        build = Build.from_bytes(made)
-        resources = cubin_of(build.cubin, build.log).kernels[build.artifacts[0].kernel]
+        resources = cubin_of(made.cubin, made.log).kernels[made.artifacts[0].kernel]
         candidate = Candidate(config, resources)
         return candidate if self.prune(candidate) else Candidate(config, resources, problem="pruned")
 
-    def _measured(self, candidates: Sequence[Candidate], args: Any, kwargs: Any) -> list[Candidate]:
-        """The candidates that are left, with their times; each is compiled again, out of the cache."""
-        return [each if each.problem else self._timed(each, args, kwargs) for each in candidates]
+    def _measured(
+        self, candidates: Sequence[Candidate], calls: Sequence[KernelCall], engine: "CudaEngine"
+    ) -> list[Candidate]:
+        with shown("timing", len(candidates)) as advance:
+            found: list[Candidate] = []
+            for candidate, call in zip(candidates, calls, strict=True):
+                found.append(candidate if candidate.problem else self._timed(candidate, call, engine))
+                advance()
+        return found
 
-    def _timed(self, candidate: Candidate, args: Any, kwargs: Any) -> Candidate:
-        from .launch import engine_of
+    def _timed(self, candidate: Candidate, call: KernelCall, engine: "CudaEngine") -> Candidate:
+        from .launch import on_host
 
-        config = candidate.config
-        call = self.kernel(*args, **kwargs, **config)
+        config, bound = candidate.config, call.bound
         grid, block = _sized(self.grid, config), _sized(self.block, config)
-        engine = engine_of(_ordinal(call.bound))
-        engine.driver.activate()
         try:
-            timing = engine.measure(
-                lambda: call.launch(grid, block, stream=0), self.kernel.__name__, repeat=self.repeat
-            )
+            if any(array.device is None for array in bound.arrays.values()):  # which is copied once, and not timed
+                artifact = call.build(block).artifact(engine.driver.target.arch)
+                size = LaunchConfig(dim3("grid", grid), artifact.block)
+                timing = engine.time(artifact, size, on_host(bound), repeat=self.repeat)
+            else:
+                engine.driver.activate()
+                timing = engine.measure(
+                    lambda: call.launch(grid, block, stream=0), self.kernel.function.__name__, repeat=self.repeat
+                )
         except TilefoldError as error:
             return Candidate(config, candidate.resources, problem=_problem(error))
         return Candidate(config, candidate.resources, timing.median_ms)
+
+    def _call(self, config: Config, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> KernelCall:
+        return self.kernel(*args, **kwargs, **config)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +288,7 @@ class TunedCall:
 
 def autotune(
     *,
-    configs: Sequence[Config],
+    configs: Iterable[Config],
     grid: Sized,
     block: Sized,
     prune: Callable[[Candidate], bool] = without_spills,
@@ -254,27 +307,8 @@ def autotune(
     machine do. Each is timed `repeat` times on the arguments of the first call of their types; results are kept on
     disk. Raises LaunchError for a configuration that names no constant.
     """
-    return lambda kernel: Tuned(kernel, configs, grid, block, prune, executor, repeat)
-
-
-def compile_in_worker(
-    name: tuple[str, str], options: KernelOptions, arguments: Mapping[str, object], block: Sequence[int], arch: str
-) -> bytes | str:
-    """Compiles a kernel that is found by the name of its module and its own; what `Build.to_bytes` makes, or what is
-    wrong with the kernel for these constants.
-
-    Runs in another process, perhaps on another machine, where the kernel's module can be imported.
-    """
-    found: Any = import_module(name[0])
-    for part in name[1].split("."):
-        found = getattr(found, part)
-    kernel: Kernel = found.kernel if isinstance(found, Tuned) else found
-    bounds = LaunchBounds(tuple(block), options.min_blocks, options.max_registers)
-    try:
-        built = CompiledKernel(trace(kernel.rewritten, arguments, bounds, options.name))
-        return built.program.build(Target(arch)).to_bytes()
-    except TilefoldError as error:
-        return _problem(error)
+    chosen = tuple(configs)
+    return lambda kernel: Tuned(kernel, chosen, grid, block, prune, executor, repeat)
 
 
 def _ordinal(bound: BoundArguments) -> int:
@@ -282,25 +316,15 @@ def _ordinal(bound: BoundArguments) -> int:
     return next((each.device for each in bound.arrays.values() if each.device is not None), 0)
 
 
-def _name(kernel: Kernel) -> tuple[str, str]:
-    return kernel.function.__module__, kernel.function.__qualname__
-
-
 def _sized(size: Sized, config: Config) -> Dim3:
     return size(config) if callable(size) else size
 
 
-def _problem(error: TilefoldError) -> str:
-    return f"{error.code}: {error.message}".partition("\n")[0][:200]
+def _problem(error: Exception) -> str:
+    code = error.code if isinstance(error, TilefoldError) else type(error).__name__
+    message = error.message if isinstance(error, TilefoldError) else str(error)
+    return f"{code}: {message}".partition("\n")[0][:200]
 
 
 def _time(candidate: Candidate) -> float:
     return float("inf") if candidate.milliseconds is None else candidate.milliseconds
-
-
-def _processes() -> "Executor":
-    """Processes of this machine, begun anew: a process that uses a GPU cannot be forked."""
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
-    return ProcessPoolExecutor(mp_context=get_context("spawn"))

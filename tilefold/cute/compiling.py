@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Many kernels compiled at the same time, by any executor of `concurrent.futures`: processes of this machine, or those
+of a cluster.
+
+A job is the kernel's program as text. So where it is compiled neither the module of the kernel nor what its closure
+holds is needed, only tilefold; and what is made there is handed back, since a cache on disk may not be shared.
+"""
+
+import signal
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from tilefold.dialects.target import Target
+from tilefold.layout.errors import TilefoldError
+from tilefold.runtime.build import Build
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
+
+    from .program import CompiledKernel
+
+
+def compile_all(
+    kernels: Sequence["CompiledKernel"], target: Target, executor: "Executor | None"
+) -> list[Build | Exception]:
+    """The machine code of kernels, or why there is none: a TilefoldError of the compiler, or what went wrong with the
+    process that compiled. The kernels have it, too, from now on. `None` compiles in processes of this machine.
+
+    What is kept on disk is not compiled. On a terminal a bar shows how far it is.
+    """
+    from concurrent.futures import as_completed
+
+    found: dict[int, Build | Exception] = {}
+    for number, kernel in enumerate(kernels):
+        if (kept := kernel.program.kept(target)) is not None:
+            found[number] = kept
+    missing = [number for number in range(len(kernels)) if number not in found]
+    if missing:
+        own = None if executor is not None else _processes(len(missing))
+        waiting: dict[Future[bytes | TilefoldError], int] = {}
+        try:
+            for number in missing:
+                source = kernels[number].traced.source
+                waiting[(executor or own).submit(compile_text, source.text, source.name, target.arch)] = number  # pyright: ignore[reportOptionalMemberAccess]
+            with shown("compiling", len(missing)) as advance:
+                for future in as_completed(waiting):
+                    number = waiting[future]
+                    found[number] = _taken(kernels[number], target, future)
+                    advance()
+        finally:
+            for future in waiting:
+                future.cancel()
+            if own is not None:
+                own.shutdown()
+    return [found[number] for number in range(len(kernels))]
+
+
+def compile_text(text: str, name: str, arch: str) -> bytes | TilefoldError:
+    """Compiles a program of this text, whose file has this name; what `Build.to_bytes` makes, or what is wrong with it.
+
+    Runs in another process, perhaps on another machine.
+    """
+    from tilefold.compiler.source import plain_source
+    from tilefold.lowering import load
+    from tilefold.runtime.store import default_store
+
+    try:
+        program = load(plain_source(text, name), arch, default_store())
+        program.text = None  # so that its key on disk is that of the same program in the process of the kernel
+        return program.build(Target(arch)).to_bytes()
+    except TilefoldError as error:
+        return error
+
+
+@contextmanager
+def shown(what: str, total: int) -> Generator[Callable[[], object], None, None]:
+    """Within it, a bar on the terminal, if there is one; each call of what it gives is one step of `total`."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda: progress.advance(task)
+
+
+def _taken(kernel: "CompiledKernel", target: Target, future: "Future[bytes | TilefoldError]") -> Build | Exception:
+    try:
+        made = future.result()
+        if isinstance(made, TilefoldError):
+            return made
+        build = Build.from_bytes(made)
+    except Exception as error:  # whatever an executor raises: a worker that died, or has another version
+        return error
+    kernel.program.adopt(target, build)
+    return build
+
+
+def _processes(jobs: int) -> "Executor":
+    """Processes of this machine, begun anew: a process that uses a GPU cannot be forked."""
+    import os
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    return ProcessPoolExecutor(min(jobs, os.cpu_count() or 1), get_context("spawn"), _begin)
+
+
+def _begin() -> None:
+    """Ends at once, and silently, when the keyboard interrupts all processes of the terminal."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
