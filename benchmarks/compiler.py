@@ -22,6 +22,7 @@ from tilefold.passes.registry import PASSES
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.sim.engine import SimEngine, SimProgram
 
+from benchmarks import python_gemm
 from benchmarks.record import Figure, Record, circumstances, print_record
 from benchmarks.workloads import ROOT, Workload
 from tilefold.arguments import prepare
@@ -51,6 +52,7 @@ def measure(repeat: int = 5, commit: str = "") -> Record:
     figures = (
         *(figure for workload in (COPY, GEMM, ATTENTION) for figure in _warm(workload, repeat)),
         *(_grown(rows, columns) for rows, columns in TILES),
+        *python_gemm.measure(),
         Figure("import of what `opt` needs", _import(), "s"),
         _at_most("`tilefold compile`, whole", [_command() for _ in range(3)], COMMAND_TARGET_S),
         _at_most("simulator, a tile of the copy at instr", [simulate_tiles() for _ in range(3)], TILE_TARGET_S),

@@ -43,16 +43,15 @@ class _Writer:
 
     def operation(self, op: Operation) -> None:
         """Writes an operation and what is in it."""
-        numbers, text = self._numbers, self.text
-        for block in op.successors:
-            self._blocks.setdefault(block, len(self._blocks))
+        numbers, blocks, text = self._numbers, self._blocks, self.text
         words = [
             op.name,
             ",".join([str(numbers.setdefault(operand, len(numbers))) for operand in op.operands]),
-            ",".join([str(self._blocks[block]) for block in op.successors]),
+            ",".join([str(blocks.setdefault(block, len(blocks))) for block in op.successors]),
         ]
         for found in (op.properties, op.attributes):
-            words += [f"{name}={text(found[name])}" for name in sorted(found)]
+            if found:
+                words += [f"{name}={text(found[name])}" for name in sorted(found)]
         words += [self._defined(result) for result in op.results]
         location = op.location
         if isinstance(location, FileLineColLoc):
@@ -61,7 +60,7 @@ class _Writer:
         for region in op.regions:
             self.lines.append("{")
             for block in region.blocks:
-                self.lines.append(f"^{self._blocks.setdefault(block, len(self._blocks))}")
+                self.lines.append(f"^{blocks.setdefault(block, len(blocks))}")
                 self.lines.append("\t".join([self._defined(arg) for arg in block.args]))
                 for inner in block.ops:
                     self.operation(inner)

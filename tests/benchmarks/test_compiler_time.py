@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from benchmarks import compiler
+from benchmarks import compiler, python_gemm
 from benchmarks.workloads import Workload
 
 
@@ -24,6 +24,13 @@ def processor_time(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_compiling_in_a_warm_process(workload: Workload) -> None:
     target = compiler.WARM_TARGETS_MS[workload.name]
     assert min(compiler.compile_milliseconds(workload, 2)) <= compiler.SLACK * target
+
+
+def test_a_kernel_of_python() -> None:
+    times = python_gemm.processor_milliseconds()
+    slow = {name: taken for name, taken in times.items() if taken > compiler.SLACK * python_gemm.TARGETS[name][0]}
+    assert set(times) == set(python_gemm.TARGETS)
+    assert not slow
 
 
 def test_the_whole_command_line() -> None:
