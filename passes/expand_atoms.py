@@ -11,10 +11,12 @@ from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import BFloat16Type, DenseArrayBase, Float16Type, ModuleOp, VectorType, i8, i16, i32, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
 
-from ..dialects.ptx import CpAsyncOp, LdMatrixOp, LoadOp, MovMatrixOp, StMatrixOp, StoreOp
+from ..dialects.ptx import CpAsyncOp, CreatePolicyOp, EntryOp, LdMatrixOp, LoadOp, MovMatrixOp, StMatrixOp, StoreOp
 from ..dialects.ptx.types import LOCAL
 from ..dialects.tile import AtomCallOp
+from ..layout.atoms.cache import split_policy
 from ..layout.atoms.copy_atom import CopyAtom
 from ..layout.errors import Code
 from .emitter import Emitter
@@ -56,8 +58,29 @@ def _universal(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
     pairs = op.src.type == LOCAL and bits >= 32 and isinstance(element, Float16Type | BFloat16Type)
     # halves of a fragment are loaded as such, so that LLVM converts and packs two of them at once
     type = VectorType(element, [bits // 16]) if pairs else _raw(bits)
-    value = emitter.value(LoadOp(op.src, type, bits // 8, atom.load_hint))
-    emitter.insert(StoreOp(value, op.dst, bits // 8, atom.store_hint))
+    value = emitter.value(LoadOp(op.src, type, bits // 8, *_cached(op, atom.load_hint)))
+    emitter.insert(StoreOp(value, op.dst, bits // 8, *_cached(op, atom.store_hint)))
+
+
+def _cached(op: AtomCallOp, hint: str) -> tuple[str, SSAValue | None]:
+    """The hint of an instruction, and the policy that it is given: one for each kernel and priority, made at the
+    kernel's start.
+    """
+    modifiers, priority = split_policy(hint)
+    if not priority:
+        return modifiers, None
+    entry = op.parent_op()
+    while not isinstance(entry, EntryOp):
+        assert entry is not None, "the stage's contract"
+        entry = entry.parent_op()
+    for made in entry.body.block.ops:
+        if not isinstance(made, CreatePolicyOp):
+            break
+        if made.priority.data == priority:
+            return modifiers, made.result
+    start = Emitter(op)
+    start.point = InsertPoint.at_start(entry.body.block)
+    return modifiers, start.value(CreatePolicyOp(priority))
 
 
 def _raw(bits: int) -> Attribute:
@@ -74,7 +97,8 @@ def _cp_async(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
         count = emitter.value(arith.MuliOp(count, emitter.constant(atom.val_bits // 8, i32)))
     elif count is not None and atom.val_bits < 8:
         count = emitter.value(arith.DivUIOp(count, emitter.constant(8 // atom.val_bits, i32)))
-    emitter.insert(CpAsyncOp(match[1], int(match[2]), op.dst, op.src, count, atom.load_hint))
+    prefetch, policy = _cached(op, atom.load_hint)
+    emitter.insert(CpAsyncOp(match[1], int(match[2]), op.dst, op.src, count, prefetch, policy))
 
 
 def _matrix(atom: CopyAtom) -> tuple[int, bool, str]:

@@ -97,7 +97,7 @@ def _runs(block: Block) -> list[_Run]:
             space = op.ptr.type
             if space == LOCAL:
                 continue
-            if scalar_bits(_value_type(op)) is None or op.cache is not None:  # it stays as it is, and ends the run
+            if scalar_bits(_value_type(op)) is None or op.hinted:  # it stays as it is, and ends the run
                 current.pop(space, None)
                 continue
             address = address_sum(op.ptr)

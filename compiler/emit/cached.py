@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Loads and stores with cache hints: inline assembly, since LLVM has no form for most of them.
+"""Loads, stores and cp.async with cache hints: inline assembly, since LLVM has no form for most of them.
 
 The instruction's text is the operation's mnemonic, which its verifier composes of words of our tables.
 """
@@ -18,8 +18,10 @@ def load_by_assembly(w: FunctionWriter, op: ptx.LoadOp) -> str:
     returned = register if count == 1 else f"{{ {', '.join([register] * count)} }}"
     loaded = _braced(count, 0)
     constraints = ",".join([f"={_CONSTRAINT[bits]}"] * count)
-    text = f"{op.mnemonic()} {loaded}, [${count}];"
-    value = w.temp(f'call {returned} asm sideeffect "{text}", "{constraints},l,~{{memory}}"({w.typed(op.ptr)})')
+    place, given, letter = _policy(w, op, count + 1)
+    text = f"{op.mnemonic()} {loaded}, [${count}]{place};"
+    operands = f"{w.typed(op.ptr)}{given}"
+    value = w.temp(f'call {returned} asm sideeffect "{text}", "{constraints},l{letter},~{{memory}}"({operands})')
     if count == 1:
         return value if bits == max(bits, 16) else w.temp(f"trunc {register} {value} to i{bits}")
     whole = "poison"
@@ -38,8 +40,25 @@ def store_by_assembly(w: FunctionWriter, op: ptx.StoreOp, value: str) -> None:
     else:
         parts = [value if bits == max(bits, 16) else f"{register} {w.temp(f'zext {value} to {register}')}"]
     constraints = ",".join(["l", *[_CONSTRAINT[bits]] * count])
-    text = f"{op.mnemonic()} [$0], {_braced(count, 1)};"
-    w.emit(f'call void asm sideeffect "{text}", "{constraints},~{{memory}}"({", ".join((w.typed(op.ptr), *parts))})')
+    place, given, letter = _policy(w, op, count + 1)
+    text = f"{op.mnemonic()} [$0], {_braced(count, 1)}{place};"
+    operands = f"{', '.join((w.typed(op.ptr), *parts))}{given}"
+    w.emit(f'call void asm sideeffect "{text}", "{constraints}{letter},~{{memory}}"({operands})')
+
+
+def copy_by_assembly(w: FunctionWriter, op: ptx.CpAsyncOp) -> None:
+    """Writes a cp.async with a prefetch size or a policy, for which LLVM has no intrinsic."""
+    sized = op.src_size is not None
+    place, _, letter = _policy(w, op, 3 if sized else 2)
+    text = f"{op.mnemonic()} [$0], [$1], {op.bytes.value.data}{', $2' if sized else ''}{place};"
+    constraints = f"r,l{',r' if sized else ''}{letter}"
+    operands = ", ".join(w.typed(value) for value in op.operands)
+    w.emit(f'call void asm sideeffect "{text}", "{constraints},~{{memory}}"({operands})')
+
+
+def _policy(w: FunctionWriter, op: ptx.LoadOp | ptx.StoreOp | ptx.CpAsyncOp, index: int) -> tuple[str, str, str]:
+    """What a policy, operand `index`, adds at the end of the text, of what it is given and of the constraints."""
+    return ("", "", "") if op.policy is None else (f", ${index}", f", {w.typed(op.policy)}", ",l")
 
 
 def _braced(count: int, first: int) -> str:

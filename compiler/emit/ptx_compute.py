@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`ptx`: functions and conversions of registers: inline assembly of the instruction that the operation names."""
 
+import struct
 from typing import cast
 
 from xdsl.ir import Operation
 
 from ...dialects import ptx
 from .assembly import compute
-from .writer import FunctionWriter, Rule
+from .writer import FunctionWriter, Rule, rule
 
 
 def _instruction(w: FunctionWriter, op: Operation) -> None:
@@ -16,9 +17,17 @@ def _instruction(w: FunctionWriter, op: Operation) -> None:
     compute(w, mnemonic, op, op.operands)
 
 
+def _createpolicy(w: FunctionWriter, op: ptx.CreatePolicyOp) -> None:
+    (share,) = struct.unpack("<I", struct.pack("<f", op.share))
+    w.define(op.result, f'call i64 asm "{op.mnemonic()} $0, 0f{share:08X};", "=l"()')
+
+
 _OPERATIONS: tuple[type[Operation], ...] = (
     ptx.Ex2Op, ptx.Lg2Op, ptx.RcpOp, ptx.RsqrtOp, ptx.SqrtOp, ptx.SinOp, ptx.CosOp, ptx.TanhOp,
     ptx.CvtOp, ptx.PrmtOp, ptx.Dp4aOp,
 )  # fmt: skip
 
-PTX_COMPUTE: tuple[tuple[type[Operation], Rule], ...] = tuple((kind, _instruction) for kind in _OPERATIONS)
+PTX_COMPUTE: tuple[tuple[type[Operation], Rule], ...] = (
+    *((kind, _instruction) for kind in _OPERATIONS),
+    rule(ptx.CreatePolicyOp, _createpolicy),
+)

@@ -47,7 +47,7 @@ def _load(w: FunctionWriter, op: ptx.LoadOp) -> None:
         w.define(op.result, f"load {type}, {where}")
         return
     moved = _register_type(op.result.type)
-    value = load_by_assembly(w, op) if op.cache is not None else w.temp(f"load volatile {moved}, {where}")
+    value = load_by_assembly(w, op) if op.hinted else w.temp(f"load volatile {moved}, {where}")
     w.bind(op.result, value if moved == type else w.temp(f"bitcast {moved} {value} to {type}"))
 
 
@@ -64,7 +64,7 @@ def _store(w: FunctionWriter, op: ptx.StoreOp) -> None:
         value = f"i32 {w.temp(f'extractelement <1 x i32> {register}, i32 0')}"
     elif moved != w.type(op.value):
         value = f"{moved} {w.temp(f'bitcast {value} to {moved}')}"
-    if op.cache is not None:
+    if op.hinted:
         store_by_assembly(w, op, value)
         return
     w.emit(f"store volatile {value}, {where}")

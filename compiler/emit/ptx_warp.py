@@ -4,20 +4,17 @@
 from xdsl.ir import Operation
 
 from ...dialects import ptx
+from .cached import copy_by_assembly
 from .writer import FunctionWriter, Rule, rule
 
 
 def _cp_async(w: FunctionWriter, op: ptx.CpAsyncOp) -> None:
-    size = op.bytes.value.data
-    operands = [w.typed(value) for value in op.operands]
-    if op.prefetch is not None:  # LLVM has no intrinsic with a prefetch size
-        given = ", $2" if op.src_size is not None else ""
-        constraints = "r,l,r" if op.src_size is not None else "r,l"
-        text = f"{op.mnemonic()} [$0], [$1], {size}{given};"
-        w.emit(f'call void asm sideeffect "{text}", "{constraints},~{{memory}}"({", ".join(operands)})')
+    if op.prefetch is not None or op.policy is not None:
+        copy_by_assembly(w, op)
         return
-    name = f"llvm.nvvm.cp.async.{op.cache.data}.shared.global.{size}{'.s' if op.src_size is not None else ''}"
-    w.emit(f"call void @{name}({', '.join(operands)})")
+    sized = ".s" if op.src_size is not None else ""
+    name = f"llvm.nvvm.cp.async.{op.cache.data}.shared.global.{op.bytes.value.data}{sized}"
+    w.emit(f"call void @{name}({', '.join(w.typed(value) for value in op.operands)})")
 
 
 def _commit_group(w: FunctionWriter, op: ptx.CpAsyncCommitGroupOp) -> None:

@@ -9,6 +9,7 @@ from .atomic import AtomCasOp, AtomOp, FenceOp, LoadAcquireOp, RedOp, StoreRelea
 from .base import PtxOp
 from .convert import CVT_FORMS, CvtOp, Dp4aOp, PrmtOp
 from .entry import EntryOp, RetOp
+from .hints import CreatePolicyOp
 from .inline import InlineOp
 from .matrix import LdMatrixOp, MovMatrixOp, StMatrixOp
 from .mbarrier import (
@@ -58,6 +59,7 @@ PTX = Dialect(
         LocalAllocOp,
         SmemAllocOp,
         SmemAddrOp,
+        CreatePolicyOp,
         CpAsyncOp,
         CpAsyncCommitGroupOp,
         CpAsyncWaitGroupOp,
@@ -155,6 +157,7 @@ __all__ = [
     "BarSyncOp",
     "BarWarpSyncOp",
     "CpAsyncCommitGroupOp",
+    "CreatePolicyOp",
     "CpAsyncOp",
     "CpAsyncWaitAllOp",
     "CpAsyncWaitGroupOp",

@@ -5,13 +5,21 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import I32, I64, IntegerAttr, StringAttr, i64
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, traits_def
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    traits_def,
+)
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.atoms.cache import PREFETCH_HINTS
 from .base import PtxOp
-from .hints import check_hint, with_hint
+from .hints import check_hint, modifiers, with_hint
 from .types import GLOBAL, SHARED
 
 
@@ -28,7 +36,8 @@ class CpAsyncOp(_AsyncOp):
 
     `ca` caches at all levels and copies 4, 8 or 16 bytes, `cg` caches at L2 only and copies 16. With `size %n`, an
     i32 from 0 to the bytes, only that many are read, and zeros are written for the rest. `prefetch "L2::128B"` hints
-    that the L2 cache may fetch 64, 128 or 256 bytes there.
+    that the L2 cache may fetch 64, 128 or 256 bytes there, and `policy %p`, of `ptx.createpolicy`, how it keeps the
+    data.
     Preconditions: both addresses are multiples of the size. Postcondition: the bytes at `dst` are undefined until the
     executing thread has waited for the group that holds the copy; other threads need a barrier after that.
     """
@@ -39,9 +48,13 @@ class CpAsyncOp(_AsyncOp):
     dst = operand_def(SHARED)
     src = operand_def(GLOBAL)
     src_size = opt_operand_def(I32)
+    policy = opt_operand_def(I64)
     prefetch = opt_prop_def(StringAttr)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format = "$cache $bytes $dst `,` $src (`size` $src_size^)? (`prefetch` $prefetch^)? attr-dict"
+    assembly_format = (
+        "$cache $bytes $dst `,` $src (`size` $src_size^)? (`policy` $policy^)? (`prefetch` $prefetch^)? attr-dict"
+    )
 
     def __init__(
         self,
@@ -51,9 +64,10 @@ class CpAsyncOp(_AsyncOp):
         src: SSAValue | Operation,
         src_size: SSAValue | None = None,
         prefetch: str = "",
+        policy: SSAValue | None = None,
     ):
         super().__init__(
-            operands=[dst, src, src_size],
+            operands=[dst, src, src_size, policy],
             properties={
                 "cache": StringAttr(cache),
                 "bytes": IntegerAttr(bytes, i64),
@@ -62,11 +76,10 @@ class CpAsyncOp(_AsyncOp):
         )
 
     def mnemonic(self) -> str:
-        prefetch = "" if self.prefetch is None else f".{self.prefetch.data}"
-        return f"cp.async.{self.cache.data}.shared.global{prefetch}"
+        return f"cp.async.{self.cache.data}.shared.global{modifiers(self.prefetch, self.policy)}"
 
     def requires(self) -> tuple[int, int]:
-        return with_hint(self, self.prefetch)
+        return with_hint(self, self.prefetch, self.policy)
 
     def verify_(self) -> None:
         allowed = {"ca": (4, 8, 16), "cg": (16,)}.get(self.cache.data)

@@ -3,13 +3,21 @@
 
 from xdsl.dialects.builtin import I32, I64, IndexType, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import (
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.atoms.cache import LOAD_HINTS, STORE_HINTS
 from .base import PtxOp
-from .hints import check_hint, with_hint
+from .hints import check_hint, modifiers, with_hint
 from .types import GLOBAL, LOCAL, SHARED, PtrType, StateSpace, access_registers, value_bytes
 
 
@@ -48,33 +56,37 @@ class PtrAddOp(PtxOp):
             raise VerifyException("the result must be a pointer into the same state space as the operand")
 
 
-def _access_suffix(ptr: Attribute, value: Attribute, hint: StringAttr | None) -> str:
-    """The state space, cache hint, vector and type suffixes of a load or store (`global.cs.v4.b32`)."""
-    assert isinstance(ptr, PtrType)
-    count, bits = access_registers(value)
-    prefix = ptr.space.data.value if hint is None else f"{ptr.space.data.value}.{hint.data}"
-    return f"{prefix}.v{count}.b{bits}" if count > 1 else f"{prefix}.b{bits}"
-
-
 def _access_properties(align: int, cache: str) -> dict[str, Attribute | None]:
     return {"align": _i64(align), "cache": StringAttr(cache) if cache else None}
 
 
 class _Access(PtxOp):
-    """What a load and a store share: cache hint, and the checks of width and alignment."""
+    """What a load and a store share: cache hint and policy, and the checks of width and alignment."""
 
     cache = opt_prop_def(StringAttr)
+    policy = opt_operand_def(I64)
+
+    @property
+    def hinted(self) -> bool:
+        """Whether the access says how it is cached."""
+        return self.cache is not None or self.policy is not None
 
     def requires(self) -> tuple[int, int]:
-        return with_hint(self, self.cache)
+        return with_hint(self, self.cache, self.policy)
+
+    def suffix(self, ptr: Attribute, value: Attribute) -> str:
+        """The state space, cache hint, vector and type suffixes (`global.cs.v4.b32`)."""
+        assert isinstance(ptr, PtrType)
+        count, bits = access_registers(value)
+        prefix = f"{ptr.space.data.value}{modifiers(self.cache, self.policy)}"
+        return f"{prefix}.v{count}.b{bits}" if count > 1 else f"{prefix}.b{bits}"
 
     def check_cache(self, what: str, ptr: Attribute, allowed: frozenset[str]) -> None:
         """Checks the cache hint."""
-        if self.cache is None:
-            return
-        if ptr != GLOBAL:
+        if self.hinted and ptr != GLOBAL:
             raise VerifyException(f"a cache hint is for global memory, not for {ptr}")
-        check_hint(what, self.cache.data, allowed)
+        if self.cache is not None:
+            check_hint(what, self.cache.data, allowed)
 
     def check(self, value: Attribute, align: int) -> None:
         total = value_bytes(value)
@@ -96,7 +108,8 @@ class LoadOp(_Access):
     """`%v = ptx.ld %p align 16 : !ptx.ptr<global> -> vector<4xf32>`: one `ld` of 1 to 16 bytes (PTX ISA, ld).
 
     A `local` pointer addresses a fragment, which lives in registers: no instruction is emitted. `cache "..."` is a
-    cache hint for global memory, in PTX's words, such as `"nc.L1::no_allocate.L2::128B"`.
+    cache hint for global memory, in PTX's words, such as `"nc.L1::no_allocate.L2::128B"`; `policy %p`, of
+    `ptx.createpolicy`, says how the L2 cache keeps the data.
     Preconditions: the address is a multiple of the access size, allocated and written before; with the hint `nc`,
     nobody writes there while the kernel runs.
     """
@@ -106,16 +119,20 @@ class LoadOp(_Access):
     align = prop_def(IntegerAttr[I64])
     result = result_def()
     traits = traits_def(MemoryReadEffect())
-    assembly_format = "$ptr (`cache` $cache^)? `align` $align attr-dict `:` type($ptr) `->` type($result)"
+    assembly_format = (
+        "$ptr (`cache` $cache^)? (`policy` $policy^)? `align` $align attr-dict `:` type($ptr) `->` type($result)"
+    )
 
-    def __init__(self, ptr: SSAValue | Operation, type: Attribute, align: int, cache: str = ""):
-        super().__init__(operands=[ptr], properties=_access_properties(align, cache), result_types=[type])
+    def __init__(
+        self, ptr: SSAValue | Operation, type: Attribute, align: int, cache: str = "", policy: SSAValue | None = None
+    ):
+        super().__init__(operands=[ptr, policy], properties=_access_properties(align, cache), result_types=[type])
 
     def mnemonic(self) -> str | None:
         assert isinstance(self.ptr.type, PtrType)
         if self.ptr.type.space.data is StateSpace.Local:
             return None
-        return f"ld.{_access_suffix(self.ptr.type, self.result.type, self.cache)}"
+        return f"ld.{self.suffix(self.ptr.type, self.result.type)}"
 
     def verify_(self) -> None:
         self.check(self.result.type, self.align.value.data)
@@ -127,7 +144,7 @@ class StoreOp(_Access):
     """`ptx.st %v, %p align 16 : vector<4xf32>, !ptx.ptr<global>`: one `st` of 1 to 16 bytes (PTX ISA, st).
 
     A `local` pointer addresses a fragment, which lives in registers: no instruction is emitted. `cache "cs"` is a
-    cache hint for global memory.
+    cache hint for global memory, and `policy %p` a policy of the L2 cache.
     Preconditions: the address is a multiple of the access size and allocated.
     """
 
@@ -136,16 +153,26 @@ class StoreOp(_Access):
     ptr = operand_def(PtrType)
     align = prop_def(IntegerAttr[I64])
     traits = traits_def(MemoryWriteEffect())
-    assembly_format = "$value `,` $ptr (`cache` $cache^)? `align` $align attr-dict `:` type($value) `,` type($ptr)"
+    assembly_format = (
+        "$value `,` $ptr (`cache` $cache^)? (`policy` $policy^)? `align` $align attr-dict "
+        "`:` type($value) `,` type($ptr)"
+    )
 
-    def __init__(self, value: SSAValue | Operation, ptr: SSAValue | Operation, align: int, cache: str = ""):
-        super().__init__(operands=[value, ptr], properties=_access_properties(align, cache))
+    def __init__(
+        self,
+        value: SSAValue | Operation,
+        ptr: SSAValue | Operation,
+        align: int,
+        cache: str = "",
+        policy: SSAValue | None = None,
+    ):
+        super().__init__(operands=[value, ptr, policy], properties=_access_properties(align, cache))
 
     def mnemonic(self) -> str | None:
         assert isinstance(self.ptr.type, PtrType)
         if self.ptr.type.space.data is StateSpace.Local:
             return None
-        return f"st.{_access_suffix(self.ptr.type, self.value.type, self.cache)}"
+        return f"st.{self.suffix(self.ptr.type, self.value.type)}"
 
     def verify_(self) -> None:
         self.check(self.value.type, self.align.value.data)

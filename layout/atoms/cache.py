@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The cache hints of loads, stores and cp.async, as PTX writes them after the state space (PTX ISA, ld, ld.global.nc,
-st, cp.async; section Cache Operators).
+st, cp.async, createpolicy; section Cache Operators).
 
 A hint is the modifiers in the order of the instruction, such as `nc.L1::no_allocate.L2::128B`. It changes where data is
 kept, never what is moved; only `nc` has a precondition, that nobody writes the data while the kernel runs.
+
+How the L2 cache keeps data is an operand of the instruction, a policy, for which `L2::cache_hint` stands among the
+modifiers. The hint of a copy atom names the priority in that place: `L1::no_allocate.L2::evict_first`.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 from difflib import get_close_matches
+from types import MappingProxyType
 
 from ..errors import Code, LayoutError
 from .copy_atom import CopyAtom
@@ -33,10 +37,39 @@ STORE_HINTS = frozenset(("wb", "cg", "cs", "wt", *_L1))
 PREFETCH_HINTS = frozenset(_PREFETCH)
 """What a cp.async can say: a prefetch size."""
 
+_L2 = tuple(f"L2::{kept}" for kept in ("evict_first", "evict_last", "evict_normal", "evict_unchanged"))
+POLICIES = frozenset((*_L2, *(f"{kept}.L2::{rest}" for kept in _L2 for rest in ("evict_first", "evict_unchanged"))))
+"""What a policy can say: the priority of a fraction of the accesses, and of the others."""
+
+
+def with_policy(hint: str, word: str = "L2::cache_hint") -> str:
+    """`hint` with the word that stands for a policy, which is before the prefetch size."""
+    words = hint.split(".") if hint else []
+    at = len(words) - (words[-1:] != [] and words[-1] in _PREFETCH)
+    return ".".join((*words[:at], word, *words[at:]))
+
+
+def split_policy(hint: str) -> tuple[str, str]:
+    """The hint of a copy atom without the priority in the L2 cache, and that priority; either may be empty."""
+    words = hint.split(".")
+    return ".".join(word for word in words if word not in _L2), next((word for word in words if word in _L2), "")
+
+
+def _with_priorities(hints: frozenset[str]) -> frozenset[str]:
+    return hints | {with_policy(hint, kept) for hint in (*hints, "") for kept in _L2}
+
+
+_ATOM_HINTS = MappingProxyType({
+    "ld": ("load", _with_priorities(LOAD_HINTS)),
+    "st": ("store", _with_priorities(STORE_HINTS)),
+    "cp": ("cp.async", _with_priorities(PREFETCH_HINTS)),
+})  # fmt: skip
+"""The hints of a copy atom by the first word of its instruction, and how messages call that."""
+
 
 def hint_requires(hint: str) -> tuple[int, int]:
     """The oldest target with a hint: sm and ten times the PTX version (the sections' target notes)."""
-    if "L2::256B" in hint:
+    if any(word in hint for word in ("L2::256B", "L2::evict", "L2::cache_hint")):
         return 80, 74
     if "L2::" in hint:
         return 75, 74
@@ -66,10 +99,9 @@ def with_hints(atom: CopyAtom, load: str = "", store: str = "") -> CopyAtom:
             f"{atom.name} has no cache hint for its {'store' if store else 'load'}",
             "copies by ld and st take them for both, cp.async for the load",
         )
-    if load:
-        check_hint("load" if word == "ld" else "cp.async", load, LOAD_HINTS if word == "ld" else PREFETCH_HINTS)
-    if store:
-        check_hint("store", store, STORE_HINTS)
+    for instruction, hint in ((word, load), ("st", store)):
+        if hint:
+            check_hint(_ATOM_HINTS[instruction][0], hint, _ATOM_HINTS[instruction][1])
     needs = [hint_requires(hint) for hint in (load, store) if hint]
     sm = max([atom.min_sm, *(need[0] for need in needs)])
     ptx = max([atom.min_ptx, *(divmod(need[1], 10) for need in needs)])

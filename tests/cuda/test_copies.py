@@ -8,7 +8,7 @@ from tilefold.dialects.target import Target
 from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.engine import LaunchConfig
 
-from tests.kernels.copies import CACHED, EPILOGUE, MATRICES, TRANSPOSED, WAYS, matrices, predicated
+from tests.kernels.copies import CACHED, EPILOGUE, MATRICES, POLICIES, TRANSPOSED, WAYS, matrices, predicated
 from tests.kernels.harness import MAX_BYTES, assert_checks_hold, simulate
 from tests.kernels.test_maps import launch_of
 from tilefold.arguments import prepare
@@ -54,8 +54,8 @@ def test_predicates(engine: CudaEngine, inside: int, elementwise: bool) -> None:
 
 @pytest.mark.parametrize(
     ("text", "arch"),
-    [(TRANSPOSED, "sm_80"), (CACHED, "sm_80"), (WAYS, "sm_80"), (EPILOGUE, "sm_90")],
-    ids=["movmatrix", "cache hints", "ways", "epilogue"],
+    [(TRANSPOSED, "sm_80"), (CACHED, "sm_80"), (POLICIES, "sm_80"), (WAYS, "sm_80"), (EPILOGUE, "sm_90")],
+    ids=["movmatrix", "cache hints", "policies", "ways", "epilogue"],
 )
 def test_copies(engine: CudaEngine, text: str, arch: str) -> None:
     assert_bits_agree(engine, text, arch)

@@ -303,6 +303,12 @@ PTX = [
         ("%0 = «ptx.ld» %A align 4 : !ptx.ptr<global> -> i64", "an access of 8 bytes needs an address that is a multiple of it, not of 4"),
     ),
     *ptx_faults("ptx.st", ("«ptx.st» %v, %A align 4 : i64, !ptx.ptr<global>", "an access of 8 bytes")),
+    *ptx_faults(
+        "ptx.createpolicy",
+        ('%0 = «ptx.createpolicy» "L1::evict_last"', "'L1::evict_last' is no cache hint of a policy"),
+        ('%0 = «ptx.createpolicy» "L2::evict_last" fraction 1.500000e+00', "the fraction is 1.5; it must be greater than 0"),
+        ('%0 = «ptx.ld» %s policy %v align 4 : !ptx.ptr<shared> -> i32', "a cache hint is for global memory"),
+    ),
     *ptx_faults("ptx.local.alloc", ("%0 = «ptx.local.alloc» 0 align 4", "an allocation of 0 bytes")),
     *ptx_faults("ptx.smem.alloc", ("%0 = «ptx.smem.alloc» 16 align 12", "the alignment is 12")),
     *ptx_faults("ptx.smem.addr", ("%0 = «ptx.smem.addr» -4", "must not be negative")),

@@ -6,7 +6,7 @@ A body may use the arguments of `ARGS`; what it computes it stores, so that noth
 
 from collections.abc import Iterator
 
-from tilefold.layout.atoms.cache import LOAD_HINTS, PREFETCH_HINTS, STORE_HINTS
+from tilefold.layout.atoms.cache import LOAD_HINTS, POLICIES, PREFETCH_HINTS, STORE_HINTS
 from tilefold.layout.atoms.mma_registers import registers
 from tilefold.layout.atoms.mma_table import mma_atom
 
@@ -154,16 +154,17 @@ def _mma(name: str) -> tuple[str, str]:
     return "ptx.mma.sync", "\n".join([call, *stores])
 
 
-def _hinted() -> str:
-    """A load and a store with each cache hint that PTX has, of each width several times."""
+def _hinted(policy: bool) -> str:
+    """A load and a store with each cache hint that PTX has, of each width several times, perhaps by a policy."""
     types = ("i8", "i16", "i32", "i64", "vector<4xi32>", "vector<2xi64>", "vector<8xf16>")
-    lines: list[str] = []
+    lines = ['%p = ptx.createpolicy "L2::evict_last.L2::evict_first" fraction 0.5'] if policy else []
+    by = " policy %p" if policy else ""
     hints = [*((hint, "") for hint in sorted(LOAD_HINTS)), *(("", hint) for hint in sorted(STORE_HINTS))]
     for number, given in enumerate(hints):
         load, store = (f' cache "{hint}"' if hint else "" for hint in given)
         type = types[number % len(types)]
-        lines.append(f"%r{number} = ptx.ld %A{load} align 16 : !ptx.ptr<global> -> {type}")
-        lines.append(f"ptx.st %r{number}, %B{store} align 16 : {type}, !ptx.ptr<global>")
+        lines.append(f"%r{number} = ptx.ld %A{load}{by} align 16 : !ptx.ptr<global> -> {type}")
+        lines.append(f"ptx.st %r{number}, %B{store}{by} align 16 : {type}, !ptx.ptr<global>")
     return "\n".join(lines)
 
 
@@ -181,7 +182,12 @@ PTX: tuple[tuple[str, str], ...] = (
     ("ptx.smem.addr", "%s = ptx.smem.addr 64\nptx.st %i32, %s align 4 : i32, !ptx.ptr<shared>"),
     ("ptx.local.alloc", "%l = ptx.local.alloc 8 align 8\nptx.st %f64, %l align 8 : f64, !ptx.ptr<local>\n"
      f"%r = ptx.ld %l align 8 : !ptx.ptr<local> -> i64\n{_store('i64')}"),
-    ("ptx.st", _hinted()),
+    ("ptx.st", _hinted(policy=False)),
+    ("ptx.createpolicy", _hinted(policy=True)),
+    *(
+        ("ptx.createpolicy", f'%r = ptx.createpolicy "{priority}"\n{_store("i64")}')
+        for priority in sorted(POLICIES)
+    ),
     ("ptx.cp.async", '%s = ptx.smem.addr 0\nptx.cp.async "cg" 16 %s, %A'),
     ("ptx.cp.async", '%s = ptx.smem.addr 0\nptx.cp.async "ca" 16 %s, %A'),
     ("ptx.cp.async", '%s = ptx.smem.addr 0\nptx.cp.async "ca" 8 %s, %A'),
@@ -193,6 +199,11 @@ PTX: tuple[tuple[str, str], ...] = (
         for cache in ("ca", "cg")
         for size in ("", " size %i32")
         for prefetch in sorted(PREFETCH_HINTS)
+    ),
+    *(
+        ("ptx.cp.async", f'%s = ptx.smem.addr 0\nptx.cp.async "ca" 8 %s, %A{size} policy %i64{prefetch}')
+        for size in ("", " size %i32")
+        for prefetch in ("", ' prefetch "L2::128B"')
     ),
     ("ptx.cp.async.commit_group", "ptx.cp.async.commit_group"),
     ("ptx.cp.async.wait_group", "ptx.cp.async.wait_group 3"),

@@ -167,6 +167,14 @@ run.launch @kernels::@k grid(1) {
 """
 """Copies with a cache hint each: 8 of cp.async, 8 through registers, 64 stores of single elements."""
 
+POLICIES = (
+    CACHED.replace('load "L2::128B"', 'load "L2::evict_last.L2::128B"')
+    .replace('load "nc.L1::no_allocate.L2::256B"', 'load "nc.L1::no_allocate.L2::evict_first.L2::256B"')
+    .replace('store "cs"', 'store "L2::evict_normal"')
+    .replace('store "L1::evict_last"', 'store "L1::evict_last.L2::evict_last"')
+)
+"""The same copies by policies of the L2 cache, of three priorities."""
+
 WAYS = """\
 !g = !tile.tensor<f16, gmem, align<16>, "(64,32):(32,1)">
 gpu.module @kernels {

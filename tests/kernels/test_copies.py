@@ -2,11 +2,12 @@
 """Copies by every atom and in every way of making a tiled copy: all stages agree, and the PTX is what was asked for."""
 
 import pytest
+from tilefold.compiler.diagnostics import ProgramError
 from tilefold.compiler.report import count_instructions
 from tilefold.dialects.target import Target
 from tilefold.runtime.sim.faults import SimulationError
 
-from tests.kernels.copies import CACHED, EPILOGUE, MATRICES, TRANSPOSED, WAYS, matrices, predicated
+from tests.kernels.copies import CACHED, EPILOGUE, MATRICES, POLICIES, TRANSPOSED, WAYS, matrices, predicated
 from tests.kernels.harness import STAGES, assert_checks_hold, program_of, simulate
 from tests.kernels.test_maps import launch_of
 
@@ -61,6 +62,20 @@ def test_cache_hints_are_in_the_ptx() -> None:
     assert found["ld.global.nc.L1::no_allocate.L2::256B.v4.b32"] == 8
     assert found["st.global.cs.v4.b32"] == 8
     assert found["st.global.L1::evict_last.b16"] == 64
+
+
+def test_a_kernel_makes_each_policy_of_the_cache_once() -> None:
+    assert_holds_at_every_stage(POLICIES)
+    found = counts(POLICIES, "sm_80")
+    assert found["cp.async.cg.shared.global.L2::cache_hint.L2::128B"] == 8
+    assert found["ld.global.nc.L1::no_allocate.L2::cache_hint.L2::256B.v4.b32"] == 8
+    assert found["st.global.L2::cache_hint.v4.b32"] == 8
+    assert found["st.global.L1::evict_last.L2::cache_hint.b16"] == 64
+    made = {name: count for name, count in found.items() if name.startswith("createpolicy")}
+    kinds = ("evict_first", "evict_last", "evict_normal")
+    assert made == {f"createpolicy.fractional.L2::{kind}.b64": 1 for kind in kinds}
+    with pytest.raises(ProgramError, match=r"needs sm_80"):
+        counts(POLICIES, "sm_75")
 
 
 def test_ways_of_making_a_tiled_copy() -> None:

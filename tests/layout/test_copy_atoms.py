@@ -4,7 +4,7 @@
 from collections.abc import Callable
 
 import pytest
-from tilefold.layout.atoms.cache import with_hints
+from tilefold.layout.atoms.cache import LOAD_HINTS, split_policy, with_hints, with_policy
 from tilefold.layout.atoms.copy_atom import CopyAtom
 from tilefold.layout.atoms.cp_async import cp_async
 from tilefold.layout.atoms.ldmatrix import ldmatrix, stmatrix
@@ -103,6 +103,10 @@ def test_cache_hints_raise_what_the_target_needs() -> None:
     assert (hinted.load_hint, hinted.store_hint) == ("nc.L1::no_allocate.L2::256B", "cs")
     assert (hinted.min_sm, hinted.min_ptx) == (80, (7, 4))
     assert with_hints(copy_atom("SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", 16), "L2::64B").min_ptx == (7, 4)
+    kept = with_hints(copy_atom("UniversalCopy<uint128_t>", 16), "L1::no_allocate.L2::evict_first.L2::64B")
+    assert (kept.min_sm, kept.min_ptx) == (80, (7, 4))
+    assert split_policy(kept.load_hint) == ("L1::no_allocate.L2::64B", "L2::evict_first")
+    assert all(split_policy(with_policy(hint, "L2::evict_last")) == (hint, "L2::evict_last") for hint in LOAD_HINTS)
 
 
 @pytest.mark.parametrize(
@@ -110,6 +114,8 @@ def test_cache_hints_raise_what_the_target_needs() -> None:
     [
         ("UniversalCopy<uint128_t>", "nc.cs", "", "'nc.cs' is no cache hint of a load"),
         ("UniversalCopy<uint128_t>", "L2::128B.nc", "", "similar ones"),
+        ("UniversalCopy<uint128_t>", "L2::128B.L2::evict_first", "", "similar ones"),
+        ("UniversalCopy<uint128_t>", "L2::evict_first.L2::evict_unchanged", "", "no cache hint of a load"),
         ("UniversalCopy<uint128_t>", "", "cv", "no cache hint of a store"),
         ("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", "nc", "", "no cache hint of a cp.async"),
         ("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", "", "cs", "no cache hint for its store"),

@@ -102,6 +102,15 @@ def _store(op: ptx.StoreOp, t: Translator) -> Step:
     return step
 
 
+def _createpolicy(op: ptx.CreatePolicyOp, t: Translator) -> Step:
+    result = t.slot(op.result)
+
+    def step(warp: Warp) -> None:
+        warp.registers[result] = 0  # how data is cached changes nothing that the simulator models
+
+    return step
+
+
 def _local_alloc(op: ptx.LocalAllocOp, t: Translator) -> Step:
     allocation = t.local(op.bytes.value.data)
     result, local = t.slot(op.result), t.spaces.local
@@ -123,6 +132,7 @@ def _smem_addr(op: ptx.SmemAddrOp, t: Translator) -> None:
 
 PTX_MEMORY: Rules = {
     ptx.PtrAddOp: _ptr_add,
+    ptx.CreatePolicyOp: _createpolicy,
     ptx.LoadOp: _load,
     ptx.StoreOp: _store,
     ptx.LocalAllocOp: _local_alloc,
