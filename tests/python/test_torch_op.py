@@ -2,6 +2,7 @@
 """Kernels as operators of torch: their schemas, and on a GPU what `torch.compile` makes of them."""
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -11,24 +12,37 @@ from tilefold import cute
 from tilefold.cute.torch_op import operator_schema
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false, reportUnknownVariableType=false
-# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
-
-NAMES = ("A", "B", "factor", "THREADS")
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportArgumentType=false
 
 
 @cute.kernel
-def scaled(A, B, factor, THREADS: cute.Constexpr):
+def scaled(A, B, factor, bias=None, THREADS: cute.Constexpr = 32):
     x, _, _ = cute.arch.block_idx()
     i, _, _ = cute.arch.thread_idx()
     at = x * THREADS + i
-    B[at] = A[at] * factor
+    value = A[at] * factor
+    if bias is not None:
+        value = value + bias[at]
+    B[at] = value
 
 
-def test_schema_says_what_is_written() -> None:
-    found = operator_schema(NAMES, ("B",), {"factor": float}, {"THREADS": 32})
-    assert found == "(Tensor A, Tensor(a1!) B, float factor) -> ()"
-    assert operator_schema(("n",), (), {"n": int}, {}) == "(int n) -> ()"
-    assert operator_schema((), (), {}, {}) == "() -> ()"
+@cute.kernel
+def typed(A, n: cute.Int64, f: cute.Float16 = 2, b: cute.Boolean = False, N: cute.Constexpr = 1): ...
+
+
+@cute.kernel
+def constant(A, N: cute.Constexpr): ...
+
+
+def test_schema_says_what_is_written_and_can_be_left_out() -> None:
+    found = operator_schema(scaled.signature, ("B",), {"factor": float}, {"THREADS": 32})
+    assert found == "(Tensor A, Tensor(a1!) B, float factor, Tensor? bias=None) -> ()"
+    found = operator_schema(scaled.signature, ("B", "bias"), {"factor": int}, {"A": None})
+    assert found == "(Tensor(a0!) B, int factor, Tensor(a2!)? bias=None) -> ()"
+    found = operator_schema(typed.signature, (), {"f": int}, {})
+    assert found == "(Tensor A, int n, int f=2, bool b=False) -> ()"
+    assert operator_schema(typed.signature, (), {}, dict.fromkeys("Anb", 0)) == "(float f=2.0) -> ()"
+    assert operator_schema(typed.signature, (), {}, dict.fromkeys("Anfb", 0)) == "() -> ()"
 
 
 @pytest.mark.parametrize(
@@ -43,23 +57,37 @@ def test_schema_says_what_is_written() -> None:
 )
 def test_names_and_types_that_are_refused(mutates: Any, scalars: Any, constants: Any, problem: str) -> None:
     with pytest.raises(LaunchError, match=problem):
-        operator_schema(NAMES, mutates, scalars, constants)
+        operator_schema(scaled.signature, mutates, scalars, constants)
 
 
-@pytest.mark.gpu
-def test_operator_under_torch_compile() -> None:
-    torch: Any = import_module("torch")
+@pytest.mark.parametrize(
+    ("name", "kernel", "problem"),
+    [
+        ("scaled", scaled, "'scaled' is no name of an operator"),
+        ("mine::scaled", scaled.function, "which is no kernel"),
+        ("mine::constant", constant, "the constant 'N' has no value"),
+    ],
+)
+def test_operators_that_cannot_be(name: str, kernel: Any, problem: str) -> None:
+    with pytest.raises(LaunchError, match=problem):
+        cute.torch_op(name, kernel, grid=1, block=32, mutates=("A",))
 
-    def grid(a: Any, b: Any, factor: float) -> int:
-        return a.numel() // 128
 
-    op = cute.torch_op(
-        "tilefold_tests::scaled", scaled, grid=grid, block=128, mutates=("B",), scalars={"factor": float}, THREADS=128
-    )
-    a = torch.arange(1024, dtype=torch.float32, device="cuda")
+def _check(torch: Any, name: str, device: str) -> None:
+    """Makes an operator, and calls it on tensors of a device in all ways."""
+
+    def grid(a: Any, b: Any, factor: float, bias: Any) -> int:
+        return a.numel() // 32
+
+    op = cute.torch_op(f"tilefold_tests::{name}", scaled, grid=grid, block=32, mutates="B", scalars={"factor": float})
+    a = torch.arange(256, dtype=torch.float32, device=device)
     b = torch.zeros_like(a)
     op(a, b, 2.0)
     torch.testing.assert_close(b, 2 * a)
+    op(a, b, factor=3.0, bias=a)
+    torch.testing.assert_close(b, 4 * a)
+    getattr(torch.ops.tilefold_tests, name)(a, b, 5.0)
+    torch.testing.assert_close(b, 5 * a)
     torch.library.opcheck(op, (a, b, 2.0))
 
     def function(x: Any) -> Any:
@@ -67,7 +95,16 @@ def test_operator_under_torch_compile() -> None:
         op(x + 1, y, 3.0)
         return y.relu() + 1
 
-    for _ in range(2):
-        torch.testing.assert_close(torch.compile(function, fullgraph=True)(a), 3 * (a + 1) + 1)
-    torch.ops.tilefold_tests.scaled(a, b, 5.0)
-    torch.testing.assert_close(b, 5 * a)
+    compiled = torch.compile(function, fullgraph=True, backend="inductor" if device == "cuda" else "aot_eager")
+    for x in (a, a, torch.cat([a, a])):
+        torch.testing.assert_close(compiled(x), 3 * (x + 1) + 1)
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="needs torch")
+def test_operator_on_the_cpu() -> None:
+    _check(import_module("torch"), "scaled_on_cpu", "cpu")
+
+
+@pytest.mark.gpu
+def test_operator_on_a_gpu() -> None:
+    _check(import_module("torch"), "scaled_on_cuda", "cuda")

@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels as operators of torch, which `torch.compile` leaves as they are (PyTorch, torch.library.custom_op)."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
+from tilefold.compiler.builder.dtypes import DType
 from tilefold.layout.errors import Code
 from tilefold.runtime.errors import LaunchError
 
 from .kernel import Dim3, Kernel
+from .specialise import Signature
 
 _TYPES: Mapping[type, str] = MappingProxyType({int: "int", float: "float", bool: "bool"})
+_OF_KINDS: Mapping[str, type] = MappingProxyType({"int": int, "float": float, "bool": bool})
 
 
 def torch_op(
@@ -26,35 +30,47 @@ def torch_op(
 ) -> Any:
     """An operator of torch that launches a kernel: `op(A, B)`, also as `torch.ops.<name>`, and under `torch.compile`.
 
-    `name` is "namespace::operator". Its arguments are the kernel's parameters but for `constants`, in their order:
-    tensors, or numbers of the types in `scalars` (int, float, bool). It writes the tensors in `mutates` and returns
-    nothing. `grid` and `block` are sizes, or functions of the arguments. There is no gradient; one is registered by
-    `op.register_autograd` as for any custom operator.
+    `name` is "namespace::operator". Its arguments are the kernel's parameters but for `constants` and for those that
+    are `Constexpr` and have a default, in their order: tensors, or numbers where the annotation is a type such as
+    `cute.Int32` or where `scalars` says so (int, float, bool). A tensor with the default None can be left out. The
+    operator writes the tensors in `mutates` and returns nothing. `grid` and `block` are sizes, or functions of the
+    arguments. On tensors of the CPU it runs as a launch on the host's arrays does: by the GPU, or the simulator where
+    there is none. There is no gradient; one is registered by `op.register_autograd` as for any custom operator.
 
-    Raises LaunchError for names that are none of the kernel's, ImportError without torch.
+    Raises LaunchError for names that are none of the kernel's, and for a constant without a value, ImportError without
+    torch.
     """
-    names = kernel.signature.names
-    schema = operator_schema(names, mutates, scalars, constants)
-    passed = [each for each in names if each not in constants]
+    if not isinstance(kernel, Kernel):  # pyright: ignore[reportUnnecessaryIsInstance]
+        hint = "pass a function that is decorated with @cute.kernel"
+        raise LaunchError(Code.RUN_LAUNCH, f"the operator '{name}' is of {kernel!r}, which is no kernel", hint)
+    if not re.fullmatch(r"\w+::\w+", name):
+        raise LaunchError(Code.RUN_LAUNCH, f"'{name}' is no name of an operator", "namespace::operator")
+    signature = kernel.signature
+    passed = _passed(signature, constants)
+    schema = operator_schema(signature, (mutates,) if isinstance(mutates, str) else mutates, scalars, constants)
+    defaults = {each: signature.defaults[each] for each in passed if each in signature.defaults}
 
-    def launch(*args: Any) -> None:
-        given = dict(zip(passed, args, strict=True))
-        sizes = [size(*args) if callable(size) else size for size in (grid, block)]
-        kernel(**given, **constants).launch(sizes[0], sizes[1], device="cuda")
+    def launch(*args: Any, **named: Any) -> None:
+        given = {**defaults, **dict(zip(passed, args, strict=False)), **named}
+        values = [given[each] for each in passed]
+        sizes = [size(*values) if callable(size) else size for size in (grid, block)]
+        kernel(**given, **constants).launch(sizes[0], sizes[1])
 
-    def fake(*args: Any) -> None:
+    def fake(*args: Any, **named: Any) -> None:
         """What is known of the results without running: there are none."""
 
     library: Any = import_module("torch").library
-    op = library.custom_op(name, launch, mutates_args=tuple(mutates), device_types="cuda", schema=schema)
+    written = tuple(each for each in passed if each in mutates)
+    op = library.custom_op(name, launch, mutates_args=written, device_types=("cpu", "cuda"), schema=schema)
     op.register_fake(fake)
     return op
 
 
 def operator_schema(
-    names: Sequence[str], mutates: Sequence[str], scalars: Mapping[str, type], constants: Mapping[str, Any]
+    signature: Signature, mutates: Sequence[str], scalars: Mapping[str, type], constants: Mapping[str, Any]
 ) -> str:
     """The schema of the operator of a kernel with these parameters (PyTorch, native_functions.yaml, func)."""
+    names = signature.names
     for what, given in (("mutates", mutates), ("scalars", scalars), ("the constants", constants)):
         for each in given:
             if each not in names:
@@ -63,17 +79,30 @@ def operator_schema(
                     f"its parameters: {', '.join(names) or 'none'}",
                 )  # fmt: skip
     words: list[str] = []
-    for each in names:
-        if each in constants:
-            continue
-        if each in scalars:
-            if scalars[each] not in _TYPES or each in mutates:
-                raise LaunchError(
-                    Code.RUN_ARGUMENT, f"'{each}' cannot be a {scalars[each].__name__} here", "int, float or bool"
-                )
-            words.append(f"{_TYPES[scalars[each]]} {each}")
-        elif each in mutates:
-            words.append(f"Tensor(a{len(words)}!) {each}")
+    for each in _passed(signature, constants):
+        type = _scalar(signature, scalars, each)
+        has_default = each in signature.defaults
+        default = signature.defaults.get(each)
+        if each in signature.constants:
+            raise LaunchError(Code.RUN_ARGUMENT, f"the constant '{each}' has no value", f"torch_op(..., {each}=...)")
+        if type is not None:
+            if type not in _TYPES or each in mutates:
+                raise LaunchError(Code.RUN_ARGUMENT, f"'{each}' cannot be a {type.__name__} here", "int, float or bool")
+            words.append(f"{_TYPES[type]} {each}" + (f"={type(default)}" if has_default else ""))
         else:
-            words.append(f"Tensor {each}")
+            alias = f"(a{len(words)}!)" if each in mutates else ""
+            words.append(f"Tensor{alias}? {each}=None" if has_default and default is None else f"Tensor{alias} {each}")
     return f"({', '.join(words)}) -> ()"
+
+
+def _passed(signature: Signature, constants: Mapping[str, Any]) -> list[str]:
+    """The parameters that are arguments of the operator."""
+    chosen = signature.constants & signature.defaults.keys() | constants.keys()
+    return [each for each in signature.names if each not in chosen]
+
+
+def _scalar(signature: Signature, scalars: Mapping[str, type], name: str) -> type | None:
+    """The type of Python of a number; None for a tensor."""
+    annotation = signature.signature.parameters[name].annotation
+    found = scalars.get(name)
+    return _OF_KINDS.get(annotation.kind) if found is None and isinstance(annotation, DType) else found
