@@ -82,8 +82,10 @@ class Program:
     def at(self, stage: str, target: Target | None = None) -> ModuleOp | None:
         """The program at a stage, which must not be changed; None where it was written at a later one.
 
-        Raises ProgramError where a pass refuses the program.
+        Raises ProgramError where a pass refuses the program, TilefoldError (E4003) where there is no such stage.
         """
+        if stage not in STAGE_NAMES:
+            raise TilefoldError(Code.CLI_VALUE, f"there is no stage '{stage}'", f"stages: {', '.join(STAGE_NAMES)}")
         arch = (target or self.target or Target(DEFAULT_ARCH)).arch
         index, written = STAGE_NAMES.index(stage), STAGE_NAMES.index(self.stage)
         if index <= written:

@@ -9,12 +9,14 @@ from tilefold.dialects.target import DEFAULT_ARCH
 from tilefold.layout.errors import Code, TilefoldError
 
 _EPILOG = """\
-writes KERNEL.cubin (or KERNEL.ptx), KERNEL.h and KERNEL_example.c. The header has static functions KERNEL_load,
-KERNEL_launch and KERNEL_unload, which need the CUDA driver API alone.
+writes KERNEL.cubin (or KERNEL.ptx), KERNEL.h and KERNEL_example.c. The header has static functions: KERNEL_load (from
+the file) or KERNEL_load_data (from memory), KERNEL_launch and KERNEL_unload, which need the CUDA driver API alone. The
+example runs the kernel on files of raw elements.
 
 examples:
   tilefold export kernel.cute --kernel gemm --target sm_90a -o out
-  tilefold export kernel.cute --ptx -o out && cd out && nvcc -o try gemm_example.c -lcuda && ./try gemm.ptx
+  tilefold export kernel.cute --ptx -o out     PTX, without an assembler
+  cd out && nvcc -o gemm_example gemm_example.c -lcuda && ./gemm_example gemm.cubin 8 8 1 A.bin B.bin C.bin
 """
 
 
@@ -39,12 +41,14 @@ def execute(args: argparse.Namespace) -> int:
     with program.explaining():
         if program.gpu_kernels:
             program = program.device_program(TO_INDEX)
-        build = program.build(Target(args.target))
-    names = [artifact.kernel for artifact in build.artifacts]
-    name = args.kernel.rpartition("::")[2] if args.kernel else names[0] if len(names) == 1 else None
-    if name not in names:
-        problem = f"there is no kernel '{name[:80]}'" if name else "the file has several kernels"
-        raise TilefoldError(Code.RUN_KERNEL, problem, f"--kernel takes one of: {', '.join(names) or 'none'}")
-    files = export(build.artifact(name), build.ptx if args.ptx else None, Path(args.output))
+        target = Target(args.target)
+        artifacts = program.ptx_artifacts(target) if args.ptx else program.build(target).artifacts
+    found = {artifact.kernel: artifact for artifact in artifacts}
+    name = args.kernel.rpartition("::")[2] if args.kernel else next(iter(found)) if len(found) == 1 else ""
+    if name not in found:
+        several = "the file has several kernels" if found else "the file has no kernel"
+        problem = f"there is no kernel '{name[:80]}'" if name else several
+        raise TilefoldError(Code.RUN_KERNEL, problem, f"--kernel takes one of: {', '.join(found) or 'none'}")
+    files = export(found[name], Path(args.output))
     print(files.code, files.header, files.example, sep="\n")
     return 0

@@ -10,11 +10,17 @@ from tilefold.compiler.builder.trace import MODULE, Traced
 from tilefold.compiler.context import make_context
 from tilefold.compiler.frontend import print_program
 from tilefold.dialects.target import DEFAULT_ARCH, Target
+from tilefold.layout.errors import Code, TilefoldError
 from tilefold.lowering import Program
 from tilefold.runtime.store import default_store
 
+SIMULATED = (DEFAULT_ARCH, "sm_90a", "sm_100a", "sm_120a")
+"""The targets that a kernel is simulated for, one after the other, where it needs more than the one before has."""
+
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from xdsl.dialects.builtin import ModuleOp
 
     from tilefold.exporting import Exported
     from tilefold.runtime.artifact import Artifact
@@ -82,7 +88,11 @@ class CompiledKernel:
 
         from tilefold.exporting import export
 
-        return export(self.artifact(target), self.ptx(target) if ptx else None, Path(folder))
+        if ptx:
+            (artifact,) = self.program.ptx_artifacts(self._target(target))
+        else:
+            artifact = self.artifact(target)
+        return export(artifact, Path(folder))
 
     def artifact(self, target: str | None = None) -> "Artifact":
         """The kernel as machine code, for a launch without the compiler."""
@@ -100,9 +110,22 @@ class CompiledKernel:
         from tilefold.runtime.engine import LaunchConfig
         from tilefold.runtime.sim.engine import SimEngine, SimProgram
 
-        module = self.program.reached(stage)
+        module = self._simulated(stage)
         with self.program.explaining():
             return SimEngine().launch(SimProgram(module, self._symbol), LaunchConfig(_dim3(grid), self._block), values)
+
+    def _simulated(self, stage: str) -> "ModuleOp":
+        """The program at a stage for the first target that has all it uses. Raises ProgramError where none has."""
+        refused: TilefoldError | None = None
+        for arch in dict.fromkeys((self._target(None).arch, *SIMULATED)):
+            try:
+                return self.program.reached(stage, Target(arch))
+            except TilefoldError as error:
+                if error.code not in (Code.TARGET_TOO_OLD.id, Code.TARGET_SHARED_MEMORY.id):
+                    raise
+                refused = refused or error
+        assert refused is not None, "there is a target"
+        raise refused
 
     @property
     def _block(self) -> tuple[int, int, int]:

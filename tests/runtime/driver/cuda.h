@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * What the exported header and example use of the CUDA driver API, for machines without the toolkit (CUDA Driver API,
+ * Module Management, Memory Management and Execution Control).
+ */
+#ifndef CUDA_VERSION
+#define CUDA_VERSION 0
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef unsigned long long CUdeviceptr;
+typedef int CUdevice;
+typedef struct CUctx_st *CUcontext;
+typedef struct CUmod_st *CUmodule;
+typedef struct CUfunc_st *CUfunction;
+typedef struct CUstream_st *CUstream;
+typedef enum cudaError_enum { CUDA_SUCCESS = 0, CUDA_ERROR_INVALID_VALUE = 1, CUDA_ERROR_NOT_FOUND = 500 } CUresult;
+typedef enum CUfunction_attribute_enum { CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 } CUfunction_attribute;
+
+CUresult cuInit(unsigned flags);
+CUresult cuGetErrorString(CUresult error, const char **text);
+CUresult cuDeviceGet(CUdevice *device, int ordinal);
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
+CUresult cuDevicePrimaryCtxRelease(CUdevice device);
+CUresult cuCtxSetCurrent(CUcontext context);
+CUresult cuCtxSynchronize(void);
+CUresult cuModuleLoad(CUmodule *module, const char *file);
+CUresult cuModuleLoadData(CUmodule *module, const void *image);
+CUresult cuModuleUnload(CUmodule module);
+CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
+CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value);
+CUresult cuMemAlloc(CUdeviceptr *address, size_t size);
+CUresult cuMemFree(CUdeviceptr address);
+CUresult cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t size);
+CUresult cuMemcpyDtoH(void *to, CUdeviceptr from, size_t size);
+CUresult cuLaunchKernel(
+    CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
+    unsigned block_z, unsigned shared, CUstream stream, void **arguments, void **extra);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
