@@ -20,27 +20,32 @@ HOST = None
 _NAMES: Mapping[str, str] = MappingProxyType(
     {
         "bool": "i1",
-        **{f"{sign}int{bits}": f"i{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+        **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
+        **{f"uint{bits}": f"ui{bits}" for bits in (8, 16, 32, 64)},
         **{f"float{bits}": f"f{bits}" for bits in (16, 32, 64)},
         "bfloat16": "bf16",
         "float8_e4m3fn": "f8E4M3FN",
         "float8_e5m2": "f8E5M2",
     }
 )
-"""Element types by the names that NumPy, ml_dtypes and torch give them. Unsigned integers are stored like signed."""
+"""Element types by the names that NumPy, ml_dtypes and torch give them."""
 
 _CODES: Mapping[str, str] = MappingProxyType(
-    {"b1": "i1", **{f"{c}{n}": f"i{8 * n}" for c in "iu" for n in (1, 2, 4, 8)}, "f2": "f16", "f4": "f32", "f8": "f64"}
+    {
+        "b1": "i1",
+        **{f"i{n}": f"i{8 * n}" for n in (1, 2, 4, 8)},
+        **{f"u{n}": f"ui{8 * n}" for n in (1, 2, 4, 8)},
+        "f2": "f16",
+        "f4": "f32",
+        "f8": "f64",
+    }
 )
 """The same by the `typestr` of an array interface, without its byte order."""
 
 _BYTES: Mapping[str, int] = MappingProxyType(
     {
         "i1": 1,
-        "i8": 1,
-        "i16": 2,
-        "i32": 4,
-        "i64": 8,
+        **{f"{sign}i{8 * n}": n for sign in ("", "u") for n in (1, 2, 4, 8)},
         "f8E4M3FN": 1,
         "f8E5M2": 1,
         "f16": 2,
@@ -62,8 +67,8 @@ class ArrayError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """An array: the `address` of its first element, its element type as the IR names it, its shape, its strides in
-    elements, and the CUDA device that holds it, None for the host.
+    """An array: the `address` of its first element, its element type as MLIR names it (`ui8` of unsigned integers, `i1`
+    of bools, a byte each), its shape, its strides in elements, and the CUDA device that holds it, None for the host.
     """
 
     address: int
@@ -116,8 +121,13 @@ def array_of(name: str, x: Any) -> Array:
             raise ArrayError(f"has negative strides {found.strides}", "pass a copy of it")
         if 0 in found.shape:
             raise ArrayError(f"is empty: its shape is {found.shape}", "there is nothing to launch on")
+        if not found.address:
+            raise ArrayError("has no memory", "it was freed, or is there to be traced only, as torch's fake tensors are")
     except ArrayError as error:
         raise LaunchError(Code.RUN_ARGUMENT, f"argument '{name}' {error.problem}", error.hint) from None
+    except Exception as error:  # what a library raises, or what comes of an interface that is none
+        problem = f"cannot be read as an array: {type(error).__name__}: {error}".partition("\n")[0]
+        raise LaunchError(Code.RUN_ARGUMENT, f"argument '{name}' {problem}") from error
     return found
 
 
@@ -144,6 +154,8 @@ def _torch(x: Any) -> Array:
         raise ArrayError(f"is a {str(x.layout).removeprefix('torch.')} tensor", "pass x.to_dense()")
     if not x.is_cuda and x.device.type != "cpu":
         raise ArrayError(f"is on the device {x.device}", "move it to the GPU or to the host")
+    if x.is_neg():
+        raise ArrayError("is a view that torch negates when it is read", "pass x.resolve_neg()")
     return Array(
         int(x.data_ptr()),
         _known(name),

@@ -2,7 +2,7 @@
 """What a thread knows of itself, how threads wait for each other, and what they do to memory that they share."""
 
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from xdsl.dialects import gpu as xdsl_gpu
 from xdsl.dialects.builtin import IndexType
@@ -11,11 +11,21 @@ from ...dialects import gpu, ptx
 from ...dialects.ptx.approx import ApproximateOp
 from ...layout.errors import Code, TilefoldError
 from ...layout.unknown import Unknown
-from .dtypes import Float32, Index, Int32
+from .dtypes import Float32, Index, Int32, of_sign
 from .fragments import Vec, elementwise
 from .state import emit, emit_value
 from .tensors import Address
 from .values import Int, Scalar, Value, convert, wrap
+
+T = TypeVar("T", int, "int | None")
+
+
+def _static(x: T, what: str) -> T:
+    if x is not None and type(x) is not int:
+        raise TilefoldError(
+            Code.BUILD_RUN_TIME, f"{what} is part of the instruction, but it is {x!r}", "it is a number of Python"
+        )
+    return x
 
 
 def _coordinates(op: type[Any]) -> tuple[Int, Int, Int]:
@@ -65,17 +75,17 @@ def warp_idx() -> Int:
 
 def barrier(id: int = 0, threads: int | None = None) -> None:
     """Waits until all threads of the block, or so many, are at a barrier; what they wrote before can be read then."""
-    emit(ptx.BarSyncOp(id, threads))
+    emit(ptx.BarSyncOp(_static(id, "a barrier"), _static(threads, "the number of threads")))
 
 
 def barrier_arrive(id: int, threads: int) -> None:
     """Arrives at barrier `id`, at which so many threads meet, and does not wait."""
-    emit(ptx.BarArriveOp(id, threads))
+    emit(ptx.BarArriveOp(_static(id, "a barrier"), _static(threads, "the number of threads")))
 
 
 def sync_warp(mask: int = -1) -> None:
     """Waits for the lanes of a mask; what they wrote before can be read then."""
-    emit(ptx.BarWarpSyncOp(mask))
+    emit(ptx.BarWarpSyncOp(_static(mask, "a mask of lanes")))
 
 
 def cp_async_commit_group() -> None:
@@ -85,7 +95,7 @@ def cp_async_commit_group() -> None:
 
 def cp_async_wait_group(n: int) -> None:
     """Waits until at most the last `n` groups of asynchronous copies are unfinished."""
-    emit(ptx.CpAsyncWaitGroupOp(n))
+    emit(ptx.CpAsyncWaitGroupOp(_static(n, "the number of groups")))
 
 
 def cp_async_wait_all() -> None:
@@ -116,10 +126,12 @@ def nanosleep(nanoseconds: "Int | int") -> None:
 def atomic(kind: str, at: Address, value: Scalar, order: str | None = None, scope: str | None = None) -> Any:
     """Changes memory atomically and gives what was there before: `atomic("add", t.ptr(i), 1)`.
 
-    `add`, `min`, `max`, `umin`, `umax`, `and`, `or`, `xor` and `exch` of Int32 and Int64, `add` of floats. The order is
-    relaxed unless it is `acquire`, `release` or `acq_rel`, the scope that of the GPU.
+    `add`, `min`, `max`, `umin`, `umax`, `and`, `or`, `xor` and `exch` of integers of 32 and 64 bits, `add` of floats;
+    `min` of unsigned integers is `umin`. The order is relaxed unless it is `acquire`, `release` or `acq_rel`, the scope
+    that of the GPU.
     """
     operand = convert(value, _address(at).dtype)
+    kind = of_sign(kind, at.dtype)
     return wrap(emit(ptx.AtomOp(kind, at.ssa, operand.ssa, order, scope)).results[0], at.dtype)
 
 
@@ -152,7 +164,7 @@ def atomic_cas(at: Address, compare: Scalar, value: Scalar, order: str | None = 
 def red(kind: str, at: Address, value: Scalar, order: str | None = None, scope: str | None = None) -> None:
     """Changes memory atomically, like `atomic`, without asking what was there before."""
     operand = convert(value, _address(at).dtype)
-    emit(ptx.RedOp(kind, at.ssa, operand.ssa, order, scope))
+    emit(ptx.RedOp(of_sign(kind, at.dtype), at.ssa, operand.ssa, order, scope))
 
 
 def load_acquire(at: Address, scope: str | None = None) -> Any:

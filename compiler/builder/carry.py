@@ -75,7 +75,7 @@ def common_dtype(a: Scalar, b: Scalar) -> DType | None:
 def _joined(a: DType, b: DType) -> DType | None:
     if a == b:
         return a
-    return promote(a, b) if a.kind == b.kind == "int" else None
+    return promote(a, b) if a.kind == b.kind == "int" and a.unsigned == b.unsigned else None
 
 
 def as_ssa(leaf: Scalar, dtype: DType) -> SSAValue:

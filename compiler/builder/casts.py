@@ -8,7 +8,7 @@ from typing import cast as cast_type
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType, i32, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.ptx import CvtOp
 from ...layout.errors import Code, TilefoldError
@@ -23,8 +23,7 @@ def integer_attribute(number: int, type: Attribute) -> IntegerAttr[Any]:
 
 def cast(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
     """`ssa`, of type `source`, as a value of type `target`. Raises TilefoldError (E5002) where there is none."""
-    if "packed" in (source.kind, target.kind):
-        raise TilefoldError(Code.BUILD_VALUE, f"there is no conversion from {source} to {target} in a kernel")
+    check_cast(source, target)
     if target.name == "TFloat32":
         wide = cast(ssa, source, Float32)
         return emit_value(CvtOp("rna.tf32.f32", [wide]))
@@ -33,12 +32,24 @@ def cast(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
     return _CASTS[source.kind, target.kind](ssa, source, target)
 
 
+def check_cast(source: DType, target: DType) -> None:
+    """Raises TilefoldError (E5002) where there is no conversion."""
+    if "packed" in (source.kind, target.kind):
+        raise TilefoldError(Code.BUILD_VALUE, f"there is no conversion from {source} to {target} in a kernel")
+
+
 def _int_to_int(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
+    if isinstance(target.ir, IndexType) and source.unsigned and source.bits < target.bits:
+        ssa = emit_value(arith.ExtUIOp(ssa, i64))  # an index is cast as if it had a sign
     if isinstance(source.ir, IndexType) or isinstance(target.ir, IndexType):
         return emit_value(arith.IndexCastOp(ssa, target.ir))
     if source.bits < target.bits:
-        return emit_value(arith.ExtSIOp(ssa, target.ir))  # pyright: ignore[reportArgumentType]
+        return emit_value(_extension(source)(ssa, target.ir))  # pyright: ignore[reportArgumentType]
     return emit_value(arith.TruncIOp(ssa, target.ir))  # pyright: ignore[reportArgumentType]
+
+
+def _extension(source: DType) -> Callable[..., Operation]:
+    return arith.ExtUIOp if source.unsigned else arith.ExtSIOp
 
 
 def _float_to_float(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
@@ -55,7 +66,8 @@ def _int_to_float(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
         return _float_to_float(_int_to_float(ssa, source, Float32), Float32, target)
     if isinstance(source.ir, IndexType):
         ssa = emit_value(arith.IndexCastOp(ssa, i64))
-    return emit_value(arith.SIToFPOp(ssa, target.ir))  # pyright: ignore[reportArgumentType]
+    op = arith.UIToFPOp if source.unsigned else arith.SIToFPOp
+    return emit_value(op(ssa, target.ir))  # pyright: ignore[reportArgumentType]
 
 
 def _float_to_int(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
@@ -63,7 +75,8 @@ def _float_to_int(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
         ssa, source = _float_to_float(ssa, source, Float32), Float32
     if isinstance(target.ir, IndexType):
         return emit_value(arith.IndexCastOp(emit_value(arith.FPToSIOp(ssa, i64)), target.ir))
-    return emit_value(arith.FPToSIOp(ssa, target.ir))  # pyright: ignore[reportArgumentType]
+    op = arith.FPToUIOp if target.unsigned else arith.FPToSIOp
+    return emit_value(op(ssa, target.ir))  # pyright: ignore[reportArgumentType]
 
 
 def _bool_to_int(ssa: SSAValue, source: DType, target: DType) -> SSAValue:

@@ -19,20 +19,23 @@ from ...dialects.tile import (
     PartitionSOp,
     RetileDOp,
     RetileSOp,
+    Space,
     TiledCopyOp,
     TiledCopyType,
 )
+from ...dialects.tile.fragments import FRAGMENT_ALIGN
 from ...layout import tiled_copy as algebra
-from ...layout.core import Layout
+from ...layout.core import Layout, make_layout
 from ...layout.cotiled_copy import make_cotiled_copy as _cotiled
 from ...layout.errors import Code, TilefoldError
 from ...layout.tiled_copy_mma import BY_MMA
 from . import nvgpu
 from .coordinates import has_value, show_layout, tuples
-from .dtypes import DType, as_dtype, dtype_of
+from .dtypes import Boolean, DType, as_dtype, dtype_of
+from .fragments import Vec, load, store
 from .mma import TiledMma, partitioned
 from .state import checked, current, emit
-from .tensors import Tensor, as_layout, tensor_type
+from .tensors import Tensor, allocate, as_layout, tensor_type
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,14 @@ class TiledCopy:
         """The copy instruction."""
         return CopyAtom(self.type.atom)
 
+    def get_layoutS_TV(self) -> Layout:
+        """(thread, value) to a place of the tile that is read."""
+        return self.type.tiled_copy.get_layoutS_TV()
+
+    def get_layoutD_TV(self) -> Layout:
+        """(thread, value) to a place of the tile that is written."""
+        return self.type.tiled_copy.get_layoutD_TV()
+
     def get_slice(self, thread: Any) -> "ThrCopy":
         """Its part of a thread, whose index may be a value."""
         return ThrCopy(self, thread)
@@ -109,11 +120,13 @@ class ThrCopy:
 
     def retile_S(self, fragment: Tensor) -> Tensor:
         """A fragment of another tiling of the same tile, such as an accumulator, in the profile of what is read."""
-        return Tensor.view_of(RetileSOp, [self.tiled_copy.value(), fragment.ssa, []], {})
+        tensor_type(fragment)
+        return fragment.view_of(RetileSOp, [self.tiled_copy.value(), fragment.ssa, []], {})
 
     def retile_D(self, fragment: Tensor) -> Tensor:
         """As `retile_S`, in the profile of what is written."""
-        return Tensor.view_of(RetileDOp, [self.tiled_copy.value(), fragment.ssa, []], {})
+        tensor_type(fragment)
+        return fragment.view_of(RetileDOp, [self.tiled_copy.value(), fragment.ssa, []], {})
 
     retile = retile_S
 
@@ -132,7 +145,7 @@ def make_copy_atom(
         )
     name = op if isinstance(op, str) else op.atom_name(num_bits_per_copy)
     with checked():
-        return CopyAtom(CopyAtomAttr(StringAttr(name), as_dtype(dtype).ir, StringAttr(load), StringAttr(store)))
+        return CopyAtom(CopyAtomAttr(StringAttr(name), as_dtype(dtype).in_memory, StringAttr(load), StringAttr(store)))
 
 
 def make_tiled_copy(atom: CopyAtom, layout_tv: Any, tiler: Any) -> TiledCopy:
@@ -190,31 +203,31 @@ def make_rmem_tensor_like(tensor: Tensor, dtype: Any = None) -> Tensor:
     Without `dtype` the elements are those of the tensor.
     """
     tensor_type(tensor)
-    properties = {} if dtype is None else {"element": as_dtype(dtype).ir}
+    element = tensor.element_type if dtype is None else as_dtype(dtype)
+    properties = {} if dtype is None else {"element": element.ir}
     draft = MakeFragmentLikeOp.create(operands=[tensor.ssa], properties=properties, result_types=[tensor.ir_type])
     try:
         inferred = draft.inferred_type()
     finally:
         draft.erase()
     op = MakeFragmentLikeOp.create(operands=[tensor.ssa], properties=dict(properties), result_types=[inferred])
-    return Tensor(emit(op).results[0])
+    return Tensor(emit(op).results[0], element)
 
 
 make_fragment_like = make_rmem_tensor_like
 
 
-def copy(tiling: "TiledCopy | ThrCopy | CopyAtom", src: Tensor, dst: Tensor, pred: Tensor | None = None) -> None:
+def copy(
+    tiling: "TiledCopy | ThrCopy | CopyAtom", src: Tensor, dst: Tensor, pred: "Tensor | Vec | None" = None
+) -> None:
     """Copies a thread's part `src` to `dst` by the atom of a tiled copy, or by an atom, once for each coordinate of the
     modes after the first. With `pred`, a fragment of predicates with the modes of the source, only where they hold.
     """
-    tensor_type(src)
-    tensor_type(dst)
-    predicates = None if pred is None else pred.ssa
     tiled = tiling.tiled_copy if isinstance(tiling, ThrCopy) else tiling
     if isinstance(tiled, CopyAtom):
-        emit(CopyOp(src.ssa, dst.ssa, atom=tiled.attribute, pred=predicates))
+        _copy(src, dst, pred, atom=tiled.attribute)
     elif isinstance(tiled, TiledCopy):  # pyright: ignore[reportUnnecessaryIsInstance]
-        emit(CopyOp(src.ssa, dst.ssa, tiled.value(), pred=predicates))
+        _copy(src, dst, pred, tiled_copy=tiled.value())
     else:
         raise TilefoldError(
             Code.BUILD_VALUE,
@@ -223,11 +236,42 @@ def copy(tiling: "TiledCopy | ThrCopy | CopyAtom", src: Tensor, dst: Tensor, pre
         )
 
 
-def basic_copy(src: Tensor, dst: Tensor, pred: Tensor | None = None) -> None:
+def basic_copy(src: Tensor, dst: Tensor, pred: "Tensor | Vec | None" = None) -> None:
     """Copies element by element, as wide as layouts and alignment allow (CuTe's `copy(src, dst)`)."""
-    tensor_type(src)
-    tensor_type(dst)
-    emit(CopyOp(src.ssa, dst.ssa, pred=None if pred is None else pred.ssa))
+    _copy(src, dst, pred)
+
+
+def _copy(src: Tensor, dst: Tensor, pred: "Tensor | Vec | None", **by: Any) -> None:
+    """A copy; fragments of predicates are copied as the bytes that they are in memory."""
+    source, target = _in_bytes(src), _in_bytes(dst)
+    predicates = None if pred is None else _predicates(pred)
+    if source is not src:
+        store(source, load(src))
+    if target is not dst and pred is not None:
+        store(target, load(dst))  # where nothing is copied, it stays
+    emit(CopyOp(source.ssa, target.ssa, pred=predicates, **by))
+    if target is not dst:
+        store(dst, load(target))
+
+
+def _in_bytes(tensor: Tensor) -> Tensor:
+    """A tensor itself, or, of a fragment of predicates, registers of that layout for its elements as bytes."""
+    type = tensor_type(tensor)
+    if not type.is_predicate:
+        return tensor
+    return allocate(tensor.element_type, Space.Rmem, FRAGMENT_ALIGN, type.layout.data, tensor.element_type.in_memory)
+
+
+def _predicates(pred: "Tensor | Vec") -> SSAValue:
+    """A fragment of predicates as a copy takes it."""
+    if isinstance(pred, Tensor) and tensor_type(pred).is_predicate:
+        return pred.ssa
+    found = (pred if isinstance(pred, Vec) else load(pred)).to(Boolean)
+    settled = found.settle()
+    if not tensor_type(settled).is_predicate:
+        settled = allocate(Boolean, Space.Rmem, FRAGMENT_ALIGN, make_layout(found.shape))
+        store(settled, found)
+    return settled.ssa
 
 
 def _record(atom: CopyAtom) -> Any:

@@ -33,19 +33,41 @@ class DType:
     """A type of values and elements. `dtype(x)` is a number or a value as a value of this type in the kernel.
 
     `ir` is the type in the IR, `bits` its width, `kind` what can be computed with it: floats, integers, predicates, or
-    nothing (elements of less than a byte, which are only moved and multiplied). `TFloat32` is `Float32` in memory and
-    in the IR; a conversion to it rounds to what tensor cores take.
+    nothing (elements of less than a byte, which are only moved and multiplied). Integers of the IR have no sign, so
+    that it is the operations that are `unsigned`. `TFloat32` is `Float32` in memory and in the IR; a conversion to it
+    rounds to what tensor cores take.
     """
 
     name: str
     ir: Attribute
     kind: Literal["float", "int", "bool", "packed"]
     bits: int
+    unsigned: bool = False
 
     def __call__(self, x: "Value | int | float | bool") -> Any:
         from .values import convert
 
         return convert(x, self)
+
+    @property
+    def least(self) -> int:
+        """The smallest number of an integer type."""
+        return 0 if self.unsigned else -(1 << (self.bits - 1))
+
+    @property
+    def greatest(self) -> int:
+        """The greatest number of an integer type."""
+        return (1 << (self.bits if self.unsigned else self.bits - 1)) - 1
+
+    @property
+    def in_memory(self) -> Attribute:
+        """The type in the IR of an element in memory that threads share: a predicate is a byte there."""
+        return i8 if self.kind == "bool" else self.ir
+
+    @property
+    def of_tensor(self) -> "DType":
+        """The type of the elements of a tensor that is made for this type."""
+        return Float32 if self.name == "TFloat32" else self
 
     def __repr__(self) -> str:
         return self.name
@@ -62,15 +84,19 @@ Int8 = DType("Int8", i8, "int", 8)
 Int16 = DType("Int16", i16, "int", 16)
 Int32 = DType("Int32", i32, "int", 32)
 Int64 = DType("Int64", i64, "int", 64)
+Uint8 = DType("Uint8", i8, "int", 8, unsigned=True)
+Uint16 = DType("Uint16", i16, "int", 16, unsigned=True)
+Uint32 = DType("Uint32", i32, "int", 32, unsigned=True)
+Uint64 = DType("Uint64", i64, "int", 64, unsigned=True)
 Index = DType("Index", IndexType(), "int", 64)
-Boolean = DType("Boolean", i1, "bool", 1)
+Boolean = DType("Boolean", i1, "bool", 1, unsigned=True)
 Int4 = DType("Int4", IntegerType(4, Signedness.SIGNED), "packed", 4)
 Uint4 = DType("Uint4", IntegerType(4, Signedness.UNSIGNED), "packed", 4)
 Uint1 = DType("Uint1", IntegerType(1, Signedness.UNSIGNED), "packed", 1)
 
 DTYPES = (
     Float8E4M3FN, Float8E5M2, Float16, BFloat16, Float32, TFloat32, Float64,
-    Int8, Int16, Int32, Int64, Index, Boolean, Int4, Uint4, Uint1,
+    Int8, Int16, Int32, Int64, Uint8, Uint16, Uint32, Uint64, Index, Boolean, Int4, Uint4, Uint1,
 )  # fmt: skip
 """Every type, those of one type in the IR after the one that stands for it."""
 
@@ -96,8 +122,9 @@ def as_dtype(x: object) -> DType:
 def promote(a: DType, b: DType) -> DType:
     """The type in which values of two types are computed.
 
-    The wider of two floats, and Float32 of Float16 and BFloat16; the wider of two integers; a float before any
-    integer, an integer before a predicate. Raises TilefoldError (E5002) where there is none.
+    The wider of two floats, and Float32 of Float16 and BFloat16; the wider of two integers, of one width the unsigned
+    one, as in C++; a float before any integer, an integer before a predicate. Raises TilefoldError (E5002) where there
+    is none.
     """
     if a == b:
         return a
@@ -109,7 +136,14 @@ def promote(a: DType, b: DType) -> DType:
         return a if rank.index(a.kind) > rank.index(b.kind) else b
     if a.kind == "int" and Index in (a, b):
         return Index
+    if a.kind == "int" and a.bits == b.bits:
+        return a if a.unsigned else b
     if a.bits == b.bits:
         # TFloat32 is Float32 once it is computed with; the others of one width have no common type but Float32
         return Float32
     return a if a.bits > b.bits else b
+
+
+def of_sign(kind: str, dtype: DType) -> str:
+    """What PTX calls `min` and `max` of a type: `umin` and `umax` where it is unsigned. Other words stay."""
+    return f"u{kind}" if dtype.unsigned and kind in ("min", "max") else kind

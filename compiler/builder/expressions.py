@@ -8,6 +8,7 @@ writes memory settles what reads it before (`Builder.settle`).
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from xdsl.dialects.builtin import i1
 from xdsl.ir import Block, BlockArgument, OpResult, Region, SSAValue
 
 from ...dialects.cute import TilerAttr
@@ -20,7 +21,7 @@ from ...layout.inttuple import product, show
 from .dtypes import DType
 from .state import current, verify
 from .tensors import Tensor, allocate, tensor_type
-from .values import Scalar, convert, wrap
+from .values import Scalar, convert
 
 Shape = tuple[Any, ...]
 """The top-level modes of a fragment, each a number or nested."""
@@ -123,19 +124,27 @@ def write(
             leaf.settle()
     leaves = expression.leaves()
     sources = [_broadcast_view(leaf, to) for leaf in leaves]
-    same = target.element_type == expression.dtype and expression.dtype.kind != "bool"
-    if combine is None and same and expression.tensor is not None:
+    held = tensor_type(target).element_type
+    if (
+        combine is None
+        and expression.tensor is not None
+        and target.element_type == expression.dtype
+        and held == tensor_type(expression.tensor).element_type != i1
+    ):
         builder.insert(_verified(CopyOp(sources[0].ssa, target.ssa)))
         return
     types = [tensor_type(source).element_type for source in sources]
-    old = [target.element_type.ir] if combine is not None else []
+    old = [held] if combine is not None else []
     body = Block(arg_types=[*types, *old])
     with builder.body(body):
-        elements = {leaf.key: wrap(argument, leaf.dtype) for leaf, argument in zip(leaves, body.args, strict=False)}
+        elements = {
+            leaf.key: source.element(argument, leaf.dtype)
+            for leaf, source, argument in zip(leaves, sources, body.args, strict=False)
+        }
         value = expression.element(elements, {})
         if combine is not None:
-            value = combine(wrap(body.args[-1], target.element_type), value)
-        builder.insert(YieldOp(convert(value, target.element_type).ssa))
+            value = combine(target.element(body.args[-1]), value)
+        builder.insert(YieldOp(target.stored(value)))
     builder.insert(_verified(MapOp(target.ssa, [source.ssa for source in sources], Region(body))))
 
 

@@ -11,13 +11,14 @@ from ...dialects.tile.fragments import FRAGMENT_ALIGN
 from ...layout.core import cosize, make_layout
 from ...layout.errors import Code, TilefoldError
 from ...layout.inttuple import is_fully_static, product, show
-from .coordinates import tuples
-from .dtypes import Boolean, DType, as_dtype
+from .casts import check_cast
+from .coordinates import as_tuple, tuples
+from .dtypes import Boolean, DType, Int32, as_dtype
 from .expressions import Expression, Shape, broadcast, repeated, sizes, write
 from .operators import Bits, Ordered
 from .state import current, verify
 from .tensors import Tensor, allocate, tensor_type
-from .values import Scalar, binary, binary_type, common_type, compare, convert, is_scalar, unary
+from .values import Scalar, binary, binary_type, check_operand, common_type, compare, convert, is_scalar, unary
 
 
 class Vec(Ordered, Bits):
@@ -66,6 +67,7 @@ class Vec(Ordered, Bits):
         target = as_dtype(dtype)
         if target == self.dtype:
             return self
+        check_cast(self.dtype, target)
         return Vec(Expression(self.shape, target, partial(_convert, target), [self.expression]))
 
     def __getitem__(self, coord: Any) -> Any:
@@ -74,7 +76,7 @@ class Vec(Ordered, Bits):
 
     def reshape(self, shape: Any) -> "Vec":
         """The elements, counted colexicographically, in another shape of the same size."""
-        modes = tuples(shape) if isinstance(shape, tuple | list) else (shape,)
+        modes = as_tuple(tuples(shape))
         if product(modes) != self.size:
             raise TilefoldError(Code.BUILD_VALUE, f"{self.size} elements have no shape {show(modes)}")
         wanted = sizes(modes)
@@ -83,7 +85,7 @@ class Vec(Ordered, Bits):
 
     def broadcast_to(self, shape: Any) -> "Vec":
         """The elements repeated to a shape."""
-        modes = broadcast(self.shape, tuples(shape) if isinstance(shape, tuple | list) else (shape,))
+        modes = broadcast(self.shape, as_tuple(tuples(shape)))
         return Vec(Expression(modes, self.dtype, _same, [self.expression]))
 
     def reduce(self, op: "Reduction", init: Any = None, axes: Any = None, keepdims: bool = False) -> Any:
@@ -145,7 +147,10 @@ class Vec(Ordered, Bits):
         return elementwise(partial(compare, predicate), Boolean, a, b)
 
     def _unary(self, name: str) -> Any:
-        return elementwise(partial(unary, name), self.dtype, self)
+        if name == "not":
+            binary_type("xor", self, self)  # raises, and says why, for floats
+        dtype = Int32 if name == "neg" and self.dtype.kind == "bool" else self.dtype
+        return elementwise(partial(unary, name), dtype, self)
 
 
 def _is_operand(x: object) -> bool:
@@ -162,6 +167,8 @@ def _convert(dtype: DType, x: Scalar) -> Any:
 
 def elementwise(function: Callable[..., Any], dtype: DType, *operands: Any) -> Vec:
     """A function of values, applied to the elements of fragments and to values, which are the same everywhere."""
+    for operand in operands:
+        check_operand(operand)
     parts = [o.expression if isinstance(o, Vec) else o for o in operands]
     shape = broadcast(*(part.shape for part in parts if isinstance(part, Expression)))
     return Vec(Expression(shape, dtype, function, parts))
@@ -179,7 +186,7 @@ def load(tensor: Tensor) -> Vec:
     modes: Shape = shape if isinstance(shape, tuple) else (shape,)
     if type.space.data is Space.Rmem:
         return Vec(Expression(modes, tensor.element_type, tensor=tensor, borrowed=True))
-    own = allocate(tensor.element_type, Space.Rmem, FRAGMENT_ALIGN, make_layout(shape))
+    own = allocate(tensor.element_type, Space.Rmem, FRAGMENT_ALIGN, make_layout(shape), type.element_type)
     op = CopyOp(tensor.ssa, own.ssa)
     verify(op)
     current().insert(op)  # it writes to nothing that other fragments read
@@ -195,10 +202,13 @@ def store(tensor: Tensor, value: Any) -> None:
         return
     if not isinstance(value, Vec):
         raise TilefoldError(Code.BUILD_VALUE, f"expected a fragment, a value or a number, got {type(value).__name__}")
-    if tensor_type(tensor).space.data is not Space.Rmem:
+    held = tensor_type(tensor).element_type
+    if tensor_type(tensor).space.data is not Space.Rmem:  # a copy from registers is as wide as it can be
         value = value.to(tensor.element_type)
-        if value.expression.tensor is None:
-            value.settle()  # a copy from registers is as wide as it can be
+        if value.expression.tensor is None or tensor_type(value.expression.tensor).element_type != held:
+            own = allocate(value.dtype, Space.Rmem, FRAGMENT_ALIGN, make_layout(value.shape), held)
+            write(own, value.expression)
+            value = Vec(Expression(value.shape, value.dtype, tensor=own))
     current().settle(keep=value)
     expression = value.expression
     write(tensor, expression)
@@ -224,7 +234,7 @@ class Home:
 
     def holds(self, value: Vec) -> bool:
         """Whether a fragment has its shape and type."""
-        return sizes(value.shape) == sizes(self.shape) and value.dtype.ir == self.tensor.ir_type.element_type
+        return sizes(value.shape) == sizes(self.shape) and value.dtype.of_tensor == self.tensor.element_type
 
     def entered(self) -> Vec:
         """The fragment in it as the block finds it that is entered next."""
@@ -245,7 +255,11 @@ class Home:
 def full(shape: Any, value: Scalar, dtype: Any) -> Vec:
     """A fragment of a shape in which every element is `value`."""
     target = as_dtype(dtype)
-    modes = tuples(shape) if isinstance(shape, tuple | list) else (shape,)
+    modes = as_tuple(tuples(shape))
+    if not is_fully_static(modes):
+        raise TilefoldError(Code.BUILD_RUN_TIME, "the shape of a fragment is static", "pass sizes as cute.Constexpr")
+    if not is_scalar(value):
+        raise TilefoldError(Code.BUILD_VALUE, f"expected a value or a number, got {type(value).__name__}")
     return Vec(Expression(modes, target, partial(_convert, target, value)))
 
 
@@ -279,9 +293,8 @@ class Reduction:
         """What combined with an element is the element. Raises TilefoldError (E5002) where the type has no such."""
         if dtype.kind == "float" and self.name in ("min", "max"):
             return float("inf") if self.name == "min" else float("-inf")
-        least = -(1 << (dtype.bits - 1))
-        ones = True if dtype.kind == "bool" else -1
-        found = {"add": 0, "mul": 1, "max": least, "min": -least - 1, "and": ones, "or": 0, "xor": 0}
+        ones = True if dtype.kind == "bool" else dtype.greatest if dtype.unsigned else -1
+        found = {"add": 0, "mul": 1, "max": dtype.least, "min": dtype.greatest, "and": ones, "or": 0, "xor": 0}
         return found[self.name]
 
 

@@ -21,6 +21,7 @@ from ...dialects.tile import (
     TiledMmaOp,
     TiledMmaType,
 )
+from ...layout.core import Layout
 from ...layout.errors import Code, TilefoldError
 from .coordinates import tuples
 from .nvgpu import MmaOp, MmaUniversalOp
@@ -44,6 +45,18 @@ class TiledMma:
     def tile_shape(self) -> tuple[int, int, int]:
         """What all threads multiply at once: (M,N,K)."""
         return self.type.tiled_mma.tile_shape
+
+    def get_layoutA_TV(self) -> Layout:
+        """(thread, value) to a place of what is multiplied of A at once, (M,K)."""
+        return self.type.tiled_mma.layout_tv("A")
+
+    def get_layoutB_TV(self) -> Layout:
+        """(thread, value) to a place of what is multiplied of B at once, (N,K)."""
+        return self.type.tiled_mma.layout_tv("B")
+
+    def get_layoutC_TV(self) -> Layout:
+        """(thread, value) to a place of what is accumulated of C at once, (M,N)."""
+        return self.type.tiled_mma.layout_tv("C")
 
     def get_slice(self, thread: Any) -> "ThrMma":
         """Its part of a thread, whose index may be a value."""
@@ -127,13 +140,19 @@ def _fragment(op: type[FragmentOp], mma: TiledMma, part: AnyTensor) -> Tensor:
         inferred = draft.inferred_type()
     finally:
         draft.erase()
-    return Tensor(emit(op.create(operands=operands, result_types=[inferred])).results[0])
+    made = emit(op.create(operands=operands, result_types=[inferred])).results[0]
+    held = part.element_type if isinstance(part, Tensor) else None
+    return Tensor(made, held if held is not None and held.ir == inferred.element_type else None)
 
 
 def make_mma_atom(op: "MmaOp | MmaUniversalOp | MmaAtomAttr | str") -> MmaAtomAttr:
     """An MMA atom: of an instruction (`nvgpu.MmaOp`, `nvgpu.MmaUniversalOp`), or by CuTe's name."""
     if isinstance(op, MmaAtomAttr):
         return op
+    if not isinstance(op, MmaOp | MmaUniversalOp | str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TilefoldError(
+            Code.BUILD_VALUE, f"expected a matrix instruction, got {op!r}", "such as cute.nvgpu.MmaOp(...), or its name"
+        )
     with checked():
         return MmaAtomAttr(StringAttr(op if isinstance(op, str) else op.atom_name()))
 

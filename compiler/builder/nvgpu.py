@@ -41,7 +41,9 @@ class CpAsyncOp(CopyOp):
     zfill: bool = False
 
     def atom_name(self, bits: int | None) -> str:
-        word = {"always": "CACHEALWAYS", "global": "CACHEGLOBAL"}[self.cache]
+        word = {"always": "CACHEALWAYS", "global": "CACHEGLOBAL"}.get(self.cache)
+        if word is None:
+            raise TilefoldError(Code.BUILD_VALUE, f'cp.async caches "always" or "global", not {self.cache!r}')
         return f"SM80_CP_ASYNC_{word}{'_ZFILL' if self.zfill else ''}<uint{bits or 128}_t>"
 
 
@@ -82,7 +84,7 @@ class MovMatrixOp(CopyOp):
 
 _PTX_NAMES = {
     "Float16": "F16", "BFloat16": "BF16", "Float32": "F32", "TFloat32": "TF32", "Float64": "F64", "Int8": "S8",
-    "Int32": "S32", "Int4": "S4", "Uint4": "U4", "Float8E4M3FN": "E4M3", "Float8E5M2": "E5M2",
+    "Uint8": "U8", "Int32": "S32", "Int4": "S4", "Uint4": "U4", "Float8E4M3FN": "E4M3", "Float8E5M2": "E5M2",
 }  # fmt: skip
 
 

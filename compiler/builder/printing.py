@@ -9,7 +9,7 @@ from ...dialects.ptx import PrintfOp
 from ...dialects.ptx.sync import conversions
 from ...dialects.tile import PrintOp, PrintTensorOp
 from ...layout.errors import Code, TilefoldError
-from .dtypes import Float32, Float64, Int32, Int64
+from .dtypes import DType, Float32, Float64, Int32, Int64
 from .state import emit
 from .tensors import Tensor, tensor_type
 from .values import Scalar, as_value, convert
@@ -33,6 +33,9 @@ def printf(format: str, *values: Scalar) -> None:
     `{}` stands for the conversion that fits a value; a format with it ends its line itself. Conversions are %d %i %u %x
     %lld %llu %llx %f %e %g.
     """
+    if not isinstance(format, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        given = type(format).__name__
+        raise TilefoldError(Code.BUILD_VALUE, f"expected a format, got {given}", 'write cute.printf("{}", x)')
     given = [as_value(value) for value in values]
     if "{}" in format:
         parts = format.replace("%", "%%").split("{}")
@@ -40,7 +43,7 @@ def printf(format: str, *values: Scalar) -> None:
             raise TilefoldError(
                 Code.BUILD_VALUE, f"the format has {len(parts) - 1} {{}}, but {len(given)} values follow"
             )
-        wanted = ["%f" if v.dtype.kind == "float" else "%lld" if v.dtype.name == "Int64" else "%d" for v in given]
+        wanted = [_conversion(value.dtype) for value in given]
         format = "".join(part + each for part, each in zip(parts, [*wanted, "\n"], strict=True))
     try:
         found = conversions(format)
@@ -48,6 +51,14 @@ def printf(format: str, *values: Scalar) -> None:
         raise TilefoldError(Code.BUILD_VALUE, str(error)) from None
     args = [_printed(value, each).ssa for value, each in zip(given, found, strict=False)]
     emit(PrintfOp(format, [*args, *(value.ssa for value in given[len(args) :])]))
+
+
+def _conversion(dtype: DType) -> str:
+    """What stands for `{}`."""
+    if dtype.kind == "float":
+        return "%f"
+    letter = "u" if dtype.kind == "int" and dtype.unsigned else "d"
+    return f"%ll{letter}" if dtype.bits == 64 and dtype.name != "Index" else f"%{letter}"
 
 
 def _printed(value: Any, conversion: str) -> Any:

@@ -33,7 +33,17 @@ from ...layout.core import ComposedLayout, Layout, LayoutLike, make_layout
 from ...layout.errors import Code, TilefoldError
 from ...layout.inttuple import rank
 from ...layout.unknown import Unknown
-from .coordinates import as_tuple, has_none, has_value, show_layout, split_coordinate, split_layout, tuples
+from . import casts
+from .coordinates import (
+    as_tuple,
+    check_inside,
+    has_none,
+    has_value,
+    show_layout,
+    split_coordinate,
+    split_layout,
+    tuples,
+)
 from .dtypes import DType, Index, as_dtype, dtype_of
 from .state import current, emit, verify
 from .values import Int, convert, is_scalar, wrap
@@ -102,16 +112,20 @@ class AnyTensor:
         """The view of this tensor by an operation: `operands` after the tensor. Raises TilefoldError."""
         return self.view_of(op, [self.ssa, *operands], properties)
 
-    @classmethod
-    def view_of(cls, op: type[LayoutViewOp], operands: Sequence[Any], properties: dict[str, Any]) -> Self:
-        """The view that an operation gives with these operands and properties. Raises TilefoldError."""
+    def view_of(self, op: type[LayoutViewOp], operands: Sequence[Any], properties: dict[str, Any]) -> Self:
+        """The view of this tensor that an operation gives with these operands, of which one is it. Raises
+        TilefoldError.
+        """
         tensor = next(o for o in (_type_of(o) for o in operands) if isinstance(o, TensorType | CoordTensorType))
         draft = op.build(operands=operands, result_types=[tensor], properties=properties)
         try:
             inferred = draft.inferred_type()
         finally:
             draft.erase()
-        return cls(emit(op.build(operands=operands, result_types=[inferred], properties=properties)).results[0])
+        return self._like(emit(op.build(operands=operands, result_types=[inferred], properties=properties)).results[0])
+
+    def _like(self, ssa: SSAValue) -> Self:
+        return type(self)(ssa)
 
 
 class Pointer:
@@ -154,15 +168,34 @@ class Tensor(AnyTensor):
 
     `t[i, j]` is an element, `t[i, j] = v` writes it; one number counts colexicographically. With `None` for a mode,
     `t[None, k]` is the tensor of the modes that are kept, and `t[None, k] = u` writes `u` there: a value, or a fragment
-    in the shape of what is kept.
+    in the shape of what is kept. Elements are of a type of Python's side, where the IR has fewer: integers have no sign
+    there, and a predicate that threads share is a byte.
     """
 
-    __slots__ = ()
+    __slots__ = ("_dtype",)
+
+    def __init__(self, ssa: SSAValue, dtype: DType | None = None) -> None:
+        super().__init__(ssa)
+        self._dtype = dtype_of(self.ir_type.element_type) if dtype is None else dtype.of_tensor
+
+    def _like(self, ssa: SSAValue) -> Self:
+        return type(self)(ssa, self._dtype)
 
     @property
     def element_type(self) -> DType:
         """The type of the elements."""
-        return dtype_of(self.ir_type.element_type)
+        return self._dtype
+
+    def element(self, ssa: SSAValue, dtype: DType | None = None) -> Any:
+        """What was read from it as a value, of the type of its elements or of one that is the same in memory."""
+        found = self._dtype if dtype is None else dtype
+        return wrap(ssa, found) if ssa.type == found.ir else convert(wrap(ssa), found)
+
+    def stored(self, value: Any) -> SSAValue:
+        """A value or number as what is written to it. Raises TilefoldError (E5002) where there is no conversion."""
+        ssa = convert(value, self._dtype).ssa
+        held = self.ir_type.element_type
+        return ssa if ssa.type == held else casts.cast(ssa, self._dtype, dtype_of(held))
 
     dtype = element_type
 
@@ -179,27 +212,32 @@ class Tensor(AnyTensor):
     def __getitem__(self, coord: Any) -> Any:
         if has_none(coord):
             return self._sliced(coord)
-        attribute, operands = split_coordinate(as_tuple(coord))
+        attribute, operands = self._place(coord)
         op = LoadOp.build(
             operands=[self.ssa, operands],
             result_types=[self.ir_type.element_type],
             properties={"coord": attribute},
         )
-        return wrap(emit(op).results[0])
+        return self.element(emit(op).results[0])
 
     def __setitem__(self, coord: Any, value: Any) -> None:
         if has_none(coord):
             self._sliced(coord).store(value)
             return
-        attribute, operands = split_coordinate(as_tuple(coord))
+        attribute, operands = self._place(coord)
         if not is_scalar(value):
             raise TilefoldError(
                 Code.BUILD_VALUE,
                 f"an element is a value or a number, not {type(value).__name__}",
                 "write t[None, k] = ... for several elements",
             )
-        stored = convert(value, self.element_type)
-        emit(StoreOp.build(operands=[stored.ssa, self.ssa, operands], properties={"coord": attribute}))
+        emit(StoreOp.build(operands=[self.stored(value), self.ssa, operands], properties={"coord": attribute}))
+
+    def _place(self, coord: Any) -> Any:
+        attribute, operands = split_coordinate(as_tuple(coord))
+        if current().is_certain:  # a branch may be one that no thread takes
+            check_inside(attribute.data, self.ir_type.layout.data.shape)
+        return attribute, operands
 
     def ptr(self, *coord: Any) -> Address:
         """The address of the element at a coordinate, for atomic operations: `t.ptr(i, j)`; of the first for none."""
@@ -222,7 +260,7 @@ class Tensor(AnyTensor):
 
     def fill(self, value: Any) -> None:
         """Writes one value or number to every element."""
-        emit(FillOp(self.ssa, convert(value, self.element_type).ssa))
+        emit(FillOp(self.ssa, self.stored(value)))
 
     def __iter__(self) -> Any:
         raise TilefoldError(
@@ -285,11 +323,14 @@ def make_tensor(iterator: Pointer, layout: Any) -> Tensor:
     TilefoldError for swizzled tensors and layouts.
     """
     plain = as_layout(layout)
+    if not isinstance(iterator, Pointer):  # pyright: ignore[reportUnnecessaryIsInstance]
+        given = type(iterator).__name__
+        raise TilefoldError(Code.BUILD_VALUE, f"expected where a tensor begins, got {given}", "write t.iterator")
     source = iterator.tensor
     attribute, operands = split_layout(plain)
     inferred = MakeTensorOp.infer(source.ir_type, attribute)
     op = MakeTensorOp.build(operands=[source.ssa, operands], properties={"layout": attribute}, result_types=[inferred])
-    return Tensor(emit(op).results[0])
+    return Tensor(emit(op).results[0], source.element_type)
 
 
 def as_layout(x: Any) -> Any:
@@ -297,19 +338,23 @@ def as_layout(x: Any) -> Any:
     return x if isinstance(x, Layout | ComposedLayout) else make_layout(tuples(x))
 
 
-def allocate(dtype: DType, space: Space, align: int, layout: LayoutLike) -> Tensor:
-    """New memory of the block or the thread, contents undefined. Raises TilefoldError (E5003) unless it is static."""
+def allocate(dtype: DType, space: Space, align: int, layout: LayoutLike, held: Attribute | None = None) -> Tensor:
+    """New memory of the block or the thread, contents undefined, for elements that the IR holds as `held`: as threads
+    share them, by default, but of a fragment as they are computed with. Raises TilefoldError (E5003) unless it is
+    static.
+    """
     if has_value(layout):
         raise TilefoldError(
             Code.BUILD_RUN_TIME,
             f"a kernel allocates memory of a static layout, but it is {show_layout(layout)}",
             "pass the sizes as cute.Constexpr",
         )
-    type = TensorType(dtype.ir, SpaceAttr(space), IntAttr(align), LayoutAttr(layout))
+    element = held or (dtype.ir if space is Space.Rmem else dtype.in_memory)
+    type = TensorType(element, SpaceAttr(space), IntAttr(align), LayoutAttr(layout))
     op = AllocOp(type)
     verify(op)
     current().insert(op)
-    return Tensor(op.result)
+    return Tensor(op.result, dtype)
 
 
 def make_rmem_tensor(layout: Any, dtype: Any) -> Tensor:

@@ -2,7 +2,6 @@
 """From a function of Python to a module with one kernel: calls the function on the kernel's arguments."""
 
 import inspect
-import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,6 +16,8 @@ from ...dialects.kernel import LaunchBounds
 from ...dialects.tile import ReturnOp, TensorType, TileKernelOp
 from ...layout.errors import Code, TilefoldError
 from ..diagnostics import Diagnostic, Place, ProgramError, Severity, place_of
+from .dtypes import DType
+from .mistakes import explained
 from .source import PythonSource
 from .state import building, is_building
 from .tensors import Tensor
@@ -29,10 +30,13 @@ MODULE = "kernels"
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of the kernel: its name there, and the type of a tensor in global memory, or of a scalar."""
+    """A parameter of the kernel: its name there, the type of a tensor in global memory, or of a scalar, and what the
+    elements, or the scalar, are to the function; None for what the type says.
+    """
 
     name: str
     type: Attribute
+    dtype: DType | None = None
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ def trace(
     values = iter(block.args)
     given = {
         each: tree.rebuilt(
-            [_value(next(values)) if isinstance(leaf, Parameter) else leaf for leaf in tree.leaves], True
+            [_value(next(values), leaf.dtype) if isinstance(leaf, Parameter) else leaf for leaf in tree.leaves], True
         )
         for each, tree in trees.items()
     }
@@ -77,13 +81,11 @@ def trace(
     with building(block) as builder:
         try:
             result = function(*call.args, **call.kwargs)
-        except NameError as error:
-            if (reason := _reason(error, builder.unbound)) is None:
-                raise
-            raise TilefoldError(Code.BUILD_UNBOUND, *reason).with_traceback(error.__traceback__) from error
         except TilefoldError:
             raise
         except Exception as error:
+            if (ours := explained(error, builder.unbound)) is not None:
+                raise ours.with_traceback(error.__traceback__) from error
             error.add_note(f"while the kernel '{kernel}' was built")
             raise
     if result is not None:
@@ -119,14 +121,8 @@ def _verify(module: ModuleOp, source: PythonSource) -> None:
                 raise ProgramError([Diagnostic(Severity.ERROR, text, place, Code.IR_VERIFY.id)]) from error
 
 
-def _value(ssa: SSAValue) -> object:
-    return Tensor(ssa) if isinstance(ssa.type, TensorType) else wrap(ssa)
-
-
-def _reason(error: NameError, reasons: Mapping[str, tuple[str, str]]) -> tuple[str, str] | None:
-    """Why control flow left the variable of an error without a value, and what would work; None where it did not."""
-    name = re.search(r"'(\w+)'", str(error))
-    return None if name is None else reasons.get(name[1])
+def _value(ssa: SSAValue, dtype: DType | None) -> object:
+    return Tensor(ssa, dtype) if isinstance(ssa.type, TensorType) else wrap(ssa, dtype)
 
 
 def _check_scopes(kernel: Operation, source: PythonSource) -> None:

@@ -81,8 +81,10 @@ class Float(Ordered, Value):
     __slots__ = ()
 
 
-class Bool(Bits, Value):
-    """A predicate. `&`, `|`, `^` and `~` combine predicates; `and`, `or` and `not` need the rewriting of a kernel."""
+class Bool(Ordered, Bits, Value):
+    """A predicate. `&`, `|`, `^` and `~` combine predicates, other arithmetic takes it for the Int32 0 or 1; `and`,
+    `or` and `not` need the rewriting of a kernel.
+    """
 
     __slots__ = ()
 
@@ -90,8 +92,9 @@ class Bool(Bits, Value):
 class Int(Ordered, Bits, Value):
     """An integer, in arithmetic modulo its width, except that `//` and `%` are Python's: they round down.
 
-    `known` says what divides it, `nonnegative` that it is; both follow the arithmetic, prove the alignment of views
-    and save instructions.
+    `known` says what divides it, `nonnegative` that it is not negative; both follow the arithmetic, prove the
+    alignment of views and save instructions. An unsigned integer is never negative; since it may wrap, only powers of
+    two are known to divide it.
     """
 
     __slots__ = ("known", "nonnegative")
@@ -101,7 +104,9 @@ class Int(Ordered, Bits, Value):
     ) -> None:
         super().__init__(ssa, dtype)
         self.known = Unknown(self.dtype.bits) if known is None else known
-        self.nonnegative = nonnegative
+        self.nonnegative = nonnegative or self.dtype.unsigned
+        if self.dtype.unsigned:
+            self.known = Unknown(self.dtype.bits, _power_of_two(self.known.div, self.dtype.bits))
 
     def minimum(self, other: "Int | int") -> Any:
         """The smaller of two integers."""
@@ -130,16 +135,30 @@ def is_scalar(x: object) -> TypeGuard[Scalar]:
     return isinstance(x, Value | int | float)
 
 
+def check_operand(x: object) -> None:
+    """Raises TilefoldError (E5002) for what is not computed with: anything but fragments, values and numbers."""
+    if not isinstance(x, Compared | int | float):
+        raise TilefoldError(
+            Code.BUILD_VALUE,
+            f"expected a fragment, a value or a number, got {type(x).__name__}",
+            "t.load() is all elements of a tensor as a fragment, t[i, j] is one of them",
+        )
+
+
 def constant(x: Number, dtype: DType) -> Any:
-    """A number as a value. Raises TilefoldError (E5002) for one that the type does not have."""
+    """A number as a value. Raises TilefoldError (E5002) for one that the type does not have, and for no number."""
+    if not is_number(x):
+        raise TilefoldError(
+            Code.BUILD_VALUE, f"expected a value or a number, got {type(x).__name__}", "load an element of a tensor"
+        )
     if dtype.kind == "float":
         return Float(current().constant(_float_attribute(float(x), dtype.ir)), dtype)
+    if dtype.kind == "bool":
+        return Bool(current().constant(integer_attribute(-int(bool(x)), dtype.ir)), dtype)
     if isinstance(x, float) and not x.is_integer():
         raise TilefoldError(Code.BUILD_VALUE, f"{x} is not a number of type {dtype}", f"write int({x})")
     number = int(x)
-    if dtype.kind == "bool":
-        return Bool(current().constant(integer_attribute(-int(bool(number)), dtype.ir)), dtype)
-    if dtype.kind == "packed" or not -(1 << (dtype.bits - 1)) <= number < 1 << dtype.bits:
+    if dtype.kind == "packed" or not dtype.least <= number < 1 << dtype.bits:
         raise TilefoldError(Code.BUILD_VALUE, f"{number} is not a number of type {dtype}")
     signed = number - (1 << dtype.bits) if number >> (dtype.bits - 1) > 0 else number
     ssa = current().constant(integer_attribute(signed, dtype.ir))
@@ -166,6 +185,7 @@ def common_type(*xs: Any) -> DType:
     others, TFloat32 is Float32."""
     found: DType | None = None
     for x in xs:
+        check_operand(x)
         if not is_number(x):
             found = x.dtype if found is None else promote(found, x.dtype)
     for x in xs:
@@ -185,19 +205,22 @@ def convert(x: Scalar, dtype: DType) -> Any:
         if isinstance(x, Int) and dtype.kind == "int":
             return _resized(x, ssa, dtype)
         return wrap(ssa, dtype, nonnegative=x.dtype.kind == "bool")
-    if not is_number(x):
-        raise TilefoldError(
-            Code.BUILD_VALUE, f"expected a value or a number, got {type(x).__name__}", "load an element of a tensor"
-        )
     return constant(x, dtype)
 
 
 def _resized(x: Int, ssa: SSAValue, dtype: DType) -> Int:
-    """`x` in another width, held by `ssa`. An index that is made narrower is taken to fit, as coordinates do."""
-    if dtype.bits >= x.dtype.bits or (x.nonnegative and x.dtype.name == "Index"):
+    """`x` in another width or with another sign, held by `ssa`. An index that is made narrower is taken to fit, as
+    coordinates do.
+    """
+    is_same = dtype.bits > x.dtype.bits or (dtype.bits == x.dtype.bits and not x.dtype.unsigned)
+    if is_same or (x.nonnegative and x.dtype.name == "Index"):
         return Int(ssa, dtype, Unknown(dtype.bits, x.known.div), x.nonnegative)
-    power_of_two = min(x.known.div & -x.known.div, 1 << (dtype.bits - 1))
-    return Int(ssa, dtype, Unknown(dtype.bits, power_of_two))
+    return Int(ssa, dtype, Unknown(dtype.bits, _power_of_two(x.known.div, dtype.bits)))
+
+
+def _power_of_two(div: int, bits: int) -> int:
+    """The greatest power of two in a divisor that divides integers of so many bits, also where they wrap."""
+    return min(div & -div, 1 << (bits - 1))
 
 
 def as_value(x: Scalar, like: DType | None = None) -> Any:
@@ -215,7 +238,8 @@ def compare(predicate: str, a: Any, b: Any) -> Any:
         # NaN is unequal to everything
         name = {"eq": "oeq", "ne": "une"}.get(predicate, "o" + predicate)
         return Bool(emit_value(arith.CmpfOp(x.ssa, y.ssa, name)), Boolean)
-    name = predicate if predicate in ("eq", "ne") else ("u" if dtype.kind == "bool" else "s") + predicate
+    sign = "u" if dtype.unsigned else "s"
+    name = predicate if predicate in ("eq", "ne") else sign + predicate
     return Bool(emit_value(arith.CmpiOp(x.ssa, y.ssa, name)), Boolean)
 
 
@@ -231,6 +255,7 @@ _INTEGERS: dict[str, Callable[[SSAValue, SSAValue], Operation]] = {
 _UNSIGNED: dict[str, Callable[[SSAValue, SSAValue], Operation]] = {
     "floordiv": arith.DivUIOp, "mod": arith.RemUIOp, "shr": arith.ShRUIOp,
 }  # fmt: skip
+_EXTREMES: dict[str, Callable[[SSAValue, SSAValue], Operation]] = {"min": arith.MinUIOp, "max": arith.MaxUIOp}
 _KNOWN: dict[str, Callable[[Unknown, Unknown], Unknown]] = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "min": lambda a, b: a.minimum(b),
     "max": lambda a, b: a.maximum(b), "and": lambda a, b: a & b, "xor": lambda a, b: a ^ b, "or": lambda a, b: a | b,
@@ -325,6 +350,8 @@ def _int_binary(name: str, x: Int, y: Int, written: Any) -> Int:
     if name == "floordiv" and not both and type(written) is int and written > 0 and written & (written - 1) == 0:
         shift = constant(written.bit_length() - 1, x.dtype)
         return Int(emit_value(arith.ShRSIOp(x.ssa, shift.ssa)), x.dtype, known, sign)
+    if name in _EXTREMES and x.dtype.unsigned:
+        return Int(emit_value(_EXTREMES[name](x.ssa, y.ssa)), x.dtype, known)
     if name in _UNSIGNED and both:
         return Int(emit_value(_UNSIGNED[name](x.ssa, y.ssa)), x.dtype, known, sign)
     return Int(emit_value(_INTEGERS[name](x.ssa, y.ssa)), x.dtype, known, sign)
@@ -333,8 +360,11 @@ def _int_binary(name: str, x: Int, y: Int, written: Any) -> Int:
 def unary(name: str, x: Any) -> Any:
     """`neg`, `abs` or `not` (of bits) of a value."""
     if name == "not":
-        return binary("xor", x, True if x.dtype.kind == "bool" else -1)
+        ones = x.dtype.greatest if x.dtype.unsigned else -1
+        return binary("xor", x, True if x.dtype.kind == "bool" else ones)
     check_computed(x.dtype)
+    if name == "abs" and x.dtype.unsigned:
+        return x
     if name == "neg":
         return Float(emit_value(arith.NegfOp(x.ssa)), x.dtype) if x.dtype.kind == "float" else binary("sub", 0, x)
     op = math.AbsFOp if x.dtype.kind == "float" else math.AbsIOp

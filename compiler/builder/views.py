@@ -5,25 +5,22 @@ A view touches no element. Tiles must cover a tensor exactly (E0314) unless the 
 reach beyond it, and what lies there must not be accessed. Everything raises `LayoutError` where the algebra does.
 """
 
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntAttr, IntegerAttr, UnitAttr, i64
+from xdsl.dialects.builtin import IndexType, IntAttr, IntegerAttr, UnitAttr, i64
 
 from ...dialects.cute import CoordAttr, LayoutAttr, ShapeAttr, TilerAttr
 from ...dialects.tile import (
     AliasOp,
     BoundsOp,
-    CoalesceOp,
     CompositionOp,
     FlatDivideOp,
-    GroupModesOp,
     IdentityOp,
     LocalPartitionOp,
     LocalTileOp,
     LogicalDivideOp,
     RasterizeOp,
     RecastOp,
-    SelectOp,
     TensorType,
     TiledDivideOp,
     ZippedDivideOp,
@@ -33,8 +30,10 @@ from ...layout import algebra
 from ...layout.core import ComposedLayout, Layout
 from ...layout.errors import Code, TilefoldError
 from ...layout.inttuple import leaves
+from ...layout.swizzle import Swizzle
 from .coordinates import as_tuple, has_value, show_layout, split_coordinate
 from .dtypes import Index, as_dtype
+from .modes import layout_of
 from .state import emit
 from .tensors import AnyTensor, CoordTensor, Tensor, as_layout, tensor_type, tuples
 from .values import Int, index_of
@@ -93,49 +92,16 @@ def composition(target: Any, layout: Any) -> Any:
     """
     if isinstance(target, AnyTensor):
         return target.view(CompositionOp, [[]], {"tiler": _tiler(layout)})
-    return algebra.composition(target, tuples(layout))
-
-
-def select(target: Any, mode: Any) -> Any:
-    """The named modes in that order: `select(t, [0, 1, 3, 2])`. Of a tensor, the others stay at coordinate 0."""
-    modes = [mode] if isinstance(mode, int) else list(mode)
-    if isinstance(target, AnyTensor):
-        return target.view(SelectOp, [[]], {"modes": DenseArrayBase.from_list(i64, modes)})
-    if isinstance(target, tuple):
-        return tuple([cast("Any", target)[each] for each in modes])
-    return algebra.select(target, *modes)
-
-
-def group_modes(target: Any, begin: int, end: int | None = None) -> Any:
-    """Modes `begin` to `end - 1` become one mode; by default all from `begin` on."""
-    last = _rank(target) if end is None else end
-    if isinstance(target, AnyTensor):
-        return target.view(GroupModesOp, [[]], {"modes": DenseArrayBase.from_list(i64, [begin, last])})
-    if isinstance(target, tuple):
-        return (*target[:begin], target[begin:last], *target[last:])  # pyright: ignore[reportUnknownVariableType]
-    return algebra.group_modes(target, begin, last)
-
-
-def coalesce(target: Any) -> Any:
-    """The same elements in the same order with as few modes as possible."""
-    if isinstance(target, AnyTensor):
-        return target.view(CoalesceOp, [[]], {})
-    return algebra.coalesce(target)
-
-
-def slice_(target: Any, coord: Any) -> Any:
-    """The modes that `None` keeps, at a coordinate of the others; of a tensor the same as `t[coord]`."""
-    if isinstance(target, AnyTensor):
-        return cast("Any", target)[coord]
-    return algebra.slice_(tuples(coord), target)
+    return algebra.composition(target if isinstance(target, Swizzle) else layout_of(target), tuples(layout))
 
 
 def recast(tensor: Tensor, dtype: Any) -> Tensor:
     """The same memory as elements of another type (CuTe's recast)."""
-    element = as_dtype(dtype).ir
-    inferred = RecastOp.infer(tensor_type(tensor), element)
-    op = RecastOp.build(operands=[tensor.ssa], properties={"element_type": element}, result_types=[inferred])
-    return Tensor(emit(op).results[0])
+    element = as_dtype(dtype)
+    inferred = RecastOp.infer(tensor_type(tensor), element.in_memory)
+    properties = {"element_type": element.in_memory}
+    op = RecastOp.build(operands=[tensor.ssa], properties=properties, result_types=[inferred])
+    return Tensor(emit(op).results[0], element)
 
 
 def alias(tensor: Tensor, layout: Any, dtype: Any, offset: int = 0, alignment: int | None = None) -> Tensor:
@@ -148,9 +114,9 @@ def alias(tensor: Tensor, layout: Any, dtype: Any, offset: int = 0, alignment: i
     known = source.align.data
     while offset % known:
         known //= 2
-    plain = _static(as_layout(layout))
-    type = TensorType(as_dtype(dtype).ir, source.space, IntAttr(alignment or known), LayoutAttr(plain))
-    return Tensor(emit(AliasOp(tensor.ssa, offset, type)).results[0])
+    plain, element = _static(as_layout(layout)), as_dtype(dtype)
+    type = TensorType(element.in_memory, source.space, IntAttr(alignment or known), LayoutAttr(plain))
+    return Tensor(emit(AliasOp(tensor.ssa, offset, type)).results[0], element)
 
 
 def make_identity_tensor(shape: Any) -> CoordTensor:
@@ -175,6 +141,12 @@ def bounds(coords: CoordTensor, limits: Any) -> Tensor:
     """For each coordinate of a tensor of coordinates whether it is below `limits`: a fragment of predicates in its
     shape. Where a limit is `None`, nothing is asked.
     """
+    if not isinstance(coords, CoordTensor):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TilefoldError(
+            Code.BUILD_VALUE,
+            f"expected a tensor of coordinates, got {type(coords).__name__}",
+            "take the same view of cute.make_identity_tensor(t)",
+        )
     attribute, operands = split_coordinate(tuples(limits))
     op = BoundsOp.build(
         operands=[coords.ssa, operands],
@@ -187,7 +159,10 @@ def bounds(coords: CoordTensor, limits: Any) -> Tensor:
 def elem_less(coord: Any, limits: Any) -> Any:
     """Whether all integers of a coordinate are below those of `limits` (CuTe's elem_less)."""
     result: Any = True
-    for part, limit in zip(leaves(tuples(coord)), leaves(tuples(limits)), strict=True):
+    parts, ends = list(leaves(tuples(coord))), list(leaves(tuples(limits)))
+    if len(parts) != len(ends):
+        raise TilefoldError(Code.PROFILE_MISMATCH, f"a coordinate of {len(parts)} integers has {len(ends)} limits")
+    for part, limit in zip(parts, ends, strict=True):
         below = True if limit is None else part < limit
         if below is False:
             return False
@@ -215,7 +190,7 @@ def rasterize(index: Any, rows: Any, columns: Any, group: int = 8) -> tuple[Int,
 def _divided(op: type[LayoutViewOp], function: Any, target: Any, tiler: Any, ragged: bool) -> Any:
     if isinstance(target, AnyTensor):
         return target.view(op, [[]], {"tiler": _tiler(tiler)} | _ragged(ragged))
-    return function(target, tuples(tiler))
+    return function(layout_of(target), tuples(tiler))
 
 
 def _tiler(tiler: Any) -> TilerAttr:
@@ -234,10 +209,6 @@ def _static(x: Any) -> Any:
 
 def _ragged(ragged: bool) -> dict[str, Any]:
     return {"ragged": UnitAttr()} if ragged else {}
-
-
-def _rank(target: Any) -> int:
-    return target.rank if isinstance(target, AnyTensor) else len(target)
 
 
 def _tensor(x: Any) -> Any:

@@ -16,7 +16,7 @@ from xdsl.ir import SSAValue
 from ...dialects import ptx
 from ...layout.errors import Code, TilefoldError
 from .casts import integer_attribute
-from .dtypes import Boolean, Int32
+from .dtypes import Boolean, Int32, Uint32, of_sign
 from .fragments import Reduction, Vec, elementwise
 from .state import current, emit, emit_value
 from .values import Bool, Int, Value, as_value, convert, wrap
@@ -49,6 +49,8 @@ def warp_reduce(value: Any, op: Reduction, width: int = 32, mask: Any = FULL_MAS
     """The values of `width` lanes that follow each other, a power of two, combined in each of them, by a butterfly."""
     if width not in (1, 2, 4, 8, 16, 32):
         raise TilefoldError(Code.BUILD_VALUE, f"a segment has 1, 2, 4, 8, 16 or 32 lanes, not {width}")
+    if not isinstance(op, Reduction):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TilefoldError(Code.BUILD_VALUE, f"expected a reduction such as cute.ADD, got {op!r}")
     offset = width // 2
     while offset:
         value = op.function(value, shuffle_sync_bfly(value, offset, mask=mask))
@@ -82,9 +84,11 @@ def match_any(value: Any, mask: Any = FULL_MASK) -> Int:
 
 
 def redux_sync(value: Any, kind: str, mask: Any = FULL_MASK) -> Any:
-    """The Int32 of all lanes combined: `add`, `min`, `max`, `umin`, `umax`, `and`, `or` or `xor` (sm_80)."""
+    """The Int32 or Uint32 of all lanes combined: `add`, `min`, `max`, `umin`, `umax`, `and`, `or` or `xor` (sm_80)."""
     operand = as_value(value)
-    operand = operand if operand.dtype.kind == "float" else convert(operand, Int32)
+    if operand.dtype.kind != "float":
+        operand = convert(operand, Uint32 if operand.dtype.unsigned and operand.dtype.bits == 32 else Int32)
+    kind = of_sign(kind, operand.dtype)
     return wrap(emit(ptx.ReduxSyncOp(kind, operand.ssa, _mask(mask))).results[0], operand.dtype)
 
 

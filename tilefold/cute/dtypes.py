@@ -36,6 +36,14 @@ if TYPE_CHECKING:
 
     class Int64(Int, metaclass=_ScalarType): ...
 
+    class Uint8(Int, metaclass=_ScalarType): ...
+
+    class Uint16(Int, metaclass=_ScalarType): ...
+
+    class Uint32(Int, metaclass=_ScalarType): ...
+
+    class Uint64(Int, metaclass=_ScalarType): ...
+
     class Boolean(Bool, metaclass=_ScalarType): ...
 else:
     from tilefold.compiler.builder.dtypes import (
@@ -51,6 +59,10 @@ else:
         Int32,
         Int64,
         TFloat32,
+        Uint8,
+        Uint16,
+        Uint32,
+        Uint64,
     )
 
 __all__ = [
@@ -66,4 +78,8 @@ __all__ = [
     "Int64",
     "Int8",
     "TFloat32",
+    "Uint16",
+    "Uint32",
+    "Uint64",
+    "Uint8",
 ]

@@ -8,12 +8,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any, cast
+from types import NoneType
+from typing import Any, cast, get_args, get_type_hints
 
 from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Attribute
 
 from tilefold.compiler.builder.dtypes import DTYPES, Boolean, DType, Float32, Int32, Int64
+from tilefold.compiler.builder.tensors import Tensor
 from tilefold.compiler.builder.trace import Parameter
 from tilefold.compiler.builder.variables import is_ours
 from tilefold.dialects.cute import LayoutAttr
@@ -21,6 +23,7 @@ from tilefold.dialects.tile import Space, SpaceAttr, TensorType
 from tilefold.layout.core import Layout
 from tilefold.layout.errors import Code
 from tilefold.runtime.arrays import Array, array_of, is_array
+from tilefold.runtime.constants import constant_key
 from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.signature import ALIGN, Dynamic, Marked, TensorSpec, tensor_spec
 
@@ -125,15 +128,17 @@ class BoundArguments:
 
     def add(self, name: str, value: Any, annotation: object) -> object:
         """What stands for an argument when the kernel is built. Raises LaunchError (E3106)."""
+        _check_kind(name, value, annotation)
         if is_constexpr(annotation) or value is None or isinstance(value, str | DType):
-            return self._constant(value)
+            return self._constant(name, value)
         if isinstance(value, tuple | list):
-            parts = [self.add(f"{name}{i}", each, None) for i, each in enumerate(cast("Sequence[object]", value))]
-            self.key.append((type(value), len(parts)))  # pyright: ignore[reportUnknownArgumentType]
+            kind: Any = type(cast("object", value))
+            given = cast("Sequence[object]", value)
+            self.key.append((kind, len(given)))  # before what is in it, as for all containers
+            parts = [self.add(f"{name}{i}", each, None) for i, each in enumerate(given)]
             if not isinstance(value, tuple):
                 return parts
-            kind: Any = type(cast("object", value))
-            return kind._make(parts) if hasattr(kind, "_make") else kind(parts)
+            return kind._make(parts) if hasattr(kind, "_make") else tuple(parts)
         if isinstance(value, dict):
             entries = cast("dict[object, object]", value)
             self.key.append(("dict", tuple(entries)))
@@ -141,18 +146,20 @@ class BoundArguments:
         if dataclasses.is_dataclass(value) and not isinstance(value, type) and not is_ours(value):
             return self._dataclass(name, value)
         value = getattr(value, "__tilefold_array__", value)
-        name, type_ = self._unique(name), _scalar_type(value, annotation)
-        if type_ is None:
+        name, dtype = self._unique(name), _scalar_dtype(name, value, annotation)
+        if dtype is not None:
+            type_: Attribute = dtype.ir
+        else:
             rule = annotation if isinstance(annotation, Dynamic) else None
             if isinstance(value, Marked):
                 value, rule = getattr(value.array, "__tilefold_array__", value.array), value.rule
             if not is_array(value):
-                return self._constant(value)
-            self.arrays[name] = array_of(name, value)
-            type_ = array_type(name, self.arrays[name], rule)
+                return self._constant(name, value)
+            array = self.arrays[name] = array_of(name, value)
+            type_, dtype = array_type(name, array, rule), _element_type(name, array.dtype)
         self.values[name] = value
-        self.key.append(type_)
-        return Parameter(name, type_)
+        self.key.append((type_, dtype))
+        return Parameter(name, type_, dtype)
 
     def _unique(self, name: str) -> str:
         """A name for a parameter that the IR can have and no other parameter has."""
@@ -165,33 +172,80 @@ class BoundArguments:
         made = copy.copy(value)
         kind = cast("type[object]", type(value))
         self.key.append(kind)
-        for each in dataclasses.fields(value):
-            part = self.add(f"{name}_{each.name}", getattr(value, each.name), each.type)
-            object.__setattr__(made, each.name, part)
+        for each, annotation in _fields(kind):
+            part = self.add(f"{name}_{each}", getattr(value, each), annotation)
+            object.__setattr__(made, each, part)
         return made
 
-    def _constant(self, value: object) -> object:
-        try:
-            hash(value)
-            self.key.append((type(value), value))
-        except TypeError:
-            self.key.append((type(value), repr(value)))
+    def _constant(self, name: str, value: object) -> object:
+        self.key.append(constant_key(name, value))
         return value
 
 
-def _scalar_type(value: Any, annotation: object) -> Attribute | None:
-    """The type of a number in the kernel; None for what is no number."""
-    if isinstance(value, bool):
-        return annotation.ir if isinstance(annotation, DType) else Boolean.ir
-    if isinstance(annotation, DType) and (isinstance(value, int | float) or getattr(value, "shape", None) == ()):
-        return annotation.ir
-    if isinstance(value, int):
-        return (Int32 if -(1 << 31) <= value < 1 << 31 else Int64).ir
-    if isinstance(value, float):
-        return Float32.ir
-    if getattr(value, "shape", None) == () and not hasattr(value, "__dlpack__") and hasattr(value, "dtype"):
-        return array_type("value", array_of("value", value)).element_type  # a scalar of NumPy
-    return None
+def _check_kind(name: str, value: Any, annotation: object) -> None:
+    """LaunchError (E3106) for an argument that is no number, no tensor, where the annotation says so. None is always
+    one of an optional parameter.
+    """
+    if value is None or annotation is None:
+        return
+    if isinstance(annotation, DType):
+        if isinstance(value, str) or not (isinstance(value, int | float) or getattr(value, "shape", None) == ()):
+            raise _refused(name, f"is a {type(value).__name__}, but a number by its annotation", f"pass a {annotation}")
+    elif annotation is Tensor or isinstance(annotation, Dynamic) or _optional(annotation) is Tensor:
+        array = getattr(value, "__tilefold_array__", value)
+        if not (isinstance(array, Marked) or is_array(array)):
+            problem = f"is a {type(value).__name__}, but a tensor by its annotation"
+            raise _refused(name, problem, "pass an array of torch, CuPy, JAX or NumPy")
+
+
+def _optional(annotation: object) -> object:
+    """What a parameter may be besides None."""
+    rest = [each for each in get_args(annotation) if each is not NoneType]
+    return rest[0] if len(rest) == 1 and NoneType in get_args(annotation) else None
+
+
+@lru_cache(maxsize=256)
+def _fields(kind: type[Any]) -> tuple[tuple[str, object], ...]:
+    """The fields of a dataclass with their annotations, evaluated where they can be."""
+    try:
+        found = get_type_hints(kind)
+    except Exception:  # an annotation that names what is not there says nothing to us
+        found = {}
+    return tuple((each.name, found.get(each.name, each.type)) for each in dataclasses.fields(kind))
+
+
+def _scalar_dtype(name: str, value: Any, annotation: object) -> DType | None:
+    """The type of a number in the kernel; None for what is no number. LaunchError (E3106) for one that the type does
+    not have.
+    """
+    if isinstance(value, complex):
+        raise _refused(name, "is a complex number, which no kernel has", "pass its real and its imaginary part")
+    is_of_array = getattr(value, "shape", None) == () and hasattr(value, "dtype")  # a scalar, or without modes
+    dtype = annotation if isinstance(annotation, DType) and (is_of_array or isinstance(value, int | float)) else None
+    if dtype is None and isinstance(value, int | float):
+        dtype = Boolean if isinstance(value, bool) else Float32 if isinstance(value, float) else _integer_type(value)
+    elif dtype is None and is_of_array and not hasattr(value, "__dlpack__"):
+        return _element_type(name, array_of(name, value).dtype)  # a scalar of NumPy
+    if dtype is not None:
+        _check_number(name, value, dtype)
+    return dtype
+
+
+def _integer_type(value: int) -> DType:
+    return Int32 if -(1 << 31) <= value < 1 << 31 else Int64
+
+
+def _check_number(name: str, value: Any, dtype: DType) -> None:
+    """LaunchError (E3106) for a number that a type does not have."""
+    if dtype.kind == "packed" or (dtype.kind == "float" and dtype.bits == 8):
+        raise _refused(name, f"cannot be of type {dtype}, which has no arithmetic", "annotate it cute.Float32")
+    if dtype.kind == "int" and not (value == int(value) and dtype.least <= value <= dtype.greatest):
+        hint = "annotate it with a type that has it, such as cute.Int64" if value == int(value) else "pass an integer"
+        raise _refused(name, f"is {value}, which is not a number of type {dtype}", hint)
+
+
+def _refused(name: str, problem: str, hint: str) -> LaunchError:
+    return LaunchError(Code.RUN_ARGUMENT, f"argument '{name}' {problem}", hint)
 
 
 def array_type(name: str, array: Array, rule: Dynamic | None = None) -> TensorType:
@@ -207,7 +261,7 @@ def array_type(name: str, array: Array, rule: Dynamic | None = None) -> TensorTy
 @lru_cache(maxsize=4096)
 def _tensor_type(spec: TensorSpec, align: int) -> TensorType:
     """The type of a tensor in global memory; kept, since verifying it takes longer than a launch."""
-    element = _element_type("", spec.dtype).ir
+    element = _element_type("", spec.dtype).in_memory
     return TensorType.new([element, SpaceAttr(Space.Gmem), IntAttr(align), LayoutAttr(spec.layout)])
 
 
@@ -216,16 +270,16 @@ def element_type_of(name: str, array: Any) -> DType:
     return _element_type(name, array_of(name, array).dtype)
 
 
-_BY_NAME = {str(each.ir): each for each in reversed(DTYPES)}
+_BY_NAME = {f"{'u' * (each.kind == 'int' and each.unsigned)}{each.ir}": each for each in reversed(DTYPES)}
 
 
 def _element_type(name: str, dtype: str) -> DType:
     found = _BY_NAME.get(dtype)
-    if found is None or found.kind == "bool":
+    if found is None:
         raise LaunchError(
             Code.RUN_ARGUMENT,
             f"argument '{name}' has elements of type {dtype}, which no kernel has",
-            "use floats of 8 to 64 bits or integers of 8 to 64 bits",
+            "use floats and integers of 8 to 64 bits, or bool",
         )
     return found
 
