@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What is installed equals the tree: a subpackage missing from pyproject.toml would silently be absent."""
 
+import os
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
+import tilefold
 from tests.project.tree import PRODUCT, ROOT, SUBPACKAGES, module_name, product_files
+
+TOP = ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile", "MANIFEST.in")
+BESIDE = ("benchmarks", "docs", "examples", "tests")
 
 
 def test_every_folder_of_modules_is_a_package() -> None:
@@ -24,24 +31,15 @@ def test_pyproject_lists_every_package() -> None:
     assert settings["package-dir"] == {f"tilefold.{folder}": folder for folder in SUBPACKAGES}
 
 
-def build_wheel(tree: Path, out: Path) -> set[str]:
-    """The Python modules in the wheel of a source tree."""
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
-    subprocess.run([*command, "--wheel-dir", str(out), str(tree)], check=True, capture_output=True, text=True)
-    (wheel,) = out.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        return {name for name in archive.namelist() if name.endswith((".py", "py.typed"))}
-
-
 @pytest.fixture(scope="module")
-def zipped_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tree as somebody has it who downloaded and unpacked a zip archive of it: plain files only."""
     folder = tmp_path_factory.mktemp("zip")
     archive = folder / "tilefold.zip"
     with zipfile.ZipFile(archive, "w") as writer:
-        for name in ("pyproject.toml", "README.md", "LICENSE"):
+        for name in TOP:
             writer.write(ROOT / name, name)
-        for top in PRODUCT:
+        for top in (*PRODUCT, *BESIDE):
             for path in (ROOT / top).rglob("*"):
                 if path.is_file() and "__pycache__" not in path.parts:
                     writer.write(path, path.relative_to(ROOT))
@@ -50,25 +48,139 @@ def zipped_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "tree"
 
 
-def test_wheel_has_the_modules_of_the_tree(zipped_tree: Path, tmp_path: Path) -> None:
-    names = build_wheel(zipped_tree, tmp_path)
-    expected = {"/".join(("" if top == "tilefold" else "tilefold/", str(path.relative_to(ROOT)))).lstrip("/")
-                for top in PRODUCT for path in (ROOT / top).rglob("*.py")}  # fmt: skip
-    assert names == {name.replace("//", "/") for name in expected} | {"tilefold/py.typed"}
+def _run(command: list[str], cwd: Path, path: Path | None = None) -> str:
+    """What a command prints; its failure fails the test, with what it said."""
+    environment = dict(os.environ)
+    environment.pop("PYTHONPATH", None)
+    if path is not None:
+        environment["PYTHONPATH"] = str(path)
+    ran = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
 
 
-def test_installed_package_imports_without_the_tree(zipped_tree: Path, tmp_path: Path) -> None:
-    out = tmp_path / "wheel"
-    build_wheel(zipped_tree, out)
+@pytest.fixture(scope="module")
+def wheel(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of the tree."""
+    out = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    _run([*build, "--wheel-dir", str(out), str(tree)], tree)
     (wheel,) = out.glob("*.whl")
-    code = "import tilefold.layout.core, tilefold.cli as c; print(c.__file__); c.main(['explain', 'E0101'])"
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        env={"PYTHONPATH": str(wheel)},
-        cwd=tmp_path,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    assert str(wheel) in result.stdout
-    assert "E0101" in result.stdout
+    return wheel
+
+
+def test_wheel_has_the_modules_of_the_tree_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+        (metadata,) = (archive.read(name).decode() for name in archive.namelist() if name.endswith("METADATA"))
+    modules = (path.relative_to(ROOT).as_posix() for path in product_files())
+    expected = {name if name.startswith("tilefold/") else f"tilefold/{name}" for name in modules}
+    assert names == expected | {"tilefold/py.typed"}
+    assert wheel.name == f"tilefold-{tilefold.__version__}-py3-none-any.whl"
+    assert f"\nVersion: {tilefold.__version__}\n" in metadata
+
+
+def test_source_distribution_has_the_whole_tree(tree: Path, tmp_path: Path) -> None:
+    before = {path.relative_to(tree).as_posix() for path in tree.rglob("*") if path.is_file()}
+    code = f"from setuptools.build_meta import build_sdist; print(build_sdist({str(tmp_path)!r}))"
+    name = _run([sys.executable, "-c", code], tree).splitlines()[-1]
+    with tarfile.open(tmp_path / name) as archive:
+        names = {member.name.partition("/")[2] for member in archive.getmembers() if member.isfile()}
+    missing = {each for each in before - names if not each.startswith(("build/", "tilefold.egg-info/"))}
+    assert not missing
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "wanted"),
+    [
+        ("linux", "x86_64", True),
+        ("linux", "aarch64", True),
+        ("win32", "AMD64", True),
+        ("darwin", "arm64", False),
+        ("darwin", "x86_64", False),
+        ("linux", "riscv64", False),
+        ("win32", "ARM64", False),
+        ("emscripten", "wasm32", False),
+    ],
+)
+def test_packages_of_nvidia_are_asked_for_where_they_exist(system: str, machine: str, wanted: bool) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    environment = {"sys_platform": system, "platform_machine": machine}
+    marked = [each for each in map(Requirement, project["dependencies"]) if each.marker is not None]
+    assert {each.name for each in marked} == {"cuda-python", "nvidia-nvjitlink"}
+    for each in marked:
+        assert each.marker is not None
+        assert each.marker.evaluate(environment) is wanted
+
+
+WITHOUT_CUDA = """
+import contextlib, io, sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("cuda", "nvidia", "torch", "cupy", "jax"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+
+def tilefold(*words, status=0):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            found = main(words)
+        except SystemExit as ended:
+            found = ended.code
+    assert found == status, (words, found, err.getvalue())
+    return out.getvalue() + err.getvalue()
+
+from tilefold.cli import main
+examples = sys.argv[1]
+assert "tilefold" in tilefold("--version")
+assert "36 elements: ok" in tilefold("run", f"{examples}/six_threads.cute")
+assert "on the simulator" in tilefold("run", f"{examples}/six_threads.cute", "--device", "auto")
+assert "E3301" in tilefold("run", f"{examples}/six_threads.cute", "--device", "cuda", status=1)
+assert ".target sm_90a" in tilefold("compile", f"{examples}/tiled_copy.cute", "--target", "sm_90a")
+for form in (["compile", "--emit", "cubin", "-o", "k.cubin"], ["compile", "--report"], ["export", "-o", "out"]):
+    said = tilefold(*form, f"{examples}/tiled_copy.cute", status=1)
+    assert "E2302" in said and "--emit ptx" in said, said
+assert "tiled_copy.ptx" in tilefold("export", f"{examples}/tiled_copy.cute", "--ptx", "-o", "out")
+assert "tiled_copy" in tilefold("show", "tiled-copy", "--type", "f16", "--atom", "UniversalCopy<uint128_t>",
+                                "--thr", "(8,1):(1,8)", "--val", "(8,1):(1,8)")
+assert "programs" in tilefold("cache")
+
+import numpy as np
+from kernel import scale
+a = np.arange(64, dtype=np.float32)
+for device in ("sim", "auto"):
+    b = np.zeros_like(a)
+    scale(a, b, 2.0).launch(grid=2, block=32, device=device)
+    assert np.array_equal(b, 2 * a)
+assert ".visible .entry scale" in scale.ptx("sm_80")
+for call in (lambda: scale(a, b, 2.0).launch(grid=2, block=32, device="cuda"), lambda: scale.report("sm_80")):
+    try:
+        call()
+    except Exception as error:
+        assert error.code in ("E3301", "E2302"), error
+    else:
+        raise AssertionError("there is no CUDA")
+import tilefold
+print(tilefold.__file__)
+"""
+
+KERNEL = """
+from tilefold import cute
+
+@cute.kernel
+def scale(A, B, factor):
+    block, _, _ = cute.arch.block_idx()
+    t, _, _ = cute.arch.thread_idx()
+    B[block * 32 + t] = A[block * 32 + t] * factor
+"""
+
+
+def test_installed_package_works_without_the_tree_and_cuda(wheel: Path, tmp_path: Path) -> None:
+    """What a Mac has: all but machine code and GPUs."""
+    (tmp_path / "kernel.py").write_text(KERNEL)
+    (tmp_path / "main.py").write_text(WITHOUT_CUDA)
+    said = _run([sys.executable, "main.py", str(ROOT / "examples")], tmp_path, wheel)
+    assert said.startswith(str(wheel))
