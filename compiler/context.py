@@ -10,7 +10,7 @@ from xdsl.ir import Dialect
 
 
 def _cute() -> Dialect:
-    from ..dialects.cute import CUTE
+    from ..dialects.cute.dialect import CUTE
 
     return CUTE
 

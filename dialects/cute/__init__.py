@@ -1,34 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The `cute` dialect: layouts, as the public CuTe IR writes them. Types hold values, operations compute them."""
 
-from xdsl.ir import Dialect
+# The dialect itself is `dialect.CUTE`: kernels of `tile` need none of its operations, and defining them takes time.
+from .attributes import CoordAttr, LayoutAttr, ShapeAttr, TilerAttr, parse_quoted
 
-from .accessors import ACCESSORS
-from .algebra import LAYOUT_ALGEBRA
-from .arithmetic import ARITHMETIC
-from .attributes import (
-    ComposedLayoutAttr,
-    CoordAttr,
-    IntTupleAttr,
-    LayoutAttr,
-    ShapeAttr,
-    StrideAttr,
-    SwizzleAttr,
-    TilerAttr,
-    parse_quoted,
-)
-from .constructors import CONSTRUCTORS
-from .indexing import INDEXING
-from .tiling import TILING
-from .types import CUTE_TYPES
-
-CUTE = Dialect(
-    "cute",
-    [*CONSTRUCTORS, *ACCESSORS, *LAYOUT_ALGEBRA, *INDEXING, *ARITHMETIC, *TILING],
-    [
-        *CUTE_TYPES,
-        IntTupleAttr, CoordAttr, ShapeAttr, StrideAttr, LayoutAttr, TilerAttr, ComposedLayoutAttr, SwizzleAttr,
-    ],
-)  # fmt: skip
-
-__all__ = ["CUTE", "CoordAttr", "LayoutAttr", "TilerAttr", "parse_quoted"]
+__all__ = ["CoordAttr", "LayoutAttr", "ShapeAttr", "TilerAttr", "parse_quoted"]

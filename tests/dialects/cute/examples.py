@@ -4,7 +4,7 @@
 import re
 from inspect import cleandoc
 
-from tilefold.dialects.cute import CUTE
+from tilefold.dialects.cute.dialect import CUTE
 from tilefold.dialects.cute.op import CuteOp, Signature
 from xdsl.ir import Operation
 
