@@ -14,13 +14,17 @@ from .types import SHARED
 
 BYTES_NEED = (100, 86)
 """The oldest target with matrices of bytes: sm and ten times the PTX version."""
+UNPACKED_BITS = {"b8x16.b6x16_p32": 6, "b8x16.b4x16_p64": 4}
+"""The bits of elements in memory that ldmatrix unpacks to bytes: the first ones of a row of 16 bytes."""
 
 
 class _MatrixOp(PtxOp):
     """What ldmatrix and stmatrix share: how many matrices, of which shape, transposed or not."""
 
     SHAPES: ClassVar[dict[str, tuple[int, ...]]]
-    """The registers of 1, 2, ... matrices, by shape and element; those of `b8` are always transposed."""
+    """The registers of a matrix and how many there can be, by shape and elements."""
+    TRANSPOSES: ClassVar[dict[str, bool]] = {"m16n16": True, "m16n8": True, "m8n16": False}
+    """Whether matrices of a shape are always transposed, or never; others may be."""
 
     num = prop_def(IntegerAttr[I64])
     trans = opt_prop_def(UnitAttr)
@@ -38,13 +42,13 @@ class _MatrixOp(PtxOp):
 
     @property
     def arch_specific(self) -> bool:
-        return self.shape_text.endswith("b8")
+        return self.shape is not None
 
     def requires(self) -> tuple[int, int]:
         return BYTES_NEED if self.arch_specific else (self.MIN_SM, self.MIN_PTX)
 
     def mnemonic(self) -> str:
-        size, element = self.shape_text.split(".")
+        size, element = self.shape_text.split(".", 1)
         trans = ".trans" if self.trans is not None else ""
         instruction = self.name.removeprefix("ptx.")
         return f"{instruction}.sync.aligned.{size}.x{self.num.value.data}{trans}.shared.{element}"
@@ -59,8 +63,10 @@ class _MatrixOp(PtxOp):
         if num not in numbers:
             allowed = ", ".join(map(str, numbers))
             raise VerifyException(f"{instruction} moves {allowed} matrices of this shape, not {num}")
-        if self.trans is None and self.shape_text.endswith("b8"):
-            raise VerifyException(f"{instruction} moves matrices of bytes transposed only; add 'trans'")
+        always = self.TRANSPOSES.get(self.shape_text.split(".", 1)[0])
+        if always is not None and always != (self.trans is not None):
+            how = "transposed only; add 'trans'" if always else "as they are only; drop 'trans'"
+            raise VerifyException(f"{instruction} moves matrices of this shape {how}")
         if fragment != VectorType(i32, [self.registers]):
             raise VerifyException(f"the registers of x{num} are vector<{self.registers}xi32>, not {fragment}")
 
@@ -80,18 +86,34 @@ class LdMatrixOp(_MatrixOp):
     16*i + r gives row r, and lane t receives in register 2*i + h the elements 4*(t % 4) and the three after it of row
     t / 4 + 8*h of the transpose.
 
+    Elements of 4 or 6 bits are unpacked to bytes, whose upper bits become 0: `ptx.ldmatrix x 4 "m8n16.b8x16.b4x16_p64"
+    %p : vector<4xi32>` loads 1, 2 or 4 matrices of 8x16, of which lane t receives in register i the elements
+    4*(t % 4) and the three after it of row t / 4 of matrix i; `trans "m16n16.b8x16.b4x16_p64"` is as `m16n16.b8`. The
+    16 elements of a row are its first 8 bytes, those of `b6x16_p32` its first 12, the lowest bits first; the rest of
+    its 16 bytes is padding.
+
     Preconditions: all lanes of the warp execute it; every row was written, and a barrier ordered the writes before it.
     """
 
     name = "ptx.ldmatrix"
     MIN_SM: ClassVar[int] = 75
     MIN_PTX: ClassVar[int] = 65
-    SHAPES: ClassVar[dict[str, tuple[int, ...]]] = {"m8n8.b16": (1, 1, 2, 4), "m16n16.b8": (2, 1, 2)}
+    SHAPES: ClassVar[dict[str, tuple[int, ...]]] = {
+        "m8n8.b16": (1, 1, 2, 4),
+        "m16n16.b8": (2, 1, 2),
+        **{f"m8n16.{elements}": (1, 1, 2, 4) for elements in UNPACKED_BITS},
+        **{f"m16n16.{elements}": (2, 1, 2) for elements in UNPACKED_BITS},
+    }
 
     ptr = operand_def(SHARED)
     result = result_def(VectorType)
     traits = traits_def(MemoryReadEffect())
     assembly_format = "`x` $num (`trans` $trans^)? ($shape^)? $ptr attr-dict `:` type($result)"
+
+    @property
+    def unpacked_bits(self) -> int | None:
+        """The bits of an element in memory, where elements are unpacked to bytes."""
+        return UNPACKED_BITS.get(self.shape_text.split(".", 1)[1])
 
     def __init__(self, num: int, trans: bool, ptr: SSAValue | Operation, shape: str = "m8n8.b16"):
         super().__init__(

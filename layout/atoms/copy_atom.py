@@ -34,7 +34,8 @@ class CopyAtom:
 
     `ptx` is the instruction with {bytes} and such filled in, or empty where PTX has none: such an atom has
     layouts but cannot copy. `load_hint` and `store_hint` say how global memory is cached (see `cache`).
-    `arch_specific` marks instructions that only targets with a suffix have (sm_100a, sm_100f). Raises `LayoutError`
+    `arch_specific` marks instructions that only targets with a suffix have (sm_100a, sm_100f). `unpacks` is the width
+    in bits of elements that the instruction makes bytes of; its layouts are those of the bytes. Raises `LayoutError`
     (E0301) if the layouts contradict each other, (E0303) if values of `val_bits` bits would be split among threads.
     """
 
@@ -53,6 +54,7 @@ class CopyAtom:
     load_hint: str = ""
     store_hint: str = ""
     arch_specific: bool = False
+    unpacks: int = 0
     src: Layout = field(init=False, repr=False, compare=False)
     dst: Layout = field(init=False, repr=False, compare=False)
     ref: Layout = field(init=False, repr=False, compare=False)
@@ -90,11 +92,17 @@ class CopyAtom:
         return replace(self, val_bits=val_bits)
 
     def check_executable(self) -> None:
-        """Raises `LayoutError` if PTX has no such instruction (E0304), or it is narrower than a value
-        (E0303).
+        """Raises `LayoutError` if PTX has no such instruction or it changes elements (E0304), or it is narrower than a
+        value (E0303).
         """
         if not self.ptx:
             raise LayoutError(Code.ATOM_OPERAND, f"PTX has no instruction for {self.name}, so it cannot copy")
+        if self.unpacks:
+            raise LayoutError(
+                Code.ATOM_OPERAND,
+                f"{self.name} makes bytes of elements of {self.unpacks} bits, which is more than a copy",
+                "use the operation ptx.ldmatrix between tensors",
+            )
         bits = self.ref_bits[1].size  # 1 for an atom whose width the compiler chooses
         if self.values * self.val_bits > max(bits, self.val_bits) or 1 < bits < self.val_bits:
             raise LayoutError(Code.ATOM_VALUE_WIDTH, f"{self.name} is narrower than a value of {self.val_bits} bits")

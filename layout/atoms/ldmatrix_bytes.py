@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Warp-wide copies of matrices of bytes, transposed, between shared memory and registers.
+"""Warp-wide copies of matrices of bytes, transposed or unpacked from narrower elements, between shared memory and
+registers.
 
 PTX ISA, ldmatrix with .m16n16 and .b8, stmatrix with .m16n8 and .b8; CuTe's copy_traits_sm100.hpp. A row of shared
 memory has 16 bytes. In registers thread 4r + c holds of each 8 rows elements 2c and 2c + 1 of columns r and r + 8,
@@ -7,9 +8,12 @@ which is the order of an accumulator. The instruction that loads puts rows 4c to
 orders the rows, in the addresses that threads give, and the bytes within two registers.
 """
 
+from dataclasses import replace
+
 from ..core import Layout
 from ..errors import Code, LayoutError
 from .copy_atom import CopyAtom
+from .ldmatrix import ldmatrix
 
 _LANES = Layout(32, 1)
 
@@ -41,6 +45,23 @@ def ldmatrix_bytes(matrices: int) -> CopyAtom:
         source="PTX ISA, Warp-level Matrix Load Instruction: ldmatrix",
         arch_specific=True,
     )
+
+
+def ldmatrix_unpacked(bits: int, matrices: int) -> CopyAtom:
+    """A warp loads 1, 2 or 4 matrices of 8x16 elements of 4 or 6 bits, each a byte in registers.
+
+    A row has its elements in the first 8 or 12 of 16 bytes. Other numbers raise E0304.
+    """
+    padding = {4: "p64", 6: "p32"}.get(bits)
+    if padding is None:
+        raise LayoutError(Code.ATOM_OPERAND, f"ldmatrix unpacks elements of 4 or 6 bits, not of {bits}")
+    name, instruction = (
+        f"SM100_SU{bits}_DU8x16_x{matrices}_LDSM_N",
+        f"m8n16.x{matrices}.shared.b8x16.b{bits}x16_{padding}",
+    )
+    plain = ldmatrix(matrices)
+    ptx = plain.ptx.replace(f"m8n8.x{matrices}.shared.b16", instruction)
+    return replace(plain, name=name, min_sm=100, min_ptx=(8, 6), ptx=ptx, arch_specific=True, unpacks=bits)
 
 
 def stmatrix_bytes(matrices: int) -> CopyAtom:

@@ -11,7 +11,7 @@ from .copy_atom import CopyAtom
 from .cp_async import cp_async_layouts
 from .installed import installed_atom
 from .ldmatrix import ldmatrix, movmatrix, stmatrix
-from .ldmatrix_bytes import ldmatrix_bytes, stmatrix_bytes
+from .ldmatrix_bytes import ldmatrix_bytes, ldmatrix_unpacked, stmatrix_bytes
 from .universal import auto_vectorizing_copy, universal_copy
 
 
@@ -37,6 +37,8 @@ def _all() -> Iterator[tuple[str, Callable[[], CopyAtom]]]:
         yield f"SM100_U8x{8 * n}_LDSM_T", partial(ldmatrix_bytes, n)
     for n in (1, 2, 4):
         yield f"SM100_U8x{4 * n}_STSM_T", partial(stmatrix_bytes, n)
+        for bits in (4, 6):
+            yield f"SM100_SU{bits}_DU8x16_x{n}_LDSM_N", partial(ldmatrix_unpacked, bits, n)
 
 
 COPY_ATOMS: Mapping[str, Callable[[], CopyAtom]] = MappingProxyType(dict(_all()))

@@ -68,6 +68,7 @@ COPY_FORMS = [
         ('#tile.copy_atom<"SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", f16, load «"cs"»>', "E0317"),
         ('#tile.copy_atom<"UniversalCopy<uint128_t>", f16, «keep» "nc">', "load"),
         ('«#tile.copy_atom<"SM75_U32x1_MOVM_T", f32>»', "movmatrix transposes matrices of 16-bit elements"),
+        ('«#tile.copy_atom<"SM100_SU4_DU8x16_x4_LDSM_N", i8>»', "makes bytes of elements of 4 bits"),
     ),
     *ptx_faults(
         "ptx.ld",
@@ -78,9 +79,10 @@ COPY_FORMS = [
     *ptx_faults("ptx.cp.async", ('«ptx.cp.async» "cg" 16 %s, %A prefetch "L2::512B"', "E0317")),
     *ptx_faults(
         "ptx.ldmatrix",
-        ('%0 = «ptx.ldmatrix» x 1 trans "m8n8.b8" %s : vector<1xi32>', 'moves matrices m8n8.b16, m16n16.b8, not "m8n8.b8"'),
+        ('%0 = «ptx.ldmatrix» x 1 trans "m8n8.b8" %s : vector<1xi32>', 'b8x16.b4x16_p64, not "m8n8.b8"'),
         ('%0 = «ptx.ldmatrix» x 4 trans "m16n16.b8" %s : vector<8xi32>', "moves 1, 2 matrices of this shape, not 4"),
         ('%0 = «ptx.ldmatrix» x 1 "m16n16.b8" %s : vector<2xi32>', "transposed only"),
+        ('%0 = «ptx.ldmatrix» x 1 trans "m8n16.b8x16.b4x16_p64" %s : vector<1xi32>', "drop 'trans'"),
     ),
     *ptx_faults(
         "ptx.stmatrix",

@@ -316,6 +316,7 @@ PTX_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         "%0 = ptx.ldmatrix x 4 %s : vector<4xi32>",
         "%0 = ptx.ldmatrix x 1 trans %s : vector<1xi32>",
         '%0 = ptx.ldmatrix x 2 trans "m16n16.b8" %s : vector<4xi32>',
+        '%0 = ptx.ldmatrix x 4 "m8n16.b8x16.b6x16_p32" %s : vector<4xi32>',
     ),
     "ptx.stmatrix": (
         "%0 = ptx.ldmatrix x 4 %s : vector<4xi32>\nptx.stmatrix x 4 %0, %s : vector<4xi32>",

@@ -414,6 +414,14 @@ MATRICES_OF_BYTES: tuple[tuple[str, str], ...] = (
         for num in (1, 2)
     ),
     *(
+        ("ptx.ldmatrix", "%s = ptx.smem.addr 0\n"
+         f'%r = ptx.ldmatrix x {num}{trans} "{shape}.{elements}" %s : vector<{each * num}xi32>\n'
+         f"ptx.st %r, %B align 16 : vector<{each * num}xi32>, !ptx.ptr<global>")
+        for elements in ("b8x16.b4x16_p64", "b8x16.b6x16_p32")
+        for trans, shape, each, numbers in (("", "m8n16", 1, (1, 2, 4)), (" trans", "m16n16", 2, (1, 2)))
+        for num in numbers
+    ),
+    *(
         ("ptx.stmatrix", f"%s = ptx.smem.addr 0\n%r = ptx.ld %A align 16 : !ptx.ptr<global> -> vector<{num}xi32>\n"
          f'ptx.stmatrix x {num} trans "m16n8.b8" %r, %s : vector<{num}xi32>')
         for num in (1, 2, 4)

@@ -8,7 +8,7 @@ from tilefold.layout.atoms.cache import LOAD_HINTS, split_policy, with_hints, wi
 from tilefold.layout.atoms.copy_atom import CopyAtom
 from tilefold.layout.atoms.cp_async import cp_async
 from tilefold.layout.atoms.ldmatrix import ldmatrix, stmatrix
-from tilefold.layout.atoms.ldmatrix_bytes import ldmatrix_bytes, stmatrix_bytes
+from tilefold.layout.atoms.ldmatrix_bytes import ldmatrix_bytes, ldmatrix_unpacked, stmatrix_bytes
 from tilefold.layout.atoms.table import COPY_ATOMS, copy_atom
 from tilefold.layout.atoms.universal import universal_copy
 from tilefold.layout.core import Layout
@@ -87,6 +87,23 @@ def test_loads_of_bytes_are_the_instruction_and_an_exchange_of_pairs(matrices: i
                 # the atom has the first bytes of two registers, then the last ones
                 place = 8 * (register // 2) + 4 * (byte // 2) + 2 * (register % 2) + byte % 2
                 assert atom.dst_bits(thread, 8 * place) == 128 * row + 8 * column
+
+
+@pytest.mark.parametrize("bits", [4, 6])
+@pytest.mark.parametrize("matrices", [1, 2, 4])
+def test_unpacked_matrices_have_the_registers_of_bytes(bits: int, matrices: int) -> None:
+    atom = copy_atom(f"SM100_SU{bits}_DU8x16_x{matrices}_LDSM_N", 8)
+    for thread in range(32):
+        for byte in range(4 * matrices):
+            # ldmatrix.m8n16: register i holds elements 4 (t % 4) and the three after it of row t / 4 of matrix i
+            place = 16 * (8 * (byte // 4) + thread // 4) + 4 * (thread % 4) + byte % 4
+            assert atom.dst(thread, byte) == place
+        assert atom.src(thread, 5) == 16 * (thread % (8 * matrices)) + 5
+    with pytest.raises(LayoutError, match=f"makes bytes of elements of {bits} bits") as caught:
+        atom.check_executable()
+    assert caught.value.code == Code.ATOM_OPERAND.id
+    with pytest.raises(LayoutError, match="elements of 4 or 6 bits, not of 5"):
+        ldmatrix_unpacked(5, matrices)
 
 
 @pytest.mark.parametrize("make", [ldmatrix_bytes, stmatrix_bytes])

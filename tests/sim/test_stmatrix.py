@@ -82,6 +82,39 @@ ptx.st %m, %b16 align 16 : vector<4xi32>, !ptx.ptr<global>"""
                     assert out[lane, matrix, half, j] == rows[matrix, 4 * (lane % 4) + j, lane // 4 + 8 * half]
 
 
+@pytest.mark.parametrize(("bits", "elements"), [(4, "b8x16.b4x16_p64"), (6, "b8x16.b6x16_p32")])
+@pytest.mark.parametrize(("form", "rows"), [("x 4", 8), ("x 2 trans", 16)])
+def test_loaded_matrices_of_narrow_elements(bits: int, elements: str, form: str, rows: int) -> None:
+    """Each becomes a byte. The padding of a row is not read: nobody writes it here."""
+    more = """%c8 = arith.constant 8 : i32
+%a8 = ptx.ptr_add %a16, %c8 : !ptx.ptr<global>, i32 -> !ptx.ptr<global>
+%s8 = ptx.ptr_add %s, %c8 : !ptx.ptr<shared>, i32 -> !ptx.ptr<shared>
+%w = ptx.ld %a8 align 4 : !ptx.ptr<global> -> i32
+ptx.st %w, %s8 align 4 : i32, !ptx.ptr<shared>"""
+    body = f"""{PLACES}
+%v = ptx.ld %a16 align 8 : !ptx.ptr<global> -> i64
+ptx.st %v, %s align 8 : i64, !ptx.ptr<shared>
+{more if bits == 6 else ""}
+ptx.bar.sync 0
+%m = ptx.ldmatrix {form} "m{rows}n16.{elements}" %s : vector<4xi32>
+ptx.st %m, %b16 align 16 : vector<4xi32>, !ptx.ptr<global>"""
+    given = np.random.default_rng(bits).integers(0, 1 << bits, (32 // rows, rows, 16))
+    packed = [
+        sum(int(x) << bits * j for j, x in enumerate(row)).to_bytes(16, "little") for row in given.reshape(32, 16)
+    ]
+    out = np.zeros((32, 4, 4), np.uint8)
+    rows_in = np.frombuffer(b"".join(packed), np.uint8)
+    launch(entry(body, ARGS, shared=512), A=rows_in.copy(), B=unwritten(out.ravel()))
+    for lane in range(32):
+        for register in range(4):
+            for j in range(4):
+                if rows == 8:  # lane t holds elements 4 (t % 4) and the three after it of row t / 4
+                    wanted = given[register, lane // 4, 4 * (lane % 4) + j]
+                else:  # the same of row t / 4 (+ 8) of the transpose
+                    wanted = given[register // 2, 4 * (lane % 4) + j, lane // 4 + 8 * (register % 2)]
+                assert out[lane, register, j] == wanted
+
+
 MOVE = f"""{PLACES}
 %v = ptx.ld %a4 align 4 : !ptx.ptr<global> -> i32
 %m = ptx.movmatrix trans %v

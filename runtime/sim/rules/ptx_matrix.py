@@ -23,20 +23,29 @@ def _check_whole(warp: Warp, site: Site, instruction: str) -> None:
 
 def _ldmatrix(op: ptx.LdMatrixOp, t: Translator) -> Step:
     pointer, result, site = t.slot(op.ptr), t.slot(op.result), site_of(op)
-    count, transposed, of_bytes = op.num.value.data, op.trans is not None, op.shape is not None
+    transposed, high, bits = op.trans is not None, op.shape_text.startswith("m16n16"), op.unpacked_bits
     shared = t.spaces.shared
     access = t.access(op, shared.name, "matrix", 16)
-    rows = (16 if of_bytes else 8) * count
+    rows = (16 if high else 8) * op.num.value.data
 
     def step(warp: Warp) -> None:
         _check_whole(warp, site, "ldmatrix")
         address = warp.select(warp.registers[pointer])
         warp.narrow(rows > _LANE)  # only these lanes' addresses are used
-        content = shared.load(warp, access, address)
+        if bits is None:
+            content = shared.load(warp, access, address)
+        else:
+            content = _unpacked(shared.load_leading(warp, access, address, np.full(rows, 2 * bits)), bits)
         warp.narrow(np.ones(WARP, bool))
-        warp.registers[result] = _bytes_loaded(content) if of_bytes else _loaded(content, transposed)
+        warp.registers[result] = _bytes_loaded(content) if high else _loaded(content, transposed)
 
     return step
+
+
+def _unpacked(content: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
+    """Rows of 16 bytes, from the 16 elements of so many bits that their first bytes hold, the lowest bits first."""
+    each = np.unpackbits(content[:, : 2 * bits], axis=1, bitorder="little").reshape(-1, 16, bits)
+    return np.packbits(each, axis=2, bitorder="little")[:, :, 0]
 
 
 def _loaded(content: NDArray[np.uint8], transposed: bool) -> Lanes:
