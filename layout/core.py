@@ -149,7 +149,7 @@ def check_shape(shape: IntTuple) -> None:
                 raise LayoutError(
                     Code.EXTENT_NOT_POSITIVE, f"extent {extent} in the shape {show(shape)} is not positive"
                 )
-        elif type(extent) is ScaledBasis or extent is None or type(extent) is bool:
+        elif extent is None or type(extent) in (ScaledBasis, Layout, ComposedLayout, bool):
             raise LayoutError(Code.BAD_ARGUMENT, f"an extent must be an integer, not {show(extent)}")
 
 

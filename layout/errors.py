@@ -154,6 +154,7 @@ class Code(Enum):
     BUILD_UNBOUND = ("E5007", "a variable has no value on some path through the kernel")
     BUILD_ESCAPED = ("E5008", "a value is used outside the branch or loop that computes it")
     BUILD_NAME = ("E5009", "there is no function, attribute or argument of this name, or an argument is missing")
+    BUILD_ENDLESS = ("E5010", "building a kernel does not end, or takes too many steps")
 
     CLI_READ = ("E4001", "a file cannot be read")
     CLI_WRITE = ("E4002", "a file cannot be written")

@@ -18,7 +18,8 @@ from ...layout.unknown import Unknown
 from .dtypes import DType, promote
 from .flow import RESULT
 from .fragments import Home, Vec
-from .state import current, user_place
+from .places import user_place
+from .state import current
 from .values import Bool, Float, Int, Scalar, Value, common_type, convert, weak_type
 from .variables import MISSING, PENDING, Box, Tree, Variable, is_carried, same, tree_of
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Coordinates and layouts as users write them, with values of the kernel in them, as attributes and operands."""
 
+from operator import index
 from typing import Any
 
 from xdsl.ir import SSAValue
@@ -8,7 +9,8 @@ from xdsl.ir import SSAValue
 from ...dialects.cute import CoordAttr, LayoutAttr
 from ...layout.core import ComposedLayout, Layout, LayoutLike
 from ...layout.errors import Code, TilefoldError
-from ...layout.inttuple import show, transform_leaves
+from ...layout.integers import ScaledBasis
+from ...layout.inttuple import product, show, transform_leaves
 from ...layout.unknown import Unknown
 from .values import Int, Value, index_of
 
@@ -25,6 +27,10 @@ def split_coordinate(coord: Any) -> tuple[CoordAttr, list[SSAValue]]:
             return tuple([one(each) for each in part])  # pyright: ignore[reportUnknownVariableType]
         if part is None or part == slice(None):
             return None
+        if isinstance(part, slice):
+            raise TilefoldError(
+                Code.BUILD_VALUE, "a mode is kept whole, not in part", "take a tile: cute.local_tile(t, (4,), (i,))"
+            )
         if isinstance(part, Int):
             operands.append(index_of(part).ssa)
             return Unknown()
@@ -34,10 +40,23 @@ def split_coordinate(coord: Any) -> tuple[CoordAttr, list[SSAValue]]:
                     Code.BUILD_VALUE, f"a coordinate is not negative, but it is {part}", "count from the first element"
                 )
             return part
+        if hasattr(part, "__index__") and not isinstance(part, bool):
+            return one(index(part))
         index_of(part)  # raises, and says why
         return None
 
     return CoordAttr(one(coord)), operands
+
+
+def check_inside(coord: Any, shape: Any) -> None:
+    """Raises TilefoldError (E5002) for an element that a tensor does not have, as far as integers are static."""
+    if isinstance(coord, tuple) and isinstance(shape, tuple) and len(coord) == len(shape):  # pyright: ignore[reportUnknownArgumentType]
+        for part, extent in zip(coord, shape, strict=True):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+            check_inside(part, extent)
+        return
+    extent = product(shape)
+    if type(coord) is int and type(extent) is int and coord >= extent:
+        raise TilefoldError(Code.BUILD_VALUE, f"coordinate {coord} is outside of {show(shape)}: 0 to {extent - 1}")
 
 
 def as_tuple(coord: Any) -> tuple[Any, ...]:
@@ -85,8 +104,17 @@ def has_value(x: Any) -> bool:
 
 
 def tuples(x: Any) -> Any:
-    """`x` with tuples in place of its lists."""
-    return tuple(map(tuples, x)) if isinstance(x, tuple | list) else x  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    """`x`, a tree of integers, layouts and None, with tuples in place of its lists and Python's integers in place of
+    those of others, such as NumPy's. Raises TilefoldError (E5002) for anything else in it.
+    """
+    if isinstance(x, tuple | list):
+        return tuple(map(tuples, x))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    if x is None or isinstance(x, int | Int | Unknown | Layout | ComposedLayout | ScaledBasis):
+        return x
+    if isinstance(x, Value) or not hasattr(x, "__index__"):
+        shown = x.dtype if isinstance(x, Value) else f"{x!r}" if isinstance(x, str | float) else type(x).__name__
+        raise TilefoldError(Code.BUILD_VALUE, f"expected integers, or a tuple or a layout of them, got {shown}")
+    return index(x)
 
 
 def show_layout(layout: Any) -> str:

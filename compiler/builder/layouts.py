@@ -4,18 +4,33 @@
 What takes a layout or a tensor is in `views.py`. Everything raises `LayoutError` where the algebra does.
 """
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
+from typing import Any, ParamSpec, TypeVar, cast
 
 from ...layout import algebra
+from ...layout.coordinates import crd2crd as _crd2crd
 from ...layout.coordinates import crd2idx as _crd2idx
 from ...layout.coordinates import idx2crd as _idx2crd
 from ...layout.core import ComposedLayout, Layout, LayoutLike
 from ...layout.errors import Code, TilefoldError
 from ...layout.integers import ceil_div_int
+from ...layout.inttuple import compatible as _compatible
+from ...layout.inttuple import congruent as _congruent
 from ...layout.inttuple import product
+from ...layout.inttuple import product_each as _product_each
+from ...layout.inttuple import shape_div as _shape_div
+from ...layout.inttuple import weakly_congruent as _weakly_congruent
 from ...layout.modes import compose_parts
 from ...layout.swizzle import Swizzle
+from .coordinates import has_value
+from .dtypes import DType
+from .modes import check_modes, layout_of
 from .tensors import AnyTensor, as_layout, tuples
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def make_layout(shape: Any, *more: Any, stride: Any = None) -> Layout:
@@ -44,7 +59,7 @@ def make_identity_layout(shape: Any) -> Layout:
 
 def make_swizzle(bits: int, base: int, shift: int) -> Swizzle:
     """CuTe's `Swizzle<bits, base, shift>`."""
-    return Swizzle(bits, base, shift)
+    return Swizzle(*tuples((bits, base, shift)))
 
 
 def make_composed_layout(swizzle: Swizzle, offset: int, layout: Any) -> LayoutLike:
@@ -54,7 +69,13 @@ def make_composed_layout(swizzle: Swizzle, offset: int, layout: Any) -> LayoutLi
 
 def tile_to_shape(block: LayoutLike, shape: Any, order: Any = None) -> LayoutLike:
     """A layout of a shape that repeats `block`, the modes in `order`, the first the fastest."""
-    return algebra.tile_to_shape(block, tuples(shape), *(() if order is None else (tuples(order),)))
+    return algebra.tile_to_shape(layout_of(block), tuples(shape), *(() if order is None else (tuples(order),)))
+
+
+def recast_layout(layout: Any, old: Any, new: Any) -> Any:
+    """A layout of elements of type `old` as one of elements of type `new` in the same memory; types, or bits."""
+    bits = (x.bits if isinstance(x, DType) else x for x in (old, new))
+    return algebra.recast_layout(layout_of(layout), *bits)
 
 
 def size(x: Any, mode: Any = None) -> Any:
@@ -95,11 +116,52 @@ def cosize(x: Any) -> Any:
 
 def ceil_div(a: Any, b: Any) -> Any:
     """`a / b` rounded up; of tuples, leaf by leaf."""
+    a = tuples(a)
     if isinstance(a, tuple):
         parts = tuples(b) if isinstance(b, tuple | list) else (b,) * len(a)  # pyright: ignore[reportUnknownArgumentType]
+        if len(parts) > len(a):  # pyright: ignore[reportUnknownArgumentType]
+            raise TilefoldError(Code.RANK_MISMATCH, f"{len(parts)} divisors are more than {len(a)} integers")  # pyright: ignore[reportUnknownArgumentType]
         missing = (1,) * (len(a) - len(parts))  # pyright: ignore[reportUnknownArgumentType]
         return tuple([ceil_div(x, y) for x, y in zip(a, (*parts, *missing), strict=True)])  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    return ceil_div_int(a, b)
+    return ceil_div_int(a, tuples(b))
+
+
+def shape_div(a: Any, b: Any) -> Any:
+    """What is left of extents `a` after `b` of them are taken, from the first mode on (CuTe's shape_div).
+
+    Raises `LayoutError` (E0204) where neither of two extents divides the other.
+    """
+    return _shape_div(tuples(a), tuples(b))
+
+
+def product_each(shape: Any) -> tuple[Any, ...]:
+    """The size of each mode of a shape."""
+    return _product_each(tuples(shape))
+
+
+def congruent(a: Any, b: Any) -> bool:
+    """Whether two tensors, layouts or tuples have the same profile."""
+    return _congruent(_shape(a, None), _shape(b, None))
+
+
+def weakly_congruent(a: Any, b: Any) -> bool:
+    """Whether the profile of `b` refines that of `a`."""
+    return _weakly_congruent(_shape(a, None), _shape(b, None))
+
+
+def compatible(a: Any, b: Any) -> bool:
+    """Whether every coordinate of shape `a` is one of shape `b`, too."""
+    return _compatible(_shape(a, None), _shape(b, None))
+
+
+def crd2crd(coord: Any, source: Any, target: Any) -> Any:
+    """The coordinate in shape `target` of the element that a coordinate names in shape `source`."""
+    return _crd2crd(tuples(coord), tuples(source), tuples(target))
+
+
+def is_static(x: Any) -> bool:
+    """Whether all integers of a tensor's layout, a layout or a tuple are known while the kernel is built."""
+    return not has_value(x.layout if isinstance(x, AnyTensor) else x)
 
 
 def crd2idx(coord: Any, layout: Any) -> Any:
@@ -125,21 +187,43 @@ def _of_mode(t: Any, mode: Any) -> Any:
         return t
     for index in mode if isinstance(mode, tuple | list) else (mode,):  # pyright: ignore[reportUnknownVariableType]
         parts = t if isinstance(t, tuple) else (t,)  # pyright: ignore[reportUnknownVariableType]
-        if type(index) is not int or not 0 <= index < len(parts):  # pyright: ignore[reportUnknownArgumentType]
-            raise TilefoldError(
-                Code.MODE_OUT_OF_RANGE,
-                f"there are modes 0 to {len(parts) - 1}, not {index}",  # pyright: ignore[reportUnknownArgumentType]
-            )
+        check_modes([index], len(parts))  # pyright: ignore[reportUnknownArgumentType]
         t = parts[index]  # pyright: ignore[reportUnknownVariableType]
     return t  # pyright: ignore[reportUnknownVariableType]
 
 
-complement = algebra.complement
-right_inverse = algebra.right_inverse
-left_inverse = algebra.left_inverse
-logical_product = algebra.logical_product
-zipped_product = algebra.zipped_product
-tiled_product = algebra.tiled_product
-flat_product = algebra.flat_product
-blocked_product = algebra.blocked_product
-raked_product = algebra.raked_product
+def _checked(function: Callable[P, R]) -> Callable[P, R]:
+    """A function of the algebra that is given a layout, as users give it: with a message for what is none."""
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        given: Any = args
+        layout, *rest = given or (kwargs.pop(next(iter(signature(function).parameters)), None),)
+        named: Any = {name: tuples(value) for name, value in kwargs.items()}
+        return cast("Any", function)(layout_of(layout), *map(tuples, rest), **named)
+
+    return checked
+
+
+complement = _checked(algebra.complement)
+right_inverse = _checked(algebra.right_inverse)
+left_inverse = _checked(algebra.left_inverse)
+nullspace = _checked(algebra.nullspace)
+logical_product = _checked(algebra.logical_product)
+zipped_product = _checked(algebra.zipped_product)
+tiled_product = _checked(algebra.tiled_product)
+flat_product = _checked(algebra.flat_product)
+blocked_product = _checked(algebra.blocked_product)
+raked_product = _checked(algebra.raked_product)
+upcast = _checked(algebra.upcast)
+downcast = _checked(algebra.downcast)
+coshape = _checked(algebra.coshape)
+make_layout_like = _checked(algebra.make_layout_like)
+with_shape = _checked(algebra.with_shape)
+unflatten = _checked(algebra.unflatten)
+replace = _checked(algebra.replace)
+zip_layout = _checked(algebra.zip_layout)
+zip_layouts = _checked(algebra.zip_layouts)
+max_alignment = _checked(algebra.max_alignment)
+max_common_layout = _checked(algebra.max_common_layout)
+max_common_vector = _checked(algebra.max_common_vector)

@@ -12,13 +12,14 @@ from xdsl.ir import Operation, SSAValue
 from .dtypes import Boolean, Float32
 from .fragments import Vec, elementwise
 from .state import emit_value
-from .values import Float, Value, binary, binary_type, check_computed, common_type, convert, wrap
+from .values import Float, Value, binary, binary_type, check_computed, check_operand, common_type, convert, wrap
 
 
 def _function(op: Callable[[SSAValue], Operation], of_numbers: Callable[[float], float]) -> Callable[[Any], Any]:
     def function(x: Any) -> Any:
         if isinstance(x, int | float):
             return of_numbers(x)
+        check_operand(x)
         dtype = x.dtype if x.dtype.kind == "float" else Float32
         check_computed(dtype)
         if isinstance(x, Vec):

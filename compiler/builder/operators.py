@@ -3,8 +3,6 @@
 
 from typing import Any, Self
 
-from ...layout.errors import Code, TilefoldError
-
 
 class Compared:
     """What two values of the kernel are compared by; a comparison is a predicate, or a fragment of predicates."""
@@ -82,21 +80,15 @@ class Ordered(Compared):
     def __rmod__(self, other: Any) -> Any:
         return self._binary("mod", other, self)
 
-    def __pow__(self, exponent: int) -> Any:
-        if type(exponent) is not int or exponent < 1:
-            raise TilefoldError(
-                Code.BUILD_VALUE,
-                "an exponent is a static integer of at least 1",
-                "write cute.exp2(cute.log2(x) * y) for another power",
-            )
-        square: Any = self
-        result: Any = None
-        while exponent:
-            if exponent & 1:
-                result = square if result is None else result * square
-            exponent >>= 1
-            square = square * square if exponent else square
-        return result
+    def __pow__(self, exponent: Any) -> Any:
+        from .power import power  # which needs the operators
+
+        return power(self, exponent)
+
+    def __rpow__(self, base: Any) -> Any:
+        from .power import power
+
+        return power(base, self)
 
     def __neg__(self) -> Any:
         return self._unary("neg")

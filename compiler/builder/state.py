@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The kernel that is being built: where its next operation goes, and which line of the user's it comes from."""
 
-import linecache
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from itertools import islice
-from sys import _getframe  # pyright: ignore[reportPrivateUsage]
-from types import CodeType, FrameType, TracebackType
-from typing import Any, Protocol, cast
+from types import CodeType, TracebackType
+from typing import Any, NoReturn, Protocol, cast
 from weakref import ref
 
 from xdsl.dialects import arith
@@ -21,9 +18,13 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...layout.errors import Code, TilefoldError
 from ..diagnostics import Diagnostic, Place, ProgramError, Severity
+from ..frontend import MAX_OPERATIONS
+from .places import place_of_code, places_of_traceback, user_frame
 
-_INTERNAL = ("tilefold", "xdsl", "contextlib", "functools")
-"""The packages whose frames are not the user's code."""
+MAX_STEPS = 1 << 20
+"""The most iterations that Python does of loops in a kernel's functions."""
+_MOST_CALLS = 3
+"""How many of the calls that led to an error are shown."""
 
 
 @dataclass
@@ -42,24 +43,31 @@ class Builder:
     _shared: dict[Attribute, SSAValue] = field(default_factory=lambda: {}, repr=False)
     _constants: dict[tuple[Block, Attribute], SSAValue] = field(default_factory=lambda: {}, repr=False)
     unbound: dict[str, tuple[str, str]] = field(default_factory=lambda: {})
+    _count: int = 0
+    _steps: int = 0
     _places: dict[tuple[CodeType, int], FileLineColLoc] = field(default_factory=lambda: {}, repr=False)
 
     def __post_init__(self) -> None:
         self._root = self.block
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether every thread executes what is added now: it is in no branch, loop or map."""
+        return self.block is self._root
+
     def location(self) -> FileLineColLoc | None:
         """The line and column of the user's code that is being executed; None where there is none."""
         if self.line is not None:
             return FileLineColLoc(StringAttr(self.line.file), IntAttr(self.line.line), IntAttr(self.line.column))
-        frame = _user_frame(_getframe(1))
+        frame = user_frame()
         if frame is None:
             return None
         key = frame.f_code, frame.f_lasti
         found = self._places.get(key)
         if found is None:
-            line, column = _position(*key)
+            place = place_of_code(*key, frame.f_globals)
             found = self._places[key] = FileLineColLoc(
-                StringAttr(frame.f_code.co_filename), IntAttr(line), IntAttr(column)
+                StringAttr(place.file), IntAttr(place.line), IntAttr(place.column)
             )
         return found
 
@@ -68,7 +76,23 @@ class Builder:
         location = self.location()
         if location is not None:
             op.location = location
+        self._count += 1
+        if self._count > MAX_OPERATIONS:
+            self._endless(f"has more than {MAX_OPERATIONS} operations")
         self.block.add_op(op)
+
+    def step(self) -> None:
+        """Counts an iteration that Python does. Raises TilefoldError (E5010) where loops do not end."""
+        self._steps += 1
+        if self._steps > MAX_STEPS:
+            self._endless(f"makes Python do more than {MAX_STEPS} iterations")
+
+    def _endless(self, what: str) -> NoReturn:
+        raise TilefoldError(
+            Code.BUILD_ENDLESS,
+            f"the kernel {what}; does a loop that Python decides about never end?",
+            "write `for i in cute.range(...)`, or a `while` whose condition is a value of the kernel",
+        )
 
     def insert_after(self, value: SSAValue, op: Operation) -> None:
         """Adds an operation right where `value` is defined, so that it can be used wherever the value can."""
@@ -191,11 +215,23 @@ def building(block: Block) -> Generator[Builder, None, None]:
         raise
     except (TilefoldError, VerifyException) as fault:
         error = fault if isinstance(fault, TilefoldError) else _typed(fault)
-        place = builder.line or place_of_traceback(fault.__traceback__)
-        code = next(code for code in Code if code.id == error.code)
-        raise ProgramError([Diagnostic(Severity.ERROR, error.message, place, code.id, error.hint)]) from fault
+        raise _shown(error, fault.__traceback__, builder.line) from fault
+    except RecursionError as fault:
+        error = TilefoldError(
+            Code.BUILD_ENDLESS,
+            "calls, branches or loops nest more deeply than Python allows; does a recursion never end?",
+            "a recursion ends by what Python knows: on values of the kernel both branches are built, so write a loop",
+        )
+        raise _shown(error, fault.__traceback__, builder.line) from None
     finally:
         _CURRENT.reset(token)
+
+
+def _shown(error: TilefoldError, traceback: TracebackType | None, line: Place | None) -> ProgramError:
+    """An error with the user's line at which it was raised, and the calls that led there."""
+    place, *calls = (line,) if line is not None else places_of_traceback(traceback) or (None,)
+    notes = [Diagnostic(Severity.NOTE, "called here", each) for each in calls[:_MOST_CALLS]]
+    return ProgramError([Diagnostic(Severity.ERROR, error.message, place, error.code, error.hint), *notes])
 
 
 class Fragment(Protocol):
@@ -246,52 +282,3 @@ def emit_value(op: Operation) -> SSAValue:
     """Adds an operation of one result, which is correct as it is made, and returns the result."""
     current().insert(op)
     return op.results[0]
-
-
-def place_of_traceback(traceback: TracebackType | None) -> Place | None:
-    """The place of the user's code at which an error was raised: that of the innermost frame outside tilefold."""
-    found: Place | None = None
-    while traceback is not None:
-        frame = traceback.tb_frame
-        if _is_users(frame):
-            file = frame.f_code.co_filename
-            line, column, end = _span(frame.f_code, traceback.tb_lasti)
-            text = linecache.getline(file, line, frame.f_globals).rstrip("\n")
-            found = Place(file, line, column, end, text)
-        traceback = traceback.tb_next
-    return found
-
-
-def user_place() -> Place | None:
-    """The place of the user's code that is being executed; None where all frames are tilefold's."""
-    frame = _user_frame(_getframe(1))
-    if frame is None:
-        return None
-    file = frame.f_code.co_filename
-    line, column, end = _span(frame.f_code, frame.f_lasti)
-    return Place(file, line, column, end, linecache.getline(file, line, frame.f_globals).rstrip("\n"))
-
-
-def _is_users(frame: FrameType) -> bool:
-    return str(frame.f_globals.get("__name__", "")).partition(".")[0] not in _INTERNAL
-
-
-def _user_frame(frame: FrameType | None) -> FrameType | None:
-    while frame is not None and not _is_users(frame):
-        frame = frame.f_back
-    return frame
-
-
-def _position(code: CodeType, at: int) -> tuple[int, int]:
-    line, column, _ = _span(code, at)
-    return line, column
-
-
-def _span(code: CodeType, at: int) -> tuple[int, int, int]:
-    """Line, first column and the one after the last, from 1, of an instruction; the end is 0 if it is on another
-    line.
-    """
-    line, last, start, end = next(islice(code.co_positions(), at // 2, None), (None,) * 4)
-    if line is None:
-        return code.co_firstlineno, 1, 0
-    return line, (start or 0) + 1, (end or 0) + 1 if last == line and end else 0

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What Python itself refuses of a kernel's use of this folder, as an error of ours: with a code, and what would work.
+
+A name that does not exist, an argument that a function does not take, an operator on a tensor: Python raises these at
+the user's line, before any code of ours runs.
+"""
+
+import inspect
+import re
+import sys
+from collections.abc import Mapping
+from difflib import get_close_matches
+from types import ModuleType
+from typing import Any
+
+from ...layout.errors import Code, TilefoldError
+from .places import is_users
+
+_PACKAGE = __name__.partition(".")[0]
+_LOAD = "t.load() is a tensor's elements as a value, t[i, j] is one of them"
+_OPERANDS = {
+    "Tensor": _LOAD, "CoordTensor": "c[i, j] is a coordinate, a tuple of integers",
+    **dict.fromkeys(("Vec", "Int", "Float", "Bool"), "fragments and values are computed with one another and numbers"),
+}  # fmt: skip
+"""What would work instead, by the type of an operand; the first in this order."""
+_LISTED = 24
+"""The most names that a message lists."""
+
+
+def explained(error: Exception, unbound: Mapping[str, tuple[str, str]]) -> TilefoldError | None:
+    """An exception that left a kernel's function as an error of ours; None where it is not about anything of ours.
+
+    `unbound` says of variables that control flow left without a value why, and what would work.
+    """
+    if isinstance(error, NameError):
+        name = re.search(r"'(\w+)'", str(error))
+        reason = None if name is None else unbound.get(name[1])
+        return None if reason is None else TilefoldError(Code.BUILD_UNBOUND, *reason)
+    innermost = error.__traceback__
+    while innermost is not None and innermost.tb_next is not None:
+        innermost = innermost.tb_next
+    if innermost is None or not is_users(innermost.tb_frame):
+        return None
+    if isinstance(error, AttributeError):
+        return _attribute(error)
+    return _call(str(error)) if isinstance(error, TypeError) else None
+
+
+def _attribute(error: AttributeError) -> TilefoldError | None:
+    owner: object = error.obj
+    module = owner.__name__ if isinstance(owner, ModuleType) else type(owner).__module__
+    if module.partition(".")[0] != _PACKAGE or not isinstance(error.name, str):
+        return None
+    what = module.removeprefix(f"{_PACKAGE}.") if isinstance(owner, ModuleType) else f"a {type(owner).__name__}"
+    public = [name for name in dir(owner) if not name.startswith("_")]
+    listed = f"it has {', '.join(public)}" if len(public) <= _LISTED else None
+    return TilefoldError(Code.BUILD_NAME, f"{what} has no '{error.name}'", _similar(error.name, public) or listed)
+
+
+def _call(message: str) -> TilefoldError | None:
+    operator = re.match(r"(?:unsupported|bad) operand type.*: '(\w+)'(?: and '(\w+)')?", message)
+    types = () if operator is None else operator.groups()
+    if hints := [hint for name, hint in _OPERANDS.items() if name in types]:
+        return TilefoldError(Code.BUILD_VALUE, message, hints[0])
+    called = re.match(r"([\w.]+)\(\) (?:got|missing|takes)", message)
+    function = None if called is None else _function(called[1])
+    if function is None:
+        return None
+    keyword = re.search(r"keyword argument '(\w+)'", message) if "got an unexpected" in message else None
+    names = list(inspect.signature(function).parameters)
+    similar = "" if keyword is None else _similar(keyword[1], names)
+    takes = f"it takes {', '.join(name for name in names if name != 'self')}"
+    return TilefoldError(Code.BUILD_NAME, message, f"{similar} {takes}" if similar else takes)
+
+
+def _function(path: str) -> Any:
+    """The function of ours whose qualified name this is."""
+    for name, module in sys.modules.copy().items():
+        if name.startswith(__name__.rpartition(".")[0]):
+            found: Any = module
+            for part in path.split("."):
+                found = getattr(found, part, None)
+            if callable(found) and str(getattr(found, "__module__", "")).startswith(f"{_PACKAGE}."):
+                return found
+    return None
+
+
+def _similar(name: str, names: list[str]) -> str:
+    found = get_close_matches(name, names, 3, 0.5)
+    return f"did you mean {' or '.join(found)}?" if found else ""
