@@ -2,7 +2,7 @@
 """What xDSL's own tools (`xdsl-opt`, `xdsl-gui`) see of tilefold, by the entry point `xdsl.universe`.
 
 xDSL already has a dialect `gpu`, whose custom syntax for `gpu.module` is ours alone: with `xdsl-opt`, use the
-generic form, as `tilefold opt --mlir-print-op-generic` prints it. It has a `cse` too, of the same rules, which is slower.
+generic form, as `tilefold opt --mlir-print-op-generic` prints it. It has a `cse` of its own, by the same rules.
 """
 
 from xdsl.universe import Universe
