@@ -24,14 +24,17 @@ class CacheSettings:
 
 
 def cache_settings() -> CacheSettings:
-    """The settings of this process. TilefoldError (E4003) for a limit that is no number."""
+    """The settings of this process: the cache is off for a user who has no home. TilefoldError (E4003) for a limit that
+    is no number.
+    """
     text = os.environ.get(CACHE_LIMIT, "") or str(_DEFAULT_LIMIT_MIB)
     if not text.isdecimal() or len(text) > 9:
         raise TilefoldError(
             Code.CLI_VALUE, f"{CACHE_LIMIT}={text[:40]}: is not a number of MiB", "0 turns the cache off"
         )
     folder = os.environ.get(CACHE_DIR, "")
-    return CacheSettings(Path(folder) if folder else _default_folder(), int(text) << 20)
+    path = Path(folder) if folder else _default_folder()
+    return CacheSettings(path, int(text) << 20 if folder or path.is_absolute() else 0)
 
 
 def _default_folder() -> Path:

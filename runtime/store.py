@@ -46,6 +46,15 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """An entry: its bytes on disk, when it was used last (seconds since 1970), and its data, None where damaged."""
+
+    size: int
+    used: float
+    data: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
 class _Entry:
     path: Path
     size: int
@@ -64,12 +73,11 @@ class Store:
         """The bytes of an entry, which counts as used now; None where there is none. One that is damaged is removed."""
         path = self._path(key)
         try:
-            content = path.read_bytes()
+            data = _data(path)
         except OSError:
             return None
-        data = content[len(_MAGIC) + _DIGEST :]
-        if not content.startswith(_MAGIC) or content[len(_MAGIC) : len(_MAGIC) + _DIGEST] != _checksum(key, data):
-            path.unlink(missing_ok=True)
+        if data is None:
+            _remove(path)
             return None
         with suppress(OSError):  # it was removed meanwhile, or belongs to another user; it has been read
             os.utime(path)
@@ -115,6 +123,15 @@ class Store:
         finally:
             if lock is not None:
                 lock.release()
+
+    def entries(self) -> Iterator[Kept]:
+        """What is there, what was used last first; to look at an entry does not count as use."""
+        for entry in sorted(self._scan(), key=lambda entry: entry.used, reverse=True):
+            try:
+                data = _data(entry.path)
+            except OSError:
+                continue  # another process removed it
+            yield Kept(entry.size, entry.used, data)
 
     def usage(self) -> Usage:
         """What is there."""
@@ -174,6 +191,16 @@ def default_store() -> Store | None:
 def store_of(settings: CacheSettings) -> Store | None:
     """The store of some settings; None where it is off."""
     return Store(settings.folder, settings.limit) if settings.limit else None
+
+
+def _data(path: Path) -> bytes | None:
+    """The data of an entry, of which the file's name is the key; None where it is damaged. OSError where it is not
+    there, or cannot be read.
+    """
+    content = path.read_bytes()
+    data = content[len(_MAGIC) + _DIGEST :]
+    whole = content.startswith(_MAGIC) and content[len(_MAGIC) : len(_MAGIC) + _DIGEST] == _checksum(path.name, data)
+    return data if whole else None
 
 
 def _checksum(key: str, data: bytes) -> bytes:

@@ -8,12 +8,13 @@ Only the module of the subcommand that runs is imported, so that a small command
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 
 from tilefold import __version__
 from tilefold.layout.errors import TilefoldError
-from tilefold.report import print_error, print_internal_error
+from tilefold.report import print_diagnostics, print_error, print_internal_error
 
 EXIT_ERROR = 1
 EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
@@ -74,6 +75,17 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line (that of the process unless given) and returns its exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    with warnings.catch_warnings():
+        warnings.showwarning = _print_warning
+        return _main(words)
+
+
+def _print_warning(message: Warning | str, *_: object) -> None:
+    """A warning as the command's own messages are, without the line of Python that gave it."""
+    print_diagnostics(f"warning: {message}")
+
+
+def _main(words: list[str]) -> int:
     try:
         if words[:1] == ["opt"]:
             words = import_module("tilefold.commands.opt").with_pass_options(words)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Programs whose machine code is kept: the same as compiled anew, and found again only where it is the same."""
 
+import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +11,7 @@ from tilefold.compiler.fingerprint import fingerprint, text_of
 from tilefold.compiler.params import expand
 from tilefold.dialects.target import Target
 from tilefold.runtime.build import Build
-from tilefold.runtime.store import Store
+from tilefold.runtime.store import Store, default_store, digest
 
 from benchmarks.workloads import Workload
 from tests.emit.harness import kernel, parse
@@ -151,7 +153,23 @@ def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert (tmp_path / "out.cubin").read_bytes() == code
     assert "kept: 1 program, " in said("cache", "info")
     assert said("cache", "path").strip() == str(tmp_path / "kept")
+    assert re.fullmatch(r" *[\d.]+ KiB +just now  ragged_copy for sm_80\n", said("cache", "list"))
+    store = default_store()
+    assert store is not None
+    store.put(digest("tuning"), b"[1, 2]")
+    (path,) = (path for path in store.folder.rglob("*") if path.name == digest("tuning"))
+    os.utime(path, (1, 1))
+    assert re.search(r" [\d.]+ KiB +\d+ days ago  measurements\n$", said("cache", "list"))
+    path.write_bytes(b"damaged")
+    assert "damaged" in said("cache", "list")
+    path.unlink()
     assert said("cache", "clear").startswith("removed 1 program, ")
     monkeypatch.setenv("TILEFOLD_CACHE_LIMIT", "0")
     said(*compile)
     assert said("cache").endswith("kept: 0 programs, 0.0 MiB\nlimit: off\n")
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("TILEFOLD_CACHE_DIR", str(tmp_path / "file"))
+    monkeypatch.delenv("TILEFOLD_CACHE_LIMIT")
+    assert main(compile) == 0
+    warning = f"warning: the cache in {tmp_path / 'file'} cannot be written: Not a directory\n"
+    assert capsys.readouterr().err == warning

@@ -119,6 +119,40 @@ def test_folder_that_cannot_be_written_costs_a_warning(tmp_path: Path) -> None:
         assert store.get(KEY) is None
 
 
+def test_damaged_entry_that_cannot_be_removed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.put(KEY, b"content")
+    (path,) = _files(store)
+    path.write_bytes(b"damaged")
+
+    def refused(_: Path, missing_ok: bool = False) -> None:
+        raise PermissionError(30, "Read-only file system")
+
+    monkeypatch.setattr(Path, "unlink", refused)
+    assert store.get(KEY) is None
+    assert store.clear() == Usage(0, 0)
+
+
+def test_entries_are_looked_at_without_use(store: Store) -> None:
+    for number, data in enumerate((b"old", b"new", b"damaged")):
+        store.put(digest(str(number)), data)
+        (path,) = (path for path in _files(store) if path.name == digest(str(number)))
+        if data == b"damaged":
+            path.write_bytes(data)
+        os.utime(path, (number, number))
+    found = list(store.entries())
+    assert [(each.used, each.data) for each in found] == [(2, None), (1, b"new"), (0, b"old")]
+    assert found[0].size == len(b"damaged")
+    assert [each.used for each in store.entries()] == [2, 1, 0]
+
+
+def test_user_without_a_home_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TILEFOLD_CACHE_DIR")
+    monkeypatch.setattr("tilefold.runtime.settings._default_folder", lambda: Path("~/.cache/tilefold"))
+    assert default_store() is None
+    monkeypatch.setenv("TILEFOLD_CACHE_DIR", "kept")
+    assert cache_settings() == CacheSettings(Path("kept"), 1024 * MIB)
+
+
 def test_processes_that_are_killed_leave_a_whole_store(store: Store) -> None:
     command = [sys.executable, "-m", "tests.runtime.hammer", str(store.folder), str(MIB)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -1,24 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`tilefold cache`: the machine code that is kept on disk."""
+"""`tilefold cache`: what is kept on disk."""
 
 import argparse
+from time import time
 
 from tilefold.runtime.settings import CACHE_DIR, CACHE_LIMIT, cache_settings
 
 _EPILOG = f"""\
-  tilefold cache          what is kept, and where
-  tilefold cache path     the folder alone
+examples:
+  tilefold cache          how much is kept, and where
+  tilefold cache list     each program that is kept: size, last use, kernels and target
   tilefold cache clear    remove everything that is kept
+  du -sh "$(tilefold cache path)"
 
 Machine code is kept by what it was made from: the program, the target, and the versions of tilefold, LLVM and the
-assembler. {CACHE_DIR} names another folder; {CACHE_LIMIT} is how many MiB are kept, 0 for none.
+assembler; the results of autotuning by the GPU as well. So nothing in the cache is ever out of date, and to remove it
+costs no more than compiling anew. What was used longest ago goes when there is more than the limit. A damaged entry is
+found by its checksum and compiled anew; a folder that cannot be written costs a warning, and nothing is kept.
+
+environment:
+  {CACHE_DIR}      the folder, where it is not the user's folder for caches
+  {CACHE_LIMIT}    how many MiB are kept (default: 1024); 0 keeps and reads nothing
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `cache`."""
     parser.epilog = _EPILOG
-    parser.add_argument("action", nargs="?", choices=("info", "clear", "path"), default="info", help="default: info")
+    actions = ("info", "list", "clear", "path")
+    parser.add_argument("action", nargs="?", choices=actions, default="info", help="default: info")
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -30,6 +40,10 @@ def execute(args: argparse.Namespace) -> int:
     match args.action:
         case "path":
             print(settings.folder)
+        case "list":
+            now = time()
+            for entry in store.entries():
+                print(f"{_size(entry.size):>10}  {_ago(now - entry.used):>12}  {_what(entry.data)}")
         case "clear":
             removed = store.clear()
             print(f"removed {_kernels(removed.entries)}, {_mib(removed.bytes)}")
@@ -40,9 +54,34 @@ def execute(args: argparse.Namespace) -> int:
     return 0
 
 
+def _what(data: bytes | None) -> str:
+    """What an entry holds: a program, or the results of autotuning."""
+    from tilefold.runtime.build import Build
+
+    if data is None:
+        return "damaged: compiled anew when it is needed"
+    try:
+        kernels = Build.from_bytes(data).artifacts
+    except ValueError:
+        return "measurements"
+    names = ", ".join(artifact.kernel for artifact in kernels)
+    return f"{names} for {kernels[0].target}" if kernels else "a program without kernels"
+
+
 def _kernels(count: int) -> str:
     return f"{count} program{'' if count == 1 else 's'}"
 
 
+def _size(size: int) -> str:
+    return f"{size / 1024:.1f} KiB"
+
+
 def _mib(size: int) -> str:
     return f"{size / (1 << 20):.1f} MiB"
+
+
+def _ago(seconds: float) -> str:
+    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds // length:.0f} {unit} ago"
+    return "just now" if seconds < 60 else "1 minute ago"
