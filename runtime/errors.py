@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Launches that cannot be: the error, and the sizes of grids and blocks."""
 
+import operator
 from typing import Any, TypeAlias, cast
 
 from ..layout.errors import Code, TilefoldError
@@ -14,10 +15,19 @@ class LaunchError(TilefoldError):
 
 def dim3(what: str, size: Any) -> Dim3:
     """One to three sizes as x, y, z. LaunchError (E3105), which says what they are of, for anything else."""
-    found = tuple(cast("tuple[Any, ...]", size)) if isinstance(size, tuple | list) else (size,)
-    if not 1 <= len(found) <= 3 or any(type(n) is not int or n < 1 for n in found):
+    given = tuple(cast("tuple[Any, ...]", size)) if isinstance(size, tuple | list) else (size,)
+    found = tuple(n if type(n) is int else _index(n) for n in given)
+    if not 1 <= len(found) <= 3 or any(n < 1 for n in found):
         raise LaunchError(
             Code.RUN_LAUNCH, f"the {what} is {size!r}", "give one to three integers of at least 1: x, y, z"
         )
     x, y, z = (*found, 1, 1)[:3]
     return x, y, z
+
+
+def _index(n: Any) -> int:
+    """A size that is an integer of NumPy or the like; 0 for what is no integer."""
+    try:
+        return 0 if isinstance(n, bool) else operator.index(n)
+    except TypeError:
+        return 0

@@ -113,8 +113,12 @@ class Graph:
 @contextmanager
 def capture(stream: Stream) -> Generator[Graph, None, None]:
     """Within it, launches in the stream become part of the graph instead of running. The kernels must have been
-    launched before: neither compiling nor loading can be captured.
+    launched before: neither compiling nor loading can be captured. LaunchError for a stream of another library, which
+    captures its own, as `torch.cuda.graph` does.
     """
+    if not isinstance(stream, Stream):  # pyright: ignore[reportUnnecessaryIsInstance]
+        hint = "pass cute.Stream(); capture a stream of torch by torch.cuda.graph"
+        raise LaunchError(Code.RUN_ARGUMENT, f"a {type(stream).__name__} is no cute.Stream", hint)
     driver = stream.driver
     graph = Graph(driver)
     mode = driver.api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL

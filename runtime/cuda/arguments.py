@@ -110,7 +110,8 @@ def _scalar(parameter: Parameter, value: CudaArgument) -> Any:
     if kind in _FLOATS:
         if not isinstance(value, int | float | np.generic):
             raise _unfit(parameter, value)
-        data = np.array(float(value), _FLOATS[kind]).tobytes()
+        with np.errstate(over="ignore"):
+            data = np.array(float(value), _FLOATS[kind]).tobytes()
     else:
         bits = int(kind.value.removeprefix("i"))
         number = _integer(value)

@@ -118,7 +118,8 @@ def _scalar(name: str, type: Attribute, given: Argument) -> Value:
     if kind is None or kind.count is not None or isinstance(given, TensorArgument):
         _refuse(name, f"has type {type}, which no argument can have", "use tensors, integers and floats")
     if kind.is_float:
-        return kind.dtype.type(given)
+        with np.errstate(over="ignore"):  # what is too large is infinite, as in the kernel
+            return kind.dtype.type(given)
     if not isinstance(given, int | np.integer | np.bool_):
         _refuse(name, f"has type {type}, and {given!r} is no integer", "pass an integer")
     number = int(cast(SupportsInt, given))

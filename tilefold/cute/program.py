@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tilefold.runtime.engine import RunResult
 
 
-@dataclass
+@dataclass(repr=False)
 class CompiledKernel:
     """A kernel that is built. `target` is what it is compiled for where a method is given none."""
 
@@ -38,6 +38,9 @@ class CompiledKernel:
     def name(self) -> str:
         """The kernel's name."""
         return self.traced.kernel
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name} that is built for blocks of {self._block} threads>"
 
     @cached_property
     def program(self) -> Program:
