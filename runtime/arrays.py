@@ -5,7 +5,7 @@ Torch is read by its tensors' attributes, which is fastest; NumPy by `__array_in
 `__cuda_array_interface__` (Numba's specification). No library is imported.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -116,13 +116,15 @@ def array_of(name: str, x: Any) -> Array:
     that kernels do not have.
     """
     try:
-        found = _read(x)
+        found = reader_of(x)(x)
         if any(step < 0 for step in found.strides):
             raise ArrayError(f"has negative strides {found.strides}", "pass a copy of it")
         if 0 in found.shape:
             raise ArrayError(f"is empty: its shape is {found.shape}", "there is nothing to launch on")
         if not found.address:
-            raise ArrayError("has no memory", "it was freed, or is there to be traced only, as torch's fake tensors are")
+            raise ArrayError(
+                "has no memory", "it was freed, or is there to be traced only, as torch's fake tensors are"
+            )
     except ArrayError as error:
         raise LaunchError(Code.RUN_ARGUMENT, f"argument '{name}' {error.problem}", error.hint) from None
     except Exception as error:  # what a library raises, or what comes of an interface that is none
@@ -131,21 +133,31 @@ def array_of(name: str, x: Any) -> Array:
     return found
 
 
-def _read(x: Any) -> Array:
+def reader_of(x: Any) -> Callable[[Any], Array]:
+    """The function that reads arrays of the class of this one, and raises ArrayError for what no kernel can be given.
+
+    ArrayError for what is no array.
+    """
     if is_torch(x):
-        return _torch(x)
-    interface: Any = getattr(x, "__array_interface__", None)
-    if interface is not None:
-        return _interface(interface, HOST, str(getattr(x, "dtype", "")))
+        return _torch
+    if getattr(x, "__array_interface__", None) is not None:
+        return _host
     if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
         from .dlpack import dlpack_array
 
-        return dlpack_array(x)
-    interface = getattr(x, "__cuda_array_interface__", None)
-    if interface is None:
+        return dlpack_array
+    if getattr(x, "__cuda_array_interface__", None) is None:
         raise ArrayError(f"is no array, but a {type(x).__name__}", "pass an array of torch, CuPy, JAX or NumPy")
+    return _cuda
+
+
+def _host(x: Any) -> Array:
+    return _interface(x.__array_interface__, HOST, str(getattr(x, "dtype", "")))
+
+
+def _cuda(x: Any) -> Array:
     device = getattr(getattr(x, "device", None), "id", 0)
-    return _interface(interface, int(device), str(getattr(x, "dtype", "")))
+    return _interface(x.__cuda_array_interface__, int(device), str(getattr(x, "dtype", "")))
 
 
 def _torch(x: Any) -> Array:
@@ -174,7 +186,7 @@ def _interface(interface: Mapping[str, Any], device: int | None, dtype: str) -> 
     if typestr[0] == ">":
         raise ArrayError(f"has elements of type {typestr}, of the other byte order", "pass x.astype(...)")
     type = _CODES.get(typestr[1:]) or _known(dtype or typestr)
-    shape = tuple(int(n) for n in interface["shape"])
+    shape = tuple(map(int, interface["shape"]))
     steps: Any = interface.get("strides")
     size = _BYTES[type]
     if steps is not None and any(int(step) % size for step in steps):

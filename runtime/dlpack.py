@@ -2,6 +2,7 @@
 """What a DLPack capsule says (DLPack, Python Specification; the structure is that of dlpack.h, version 0.8)."""
 
 import ctypes
+from struct import Struct, unpack
 from typing import Any
 
 from .arrays import Array, ArrayError, row_major
@@ -21,24 +22,12 @@ _TYPES = {
 """Element types by the code and the bits of a DLDataType."""
 
 
-class _Device(ctypes.Structure):
-    _fields_ = (("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32))
+_TENSOR = Struct("@PiiiBBHPPQ")
+"""DLTensor: data, kind and number of the device, modes, the type's code, bits and lanes, shape, strides, offset."""
 
-
-class _DataType(ctypes.Structure):
-    _fields_ = (("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16))
-
-
-class _Tensor(ctypes.Structure):
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("device", _Device),
-        ("ndim", ctypes.c_int32),
-        ("dtype", _DataType),
-        ("shape", ctypes.c_void_p),
-        ("strides", ctypes.c_void_p),
-        ("byte_offset", ctypes.c_uint64),
-    )
+_pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
 
 
 def dlpack_array(array: Any) -> Array:
@@ -48,23 +37,19 @@ def dlpack_array(array: Any) -> Array:
     do not have.
     """
     kind, device = array.__dlpack_device__()
-    if int(kind) not in (*_HOST_DEVICES, *_CUDA_DEVICES):
+    if kind not in _HOST_DEVICES and kind not in _CUDA_DEVICES:
         raise ArrayError(f"is on a device of another kind (DLPack's {int(kind)})", "move it to the GPU or to the host")
     capsule = array.__dlpack__()
-    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    tensor = _Tensor.from_address(get_pointer(capsule, _CAPSULE_NAME))
-    # The capsule was not renamed to "used_dltensor", so its own destructor releases it.
-    shape = tuple(ctypes.cast(tensor.shape, ctypes.POINTER(ctypes.c_int64))[: tensor.ndim]) if tensor.ndim else ()
-    steps = ctypes.cast(tensor.strides, ctypes.POINTER(ctypes.c_int64)) if tensor.strides else None
-    type = tensor.dtype
-    name = _TYPES.get((int(type.code), int(type.bits)))
-    if name is None or type.lanes != 1:
-        raise ArrayError(f"has elements of DLPack's type {type.code} of {type.bits} bits, which no kernel has")
-    return Array(
-        int(tensor.data or 0) + int(tensor.byte_offset),
-        name,
-        shape,
-        row_major(shape) if steps is None else tuple(steps[: tensor.ndim]),
-        int(device) if int(kind) in _CUDA_DEVICES else None,
-    )
+    # The capsule is not renamed to "used_dltensor", so its own destructor releases it.
+    found = ctypes.string_at(_pointer_of(capsule, _CAPSULE_NAME), _TENSOR.size)
+    data, _, _, modes, code, bits, lanes, extents, steps, offset = _TENSOR.unpack(found)
+    name = _TYPES.get((code, bits))
+    if name is None or lanes != 1:
+        raise ArrayError(f"has elements of DLPack's type {code} of {bits} bits, which no kernel has")
+    shape = _integers(extents, modes)
+    strides = _integers(steps, modes) if steps else row_major(shape)
+    return Array(data + offset, name, shape, strides, int(device) if kind in _CUDA_DEVICES else None)
+
+
+def _integers(address: int, count: int) -> tuple[int, ...]:
+    return unpack(f"@{count}q", ctypes.string_at(address, 8 * count)) if count else ()

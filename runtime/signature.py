@@ -139,6 +139,35 @@ def tensor_spec(name: str, array: Array, rule: Dynamic | None = None) -> TensorS
     return TensorSpec(array.dtype, shape, strides, align)
 
 
+def fitting(
+    spec: TensorSpec, rule: Dynamic, itemsize: int, extents: Sequence[str], strides: Sequence[str]
+) -> list[str]:
+    """When an array has the type `spec`, which `tensor_spec` has made of another: conditions in Python on its extents
+    and strides, which have these names.
+    """
+    modes = range(len(extents)) if rule.modes is None else sorted(set(rule.modes))
+    inside = [strides[mode] for mode in modes]
+    most = max(ALIGN // itemsize, 1)
+    found: list[str] = []
+    for name, extent in zip(extents, spec.shape, strict=True):
+        if isinstance(extent, int):
+            found.append(f"{name} == {extent}")
+        else:
+            found.append(f"0 < {name} < {1 << (extent.width - 1)}")
+            found += [f"not {name} % {extent.div}"] if extent.div > 1 else []
+    for name, stride in zip(strides, spec.strides, strict=True):
+        others = [other for other in inside if other != name]
+        if isinstance(stride, int):
+            found += [f"{name} == {stride}", *(f"{name} <= {other}" for other in others)]
+            continue
+        found.append(f"({' or '.join(f'{other} < {name}' for other in others)})")
+        full = stride.div == most
+        found.append(f"not {name} & {most - 1}" if full else f"{name} & {2 * stride.div - 1} == {stride.div}")
+        if rule.width == 32:
+            found.append(f"{name} {'<' if stride.width == 32 else '>='} {1 << 31}")
+    return found
+
+
 def address_alignment(address: int) -> int:
     """The bytes of which an address is a multiple: a power of two, at most `ALIGN`."""
     return min(address & -address, ALIGN) if address else ALIGN

@@ -26,9 +26,10 @@ SLOT = 8
 """The bytes of a frame for each value: those of the largest."""
 
 _FORMATS = {
-    Kind.POINTER: "Q", Kind.I1: "?7x", Kind.I8: "b7x", Kind.I16: "h6x", Kind.I32: "i4x", Kind.I64: "q",
+    Kind.POINTER: "P", Kind.I1: "?7x", Kind.I8: "B7x", Kind.I16: "H6x", Kind.I32: "I4x", Kind.I64: "Q",
     Kind.F16: "e6x", Kind.BF16: "H6x", Kind.F32: "f4x", Kind.F64: "d",
 }  # fmt: skip
+"""How `struct` writes a value, in the machine's order, which is fastest. Integers have no sign in the IR."""
 
 _NO_CONTEXT = (201, 400)
 """CUDA_ERROR_INVALID_CONTEXT and CUDA_ERROR_INVALID_HANDLE: another context is current than the kernel's, or none."""
@@ -103,7 +104,7 @@ class Prepared:
         self.ordinal: int = kernel.driver.ordinal
         formats = [each for parameter in kernel.artifact.parameters for each in _formats(parameter)]
         self._count = len(formats)
-        self.pack: Callable[..., None] = Struct("<" + "".join(formats)).pack_into
+        self.pack: Callable[..., None] = Struct("@" + "".join(formats)).pack_into
         pool: list[Frame] = []
         self.take: Callable[[], Frame] = pool.pop
         self.give: Callable[[Frame], None] = pool.append

@@ -107,14 +107,12 @@ class Tensor:
         self.address, self.shape, self._stride, self._device = address, shape, stride, device
         self.dtype = f"torch.{dtype}"
         self.layout = "torch.strided"
+        self.negated = False
         self.is_cuda = device >= 0
         self.device = SimpleNamespace(type="cuda" if device >= 0 else "cpu")
 
     def data_ptr(self) -> int:
         return self.address
-
-    def is_contiguous(self) -> bool:
-        return self._stride is None
 
     def stride(self) -> tuple[int, ...]:
         from tilefold.runtime.arrays import row_major
@@ -123,6 +121,9 @@ class Tensor:
 
     def get_device(self) -> int:
         return self._device
+
+    def is_neg(self) -> bool:
+        return self.negated
 
 
 Tensor.__module__ = "torch"

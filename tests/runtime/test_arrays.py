@@ -14,7 +14,7 @@ from tilefold.runtime.arrays import Array, array_of, is_array, row_major
 from tilefold.runtime.dlpack import dlpack_array
 from tilefold.runtime.engine import LaunchError
 from tilefold.runtime.hosted import host_tensor
-from tilefold.runtime.signature import Dynamic, TensorSpec, dynamic, tensor_spec
+from tilefold.runtime.signature import Dynamic, TensorSpec, dynamic, fitting, tensor_spec
 
 from tests.runtime.fakes import Tensor
 
@@ -78,7 +78,28 @@ def _elsewhere() -> Tensor:
     return tensor
 
 
+def _negated() -> Tensor:
+    tensor = Tensor(0x100)
+    tensor.negated = True
+    return tensor
+
+
+class _Locked:
+    """An array that its library does not give away."""
+
+    def __dlpack__(self) -> Any:
+        raise BufferError("in use\nby others")
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
 REFUSED: list[tuple[Any, str]] = [
+    (_negated(), "is a view that torch negates when it is read"),
+    (Tensor(0), "has no memory"),
+    (_Locked(), "cannot be read as an array: BufferError: in use$"),
+    (_Only(__array_interface__={"shape": (3,), "typestr": "<f4"}), "cannot be read as an array: KeyError: 'data'"),
+    (_Only(__array_interface__={"data": None}), "cannot be read as an array: TypeError: cannot unpack"),
     (np.zeros((2, 2))[::-1], r"has negative strides \(-2, 1\)"),
     (np.zeros((2, 0)), r"is empty: its shape is \(2, 0\)"),
     (np.zeros(3, "complex64"), "has elements of type complex64, which no kernel has"),
@@ -94,7 +115,7 @@ REFUSED: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("array", "problem"), REFUSED)
 def test_array_that_no_kernel_takes(array: Any, problem: str) -> None:
-    with pytest.raises(LaunchError, match=f"argument 'A' {problem}") as caught:
+    with pytest.raises(LaunchError, match=f"(?m)argument 'A' {problem}") as caught:
         array_of("A", array)
     assert caught.value.code == "E3106"
 
@@ -164,3 +185,37 @@ def test_marked_array_keeps_its_rule() -> None:
     array = np.zeros((4, 4))
     marked = dynamic(array, modes=[1], divisibility=2)
     assert (marked.array is array, marked.rule.modes, marked.rule.divisibility) == (True, (1,), ((None, 2),))
+
+
+EXTENTS = st.sampled_from((1, 2, 3, 4, 8, 12))
+STRIDES = st.sampled_from((0, 1, 2, 4, 6, 8, 16, 24, 1 << 31, 1 << 33))
+SHAPES = st.lists(st.tuples(EXTENTS, STRIDES), max_size=3)
+
+
+@given(SHAPES, st.lists(SHAPES, max_size=4), st.data())
+def test_arrays_fit_a_type_where_they_have_it(first: Any, others: Any, data: Any) -> None:
+    modes = data.draw(st.none() | st.sets(st.integers(0, max(len(first) - 1, 0)), max_size=len(first)))
+    rule = Dynamic(
+        modes=None if modes is None else sorted(modes),
+        divisibility=data.draw(st.sampled_from((1, 2, 4))),
+        width=data.draw(st.sampled_from((32, 64))),
+    )
+
+    def array(pairs: Any) -> Array:
+        return Array(64, "f32", tuple(n for n, _ in pairs), tuple(step for _, step in pairs), 0)
+
+    try:
+        spec = tensor_spec("A", array(first), rule)
+    except LaunchError:
+        return
+    rank = len(first)
+    extents, strides = [f"s{i}" for i in range(rank)], [f"t{i}" for i in range(rank)]
+    conditions = " and ".join(["True", *fitting(spec, rule, 4, extents, strides)])
+    for each in (first, *(other for other in others if len(other) == rank), first[::-1]):
+        other = array(each)
+        try:
+            fits = tensor_spec("A", other, rule) == spec
+        except LaunchError:
+            fits = False
+        names = dict(zip((*extents, *strides), (*other.shape, *other.strides), strict=True))
+        assert eval(conditions, names) is fits

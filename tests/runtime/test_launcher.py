@@ -11,7 +11,9 @@ import pytest
 from tilefold.layout.core import Layout
 from tilefold.layout.unknown import Unknown
 from tilefold.runtime.artifact import Kind, Parameter
-from tilefold.runtime.cuda.launcher import Args, Launcher
+from tilefold.runtime.cuda.comparison import Rules
+from tilefold.runtime.cuda.direct import Args
+from tilefold.runtime.cuda.launcher import Launcher
 from tilefold.runtime.cuda.prepared import Prepared
 from tilefold.runtime.engine import LaunchError
 from tilefold.runtime.signature import Dynamic, dynamic
@@ -42,13 +44,17 @@ class Resolving:
 
 
 def _launcher(
-    *parameters: Parameter, constants: frozenset[str] = frozenset(), values: int | None = None, **options: Any
+    *parameters: Parameter,
+    constants: frozenset[str] = frozenset(),
+    values: int | None = None,
+    many_devices: bool = False,
+    **rules: Any,
 ) -> Any:
     library = FakeLibrary()
     kernel = [each for each in parameters if each.name not in constants]
     resolve = Resolving(lambda: prepared(library, *kernel, values=values))
     names = tuple(parameter.name for parameter in parameters)
-    return Launcher(names, constants, resolve, **options), resolve, library
+    return Launcher(Rules(names, constants, **rules), resolve, many_devices), resolve, library
 
 
 def test_second_launch_of_the_same_types_goes_to_the_driver() -> None:
@@ -122,9 +128,11 @@ def test_constants_and_none_are_part_of_the_type_and_not_passed() -> None:
     assert library.launched[0].values == struct.pack("<QQ", 0x1000, 0x2000)
     launcher.launch((Tensor(0x1000), 8, None), BLOCK, GRID)
     assert resolve.asked[-1][2] is None
-    launcher.launch((Tensor(0x1000), [8], Tensor(0x2000)), BLOCK, GRID)  # no hash: resolved each time
-    launcher.launch((Tensor(0x1000), [8], Tensor(0x2000)), BLOCK, GRID)
-    assert len(resolve.asked) == 7
+    changing = [8]
+    for count, expected in ((8, 6), (8, 6), (9, 7), (8, 7)):  # what is in a list counts
+        changing[0] = count
+        launcher.launch((Tensor(0x1000), changing, Tensor(0x2000)), BLOCK, GRID)
+        assert len(resolve.asked) == expected
 
 
 def test_current_stream_of_torch_is_read_in_each_launch(torch_module: SimpleNamespace) -> None:
@@ -173,7 +181,7 @@ def test_number_that_its_type_cannot_hold_is_resolved() -> None:
 def test_dynamic_extents_and_strides_are_passed() -> None:
     tensor = Parameter("A", Kind.POINTER, 16, Layout((Unknown(32, 8), Unknown()), (Unknown(32, 4), 1)))
     rule = Dynamic(divisibility={0: 8})
-    launcher, resolve, library = _launcher(tensor, values=4, rules={"A": rule})
+    launcher, resolve, library = _launcher(tensor, values=4, dynamic={"A": rule})
     for shape in ((8, 4), (16, 8), (24, 12)):
         launcher.launch((Tensor(0x1000, shape),), BLOCK, GRID)
     assert len(resolve.asked) == 1
@@ -182,8 +190,10 @@ def test_dynamic_extents_and_strides_are_passed() -> None:
     assert len(resolve.asked) == 2
     with pytest.raises(LaunchError, match="argument 'A': extent 9 of mode 0 is no multiple of 8"):
         launcher.launch((Tensor(0x1000, (9, 4)),), BLOCK, GRID)
-    launcher.launch((dynamic(Tensor(0x1000, (8, 12)), divisibility={0: 8}),), BLOCK, GRID)
-    assert len(resolve.asked) == 2  # the same rule, by the call
+    for rows in (8, 16, 24):
+        launcher.launch((dynamic(Tensor(0x1000, (rows, 12)), divisibility={0: 8}),), BLOCK, GRID)
+    assert len(resolve.asked) == 4
+    assert library.launched[-1].values == struct.pack("<Qi4xi4xi4x", 0x1000, 24, 12, 12)
 
 
 def test_launch_without_a_context_makes_one_current() -> None:
@@ -229,7 +239,7 @@ def test_threads_do_not_mix_their_arguments() -> None:
 
 def test_dynamic_shared_memory_is_asked_for() -> None:
     library = FakeLibrary()
-    launcher = Launcher((), frozenset(), Resolving(lambda: prepared(library, dynamic_shared=65536)))
+    launcher = Launcher(Rules(()), Resolving(lambda: prepared(library, dynamic_shared=65536)))
     launcher.launch((), BLOCK, GRID)
     launcher.launch((), BLOCK, GRID)
     assert library.launched[0].shared == 65536

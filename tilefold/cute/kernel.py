@@ -4,7 +4,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, update_wrapper
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, cast, overload
 
 from tilefold.compiler.builder.rewrite import rewritten
 from tilefold.compiler.builder.trace import trace
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from .launch import Launches
 
-Dim3 = int | Sequence[int]
+Dim3 = SupportsIndex | Sequence[SupportsIndex]
 """A size of a grid or a block: x, or up to three of x, y, z."""
 
 
@@ -50,15 +50,29 @@ class Kernel:
         self.signature = Signature(function)
         self._built: dict[tuple[object, ...], CompiledKernel] = {}
         self._last: CompiledKernel | None = None
+        self._count = -1  # the arguments of a call that gives all of them by position, as soon as it is known
+        self.launchers: dict[str, Launcher] = {}
         update_wrapper(self, function)
 
+    def __repr__(self) -> str:
+        return f"<kernel {self.function.__qualname__}({', '.join(self.signature.names)})>"
+
+    def __reduce__(self) -> str:
+        return self.function.__qualname__  # where it can be found, as for functions
+
     def __call__(self, *args: Any, **kwargs: Any) -> "KernelCall":
+        call = KernelCall()  # without a constructor, whose call would take a tenth of a launch
+        call.kernel = self
+        call.bindings = None
         if kwargs or len(args) != self._count:
             signature = self.signature
             if not signature.is_plain:
-                return KernelCall(self, (), signature.bind(args, kwargs))
+                call.bindings, call.args = signature.bind(args, kwargs), ()
+                return call
             args = signature.positional(args, kwargs)
-        return KernelCall(self, args)
+            self._count = len(args)
+        call.args = args
+        return call
 
     def __get__(self, owner: object, kind: type | None = None) -> Any:
         if owner is None:
@@ -67,20 +81,10 @@ class Kernel:
 
     @cached_property
     def launches(self) -> "Launches":
-        """The launches that are prepared."""
+        """The launches that are prepared; `launchers` has them by device."""
         from .launch import Launches
 
-        return Launches(self)
-
-    @cached_property
-    def launchers(self) -> "dict[str, Launcher]":
-        """The same by device, as far as there are any."""
-        return self.launches.launchers
-
-    @cached_property
-    def _count(self) -> int:
-        """The arguments of a call that gives all of them by position; -1 for a function that is not called so."""
-        return len(self.signature.names) if self.signature.is_plain else -1
+        return Launches(self, self.launchers)
 
     @cached_property
     def rewritten(self) -> Callable[..., object]:
@@ -134,19 +138,20 @@ class Kernel:
 class KernelCall:
     """A kernel with its arguments, in the order of its parameters."""
 
-    __slots__ = ("_args", "_bound", "kernel")
+    __slots__ = ("args", "bindings", "kernel")
+    kernel: Kernel
+    args: tuple[Any, ...]
+    bindings: BoundArguments | None
 
-    def __init__(self, kernel: Kernel, args: tuple[Any, ...], bound: BoundArguments | None = None) -> None:
-        self.kernel = kernel
-        self._args = args
-        self._bound = bound
+    def __repr__(self) -> str:
+        return f"<call of {self.kernel!r}>"
 
     @property
     def bound(self) -> BoundArguments:
         """What the kernel is built from for these arguments. Raises LaunchError (E3106)."""
-        if self._bound is None:
-            self._bound = self.kernel.signature.bind(self._args, {})
-        return self._bound
+        if self.bindings is None:
+            self.bindings = self.kernel.signature.bind(self.args, {})
+        return self.bindings
 
     def build(self, block: Dim3) -> CompiledKernel:
         """The kernel for these arguments and a block of so many threads, without launching it. Raises ProgramError."""
@@ -174,12 +179,14 @@ class KernelCall:
         The result is that of a launch that was waited for, else None. Raises ProgramError for a fault of the kernel,
         LaunchError for arguments that do not fit, SimulationError and CudaError for what goes wrong while it runs.
         """
-        if stage is None and smem is None:
+        if stage is None and smem is None and self.bindings is None:
             launcher = self.kernel.launchers.get(device)
             if launcher is not None:
-                result = launcher.fast(self._args, block, grid, stream, programmatic)
-                if result is not NotImplemented:
-                    return result
+                args = self.args
+                result = launcher.fast(args, block, grid, stream, programmatic)
+                if result is NotImplemented:
+                    return launcher.search(args, block, grid, stream, programmatic)
+                return result
         return self._launch(grid, block, stream, device, stage, smem, programmatic)
 
     def _launch(
@@ -190,12 +197,12 @@ class KernelCall:
             raise TilefoldError(Code.RUN_LAUNCH, f"smem is {smem}", "leave it out: the kernel says what it needs")
         launches = self.kernel.launches
         if stage is not None:
-            return launches.simulate(self.bound, block, grid, stage)
+            return launches.simulate(self.bound, block, grid, stage, device)
         if block.__class__ is list:
             block = tuple(cast("list[int]", block))
-        if self._bound is not None:
-            return launches.launch_bound(self._bound, block, grid, stream, device, programmatic)
-        return launches.launch(self._args, block, grid, stream, device, programmatic)
+        if self.bindings is not None:
+            return launches.launch_bound(self.bindings, block, grid, stream, device, programmatic)
+        return launches.launch(self.args, block, grid, stream, device, programmatic)
 
 
 @overload

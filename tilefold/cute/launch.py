@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from tilefold.layout.errors import Code
 from tilefold.runtime.arrays import Array
-from tilefold.runtime.cuda.launcher import Args, Launcher
+from tilefold.runtime.cuda.comparison import Rules
+from tilefold.runtime.cuda.direct import Args
+from tilefold.runtime.cuda.launcher import Launcher
 from tilefold.runtime.cuda.prepared import Prepared
 from tilefold.runtime.engine import LaunchConfig, RunResult
 from tilefold.runtime.errors import LaunchError, dim3
@@ -39,7 +41,7 @@ class Launches:
     """The launches of one kernel: for each device that is asked for, those that are prepared."""
 
     kernel: "Kernel"
-    launchers: dict[str, Launcher] = field(default_factory=lambda: {})
+    launchers: dict[str, Launcher]
     _prepared: "dict[tuple[int, int], tuple[CompiledKernel, Prepared]]" = field(default_factory=lambda: {})
 
     def launch(
@@ -55,8 +57,12 @@ class Launches:
             launcher = self.launchers[device] = self._launcher(device)
         return launcher.launch(args, block, grid, stream, programmatic)
 
-    def simulate(self, bound: BoundArguments, block: Any, grid: Any, stage: str) -> RunResult:
-        """Runs on the simulator at a stage. LaunchError for arrays in the memory of a GPU."""
+    def simulate(self, bound: BoundArguments, block: Any, grid: Any, stage: str, device: str = "sim") -> RunResult:
+        """Runs on the simulator at a stage. LaunchError for arrays in the memory of a GPU, and if `device` is one."""
+        _check_device(device)
+        if device not in ("sim", "auto"):
+            hint = 'a GPU runs machine code; leave out stage=, or say device="sim"'
+            raise LaunchError(Code.RUN_LAUNCH, f"stage is {stage!r}, and device {device!r}", hint)
         for name, array in bound.arrays.items():
             if array.device is not None:
                 raise LaunchError(
@@ -70,9 +76,8 @@ class Launches:
     def _launcher(self, device: str) -> Launcher:
         _check_device(device)
         signature = self.kernel.signature
-        return Launcher(
-            signature.names, signature.constants, partial(self._resolve, device), signature.rules, _many_devices()
-        )
+        rules = Rules(signature.names, signature.constants, signature.rules, signature.ranges)
+        return Launcher(rules, partial(self._resolve, device), _many_devices())
 
     def launch_bound(
         self, bound: BoundArguments, block: Any, grid: Any, stream: Any, device: str, programmatic: bool
@@ -127,7 +132,7 @@ class Launches:
 
 
 def _check_device(device: str) -> None:
-    kind, _, number = device.partition(":")
+    kind, _, number = str(device).partition(":")  # of what is no name, too
     if device not in ("auto", "sim", "cuda") and not (kind == "cuda" and number.isdecimal()):
         raise LaunchError(Code.RUN_LAUNCH, f"device is {device!r}", f"one of: {_DEVICES}")
 

@@ -72,6 +72,12 @@ class Signature:
         parameters = self.signature.parameters.values()
         return {each.name: each.annotation for each in parameters if isinstance(each.annotation, Dynamic)}
 
+    @cached_property
+    def ranges(self) -> Mapping[str, tuple[int, int]]:
+        """Of the parameters that are annotated as integers, the least and the greatest number."""
+        annotated = {name: each for name, each in self._annotations.items() if isinstance(each, DType)}
+        return {name: (each.least, each.greatest) for name, each in annotated.items() if each.kind == "int"}
+
     def bind(self, args: Sequence[object], kwargs: Mapping[str, object]) -> "BoundArguments":
         """What a call gives each parameter. TypeError as from Python for a call that does not fit."""
         if self.is_plain:
@@ -141,7 +147,7 @@ class BoundArguments:
             return kind._make(parts) if hasattr(kind, "_make") else tuple(parts)
         if isinstance(value, dict):
             entries = cast("dict[object, object]", value)
-            self.key.append(("dict", tuple(entries)))
+            self.key.append(("dict", constant_key(name, tuple(entries))))
             return {each: self.add(f"{name}_{each}", part, None) for each, part in entries.items()}
         if dataclasses.is_dataclass(value) and not isinstance(value, type) and not is_ours(value):
             return self._dataclass(name, value)
@@ -149,6 +155,8 @@ class BoundArguments:
         name, dtype = self._unique(name), _scalar_dtype(name, value, annotation)
         if dtype is not None:
             type_: Attribute = dtype.ir
+            value = value.item() if hasattr(value, "item") else value
+            _check_number(name, value, dtype)
         else:
             rule = annotation if isinstance(annotation, Dynamic) else None
             if isinstance(value, Marked):
@@ -190,11 +198,13 @@ def _check_kind(name: str, value: Any, annotation: object) -> None:
         return
     if isinstance(annotation, DType):
         if isinstance(value, str) or not (isinstance(value, int | float) or getattr(value, "shape", None) == ()):
-            raise _refused(name, f"is a {type(value).__name__}, but a number by its annotation", f"pass a {annotation}")
+            problem = f"is of type {type(value).__name__}, but a number by its annotation"
+            raise _refused(name, problem, f"pass a number of type {annotation}")
     elif annotation is Tensor or isinstance(annotation, Dynamic) or _optional(annotation) is Tensor:
         array = getattr(value, "__tilefold_array__", value)
-        if not (isinstance(array, Marked) or is_array(array)):
-            problem = f"is a {type(value).__name__}, but a tensor by its annotation"
+        is_number = getattr(array, "shape", None) == () and not hasattr(array, "__dlpack__")  # of NumPy
+        if is_number or not (isinstance(array, Marked) or is_array(array)):
+            problem = f"is of type {type(value).__name__}, but a tensor by its annotation"
             raise _refused(name, problem, "pass an array of torch, CuPy, JAX or NumPy")
 
 
@@ -215,19 +225,17 @@ def _fields(kind: type[Any]) -> tuple[tuple[str, object], ...]:
 
 
 def _scalar_dtype(name: str, value: Any, annotation: object) -> DType | None:
-    """The type of a number in the kernel; None for what is no number. LaunchError (E3106) for one that the type does
-    not have.
+    """The type of a number in the kernel; None for what is no number. LaunchError (E3106) for one that kernels do not
+    have.
     """
     if isinstance(value, complex):
         raise _refused(name, "is a complex number, which no kernel has", "pass its real and its imaginary part")
     is_of_array = getattr(value, "shape", None) == () and hasattr(value, "dtype")  # a scalar, or without modes
     dtype = annotation if isinstance(annotation, DType) and (is_of_array or isinstance(value, int | float)) else None
     if dtype is None and isinstance(value, int | float):
-        dtype = Boolean if isinstance(value, bool) else Float32 if isinstance(value, float) else _integer_type(value)
-    elif dtype is None and is_of_array and not hasattr(value, "__dlpack__"):
+        return Boolean if isinstance(value, bool) else Float32 if isinstance(value, float) else _integer_type(value)
+    if dtype is None and is_of_array and not hasattr(value, "__dlpack__"):
         return _element_type(name, array_of(name, value).dtype)  # a scalar of NumPy
-    if dtype is not None:
-        _check_number(name, value, dtype)
     return dtype
 
 
@@ -239,8 +247,12 @@ def _check_number(name: str, value: Any, dtype: DType) -> None:
     """LaunchError (E3106) for a number that a type does not have."""
     if dtype.kind == "packed" or (dtype.kind == "float" and dtype.bits == 8):
         raise _refused(name, f"cannot be of type {dtype}, which has no arithmetic", "annotate it cute.Float32")
-    if dtype.kind == "int" and not (value == int(value) and dtype.least <= value <= dtype.greatest):
-        hint = "annotate it with a type that has it, such as cute.Int64" if value == int(value) else "pass an integer"
+    if dtype.kind == "float":
+        return
+    if not isinstance(value, int):
+        raise _refused(name, f"is {value!r}, which is not a number of type {dtype}", "pass an integer")
+    if not dtype.least <= value <= dtype.greatest:
+        hint = "annotate it with a type that has it, such as cute.Uint64, or pass a float"
         raise _refused(name, f"is {value}, which is not a number of type {dtype}", hint)
 
 

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a launch costs before the driver, in microseconds, on any machine: `python -m benchmarks.launch_path`.
+
+The driver's call is a function of the C library that does nothing, and its time is subtracted. With a GPU,
+`benchmarks.launch` measures the whole.
+"""
+
+import ctypes
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any, cast
+
+from tilefold.dialects.target import Target
+from tilefold.layout.core import Layout
+from tilefold.layout.unknown import Unknown
+from tilefold.runtime.artifact import Artifact, Kind, Parameter
+from tilefold.runtime.cuda.comparison import Rules
+from tilefold.runtime.cuda.kernel import Kernel
+from tilefold.runtime.cuda.launcher import Launcher
+from tilefold.runtime.cuda.library import Library
+from tilefold.runtime.cuda.prepared import Prepared
+from tilefold.runtime.signature import Dynamic
+
+from benchmarks.launch import KERNELS, LIMITS
+from benchmarks.record import Figure, Record, circumstances, print_record
+
+SHAPE = (4, 64)
+CALLS = 1000
+"""Launches that are timed at once; the fastest of many such rounds counts."""
+
+# pyright: reportUnknownMemberType=false
+
+
+class DeviceArray:
+    """An array that says what it is by `__cuda_array_interface__`, as those of Numba do."""
+
+    def __init__(self, address: int) -> None:
+        self.__cuda_array_interface__ = {"data": (address, False), "shape": SHAPE, "typestr": "<f4", "version": 3}
+
+
+def prepared(parameters: Sequence[Parameter]) -> Prepared:
+    """The launches of a kernel of blocks of 32 threads that does nothing on a device that is not there."""
+    artifact = Artifact("nothing", "", Target("sm_90"), tuple(parameters), (32, 1, 1))
+    kernel = SimpleNamespace(artifact=artifact, handle=1, driver=SimpleNamespace(ordinal=0, context=0))
+    library = SimpleNamespace(launch=ctypes.CDLL(None).pthread_equal)  # of two addresses that differ: 0, for success
+    return Prepared(cast(Kernel, kernel), cast(Library, library))
+
+
+def nanoseconds(call: Callable[[], Any], rounds: int) -> float:
+    """The time of a call: of the fastest round."""
+    best = float("inf")
+    for _ in range(rounds):
+        began = time.perf_counter()
+        for _ in range(CALLS):
+            call()
+        best = min(best, time.perf_counter() - began)
+    return best / CALLS * 1e9
+
+
+def microseconds(arrays: Sequence[Sequence[Any]], rounds: int, dynamic: bool = False) -> float:
+    """What a launch on arrays takes beside the driver's call, where these lists of arguments take turns."""
+    count = len(arrays[0])
+    kernel = KERNELS[count]
+    layout = Layout((Unknown(), Unknown()), (Unknown(32, 4), 1)) if dynamic else None
+    names = kernel.signature.names
+    made = prepared([Parameter(name, Kind.POINTER, 16, layout) for name in names])
+    rules = Rules(names, dynamic={name: Dynamic() for name in names} if dynamic else {})
+    missed = 0
+
+    def resolve(*_: Any) -> tuple[None, Prepared]:
+        nonlocal missed
+        missed += 1
+        return None, made
+
+    kernel.launchers["auto"] = Launcher(rules, resolve)
+
+    def launch() -> None:
+        for each in arrays:
+            kernel(*each).launch(grid=(1, 1, 1), block=(32, 1, 1), stream=0)
+
+    launch()
+    launch()
+    taken = nanoseconds(launch, rounds) / len(arrays)
+    del kernel.launchers["auto"]
+    assert missed == len(arrays), "a launch was not the prepared one"
+    frame = made.frame()
+    frame.place(made.kernel, 1)
+    return (taken - nanoseconds(frame.call, rounds)) / 1e3
+
+
+def of_torch(torch: Any, count: int, rows: int = SHAPE[0]) -> list[Any]:
+    """Tensors in the host's memory; a launch looks at them like at others."""
+    return [torch.zeros(rows, SHAPE[1]) for _ in range(count)]
+
+
+def of_interface(count: int) -> list[Any]:
+    """Arrays that are read by `__cuda_array_interface__`."""
+    return [DeviceArray(0x1000 * (number + 1)) for number in range(count)]
+
+
+def figures(rounds: int = 50) -> list[Figure]:
+    """All figures; those on tensors of torch where it is installed."""
+    found: list[Figure] = []
+
+    def add(name: str, taken: float, target: float | None = None) -> None:
+        found.append(Figure(f"before the driver, {name}", taken, "us", target=target, at_most=target is not None))
+
+    for count in KERNELS:
+        add(f"{count} arrays by __cuda_array_interface__", microseconds([of_interface(count)], rounds))
+    try:
+        torch = import_module("torch")
+    except ImportError:
+        return found
+    for count in KERNELS:
+        tensors = of_torch(torch, count)
+        add(f"{count} tensors", microseconds([tensors], rounds), LIMITS[count])
+        add(f"{count} tensors, two shapes in turns", microseconds([tensors, of_torch(torch, count, 8)], rounds))
+        add(f"{count} tensors of dynamic extents", microseconds([tensors], rounds, dynamic=True))
+    return found
+
+
+def main() -> int:
+    """Prints the figures."""
+    device = f"{platform.machine()} cpu {os.cpu_count()} cores"
+    facts = circumstances(device, python=sys.version.split()[0])
+    print_record(Record("host time of a launch before the driver", facts, tuple(figures()), "launch-path"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

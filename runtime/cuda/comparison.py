@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The text that compares the arguments of a launch with what those were that a kernel was prepared for, and reads what
+is passed of them.
+
+Everything that the kernel's type depends on is compared; `tilefold.cute.specialise` says what that is.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..arrays import HOST, Array, array_of, is_array, is_torch, reader_of
+from ..artifact import Kind, Parameter
+from ..constants import constant_key, is_exact
+from ..signature import ALIGN, Dynamic, Marked, TensorSpec, fitting, tensor_spec
+from ..torch_guards import tensor_check
+
+_INTEGERS = {Kind.I8: 8, Kind.I16: 16, Kind.I32: 32, Kind.I64: 64}
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What is known of a kernel's parameters: which are known while it is built, which are declared dynamic, and of
+    numbers of a declared type the least and the greatest.
+    """
+
+    names: tuple[str, ...]
+    constants: frozenset[str] = frozenset()
+    dynamic: Mapping[str, Dynamic] = field(default_factory=lambda: {})
+    ranges: Mapping[str, tuple[int, int]] = field(default_factory=lambda: {})
+
+
+@dataclass(frozen=True, slots=True)
+class _Tensor:
+    """An array among the arguments: the number of its argument, itself, and what a launch reads."""
+
+    number: int
+    given: Any
+    array: Array
+    rule: Dynamic | None
+    spec: TensorSpec
+
+    @property
+    def extents(self) -> list[str]:
+        return [f"s{self.number}_{mode}" for mode in range(len(self.array.shape))]
+
+    @property
+    def strides(self) -> list[str]:
+        return [f"t{self.number}_{mode}" for mode in range(len(self.array.shape))]
+
+    @property
+    def values(self) -> list[str]:
+        """The variables to pack: the address, and what the type leaves open."""
+        pairs = zip((*self.extents, *self.strides), (*self.spec.shape, *self.spec.strides), strict=True)
+        return [f"p{self.number}", *(name for name, known in pairs if not isinstance(known, int))]
+
+    @property
+    def alignment(self) -> str:
+        """The condition that the address has the alignment of the type; none where it is `ALIGN`."""
+        address = f"p{self.number}"
+        if self.rule is not None and self.rule.align is not None:
+            return f"not {address} % {self.rule.align}"
+        return f"{address} & {2 * self.spec.align - 1} == {self.spec.align}" if self.spec.align < ALIGN else ""
+
+
+class Comparison:
+    """The `lines` that read and compare arguments `a0`, `a1` and so on, the expressions of the `values` to pack, and
+    the `scope` with the names that they use.
+    """
+
+    def __init__(self, rules: Rules, block: Any, parameters: Iterable[Parameter]) -> None:
+        self.rules = rules
+        self._kinds = iter([parameter.kind for parameter in parameters])
+        self.scope: dict[str, Any] = {"BLOCK": block, "constant_key": constant_key, "Marked": Marked}
+        self.lines: list[str] = []
+        self.values: list[str] = []
+        self._conditions = ["block == BLOCK"]
+        self._tensors: list[_Tensor] = []
+
+    def add(self, number: int, value: Any) -> bool:
+        """Whether an argument can be compared with what it was."""
+        this, name = f"a{number}", self.rules.names[number]
+        if name in self.rules.constants or isinstance(value, str):
+            self._constant(number, value)
+        elif value is None:
+            self._require(f"{this} is None")
+        elif isinstance(value, int | float) or _is_scalar(value):
+            return self._number(number, value)
+        else:
+            return self._array(number, name, value)
+        return True
+
+    def _number(self, number: int, value: Any) -> bool:
+        this, name = f"a{number}", self.rules.names[number]
+        kind = next(self._kinds, None)
+        self._require(f"{this}.__class__ is {self._name(type(value))}")
+        if kind is None or kind is Kind.POINTER:
+            return False
+        if kind not in _INTEGERS:
+            self.values.append(this)
+            return True
+        if isinstance(value, float) or (_is_scalar(value) and value.dtype.kind not in "biu"):
+            return False  # each number is looked at, whether it is an integer
+        if name in self.rules.ranges:
+            least, greatest = self.rules.ranges[name]
+            self._require(f"{least} <= {this} <= {greatest}")
+        elif type(value) is int:
+            bits = _INTEGERS[kind]
+            self._require(f"{-(1 << bits - 1)} <= {this} < {1 << bits - 1}")
+            if bits == 64:
+                self._require(f"not {-(1 << 31)} <= {this} < {1 << 31}")
+        self.values.append(f"{this if type(value) is int else f'int({this})'} & {(1 << _INTEGERS[kind]) - 1}")
+        return True
+
+    @property
+    def has_torch(self) -> bool:
+        """Whether a tensor of torch is an argument, whose current stream is then launched in."""
+        return any(is_torch(each.given) for each in self._tensors)
+
+    def finish(self) -> None:
+        """Compares what is left: the tensors."""
+        self._flush()  # what is passed by a wrapper is unwrapped before it is compared
+        self._compare_torch([each for each in self._tensors if is_torch(each.given)])
+        for each in self._tensors:
+            self._read(each)
+        self._conditions += [f"p{each.number}" for each in self._tensors]  # none is 0
+        self._conditions += [each.alignment for each in self._tensors if each.alignment]
+        if aligned := [f"p{each.number}" for each in self._tensors if not each.alignment]:
+            self._conditions.append(f"not ({' | '.join(aligned)}) & {ALIGN - 1}")
+        self._flush()
+
+    def _constant(self, number: int, value: Any) -> None:
+        this, name = f"a{number}", self.rules.names[number]
+        if is_exact(value):
+            self._require(f"{this}.__class__ is {self._name(type(value))}")
+            self._require(f"{this} == {self._name(value)}")
+        else:
+            key = self._name(constant_key(name, value))
+            self._require(f"constant_key({name!r}, {this}) == {key}")
+
+    def _array(self, number: int, name: str, value: Any) -> bool:
+        rule = self.rules.dynamic.get(name)
+        while True:
+            if isinstance(value, Marked):
+                value, rule = value.array, value.rule
+                self._require(f"a{number}.__class__ is Marked and a{number}.rule == {self._name(rule)}")
+                self._flush(f"a{number} = a{number}.array")
+            elif hasattr(value, "__tilefold_array__"):
+                self._require(f"a{number}.__class__ is {self._name(type(value))}")
+                value = value.__tilefold_array__
+                self._flush(f"a{number} = a{number}.__tilefold_array__")
+            else:
+                break
+        if not is_array(value):
+            return self._other(number, value)
+        if next(self._kinds, None) is not Kind.POINTER:
+            return False  # an array without modes that is passed as a number
+        array = array_of(name, value)
+        if array.device is HOST and not is_torch(value):
+            return False
+        tensor = _Tensor(number, value, array, rule, tensor_spec(name, array, rule))
+        self._tensors.append(tensor)
+        self.values += tensor.values
+        return True
+
+    def _other(self, number: int, value: Any) -> bool:
+        """Types, functions and layouts are constants; containers are taken apart in each call."""
+        if is_exact(value):
+            self._constant(number, value)
+        return is_exact(value)
+
+    def _compare_torch(self, tensors: list[_Tensor]) -> None:
+        """Compares what tensors of torch are: in one call, where torch has it."""
+        first: dict[int, int] = {}
+        distinct: list[_Tensor] = []
+        for each in tensors:
+            if first.setdefault(id(each.given), each.number) == each.number:
+                distinct.append(each)
+            else:
+                self._require(f"a{each.number} is a{first[id(each.given)]}")
+        if not distinct:
+            return
+        check = tensor_check(
+            [each.given for each in distinct],
+            [[n if isinstance(n, int) else None for n in each.spec.shape] for each in distinct],
+            [[None if each.rule else n for n in each.array.strides] for each in distinct],
+        )
+        if check is not None:
+            self._require(f"{self._name(check)}({', '.join(f'a{each.number}' for each in distinct)})")
+            self._name([type(each.given) for each in distinct])  # torch knows classes by their address: they must stay
+        else:
+            for each in distinct:
+                self._compare_attributes(each)
+        self._flush()
+
+    def _compare_attributes(self, tensor: _Tensor) -> None:
+        this, given = f"a{tensor.number}", tensor.given
+        self._require(f"{this}.__class__ is {self._name(type(given))}")
+        self._require(f"{this}.dtype == {self._name(given.dtype)}")
+        self._require(f"{this}.get_device() == {given.get_device()}")
+        self._require(f"not {this}.is_neg()")
+        if tensor.rule is None:
+            self._require(f"{this}.shape == {tuple(tensor.array.shape)} and {this}.stride() == {tensor.array.strides}")
+
+    def _read(self, tensor: _Tensor) -> None:
+        """Reads the values of an array, and compares what depends on them or is not compared yet."""
+        number, array = tensor.number, tensor.array
+        if is_torch(tensor.given):
+            lines, shape, strides = [f"p{number} = a{number}.data_ptr()"], f"a{number}.shape", f"a{number}.stride()"
+        else:
+            same = self._name(type(tensor.given))
+            self._require(f"a{number}.__class__ is {same}")
+            self._flush(f"x{number} = {self._name(reader_of(tensor.given))}(a{number})")
+            lines, shape, strides = [f"p{number} = x{number}.address"], f"x{number}.shape", f"x{number}.strides"
+            self._require(f"x{number}.dtype == {array.dtype!r} and x{number}.device == {array.device!r}")
+            if tensor.rule is None:
+                self._require(f"{shape} == {array.shape} and {strides} == {array.strides}")
+        self.lines += lines
+        if tensor.rule is not None:
+            if array.shape:
+                self.lines += [f"{', '.join(tensor.extents)}, = {shape}", f"{', '.join(tensor.strides)}, = {strides}"]
+            else:
+                self._require(f"not {shape}")
+            self._conditions += fitting(tensor.spec, tensor.rule, array.itemsize, tensor.extents, tensor.strides)
+
+    def _require(self, condition: str) -> None:
+        self._conditions.append(condition)
+
+    def _flush(self, *after: str) -> None:
+        if self._conditions:
+            self.lines += [f"if not ({' and '.join(self._conditions)}):", "    return NotImplemented"]
+        self._conditions = []
+        self.lines += after
+
+    def _name(self, value: Any) -> str:
+        """A name for an object."""
+        name = f"known{len(self.scope)}"
+        self.scope[name] = value
+        return name
+
+
+def _is_scalar(value: Any) -> bool:
+    """Whether a value is a scalar of NumPy."""
+    return getattr(value, "shape", None) == () and hasattr(value, "dtype") and not hasattr(value, "__dlpack__")

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A launch as one function, written for one prepared kernel and arguments of the types that it is for.
+
+The function reads from each argument everything that the kernel's type depends on and compares it with what it was. If
+all is equal, it writes the addresses and numbers into the memory of a frame and calls the driver; else it has done
+nothing, and says so. Nothing is remembered of an object, since tensors may change in place.
+
+Like `dataclasses`, this writes the text of a function, because a loop over the arguments would take longer than all
+the rest.
+"""
+
+import sys
+from collections.abc import Callable
+from functools import cache
+from struct import error as StructError  # noqa: N812  # it is an exception
+from types import CodeType
+from typing import Any
+
+from ..streams import handle_of
+from .comparison import Comparison, Rules
+from .prepared import Prepared
+
+Args = tuple[Any, ...]
+Launch = Callable[[Args, Any, Any, Any, bool], Any]
+"""Launches on arguments, with a block, a grid, a stream and an order, or returns NotImplemented."""
+
+
+def write(rules: Rules, args: Args, block: Any, prepared: Prepared, many_devices: bool) -> Launch | None:
+    """The launch of a prepared kernel for arguments like these. None where they have what cannot be compared at a
+    launch. `many_devices` says that more than one GPU is there.
+    """
+    if len(args) != len(rules.names):
+        return None
+    text = Comparison(rules, block, prepared.kernel.artifact.parameters)
+    if not all([text.add(number, value) for number, value in enumerate(args)]):
+        return None
+    text.finish()
+    scope = text.scope
+    scope.update(
+        prepared=prepared, kernel=prepared.kernel, take=prepared.take, give=prepared.give, pack=prepared.pack,
+        frame_of=prepared.frame, handle_of=handle_of, StructError=StructError,
+    )  # fmt: skip
+    if text.has_torch:
+        scope["raw_stream"] = getattr(sys.modules["torch"]._C, "_cuda_getCurrentRawStream", None)
+    lines = [
+        "def launch(args, block, grid, stream, programmatic):",
+        "    try:",
+        f"        {', '.join(f'a{i}' for i in range(len(args)))}, = args" if args else "        () = args",
+        *(f"        {line}" for line in text.lines),
+        "    except Exception:",  # of an argument that is something else, or is refused: `resolve` says so
+        "        return NotImplemented",
+        "    try:",
+        "        frame = take()",
+        "    except IndexError:",
+        "        frame = frame_of()",
+        "    try:",
+        f"        pack({', '.join(['frame.memory', '0', *text.values])})",
+        "    except (StructError, OverflowError, TypeError):",
+        "        return NotImplemented",
+        "    if grid != frame.grid:",
+        "        frame.place(kernel, grid)",
+        "    if stream is None:",
+        f"        stream = {f'raw_stream({prepared.ordinal})' if text.has_torch else '0'}",
+        "    elif stream.__class__ is not int:",
+        "        stream = handle_of(stream)",
+        "    if stream != frame.stream:",
+        "        frame.queue(stream)",
+        "    if programmatic is not frame.programmatic:",
+        "        frame.order(programmatic)",
+        f"    status = {'prepared.call(frame)' if many_devices else 'frame.call()'}",
+        "    give(frame)",
+        "    if status:",
+        "        prepared.recover(frame, status)",
+    ]
+    exec(_compiled("\n".join(lines)), scope)
+    return scope["launch"]
+
+
+@cache
+def _compiled(text: str) -> CodeType:
+    """The code of a text; many kernels have the same."""
+    return compile(text, "<launch of a kernel>", "exec")

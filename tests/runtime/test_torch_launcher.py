@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Prepared launches on tensors of torch itself, in the host's memory, as far as the driver: what is told apart."""
+
+import struct
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from tilefold.layout.core import Layout
+from tilefold.layout.unknown import Unknown
+from tilefold.runtime.artifact import Kind, Parameter
+from tilefold.runtime.cuda.comparison import Rules
+from tilefold.runtime.cuda.launcher import Launcher
+from tilefold.runtime.signature import Dynamic
+from tilefold.runtime.torch_guards import tensor_check
+
+from tests.runtime.fakes import FakeLibrary, prepared
+
+torch: Any = pytest.importorskip("torch", reason="these are tensors of torch")
+
+BLOCK, GRID = (32, 1, 1), (5, 1, 1)
+
+
+@pytest.fixture(params=["one call", "attributes"], autouse=True)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Tensors are compared by torch's guards, and by their attributes where there are none."""
+
+    def stream(device: int) -> int:
+        return 0
+
+    monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", stream, raising=False)
+
+    def works(torch: Any) -> bool:
+        return False
+
+    if request.param == "attributes":
+        monkeypatch.setattr("tilefold.runtime.torch_guards._works", works)
+    return request.param
+
+
+class Launches:
+    """A launcher for kernels of `count` tensors. `prepares` launches and says how many were prepared anew."""
+
+    def __init__(self, count: int, values: int | None = None, made: tuple[Parameter, ...] = (), **rules: Any) -> None:
+        parameters = made or tuple(Parameter(f"p{i}", Kind.POINTER, 1) for i in range(count))
+        self.library = FakeLibrary()
+        self.asked = 0
+        self.made = prepared(self.library, *parameters, values=values)
+        names = tuple(parameter.name for parameter in parameters)
+        self.launcher = Launcher(Rules(names, **rules), self._resolve)
+
+    def _resolve(self, *_: Any) -> tuple[None, Any]:
+        self.asked += 1
+        return None, self.made
+
+    def prepares(self, *tensors: Any) -> int:
+        """How many launches on the tensors needed preparing, of one."""
+        before, launched = self.asked, len(self.library.launched)
+        self.launcher.launch(tensors, BLOCK, GRID)
+        new = self.asked - before
+        assert len(self.library.launched) - launched == 1 - new
+        if not new:
+            values = self.library.launched[-1].values
+            assert values[:8] == struct.pack("<Q", tensors[0].data_ptr())
+            assert values[-8:] == struct.pack("<Q", tensors[-1].data_ptr())
+        return new
+
+
+@pytest.fixture
+def fresh() -> Callable[[], Any]:
+    """Makes tensors of the same type, all of which live on."""
+    kept: list[Any] = []
+
+    def make() -> Any:
+        kept.append(torch.zeros(4, 8))
+        return kept[-1]
+
+    return make
+
+
+def test_guards_of_this_torch_are_used(way: str) -> None:
+    check = tensor_check([torch.zeros(2)], [[2]], [[1]])
+    assert (check is not None) == (way == "one call")
+
+
+CHANGES: dict[str, Callable[[Any], Any]] = {
+    "extents": lambda x: x.resize_(8, 4),
+    "modes": lambda x: x.unsqueeze_(0),
+    "strides": lambda x: x.set_(torch.zeros(64), 0, (4, 8), (16, 1)),
+    "transposed": lambda x: x.resize_(8, 4).t_(),
+    "element type": lambda x: setattr(x, "data", torch.zeros(4, 8, dtype=torch.float16)),
+    "alignment": lambda x: x.set_(torch.zeros(64), 1, (4, 8), (8, 1)),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_tensor_that_changes_in_place(change: Callable[[Any], Any], fresh: Callable[[], Any]) -> None:
+    launches = Launches(2)
+    a, b = fresh(), fresh()
+    assert [launches.prepares(a, b) for _ in range(3)] == [1, 0, 0]
+    b.set_(torch.zeros(64), 4, (4, 8), (8, 1))  # another address of the same type
+    assert launches.prepares(a, b) == 0
+    change(b)
+    assert [launches.prepares(a, b) for _ in range(2)] == [1, 0]
+    assert launches.prepares(b, a) == 1
+    assert [launches.prepares(fresh(), fresh()), launches.prepares(a, b)] == [0, 0]
+
+
+class Subclass(torch.Tensor):
+    """A tensor with a class of its own."""
+
+
+OTHERS: dict[str, Callable[[], Any]] = {
+    "subclass": lambda: torch.zeros(4, 8).as_subclass(Subclass),
+    "parameter": lambda: torch.nn.Parameter(torch.zeros(4, 8)),
+    "negative view": lambda: torch.zeros(4, 8, dtype=torch.complex64).conj().imag,
+    "negated": lambda: torch._neg_view(torch.zeros(4, 8)),
+}
+
+
+@pytest.mark.parametrize("make", OTHERS.values(), ids=OTHERS)
+def test_tensor_of_another_kind_is_not_taken_for_one(make: Callable[[], Any], fresh: Callable[[], Any]) -> None:
+    launches = Launches(1)
+    assert [launches.prepares(fresh()) for _ in range(2)] == [1, 0]
+    kept = make()
+    assert launches.launcher.fast((kept,), BLOCK, GRID, None, False) is NotImplemented
+
+
+def test_tensor_without_memory_is_not_launched_on(fresh: Callable[[], Any]) -> None:
+    launches = Launches(1)
+    a = fresh()
+    assert [launches.prepares(a) for _ in range(2)] == [1, 0]
+    a.untyped_storage().resize_(0)
+    assert launches.launcher.fast((a,), BLOCK, GRID, None, False) is NotImplemented
+
+
+def test_tensor_that_is_given_twice(fresh: Callable[[], Any]) -> None:
+    launches = Launches(3)
+    a, b = fresh(), fresh()
+    for _ in range(2):
+        launches.prepares(a, b, a)
+        launches.prepares(a, b, b)
+        launches.prepares(a, b, fresh())
+        launches.prepares(b, b, b)
+    asked = launches.asked
+    assert [launches.prepares(*each) for each in ((b, a, b), (b, a, a), (b, a, fresh()), (a, a, a))] == [0, 0, 0, 0]
+    assert asked <= 4
+
+
+def test_modes_of_autograd_and_inference(fresh: Callable[[], Any]) -> None:
+    launches = Launches(1)
+    a, leaf = fresh(), torch.zeros(4, 8, requires_grad=True)
+    for _ in range(2):
+        launches.prepares(a)
+        launches.prepares(leaf)
+        with torch.no_grad():
+            launches.prepares(a)
+            launches.prepares(leaf)
+        with torch.inference_mode():
+            launches.prepares(a)
+    asked = launches.asked
+    with torch.inference_mode():
+        assert launches.prepares(a) == 0
+    assert (launches.prepares(leaf), launches.asked) == (0, asked)
+
+
+def test_dynamic_extents(fresh: Callable[[], Any]) -> None:
+    layout = Layout((Unknown(32, 2), Unknown()), (Unknown(32, 4), 1))
+    parameters = (Parameter("p0", Kind.POINTER, 16, layout), Parameter("p1", Kind.POINTER, 16))
+    launches = Launches(2, made=parameters, values=5, dynamic={"p0": Dynamic(divisibility={0: 2})})
+    other = fresh()
+    wide = torch.zeros(64, 64)
+    like = [torch.zeros(2, 8), torch.zeros(6, 8), wide[:8, :8], wide[8:20, 4:12]]
+    assert [launches.prepares(each, other) for each in like] == [1, 0, 0, 0]
+    assert launches.library.launched[-1].values == struct.pack(
+        "<Qi4xi4xi4xQ", like[-1].data_ptr(), 12, 8, 64, other.data_ptr()
+    )
+    unlike = (
+        torch.zeros(8), torch.zeros(2, 8, dtype=torch.int32), torch.zeros(8, 2).t(), wide[:8, 1:9],
+        torch.zeros(2, 9)[:, :8], torch.zeros(2, 8).as_subclass(Subclass), wide[:8, :16:2], torch.zeros(3, 8),
+    )  # fmt: skip
+    for each in unlike:
+        assert launches.launcher.fast((each, other), BLOCK, GRID, None, False) is NotImplemented
+    assert launches.launcher.fast((other, like[0]), BLOCK, GRID, None, False) is NotImplemented
+
+
+def test_many_shapes_are_all_kept() -> None:
+    launches = Launches(1)
+    many = [torch.zeros(n, 3) for n in range(1, 40)]
+    assert [launches.prepares(each) for each in many] == [1] * len(many)
+    assert [launches.prepares(each) for each in (*many, *reversed(many))] == [0] * (2 * len(many))
+
+
+def test_device_is_told_apart(fresh: Callable[[], Any]) -> None:
+    launches = Launches(1)
+    assert [launches.prepares(fresh()) for _ in range(2)] == [1, 0]
+    elsewhere = torch.zeros(4, 8, device="meta")
+    assert launches.launcher.fast((elsewhere,), BLOCK, GRID, None, False) is NotImplemented
+
+
+def test_stream_object_and_arguments_of_other_kinds(fresh: Callable[[], Any]) -> None:
+    names = ("a", "n", "f", "c", "s", "none")
+    library = FakeLibrary()
+    made = prepared(library, Parameter("a", Kind.POINTER), Parameter("n", Kind.I32), Parameter("f", Kind.F32), values=3)
+    asked: list[Any] = []
+
+    def resolve(args: Any, *_: Any) -> tuple[None, Any]:
+        asked.append(args)
+        return None, made
+
+    launcher = Launcher(Rules(names, frozenset({"c"})), resolve)
+    a = fresh()
+    for args in ((a, 1, 2.0, (64, 8), "relu", None), (a, -5, 3.0, (64, 8), "relu", None)):
+        launcher.launch(args, BLOCK, GRID, SimpleNamespace(cuda_stream=0x60))
+    assert library.launched[0].values == struct.pack("<Qi4xf4x", a.data_ptr(), -5, 3.0)
+    assert library.launched[0].stream == 0x60
+    for args in (
+        (a, 1, 2.0, (64, True), "relu", None), (a, 1, 2.0, (64, 8), "gelu", None), (a, 1, 2.0, (64, 8), "relu", 1),
+        (a, True, 2.0, (64, 8), "relu", None), (a, 1, 2, (64, 8), "relu", None),
+    ):  # fmt: skip
+        launcher.launch(args, BLOCK, GRID)
+        assert asked[-1] is args
