@@ -114,6 +114,8 @@ def test_what_a_target_lacks_is_said(name: str, arch: str) -> None:
         ptx(example(name), arch)
     assert refused.value.code == code
     assert said in refused.value.message
+    for parameter, value in changed.items():  # the line that is shown names it
+        assert f"// -D {parameter}={value} fits" in refused.value.diagnostics[0].render()
     smaller = load(expand(example(name).read_text(), name, changed)).ptx(Target(arch))
     assert all(kernel.spill_stores == 0 for kernel in assemble(smaller, Target(arch)).kernels.values())
 
