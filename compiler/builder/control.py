@@ -29,7 +29,9 @@ def noted(what: str) -> Generator[None, None, None]:
     except (TilefoldError, NameError):
         raise
     except Exception as error:
-        error.add_note(f"while the kernel was built; {what} is built whether or not it will be executed")
+        note = f"while the kernel was built; {what} is built whether or not it will be executed"
+        if note not in getattr(error, "__notes__", ()):
+            error.add_note(note)
         raise
 
 

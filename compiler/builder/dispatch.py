@@ -14,18 +14,21 @@ from typing import Any, cast
 
 from xdsl.dialects import arith
 
+from ...layout.errors import Code, TilefoldError
 from .branches import branch
 from .carry import result_of
 from .control import discarded, name_value, truth
+from .fragments import Vec
 from .loops import bounded, conditional_loop, counted_loop
 from .ranges import Range, make_range
+from .state import current
 from .tensors import AnyTensor
-from .values import Value, binary, convert
+from .values import Bool, Value, binary, convert
 from .variables import MISSING, PENDING, Box, Variable, cells_of, reached
 
 __all__ = [
-    "PENDING", "and_", "builtin", "chain", "choose", "for_statement", "if_statement", "named", "not_", "or_",
-    "while_statement",
+    "PENDING", "and_", "and_value", "builtin", "chain", "choose", "contains", "decided", "for_statement",
+    "if_statement", "named", "not_", "or_", "or_value", "while_statement",
 ]  # fmt: skip
 
 _Thunk = Callable[[], Any]
@@ -69,6 +72,7 @@ def while_statement(test: _Thunk, body: _Thunk, names: Sequence[str]) -> None:
     with discarded(variables) as attempt:
         found = test()
         while not isinstance(found, Value) and found:
+            current().step()
             body()
             found = test()
         if not isinstance(found, Value):
@@ -89,6 +93,7 @@ def for_statement(
         _kernel_loop(iterable, body, [*changed, *own], len(changed), flag)
         return
     for item in iterable:
+        current().step()
         stopped = False if flag is None else flag.get()
         if isinstance(stopped, Value):
             branch(truth(stopped), _nothing, lambda item=item: body(item), [*changed, *own])
@@ -109,30 +114,49 @@ def _kernel_loop(
         bounded(range, flag, body, variables)
 
 
-def and_(*operands: _Thunk) -> Any:
-    """`a and b`: operands after a false one are not evaluated."""
-    return _joined(operands, stop_at=False)
+def and_(first: Any, *rest: _Thunk) -> Any:
+    """`first and ...` where only its truth matters: operands after a false one are not evaluated."""
+    return _joined(first, rest, False, _true)
 
 
-def or_(*operands: _Thunk) -> Any:
-    """`a or b`: operands after a true one are not evaluated."""
-    return _joined(operands, stop_at=True)
+def or_(first: Any, *rest: _Thunk) -> Any:
+    """`first or ...` where only its truth matters: operands after a true one are not evaluated."""
+    return _joined(first, rest, True, _true)
 
 
-def _joined(operands: Sequence[_Thunk], stop_at: bool) -> Any:
-    first, *rest = operands
-    value = first()
+def and_value(first: Any, *rest: _Thunk) -> Any:
+    """`first and ...`: the first operand that is false, or the last one."""
+    return _joined(first, rest, False, _itself)
+
+
+def or_value(first: Any, *rest: _Thunk) -> Any:
+    """`first or ...`: the first operand that is true, or the last one."""
+    return _joined(first, rest, True, _itself)
+
+
+def _true(value: Any) -> Any:
+    return truth(value) if isinstance(value, Value) else bool(value)
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _joined(value: Any, rest: Sequence[_Thunk], stop_at: bool, result_from: Callable[[Any], Any]) -> Any:
     if not rest:
         return value
     if not isinstance(value, Value):
-        return value if bool(value) == stop_at else _joined(rest, stop_at)
-    result = Box("the operand")
+        return value if bool(value) == stop_at else _joined(rest[0](), rest[1:], stop_at, result_from)
+    result = Box("the value of 'or'" if stop_at else "the value of 'and'")
+    is_known = isinstance(value, Bool) or result_from is _true  # a predicate is what decides
 
-    def evaluated() -> None:
-        found = _joined(rest, stop_at)
-        result.set(truth(found) if isinstance(found, Value) else bool(found))
+    def stay() -> None:
+        result.set(stop_at if is_known else value)
 
-    paths = (lambda: result.set(True), evaluated) if stop_at else (evaluated, lambda: result.set(False))
+    def proceed() -> None:
+        result.set(result_from(_joined(rest[0](), rest[1:], stop_at, result_from)))
+
+    paths = (stay, proceed) if stop_at else (proceed, stay)
     branch(truth(value), *paths, [result, *reached((), *rest)])
     return result_of(result)
 
@@ -140,6 +164,32 @@ def _joined(operands: Sequence[_Thunk], stop_at: bool) -> Any:
 def not_(operand: Any) -> Any:
     """`not a`."""
     return truth(operand) ^ True if isinstance(operand, Value) else not operand
+
+
+_UNDECIDED: Mapping[str, tuple[str, str]] = MappingProxyType({
+    "assert": (
+        "an assertion is checked while the kernel is built, but this {} is known only when the kernel runs",
+        "assert what is known, such as shapes; print in an `if` by cute.printf what is not",
+    ),
+    "comprehension": (
+        "Python decides which elements a comprehension has, but this {} is known only when the kernel runs",
+        "write `for` and `if` as statements, or `A if C else B` as the element",
+    ),
+    "guard": (
+        "Python decides which pattern matches, but this {} is known only when the kernel runs",
+        "write `if` in the case",
+    ),
+})  # fmt: skip
+
+
+def decided(test: Any, what: str) -> Any:
+    """A condition that Python decides: of an `assert`, a comprehension, a guard of `match`. Raises TilefoldError
+    (E5003) for a value of the kernel.
+    """
+    if isinstance(test, Value):
+        message, hint = _UNDECIDED[what]
+        raise TilefoldError(Code.BUILD_RUN_TIME, message.format(test.dtype), hint)
+    return test
 
 
 def choose(test: Any, then: _Thunk, otherwise: _Thunk) -> Any:
@@ -152,20 +202,41 @@ def choose(test: Any, then: _Thunk, otherwise: _Thunk) -> Any:
     return result_of(result)
 
 
+def contains(item: Any, items: Any) -> Any:
+    """`item in items`: of a value of the kernel, or among such, whether it equals one of them."""
+    if isinstance(items, range) and isinstance(item, Value):
+        items = make_range(items.start, items.stop, items.step)
+    if isinstance(items, Range):
+        return items.holds(item)
+    if not isinstance(items, tuple | list | set | frozenset | dict):
+        return item in items
+    found: Any = False
+    given = list(cast("Iterable[object]", items))
+    if not (isinstance(item, Value) or builtins.any(isinstance(each, Value) for each in given)):
+        return item in items
+    for each in given:
+        equal: Any = each is item or each == item
+        if not isinstance(equal, Value):
+            if equal:
+                return True
+        else:
+            found = equal if found is False else found | equal
+    return found
+
+
 _COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType({
     "Eq": operator.eq, "NotEq": operator.ne, "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt,
-    "GtE": operator.ge, "Is": operator.is_, "IsNot": operator.is_not, "In": lambda a, b: a in b,
-    "NotIn": lambda a, b: a not in b,
+    "GtE": operator.ge, "Is": operator.is_, "IsNot": operator.is_not, "In": contains,
+    "NotIn": lambda a, b: not_(contains(a, b)),
 })  # fmt: skip
 
 
-def chain(left: Any, names: Sequence[str], *operands: _Thunk) -> Any:
+def chain(left: Any, names: Sequence[str], right: Any, *rest: _Thunk) -> Any:
     """`a < b < c`: each operand is evaluated once, and not after a comparison that fails."""
-    right = operands[0]()
     result = _COMPARISONS[names[0]](left, right)
     if len(names) == 1:
         return result
-    return and_(lambda: result, lambda: chain(right, names[1:], *operands[1:]))
+    return and_(result, lambda: chain(right, names[1:], rest[0](), *rest[1:]))
 
 
 def builtin(function: Any) -> Any:
@@ -199,7 +270,7 @@ def _quantifier(join: Callable[..., Any], empty: bool) -> Callable[[Iterable[Any
         given = list(items)
         if not builtins.any(isinstance(x, Value) for x in given):
             return builtins.any(given) if empty is False else builtins.all(given)
-        return join(*(lambda x=x: x for x in given))
+        return join(given[0], *(lambda x=x: x for x in given[1:]))
 
     return quantifier
 
@@ -209,6 +280,9 @@ def _converted(function: Callable[..., Any], kind: str) -> Callable[..., Any]:
         from .dtypes import Float32, Int32
 
         given: list[Any] = list(arguments)
+        if len(given) == 1 and isinstance(given[0], Vec) and kind != "bool":
+            hint = f"write x.to(cute.{'Int32' if kind == 'int' else 'Float32'})"
+            raise TilefoldError(Code.BUILD_VALUE, f"a fragment is not one {kind}", hint)
         if len(given) != 1 or not isinstance(given[0], Value):
             return function(*given, **options)
         value = given[0]

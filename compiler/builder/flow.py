@@ -10,13 +10,13 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from .leaving import always_leaves, leaves, may_leave
+from .nodes import FUNCTIONS, own_nodes
+
 RETURNED = "__returned__"
 RESULT = "__result__"
 PENDING = "PENDING"
 """The name, in what rewritten code calls, of the result of a function that has not returned yet."""
-
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-"""What has control flow of its own."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,10 @@ def _block(body: Sequence[ast.stmt], names: _Names, flags: dict[ast.stmt, str]) 
                 inner = _Lowered([statement], then.flags | other.flags, then.leaves and other.leaves)
             case ast.For() | ast.While():
                 inner = _loop(statement, names, flags)
-            case ast.With() | ast.Try() | ast.Match():
+            case ast.With() | ast.Try() | ast.TryStar() | ast.Match():
                 inner = _compound(statement, names, flags)
+            case ast.Raise():
+                return _Lowered([*done, statement], found, True)
             case _:
                 done.append(statement)
                 continue
@@ -91,19 +93,17 @@ def _block(body: Sequence[ast.stmt], names: _Names, flags: dict[ast.stmt, str]) 
             return _Lowered(done, found, True)
         if inner.flags and rest:
             after = _block(rest, names, flags)
-            # a return leaves all loops, so that within one its own flags say everything
-            asked = sorted(inner.flags & set(names.loops[-1])) if names.loops else [RETURNED]
-            guard = ast.copy_location(ast.If(_none_of(asked, statement), after.body, []), rest[0])
+            guard = ast.copy_location(ast.If(_stays(inner.flags, names, statement), after.body, []), rest[0])
             return _Lowered([*done, guard], found | after.flags, False)
     return _Lowered(done, found)
 
 
 def _branch(statement: ast.If, rest: Sequence[ast.stmt], names: _Names, flags: dict[ast.stmt, str]) -> _Lowered | None:
     """An `if` of which one branch always leaves, with the rest in the other one; None for another `if`."""
-    if always_leaves(statement.body):
+    if always_leaves(statement.body) and may_leave(statement.body):
         then = _block(statement.body, names, flags)
         other = _block([*statement.orelse, *rest], names, flags)
-    elif always_leaves(statement.orelse):
+    elif always_leaves(statement.orelse) and may_leave(statement.orelse):
         then = _block([*statement.body, *rest], names, flags)
         other = _block(statement.orelse, names, flags)
     else:
@@ -112,16 +112,8 @@ def _branch(statement: ast.If, rest: Sequence[ast.stmt], names: _Names, flags: d
     return _Lowered([statement], then.flags | other.flags, then.leaves and other.leaves)
 
 
-def always_leaves(body: Sequence[ast.stmt]) -> bool:
-    """Whether statements always end in a `break`, `continue` or `return`."""
-    return any(
-        isinstance(each, ast.Break | ast.Continue | ast.Return)
-        or (isinstance(each, ast.If) and always_leaves(each.body) and always_leaves(each.orelse))
-        for each in body
-    )
-
-
 def _loop(statement: ast.For | ast.While, names: _Names, flags: dict[ast.stmt, str]) -> _Lowered:
+    is_last = leaves(statement)
     names.count += 1
     stop, skip = f"__break_{names.count}__", f"__continue_{names.count}__"
     names.loops.append((stop, skip))
@@ -141,23 +133,25 @@ def _loop(statement: ast.For | ast.While, names: _Names, flags: dict[ast.stmt, s
     else:
         after = orelse.body
     statement.orelse = []
-    return _Lowered([*before, statement, *after], (body.flags - {stop, skip}) | orelse.flags)
+    return _Lowered([*before, statement, *after], (body.flags - {stop, skip}) | orelse.flags, is_last)
 
 
 def _compound(statement: ast.stmt, names: _Names, flags: dict[ast.stmt, str]) -> _Lowered:
     """`with`, `try` and `match`: each of their lists of statements by itself."""
     found: frozenset[str] = frozenset()
-    leaves = False
+    is_last = leaves(statement)
     parts: list[ast.AST] = [statement, *getattr(statement, "handlers", []), *getattr(statement, "cases", [])]
     for part in parts:
         for name in ("body", "orelse", "finalbody"):
             inner: list[ast.stmt] = getattr(part, name, [])
             if inner:
                 lowered = _block(inner, names, flags)
-                setattr(part, name, lowered.body)
+                body = lowered.body
+                if name == "orelse" and found:  # of a `try`, whose body may have left
+                    body = [ast.copy_location(ast.If(_stays(found, names, inner[0]), body, []), inner[0])]
+                setattr(part, name, body)
                 found |= lowered.flags
-                leaves |= lowered.leaves and isinstance(statement, ast.With)
-    return _Lowered([statement], found, leaves)
+    return _Lowered([statement], found, is_last)
 
 
 def _leave(statement: ast.Break | ast.Continue | ast.Return, names: _Names) -> tuple[list[ast.stmt], frozenset[str]]:
@@ -171,6 +165,12 @@ def _leave(statement: ast.Break | ast.Continue | ast.Return, names: _Names) -> t
         stop, skip = names.loops[-1]
         result, set_flags = [], [stop if isinstance(statement, ast.Break) else skip]
     return [*result, *(_assign(flag, ast.Constant(True), statement) for flag in set_flags)], frozenset(set_flags)
+
+
+def _stays(flags: frozenset[str], names: _Names, like: ast.AST) -> ast.expr:
+    """Whether what may have set these flags has not left."""
+    # a return leaves all loops, so that within one its own flags say everything
+    return _none_of(sorted(flags & set(names.loops[-1])) if names.loops else [RETURNED], like)
 
 
 def _none_of(flags: Sequence[str], like: ast.AST) -> ast.expr:
@@ -230,13 +230,3 @@ class _Unread(ast.NodeTransformer):
 
 def _is_flag(name: str) -> bool:
     return name == RETURNED or name.startswith(("__break_", "__continue_"))
-
-
-def own_nodes(statement: ast.AST) -> list[ast.AST]:
-    """A statement and what is in it, without the functions in it."""
-    if isinstance(statement, FUNCTIONS):
-        return []
-    found: list[ast.AST] = [statement]
-    for child in ast.iter_child_nodes(statement):
-        found += own_nodes(child)
-    return found

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import gcd
+from typing import Any
 
 from xdsl.ir import SSAValue
 
@@ -11,14 +12,13 @@ from ...layout.errors import Code, TilefoldError
 from ...layout.unknown import Unknown
 from ...passes.loop_hints import MAX_UNROLL
 from .dtypes import Index
-from .values import Int, convert
+from .values import Int, binary, compare, convert, is_scalar
 
 
 @dataclass(frozen=True)
 class Range:
-    """`start`, `start + step`, ... up to but without `stop`, as a loop of the kernel counts. A step that is known only
-    at run time is positive. `unroll` is how many iterations are done in one: 0 for all of them, None for as many as
-    keep fragments in registers.
+    """`start`, `start + step`, ... up to but without `stop`, as a loop of the kernel counts. `unroll` is how many
+    iterations are done in one: 0 for all of them, None for as many as keep fragments in registers.
     """
 
     start: "int | Int"
@@ -34,19 +34,44 @@ class Range:
             "or use cute.range_constexpr for a loop that Python unrolls",
         )
 
+    def __len__(self) -> int:
+        raise TilefoldError(
+            Code.BUILD_RUN_TIME,
+            "how often a loop of the kernel runs is not known to Python",
+            "compute it: cute.ceil_div(stop - start, step)",
+        )
+
+    def __reversed__(self) -> Iterator[int]:
+        raise TilefoldError(
+            Code.BUILD_RUN_TIME,
+            "a loop of the kernel cannot be reversed by Python",
+            "count down: cute.range(stop - 1, start - 1, -1)",
+        )
+
+    def holds(self, x: object) -> Any:
+        """Whether this is one of the numbers, as a predicate; False for what is no number."""
+        if not is_scalar(x):
+            return False
+        number = binary("floordiv", binary("sub", x, self.start), self.step)
+        inside = compare("ge", number, 0) & compare("lt", number, self.count())
+        return inside if self.step == 1 else inside & compare("eq", self.start + number * self.step, x)
+
     @property
-    def _counts_up(self) -> bool:
-        return not isinstance(self.step, int) or self.step > 0
+    def _sign(self) -> int:
+        """Whether it counts up, 1, or down, -1; 0 if nobody knows."""
+        if isinstance(self.step, int):
+            return 1 if self.step > 0 else -1
+        return 1 if self.step.nonnegative else 0
 
     def bounds(self) -> tuple[SSAValue, SSAValue, SSAValue]:
         """What an `scf.for` counts through: from, to, by."""
-        whole = (self.start, self.stop, self.step) if self._counts_up else (0, self.count(), 1)
+        whole = (self.start, self.stop, self.step) if self._sign > 0 else (0, self.count(), 1)
         lower, upper, step = (convert(each, Index).ssa for each in whole)
         return lower, upper, step
 
     def value_of(self, counter: SSAValue) -> "int | Int":
         """The number for the counter of an `scf.for` with these bounds."""
-        if not self._counts_up:
+        if self._sign <= 0:
             return self.nth(Int(counter, Index, nonnegative=True))
         return Int(counter, Index, Unknown(64, self._divisor), self._is_nonnegative)
 
@@ -57,7 +82,9 @@ class Range:
 
     def count(self) -> "int | Int":
         """How many numbers there are; of none, 0 or less."""
-        up = self._counts_up
+        if self._sign == 0:
+            return -((self.start - self.stop) // self.step)  # rounded up, whichever sign the step has
+        up = self._sign > 0
         distance = self.stop - self.start if up else self.start - self.stop
         step = self.step if up else -self.step
         return (distance + (step - 1)) // step
@@ -74,8 +101,11 @@ class Range:
 
     @property
     def _is_nonnegative(self) -> bool:
-        first, bound = (self.start, 0) if self._counts_up else (self.stop, -1)
-        return first >= bound if isinstance(first, int) else first.nonnegative
+        up, down = (
+            first >= bound if isinstance(first, int) else first.nonnegative
+            for first, bound in ((self.start, 0), (self.stop, -1))
+        )
+        return (up or self._sign < 0) and (down or self._sign > 0)
 
 
 def make_range(

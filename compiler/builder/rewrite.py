@@ -9,13 +9,16 @@ import ast
 import inspect
 import linecache
 from collections.abc import Callable
+from itertools import pairwise
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from ...layout.errors import Code
 from ..diagnostics import Diagnostic, Place, ProgramError, Severity
 from . import dispatch
-from .transform import RUNTIME, scope, transform_function
+from .nodes import scope
+from .places import column_of
+from .transform import RUNTIME, transform_function
 
 
 def rewritten(function: Callable[..., Any]) -> FunctionType:
@@ -39,7 +42,7 @@ def rewritten(function: Callable[..., Any]) -> FunctionType:
         return _refusal(file, at, what, hint)
 
     node.decorator_list = []
-    transform_function(node, refuse)
+    transform_function(node, refuse, parents[-1] if parents else "")
     code = _compile(function, node, parents, file)
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells[RUNTIME] = CellType(dispatch)
@@ -76,8 +79,9 @@ def _parse(function: FunctionType, text: str, start: int) -> tuple[ast.FunctionD
     node = next((each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each.name == name), None)
     if node is None:
         raise LookupError(name)
-    path = function.__qualname__.rpartition("<locals>.")[2].split(".")[:-1]
-    return node, path
+    names = function.__code__.co_qualname.split(".")
+    classes = [each for each, after in pairwise(names) if "<locals>" not in (each, after)]
+    return node, classes
 
 
 def _compile(function: FunctionType, node: ast.FunctionDef, parents: list[str], file: str) -> CodeType:
@@ -113,11 +117,11 @@ def _no_source(function: object, problem: str) -> ProgramError:
 
 
 def _refusal(file: str, at: ast.AST, what: str, hint: str) -> ProgramError:
-    line, column = getattr(at, "lineno", 1), getattr(at, "col_offset", 0)
+    line, start = getattr(at, "lineno", 1), getattr(at, "col_offset", 0)
     same_line = getattr(at, "end_lineno", None) == line
     end = getattr(at, "end_col_offset", None)
-    text = linecache.getline(file, line).rstrip("\n")
-    place = Place(file, line, column + 1, (end or 0) + 1 if same_line else 0, text)
+    text = linecache.getline(file, line).rstrip("\r\n")
+    place = Place(file, line, column_of(text, start), column_of(text, end) if same_line and end else 0, text)
     return ProgramError(
         [Diagnostic(Severity.ERROR, f"{what} cannot become part of a kernel", place, Code.BUILD_FORM.id, hint)]
     )

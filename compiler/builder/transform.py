@@ -15,9 +15,10 @@ that may not be evaluated becomes a lambda:
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
-from .flow import FUNCTIONS, lower_flow, own_nodes
+from .flow import lower_flow
+from .matching import lower_match
+from .nodes import FUNCTIONS, own_nodes, placed, scope
 
 RUNTIME = "__tilefold__"
 """The name by which rewritten code reaches `dispatch`."""
@@ -28,15 +29,16 @@ BUILTINS = ("range", "min", "max", "any", "all", "bool", "int", "float")
 Refuse = Callable[[ast.AST, str, str], Exception]
 """Makes the error for a node that cannot be rewritten, from what is wrong and what would work."""
 
-_Node = TypeVar("_Node", bound=ast.AST)
 
-
-def transform_function(function: ast.FunctionDef, refuse: Refuse) -> None:
-    """Rewrites a function, and those within it, in place. Raises what `refuse` makes for what cannot be rewritten."""
+def transform_function(function: ast.FunctionDef, refuse: Refuse, owner: str = "") -> None:
+    """Rewrites a function, and those within it, in place; `owner` is the class around it. Raises what `refuse` makes
+    for what cannot be rewritten.
+    """
     _check(function, refuse)
+    function.body = lower_match(function.body)
     early = lower_flow(function, RUNTIME)
     own = _declared(function)
-    rewriter = _Rewriter(refuse, early, _parameters(function) | _assigned(function.body))
+    rewriter = _Rewriter(refuse, early, _parameters(function) | _assigned(function.body), owner, _first(function))
     body = rewriter.statements(function.body)
     names = sorted(rewriter.shared - own - _parameters(function))
     if names:
@@ -46,13 +48,19 @@ def transform_function(function: ast.FunctionDef, refuse: Refuse) -> None:
         while start < len(body) and isinstance(body[start], ast.Nonlocal):
             start += 1
         dead = ast.If(ast.Constant(False), [ast.Assign(targets, ast.Constant(None))], [])
-        body.insert(start, _at(dead, function))
+        body.insert(start, placed(dead, function))
     function.body = body
 
 
 def _parameters(function: ast.FunctionDef) -> set[str]:
     a = function.args
     return {each.arg for each in (*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg)))}
+
+
+def _first(function: ast.FunctionDef) -> str:
+    """The first parameter that is given by its position, which `super()` takes; empty where there is none."""
+    given = [*function.args.posonlyargs, *function.args.args]
+    return given[0].arg if given else ""
 
 
 def _declared(function: ast.FunctionDef) -> set[str]:
@@ -137,13 +145,18 @@ def _assigned(body: Sequence[ast.AST]) -> set[str]:
 
 @dataclass
 class _Rewriter(ast.NodeTransformer):
-    """Rewrites the statements of one function. `shared` are the variables that the functions made of bodies assign."""
+    """Rewrites the statements of one function. `shared` are the variables that the functions made of bodies assign,
+    `tested` the expressions of which only matters whether they are true.
+    """
 
     refuse: Refuse
     early: Mapping[ast.stmt, str]
     local: set[str]
+    owner: str
+    first: str
     count: int = 0
     shared: set[str] = field(default_factory=lambda: set())
+    tested: set[ast.expr] = field(default_factory=lambda: set())
 
     def statements(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
         found: list[ast.stmt] = []
@@ -155,21 +168,31 @@ class _Rewriter(ast.NodeTransformer):
     # statements
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        transform_function(node, self.refuse)
+        arguments = node.args
+        node.decorator_list = [self.visit(each) for each in node.decorator_list]
+        arguments.defaults = [self.visit(each) for each in arguments.defaults]
+        arguments.kw_defaults = [each and self.visit(each) for each in arguments.kw_defaults]
+        if not any(isinstance(each, ast.Yield | ast.YieldFrom) for line in node.body for each in own_nodes(line)):
+            transform_function(node, self.refuse, self.owner)  # a generator is Python's
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        outer, self.owner = self.owner, node.name
+        for each in node.body:
+            if isinstance(each, ast.FunctionDef):
+                self.visit_FunctionDef(each)
+        self.owner = outer
         return node
 
     def visit_If(self, node: ast.If) -> list[ast.stmt]:
         number = self._number()
         names = _names([*node.body, *node.orelse])
-        test = self.visit(node.test)
+        test = self._condition(node.test)
         arms: list[ast.stmt] = []
         refs: list[ast.expr] = [test]
         for word, body in (("then", node.body), ("else", node.orelse)):
             name = f"__{word}_{number}__"
-            arms.append(self._function(name, body or [_at(ast.Pass(), node)], node))
+            arms.append(self._function(name, body or [placed(ast.Pass(), node)], node))
             refs.append(ast.Name(name, ast.Load()))
         return [*arms, self._call("if_statement", [*refs, self._strings(names)], node, node.test)]
 
@@ -179,8 +202,9 @@ class _Rewriter(ast.NodeTransformer):
         test: ast.expr = node.test
         if node in self.early:
             stopped = ast.UnaryOp(ast.Not(), ast.Name(self.early[node], ast.Load()))
-            test = _at(ast.BoolOp(ast.And(), [stopped, test]), node.test)
-        condition = self._function(f"__test_{number}__", [_at(ast.Return(test), node.test)], node, [node.test])
+            test = placed(ast.BoolOp(ast.And(), [stopped, test]), node.test)
+        self._test(test)
+        condition = self._function(f"__test_{number}__", [placed(ast.Return(test), node.test)], node, [node.test])
         body = self._function(f"__while_{number}__", node.body, node)
         refs: list[ast.expr] = [ast.Name(each.name, ast.Load()) for each in (condition, body)]
         return [condition, body, self._call("while_statement", [*refs, self._strings(names)], node, node.test)]
@@ -190,15 +214,21 @@ class _Rewriter(ast.NodeTransformer):
         names = _names(node.body)
         targets = _names([node.target])
         item = f"__item_{number}__"
-        start = _at(ast.Assign([node.target], ast.Name(item, ast.Load())), node.target)
+        start = placed(ast.Assign([node.target], ast.Name(item, ast.Load())), node.target)
         body = self._function(f"__for_{number}__", [start, *node.body], node)
         body.args.args = [ast.arg(item)]
         stop: ast.expr = ast.Constant(self.early.get(node))
         iterable = self.visit(node.iter)
         arguments: list[ast.expr] = [
-            iterable, ast.Name(body.name, ast.Load()), self._strings(names), _strings(targets.bound), stop,
+            iterable, ast.Name(body.name, ast.Load()), self._strings(names), self._mangled(targets.bound), stop,
         ]  # fmt: skip
         return [body, self._call("for_statement", arguments, node, node.iter)]
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        self._test(node.test)
+        self.generic_visit(node)
+        node.test = self._expression("decided", [node.test, ast.Constant("assert")], node.test)
+        return node
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
         self.generic_visit(node)
@@ -218,33 +248,59 @@ class _Rewriter(ast.NodeTransformer):
             return self.generic_visit(node)
         # a variable that functions share has no annotation
         plain = ast.Assign([node.target], node.value) if node.value is not None else ast.Pass()
-        return self.visit(_at(plain, node))
+        return self.visit(placed(plain, node))
 
     # expressions
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         name = "and_" if isinstance(node.op, ast.And) else "or_"
-        return self._expression(name, [self._later(each) for each in node.values], node)
+        name += "" if node in self.tested else "value"
+        first, *rest = node.values
+        return self._expression(name, [self.visit(first), *map(self._later, rest)], node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         if not isinstance(node.op, ast.Not):
             return self.generic_visit(node)
-        return self._expression("not_", [self.visit(node.operand)], node)
+        return self._expression("not_", [self._condition(node.operand)], node)
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         arms = [self._later(each) for each in (node.body, node.orelse)]
-        return self._expression("choose", [self.visit(node.test), *arms], node)
+        return self._expression("choose", [self._condition(node.test), *arms], node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         if len(node.ops) == 1:
-            return self.generic_visit(node)
+            self.generic_visit(node)
+            if not isinstance(node.ops[0], ast.In | ast.NotIn):
+                return node
+            found = self._expression("contains", [node.left, node.comparators[0]], node)
+            return found if isinstance(node.ops[0], ast.In) else self._expression("not_", [found], node)
         names = _strings([type(op).__name__ for op in node.ops], keep_order=True)
-        later = [self._later(each) for each in node.comparators]
-        return self._expression("chain", [self.visit(node.left), names, *later], node)
+        left, first, *rest = (node.left, *node.comparators)
+        return self._expression("chain", [self.visit(left), names, self.visit(first), *map(self._later, rest)], node)
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        for each in node.ifs:
+            self._test(each)
+        self.generic_visit(node)
+        node.ifs = [self._expression("decided", [each, ast.Constant("comprehension")], each) for each in node.ifs]
+        return node
+
+    def visit_match_case(self, node: ast.match_case) -> ast.AST:
+        if node.guard is not None:
+            self._test(node.guard)
+        self.generic_visit(node)
+        if node.guard is not None:
+            node.guard = self._expression("decided", [node.guard, ast.Constant("guard")], node.guard)
+        return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and node.func.id in BUILTINS and node.func.id not in self.local:
+        if not isinstance(node.func, ast.Name) or node.func.id in self.local:
+            return node
+        if node.func.id == "super" and self.first and not node.args and not node.keywords:
+            # which Python completes in methods only, not in the functions that are made of their parts
+            node.args = [placed(ast.Name(name, ast.Load()), node) for name in ("__class__", self.first)]
+        elif node.func.id in BUILTINS:
             node.func = self._expression("builtin", [node.func], node.func)
         return node
 
@@ -264,22 +320,39 @@ class _Rewriter(ast.NodeTransformer):
         if bound:
             new.insert(0, ast.Nonlocal(bound))
         empty = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-        return _at(scope(ast.FunctionDef, name, empty, new, []), like)
+        return placed(scope(ast.FunctionDef, name, empty, new, []), like)
+
+    def _test(self, node: ast.expr) -> None:
+        """Notes that of an expression only matters whether it is true."""
+        if isinstance(node, ast.BoolOp):
+            self.tested.add(node)
+            for each in node.values:
+                self._test(each)
+
+    def _condition(self, node: ast.expr) -> ast.expr:
+        """An expression of which only matters whether it is true."""
+        self._test(node)
+        return self.visit(node)
 
     def _later(self, node: ast.expr) -> ast.expr:
         """An operand that is evaluated only where it is wanted."""
-        for each in ast.walk(node):
+        for each in own_nodes(node):
             if isinstance(each, ast.NamedExpr):
-                raise self.refuse(
-                    each,
-                    "':=' in 'and', 'or', a chain of comparisons or 'A if C else B'",
-                    "assign on a line before",
+                what = (
+                    "':=' in an operand of 'and', 'or', a chain of comparisons or 'A if C else B' that may be left out"
                 )
+                raise self.refuse(each, what, "assign on a line before")
         empty = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-        return _at(ast.Lambda(empty, self.visit(node)), node)
+        return placed(ast.Lambda(empty, self.visit(node)), node)
 
     def _strings(self, names: _Names) -> ast.expr:
-        return _strings(names.bound | (names.changed & self.local))
+        return self._mangled(names.bound | (names.changed & self.local))
+
+    def _mangled(self, names: set[str]) -> ast.expr:
+        """Names of variables, as Python calls private ones within a class."""
+        prefix = "_" + self.owner.lstrip("_")
+        private = {each for each in names if each.startswith("__") and not each.endswith("__")}
+        return _strings(names if prefix == "_" else names - private | {prefix + each for each in private})
 
     def _call(self, name: str, arguments: Sequence[ast.expr], node: ast.stmt, end: ast.expr) -> ast.stmt:
         call = self._expression(name, arguments, node)
@@ -287,21 +360,14 @@ class _Rewriter(ast.NodeTransformer):
             call.end_lineno, call.end_col_offset = end.end_lineno, end.end_col_offset
         else:
             call.end_lineno, call.end_col_offset = node.lineno, node.col_offset
-        return _at(ast.Expr(call), node)
+        return placed(ast.Expr(call), node)
 
     def _expression(self, name: str, arguments: Sequence[ast.expr], node: ast.AST) -> ast.Call:
         runtime = ast.Attribute(ast.Name(RUNTIME, ast.Load()), name, ast.Load())
-        call = _at(ast.Call(runtime, list(arguments), []), node)
+        call = placed(ast.Call(runtime, list(arguments), []), node)
         for each in (runtime, runtime.value):  # a call begins, for Python, where the name of a method ends
             each.end_lineno, each.end_col_offset = each.lineno, each.col_offset
         return call
-
-
-def scope(kind: type[_Node], *parts: object) -> _Node:
-    """A node for a function or a class, as Python from 3.12 on wants them too."""
-    made = kind(*parts)
-    setattr(made, "type_params", [])  # noqa: B010  # not a field before
-    return made
 
 
 def _is_hidden(names: object) -> bool:
@@ -312,15 +378,6 @@ def _is_hidden(names: object) -> bool:
 def _strings(names: Sequence[str] | set[str], keep_order: bool = False) -> ast.expr:
     ordered = names if keep_order else sorted(names)
     return ast.Tuple([ast.Constant(name) for name in ordered], ast.Load())
-
-
-def _at(node: _Node, like: ast.AST) -> _Node:
-    """A new node with the place of another, as its parts without one."""
-    ast.copy_location(node, like)
-    for inner in ast.walk(node):
-        if "lineno" in inner._attributes and getattr(inner, "lineno", None) is None:
-            ast.copy_location(inner, like)
-    return node
 
 
 _REFUSED: Mapping[type[ast.AST], tuple[str, str]] = {

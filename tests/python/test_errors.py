@@ -137,7 +137,7 @@ def generator(out: Any) -> Any:
 
 def walrus(out: Any) -> None:
     t, _, _ = cute.arch.thread_idx()
-    out[t] = 1 if (y := t) > 3 and y else 2  # error: E5005, ':=' in 'and'
+    out[t] = 1 if t > 3 and (y := t) else 2  # error: E5005, ':=' in an operand of 'and'
 
 
 def returned(out: Any) -> Any:  # error: E5005, returns a value of type int

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Nodes of Python's syntax trees: what belongs to a function itself, and places for new nodes."""
+
+import ast
+from typing import TypeVar
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+"""What has control flow of its own."""
+
+Node = TypeVar("Node", bound=ast.AST)
+
+
+def own_nodes(statement: ast.AST) -> list[ast.AST]:
+    """A statement or expression and what is in it, without the functions in it."""
+    if isinstance(statement, FUNCTIONS):
+        return []
+    found: list[ast.AST] = [statement]
+    for child in ast.iter_child_nodes(statement):
+        found += own_nodes(child)
+    return found
+
+
+def placed(node: Node, like: ast.AST) -> Node:
+    """A new node with the place of another, as its parts without one."""
+    ast.copy_location(node, like)
+    for inner in ast.walk(node):
+        if "lineno" in inner._attributes and getattr(inner, "lineno", None) is None:
+            ast.copy_location(inner, like)
+    return node
+
+
+def scope(kind: type[Node], *parts: object) -> Node:
+    """A node for a function or a class, as Python from 3.12 on wants them too."""
+    made = kind(*parts)
+    setattr(made, "type_params", [])  # noqa: B010  # not a field before
+    return made
