@@ -2,6 +2,7 @@
 """What is installed equals the tree: a subpackage missing from pyproject.toml would silently be absent."""
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -88,6 +89,17 @@ def test_source_distribution_has_the_whole_tree(tree: Path, tmp_path: Path) -> N
         names = {member.name.partition("/")[2] for member in archive.getmembers() if member.isfile()}
     missing = {each for each in before - names if not each.startswith(("build/", "tilefold.egg-info/"))}
     assert not missing
+
+
+def test_changelog_has_the_form_of_keep_a_changelog() -> None:
+    lines = (ROOT / "CHANGELOG.md").read_text().splitlines()
+    releases = [line for line in lines if line.startswith("## ")]
+    assert lines[0] == "# Changelog"
+    assert all(re.fullmatch(r"## (\[Unreleased\]|\[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d)", line) for line in releases)
+    kinds = {line for line in lines if line.startswith("### ")}
+    assert kinds <= {f"### {kind}" for kind in ("Added", "Changed", "Deprecated", "Removed", "Fixed", "Security")}
+    named = [line for line in lines if tilefold.__version__ in line]
+    assert named, "the changelog does not name this version"
 
 
 @pytest.mark.parametrize(
