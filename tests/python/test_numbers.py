@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Numbers as arguments: what each becomes in a kernel, and which a kernel cannot be given; constants are told apart."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from tilefold.layout.errors import TilefoldError
+
+from tests.runtime.fakes import Tensor
+from tilefold import cute
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportInvalidTypeForm=false
+# pyright: reportArgumentType=false
+
+
+@cute.kernel
+def written(out, value, dtype: cute.Constexpr):
+    assert value.dtype == dtype
+    out[0] = value
+
+
+NUMBERS: Sequence[tuple[Any, Any]] = (
+    (True, cute.Boolean), (7, cute.Int32), (2**31, cute.Int64), (-(2**63), cute.Int64), (0.5, cute.Float32),
+    (np.bool_(True), cute.Boolean), (np.int8(-3), cute.Int8), (np.uint8(200), cute.Uint8), (np.int64(3), cute.Int64),
+    (np.uint32(2**32 - 1), cute.Uint32), (np.float16(0.5), cute.Float16), (np.float32(2), cute.Float32),
+    (np.float64(0.25), cute.Float32), (ml_dtypes.bfloat16(3), cute.BFloat16),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("number", "dtype"), NUMBERS)
+def test_numbers(number: Any, dtype: Any) -> None:
+    out = np.zeros(1, np.float64 if dtype.kind == "float" else np.int64)
+    written(out, number, dtype).launch(1, 1, device="sim")
+    assert out[0] == number
+
+
+def test_annotations_say_the_type() -> None:
+    @cute.kernel
+    def kernel(out, i: cute.Int64, u: cute.Uint64, x: cute.Float64, b: cute.Boolean, h: cute.Float16, z: cute.Uint8):
+        values = (i, u, x, b, h, z)
+        assert [each.dtype for each in values] == [
+            cute.Int64, cute.Uint64, cute.Float64, cute.Boolean, cute.Float16, cute.Uint8,
+        ]  # fmt: skip
+        for number, each in enumerate(values):
+            out[number] = each.to(cute.Float64)
+
+    out = np.zeros(6)
+    kernel(out, 1, 2**64 - 2048, 0.1, True, np.float64(0.1), np.array(255)).launch(1, 1, device="sim")
+    assert out.tolist() == [1, 2.0**64 - 2048, 0.1, 1, float(np.float16(0.1)), 255]
+
+
+@cute.kernel
+def annotated(out, n: cute.Uint32 = 0, k: cute.Int8 = 0, x: cute.Float32 = 0.0, w: cute.Float8E5M2 = None, other=1):
+    out[0] = n.to(cute.Int32) + k + x + other
+
+
+WRONG: Sequence[tuple[Mapping[str, Any], str]] = (
+    ({"n": -1}, "argument 'n' is -1, which is not a number of type Uint32"),
+    ({"n": 2**32}, "argument 'n' is 4294967296, which is not a number of type Uint32"),
+    ({"n": 1.0}, "argument 'n' is 1.0, which is not a number of type Uint32"),
+    ({"n": float("nan")}, "argument 'n' is nan, which is not a number of type Uint32"),
+    ({"k": 128}, "argument 'k' is 128, which is not a number of type Int8"),
+    ({"k": np.float32(2)}, "argument 'k' is 2.0, which is not a number of type Int8"),
+    ({"n": "3"}, "argument 'n' is of type str"),
+    ({"x": 1j}, "argument 'x' is "),
+    ({"w": 1.0}, "argument 'w' cannot be of type Float8E5M2"),
+    ({"other": 2**63}, "argument 'other' is 9223372036854775808, which is not a number of type Int64"),
+    ({"other": 1j}, "argument 'other' is a complex number"),
+    ({"other": np.complex64(1)}, "argument 'other' "),
+    ({"other": np.datetime64("2020-01-01")}, "argument 'other' "),
+    ({"other": [1, {"a": 2**70}]}, "argument 'other1_a' is"),
+    ({"other": np.array(["a"])}, "argument 'other' has elements of type"),
+    ({"other": bytearray(b"x")}, "argument 'other' is a constant of type bytearray, which has no hash"),
+    ({"other": Tensor(0)}, "argument 'other' "),
+)
+
+
+@pytest.mark.parametrize(("given", "words"), WRONG)
+def test_arguments_that_are_refused(given: Mapping[str, Any], words: str) -> None:
+    with pytest.raises(TilefoldError, match=words) as error:
+        annotated(np.zeros(1, np.float32), **given).launch(1, 1, device="sim")
+    assert error.value.code == "E3106"
+
+
+def test_constants_are_told_apart() -> None:
+    @dataclass
+    class Config:
+        scale: Any
+
+    built: list[Any] = []
+
+    @cute.kernel
+    def kernel(out, constant: cute.Constexpr):
+        built.append(constant)
+        found: Any = constant.scale if isinstance(constant, Config) else constant
+        out[0] = float(found[0] if isinstance(found, list | np.ndarray) else found)
+
+    wide = np.zeros(5000, np.float32)
+    other = wide.copy()
+    other[2500] = 1.0  # which a text of it does not show
+    kinds = [1, 1.0, True, 0.0, -0.0, [1.0], [1], wide, other, Config(1), Config(1.0), Config([2])]
+    out = np.zeros(1)
+    for _ in range(2):
+        for constant in kinds:
+            out.fill(np.nan)
+            kernel(out, constant).launch(1, 1, device="sim")
+            found: Any = getattr(constant, "scale", constant)
+            wanted = float(found[0] if isinstance(found, list | np.ndarray) else found)
+            assert str(out[0]) == str(wanted), constant
+    assert len(built) == len(kinds)
+    changed = Config([2])
+    kernel(out, changed).launch(1, 1, device="sim")
+    changed.scale[0] = 3
+    kernel(out, changed).launch(1, 1, device="sim")
+    assert out[0] == 3
+    assert len(built) == len(kinds) + 1
