@@ -15,7 +15,11 @@ from .state import emit_value
 from .values import Float, Value, binary, binary_type, check_computed, check_operand, common_type, convert, wrap
 
 
-def _function(op: Callable[[SSAValue], Operation], of_numbers: Callable[[float], float]) -> Callable[[Any], Any]:
+def _function(
+    name: str, what: str, op: Callable[[SSAValue], Operation], of_numbers: Callable[[float], float]
+) -> Callable[[Any], Any]:
+    """The function of a name, which computes `what`."""
+
     def function(x: Any) -> Any:
         if isinstance(x, int | float):
             return of_numbers(x)
@@ -26,24 +30,36 @@ def _function(op: Callable[[SSAValue], Operation], of_numbers: Callable[[float],
             return elementwise(function, dtype, x)
         return Float(emit_value(op(convert(x, dtype).ssa)), dtype)
 
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"{what}, of a number, a value, or each element of a fragment, whose shape the result has. An integer is\n"
+        "converted to Float32 before."
+    )
     return function
 
 
-exp = _function(math.ExpOp, python.exp)
-exp2 = _function(math.Exp2Op, lambda x: 2.0**x)
-log = _function(math.LogOp, python.log)
-log2 = _function(math.Log2Op, python.log2)
-log10 = _function(math.Log10Op, python.log10)
-sqrt = _function(math.SqrtOp, python.sqrt)
-rsqrt = _function(math.RsqrtOp, lambda x: 1.0 / python.sqrt(x))
-sin = _function(math.SinOp, python.sin)
-cos = _function(math.CosOp, python.cos)
-tanh = _function(math.TanhOp, python.tanh)
-erf = _function(math.ErfOp, python.erf)
-floor = _function(math.FloorOp, lambda x: float(python.floor(x)))
-ceil = _function(math.CeilOp, lambda x: float(python.ceil(x)))
-round_even = _function(math.RoundEvenOp, lambda x: float(round(x)))
-trunc = _function(math.TruncOp, lambda x: float(python.trunc(x)))
+exp = _function("exp", "e to the power of x", math.ExpOp, python.exp)
+exp2 = _function("exp2", "2 to the power of x", math.Exp2Op, lambda x: 2.0**x)
+log = _function("log", "The natural logarithm", math.LogOp, python.log)
+log2 = _function("log2", "The logarithm to base 2", math.Log2Op, python.log2)
+log10 = _function("log10", "The logarithm to base 10", math.Log10Op, python.log10)
+sqrt = _function("sqrt", "The square root", math.SqrtOp, python.sqrt)
+rsqrt = _function("rsqrt", "1 divided by the square root", math.RsqrtOp, lambda x: 1.0 / python.sqrt(x))
+sin = _function("sin", "The sine of an angle in radians", math.SinOp, python.sin)
+cos = _function("cos", "The cosine of an angle in radians", math.CosOp, python.cos)
+tanh = _function("tanh", "The hyperbolic tangent", math.TanhOp, python.tanh)
+erf = _function("erf", "The error function", math.ErfOp, python.erf)
+floor = _function(
+    "floor", "The greatest integer that is not greater, as a float", math.FloorOp, lambda x: float(python.floor(x))
+)
+ceil = _function("ceil", "The least integer that is not less, as a float", math.CeilOp, lambda x: float(python.ceil(x)))
+round_even = _function(
+    "round_even",
+    "The nearest integer, of two equally near ones the even one, as a float",
+    math.RoundEvenOp,
+    lambda x: float(round(x)),
+)
+trunc = _function("trunc", "The integer part, as a float", math.TruncOp, lambda x: float(python.trunc(x)))
 
 
 def absolute(x: Any) -> Any:

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Launching kernels of Python: arguments of all kinds on the simulator, refusals, what is built anew."""
 
+import operator
+import pickle
+import warnings
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -206,6 +209,80 @@ def test_arrays_in_other_objects() -> None:
     np.testing.assert_array_equal(b, 5 * a)
 
 
+def test_containers_are_told_apart() -> None:
+    @cute.kernel
+    def kernel(out, given):
+        i, _, _ = cute.arch.thread_idx()
+        out[i] = given["a"][0] if isinstance(given, dict) else 2 * given[0]["a"]
+
+    out = np.zeros(THREADS, np.int32)
+    for given, expected in (({"a": [7]}, 7), ([{"a": 7}], 14)):
+        _run(kernel, out, given)
+        assert set(out) == {expected}
+
+
+class Size(tuple[int, ...]):
+    """A tuple that takes integers only, as torch.Size does."""
+
+    def __new__(cls, given: Any) -> "Size":
+        return super().__new__(cls, [operator.index(each) for each in given])
+
+
+@dataclass(frozen=True)
+class Described:
+    """A dataclass whose annotations are text, as they are under `from __future__ import annotations`."""
+
+    count: "cute.Int64"
+    limit: "cute.Constexpr[int]"
+
+
+def test_annotations_of_fields_and_tuples_of_other_classes() -> None:
+    @cute.kernel
+    def kernel(out, shape, given):
+        assert type(given.limit) is int
+        assert given.count.dtype == cute.Int64
+        i, _, _ = cute.arch.thread_idx()
+        out[i] = given.count + shape[1]
+
+    out = np.zeros(THREADS, np.int64)
+    _run(kernel, out, Size((1, 2)), Described(3, 4))  # pyright: ignore[reportArgumentType]
+    assert set(out) == {5}
+
+
+@cute.kernel
+def annotated(A: cute.Tensor, n: cute.Int32 = 1, B: cute.Tensor | None = None, C: cute.Dynamic() = None):  # pyright: ignore
+    i, _, _ = cute.arch.thread_idx()
+    A[i] = n
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("A", 1), ("A", [1]), ("A", "text"), ("A", np.float32(1)), ("B", 1), ("C", (1,)), ("n", "1"), ("n", np.zeros(1))],
+)
+def test_argument_of_another_kind_than_its_annotation(name: str, value: Any) -> None:
+    what = "number" if name == "n" else "tensor"
+    given = {"A": np.zeros(THREADS, np.int32), name: value}
+    with pytest.raises(LaunchError, match=f"argument '{name}' is of type .*, but a {what} by its annotation"):
+        _run(annotated, **given)
+    _run(annotated, np.zeros(THREADS, np.int32), B=np.zeros(1), C=cute.dynamic(np.zeros(1)))
+
+
+def test_kernels_are_shown_by_name_and_found_by_name() -> None:
+    a, b = _arrays()
+    call = scaled(a, b, 1.0)
+    assert repr(scaled) == "<kernel scaled(A, B, factor, bias, N)>"
+    assert repr(call) == f"<call of {scaled!r}>"
+    assert repr(call.build(THREADS)) == "<kernel scaled that is built for blocks of (32, 1, 1) threads>"
+    assert pickle.loads(pickle.dumps(scaled)) is scaled
+
+
+def test_numbers_that_are_too_large_are_infinite() -> None:
+    a, b = _arrays()
+    with warnings.catch_warnings(action="error"):
+        _run(scaled, a + 1, b, 1e300)
+    assert set(b) == {np.inf}
+
+
 REFUSED: list[tuple[Any, str]] = [
     (Tensor(0x1000), "argument 'A' is in the memory of GPU 0, where the simulator does not reach"),
     (np.zeros(4, "complex64"), "argument 'A' has elements of type complex64"),
@@ -228,16 +305,35 @@ def test_arrays_in_different_places() -> None:
         scaled(Tensor(0x1000, (THREADS,), device=1), None, 1.0).launch(1, THREADS, device="cuda:0")
 
 
-@pytest.mark.parametrize("device", ["gpu", "cuda:", "cuda:x", "simulator", "sim:1"])
-def test_device_that_there_is_not(device: str) -> None:
+@pytest.mark.parametrize("device", ["gpu", "cuda:", "cuda:x", "simulator", "sim:1", None, 0])
+def test_device_that_there_is_not(device: Any) -> None:
     a, b = _arrays()
     for call in (scaled(a, b, 1.0), scaled(a, b, 1.0)):
-        with pytest.raises(LaunchError, match=f"device is '{device}'"):
+        with pytest.raises(LaunchError, match=f"device is {device!r}"):
             call.launch(1, THREADS, device=device)
         call.build(THREADS)  # binds the arguments, so that the next launch goes another way
 
 
-@pytest.mark.parametrize(("grid", "block"), [(0, 32), ((1, 1, 1, 1), 32), (1, -1), (1, (32, 0)), (1.0, 32)])
+def test_stage_is_one_and_is_simulated() -> None:
+    a, b = _arrays()
+    with pytest.raises(TilefoldError, match="there is no stage 'late'"):
+        scaled(a, b, 1.0).launch(1, THREADS, stage="late")
+    with pytest.raises(LaunchError, match="stage is 'instr', and device 'cuda'"):
+        scaled(a, b, 1.0).launch(1, THREADS, stage="instr", device="cuda")
+    with pytest.raises(TilefoldError, match="there is no stage 'late'"):
+        scaled.ir("late")
+
+
+@pytest.mark.parametrize("size", [np.int64(THREADS), (np.uint8(THREADS), 1), [THREADS, np.int32(1), 1]])
+def test_sizes_of_numpy(size: Any) -> None:
+    a, b = _arrays()
+    scaled(a, b, 2.0).launch(np.int32(1), size, device="sim")
+    np.testing.assert_array_equal(b, 2 * a)
+
+
+@pytest.mark.parametrize(
+    ("grid", "block"), [(True, 32), ("1", 32), (0, 32), ((1, 1, 1, 1), 32), (1, -1), (1, (32, 0)), (1.0, 32)]
+)
 def test_sizes_that_are_none(grid: Any, block: Any) -> None:
     a, b = _arrays()
     with pytest.raises(TilefoldError) as caught:

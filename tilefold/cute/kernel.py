@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, update_wrapper
+from functools import cached_property, partial, update_wrapper
 from typing import TYPE_CHECKING, Any, SupportsIndex, cast, overload
 
 from tilefold.compiler.builder.rewrite import rewritten
@@ -215,13 +215,20 @@ def kernel(
 ) -> Callable[[Callable[..., object]], Kernel]: ...
 
 
-def kernel(function: Callable[..., object] | None = None, /, **options: Any) -> Any:
-    """Makes a function a kernel: `@cute.kernel`, or `@cute.kernel(min_blocks=2, max_registers=128)`.
+def kernel(
+    function: Callable[..., object] | None = None,
+    /,
+    *,
+    name: str = "",
+    min_blocks: int | None = None,
+    max_registers: int | None = None,
+    rewrite: bool = True,
+) -> Any:
+    """Makes a function a kernel: `@cute.kernel`, or `@cute.kernel(min_blocks=2, max_registers=128)`: the blocks that a
+    multiprocessor is to hold at least, and the most registers of a thread.
 
     Its `for`, `while` and `if` on values of the kernel become the kernel's (docs/python.md). `name` is the kernel's
     name in PTX, the function's by default; `rewrite=False` takes the function as it is, where Python keeps no source.
     """
-    if function is not None:
-        return Kernel(function)
-    chosen = KernelOptions(**options)
-    return lambda function: Kernel(function, chosen)  # pyright: ignore
+    options = KernelOptions(name, min_blocks, max_registers, rewrite)
+    return partial(Kernel, options=options) if function is None else Kernel(function, options)
