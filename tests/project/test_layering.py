@@ -79,6 +79,7 @@ def test_product_folders_import_each_other_relatively() -> None:
         ("import tilefold.cli", {"numpy", "llvmlite", "cuda", "xdsl", "rich"}),
         ("import tilefold.cli as c; c.main(['explain', 'E0101'])", {"numpy", "llvmlite", "cuda", "xdsl"}),
         ("import tilefold.cli as c; c.main(['opt', 'tests/project/empty.cute'])", {"numpy", "llvmlite", "cuda"}),
+        ("from tilefold import cute", {"numpy", "llvmlite", "cuda", "rich"}),
         ("import tilefold.layout.core", {"numpy", "llvmlite", "cuda", "xdsl"}),
     ],
 )

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilefold.layout.errors import Code, TilefoldError
 from tilefold.runtime.build import Build
-from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.errors import LaunchError, dim3
 from tilefold.runtime.store import default_store, digest
 
@@ -242,6 +241,8 @@ class Tuned:
         return found
 
     def _timed(self, candidate: Candidate, call: KernelCall, engine: "CudaEngine") -> Candidate:
+        from tilefold.runtime.engine import LaunchConfig
+
         from .launch import on_host
 
         config, bound = candidate.config, call.bound
