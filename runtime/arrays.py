@@ -152,12 +152,12 @@ def reader_of(x: Any) -> Callable[[Any], Array]:
 
 
 def _host(x: Any) -> Array:
-    return _interface(x.__array_interface__, HOST, str(getattr(x, "dtype", "")))
+    return _interface(x.__array_interface__, HOST, getattr(x, "dtype", ""))
 
 
 def _cuda(x: Any) -> Array:
     device = getattr(getattr(x, "device", None), "id", 0)
-    return _interface(x.__cuda_array_interface__, int(device), str(getattr(x, "dtype", "")))
+    return _interface(x.__cuda_array_interface__, int(device), getattr(x, "dtype", ""))
 
 
 def _torch(x: Any) -> Array:
@@ -177,7 +177,7 @@ def _torch(x: Any) -> Array:
     )
 
 
-def _interface(interface: Mapping[str, Any], device: int | None, dtype: str) -> Array:
+def _interface(interface: Mapping[str, Any], device: int | None, dtype: object) -> Array:
     """An array by `__array_interface__` or `__cuda_array_interface__`. `dtype` names what the interface cannot."""
     address, read_only = interface["data"]
     if read_only:
@@ -185,7 +185,7 @@ def _interface(interface: Mapping[str, Any], device: int | None, dtype: str) -> 
     typestr = str(interface["typestr"])
     if typestr[0] == ">":
         raise ArrayError(f"has elements of type {typestr}, of the other byte order", "pass x.astype(...)")
-    type = _CODES.get(typestr[1:]) or _known(dtype or typestr)
+    type = _CODES.get(typestr[1:]) or _known(str(dtype) or typestr)
     shape = tuple(map(int, interface["shape"]))
     steps: Any = interface.get("strides")
     size = _BYTES[type]
