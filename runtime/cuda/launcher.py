@@ -5,9 +5,9 @@ Each launch itself finds out whether it is for the arguments ([direct](direct.py
 ones to ask. Arguments for which none is there go to `resolve`, which checks everything and prepares.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from ..constants import constant_key, is_exact
 from ..errors import dim3
@@ -21,15 +21,12 @@ _ALIKE = 16
 """The launches that are kept for arguments of the same shapes."""
 
 
-class Resolve(Protocol):
-    """Launches arguments that no prepared launch fits yet, or none ever will: on the simulator, say, or with copies.
+Resolve = Callable[[Args, Any, Any, Any, bool], tuple[Any, Prepared | None]]
+"""Launches arguments that no prepared launch fits yet, or none ever will: on the simulator, say, or with copies.
 
-    Returns what the launch reports, and the prepared launch for the next time, if there is one.
-    """
-
-    def __call__(
-        self, args: Args, block: Any, grid: Any, stream: Any, programmatic: bool
-    ) -> tuple[Any, Prepared | None]: ...
+Takes what `Launcher.launch` does; returns what the launch reports, and the prepared launch for the next time, if there
+is one.
+"""
 
 
 @dataclass

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from tilefold.layout.core import Layout
 from tilefold.layout.unknown import Unknown
@@ -243,3 +244,67 @@ def test_dynamic_shared_memory_is_asked_for() -> None:
     launcher.launch((), BLOCK, GRID)
     launcher.launch((), BLOCK, GRID)
     assert library.launched[0].shared == 65536
+
+
+class Interface:
+    """An array that says what it is by an interface alone."""
+
+    def __init__(self, address: int, shape: tuple[int, ...] = (4, 8), typestr: str = "<f4") -> None:
+        self.__cuda_array_interface__ = {"data": (address, False), "shape": shape, "typestr": typestr}
+
+
+def test_arrays_by_their_interface() -> None:
+    launcher, resolve, library = _launcher(A)
+    for address in (0x100, 0x200, 0x300):
+        launcher.launch((Interface(address),), BLOCK, GRID)
+    assert [each.values for each in library.launched] == [struct.pack("<Q", each) for each in (0x200, 0x300)]
+    assert len(resolve.asked) == 1
+    others = (Interface(0x104), Interface(0x100, (8, 4)), Interface(0x100, typestr="<i4"), Interface(0x100, (32,)))
+    for expected, other in enumerate(others, 2):
+        for _ in range(2):
+            launcher.launch((other,), BLOCK, GRID)
+        assert len(resolve.asked) == expected
+    changing = Interface(0x100)
+    launcher.launch((changing,), BLOCK, GRID)
+    assert len(resolve.asked) == 5
+    changing.__cuda_array_interface__["shape"] = (2, 2)
+    launcher.launch((changing,), BLOCK, GRID)
+    assert len(resolve.asked) == 6
+    changing.__cuda_array_interface__["data"] = (0x100, True)  # read-only: whoever resolves says so
+    assert launcher.fast((changing,), BLOCK, GRID, None, False) is NotImplemented
+
+
+def test_arrays_in_wrappers() -> None:
+    launcher, resolve, library = _launcher(A, B)
+    for address in (0x100, 0x200):
+        wrapped = SimpleNamespace(__tilefold_array__=Tensor(address))
+        launcher.launch((wrapped, SimpleNamespace(__tilefold_array__=Interface(address))), BLOCK, GRID)
+    assert library.launched[0].values == struct.pack("<QQ", 0x200, 0x200)
+    launcher.launch((wrapped, wrapped), BLOCK, GRID)
+    launcher.launch((Tensor(0x100), wrapped), BLOCK, GRID)
+    assert len(resolve.asked) == 3
+
+
+def test_numbers_of_declared_types_and_of_numpy() -> None:
+    names = [Parameter("a", Kind.I8), Parameter("b", Kind.I64), Parameter("c", Kind.F32), Parameter("d", Kind.I16)]
+    launcher, resolve, library = _launcher(*names, ranges={"a": (0, 255), "b": (-(1 << 63), (1 << 63) - 1)})
+    first = (1, 2, np.float32(0.5), np.int16(-2))
+    for args in (first, (255, -(1 << 63), np.float32(1.5), np.int16(-3)), (0, 5, np.float32(2), np.int16(7))):
+        launcher.launch(args, BLOCK, GRID)
+    assert len(resolve.asked) == 1
+    assert library.launched[0].values == struct.pack("<B7xqf4xh6x", 255, -(1 << 63), 1.5, -3)
+    for position, other in ((0, 256), (0, -1), (0, True), (1, 1 << 63), (2, 0.5), (2, np.float64(0.5)), (3, -2)):
+        launcher.launch((*first[:position], other, *first[position + 1 :]), BLOCK, GRID)
+        assert resolve.asked[-1][position] is other
+
+
+def test_grids_and_blocks_that_may_change() -> None:
+    launcher, resolve, library = _launcher(A)
+    block = [32]
+    for size in (32, 64, 32):
+        block[0] = size
+        launcher.launch((Tensor(0x1000),), block, GRID)
+    assert len(resolve.asked) == 2
+    assert len(library.launched) == 1
+    with pytest.raises(LaunchError, match="the block is"):
+        launcher.launch((Tensor(0x1000),), {32}, GRID)
