@@ -8,10 +8,14 @@ A kernel and its parameters are named by letters, digits and underscores, which 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tilefold.layout.inttuple import leaves
 from tilefold.layout.unknown import Unknown
 from tilefold.runtime.artifact import Artifact, Kind, Parameter
+
+if TYPE_CHECKING:
+    from tilefold.dialects.tile import TensorType
 
 LICENCE = "/* Written by tilefold. This file may be used under any terms. */"
 """The first line of the files."""
@@ -63,14 +67,14 @@ class Argument:
         return self.kind is Kind.POINTER
 
 
-def arguments(artifact: Artifact) -> tuple[Argument, ...]:
-    """The arguments of a kernel's launch, in the order in which it takes them."""
+def arguments(artifact: Artifact, tensors: "Mapping[str, TensorType]") -> tuple[Argument, ...]:
+    """The arguments of a kernel's launch, in the order in which it takes them, with notes on `tensors` by name."""
     fixed = _TAKEN | {f"{artifact.kernel}_{each}" for each in _OF_HEADER}
     taken = set(artifact.names)
     found: list[Argument] = []
     for parameter in artifact.parameters:
         taken.discard(parameter.name)
-        for kind, name, note in _values(parameter):
+        for kind, name, note in _values(parameter, tensors.get(parameter.name)):
             if _RESERVED.fullmatch(name):
                 name = f"arg{name if name.startswith('_') else f'_{name}'}"
             while name in taken or name in fixed:
@@ -80,9 +84,9 @@ def arguments(artifact: Artifact) -> tuple[Argument, ...]:
     return tuple(found)
 
 
-def _values(parameter: Parameter) -> Iterator[tuple[Kind, str, str]]:
+def _values(parameter: Parameter, tensor: "TensorType | None") -> Iterator[tuple[Kind, str, str]]:
     """Kind, wanted name and note of each value that is passed for a parameter."""
-    yield parameter.kind, parameter.name, _note(parameter)
+    yield parameter.kind, parameter.name, _note(parameter, tensor)
     layout = parameter.layout
     if layout is not None:
         for what, integers in (("extent", layout.shape), ("stride", layout.stride)):
@@ -91,8 +95,10 @@ def _values(parameter: Parameter) -> Iterator[tuple[Kind, str, str]]:
                     yield Kind.I64 if each.width == 64 else Kind.I32, f"{parameter.name}_{what}{mode}", ""
 
 
-def _note(parameter: Parameter) -> str:
+def _note(parameter: Parameter, tensor: "TensorType | None") -> str:
     if parameter.kind is not Kind.POINTER:
         return parameter.kind.value + (", by its bits" if parameter.kind in (Kind.F16, Kind.BF16) else "")
-    layout = "" if parameter.layout is None else f"; layout {parameter.layout}, in elements"
-    return f"an address that is a multiple of {parameter.align} bytes{layout}"
+    elements = "" if tensor is None else f"{tensor.element_type}, "
+    layout = parameter.layout if tensor is None else tensor.layout.data
+    in_elements = "" if layout is None else f"; layout {layout}, in elements"
+    return f"{elements}an address that is a multiple of {parameter.align} bytes{in_elements}"

@@ -4,13 +4,18 @@
 The header needs the CUDA driver API alone and is all static functions, each of which returns the driver's status.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tilefold.export_example import example
 from tilefold.export_names import LICENCE, Argument, arguments
 from tilefold.layout.errors import Code, TilefoldError
 from tilefold.runtime.artifact import Artifact
+
+if TYPE_CHECKING:
+    from tilefold.dialects.tile import TensorType
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +27,16 @@ class Exported:
     example: Path
 
 
-def export(artifact: Artifact, folder: Path) -> Exported:
+def export(artifact: Artifact, folder: Path, tensors: "Mapping[str, TensorType] | None" = None) -> Exported:
     """Writes a kernel, as the machine code or PTX that the artifact has, to files in a folder.
 
+    `tensors` are the types of its tensors by name, which the header tells as far as they are known.
     TilefoldError (E4002) where they cannot be written.
     """
     name, code = artifact.kernel, artifact.code
     suffix = "ptx" if isinstance(code, str) else "cubin"
     files = Exported(folder / f"{name}.{suffix}", folder / f"{name}.h", folder / f"{name}_example.c")
-    passed = arguments(artifact)
+    passed = arguments(artifact, tensors or {})
     try:
         folder.mkdir(parents=True, exist_ok=True)
         files.code.write_bytes(code.encode() if isinstance(code, str) else code)

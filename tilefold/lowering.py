@@ -28,6 +28,7 @@ from tilefold.passes.errors import LoweringError
 if TYPE_CHECKING:
     from tilefold.compiler.assemble import Cubin
     from tilefold.compiler.remarks import Remark
+    from tilefold.dialects.tile import TensorType
     from tilefold.runtime.artifact import Artifact
     from tilefold.runtime.build import Build
     from tilefold.runtime.store import Store
@@ -171,6 +172,18 @@ class Program:
         """One kernel, ready to be loaded on a GPU. `kernel` is its symbol, with or without its module's."""
         return self.build(target).artifact(kernel.rpartition("::")[2])
 
+    def tensors(self, kernel: str) -> "Mapping[str, TensorType]":
+        """The tensors that a kernel takes, by name, as it says them; none where it was written at a later stage."""
+        from tilefold.dialects.tile import TensorType, TileKernelOp
+
+        return {
+            name.data: type
+            for op in self.module.walk()
+            if isinstance(op, TileKernelOp) and op.sym_name.data == kernel
+            for name, type in zip(op.arg_names, op.function_type.inputs, strict=True)
+            if isinstance(type, TensorType)
+        }
+
     def ptx_artifacts(self, target: Target) -> "tuple[Artifact, ...]":
         """The kernels as PTX, which the driver assembles: no assembler is needed here."""
         from tilefold.runtime.artifact import artifact_of
@@ -232,7 +245,8 @@ class Program:
             message = error.message
             if location:
                 message = message.removeprefix(f"{location}: ").replace(f" at {location}", "", 1)
-            raise ProgramError([Diagnostic(Severity.ERROR, message, place, error.code, error.hint)]) from error
+            message, hint = self.source.spelled(message), self.source.spelled(error.hint)
+            raise ProgramError([Diagnostic(Severity.ERROR, message, place, error.code, hint)]) from error
 
     def _place(self, location: str) -> Place | None:
         file, line, column = location.rsplit(":", 2)

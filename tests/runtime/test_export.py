@@ -36,7 +36,7 @@ def _artifact(*parameters: Parameter, shared: int = 0, code: str | bytes = b"cod
 
 def _header(*parameters: Parameter, shared: int = 0) -> str:
     artifact = _artifact(*parameters, shared=shared)
-    return header(artifact, arguments(artifact))
+    return header(artifact, arguments(artifact, {}))
 
 
 def test_header_has_an_argument_for_each_value() -> None:
@@ -61,10 +61,10 @@ def test_names_that_c_takes_otherwise() -> None:
     taken = ["stream", "int", "class", "linux", "k_1_load", "argc", "main"]
     reserved = {"int32_t": "arg_int32_t", "CUstream": "arg_CUstream", "cuInit": "arg_cuInit", "_X": "arg_X"}
     plain = ["A", "x", "_x", "cut", "k_1", "k_2_load", "stride"]
-    found = arguments(_artifact(*(Parameter(name, Kind.I32) for name in [*taken, *reserved, *plain])))
+    found = arguments(_artifact(*(Parameter(name, Kind.I32) for name in [*taken, *reserved, *plain])), {})
     assert [each.name for each in found] == [*(f"{name}_" for name in taken), *reserved.values(), *plain]
     clash = Parameter("A_extent0", Kind.I32), Parameter("A", Kind.POINTER, 16, TENSOR), Parameter("int_", Kind.I32)
-    names = [each.name for each in arguments(_artifact(*clash, Parameter("int", Kind.I32)))]
+    names = [each.name for each in arguments(_artifact(*clash, Parameter("int", Kind.I32)), {})]
     assert names == ["A_extent0", "A", "A_extent0_", "A_stride0", "int_", "int__"]
 
 
@@ -77,6 +77,9 @@ def test_command_writes_the_files(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["export", example, "-o", str(tmp_path / "out"), "--ptx", "--kernel", "kernels::ragged_copy"]) == 0
     assert (tmp_path / "out" / "ragged_copy.ptx").read_text().startswith("//")
     assert "_example ragged_copy.ptx" in (tmp_path / "out" / "ragged_copy_example.c").read_text()
+    static = ["export", str(ROOT / "examples" / "tiled_copy.cute"), "--ptx", "-o", str(tmp_path)]
+    assert main(static) == 0
+    assert "; layout (1024,1024):(1,1024), in elements" in (tmp_path / "tiled_copy.h").read_text()
     assert main(["export", example, "-o", str(tmp_path), "--kernel", "other"]) == 1
     assert "there is no kernel 'other'" in capsys.readouterr().err
     (tmp_path / "empty.cute").write_text("gpu.module @kernels {}")
@@ -205,7 +208,9 @@ def scaled() -> Any:
 def test_kernel_of_python_builds(tmp_path: Path) -> None:
     if not shutil.which("cc"):
         pytest.skip("no cc")
-    scaled().export(tmp_path, "sm_80")
+    files = scaled().export(tmp_path, "sm_80")
+    note = "A: f32, an address that is a multiple of 16 bytes; layout (?,?):(?{div=4},1), in elements"
+    assert note in files.header.read_text()
     program = _built(tmp_path, "scale_rows", ["cc", *WARNINGS, f"-I{DRIVER}"], str(DRIVER / "driver.c"))
     for name in ("A.bin", "B.bin"):
         (tmp_path / name).write_bytes(bytes(3 * 32 * 4))

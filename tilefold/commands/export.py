@@ -49,6 +49,6 @@ def execute(args: argparse.Namespace) -> int:
         several = "the file has several kernels" if found else "the file has no kernel"
         problem = f"there is no kernel '{name[:80]}'" if name else several
         raise TilefoldError(Code.RUN_KERNEL, problem, f"--kernel takes one of: {', '.join(found) or 'none'}")
-    files = export(found[name], Path(args.output))
+    files = export(found[name], Path(args.output), program.tensors(name))
     print(files.code, files.header, files.example, sep="\n")
     return 0

@@ -95,7 +95,7 @@ class CompiledKernel:
             (artifact,) = self.program.ptx_artifacts(self._target(target))
         else:
             artifact = self.artifact(target)
-        return export(artifact, Path(folder))
+        return export(artifact, Path(folder), self.program.tensors(self.name))
 
     def artifact(self, target: str | None = None) -> "Artifact":
         """The kernel as machine code, for a launch without the compiler."""
