@@ -87,8 +87,11 @@ class KernelOp(IRDLOperation, ABC):
             raise VerifyException(f"{len(names)} names for {len(self.function_type.inputs)} arguments")
         if len(set(names)) != len(names):
             raise VerifyException("two arguments have one name")
-        if any(_NAME.fullmatch(name) is None for name in names):
-            raise VerifyException("an argument's name must be letters, digits and underscores, not first a digit")
+        for name in names:
+            if _NAME.fullmatch(name) is None:
+                raise VerifyException(
+                    f"the argument's name {name[:40]!r} must be letters, digits and underscores, not first a digit"
+                )
         if len(self.body.blocks) != 1:
             raise VerifyException("a kernel's body is one block; use scf.if, scf.for and scf.while for control flow")
         if tuple(self.body.blocks[0].arg_types) != tuple(self.function_type.inputs):

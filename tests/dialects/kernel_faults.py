@@ -33,7 +33,7 @@ KERNELS = [
     *_both("@k() threads(64, 32)", "the block has 2048 threads; at most 1024"),
     *_both("@k() threads(32) min_blocks(0)", "min_blocks is 0; 1 to 32 are possible"),
     *_both("@k() threads(32) max_registers(256)", "max_registers is 256; 1 to 255 are possible"),
-    *_both("@k(%a.b: i32) threads(32)", "an argument's name must be letters"),
+    *_both("@k(%a.b: i32) threads(32)", "the argument's name 'a.b' must be letters"),
     Fault("tile.kernel", _module("tile.kernel @k() threads«(1, 1, 1, 1)» {\ntile.return\n}"), "one to three sizes"),
     Fault("tile.kernel", _module("tile.kernel @k() «{»\ntile.return\n}"), "'threads'"),
     Fault("tile.kernel", _module(f"tile.kernel @k«(%A: {_T} align 16)» threads(32) {{\ntile.return\n}}"), "part of its type"),
