@@ -16,6 +16,10 @@ from .errors import LaunchError
 
 HOST = None
 """The device of an array in the host's memory."""
+NOWHERE = -1
+"""The device of an array that is described only: kernels are built for it, but not launched on it."""
+_META_ADDRESS = 1 << 8
+"""The address of torch's tensors without memory, as far as it matters: they are aligned as those with memory are."""
 
 _NAMES: Mapping[str, str] = MappingProxyType(
     {
@@ -56,6 +60,10 @@ _BYTES: Mapping[str, int] = MappingProxyType(
 )
 
 
+ELEMENTS = frozenset(_BYTES)
+"""The element types that arrays have."""
+
+
 class ArrayError(Exception):
     """An array that no kernel can be given; the text goes on from "argument 'A' "."""
 
@@ -68,7 +76,8 @@ class ArrayError(Exception):
 @dataclass(frozen=True, slots=True)
 class Array:
     """An array: the `address` of its first element, its element type as MLIR names it (`ui8` of unsigned integers, `i1`
-    of bools, a byte each), its shape, its strides in elements, and the CUDA device that holds it, None for the host.
+    of bools, a byte each), its shape, its strides in elements, and the CUDA device that holds it, None for the host,
+    `NOWHERE` for none.
     """
 
     address: int
@@ -103,9 +112,13 @@ def is_torch(x: object) -> bool:
 def is_array(x: object) -> bool:
     """Whether `array_of` can read an object, as far as its attributes tell."""
     kind = type(x)
-    return is_torch(x) or any(
-        hasattr(kind, name) or hasattr(x, name)
-        for name in ("__dlpack__", "__cuda_array_interface__", "__array_interface__")
+    return (
+        isinstance(x, Array)
+        or is_torch(x)
+        or any(
+            hasattr(kind, name) or hasattr(x, name)
+            for name in ("__dlpack__", "__cuda_array_interface__", "__array_interface__")
+        )
     )
 
 
@@ -138,6 +151,8 @@ def reader_of(x: Any) -> Callable[[Any], Array]:
 
     ArrayError for what is no array.
     """
+    if isinstance(x, Array):
+        return _itself
     if is_torch(x):
         return _torch
     if getattr(x, "__array_interface__", None) is not None:
@@ -149,6 +164,10 @@ def reader_of(x: Any) -> Callable[[Any], Array]:
     if getattr(x, "__cuda_array_interface__", None) is None:
         raise ArrayError(f"is no array, but a {type(x).__name__}", "pass an array of torch, CuPy, JAX or NumPy")
     return _cuda
+
+
+def _itself(x: Array) -> Array:
+    return x
 
 
 def _host(x: Any) -> Array:
@@ -164,6 +183,8 @@ def _torch(x: Any) -> Array:
     name = str(x.dtype).removeprefix("torch.")
     if str(x.layout) != "torch.strided":
         raise ArrayError(f"is a {str(x.layout).removeprefix('torch.')} tensor", "pass x.to_dense()")
+    if x.device.type == "meta":
+        return Array(_META_ADDRESS, _known(name), tuple(x.shape), tuple(x.stride()), NOWHERE)
     if not x.is_cuda and x.device.type != "cpu":
         raise ArrayError(f"is on the device {x.device}", "move it to the GPU or to the host")
     if x.is_neg():

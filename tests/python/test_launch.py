@@ -365,3 +365,33 @@ def test_machine_code_is_kept_for_the_next_process(monkeypatch: pytest.MonkeyPat
     began = perf_counter()
     assert again.artifact("sm_80") == artifact
     assert perf_counter() - began < 0.5
+
+
+@pytest.mark.parametrize(("dtype", "name"), [(np.float16, "Float16"), (np.uint8, "Uint8"), (np.bool_, "Boolean")])
+def test_kernels_are_built_for_descriptions(dtype: Any, name: str) -> None:
+    @cute.kernel
+    def copy(A: cute.Tensor, B):
+        i, _, _ = cute.arch.thread_idx()
+        B[i, 0] = A[i, 0]
+
+    array = np.zeros((THREADS, 8), dtype)[:, ::2]
+    spec = cute.TensorSpec((THREADS, 4), getattr(cute, name), (8, 2))
+    built = copy(array, cute.dynamic(array)).build(THREADS)
+    assert copy(spec, cute.dynamic(spec)).build(THREADS) is built
+    assert "copy" in built.ptx("sm_90")
+    less = copy(spec, cute.TensorSpec(spec.shape, spec.dtype, align=4)).build(THREADS)
+    assert [each.align for each in less.artifact("sm_80").parameters] == [16, 4]
+    for device in ("sim", "auto", "cuda"):
+        with pytest.raises(LaunchError, match="argument 'A' is the description of a tensor, without memory"):
+            copy(spec, spec).launch(1, THREADS, device=device)
+
+
+def test_descriptions_that_are_refused() -> None:
+    refused: list[tuple[Any, str]] = [
+        (((4,), cute.Int4), "no argument has elements of type Int4"),
+        ((4, cute.Float32, (1, 1)), "different ranks"),
+        ((4, cute.Float32, None, 3), "an alignment of 3 bytes is none"),
+    ]
+    for arguments, problem in refused:
+        with pytest.raises(LaunchError, match=problem):
+            cute.TensorSpec(*arguments)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tilefold.layout.unknown import Unknown
-from tilefold.runtime.arrays import Array, array_of, is_array, row_major
+from tilefold.runtime.arrays import NOWHERE, Array, array_of, is_array, row_major
 from tilefold.runtime.dlpack import dlpack_array
 from tilefold.runtime.engine import LaunchError
 from tilefold.runtime.hosted import host_tensor
@@ -64,6 +64,9 @@ def test_tensor_of_torch() -> None:
     tensor = Tensor(0x200, (4, 8), (1, 4), "bfloat16", device=1)
     assert array_of("A", tensor) == Array(0x200, "bf16", (4, 8), (1, 4), 1)
     assert array_of("A", Tensor(0x200, device=-1)).device is None
+    described = Tensor(0, (4, 8), device=-1)
+    described.device = SimpleNamespace(type="meta")
+    assert array_of("A", described).device == NOWHERE
 
 
 def _sparse() -> Tensor:

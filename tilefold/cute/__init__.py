@@ -172,6 +172,7 @@ from .dtypes import (
 from .jit import HostTensor, JitFunction, jit
 from .kernel import Kernel, KernelCall, kernel
 from .program import CompiledKernel
+from .tensor_spec import TensorSpec
 from .torch_op import torch_op
 from .tuning import Candidate, Tuned, Tuning, autotune
 
@@ -233,6 +234,7 @@ __all__ = [
     "Swizzle",
     "TFloat32",
     "Tensor",
+    "TensorSpec",
     "ThrCopy",
     "ThrMma",
     "TiledCopy",

@@ -7,7 +7,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from tilefold.layout.errors import Code
-from tilefold.runtime.arrays import Array
+from tilefold.runtime.arrays import NOWHERE, Array
 from tilefold.runtime.cuda.comparison import Rules
 from tilefold.runtime.cuda.direct import Args
 from tilefold.runtime.cuda.launcher import Launcher
@@ -64,6 +64,7 @@ class Launches:
             hint = 'a GPU runs machine code; leave out stage=, or say device="sim"'
             raise LaunchError(Code.RUN_LAUNCH, f"stage is {stage!r}, and device {device!r}", hint)
         for name, array in bound.arrays.items():
+            _check_memory(name, array)
             if array.device is not None:
                 raise LaunchError(
                     Code.RUN_ARGUMENT,
@@ -150,6 +151,7 @@ def _place(arrays: Mapping[str, Array], device: str) -> int | None:
     ordinal = int(device.partition(":")[2] or 0)
     first: tuple[str, Array] | None = None
     for name, array in arrays.items():
+        _check_memory(name, array)
         if first is None:
             first = name, array
         elif array.device != first[1].device:
@@ -167,6 +169,14 @@ def _place(arrays: Mapping[str, Array], device: str) -> int | None:
 
         return ordinal if is_available() else None
     return ordinal
+
+
+def _check_memory(name: str, array: Array) -> None:
+    if array.device == NOWHERE:
+        problem = f"argument '{name}' is the description of a tensor, without memory"
+        raise LaunchError(
+            Code.RUN_ARGUMENT, problem, "pass an array; kernels are built for descriptions: .build(block)"
+        )
 
 
 def _where(array: Array) -> str:

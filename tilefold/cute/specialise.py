@@ -15,14 +15,14 @@ from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Attribute
 
 from tilefold.compiler.builder.dtypes import DTYPES, Boolean, DType, Float32, Int32, Int64
+from tilefold.compiler.builder.objects import is_ours
 from tilefold.compiler.builder.tensors import Tensor
 from tilefold.compiler.builder.trace import Parameter
-from tilefold.compiler.builder.variables import is_ours
 from tilefold.dialects.cute import LayoutAttr
 from tilefold.dialects.tile import Space, SpaceAttr, TensorType
 from tilefold.layout.core import Layout
 from tilefold.layout.errors import Code
-from tilefold.runtime.arrays import Array, array_of, is_array
+from tilefold.runtime.arrays import ELEMENTS, Array, array_of, is_array
 from tilefold.runtime.constants import constant_key
 from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.signature import ALIGN, Dynamic, Marked, TensorSpec, tensor_spec
@@ -280,6 +280,15 @@ def _tensor_type(spec: TensorSpec, align: int) -> TensorType:
 def element_type_of(name: str, array: Any) -> DType:
     """The type of an array's elements. LaunchError (E3106) for one that kernels do not have."""
     return _element_type(name, array_of(name, array).dtype)
+
+
+def name_of_elements(dtype: DType) -> str:
+    """What `Array.dtype` calls a type. LaunchError (E3106) for one that the elements of no argument have."""
+    found = next((name for name, each in _BY_NAME.items() if each == dtype), None)
+    if found is None or found not in ELEMENTS:
+        message = f"no argument has elements of type {dtype}"
+        raise LaunchError(Code.RUN_ARGUMENT, message, "use floats and integers of 8 to 64 bits, or bool")
+    return found
 
 
 _BY_NAME = {f"{'u' * (each.kind == 'int' and each.unsigned)}{each.ir}": each for each in reversed(DTYPES)}

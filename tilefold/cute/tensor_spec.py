@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tensors that are described only, to build kernels where there are no arrays."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilefold.compiler.builder.dtypes import DType
+from tilefold.layout.errors import Code
+from tilefold.runtime.arrays import NOWHERE, Array, row_major
+from tilefold.runtime.errors import LaunchError
+
+from .specialise import name_of_elements
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """An argument by its shape, element type, strides in elements (row-major by default) and the bytes of which its
+    address is a multiple. A kernel is built for it, and compiled for any target, but not launched on it:
+
+        spec = cute.TensorSpec((4096, 4096), cute.Float16)
+        gemm(spec, spec, spec).build(block=128).ptx("sm_90")
+
+    What is dynamic about it is said as of arrays: `cute.dynamic(spec, modes=(0,))`.
+    """
+
+    shape: tuple[int, ...]
+    dtype: DType
+    stride: tuple[int, ...] | None = None
+    align: int = 16
+
+    def __init__(
+        self, shape: int | Sequence[int], dtype: DType, stride: Sequence[int] | None = None, align: int = 16
+    ) -> None:
+        """LaunchError (E3106) for elements that no argument has, and for senseless numbers."""
+        name_of_elements(dtype)
+        extents = (shape,) if isinstance(shape, int) else tuple(shape)
+        steps = None if stride is None else tuple(stride)
+        if steps is not None and len(steps) != len(extents):
+            raise LaunchError(Code.RUN_ARGUMENT, f"shape {extents} and stride {steps} have different ranks")
+        if align < 1 or align & (align - 1):
+            raise LaunchError(Code.RUN_ARGUMENT, f"an alignment of {align} bytes is none", "give a power of two")
+        for name, value in zip(("shape", "dtype", "stride", "align"), (extents, dtype, steps, align), strict=True):
+            object.__setattr__(self, name, value)
+
+    @property
+    def __tilefold_array__(self) -> Array:
+        steps = row_major(self.shape) if self.stride is None else self.stride
+        return Array(self.align, name_of_elements(self.dtype), self.shape, steps, NOWHERE)
