@@ -10,7 +10,7 @@ from ...dialects.cute import CoordAttr, LayoutAttr
 from ...layout.core import ComposedLayout, Layout, LayoutLike
 from ...layout.errors import Code, TilefoldError
 from ...layout.integers import ScaledBasis
-from ...layout.inttuple import product, show, transform_leaves
+from ...layout.inttuple import product, show, transform_leaves, wrap
 from ...layout.unknown import Unknown
 from .values import Int, Value, index_of
 
@@ -50,13 +50,14 @@ def split_coordinate(coord: Any) -> tuple[CoordAttr, list[SSAValue]]:
 
 def check_inside(coord: Any, shape: Any) -> None:
     """Raises TilefoldError (E5002) for an element that a tensor does not have, as far as integers are static."""
-    if isinstance(coord, tuple) and isinstance(shape, tuple) and len(coord) == len(shape):  # pyright: ignore[reportUnknownArgumentType]
-        for part, extent in zip(coord, shape, strict=True):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    parts, extents = wrap(coord), wrap(shape)
+    if len(parts) > 1 and len(parts) == len(extents):
+        for part, extent in zip(parts, extents, strict=True):
             check_inside(part, extent)
         return
-    extent = product(shape)
-    if type(coord) is int and type(extent) is int and coord >= extent:
-        raise TilefoldError(Code.BUILD_VALUE, f"coordinate {coord} is outside of {show(shape)}: 0 to {extent - 1}")
+    size, index = product(shape), parts[0] if len(parts) == 1 else None
+    if type(index) is int and type(size) is int and index >= size:
+        raise TilefoldError(Code.BUILD_VALUE, f"coordinate {index} is outside of {show(shape)}: 0 to {size - 1}")
 
 
 def as_tuple(coord: Any) -> tuple[Any, ...]:

@@ -50,6 +50,8 @@ ELEMENTWISE: Sequence[Callable[[Any, Any, Any, Any, Any], Any]] = (
     lambda np, a, b, row, column: np.exp(a) + np.log(b) + np.sqrt(row) + np.tanh(column),
     lambda np, a, b, row, column: np.exp2(a) + np.log2(b) + np.sin(row) * np.cos(column) + np.floor(a * 4),
     lambda np, a, b, row, column: (a + b) * (a + b) + a**3,
+    lambda np, a, b, row, column: a**b + a**0.5 + b**-0.5 + row**-2 + a**0 + column**2.5,
+    lambda np, a, b, row, column: 2.0**a + row**column + 3**b,
 )
 
 

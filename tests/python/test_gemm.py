@@ -3,6 +3,7 @@
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -131,3 +132,41 @@ def multiply(make: Any, dtype: Any, result: Any, k: int) -> tuple[np.ndarray, np
 def test_multiplications(op: Any, atoms: Any, dtype: Any, result: Any, k: int) -> None:
     got, wanted = multiply(lambda: cute.make_tiled_mma(op, atoms), dtype, result, k)
     assert got.tolist() == wanted.tolist()
+
+
+TYPES = [
+    (cute.Float16, cute.Float16, (16, 8, 8)),
+    (cute.BFloat16, cute.Float32, (16, 8, 16)),
+    (cute.TFloat32, cute.Float32, (16, 8, 8)),
+    (cute.Float64, cute.Float64, (8, 8, 4)),
+    (cute.Int8, cute.Int32, (16, 8, 32)),
+    (cute.Uint8, cute.Int32, (16, 8, 16)),
+    (cute.Float8E4M3FN, cute.Float32, (16, 8, 32)),
+    (cute.Float8E5M2, cute.Float32, (16, 8, 32)),
+]
+HOST = {"BFloat16": "bfloat16", "Float8E4M3FN": "float8_e4m3fn", "Float8E5M2": "float8_e5m2", "TFloat32": "float32"}
+
+
+@pytest.mark.parametrize(("dtype", "sums", "shape"), TYPES, ids=[str(a) for a, _, _ in TYPES])
+def test_matrix_instructions_of_each_type(dtype: cute.DType, sums: cute.DType, shape: tuple[int, int, int]) -> None:
+    m, n, k = (2 * extent for extent in shape)
+    rng = np.random.default_rng(0)
+    element = getattr(ml_dtypes, HOST.get(dtype.name, ""), None) or np.dtype(HOST.get(dtype.name, dtype.name.lower()))
+    A, B = (rng.integers(0, 4, each).astype(element) for each in ((m, k), (n, k)))
+
+    @cute.kernel
+    def multiply(A: cute.Tensor, B: cute.Tensor, C: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        mma = cute.make_tiled_mma(cute.nvgpu.MmaOp(dtype, sums, shape)).get_slice(t)
+        tA, tB, tC = mma.partition_A(A), mma.partition_B(B), mma.partition_C(C)
+        rA, rB, rC = mma.make_fragment_A(tA), mma.make_fragment_B(tB), mma.make_fragment_C(tC)
+        cute.basic_copy(tA, rA)
+        cute.basic_copy(tB, rB)
+        rC.fill(0)
+        cute.gemm(mma, rA, rB, rC)
+        cute.basic_copy(rC, tC)
+
+    for stage in ("cute", "instr"):
+        C = np.zeros((m, n), sums.name.lower())
+        multiply(A, B, C).launch(grid=1, block=32, device="sim", stage=stage)
+        assert np.array_equal(C.astype(np.float64), A.astype(np.float64) @ B.astype(np.float64).T)

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What users get wrong has a code, is told at their line, and comes with what would work."""
+
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pytest
+from tilefold.layout.errors import TilefoldError
+
+from tilefold import cute
+
+A = np.zeros((16, 64), np.float32)
+
+MISTAKES = MappingProxyType({
+    # names and arguments
+    "cute.gem(mma, x, x, x)": ("E5009", "cute has no 'gem'", "did you mean gemm"),
+    "cute.arch.bariier()": ("E5009", "cute.arch has no 'bariier'", "did you mean barrier"),
+    "A.shap": ("E5009", "a Tensor has no 'shap'", "did you mean shape"),
+    "x.reduce(cute.ADD, axis=1)": ("E5009", "unexpected keyword argument 'axis'", "did you mean axes?"),
+    "cute.make_smem_tensor(8, cute.Int8, align=8)": ("E5009", "keyword argument 'align'", "did you mean alignment?"),
+    "cute.copy(A, r)": ("E5009", "missing 1 required positional argument: 'dst'", "it takes tiling, src, dst, pred"),
+    # operands
+    "x + A": ("E5002", "for +: 'Vec' and 'Tensor'", "t.load() is a tensor's elements as a value"),
+    "-A": ("E5002", "bad operand type for unary -: 'Tensor'", "t.load()"),
+    "x + None": ("E5002", "for +: 'Vec' and 'NoneType'", "computed with one another and numbers"),
+    "cute.exp('a')": ("E5002", "expected a fragment, a value or a number, got str", "t.load()"),
+    "cute.where(x > 0, x, A)": ("E5002", "a value or a number, got Tensor", "t.load()"),
+    "cute.maximum(x, A)": ("E5002", "a value or a number, got Tensor", "t.load()"),
+    "cute.arch.shuffle_sync(A, 0)": ("E5002", "got Tensor", ""),
+    "cute.arch.warp_reduce(x, 'add')": ("E5002", "expected a reduction such as cute.ADD, got 'add'", ""),
+    "~x": ("E5002", "'xor' is not defined for Float32", "it combines bits"),
+    "x.to(cute.Int4)": ("E5002", "no conversion from Float32 to Int4", ""),
+    "cute.full((4, 8), x, cute.Float32)": ("E5002", "expected a value or a number, got Vec", ""),
+    "cute.printf('%d', x)": ("E5002", "got Vec", ""),
+    "cute.printf(n)": ("E5002", "expected a format, got Int", 'cute.printf("{}", x)'),
+    "cute.arch.inline_ptx('mov.b32 $0, $1;', '=r,r', x, results=cute.Int32)": ("E5002", "got Vec", ""),
+    # what must be static, and where it must lie
+    "A[16, 0]": ("E5002", "coordinate 16 is outside of 16: 0 to 15", ""),
+    "A[1024]": ("E5002", "coordinate 1024 is outside of (16,64): 0 to 1023", ""),
+    "x[0, 8]": ("E5002", "coordinate 8 is outside of 8", ""),
+    "A[0:3, 0]": ("E5002", "a mode is kept whole, not in part", "cute.local_tile"),
+    "A[1.5, 0]": ("E5002", "a coordinate is an integer, not float", ""),
+    "cute.arch.cp_async_wait_group(n)": ("E5003", "is part of the instruction", "number of Python"),
+    "cute.arch.barrier('a')": ("E5003", "a barrier is part of the instruction, but it is 'a'", ""),
+    "cute.full((n, 4), 0, cute.Float32)": ("E5003", "the shape of a fragment is static", "cute.Constexpr"),
+    # layouts and views
+    "cute.make_layout((8, 1.5))": ("E5002", "expected integers, or a tuple or a layout of them, got 1.5", ""),
+    "cute.make_layout((cute.make_layout(2), 3))": ("E0213", "an extent must be an integer, not 2:1", ""),
+    "cute.local_tile(A, (4, 'a'), (0, 0))": ("E5002", "got 'a'", ""),
+    "cute.blocked_product((2, 2), (3, 4))": ("E5002", "expected a layout, got (2, 2)", "cute.make_layout(shape)"),
+    "cute.complement(A)": ("E5002", "expected a layout, got Tensor", "t.layout is a tensor's"),
+    "cute.zipped_divide(x, (2, 2))": ("E5002", "expected a layout, got Vec", ""),
+    "cute.select((1, 2), 5)": ("E0208", "there are modes 0 to 1, not 5", ""),
+    "cute.take(A, 1, 3)": ("E0208", "modes 1 to 2 are not a range of 2 modes", ""),
+    "cute.append((1, 2), rank=1)": ("E0202", "has more than 1 elements", ""),
+    "cute.ceil_div((7, 9), (2, 4, 5))": ("E0202", "3 divisors are more than 2 integers", ""),
+    "cute.elem_less((1, 2), (3,))": ("E0201", "a coordinate of 2 integers has 1 limits", ""),
+    "cute.make_tensor(A, 8)": ("E5002", "expected where a tensor begins, got Tensor", "write t.iterator"),
+    "cute.bounds(A, (1, 2))": ("E5002", "expected a tensor of coordinates, got Tensor", "make_identity_tensor"),
+    # atoms
+    "cute.make_tiled_mma(cute.Float16)": ("E5002", "expected a matrix instruction, got Float16", "cute.nvgpu.MmaOp"),
+    "cute.make_copy_atom(cute.nvgpu.CpAsyncOp(cache='l2'), cute.Float16)": ("E5002", 'not \'l2\'', ""),
+    # powers
+    "n ** n": ("E5002", "needs a static exponent", "1 << n"),
+    "n ** -1": ("E5002", "is no integer", "cute.Float32"),
+    "(-2.0) ** x": ("E5002", "-2.0 has no power by a value", "the base is positive"),
+    "x ** A": ("E5002", "got Tensor", ""),
+})  # fmt: skip
+
+
+def build(expression: str) -> None:
+    """Builds a kernel that evaluates an expression of a tensor `A` (16,64), its registers `r` (4,8), their elements `x`
+    and an Int32 `n`.
+    """
+
+    @cute.kernel(rewrite=False)
+    def mistaken(A: cute.Tensor, n: cute.Int32):
+        r = cute.make_rmem_tensor((4, 8), cute.Float32)
+        r.fill(0.0)
+        mma = cute.make_tiled_mma("UniversalFMA<float>")
+        code = compile(expression, "user.py", "eval")
+        eval(code, {"cute": cute, "A": A, "n": n, "r": r, "x": r.load(), "mma": mma, "__name__": "user"})
+
+    mistaken(A, 3).build(32)
+
+
+@pytest.mark.parametrize("expression", MISTAKES)
+def test_a_mistake_is_told(expression: str) -> None:
+    code, message, hint = MISTAKES[expression]
+    with pytest.raises(TilefoldError) as caught:
+        build(expression)
+    error: Any = caught.value
+    assert error.code == code
+    assert str(error).startswith("user.py:1:")
+    assert message in str(error)
+    assert hint in str(error).partition("hint:")[2]
+
+
+def test_what_is_not_ours_goes_through() -> None:
+    """Python's own exceptions about the user's own functions and objects stay what they are."""
+    for expression, kind in (("(lambda a: a)()", TypeError), ("'a' + 1", TypeError), ("'a'.b", AttributeError)):
+        with pytest.raises(kind) as caught:
+            build(expression)
+        assert caught.value.__notes__ == ["while the kernel 'mistaken' was built"]
+
+
+def test_branches_may_be_ones_that_no_thread_takes() -> None:
+    """An element that is not there is refused where every thread would access it; elsewhere by the simulator."""
+    out = np.zeros(4, np.float32)
+
+    @cute.kernel
+    def guarded(out: cute.Tensor, n: cute.Int32):
+        for i in range(8):
+            if n > i:
+                out[i] = 1.0
+
+    guarded(out, 3).launch(grid=1, block=1, device="sim")
+    assert out.tolist() == [1, 1, 1, 0]
+    with pytest.raises(TilefoldError, match="E3202"):
+        guarded(out, 5).launch(grid=1, block=1, device="sim")
