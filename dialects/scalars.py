@@ -4,20 +4,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ..layout.core import ComposedLayout, Layout, LayoutLike
+from ..layout.core import ComposedLayout, LayoutLike, plain_layout
 from ..layout.unknown import Unknown
 from .cute.values import integers, map_integers
 
 
-def plain_layout(layout: LayoutLike) -> Layout:
-    """The layout without its swizzle. All scalars are in it: the offset of a swizzle is none of them."""
-    inner = layout.inner if isinstance(layout, ComposedLayout) else layout
-    assert isinstance(inner, Layout)
-    return inner
-
-
 def unknowns(layout: LayoutLike) -> list[Unknown]:
-    """What is known of each scalar, in their order."""
+    """What is known of each scalar, in their order. The offset of a swizzle is none of them."""
     return [x for x in integers(plain_layout(layout)) if isinstance(x, Unknown)]
 
 

@@ -130,6 +130,11 @@ tuple of these.
 """
 
 
+def plain_layout(layout: LayoutLike) -> Layout:
+    """The layout itself, or of a composed one the inner layout, which takes the coordinates."""
+    return layout.inner if type(layout) is ComposedLayout else layout
+
+
 def check_mode(mode: int, modes: int, what: object) -> None:
     """Raises `LayoutError` (E0208) unless 0 <= mode < modes."""
     if not 0 <= mode < modes:
@@ -232,7 +237,7 @@ def _inner_product(a: Tree, b: Any) -> Any:
 
 def cosize(layout: "Layout | ComposedLayout") -> Any:
     """One more than the largest index (of the inner layout, for a composed one)."""
-    end = coshape(layout.inner if type(layout) is ComposedLayout else layout)
+    end = coshape(plain_layout(layout))
     return end if type(end) is int else product(end)
 
 

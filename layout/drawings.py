@@ -12,7 +12,7 @@ from html import escape
 from typing import Any
 
 from .coordinates import crd2idx_in_shape
-from .core import ComposedLayout, Layout, LayoutLike, coshape
+from .core import ComposedLayout, Layout, LayoutLike, coshape, plain_layout
 from .errors import Code, LayoutError
 from .inttuple import is_fully_static, product, product_each, wrap
 from .printing import lines, plain_style
@@ -122,7 +122,7 @@ def thread_value_table(title: str, layout_tv: Layout, shape: Any = None) -> Tabl
 
 
 def _check_static(layout: LayoutLike) -> None:
-    plain = layout.inner if isinstance(layout, ComposedLayout) else layout
+    plain = plain_layout(layout)
     parts: list[Any] = [plain.shape, plain.stride]
     if isinstance(layout, ComposedLayout):
         parts.append(layout.offset)

@@ -7,7 +7,7 @@ In a coordinate an underscore (None) keeps a mode, an integer fixes it.
 from typing import Any
 
 from .coordinates import crd2idx
-from .core import ComposedLayout, Layout, LayoutLike
+from .core import ComposedLayout, Layout, LayoutLike, plain_layout
 from .errors import Code, LayoutError
 from .integers import Coord, add, as_coordinate
 from .inttuple import dice_tuple, slice_tuple
@@ -19,7 +19,7 @@ def slice_and_offset(coord: Coord, layout: LayoutLike) -> tuple[LayoutLike, Any]
     Integers of `coord` may be dynamic. For a composed layout the start moves into its offset, and the index
     returned is 0. Raises `LayoutError` (E0201) if `coord` does not fit the shape.
     """
-    inner = layout.inner if type(layout) is ComposedLayout else layout
+    inner = plain_layout(layout)
     assert type(inner) is Layout
     kept = Layout(slice_tuple(coord, inner.shape), slice_tuple(coord, inner.stride))
     offset = crd2idx(coord, inner.shape, inner.stride)

@@ -11,7 +11,7 @@ from .atoms.mma_atom import MmaAtom
 from .complement import complement
 from .compose import composition
 from .coordinates import crd2crd, idx2crd
-from .core import ComposedLayout, Layout, LayoutLike, Tiler, join, make_layout, size, zero_layout
+from .core import ComposedLayout, Layout, LayoutLike, Tiler, join, make_layout, plain_layout, size, zero_layout
 from .display import Displayed
 from .divide import logical_divide, zipped_divide
 from .errors import Code, LayoutError
@@ -112,7 +112,7 @@ class TiledMma(Displayed):
         `partition` without arithmetic on the thread's number. Raises `LayoutError` where `thrfrg` does.
         """
         whole = self.thrfrg(operand, layout)
-        inner = whole.inner if type(whole) is ComposedLayout else whole
+        inner = plain_layout(whole)
         (v, held), fragment = inner[0], inner[1]
         axes = _AXES[operand]
         along = [held[axes.index(axis)] if axis in axes else _same(self.thr_layout_vmnk[axis + 1]) for axis in range(3)]
@@ -147,7 +147,7 @@ class TiledMma(Displayed):
             return make_layout(part.shape)
         if self.atom.spaces["AB".index(operand)] == "rmem":
             return make_fragment_like(part)
-        inner = part.inner if type(part) is ComposedLayout else part
+        inner = plain_layout(part)
         return replace(recast_layout(inner, self.atom.bits["DABC".index(operand)], 128), 0, Layout(1, 0))
 
     def layout_tv(self, operand: str) -> Layout:

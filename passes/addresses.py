@@ -14,7 +14,7 @@ from ..dialects.ptx.types import GLOBAL
 from ..dialects.scalars import with_scalars
 from ..dialects.tile import Crd2IdxOp, TensorType
 from ..dialects.tile.assembly import count_operands, fill_coordinate, unwrapped
-from ..layout.core import ComposedLayout, Layout
+from ..layout.core import ComposedLayout, Layout, plain_layout
 from ..layout.inttuple import leaves, transform_leaves
 from ..layout.swizzle import Swizzle
 from ..layout.text import to_text
@@ -183,7 +183,7 @@ class Addresses:
     ) -> SSAValue:
         """The pointer to the element of `tensor` at `coord`, whose run-time leaves are `values`."""
         layout = type.layout.data
-        inner = layout.inner if isinstance(layout, ComposedLayout) else layout
+        inner = plain_layout(layout)
         assert isinstance(inner, Layout)
         if tensor.offset is None:
             place = Place(inner, coord, values, tensor.scalars)

@@ -9,11 +9,10 @@ from xdsl.dialects.builtin import IntAttr, StringAttr
 from xdsl.ir import SSAValue
 
 from ..dialects.cute import LayoutAttr
-from ..dialects.scalars import plain_layout
 from ..dialects.tile import AllocOp, CopyAtomAttr, CopyOp, Space, TensorType, ViewOp
 from ..dialects.tile.copy_rules import contiguous_values
 from ..dialects.tile.fragments import FRAGMENT_ALIGN
-from ..layout.core import Layout, make_layout, size
+from ..layout.core import Layout, make_layout, plain_layout, size
 from .emitter import Emitter
 
 

@@ -11,12 +11,11 @@ from xdsl.passes import ModulePass
 
 from ..dialects.cute import CoordAttr, LayoutAttr
 from ..dialects.cute.values import integers
-from ..dialects.scalars import plain_layout
 from ..dialects.tile import AtomCallOp, CopyAtomAttr, CopyOp, Crd2IdxOp, LoadOp, TensorType, ViewOp
 from ..dialects.tile.copy_rules import atom_values, split_atom_mode
 from ..dialects.tile.view_base import shifted_type
 from ..layout.atoms.universal import universal_copy
-from ..layout.core import Layout, LayoutLike, size
+from ..layout.core import Layout, LayoutLike, plain_layout, size
 from ..layout.errors import Code
 from ..layout.inttuple import leaves
 from ..layout.unknown import Unknown

@@ -11,12 +11,11 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from ..dialects.cute import CoordAttr, LayoutAttr
-from ..dialects.scalars import plain_layout
 from ..dialects.tile import AllocOp, CopyOp, Crd2IdxOp, GemmOp, MmaCallOp, Space, SpaceAttr, TensorType, ViewOp
 from ..dialects.tile.fragments import FRAGMENT_ALIGN
 from ..dialects.tile.gemm_rules import gemm_modes
 from ..dialects.tile.view_base import shifted_type
-from ..layout.core import ComposedLayout, Layout, LayoutLike, join, size
+from ..layout.core import ComposedLayout, Layout, LayoutLike, join, plain_layout, size
 from ..layout.inttuple import leaves
 from ..layout.product import make_fragment_like
 from ..layout.unknown import Unknown

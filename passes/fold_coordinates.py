@@ -7,12 +7,12 @@ from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
 from ..dialects.cute import CoordAttr
-from ..dialects.scalars import plain_layout, unknowns
+from ..dialects.scalars import unknowns
 from ..dialects.tile import AllocOp, BoundsOp, CoordinateOp, CoordTensorType, IdentityOp, StoreOp
 from ..dialects.tile.assembly import fill_coordinate, unwrapped
 from ..dialects.tile.view_base import LayoutViewOp
 from ..layout.axes import along
-from ..layout.core import Layout
+from ..layout.core import Layout, plain_layout
 from ..layout.errors import Code
 from ..layout.inttuple import leaves, transform_leaves, wrap
 from ..layout.unknown import Unknown

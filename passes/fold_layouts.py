@@ -7,7 +7,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..dialects.scalars import plain_layout
 from ..dialects.tile import (
     AllocOp,
     CopyOp,
@@ -26,6 +25,7 @@ from ..dialects.tile import (
     ViewOp,
 )
 from ..dialects.tile.view_base import LayoutViewOp
+from ..layout.core import plain_layout
 from .constants import constant_of
 from .emitter import INDEX_ARITHMETIC, Emitter, erase_unused
 from .fold_coordinates import CoordinateFolding

@@ -12,7 +12,7 @@ from xdsl.rewriter import Rewriter
 
 from ..dialects.parameters import scalar_names
 from ..dialects.ptx import EntryOp, LocalAllocOp, PtrType, RetOp, SmemAllocOp, StateSpaceAttr, StoreOp
-from ..dialects.scalars import plain_layout, unknowns
+from ..dialects.scalars import unknowns
 from ..dialects.tile import (
     AliasOp,
     AllocOp,
@@ -32,7 +32,7 @@ from ..dialects.tile import (
 from ..dialects.tile.copies import state_space
 from ..dialects.tile.memory import LoadOp as TileLoadOp
 from ..dialects.tile.memory import StoreOp as TileStoreOp
-from ..layout.core import Layout
+from ..layout.core import Layout, plain_layout
 from ..layout.errors import Code
 from .addresses import BYTE, Address, Addresses, place_of, start_offset
 from .emitter import INDEX_ARITHMETIC, Emitter, erase_unused, int_type

@@ -8,9 +8,9 @@ from xdsl.ir import Block, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..dialects.cute.values import integers, map_integers
-from ..dialects.scalars import plain_layout, unknowns, with_scalars
+from ..dialects.scalars import unknowns, with_scalars
 from ..dialects.tile import CoordTensorType, GetScalarsOp, TensorType, ViewOp
-from ..layout.core import LayoutLike
+from ..layout.core import LayoutLike, plain_layout
 from ..layout.unknown import Unknown
 from .emitter import Emitter
 from .ssa_int import SsaInt, known_of

@@ -4,12 +4,11 @@
 from dataclasses import dataclass
 from math import gcd
 
-from ..dialects.scalars import plain_layout
 from ..dialects.tile.copy_rules import access_align, contiguous_values, steps
 from ..dialects.tile.types import TensorType
 from ..layout.coalesce import coalesce
 from ..layout.compose import composition
-from ..layout.core import Layout, LayoutLike
+from ..layout.core import Layout, LayoutLike, plain_layout
 from ..layout.divide import logical_divide
 from ..layout.errors import LayoutError
 from ..layout.inttuple import leaves

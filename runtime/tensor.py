@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..layout.core import ComposedLayout, Layout, LayoutLike, cosize
+from ..layout.core import ComposedLayout, Layout, LayoutLike, cosize, plain_layout
 from ..layout.errors import Code, TilefoldError
 from ..layout.inttuple import leaves
 
@@ -118,7 +118,7 @@ def _one_stride(mode: Layout) -> int | None:
 
 
 def _static_inner(layout: LayoutLike) -> Layout:
-    inner = layout.inner if isinstance(layout, ComposedLayout) else layout
+    inner = plain_layout(layout)
     integers = [*leaves(inner.shape), *leaves(inner.stride)]
     if isinstance(layout, ComposedLayout):
         integers.append(layout.offset)

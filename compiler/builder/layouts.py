@@ -13,7 +13,7 @@ from ...layout import algebra
 from ...layout.coordinates import crd2crd as _crd2crd
 from ...layout.coordinates import crd2idx as _crd2idx
 from ...layout.coordinates import idx2crd as _idx2crd
-from ...layout.core import ComposedLayout, Layout, LayoutLike
+from ...layout.core import ComposedLayout, Layout, LayoutLike, plain_layout
 from ...layout.errors import Code, TilefoldError
 from ...layout.integers import ceil_div_int
 from ...layout.inttuple import compatible as _compatible
@@ -95,7 +95,7 @@ def shape(x: Any, mode: Any = None) -> Any:
 def stride(x: Any, mode: Any = None) -> Any:
     """The strides of a tensor or a layout, or of a mode of it."""
     layout = x.layout if isinstance(x, AnyTensor) else x
-    plain = layout.inner if isinstance(layout, ComposedLayout) else layout
+    plain = plain_layout(layout)
     return _of_mode(plain.stride, mode)
 
 

@@ -11,7 +11,7 @@ from ...layout.axes import has_basis
 from ...layout.coalesce import coalesce
 from ...layout.complement import complement, open_complement
 from ...layout.compose import composition
-from ...layout.core import ComposedLayout, Layout, LayoutLike
+from ...layout.core import ComposedLayout, Layout, LayoutLike, plain_layout
 from ...layout.errors import Code
 from ...layout.inttuple import dice_tuple, flatten, has_underscore, leaves, rank, show, slice_tuple, weakly_congruent
 from ...layout.inverse import left_inverse, right_inverse
@@ -36,11 +36,6 @@ from .values import is_static_value, refused
 
 AnyLayout = LayoutType | ComposedLayoutType
 Sliceable = ShapeType | StrideType | CoordType | IntTupleType | LayoutType | ComposedLayoutType
-
-
-def plain(layout: LayoutLike) -> Layout:
-    """The layout itself, or the inner layout of a composed one: what takes the coordinates."""
-    return layout.inner if isinstance(layout, ComposedLayout) else layout
 
 
 @irdl_op_definition
@@ -164,7 +159,7 @@ class RecastLayoutOp(AlgebraOp):
 
     @classmethod
     def evaluate(cls, layout: LayoutLike, new_type_bits: int, old_type_bits: int) -> Any:
-        if has_basis(plain(layout).stride):
+        if has_basis(plain_layout(layout).stride):
             raise refused(f"the elements of {layout} have no width: its strides are bases")
         return recast_layout(layout, old_type_bits, new_type_bits)
 

@@ -9,12 +9,12 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, r
 from xdsl.traits import Pure
 
 from ...layout.coordinates import crd2idx, idx2crd, increment
-from ...layout.core import ComposedLayout, Layout, LayoutLike, cosize, rank, size
+from ...layout.core import ComposedLayout, Layout, LayoutLike, cosize, plain_layout, rank, size
 from ...layout.errors import Code
 from ...layout.integers import Coord, add, as_coordinate
 from ...layout.inttuple import compact_major, congruent, has_underscore, product, product_each, show, weakly_congruent
 from . import modes
-from .algebra import AnyLayout, plain
+from .algebra import AnyLayout
 from .brackets import Integers, Mode
 from .op import AlgebraOp, Signature
 from .types import (
@@ -120,9 +120,9 @@ class LayoutEvalOp(AlgebraOp):
 
     @classmethod
     def evaluate(cls, coord: Coord, layout: LayoutLike) -> Any:
-        if isinstance(coord, tuple) and len(coord) != len(plain(layout)):
+        if isinstance(coord, tuple) and len(coord) != len(plain_layout(layout)):
             raise refused(f"the coordinate {show(coord)} has not the rank of {layout}", Code.RANK_MISMATCH)
-        index = as_coordinate(crd2idx(coord, plain(layout).shape, plain(layout).stride))
+        index = as_coordinate(crd2idx(coord, plain_layout(layout).shape, plain_layout(layout).stride))
         if isinstance(layout, Layout):
             return index
         index = add(layout.offset, index)

@@ -10,11 +10,11 @@ from xdsl.traits import Pure
 from ...layout import divide, product
 from ...layout.axes import has_basis
 from ...layout.coalesce import coalesce
-from ...layout.core import Layout, LayoutLike, Tiler, rank
+from ...layout.core import Layout, LayoutLike, Tiler, plain_layout, rank
 from ...layout.errors import Code
 from ...layout.inttuple import leaves, show, wrap
 from ...layout.modes import ungroup_mode
-from .algebra import AnyLayout, plain
+from .algebra import AnyLayout
 from .op import AlgebraOp
 from .types import IntTupleType, LayoutType, ShapeType, TileType
 from .values import is_static_value, refused
@@ -31,11 +31,11 @@ class ProductOp(AlgebraOp):
 
     @classmethod
     def evaluate(cls, lhs: LayoutLike, rhs: Layout) -> Any:
-        if not is_static_value(plain(lhs)):
+        if not is_static_value(plain_layout(lhs)):
             raise refused(f"the product of {lhs} needs it to be static", Code.DYNAMIC_UNSUPPORTED)
         if has_basis(rhs.stride):
             raise refused(f"the product with {rhs} needs integer strides")
-        if has_basis(plain(lhs).stride) and not is_static_value(rhs):
+        if has_basis(plain_layout(lhs).stride) and not is_static_value(rhs):
             raise refused(f"the product of {lhs} needs a static right layout, not {rhs}", Code.DYNAMIC_UNSUPPORTED)
         return cls.FUNCTION(lhs, rhs)
 
@@ -125,8 +125,9 @@ class DivideOp(AlgebraOp):
 
     @classmethod
     def evaluate(cls, layout: LayoutLike, tiler: Tiler) -> Any:
-        if not isinstance(tiler, Layout) and rank(tiler) > len(plain(layout)):
-            raise refused(f"the tiler has {rank(tiler)} modes, {layout} has {len(plain(layout))}", Code.RANK_MISMATCH)
+        if not isinstance(tiler, Layout) and rank(tiler) > len(plain_layout(layout)):
+            modes = len(plain_layout(layout))
+            raise refused(f"the tiler has {rank(tiler)} modes, {layout} has {modes}", Code.RANK_MISMATCH)
         for tile in leaves(tiler):
             if isinstance(tile, Layout):
                 _check_tile(tile, nested=not isinstance(tiler, Layout))

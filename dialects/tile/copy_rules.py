@@ -4,7 +4,7 @@
 from math import gcd
 
 from ...layout.coalesce import coalesce
-from ...layout.core import ComposedLayout, Layout, LayoutLike, size
+from ...layout.core import ComposedLayout, Layout, LayoutLike, plain_layout, size
 from ...layout.errors import Code, LayoutError
 from ...layout.inttuple import leaves
 from ...layout.swizzle import Swizzle
@@ -43,7 +43,7 @@ def contiguous_values(layout: LayoutLike) -> int:
 
     For a swizzled layout at most its period of unmoved elements, and only as far as its offset keeps them together.
     """
-    inner = layout.inner if isinstance(layout, ComposedLayout) else layout
+    inner = plain_layout(layout)
     flat = coalesce(inner)
     assert isinstance(flat, Layout)
     shapes, strides = tuple(leaves(flat.shape)), tuple(leaves(flat.stride))
@@ -75,7 +75,7 @@ def steps(layout: LayoutLike) -> int:
     """The greatest number of elements that divides every distance between coordinates of `layout`; 0 if there are
     none.
     """
-    inner = layout.inner if isinstance(layout, ComposedLayout) else layout
+    inner = plain_layout(layout)
     return gcd(*(_divisor(d) for s, d in zip(leaves(inner.shape), leaves(inner.stride), strict=True) if s != 1))
 
 
@@ -156,8 +156,8 @@ def check_tiled_operands(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -
 
 def _without_values(layout: LayoutLike, split: tuple[LayoutLike, LayoutLike]) -> LayoutLike:
     """All coordinates of a partition but those of one execution of the atom."""
-    inner = layout.inner if isinstance(layout, ComposedLayout) else layout
-    repeat = split[1].inner if isinstance(split[1], ComposedLayout) else split[1]
+    inner = plain_layout(layout)
+    repeat = plain_layout(split[1])
     assert isinstance(inner, Layout)
     assert isinstance(repeat, Layout)
     modes = [repeat, *(inner[i] for i in range(1, len(inner)))]

@@ -11,7 +11,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
-from ...layout.core import ComposedLayout, LayoutLike
+from ...layout.core import ComposedLayout, LayoutLike, plain_layout
 from ...layout.errors import Code, LayoutError
 from ...layout.inttuple import leaves
 from ...layout.recast import recast_layout
@@ -19,7 +19,6 @@ from ...layout.text import to_text
 from ...layout.unknown import Unknown
 from ..cute import LayoutAttr
 from ..ptx.types import scalar_bits
-from ..scalars import plain_layout
 from .assembly import parse_tensor
 from .results import parse_result, print_result, verify_result
 from .types import TensorType

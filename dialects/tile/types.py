@@ -18,7 +18,7 @@ from xdsl.utils.str_enum import StrEnum
 from ...layout.atoms.cache import with_hints
 from ...layout.atoms.copy_atom import CopyAtom
 from ...layout.atoms.table import copy_atom
-from ...layout.core import ComposedLayout, Layout, LayoutLike, cosize
+from ...layout.core import ComposedLayout, Layout, LayoutLike, cosize, plain_layout
 from ...layout.errors import Code, LayoutError, TilefoldError
 from ...layout.integers import ScaledBasis
 from ...layout.inttuple import leaves
@@ -105,6 +105,11 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
     def is_swizzled(self) -> bool:
         """Whether the layout is a swizzle of a plain one, so that the tensor is a pointer and an offset."""
         return isinstance(self.layout.data, ComposedLayout)
+
+    @property
+    def plain_layout(self) -> Layout:
+        """The layout without its swizzle."""
+        return plain_layout(self.layout.data)
 
     @property
     def bytes(self) -> int:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ...dialects.cute.values import integers
-from ...dialects.scalars import plain_layout, with_scalars
-from ...layout.core import Layout, LayoutLike
+from ...dialects.scalars import with_scalars
+from ...layout.core import Layout, LayoutLike, plain_layout
 from ...layout.errors import Code
 from ...layout.inttuple import transform_leaves
 from ...layout.unknown import Unknown

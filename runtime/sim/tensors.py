@@ -159,15 +159,9 @@ def in_64_bits(warp: Warp, site: Site) -> Generator[None]:
 
 def tensor_layout(type: TensorType, tensor: TensorValue) -> Layout:
     """The plain layout of a tensor, with numbers for the `?` of its type."""
-    return actual(type.layout.data, tensor.scalars) if tensor.scalars else plain(type)
+    return actual(type.layout.data, tensor.scalars) if tensor.scalars else type.plain_layout
 
 
 def tensor_value(value: Value) -> TensorValue:
     """A tensor's value, or a pointer's as that of a plain tensor."""
     return value if isinstance(value, TensorValue) else TensorValue(value)
-
-
-def plain(type: TensorType) -> Layout:
-    """The layout of a tensor without its swizzle."""
-    layout = type.layout.data
-    return layout.inner if isinstance(layout, ComposedLayout) else layout

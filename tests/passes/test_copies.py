@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilefold.compiler.diagnostics import ProgramError
 from tilefold.dialects.cute import LayoutAttr
-from tilefold.dialects.scalars import plain_layout
 from tilefold.dialects.tile import AtomCallOp, Space, SpaceAttr, TensorType
-from tilefold.layout.core import Layout, LayoutLike
+from tilefold.layout.core import Layout, LayoutLike, plain_layout
 from tilefold.layout.text import parse_layout, to_text
 from tilefold.passes.copy_loops import repeats
 from tilefold.passes.vector_width import MAX_BITS, choose_vector

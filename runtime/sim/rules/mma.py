@@ -10,11 +10,10 @@ from xdsl.ir import Operation
 
 from ....dialects import ptx, tile
 from ....dialects.ptx.mma import REGISTER_TYPES
-from ....dialects.scalars import plain_layout
 from ....dialects.tile.gemm_rules import gemm_modes
 from ....layout.atoms.mma_atom import MmaAtom
 from ....layout.atoms.mma_registers import registers
-from ....layout.core import size
+from ....layout.core import plain_layout, size
 from ....layout.errors import Code as ErrorCode
 from ..elements import elements
 from ..faults import site_of

@@ -18,7 +18,7 @@ from ...tensor import distances
 from ..faults import SimulationError, site_of
 from ..lane_int import LaneInt
 from ..scalars import actual, lane_layout, no_zero_extents, numbers, scalars_for
-from ..tensors import check_count, plain, port
+from ..tensors import check_count, port
 from ..translate import Rules, Step, Translator
 from ..values import CoordTensorValue, TensorValue
 from ..warp import Warp
@@ -84,7 +84,7 @@ def _bounds(op: tile.BoundsOp, t: Translator) -> Step:
             site=site_of(op),
         )
     steps = {path: distances(along(layout, path)) for path, _ in op.limits(op.coords)}
-    places = distances(plain(op.result_type)).tolist()
+    places = distances(op.result_type.plain_layout).tolist()
     allocation, local = t.local(op.result_type.bytes), t.spaces.local
     target, value = port(op, op.result_type, "store", t), TensorValue(allocation.start)
 

@@ -17,7 +17,7 @@ from ..exchange import Exchange, exchange_of
 from ..faults import SimulationError, site_of
 from ..guard import check_all
 from ..scalars import actual, for_each_layout
-from ..tensors import Port, check_count, plain, port, tensor_value
+from ..tensors import Port, check_count, port, tensor_value
 from ..translate import Rules, Step, Translator
 from ..values import TensorValue
 from ..warp import WARP, Warp
@@ -31,8 +31,8 @@ Indices = NDArray[np.int64]
 
 def _copy(op: tile.CopyOp, t: Translator) -> Step:
     source, target = t.slot(op.src), t.slot(op.dst)
-    check_count(op, plain(op.src_type))
-    count, first = int(size(plain(op.src_type))), len(unknowns(op.src_type.layout.data))
+    check_count(op, op.src_type.plain_layout)
+    count, first = int(size(op.src_type.plain_layout)), len(unknowns(op.src_type.layout.data))
     move_of = cache(partial(_move, op, t, first))  # one for each set of run-time strides
     if not first and not unknowns(op.dst_type.layout.data):
         move_of(())  # says what it cannot do before anything runs
@@ -73,8 +73,8 @@ def _atom_call(op: tile.AtomCallOp, t: Translator) -> Step:
     record = op.atom.atom
     assert isinstance(src, tile.TensorType | ptx.PtrType)
     assert isinstance(dst, tile.TensorType | ptx.PtrType)
-    first = distances(plain(src) if isinstance(src, tile.TensorType) else make_layout(record.src[1].size))
-    second = distances(plain(dst) if isinstance(dst, tile.TensorType) else make_layout(record.dst[1].size))
+    first = distances(src.plain_layout if isinstance(src, tile.TensorType) else make_layout(record.src[1].size))
+    second = distances(dst.plain_layout if isinstance(dst, tile.TensorType) else make_layout(record.dst[1].size))
     move = _by_atom(op, op.atom, src, dst, first, second, t)
     count = None if op.count is None else t.slot(op.count)
 

@@ -4,7 +4,7 @@
 from ....dialects import tile
 from ...tensor import distances
 from ..faults import site_of
-from ..tensors import check_count, plain, port, tensor_value
+from ..tensors import check_count, port, tensor_value
 from ..translate import Rules, Step, Suspending, Suspension, Translator
 from ..warp import Warp
 from .ptx_memory import from_bytes, to_bytes
@@ -12,7 +12,7 @@ from .ptx_memory import from_bytes, to_bytes
 
 def _fill(op: tile.FillOp, t: Translator) -> Step:
     tensor, value, kind = t.slot(op.tensor), t.slot(op.value), t.kind(op.value)
-    layout = plain(op.tensor_type)
+    layout = op.tensor_type.plain_layout
     check_count(op, layout)
     indices, target, site = distances(layout).tolist(), port(op, op.tensor_type, "store", t), site_of(op)
 
@@ -29,14 +29,20 @@ def _fill(op: tile.FillOp, t: Translator) -> Step:
 def _map(op: tile.MapOp, t: Translator) -> Suspending:
     destination, *sources = op.types
     block = op.body.block
-    check_count(op, plain(destination))
+    check_count(op, destination.plain_layout)
     target, to = port(op, destination, "store", t), t.slot(op.dst)
-    indices = distances(plain(destination)).tolist()
+    indices = distances(destination.plain_layout).tolist()
     reads = list(zip(op.srcs, sources, strict=True))
     if op.reads_old:
         reads.append((op.dst, destination))
     inputs = [
-        (t.slot(value), t.slot(argument), t.kind(argument), port(op, type, "load", t), distances(plain(type)).tolist())
+        (
+            t.slot(value),
+            t.slot(argument),
+            t.kind(argument),
+            port(op, type, "load", t),
+            distances(type.plain_layout).tolist(),
+        )
         for (value, type), argument in zip(reads, block.args, strict=True)
     ]
     body = t.block(block)

@@ -15,7 +15,7 @@ from ....layout.inttuple import product
 from ..arguments import static_offset
 from ..faults import Site, site_of
 from ..guard import check_element
-from ..tensors import check_count, checked_index, in_64_bits, plain, port, tensor_layout, tensor_value
+from ..tensors import check_count, checked_index, in_64_bits, port, tensor_layout, tensor_value
 from ..translate import Rules, Step, Translator
 from ..values import Kind, TensorValue, Value, kind_of
 from ..warp import Warp
@@ -150,8 +150,8 @@ def _print_tensor(op: tile.PrintTensorOp, t: Translator) -> Step:
     source = port(op, type, "load", t)
     kind = kind_of(type.element_type)
     assert kind is not None
-    coords = elements_in_print_order(plain(type))
-    check_count(op, plain(type))
+    coords = elements_in_print_order(type.plain_layout)
+    check_count(op, type.plain_layout)
 
     def step(warp: Warp) -> None:
         value = tensor_value(warp.registers[tensor])

@@ -9,10 +9,10 @@ import numpy as np
 from xdsl.ir import Operation
 
 from ....dialects import tile
-from ....dialects.scalars import plain_layout, unknowns
+from ....dialects.scalars import unknowns
 from ....dialects.tile.assembly import fill_coordinate
 from ....dialects.tile.view_base import LayoutViewOp
-from ....layout.core import ComposedLayout
+from ....layout.core import plain_layout
 from ....layout.errors import Code
 from ....layout.slicing import slice_and_offset
 from ....layout.unknown import Unknown
@@ -35,7 +35,7 @@ def _view(op: LayoutViewOp, t: Translator) -> Step:
     if unknowns(type.layout.data):
         return _run_time_view(op, type, t)
     whole = op.relayout(type.layout.data)
-    plain = whole.inner if isinstance(whole, ComposedLayout) else whole
+    plain = plain_layout(whole)
 
     def step(warp: Warp) -> None:
         registers = warp.registers
