@@ -156,11 +156,10 @@ def fitting(
             found.append(f"0 < {name} < {1 << (extent.width - 1)}")
             found += [f"not {name} % {extent.div}"] if extent.div > 1 else []
     for name, stride in zip(strides, spec.strides, strict=True):
-        others = [other for other in inside if other != name]
         if isinstance(stride, int):
-            found += [f"{name} == {stride}", *(f"{name} <= {other}" for other in others)]
+            found.append(f"{name} == {stride}")  # it exceeds none of `inside` then, of which the least is fixed as well
             continue
-        found.append(f"({' or '.join(f'{other} < {name}' for other in others)})")
+        found.append(f"({' or '.join(f'{other} < {name}' for other in inside if other != name)})")
         full = stride.div == most
         found.append(f"not {name} & {most - 1}" if full else f"{name} & {2 * stride.div - 1} == {stride.div}")
         if rule.width == 32:
