@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The variables of a function whose control flow becomes the kernel's, and what they hold.
 
-A variable holds a value of the kernel, a number, a tuple, list, dictionary or dataclass of these, or anything else of
-Python. Control flow carries the values and numbers in it, the *leaves*; the rest must be the same on every path.
+A variable holds a value of the kernel, a number, a tuple, list, dictionary, dataclass or object of these, or anything
+else of Python. Control flow carries the values and numbers in it, the *leaves*; the rest must be the same on all paths.
 """
 
 import copy
@@ -14,6 +14,7 @@ from types import CellType, FunctionType
 from typing import Any, Final, Protocol, TypeGuard, cast
 
 from ...layout.errors import Code, TilefoldError
+from .objects import attributes_of, is_ours, set_attributes
 from .values import Scalar, Value
 
 
@@ -32,6 +33,8 @@ MISSING: Final = _Mark("MISSING")
 PENDING: Final = _Mark("PENDING")
 """A function has not returned: any value will do, since flags say that nothing reads it."""
 
+MAX_ATTRIBUTES = 6
+"""Deepest nesting of objects whose attributes are followed."""
 MAX_DEPTH = 16
 """Deepest nesting of tuples, lists, dictionaries and dataclasses in a variable."""
 
@@ -98,6 +101,26 @@ class Box:
         self.value = value
 
 
+@dataclass
+class Global:
+    """A container that is a global variable, of which parts are set. It cannot be without a value."""
+
+    name: str
+    names: dict[str, Any]
+    watched: bool = False
+
+    def get(self) -> object:
+        """What it holds."""
+        return self.names[self.name]
+
+    def set(self, value: object) -> None:
+        """Makes it hold a value. Raises TilefoldError (E5006) for none."""
+        if value is MISSING:
+            hint = "set parts that it has before, to values of their type; or use a variable of the function"
+            raise TilefoldError(Code.BUILD_CARRIED, f"the global '{self.name}' is not the same on all paths", hint)
+        self.names[self.name] = value
+
+
 def cells_of(names: Sequence[str], *functions: Callable[..., object]) -> list[Cell]:
     """The variables of these names that functions share with the function around them."""
     found: dict[str, CellType] = {}
@@ -107,12 +130,18 @@ def cells_of(names: Sequence[str], *functions: Callable[..., object]) -> list[Ce
     return [Cell(name, found[name]) for name in names if name in found]
 
 
-def reached(names: Sequence[str], *functions: Callable[..., object]) -> list[Cell]:
+def reached(names: Sequence[str], *functions: Callable[..., object]) -> list[Variable]:
     """The variables of these names, and those that calls in the functions may change all the same: lists, dictionaries
     and dataclasses that the functions see, and the variables of functions that they see.
     """
-    found = cells_of(names, *functions)
-    seen = {id(each.cell) for each in found}
+    cells = cells_of(names, *functions)
+    found: list[Variable] = [*cells]
+    seen = {id(each.cell) for each in cells}
+    known = {each.name for each in cells}
+    for name in names:
+        space = functions[0].__globals__
+        if name not in known and name in space and _parts(space[name]) is not None:
+            found.append(Global(name, space))
     pending = [(function, False) for function in functions]
     while pending:
         function, is_helper = pending.pop()
@@ -132,16 +161,23 @@ def reached(names: Sequence[str], *functions: Callable[..., object]) -> list[Cel
 
 @dataclass(frozen=True)
 class _Node:
-    """A container with the keys and contents that it had; a leaf has no node."""
+    """A container with the keys and contents that it had; a leaf has no node. An object of a user's class is a leaf
+    and a container: it must be the same on all paths, and its attributes are carried.
+    """
 
     container: object
     keys: tuple[object, ...]
     parts: tuple["_Node | None", ...]
 
     @property
+    def kind(self) -> Any:
+        """The class of the container."""
+        return type(self.container)
+
+    @property
     def shape(self) -> object:
         """What two paths must have in common."""
-        return type(self.container), self.keys, tuple(part and part.shape for part in self.parts)
+        return self.kind, self.keys, tuple(part and part.shape for part in self.parts)
 
 
 @dataclass(frozen=True)
@@ -169,19 +205,30 @@ class Tree:
 
 
 def tree_of(value: object) -> Tree:
-    """Takes apart what a variable holds. Raises TilefoldError (E5005) for containers that nest too deeply."""
+    """Takes apart what a variable holds. Raises TilefoldError (E5006) for containers that nest too deeply."""
     leaves: list[object] = []
-    return Tree(_node(value, leaves, 0), tuple(leaves))
+    return Tree(_node(value, leaves, 0, []), tuple(leaves))
 
 
-def _node(value: object, leaves: list[object], depth: int) -> _Node | None:
+def _node(value: object, leaves: list[object], depth: int, objects: list[object]) -> _Node | None:
     if depth > MAX_DEPTH:
         raise TilefoldError(Code.BUILD_CARRIED, f"a variable nests containers more than {MAX_DEPTH} deep")
     parts = _parts(value)
-    if parts is None:
+    is_object = parts is not None and _is_object(value)
+    if is_object:
         leaves.append(value)
+        if depth > MAX_ATTRIBUTES or any(each is value for each in objects):
+            return None  # objects may refer to each other
+        objects.append(value)
+    elif parts is None:
+        leaves.append(value)
+    if parts is None:
         return None
-    return _Node(value, tuple(parts), tuple(_node(part, leaves, depth + 1) for part in parts.values()))
+    return _Node(value, tuple(parts), tuple(_node(part, leaves, depth + 1, objects) for part in parts.values()))
+
+
+def _is_object(value: object) -> bool:
+    return not isinstance(value, tuple | list | dict) and not dataclasses.is_dataclass(value)
 
 
 def _parts(value: object) -> Mapping[object, object] | None:
@@ -193,29 +240,35 @@ def _parts(value: object) -> Mapping[object, object] | None:
     if dataclasses.is_dataclass(value) and not isinstance(value, type) and not is_ours(value):
         names = [field.name for field in dataclasses.fields(value)]
         return {name: getattr(value, name) for name in names if hasattr(value, name)}
-    return None
-
-
-def is_ours(value: object) -> bool:
-    """Whether a value's class is of this package: such values are whole, whatever fields they have."""
-    return type(value).__module__.partition(".")[0] == "tilefold"
+    return cast("Mapping[object, object] | None", attributes_of(value))
 
 
 def _rebuilt(node: _Node | None, leaves: list[object], fresh: bool) -> object:
     if node is None:
         return leaves.pop()
-    parts = [_rebuilt(part, leaves, fresh) for part in node.parts]
     made: Any = node.container
-    if isinstance(node.container, tuple):
-        make: Any = getattr(made, "_make", made.__class__)  # of a named tuple
-        return make(parts)
-    is_dataclass = not isinstance(node.container, list | dict)
-    if fresh or (is_dataclass and made.__dataclass_params__.frozen):
+    kind = node.kind
+    if _is_object(made):
+        itself = leaves.pop()
+        parts = [_rebuilt(part, leaves, False) for part in node.parts]
+        set_attributes(itself, dict(zip(map(str, node.keys), parts, strict=True)))
+        return itself
+    parts = [_rebuilt(part, leaves, fresh) for part in node.parts]
+    is_dataclass = not issubclass(kind, tuple | list | dict)
+    is_frozen = is_dataclass and made.__dataclass_params__.frozen
+    if is_frozen or issubclass(kind, tuple):
+        before = _parts(made) or {}
+        if len(before) == len(parts) and all(a is b for a, b in zip(before.values(), parts, strict=True)):
+            return made
+    if issubclass(kind, tuple):
+        make: Any = getattr(made, "_make", None)  # of a named tuple
+        return tuple(parts) if make is None else make(parts)
+    if fresh or is_frozen:
         made = copy.copy(made)
     if is_dataclass:
         for name, part in zip(node.keys, parts, strict=True):
             object.__setattr__(made, str(name), part)
-    elif isinstance(node.container, list):
+    elif issubclass(kind, list):
         made[:] = parts
     else:
         made.clear()

@@ -4,7 +4,10 @@
 import inspect
 import pickle
 import re
+import runpy
 from collections.abc import Callable
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -80,15 +83,18 @@ def appended(out: Any) -> None:
     out[t] = xs[0]
 
 
-class Plain:
-    """An object whose attributes control flow does not follow."""
+class Guarded:
+    """An object whose attributes control flow does not follow: it sets them in a way of its own."""
 
     value: Any = 0
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
 
 
 def attribute(out: Any) -> None:
     t, _, _ = cute.arch.thread_idx()
-    found = Plain()
+    found = Guarded()
     for i in cute.range(t):
         found.value = i * 2
     out[t] = found.value  # error: E5008, a value is used outside the loop at line
@@ -112,7 +118,69 @@ def not_every_path_returns(out: Any) -> None:
 
 def comprehension(out: Any) -> None:
     t, _, _ = cute.arch.thread_idx()
-    out[t] = len([i for i in range(4) if t > i])  # error: E5003, cannot decide what Python does
+    out[t] = len([i for i in range(4) if t > i])  # error: E5003, Python decides which elements a comprehension has
+
+
+def assertion(out: Any) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    assert t < 32  # error: E5003, an assertion is checked while the kernel is built
+
+
+def guard(out: Any) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    match (t, 1):
+        case (x, 1) if x > 3:  # error: E5003, Python decides which pattern matches
+            out[t] = 1
+
+
+def element_of_a_list(out: Any) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    out[0] = {"größe": [1, 2]}["größe"][t]  # error: E5003, Python needs a number here
+
+
+def operands_of_other_types(out: Any) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    x = (t > 3 and None) is None  # error: E5006, the value of 'and' has no value here
+    print(x)
+
+
+def never_ends(out: Any) -> None:
+    done = False
+    while not done:  # error: E5010, more than 1048576 iterations
+        pass
+
+
+def recursion(out: Any) -> None:
+    t, _, _ = cute.arch.thread_idx()
+
+    def factorial(n: Any) -> Any:
+        return 1 if n < 2 else n * factorial(n - 1)  # error: E5010, does a recursion never end
+
+    out[t] = factorial(t)
+
+
+def reversed_range(out: Any) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    for i in reversed(range(t)):  # error: E5003, cannot be reversed by Python
+        out[i] = 1
+
+
+def length_of_a_range(out: Any) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    out[t] = len(range(t))  # error: E5003, not known to Python
+
+
+def part_of_a_global(out: Any) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    if t > 3:  # error: E5006, the global 'TABLE' is not the same on all paths
+        TABLE["other"] = t
+
+
+TABLE: dict[str, Any] = {}
+
+
+async def coroutine(out: Any) -> None:  # error: E5005, 'async def' cannot become part of a kernel
+    out[0] = 1
 
 
 def plain_helper(out: Any) -> None:
@@ -137,7 +205,7 @@ def generator(out: Any) -> Any:
 
 def walrus(out: Any) -> None:
     t, _, _ = cute.arch.thread_idx()
-    out[t] = 1 if t > 3 and (y := t) else 2  # error: E5005, ':=' in an operand of 'and'
+    out[t] = y if t > 3 and (y := t) else 2  # error: E5005, ':=' in an operand of 'and'
 
 
 def returned(out: Any) -> Any:  # error: E5005, returns a value of type int
@@ -209,7 +277,7 @@ def test_the_message_is_at_the_line(function: Callable[..., Any]) -> None:
     assert caught.value.code == code
     message = str(caught.value)
     assert re.match(rf"{re.escape(__file__)}:{number}:\d+: error\[{code}\]: ", message), message
-    assert pattern in message
+    assert pattern in caught.value.message  # the line in the excerpt has the pattern, too
     assert function is returned or text.rstrip() in message
 
 
@@ -218,6 +286,86 @@ def test_the_marked_text_is_the_expression() -> None:
         cute.kernel(refused_by_a_view)(np.zeros(32, np.float32)).build(32)
     _, line, marker, *_ = str(caught.value).splitlines()
     assert line[marker.index("^") : marker.rindex("^") + 1] == "cute.local_tile(out, (5,), (0,))"
+
+
+@cute.jit
+def outer(x: Any) -> Any:
+    y = 0
+    if x > 5:
+        y = _helper(x)
+    return y
+
+
+def test_calls_that_led_to_an_error_are_shown() -> None:
+    def kernel(out: Any) -> None:
+        t, _, _ = cute.arch.thread_idx()
+        for _ in cute.range(t):
+            out[t] = outer(t)
+
+    with pytest.raises(TilefoldError) as caught:
+        cute.kernel(kernel)(np.zeros(32, np.float32)).build(32)
+    shown = [line.strip() for line in str(caught.value).splitlines() if "^" not in line]
+    at = [i for i, line in enumerate(shown) if line.endswith("note: called here")]
+    assert [shown[i + 1] for i in at] == ["y = _helper(x)", "out[t] = outer(t)"]
+
+
+def test_columns_are_those_of_characters() -> None:
+    with pytest.raises(TilefoldError) as caught:
+        cute.kernel(element_of_a_list)(np.zeros(32, np.float32)).build(32)
+    _, line, marker, *_ = str(caught.value).splitlines()
+    assert line[marker.index("^") : marker.rindex("^") + 1] == '{"größe": [1, 2]}["größe"][t]'
+
+
+def test_loops_that_build_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tilefold.compiler.builder.state.MAX_OPERATIONS", 500)
+
+    def kernel(out: Any) -> None:
+        t, _, _ = cute.arch.thread_idx()
+        for i in count():
+            out[t + i] = 1
+
+    with pytest.raises(TilefoldError, match="more than 500 operations; does a loop that Python decides about never"):
+        cute.kernel(kernel)(np.zeros(32, np.float32)).build(32)
+
+
+def test_hints_are_in_the_words_of_python() -> None:
+    with pytest.raises(TilefoldError) as caught:
+        cute.kernel(refused_by_a_pass)(np.zeros(32, np.float32)).launch(grid=1, block=32, device="sim")
+    assert "cute.range(..., unroll=4)" in caught.value.hint
+    assert "{unroll" not in str(caught.value)
+
+
+NO_FUNCTIONS: list[tuple[Any, str]] = [
+    (lambda _: None, "write def"),
+    (print, "decorate a function"),
+    (staticmethod(_helper), "where it is"),
+]
+
+
+@pytest.mark.parametrize(("function", "hint"), NO_FUNCTIONS)
+def test_what_is_no_function(function: Any, hint: str) -> None:
+    with pytest.raises(TilefoldError) as caught:
+        cute.kernel(function)(1.0).build(32)
+    assert caught.value.code == "E5004"
+    assert hint in caught.value.hint
+
+
+def test_a_file_that_has_changed(tmp_path: Path) -> None:
+    """The function is that of the file as Python read it, so its text must be, too."""
+    file = tmp_path / "changes.py"
+    text = (
+        "from tilefold import cute\n\n\n@cute.kernel\ndef kernel(out):\n    if out is not None:\n        out[0] = 1\n"
+    )
+    file.write_text(text)
+    names = runpy.run_path(str(file))
+    names["kernel"](np.zeros(32, np.float32)).build(32)
+    for other in (text.replace("= 1", "= 2"), "x = 1\n" + text, ""):
+        file.write_text(text)
+        names = runpy.run_path(str(file))
+        file.write_text(other)
+        with pytest.raises(TilefoldError) as caught:
+            names["kernel"](np.zeros(32, np.float32)).build(32)
+        assert caught.value.code == "E5004"
 
 
 def test_what_python_raises_goes_through_with_a_note() -> None:

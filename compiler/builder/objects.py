@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Objects of the user's classes, whose attributes control flow carries as it carries variables."""
+
+import sys
+from collections.abc import Mapping
+from enum import Enum
+from functools import lru_cache
+from types import MemberDescriptorType, SimpleNamespace
+
+_DEFINED_IN_PYTHON = 1 << 9
+"""Py_TPFLAGS_HEAPTYPE (Python/C API, Type Objects)."""
+
+_WHOLE = {"tilefold", "xdsl", "numpy", "torch", "jax", "cupy", *sys.stdlib_module_names} - {"__main__"}
+"""The packages whose objects are whole: their attributes are not variables."""
+
+
+def is_ours(value: object) -> bool:
+    """Whether a value's class is of this package: such values are whole, whatever fields they have."""
+    return type(value).__module__.partition(".")[0] == "tilefold"
+
+
+def attributes_of(value: object) -> Mapping[str, object] | None:
+    """The attributes that can be set of an object of a user's class, or of a SimpleNamespace; None for anything else.
+
+    A class that sets attributes in a way of its own, as torch's modules do, is taken to know why.
+    """
+    kind = type(value)
+    if isinstance(value, SimpleNamespace):
+        return dict(vars(value))
+    if (
+        not kind.__flags__ & _DEFINED_IN_PYTHON
+        or kind.__module__.partition(".")[0] in _WHOLE
+        or isinstance(value, type | Enum | BaseException)
+        or kind.__setattr__ is not object.__setattr__
+    ):
+        return None
+    found: dict[str, object] = {}
+    for name in _names(kind):
+        if hasattr(value, name):
+            found[name] = getattr(value, name)
+    return found | getattr(value, "__dict__", {})
+
+
+@lru_cache(maxsize=1024)
+def _names(kind: type) -> tuple[str, ...]:
+    """The attributes of a class that its objects have without a dictionary: its slots, and those of its own."""
+    found: dict[str, None] = {}
+    for base in reversed(kind.__mro__[:-1]):
+        for name, each in vars(base).items():
+            is_slot = isinstance(each, MemberDescriptorType)
+            if is_slot or not (name.startswith("__") or callable(each) or hasattr(each, "__get__")):
+                found[name] = None
+    return tuple(found)
+
+
+def set_attributes(value: object, attributes: Mapping[str, object]) -> None:
+    """Gives an object these attributes, and no others."""
+    before = attributes_of(value) or {}
+    for name in sorted(before.keys() - attributes.keys()):
+        object.__delattr__(value, name)
+    for name, part in attributes.items():
+        if name not in before or before[name] is not part:
+            object.__setattr__(value, name, part)

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Attributes of objects of any class are carried by branches and loops, wherever they are set."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from tilefold.compiler.diagnostics import ProgramError
+
+from tilefold import cute
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportAttributeAccessIssue=false
+
+
+class Sums:
+    """An accumulator that sets its attributes itself, with an object within."""
+
+    def __init__(self, start: Any = 0) -> None:
+        self.total = start
+        self.inner = Slotted()
+        self.inner.owner = self
+
+    def add(self, x: Any) -> None:
+        self.total = self.total + x
+        self.inner.most = cute.maximum(self.inner.most, x)
+
+
+class Slotted:
+    __slots__ = ("most", "owner")
+
+    def __init__(self) -> None:
+        self.most = 0
+        self.owner: Any = None
+
+
+class Counted:
+    count: Any = 0
+
+
+class Method:
+    """A kernel with an object that stays as it was."""
+
+    def __init__(self) -> None:
+        self.n = 3
+        self.parts: list[Any] = [1, 2]
+
+    @cute.kernel
+    def run(self, out):
+        t, _, _ = cute.arch.thread_idx()
+        if t > 4:
+            self.n = 7
+            self.parts[1] = t
+        out[t] = self.n + self.parts[1]
+
+
+def run(kernel: Any) -> list[int]:
+    out = np.zeros(8, np.int32)
+    kernel(out).launch(1, 8, device="sim")
+    return out.tolist()
+
+
+def test_attributes_are_carried() -> None:
+    @cute.kernel
+    def kernel(out):
+        t, _, _ = cute.arch.thread_idx()
+        sums, other, names = Sums(), Sums(1), SimpleNamespace(odd=0)
+        counted = Counted()
+        for i in cute.range(t):
+            if i % 2 == 0:
+                sums.add(i)
+            else:
+                other.total = other.total * 2
+                counted.count += 1
+                names.odd += 1
+            other.inner.most = 5
+        while sums.total > 10:
+            sums.total -= 10
+        out[t] = sums.total + 100 * sums.inner.most + 1000 * other.total + 10000 * sums.inner.owner.inner.most
+        if counted.count != names.odd:
+            out[t] = -1
+
+    wanted: list[int] = []
+    for t in range(8):
+        even = [i for i in range(t) if i % 2 == 0]
+        total = sum(even) - 10 * (sum(even) > 10)
+        wanted.append(total + 100 * max(even, default=0) + 1000 * 2 ** (t // 2) + 10000 * max(even, default=0))
+    assert run(kernel) == wanted
+
+
+def test_object_of_a_method_stays_as_it_was() -> None:
+    method = Method()
+    for _ in range(2):
+        assert run(method.run) == [5, 5, 5, 5, 5, 12, 13, 14]
+        assert (method.n, method.parts) == (3, [1, 2])
+        Method.run._built.clear()  # pyright: ignore
+
+
+def test_objects_that_differ_have_no_value() -> None:
+    @cute.kernel
+    def kernel(out):
+        t, _, _ = cute.arch.thread_idx()
+        a, b = Sums(1), Sums(2)
+        if t > 3:
+            a = b
+        out[t] = a.total
+
+    with pytest.raises(ProgramError, match="'a' has no value here: it is a Sums on one path and another Sums") as error:
+        run(kernel)
+    assert error.value.code == "E5007"
+
+
+def test_attributes_on_some_paths_only() -> None:
+    @cute.kernel
+    def kernel(out):
+        t, _, _ = cute.arch.thread_idx()
+        a = Sums(1)
+        if t > 3:
+            a.extra = t
+        out[t] = a.extra
+
+    with pytest.raises(ProgramError, match="'a' has no value here") as error:
+        run(kernel)
+    assert error.value.code == "E5007"
+    place = error.value.diagnostics[0].place
+    assert place is not None
+    assert "out[t] = a.extra" in place.text
