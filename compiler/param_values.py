@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from ..dialects.expression import ExpressionError, parse_expression
 from ..dialects.expression_tree import (
+    COMPARISONS,
     And,
     Binary,
     Call,
@@ -153,7 +154,7 @@ def _integer(node: Expression, names: Mapping[str, Value]) -> int:
             return -evaluate_integer(node.operand, names)
         case Binary():
             return _binary(node, evaluate_integer(node.left, names), evaluate_integer(node.right, names))
-        case Compare(op="==" | "!=" | "<" | "<=" | ">" | ">="):
+        case Compare() if node.op in COMPARISONS:
             return int(_compare(node, names))
         case And():
             return int(all(_holds(part, names) for part in node.parts))
@@ -195,19 +196,9 @@ def _compare(node: Compare, names: Mapping[str, Value]) -> bool:
     left, right = (_operand(this, that, names) for this, that in ((node.left, node.right), (node.right, node.left)))
     if type(left) is not type(right):
         raise _fault(f"{_kind(left)} is compared with {_kind(right)}", node)
-    if node.op in ("==", "!="):
-        return (left == right) == (node.op == "==")
-    if not (isinstance(left, int) and isinstance(right, int)):
+    if node.op not in ("==", "!=") and not (isinstance(left, int) and isinstance(right, int)):
         raise _fault(f"'{node.op}' is not defined for {_kind(left)}", node, "names and texts are == or != only")
-    match node.op:
-        case "<":
-            return left < right
-        case "<=":
-            return left <= right
-        case ">":
-            return left > right
-        case _:
-            return left >= right
+    return COMPARISONS[node.op](left, right)
 
 
 def _operand(node: Expression, other: Expression, names: Mapping[str, Value]) -> Value:

@@ -33,6 +33,7 @@ from dataclasses import dataclass, replace
 
 from ..layout.errors import Code, TilefoldError
 from .expression_tree import (
+    COMPARISONS,
     And,
     Binary,
     Call,
@@ -88,7 +89,7 @@ _CHOICE_TOKENS = re.compile(_TOKENS.pattern + r"|(?P<text>'[^'\"\\\x00-\x1f\x7f]
 CHOICE_WORDS = frozenset(("and", "or", "not", "if", "else"))
 """The words of a parameter's expression, which no parameter can have as its name."""
 
-_COMPARISONS = ("==", "~=", "!=", "<", "<=", ">", ">=")
+_COMPARISONS = ("~=", *COMPARISONS)
 _SUMS = ("+", "-")
 _PRODUCTS = ("*", "/", "//", "%", "@")
 _MAX_DIGITS = 40

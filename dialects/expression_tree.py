@@ -1,8 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The syntax tree of the expressions of `.cute` files; `expression` has their grammar."""
 
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType({
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+})  # fmt: skip
+"""What comparisons of two values compute, of numbers and element by element of arrays. `~=` is one of checks alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...dialects.expression import ExpressionError, parse_expression
-from ...dialects.expression_tree import And, Compare, Expression
+from ...dialects.expression_tree import COMPARISONS, And, Compare, Expression
 from ...layout.errors import Code
 from .dtypes import is_floating, tolerance
 from .evaluate import Array, Evaluator, Value
@@ -124,16 +124,8 @@ def _holds(op: str, left: Array, right: Array, rtol: float, atol: float) -> Arra
                 got, expected = left.astype(np.float64), right.astype(np.float64)
                 near = np.abs(got - expected) <= atol + rtol * np.abs(expected)
                 return both_nan | (got == expected) | (near & np.isfinite(expected))
-            case "!=":
-                return left != right
-            case "<":
-                return left < right
-            case "<=":
-                return left <= right
-            case ">":
-                return left > right
             case _:
-                return left >= right
+                return COMPARISONS[op](left, right)
 
 
 def _isnan(array: Array) -> Array:
