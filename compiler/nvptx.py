@@ -26,6 +26,9 @@ _OPTIONS = (
 )
 _STARTING = Lock()  # LLVM ends the process where an option is set twice
 _REFUSED = 3  # the exit status of the other process where LLVM refused the text
+_CALL = re.compile(
+    r"^(\t[{}]) // callseq \d+(?:, \d+)?$", re.MULTILINE
+)  # numbered through all that the process compiles
 _VOLATILE = re.compile(r"^(\t(?:@!?%p\d+ )?(?:ld|st))\.volatile", re.MULTILINE)
 
 
@@ -84,7 +87,7 @@ def compile_llvm(llvm_ir: str, target: Target) -> str:
         passes.run(module, builder)
         ptx = machine.emit_assembly(module)
     # `volatile` kept LLVM from changing the accesses; PTX's `.volatile` would change how they are cached.
-    return _VOLATILE.sub(r"\1", str(ptx))
+    return _CALL.sub(r"\1", _VOLATILE.sub(r"\1", str(ptx)))
 
 
 def bitcode(llvm_ir: str) -> bytes:

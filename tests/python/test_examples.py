@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tilefold.compiler.params import expand
+from tilefold.compiler.source import plain_source
 from tilefold.dialects.target import Target
 
 from tests.kernels.gemm_variants import HOPPER, gemm
@@ -17,6 +18,7 @@ from tests.kernels.harness import STAGES
 from tests.kernels.harness import example as kernels_example
 from tests.kernels.test_gemm_variants import loop_of
 from tests.project.tree import ROOT
+from tilefold import cute
 from tilefold.lowering import load
 
 FOLDER = ROOT / "examples" / "python"
@@ -57,8 +59,16 @@ def test_every_example_is_tested() -> None:
 
 @pytest.mark.parametrize(("name", "options"), [(name, each) for name, runs in SMALL.items() for each in runs])
 def test_the_example_is_right_on_the_simulator(name: str, options: str, capsys: pytest.CaptureFixture[str]) -> None:
-    example(name).main(["--device", "sim", *options.split()])
+    module = example(name)
+    module.main(["--device", "sim", *options.split()])
     assert re.search(r"^\w+: \d+ elements are right$", capsys.readouterr().out, re.MULTILINE)
+    if options == SMALL[name][0]:
+        names: dict[str, Any] = vars(module)
+        kernels = [each for each in names.values() if isinstance(each, cute.Kernel)]
+        assert kernels or name == "linear"  # whose kernel is that of gemm
+        for kernel in kernels:
+            text = plain_source(kernel.to_cute(), "kernel.cute")
+            assert load(text, "sm_90").ptx(Target("sm_90")) == kernel.ptx("sm_90")
 
 
 @pytest.mark.gpu

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The kernels of the literature: what they print, at every stage, and what they compile to."""
 
-import re
-
 import numpy as np
 import pytest
 
@@ -27,9 +25,7 @@ def test_the_text_form_compiles_to_the_same_ptx(kernel: cute.Kernel) -> None:
     from tests.kernels.harness import TARGET, program_of
 
     built = kernel(A, 8, 128, 8).build(128)
-    texts = (program_of(built.to_cute()).ptx(TARGET), built.ptx("sm_80"))
-    # LLVM numbers the calls of a process in comments
-    assert len({re.sub(r"// callseq \d+", "", text) for text in texts}) == 1
+    assert program_of(built.to_cute()).ptx(TARGET) == built.ptx("sm_80")
 
 
 @pytest.mark.gpu
