@@ -71,6 +71,30 @@ def test_tensor_that_is_aligned_worse_gets_a_kernel_of_its_own(torch: Any) -> No
         torch.testing.assert_close(view, a * 2)
 
 
+def test_tensors_that_change_between_launches(torch: Any) -> None:
+    a, b = _pair(torch)
+    for _ in range(3):
+        _launch(a, b, 1.0)
+    a.set_(torch.full((2 * SIZE,), 2.0, device="cuda"), SIZE, (SIZE,), (1,))
+    _launch(a, b, 1.0)
+    torch.testing.assert_close(b, 3 * torch.arange(SIZE, dtype=torch.float32, device="cuda") + 2)
+    a.set_(torch.arange(2 * SIZE, dtype=torch.float32, device="cuda"), 0, (SIZE,), (2,))
+    b.zero_()
+    _launch(a, b, 1.0)
+    torch.testing.assert_close(b, a)
+    b.data = torch.zeros(SIZE, dtype=torch.float64, device="cuda")
+    _launch(a, b, 1.0)
+    torch.testing.assert_close(b, a.double())
+    for _ in range(2):
+        _launch(b, b, 1.0)  # one tensor twice
+    torch.testing.assert_close(b, 4 * a.double())
+    with torch.inference_mode():
+        _launch(b, b, 1.0)
+    torch.testing.assert_close(b, 8 * a.double())
+    with pytest.raises(LaunchError, match="is a view that torch negates"):
+        _launch(torch._neg_view(b), b, 1.0)
+
+
 def test_current_stream_of_torch(torch: Any) -> None:
     a, b = _pair(torch)
     _launch(a, b, 1.0)
