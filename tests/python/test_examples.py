@@ -2,6 +2,7 @@
 """The examples in Python: each checks itself; what they compile to is what their `.cute` twins compile to."""
 
 import importlib
+import inspect
 import re
 import sys
 from collections import Counter
@@ -63,8 +64,7 @@ def test_the_example_is_right_on_the_simulator(name: str, options: str, capsys: 
     module.main(["--device", "sim", *options.split()])
     assert re.search(r"^\w+: \d+ elements are right$", capsys.readouterr().out, re.MULTILINE)
     if options == SMALL[name][0]:
-        names: dict[str, Any] = vars(module)
-        kernels = [each for each in names.values() if isinstance(each, cute.Kernel)]
+        kernels = [each for _, each in inspect.getmembers(module, lambda each: isinstance(each, cute.Kernel))]
         assert kernels or name == "linear"  # whose kernel is that of gemm
         for kernel in kernels:
             text = plain_source(kernel.to_cute(), "kernel.cute")
