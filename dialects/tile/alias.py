@@ -12,7 +12,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .assembly import parse_tensor, parse_tensor_type
+from .assembly import parse_tensor, parse_tensor_type, tensor_type_of
 from .memory import AllocOp
 from .results import print_result
 from .types import TensorType
@@ -40,14 +40,12 @@ class AliasOp(IRDLOperation):
     @property
     def source_type(self) -> TensorType:
         """The type of the tensor whose memory is shared."""
-        assert isinstance(self.source.type, TensorType)
-        return self.source.type
+        return tensor_type_of(self.source)
 
     @property
     def tensor_type(self) -> TensorType:
         """The type of the new tensor."""
-        assert isinstance(self.result.type, TensorType)
-        return self.result.type
+        return tensor_type_of(self.result)
 
     def verify_(self) -> None:
         source, type, offset = self.source_type, self.tensor_type, self.offset.value.data

@@ -19,6 +19,19 @@ from .types import TensorType
 AnyTensor: TypeAlias = TensorType | CoordTensorType
 """The type of what views look at: elements in memory, or coordinates."""
 
+
+def tensor_type_of(value: SSAValue) -> TensorType:
+    """The type of a value that is a tensor in memory, as the definition of its operation says."""
+    assert isinstance(value.type, TensorType)
+    return value.type
+
+
+def viewed_type_of(value: SSAValue) -> AnyTensor:
+    """The type of a value that views look at."""
+    assert isinstance(value.type, TensorType | CoordTensorType)
+    return value.type
+
+
 MAX_COORD_DEPTH = 32
 """How deep the parentheses of a coordinate may nest."""
 

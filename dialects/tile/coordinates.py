@@ -44,6 +44,7 @@ from .assembly import (
     parse_defined,
     parse_tensor,
     print_coordinate,
+    tensor_type_of,
     unwrapped,
 )
 from .coord_type import CoordTensorType
@@ -76,8 +77,7 @@ class IdentityOp(IRDLOperation):
     def extents(self) -> Any:
         """The shape, written or that of the tensor."""
         if self.like is not None:
-            assert isinstance(self.like.type, TensorType)
-            return self.like.type.layout.data.shape
+            return tensor_type_of(self.like).layout.data.shape
         assert self.shape is not None
         return self.shape.data
 
@@ -94,8 +94,7 @@ class IdentityOp(IRDLOperation):
         like, shape = None, None
         if parser.parse_optional_keyword("like") is not None:
             like = parse_tensor(parser)
-            assert isinstance(like.type, TensorType)
-            extents = like.type.layout.data.shape
+            extents = tensor_type_of(like).layout.data.shape
         else:
             extents = parse_quoted(parser, parse_int_tuple)
             shape = ShapeAttr(extents)
@@ -211,8 +210,7 @@ class BoundsOp(_OfCoordinates):
     @property
     def result_type(self) -> TensorType:
         """The type of the predicates."""
-        assert isinstance(self.result.type, TensorType)
-        return self.result.type
+        return tensor_type_of(self.result)
 
     def limits(self, values: Sequence[Any]) -> list[tuple[tuple[int, ...], Any]]:
         """The axes that are looked at, as paths in the start, with their bounds; `values` stand for the operands."""

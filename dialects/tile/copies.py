@@ -25,7 +25,7 @@ from ...layout.errors import Code, LayoutError
 from ...layout.inttuple import rank
 from ..errors import refuse
 from ..ptx.types import PtrType, StateSpace
-from .assembly import parse_defined, parse_tensor
+from .assembly import parse_defined, parse_tensor, tensor_type_of
 from .copy_rules import atom_values, check_atom_operands, check_tiled_operands
 from .predicates import predicate_layout
 from .types import CopyAtomAttr, Space, TensorType, TiledCopyType
@@ -72,14 +72,12 @@ class CopyOp(IRDLOperation):
     @property
     def src_type(self) -> TensorType:
         """The type of the source."""
-        assert isinstance(self.src.type, TensorType)
-        return self.src.type
+        return tensor_type_of(self.src)
 
     @property
     def dst_type(self) -> TensorType:
         """The type of the destination."""
-        assert isinstance(self.dst.type, TensorType)
-        return self.dst.type
+        return tensor_type_of(self.dst)
 
     @property
     def copy_atom(self) -> CopyAtomAttr | None:
@@ -94,9 +92,8 @@ class CopyOp(IRDLOperation):
         """The predicates, one for each element of the source; None where there are none. Raises `LayoutError`."""
         if self.pred is None:
             return None
-        assert isinstance(self.pred.type, TensorType)
         atom = self.copy_atom
-        return predicate_layout(self.pred.type, self.src_type, 1 if atom is None else atom_values(atom)[0])
+        return predicate_layout(tensor_type_of(self.pred), self.src_type, 1 if atom is None else atom_values(atom)[0])
 
     def verify_(self) -> None:
         if self.tiled_copy is not None and self.atom is not None:

@@ -20,7 +20,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...layout.core import size
 from ...layout.inttuple import rank
-from .assembly import parse_defined, parse_tensor
+from .assembly import parse_defined, parse_tensor, tensor_type_of
 from .types import TensorType
 
 
@@ -39,8 +39,7 @@ class FillOp(IRDLOperation):
     @property
     def tensor_type(self) -> TensorType:
         """The type of the tensor."""
-        assert isinstance(self.tensor.type, TensorType)
-        return self.tensor.type
+        return tensor_type_of(self.tensor)
 
     def verify_(self) -> None:
         self.tensor_type.check_single_elements()

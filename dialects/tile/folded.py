@@ -37,6 +37,7 @@ from .assembly import (
     parse_tensor,
     parse_tensor_type,
     print_coordinate,
+    tensor_type_of,
     unwrapped,
 )
 from .results import print_result
@@ -129,14 +130,12 @@ class ViewOp(IRDLOperation):
     @property
     def source_type(self) -> TensorType:
         """The type of the tensor that is looked at."""
-        assert isinstance(self.source.type, TensorType)
-        return self.source.type
+        return tensor_type_of(self.source)
 
     @property
     def result_type(self) -> TensorType:
         """The type of the view."""
-        assert isinstance(self.result.type, TensorType)
-        return self.result.type
+        return tensor_type_of(self.result)
 
     def verify_(self) -> None:
         source, result = self.source_type, self.result_type

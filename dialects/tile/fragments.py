@@ -14,7 +14,7 @@ from xdsl.printer import Printer
 from ...layout.core import Layout, make_layout
 from ...layout.product import make_fragment_like
 from ..cute import LayoutAttr
-from .assembly import parse_tensor, parse_tensor_type, parse_viewed
+from .assembly import parse_tensor, parse_tensor_type, parse_viewed, tensor_type_of
 from .coord_type import CoordTensorType
 from .memory import check_allocation
 from .mma_types import TiledMmaType
@@ -34,8 +34,7 @@ class FragmentOp(IRDLOperation, ABC):
     @property
     def tensor_type(self) -> TensorType:
         """The type of the fragment."""
-        assert isinstance(self.result.type, TensorType)
-        return self.result.type
+        return tensor_type_of(self.result)
 
     @abstractmethod
     def element_and_layout(self) -> tuple[Attribute, Layout]:
@@ -80,8 +79,8 @@ class MakeFragmentLikeOp(FragmentOp):
     element = opt_prop_def(Attribute)
 
     def element_and_layout(self) -> tuple[Attribute, Layout]:
-        assert isinstance(self.part.type, TensorType)
-        return self.element or self.part.type.element_type, make_fragment_like(self.part.type.layout.data)
+        part = tensor_type_of(self.part)
+        return self.element or part.element_type, make_fragment_like(part.layout.data)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

@@ -26,6 +26,7 @@ from .assembly import (
     parse_defined,
     parse_tensor,
     print_coordinate,
+    tensor_type_of,
     unwrapped,
 )
 from .types import Space, TensorType
@@ -48,8 +49,7 @@ class AllocOp(IRDLOperation):
     @property
     def tensor_type(self) -> TensorType:
         """The type of the new tensor."""
-        assert isinstance(self.result.type, TensorType)
-        return self.result.type
+        return tensor_type_of(self.result)
 
     def verify_(self) -> None:
         check_allocation(self.tensor_type)
@@ -77,8 +77,7 @@ class _ElementOp(IRDLOperation):
     @property
     def tensor_type(self) -> TensorType:
         """The type of the tensor."""
-        assert isinstance(self.tensor.type, TensorType)
-        return self.tensor.type
+        return tensor_type_of(self.tensor)
 
     def check_element(self, value: Attribute) -> None:
         """Checks the coordinate, and that the value is an element."""
@@ -118,11 +117,10 @@ class _ElementResultOp(_ElementOp, ABC):
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         tensor = parse_tensor(parser)
-        assert isinstance(tensor.type, TensorType)
         coord, coords = parse_coordinate(parser)
         return cls.build(
             operands=[tensor, coords],
-            result_types=[cls.infer(tensor.type)],
+            result_types=[cls.infer(tensor_type_of(tensor))],
             properties={"coord": coord},
             attributes=parser.parse_optional_attr_dict(),
         )
@@ -244,8 +242,8 @@ class PrintTensorOp(_PrintBase):
 
     def verify_(self) -> None:
         super().verify_()
-        assert isinstance(self.tensor.type, TensorType)
-        shape = self.tensor.type.layout.data.shape
+        type = tensor_type_of(self.tensor)
+        shape = type.layout.data.shape
         if not is_fully_static(shape):
             raise VerifyException(f"the shape is {show(shape)}; only a static number of elements can be printed")
-        self.tensor.type.check_single_elements()
+        type.check_single_elements()

@@ -19,7 +19,7 @@ from ...layout.text import to_text
 from ...layout.unknown import Unknown
 from ..cute import LayoutAttr
 from ..ptx.types import scalar_bits
-from .assembly import parse_tensor
+from .assembly import parse_tensor, tensor_type_of
 from .results import parse_result, print_result, verify_result
 from .types import TensorType
 
@@ -41,14 +41,12 @@ class RecastOp(IRDLOperation):
     @property
     def source_type(self) -> TensorType:
         """The type of the tensor."""
-        assert isinstance(self.source.type, TensorType)
-        return self.source.type
+        return tensor_type_of(self.source)
 
     @property
     def result_type(self) -> TensorType:
         """The type of the recast tensor."""
-        assert isinstance(self.result.type, TensorType)
-        return self.result.type
+        return tensor_type_of(self.result)
 
     def relayout(self, layout: LayoutLike) -> Any:
         """The layout of the new elements. Raises `LayoutError`."""
@@ -79,12 +77,11 @@ class RecastOp(IRDLOperation):
     def parse(cls, parser: Parser) -> Self:
         start = parser.pos
         source = parse_tensor(parser)
-        assert isinstance(source.type, TensorType)
         parser.parse_punctuation(",")
         element = parser.parse_type()
         end = parser.pos
         attributes = parser.parse_optional_attr_dict()
-        type = parse_result(parser, partial(cls.infer, source.type, element), start, end)
+        type = parse_result(parser, partial(cls.infer, tensor_type_of(source), element), start, end)
         return cls.build(
             operands=[source], properties={"element_type": element}, result_types=[type], attributes=attributes
         )

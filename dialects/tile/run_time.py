@@ -30,7 +30,7 @@ from ...layout.text import parse_layout, to_text
 from ..cute import LayoutAttr, parse_quoted
 from ..errors import refuse
 from ..scalars import unknowns
-from .assembly import AnyTensor, parse_indices, parse_tensor, parse_viewed
+from .assembly import AnyTensor, parse_indices, parse_tensor, parse_viewed, tensor_type_of, viewed_type_of
 from .coord_type import CoordTensorType
 from .results import parse_result, print_result, verify_result
 from .types import TensorType
@@ -47,8 +47,7 @@ class _ModeOp(IRDLOperation, ABC):
     @property
     def tensor_type(self) -> AnyTensor:
         """The type of the tensor."""
-        assert isinstance(self.tensor.type, TensorType | CoordTensorType)
-        return self.tensor.type
+        return viewed_type_of(self.tensor)
 
     @abstractmethod
     def integer(self, layout: Any) -> Any:
@@ -138,8 +137,7 @@ class GetScalarsOp(IRDLOperation):
 
     @staticmethod
     def _unknowns(tensor: SSAValue) -> list[Any]:
-        assert isinstance(tensor.type, TensorType)
-        return list(unknowns(tensor.type.layout.data))
+        return list(unknowns(tensor_type_of(tensor).layout.data))
 
     def verify_(self) -> None:
         count = len(self._unknowns(self.tensor))
@@ -177,8 +175,7 @@ class MakeTensorOp(IRDLOperation):
     @property
     def source_type(self) -> TensorType:
         """The type of the tensor whose pointer is taken."""
-        assert isinstance(self.source.type, TensorType)
-        return self.source.type
+        return tensor_type_of(self.source)
 
     @staticmethod
     def infer(source: TensorType, layout: LayoutAttr) -> TensorType:
@@ -200,14 +197,13 @@ class MakeTensorOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         source = parse_tensor(parser)
-        assert isinstance(source.type, TensorType)
         parser.parse_punctuation(",")
         start = parser.pos
         layout = LayoutAttr(parse_quoted(parser, parse_layout))
         scalars = parse_indices(parser)
         end = parser.pos
         attributes = parser.parse_optional_attr_dict()
-        type = parse_result(parser, partial(cls.infer, source.type, layout), start, end)
+        type = parse_result(parser, partial(cls.infer, tensor_type_of(source), layout), start, end)
         return cls.build(
             operands=[source, scalars], properties={"layout": layout}, result_types=[type], attributes=attributes
         )

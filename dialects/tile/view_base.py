@@ -23,7 +23,7 @@ from ...layout.errors import Code, LayoutError
 from ...layout.integers import Coord
 from ...layout.slicing import slice_and_offset
 from ...layout.unknown import Unknown
-from .assembly import AnyTensor, parse_viewed, parse_viewed_type
+from .assembly import AnyTensor, parse_viewed, parse_viewed_type, viewed_type_of
 from .coord_type import CoordTensorType
 from .divisibility import check_tiles
 from .results import parse_result, print_result, verify_result
@@ -73,14 +73,12 @@ class LayoutViewOp(IRDLOperation, ABC):
     @property
     def source_type(self) -> AnyTensor:
         """The type of the tensor that is looked at."""
-        assert isinstance(self.source.type, TensorType | CoordTensorType)
-        return self.source.type
+        return viewed_type_of(self.source)
 
     @property
     def result_type(self) -> AnyTensor:
         """The type of the view."""
-        assert isinstance(self.result.type, TensorType | CoordTensorType)
-        return self.result.type
+        return viewed_type_of(self.result)
 
     @abstractmethod
     def relayout(self, layout: LayoutLike) -> LayoutLike:
