@@ -143,4 +143,4 @@ def _refusal(error: Exception, applied: ModulePass, source: Source) -> Diagnosti
     op = getattr(error, "operation", None)
     place = place_of(op.location, source) if isinstance(op, Operation) else None
     suffix = "" if place is not None else f" (in pass '{applied.name}')"
-    return Diagnostic(Severity.ERROR, message + suffix, place, code, hint)
+    return Diagnostic(Severity.ERROR, source.spelled(message) + suffix, place, code, source.spelled(hint))

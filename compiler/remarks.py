@@ -58,6 +58,7 @@ class Remarks:
     def add(self, stage: str, op: Operation, text: str, name: str = "") -> None:
         """Adds a remark about an operation, called `name`, unless it is there already."""
         place = place_of(op.location, self._source)
+        text = self._source.spelled(text)
         made = Remark(place, stage, name or op.name, text)
         self._found.setdefault((str(place), made.op, text), made)
 

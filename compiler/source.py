@@ -109,6 +109,10 @@ class Source:
         """The text of a line of a file that a location names: empty for another file than this."""
         return self.line(number) if file == self.name else ""
 
+    def spelled(self, message: str) -> str:
+        """A message about the program in the words of the language that it is written in."""
+        return message
+
 
 def plain_source(text: str, name: str) -> Source:
     """A source without parameters: it reads as it is written."""

@@ -8,7 +8,7 @@ called by code that `transform` has written, so that their arguments are right.
 
 import builtins
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -24,7 +24,7 @@ from .ranges import Range, make_range
 from .state import current
 from .tensors import AnyTensor
 from .values import Bool, Value, binary, convert
-from .variables import MISSING, PENDING, Box, Variable, cells_of, reached
+from .variables import MISSING, PENDING, Box, Cell, Variable, cells_of, reached
 
 __all__ = [
     "PENDING", "and_", "and_value", "builtin", "chain", "choose", "contains", "decided", "for_statement",
@@ -87,7 +87,7 @@ def for_statement(
     """`for targets in iterable: body`, which assigns the variables `names` and sets the flag `stop` to end early."""
     own = cells_of(targets, body)
     cells = {id(each.cell) for each in own}
-    changed = [each for each in reached(names, body) if id(each.cell) not in cells]
+    changed = [each for each in reached(names, body) if not (isinstance(each, Cell) and id(each.cell) in cells)]
     flag = next((variable for variable in changed if variable.name == stop), None)
     if isinstance(iterable, Range):
         _kernel_loop(iterable, body, [*changed, *own], len(changed), flag)
@@ -208,12 +208,12 @@ def contains(item: Any, items: Any) -> Any:
         items = make_range(items.start, items.stop, items.step)
     if isinstance(items, Range):
         return items.holds(item)
-    if not isinstance(items, tuple | list | set | frozenset | dict):
-        return item in items
+    if isinstance(items, str | bytes) or not isinstance(items, Collection):
+        return operator.contains(items, item)
     found: Any = False
-    given = list(cast("Iterable[object]", items))
+    given = list(cast("Collection[object]", items))
     if not (isinstance(item, Value) or builtins.any(isinstance(each, Value) for each in given)):
-        return item in items
+        return operator.contains(cast("Collection[object]", items), item)
     for each in given:
         equal: Any = each is item or each == item
         if not isinstance(equal, Value):

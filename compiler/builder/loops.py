@@ -125,7 +125,7 @@ def bounded(range: Range, stopped: Variable, body: Callable[[Any], object], vari
         raise TilefoldError(
             Code.LOOP_HINT,
             "a loop with 'break' or 'return' cannot be unrolled",
-            "leave out unroll, or test in the body",
+            "leave out unroll, or write the rest of the body under an 'if'",
         )
     count = Box("the counter of the loop", convert(0, Index))
 

@@ -63,8 +63,8 @@ def _call(message: str) -> TilefoldError | None:
     if hints := [hint for name, hint in _OPERANDS.items() if name in types]:
         return TilefoldError(Code.BUILD_VALUE, message, hints[0])
     used = re.match(r"'(\w+)' object is not|cannot unpack non-iterable (\w+)", message)
-    if used is not None and (hint := _OPERANDS.get(used[1] or used[2])):
-        return TilefoldError(Code.BUILD_VALUE, message, hint)
+    if used is not None and (name := used[1] or used[2]) in _OPERANDS:
+        return TilefoldError(Code.BUILD_VALUE, message, _OPERANDS[name])
     called = re.match(r"([\w.]+)\(\) (?:got|missing|takes)", message)
     function = None if called is None else _function(called[1])
     if function is None:

@@ -54,7 +54,9 @@ class Range:
             return False
         number = binary("floordiv", binary("sub", x, self.start), self.step)
         inside = compare("ge", number, 0) & compare("lt", number, self.count())
-        return inside if self.step == 1 else inside & compare("eq", self.start + number * self.step, x)
+        if isinstance(self.step, int) and self.step == 1:
+            return inside
+        return inside & compare("eq", self.start + number * self.step, x)
 
     @property
     def _sign(self) -> int:

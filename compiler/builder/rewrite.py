@@ -8,6 +8,8 @@ branches or loops.
 import ast
 import inspect
 import linecache
+import os
+import time
 from collections.abc import Callable
 from itertools import pairwise
 from types import CellType, CodeType, FunctionType
@@ -27,8 +29,11 @@ def rewritten(function: Callable[..., Any]) -> FunctionType:
     Raises ProgramError: E5004 where Python keeps no source of the function, or it is no function; E5005 for a form of
     Python that a kernel cannot have.
     """
-    if not isinstance(function, FunctionType) or function.__name__ == "<lambda>":
-        raise _no_source(function, f"{function!r} is not a function that was defined by 'def'")
+    if not isinstance(function, FunctionType):
+        kind = type(function).__name__
+        raise _no_source(function, f"this is a {kind}, not a function", "decorate a function or a method where it is")
+    if function.__code__.co_name == "<lambda>":
+        raise _no_source(function, "a lambda cannot be a kernel or a helper by itself", "write def")
     if RUNTIME in function.__code__.co_freevars:
         return function  # a function within one that was rewritten
     file = function.__code__.co_filename
@@ -36,12 +41,17 @@ def rewritten(function: Callable[..., Any]) -> FunctionType:
         lines, start = _source_lines(function)
         node, parents = _parse(function, "".join(lines), start)
     except (OSError, SyntaxError, LookupError) as error:
-        raise _no_source(function, f"Python keeps no source of '{function.__name__}'") from error
+        raise _no_source(function, f"Python keeps no source of '{function.__name__}'", _WITHOUT_SOURCE) from error
 
     def refuse(at: ast.AST, what: str, hint: str) -> ProgramError:
         return _refusal(file, at, what, hint)
 
+    if isinstance(node, ast.AsyncFunctionDef):
+        raise refuse(node, "'async def'", "write def")
     node.decorator_list = []
+    if _may_have_changed(file) and not _is_same(function.__code__, _compile(function, node, parents, file)):
+        problem = f"the file of '{function.__name__}' has changed since Python read it"
+        raise _no_source(function, problem, "import it again, or start Python anew")
     transform_function(node, refuse, parents[-1] if parents else "")
     code = _compile(function, node, parents, file)
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
@@ -49,6 +59,7 @@ def rewritten(function: Callable[..., Any]) -> FunctionType:
     closure = tuple(cells[name] for name in code.co_freevars)
     new = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
     new.__kwdefaults__ = function.__kwdefaults__
+    new.__dict__.update(function.__dict__)  # with what it wraps, whose parameters it has
     new.__qualname__, new.__module__, new.__doc__ = function.__qualname__, function.__module__, function.__doc__
     return new
 
@@ -67,7 +78,36 @@ def _source_lines(function: FunctionType) -> tuple[list[str], int]:
     return inspect.getblock(lines[code.co_firstlineno - 1 :]), code.co_firstlineno
 
 
-def _parse(function: FunctionType, text: str, start: int) -> tuple[ast.FunctionDef, list[str]]:
+_STARTED = time.time()
+
+
+def _may_have_changed(file: str) -> bool:
+    """Whether a file may be another than the one that Python read; what is no file stays as it is."""
+    try:
+        return os.stat(file).st_mtime > _STARTED
+    except OSError:
+        return False
+
+
+def _is_same(a: CodeType, b: CodeType) -> bool:
+    """Whether two functions do the same."""
+    if (a.co_code, a.co_names, a.co_varnames, len(a.co_consts)) != (
+        b.co_code,
+        b.co_names,
+        b.co_varnames,
+        len(b.co_consts),
+    ):
+        return False
+    return all(
+        _is_same(x, y) if isinstance(x, CodeType) and isinstance(y, CodeType) else repr(x) == repr(y)
+        for x, y in zip(a.co_consts, b.co_consts, strict=True)
+    )
+
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def _parse(function: FunctionType, text: str, start: int) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, list[str]]:
     """The function's tree with the positions of its file, and the classes around it."""
     if text[:1].isspace():  # a block keeps the columns, as cutting off the indentation would not
         tree = ast.parse("if True:\n" + text)
@@ -76,7 +116,7 @@ def _parse(function: FunctionType, text: str, start: int) -> tuple[ast.FunctionD
         tree = ast.parse(text)
         ast.increment_lineno(tree, start - 1)
     name = function.__code__.co_name
-    node = next((each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each.name == name), None)
+    node = next((each for each in ast.walk(tree) if isinstance(each, _DEFINITIONS) and each.name == name), None)
     if node is None:
         raise LookupError(name)
     names = function.__code__.co_qualname.split(".")
@@ -106,13 +146,15 @@ _FUTURE = 0x1FF0000
 """The flags of code that was compiled under `from __future__ import ...`."""
 
 
-def _no_source(function: object, problem: str) -> ProgramError:
+_WITHOUT_SOURCE = (
+    "define it in a file or a notebook's cell; without source, as in exec and python -c, decorate it with "
+    "rewrite=False and write cute.for_, cute.if_ and cute.while_"
+)
+
+
+def _no_source(function: object, problem: str, hint: str) -> ProgramError:
     code = getattr(function, "__code__", None)
     place = None if code is None else Place(code.co_filename, code.co_firstlineno, 1)
-    hint = (
-        "define it in a file or a notebook's cell; without source, as in exec and python -c, decorate it with "
-        "rewrite=False and write cute.for_, cute.if_ and cute.while_"
-    )
     return ProgramError([Diagnostic(Severity.ERROR, problem, place, Code.BUILD_SOURCE.id, hint)])
 
 

@@ -2,13 +2,21 @@
 """The source of a kernel that was written in Python: lines of files, and the program as text where one is needed."""
 
 import linecache
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 
 from xdsl.dialects.builtin import ModuleOp
 
 from ..frontend import print_program
 from ..source import Piece, Source, plain_source
+
+
+_SPELLING: Mapping[str, str] = MappingProxyType({
+    "{unroll = 4 : i64}": "cute.range(..., unroll=4)",
+    "{unroll}": "with cute.range(..., unroll_full=True)",
+})  # fmt: skip
+"""What messages quote of the IR, and what is written for it in Python."""
 
 
 class PythonSource(Source):
@@ -41,3 +49,9 @@ class PythonSource(Source):
     def line_of(self, file: str, number: int) -> str:
         """The text of a line of a file, without its end; empty where there is none."""
         return linecache.getline(file, number).rstrip("\r\n")
+
+    def spelled(self, message: str) -> str:
+        """A message with `cute.range` for the hints of loops."""
+        for written, ours in _SPELLING.items():
+            message = message.replace(written, ours)
+        return message

@@ -346,7 +346,7 @@ class _Rewriter(ast.NodeTransformer):
         return placed(ast.Lambda(empty, self.visit(node)), node)
 
     def _strings(self, names: _Names) -> ast.expr:
-        return self._mangled(names.bound | (names.changed & self.local))
+        return self._mangled(names.bound | names.changed)
 
     def _mangled(self, names: set[str]) -> ast.expr:
         """Names of variables, as Python calls private ones within a class."""

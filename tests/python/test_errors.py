@@ -131,6 +131,8 @@ def guard(out: Any) -> None:
     match (t, 1):
         case (x, 1) if x > 3:  # error: E5003, Python decides which pattern matches
             out[t] = 1
+        case _:
+            pass
 
 
 def element_of_a_list(out: Any) -> None:
@@ -335,8 +337,9 @@ def test_hints_are_in_the_words_of_python() -> None:
     assert "{unroll" not in str(caught.value)
 
 
+_LAMBDA: Callable[[Any], None] = lambda _: None  # noqa: E731
 NO_FUNCTIONS: list[tuple[Any, str]] = [
-    (lambda _: None, "write def"),
+    (_LAMBDA, "write def"),
     (print, "decorate a function"),
     (staticmethod(_helper), "where it is"),
 ]
