@@ -1,24 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """PTX as text in a kernel."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from ...dialects.ptx import InlineOp
+from ...layout.errors import Code, TilefoldError
 from .dtypes import Int64, as_dtype
-from .state import emit
+from .state import current, emit
 from .tensors import Address
 from .values import Value, as_value, convert, wrap
 
 
-def inline_ptx(text: str, constraints: str, *operands: Any, results: Any = ()) -> Any:
+def inline_ptx(
+    text: str, constraints: str, *operands: Any, results: Any = (), sim: Callable[..., Any] | None = None
+) -> Any:
     """Instructions as text: `inline_ptx("lop3.b32 $0, $1, $2, $3, 0x96;", "=r,r,r,r", a, b, c, results=cute.Int32)`.
 
     `$0` and so on stand for the registers of the results, then of the operands: values, numbers, and addresses of
     elements (`t.ptr(i)`). Constraints are CUDA's and are checked against the types, one for each register, `=` before
     those of results: h, r, l for 16, 32 and 64 bits, f and d for Float32 and Float64. `results` is a type, or a tuple
-    of types, for which a value, or a tuple of values, is returned. The simulator cannot execute it.
+    of types, for which a value, or a tuple of values, is returned.
+
+    The simulator executes `sim` in place of the text: a function of NumPy's arrays, the operands in all lanes of a
+    warp, that gives such arrays of the results: `sim=lambda a, b, c: a ^ b ^ c`. It knows nothing of memory.
     """
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TilefoldError(Code.BUILD_VALUE, f"expected PTX as text, got {type(text).__name__}")
+    if sim is not None:
+        current().texts[text] = sim
     several = isinstance(results, tuple | list)
     types = [as_dtype(each) for each in (cast("Sequence[Any]", results) if several else (results,))]
     args = [_operand(each) for each in operands]

@@ -32,7 +32,8 @@ class Builder:
     """A kernel under construction: operations go to the end of `block`.
 
     `line` is the place of rewritten code, for lines that no frame of the user's executes; None looks at the frames.
-    `unbound` says of variables that control flow left without a value why, and what would work.
+    `unbound` says of variables that control flow left without a value why, and what would work, `texts` of PTX as text
+    what the simulator executes in its place.
     """
 
     block: Block
@@ -43,6 +44,7 @@ class Builder:
     _shared: dict[Attribute, SSAValue] = field(default_factory=lambda: {}, repr=False)
     _constants: dict[tuple[Block, Attribute], SSAValue] = field(default_factory=lambda: {}, repr=False)
     unbound: dict[str, tuple[str, str]] = field(default_factory=lambda: {})
+    texts: dict[str, Callable[..., Any]] = field(default_factory=lambda: {})
     _count: int = 0
     _steps: int = 0
     _places: dict[tuple[CodeType, int], FileLineColLoc] = field(default_factory=lambda: {}, repr=False)

@@ -3,8 +3,10 @@
 
 import inspect
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
@@ -18,6 +20,7 @@ from ...layout.errors import Code, TilefoldError
 from ..diagnostics import Diagnostic, Place, ProgramError, Severity, place_of
 from .dtypes import DType
 from .mistakes import explained
+from .objects import is_ours
 from .source import PythonSource
 from .state import building, is_building
 from .tensors import Tensor
@@ -41,12 +44,15 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Traced:
-    """A module that is verified, with one kernel of the name `kernel` and its launch bounds, and its source."""
+    """A module that is verified, with one kernel of the name `kernel` and its launch bounds, its source, and what the
+    simulator executes in place of PTX as text.
+    """
 
     module: ModuleOp
     kernel: str
     bounds: LaunchBounds
     source: PythonSource
+    texts: Mapping[str, Callable[..., Any]] = field(default_factory=lambda: MappingProxyType({}))
 
 
 def trace(
@@ -78,7 +84,7 @@ def trace(
     call = inspect.BoundArguments(inspect.signature(function), OrderedDict(given))
     code: Any = getattr(function, "__code__", None)
     place = FileLineColLoc(StringAttr(code.co_filename), IntAttr(code.co_firstlineno), IntAttr(1))
-    with building(block) as builder:
+    with building(block) as builder, _restored(arguments.values()):
         try:
             result = function(*call.args, **call.kwargs)
         except TilefoldError:
@@ -103,7 +109,20 @@ def trace(
     source = PythonSource(code.co_filename, module)
     _check_scopes(op, source)
     _verify(module, source)
-    return Traced(module, kernel, bounds, source)
+    return Traced(module, kernel, bounds, source, builder.texts)
+
+
+@contextmanager
+def _restored(arguments: Iterable[object]) -> Generator[None, None, None]:
+    """After it, no attribute of an object among the arguments holds a value of this kernel."""
+    before = [(each, tree_of(each)) for each in arguments]
+    try:
+        yield
+    finally:
+        for each, tree in before:
+            known = set(map(id, tree.leaves))
+            if any(is_ours(leaf) and id(leaf) not in known for leaf in tree_of(each).leaves):
+                tree.rebuilt(tree.leaves)
 
 
 def _verify(module: ModuleOp, source: PythonSource) -> None:

@@ -25,7 +25,7 @@ from .races import MAX_THREADS
 from .rules import RULES
 from .schedule import run_block
 from .spaces import Space
-from .translate import Code, Spaces, Translator
+from .translate import Code, Spaces, Texts, Translator
 from .warp import WARP, Block, Budget, Launch, Warp
 
 GLOBAL_BASE = 0x7F00_0000_0000
@@ -67,7 +67,7 @@ class SimEngine:
 
     With `seed`, the order of warps (and with `shuffle_blocks` of blocks) is random but the same for the same
     seed; otherwise they run in their order. `races` looks for unordered accesses, at some cost. `sink`
-    receives what the kernel prints, standard output if it is None.
+    receives what the kernel prints, standard output if it is None. `texts` has what PTX as text computes.
     """
 
     budget: Budget = field(default_factory=Budget)
@@ -75,6 +75,7 @@ class SimEngine:
     shuffle_blocks: bool = False
     races: bool = True
     sink: Callable[[str], None] | None = None
+    texts: Texts = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def name(self) -> str:
@@ -101,7 +102,7 @@ class SimEngine:
             Space("shared", SHARED_BASE, self.races),
             LocalSpace(),
         )
-        translator = Translator(RULES, launch, spaces)
+        translator = Translator(RULES, launch, spaces, self.texts)
         if isinstance(kernel, ptx.EntryOp) and kernel.shared_bytes is not None:
             size = kernel.shared_bytes.value.data
             translator.shared_start = translator.shared(size, 1024, "the block's shared memory")

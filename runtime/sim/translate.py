@@ -9,6 +9,7 @@ is a generator function.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xdsl.dialects import func, scf
@@ -70,6 +71,10 @@ class Suspending:
 Rule: TypeAlias = Callable[[Any, "Translator"], Step | Suspending | None]
 """Translates one class of operations; None where there is nothing to do at run time (a constant)."""
 Rules: TypeAlias = Mapping[type[Operation], Rule]
+Texts: TypeAlias = Mapping[str, Callable[..., Any]]
+"""What PTX as text computes: for a text, a function of the operands' elements in all lanes, arrays, that gives those of
+the result, or a tuple of them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +107,11 @@ _FORWARDING = (scf.YieldOp, scf.ConditionOp, func.ReturnOp, YieldOp)
 class Translator:
     """One translation: gives out slots and memory, and keeps the counters of the program's operations."""
 
-    def __init__(self, rules: Rules, launch: Launch, spaces: "Spaces") -> None:
+    def __init__(self, rules: Rules, launch: Launch, spaces: "Spaces", texts: Texts = MappingProxyType({})) -> None:
         self.rules = rules
         self.launch = launch
         self.spaces = spaces
+        self.texts = texts
         self.initial: list[Value] = []
         """What a warp's registers hold at first: constants, and arguments once they are bound."""
         self.shared_start = 0
@@ -117,7 +123,7 @@ class Translator:
 
     def frame(self) -> "Translator":
         """A translation with registers of its own that shares everything else: that of a function."""
-        own = Translator(self.rules, self.launch, self.spaces)
+        own = Translator(self.rules, self.launch, self.spaces, self.texts)
         own.shared_start, own.accesses, own.issued = self.shared_start, self.accesses, self.issued
         own.functions = self.functions
         return own

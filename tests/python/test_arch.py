@@ -13,6 +13,7 @@ from tilefold.compiler.diagnostics import ProgramError
 from xdsl.dialects.builtin import Float32Type, IntegerType
 from xdsl.ir import Block
 
+from tests.kernels.harness import STAGES
 from tilefold import cute
 
 LANES = np.arange(32)
@@ -207,6 +208,70 @@ def test_ptx_as_text_on_a_gpu() -> None:
     inline(a, out).launch(grid=1, block=32, device="cuda")
     assert out[:32].tolist() == (a ^ 5 ^ LANES).tolist()
     assert out[32:].tolist() == LANES.tolist()
+
+
+def xor(x: Any, y: Any, z: Any) -> Any:
+    return x ^ y ^ z
+
+
+def two(x: Any, y: Any, z: Any) -> Any:
+    return x, y
+
+
+def halves(wide: Any) -> Any:
+    return wide & 0xFFFFFFFF, wide >> 32
+
+
+def nothing(_: Any) -> None:
+    return None
+
+
+@cute.kernel
+def simulated_text(Source: cute.Tensor, Out: cute.Tensor, given: cute.Constexpr[Callable[..., Any] | None]):
+    t, _, _ = cute.arch.thread_idx()
+    x = Source[t]
+    three = "lop3.b32 $0, $1, $2, $3, 0x96;"
+    Out[t] = cute.arch.inline_ptx(three, "=r,r,r,r", x, 5, cute.Int32(t), results=cute.Int32, sim=given)
+    low, high = cute.arch.inline_ptx(
+        "mov.b64 {$0, $1}, $2;",
+        "=r,=r,l",
+        cute.Int64(x) * 65537 + t,
+        results=(cute.Int32, cute.Int32),
+        sim=halves,
+    )
+    cute.arch.inline_ptx("nanosleep.u32 $0;", "r", 10, sim=nothing)
+    Out[t + 32] = low - high
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_text_is_simulated_by_a_function(stage: str) -> None:
+    a, out = np.arange(32, dtype=np.int32) * 7 - 50, np.zeros(64, np.int32)
+    t = np.arange(32)
+    simulated_text(a, out, xor).launch(grid=1, block=32, device="sim", stage=stage)
+    wide = a.astype(np.int64) * 65537 + t
+    low = (wide & 0xFFFFFFFF).astype(np.uint32).astype(np.int32)
+    assert out[:32].tolist() == (a ^ 5 ^ t).tolist()
+    assert out[32:].tolist() == (low - (wide >> 32).astype(np.int32)).tolist()
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    (None, "sim="), (two, "gives 2 results, the text has 1"),
+])  # fmt: skip
+def test_text_that_the_simulator_is_told_nothing_of(given: Any, message: str) -> None:
+    a, out = np.zeros(32, np.int32), np.zeros(64, np.int32)
+    with pytest.raises(ProgramError, match="E3201") as caught:
+        simulated_text(a, out, given).launch(grid=1, block=32, device="sim")
+    assert message in str(caught.value)
+
+
+@pytest.mark.gpu
+def test_a_gpu_computes_what_the_functions_do() -> None:
+    a = np.arange(32, dtype=np.int32) * 7 - 50
+    wanted, out = np.zeros(64, np.int32), np.zeros(64, np.int32)
+    call = simulated_text(a, wanted, xor)
+    call.launch(grid=1, block=32, device="sim")
+    simulated_text(a, out, None).launch(grid=1, block=32, device="cuda")
+    assert out.tolist() == wanted.tolist()
 
 
 MISTAKES: Sequence[tuple[Callable[[Any, Any], object], str, str]] = (

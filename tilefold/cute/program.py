@@ -115,7 +115,8 @@ class CompiledKernel:
 
         module = self._simulated(stage)
         with self.program.explaining():
-            return SimEngine().launch(SimProgram(module, self._symbol), LaunchConfig(_dim3(grid), self._block), values)
+            engine, program = SimEngine(texts=self.traced.texts), SimProgram(module, self._symbol)
+            return engine.launch(program, LaunchConfig(_dim3(grid), self._block), values)
 
     def _simulated(self, stage: str) -> "ModuleOp":
         """The program at a stage for the first target that has all it uses. Raises ProgramError where none has."""

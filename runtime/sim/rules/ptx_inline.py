@@ -1,20 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""PTX as text, which the simulator does not execute."""
+"""PTX as text, which the simulator executes only where it is given what the text computes."""
+
+from typing import Any, cast
+
+import numpy as np
 
 from ....dialects import ptx
 from ....layout.errors import Code
-from ..faults import site_of
+from ..faults import Site, site_of
 from ..translate import Rules, Step, Translator
 from ..warp import Warp
 
 
 def _inline(op: ptx.InlineOp, t: Translator) -> Step:
     site, text = site_of(op), op.text.data
+    shown = text if len(text) <= 60 else text[:57] + "..."
+    function = t.texts.get(text)
+    if function is None:
+        return _refused(site, shown)
+    operands = [(t.slot(each), t.kind(each).dtype) for each in op.args]
+    results = [(t.slot(each), t.kind(each).dtype) for each in op.res]
 
     def step(warp: Warp) -> None:
+        registers, lanes = warp.registers, warp.lanes
+        given = [np.broadcast_to(np.asarray(registers[slot], dtype), (lanes,)) for slot, dtype in operands]
+        found: Any = function(*given)
+        values = cast("tuple[Any, ...]", found) if isinstance(found, tuple) else () if found is None else (found,)
+        if len(values) != len(results):
+            message = f"the function for {shown} gives {len(values)} results, the text has {len(results)}"
+            warp.fault(Code.SIM_UNSUPPORTED, site, None, message)
+        for (slot, dtype), value in zip(results, values, strict=True):
+            registers[slot] = np.array(np.broadcast_to(np.asarray(value).astype(dtype), (lanes,)))
+
+    return step
+
+
+def _refused(site: Site, shown: str) -> Step:
+    def step(warp: Warp) -> None:
         lane = int(warp.lane_numbers()[0])
-        shown = text if len(text) <= 60 else text[:57] + "..."
-        hint = "use the operation of the instruction, or run on a GPU"
+        hint = "use the operation of the instruction, run on a GPU, or give cute.arch.inline_ptx a function: sim="
         warp.fault(Code.SIM_UNSUPPORTED, site, lane, f"the simulator does not execute text: {shown}", hint)
 
     return step
