@@ -7,6 +7,7 @@ from .alias import AliasOp
 from .coord_type import CoordTensorType
 from .coordinates import BoundsOp, CoordinateOp, IdentityOp
 from .copies import AtomCallOp, CopyOp
+from .copy_types import CopyAtomAttr, TiledCopyType
 from .elementwise import FillOp, MapOp, YieldOp
 from .folded import Crd2IdxOp, ViewOp
 from .fragments import FragmentOp, MakeFragmentAOp, MakeFragmentBOp, MakeFragmentCOp, MakeFragmentLikeOp
@@ -21,7 +22,7 @@ from .recast import RecastOp
 from .run_time import DimOp, GetScalarsOp, MakeTensorOp, StrideOp
 from .tiled_copy import TiledCopyOp
 from .tiled_mma import PartitionAOp, PartitionBOp, PartitionCOp, TiledMmaOp
-from .types import PACKED_TYPES, CopyAtomAttr, Space, SpaceAttr, TensorType, TiledCopyType
+from .types import PACKED_TYPES, Space, SpaceAttr, TensorType
 from .views import (
     CoalesceOp,
     CompositionOp,

@@ -27,8 +27,9 @@ from ..errors import refuse
 from ..ptx.types import PtrType, StateSpace
 from .assembly import parse_defined, parse_tensor, tensor_type_of
 from .copy_rules import atom_values, check_atom_operands, check_tiled_operands
+from .copy_types import CopyAtomAttr, TiledCopyType
 from .predicates import predicate_layout
-from .types import CopyAtomAttr, Space, TensorType, TiledCopyType
+from .types import Space, TensorType
 
 
 @irdl_op_definition

@@ -9,7 +9,8 @@ from ...layout.errors import Code, LayoutError
 from ...layout.inttuple import leaves
 from ...layout.swizzle import Swizzle
 from ...layout.unknown import Unknown
-from .types import CopyAtomAttr, TensorType
+from .copy_types import CopyAtomAttr
+from .types import TensorType
 
 
 def atom_values(atom: CopyAtomAttr) -> tuple[int, int]:

@@ -41,8 +41,8 @@ def _check_mode(layout: Any, tiler: Tiler, what: str) -> None:
             raise LayoutError(
                 Code.TILE_NOT_DIVIDING,
                 f"{what} has {whole} elements, which tiles of {_text(tiler)} are not known to divide",
-                f"promise it, by ?{{div={_period(tiler)}}} in the type or cute.dynamic(array, divisibility=...) in Python, "
-                "or add `ragged` and copy under predicates",
+                f"promise it, by ?{{div={_period(tiler)}}} in the type or cute.dynamic(array, divisibility=...) in "
+                "Python, or add `ragged` and copy under predicates",
             )
         return
     if not isinstance(whole, int) or logical_divide(layout, tiler).size == whole:

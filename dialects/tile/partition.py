@@ -13,7 +13,7 @@ from ...layout.errors import Code, LayoutError
 from ...layout.integers import Coord
 from ...layout.tiled_copy import TiledCopy
 from .assembly import parse_defined, parse_viewed
-from .types import TiledCopyType
+from .copy_types import TiledCopyType
 from .view_base import LayoutViewOp, ThreadViewOp
 
 

@@ -27,9 +27,9 @@ from ...layout.tiled_copy import BY_COPY, TiledCopy, make_tiled_copy
 from ...layout.tiled_copy_mma import BY_MMA
 from ..cute import LayoutAttr, TilerAttr, parse_quoted
 from .assembly import parse_defined
+from .copy_types import CopyAtomAttr, TiledCopyType
 from .mma_types import TiledMmaType
 from .results import parse_result, print_result, verify_result
-from .types import CopyAtomAttr, TiledCopyType
 
 BY_LAYOUTS = (("thr", "val"), ("tv", "tiler"), ("cotiled", "data"))
 """The ways that take two layouts, or a layout and a tiler, by the words before them."""

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Copy atoms and tiled copies as attributes and types of the IR."""
+
+import re
+from functools import lru_cache
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from ...layout.atoms.cache import with_hints
+from ...layout.atoms.copy_atom import CopyAtom
+from ...layout.atoms.table import copy_atom
+from ...layout.core import Layout
+from ...layout.errors import LayoutError, TilefoldError
+from ...layout.text import parse_layout, parse_tiler, to_text
+from ...layout.tiled_copy import TiledCopy
+from ..cute import LayoutAttr, TilerAttr, parse_quoted
+from ..errors import raise_at, refuse
+from ..ptx.types import scalar_bits
+from .types import PACKED_TYPES
+
+
+def _assumed(name: str) -> int | None:
+    """N of `AutoVectorizingCopyWithAssumedAlignment<N>`."""
+    match = re.fullmatch(r"AutoVectorizingCopyWithAssumedAlignment<(\d+)>", name)
+    return int(match[1]) if match else None
+
+
+@irdl_attr_definition
+class CopyAtomAttr(ParametrizedAttribute):
+    """`#tile.copy_atom<"SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", f16>`: a copy instruction by name, and the elements
+    that it moves.
+
+    `#tile.copy_atom<"UniversalCopy<uint128_t>", f16, load "nc.L1::no_allocate", store "cs">` has cache hints for its
+    load and its store of global memory, in PTX's words; a cp.async takes `load "L2::128B"`.
+    """
+
+    name = "tile.copy_atom"
+    atom_name: StringAttr
+    value_type: Attribute
+    load: StringAttr
+    store: StringAttr
+
+    def __init__(
+        self,
+        atom_name: StringAttr,
+        value_type: Attribute,
+        load: StringAttr | None = None,
+        store: StringAttr | None = None,
+    ) -> None:
+        super().__init__(atom_name, value_type, load or StringAttr(""), store or StringAttr(""))
+
+    @property
+    def atom(self) -> CopyAtom:
+        """The atom's record, in values of this type. `LayoutError` where there is none."""
+        bits = scalar_bits(self.value_type)
+        assert bits is not None
+        atom = copy_atom(self.atom_name.data, bits)
+        load, store = self.load.data, self.store.data
+        return with_hints(atom, load, store) if load or store else atom
+
+    @property
+    def auto_bits(self) -> int | None:
+        """The widest access in bits of an atom that leaves the width to the compiler; None for an instruction."""
+        bits = scalar_bits(self.value_type)
+        assert bits is not None
+        return {"DefaultCopy": bits, "AutoVectorizingCopy": 128}.get(self.atom_name.data) or _assumed(
+            self.atom_name.data
+        )
+
+    def verify(self) -> None:
+        bits = scalar_bits(self.value_type)
+        if bits is None or (bits % 8 and self.value_type not in PACKED_TYPES):
+            raise VerifyException(
+                f"an atom moves integers or floats of whole bytes, i4, si4, ui4 or ui1, not {self.value_type}"
+            )
+        try:
+            self.atom.check_executable()
+        except LayoutError as error:
+            refuse(error)
+        if bits != 16 and self.atom.ptx.startswith("movmatrix"):
+            raise VerifyException(f"movmatrix transposes matrices of 16-bit elements, not of {self.value_type}")
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string_literal(self.atom_name.data)
+            printer.print_string(", ")
+            printer.print_attribute(self.value_type)
+            for word, hint in (("load", self.load.data), ("store", self.store.data)):
+                if hint:
+                    printer.print_string(f", {word} ")
+                    printer.print_string_literal(hint)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        with parser.in_angle_brackets():
+            start = parser.pos
+            name = parser.parse_str_literal()
+            parser.parse_punctuation(",")
+            try:
+                atom = copy_atom(name)
+            except TilefoldError as error:
+                raise_at(parser, error, start, start + len(name) + 2)
+            value = parser.parse_type()
+            hints = {"load": "", "store": ""}
+            while parser.parse_optional_punctuation(",") is not None:
+                word = "store" if parser.parse_optional_keyword("store") is not None else "load"
+                if word == "load":
+                    parser.parse_keyword("load", ", or store: a cache hint")
+                start = parser.pos
+                hints[word] = parser.parse_str_literal()
+                try:
+                    _ = with_hints(atom, **{word: hints[word]})
+                except LayoutError as error:
+                    raise_at(parser, error, start, start + len(hints[word]) + 2)
+            return [StringAttr(name), value, *(StringAttr(hint) for hint in hints.values())]
+
+
+@irdl_attr_definition
+class TiledCopyType(ParametrizedAttribute, TypeAttribute):
+    """`!tile.tiled_copy<#tile.copy_atom<...>, "(32,8):(8,1)", "(64,4)">`: an atom, a thread-value layout and a tiler.
+
+    The layout maps (thread, value) to a place in the tile, the tiler says where in a tensor the tile is.
+    """
+
+    name = "tile.tiled_copy"
+    atom: CopyAtomAttr
+    layout_tv: LayoutAttr
+    tiler: TilerAttr
+
+    @property
+    def tiled_copy(self) -> TiledCopy:
+        """The tiled copy itself. `LayoutError` where atom, layout and tiler do not fit together."""
+        return _tiled_copy(self)
+
+    def verify(self) -> None:
+        if not isinstance(self.layout_tv.data, Layout):
+            raise VerifyException("the thread-value layout of a tiled copy is a plain layout")
+        try:
+            _ = self.tiled_copy
+        except LayoutError as error:
+            refuse(error)
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_attribute(self.atom)
+            printer.print_string(f', "{to_text(self.layout_tv.data)}", "{to_text(self.tiler.data)}"')
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        with parser.in_angle_brackets():
+            at = parser.pos
+            atom = parser.parse_attribute()
+            if not isinstance(atom, CopyAtomAttr):
+                parser.raise_error(
+                    'expected a copy atom, such as #tile.copy_atom<"UniversalCopy<uint128_t>", f16>', at, parser.pos
+                )
+            parser.parse_punctuation(",")
+            layout = LayoutAttr(parse_quoted(parser, parse_layout))
+            parser.parse_punctuation(",")
+            return [atom, layout, TilerAttr(parse_quoted(parser, parse_tiler))]
+
+
+@lru_cache(maxsize=256)
+def _tiled_copy(type: TiledCopyType) -> TiledCopy:
+    """The tiled copy of a type; kept, since each partition asks for it twice and it takes longer than a partition."""
+    assert isinstance(type.layout_tv.data, Layout)
+    return TiledCopy(type.atom.atom, type.layout_tv.data, type.tiler.data)
