@@ -93,7 +93,13 @@ class Signature:
 
     @cached_property
     def _annotations(self) -> Mapping[str, object]:
-        return {each.name: each.annotation for each in self.signature.parameters.values()}
+        parameters = self.signature.parameters.values()
+        # of `*name: annotation` the annotation is that of each argument, not of the tuple
+        variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        return {
+            each.name: None if each.kind in variadic and not is_constexpr(each.annotation) else each.annotation
+            for each in parameters
+        }
 
     def positional(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         """The arguments of a call in the order of the parameters, where `is_plain` holds. TypeError if it does not fit.
