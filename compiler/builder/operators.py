@@ -90,6 +90,12 @@ class Ordered(Compared):
 
         return power(base, self)
 
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
     def __neg__(self) -> Any:
         return self._unary("neg")
 

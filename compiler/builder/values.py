@@ -52,15 +52,47 @@ class Value(Compared):
         raise TilefoldError(
             Code.BUILD_RUN_TIME,
             f"Python needs a number here, but this {self.dtype} is known only when the kernel runs",
-            "pass it as a cute.Constexpr, or use cute.range for a loop",
+            "pass it as a cute.Constexpr; choose by 'if', or from a tensor instead of a list; count by cute.range",
         )
 
     __int__ = __index__
 
     def __float__(self) -> float:
         raise TilefoldError(
-            Code.BUILD_RUN_TIME, f"Python needs a number here, but this {self.dtype} is known only when the kernel runs"
+            Code.BUILD_RUN_TIME,
+            f"Python needs a number here, but this {self.dtype} is known only when the kernel runs",
+            "take the function from cute, such as cute.sqrt, or convert by .to(...)",
         )
+
+    def __round__(self, digits: int | None = None) -> Any:
+        from .math import round_even
+
+        if digits is not None:
+            raise TilefoldError(Code.BUILD_VALUE, "a value is rounded to integers only", "write round(x)")
+        return self._whole(round_even)
+
+    def __floor__(self) -> Any:
+        from .math import floor
+
+        return self._whole(floor)
+
+    def __ceil__(self) -> Any:
+        from .math import ceil
+
+        return self._whole(ceil)
+
+    def __trunc__(self) -> Any:
+        return self._whole(lambda x: x)
+
+    def _whole(self, rounded: Callable[[Any], Any]) -> Any:
+        """As Python rounds: to an integer."""
+        return convert(rounded(self), Int32) if self.dtype.kind == "float" else self
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            hint = 'print it by cute.printf("{}", x) when the kernel runs'
+            raise TilefoldError(Code.BUILD_RUN_TIME, f"text is made while the kernel is built, {self!r} is not", hint)
+        return repr(self)
 
     def __repr__(self) -> str:
         return f"{self.dtype}(?)"
@@ -233,6 +265,7 @@ def compare(predicate: str, a: Any, b: Any) -> Any:
     if not (is_scalar(a) and is_scalar(b)):
         return NotImplemented
     dtype = common_type(a, b)
+    _check_range(a, b, dtype)
     x, y = convert(a, dtype), convert(b, dtype)
     if dtype.kind == "float":
         # NaN is unequal to everything
@@ -302,12 +335,23 @@ def binary(name: str, a: Any, b: Any) -> Any:
     dtype = binary_type(name, a, b)
     if (same := _neutral(name, a, b, dtype)) is not None:
         return same
+    if name not in ("and", "or", "xor"):
+        _check_range(a, b, dtype)
     x, y = convert(a, dtype), convert(b, dtype)
     if dtype.kind == "float":
         return _float_binary(name, x, y)
     if dtype.kind == "bool":
         return Bool(emit_value(_INTEGERS[name](x.ssa, y.ssa)), dtype)
     return _int_binary(name, x, y, b)
+
+
+def _check_range(a: Any, b: Any, dtype: DType) -> None:
+    """Raises TilefoldError (E5002) for a number that would be another one in the type in which it is computed with."""
+    if dtype.kind == "int":
+        for x in (a, b):
+            if is_number(x) and not dtype.least <= x <= dtype.greatest:
+                hint = "convert the value first: x.to(cute.Int64)"
+                raise TilefoldError(Code.BUILD_VALUE, f"{x} is not a number of type {dtype}", hint)
 
 
 def _neutral(name: str, a: Any, b: Any, dtype: DType) -> Any:

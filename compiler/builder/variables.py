@@ -8,7 +8,8 @@ else of Python. Control flow carries the values and numbers in it, the *leaves*;
 import copy
 import dataclasses
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import CellType, FunctionType
 from typing import Any, Final, Protocol, TypeGuard, cast
@@ -227,14 +228,17 @@ def _node(value: object, leaves: list[object], depth: int, objects: list[object]
     return _Node(value, tuple(parts), tuple(_node(part, leaves, depth + 1, objects) for part in parts.values()))
 
 
+_CONTAINERS = (tuple, list, dict, set, deque)
+
+
 def _is_object(value: object) -> bool:
-    return not isinstance(value, tuple | list | dict) and not dataclasses.is_dataclass(value)
+    return not isinstance(value, _CONTAINERS) and not dataclasses.is_dataclass(value)
 
 
 def _parts(value: object) -> Mapping[object, object] | None:
     """The contents of a container by their keys; None for anything else."""
-    if isinstance(value, tuple | list):
-        return dict(enumerate(cast("Sequence[object]", value)))
+    if isinstance(value, _CONTAINERS) and not isinstance(value, dict):
+        return dict(enumerate(cast("Iterable[object]", value)))
     if isinstance(value, dict):
         return cast("Mapping[object, object]", value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type) and not is_ours(value):
@@ -254,9 +258,9 @@ def _rebuilt(node: _Node | None, leaves: list[object], fresh: bool) -> object:
         set_attributes(itself, dict(zip(map(str, node.keys), parts, strict=True)))
         return itself
     parts = [_rebuilt(part, leaves, fresh) for part in node.parts]
-    is_dataclass = not issubclass(kind, tuple | list | dict)
+    is_dataclass = not issubclass(kind, _CONTAINERS)
     is_frozen = is_dataclass and made.__dataclass_params__.frozen
-    if is_frozen or issubclass(kind, tuple):
+    if is_frozen or issubclass(kind, tuple | set):
         before = _parts(made) or {}
         if len(before) == len(parts) and all(a is b for a, b in zip(before.values(), parts, strict=True)):
             return made
@@ -272,7 +276,8 @@ def _rebuilt(node: _Node | None, leaves: list[object], fresh: bool) -> object:
         made[:] = parts
     else:
         made.clear()
-        made.update(zip(node.keys, parts, strict=True))
+        add = made.extend if issubclass(kind, deque) else made.update
+        add(zip(node.keys, parts, strict=True) if issubclass(kind, dict) else parts)
     return made
 
 

@@ -161,6 +161,30 @@ def recursion(out: Any) -> None:
     out[t] = factorial(t)
 
 
+def digits(out: Any) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    out[t] = round(out[t], 1)  # error: E5002, a value is rounded to integers only
+
+
+def number_that_is_too_large(out: Any) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    if cute.Int32(t) < 3_000_000_000:  # error: E5002, 3000000000 is not a number of type Int32
+        out[t] = 1
+
+
+def formatted(out: Any) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    print(f"{t:3d}")  # error: E5003, text is made while the kernel is built
+
+
+def grown_set(out: Any) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    xs = {1}
+    for _ in cute.range(t):
+        xs.add(2)  # error: E5007, 'xs' has no value here: it holds containers of other lengths
+    out[t] = len(xs)
+
+
 def reversed_range(out: Any) -> None:
     t, _, _ = cute.arch.thread_idx()
     for i in reversed(range(t)):  # error: E5003, cannot be reversed by Python

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Forms of Python in kernels that docs/python.md lists mean what they mean in Python, as in test_control_flow.py."""
 
+import math
+from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -49,6 +51,15 @@ def steps_of_any_sign(t: Any, n: Any) -> Any:
     for i in range(0, 20, n + 1):
         total = total * 3 % 101 + i
     return total
+
+
+def rounding(t: Any, n: Any) -> Any:
+    x = (t - 16) / 4
+    q, r = divmod(t - 16, n + 2)
+    queue = deque([t, n], maxlen=2)
+    for i in range(n):
+        queue[0] += i
+    return round(x) + 100 * math.floor(x) + 10000 * math.ceil(x) + round(t) + q * 7 + r * 3 + math.trunc(x) + queue[0]
 
 
 def else_of_try(t: Any, n: Any) -> Any:
