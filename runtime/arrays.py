@@ -77,7 +77,7 @@ class ArrayError(Exception):
 class Array:
     """An array: the `address` of its first element, its element type as MLIR names it (`ui8` of unsigned integers, `i1`
     of bools, a byte each), its shape, its strides in elements, and the CUDA device that holds it, None for the host,
-    `NOWHERE` for none.
+    `NOWHERE` for none. One of the host need not be `writable`.
     """
 
     address: int
@@ -85,6 +85,7 @@ class Array:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     device: int | None
+    writable: bool = True
 
     @property
     def itemsize(self) -> int:
@@ -125,8 +126,8 @@ def is_array(x: object) -> bool:
 def array_of(name: str, x: Any) -> Array:
     """What an array says of itself; `name` is the argument's, for messages.
 
-    LaunchError (E3106) for what is no array, is read-only or has no elements, or has elements, strides or a device
-    that kernels do not have.
+    LaunchError (E3106) for what is no array, has no elements or no memory, or has elements, strides or a device that
+    kernels do not have, and for an array of a GPU that is read-only.
     """
     try:
         found = reader_of(x)(x)
@@ -201,7 +202,7 @@ def _torch(x: Any) -> Array:
 def _interface(interface: Mapping[str, Any], device: int | None, dtype: object) -> Array:
     """An array by `__array_interface__` or `__cuda_array_interface__`. `dtype` names what the interface cannot."""
     address, read_only = interface["data"]
-    if read_only:
+    if read_only and device is not HOST:
         raise ArrayError("is read-only", "pass a writable array")
     typestr = str(interface["typestr"])
     if typestr[0] == ">":
@@ -213,7 +214,7 @@ def _interface(interface: Mapping[str, Any], device: int | None, dtype: object) 
     if steps is not None and any(int(step) % size for step in steps):
         raise ArrayError(f"has strides of {tuple(steps)} bytes, between its elements", "pass a copy of it")
     strides = row_major(shape) if steps is None else tuple(int(step) // size for step in steps)
-    return Array(int(address), type, shape, strides, device)
+    return Array(int(address), type, shape, strides, device, not read_only)
 
 
 def _known(name: str) -> str:

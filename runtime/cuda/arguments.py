@@ -36,7 +36,7 @@ class PackedArguments:
     def __init__(self, driver: Driver, artifact: Artifact, args: Mapping[str, CudaArgument]) -> None:
         """Copies storage to the device and converts scalars. LaunchError for arguments that do not fit the kernel."""
         _check_names(artifact, args)
-        self._copies: list[tuple[DeviceBuffer, TensorArgument]] = []
+        self._copies: dict[int, tuple[DeviceBuffer, TensorArgument]] = {}  # by storage, which arguments may share
         self.values: list[Any] = []
         for parameter in artifact.parameters:
             value = args[parameter.name]
@@ -58,16 +58,17 @@ class PackedArguments:
 
     def read_back(self) -> None:
         """Copies the results into the storage that the arguments came from."""
-        for buffer, argument in self._copies:
+        for buffer, argument in self._copies.values():
             buffer.read(argument.storage)
 
     def _tensor(self, driver: Driver, parameter: Parameter, value: CudaArgument) -> "tuple[int, LayoutLike | None]":
         """The address of a tensor, and its layout as far as the value says one."""
         if isinstance(value, TensorArgument):
-            buffer = DeviceBuffer(driver, value.storage.nbytes)
-            buffer.write(value.storage)
-            self._copies.append((buffer, value))
-            return buffer.address, value.layout
+            if id(value.storage) not in self._copies:
+                buffer = DeviceBuffer(driver, value.storage.nbytes)
+                buffer.write(value.storage)
+                self._copies[id(value.storage)] = buffer, value
+            return self._copies[id(value.storage)][0].address, value.layout
         if isinstance(value, int | float | np.generic):
             raise LaunchError(
                 Code.RUN_ARGUMENT,

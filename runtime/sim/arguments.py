@@ -48,6 +48,7 @@ def bind(kernel: KernelOp, args: Mapping[str, Argument], t: Translator) -> list[
                 f"its arguments: {', '.join(names) or 'none'}",
             )
     bindings: list[Binding] = []
+    placed: dict[int, int] = {}  # arguments of one storage are the same memory
     for parameter in parameters:
         name, type = parameter.name, parameter.type
         if name not in args:
@@ -57,7 +58,12 @@ def bind(kernel: KernelOp, args: Mapping[str, Argument], t: Translator) -> list[
             if not isinstance(given, TensorArgument):
                 _refuse(name, f"is a tensor, and {given!r} is not", "pass a TensorArgument")
             scalars = [] if parameter.layout is None else _scalars(name, parameter.layout, given)
-            bindings.append(_bind_tensor(name, type, scalars, given, t))
+            _check_tensor(name, type, scalars, given)
+            offset = placed.get(id(given.storage))
+            if offset is None:
+                offset = t.spaces.global_.arena.allocate(f"argument {name}", given.storage.nbytes)
+                placed[id(given.storage)] = offset
+            bindings.append(Binding(offset, given))
             address: Value = t.spaces.global_.base + bindings[-1].offset
             if isinstance(type, TensorType):
                 address = TensorValue(address, static_offset(type), tuple(scalars))
@@ -87,7 +93,8 @@ def static_offset(type: TensorType) -> int:
     return layout.offset if isinstance(layout, ComposedLayout) and isinstance(layout.offset, int) else 0
 
 
-def _bind_tensor(name: str, type: Attribute, scalars: Sequence[int], given: TensorArgument, t: Translator) -> Binding:
+def _check_tensor(name: str, type: Attribute, scalars: Sequence[int], given: TensorArgument) -> None:
+    """LaunchError (E3106) for a tensor that does not fit its parameter."""
     storage = given.storage
     if isinstance(type, TensorType):
         kind = element_kind(type.element_type)
@@ -110,7 +117,6 @@ def _bind_tensor(name: str, type: Attribute, scalars: Sequence[int], given: Tens
             _refuse(name, f"spans {need} elements, the array has {storage.size}", "pass the whole tensor")
     if storage.size == 0:
         _refuse(name, "is an empty array", "a tensor has at least one element")
-    return Binding(t.spaces.global_.arena.allocate(f"argument {name}", storage.nbytes), given)
 
 
 def _scalar(name: str, type: Attribute, given: Argument) -> Value:

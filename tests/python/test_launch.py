@@ -283,6 +283,49 @@ def test_numbers_that_are_too_large_are_infinite() -> None:
     assert set(b) == {np.inf}
 
 
+@cute.kernel
+def both(A, B):
+    """Adds to both, one after the other."""
+    i, _, _ = cute.arch.thread_idx()
+    A[i] = A[i] + 1
+    B[i] = B[i] + 10
+
+
+@cute.kernel
+def added(out, a, b):
+    i, _, _ = cute.arch.thread_idx()
+    out[i] = a[i] + b[i]
+
+
+def test_arrays_that_are_the_same_memory() -> None:
+    a = np.zeros(THREADS, np.int32)
+    _run(both, a, a)
+    assert set(a) == {11}
+    a, out = np.arange(2 * THREADS, dtype=np.int32), np.zeros(THREADS, np.int32)
+    _run(added, out, a[1:], a[2:])  # none of which the kernel writes to
+    np.testing.assert_array_equal(out, a[1 : THREADS + 1] + a[2 : THREADS + 2])
+    _run(added, a, a[:THREADS], out)  # of which two begin at the same place
+    np.testing.assert_array_equal(a[:THREADS], np.arange(THREADS) + out)
+    with pytest.raises(LaunchError, match="writes to elements of argument 'out' that are of 'a', too"):
+        _run(added, a[1:], a, a[2:])
+    rows = np.arange(4 * THREADS, dtype=np.int32).reshape(THREADS, 4)
+    expected = rows.copy()
+    expected[:, 2] = rows[:, 1] + rows[:, 3]
+    _run(added, rows[:, 2], rows[:, 1], rows[:, 3])
+    np.testing.assert_array_equal(rows, expected)
+
+
+def test_arrays_that_are_read_only() -> None:
+    a, b = np.broadcast_to(np.int32(3), (THREADS,)), np.zeros(THREADS, np.int32)
+    _run(added, b, a, a)
+    assert set(b) == {6}
+    a = np.arange(THREADS, dtype=np.int32)
+    a.flags.writeable = False
+    with pytest.raises(LaunchError, match="the kernel writes to argument 'out', which is read-only"):
+        _run(added, a, b, b)
+    assert a.tolist() == [*range(THREADS)]
+
+
 REFUSED: list[tuple[Any, str]] = [
     (Tensor(0x1000), "argument 'A' is in the memory of GPU 0, where the simulator does not reach"),
     (np.zeros(4, "complex64"), "argument 'A' has elements of type complex64"),

@@ -14,7 +14,7 @@ from tilefold.layout.unknown import Unknown
 from tilefold.runtime.arrays import NOWHERE, Array, array_of, is_array, row_major
 from tilefold.runtime.dlpack import dlpack_array
 from tilefold.runtime.engine import LaunchError
-from tilefold.runtime.hosted import host_tensor
+from tilefold.runtime.hosted import HostTensors
 from tilefold.runtime.signature import Dynamic, TensorSpec, dynamic, fitting, tensor_spec
 
 from tests.runtime.fakes import Tensor
@@ -46,7 +46,7 @@ def test_types_that_the_interface_has_no_name_for(dtype: Any, name: str) -> None
     array = np.ones((2, 3), dtype)
     found = array_of("A", array)
     assert found.dtype == name
-    storage = host_tensor(found).storage
+    storage = HostTensors({"A": found}).arguments["A"].storage
     assert storage.dtype == dtype
     storage[4] = 2
     assert array[1, 1] == 2
@@ -109,7 +109,7 @@ REFUSED: list[tuple[Any, str]] = [
     (np.zeros(3, "complex64"), "has elements of type complex64, which no kernel has"),
     (np.zeros(3, ">f4"), "has elements of type >f4, of the other byte order"),
     (np.zeros(3, [("a", "f4"), ("b", "u1")])["a"], r"has strides of \(5,\) bytes, between its elements"),
-    (np.broadcast_to(np.zeros(1), (4,)), "is read-only"),
+    (_Only(__cuda_array_interface__={"data": (1, True), "shape": (3,), "typestr": "<f4"}), "is read-only"),
     ([1, 2], "is no array, but a list"),
     (_sparse(), "is a sparse_coo tensor"),
     (_elsewhere(), "is on the device"),
@@ -129,7 +129,7 @@ def test_host_tensor_is_the_memory_of_the_array(shape: list[int], order: Any) ->
     axes = list(range(len(shape)))
     order.shuffle(axes)
     array = np.arange(int(np.prod(shape)), dtype=np.int32).reshape(shape).transpose(axes)
-    argument = host_tensor(array_of("A", array))
+    argument = HostTensors({"A": array_of("A", array)}).arguments["A"]
     assert argument.layout is not None
     for coordinate in np.ndindex(array.shape):
         index = sum(c * s for c, s in zip(coordinate, array_of("A", array).strides, strict=True))

@@ -14,7 +14,7 @@ from tilefold.runtime.cuda.launcher import Launcher
 from tilefold.runtime.cuda.prepared import Prepared
 from tilefold.runtime.engine import LaunchConfig, RunResult
 from tilefold.runtime.errors import LaunchError, dim3
-from tilefold.runtime.hosted import host_tensor
+from tilefold.runtime.hosted import HostTensors
 from tilefold.runtime.streams import handle_of
 
 from .specialise import BoundArguments
@@ -72,7 +72,10 @@ class Launches:
                     "pass an array in the host's memory",
                 )
         built = self.kernel.build(bound, dim3("block", block))
-        return built.simulate(dim3("grid", grid), on_host(bound), stage)
+        values, tensors = on_host(bound)
+        result = built.simulate(dim3("grid", grid), values, stage)
+        tensors.finish()
+        return result
 
     def _launcher(self, device: str) -> Launcher:
         _check_device(device)
@@ -129,7 +132,10 @@ class Launches:
         engine = engine_of(ordinal)
         artifact = built.artifact(engine.driver.target.arch)
         config = LaunchConfig(dim3("grid", grid), artifact.block)
-        return engine.launch(artifact, config, on_host(bound), 0 if stream is None else handle_of(stream))
+        values, tensors = on_host(bound)
+        result = engine.launch(artifact, config, values, 0 if stream is None else handle_of(stream))
+        tensors.finish()
+        return result
 
 
 def _check_device(device: str) -> None:
@@ -138,10 +144,10 @@ def _check_device(device: str) -> None:
         raise LaunchError(Code.RUN_LAUNCH, f"device is {device!r}", f"one of: {_DEVICES}")
 
 
-def on_host(bound: BoundArguments) -> dict[str, Any]:
-    """The arguments as the engines take those of the host."""
-    arrays = bound.arrays
-    return {name: host_tensor(arrays[name]) if name in arrays else value for name, value in bound.values.items()}
+def on_host(bound: BoundArguments) -> tuple[dict[str, Any], HostTensors]:
+    """The arguments as the engines take those of the host, and its tensors, to be finished after the launch."""
+    tensors = HostTensors(bound.arrays)
+    return {**bound.values, **tensors.arguments}, tensors
 
 
 def _place(arrays: Mapping[str, Array], device: str) -> int | None:

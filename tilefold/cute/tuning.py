@@ -251,7 +251,9 @@ class Tuned:
             if any(array.device is None for array in bound.arrays.values()):  # which is copied once, and not timed
                 artifact = call.build(block).artifact(engine.driver.target.arch)
                 size = LaunchConfig(dim3("grid", grid), artifact.block)
-                timing = engine.time(artifact, size, on_host(bound), repeat=self.repeat)
+                values, tensors = on_host(bound)
+                timing = engine.time(artifact, size, values, repeat=self.repeat)
+                tensors.finish()
             else:
                 engine.driver.activate()
                 timing = engine.measure(
