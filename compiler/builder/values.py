@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeGuard, cast
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import FloatAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from ...layout.errors import Code, TilefoldError
 from ...layout.unknown import Unknown
@@ -18,6 +18,7 @@ from . import casts
 from .casts import integer_attribute
 from .dtypes import Boolean, DType, Float32, Int32, Int64, dtype_of, promote
 from .operators import Bits, Compared, Ordered
+from .results import EXTREMES, FLOATS, INTEGERS, KNOWN, SIGNS, UNSIGNED
 from .state import current, emit_value
 
 Number: TypeAlias = "int | float | bool"
@@ -276,33 +277,6 @@ def compare(predicate: str, a: Any, b: Any) -> Any:
     return Bool(emit_value(arith.CmpiOp(x.ssa, y.ssa, name)), Boolean)
 
 
-_FLOATS: dict[str, Callable[[SSAValue, SSAValue], Operation]] = {
-    "add": arith.AddfOp, "sub": arith.SubfOp, "mul": arith.MulfOp, "div": arith.DivfOp,
-    "min": arith.MinnumfOp, "max": arith.MaxnumfOp,
-}  # fmt: skip
-_INTEGERS: dict[str, Callable[[SSAValue, SSAValue], Operation]] = {
-    "add": arith.AddiOp, "sub": arith.SubiOp, "mul": arith.MuliOp, "min": arith.MinSIOp, "max": arith.MaxSIOp,
-    "and": arith.AndIOp, "or": arith.OrIOp, "xor": arith.XOrIOp, "shl": arith.ShLIOp, "shr": arith.ShRSIOp,
-    "floordiv": arith.FloorDivSIOp,
-}  # fmt: skip
-_UNSIGNED: dict[str, Callable[[SSAValue, SSAValue], Operation]] = {
-    "floordiv": arith.DivUIOp, "mod": arith.RemUIOp, "shr": arith.ShRUIOp,
-}  # fmt: skip
-_EXTREMES: dict[str, Callable[[SSAValue, SSAValue], Operation]] = {"min": arith.MinUIOp, "max": arith.MaxUIOp}
-_KNOWN: dict[str, Callable[[Unknown, Unknown], Unknown]] = {
-    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "min": lambda a, b: a.minimum(b),
-    "max": lambda a, b: a.maximum(b), "and": lambda a, b: a & b, "xor": lambda a, b: a ^ b, "or": lambda a, b: a | b,
-    "mod": lambda a, b: a % b,
-}  # fmt: skip
-_SIGNS: dict[str, Callable[[bool, bool], bool]] = {
-    "add": lambda a, b: a and b, "mul": lambda a, b: a and b, "floordiv": lambda a, b: a and b,
-    "mod": lambda a, b: b, "min": lambda a, b: a and b, "max": lambda a, b: a or b, "and": lambda a, b: a or b,
-    "or": lambda a, b: a and b, "xor": lambda a, b: a and b, "shr": lambda a, b: a, "shl": lambda a, b: a,
-}  # fmt: skip
-"""Whether a result is not negative, where that holds of the operands. Overflow is not looked at, as in the addresses
-of tensors: a coordinate lies within a shape."""
-
-
 def binary_type(name: str, a: Any, b: Any) -> DType:
     """The type in which an operation on two values, fragments or numbers is computed, and of the result.
 
@@ -315,7 +289,7 @@ def binary_type(name: str, a: Any, b: Any) -> DType:
         dtype = Float32
     if dtype.kind == "float":
         check_computed(dtype)
-        if name not in (*_FLOATS, "floordiv", "mod"):
+        if name not in (*FLOATS, "floordiv", "mod"):
             raise TilefoldError(Code.BUILD_VALUE, f"'{name}' is not defined for {dtype}", "it combines bits")
     return dtype
 
@@ -341,7 +315,7 @@ def binary(name: str, a: Any, b: Any) -> Any:
     if dtype.kind == "float":
         return _float_binary(name, x, y)
     if dtype.kind == "bool":
-        return Bool(emit_value(_INTEGERS[name](x.ssa, y.ssa)), dtype)
+        return Bool(emit_value(INTEGERS[name](x.ssa, y.ssa)), dtype)
     return _int_binary(name, x, y, b)
 
 
@@ -373,14 +347,14 @@ def _float_binary(name: str, x: Float, y: Float) -> Any:
 
         quotient = floor(binary("div", x, y))
         return quotient if name == "floordiv" else x - quotient * y
-    return Float(emit_value(_FLOATS[name](x.ssa, y.ssa)), dtype=x.dtype)
+    return Float(emit_value(FLOATS[name](x.ssa, y.ssa)), dtype=x.dtype)
 
 
 def _int_binary(name: str, x: Int, y: Int, written: Any) -> Int:
     if name in ("floordiv", "mod") and type(written) is int and written == 0:
         raise TilefoldError(Code.BUILD_VALUE, "division by zero")
-    sign = _SIGNS.get(name, lambda a, b: False)(x.nonnegative, y.nonnegative)
-    known = _KNOWN[name](x.known, y.known) if name in _KNOWN else Unknown(x.dtype.bits)
+    sign = SIGNS.get(name, lambda a, b: False)(x.nonnegative, y.nonnegative)
+    known = KNOWN[name](x.known, y.known) if name in KNOWN else Unknown(x.dtype.bits)
     if name in ("floordiv", "shr", "shl") and type(written) is int and 0 <= written < 1 << 62:
         known = {"floordiv": x.known.__floordiv__, "shr": x.known.__rshift__, "shl": x.known.__lshift__}[name](
             written if name == "floordiv" else min(written, 62)
@@ -394,11 +368,11 @@ def _int_binary(name: str, x: Int, y: Int, written: Any) -> Int:
     if name == "floordiv" and not both and type(written) is int and written > 0 and written & (written - 1) == 0:
         shift = constant(written.bit_length() - 1, x.dtype)
         return Int(emit_value(arith.ShRSIOp(x.ssa, shift.ssa)), x.dtype, known, sign)
-    if name in _EXTREMES and x.dtype.unsigned:
-        return Int(emit_value(_EXTREMES[name](x.ssa, y.ssa)), x.dtype, known)
-    if name in _UNSIGNED and both:
-        return Int(emit_value(_UNSIGNED[name](x.ssa, y.ssa)), x.dtype, known, sign)
-    return Int(emit_value(_INTEGERS[name](x.ssa, y.ssa)), x.dtype, known, sign)
+    if name in EXTREMES and x.dtype.unsigned:
+        return Int(emit_value(EXTREMES[name](x.ssa, y.ssa)), x.dtype, known)
+    if name in UNSIGNED and both:
+        return Int(emit_value(UNSIGNED[name](x.ssa, y.ssa)), x.dtype, known, sign)
+    return Int(emit_value(INTEGERS[name](x.ssa, y.ssa)), x.dtype, known, sign)
 
 
 def unary(name: str, x: Any) -> Any:
