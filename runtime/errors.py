@@ -17,7 +17,7 @@ def dim3(what: str, size: Any) -> Dim3:
     """One to three sizes as x, y, z. LaunchError (E3105), which says what they are of, for anything else."""
     given = tuple(cast("tuple[Any, ...]", size)) if isinstance(size, tuple | list) else (size,)
     found = tuple(n if type(n) is int else _index(n) for n in given)
-    if not 1 <= len(found) <= 3 or any(n < 1 for n in found):
+    if not 1 <= len(found) <= 3 or any(not 1 <= n < 1 << 31 for n in found):
         raise LaunchError(
             Code.RUN_LAUNCH, f"the {what} is {size!r}", "give one to three integers of at least 1: x, y, z"
         )

@@ -179,5 +179,5 @@ def _escaped(op: Operation, operand: SSAValue, source: PythonSource) -> Diagnost
         f"a value is used outside the {word}{line} that computes it",
         place_of(op.location, source),
         Code.BUILD_ESCAPED.id,
-        "assign it to a variable that has a value before; attributes of objects are followed if they are dataclasses",
+        "assign it to a variable that has a value before; attributes are followed of objects whose classes are yours",
     )

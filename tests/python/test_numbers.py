@@ -2,6 +2,7 @@
 """Numbers as arguments: what each becomes in a kernel, and which a kernel cannot be given; constants are told apart."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,3 +120,36 @@ def test_constants_are_told_apart() -> None:
     kernel(out, changed).launch(1, 1, device="sim")
     assert out[0] == 3
     assert len(built) == len(kinds) + 1
+
+
+JUNK: Sequence[Any] = (
+    object(), [], {}, set(), (), "x", b"x", None, 1j, -1, 2**100, 1.5, float("inf"), float("nan"), np.zeros(0),
+    np.zeros(3, object), np.zeros(3, "M8[s]"), np.zeros((2, 2), "V3"), np.zeros(3)[::-1], np.float128(1), np.str_("x"),
+    np.array(1), np.ma.masked_array([1.0], [True]), type, len, lambda: 0, ..., NotImplemented, range(3), cute.Float16,
+    memoryview(b"ab"), np.zeros(3, ">f4"), {"a": [{}, (np.zeros(0),)]}, [object()], {1: {2: {3: 1j}}},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(JUNK)))
+def test_whatever_is_given_is_no_internal_error(number: int) -> None:
+    """An argument, an annotated one, a constant, a size, a device: a mistake is ours to explain, or Python's."""
+
+    @cute.kernel
+    def kernel(out: cute.Tensor, any, number: cute.Int32, constant: cute.Constexpr):
+        out[0] = number
+
+    out, junk = np.zeros(1, np.float32), JUNK[number]
+    calls: Sequence[Any] = (
+        lambda: kernel(out if junk is None else junk, 1, 1, 1).launch(1, 1, device="sim"),
+        lambda: kernel(out, junk, 1, 1).launch(1, 1, device="sim"),
+        lambda: kernel(out, 1, junk, 1).launch(1, 1, device="sim"),
+        lambda: kernel(out, 1, 1, junk).launch(1, 1, device="sim"),
+        lambda: kernel(out, 1, 1, 1).launch(junk, 1, device="sim"),
+        lambda: kernel(out, 1, 1, 1).launch(1, junk, device="sim"),
+        lambda: kernel(out, 1, 1, 1).launch(1, 1, device=junk),
+        lambda: kernel(out, 1, 1, 1).launch(1, 1, device="sim", stage=junk),
+        lambda: kernel(out, 1, 1, 1).launch(1, 1, device="sim", smem=junk),
+    )
+    for call in calls:
+        with suppress(TilefoldError):
+            call()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`@cute.kernel`: functions that become kernels when they are launched, or looked at."""
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, update_wrapper
@@ -135,6 +136,15 @@ class Kernel:
         return self.last.to_cute()
 
 
+def shown(error: TilefoldError) -> TilefoldError:
+    """An error without the calls within tilefold: the message says what is wrong, and the traceback which call of the
+    user's it is about. In Python's development mode (`python -X dev`) it stays as it is.
+    """
+    if not sys.flags.dev_mode:
+        error.__traceback__ = error.__cause__ = error.__context__ = None
+    return error
+
+
 class KernelCall:
     """A kernel with its arguments, in the order of its parameters."""
 
@@ -155,7 +165,10 @@ class KernelCall:
 
     def build(self, block: Dim3) -> CompiledKernel:
         """The kernel for these arguments and a block of so many threads, without launching it. Raises ProgramError."""
-        return self.kernel.build(self.bound, dim3("block", block))
+        try:
+            return self.kernel.build(self.bound, dim3("block", block))
+        except TilefoldError as error:
+            raise shown(error) from error.__cause__
 
     def launch(
         self,
@@ -179,25 +192,33 @@ class KernelCall:
         The result is that of a launch that was waited for, else None. Raises ProgramError for a fault of the kernel,
         LaunchError for arguments that do not fit, SimulationError and CudaError for what goes wrong while it runs.
         """
-        if stage is None and smem is None and self.bindings is None:
-            launcher = self.kernel.launchers.get(device)
-            if launcher is not None:
-                args = self.args
-                result = launcher.fast(args, block, grid, stream, programmatic)
-                if result is NotImplemented:
-                    return launcher.search(args, block, grid, stream, programmatic)
-                return result
-        return self._launch(grid, block, stream, device, stage, smem, programmatic)
+        try:
+            if stage is None and smem is None and self.bindings is None:
+                launcher = self.kernel.launchers.get(device)
+                if launcher is not None:
+                    args = self.args
+                    result = launcher.fast(args, block, grid, stream, programmatic)
+                    if result is NotImplemented:
+                        return launcher.search(args, block, grid, stream, programmatic)
+                    return result
+            return self._launch(grid, block, stream, device, stage, smem, programmatic)
+        except TilefoldError as error:
+            raise shown(error) from error.__cause__
+        except TypeError:
+            if device.__class__ is str:
+                raise
+            error = TilefoldError(Code.RUN_LAUNCH, f"device is {device!r}", "a text such as 'cuda'")  # without a hash
+            raise shown(error) from error.__cause__
 
     def _launch(
         self, grid: Dim3, block: Dim3, stream: Any, device: str, stage: str | None, smem: int | None, programmatic: bool
     ) -> "RunResult | None":
         """Launches what no launch before was like; see `launch`."""
-        if smem is not None and smem < 0:
-            raise TilefoldError(Code.RUN_LAUNCH, f"smem is {smem}", "leave it out: the kernel says what it needs")
+        if smem is not None and (type(smem) is not int or smem < 0):
+            raise TilefoldError(Code.RUN_LAUNCH, f"smem is {smem!r}", "leave it out: the kernel says what it needs")
         launches = self.kernel.launches
         if stage is not None:
-            return launches.simulate(self.bound, block, grid, stage, device)
+            return launches.simulate(self.bound, block, grid, str(stage), device)
         if block.__class__ is list:
             block = tuple(cast("list[int]", block))
         if self.bindings is not None:
