@@ -19,9 +19,25 @@ from xdsl.traits import HasParent, IsTerminator, MemoryReadEffect, MemoryWriteEf
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.core import size
-from ...layout.inttuple import rank
+from ...layout.errors import Code, LayoutError
+from ...layout.inttuple import is_fully_static, rank, show
+from ..errors import refuse
 from .assembly import parse_defined, parse_tensor, tensor_type_of
 from .types import TensorType
+
+
+def _check_elements(type: TensorType) -> None:
+    """VerifyException unless a tensor has a static number of elements, none of which shares a byte with others."""
+    type.check_single_elements()
+    shape = type.layout.data.shape
+    if not is_fully_static(shape):
+        refuse(
+            LayoutError(
+                Code.DYNAMIC_UNSUPPORTED,
+                f"the tensor has a shape that is known at run time only, {show(shape)}",
+                "loop over its tiles, taken by tile.local_tile, or over its elements, by tile.load and tile.store",
+            )
+        )
 
 
 @irdl_op_definition
@@ -42,7 +58,7 @@ class FillOp(IRDLOperation):
         return tensor_type_of(self.tensor)
 
     def verify_(self) -> None:
-        self.tensor_type.check_single_elements()
+        _check_elements(self.tensor_type)
         if self.value.type != self.tensor_type.element_type:
             raise VerifyException(
                 f"the tensor's elements are {self.tensor_type.element_type}, the value is {self.value.type}"
@@ -100,7 +116,7 @@ class MapOp(IRDLOperation):
     def verify_(self) -> None:
         dst, *srcs = self.types
         for tensor in self.types:
-            tensor.check_single_elements()
+            _check_elements(tensor)
         for number, src in enumerate(srcs):
             ranks = rank(dst.layout.data.shape), rank(src.layout.data.shape)
             if ranks[0] != ranks[1]:

@@ -46,6 +46,8 @@ RUN_TIME = [
         (f'%0 = «"tile.local_partition"»(%A, %t) <{{threads = #cute.layout<"S<1,0,1> o 0 o 8:1">}}> : ({_G}, index) -> {_G}',
          "a plain one, without a swizzle"),
     ),
+    *tile_faults("tile.fill", (_MAKE + "%h = arith.constant 0.0 : f16\n«tile.fill» %d, %h", "E0207")),
+    *tile_faults("tile.map", (_MAKE + "«tile.map» %d (%o: f16) {\ntile.yield %o : f16\n}", "E0207")),
     *tile_faults(
         "tile.recast",
         ("%0 = tile.recast «%A, i1»", "E0213"),

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilefold.compiler.report import count_instructions
 from tilefold.dialects.target import Target
+from tilefold.runtime.sim.faults import SimulationError
 
 from tests.kernels.harness import STAGES, assert_checks_hold, program_of, simulate
 from tilefold.launches import Changes, Launch, launches_of
@@ -221,3 +222,64 @@ def test_coordinates_meet_whatever_the_layouts(first: str, second: str, third: s
         ran = simulate(found, launch, stage)
         before = {name: np.asarray(value) for name, value in ran.before.items()}
         assert np.array_equal(ran.array("C"), before["A"] - before["B"] + before["C"]), stage
+
+
+STRIDES = """
+!rows = !tile.tensor<f32, gmem, align<4>, "(32,14):(14,1)">
+gpu.module @kernels {
+  tile.kernel @k(%A: !tile.tensor<f32, gmem, align<4>, "(4,2):(?,1)">, %C: !rows) threads(32) {
+    %t = gpu.thread_id x
+    %one = arith.constant 1.0 : f32
+    %c1 = arith.constant 1 : index
+    %c3 = arith.constant 3 : index
+    %own = tile.slice %C, (%t, _)
+    %rest = arith.remui %t, %c3 : index
+    %stride = arith.maxui %rest, %c1 : index
+    %part = tile.make_tensor %own, "(3,2):(?,7)" (%stride)
+    tile.fill %part, %one
+    tile.map %part (%old: f32) {
+      %y = arith.addf %old, %one : f32
+      tile.yield %y : f32
+    }
+    %few = arith.cmpi ult, %t, %c1 : index
+    scf.if %few {
+      tile.fill %A, %one
+    }
+    return
+  }
+}
+run.launch @kernels::@k grid(1) {
+  run.arg "A" : !tile.tensor<f32, gmem, align<4>, "(4,2):(3,1)"> = "poison"
+  run.arg "C" : !rows = "zeros"
+  run.check "A == 1"
+}
+"""
+
+
+def test_strides_known_at_run_time_may_differ_from_thread_to_thread() -> None:
+    assert_holds_at_every_stage(STRIDES)
+    found, launch = launch_of(STRIDES)
+    expected = np.zeros((32, 14), np.float32)
+    for thread in range(32):
+        for i in range(3):
+            expected[thread, [i * max(thread % 3, 1), i * max(thread % 3, 1) + 7]] = 2
+    assert np.array_equal(simulate(found, launch, "cute").array("C"), expected)
+
+
+def test_elements_beyond_a_ragged_tensor_are_not_computed() -> None:
+    text = """
+    !g = !tile.tensor<f32, gmem, align<4>, "(6,4):(4,1)">
+    gpu.module @kernels {
+      tile.kernel @k(%A: !g) threads(1) {
+        %one = arith.constant 1.0 : f32
+        %last = tile.local_tile %A, "(4,3)", (0, 1) ragged
+        tile.fill %last, %one
+        return
+      }
+    }
+    run.launch @kernels::@k grid(1) {
+      run.arg "A" : !g = "zeros"
+    }
+    """
+    with pytest.raises(SimulationError, match=r"outside of the tensor's shape \(6, 4\), in a ragged tile"):
+        simulate(*launch_of(text), "cute")

@@ -1,26 +1,62 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Rules for the tile dialect's computing on elements: coordinate by coordinate, in colexicographic order."""
 
+from collections.abc import Callable, Sequence
+
+from xdsl.ir import Operation
+
 from ....dialects import tile
+from ....dialects.scalars import unknowns
+from ....layout.coordinates import crd2idx
+from ....layout.core import size
 from ...tensor import distances
 from ..faults import site_of
-from ..tensors import check_count, port, tensor_value
+from ..guard import check_all
+from ..tensors import check_count, checked_index, in_64_bits, port, tensor_layout, tensor_value
 from ..translate import Rules, Step, Suspending, Suspension, Translator
+from ..values import TensorValue, Value
 from ..warp import Warp
 from .ptx_memory import from_bytes, to_bytes
+
+Places = Callable[[Warp, TensorValue], Sequence[Value]]
+"""The index of each element of a tensor, an integer or one per lane."""
+
+
+def _places(op: Operation, type: tile.TensorType) -> Places:
+    """How the elements of tensors of a type are found; by strides of run time, whenever the operation is executed."""
+    layout, site = type.plain_layout, site_of(op)
+    check_count(op, layout)
+    if not unknowns(layout):
+        known: Sequence[Value] = distances(layout).tolist()
+        return lambda warp, tensor: known
+    count = int(size(layout))
+
+    def places(warp: Warp, tensor: TensorValue) -> Sequence[Value]:
+        given = tensor_layout(type, tensor)
+        with in_64_bits(warp, site):
+            return [checked_index(crd2idx(number, given.shape, given.stride)) for number in range(count)]
+
+    return places
+
+
+def _checked(op: Operation, warp: Warp, value: Value) -> TensorValue:
+    """A tensor, none of whose elements is beyond the end of what a ragged view divides."""
+    tensor = tensor_value(value)
+    if tensor.guard is not None:
+        check_all(warp, op, tensor.guard, None)
+    return tensor
 
 
 def _fill(op: tile.FillOp, t: Translator) -> Step:
     tensor, value, kind = t.slot(op.tensor), t.slot(op.value), t.kind(op.value)
-    layout = op.tensor_type.plain_layout
-    check_count(op, layout)
-    indices, target, site = distances(layout).tolist(), port(op, op.tensor_type, "store", t), site_of(op)
+    places, target, site = _places(op, op.tensor_type), port(op, op.tensor_type, "store", t), site_of(op)
+    count = int(size(op.tensor_type.plain_layout))
 
     def step(warp: Warp) -> None:
         registers = warp.registers
-        warp.launch.spend(len(indices), site)
-        there, content = tensor_value(registers[tensor]), to_bytes(warp, registers[value], kind)
-        for index in indices:
+        warp.launch.spend(count, site)
+        there, content = _checked(op, warp, registers[tensor]), to_bytes(warp, registers[value], kind)
+        for index in places(warp, there):
             target.store(warp, there, index, content)
 
     return step
@@ -29,20 +65,12 @@ def _fill(op: tile.FillOp, t: Translator) -> Step:
 def _map(op: tile.MapOp, t: Translator) -> Suspending:
     destination, *sources = op.types
     block = op.body.block
-    check_count(op, destination.plain_layout)
-    target, to = port(op, destination, "store", t), t.slot(op.dst)
-    indices = distances(destination.plain_layout).tolist()
+    target, to, places = port(op, destination, "store", t), t.slot(op.dst), _places(op, destination)
     reads = list(zip(op.srcs, sources, strict=True))
     if op.reads_old:
         reads.append((op.dst, destination))
     inputs = [
-        (
-            t.slot(value),
-            t.slot(argument),
-            t.kind(argument),
-            port(op, type, "load", t),
-            distances(type.plain_layout).tolist(),
-        )
+        (t.slot(value), t.slot(argument), t.kind(argument), port(op, type, "load", t), _places(op, type))
         for (value, type), argument in zip(reads, block.args, strict=True)
     ]
     body = t.block(block)
@@ -50,12 +78,15 @@ def _map(op: tile.MapOp, t: Translator) -> Suspending:
 
     def run(warp: Warp) -> Suspension:
         registers = warp.registers
-        for number, index in enumerate(indices):
-            for tensor, slot, element, source, places in inputs:
-                content = source.load(warp, tensor_value(registers[tensor]), places[number])
-                registers[slot] = from_bytes(warp, content, element)
+        given = [_checked(op, warp, registers[tensor]) for tensor, *_ in inputs]
+        there = _checked(op, warp, registers[to])
+        elements = zip(*(at(warp, tensor) for (*_, at), tensor in zip(inputs, given, strict=True)), strict=True)
+        indices = places(warp, there)
+        for index, found in zip(indices, elements if inputs else ((),) * len(indices), strict=True):
+            for (_, slot, element, source, _), tensor, place in zip(inputs, given, found, strict=True):
+                registers[slot] = from_bytes(warp, source.load(warp, tensor, place), element)
             yield from body.run(warp)
-            target.store(warp, tensor_value(registers[to]), index, to_bytes(warp, registers[result], kind))
+            target.store(warp, there, index, to_bytes(warp, registers[result], kind))
 
     return Suspending(run)
 
