@@ -13,7 +13,7 @@ from typing import Any
 from ..layout.core import Layout
 from ..layout.errors import Code
 from ..layout.unknown import Unknown
-from .arrays import Array
+from .arrays import Array, is_array
 from .errors import LaunchError
 
 ALIGN = 16
@@ -22,12 +22,14 @@ ALIGN = 16
 
 @dataclass(frozen=True, slots=True, init=False)
 class Dynamic:
-    """A tensor parameter whose extents may differ from launch to launch: an annotation, `A: cute.Dynamic(modes=(0,))`.
+    """A tensor parameter whose extents may differ from launch to launch: an annotation, `A: cute.Dynamic(modes=(0,))`,
+    or, for type checkers, `A: Annotated[cute.Tensor, cute.Dynamic(modes=(0,))]`.
 
-    `modes` are those whose extents are not part of the type; None means all. `divisibility` promises what divides these
-    extents, one number for all or by mode, which every launch checks. A stride is dynamic where it depends on such an
-    extent, and what divides it, up to 16 bytes, becomes part of the type. `align` promises bytes of which the address
-    is a multiple, instead of what each argument has; `width` is the bits of extents and strides, 32 or 64.
+    `modes` are those whose extents are not part of the type, from the end where they are negative; None means all.
+    `divisibility` promises what divides these extents, one number for all or by mode, which every launch checks. A
+    stride is dynamic where it depends on such an extent, and what divides it, up to 16 bytes, becomes part of the type.
+    `align` promises bytes of which the address is a multiple, instead of what each argument has; `width` is the bits of
+    extents and strides, 32 or 64.
     """
 
     modes: tuple[int, ...] | None
@@ -38,28 +40,29 @@ class Dynamic:
     def __init__(
         self,
         *,
-        modes: Sequence[int] | None = None,
+        modes: int | Sequence[int] | None = None,
         divisibility: int | Mapping[int, int] = 1,
         align: int | None = None,
         width: int = 32,
     ) -> None:
         """LaunchError (E3106) for senseless numbers."""
-        by_mode: dict[int | None, int] = {None: divisibility} if isinstance(divisibility, int) else {**divisibility}
-        if any(n < 1 for n in by_mode.values()):
+        one = not isinstance(divisibility, Mapping)
+        by_mode: dict[int | None, int] = {None: divisibility} if one else {**divisibility}
+        if any(type(n) is not int or n < 1 for n in by_mode.values()):
             raise _refused(f"a divisibility of {divisibility} is none", "give numbers of at least 1")
         if align is not None and (align < 1 or align & (align - 1)):
             raise _refused(f"an alignment of {align} bytes is none", "give a power of two")
         if width not in (32, 64):
             raise _refused(f"extents have no {width} bits", "give 32 or 64")
         set = object.__setattr__
-        set(self, "modes", None if modes is None else tuple(modes))
+        set(self, "modes", (modes,) if isinstance(modes, int) else None if modes is None else tuple(modes))
         set(self, "divisibility", tuple(by_mode.items()))
         set(self, "align", align)
         set(self, "width", width)
 
-    def divisor(self, mode: int) -> int:
-        """What divides the extent of a mode."""
-        promised = dict(self.divisibility)
+    def divisor(self, mode: int, rank: int) -> int:
+        """What divides the extent of a mode of `rank`."""
+        promised = {mode if mode is None or mode >= 0 else mode + rank: n for mode, n in self.divisibility}
         return promised.get(mode, promised.get(None, 1))
 
 
@@ -96,14 +99,16 @@ class TensorSpec:
 def dynamic(
     array: Any,
     *,
-    modes: Sequence[int] | None = None,
+    modes: int | Sequence[int] | None = None,
     divisibility: int | Mapping[int, int] = 1,
     align: int | None = None,
     width: int = 32,
 ) -> Marked:
     """The array as an argument whose extents in `modes` (all by default) may differ from launch to launch; the other
-    parameters are those of `Dynamic`.
+    parameters are those of `Dynamic`. LaunchError (E3106) for what is no array, and for senseless numbers.
     """
+    if not (is_array(array) or hasattr(array, "__tilefold_array__")):
+        raise _refused(f"a {type(array).__name__} has no extents", "make arrays dynamic, each by itself")
     return Marked(array, Dynamic(modes=modes, divisibility=divisibility, align=align, width=width))
 
 
@@ -122,12 +127,13 @@ def tensor_spec(name: str, array: Array, rule: Dynamic | None = None) -> TensorS
             )
         align = rule.align
     rank = len(array.shape)
-    modes = set(range(rank)) if rule.modes is None else set(rule.modes)
-    named = modes | {mode for mode, _ in rule.divisibility if mode is not None}
-    if not named <= set(range(rank)):
-        raise _refused(f"argument '{name}' has {rank} modes; {sorted(named)} are declared dynamic")
+    given = range(rank) if rule.modes is None else rule.modes
+    named = {*given, *(mode for mode, _ in rule.divisibility if mode is not None)}
+    if not named <= set(range(-rank, rank)):
+        raise _refused(f"argument '{name}' has {rank} modes; {sorted(named, key=str)} are declared dynamic")
+    modes = {mode % rank for mode in given}
     shape = tuple(
-        _extent(name, mode, n, rule.divisor(mode), rule.width) if mode in modes else n
+        _extent(name, mode, n, rule.divisor(mode, rank), rule.width) if mode in modes else n
         for mode, n in enumerate(array.shape)
     )
     inside = [array.strides[mode] for mode in modes]

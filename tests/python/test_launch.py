@@ -6,7 +6,7 @@ import pickle
 import warnings
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import Annotated, Any
 
 import ml_dtypes
 import numpy as np
@@ -170,6 +170,24 @@ def test_dynamic_parameters_by_annotation() -> None:
     layout = built.artifact("sm_80").parameters[0].layout
     assert layout is not None
     assert layout.shape in ((Unknown(),), Unknown())
+
+
+def test_dynamic_parameters_in_forms_for_type_checkers() -> None:
+    @cute.kernel
+    def copy(
+        A: Annotated[cute.Tensor, cute.Dynamic(modes=-1)], B: Annotated[cute.Tensor, "out", cute.Dynamic] | None = None
+    ):
+        assert B is not None
+        i, _, _ = cute.arch.thread_idx()
+        B[i] = A[i]
+
+    for length in (32, 40):
+        a, b = np.arange(length, dtype=np.int32), np.zeros(length, np.int32)
+        copy(a, b).launch(1, 32, device="sim")
+        np.testing.assert_array_equal(b[:32], a[:32])
+    assert _count(copy) == 1
+    with pytest.raises(LaunchError, match="argument 'B' is of type int, but a tensor by its annotation"):
+        copy(np.zeros(1), 1).build(32)
 
 
 def test_annotated_numbers_have_the_type_that_they_say() -> None:

@@ -152,6 +152,7 @@ def test_type_is_static_unless_it_is_declared_dynamic() -> None:
     assert _spec((6, 8)) == TensorSpec("f16", (6, 8), (8, 1), 16)
     assert _spec((6, 8), modes=(0,)) == TensorSpec("f16", (Unknown(), 8), (8, 1), 16)
     assert _spec((6, 8), modes=(1,)) == TensorSpec("f16", (6, Unknown()), (Unknown(32, 8), 1), 16)
+    assert _spec((6, 8), modes=-1) == _spec((6, 8), modes=(1,))
     assert _spec((6, 24), modes=(0, 1), divisibility=3) == TensorSpec(
         "f16", (Unknown(32, 3), Unknown(32, 3)), (Unknown(32, 8), 1), 16
     )
@@ -170,7 +171,10 @@ def test_alignment_of_the_address_is_part_of_the_type() -> None:
         ({"divisibility": 4}, "extent 6 of mode 0 is no multiple of 4"),
         ({"modes": (2,)}, r"has 2 modes; \[2\] are declared dynamic"),
         ({"align": 8192}, "is at address 0x1000, which is not a multiple of 8192 bytes"),
+        ({"modes": ("x",)}, r"has 2 modes; \['x'\] are declared dynamic"),
+        ({"divisibility": {-1: 3}}, "extent 8 of mode 1 is no multiple of 3"),
         ({"divisibility": 0}, "a divisibility of 0 is none"),
+        ({"divisibility": 2.5}, "a divisibility of 2.5 is none"),
         ({"align": 3}, "an alignment of 3 bytes is none"),
         ({"width": 16}, "extents have no 16 bits"),
     ],
@@ -183,6 +187,12 @@ def test_promise_that_does_not_hold(rule: dict[str, Any], problem: str) -> None:
 def test_extent_that_exceeds_its_width() -> None:
     with pytest.raises(LaunchError, match="exceeds 32 bits"):
         _spec((1 << 31,), modes=(0,))
+
+
+@pytest.mark.parametrize("what", [None, [1], dynamic(np.zeros(2))])
+def test_only_arrays_are_marked(what: Any) -> None:
+    with pytest.raises(LaunchError, match="has no extents"):
+        dynamic(what)
 
 
 def test_marked_array_keeps_its_rule() -> None:

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the parameters of a kernel are annotated with."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, get_args
+
+from tilefold.runtime.signature import Dynamic
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -23,3 +26,18 @@ def is_constexpr(annotation: object) -> bool:
     if isinstance(annotation, str):
         return annotation.partition("[")[0].rpartition(".")[2].strip() == "Constexpr"
     return annotation is Constexpr
+
+
+def meaning(annotation: object) -> object:
+    """What an annotation says of a parameter that is not None: `Annotated[cute.Tensor, cute.Dynamic()]` and
+    `cute.Dynamic` are a rule, `cute.Tensor | None` is `cute.Tensor`.
+    """
+    if annotation is Dynamic:
+        return Dynamic()
+    if hasattr(annotation, "__metadata__"):
+        kind, *others = get_args(annotation)
+        return next((each for each in map(meaning, others) if isinstance(each, Dynamic)), meaning(kind))
+    given = get_args(annotation)
+    if NoneType in given and len(given) == 2:
+        return meaning(given[given[0] is NoneType])
+    return annotation

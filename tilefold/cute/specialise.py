@@ -8,8 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from types import NoneType
-from typing import Any, cast, get_args, get_type_hints
+from typing import Any, cast, get_type_hints
 
 from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Attribute
@@ -27,7 +26,7 @@ from tilefold.runtime.constants import constant_key
 from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.signature import ALIGN, Dynamic, Marked, TensorSpec, tensor_spec
 
-from .annotations import is_constexpr
+from .annotations import is_constexpr, meaning
 
 
 class Signature:
@@ -69,8 +68,7 @@ class Signature:
     @cached_property
     def rules(self) -> Mapping[str, Dynamic]:
         """The parameters that are annotated as dynamic tensors."""
-        parameters = self.signature.parameters.values()
-        return {each.name: each.annotation for each in parameters if isinstance(each.annotation, Dynamic)}
+        return {name: each for name, each in self._annotations.items() if isinstance(each, Dynamic)}
 
     @cached_property
     def ranges(self) -> Mapping[str, tuple[int, int]]:
@@ -97,7 +95,7 @@ class Signature:
         # of `*name: annotation` the annotation is that of each argument, not of the tuple
         variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         return {
-            each.name: None if each.kind in variadic and not is_constexpr(each.annotation) else each.annotation
+            each.name: None if each.kind in variadic and not is_constexpr(each.annotation) else meaning(each.annotation)
             for each in parameters
         }
 
@@ -206,7 +204,7 @@ def _check_kind(name: str, value: Any, annotation: object) -> None:
         if isinstance(value, str) or not (isinstance(value, int | float) or getattr(value, "shape", None) == ()):
             problem = f"is of type {type(value).__name__}, but a number by its annotation"
             raise _refused(name, problem, f"pass a number of type {annotation}")
-    elif annotation is Tensor or isinstance(annotation, Dynamic) or _optional(annotation) is Tensor:
+    elif annotation is Tensor or isinstance(annotation, Dynamic):
         array = getattr(value, "__tilefold_array__", value)
         is_number = getattr(array, "shape", None) == () and not hasattr(array, "__dlpack__")  # of NumPy
         if is_number or not (isinstance(array, Marked) or is_array(array)):
@@ -214,20 +212,14 @@ def _check_kind(name: str, value: Any, annotation: object) -> None:
             raise _refused(name, problem, "pass an array of torch, CuPy, JAX or NumPy")
 
 
-def _optional(annotation: object) -> object:
-    """What a parameter may be besides None."""
-    rest = [each for each in get_args(annotation) if each is not NoneType]
-    return rest[0] if len(rest) == 1 and NoneType in get_args(annotation) else None
-
-
 @lru_cache(maxsize=256)
 def _fields(kind: type[Any]) -> tuple[tuple[str, object], ...]:
     """The fields of a dataclass with their annotations, evaluated where they can be."""
     try:
-        found = get_type_hints(kind)
+        found = get_type_hints(kind, include_extras=True)
     except Exception:  # an annotation that names what is not there says nothing to us
         found = {}
-    return tuple((each.name, found.get(each.name, each.type)) for each in dataclasses.fields(kind))
+    return tuple((each.name, meaning(found.get(each.name, each.type))) for each in dataclasses.fields(kind))
 
 
 def _scalar_dtype(name: str, value: Any, annotation: object) -> DType | None:
