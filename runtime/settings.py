@@ -32,7 +32,7 @@ def cache_settings() -> CacheSettings:
         raise TilefoldError(
             Code.CLI_VALUE, f"{CACHE_LIMIT}={text[:40]}: is not a number of MiB", "0 turns the cache off"
         )
-    folder = os.environ.get(CACHE_DIR, "")
+    folder = os.path.expanduser(os.environ.get(CACHE_DIR, ""))
     path = Path(folder) if folder else _default_folder()
     return CacheSettings(path, int(text) << 20 if folder or path.is_absolute() else 0)
 

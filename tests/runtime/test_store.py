@@ -207,6 +207,9 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setenv("TILEFOLD_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("TILEFOLD_CACHE_LIMIT", "3")
     assert cache_settings() == CacheSettings(tmp_path, 3 * MIB)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("TILEFOLD_CACHE_DIR", "~/kernels")
+    assert cache_settings().folder == tmp_path / "kernels"
     monkeypatch.setenv("TILEFOLD_CACHE_LIMIT", "0")
     assert default_store() is None
     monkeypatch.setenv("TILEFOLD_CACHE_LIMIT", "some")
