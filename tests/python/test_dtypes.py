@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import ml_dtypes
@@ -76,7 +77,7 @@ def values(name: str, *shape: int) -> NDArray[Any]:
     return RANDOM.uniform(0.25, 4, shape).astype(dtype_of(name)) * RANDOM.choice([-1, 1], shape).astype(dtype_of(name))
 
 
-def check(name: str, functions: dict[str, Function], to: str | None = None) -> None:
+def check(name: str, functions: dict[str, Function], to: str | None = None, on_gpu: bool = False) -> None:
     """Each function of fragments, and of their elements, gives in arrays of the type `to` what it gives in NumPy."""
     a, b, row = values(name, 4, 8), values(name, 4, 8), values(name, 8)
     found = {each: np.zeros((4, 8), dtype_of(to or name)) for each in functions}
@@ -90,10 +91,10 @@ def check(name: str, functions: dict[str, Function], to: str | None = None) -> N
             found[each].store(function(cute, x, y, z))
             first[each][0] = function(cute, a[1, 2], b[1, 2], row[2])
 
-    for stage in stages(name):
+    for stage in (None,) if on_gpu else stages(name):
         for array in (*found.values(), *first.values()):
             array.fill(0)
-        compute(a, b, row, found, first).launch(1, 1, device="sim", stage=stage)
+        compute(a, b, row, found, first).launch(1, 1, device="cuda" if on_gpu else "sim", stage=stage)
         for each, function in functions.items():
             with np.errstate(over="ignore"):
                 wanted = np.asarray(function(np, a, b, row))
@@ -322,3 +323,33 @@ def test_unsigned_in_instructions() -> None:
     ptx = compute.ptx("sm_90")
     for words in (r"atom\S*\.max\.u32", r"(red|atom)\S*\.min\.u32", r"redux\.sync\.max\.u32"):
         assert re.search(words, ptx), words
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", [*FLOATS, *INTEGERS, "bool"])
+def test_on_a_gpu(name: str) -> None:
+    bits = BITS if name in INTEGERS else {}
+    check(name, EVERY | bits if name != "bool" else EVERY | {"bits": BITS["bits"]}, on_gpu=True)
+    check(name, COMPARED, "bool", on_gpu=True)
+    if name != "bool":
+        check(name, COMPUTED, on_gpu=True)
+
+
+@pytest.mark.gpu
+def test_tensors_of_torch_on_a_gpu() -> None:
+    torch: Any = import_module("torch")
+    mask = torch.arange(64, device="cuda") % 3 == 0
+    x = torch.full((64,), 250, dtype=torch.uint8, device="cuda")
+    out, flags = torch.zeros(64, dtype=torch.float32, device="cuda"), torch.zeros(64, dtype=torch.bool, device="cuda")
+
+    @cute.kernel
+    def compute(mask, x, out, flags, limit: cute.Uint32):
+        t, _, _ = cute.arch.thread_idx()
+        out[t] = cute.where(mask[t], x[t] // 4, x[t])
+        flags[t] = mask[t] & (x[t].to(cute.Uint32) < limit)
+
+    for limit in (2**32 - 1, 250):
+        compute(mask, x, out, flags, limit).launch(1, 64)
+        torch.cuda.synchronize()
+        assert out.tolist() == [62.0 if i % 3 == 0 else 250.0 for i in range(64)]
+        assert flags.tolist() == [i % 3 == 0 and limit > 250 for i in range(64)]
