@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """SSA values as the signed i32 and i64 of the `cute` dialect: computing with them writes `arith` operations."""
 
-from typing import TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 from xdsl.dialects import arith, math, scf
 from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import Block, Region, SSAValue
 
 from .emitter import Emitter
+from .ssa_operators import Binary, SsaOperators
 
 Operand: TypeAlias = "int | SignedInt"
 
+_NSW = arith.IntegerOverflowAttr([arith.IntegerOverflowFlag.NSW])
+_EXACT = (arith.AddiOp, arith.SubiOp, arith.MuliOp)  # what must not overflow
 
-class SignedInt:
+
+class SignedInt(SsaOperators):
     """A run-time integer held by an SSA value of type i32 or i64.
 
     Of operands of different widths the narrower is extended; a constant takes the width of the other operand, or 64
@@ -20,6 +24,8 @@ class SignedInt:
     """
 
     __slots__ = ("emitter", "value")
+    DIVISION: ClassVar[Binary] = arith.DivSIOp
+    REMAINDER: ClassVar[Binary] = arith.RemSIOp
 
     def __init__(self, emitter: Emitter, value: SSAValue) -> None:
         self.emitter = emitter
@@ -47,70 +53,18 @@ class SignedInt:
             return operand.to(width)
         return self.emitter.constant(operand, i64 if width == 64 else i32)
 
-    def _wrapped(self, op: type[arith.SignlessIntegerBinaryOperation], left: Operand, right: Operand) -> "SignedInt":
-        return SignedInt(self.emitter, self.emitter.value(op(*self.pair(left, right))))
-
-    def _exact(
-        self, op: type[arith.SignlessIntegerBinaryOperationWithOverflow], left: Operand, right: Operand
-    ) -> "SignedInt":
-        nsw = arith.IntegerOverflowAttr([arith.IntegerOverflowFlag.NSW])
-        return SignedInt(self.emitter, self.emitter.value(op(*self.pair(left, right), overflow=nsw)))
-
-    def __add__(self, other: Operand) -> "SignedInt":
-        return self._exact(arith.AddiOp, self, other)
-
-    def __radd__(self, other: Operand) -> "SignedInt":
-        return self._exact(arith.AddiOp, other, self)
-
-    def __sub__(self, other: Operand) -> "SignedInt":
-        return self._exact(arith.SubiOp, self, other)
-
-    def __rsub__(self, other: Operand) -> "SignedInt":
-        return self._exact(arith.SubiOp, other, self)
-
-    def __mul__(self, other: Operand) -> "SignedInt":
-        return self._exact(arith.MuliOp, self, other)
-
-    __rmul__ = __mul__
-
-    def __floordiv__(self, other: Operand) -> "SignedInt":
-        return self._wrapped(arith.DivSIOp, self, other)
-
-    def __rfloordiv__(self, other: Operand) -> "SignedInt":
-        return self._wrapped(arith.DivSIOp, other, self)
-
-    def __mod__(self, other: Operand) -> "SignedInt":
-        return self._wrapped(arith.RemSIOp, self, other)
-
-    def __rmod__(self, other: Operand) -> "SignedInt":
-        return self._wrapped(arith.RemSIOp, other, self)
-
-    def __and__(self, other: Operand) -> "SignedInt":
-        return self._wrapped(arith.AndIOp, self, other)
-
-    __rand__ = __and__
-
-    def __xor__(self, other: Operand) -> "SignedInt":
-        return self._wrapped(arith.XOrIOp, self, other)
-
-    __rxor__ = __xor__
-
-    def __rshift__(self, other: Operand) -> "SignedInt":
-        return self._wrapped(arith.ShRUIOp, self, other)
-
-    def __lshift__(self, other: Operand) -> "SignedInt":
-        return self._wrapped(arith.ShLIOp, self, other)
+    def binary(self, op: Binary, left: Any, right: Any) -> Self:
+        operands = self.pair(left, right)
+        exact = next((kind for kind in _EXACT if op is kind), None)
+        made = op(*operands) if exact is None else exact(*operands, overflow=_NSW)
+        return type(self)(self.emitter, self.emitter.value(made))
 
     def __abs__(self) -> "SignedInt":
         return SignedInt(self.emitter, self.emitter.value(math.AbsIOp(self.value)))
 
-    def minimum(self, other: Operand) -> "SignedInt":
-        """The smaller of two integers."""
-        return self._wrapped(arith.MinSIOp, self, other)
-
-    def ceil_div(self, left: Operand, right: Operand) -> "SignedInt":
+    def ceil_div(self, left: Operand, right: Operand) -> Self:
         """`left / right` rounded up; one of them is this integer."""
-        return self._wrapped(arith.CeilDivSIOp, left, right)
+        return self.binary(arith.CeilDivSIOp, left, right)
 
     def compare(self, predicate: str, left: Operand, right: Operand) -> SSAValue:
         """The i1 of a comparison, by MLIR's name of it: `slt`, `eq`; one of the integers is this one."""
@@ -118,7 +72,7 @@ class SignedInt:
 
     def shape_div(self, left: Operand, right: Operand) -> "SignedInt":
         """`left / right` where one divides the other, and at least 1; one of them is this integer."""
-        quotient = self._wrapped(arith.DivSIOp, left, right)
+        quotient = self.binary(arith.DivSIOp, left, right)
         return Condition(quotient, quotient.compare("ne", quotient, 0)).choose(quotient, 1)
 
     def __lt__(self, other: Operand) -> "Condition":

@@ -3,18 +3,19 @@
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from ..layout.unknown import Unknown
 from .emitter import Emitter, int_width
+from .ssa_operators import Binary, SsaOperators
 
 Operand: TypeAlias = "int | SsaInt"
 
 
-class SsaInt:
+class SsaInt(SsaOperators):
     """A run-time integer that is not negative, held by an SSA value of type i32, i64 or index.
 
     Division and remainder are those of unsigned integers: coordinates and offsets are never negative. `known` is what a
@@ -22,68 +23,26 @@ class SsaInt:
     """
 
     __slots__ = ("emitter", "known", "value")
+    DIVISION: ClassVar[Binary] = arith.DivUIOp
+    REMAINDER: ClassVar[Binary] = arith.RemUIOp
 
     def __init__(self, emitter: Emitter, value: SSAValue, known: Unknown | None = None) -> None:
         self.emitter = emitter
         self.value = value
         self.known = Unknown(int_width(value.type) or 64) if known is None else known
 
-    def _binary(self, op: type[arith.SignlessIntegerBinaryOperation], left: Operand, right: Operand) -> "SsaInt":
+    def binary(self, op: Binary, left: Any, right: Any) -> Self:
         result = self.emitter.value(op(self._ssa(left), self._ssa(right)))
-        return SsaInt(self.emitter, result, _KNOWN[op](known_of(left), known_of(right)))
+        return type(self)(self.emitter, result, _KNOWN[op](known_of(left), known_of(right)))
 
     def _ssa(self, operand: Operand) -> SSAValue:
         if isinstance(operand, SsaInt):
             return operand.value
         return self.emitter.constant_like(operand, self.value)
 
-    def __add__(self, other: Operand) -> "SsaInt":
-        return self._binary(arith.AddiOp, self, other)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Operand) -> "SsaInt":
-        return self._binary(arith.SubiOp, self, other)
-
-    def __rsub__(self, other: Operand) -> "SsaInt":
-        return self._binary(arith.SubiOp, other, self)
-
-    def __mul__(self, other: Operand) -> "SsaInt":
-        return self._binary(arith.MuliOp, self, other)
-
-    __rmul__ = __mul__
-
-    def __floordiv__(self, other: Operand) -> "SsaInt":
-        return self._binary(arith.DivUIOp, self, other)
-
-    def __rfloordiv__(self, other: Operand) -> "SsaInt":
-        return self._binary(arith.DivUIOp, other, self)
-
-    def __mod__(self, other: Operand) -> "SsaInt":
-        return self._binary(arith.RemUIOp, self, other)
-
-    def __rmod__(self, other: Operand) -> "SsaInt":
-        return self._binary(arith.RemUIOp, other, self)
-
-    def minimum(self, other: Operand) -> "SsaInt":
-        """The smaller of two integers, which may be negative."""
-        return self._binary(arith.MinSIOp, self, other)
-
-    def maximum(self, other: Operand) -> "SsaInt":
+    def maximum(self, other: int | Self) -> Self:
         """The larger of two integers, which may be negative."""
-        return self._binary(arith.MaxSIOp, self, other)
-
-    def __and__(self, other: Operand) -> "SsaInt":
-        return self._binary(arith.AndIOp, self, other)
-
-    def __xor__(self, other: Operand) -> "SsaInt":
-        return self._binary(arith.XOrIOp, self, other)
-
-    def __rshift__(self, other: Operand) -> "SsaInt":
-        return self._binary(arith.ShRUIOp, self, other)
-
-    def __lshift__(self, other: Operand) -> "SsaInt":
-        return self._binary(arith.ShLIOp, self, other)
+        return self.binary(arith.MaxSIOp, self, other)
 
 
 def known_of(x: Operand) -> int | Unknown:
@@ -91,7 +50,7 @@ def known_of(x: Operand) -> int | Unknown:
     return x.known if isinstance(x, SsaInt) else x
 
 
-_KNOWN: Mapping[type[arith.SignlessIntegerBinaryOperation], Callable[[Any, Any], Any]] = MappingProxyType({
+_KNOWN: Mapping[Binary, Callable[[Any, Any], Any]] = MappingProxyType({
     arith.AddiOp: lambda a, b: a + b,
     arith.SubiOp: lambda a, b: a - b,
     arith.MuliOp: lambda a, b: a * b,
