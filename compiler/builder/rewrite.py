@@ -6,6 +6,7 @@ branches or loops.
 """
 
 import ast
+import dis
 import inspect
 import linecache
 import os
@@ -91,17 +92,17 @@ def _may_have_changed(file: str) -> bool:
 
 def _is_same(a: CodeType, b: CodeType) -> bool:
     """Whether two functions do the same."""
-    if (a.co_code, a.co_names, a.co_varnames, len(a.co_consts)) != (
-        b.co_code,
-        b.co_names,
-        b.co_varnames,
-        len(b.co_consts),
-    ):
-        return False
-    return all(
-        _is_same(x, y) if isinstance(x, CodeType) and isinstance(y, CodeType) else repr(x) == repr(y)
-        for x, y in zip(a.co_consts, b.co_consts, strict=True)
-    )
+    return _meaning(a) == _meaning(b)
+
+
+def _meaning(code: CodeType) -> list[object]:
+    """What a function does. Not how it calls others: that depends on what its module imports."""
+    found: list[object] = [code.co_names, code.co_varnames]
+    for each in dis.get_instructions(code):
+        is_jump = each.opcode in dis.hasjrel or each.opcode in dis.hasjabs
+        if is_jump or each.opname.startswith(("BINARY", "COMPARE", "UNARY", "IS_", "CONTAINS", "STORE", "LOAD_FAST")):
+            found.append((each.opname, "" if is_jump else each.argrepr))
+    return found + [_meaning(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts]
 
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 from .flow import lower_flow
 from .matching import lower_match
+from .names import Names, assigned, names_in
 from .nodes import FUNCTIONS, own_nodes, placed, scope
 
 RUNTIME = "__tilefold__"
@@ -38,7 +39,7 @@ def transform_function(function: ast.FunctionDef, refuse: Refuse, owner: str = "
     function.body = lower_match(function.body)
     early = lower_flow(function, RUNTIME)
     own = _declared(function)
-    rewriter = _Rewriter(refuse, early, _parameters(function) | _assigned(function.body), owner, _first(function))
+    rewriter = _Rewriter(refuse, early, _parameters(function) | assigned(function.body), owner, _first(function))
     body = rewriter.statements(function.body)
     names = sorted(rewriter.shared - own - _parameters(function))
     if names:
@@ -67,80 +68,6 @@ def _declared(function: ast.FunctionDef) -> set[str]:
     """The names that a function takes from the functions around it by `nonlocal`."""
     nodes = [node for statement in function.body for node in own_nodes(statement)]
     return {name for node in nodes if isinstance(node, ast.Nonlocal) for name in node.names}
-
-
-class _Names(ast.NodeVisitor):
-    """The variables that statements bind, and those whose elements or attributes they set."""
-
-    def __init__(self) -> None:
-        self.bound: set[str] = set()
-        self.changed: set[str] = set()
-
-    def visit_Name(self, node: ast.Name) -> None:
-        if not isinstance(node.ctx, ast.Load):
-            self.bound.add(node.id)
-
-    def visit_Subscript(self, node: ast.Subscript) -> None:
-        self._part(node)
-
-    def visit_Attribute(self, node: ast.Attribute) -> None:
-        self._part(node)
-
-    def _part(self, node: ast.Subscript | ast.Attribute) -> None:
-        if not isinstance(node.ctx, ast.Load):
-            root: ast.expr = node
-            while isinstance(root, ast.Subscript | ast.Attribute):
-                root = root.value
-            if isinstance(root, ast.Name):
-                self.changed.add(root.id)
-        self.generic_visit(node)
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        self.bound.add(node.name)
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        self.bound.add(node.name)
-
-    def visit_Lambda(self, node: ast.Lambda) -> None:
-        pass
-
-    def visit_comprehension(self, node: ast.comprehension) -> None:
-        self.visit(node.iter)  # its target is a variable of the comprehension
-        for test in node.ifs:
-            self.visit(test)
-
-    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
-        if node.name:
-            self.bound.add(node.name)
-        self.generic_visit(node)
-
-    def visit_alias(self, node: ast.alias) -> None:
-        self.bound.add((node.asname or node.name).partition(".")[0])
-
-    def visit_MatchAs(self, node: ast.MatchAs) -> None:
-        if node.name:
-            self.bound.add(node.name)
-        self.generic_visit(node)
-
-    def visit_MatchStar(self, node: ast.MatchStar) -> None:
-        if node.name:
-            self.bound.add(node.name)
-
-    def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
-        if node.rest:
-            self.bound.add(node.rest)
-        self.generic_visit(node)
-
-
-def _names(body: Sequence[ast.AST]) -> _Names:
-    found = _Names()
-    for each in body:
-        found.visit(each)
-    return found
-
-
-def _assigned(body: Sequence[ast.AST]) -> set[str]:
-    return _names(body).bound
 
 
 @dataclass
@@ -186,7 +113,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_If(self, node: ast.If) -> list[ast.stmt]:
         number = self._number()
-        names = _names([*node.body, *node.orelse])
+        names = names_in([*node.body, *node.orelse])
         test = self._condition(node.test)
         arms: list[ast.stmt] = []
         refs: list[ast.expr] = [test]
@@ -198,7 +125,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_While(self, node: ast.While) -> list[ast.stmt]:
         number = self._number()
-        names = _names([node.test, *node.body])
+        names = names_in([node.test, *node.body])
         test: ast.expr = node.test
         if node in self.early:
             stopped = ast.UnaryOp(ast.Not(), ast.Name(self.early[node], ast.Load()))
@@ -211,8 +138,8 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> list[ast.stmt]:
         number = self._number()
-        names = _names(node.body)
-        targets = _names([node.target])
+        names = names_in(node.body)
+        targets = names_in([node.target])
         item = f"__item_{number}__"
         start = placed(ast.Assign([node.target], ast.Name(item, ast.Load())), node.target)
         body = self._function(f"__for_{number}__", [start, *node.body], node)
@@ -314,7 +241,7 @@ class _Rewriter(ast.NodeTransformer):
         self, name: str, body: Sequence[ast.stmt], like: ast.stmt, binders: Sequence[ast.AST] | None = None
     ) -> ast.FunctionDef:
         """A function of a body, whose variables are those of the function around it."""
-        bound = sorted(_assigned(binders if binders is not None else body))
+        bound = sorted(assigned(binders if binders is not None else body))
         self.shared.update(bound)
         new = self.statements(body)
         if bound:
@@ -345,7 +272,7 @@ class _Rewriter(ast.NodeTransformer):
         empty = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
         return placed(ast.Lambda(empty, self.visit(node)), node)
 
-    def _strings(self, names: _Names) -> ast.expr:
+    def _strings(self, names: Names) -> ast.expr:
         return self._mangled(names.bound | names.changed)
 
     def _mangled(self, names: set[str]) -> ast.expr:

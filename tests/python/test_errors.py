@@ -172,6 +172,11 @@ def number_that_is_too_large(out: Any) -> None:
         out[t] = 1
 
 
+def sorted_values(out: Any) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    out[t] = sorted([t, 3])[0]  # error: E5003, cannot decide what Python does
+
+
 def formatted(out: Any) -> None:
     t, _, _ = cute.arch.thread_idx()
     print(f"{t:3d}")  # error: E5003, text is made while the kernel is built
