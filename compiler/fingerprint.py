@@ -23,11 +23,6 @@ def fingerprint(module: Operation) -> str:
     return "\n".join(writer.lines)
 
 
-def text_of(attribute: Attribute) -> str:
-    """The text of one attribute; equal for those that print alike, different for others."""
-    return _Writer().text(attribute)
-
-
 class _Writer:
     """Numbers values in the order of their definitions, and looks into an object of an attribute once.
 

@@ -16,8 +16,6 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-_DIMS = ("X", "Y", "Z")
-
 
 class FuncOp(gpu.FuncOp):
     """`gpu.func @k(%n: i32) kernel { ... gpu.return }`: a function of a device program; a `kernel` can be launched."""
