@@ -63,7 +63,9 @@ def _nvjitlink() -> Any:
 def assemble(ptx: str, target: Target) -> Cubin:
     """Assembles PTX for the target. AssembleError with the assembler's message where it refuses the text."""
     link = _nvjitlink()
-    handle = link.create(2, [f"-arch={target.arch}", "-verbose"])
+    # what comes out of nvJitLink's own cache comes without the log
+    options = [f"-arch={target.arch}", "-verbose", "-no-cache"]
+    handle = link.create(len(options), options)
     try:
         data = ptx.encode()
         try:

@@ -52,8 +52,18 @@ def copy_by_assembly(w: FunctionWriter, op: ptx.CpAsyncOp) -> None:
     place, _, letter = _policy(w, op, 3 if sized else 2)
     text = f"{op.mnemonic()} [$0], [$1], {op.bytes.value.data}{', $2' if sized else ''}{place};"
     constraints = f"r,l{',r' if sized else ''}{letter}"
-    operands = ", ".join(w.typed(value) for value in op.operands)
+    destination = w.typed(op.dst) if op.policy is None else f"i32 {_opaque(w, op)}"
+    operands = ", ".join((destination, *(w.typed(value) for value in op.operands[1:])))
     w.emit(f'call void asm sideeffect "{text}", "{constraints},~{{memory}}"({operands})')
+
+
+def _opaque(w: FunctionWriter, op: ptx.CpAsyncOp) -> str:
+    """The address in shared memory, by an instruction that changes nothing and that ptxas does not see through.
+
+    Where that address is a register of the thread plus one of the warp, ptxas of CUDA 13.0 to 13.3 gives the copy and
+    its policy registers that nobody has written (LDGSTS [R0+UR0], desc[UR1] on sm_90), which is an illegal instruction.
+    """
+    return w.temp(f'call i32 asm "prmt.b32 $0, $1, 0, 0x3210;", "=r,r"({w.typed(op.dst)})')
 
 
 def _policy(w: FunctionWriter, op: ptx.LoadOp | ptx.StoreOp | ptx.CpAsyncOp, index: int) -> tuple[str, str, str]:

@@ -68,6 +68,7 @@ def test_a_kernel_makes_each_policy_of_the_cache_once() -> None:
     assert_holds_at_every_stage(POLICIES)
     found = counts(POLICIES, "sm_80")
     assert found["cp.async.cg.shared.global.L2::cache_hint.L2::128B"] == 8
+    assert found["prmt.b32"] == 8  # hides the address of each from ptxas
     assert found["ld.global.nc.L1::no_allocate.L2::cache_hint.L2::256B.v4.b32"] == 8
     assert found["st.global.L2::cache_hint.v4.b32"] == 8
     assert found["st.global.L1::evict_last.L2::cache_hint.b16"] == 64
