@@ -16,7 +16,8 @@ class CudaUnavailable(TilefoldError):  # noqa: N818  # the name says what is the
         super().__init__(
             Code.CUDA_UNAVAILABLE,
             f"CUDA is not available: {reason}",
-            'run on the simulator (--device sim, in Python device="sim"), or install an NVIDIA driver and `pip install cuda-python`',
+            'run on the simulator (--device sim, in Python device="sim"), or install an NVIDIA driver and '
+            "`pip install cuda-python`",
         )
 
 
