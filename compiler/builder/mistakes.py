@@ -53,7 +53,7 @@ def _attribute(error: AttributeError) -> TilefoldError | None:
         return None
     what = module.removeprefix(f"{_PACKAGE}.") if isinstance(owner, ModuleType) else f"a {type(owner).__name__}"
     public = [name for name in dir(owner) if not name.startswith("_")]
-    listed = f"it has {', '.join(public)}" if len(public) <= _LISTED else None
+    listed = f"it has {', '.join(public)}" if len(public) <= _LISTED else ""
     return TilefoldError(Code.BUILD_NAME, f"{what} has no '{error.name}'", _similar(error.name, public) or listed)
 
 
