@@ -2,7 +2,7 @@
 """Which statements of Python are never followed by the next one, as their text says."""
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from .nodes import FUNCTIONS, own_nodes
 
@@ -46,13 +46,19 @@ def _is_true(test: ast.expr) -> bool:
     return isinstance(test, ast.Constant) and bool(test.value)
 
 
-def _breaks(node: ast.AST) -> bool:
+def _breaks(node: ast.stmt) -> bool:
     """Whether there is a `break` of the loop around a statement."""
-    if isinstance(node, ast.For | ast.While):
-        return any(map(_breaks, node.orelse))
-    return isinstance(node, ast.Break) or (
-        not isinstance(node, FUNCTIONS) and any(map(_breaks, ast.iter_child_nodes(node)))
-    )
+    return any(isinstance(each, ast.Break) for each in leaves_around(node))
+
+
+def leaves_around(node: ast.AST) -> Iterator[ast.Break | ast.Continue]:
+    """The `break` and `continue` in a statement that are of the loop around it."""
+    if isinstance(node, ast.Break | ast.Continue):
+        yield node
+    elif not isinstance(node, FUNCTIONS):
+        is_loop = isinstance(node, ast.For | ast.While)
+        for child in node.orelse if is_loop else ast.iter_child_nodes(node):
+            yield from leaves_around(child)
 
 
 def _matches_all(pattern: ast.pattern) -> bool:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .flow import lower_flow
+from .leaving import leaves_around
 from .matching import lower_match
 from .names import Names, assigned, names_in
 from .nodes import FUNCTIONS, own_nodes, placed, scope
@@ -326,5 +327,9 @@ def _check(function: ast.FunctionDef, refuse: Refuse) -> None:
         found = _REFUSED.get(type(node))
         if found is not None:
             raise refuse(node, found[0], found[1])
+        for last in getattr(node, "finalbody", ()):  # it would take back what left the body
+            for each in leaves_around(last):
+                word = "break" if isinstance(each, ast.Break) else "continue"
+                raise refuse(each, f"'{word}' in 'finally'", "leave the loop after the 'try'")
         if not isinstance(node, FUNCTIONS):
             pending += ast.iter_child_nodes(node)

@@ -16,7 +16,7 @@ from tilefold.layout.errors import TilefoldError
 
 from tilefold import cute
 
-# ruff: noqa: SIM108, B007
+# ruff: noqa: SIM108, B007, B012
 # pyright: reportPossiblyUnboundVariable=false, reportConstantRedefinition=false
 
 # Each function has a comment `# error: CODE, pattern` on the line of its mistake.
@@ -237,6 +237,14 @@ def generator(out: Any) -> Any:
 def walrus(out: Any) -> None:
     t, _, _ = cute.arch.thread_idx()
     out[t] = y if t > 3 and (y := t) else 2  # error: E5005, ':=' in an operand of 'and'
+
+
+def break_in_finally(out: Any) -> None:
+    for i in cute.range(3):
+        try:
+            out[i] = 1
+        finally:
+            break  # error: E5005, 'break' in 'finally'
 
 
 def returned(out: Any) -> Any:  # error: E5005, returns a value of type int

@@ -22,7 +22,7 @@ def expressions(draw: DrawFn) -> str:
     """An integer that stays small."""
     left = draw(st.sampled_from((*VARIABLES, "t", "n")))
     right = draw(st.sampled_from((*VARIABLES, "t", "n", "1", "2", "5", "xs[0]", "xs[1]")))
-    operator = draw(st.sampled_from(("+", "-", "*")))
+    operator = draw(st.sampled_from(("+", "-", "*", "or", "and")))
     return f"({left} {operator} {right}) % {draw(st.sampled_from((7, 11, 16)))}"
 
 
@@ -31,13 +31,15 @@ def conditions(draw: DrawFn) -> str:
     """A comparison, a chain of them, or two combined."""
     names = st.sampled_from((*VARIABLES, "t", "n", "3", "xs[1]"))
     one = f"{draw(names)} {draw(st.sampled_from(('<', '<=', '==', '!=', '>')))} {draw(names)}"
-    match draw(st.integers(0, 4)):
+    match draw(st.integers(0, 5)):
         case 0:
             return f"{one} {draw(st.sampled_from(('<', '>=')))} {draw(names)}"
         case 1:
             return f"{one} {draw(st.sampled_from(('and', 'or')))} {draw(names)} < {draw(names)}"
         case 2:
             return f"not ({one})"
+        case 3:
+            return f"{draw(names)} in ({draw(names)}, 2, {draw(names)})"
         case _:
             return one
 
@@ -54,7 +56,9 @@ def blocks(draw: DrawFn, depth: int, in_loop: bool) -> list[str]:
 @st.composite
 def statements(draw: DrawFn, depth: int, in_loop: bool) -> list[str]:
     """A statement: an assignment, or one with blocks in it."""
-    kinds = ["assign", "assign", "element", "choose"] + ["if", "if", "for", "unrolled", "while"] * (depth > 0)
+    kinds = ["assign", "assign", "element", "choose"] + ["if", "if", "for", "unrolled", "while", "match", "try"] * (
+        depth > 0
+    )
     kinds += ["leave"] * in_loop + ["return"] * (depth < 2)
     kind = draw(st.sampled_from(kinds))
     inner = blocks(depth - 1, in_loop or kind in ("for", "unrolled", "while"))
@@ -75,6 +79,15 @@ def statements(draw: DrawFn, depth: int, in_loop: bool) -> list[str]:
             if draw(st.booleans()):
                 lines += [f"elif {draw(conditions())}:", *_indented(draw(inner))]
             return lines + (["else:", *_indented(draw(inner))] if draw(st.booleans()) else [])
+        case "match":
+            cases = ["0 | 3", f"{draw(st.sampled_from(('1', 'k', '2')))} if {draw(conditions())}", "_"]
+            parts = [[f"    case {case}:", *_indented(_indented(draw(inner)))] for case in cases]
+            return [f"match {name} % 4:", *(line for part in parts for line in part)]
+        case "try":
+            words = draw(st.sampled_from((("finally",), ("except KeyError", "else"), ("except KeyError", "finally"))))
+            last = blocks(depth - 1, False)
+            parts = [[f"{word}:", *_indented(draw(last if word == "finally" else inner))] for word in ("try", *words)]
+            return [line for part in parts for line in part]
         case "for" | "unrolled":
             bound = draw(st.sampled_from(("n", "a % 4", "t"))) if kind == "for" else "2"
             lines = [f"for i{depth} in range({bound}):", *_indented([f"{name} = {name} + i{depth}", *draw(inner)])]
@@ -83,7 +96,9 @@ def statements(draw: DrawFn, depth: int, in_loop: bool) -> list[str]:
         case _:
             counter = f"w{depth}"
             test = f"{counter} < 3 and ({draw(conditions())})"
-            return [f"{counter} = 0", f"while {test}:", f"    {counter} = {counter} + 1", *_indented(draw(inner))]
+            lines = [f"{counter} = 0", f"while {test}:", f"    {counter} = {counter} + 1", *_indented(draw(inner))]
+            outer = blocks(depth - 1, in_loop)
+            return lines + (["else:", *_indented(draw(outer))] if draw(st.integers(0, 3)) == 0 else [])
 
 
 def _indented(lines: list[str]) -> list[str]:
@@ -116,7 +131,7 @@ def call(function: cute.Constexpr, out: cute.Tensor, n: int):
     out[t] = cute.Int32(cute.jit(function)(cute.Int32(t), n))
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(text=functions(), n=st.integers(0, 3), stage=st.sampled_from(("cute", "instr")))
 def test_a_generated_function(text: str, n: int, stage: str) -> None:
     function = defined(text)
