@@ -37,13 +37,13 @@ def handle_of(stream: Any) -> int:
     )
 
 
-def _activated(device: int) -> "Driver":
-    """The driver of a device, which is the current one of this thread from now on."""
+def _make(device: int, function: str, flags: int) -> "tuple[Driver, Any]":
+    """The driver of a device, and what one of its functions makes there. CudaUnavailable without the device."""
     from .cuda import open_device
 
     driver = open_device(device)
-    driver.activate()
-    return driver
+    with driver.current():
+        return driver, driver.call(function, flags)
 
 
 class Stream:
@@ -51,8 +51,7 @@ class Stream:
 
     def __init__(self, device: int = 0) -> None:
         """CudaUnavailable without the device."""
-        self.driver = _activated(device)
-        made: Any = self.driver.call("cuStreamCreate", 1)  # CU_STREAM_NON_BLOCKING
+        self.driver, made = _make(device, "cuStreamCreate", 1)  # CU_STREAM_NON_BLOCKING
         self.handle = int(made)
         weakref.finalize(self, self.driver.api.cuStreamDestroy, made).atexit = False  # the driver does then
 
@@ -70,8 +69,7 @@ class Event:
 
     def __init__(self, device: int = 0) -> None:
         """CudaUnavailable without the device."""
-        self.driver = _activated(device)
-        made: Any = self.driver.call("cuEventCreate", 0)
+        self.driver, made = _make(device, "cuEventCreate", 0)
         self.handle = int(made)
         weakref.finalize(self, self.driver.api.cuEventDestroy, made).atexit = False
 

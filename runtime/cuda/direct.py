@@ -25,9 +25,9 @@ Launch = Callable[[Args, Any, Any, Any, bool], Any]
 """Launches on arguments, with a block, a grid, a stream and an order, or returns NotImplemented."""
 
 
-def write(rules: Rules, args: Args, block: Any, prepared: Prepared, many_devices: bool) -> Launch | None:
+def write(rules: Rules, args: Args, block: Any, prepared: Prepared) -> Launch | None:
     """The launch of a prepared kernel for arguments like these. None where they have what cannot be compared at a
-    launch. `many_devices` says that more than one GPU is there.
+    launch.
     """
     if len(args) != len(rules.names):
         return None
@@ -67,10 +67,10 @@ def write(rules: Rules, args: Args, block: Any, prepared: Prepared, many_devices
         "        frame.queue(stream)",
         "    if programmatic is not frame.programmatic:",
         "        frame.order(programmatic)",
-        f"    status = {'prepared.call(frame)' if many_devices else 'frame.call()'}",
-        "    give(frame)",
+        "    status = frame.call()",
         "    if status:",
         "        prepared.recover(frame, status)",
+        "    give(frame)",
     ]
     exec(_compiled("\n".join(lines)), scope)
     return scope["launch"]

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The CUDA driver API of one device: every call checked, every error decoded (CUDA Driver API, Error Handling)."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import Any, NoReturn
@@ -81,6 +83,19 @@ class Driver:
         """Makes the device's context current in the calling thread, as every call below needs it."""
         self.call("cuCtxSetCurrent", self._context)
 
+    @contextmanager
+    def current(self) -> Generator[None, None, None]:
+        """Within it the device's context is current in the calling thread; then the one of before is again. Where there
+        was none, this one stays.
+        """
+        before: Any = self.call("cuCtxGetCurrent")
+        self.activate()
+        try:
+            yield
+        finally:
+            if int(before):
+                self.call("cuCtxSetCurrent", before)
+
     def call(self, function: str, *args: Any, doing: str = "") -> Any:
         """Calls a driver function and returns its result: None, one value, or a tuple of several.
 
@@ -98,11 +113,6 @@ class Driver:
         name, words = self._describe(status)
         where = f"{doing}: " if doing else ""
         raise CudaError(name, f"{where}{function} failed with {name} ({words})", _HINTS.get(name, ""))
-
-    @property
-    def context(self) -> int:
-        """The handle of the device's primary context (CUcontext)."""
-        return int(self._context)
 
     def _describe(self, status: int) -> tuple[str, str]:
         try:

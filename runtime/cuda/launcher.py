@@ -31,7 +31,7 @@ is one.
 
 @dataclass
 class Launcher:
-    """The launches of one kernel, whose parameters `rules` describe. `many_devices` says that there are several GPUs.
+    """The launches of one kernel, whose parameters `rules` describe.
 
     `fast`, with the parameters of `launch`, launches arguments like those before; it has done nothing where it returns
     NotImplemented.
@@ -39,7 +39,6 @@ class Launcher:
 
     rules: Rules
     resolve: Resolve
-    many_devices: bool = False
     fast: Launch = field(init=False)
     _recent: tuple[Launch, ...] = field(init=False, default=())
     _known: dict[Hashable, tuple[Launch, ...]] = field(init=False, default_factory=lambda: {})
@@ -77,7 +76,7 @@ class Launcher:
                     return result
         result, prepared = self.resolve(args, block, grid, stream, programmatic)
         if prepared is not None:
-            launch = write(self.rules, args, block, prepared, self.many_devices)
+            launch = write(self.rules, args, block, prepared)
             if launch is not None:
                 self._known[hint] = (launch, *known[: _ALIKE - 1])
                 self._prefer(launch)

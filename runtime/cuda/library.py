@@ -45,18 +45,6 @@ class Library:
         """Loads the driver's library. OSError where there is none."""
         loaded: Any = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
         self.launch: Callable[..., int] = loaded.cuLaunchKernelEx
-        self._get_context: Callable[..., int] = loaded.cuCtxGetCurrent
-        self._set_context: Callable[..., int] = loaded.cuCtxSetCurrent
-
-    def context(self) -> int:
-        """The context that is current in this thread; 0 for none."""
-        found = ctypes.c_void_p()
-        self._get_context(ctypes.byref(found))
-        return found.value or 0
-
-    def set_context(self, context: int) -> None:
-        """Makes a context current in this thread; 0 leaves it without one."""
-        self._set_context(ctypes.c_void_p(context or None))
 
 
 @cache

@@ -25,22 +25,30 @@ from .library import PROGRAMMATIC_STREAM_SERIALIZATION, LaunchAttribute, LaunchC
 SLOT = 8
 """The bytes of a frame for each value: those of the largest."""
 
+GridOf = Callable[[Any], Any]
+"""The grid for what a launch says of it. For None, which says nothing, it is always the same."""
+
 _FORMATS = {
     Kind.POINTER: "P", Kind.I1: "?7x", Kind.I8: "B7x", Kind.I16: "H6x", Kind.I32: "I4x", Kind.I64: "Q",
     Kind.F16: "e6x", Kind.BF16: "H6x", Kind.F32: "f4x", Kind.F64: "d",
 }  # fmt: skip
 """How `struct` writes a value, in the machine's order, which is fastest. Integers have no sign in the IR."""
 
-_NO_CONTEXT = (201, 400)
+_UNPLACED = object()
+"""Stands for a grid of which nothing is remembered; equal to none."""
+
+_OTHER_CONTEXT = (201, 400)
 """CUDA_ERROR_INVALID_CONTEXT and CUDA_ERROR_INVALID_HANDLE: another context is current than the kernel's, or none."""
 
 
 class Frame:
     """The memory of one launch. `grid`, `stream` and `programmatic` are those of the launch before."""
 
-    __slots__ = ("_attribute", "_configuration", "_parameters", "call", "grid", "memory", "programmatic", "stream")
+    __slots__ = (
+        "_attribute", "_configuration", "_grid_of", "_parameters", "call", "grid", "memory", "programmatic", "stream",
+    )  # fmt: skip
 
-    def __init__(self, kernel: Kernel, library: Library, values: int) -> None:
+    def __init__(self, kernel: Kernel, library: Library, values: int, grid_of: GridOf | None = None) -> None:
         self.memory = ctypes.create_string_buffer(SLOT * max(values, 1))
         base = ctypes.addressof(self.memory)
         self._parameters = (ctypes.c_void_p * max(values, 1))(*(base + SLOT * each for each in range(values)))
@@ -57,18 +65,21 @@ class Frame:
             ctypes.byref(self._parameters),
             None,
         )
-        self.grid: Any = None
+        self._grid_of = grid_of
+        self.grid: Any = _UNPLACED
         self.stream = 0
         self.programmatic = False
 
     def place(self, kernel: Kernel, grid: Any) -> None:
-        """The grid of the next launches: one to three sizes. LaunchError for one that no GPU launches."""
-        self.grid = None  # of a grid that is refused, nothing is remembered
-        x, y, z = dim3("grid", grid)
+        """The grid of the next launches: one to three sizes, or what `grid_of` takes. LaunchError for one that no GPU
+        launches.
+        """
+        self.grid = _UNPLACED  # of a grid that is refused, nothing is remembered
+        x, y, z = dim3("grid", grid if self._grid_of is None else self._grid_of(grid))
         check_launch(kernel.artifact, LaunchConfig((x, y, z), kernel.artifact.block))
         configuration = self._configuration
         configuration.grid_x, configuration.grid_y, configuration.grid_z = x, y, z
-        self.grid = grid if isinstance(grid, tuple | int) else None  # a list may change
+        self.grid = grid if grid is None or isinstance(grid, tuple | int) else _UNPLACED  # a list may change
 
     def queue(self, stream: int) -> None:
         """The stream of the next launches, by its handle."""
@@ -96,11 +107,12 @@ class Prepared:
     of which `take` raises IndexError where it is empty.
     """
 
-    __slots__ = ("_count", "give", "kernel", "library", "ordinal", "pack", "take")
+    __slots__ = ("_count", "_grid_of", "give", "kernel", "library", "ordinal", "pack", "take")
 
-    def __init__(self, kernel: Kernel, library: Library) -> None:
+    def __init__(self, kernel: Kernel, library: Library, grid_of: GridOf | None = None) -> None:
         self.kernel = kernel
         self.library = library
+        self._grid_of = grid_of
         self.ordinal: int = kernel.driver.ordinal
         formats = [each for parameter in kernel.artifact.parameters for each in _formats(parameter)]
         self._count = len(formats)
@@ -111,29 +123,19 @@ class Prepared:
 
     def frame(self) -> Frame:
         """A new frame; `give` keeps it for later launches."""
-        return Frame(self.kernel, self.library, self._count)
-
-    def call(self, frame: Frame) -> int:
-        """Launches by a frame where other devices may be current; leaves the one that was. The driver's status."""
-        library, own = self.library, self.kernel.driver.context
-        before = library.context()
-        if before == own:
-            return frame.call()
-        library.set_context(own)
-        try:
-            return frame.call()
-        finally:
-            library.set_context(before)
+        return Frame(self.kernel, self.library, self._count, self._grid_of)
 
     def recover(self, frame: Frame, status: int) -> None:
-        """Launches once more, in the kernel's context, where there was none in this thread. CudaError otherwise."""
-        if status in _NO_CONTEXT and self.library.context() != self.kernel.driver.context:
-            self.kernel.driver.activate()
-            status = frame.call()
+        """Launches once more, in the kernel's context, where another was current in this thread. CudaError otherwise.
+
+        Most launches find the right one, and asking for it before each would take longer than some can.
+        """
+        driver = self.kernel.driver
+        if status in _OTHER_CONTEXT:
+            with driver.current():
+                status = frame.call()
         if status:
-            self.kernel.driver.fail(
-                "cuLaunchKernelEx", status, doing=f"launching kernel '{self.kernel.artifact.kernel}'"
-            )
+            driver.fail("cuLaunchKernelEx", status, doing=f"launching kernel '{self.kernel.artifact.kernel}'")
 
     def launch(self, packed: PackedArguments, grid: Any, stream: int, programmatic: bool) -> None:
         """Queues a launch on arguments that are packed one by one. LaunchError, CudaError."""
@@ -145,10 +147,10 @@ class Prepared:
         frame.place(self.kernel, grid)
         frame.queue(stream)
         frame.order(programmatic)
-        status = self.call(frame)
-        self.give(frame)
+        status = frame.call()
         if status:
             self.recover(frame, status)
+        self.give(frame)
 
 
 def _formats(parameter: Parameter) -> list[str]:

@@ -60,27 +60,27 @@ class FakeLibrary:
         )
         return 0
 
-    def context(self) -> int:
-        return self.current
-
-    def set_context(self, context: int) -> None:
-        self.current = context
-
 
 class FakeDriver(RecordingDriver):
     """A device with a context, 77, and kernels whose handles are 1000 and more."""
 
-    context = 77
+    _context = 77
     device_count = 1
+    current = Driver.current
 
     def __init__(self, library: FakeLibrary) -> None:
         super().__init__()
         self.library = library
 
     def activate(self) -> None:
-        self.library.current = self.context
+        self.library.current = self._context
 
     def call(self, function: str, *args: Any, doing: str = "") -> Any:
+        if function == "cuCtxGetCurrent":
+            return self.library.current
+        if function == "cuCtxSetCurrent":
+            (self.library.current,) = args
+            return None
         result = super().call(function, *args, doing=doing)
         return 1000 + len(self.calls) if function == "cuModuleGetFunction" else result
 

@@ -3,21 +3,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tilefold.layout.errors import Code
 from tilefold.runtime.arrays import NOWHERE, Array
 from tilefold.runtime.cuda.comparison import Rules
 from tilefold.runtime.cuda.direct import Args
-from tilefold.runtime.cuda.launcher import Launcher
+from tilefold.runtime.cuda.launcher import Launcher, Resolve
 from tilefold.runtime.cuda.prepared import Prepared
 from tilefold.runtime.engine import LaunchConfig, RunResult
 from tilefold.runtime.errors import LaunchError, dim3
 from tilefold.runtime.hosted import HostTensors
 from tilefold.runtime.streams import handle_of
 
-from .specialise import BoundArguments
+from .specialise import BoundArguments, Signature
 
 if TYPE_CHECKING:
     from tilefold.runtime.cuda import CudaEngine
@@ -54,7 +54,12 @@ class Launches:
         """
         launcher = self.launchers.get(device)
         if launcher is None:
-            launcher = self.launchers[device] = self._launcher(device)
+            signature = self.kernel.signature
+
+            def resolve(args: Args, *rest: Any) -> tuple[RunResult | None, Prepared | None]:
+                return self.resolve(device, signature.bind(args, {}), *rest)
+
+            launcher = self.launchers[device] = launcher_of(signature, device, resolve)
         return launcher.launch(args, block, grid, stream, programmatic)
 
     def simulate(self, bound: BoundArguments, block: Any, grid: Any, stage: str, device: str = "sim") -> RunResult:
@@ -77,65 +82,57 @@ class Launches:
         tensors.finish()
         return result
 
-    def _launcher(self, device: str) -> Launcher:
-        _check_device(device)
-        signature = self.kernel.signature
-        rules = Rules(signature.names, signature.constants, signature.rules, signature.ranges)
-        return Launcher(rules, partial(self._resolve, device), _many_devices())
-
-    def launch_bound(
-        self, bound: BoundArguments, block: Any, grid: Any, stream: Any, device: str, programmatic: bool
-    ) -> RunResult | None:
-        """Launches on arguments that are bound, one by one checked and packed; else as `launch`."""
-        _check_device(device)
-        return self._resolve_bound(device, bound, block, grid, stream, programmatic)[0]
-
-    def _resolve(
-        self, device: str, args: Args, block: Any, grid: Any, stream: Any, programmatic: bool
-    ) -> tuple[RunResult | None, Prepared | None]:
-        bound = self.kernel.signature.bind(args, {})
-        return self._resolve_bound(device, bound, block, grid, stream, programmatic)
-
-    def _resolve_bound(
+    def resolve(
         self, device: str, bound: BoundArguments, block: Any, grid: Any, stream: Any, programmatic: bool
     ) -> tuple[RunResult | None, Prepared | None]:
-        ordinal = _place(bound.arrays, device)
+        """Launches on arguments that are bound, one by one checked and packed; what `launch` returns, and the prepared
+        launch, if this was one.
+        """
+        ordinal = place_of(bound.arrays, device)
         if ordinal is None:
             from tilefold.execution import DEFAULT_STAGE
 
             return self.simulate(bound, block, grid, DEFAULT_STAGE), None
         built = self.kernel.build(bound, dim3("block", block))
-        if any(array.device is None for array in bound.arrays.values()):
-            return self._on_copies(built, bound, ordinal, grid, stream), None
-        from tilefold.runtime.cuda.arguments import PackedArguments
+        engine = engine_of(ordinal)
+        with engine.driver.current():
+            if any(array.device is None for array in bound.arrays.values()):
+                return self._on_copies(built, bound, engine, grid, stream), None
+            from tilefold.runtime.cuda.arguments import PackedArguments
 
-        prepared = self._prepare(built, ordinal)
-        kernel = prepared.kernel
-        packed = PackedArguments(kernel.driver, kernel.artifact, bound.values)
-        prepared.launch(packed, grid, _stream(stream, bound, ordinal), programmatic)
-        return None, prepared
+            prepared = self._prepare(built, engine)
+            kernel = prepared.kernel
+            packed = PackedArguments(kernel.driver, kernel.artifact, bound.values)
+            prepared.launch(packed, grid, _stream(stream, bound, ordinal), programmatic)
+            return None, prepared
 
-    def _prepare(self, built: "CompiledKernel", ordinal: int) -> Prepared:
+    def _prepare(self, built: "CompiledKernel", engine: "CudaEngine") -> Prepared:
         """The launches of a kernel that is built, on a GPU, where it is loaded."""
+        ordinal = engine.driver.ordinal
         found = self._prepared.get((id(built), ordinal))
         if found is None:
             from tilefold.runtime.cuda.library import load_library
 
-            engine = engine_of(ordinal)
             prepared = Prepared(engine.load(built.artifact(engine.driver.target.arch)), load_library())
             found = self._prepared[id(built), ordinal] = (built, prepared)  # which keeps the object of this id
         return found[1]
 
     def _on_copies(
-        self, built: "CompiledKernel", bound: BoundArguments, ordinal: int, grid: Any, stream: Any
+        self, built: "CompiledKernel", bound: BoundArguments, engine: "CudaEngine", grid: Any, stream: Any
     ) -> RunResult:
-        engine = engine_of(ordinal)
         artifact = built.artifact(engine.driver.target.arch)
         config = LaunchConfig(dim3("grid", grid), artifact.block)
         values, tensors = on_host(bound)
         result = engine.launch(artifact, config, values, 0 if stream is None else handle_of(stream))
         tensors.finish()
         return result
+
+
+def launcher_of(signature: Signature, device: str, resolve: Resolve) -> Launcher:
+    """The launches for parameters of such a signature. LaunchError for a device that is none."""
+    _check_device(device)
+    rules = Rules(signature.names, signature.constants, signature.rules, signature.ranges)
+    return Launcher(rules, resolve)
 
 
 def _check_device(device: str) -> None:
@@ -150,8 +147,11 @@ def on_host(bound: BoundArguments) -> tuple[dict[str, Any], HostTensors]:
     return {**bound.values, **tensors.arguments}, tensors
 
 
-def _place(arrays: Mapping[str, Array], device: str) -> int | None:
-    """The number of the GPU to run on; None for the simulator. LaunchError for arrays in different places."""
+def place_of(arrays: Mapping[str, Array], device: str) -> int | None:
+    """The number of the GPU to run on; None for the simulator. LaunchError for a device that is none, and for arrays in
+    different places.
+    """
+    _check_device(device)
     if device == "sim":
         return None
     ordinal = int(device.partition(":")[2] or 0)
@@ -200,10 +200,3 @@ def _stream(stream: Any, bound: BoundArguments, ordinal: int) -> int:
 
         return int(sys.modules["torch"]._C._cuda_getCurrentRawStream(ordinal))
     return 0
-
-
-def _many_devices() -> bool:
-    """Whether there are several GPUs, so that the current one has to be looked at in each launch."""
-    from tilefold.runtime.cuda import is_available, open_device
-
-    return is_available() and open_device().device_count > 1
