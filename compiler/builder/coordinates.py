@@ -104,6 +104,12 @@ def has_value(x: Any) -> bool:
     return has_value(x.inner) if isinstance(x, ComposedLayout) else isinstance(x, Value)
 
 
+def check_static(x: Any, what: str) -> None:
+    """Raises TilefoldError (E5003), which says `what` must be static, where a layout, a tiler or a tuple is not."""
+    if has_value(x):
+        raise TilefoldError(Code.BUILD_RUN_TIME, f"{what} {show_layout(x)}", "pass the sizes as cute.Constexpr")
+
+
 def tuples(x: Any) -> Any:
     """`x`, a tree of integers, layouts and None, with tuples in place of its lists and Python's integers in place of
     those of others, such as NumPy's. Raises TilefoldError (E5002) for anything else in it.

@@ -30,12 +30,12 @@ from ...layout.cotiled_copy import make_cotiled_copy as _cotiled
 from ...layout.errors import Code, TilefoldError
 from ...layout.tiled_copy_mma import BY_MMA
 from . import nvgpu
-from .coordinates import has_value, show_layout, tuples
+from .coordinates import check_static, tuples
 from .dtypes import Boolean, DType, as_dtype, dtype_of
 from .fragments import Vec, load, store
 from .mma import TiledMma, partitioned
 from .state import checked, current, emit
-from .tensors import Tensor, allocate, as_layout, tensor_type
+from .tensors import Tensor, allocate, as_layout, emit_inferred, tensor_type
 
 
 @dataclass(frozen=True)
@@ -205,13 +205,7 @@ def make_rmem_tensor_like(tensor: Tensor, dtype: Any = None) -> Tensor:
     tensor_type(tensor)
     element = tensor.element_type if dtype is None else as_dtype(dtype)
     properties = {} if dtype is None else {"element": element.ir}
-    draft = MakeFragmentLikeOp.create(operands=[tensor.ssa], properties=properties, result_types=[tensor.ir_type])
-    try:
-        inferred = draft.inferred_type()
-    finally:
-        draft.erase()
-    op = MakeFragmentLikeOp.create(operands=[tensor.ssa], properties=dict(properties), result_types=[inferred])
-    return Tensor(emit(op).results[0], element)
+    return Tensor(emit_inferred(MakeFragmentLikeOp, [tensor.ssa], properties), element)
 
 
 make_fragment_like = make_rmem_tensor_like
@@ -299,8 +293,5 @@ def _plain(layout: Any) -> Layout:
 
 
 def _static(x: Any) -> Any:
-    if has_value(x):
-        raise TilefoldError(
-            Code.BUILD_RUN_TIME, f"a tiled copy is static, but this is {show_layout(x)}", "pass sizes as cute.Constexpr"
-        )
+    check_static(x, "a tiled copy is static, but this is")
     return x

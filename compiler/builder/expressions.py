@@ -17,9 +17,9 @@ from ...dialects.tile.fragments import FRAGMENT_ALIGN
 from ...dialects.tile.view_base import LayoutViewOp
 from ...layout.core import Layout, make_layout
 from ...layout.errors import Code, TilefoldError
-from ...layout.inttuple import product, show
+from ...layout.inttuple import product, show, wrap
 from .dtypes import DType
-from .state import current, verify
+from .state import current, emit
 from .tensors import Tensor, allocate, tensor_type
 from .values import Scalar, convert
 
@@ -111,7 +111,7 @@ def write(
     """Writes the elements of an expression to a tensor in its shape, or combines them with the old ones: `target` is
     a view with strides of 0 then. `shape` is that in which coordinates are taken, by default the target's.
     """
-    to = _modes(tensor_type(target).layout.data.shape) if shape is None else shape
+    to = wrap(tensor_type(target).layout.data.shape) if shape is None else shape
     _check_fits(expression.shape, to)
     builder = current()
     for leaf in expression.leaves():
@@ -131,7 +131,7 @@ def write(
         and target.element_type == expression.dtype
         and held == tensor_type(expression.tensor).element_type != i1
     ):
-        builder.insert(_verified(CopyOp(sources[0].ssa, target.ssa)))
+        emit(CopyOp(sources[0].ssa, target.ssa), is_settled=True)
         return
     types = [tensor_type(source).element_type for source in sources]
     old = [held] if combine is not None else []
@@ -145,7 +145,7 @@ def write(
         if combine is not None:
             value = combine(target.element(body.args[-1]), value)
         builder.insert(YieldOp(target.stored(value)))
-    builder.insert(_verified(MapOp(target.ssa, [source.ssa for source in sources], Region(body))))
+    emit(MapOp(target.ssa, [source.ssa for source in sources], Region(body)), is_settled=True)
 
 
 def sizes(shape: Shape) -> list[int]:
@@ -199,10 +199,6 @@ def repeated(tensor: Tensor, extents: Sequence[int], strides: Sequence[int]) -> 
     return tensor.view(CompositionOp, [[]], {"tiler": TilerAttr(layout)})
 
 
-def _modes(shape: Any) -> Shape:
-    return shape if isinstance(shape, tuple) else (shape,)  # pyright: ignore[reportUnknownVariableType]
-
-
 def _overlaps(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors may share memory: arguments may, and views of one allocation."""
     x, y = _origin(a.ssa), _origin(b.ssa)
@@ -219,8 +215,3 @@ def _origin(ssa: SSAValue) -> SSAValue:
         else:
             break
     return ssa
-
-
-def _verified(op: Any) -> Any:
-    verify(op)
-    return op

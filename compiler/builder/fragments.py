@@ -10,15 +10,15 @@ from ...dialects.tile import CopyOp, Space
 from ...dialects.tile.fragments import FRAGMENT_ALIGN
 from ...layout.core import cosize, make_layout
 from ...layout.errors import Code, TilefoldError
-from ...layout.inttuple import is_fully_static, product, show
+from ...layout.inttuple import is_fully_static, product, show, wrap
 from .casts import check_cast
 from .coordinates import as_tuple, tuples
 from .dtypes import Boolean, DType, Int32, as_dtype
 from .expressions import Expression, Shape, broadcast, repeated, sizes, write
 from .operators import Bits, Ordered
-from .state import current, verify
+from .state import current, emit
 from .tensors import Tensor, allocate, tensor_type
-from .values import Scalar, binary, binary_type, check_operand, common_type, compare, convert, is_scalar, unary
+from .values import Scalar, binary, binary_type, check_operand, common_type, compare, is_scalar, unary
 
 
 class Vec(Ordered, Bits):
@@ -68,7 +68,7 @@ class Vec(Ordered, Bits):
         if target == self.dtype:
             return self
         check_cast(self.dtype, target)
-        return Vec(Expression(self.shape, target, partial(_convert, target), [self.expression]))
+        return Vec(Expression(self.shape, target, _same, [self.expression]))  # which converts
 
     def __getitem__(self, coord: Any) -> Any:
         found = self.settle()[coord]
@@ -130,8 +130,6 @@ class Vec(Ordered, Bits):
     def __iter__(self) -> Any:
         raise TilefoldError(Code.BUILD_VALUE, "a fragment is not iterated over", "index it: x[i]")
 
-    __hash__ = object.__hash__
-
     def __repr__(self) -> str:
         return f"{self.dtype}{show(self.shape)}"
 
@@ -161,10 +159,6 @@ def _same(x: Scalar) -> Any:
     return x
 
 
-def _convert(dtype: DType, x: Scalar) -> Any:
-    return convert(x, dtype)
-
-
 def elementwise(function: Callable[..., Any], dtype: DType, *operands: Any) -> Vec:
     """A function of values, applied to the elements of fragments and to values, which are the same everywhere."""
     for operand in operands:
@@ -183,13 +177,11 @@ def load(tensor: Tensor) -> Vec:
         raise TilefoldError(
             Code.BUILD_RUN_TIME, f"a fragment has a static shape, but this is {show(shape)}", "take a tile first"
         )
-    modes: Shape = shape if isinstance(shape, tuple) else (shape,)
+    modes: Shape = wrap(shape)
     if type.space.data is Space.Rmem:
         return Vec(Expression(modes, tensor.element_type, tensor=tensor, borrowed=True))
     own = allocate(tensor.element_type, Space.Rmem, FRAGMENT_ALIGN, make_layout(shape), type.element_type)
-    op = CopyOp(tensor.ssa, own.ssa)
-    verify(op)
-    current().insert(op)  # it writes to nothing that other fragments read
+    emit(CopyOp(tensor.ssa, own.ssa), is_settled=True)
     return Vec(Expression(modes, tensor.element_type, tensor=own))
 
 
@@ -220,8 +212,7 @@ def _holds(tensor: Tensor, expression: Expression) -> bool:
     """Whether a tensor to which an expression was written holds its elements as they are."""
     type = tensor_type(tensor)
     layout = type.layout.data
-    modes = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
-    same = tensor.element_type == expression.dtype and sizes(modes) == sizes(expression.shape)
+    same = tensor.element_type == expression.dtype and sizes(wrap(layout.shape)) == sizes(expression.shape)
     return same and type.space.data is Space.Rmem and cosize(layout) >= product(layout.shape)
 
 
@@ -260,7 +251,7 @@ def full(shape: Any, value: Scalar, dtype: Any) -> Vec:
         raise TilefoldError(Code.BUILD_RUN_TIME, "the shape of a fragment is static", "pass sizes as cute.Constexpr")
     if not is_scalar(value):
         raise TilefoldError(Code.BUILD_VALUE, f"expected a value or a number, got {type(value).__name__}")
-    return Vec(Expression(modes, target, partial(_convert, target, value)))
+    return Vec(Expression(modes, target, partial(_same, value)))
 
 
 def full_like(fragment: "Vec | Tensor", value: Scalar, dtype: Any = None) -> Vec:

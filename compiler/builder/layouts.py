@@ -24,10 +24,10 @@ from ...layout.inttuple import shape_div as _shape_div
 from ...layout.inttuple import weakly_congruent as _weakly_congruent
 from ...layout.modes import compose_parts
 from ...layout.swizzle import Swizzle
-from .coordinates import has_value
+from .coordinates import has_value, tuples
 from .dtypes import DType
-from .modes import check_modes, layout_of
-from .tensors import AnyTensor, as_layout, tuples
+from .modes import get, layout_of
+from .tensors import as_layout
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -94,9 +94,7 @@ def shape(x: Any, mode: Any = None) -> Any:
 
 def stride(x: Any, mode: Any = None) -> Any:
     """The strides of a tensor or a layout, or of a mode of it."""
-    layout = x.layout if isinstance(x, AnyTensor) else x
-    plain = plain_layout(layout)
-    return _of_mode(plain.stride, mode)
+    return _of_mode(plain_layout(_laid_out(x)).stride, mode)
 
 
 def rank(x: Any, mode: Any = None) -> int:
@@ -111,7 +109,7 @@ def depth(x: Any, mode: Any = None) -> int:
 
 def cosize(x: Any) -> Any:
     """One more than the largest index of a layout or a tensor: the elements that it takes in memory."""
-    return algebra.cosize(x.layout if isinstance(x, AnyTensor) else x)
+    return algebra.cosize(_laid_out(x))
 
 
 def ceil_div(a: Any, b: Any) -> Any:
@@ -161,7 +159,7 @@ def crd2crd(coord: Any, source: Any, target: Any) -> Any:
 
 def is_static(x: Any) -> bool:
     """Whether all integers of a tensor's layout, a layout or a tuple are known while the kernel is built."""
-    return not has_value(x.layout if isinstance(x, AnyTensor) else x)
+    return not has_value(_laid_out(x))
 
 
 def crd2idx(coord: Any, layout: Any) -> Any:
@@ -178,18 +176,18 @@ def idx2crd(index: Any, shape: Any) -> Any:
 
 
 def _shape(x: Any, mode: Any) -> Any:
-    whole = x.shape if isinstance(x, AnyTensor | Layout | ComposedLayout) else tuples(x)
-    return _of_mode(whole, mode)
+    whole = _laid_out(x)
+    return _of_mode(whole.shape if isinstance(whole, Layout | ComposedLayout) else tuples(whole), mode)
+
+
+def _laid_out(x: Any) -> Any:
+    """The layout of what has one, such as a tensor of a kernel or of the host, or `x`, which may be a layout itself."""
+    layout = getattr(x, "layout", None)
+    return layout if isinstance(layout, Layout | ComposedLayout) else x
 
 
 def _of_mode(t: Any, mode: Any) -> Any:
-    if mode is None:
-        return t
-    for index in mode if isinstance(mode, tuple | list) else (mode,):  # pyright: ignore[reportUnknownVariableType]
-        parts = t if isinstance(t, tuple) else (t,)  # pyright: ignore[reportUnknownVariableType]
-        check_modes([index], len(parts))  # pyright: ignore[reportUnknownArgumentType]
-        t = parts[index]  # pyright: ignore[reportUnknownVariableType]
-    return t  # pyright: ignore[reportUnknownVariableType]
+    return t if mode is None else get(t, mode)
 
 
 def _checked(function: Callable[P, R]) -> Callable[P, R]:

@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from xdsl.dialects.builtin import StringAttr, UnitAttr
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.cute import LayoutAttr, TilerAttr
@@ -26,7 +26,7 @@ from ...layout.errors import Code, TilefoldError
 from .coordinates import tuples
 from .nvgpu import MmaOp, MmaUniversalOp
 from .state import checked, current, emit
-from .tensors import AnyTensor, Tensor, as_layout, tensor_type
+from .tensors import AnyTensor, Tensor, as_layout, emit_inferred, ragged_unit, tensor_type
 from .values import index_of
 
 
@@ -127,22 +127,15 @@ def partitioned(op: type[Any], tiling: SSAValue, tensor: Any, thread: Any, ragge
     """A thread's part of a tensor under a tiled copy or a tiled MMA. Raises `LayoutError` where there is none."""
     if not isinstance(tensor, AnyTensor):
         raise TilefoldError(Code.BUILD_VALUE, f"expected a tensor, got {type(tensor).__name__}")
-    properties = {"ragged": UnitAttr()} if ragged else {}
-    return tensor.view_of(op, [tiling, tensor.ssa, [index_of(thread).ssa]], properties)
+    return tensor.view_of(op, [tiling, tensor.ssa, [index_of(thread).ssa]], ragged_unit(ragged))
 
 
 def _fragment(op: type[FragmentOp], mma: TiledMma, part: AnyTensor) -> Tensor:
     if not isinstance(part, AnyTensor):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(Code.BUILD_VALUE, f"expected a thread's part of a tensor, got {type(part).__name__}")
-    operands = [mma.value(), part.ssa]
-    draft = op.create(operands=operands, result_types=[part.ssa.type])
-    try:
-        inferred = draft.inferred_type()
-    finally:
-        draft.erase()
-    made = emit(op.create(operands=operands, result_types=[inferred])).results[0]
+    made = Tensor(emit_inferred(op, [mma.value(), part.ssa], {}))
     held = part.element_type if isinstance(part, Tensor) else None
-    return Tensor(made, held if held is not None and held.ir == inferred.element_type else None)
+    return Tensor(made.ssa, held) if held is not None and held.ir == tensor_type(made).element_type else made
 
 
 def make_mma_atom(op: "MmaOp | MmaUniversalOp | MmaAtomAttr | str") -> MmaAtomAttr:

@@ -15,15 +15,15 @@ from ...layout.core import ComposedLayout, Layout
 from ...layout.errors import Code, TilefoldError
 from ...layout.inttuple import dice_tuple, slice_tuple
 from ...layout.inttuple import flatten as flatten_tuple
-from .coordinates import as_tuple
-from .tensors import AnyTensor, Pointer, Tensor, make_tensor, tuples
+from .coordinates import as_tuple, tuples
+from .tensors import AnyTensor, Pointer, Tensor, make_tensor
 from .values import Value
 
 
 def layout_of(x: Any) -> Any:
     """A layout as it is given to a function of the algebra. Raises TilefoldError (E5002) for anything else."""
     if not isinstance(x, Layout | ComposedLayout):
-        hint = "t.layout is a tensor's" if isinstance(x, AnyTensor) else "make one by cute.make_layout(shape)"
+        hint = "t.layout is a tensor's" if hasattr(x, "layout") else "make one by cute.make_layout(shape)"
         shown = repr(x) if isinstance(x, tuple | int) else type(x).__name__  # pyright: ignore[reportUnknownArgumentType]
         raise TilefoldError(Code.BUILD_VALUE, f"expected a layout, got {shown}", hint)
     return x

@@ -11,7 +11,6 @@ from xdsl.dialects.builtin import ModuleOp
 from ..frontend import print_program
 from ..source import Piece, Source, plain_source
 
-
 _SPELLING: Mapping[str, str] = MappingProxyType({
     "{unroll = 4 : i64}": "cute.range(..., unroll=4)",
     "{unroll}": "with cute.range(..., unroll_full=True)",

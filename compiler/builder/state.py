@@ -75,13 +75,16 @@ class Builder:
 
     def insert(self, op: Operation) -> None:
         """Adds an operation, at the user's line, after those of the current block."""
-        location = self.location()
-        if location is not None:
-            op.location = location
+        self._locate(op)
         self._count += 1
         if self._count > MAX_OPERATIONS:
             self._endless(f"has more than {MAX_OPERATIONS} operations")
         self.block.add_op(op)
+
+    def _locate(self, op: Operation) -> None:
+        location = self.location()
+        if location is not None:
+            op.location = location
 
     def step(self) -> None:
         """Counts an iteration that Python does. Raises TilefoldError (E5010) where loops do not end."""
@@ -98,9 +101,7 @@ class Builder:
 
     def insert_after(self, value: SSAValue, op: Operation) -> None:
         """Adds an operation right where `value` is defined, so that it can be used wherever the value can."""
-        location = self.location()
-        if location is not None:
-            op.location = location
+        self._locate(op)
         owner = value.owner
         if isinstance(owner, Block):
             Rewriter.insert_op(op, InsertPoint.at_start(owner))
@@ -113,9 +114,7 @@ class Builder:
         if found is None:
             assert self._root is not None, "set on construction"
             op = make()
-            location = self.location()
-            if location is not None:
-                op.location = location
+            self._locate(op)
             op.verify()
             Rewriter.insert_op(op, InsertPoint.at_start(self._root))
             found = self._shared[key] = op.results[0]
@@ -244,19 +243,21 @@ class Fragment(Protocol):
         ...
 
 
-def emit(op: Operation) -> Operation:
-    """Adds a verified operation to the kernel that is being built. Raises TilefoldError where it breaks a rule.
+def emit(op: Operation, is_settled: bool = False) -> Operation:
+    """Verifies an operation and adds it to the kernel that is being built. Raises TilefoldError where it breaks a rule.
 
-    Before one that may write memory, or wait for others who do, fragments are computed that read it.
+    Before one that may write memory, or wait for others who do, fragments are computed that read it; unless
+    `is_settled` says that it changes nothing that they read.
     """
-    verify(op)
-    if not (op.has_trait(Pure) or (op.has_trait(MemoryReadEffect) and not op.has_trait(MemoryWriteEffect))):
+    _verify(op)
+    only_reads = op.has_trait(MemoryReadEffect) and not op.has_trait(MemoryWriteEffect)
+    if not (is_settled or only_reads or op.has_trait(Pure)):
         current().settle()
     current().insert(op)
     return op
 
 
-def verify(op: Operation) -> None:
+def _verify(op: Operation) -> None:
     """Raises TilefoldError where an operation, which is in no kernel yet, breaks a rule, and erases it then."""
     try:
         op.verify(verify_nested_ops=False)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tensors of the kernel that is being built: memory with a layout, and coordinates with a layout."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
-from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntAttr, i64
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntAttr, UnitAttr, i64
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.cute import LayoutAttr
@@ -17,7 +17,9 @@ from ...dialects.tile import (
     CoordTensorType,
     DimOp,
     FillOp,
+    FragmentOp,
     LoadOp,
+    MakeFragmentLikeOp,
     MakeTensorOp,
     PtrOp,
     SliceOp,
@@ -37,15 +39,15 @@ from . import casts
 from .coordinates import (
     as_tuple,
     check_inside,
+    check_static,
     has_none,
-    has_value,
     show_layout,
     split_coordinate,
     split_layout,
     tuples,
 )
 from .dtypes import DType, Index, as_dtype, dtype_of
-from .state import current, emit, verify
+from .state import current, emit
 from .values import Int, convert, is_scalar, wrap
 
 
@@ -116,13 +118,7 @@ class AnyTensor:
         """The view of this tensor that an operation gives with these operands, of which one is it. Raises
         TilefoldError.
         """
-        tensor = next(o for o in (_type_of(o) for o in operands) if isinstance(o, TensorType | CoordTensorType))
-        draft = op.build(operands=operands, result_types=[tensor], properties=properties)
-        try:
-            inferred = draft.inferred_type()
-        finally:
-            draft.erase()
-        return self._like(emit(op.build(operands=operands, result_types=[inferred], properties=properties)).results[0])
+        return self._like(emit_inferred(op, operands, properties))
 
     def _like(self, ssa: SSAValue) -> Self:
         return type(self)(ssa)
@@ -186,6 +182,8 @@ class Tensor(AnyTensor):
         """The type of the elements."""
         return self._dtype
 
+    dtype = element_type
+
     def element(self, ssa: SSAValue, dtype: DType | None = None) -> Any:
         """What was read from it as a value, of the type of its elements or of one that is the same in memory."""
         found = self._dtype if dtype is None else dtype
@@ -196,8 +194,6 @@ class Tensor(AnyTensor):
         ssa = convert(value, self._dtype).ssa
         held = self.ir_type.element_type
         return ssa if ssa.type == held else casts.cast(ssa, self._dtype, dtype_of(held))
-
-    dtype = element_type
 
     @property
     def memspace(self) -> str:
@@ -299,8 +295,19 @@ class CoordTensor(AnyTensor):
         return f"{show_layout(self.ir_type.start.data)} o {show_layout(self.ir_type.layout.data)}"
 
 
-def _type_of(operand: Any) -> Attribute | None:
-    return operand.type if isinstance(operand, SSAValue) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+def emit_inferred(
+    op: "type[LayoutViewOp | FragmentOp | MakeFragmentLikeOp]", operands: Sequence[Any], properties: Mapping[str, Any]
+) -> SSAValue:
+    """The result of an operation that infers its type from its operands, one of which is a tensor. Raises
+    TilefoldError.
+    """
+    tensor = next(o.type for o in operands if isinstance(getattr(o, "type", None), TensorType | CoordTensorType))
+    draft = op.build(operands=operands, result_types=[tensor], properties={**properties})
+    try:
+        inferred = draft.inferred_type()
+    finally:
+        draft.erase()
+    return emit(op.build(operands=operands, result_types=[inferred], properties={**properties})).results[0]
 
 
 def _count(t: Any) -> int:
@@ -343,18 +350,10 @@ def allocate(dtype: DType, space: Space, align: int, layout: LayoutLike, held: A
     share them, by default, but of a fragment as they are computed with. Raises TilefoldError (E5003) unless it is
     static.
     """
-    if has_value(layout):
-        raise TilefoldError(
-            Code.BUILD_RUN_TIME,
-            f"a kernel allocates memory of a static layout, but it is {show_layout(layout)}",
-            "pass the sizes as cute.Constexpr",
-        )
+    check_static(layout, "a kernel allocates memory of a static layout, but it is")
     element = held or (dtype.ir if space is Space.Rmem else dtype.in_memory)
     type = TensorType(element, SpaceAttr(space), IntAttr(align), LayoutAttr(layout))
-    op = AllocOp(type)
-    verify(op)
-    current().insert(op)
-    return Tensor(op.result, dtype)
+    return Tensor(emit(AllocOp(type), is_settled=True).results[0], dtype)
 
 
 def make_rmem_tensor(layout: Any, dtype: Any) -> Tensor:
@@ -379,6 +378,11 @@ def fill(tensor: Tensor, value: Any) -> None:
 def clear(tensor: Tensor) -> None:
     """Writes zero to every element."""
     fill(tensor, 0)
+
+
+def ragged_unit(ragged: bool) -> dict[str, Attribute]:
+    """The property of a view whose last tiles may reach beyond its tensor."""
+    return {"ragged": UnitAttr()} if ragged else {}
 
 
 def tensor_type(tensor: Tensor) -> TensorType:

@@ -7,7 +7,7 @@ reach beyond it, and what lies there must not be accessed. Everything raises `La
 
 from typing import Any, TypeVar
 
-from xdsl.dialects.builtin import IndexType, IntAttr, IntegerAttr, UnitAttr, i64
+from xdsl.dialects.builtin import IndexType, IntAttr, IntegerAttr, i64
 
 from ...dialects.cute import CoordAttr, LayoutAttr, ShapeAttr, TilerAttr
 from ...dialects.tile import (
@@ -31,11 +31,11 @@ from ...layout.core import ComposedLayout, Layout
 from ...layout.errors import Code, TilefoldError
 from ...layout.inttuple import leaves
 from ...layout.swizzle import Swizzle
-from .coordinates import as_tuple, has_value, show_layout, split_coordinate
+from .coordinates import as_tuple, check_static, has_value, show_layout, split_coordinate, tuples
 from .dtypes import Index, as_dtype
 from .modes import layout_of
 from .state import emit
-from .tensors import AnyTensor, CoordTensor, Tensor, as_layout, tensor_type, tuples
+from .tensors import AnyTensor, CoordTensor, Tensor, as_layout, ragged_unit, tensor_type
 from .values import Int, index_of
 
 T = TypeVar("T", Tensor, CoordTensor)
@@ -49,7 +49,7 @@ def local_tile(tensor: T, tiler: Any, coord: Any, proj: Any = None, ragged: bool
     (CuTe's Step).
     """
     attribute, operands = split_coordinate(as_tuple(coord))
-    properties: dict[str, Any] = {"tiler": _tiler(as_tuple(tiler)), "coord": attribute} | _ragged(ragged)
+    properties: dict[str, Any] = {"tiler": _tiler(as_tuple(tiler)), "coord": attribute} | ragged_unit(ragged)
     if proj is not None:
         properties["proj"] = CoordAttr(tuples(proj))
     return _tensor(tensor).view(LocalTileOp, [operands], properties)
@@ -59,7 +59,7 @@ def local_partition(tensor: T, threads: Any, index: Any, proj: Any = None, ragge
     """The elements at the coordinate of thread `index` in every tile of the shape of `threads`, a layout that maps
     coordinates to thread indices: (RestM,RestN,...).
     """
-    properties: dict[str, Any] = {"threads": LayoutAttr(_static(as_layout(threads)))} | _ragged(ragged)
+    properties: dict[str, Any] = {"threads": LayoutAttr(_static(as_layout(threads)))} | ragged_unit(ragged)
     if proj is not None:
         properties["proj"] = CoordAttr(tuples(proj))
     return _tensor(tensor).view(LocalPartitionOp, [[index_of(index).ssa]], properties)
@@ -189,7 +189,7 @@ def rasterize(index: Any, rows: Any, columns: Any, group: int = 8) -> tuple[Int,
 
 def _divided(op: type[LayoutViewOp], function: Any, target: Any, tiler: Any, ragged: bool) -> Any:
     if isinstance(target, AnyTensor):
-        return target.view(op, [[]], {"tiler": _tiler(tiler)} | _ragged(ragged))
+        return target.view(op, [[]], {"tiler": _tiler(tiler)} | ragged_unit(ragged))
     return function(layout_of(target), tuples(tiler))
 
 
@@ -198,23 +198,14 @@ def _tiler(tiler: Any) -> TilerAttr:
 
 
 def _static(x: Any) -> Any:
-    if has_value(x):
-        raise TilefoldError(
-            Code.BUILD_RUN_TIME,
-            f"tiles and layouts of threads are static, but this is {show_layout(x)}",
-            "pass the sizes as cute.Constexpr",
-        )
+    check_static(x, "tiles and layouts of threads are static, but this is")
     return x
-
-
-def _ragged(ragged: bool) -> dict[str, Any]:
-    return {"ragged": UnitAttr()} if ragged else {}
 
 
 def _tensor(x: Any) -> Any:
     if not isinstance(x, AnyTensor):
         what = "layout" if isinstance(x, Layout | ComposedLayout) else type(x).__name__
-        raise TilefoldError(
-            Code.BUILD_VALUE, f"expected a tensor, got a {what}", "make one by cute.make_tensor(t.iterator, layout)"
-        )
+        by = "make one by cute.make_tensor(t.iterator, layout)"
+        hint = "views are taken in the kernel, of its arguments" if hasattr(x, "layout") else by
+        raise TilefoldError(Code.BUILD_VALUE, f"expected a tensor, got a {what}", hint)
     return x
