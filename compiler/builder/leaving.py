@@ -51,14 +51,15 @@ def _breaks(node: ast.stmt) -> bool:
     return any(isinstance(each, ast.Break) for each in leaves_around(node))
 
 
-def leaves_around(node: ast.AST) -> Iterator[ast.Break | ast.Continue]:
-    """The `break` and `continue` in a statement that are of the loop around it."""
-    if isinstance(node, ast.Break | ast.Continue):
+def leaves_around(node: ast.AST) -> Iterator[ast.Break | ast.Continue | ast.Return]:
+    """What leaves a statement: the `return` in it, and the `break` and `continue` of the loop around it."""
+    if isinstance(node, ast.Break | ast.Continue | ast.Return):
         yield node
     elif not isinstance(node, FUNCTIONS):
-        is_loop = isinstance(node, ast.For | ast.While)
-        for child in node.orelse if is_loop else ast.iter_child_nodes(node):
-            yield from leaves_around(child)
+        body: Sequence[ast.AST] = node.body if isinstance(node, ast.For | ast.While) else ()
+        for child in ast.iter_child_nodes(node):
+            found = leaves_around(child)
+            yield from (each for each in found if child not in body or isinstance(each, ast.Return))
 
 
 def _matches_all(pattern: ast.pattern) -> bool:

@@ -329,7 +329,6 @@ def _check(function: ast.FunctionDef, refuse: Refuse) -> None:
             raise refuse(node, found[0], found[1])
         for last in getattr(node, "finalbody", ()):  # it would take back what left the body
             for each in leaves_around(last):
-                word = "break" if isinstance(each, ast.Break) else "continue"
-                raise refuse(each, f"'{word}' in 'finally'", "leave the loop after the 'try'")
+                raise refuse(each, f"'{type(each).__name__.lower()}' in 'finally'", "leave after the 'try'")
         if not isinstance(node, FUNCTIONS):
             pending += ast.iter_child_nodes(node)

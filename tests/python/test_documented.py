@@ -33,7 +33,7 @@ REFUSED = {
     "numbers that the type": "number_that_is_too_large",
     "`:=` in an operand": "walrus",
     "`yield` in a kernel": "generator coroutine global_statement",
-    "`break` and `continue` in `finally`": "break_in_finally",
+    "`break`, `continue` and `return` in `finally`": "break_in_finally return_in_finally",
     "a kernel that returns": "returned",
     "a `lambda`": "test_what_is_no_function test_a_file_that_has_changed",
     "loops and recursion": "never_ends recursion",

@@ -247,6 +247,14 @@ def break_in_finally(out: Any) -> None:
             break  # error: E5005, 'break' in 'finally'
 
 
+def return_in_finally(out: Any) -> None:
+    try:
+        out[0] = 1
+    finally:
+        for _ in range(3):
+            return  # error: E5005, 'return' in 'finally'
+
+
 def returned(out: Any) -> Any:  # error: E5005, returns a value of type int
     return 5
 

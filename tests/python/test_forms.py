@@ -14,7 +14,6 @@ import pytest
 from tests.python.test_control_flow import THREADS, call
 from tilefold import cute
 
-# ruff: noqa: B012
 # pyright: reportPossiblyUnboundVariable=false, reportUnnecessaryComparison=false, reportConstantRedefinition=false
 
 
@@ -79,8 +78,10 @@ def else_of_try(t: Any, n: Any) -> Any:
         if t > 3:
             return total
     finally:
-        if t > 20:
-            return 2
+        for i in range(n):
+            if i > 3:
+                break
+            total += 1
     try:
         return total + 7
     except ValueError:

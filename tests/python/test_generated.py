@@ -85,7 +85,7 @@ def statements(draw: DrawFn, depth: int, in_loop: bool) -> list[str]:
             return [f"match {name} % 4:", *(line for part in parts for line in part)]
         case "try":
             words = draw(st.sampled_from((("finally",), ("except KeyError", "else"), ("except KeyError", "finally"))))
-            last = blocks(depth - 1, False)
+            last = blocks(depth - 1, False).filter(lambda lines: not any("return" in line for line in lines))
             parts = [[f"{word}:", *_indented(draw(last if word == "finally" else inner))] for word in ("try", *words)]
             return [line for part in parts for line in part]
         case "for" | "unrolled":
