@@ -13,7 +13,7 @@ from ...layout.errors import Code, TilefoldError
 from ...layout.unknown import Unknown
 from .dtypes import Float32, Index, Int32, of_sign
 from .fragments import Vec, elementwise
-from .state import emit, emit_value
+from .state import emit, insert_value
 from .tensors import Address
 from .values import Int, Scalar, Value, convert, wrap
 
@@ -31,7 +31,7 @@ def _static(x: T, what: str) -> T:
 def _coordinates(op: type[Any]) -> tuple[Int, Int, Int]:
     def one(dimension: xdsl_gpu.DimensionEnum) -> Int:
         made = op.create(properties={"dimension": xdsl_gpu.DimensionAttr(dimension)}, result_types=[IndexType()])
-        return Int(emit_value(made), Index, Unknown(32), nonnegative=True)
+        return Int(insert_value(made), Index, Unknown(32), nonnegative=True)
 
     x, y, z = (one(dimension) for dimension in xdsl_gpu.DimensionEnum)
     return x, y, z

@@ -12,7 +12,6 @@ from .carry import (
     CONTAINERS_DIFFER,
     SAME_LENGTH,
     Kind,
-    as_ssa,
     common_dtype,
     difference,
     filled,
@@ -20,14 +19,15 @@ from .carry import (
     here,
     is_pending,
     kind_of,
+    put_back,
     shown,
     taken,
 )
 from .control import built, name_value, noted
 from .fragments import Home, Vec
 from .state import current
-from .values import Bool
-from .variables import MISSING, Tree, Variable, is_carried, same
+from .values import Bool, is_scalar
+from .variables import MISSING, Tree, Variable, same
 
 
 def branch(
@@ -45,7 +45,7 @@ def branch(
             built(function, block)
         ends.append([taken(variable) for variable in variables])
         for variable, tree in zip(variables, before, strict=True):
-            variable.set(MISSING if tree is None else tree.rebuilt(tree.leaves))
+            put_back(variable, tree)
     merges = [
         _Merge(variable, tree, *pair) for variable, tree, *pair in zip(variables, before, ends[0], ends[1], strict=True)
     ]
@@ -145,7 +145,7 @@ class _Merge:
             return None
         if isinstance(a, Vec) and isinstance(b, Vec) and (home := Home(a)).holds(b):
             return home
-        if is_carried(a) and is_carried(b):
+        if is_scalar(a) and is_scalar(b):
             dtype = common_dtype(a, b)
             if dtype is not None:
                 return kind_of(a, dtype).joined(kind_of(b, dtype))
@@ -165,7 +165,7 @@ class _Merge:
         for leaf, home in pairs:
             if isinstance(home, Home):
                 home.write(leaf)
-        return [as_ssa(leaf, kind.dtype) for leaf, kind in pairs if isinstance(kind, Kind)]
+        return [kind.ssa(leaf) for leaf, kind in pairs if isinstance(kind, Kind)]
 
     def finish(self, values: Sequence[SSAValue]) -> None:
         """Sets the variable, `values` for what is carried."""

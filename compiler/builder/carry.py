@@ -20,8 +20,8 @@ from .flow import RESULT
 from .fragments import Home, Vec
 from .places import user_place
 from .state import current
-from .values import Bool, Float, Int, Scalar, Value, common_type, convert, weak_type
-from .variables import MISSING, PENDING, Box, Tree, Variable, is_carried, same, tree_of
+from .values import Int, Scalar, Value, common_type, convert, is_scalar, weak_type, wrap
+from .variables import MISSING, PENDING, Box, Tree, Variable, same, tree_of
 
 _CHANGES = 5
 """How often the type of a leaf may turn out to be another."""
@@ -41,7 +41,11 @@ class Kind:
         """The SSA value as a leaf."""
         if self.dtype.kind == "int":
             return Int(ssa, self.dtype, Unknown(self.dtype.bits, max(self.div, 1)), self.nonnegative)
-        return Float(ssa, self.dtype) if self.dtype.kind == "float" else Bool(ssa, self.dtype)
+        return wrap(ssa, self.dtype)
+
+    def ssa(self, leaf: Any) -> SSAValue:
+        """A leaf as an SSA value, at the end of the current block."""
+        return convert(leaf, self.dtype).ssa
 
     @property
     def ir(self) -> Attribute:
@@ -77,11 +81,6 @@ def _joined(a: DType, b: DType) -> DType | None:
     if a == b:
         return a
     return promote(a, b) if a.kind == b.kind == "int" and a.unsigned == b.unsigned else None
-
-
-def as_ssa(leaf: Scalar, dtype: DType) -> SSAValue:
-    """A leaf as an SSA value of a type, at the end of the current block."""
-    return convert(leaf, dtype).ssa
 
 
 def describe(leaf: object) -> str:
@@ -146,6 +145,11 @@ def taken(variable: Variable) -> Tree | None:
     return None if value is MISSING else tree_of(value)
 
 
+def put_back(variable: Variable, tree: Tree | None) -> None:
+    """Makes a variable hold what was taken, also in the containers that have changed since."""
+    variable.set(MISSING if tree is None else tree.rebuilt(tree.leaves))
+
+
 CONTAINERS_DIFFER = "holds containers of other lengths or keys"
 SAME_LENGTH = "give it that length before, and set elements instead of adding them"
 ONE_TYPE = (
@@ -200,7 +204,7 @@ class _Carried:
 
     def restore(self) -> None:
         """What it held before the loop."""
-        self.variable.set(MISSING if self.tree is None else self.tree.rebuilt(self.tree.leaves))
+        put_back(self.variable, self.tree)
 
     def enter(self, values: Sequence[SSAValue]) -> None:
         """What it holds when an iteration begins."""
@@ -244,7 +248,7 @@ class _Carried:
             if slot.home.holds(leaf):
                 return known
         differs = "is {} before the loop and {} after an iteration".format(*difference(slot.start, leaf))
-        if not is_carried(leaf) or not is_carried(slot.start):
+        if not is_scalar(leaf) or not is_scalar(slot.start):
             return self._lose(differs)
         if slot.kind is None or (not isinstance(slot.start, Value) and isinstance(leaf, Value)):
             dtype = common_dtype(slot.start, leaf)
@@ -277,11 +281,11 @@ class _Carried:
             if slot.home is not None and leaf is not slot.entered and isinstance(leaf, Vec):
                 slot.home.write(leaf)
         pairs = zip(self.slots, now.leaves, strict=True)
-        return [_carried_ssa(leaf, slot.kind) for slot, leaf in pairs if slot.kind is not None]
+        return [slot.kind.ssa(leaf) for slot, leaf in pairs if slot.kind is not None]
 
     def starts(self) -> list[SSAValue]:
         """What it held before the loop, as the values that the first iteration gets."""
-        return [] if self.lost else [_carried_ssa(slot.start, s) for slot in self.slots if (s := slot.kind)]
+        return [] if self.lost else [kind.ssa(slot.start) for slot in self.slots if (kind := slot.kind)]
 
     def finish(self, values: Sequence[SSAValue]) -> None:
         """What it holds after the loop."""
@@ -300,10 +304,6 @@ def _only_in_loop(variable: Variable) -> tuple[str, str]:
         f"{shown(variable)} has no value here: only the loop at {here()} gives it one, in an iteration",
         "give it a value before the loop",
     )
-
-
-def _carried_ssa(leaf: Any, kind: Kind) -> SSAValue:
-    return as_ssa(leaf, kind.dtype)
 
 
 class LoopVariables:

@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects.ptx import CvtOp
 from ...layout.errors import Code, TilefoldError
 from .dtypes import DType, Float32, Int32
-from .state import emit_value
+from .state import insert_value
 
 
 def integer_attribute(number: int, type: Attribute) -> IntegerAttr[Any]:
@@ -26,7 +26,7 @@ def cast(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
     check_cast(source, target)
     if target.name == "TFloat32":
         wide = cast(ssa, source, Float32)
-        return emit_value(CvtOp("rna.tf32.f32", [wide]))
+        return insert_value(CvtOp("rna.tf32.f32", [wide]))
     if source.ir == target.ir:
         return ssa
     return _CASTS[source.kind, target.kind](ssa, source, target)
@@ -40,12 +40,12 @@ def check_cast(source: DType, target: DType) -> None:
 
 def _int_to_int(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
     if isinstance(target.ir, IndexType) and source.unsigned and source.bits < target.bits:
-        ssa = emit_value(arith.ExtUIOp(ssa, i64))  # an index is cast as if it had a sign
+        ssa = insert_value(arith.ExtUIOp(ssa, i64))  # an index is cast as if it had a sign
     if isinstance(source.ir, IndexType) or isinstance(target.ir, IndexType):
-        return emit_value(arith.IndexCastOp(ssa, target.ir))
+        return insert_value(arith.IndexCastOp(ssa, target.ir))
     if source.bits < target.bits:
-        return emit_value(_extension(source)(ssa, target.ir))  # pyright: ignore[reportArgumentType]
-    return emit_value(arith.TruncIOp(ssa, target.ir))  # pyright: ignore[reportArgumentType]
+        return insert_value(_extension(source)(ssa, target.ir))  # pyright: ignore[reportArgumentType]
+    return insert_value(arith.TruncIOp(ssa, target.ir))  # pyright: ignore[reportArgumentType]
 
 
 def _extension(source: DType) -> Callable[..., Operation]:
@@ -58,31 +58,31 @@ def _float_to_float(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
         wide = _float_to_float(ssa, source, Float32)
         return _float_to_float(wide, Float32, target)
     op = arith.ExtFOp if source.bits < target.bits else arith.TruncFOp
-    return emit_value(op(ssa, target.ir))
+    return insert_value(op(ssa, target.ir))
 
 
 def _int_to_float(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
     if target.bits == 8:
         return _float_to_float(_int_to_float(ssa, source, Float32), Float32, target)
     if isinstance(source.ir, IndexType):
-        ssa = emit_value(arith.IndexCastOp(ssa, i64))
+        ssa = insert_value(arith.IndexCastOp(ssa, i64))
     op = arith.UIToFPOp if source.unsigned else arith.SIToFPOp
-    return emit_value(op(ssa, target.ir))  # pyright: ignore[reportArgumentType]
+    return insert_value(op(ssa, target.ir))  # pyright: ignore[reportArgumentType]
 
 
 def _float_to_int(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
     if source.bits == 8:
         ssa, source = _float_to_float(ssa, source, Float32), Float32
     if isinstance(target.ir, IndexType):
-        return emit_value(arith.IndexCastOp(emit_value(arith.FPToSIOp(ssa, i64)), target.ir))
+        return insert_value(arith.IndexCastOp(insert_value(arith.FPToSIOp(ssa, i64)), target.ir))
     op = arith.FPToUIOp if target.unsigned else arith.FPToSIOp
-    return emit_value(op(ssa, target.ir))  # pyright: ignore[reportArgumentType]
+    return insert_value(op(ssa, target.ir))  # pyright: ignore[reportArgumentType]
 
 
 def _bool_to_int(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
     if isinstance(target.ir, IndexType):
-        return emit_value(arith.IndexCastOp(emit_value(arith.ExtUIOp(ssa, i32)), target.ir))
-    return emit_value(arith.ExtUIOp(ssa, target.ir))  # pyright: ignore[reportArgumentType]
+        return insert_value(arith.IndexCastOp(insert_value(arith.ExtUIOp(ssa, i32)), target.ir))
+    return insert_value(arith.ExtUIOp(ssa, target.ir))  # pyright: ignore[reportArgumentType]
 
 
 def _bool_to_float(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
@@ -90,15 +90,15 @@ def _bool_to_float(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
 
 
 def _int_to_bool(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
-    zero = emit_value(arith.ConstantOp(integer_attribute(0, source.ir)))
-    return emit_value(arith.CmpiOp(ssa, zero, "ne"))
+    zero = insert_value(arith.ConstantOp(integer_attribute(0, source.ir)))
+    return insert_value(arith.CmpiOp(ssa, zero, "ne"))
 
 
 def _float_to_bool(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
     if source.bits == 8:
         ssa, source = _float_to_float(ssa, source, Float32), Float32
-    zero = emit_value(arith.ConstantOp(FloatAttr(0.0, cast_type("Any", source.ir))))
-    return emit_value(arith.CmpfOp(ssa, zero, "une"))
+    zero = insert_value(arith.ConstantOp(FloatAttr(0.0, cast_type("Any", source.ir))))
+    return insert_value(arith.CmpfOp(ssa, zero, "une"))
 
 
 _CASTS: Mapping[tuple[str, str], Callable[[SSAValue, DType, DType], SSAValue]] = MappingProxyType({

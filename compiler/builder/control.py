@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from xdsl.ir import Block, SSAValue
 
 from ...layout.errors import TilefoldError
-from .carry import taken
+from .arithmetic import compare
+from .carry import put_back, taken
 from .dtypes import Boolean
 from .state import current
-from .values import Bool, Scalar, Value, compare, convert
-from .variables import MISSING, Variable
+from .values import Bool, Scalar, Value, convert
+from .variables import Variable
 
 
 def truth(x: Scalar) -> Bool:
@@ -66,7 +67,7 @@ def discarded(variables: Sequence[Variable]) -> Generator[_Attempt, None, None]:
         return
     drop(block)
     for variable, tree in zip(variables, trees, strict=True):
-        variable.set(MISSING if tree is None else tree.rebuilt(tree.leaves))
+        put_back(variable, tree)
 
 
 def drop(block: Block) -> None:

@@ -15,15 +15,17 @@ from typing import Any, cast
 from xdsl.dialects import arith
 
 from ...layout.errors import Code, TilefoldError
+from .arithmetic import binary
 from .branches import branch
 from .carry import result_of
 from .control import discarded, name_value, truth
+from .dtypes import Float32, Int32
 from .fragments import Vec
 from .loops import bounded, conditional_loop, counted_loop
 from .ranges import Range, make_range
 from .state import current
 from .tensors import AnyTensor
-from .values import Bool, Value, binary, convert
+from .values import Bool, Value, convert
 from .variables import MISSING, PENDING, Box, Cell, Variable, cells_of, reached
 
 __all__ = [
@@ -277,8 +279,6 @@ def _quantifier(join: Callable[..., Any], empty: bool) -> Callable[[Iterable[Any
 
 def _converted(function: Callable[..., Any], kind: str) -> Callable[..., Any]:
     def converted(*arguments: Any, **options: Any) -> Any:
-        from .dtypes import Float32, Int32
-
         given: list[Any] = list(arguments)
         if len(given) == 1 and isinstance(given[0], Vec) and kind != "bool":
             hint = f"write x.to(cute.{'Int32' if kind == 'int' else 'Float32'})"

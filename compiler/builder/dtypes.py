@@ -60,6 +60,11 @@ class DType:
         return (1 << (self.bits if self.unsigned else self.bits - 1)) - 1
 
     @property
+    def has_arithmetic(self) -> bool:
+        """Whether it is computed with; elements of other types are loaded, stored and converted only."""
+        return self.kind != "packed" and not (self.kind == "float" and self.bits == 8)
+
+    @property
     def in_memory(self) -> Attribute:
         """The type in the IR of an element in memory that threads share: a predicate is a byte there."""
         return i8 if self.kind == "bool" else self.ir

@@ -11,6 +11,7 @@ from ...dialects.tile.fragments import FRAGMENT_ALIGN
 from ...layout.core import cosize, make_layout
 from ...layout.errors import Code, TilefoldError
 from ...layout.inttuple import is_fully_static, product, show, wrap
+from .arithmetic import binary, binary_type, compare, unary
 from .casts import check_cast
 from .coordinates import as_tuple, tuples
 from .dtypes import Boolean, DType, Int32, as_dtype
@@ -18,7 +19,7 @@ from .expressions import Expression, Shape, broadcast, repeated, sizes, write
 from .operators import Bits, Ordered
 from .state import current, emit
 from .tensors import Tensor, allocate, tensor_type
-from .values import Scalar, binary, binary_type, check_operand, common_type, compare, is_scalar, unary
+from .values import Scalar, check_operand, common_type, is_scalar
 
 
 class Vec(Ordered, Bits):
@@ -95,8 +96,7 @@ class Vec(Ordered, Bits):
         nothing, and takes elements in colexicographic order. The type is that of the elements; convert to a wider one
         before.
         """
-        if not isinstance(op, Reduction):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TilefoldError(Code.BUILD_VALUE, f"expected a reduction such as cute.ADD, got {op!r}")
+        check_reduction(op)
         over = _axes(axes, self.rank)
         kept = tuple(1 if mode in over else part for mode, part in enumerate(self.shape))
         start = op.start(self.dtype) if init is None else init
@@ -136,7 +136,7 @@ class Vec(Ordered, Bits):
     def _binary(self, name: str, a: Any, b: Any) -> Any:
         if not (_is_operand(a) and _is_operand(b)):
             return NotImplemented
-        return elementwise(partial(binary, name), binary_type(name, a, b), a, b)
+        return combined(name, a, b)
 
     def _compare(self, predicate: str, a: Any, b: Any) -> Any:
         if not (_is_operand(a) and _is_operand(b)):
@@ -166,6 +166,13 @@ def elementwise(function: Callable[..., Any], dtype: DType, *operands: Any) -> V
     parts = [o.expression if isinstance(o, Vec) else o for o in operands]
     shape = broadcast(*(part.shape for part in parts if isinstance(part, Expression)))
     return Vec(Expression(shape, dtype, function, parts))
+
+
+def combined(name: str, a: Any, b: Any) -> Any:
+    """An operation on two values or numbers, or on fragments, element by element. Raises TilefoldError (E5002)."""
+    if isinstance(a, Vec) or isinstance(b, Vec):
+        return elementwise(partial(binary, name), binary_type(name, a, b), a, b)
+    return binary(name, a, b)
 
 
 def load(tensor: Tensor) -> Vec:
@@ -276,9 +283,7 @@ class Reduction:
 
     def function(self, a: Any, b: Any) -> Any:
         """Two values combined, or fragments element by element."""
-        if isinstance(a, Vec) or isinstance(b, Vec):
-            return elementwise(partial(binary, self.name), binary_type(self.name, a, b), a, b)
-        return binary(self.name, a, b)
+        return combined(self.name, a, b)
 
     def start(self, dtype: DType) -> Any:
         """What combined with an element is the element. Raises TilefoldError (E5002) where the type has no such."""
@@ -287,6 +292,12 @@ class Reduction:
         ones = True if dtype.kind == "bool" else dtype.greatest if dtype.unsigned else -1
         found = {"add": 0, "mul": 1, "max": dtype.least, "min": dtype.greatest, "and": ones, "or": 0, "xor": 0}
         return found[self.name]
+
+
+def check_reduction(x: object) -> None:
+    """Raises TilefoldError (E5002) for anything but a reduction."""
+    if not isinstance(x, Reduction):
+        raise TilefoldError(Code.BUILD_VALUE, f"expected a reduction such as cute.ADD, got {x!r}")
 
 
 ADD, MUL, MAX, MIN = Reduction("add"), Reduction("mul"), Reduction("max"), Reduction("min")

@@ -11,13 +11,14 @@ from xdsl.ir import Block, Region, SSAValue
 from ...dialects.tile import CoordTensorType, LoadOp, SliceOp, Space, StoreOp, TensorType
 from ...layout.errors import Code, TilefoldError
 from ...passes.emitter import UNROLL
+from .arithmetic import compare
 from .carry import LoopVariables
 from .control import built, drop, name_value, noted, truth
 from .dtypes import Index
 from .ranges import Range
 from .state import current
-from .values import Bool, Int, Scalar, compare, convert
-from .variables import Box, Variable, is_carried
+from .values import Bool, Int, Scalar, convert, is_scalar
+from .variables import Box, Variable
 
 
 def counted_loop(range: Range, body: Callable[[Any], object], variables: Sequence[Variable]) -> None:
@@ -131,7 +132,7 @@ def bounded(range: Range, stopped: Variable, body: Callable[[Any], object], vari
 
     def more() -> Scalar:
         flag = stopped.get()
-        assert is_carried(flag)
+        assert is_scalar(flag)
         left = compare("lt", _counter(count), range.count())
         return left if flag is False else left & (truth(flag) ^ True)
 

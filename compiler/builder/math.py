@@ -3,16 +3,16 @@
 
 import math as python
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from xdsl.dialects import arith, math
 from xdsl.ir import Operation, SSAValue
 
+from .arithmetic import check_computed
 from .dtypes import Boolean, Float32
-from .fragments import Vec, elementwise
-from .state import emit_value
-from .values import Float, Value, binary, binary_type, check_computed, check_operand, common_type, convert, wrap
+from .fragments import Vec, combined, elementwise
+from .state import insert_value
+from .values import Float, Value, check_operand, common_type, convert, is_number, wrap
 
 
 def _function(
@@ -21,14 +21,14 @@ def _function(
     """The function of a name, which computes `what`."""
 
     def function(x: Any) -> Any:
-        if isinstance(x, int | float):
+        if is_number(x):
             return of_numbers(x)
         check_operand(x)
         dtype = x.dtype if x.dtype.kind == "float" else Float32
         check_computed(dtype)
         if isinstance(x, Vec):
             return elementwise(function, dtype, x)
-        return Float(emit_value(op(convert(x, dtype).ssa)), dtype)
+        return Float(insert_value(op(convert(x, dtype).ssa)), dtype)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
@@ -76,7 +76,7 @@ def fma(a: Any, b: Any, c: Any) -> Any:
         return a * b + c
     check_computed(dtype)
     x, y, z = (convert(each, dtype) for each in (a, b, c))
-    return Float(emit_value(math.FmaOp(x.ssa, y.ssa, z.ssa)), dtype)
+    return Float(insert_value(math.FmaOp(x.ssa, y.ssa, z.ssa)), dtype)
 
 
 def minimum(a: Any, b: Any) -> Any:
@@ -90,9 +90,7 @@ def maximum(a: Any, b: Any) -> Any:
 
 
 def _extreme(name: str, of_numbers: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-    if _has_fragment(a, b):
-        return elementwise(partial(binary, name), binary_type(name, a, b), a, b)
-    return binary(name, a, b) if isinstance(a, Value) or isinstance(b, Value) else of_numbers(a, b)
+    return of_numbers(a, b) if is_number(a) and is_number(b) else combined(name, a, b)
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:
@@ -103,7 +101,7 @@ def where(condition: Any, a: Any, b: Any) -> Any:
         return a if condition else b
     dtype = common_type(a, b)
     x, y = convert(a, dtype), convert(b, dtype)
-    chosen = emit_value(arith.SelectOp(convert(condition, Boolean).ssa, x.ssa, y.ssa))
+    chosen = insert_value(arith.SelectOp(convert(condition, Boolean).ssa, x.ssa, y.ssa))
     return wrap(chosen, dtype, getattr(x, "nonnegative", False) and getattr(y, "nonnegative", False))
 
 

@@ -5,10 +5,11 @@ import math as python
 from typing import Any
 
 from ...layout.errors import Code, TilefoldError
+from .arithmetic import check_computed
 from .dtypes import Float32
 from .fragments import Vec, full_like
 from .math import exp2, log2, rsqrt, sqrt
-from .values import check_computed, common_type, convert, is_number
+from .values import common_type, convert, is_number
 
 
 def power(base: Any, exponent: Any) -> Any:

@@ -11,8 +11,9 @@ from xdsl.ir import SSAValue
 from ...layout.errors import Code, TilefoldError
 from ...layout.unknown import Unknown
 from ...passes.loop_hints import MAX_UNROLL
+from .arithmetic import binary, compare
 from .dtypes import Index
-from .values import Int, binary, compare, convert, is_scalar
+from .values import Int, check_integer, convert, is_scalar
 
 
 @dataclass(frozen=True)
@@ -123,15 +124,9 @@ def make_range(
     if stop is None:
         start, stop = 0, start
     for what, given in (("start", start), ("stop", stop), ("step", step)):
-        _check_integer(what, given)
+        check_integer(f"the {what} of a range", given)
     if isinstance(step, int) and step == 0:
         raise TilefoldError(Code.BUILD_VALUE, "the step of a range is 0")
     if unroll is not None and not 1 <= unroll <= MAX_UNROLL:
         raise TilefoldError(Code.LOOP_HINT, f"unroll is {unroll}; 1 to {MAX_UNROLL} are possible")
     return Range(start, stop, step, 0 if unroll_full else unroll)
-
-
-def _check_integer(what: str, given: object) -> None:
-    if isinstance(given, bool) or not isinstance(given, int | Int):
-        shown = getattr(given, "dtype", type(given).__name__)
-        raise TilefoldError(Code.BUILD_VALUE, f"the {what} of a range is an integer, not {shown}")

@@ -281,7 +281,7 @@ def _typed(error: VerifyException, prefix: str = "") -> TilefoldError:
     return cause if isinstance(cause, TilefoldError) else TilefoldError(Code.IR_VERIFY, f"{prefix}{error}")
 
 
-def emit_value(op: Operation) -> SSAValue:
-    """Adds an operation of one result, which is correct as it is made, and returns the result."""
+def insert_value(op: Operation) -> SSAValue:
+    """Adds an operation of one result, which is correct as it is made, and needs no verifying; returns the result."""
     current().insert(op)
     return op.results[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Values of the kernel that is being built: integers, floats and predicates with Python's operators.
+"""Values of the kernel that is being built: integers, floats and predicates with Python's operators, and conversions.
 
 Python's own numbers stay numbers, and take the type of the value that they meet. So what is static is computed while
 the kernel is built, and only what depends on a `Value` becomes operations.
@@ -8,7 +8,6 @@ the kernel is built, and only what depends on a `Value` becomes operations.
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeGuard, cast
 
-from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Attribute, SSAValue
 
@@ -16,10 +15,9 @@ from ...layout.errors import Code, TilefoldError
 from ...layout.unknown import Unknown
 from . import casts
 from .casts import integer_attribute
-from .dtypes import Boolean, DType, Float32, Int32, Int64, dtype_of, promote
+from .dtypes import Boolean, DType, Float32, Index, Int32, Int64, dtype_of, promote
 from .operators import Bits, Compared, Ordered
-from .results import EXTREMES, FLOATS, INTEGERS, KNOWN, SIGNS, UNSIGNED
-from .state import current, emit_value
+from .state import current
 
 Number: TypeAlias = "int | float | bool"
 Scalar: TypeAlias = "Value | int | float | bool"
@@ -99,12 +97,18 @@ class Value(Compared):
         return f"{self.dtype}(?)"
 
     def _binary(self, name: str, a: Any, b: Any) -> Any:
+        from .arithmetic import binary  # which needs the values
+
         return binary(name, a, b)
 
     def _compare(self, predicate: str, a: Any, b: Any) -> Any:
+        from .arithmetic import compare
+
         return compare(predicate, a, b)
 
     def _unary(self, name: str) -> Any:
+        from .arithmetic import unary
+
         return unary(name, self)
 
 
@@ -143,11 +147,11 @@ class Int(Ordered, Bits, Value):
 
     def minimum(self, other: "Int | int") -> Any:
         """The smaller of two integers."""
-        return binary("min", self, other)
+        return self._binary("min", self, other)
 
     def maximum(self, other: "Int | int") -> Any:
         """The larger of two integers."""
-        return binary("max", self, other)
+        return self._binary("max", self, other)
 
 
 def wrap(ssa: SSAValue, dtype: DType | None = None, nonnegative: bool = False) -> Any:
@@ -261,139 +265,14 @@ def as_value(x: Scalar, like: DType | None = None) -> Any:
     return x if isinstance(x, Value) else constant(x, weak_type(x, like))
 
 
-def compare(predicate: str, a: Any, b: Any) -> Any:
-    """A comparison of two values: `eq`, `ne`, `lt`, `le`, `gt` or `ge`."""
-    if not (is_scalar(a) and is_scalar(b)):
-        return NotImplemented
-    dtype = common_type(a, b)
-    _check_range(a, b, dtype)
-    x, y = convert(a, dtype), convert(b, dtype)
-    if dtype.kind == "float":
-        # NaN is unequal to everything
-        name = {"eq": "oeq", "ne": "une"}.get(predicate, "o" + predicate)
-        return Bool(emit_value(arith.CmpfOp(x.ssa, y.ssa, name)), Boolean)
-    sign = "u" if dtype.unsigned else "s"
-    name = predicate if predicate in ("eq", "ne") else sign + predicate
-    return Bool(emit_value(arith.CmpiOp(x.ssa, y.ssa, name)), Boolean)
-
-
-def binary_type(name: str, a: Any, b: Any) -> DType:
-    """The type in which an operation on two values, fragments or numbers is computed, and of the result.
-
-    Raises TilefoldError (E5002) where there is none.
-    """
-    dtype = common_type(a, b)
-    if dtype.kind == "bool" and name not in ("and", "or", "xor"):
-        dtype = Int32
-    if name == "div" and dtype.kind == "int":
-        dtype = Float32
-    if dtype.kind == "float":
-        check_computed(dtype)
-        if name not in (*FLOATS, "floordiv", "mod"):
-            raise TilefoldError(Code.BUILD_VALUE, f"'{name}' is not defined for {dtype}", "it combines bits")
-    return dtype
-
-
-def check_computed(dtype: DType) -> None:
-    """Raises TilefoldError (E5002) for a type of which there is no arithmetic."""
-    if dtype.kind == "packed" or (dtype.kind == "float" and dtype.bits == 8):
-        raise TilefoldError(
-            Code.BUILD_VALUE, f"there is no arithmetic of {dtype}", "convert it first: x.to(cute.Float32)"
-        )
-
-
-def binary(name: str, a: Any, b: Any) -> Any:
-    """An operation on two values or numbers, in their common type. Raises TilefoldError (E5002) where there is none."""
-    if not (is_scalar(a) and is_scalar(b)):
-        return NotImplemented
-    dtype = binary_type(name, a, b)
-    if (same := _neutral(name, a, b, dtype)) is not None:
-        return same
-    if name not in ("and", "or", "xor"):
-        _check_range(a, b, dtype)
-    x, y = convert(a, dtype), convert(b, dtype)
-    if dtype.kind == "float":
-        return _float_binary(name, x, y)
-    if dtype.kind == "bool":
-        return Bool(emit_value(INTEGERS[name](x.ssa, y.ssa)), dtype)
-    return _int_binary(name, x, y, b)
-
-
-def _check_range(a: Any, b: Any, dtype: DType) -> None:
-    """Raises TilefoldError (E5002) for a number that would be another one in the type in which it is computed with."""
-    if dtype.kind == "int":
-        for x in (a, b):
-            if is_number(x) and not dtype.least <= x <= dtype.greatest:
-                hint = "convert the value first: x.to(cute.Int64)"
-                raise TilefoldError(Code.BUILD_VALUE, f"{x} is not a number of type {dtype}", hint)
-
-
-def _neutral(name: str, a: Any, b: Any, dtype: DType) -> Any:
-    """The operand that is the result already: x + 0, x * 1, x // 1; None otherwise."""
-    if dtype.kind != "int":
-        return None
-    if isinstance(a, Value) and a.dtype == dtype and type(b) is int:
-        if b == 0 and name in ("add", "sub", "or", "xor", "shl", "shr"):
-            return a
-        if b == 1 and name in ("mul", "floordiv"):
-            return a
-    neutral = (a == 0 and name in ("add", "or", "xor")) or (a == 1 and name == "mul") if type(a) is int else False
-    return b if neutral and isinstance(b, Value) and b.dtype == dtype else None
-
-
-def _float_binary(name: str, x: Float, y: Float) -> Any:
-    if name in ("floordiv", "mod"):
-        from .math import floor
-
-        quotient = floor(binary("div", x, y))
-        return quotient if name == "floordiv" else x - quotient * y
-    return Float(emit_value(FLOATS[name](x.ssa, y.ssa)), dtype=x.dtype)
-
-
-def _int_binary(name: str, x: Int, y: Int, written: Any) -> Int:
-    if name in ("floordiv", "mod") and type(written) is int and written == 0:
-        raise TilefoldError(Code.BUILD_VALUE, "division by zero")
-    sign = SIGNS.get(name, lambda a, b: False)(x.nonnegative, y.nonnegative)
-    known = KNOWN[name](x.known, y.known) if name in KNOWN else Unknown(x.dtype.bits)
-    if name in ("floordiv", "shr", "shl") and type(written) is int and 0 <= written < 1 << 62:
-        known = {"floordiv": x.known.__floordiv__, "shr": x.known.__rshift__, "shl": x.known.__lshift__}[name](
-            written if name == "floordiv" else min(written, 62)
-        )
-    both = x.nonnegative and y.nonnegative
-    if name == "mod" and not both:
-        # Python's remainder has the sign of the divisor
-        if type(written) is int and written > 0 and written & (written - 1) == 0:
-            return Int((x & (written - 1)).ssa, x.dtype, known, True)
-        return Int((x - (x // y) * y).ssa, x.dtype, known, sign)
-    if name == "floordiv" and not both and type(written) is int and written > 0 and written & (written - 1) == 0:
-        shift = constant(written.bit_length() - 1, x.dtype)
-        return Int(emit_value(arith.ShRSIOp(x.ssa, shift.ssa)), x.dtype, known, sign)
-    if name in EXTREMES and x.dtype.unsigned:
-        return Int(emit_value(EXTREMES[name](x.ssa, y.ssa)), x.dtype, known)
-    if name in UNSIGNED and both:
-        return Int(emit_value(UNSIGNED[name](x.ssa, y.ssa)), x.dtype, known, sign)
-    return Int(emit_value(INTEGERS[name](x.ssa, y.ssa)), x.dtype, known, sign)
-
-
-def unary(name: str, x: Any) -> Any:
-    """`neg`, `abs` or `not` (of bits) of a value."""
-    if name == "not":
-        ones = x.dtype.greatest if x.dtype.unsigned else -1
-        return binary("xor", x, True if x.dtype.kind == "bool" else ones)
-    check_computed(x.dtype)
-    if name == "abs" and x.dtype.unsigned:
-        return x
-    if name == "neg":
-        return Float(emit_value(arith.NegfOp(x.ssa)), x.dtype) if x.dtype.kind == "float" else binary("sub", 0, x)
-    op = math.AbsFOp if x.dtype.kind == "float" else math.AbsIOp
-    return wrap(emit_value(op(x.ssa)), x.dtype)
-
-
 def index_of(x: Any) -> Int:
     """An integer as a coordinate, of type `index`. Raises TilefoldError (E5002) for anything but integers."""
-    from .dtypes import Index
+    check_integer("a coordinate", x)
+    return convert(x, Index)
 
+
+def check_integer(what: str, x: object) -> None:
+    """Raises TilefoldError (E5002), which says `what` it is, for anything but integers."""
     if isinstance(x, bool) or not isinstance(x, int | Int):
         shown = x.dtype if isinstance(x, Value) else type(x).__name__
-        raise TilefoldError(Code.BUILD_VALUE, f"a coordinate is an integer, not {shown}")
-    return convert(x, Index)
+        raise TilefoldError(Code.BUILD_VALUE, f"{what} is an integer, not {shown}")

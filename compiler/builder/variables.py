@@ -12,11 +12,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import CellType, FunctionType
-from typing import Any, Final, Protocol, TypeGuard, cast
+from typing import Any, Final, Protocol, cast
 
 from ...layout.errors import Code, TilefoldError
 from .objects import attributes_of, is_ours, set_attributes
-from .values import Scalar, Value
+from .values import Value
 
 
 class _Mark:
@@ -279,11 +279,6 @@ def _rebuilt(node: _Node | None, leaves: list[object], fresh: bool) -> object:
         add = made.extend if issubclass(kind, deque) else made.update
         add(zip(node.keys, parts, strict=True) if issubclass(kind, dict) else parts)
     return made
-
-
-def is_carried(leaf: object) -> TypeGuard[Scalar]:
-    """Whether control flow can carry a leaf: a value of the kernel, or a number."""
-    return isinstance(leaf, Value | int | float)
 
 
 def same(a: object, b: object) -> bool:

@@ -17,8 +17,8 @@ from ...dialects import ptx
 from ...layout.errors import Code, TilefoldError
 from .casts import integer_attribute
 from .dtypes import Boolean, Int32, Uint32, of_sign
-from .fragments import Reduction, Vec, elementwise
-from .state import current, emit, emit_value
+from .fragments import Reduction, Vec, check_reduction, elementwise
+from .state import current, emit, insert_value
 from .values import Bool, Int, Value, as_value, convert, wrap
 
 FULL_MASK = 0xFFFFFFFF
@@ -49,8 +49,7 @@ def warp_reduce(value: Any, op: Reduction, width: int = 32, mask: Any = FULL_MAS
     """The values of `width` lanes that follow each other, a power of two, combined in each of them, by a butterfly."""
     if width not in (1, 2, 4, 8, 16, 32):
         raise TilefoldError(Code.BUILD_VALUE, f"a segment has 1, 2, 4, 8, 16 or 32 lanes, not {width}")
-    if not isinstance(op, Reduction):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TilefoldError(Code.BUILD_VALUE, f"expected a reduction such as cute.ADD, got {op!r}")
+    check_reduction(op)
     offset = width // 2
     while offset:
         value = op.function(value, shuffle_sync_bfly(value, offset, mask=mask))
@@ -132,14 +131,14 @@ def by_words(word: Callable[[SSAValue], SSAValue], value: Value) -> Any:
         return wrap(word(ssa), dtype)
     is_float = dtype.kind == "float"
     if dtype.bits == 64:
-        bits = emit_value(arith.BitcastOp(ssa, i64)) if is_float else ssa
+        bits = insert_value(arith.BitcastOp(ssa, i64)) if is_float else ssa
         half = current().constant(integer_attribute(32, i64))
-        low = word(emit_value(arith.TruncIOp(bits, i32)))
-        high = word(emit_value(arith.TruncIOp(emit_value(arith.ShRUIOp(bits, half)), i32)))
-        wide = emit_value(arith.ShLIOp(emit_value(arith.ExtUIOp(high, i64)), half))
-        joined = emit_value(arith.OrIOp(wide, emit_value(arith.ExtUIOp(low, i64))))
-        return wrap(emit_value(arith.BitcastOp(joined, dtype.ir)) if is_float else joined, dtype)
+        low = word(insert_value(arith.TruncIOp(bits, i32)))
+        high = word(insert_value(arith.TruncIOp(insert_value(arith.ShRUIOp(bits, half)), i32)))
+        wide = insert_value(arith.ShLIOp(insert_value(arith.ExtUIOp(high, i64)), half))
+        joined = insert_value(arith.OrIOp(wide, insert_value(arith.ExtUIOp(low, i64))))
+        return wrap(insert_value(arith.BitcastOp(joined, dtype.ir)) if is_float else joined, dtype)
     own = {8: i8, 16: i16}[dtype.bits]
-    bits = emit_value(arith.BitcastOp(ssa, own)) if is_float else ssa
-    moved = emit_value(arith.TruncIOp(word(emit_value(arith.ExtUIOp(bits, i32))), own))
-    return wrap(emit_value(arith.BitcastOp(moved, dtype.ir)) if is_float else moved, dtype)
+    bits = insert_value(arith.BitcastOp(ssa, own)) if is_float else ssa
+    moved = insert_value(arith.TruncIOp(word(insert_value(arith.ExtUIOp(bits, i32))), own))
+    return wrap(insert_value(arith.BitcastOp(moved, dtype.ir)) if is_float else moved, dtype)

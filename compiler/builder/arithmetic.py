@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Arithmetic and comparisons of values and numbers: the operations of `arith`, and what is known of their results."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from xdsl.dialects import arith, math
+from xdsl.ir import Operation, SSAValue
+
+from ...layout.errors import Code, TilefoldError
+from ...layout.unknown import Unknown
+from .dtypes import Boolean, DType, Float32, Int32
+from .state import insert_value
+from .values import Bool, Float, Int, Value, common_type, constant, convert, is_number, is_scalar, wrap
+
+_FLOATS: Mapping[str, Callable[[SSAValue, SSAValue], Operation]] = MappingProxyType({
+    "add": arith.AddfOp, "sub": arith.SubfOp, "mul": arith.MulfOp, "div": arith.DivfOp,
+    "min": arith.MinnumfOp, "max": arith.MaxnumfOp,
+})  # fmt: skip
+_INTEGERS: Mapping[str, Callable[[SSAValue, SSAValue], Operation]] = MappingProxyType({
+    "add": arith.AddiOp, "sub": arith.SubiOp, "mul": arith.MuliOp, "min": arith.MinSIOp, "max": arith.MaxSIOp,
+    "and": arith.AndIOp, "or": arith.OrIOp, "xor": arith.XOrIOp, "shl": arith.ShLIOp, "shr": arith.ShRSIOp,
+    "floordiv": arith.FloorDivSIOp,
+})  # fmt: skip
+_UNSIGNED: Mapping[str, Callable[[SSAValue, SSAValue], Operation]] = MappingProxyType({
+    "floordiv": arith.DivUIOp, "mod": arith.RemUIOp, "shr": arith.ShRUIOp,
+})  # fmt: skip
+_EXTREMES: Mapping[str, Callable[[SSAValue, SSAValue], Operation]] = MappingProxyType(
+    {"min": arith.MinUIOp, "max": arith.MaxUIOp}
+)
+_KNOWN: Mapping[str, Callable[[Unknown, Unknown], Unknown]] = MappingProxyType({
+    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "min": lambda a, b: a.minimum(b),
+    "max": lambda a, b: a.maximum(b), "and": lambda a, b: a & b, "xor": lambda a, b: a ^ b, "or": lambda a, b: a | b,
+    "mod": lambda a, b: a % b,
+})  # fmt: skip
+_SIGNS: Mapping[str, Callable[[bool, bool], bool]] = MappingProxyType({
+    "add": lambda a, b: a and b, "mul": lambda a, b: a and b, "floordiv": lambda a, b: a and b,
+    "mod": lambda a, b: b, "min": lambda a, b: a and b, "max": lambda a, b: a or b, "and": lambda a, b: a or b,
+    "or": lambda a, b: a and b, "xor": lambda a, b: a and b, "shr": lambda a, b: a, "shl": lambda a, b: a,
+})  # fmt: skip
+"""Whether a result is not negative, where that holds of the operands. Overflow is not looked at, as in the addresses
+of tensors: a coordinate lies within a shape."""
+
+
+def compare(predicate: str, a: Any, b: Any) -> Any:
+    """A comparison of two values: `eq`, `ne`, `lt`, `le`, `gt` or `ge`."""
+    if not (is_scalar(a) and is_scalar(b)):
+        return NotImplemented
+    dtype = common_type(a, b)
+    _check_range(a, b, dtype)
+    x, y = convert(a, dtype), convert(b, dtype)
+    if dtype.kind == "float":
+        # NaN is unequal to everything
+        name = {"eq": "oeq", "ne": "une"}.get(predicate, "o" + predicate)
+        return Bool(insert_value(arith.CmpfOp(x.ssa, y.ssa, name)), Boolean)
+    sign = "u" if dtype.unsigned else "s"
+    name = predicate if predicate in ("eq", "ne") else sign + predicate
+    return Bool(insert_value(arith.CmpiOp(x.ssa, y.ssa, name)), Boolean)
+
+
+def binary_type(name: str, a: Any, b: Any) -> DType:
+    """The type in which an operation on two values, fragments or numbers is computed, and of the result.
+
+    Raises TilefoldError (E5002) where there is none.
+    """
+    dtype = common_type(a, b)
+    if dtype.kind == "bool" and name not in ("and", "or", "xor"):
+        dtype = Int32
+    if name == "div" and dtype.kind == "int":
+        dtype = Float32
+    if dtype.kind == "float":
+        check_computed(dtype)
+        if name not in (*_FLOATS, "floordiv", "mod"):
+            raise TilefoldError(Code.BUILD_VALUE, f"'{name}' is not defined for {dtype}", "it combines bits")
+    return dtype
+
+
+def check_computed(dtype: DType) -> None:
+    """Raises TilefoldError (E5002) for a type of which there is no arithmetic."""
+    if not dtype.has_arithmetic:
+        raise TilefoldError(
+            Code.BUILD_VALUE, f"there is no arithmetic of {dtype}", "convert it first: x.to(cute.Float32)"
+        )
+
+
+def binary(name: str, a: Any, b: Any) -> Any:
+    """An operation on two values or numbers, in their common type. Raises TilefoldError (E5002) where there is none."""
+    if not (is_scalar(a) and is_scalar(b)):
+        return NotImplemented
+    dtype = binary_type(name, a, b)
+    if (same := _neutral(name, a, b, dtype)) is not None:
+        return same
+    if name not in ("and", "or", "xor"):
+        _check_range(a, b, dtype)
+    x, y = convert(a, dtype), convert(b, dtype)
+    if dtype.kind == "float":
+        return _float_binary(name, x, y)
+    if dtype.kind == "bool":
+        return Bool(insert_value(_INTEGERS[name](x.ssa, y.ssa)), dtype)
+    return _int_binary(name, x, y, b)
+
+
+def _check_range(a: Any, b: Any, dtype: DType) -> None:
+    """Raises TilefoldError (E5002) for a number that would be another one in the type in which it is computed with."""
+    if dtype.kind == "int":
+        for x in (a, b):
+            if is_number(x) and not dtype.least <= x <= dtype.greatest:
+                hint = "convert the value first: x.to(cute.Int64)"
+                raise TilefoldError(Code.BUILD_VALUE, f"{x} is not a number of type {dtype}", hint)
+
+
+def _neutral(name: str, a: Any, b: Any, dtype: DType) -> Any:
+    """The operand that is the result already: x + 0, x * 1, x // 1; None otherwise."""
+    if dtype.kind != "int":
+        return None
+    if isinstance(a, Value) and a.dtype == dtype and type(b) is int:
+        if b == 0 and name in ("add", "sub", "or", "xor", "shl", "shr"):
+            return a
+        if b == 1 and name in ("mul", "floordiv"):
+            return a
+    neutral = (a == 0 and name in ("add", "or", "xor")) or (a == 1 and name == "mul") if type(a) is int else False
+    return b if neutral and isinstance(b, Value) and b.dtype == dtype else None
+
+
+def _float_binary(name: str, x: Float, y: Float) -> Any:
+    if name in ("floordiv", "mod"):
+        from .math import floor
+
+        quotient = floor(binary("div", x, y))
+        return quotient if name == "floordiv" else x - quotient * y
+    return Float(insert_value(_FLOATS[name](x.ssa, y.ssa)), dtype=x.dtype)
+
+
+def _int_binary(name: str, x: Int, y: Int, written: Any) -> Int:
+    if name in ("floordiv", "mod") and type(written) is int and written == 0:
+        raise TilefoldError(Code.BUILD_VALUE, "division by zero")
+    sign = _SIGNS.get(name, lambda a, b: False)(x.nonnegative, y.nonnegative)
+    known = _KNOWN[name](x.known, y.known) if name in _KNOWN else Unknown(x.dtype.bits)
+    if name in ("floordiv", "shr", "shl") and type(written) is int and 0 <= written < 1 << 62:
+        known = {"floordiv": x.known.__floordiv__, "shr": x.known.__rshift__, "shl": x.known.__lshift__}[name](
+            written if name == "floordiv" else min(written, 62)
+        )
+    both = x.nonnegative and y.nonnegative
+    if name == "mod" and not both:
+        # Python's remainder has the sign of the divisor
+        if type(written) is int and written > 0 and written & (written - 1) == 0:
+            return Int((x & (written - 1)).ssa, x.dtype, known, True)
+        return Int((x - (x // y) * y).ssa, x.dtype, known, sign)
+    if name == "floordiv" and not both and type(written) is int and written > 0 and written & (written - 1) == 0:
+        shift = constant(written.bit_length() - 1, x.dtype)
+        return Int(insert_value(arith.ShRSIOp(x.ssa, shift.ssa)), x.dtype, known, sign)
+    if name in _EXTREMES and x.dtype.unsigned:
+        return Int(insert_value(_EXTREMES[name](x.ssa, y.ssa)), x.dtype, known)
+    if name in _UNSIGNED and both:
+        return Int(insert_value(_UNSIGNED[name](x.ssa, y.ssa)), x.dtype, known, sign)
+    return Int(insert_value(_INTEGERS[name](x.ssa, y.ssa)), x.dtype, known, sign)
+
+
+def unary(name: str, x: Any) -> Any:
+    """`neg`, `abs` or `not` (of bits) of a value."""
+    if name == "not":
+        ones = x.dtype.greatest if x.dtype.unsigned else -1
+        return binary("xor", x, True if x.dtype.kind == "bool" else ones)
+    check_computed(x.dtype)
+    if name == "abs" and x.dtype.unsigned:
+        return x
+    if name == "neg":
+        return Float(insert_value(arith.NegfOp(x.ssa)), x.dtype) if x.dtype.kind == "float" else binary("sub", 0, x)
+    op = math.AbsFOp if x.dtype.kind == "float" else math.AbsIOp
+    return wrap(insert_value(op(x.ssa)), x.dtype)
