@@ -18,6 +18,7 @@ from tilefold.runtime.build import Build
 from tilefold.runtime.store import digest
 
 if TYPE_CHECKING:
+    from tilefold.compiler.assemble import Cubin
     from tilefold.dialects.target import Target
     from tilefold.lowering import Program
 
@@ -77,12 +78,23 @@ def _kept(data: bytes | None) -> Build | None:
 
 
 def _compiled(program: "Program", target: "Target") -> Build:
-    from tilefold.compiler.assemble import assemble
-
     ptx = program.ptx(target)
-    cubin = assemble(ptx, target)
+    cubin = _assembled(program, ptx, target)
     artifacts = tuple(artifact_of(entry, cubin.code, target) for entry in program.entries(target))
     return Build(ptx, cubin.code, cubin.log, artifacts)
+
+
+def _assembled(program: "Program", ptx: str, target: "Target") -> "Cubin":
+    from tilefold.compiler.assemble import AssembleError, assemble
+    from tilefold.compiler.refused_text import refusal
+    from tilefold.dialects.ptx import InlineOp
+
+    try:
+        return assemble(ptx, target)
+    except AssembleError as error:
+        texts = [op for op in program.reached("instr", target).walk() if isinstance(op, InlineOp)]
+        with program.explaining():
+            raise refusal(error, ptx, target, texts) from error
 
 
 def _version(name: str) -> str:
