@@ -11,7 +11,7 @@ from tilefold.layout.errors import Code
 
 from tests.cli.kernels import write
 from tests.project.tree import ROOT
-from tilefold.cli import main
+from tilefold.cli import COMMANDS, main
 
 Capture = pytest.CaptureFixture[str]
 
@@ -87,12 +87,15 @@ def test_wrong_usage_has_status_2(arguments: list[str], capsys: Capture) -> None
     assert "usage: tilefold" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["compile", "opt", "run", "passes", "explain"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_teaches(command: str, capsys: Capture) -> None:
     with pytest.raises(SystemExit) as caught:
         main([command, "--help"])
     assert caught.value.code == 0
-    assert f"usage: tilefold {command}" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"usage: tilefold {command}" in said
+    assert f"examples:\n  tilefold {command}" in said
+    assert "None" not in said
 
 
 def test_version(capsys: Capture) -> None:

@@ -5,9 +5,16 @@ import argparse
 
 from tilefold.layout.errors import Code, TilefoldError
 
+_EPILOG = """\
+examples:
+  tilefold explain E3206    what a code means
+  tilefold explain          all codes
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `explain`."""
+    parser.epilog = _EPILOG
     parser.add_argument("codes", nargs="*", metavar="CODE", help="codes to explain, such as E0203; all of them if none")
 
 

@@ -30,17 +30,18 @@ def add_file(parser: argparse.ArgumentParser, *, optional: bool = False) -> None
     )
 
 
-def add_target(parser: argparse.ArgumentParser, default: str | None) -> None:
-    """Declares `--target`."""
-    parser.add_argument(
-        "--target", metavar="ARCH", default=default, help=f"the GPU to compile for, such as sm_90a (default: {default})"
-    )
+def add_target(parser: argparse.ArgumentParser, default: str | None, described: str = "") -> None:
+    """Declares `--target`; where nothing is its default, `described` says what is compiled for."""
+    text = f"the GPU to compile for, such as sm_90a (default: {described or default})"
+    parser.add_argument("--target", metavar="ARCH", default=default, help=text)
 
 
 def add_remarks(parser: argparse.ArgumentParser) -> None:
     """Declares `--remarks`."""
     parser.add_argument(
         "--remarks",
+        nargs="?",
+        const="text",
         choices=("text", "json"),
         metavar="=json",
         help="print what the compiler decided, and why, on the standard error: as text, or as JSON",

@@ -5,9 +5,16 @@ import argparse
 import dataclasses
 from inspect import getdoc
 
+_EPILOG = """\
+examples:
+  tilefold passes                 stages, the passes that lead to each, and a line about each pass
+  tilefold passes fold-layouts    what a pass does, with programs before and after it, and its options
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `passes`."""
+    parser.epilog = _EPILOG
     parser.add_argument("names", nargs="*", metavar="PASS", help="print all that is known of these passes")
 
 

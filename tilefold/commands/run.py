@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tilefold.commands.options import add_cache, add_file, add_remarks, add_target, chosen_cache, pairs, read_source
+from tilefold.dialects.target import DEFAULT_ARCH
 from tilefold.layout.errors import Code, TilefoldError
 from tilefold.report import print_remarks
 
@@ -19,12 +20,17 @@ _EPILOG = """\
 A file says how it runs by launches such as
 
   run.launch @kernels::@scale grid(8, 32) {
-    run.arg "A" : !gmem = "normal(seed=0)"       fill: zeros, ones, full(v), arange(start, step), normal(mean,
-    std), run.arg "B" : !gmem = "poison"                     uniform(lo, hi), integers(lo, hi), or an
-    expression such as A.T * 2 run.arg "n" : i32   = "1024" run.check "B == A * 2 and max(B) < 100"      ==
-    equal values, ~= within the type's tolerance, != < <= > >= run.check "B ~= A @ A" rtol 1.0e-3           +
-    - * / // % @ ** .T, slices A[0:2, 3], abs, sum, where, reshape, ...
+    run.arg "A" : !gmem = "normal(seed=0)"
+    run.arg "B" : !gmem = "poison"
+    run.arg "n" : i32 = "1024"
+    run.check "B == A * 2 and max(B) < 100"
+    run.check "B ~= A @ A" rtol 1.0e-3
   }
+
+fills: zeros, ones, full(v), arange(start, step), normal(mean, std), uniform(lo, hi), integers(lo, hi), or an
+  expression of earlier arguments, such as A.T * 2
+checks: == equal values, ~= within the type's tolerance, != < <= > >=
+expressions: + - * / // % @ ** .T, slices A[0:2, 3], abs, sum, where, reshape, ... (docs/reference/expressions.md)
 
 An argument filled with poison counts as unwritten: reading it before the kernel wrote it is an error of the simulator.
 ~= allows atol + rtol * |expected|, with rtol and atol by element type as torch.testing.assert_close has them.
@@ -46,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `run`."""
     parser.epilog = _EPILOG
     add_file(parser)
-    add_target(parser, None)
+    add_target(parser, None, f"that of the GPU, {DEFAULT_ARCH} on the simulator")
     parser.add_argument(
         "--device",
         choices=("auto", "sim", "cuda"),
@@ -116,7 +122,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _print_remarks(args: argparse.Namespace, program: "Program") -> None:
-    from tilefold.dialects.target import DEFAULT_ARCH, Target
+    from tilefold.dialects.target import Target
     from tilefold.lowering import TO_INDEX
 
     with program.explaining():

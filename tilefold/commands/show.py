@@ -8,8 +8,9 @@ from tilefold.output import write_output
 
 _EPILOG = """\
 examples:
-  tilefold show tiled-copy --help                    what a tiled copy gives to tensors and threads
-  tilefold show tiled-mma --help                     what a tiled MMA gives to tensors and threads
+  tilefold show tiled-copy --thr "(2,3):(3,1)" --val "(2,3):(1,2)" --atom copy.64 --type f64 --table
+  tilefold show tiled-mma --atom SM80_16x8x16_F32F16F16F32_TN --atoms "(2,2,1)" --permute "(32,32,16)"
+  tilefold show tiled-copy --help
 """
 
 _C_ATOM = """\
