@@ -7,12 +7,11 @@ Torch is read by its tensors' attributes, which is fastest; NumPy by `__array_in
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 from ..layout.core import Layout
-from ..layout.errors import Code
-from .errors import LaunchError
+from .elements import BY_LIBRARY_NAME, BY_TYPESTR, ELEMENTS, ELEMENTS_HINT, Element
+from .errors import argument_error
 
 HOST = None
 """The device of an array in the host's memory."""
@@ -20,48 +19,6 @@ NOWHERE = -1
 """The device of an array that is described only: kernels are built for it, but not launched on it."""
 _META_ADDRESS = 1 << 8
 """The address of torch's tensors without memory, as far as it matters: they are aligned as those with memory are."""
-
-_NAMES: Mapping[str, str] = MappingProxyType(
-    {
-        "bool": "i1",
-        **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
-        **{f"uint{bits}": f"ui{bits}" for bits in (8, 16, 32, 64)},
-        **{f"float{bits}": f"f{bits}" for bits in (16, 32, 64)},
-        "bfloat16": "bf16",
-        "float8_e4m3fn": "f8E4M3FN",
-        "float8_e5m2": "f8E5M2",
-    }
-)
-"""Element types by the names that NumPy, ml_dtypes and torch give them."""
-
-_CODES: Mapping[str, str] = MappingProxyType(
-    {
-        "b1": "i1",
-        **{f"i{n}": f"i{8 * n}" for n in (1, 2, 4, 8)},
-        **{f"u{n}": f"ui{8 * n}" for n in (1, 2, 4, 8)},
-        "f2": "f16",
-        "f4": "f32",
-        "f8": "f64",
-    }
-)
-"""The same by the `typestr` of an array interface, without its byte order."""
-
-_BYTES: Mapping[str, int] = MappingProxyType(
-    {
-        "i1": 1,
-        **{f"{sign}i{8 * n}": n for sign in ("", "u") for n in (1, 2, 4, 8)},
-        "f8E4M3FN": 1,
-        "f8E5M2": 1,
-        "f16": 2,
-        "bf16": 2,
-        "f32": 4,
-        "f64": 8,
-    }
-)
-
-
-ELEMENTS = frozenset(_BYTES)
-"""The element types that arrays have."""
 
 
 class ArrayError(Exception):
@@ -90,7 +47,7 @@ class Array:
     @property
     def itemsize(self) -> int:
         """The bytes of an element."""
-        return _BYTES[self.dtype]
+        return ELEMENTS[self.dtype].bytes
 
     @property
     def layout(self) -> Layout:
@@ -103,6 +60,11 @@ class Array:
         if 0 in self.shape:
             return 0
         return 1 + sum((n - 1) * step for n, step in zip(self.shape, self.strides, strict=True))
+
+
+def is_numpy_scalar(x: object) -> bool:
+    """Whether an object is a scalar of NumPy, not an array without modes, nor a tensor."""
+    return getattr(x, "shape", None) == () and hasattr(x, "dtype") and not hasattr(x, "__dlpack__")
 
 
 def is_torch(x: object) -> bool:
@@ -140,10 +102,10 @@ def array_of(name: str, x: Any) -> Array:
                 "has no memory", "it was freed, or is there to be traced only, as torch's fake tensors are"
             )
     except ArrayError as error:
-        raise LaunchError(Code.RUN_ARGUMENT, f"argument '{name}' {error.problem}", error.hint) from None
+        raise argument_error(name, error.problem, error.hint) from None
     except Exception as error:  # what a library raises, or what comes of an interface that is none
         problem = f"cannot be read as an array: {type(error).__name__}: {error}".partition("\n")[0]
-        raise LaunchError(Code.RUN_ARGUMENT, f"argument '{name}' {problem}") from error
+        raise argument_error(name, problem) from error
     return found
 
 
@@ -185,14 +147,14 @@ def _torch(x: Any) -> Array:
     if str(x.layout) != "torch.strided":
         raise ArrayError(f"is a {str(x.layout).removeprefix('torch.')} tensor", "pass x.to_dense()")
     if x.device.type == "meta":
-        return Array(_META_ADDRESS, _known(name), tuple(x.shape), tuple(x.stride()), NOWHERE)
+        return Array(_META_ADDRESS, _known(name).name, tuple(x.shape), tuple(x.stride()), NOWHERE)
     if not x.is_cuda and x.device.type != "cpu":
         raise ArrayError(f"is on the device {x.device}", "move it to the GPU or to the host")
     if x.is_neg():
         raise ArrayError("is a view that torch negates when it is read", "pass x.resolve_neg()")
     return Array(
         int(x.data_ptr()),
-        _known(name),
+        _known(name).name,
         tuple(x.shape),
         tuple(x.stride()),
         x.get_device() if x.is_cuda else HOST,
@@ -207,22 +169,21 @@ def _interface(interface: Mapping[str, Any], device: int | None, dtype: object) 
     typestr = str(interface["typestr"])
     if typestr[0] == ">":
         raise ArrayError(f"has elements of type {typestr}, of the other byte order", "pass x.astype(...)")
-    type = _CODES.get(typestr[1:]) or _known(str(dtype) or typestr)
+    element = BY_TYPESTR.get(typestr[1:]) or _known(str(dtype) or typestr)
     shape = tuple(map(int, interface["shape"]))
     steps: Any = interface.get("strides")
-    size = _BYTES[type]
+    size = element.bytes
     if steps is not None and any(int(step) % size for step in steps):
         raise ArrayError(f"has strides of {tuple(steps)} bytes, between its elements", "pass a copy of it")
     strides = row_major(shape) if steps is None else tuple(int(step) // size for step in steps)
-    return Array(int(address), type, shape, strides, device, not read_only)
+    return Array(int(address), element.name, shape, strides, device, not read_only)
 
 
-def _known(name: str) -> str:
-    if name not in _NAMES:
-        raise ArrayError(
-            f"has elements of type {name}, which no kernel has", "use floats and integers of 8 to 64 bits, or bool"
-        )
-    return _NAMES[name]
+def _known(name: str) -> Element:
+    found = BY_LIBRARY_NAME.get(name)
+    if found is None:
+        raise ArrayError(f"has elements of type {name}, which no kernel has", ELEMENTS_HINT)
+    return found
 
 
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:

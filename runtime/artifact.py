@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from ..dialects.target import STATIC_SHARED_BYTES, Target
 from ..layout.core import Layout
 from ..layout.errors import Code, TilefoldError
+from ..layout.inttuple import leaves
+from ..layout.unknown import Unknown
 
 if TYPE_CHECKING:
     from ..dialects.ptx import EntryOp
@@ -37,6 +39,13 @@ class Parameter:
     kind: Kind
     align: int = 1
     layout: Layout | None = None
+
+    @property
+    def unknowns(self) -> list[Unknown]:
+        """The `?` of the layout in the order in which their values are passed, after the pointer."""
+        if self.layout is None:
+            return []
+        return [each for each in (*leaves(self.layout.shape), *leaves(self.layout.stride)) if isinstance(each, Unknown)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,8 @@ from functools import partial
 from types import BuiltinFunctionType, FunctionType, NoneType
 from typing import Any, cast
 
-from ..layout.errors import Code
 from .arrays import is_array, is_torch
-from .errors import LaunchError
+from .errors import argument_error
 
 MAX_DEPTH = 32
 """The deepest nesting of containers in a constant."""
@@ -40,7 +39,9 @@ def _key(name: str, value: Any, depth: int) -> object:
     if is_exact(value):
         return kind, value
     if depth > MAX_DEPTH:
-        raise _refused(name, f"nests containers more than {MAX_DEPTH} deep", "make it flatter; it must not hold itself")
+        raise argument_error(
+            name, f"nests containers more than {MAX_DEPTH} deep", "make it flatter; it must not hold itself"
+        )
     if isinstance(value, float | complex):
         return kind, repr(value)  # which tells 0.0 from -0.0, and not one NaN from another
     if isinstance(value, Mapping):
@@ -60,7 +61,7 @@ def _key(name: str, value: Any, depth: int) -> object:
         return kind, *_array_key(name, value)
     if not _has_hash(value):
         hint = "give its class __eq__ and __hash__, make it a dataclass, or pass a tuple"
-        raise _refused(name, f"is a constant of type {kind.__name__}, which has no hash", hint)
+        raise argument_error(name, f"is a constant of type {kind.__name__}, which has no hash", hint)
     return kind, value
 
 
@@ -68,7 +69,7 @@ def _array_key(name: str, value: Any) -> tuple[object, ...]:
     """Element type, shape and bytes of an array in the host's memory. LaunchError for one of another library."""
     if is_torch(value) or not hasattr(value, "tobytes") or value.dtype.hasobject:
         hint = "pass x.tolist(), or leave out cute.Constexpr to pass it as a tensor"
-        raise _refused(name, f"is a constant, but an array of type {type(value).__name__}", hint)
+        raise argument_error(name, f"is a constant, but an array of type {type(value).__name__}", hint)
     return str(value.dtype), tuple(value.shape), value.tobytes()
 
 
@@ -78,7 +79,3 @@ def _has_hash(value: object) -> bool:
     except TypeError:
         return False
     return True
-
-
-def _refused(name: str, problem: str, hint: str) -> LaunchError:
-    return LaunchError(Code.RUN_ARGUMENT, f"argument '{name}' {problem}", hint)

@@ -5,22 +5,12 @@ import ctypes
 from struct import Struct, unpack
 from typing import Any
 
-from .arrays import Array, ArrayError, row_major
+from .arrays import HOST, Array, ArrayError, row_major
+from .elements import BY_DLPACK, ELEMENTS_HINT
 
-CPU = 1
-"""kDLCPU"""
-_HOST_DEVICES = (CPU, 3)  # kDLCPU, kDLCUDAHost
+_HOST_DEVICES = (1, 3)  # kDLCPU, kDLCUDAHost
 _CUDA_DEVICES = (2, 13)  # kDLCUDA, kDLCUDAManaged
 _CAPSULE_NAME = b"dltensor"
-
-_TYPES = {
-    (0, 8): "i8", (0, 16): "i16", (0, 32): "i32", (0, 64): "i64",
-    (1, 8): "ui8", (1, 16): "ui16", (1, 32): "ui32", (1, 64): "ui64",
-    (2, 16): "f16", (2, 32): "f32", (2, 64): "f64",
-    (4, 16): "bf16", (6, 8): "i1", (10, 8): "f8E4M3FN", (12, 8): "f8E5M2",
-}  # fmt: skip
-"""Element types by the code and the bits of a DLDataType."""
-
 
 _TENSOR = Struct("@PiiiBBHPPQ")
 """DLTensor: data, kind and number of the device, modes, the type's code, bits and lanes, shape, strides, offset."""
@@ -43,12 +33,12 @@ def dlpack_array(array: Any) -> Array:
     # The capsule is not renamed to "used_dltensor", so its own destructor releases it.
     found = ctypes.string_at(_pointer_of(capsule, _CAPSULE_NAME), _TENSOR.size)
     data, _, _, modes, code, bits, lanes, extents, steps, offset = _TENSOR.unpack(found)
-    name = _TYPES.get((code, bits))
-    if name is None or lanes != 1:
-        raise ArrayError(f"has elements of DLPack's type {code} of {bits} bits, which no kernel has")
+    element = BY_DLPACK.get((code, bits))
+    if element is None or lanes != 1:
+        raise ArrayError(f"has elements of DLPack's type {code} of {bits} bits, which no kernel has", ELEMENTS_HINT)
     shape = _integers(extents, modes)
     strides = _integers(steps, modes) if steps else row_major(shape)
-    return Array(data + offset, name, shape, strides, int(device) if kind in _CUDA_DEVICES else None)
+    return Array(data + offset, element.name, shape, strides, int(device) if kind in _CUDA_DEVICES else HOST)
 
 
 def _integers(address: int, count: int) -> tuple[int, ...]:

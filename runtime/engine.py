@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from ..layout.core import ComposedLayout, Layout
 from ..layout.errors import Code
 from .counters import Counters
-from .errors import Dim3 as Dim3
-from .errors import LaunchError as LaunchError
+from .errors import Dim3, LaunchError
 
 
 @dataclass(frozen=True, slots=True)

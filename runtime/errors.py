@@ -13,6 +13,11 @@ class LaunchError(TilefoldError):
     """A launch that does not fit its kernel: its grid, its block or its arguments."""
 
 
+def argument_error(name: str, problem: str, hint: str = "") -> LaunchError:
+    """The error (E3106) for an argument; the problem goes on from "argument 'A' "."""
+    return LaunchError(Code.RUN_ARGUMENT, f"argument '{name}' {problem}", hint)
+
+
 def dim3(what: str, size: Any) -> Dim3:
     """One to three sizes as x, y, z. LaunchError (E3105), which says what they are of, for anything else."""
     given = tuple(cast("tuple[Any, ...]", size)) if isinstance(size, tuple | list) else (size,)

@@ -11,22 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import ml_dtypes
+import ml_dtypes as ml_dtypes  # NumPy knows its types by their names then
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from ..layout.errors import Code
 from .arrays import Array
+from .elements import ELEMENTS
 from .engine import TensorArgument
 from .errors import LaunchError
-
-_DTYPES: dict[str, Any] = {
-    "i1": np.uint8, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
-    "ui8": np.uint8, "ui16": np.uint16, "ui32": np.uint32, "ui64": np.uint64,
-    "f16": np.float16, "f32": np.float32, "f64": np.float64, "bf16": ml_dtypes.bfloat16,
-    "f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2,
-}  # fmt: skip
 
 
 class HostTensors:
@@ -40,7 +34,7 @@ class HostTensors:
         self._apart: list[_Place] = []
         self.arguments: dict[str, TensorArgument] = {}
         for key, place in places.items():
-            memory = place.memory(np.dtype(_DTYPES[key[1]]))
+            memory = place.memory(_dtype(key[1]))
             if not key[2] or any(place.overlaps(other) for other in places.values() if other is not place):
                 place.original = memory
                 memory = place.storage = memory.copy()
@@ -68,6 +62,11 @@ class HostTensors:
                     raise LaunchError(Code.RUN_ARGUMENT, message, "pass the same array twice, or a copy")
         for place, changed in changes:
             place.original.view(np.uint8)[changed] = place.storage.view(np.uint8)[changed]
+
+
+def _dtype(element: str) -> np.dtype[Any]:
+    """The element type in which the engines take storage; a bool is a byte."""
+    return np.dtype(np.uint8 if element == "i1" else ELEMENTS[element].library_name)
 
 
 @dataclass

@@ -10,11 +10,10 @@ import numpy as np
 
 from ...layout.core import Layout, LayoutLike
 from ...layout.errors import Code, LayoutError
-from ...layout.inttuple import leaves
 from ...layout.scalars import scalars_of
-from ...layout.unknown import Unknown
 from ..artifact import Artifact, Kind, Parameter
-from ..engine import Argument, LaunchError, TensorArgument
+from ..engine import Argument, TensorArgument
+from ..errors import LaunchError, argument_error
 from .driver import Driver
 from .memory import CudaArray, DeviceBuffer, DlpackArray, device_tensor
 
@@ -43,11 +42,8 @@ class PackedArguments:
             if parameter.kind is Kind.POINTER:
                 address, layout = self._tensor(driver, parameter, value)
                 if address % parameter.align:
-                    raise LaunchError(
-                        Code.RUN_ARGUMENT,
-                        f"argument '{parameter.name}' is at address {address:#x}, which is not a multiple of "
-                        f"{parameter.align} bytes as the kernel requires",
-                    )
+                    problem = f"is at address {address:#x}, which is not a multiple of {parameter.align} bytes"
+                    raise argument_error(parameter.name, f"{problem} as the kernel requires")
                 self.values.append(ctypes.c_uint64(address))
                 if parameter.layout is not None:
                     self.values += _scalars(parameter, parameter.layout, layout)
@@ -70,27 +66,20 @@ class PackedArguments:
                 self._copies[id(value.storage)] = buffer, value
             return self._copies[id(value.storage)][0].address, value.layout
         if isinstance(value, int | float | np.generic):
-            raise LaunchError(
-                Code.RUN_ARGUMENT,
-                f"argument '{parameter.name}' is a tensor, but a {type(value).__name__} was given",
-            )
+            raise argument_error(parameter.name, f"is a tensor, but a {type(value).__name__} was given")
         return device_tensor(parameter.name, value, driver.ordinal)
 
 
 def _scalars(parameter: Parameter, layout: Layout, given: "LayoutLike | None") -> list[Any]:
     """The values of the `?` of a parameter's layout, in their widths."""
     if given is None:
-        raise LaunchError(
-            Code.RUN_ARGUMENT, f"argument '{parameter.name}' needs the tensor's layout", "pass a TensorArgument with it"
-        )
+        raise argument_error(parameter.name, "needs the tensor's layout", "pass a TensorArgument with it")
     try:
         values = scalars_of(layout, given)
     except LayoutError as error:
-        message = f"argument '{parameter.name}' does not fit: {error.message}"
-        raise LaunchError(Code.RUN_ARGUMENT, message, error.hint) from None
-    integers = (*leaves(layout.shape), *leaves(layout.stride))
-    widths = [x.width for x in integers if isinstance(x, Unknown)]
-    return [(ctypes.c_int64 if w == 64 else ctypes.c_int32)(v) for w, v in zip(widths, values, strict=True)]
+        raise argument_error(parameter.name, f"does not fit: {error.message}", error.hint) from None
+    types = [ctypes.c_int64 if unknown.width == 64 else ctypes.c_int32 for unknown in parameter.unknowns]
+    return [type(value) for type, value in zip(types, values, strict=True)]
 
 
 def _check_names(artifact: Artifact, args: Mapping[str, CudaArgument]) -> None:
@@ -130,8 +119,5 @@ def _integer(value: CudaArgument) -> int | None:
 
 
 def _unfit(parameter: Parameter, value: CudaArgument) -> LaunchError:
-    return LaunchError(
-        Code.RUN_ARGUMENT,
-        f"argument '{parameter.name}' is of type {parameter.kind.value}, but {str(value)[:40]!r} was given",
-        "give a number that the type can hold",
-    )
+    problem = f"is of type {parameter.kind.value}, but {str(value)[:40]!r} was given"
+    return argument_error(parameter.name, problem, "give a number that the type can hold")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..arrays import HOST, Array, array_of, is_array, is_torch, reader_of
+from ..arrays import HOST, Array, array_of, is_array, is_numpy_scalar, is_torch, reader_of
 from ..artifact import Kind, Parameter
 from ..constants import constant_key, is_exact
 from ..signature import ALIGN, Dynamic, Marked, TensorSpec, fitting, tensor_spec
@@ -84,7 +84,7 @@ class Comparison:
             self._constant(number, value)
         elif value is None:
             self._require(f"{this} is None")
-        elif isinstance(value, int | float) or _is_scalar(value):
+        elif isinstance(value, int | float) or is_numpy_scalar(value):
             return self._number(number, value)
         else:
             return self._array(number, name, value)
@@ -99,7 +99,7 @@ class Comparison:
         if kind not in _INTEGERS:
             self.values.append(this)
             return True
-        if isinstance(value, float) or (_is_scalar(value) and value.dtype.kind not in "biu"):
+        if isinstance(value, float) or (is_numpy_scalar(value) and value.dtype.kind not in "biu"):
             return False  # each number is looked at, whether it is an integer
         if name in self.rules.ranges:
             least, greatest = self.rules.ranges[name]
@@ -237,8 +237,3 @@ class Comparison:
         name = f"known{len(self.scope)}"
         self.scope[name] = value
         return name
-
-
-def _is_scalar(value: Any) -> bool:
-    """Whether a value is a scalar of NumPy."""
-    return getattr(value, "shape", None) == () and hasattr(value, "dtype") and not hasattr(value, "__dlpack__")

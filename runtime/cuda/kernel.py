@@ -8,7 +8,8 @@ from typing import Any
 from ...dialects.target import MAX_GRID
 from ...layout.errors import Code
 from ..artifact import Artifact
-from ..engine import LaunchConfig, LaunchError
+from ..engine import LaunchConfig
+from ..errors import LaunchError
 from .driver import CudaError, Driver
 
 _LOG_BYTES = 8192

@@ -7,9 +7,8 @@ from typing import Any, Protocol, runtime_checkable
 from numpy.typing import NDArray
 
 from ...layout.core import Layout
-from ...layout.errors import Code
 from ..arrays import array_of
-from ..engine import LaunchError
+from ..errors import argument_error
 from .driver import Driver
 
 
@@ -58,13 +57,8 @@ def device_tensor(name: str, array: CudaArray | DlpackArray, ordinal: int) -> tu
     """
     found = array_of(name, array)
     if found.device is None:
-        raise LaunchError(
-            Code.RUN_ARGUMENT,
-            f"argument '{name}' is an array that is not in the GPU's memory",
-            "move it there, or pass a NumPy array, which is copied",
-        )
+        problem = "is an array that is not in the GPU's memory"
+        raise argument_error(name, problem, "move it there, or pass a NumPy array, which is copied")
     if found.device != ordinal:
-        raise LaunchError(
-            Code.RUN_ARGUMENT, f"argument '{name}' is on device {found.device}, the kernel runs on device {ordinal}"
-        )
+        raise argument_error(name, f"is on device {found.device}, the kernel runs on device {ordinal}")
     return found.address, found.layout

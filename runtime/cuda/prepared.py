@@ -12,9 +12,6 @@ from functools import partial
 from struct import Struct
 from typing import Any
 
-from ...layout.core import Layout
-from ...layout.inttuple import leaves
-from ...layout.unknown import Unknown
 from ..artifact import Kind, Parameter
 from ..engine import LaunchConfig
 from ..errors import dim3
@@ -155,10 +152,4 @@ class Prepared:
 
 def _formats(parameter: Parameter) -> list[str]:
     """How `struct` writes the values of a parameter: one, and one for each `?` of a tensor's layout."""
-    return [_FORMATS[parameter.kind], *("q" if each.width == 64 else "i4x" for each in _unknowns(parameter.layout))]
-
-
-def _unknowns(layout: Layout | None) -> list[Unknown]:
-    if layout is None:
-        return []
-    return [each for each in (*leaves(layout.shape), *leaves(layout.stride)) if isinstance(each, Unknown)]
+    return [_FORMATS[parameter.kind], *("q" if each.width == 64 else "i4x" for each in parameter.unknowns)]

@@ -12,7 +12,8 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
 from ...layout.errors import Code
-from ..engine import LaunchConfig, LaunchError
+from ..engine import LaunchConfig
+from ..errors import LaunchError
 from ..sim.arena import Arena
 from ..sim.faults import SimulationError, Site, site_of
 from ..sim.functions import deep_stack, function

@@ -14,7 +14,7 @@ from ...dialects.gpu_launch import FuncOp, LaunchFuncOp
 from ...dialects.ptx.types import integer_bits, scalar_bits
 from ...dialects.target import MAX_BLOCK, MAX_GRID
 from ...layout.errors import Code
-from ..engine import Dim3
+from ..errors import Dim3
 from ..sim.faults import SimulationError, Site, site_of
 from ..sim.translate import Rules, Step, Translator
 from ..sim.values import Value, kind_of, wrap

@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NoReturn, SupportsInt, cast
+from typing import SupportsInt, cast
 
 import numpy as np
 from xdsl.ir import Attribute
@@ -15,7 +15,8 @@ from ...dialects.tile import TensorType
 from ...layout.core import ComposedLayout, Layout, size
 from ...layout.errors import Code, LayoutError
 from ...layout.scalars import scalars_of
-from ..engine import Argument, LaunchError, TensorArgument
+from ..engine import Argument, TensorArgument
+from ..errors import LaunchError, argument_error
 from ..tensor import storage_size
 from .translate import Translator
 from .values import TensorValue, Value, element_kind, kind_of
@@ -52,11 +53,11 @@ def bind(kernel: KernelOp, args: Mapping[str, Argument], t: Translator) -> list[
     for parameter in parameters:
         name, type = parameter.name, parameter.type
         if name not in args:
-            raise LaunchError(Code.RUN_ARGUMENT, f"argument '{name}' of type {type} is missing")
+            raise argument_error(name, f"of type {type} is missing")
         given = args[name]
         if isinstance(type, TensorType) or type == GLOBAL:
             if not isinstance(given, TensorArgument):
-                _refuse(name, f"is a tensor, and {given!r} is not", "pass a TensorArgument")
+                raise argument_error(name, f"is a tensor, and {given!r} is not", "pass a TensorArgument")
             scalars = [] if parameter.layout is None else _scalars(name, parameter.layout, given)
             _check_tensor(name, type, scalars, given)
             offset = placed.get(id(given.storage))
@@ -72,7 +73,7 @@ def bind(kernel: KernelOp, args: Mapping[str, Argument], t: Translator) -> list[
                 t.constant(argument, scalar)
         else:
             if isinstance(given, TensorArgument):
-                _refuse(name, f"is a scalar of type {type}, not a tensor", "pass a number")
+                raise argument_error(name, f"is a scalar of type {type}, not a tensor", "pass a number")
             t.constant(parameter.arguments[0], _scalar(name, type, given))
     return bindings
 
@@ -80,11 +81,11 @@ def bind(kernel: KernelOp, args: Mapping[str, Argument], t: Translator) -> list[
 def _scalars(name: str, layout: Layout, given: TensorArgument) -> list[int]:
     """The values of the `?` of a parameter's layout."""
     if given.layout is None:
-        _refuse(name, "needs the layout of the tensor", "pass a TensorArgument with its layout")
+        raise argument_error(name, "needs the layout of the tensor", "pass a TensorArgument with its layout")
     try:
         return scalars_of(layout, given.layout)
     except LayoutError as error:
-        _refuse(name, f"does not fit: {error.message}", error.hint)
+        raise argument_error(name, f"does not fit: {error.message}", error.hint) from None
 
 
 def static_offset(type: TensorType) -> int:
@@ -104,37 +105,33 @@ def _check_tensor(name: str, type: Attribute, scalars: Sequence[int], given: Ten
             or not fits
             or not (storage.dtype == kind.dtype or (not kind.is_float and storage.dtype.kind == "u"))
         ):
-            _refuse(
+            raise argument_error(
                 name,
                 f"has elements of {type.element_type}, the array of {storage.dtype}",
                 "convert the array",
             )
         layout = with_scalars(type.layout.data, scalars)
         if size(layout) > MAX_TENSOR:
-            _refuse(name, f"has {size(layout)} elements", f"the simulator allows {MAX_TENSOR}")
+            raise argument_error(name, f"has {size(layout)} elements", f"the simulator allows {MAX_TENSOR}")
         need = -(-storage_size(layout) // type.per_byte)
         if storage.size < need:
-            _refuse(name, f"spans {need} elements, the array has {storage.size}", "pass the whole tensor")
+            raise argument_error(name, f"spans {need} elements, the array has {storage.size}", "pass the whole tensor")
     if storage.size == 0:
-        _refuse(name, "is an empty array", "a tensor has at least one element")
+        raise argument_error(name, "is an empty array", "a tensor has at least one element")
 
 
 def _scalar(name: str, type: Attribute, given: Argument) -> Value:
     kind = kind_of(type)
     if kind is None or kind.count is not None or isinstance(given, TensorArgument):
-        _refuse(name, f"has type {type}, which no argument can have", "use tensors, integers and floats")
+        raise argument_error(name, f"has type {type}, which no argument can have", "use tensors, integers and floats")
     if kind.is_float:
         with np.errstate(over="ignore"):  # what is too large is infinite, as in the kernel
             return kind.dtype.type(given)
     if not isinstance(given, int | np.integer | np.bool_):
-        _refuse(name, f"has type {type}, and {given!r} is no integer", "pass an integer")
+        raise argument_error(name, f"has type {type}, and {given!r} is no integer", "pass an integer")
     number = int(cast(SupportsInt, given))
     if kind.bits == 1:
         return bool(number)
     if not -(1 << (kind.bits - 1)) <= number < 1 << kind.bits:
-        _refuse(name, f"has type {type}, into which {number} does not fit", "pass a smaller number")
+        raise argument_error(name, f"has type {type}, into which {number} does not fit", "pass a smaller number")
     return number - (1 << kind.bits) if number >= 1 << (kind.bits - 1) else number
-
-
-def _refuse(name: str, problem: str, hint: str) -> NoReturn:
-    raise LaunchError(Code.RUN_ARGUMENT, f"argument '{name}' {problem}", hint)

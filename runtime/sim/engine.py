@@ -15,7 +15,8 @@ from ...dialects import ptx
 from ...dialects.kernel import KernelOp
 from ...layout.errors import Code as ErrorCode
 from ..counters import Counters
-from ..engine import Argument, LaunchConfig, LaunchError, RunResult
+from ..engine import Argument, LaunchConfig, RunResult
+from ..errors import LaunchError
 from .arena import Arena
 from .arguments import Binding, bind
 from .faults import SimulationError, site_of

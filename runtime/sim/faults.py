@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Operation
 
 from ...layout.errors import Code, TilefoldError
-from ..engine import Dim3
+from ..errors import Dim3
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...layout.errors import Code
-from ..engine import Dim3, LaunchConfig
+from ..engine import LaunchConfig
+from ..errors import Dim3
 from .faults import SimulationError, Site
 from .ordering import Knowledge
 from .values import Lanes, Value, varies

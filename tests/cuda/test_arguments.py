@@ -13,7 +13,8 @@ from tilefold.runtime.cuda import driver as driver_module
 from tilefold.runtime.cuda.arguments import PackedArguments
 from tilefold.runtime.cuda.driver import CudaError, CudaUnavailable, Driver, is_available, open_device
 from tilefold.runtime.cuda.kernel import Kernel
-from tilefold.runtime.engine import LaunchConfig, LaunchError, TensorArgument
+from tilefold.runtime.engine import LaunchConfig, TensorArgument
+from tilefold.runtime.errors import LaunchError
 
 from tests.cuda.harness import artifact
 from tests.emit.harness import SM80, kernel

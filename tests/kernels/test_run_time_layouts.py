@@ -14,7 +14,8 @@ from tilefold.layout.core import Layout
 from tilefold.layout.errors import LayoutError
 from tilefold.layout.scalars import scalars_of
 from tilefold.layout.text import parse_layout
-from tilefold.runtime.engine import LaunchConfig, LaunchError, TensorArgument
+from tilefold.runtime.engine import LaunchConfig, TensorArgument
+from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.sim.engine import SimEngine, SimProgram
 
 from tests.kernels.harness import STAGES, program_of, simulate

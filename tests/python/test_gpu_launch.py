@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tilefold.runtime.engine import LaunchError
+from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.streams import Event, Stream, capture
 
 from tilefold import cute

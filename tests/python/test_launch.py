@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from tilefold.layout.errors import TilefoldError
 from tilefold.layout.unknown import Unknown
-from tilefold.runtime.engine import LaunchError
+from tilefold.runtime.errors import LaunchError
 
 from tests.runtime.fakes import Tensor
 from tilefold import cute
@@ -63,7 +63,7 @@ def test_result_says_what_the_simulator_counted() -> None:
     ("args", "kwargs", "problem"),
     [
         ((), {}, "missing a required argument: 'A'"),
-        ((1, 2, 3, 4, 5, 6), {}, "takes 5 arguments but 6 were given"),
+        ((1, 2, 3, 4, 5, 6), {}, "takes 5 positional arguments but 6 were given"),
         ((1,), {"A": 2}, "multiple values for argument 'A'"),
         ((1,), {"C": 2}, "unexpected keyword argument 'C'"),
     ],

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tilefold.dialects.target import Target
 from tilefold.layout.errors import TilefoldError
-from tilefold.runtime.engine import LaunchError
+from tilefold.runtime.errors import LaunchError
 
 from tilefold import builds, cute
 from tilefold.cute import launch

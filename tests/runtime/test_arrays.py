@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tilefold.layout.unknown import Unknown
 from tilefold.runtime.arrays import NOWHERE, Array, array_of, is_array, row_major
 from tilefold.runtime.dlpack import dlpack_array
-from tilefold.runtime.engine import LaunchError
+from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.hosted import HostTensors
 from tilefold.runtime.signature import Dynamic, TensorSpec, dynamic, fitting, tensor_spec
 

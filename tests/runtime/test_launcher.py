@@ -16,7 +16,7 @@ from tilefold.runtime.cuda.comparison import Rules
 from tilefold.runtime.cuda.direct import Args
 from tilefold.runtime.cuda.launcher import Launcher
 from tilefold.runtime.cuda.prepared import Prepared
-from tilefold.runtime.engine import LaunchError
+from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.signature import Dynamic, dynamic
 from tilefold.runtime.streams import handle_of
 

@@ -6,7 +6,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from tilefold.runtime.engine import LaunchConfig, LaunchError, TensorArgument
+from tilefold.runtime.engine import LaunchConfig, TensorArgument
+from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.sim.engine import SimProgram
 from tilefold.runtime.sim.faults import SimulationError
 from tilefold.runtime.sim.warp import Budget
