@@ -12,7 +12,7 @@ from ...layout.errors import Code, TilefoldError
 from ...layout.unknown import Unknown
 from .dtypes import Boolean, DType, Float32, Int32
 from .state import insert_value
-from .values import Bool, Float, Int, Value, common_type, constant, convert, is_number, is_scalar, wrap
+from .values import Bool, Float, Int, Value, common_type, constant, convert, is_number, is_scalar, number_of, wrap
 
 _FLOATS: Mapping[str, Callable[[SSAValue, SSAValue], Operation]] = MappingProxyType({
     "add": arith.AddfOp, "sub": arith.SubfOp, "mul": arith.MulfOp, "div": arith.DivfOp,
@@ -47,6 +47,7 @@ def compare(predicate: str, a: Any, b: Any) -> Any:
     """A comparison of two values: `eq`, `ne`, `lt`, `le`, `gt` or `ge`."""
     if not (is_scalar(a) and is_scalar(b)):
         return NotImplemented
+    a, b = number_of(a), number_of(b)
     dtype = common_type(a, b)
     _check_range(a, b, dtype)
     x, y = convert(a, dtype), convert(b, dtype)
@@ -88,6 +89,7 @@ def binary(name: str, a: Any, b: Any) -> Any:
     """An operation on two values or numbers, in their common type. Raises TilefoldError (E5002) where there is none."""
     if not (is_scalar(a) and is_scalar(b)):
         return NotImplemented
+    a, b = number_of(a), number_of(b)
     dtype = binary_type(name, a, b)
     if (same := _neutral(name, a, b, dtype)) is not None:
         return same

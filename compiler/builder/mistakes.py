@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from ...layout.errors import Code, TilefoldError
+from .elsewhere import called_here
 from .places import is_users
 
 _PACKAGE = __name__.partition(".")[0]
@@ -48,20 +49,37 @@ def explained(error: Exception, unbound: Mapping[str, tuple[str, str]]) -> Tilef
 
 def _attribute(error: AttributeError) -> TilefoldError | None:
     owner: object = error.obj
+    if isinstance(owner, tuple) and error.name in ("x", "y", "z"):
+        return TilefoldError(Code.BUILD_NAME, f"a tuple has no '{error.name}'", "unpack it: x, y, z = ...")
     module = owner.__name__ if isinstance(owner, ModuleType) else type(owner).__module__
     if module.partition(".")[0] != _PACKAGE or not isinstance(error.name, str):
         return None
     what = module.removeprefix(f"{_PACKAGE}.") if isinstance(owner, ModuleType) else f"a {type(owner).__name__}"
-    public = [name for name in dir(owner) if not name.startswith("_")]
+    public = getattr(owner, "__all__", None) or [name for name in dir(owner) if not name.startswith("_")]
     listed = f"it has {', '.join(public)}" if len(public) <= _LISTED else ""
-    return TilefoldError(Code.BUILD_NAME, f"{what} has no '{error.name}'", _similar(error.name, public) or listed)
+    here = called_here(error.name, _vocabulary(module)) if isinstance(owner, ModuleType) else ""
+    hint = here or _similar(error.name, public) or listed
+    return TilefoldError(Code.BUILD_NAME, f"{what} has no '{error.name}'", hint)
+
+
+def _vocabulary(module: str) -> dict[str, list[str]]:
+    """The names of the modules that are in one package with a module, or in it."""
+    package = ".".join(module.split(".")[:2])
+    within = {name: each for name, each in sys.modules.copy().items() if f"{name}.".startswith(f"{package}.")}
+    return {name.removeprefix(f"{_PACKAGE}."): getattr(each, "__all__", []) for name, each in within.items()}
 
 
 def _call(message: str) -> TilefoldError | None:
-    operator = re.match(r"(?:unsupported|bad) operand type.*: '(\w+)'(?: and '(\w+)')?", message)
+    operator = re.match(r"(?:unsupported|bad) operand type.*: '([\w.]+)'(?: and '([\w.]+)')?", message)
     types = () if operator is None else operator.groups()
     if hints := [hint for name, hint in _OPERANDS.items() if name in types]:
         return TilefoldError(Code.BUILD_VALUE, message, hints[0])
+    if (ufunc := re.match(r"operand '(\w+)' does not support ufuncs", message)) and ufunc[1] in _OPERANDS:
+        text = f"NumPy has no functions of a {ufunc[1]}"
+        return TilefoldError(Code.BUILD_VALUE, text, "take the function from cute, such as cute.exp or cute.where")
+    if message.startswith("Concatenation operation is not implemented for NumPy arrays"):
+        text = "an array of NumPy is not computed with"
+        return TilefoldError(Code.BUILD_VALUE, text, "pass it to the kernel as an argument, and load its elements")
     used = re.match(r"'(\w+)' object is not|cannot unpack non-iterable (\w+)", message)
     if used is not None and (name := used[1] or used[2]) in _OPERANDS:
         return TilefoldError(Code.BUILD_VALUE, message, _OPERANDS[name])

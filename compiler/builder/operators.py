@@ -8,6 +8,7 @@ class Compared:
     """What two values of the kernel are compared by; a comparison is a predicate, or a fragment of predicates."""
 
     __slots__ = ()
+    __array_ufunc__ = None  # a scalar of NumPy on the left leaves the operation to what is here
 
     def _binary(self, name: str, a: Any, b: Any) -> Any:
         raise NotImplementedError

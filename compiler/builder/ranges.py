@@ -13,7 +13,7 @@ from ...layout.unknown import Unknown
 from ...passes.loop_hints import MAX_UNROLL
 from .arithmetic import binary, compare
 from .dtypes import Index
-from .values import Int, check_integer, convert, is_scalar
+from .values import Int, check_integer, convert, is_scalar, number_of
 
 
 @dataclass(frozen=True)
@@ -121,12 +121,12 @@ def make_range(
     bounds are static and its body indexes fragments at run time, which registers do not allow. Raises TilefoldError
     (E5002) for anything but integers and for a step of 0, E2007 for a number of iterations that is not possible.
     """
-    if stop is None:
-        start, stop = 0, start
-    for what, given in (("start", start), ("stop", stop), ("step", step)):
+    bounds = (0, start, step) if stop is None else (start, stop, step)
+    first, last, by = map(number_of, bounds)
+    for what, given in (("start", first), ("stop", last), ("step", by)):
         check_integer(f"the {what} of a range", given)
-    if isinstance(step, int) and step == 0:
+    if isinstance(by, int) and by == 0:
         raise TilefoldError(Code.BUILD_VALUE, "the step of a range is 0")
     if unroll is not None and not 1 <= unroll <= MAX_UNROLL:
         raise TilefoldError(Code.LOOP_HINT, f"unroll is {unroll}; 1 to {MAX_UNROLL} are possible")
-    return Range(start, stop, step, 0 if unroll_full else unroll)
+    return Range(first, last, by, 0 if unroll_full else unroll)

@@ -55,6 +55,7 @@ class AnyTensor:
     """What views are taken of: a `Tensor`, or a `CoordTensor`."""
 
     __slots__ = ("_layout", "ssa")
+    __array_ufunc__ = None  # NumPy does not look for numbers in it
 
     def __init__(self, ssa: SSAValue) -> None:
         self.ssa = ssa

@@ -163,18 +163,25 @@ def wrap(ssa: SSAValue, dtype: DType | None = None, nonnegative: bool = False) -
 
 
 def is_number(x: object) -> TypeGuard[Number]:
-    """Whether `x` is a number of Python."""
-    return isinstance(x, int | float)
+    """Whether `x` is a number of Python, or a scalar of NumPy, which counts as the number that it is."""
+    return isinstance(number_of(x), int | float)
+
+
+def number_of(x: Any) -> Any:
+    """A scalar of NumPy as a number of Python; anything else as it is."""
+    if isinstance(x, int | float | Compared) or not hasattr(x, "__array_interface__"):
+        return x
+    return x.item() if x.shape == () else x
 
 
 def is_scalar(x: object) -> TypeGuard[Scalar]:
-    """Whether `x` is a value of the kernel or a number of Python."""
-    return isinstance(x, Value | int | float)
+    """Whether `x` is a value of the kernel or a number."""
+    return isinstance(x, Value) or is_number(x)
 
 
 def check_operand(x: object) -> None:
     """Raises TilefoldError (E5002) for what is not computed with: anything but fragments, values and numbers."""
-    if not isinstance(x, Compared | int | float):
+    if not isinstance(x, Compared) and not is_number(x):
         raise TilefoldError(
             Code.BUILD_VALUE,
             f"expected a fragment, a value or a number, got {type(x).__name__}",
@@ -188,6 +195,7 @@ def constant(x: Number, dtype: DType) -> Any:
         raise TilefoldError(
             Code.BUILD_VALUE, f"expected a value or a number, got {type(x).__name__}", "load an element of a tensor"
         )
+    x = number_of(x)
     if dtype.kind == "float":
         return Float(current().constant(_float_attribute(float(x), dtype.ir)), dtype)
     if dtype.kind == "bool":
@@ -208,6 +216,7 @@ def _float_attribute(x: float, type: Attribute) -> FloatAttr[Any]:
 
 def weak_type(x: Number, like: DType | None = None) -> DType:
     """The type of a number that meets a value of type `like`: that type, or one that can hold the number."""
+    x = number_of(x)
     if isinstance(x, bool):
         return Boolean if like is None else like
     if isinstance(x, int):

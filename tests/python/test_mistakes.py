@@ -16,6 +16,9 @@ MISTAKES = MappingProxyType({
     # names and arguments
     "cute.gem(mma, x, x, x)": ("E5009", "cute has no 'gem'", "did you mean gemm"),
     "cute.arch.bariier()": ("E5009", "cute.arch has no 'bariier'", "did you mean barrier"),
+    "cute.arch.syncthreads()": ("E5009", "cute.arch has no 'syncthreads'", "here it is cute.arch.barrier"),
+    "cute.thread_idx()": ("E5009", "cute has no 'thread_idx'", "here it is cute.arch.thread_idx"),
+    "cute.arch.thread_idx().x": ("E5009", "a tuple has no 'x'", "x, y, z = ..."),
     "A.shap": ("E5009", "a Tensor has no 'shap'", "did you mean shape"),
     "x.reduce(cute.ADD, axis=1)": ("E5009", "unexpected keyword argument 'axis'", "did you mean axes?"),
     "cute.make_smem_tensor(8, cute.Int8, align=8)": ("E5009", "keyword argument 'align'", "did you mean alignment?"),
@@ -23,6 +26,10 @@ MISTAKES = MappingProxyType({
     # operands
     "x + A": ("E5002", "for +: 'Vec' and 'Tensor'", "t.load() is a tensor's elements as a value"),
     "-A": ("E5002", "bad operand type for unary -: 'Tensor'", "t.load()"),
+    "np.exp(n)": ("E5002", "NumPy has no functions of a Int", "take the function from cute"),
+    "np.maximum(x, x)": ("E5002", "NumPy has no functions of a Vec", "take the function from cute"),
+    "np.ones(8) + x": ("E5002", "an array of NumPy is not computed with", "as an argument"),
+    "np.float32(2) * A": ("E5002", "for *: 'numpy.float32' and 'Tensor'", "t.load()"),
     "x + None": ("E5002", "for +: 'Vec' and 'NoneType'", "computed with one another and numbers"),
     "cute.exp('a')": ("E5002", "expected a fragment, a value or a number, got str", "t.load()"),
     "cute.where(x > 0, x, A)": ("E5002", "a value or a number, got Tensor", "t.load()"),
@@ -80,7 +87,7 @@ def build(expression: str) -> None:
         r.fill(0.0)
         mma = cute.make_tiled_mma("UniversalFMA<float>")
         code = compile(expression, "user.py", "eval")
-        eval(code, {"cute": cute, "A": A, "n": n, "r": r, "x": r.load(), "mma": mma, "__name__": "user"})
+        eval(code, {"np": np, "cute": cute, "A": A, "n": n, "r": r, "x": r.load(), "mma": mma, "__name__": "user"})
 
     mistaken(A, 3).build(32)
 

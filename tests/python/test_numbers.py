@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Numbers as arguments: what each becomes in a kernel, and which a kernel cannot be given; constants are told apart."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import ml_dtypes
@@ -38,6 +39,36 @@ def test_numbers(number: Any, dtype: Any) -> None:
     out = np.zeros(1, np.float64 if dtype.kind == "float" else np.int64)
     written(out, number, dtype).launch(1, 1, device="sim")
     assert out[0] == number
+
+
+SCALARS: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType({
+    "on the left": lambda t, x: np.float32(2) * x,
+    "on the right, of integers": lambda t, x: t // np.int64(4) + np.uint8(200) - t % np.int32(4),
+    "compared": lambda t, x: cute.where((np.int32(4) < t) & np.bool_(True), np.float16(0.5), x),
+    "powers": lambda t, x: np.float32(2) ** x + x ** np.int32(2) + x ** np.float32(0.5),
+    "functions": lambda t, x: cute.fma(x, np.float32(2), np.exp(np.float32(1))) + cute.maximum(np.float64(3), x),
+    "without arithmetic": lambda t, x: np.float32(0.25),
+})  # fmt: skip
+"""What is computed in the same way of values, of fragments and, by NumPy, of arrays."""
+
+
+@pytest.mark.parametrize("what", SCALARS)
+def test_scalars_of_numpy_within_kernels(what: str) -> None:
+    function = SCALARS[what]
+
+    @cute.kernel
+    def values(A, out, T):
+        t, _, _ = cute.arch.thread_idx()
+        out[t] = function(t, A[t])
+        if t == 0:
+            every = cute.full((8,), np.float32(0), cute.Float32)
+            T.store(every + function(T.load().to(cute.Int32), A.load()))
+
+    a, out, every = np.arange(8, dtype=np.float32), np.zeros(8, np.float32), np.arange(8, dtype=np.float32)
+    values(a, out, every).launch(1, 8, device="sim")
+    cases = [function(t, x) for t, x in zip(range(8), a.tolist(), strict=True)]
+    assert np.allclose(out, cases, rtol=1e-5)
+    assert np.allclose(every, cases, rtol=1e-5)
 
 
 def test_annotations_say_the_type() -> None:
