@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What names of CUDA C++, CuTe C++ and Python are called here, for messages about names that do not exist."""
+
+from collections.abc import Mapping, Sequence
+
+_NAMES = {
+    **dict.fromkeys(("syncthreads", "sync_threads", "__syncthreads"), "cute.arch.barrier"),
+    **dict.fromkeys(("shfl_xor_sync", "__shfl_xor_sync"), "cute.arch.shuffle_sync_bfly"),
+    **dict.fromkeys(("make_shape", "make_stride", "make_coord", "make_tile"), "a tuple of Python"),
+    **dict.fromkeys(("dot", "matmul", "mma"), "cute.gemm"),
+    **dict.fromkeys(("abs", "max", "min", "sum", "round"), "Python's, which takes values of the kernel"),
+    "cp_async_fence": "cute.arch.cp_async_commit_group",
+    "copy_if": "cute.copy(..., pred=...)",
+    "cp_async": "cute.nvgpu.CpAsyncOp, for cute.make_copy_atom",
+    "ldmatrix": "cute.nvgpu.LdMatrixOp, for cute.make_copy_atom",
+    "cast": "x.to(...)",
+    "zeros": "cute.full",
+}
+
+
+def called_here(name: str, vocabulary: Mapping[str, Sequence[str]]) -> str:
+    """What is written here for a name that a module does not have, empty where nobody knows. `vocabulary` has the names
+    of each module by its name.
+    """
+    for module, names in vocabulary.items():
+        if name in names:
+            return f"here it is {module}.{name}"
+    return f"here it is {_NAMES[name]}" if name in _NAMES else ""
