@@ -48,14 +48,14 @@ def explained(error: Exception, unbound: Mapping[str, tuple[str, str]]) -> Tilef
 
 
 def _attribute(error: AttributeError) -> TilefoldError | None:
-    owner: object = error.obj
-    if isinstance(owner, tuple) and error.name in ("x", "y", "z"):
+    owner: Any = error.obj
+    if owner.__class__ is tuple and error.name in ("x", "y", "z"):
         return TilefoldError(Code.BUILD_NAME, f"a tuple has no '{error.name}'", "unpack it: x, y, z = ...")
     module = owner.__name__ if isinstance(owner, ModuleType) else type(owner).__module__
     if module.partition(".")[0] != _PACKAGE or not isinstance(error.name, str):
         return None
     what = module.removeprefix(f"{_PACKAGE}.") if isinstance(owner, ModuleType) else f"a {type(owner).__name__}"
-    public = getattr(owner, "__all__", None) or [name for name in dir(owner) if not name.startswith("_")]
+    public: list[str] = getattr(owner, "__all__", None) or [name for name in dir(owner) if not name.startswith("_")]
     listed = f"it has {', '.join(public)}" if len(public) <= _LISTED else ""
     here = called_here(error.name, _vocabulary(module)) if isinstance(owner, ModuleType) else ""
     hint = here or _similar(error.name, public) or listed
