@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the environment says: the one place where variables of the environment are read."""
+"""Settings: the one place where variables of the environment say what tilefold does."""
 
 import os
 from dataclasses import dataclass

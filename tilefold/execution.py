@@ -4,7 +4,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,10 @@ from tilefold.lowering import EXECUTABLE_STAGES, Program
 from tilefold.output import write_output
 from tilefold.report import print_diagnostics
 from tilefold.runtime.check import CheckResult, check_results
-from tilefold.runtime.engine import LaunchConfig, RunResult, TensorArgument
+from tilefold.runtime.engine import LaunchConfig, RunResult
+
+if TYPE_CHECKING:
+    from tilefold.runtime.sim.warp import Budget
 
 DEFAULT_STAGE = "instr"
 ALL = "all"
@@ -78,7 +81,7 @@ class Session:
         return passed
 
     @property
-    def budget(self) -> Any:
+    def budget(self) -> "Budget":
         """The limits of a simulation."""
         return limits(self.max_steps, self.max_bytes)
 
@@ -139,7 +142,7 @@ def chosen_device(device: str) -> str:
     return "cuda" if is_available() else "sim"
 
 
-def limits(steps: int | None, bytes: int | None) -> Any:
+def limits(steps: int | None, bytes: int | None) -> "Budget":
     """The budget of a simulation; None for a limit that is the simulator's own."""
     from tilefold.runtime.sim.warp import Budget
 
@@ -184,6 +187,3 @@ def _duration(seconds: float) -> str:
         if seconds * scale >= 1:
             return f"{seconds * scale:.3g} {unit}"
     return f"{seconds * 1e6:.3g} us"
-
-
-__all__ = ["Session", "TensorArgument"]

@@ -13,8 +13,7 @@ from tilefold.dialects.expression import ExpressionError, parse_expression
 from tilefold.dialects.kernel import KernelOp
 from tilefold.dialects.run import LaunchOp
 from tilefold.layout.errors import Code, TilefoldError
-
-Dim3 = tuple[int, int, int]
+from tilefold.runtime.errors import Dim3
 
 
 @dataclass(frozen=True)

@@ -56,9 +56,8 @@ __all__ = [
     "FULL_MASK", "activemask", "approx", "atomic", "atomic_add", "atomic_cas", "atomic_exch", "atomic_max",
     "atomic_min", "barrier", "barrier_arrive", "block_dim", "block_idx", "cp_async_commit_group",
     "cp_async_mbarrier_arrive", "cp_async_wait_all", "cp_async_wait_group", "elect_one", "fence", "grid_dim",
-    "inline_ptx",
-    "griddepcontrol_launch_dependents", "griddepcontrol_wait", "lane_idx", "linear_thread_idx", "load_acquire",
-    "match_any", "mbarrier_arrive", "mbarrier_init", "mbarrier_wait", "nanosleep", "red", "redux_sync", "shuffle_sync",
-    "shuffle_sync_bfly", "shuffle_sync_down", "shuffle_sync_up", "store_release", "sync_warp",
+    "griddepcontrol_launch_dependents", "griddepcontrol_wait", "inline_ptx", "lane_idx", "linear_thread_idx",
+    "load_acquire", "match_any", "mbarrier_arrive", "mbarrier_init", "mbarrier_wait", "nanosleep", "red", "redux_sync",
+    "shuffle_sync", "shuffle_sync_bfly", "shuffle_sync_down", "shuffle_sync_up", "store_release", "sync_warp",
     "thread_idx", "vote_all", "vote_any", "vote_ballot", "vote_uni", "warp_idx", "warp_reduce",
 ]  # fmt: skip

@@ -37,13 +37,13 @@ def compile_all(
             found[number] = kept
     missing = [number for number in range(len(kernels)) if number not in found]
     if missing:
-        own = None if executor is not None else _processes(len(missing))
+        pool = _processes(len(missing)) if executor is None else executor
         waiting: dict[Future[bytes | TilefoldError], int] = {}
         try:
             for number in missing:
                 source = kernels[number].traced.source
-                waiting[(executor or own).submit(compile_text, source.text, source.name, target.arch)] = number  # pyright: ignore[reportOptionalMemberAccess]
-            with shown("compiling", len(missing)) as advance:
+                waiting[pool.submit(compile_text, source.text, source.name, target.arch)] = number
+            with progress("compiling", len(missing)) as advance:
                 for future in as_completed(waiting):
                     number = waiting[future]
                     found[number] = _taken(kernels[number], target, future)
@@ -51,8 +51,8 @@ def compile_all(
         finally:
             for future in waiting:
                 future.cancel()
-            if own is not None:
-                own.shutdown()
+            if executor is None:
+                pool.shutdown()
     return [found[number] for number in range(len(kernels))]
 
 
@@ -74,7 +74,7 @@ def compile_text(text: str, name: str, arch: str) -> bytes | TilefoldError:
 
 
 @contextmanager
-def shown(what: str, total: int) -> Generator[Callable[[], object], None, None]:
+def progress(what: str, total: int) -> Generator[Callable[[], object], None, None]:
     """Within it, a bar on the terminal, if there is one; each call of what it gives is one step of `total`."""
     from rich.console import Console
     from rich.progress import Progress

@@ -66,20 +66,6 @@ else:
     )
 
 __all__ = [
-    "BFloat16",
-    "Boolean",
-    "Float16",
-    "Float32",
-    "Float64",
-    "Float8E4M3FN",
-    "Float8E5M2",
-    "Int16",
-    "Int32",
-    "Int64",
-    "Int8",
-    "TFloat32",
-    "Uint16",
-    "Uint32",
-    "Uint64",
-    "Uint8",
-]
+    "BFloat16", "Boolean", "Float16", "Float32", "Float64", "Float8E4M3FN", "Float8E5M2", "Int16", "Int32", "Int64",
+    "Int8", "TFloat32", "Uint16", "Uint32", "Uint64", "Uint8",
+]  # fmt: skip

@@ -14,9 +14,6 @@ from tilefold.layout.errors import Code, TilefoldError
 from tilefold.lowering import Program
 from tilefold.runtime.store import default_store
 
-SIMULATED = (DEFAULT_ARCH, "sm_90a", "sm_100a", "sm_120a")
-"""The targets that a kernel is simulated for, one after the other, where it needs more than the one before has."""
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -25,6 +22,9 @@ if TYPE_CHECKING:
     from tilefold.exporting import Exported
     from tilefold.runtime.artifact import Artifact
     from tilefold.runtime.engine import RunResult
+
+SIMULATED = (DEFAULT_ARCH, "sm_90a", "sm_100a", "sm_120a")
+"""The targets that a kernel is simulated for, one after the other, where it needs more than the one before has."""
 
 
 @dataclass(repr=False)

@@ -14,8 +14,8 @@ from tilefold.runtime.errors import LaunchError
 from .kernel import Dim3, Kernel
 from .specialise import Signature
 
-_TYPES: Mapping[type, str] = MappingProxyType({int: "int", float: "float", bool: "bool"})
-_OF_KINDS: Mapping[str, type] = MappingProxyType({"int": int, "float": float, "bool": bool})
+_TYPES: Mapping[str, type] = MappingProxyType({"int": int, "float": float, "bool": bool})
+"""The numbers that operators take, by their names in a schema, which are the kinds of a `DType`, too."""
 
 
 def torch_op(
@@ -86,9 +86,9 @@ def operator_schema(
         if each in signature.constants:
             raise LaunchError(Code.RUN_ARGUMENT, f"the constant '{each}' has no value", f"torch_op(..., {each}=...)")
         if type is not None:
-            if type not in _TYPES or each in mutates:
+            if type not in _TYPES.values() or each in mutates:
                 raise LaunchError(Code.RUN_ARGUMENT, f"'{each}' cannot be a {type.__name__} here", "int, float or bool")
-            words.append(f"{_TYPES[type]} {each}" + (f"={type(default)}" if has_default else ""))
+            words.append(f"{type.__name__} {each}" + (f"={type(default)}" if has_default else ""))
         else:
             alias = f"(a{len(words)}!)" if each in mutates else ""
             words.append(f"Tensor{alias}? {each}=None" if has_default and default is None else f"Tensor{alias} {each}")
@@ -105,4 +105,4 @@ def _scalar(signature: Signature, scalars: Mapping[str, type], name: str) -> typ
     """The type of Python of a number; None for a tensor."""
     annotation = signature.signature.parameters[name].annotation
     found = scalars.get(name)
-    return _OF_KINDS.get(annotation.kind) if found is None and isinstance(annotation, DType) else found
+    return _TYPES.get(annotation.kind) if found is None and isinstance(annotation, DType) else found

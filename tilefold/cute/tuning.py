@@ -18,7 +18,7 @@ from tilefold.runtime.build import Build
 from tilefold.runtime.errors import LaunchError, dim3
 from tilefold.runtime.store import default_store, digest
 
-from .compiling import compile_all, shown
+from .compiling import compile_all, progress
 from .kernel import Dim3, Kernel, KernelCall
 from .program import CompiledKernel
 from .specialise import BoundArguments
@@ -233,7 +233,7 @@ class Tuned:
     def _measured(
         self, candidates: Sequence[Candidate], calls: Sequence[KernelCall], engine: "CudaEngine"
     ) -> list[Candidate]:
-        with shown("timing", len(candidates)) as advance:
+        with progress("timing", len(candidates)) as advance:
             found: list[Candidate] = []
             for candidate, call in zip(candidates, calls, strict=True):
                 found.append(candidate if candidate.problem else self._timed(candidate, call, engine))
