@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How layouts and what is made of them show themselves in a notebook (IPython's rich display).
 
-The drawings are imported when something is drawn, so that the algebra alone stays quick to import.
+The drawings are imported when something is drawn, so that the algebra alone stays quick to import. What is made of one
+of these, such as a tiled copy of a kernel, shows itself as it does.
 """
 
 from typing import Any
@@ -12,14 +13,19 @@ class Displayed:
 
     __slots__ = ()
 
-    def _repr_html_(self: Any) -> str:
+    @property
+    def _displayed(self) -> Any:
+        """The layout, tiled copy or tiled MMA of the algebra that is shown."""
+        return self
+
+    def _repr_html_(self) -> str:
         """The notation and, where it can be drawn, the picture."""
         from .drawings import notebook_html
 
-        return notebook_html(self)
+        return notebook_html(self._displayed)
 
-    def _repr_svg_(self: Any) -> str | None:
+    def _repr_svg_(self) -> str | None:
         """The picture; None where there is none, and the notebook shows the text."""
         from .drawings import notebook_svg
 
-        return notebook_svg(self)
+        return notebook_svg(self._displayed)

@@ -27,7 +27,9 @@ from ...dialects.tile.fragments import FRAGMENT_ALIGN
 from ...layout import tiled_copy as algebra
 from ...layout.core import Layout, make_layout
 from ...layout.cotiled_copy import make_cotiled_copy as _cotiled
+from ...layout.display import Displayed
 from ...layout.errors import Code, TilefoldError
+from ...layout.printing import plain_style, tiled_copy_lines
 from ...layout.tiled_copy_mma import BY_MMA
 from . import nvgpu
 from .coordinates import check_static, tuples
@@ -38,7 +40,7 @@ from .state import checked, current, emit
 from .tensors import Tensor, allocate, as_layout, emit_inferred, tensor_type
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CopyAtom:
     """A copy instruction, and the elements that it moves."""
 
@@ -54,9 +56,12 @@ class CopyAtom:
         """The type of the elements."""
         return dtype_of(self.attribute.value_type)
 
+    def __repr__(self) -> str:
+        return f"CopyAtom({self.name}, {self.dtype})"
 
-@dataclass(frozen=True)
-class TiledCopy:
+
+@dataclass(frozen=True, repr=False)
+class TiledCopy(Displayed):
     """A tiled copy: an atom, spread over threads and values. `get_slice(thread)` is a thread's part."""
 
     type: TiledCopyType
@@ -80,6 +85,16 @@ class TiledCopy:
     def atom(self) -> CopyAtom:
         """The copy instruction."""
         return CopyAtom(self.type.atom)
+
+    @property
+    def _displayed(self) -> algebra.TiledCopy:
+        return self.type.tiled_copy
+
+    def __repr__(self) -> str:
+        return f"TiledCopy({self.atom}, {self.layout_tv}, {plain_style(self.tiler)})"
+
+    def __str__(self) -> str:
+        return "\n".join(tiled_copy_lines(self._displayed, plain_style))
 
     def get_layoutS_TV(self) -> Layout:
         """(thread, value) to a place of the tile that is read."""

@@ -21,8 +21,11 @@ from ...dialects.tile import (
     TiledMmaOp,
     TiledMmaType,
 )
+from ...layout import tiled_mma as algebra
 from ...layout.core import Layout
+from ...layout.display import Displayed
 from ...layout.errors import Code, TilefoldError
+from ...layout.printing import plain_style, tiled_mma_lines
 from .coordinates import tuples
 from .nvgpu import MmaOp, MmaUniversalOp
 from .state import checked, current, emit
@@ -30,8 +33,8 @@ from .tensors import AnyTensor, Tensor, as_layout, emit_inferred, ragged_unit, t
 from .values import index_of
 
 
-@dataclass(frozen=True)
-class TiledMma:
+@dataclass(frozen=True, repr=False)
+class TiledMma(Displayed):
     """A tiled MMA: an atom repeated over threads, and over values as far as the permutation says."""
 
     type: TiledMmaType
@@ -45,6 +48,17 @@ class TiledMma:
     def tile_shape(self) -> tuple[int, int, int]:
         """What all threads multiply at once: (M,N,K)."""
         return self.type.tiled_mma.tile_shape
+
+    @property
+    def _displayed(self) -> algebra.TiledMma:
+        return self.type.tiled_mma
+
+    def __repr__(self) -> str:
+        atoms, permutation = self.type.atom_layout.data, plain_style(self.type.permutation.data)
+        return f"TiledMma({self.type.atom.atom_name.data}, {atoms}, {permutation})"
+
+    def __str__(self) -> str:
+        return "\n".join(tiled_mma_lines(self._displayed, plain_style))
 
     def get_layoutA_TV(self) -> Layout:
         """(thread, value) to a place of what is multiplied of A at once, (M,K)."""
