@@ -49,8 +49,12 @@ def split_coordinate(coord: Any) -> tuple[CoordAttr, list[SSAValue]]:
 
 
 def check_inside(coord: Any, shape: Any) -> None:
-    """Raises TilefoldError (E5002) for an element that a tensor does not have, as far as integers are static."""
+    """Raises TilefoldError for an element that a tensor does not have, as far as integers are static (E5002), and for a
+    coordinate that has other modes than the shape (E0201).
+    """
     parts, extents = wrap(coord), wrap(shape)
+    if len(parts) not in (1, len(extents)):
+        raise TilefoldError(Code.PROFILE_MISMATCH, f"the coordinate {show(coord)} does not fit {show(shape)}")
     if len(parts) > 1 and len(parts) == len(extents):
         for part, extent in zip(parts, extents, strict=True):
             check_inside(part, extent)

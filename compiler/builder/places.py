@@ -66,10 +66,15 @@ def place_of_code(code: CodeType, at: int, names: "dict[str, Any] | None" = None
     """The place of an instruction, with its line as text; the end is 0 if it is on another line."""
     line, last, start, end = next(islice(code.co_positions(), at // 2, None), (None,) * 4)
     if line is None:
-        return Place(code.co_filename, code.co_firstlineno, 1)
+        return place_of_line(code.co_filename, code.co_firstlineno)
     text = linecache.getline(code.co_filename, line, names).rstrip("\r\n")
     until = column_of(text, end) if last == line and end else 0
     return Place(code.co_filename, line, column_of(text, start or 0), until, text)
+
+
+def place_of_line(file: str, line: int) -> Place:
+    """The beginning of a line of a file, with its text where the file is at hand."""
+    return Place(file, line, 1, text=linecache.getline(file, line).rstrip("\r\n"))
 
 
 def column_of(line: str, offset: int) -> int:

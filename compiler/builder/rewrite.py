@@ -19,9 +19,9 @@ from typing import Any
 from ...layout.errors import Code
 from ..diagnostics import Diagnostic, Place, ProgramError, Severity
 from . import dispatch
-from .nodes import scope
-from .places import column_of
-from .transform import RUNTIME, transform_function
+from .places import column_of, place_of_line
+from .syntax.nodes import parameters, scope
+from .syntax.transform import RUNTIME, transform_function
 
 
 def rewritten(function: Callable[..., Any]) -> FunctionType:
@@ -131,10 +131,7 @@ def _compile(function: FunctionType, node: ast.FunctionDef, parents: list[str], 
     for name in reversed(parents):
         body = scope(ast.ClassDef, name, [], [], [body], [])
     free = [name for name in (*function.__code__.co_freevars, RUNTIME) if name != "__class__"]
-    arguments = ast.arguments(
-        posonlyargs=[], args=[ast.arg(name) for name in free], kwonlyargs=[], kw_defaults=[], defaults=[]
-    )
-    module = ast.Module([scope(ast.FunctionDef, "__scope__", arguments, [body], [])], [])
+    module = ast.Module([scope(ast.FunctionDef, "__scope__", parameters(*free), [body], [])], [])
     ast.fix_missing_locations(module)
     flags = function.__code__.co_flags & _FUTURE
     code = compile(module, file, "exec", flags=flags, dont_inherit=True)
@@ -155,7 +152,7 @@ _WITHOUT_SOURCE = (
 
 def _no_source(function: object, problem: str, hint: str) -> ProgramError:
     code = getattr(function, "__code__", None)
-    place = None if code is None else Place(code.co_filename, code.co_firstlineno, 1)
+    place = None if code is None else place_of_line(code.co_filename, code.co_firstlineno)
     return ProgramError([Diagnostic(Severity.ERROR, problem, place, Code.BUILD_SOURCE.id, hint)])
 
 

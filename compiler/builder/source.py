@@ -14,8 +14,16 @@ from ..source import Piece, Source, plain_source
 _SPELLING: Mapping[str, str] = MappingProxyType({
     "{unroll = 4 : i64}": "cute.range(..., unroll=4)",
     "{unroll}": "with cute.range(..., unroll_full=True)",
+    "add `ragged`": "add ragged=True",
 })  # fmt: skip
 """What messages quote of the IR, and what is written for it in Python."""
+
+
+def spelled(message: str) -> str:
+    """A message in the words of Python where it quotes the IR's, such as `cute.range` for the hints of loops."""
+    for written, ours in _SPELLING.items():
+        message = message.replace(written, ours)
+    return message
 
 
 class PythonSource(Source):
@@ -50,7 +58,5 @@ class PythonSource(Source):
         return linecache.getline(file, number).rstrip("\r\n")
 
     def spelled(self, message: str) -> str:
-        """A message with `cute.range` for the hints of loops."""
-        for written, ours in _SPELLING.items():
-            message = message.replace(written, ours)
-        return message
+        """A message in the words of Python."""
+        return spelled(message)

@@ -20,6 +20,7 @@ from ...layout.errors import Code, TilefoldError
 from ..diagnostics import Diagnostic, Place, ProgramError, Severity
 from ..frontend import MAX_OPERATIONS
 from .places import place_of_code, places_of_traceback, user_frame
+from .source import spelled
 
 MAX_STEPS = 1 << 20
 """The most iterations that Python does of loops in a kernel's functions."""
@@ -232,7 +233,8 @@ def _shown(error: TilefoldError, traceback: TracebackType | None, line: Place | 
     """An error with the user's line at which it was raised, and the calls that led there."""
     place, *calls = (line,) if line is not None else places_of_traceback(traceback) or (None,)
     notes = [Diagnostic(Severity.NOTE, "called here", each) for each in calls[:_MOST_CALLS]]
-    return ProgramError([Diagnostic(Severity.ERROR, error.message, place, error.code, error.hint), *notes])
+    fault = Diagnostic(Severity.ERROR, spelled(error.message), place, error.code, spelled(error.hint))
+    return ProgramError([fault, *notes])
 
 
 class Fragment(Protocol):

@@ -17,10 +17,11 @@ from ...dialects.gpu import ModuleOp as GpuModuleOp
 from ...dialects.kernel import LaunchBounds
 from ...dialects.tile import ReturnOp, TensorType, TileKernelOp
 from ...layout.errors import Code, TilefoldError
-from ..diagnostics import Diagnostic, Place, ProgramError, Severity, place_of
+from ..diagnostics import Diagnostic, ProgramError, Severity, place_of
 from .dtypes import DType
 from .mistakes import explained
 from .objects import is_ours
+from .places import place_of_line
 from .source import PythonSource
 from .state import building, is_building
 from .tensors import Tensor
@@ -96,7 +97,7 @@ def trace(
             raise
     if result is not None:
         message = f"the kernel '{kernel}' returns a value of type {type(result).__name__}"
-        at = Place(code.co_filename, code.co_firstlineno, 1)
+        at = place_of_line(code.co_filename, code.co_firstlineno)
         hint = "write results into a tensor"
         raise ProgramError([Diagnostic(Severity.ERROR, message, at, Code.BUILD_FORM.id, hint)])
     end = ReturnOp()

@@ -52,6 +52,9 @@ MISTAKES = MappingProxyType({
     "cute.arch.barrier('a')": ("E5003", "a barrier is part of the instruction, but it is 'a'", ""),
     "cute.full((n, 4), 0, cute.Float32)": ("E5003", "the shape of a fragment is static", "cute.Constexpr"),
     # layouts and views
+    "cute.local_tile(A, (5, 64), (0, 0))": ("E0314", "tiles of 5 do not divide", "or add ragged=True"),
+    "A[0, 0, 0]": ("E0201", "the coordinate (0,0,0) does not fit (16,64)", ""),
+    "A[cute.arch.thread_idx(), 0]": ("E0201", "the coordinate (?,?,?) does not fit 16", ""),
     "cute.make_layout((8, 1.5))": ("E5002", "expected integers, or a tuple or a layout of them, got 1.5", ""),
     "cute.make_layout((cute.make_layout(2), 3))": ("E0213", "an extent must be an integer, not 2:1", ""),
     "cute.local_tile(A, (4, 'a'), (0, 0))": ("E5002", "got 'a'", ""),
