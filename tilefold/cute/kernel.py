@@ -2,6 +2,7 @@
 """`@cute.kernel`: functions that become kernels when they are launched, or looked at."""
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, update_wrapper
@@ -38,11 +39,56 @@ class KernelOptions:
     rewrite: bool = True
 
 
-class Kernel:
+class KernelFunction(ABC):
+    """What is called like a function and becomes kernels. `ir`, `ptx`, `report`, `explain` and `to_cute` show the one
+    that was built last.
+    """
+
+    function: Callable[..., object]
+
+    @abstractmethod
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Binds arguments."""
+
+    def __reduce__(self) -> str:
+        return self.function.__qualname__  # where it can be found, as for functions
+
+    def __get__(self, owner: object, kind: type | None = None) -> Any:
+        if owner is None:
+            return self
+        return lambda *args, **kwargs: self(owner, *args, **kwargs)  # pyright: ignore
+
+    @property
+    @abstractmethod
+    def last(self) -> CompiledKernel:
+        """The kernel that was built last. Raises TilefoldError (E3107) if none was."""
+
+    def ir(self, stage: str = "cute", target: str | None = None) -> str:
+        """The program at a stage: `cute`, `folded`, `atoms`, `index` or `instr`."""
+        return self.last.ir(stage, target)
+
+    def ptx(self, target: str | None = None) -> str:
+        """The program as PTX."""
+        return self.last.ptx(target)
+
+    def report(self, target: str | None = None) -> str:
+        """What the kernel costs: instructions, registers, shared memory."""
+        return self.last.report(target)
+
+    def explain(self, target: str | None = None) -> str:
+        """What the compiler decided and found out, line by line of the source."""
+        return self.last.explain(target)
+
+    def to_cute(self) -> str:
+        """The kernel as the text of a `.cute` file, which compiles to the same PTX."""
+        return self.last.to_cute()
+
+
+class Kernel(KernelFunction):
     """A function that is a kernel. A call binds its arguments: `k(a, b).launch(grid=..., block=...)`.
 
     For arguments of each combination of types, constants and block sizes a kernel of its own is built, when it is
-    needed first. `ir`, `ptx`, `report`, `explain` and `to_cute` show the one that was built last.
+    needed first.
     """
 
     def __init__(self, function: Callable[..., object], options: KernelOptions = KernelOptions()) -> None:  # frozen
@@ -58,9 +104,6 @@ class Kernel:
     def __repr__(self) -> str:
         return f"<kernel {self.function.__qualname__}({', '.join(self.signature.names)})>"
 
-    def __reduce__(self) -> str:
-        return self.function.__qualname__  # where it can be found, as for functions
-
     def __call__(self, *args: Any, **kwargs: Any) -> "KernelCall":
         call = KernelCall()  # without a constructor, whose call would take a tenth of a launch
         call.kernel = self
@@ -70,15 +113,11 @@ class Kernel:
             if not signature.is_plain:
                 call.bindings, call.args = signature.bind(args, kwargs), ()
                 return call
-            args = signature.positional(args, kwargs)
-            self._count = len(args)
+            args = signature.in_order(args, kwargs)
+            if len(args) == signature.by_position:
+                self._count = len(args)
         call.args = args
         return call
-
-    def __get__(self, owner: object, kind: type | None = None) -> Any:
-        if owner is None:
-            return self
-        return lambda *args, **kwargs: self(owner, *args, **kwargs)  # pyright: ignore
 
     @cached_property
     def launches(self) -> "Launches":
@@ -105,7 +144,6 @@ class Kernel:
 
     @property
     def last(self) -> CompiledKernel:
-        """The kernel that was built last. Raises TilefoldError (E3107) if none was."""
         if self._last is None:
             name = self.function.__name__
             raise TilefoldError(
@@ -114,26 +152,6 @@ class Kernel:
                 f"call {name}(...).launch(...) or .build",
             )
         return self._last
-
-    def ir(self, stage: str = "cute", target: str | None = None) -> str:
-        """The program at a stage: `cute`, `folded`, `atoms`, `index` or `instr`."""
-        return self.last.ir(stage, target)
-
-    def ptx(self, target: str | None = None) -> str:
-        """The program as PTX."""
-        return self.last.ptx(target)
-
-    def report(self, target: str | None = None) -> str:
-        """What the kernel costs: instructions, registers, shared memory."""
-        return self.last.report(target)
-
-    def explain(self, target: str | None = None) -> str:
-        """What the compiler decided and found out, line by line of the source."""
-        return self.last.explain(target)
-
-    def to_cute(self) -> str:
-        """The kernel as the text of a `.cute` file, which compiles to the same PTX."""
-        return self.last.to_cute()
 
 
 def shown(error: TilefoldError) -> TilefoldError:
@@ -160,7 +178,7 @@ class KernelCall:
     def bound(self) -> BoundArguments:
         """What the kernel is built from for these arguments. Raises LaunchError (E3106)."""
         if self.bindings is None:
-            self.bindings = self.kernel.signature.bind(self.args, {})
+            self.bindings = self.kernel.signature.bind_in_order(self.args)
         return self.bindings
 
     def build(self, block: Dim3) -> CompiledKernel:
@@ -222,7 +240,7 @@ class KernelCall:
         if block.__class__ is list:
             block = tuple(cast("list[int]", block))
         if self.bindings is not None:
-            return launches.launch_bound(self.bindings, block, grid, stream, device, programmatic)
+            return launches.resolve(device, self.bindings, block, grid, stream, programmatic)[0]
         return launches.launch(self.args, block, grid, stream, device, programmatic)
 
 

@@ -57,7 +57,7 @@ class Launches:
             signature = self.kernel.signature
 
             def resolve(args: Args, *rest: Any) -> tuple[RunResult | None, Prepared | None]:
-                return self.resolve(device, signature.bind(args, {}), *rest)
+                return self.resolve(device, signature.bind_in_order(args), *rest)
 
             launcher = self.launchers[device] = launcher_of(signature, device, resolve)
         return launcher.launch(args, block, grid, stream, programmatic)

@@ -5,7 +5,7 @@ import copy
 import dataclasses
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, cast, get_type_hints
@@ -21,8 +21,9 @@ from tilefold.dialects.cute import LayoutAttr
 from tilefold.dialects.tile import Space, SpaceAttr, TensorType
 from tilefold.layout.core import Layout
 from tilefold.layout.errors import Code
-from tilefold.runtime.arrays import ELEMENTS, Array, array_of, is_array
+from tilefold.runtime.arrays import Array, array_of, is_array
 from tilefold.runtime.constants import constant_key
+from tilefold.runtime.elements import ELEMENTS, ELEMENTS_HINT
 from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.signature import ALIGN, Dynamic, Marked, TensorSpec, tensor_spec
 
@@ -30,18 +31,20 @@ from .annotations import is_constexpr, meaning
 
 
 class Signature:
-    """The parameters of a function, and which of them are known while the kernel is built."""
+    """The parameters of a function, but for those `without`, and which of them are known while the kernel is built."""
 
-    def __init__(self, function: Callable[..., object]) -> None:
+    def __init__(self, function: Callable[..., object], without: Set[str] = frozenset()) -> None:
         self.function = function
+        self.without = without
 
     @cached_property
     def signature(self) -> inspect.Signature:
         """The signature with annotations evaluated, where they can be."""
         try:
-            return inspect.signature(self.function, eval_str=True)
+            found = inspect.signature(self.function, eval_str=True)
         except Exception:  # an annotation that names what is not there says nothing to us
-            return inspect.signature(self.function)
+            found = inspect.signature(self.function)
+        return found.replace(parameters=[each for each in found.parameters.values() if each.name not in self.without])
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -50,8 +53,14 @@ class Signature:
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether each parameter can be given by its position, and is one argument."""
-        return all(each.kind is each.POSITIONAL_OR_KEYWORD for each in self.signature.parameters.values())
+        """Whether each parameter has a name to be given by, and is one argument."""
+        parameters = self.signature.parameters.values()
+        return all(each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY) for each in parameters)
+
+    @cached_property
+    def by_position(self) -> int:
+        """The parameters that can be given by their position, where `is_plain` holds."""
+        return sum(each.kind is each.POSITIONAL_OR_KEYWORD for each in self.signature.parameters.values())
 
     @cached_property
     def defaults(self) -> Mapping[str, object]:
@@ -79,11 +88,16 @@ class Signature:
     def bind(self, args: Sequence[object], kwargs: Mapping[str, object]) -> "BoundArguments":
         """What a call gives each parameter. TypeError as from Python for a call that does not fit."""
         if self.is_plain:
-            given = dict(zip(self.names, self.positional(tuple(args), kwargs), strict=True))
-        else:
-            bound = self.signature.bind(*args, **kwargs)
-            bound.apply_defaults()
-            given = bound.arguments
+            return self.bind_in_order(self.in_order(tuple(args), kwargs))
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return self._bound(bound.arguments)
+
+    def bind_in_order(self, args: Sequence[object]) -> "BoundArguments":
+        """The same for what `in_order` returns."""
+        return self._bound(dict(zip(self.names, args, strict=True)))
+
+    def _bound(self, given: Mapping[str, object]) -> "BoundArguments":
         made = BoundArguments()
         for name, value in given.items():
             made.arguments[name] = made.add(name, value, self._annotations[name])
@@ -99,14 +113,14 @@ class Signature:
             for each in parameters
         }
 
-    def positional(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+    def in_order(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         """The arguments of a call in the order of the parameters, where `is_plain` holds. TypeError if it does not fit.
 
         Python's own binding takes much longer.
         """
         names, defaults = self.names, self.defaults
-        if len(args) > len(names):
-            raise TypeError(f"takes {len(names)} arguments but {len(args)} were given")
+        if len(args) > self.by_position:
+            raise TypeError(f"takes {self.by_position} positional arguments but {len(args)} were given")
         for name in kwargs:
             if name not in names:
                 raise TypeError(f"got an unexpected keyword argument '{name}'")
@@ -285,7 +299,7 @@ def name_of_elements(dtype: DType) -> str:
     found = next((name for name, each in _BY_NAME.items() if each == dtype), None)
     if found is None or found not in ELEMENTS:
         message = f"no argument has elements of type {dtype}"
-        raise LaunchError(Code.RUN_ARGUMENT, message, "use floats and integers of 8 to 64 bits, or bool")
+        raise LaunchError(Code.RUN_ARGUMENT, message, ELEMENTS_HINT)
     return found
 
 
@@ -298,7 +312,7 @@ def _element_type(name: str, dtype: str) -> DType:
         raise LaunchError(
             Code.RUN_ARGUMENT,
             f"argument '{name}' has elements of type {dtype}, which no kernel has",
-            "use floats and integers of 8 to 64 bits, or bool",
+            ELEMENTS_HINT,
         )
     return found
 
