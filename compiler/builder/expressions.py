@@ -82,10 +82,9 @@ class Expression:
         if self.tensor is not None:
             return [self]
         found: dict[tuple[SSAValue, Shape], Expression] = {}
-        for operand in self.operands:
-            if isinstance(operand, Expression):
-                for leaf in operand.leaves():
-                    found.setdefault(leaf.key, leaf)
+        for operand in {id(each): each for each in self.operands if isinstance(each, Expression)}.values():
+            for leaf in operand.leaves():
+                found.setdefault(leaf.key, leaf)
         return list(found.values())
 
     @property

@@ -12,9 +12,9 @@ from ...dialects.tile import CoordTensorType, LoadOp, SliceOp, Space, StoreOp, T
 from ...layout.errors import Code, TilefoldError
 from ...passes.emitter import UNROLL
 from .arithmetic import compare
-from .carry import LoopVariables
 from .control import built, drop, name_value, noted, truth
 from .dtypes import Index
+from .loop_variables import LoopVariables
 from .ranges import Range
 from .state import current
 from .values import Bool, Int, Scalar, convert, is_scalar

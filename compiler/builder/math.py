@@ -8,11 +8,12 @@ from typing import Any
 from xdsl.dialects import arith, math
 from xdsl.ir import Operation, SSAValue
 
+from ...layout.errors import Code, TilefoldError
 from .arithmetic import check_computed
 from .dtypes import Boolean, Float32
 from .fragments import Vec, combined, elementwise
 from .state import insert_value
-from .values import Float, Value, check_operand, common_type, convert, is_number, wrap
+from .values import Float, Value, check_operand, common_type, convert, is_number, shown_number, wrap
 
 
 def _function(
@@ -22,7 +23,7 @@ def _function(
 
     def function(x: Any) -> Any:
         if is_number(x):
-            return of_numbers(x)
+            return _of_number(name, of_numbers, x)
         check_operand(x)
         dtype = x.dtype if x.dtype.kind == "float" else Float32
         check_computed(dtype)
@@ -36,6 +37,14 @@ def _function(
         "converted to Float32 before."
     )
     return function
+
+
+def _of_number(name: str, function: Callable[[float], float], x: float) -> float:
+    try:
+        return function(x)
+    except (ArithmeticError, ValueError) as error:
+        hint = f"of a value, as in cute.{name}(cute.Float32(x)), it is infinity or NaN"
+        raise TilefoldError(Code.BUILD_VALUE, f"{name} of {shown_number(x)} is no number", hint) from error
 
 
 exp = _function("exp", "e to the power of x", math.ExpOp, python.exp)

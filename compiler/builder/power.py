@@ -19,7 +19,7 @@ def power(base: Any, exponent: Any) -> Any:
     NaN of a negative base. Raises TilefoldError (E5002) for powers of integers that are no integers, or not static.
     """
     dtype = common_type(base, exponent)
-    if is_number(exponent) and float(exponent).is_integer():
+    if is_number(exponent) and (isinstance(exponent, int) or exponent.is_integer()):
         return _repeated(base, int(exponent))
     if dtype.kind != "float":
         raise TilefoldError(

@@ -6,6 +6,7 @@ the kernel is built, and only what depends on a `Value` becomes operations.
 """
 
 from collections.abc import Callable
+from math import isfinite
 from typing import Any, TypeAlias, TypeGuard, cast
 
 from xdsl.dialects.builtin import FloatAttr
@@ -15,7 +16,7 @@ from ...layout.errors import Code, TilefoldError
 from ...layout.unknown import Unknown
 from . import casts
 from .casts import integer_attribute
-from .dtypes import Boolean, DType, Float32, Index, Int32, Int64, dtype_of, promote
+from .dtypes import Boolean, DType, Float32, Index, Int32, Int64, as_dtype, dtype_of, promote
 from .operators import Bits, Compared, Ordered
 from .state import current
 
@@ -37,7 +38,7 @@ class Value(Compared):
         """The value as one of another type: floats round to nearest even, and towards zero to an integer; of a wider
         integer the low bits are kept.
         """
-        return convert(self, dtype)
+        return convert(self, as_dtype(dtype))
 
     def __bool__(self) -> bool:
         raise TilefoldError(
@@ -197,21 +198,34 @@ def constant(x: Number, dtype: DType) -> Any:
         )
     x = number_of(x)
     if dtype.kind == "float":
-        return Float(current().constant(_float_attribute(float(x), dtype.ir)), dtype)
+        return Float(current().constant(_float_attribute(x, dtype)), dtype)
     if dtype.kind == "bool":
         return Bool(current().constant(integer_attribute(-int(bool(x)), dtype.ir)), dtype)
     if isinstance(x, float) and not x.is_integer():
         raise TilefoldError(Code.BUILD_VALUE, f"{x} is not a number of type {dtype}", f"write int({x})")
     number = int(x)
     if dtype.kind == "packed" or not dtype.least <= number < 1 << dtype.bits:
-        raise TilefoldError(Code.BUILD_VALUE, f"{number} is not a number of type {dtype}")
+        raise TilefoldError(Code.BUILD_VALUE, f"{shown_number(number)} is not a number of type {dtype}")
     signed = number - (1 << dtype.bits) if number >> (dtype.bits - 1) > 0 else number
     ssa = current().constant(integer_attribute(signed, dtype.ir))
     return Int(ssa, dtype, Unknown(dtype.bits, abs(number) or 1), number >= 0)
 
 
-def _float_attribute(x: float, type: Attribute) -> FloatAttr[Any]:
-    return FloatAttr(x, cast("Any", type))
+def shown_number(x: Number) -> str:
+    """A number in a message; of a very large integer its size."""
+    return f"an integer of {x.bit_length()} bits" if isinstance(x, int) and x.bit_length() > 128 else str(x)
+
+
+def _float_attribute(x: Number, dtype: DType) -> FloatAttr[Any]:
+    try:
+        number = float(x)
+        attribute = FloatAttr(number, cast("Any", dtype.ir))
+    except OverflowError:
+        number, attribute = 0.0, None
+    if attribute is None or (isfinite(number) and not isfinite(attribute.value.data)):
+        message = f"{shown_number(x)} is not a number of type {dtype}"
+        raise TilefoldError(Code.BUILD_VALUE, message, "float('inf') is infinity")
+    return attribute
 
 
 def weak_type(x: Number, like: DType | None = None) -> DType:

@@ -45,3 +45,13 @@ def test_licence_is_apache_with_llvm_exceptions() -> None:
     text = (ROOT / "LICENSE").read_text()
     assert "Version 2.0, January 2004" in text
     assert "LLVM Exceptions to the Apache 2.0 License" in text
+
+
+def test_architecture_says_what_each_file_of_the_builder_is_about() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    rows = text.partition("What is where in `compiler/builder/`:")[2].partition("\n\nAnd of")[0]
+    named = set(re.findall(r"`(\w+)`", rows))
+    builder = ROOT / "compiler" / "builder"
+    files = {path.stem for path in builder.rglob("*.py")} - {"__init__"}
+    assert files - named == set()
+    assert named - files == {"match", "break", "continue", "return"}, "of Python"

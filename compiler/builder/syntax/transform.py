@@ -20,7 +20,7 @@ from .flow import lower_flow
 from .leaving import leaves_around
 from .matching import lower_match
 from .names import Names, assigned, names_in
-from .nodes import FUNCTIONS, own_nodes, placed, scope
+from .nodes import FUNCTIONS, own_nodes, parameters, placed, scope, visited
 
 RUNTIME = "__tilefold__"
 """The name by which rewritten code reaches `dispatch`."""
@@ -41,7 +41,7 @@ def transform_function(function: ast.FunctionDef, refuse: Refuse, owner: str = "
     early = lower_flow(function, RUNTIME)
     own = _declared(function)
     rewriter = _Rewriter(refuse, early, _parameters(function) | assigned(function.body), owner, _first(function))
-    body = rewriter.statements(function.body)
+    body = visited(rewriter, function.body)
     names = sorted(rewriter.shared - own - _parameters(function))
     if names:
         # an assignment that is never executed makes them variables of this function
@@ -85,13 +85,6 @@ class _Rewriter(ast.NodeTransformer):
     count: int = 0
     shared: set[str] = field(default_factory=lambda: set())
     tested: set[ast.expr] = field(default_factory=lambda: set())
-
-    def statements(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
-        found: list[ast.stmt] = []
-        for each in body:
-            new = self.visit(each)
-            found += new if isinstance(new, list) else [new]
-        return found
 
     # statements
 
@@ -244,11 +237,10 @@ class _Rewriter(ast.NodeTransformer):
         """A function of a body, whose variables are those of the function around it."""
         bound = sorted(assigned(binders if binders is not None else body))
         self.shared.update(bound)
-        new = self.statements(body)
+        new = visited(self, body)
         if bound:
             new.insert(0, ast.Nonlocal(bound))
-        empty = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-        return placed(scope(ast.FunctionDef, name, empty, new, []), like)
+        return placed(scope(ast.FunctionDef, name, parameters(), new, []), like)
 
     def _test(self, node: ast.expr) -> None:
         """Notes that of an expression only matters whether it is true."""
@@ -270,8 +262,7 @@ class _Rewriter(ast.NodeTransformer):
                     "':=' in an operand of 'and', 'or', a chain of comparisons or 'A if C else B' that may be left out"
                 )
                 raise self.refuse(each, what, "assign on a line before")
-        empty = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-        return placed(ast.Lambda(empty, self.visit(node)), node)
+        return placed(ast.Lambda(parameters(), self.visit(node)), node)
 
     def _strings(self, names: Names) -> ast.expr:
         return self._mangled(names.bound | names.changed)

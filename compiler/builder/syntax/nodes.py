@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Nodes of Python's syntax trees: what belongs to a function itself, and places for new nodes."""
+"""Nodes of Python's syntax trees: what belongs to a function itself, new nodes and their places."""
 
 import ast
-from typing import TypeVar
+from collections.abc import Iterable
+from typing import Any, TypeVar, cast
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 """What has control flow of its own."""
@@ -27,6 +28,21 @@ def placed(node: Node, like: ast.AST) -> Node:
         if "lineno" in inner._attributes and getattr(inner, "lineno", None) is None:
             ast.copy_location(inner, like)
     return node
+
+
+def parameters(*names: str) -> ast.arguments:
+    """The parameters of a function that takes these."""
+    given = [ast.arg(name) for name in names]
+    return ast.arguments(posonlyargs=[], args=given, kwonlyargs=[], kw_defaults=[], defaults=[])
+
+
+def visited(transformer: ast.NodeTransformer, body: Iterable[ast.stmt]) -> list[ast.stmt]:
+    """The statements that a transformer makes of each of these: none, one or several."""
+    found: list[ast.stmt] = []
+    for each in body:
+        new: Any = transformer.visit(each)
+        found += cast("list[ast.stmt]", new) if isinstance(new, list) else [] if new is None else [new]
+    return found
 
 
 def scope(kind: type[Node], *parts: object) -> Node:

@@ -12,9 +12,8 @@ match n:                        __subject_1__ = n
 
 import ast
 from collections.abc import Sequence
-from typing import Any, cast
 
-from .nodes import FUNCTIONS, placed
+from .nodes import FUNCTIONS, placed, visited
 
 
 def lower_match(body: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -22,18 +21,11 @@ def lower_match(body: Sequence[ast.stmt]) -> list[ast.stmt]:
 
     Other patterns take objects apart, which Python does. Functions within are left as they are.
     """
-    return _Lowering().statements(body)
+    return visited(_Lowering(), body)
 
 
 class _Lowering(ast.NodeTransformer):
     count = 0
-
-    def statements(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
-        found: list[ast.stmt] = []
-        for each in body:
-            new: Any = self.visit(each)
-            found += cast("list[ast.stmt]", new) if isinstance(new, list) else [new]
-        return found
 
     def visit(self, node: ast.AST) -> "ast.AST | list[ast.stmt]":
         if isinstance(node, FUNCTIONS) or not isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):

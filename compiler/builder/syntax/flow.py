@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from .leaving import always_leaves, leaves, may_leave
-from .nodes import FUNCTIONS, own_nodes
+from .nodes import FUNCTIONS, own_nodes, placed, visited
 
 RETURNED = "__returned__"
 RESULT = "__result__"
@@ -47,7 +47,7 @@ def lower_flow(function: ast.FunctionDef, runtime: str) -> dict[ast.stmt, str]:
     returns = [node for statement in body for node in own_nodes(statement) if isinstance(node, ast.Return)]
     only_last = len(returns) == 1 and returns[0] is body[-1]
     if returns and not only_last and any(node.value is not None for node in returns):
-        body = [*body, ast.copy_location(ast.Return(None), body[-1])]  # Python's own: None at the end
+        body = [*body, placed(ast.Return(None), body[-1])]  # Python's own: None at the end
     lowered = (
         _block(body, _Names(), flags)
         if not only_last
@@ -57,7 +57,7 @@ def lower_flow(function: ast.FunctionDef, runtime: str) -> dict[ast.stmt, str]:
     if returns and not only_last:
         pending = ast.Attribute(ast.Name(runtime, ast.Load()), PENDING, ast.Load())
         start = [_assign(RETURNED, ast.Constant(False), body[0]), _assign(RESULT, pending, body[0])]
-        new = [*start, *new, ast.copy_location(ast.Return(ast.Name(RESULT, ast.Load())), body[-1])]
+        new = [*start, *new, placed(ast.Return(ast.Name(RESULT, ast.Load())), body[-1])]
     function.body = _without_unread(new, set(flags.values()))
     return flags
 
@@ -93,7 +93,7 @@ def _block(body: Sequence[ast.stmt], names: _Names, flags: dict[ast.stmt, str]) 
             return _Lowered(done, found, True)
         if inner.flags and rest:
             after = _block(rest, names, flags)
-            guard = ast.copy_location(ast.If(_stays(inner.flags, names, statement), after.body, []), rest[0])
+            guard = placed(ast.If(_stays(inner.flags, names, statement), after.body, []), rest[0])
             return _Lowered([*done, guard], found | after.flags, False)
     return _Lowered(done, found)
 
@@ -129,7 +129,7 @@ def _loop(statement: ast.For | ast.While, names: _Names, flags: dict[ast.stmt, s
         flags[statement] = stop
         before = [_assign(stop, ast.Constant(False), statement)]
         if orelse.body:
-            after = [ast.copy_location(ast.If(_none_of([stop], statement), orelse.body, []), statement)]
+            after = [placed(ast.If(_none_of([stop], statement), orelse.body, []), statement)]
     else:
         after = orelse.body
     statement.orelse = []
@@ -148,7 +148,7 @@ def _compound(statement: ast.stmt, names: _Names, flags: dict[ast.stmt, str]) ->
                 lowered = _block(inner, names, flags)
                 body = lowered.body
                 if name == "orelse" and found:  # of a `try`, whose body may have left
-                    body = [ast.copy_location(ast.If(_stays(found, names, inner[0]), body, []), inner[0])]
+                    body = [placed(ast.If(_stays(found, names, inner[0]), body, []), inner[0])]
                 setattr(part, name, body)
                 found |= lowered.flags
     return _Lowered([statement], found, is_last)
@@ -158,7 +158,7 @@ def _leave(statement: ast.Break | ast.Continue | ast.Return, names: _Names) -> t
     """What replaces a statement that leaves, and the flags that it sets."""
     if isinstance(statement, ast.Return):
         stops = [stop for stop, _ in names.loops]
-        value = statement.value or ast.copy_location(ast.Constant(None), statement)
+        value = statement.value or placed(ast.Constant(None), statement)
         result = [_assign(RESULT, value, statement)]
         set_flags = [RETURNED, *stops]
     else:
@@ -175,20 +175,12 @@ def _stays(flags: frozenset[str], names: _Names, like: ast.AST) -> ast.expr:
 
 def _none_of(flags: Sequence[str], like: ast.AST) -> ast.expr:
     """`not (a or b)` of the flags."""
-    names: list[ast.expr] = [ast.copy_location(ast.Name(flag, ast.Load()), like) for flag in flags]
-    test = names[0] if len(names) == 1 else ast.BoolOp(ast.Or(), names)
-    return ast.copy_location(ast.UnaryOp(ast.Not(), ast.copy_location(test, like)), like)
+    names: list[ast.expr] = [ast.Name(flag, ast.Load()) for flag in flags]
+    return placed(ast.UnaryOp(ast.Not(), names[0] if len(names) == 1 else ast.BoolOp(ast.Or(), names)), like)
 
 
 def _assign(name: str, value: ast.expr, like: ast.AST) -> ast.stmt:
-    node = ast.Assign([ast.Name(name, ast.Store())], value)
-    ast.copy_location(node.targets[0], like)
-    if not hasattr(value, "lineno"):
-        ast.copy_location(value, like)
-        for inner in ast.walk(value):
-            if not hasattr(inner, "lineno"):
-                ast.copy_location(inner, like)
-    return ast.copy_location(node, like)
+    return placed(ast.Assign([ast.Name(name, ast.Store())], value), like)
 
 
 def _without_unread(body: list[ast.stmt], kept: set[str]) -> list[ast.stmt]:
@@ -206,8 +198,8 @@ class _Unread(ast.NodeTransformer):
         self.read = read
 
     def lists(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        found = [new for each in body if (new := self.visit(each)) is not None]
-        return found or [ast.copy_location(ast.Pass(), body[0])] if body else []
+        found = visited(self, body)
+        return found or [placed(ast.Pass(), body[0])] if body else []
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
         target = node.targets[0]
