@@ -174,7 +174,8 @@ from .kernel import Kernel, KernelCall, kernel
 from .program import CompiledKernel
 from .tensor_spec import TensorSpec
 from .torch_op import torch_op
-from .tuning import Candidate, Tuned, Tuning, autotune
+from .tuned import Tuned, TunedCall, autotune
+from .tuning import Candidate, Tuning
 
 range_constexpr = builtins.range
 """Python's `range`: a loop over it is unrolled while the kernel is built."""
@@ -185,21 +186,22 @@ __all__ = [
     "Float8E4M3FN", "Float8E5M2", "Graph", "HostTensor", "Int", "Int16", "Int32", "Int4", "Int64", "Int8",
     "JitFunction", "Kernel", "KernelCall", "Layout", "MAX", "MIN", "MUL", "OR", "Pointer", "Range", "Reduction",
     "Stream", "Swizzle", "TFloat32", "Tensor", "TensorSpec", "ThrCopy", "ThrMma", "TiledCopy", "TiledMma", "Tuned",
-    "Tuning", "Uint1", "Uint16", "Uint32", "Uint4", "Uint64", "Uint8", "Value", "Vec", "XOR", "absolute", "alias",
-    "append", "arch", "autotune", "basic_copy", "blocked_product", "bounds", "capture", "ceil", "ceil_div", "clear",
-    "coalesce", "compatible", "complement", "composition", "congruent", "copy", "cos", "coshape", "cosize", "crd2crd",
-    "crd2idx", "depth", "dice", "domain_offset", "downcast", "dynamic", "elem_less", "erf", "exp", "exp2", "fill",
-    "filter", "filter_zeros", "flat_divide", "flat_product", "flatten", "floor", "fma", "for_", "full", "full_like",
-    "gemm", "get", "group_modes", "idx2crd", "if_", "is_static", "jit", "kernel", "left_inverse", "local_partition",
-    "local_tile", "log", "log10", "log2", "logical_divide", "logical_product", "make_composed_layout", "make_copy_atom",
-    "make_cotiled_copy", "make_fragment_like", "make_identity_layout", "make_identity_tensor", "make_layout",
-    "make_layout_like", "make_mma_atom", "make_ordered_layout", "make_rmem_tensor", "make_rmem_tensor_like",
-    "make_smem_tensor", "make_swizzle", "make_tensor", "make_tiled_copy", "make_tiled_copy_A", "make_tiled_copy_B",
-    "make_tiled_copy_C", "make_tiled_copy_C_atom", "make_tiled_copy_D", "make_tiled_copy_S", "make_tiled_copy_tv",
-    "make_tiled_mma", "max_alignment", "max_common_layout", "max_common_vector", "maximum", "minimum", "nullspace",
-    "nvgpu", "prepend", "print_layout", "print_tensor", "printf", "product_each", "raked_product", "range",
-    "range_constexpr", "rank", "rasterize", "recast", "recast_layout", "replace", "right_inverse", "round_even",
-    "rsqrt", "select", "shape", "shape_div", "sin", "size", "slice_", "sqrt", "stride", "take", "tanh", "tile_to_shape",
-    "tiled_divide", "tiled_product", "torch_op", "trunc", "unflatten", "upcast", "weakly_congruent", "where", "while_",
-    "with_shape", "zip_layout", "zip_layouts", "zipped_divide", "zipped_product",
+    "TunedCall", "Tuning", "Uint1", "Uint16", "Uint32", "Uint4", "Uint64", "Uint8", "Value", "Vec", "XOR", "absolute",
+    "alias", "append", "arch", "autotune", "basic_copy", "blocked_product", "bounds", "capture", "ceil", "ceil_div",
+    "clear", "coalesce", "compatible", "complement", "composition", "congruent", "copy", "cos", "coshape", "cosize",
+    "crd2crd", "crd2idx", "depth", "dice", "domain_offset", "downcast", "dynamic", "elem_less", "erf", "exp", "exp2",
+    "fill", "filter", "filter_zeros", "flat_divide", "flat_product", "flatten", "floor", "fma", "for_", "full",
+    "full_like", "gemm", "get", "group_modes", "idx2crd", "if_", "is_static", "jit", "kernel", "left_inverse",
+    "local_partition", "local_tile", "log", "log10", "log2", "logical_divide", "logical_product",
+    "make_composed_layout", "make_copy_atom", "make_cotiled_copy", "make_fragment_like", "make_identity_layout",
+    "make_identity_tensor", "make_layout", "make_layout_like", "make_mma_atom", "make_ordered_layout",
+    "make_rmem_tensor", "make_rmem_tensor_like", "make_smem_tensor", "make_swizzle", "make_tensor", "make_tiled_copy",
+    "make_tiled_copy_A", "make_tiled_copy_B", "make_tiled_copy_C", "make_tiled_copy_C_atom", "make_tiled_copy_D",
+    "make_tiled_copy_S", "make_tiled_copy_tv", "make_tiled_mma", "max_alignment", "max_common_layout",
+    "max_common_vector", "maximum", "minimum", "nullspace", "nvgpu", "prepend", "print_layout", "print_tensor",
+    "printf", "product_each", "raked_product", "range", "range_constexpr", "rank", "rasterize", "recast",
+    "recast_layout", "replace", "right_inverse", "round_even", "rsqrt", "select", "shape", "shape_div", "sin", "size",
+    "slice_", "sqrt", "stride", "take", "tanh", "tile_to_shape", "tiled_divide", "tiled_product", "torch_op", "trunc",
+    "unflatten", "upcast", "weakly_congruent", "where", "while_", "with_shape", "zip_layout", "zip_layouts",
+    "zipped_divide", "zipped_product",
 ]  # fmt: skip

@@ -14,8 +14,9 @@ from tilefold.dialects.kernel import LaunchBounds
 from tilefold.layout.errors import Code, TilefoldError
 from tilefold.runtime.errors import dim3
 
+from .parameters import Signature
 from .program import CompiledKernel
-from .specialise import BoundArguments, Signature
+from .specialise import BoundArguments
 
 if TYPE_CHECKING:
     from tilefold.runtime.cuda.launcher import Launcher
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from .launch import Launches
 
-Dim3 = SupportsIndex | Sequence[SupportsIndex]
+Size = SupportsIndex | Sequence[SupportsIndex]
 """A size of a grid or a block: x, or up to three of x, y, z."""
 
 
@@ -47,7 +48,7 @@ class KernelFunction(ABC):
     function: Callable[..., object]
 
     @abstractmethod
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Binds arguments."""
 
     def __reduce__(self) -> str:
@@ -104,7 +105,7 @@ class Kernel(KernelFunction):
     def __repr__(self) -> str:
         return f"<kernel {self.function.__qualname__}({', '.join(self.signature.names)})>"
 
-    def __call__(self, *args: Any, **kwargs: Any) -> "KernelCall":
+    def __call__(self, /, *args: Any, **kwargs: Any) -> "KernelCall":
         call = KernelCall()  # without a constructor, whose call would take a tenth of a launch
         call.kernel = self
         call.bindings = None
@@ -181,7 +182,7 @@ class KernelCall:
             self.bindings = self.kernel.signature.bind_in_order(self.args)
         return self.bindings
 
-    def build(self, block: Dim3) -> CompiledKernel:
+    def build(self, block: Size) -> CompiledKernel:
         """The kernel for these arguments and a block of so many threads, without launching it. Raises ProgramError."""
         try:
             return self.kernel.build(self.bound, dim3("block", block))
@@ -190,8 +191,8 @@ class KernelCall:
 
     def launch(
         self,
-        grid: Dim3,
-        block: Dim3,
+        grid: Size,
+        block: Size,
         *,
         stream: Any = None,
         device: str = "auto",
@@ -229,7 +230,7 @@ class KernelCall:
             raise shown(error) from error.__cause__
 
     def _launch(
-        self, grid: Dim3, block: Dim3, stream: Any, device: str, stage: str | None, smem: int | None, programmatic: bool
+        self, grid: Size, block: Size, stream: Any, device: str, stage: str | None, smem: int | None, programmatic: bool
     ) -> "RunResult | None":
         """Launches what no launch before was like; see `launch`."""
         if smem is not None and (type(smem) is not int or smem < 0):

@@ -17,7 +17,8 @@ from tilefold.runtime.errors import LaunchError, dim3
 from tilefold.runtime.hosted import HostTensors
 from tilefold.runtime.streams import handle_of
 
-from .specialise import BoundArguments, Signature
+from .parameters import Signature
+from .specialise import BoundArguments
 
 if TYPE_CHECKING:
     from tilefold.runtime.cuda import CudaEngine

@@ -3,11 +3,10 @@
 
 import copy
 import dataclasses
-import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, cast, get_type_hints
 
 from xdsl.dialects.builtin import IntAttr
@@ -21,120 +20,13 @@ from tilefold.dialects.cute import LayoutAttr
 from tilefold.dialects.tile import Space, SpaceAttr, TensorType
 from tilefold.layout.core import Layout
 from tilefold.layout.errors import Code
-from tilefold.runtime.arrays import Array, array_of, is_array
+from tilefold.runtime.arrays import Array, array_of, is_array, is_numpy_scalar
 from tilefold.runtime.constants import constant_key
 from tilefold.runtime.elements import ELEMENTS, ELEMENTS_HINT
-from tilefold.runtime.errors import LaunchError
-from tilefold.runtime.signature import ALIGN, Dynamic, Marked, TensorSpec, tensor_spec
+from tilefold.runtime.errors import LaunchError, argument_error
+from tilefold.runtime.signature import ALIGN, ArraySpec, Dynamic, Marked, array_spec
 
 from .annotations import is_constexpr, meaning
-
-
-class Signature:
-    """The parameters of a function, but for those `without`, and which of them are known while the kernel is built."""
-
-    def __init__(self, function: Callable[..., object], without: Set[str] = frozenset()) -> None:
-        self.function = function
-        self.without = without
-
-    @cached_property
-    def signature(self) -> inspect.Signature:
-        """The signature with annotations evaluated, where they can be."""
-        try:
-            found = inspect.signature(self.function, eval_str=True)
-        except Exception:  # an annotation that names what is not there says nothing to us
-            found = inspect.signature(self.function)
-        return found.replace(parameters=[each for each in found.parameters.values() if each.name not in self.without])
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The names of the parameters, in order."""
-        return tuple(self.signature.parameters)
-
-    @cached_property
-    def is_plain(self) -> bool:
-        """Whether each parameter has a name to be given by, and is one argument."""
-        parameters = self.signature.parameters.values()
-        return all(each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY) for each in parameters)
-
-    @cached_property
-    def by_position(self) -> int:
-        """The parameters that can be given by their position, where `is_plain` holds."""
-        return sum(each.kind is each.POSITIONAL_OR_KEYWORD for each in self.signature.parameters.values())
-
-    @cached_property
-    def defaults(self) -> Mapping[str, object]:
-        """The values of parameters that a call need not give."""
-        parameters = self.signature.parameters.values()
-        return {each.name: each.default for each in parameters if each.default is not each.empty}
-
-    @cached_property
-    def constants(self) -> frozenset[str]:
-        """The parameters that are known while the kernel is built."""
-        parameters = self.signature.parameters.values()
-        return frozenset(each.name for each in parameters if is_constexpr(each.annotation))
-
-    @cached_property
-    def rules(self) -> Mapping[str, Dynamic]:
-        """The parameters that are annotated as dynamic tensors."""
-        return {name: each for name, each in self._annotations.items() if isinstance(each, Dynamic)}
-
-    @cached_property
-    def ranges(self) -> Mapping[str, tuple[int, int]]:
-        """Of the parameters that are annotated as integers, the least and the greatest number."""
-        annotated = {name: each for name, each in self._annotations.items() if isinstance(each, DType)}
-        return {name: (each.least, each.greatest) for name, each in annotated.items() if each.kind == "int"}
-
-    def bind(self, args: Sequence[object], kwargs: Mapping[str, object]) -> "BoundArguments":
-        """What a call gives each parameter. TypeError as from Python for a call that does not fit."""
-        if self.is_plain:
-            return self.bind_in_order(self.in_order(tuple(args), kwargs))
-        bound = self.signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        return self._bound(bound.arguments)
-
-    def bind_in_order(self, args: Sequence[object]) -> "BoundArguments":
-        """The same for what `in_order` returns."""
-        return self._bound(dict(zip(self.names, args, strict=True)))
-
-    def _bound(self, given: Mapping[str, object]) -> "BoundArguments":
-        made = BoundArguments()
-        for name, value in given.items():
-            made.arguments[name] = made.add(name, value, self._annotations[name])
-        return made
-
-    @cached_property
-    def _annotations(self) -> Mapping[str, object]:
-        parameters = self.signature.parameters.values()
-        # of `*name: annotation` the annotation is that of each argument, not of the tuple
-        variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-        return {
-            each.name: None if each.kind in variadic and not is_constexpr(each.annotation) else meaning(each.annotation)
-            for each in parameters
-        }
-
-    def in_order(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
-        """The arguments of a call in the order of the parameters, where `is_plain` holds. TypeError if it does not fit.
-
-        Python's own binding takes much longer.
-        """
-        names, defaults = self.names, self.defaults
-        if len(args) > self.by_position:
-            raise TypeError(f"takes {self.by_position} positional arguments but {len(args)} were given")
-        for name in kwargs:
-            if name not in names:
-                raise TypeError(f"got an unexpected keyword argument '{name}'")
-            if name in names[: len(args)]:
-                raise TypeError(f"got multiple values for argument '{name}'")
-        rest: list[Any] = []
-        for name in names[len(args) :]:
-            if name in kwargs:
-                rest.append(kwargs[name])
-            elif name in defaults:
-                rest.append(defaults[name])
-            else:
-                raise TypeError(f"missing a required argument: '{name}'")
-        return (*args, *rest)
 
 
 @dataclass
@@ -217,13 +109,12 @@ def _check_kind(name: str, value: Any, annotation: object) -> None:
     if isinstance(annotation, DType):
         if isinstance(value, str) or not (isinstance(value, int | float) or getattr(value, "shape", None) == ()):
             problem = f"is of type {type(value).__name__}, but a number by its annotation"
-            raise _refused(name, problem, f"pass a number of type {annotation}")
+            raise argument_error(name, problem, f"pass a number of type {annotation}")
     elif annotation is Tensor or isinstance(annotation, Dynamic):
         array = getattr(value, "__tilefold_array__", value)
-        is_number = getattr(array, "shape", None) == () and not hasattr(array, "__dlpack__")  # of NumPy
-        if is_number or not (isinstance(array, Marked) or is_array(array)):
+        if is_numpy_scalar(array) or not (isinstance(array, Marked) or is_array(array)):
             problem = f"is of type {type(value).__name__}, but a tensor by its annotation"
-            raise _refused(name, problem, "pass an array of torch, CuPy, JAX or NumPy")
+            raise argument_error(name, problem, "pass an array of torch, CuPy, JAX or NumPy")
 
 
 @lru_cache(maxsize=256)
@@ -241,13 +132,13 @@ def _scalar_dtype(name: str, value: Any, annotation: object) -> DType | None:
     have.
     """
     if isinstance(value, complex):
-        raise _refused(name, "is a complex number, which no kernel has", "pass its real and its imaginary part")
+        raise argument_error(name, "is a complex number, which no kernel has", "pass its real and its imaginary part")
     is_of_array = getattr(value, "shape", None) == () and hasattr(value, "dtype")  # a scalar, or without modes
     dtype = annotation if isinstance(annotation, DType) and (is_of_array or isinstance(value, int | float)) else None
     if dtype is None and isinstance(value, int | float):
         return Boolean if isinstance(value, bool) else Float32 if isinstance(value, float) else _integer_type(value)
-    if dtype is None and is_of_array and not hasattr(value, "__dlpack__"):
-        return _element_type(name, array_of(name, value).dtype)  # a scalar of NumPy
+    if dtype is None and is_numpy_scalar(value):
+        return _element_type(name, array_of(name, value).dtype)
     return dtype
 
 
@@ -257,33 +148,29 @@ def _integer_type(value: int) -> DType:
 
 def _check_number(name: str, value: Any, dtype: DType) -> None:
     """LaunchError (E3106) for a number that a type does not have."""
-    if dtype.kind == "packed" or (dtype.kind == "float" and dtype.bits == 8):
-        raise _refused(name, f"cannot be of type {dtype}, which has no arithmetic", "annotate it cute.Float32")
+    if not dtype.has_arithmetic:
+        raise argument_error(name, f"cannot be of type {dtype}, which has no arithmetic", "annotate it cute.Float32")
     if dtype.kind == "float":
         return
     if not isinstance(value, int):
-        raise _refused(name, f"is {value!r}, which is not a number of type {dtype}", "pass an integer")
+        raise argument_error(name, f"is {value!r}, which is not a number of type {dtype}", "pass an integer")
     if not dtype.least <= value <= dtype.greatest:
         hint = "annotate it with a type that has it, such as cute.Uint64, or pass a float"
-        raise _refused(name, f"is {value}, which is not a number of type {dtype}", hint)
-
-
-def _refused(name: str, problem: str, hint: str) -> LaunchError:
-    return LaunchError(Code.RUN_ARGUMENT, f"argument '{name}' {problem}", hint)
+        raise argument_error(name, f"is {value}, which is not a number of type {dtype}", hint)
 
 
 def array_type(name: str, array: Array, rule: Dynamic | None = None) -> TensorType:
     """The type of a parameter for an array. LaunchError (E3106) for one that breaks a promise of its rule, or of a type
     that no kernel has.
     """
-    spec = tensor_spec(name, array, rule)
+    spec = array_spec(name, array, rule)
     _element_type(name, spec.dtype)
     align = spec.align if array.device is not None else ALIGN  # the host's arrays are copied, to where it is aligned
     return _tensor_type(spec, align)
 
 
 @lru_cache(maxsize=4096)
-def _tensor_type(spec: TensorSpec, align: int) -> TensorType:
+def _tensor_type(spec: ArraySpec, align: int) -> TensorType:
     """The type of a tensor in global memory; kept, since verifying it takes longer than a launch."""
     element = _element_type("", spec.dtype).in_memory
     return TensorType.new([element, SpaceAttr(Space.Gmem), IntAttr(align), LayoutAttr(spec.layout)])
@@ -309,11 +196,7 @@ _BY_NAME = {f"{'u' * (each.kind == 'int' and each.unsigned)}{each.ir}": each for
 def _element_type(name: str, dtype: str) -> DType:
     found = _BY_NAME.get(dtype)
     if found is None:
-        raise LaunchError(
-            Code.RUN_ARGUMENT,
-            f"argument '{name}' has elements of type {dtype}, which no kernel has",
-            ELEMENTS_HINT,
-        )
+        raise argument_error(name, f"has elements of type {dtype}, which no kernel has", ELEMENTS_HINT)
     return found
 
 

@@ -11,8 +11,8 @@ from tilefold.compiler.builder.dtypes import DType
 from tilefold.layout.errors import Code
 from tilefold.runtime.errors import LaunchError
 
-from .kernel import Dim3, Kernel
-from .specialise import Signature
+from .kernel import Kernel, Size
+from .parameters import Signature
 
 _TYPES: Mapping[str, type] = MappingProxyType({"int": int, "float": float, "bool": bool})
 """The numbers that operators take, by their names in a schema, which are the kinds of a `DType`, too."""
@@ -22,8 +22,8 @@ def torch_op(
     name: str,
     kernel: Kernel,
     *,
-    grid: Dim3 | Callable[..., Dim3],
-    block: Dim3 | Callable[..., Dim3],
+    grid: Size | Callable[..., Size],
+    block: Size | Callable[..., Size],
     mutates: Sequence[str],
     scalars: Mapping[str, type] = MappingProxyType({}),
     **constants: Any,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Autotuning: a kernel compiled for many values of its constants, of which the fastest on this GPU is kept.
+"""How the fastest of many values of a kernel's constants is found: compiled, timed, kept on disk.
 
 Compiling needs no GPU, and takes most of the time; so it is done in parallel (see `compiling`). Timing is done here, on
 the arguments of the call.
@@ -7,19 +7,17 @@ the arguments of the call.
 
 import inspect
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import update_wrapper
-from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilefold.layout.errors import Code, TilefoldError
 from tilefold.runtime.build import Build
-from tilefold.runtime.errors import LaunchError, dim3
+from tilefold.runtime.errors import dim3
 from tilefold.runtime.store import default_store, digest
 
 from .compiling import compile_all, progress
-from .kernel import Dim3, Kernel, KernelCall
+from .kernel import Size, Kernel, KernelCall
 from .program import CompiledKernel
 from .specialise import BoundArguments
 
@@ -29,11 +27,10 @@ if TYPE_CHECKING:
     from tilefold.compiler.assemble import KernelResources
     from tilefold.dialects.target import Target
     from tilefold.runtime.cuda import CudaEngine
-    from tilefold.runtime.engine import RunResult
 
 Config: TypeAlias = Mapping[str, Any]
 """Values of constants by the names of their parameters."""
-Sized: TypeAlias = "Dim3 | Callable[[Config], Dim3]"
+Sized: TypeAlias = Size | Callable[[Config], Size]
 """A size of a grid or a block, or what it is for a configuration."""
 
 
@@ -96,73 +93,27 @@ def without_spills(candidate: Candidate) -> bool:
     return candidate.resources is not None and not candidate.resources.spill_stores
 
 
-class Tuned:
-    """A kernel with configurations; see `autotune`, whose parameters these are."""
+@dataclass(frozen=True, slots=True)
+class Tuner:
+    """How configurations of a kernel are compiled, chosen and timed; see `autotune`, whose parameters these are."""
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        configs: Iterable[Config],
-        grid: Sized,
-        block: Sized,
-        prune: Callable[[Candidate], bool] = without_spills,
-        executor: "Executor | None" = None,
-        repeat: int = 20,
-    ) -> None:
-        if not isinstance(kernel, Kernel):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise LaunchError(
-                Code.RUN_LAUNCH, f"{kernel!r} is no kernel", "decorate the function with @cute.kernel first"
-            )
-        self.configs = tuple(configs)
-        if not self.configs:
-            raise LaunchError(Code.RUN_LAUNCH, "there is no configuration to choose from", "give configs=[{...}, ...]")
-        for config in self.configs:
-            if unknown := set(config) - kernel.signature.constants:
-                raise LaunchError(
-                    Code.RUN_ARGUMENT,
-                    f"the configuration names '{min(unknown)}', which is no constant of the kernel",
-                    f"its constants: {', '.join(sorted(kernel.signature.constants)) or 'none'}",
-                )
-        self.kernel = kernel
-        self.grid = grid
-        self.block = block
-        self.prune = prune
-        self.executor = executor
-        self.repeat = repeat
-        self._found: dict[tuple[object, ...], Tuning] = {}
-        self._lock = Lock()
-        update_wrapper(self, kernel.function)
+    kernel: Kernel
+    configs: tuple[Config, ...]
+    grid: Sized
+    block: Sized
+    prune: Callable[[Candidate], bool]
+    executor: "Executor | None"
+    repeat: int
 
-    def __repr__(self) -> str:
-        return f"<{len(self.configs)} configurations of {self.kernel!r}>"
+    def measure(self, calls: Sequence[KernelCall], ordinal: int) -> Tuning:
+        """What was measured before on a GPU, by the disk; else what is measured now. The calls are those of the
+        configurations, whose arguments the runs change.
 
-    def __reduce__(self) -> str:
-        return self.kernel.function.__qualname__
-
-    def __call__(self, *args: Any, **kwargs: Any) -> "TunedCall":
-        return TunedCall(self, args, kwargs)
-
-    def tune(self, *args: Any, **kwargs: Any) -> Tuning:
-        """Compiles and times the configurations on these arguments, whose contents the runs change; or finds what was
-        measured for their types before, also by another process.
-
-        Raises CudaUnavailable without a GPU, TilefoldError where no configuration works.
+        Raises CudaUnavailable without the GPU, TilefoldError where no configuration works.
         """
-        first = self._call(self.configs[0], args, kwargs).bound
-        ordinal = _ordinal(first)
-        key = ordinal, *first.key
-        with self._lock:  # two measurements at the same time would disturb each other
-            found = self._found.get(key)
-            if found is None:
-                found = self._found[key] = self._remembered(ordinal, args, kwargs)
-        return found
-
-    def _remembered(self, ordinal: int, args: Any, kwargs: Any) -> Tuning:
-        """What was measured before, by the disk; else what is measured now."""
         from .launch import engine_of
 
         engine = engine_of(ordinal)
-        calls = [self._call(config, args, kwargs) for config in self.configs]
         key, store = self._key([each.bound for each in calls], engine), default_store()
         kept = None if store is None or not key else store.get(key)
         if kept is not None:
@@ -197,7 +148,7 @@ class Tuned:
         first = self._built(bounds[0], self.configs[0])
         identity = first.program.identity if isinstance(first, CompiledKernel) else repr(first)
         keys = [f"{each.key}" for each in bounds]
-        sizes = [f"{_sized(self.grid, each)} {_sized(self.block, each)}" for each in self.configs]
+        sizes = [f"{sized(self.grid, each)} {sized(self.block, each)}" for each in self.configs]
         driver = engine.driver
         return digest(
             "tuning", identity, prune, *keys, *sizes, repr(self.configs), driver.name, driver.target.arch, toolchain()
@@ -215,7 +166,7 @@ class Tuned:
 
     def _built(self, bound: BoundArguments, config: Config) -> CompiledKernel | Exception:
         """The kernel for a configuration, or what was raised while it was built, as by an `assert` of constants."""
-        block = dim3("block", _sized(self.block, config))
+        block = dim3("block", sized(self.block, config))
         try:
             return self.kernel.build(bound, block)
         except Exception as error:
@@ -246,7 +197,7 @@ class Tuned:
         from .launch import on_host
 
         config, bound = candidate.config, call.bound
-        grid, block = _sized(self.grid, config), _sized(self.block, config)
+        grid, block = sized(self.grid, config), sized(self.block, config)
         try:
             if any(array.device is None for array in bound.arrays.values()):  # which is copied once, and not timed
                 artifact = call.build(block).artifact(engine.driver.target.arch)
@@ -263,63 +214,9 @@ class Tuned:
             return Candidate(config, candidate.resources, problem=_problem(error))
         return Candidate(config, candidate.resources, timing.median_ms)
 
-    def _call(self, config: Config, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> KernelCall:
-        return self.kernel(*args, **kwargs, **config)
 
-
-@dataclass(frozen=True, slots=True)
-class TunedCall:
-    """A kernel with configurations, and arguments without the constants."""
-
-    tuned: Tuned
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-
-    def launch(self, *, stream: Any = None, device: str = "auto") -> "RunResult | None":
-        """Launches the fastest configuration, which is found out where it is not known. On the simulator, which has no
-        time, it is the first one.
-        """
-        from tilefold.execution import chosen_device
-
-        tuned = self.tuned
-        simulated = device == "sim" or (device == "auto" and chosen_device(device) == "sim")
-        config = tuned.configs[0] if simulated else tuned.tune(*self.args, **self.kwargs).best.config
-        return tuned.kernel(*self.args, **self.kwargs, **config).launch(
-            _sized(tuned.grid, config), _sized(tuned.block, config), stream=stream, device=device
-        )
-
-
-def autotune(
-    *,
-    configs: Iterable[Config],
-    grid: Sized,
-    block: Sized,
-    prune: Callable[[Candidate], bool] = without_spills,
-    executor: "Executor | None" = None,
-    repeat: int = 20,
-) -> Callable[[Kernel], Tuned]:
-    """Makes a kernel one that chooses among configurations, values of its `Constexpr` parameters:
-
-        @cute.autotune(configs=[{"BM": 64}, {"BM": 128}], grid=lambda c: M // c["BM"], block=128)
-        @cute.kernel
-        def kernel(A, B, BM: cute.Constexpr): ...
-
-        kernel(a, b).launch()
-
-    `prune` says of a compiled configuration whether it is timed. `executor` compiles; by default processes of this
-    machine do. Each is timed `repeat` times on the arguments of the first call of their types; results are kept on
-    disk. Raises LaunchError for a configuration that names no constant.
-    """
-    chosen = tuple(configs)
-    return lambda kernel: Tuned(kernel, chosen, grid, block, prune, executor, repeat)
-
-
-def _ordinal(bound: BoundArguments) -> int:
-    """The GPU that holds the arguments."""
-    return next((each.device for each in bound.arrays.values() if each.device is not None), 0)
-
-
-def _sized(size: Sized, config: Config) -> Dim3:
+def sized(size: Sized, config: Config) -> Size:
+    """A size for a configuration."""
     return size(config) if callable(size) else size
 
 

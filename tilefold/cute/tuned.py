@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`@cute.autotune`: kernels that are launched for the values of their constants that are fastest on this GPU."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import update_wrapper
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from tilefold.layout.errors import Code, TilefoldError
+from tilefold.runtime.arrays import NOWHERE
+from tilefold.runtime.errors import LaunchError
+
+from .kernel import Kernel, KernelCall, KernelFunction, shown
+from .program import CompiledKernel
+from .parameters import Signature
+from .tuning import Candidate, Config, Sized, Tuner, Tuning, sized, without_spills
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from tilefold.runtime.cuda.launcher import Launcher
+    from tilefold.runtime.cuda.prepared import Prepared
+    from tilefold.runtime.engine import RunResult
+
+_OF_CONFIG = ()
+"""The block of prepared launches: which it is, their configuration says."""
+
+
+class Tuned(KernelFunction):
+    """A kernel with configurations; see `autotune`. A call binds the arguments that no configuration names:
+    `k(a, b).launch()`.
+
+    `signature` has those parameters. A prepared launch is for arguments like those for which its configuration was
+    chosen; so it is found as that of a kernel is, and `launchers` has them by device.
+    """
+
+    def __init__(self, tuner: Tuner) -> None:
+        self.tuner = tuner
+        self.kernel = tuner.kernel
+        self.function = tuner.kernel.function
+        self.configs = tuner.configs
+        self.signature = Signature(self.function, frozenset(name for config in tuner.configs for name in config))
+        self.launchers: dict[str, Launcher] = {}
+        self._found: dict[tuple[object, ...], Tuning] = {}
+        self._lock = Lock()
+        self._count = -1  # as of `Kernel`
+        update_wrapper(self, self.function)
+
+    def __repr__(self) -> str:
+        return f"<{len(self.configs)} configurations of {self.kernel!r}>"
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> "TunedCall":
+        call = TunedCall()  # without a constructor, as of `Kernel`
+        call.tuned = self
+        call.kwargs = None
+        if kwargs or len(args) != self._count:
+            signature = self.signature
+            if not signature.is_plain:
+                call.args, call.kwargs = args, kwargs
+                return call
+            args = signature.in_order(args, kwargs)
+            if len(args) == signature.by_position:
+                self._count = len(args)
+        call.args = args
+        return call
+
+    @property
+    def last(self) -> CompiledKernel:
+        """The configuration that was built last. Raises TilefoldError (E3107) if none was."""
+        return self.kernel.last
+
+    def tune(self, *args: Any, **kwargs: Any) -> Tuning:
+        """Compiles and times the configurations on these arguments, whose contents the runs change; or finds what was
+        measured for their types before, also by another process.
+
+        Raises CudaUnavailable without a GPU, TilefoldError where no configuration works.
+        """
+        from .launch import place_of
+
+        call = self(*args, **kwargs)
+        ordinal = place_of(call.of(self.configs[0]).bound.arrays, "cuda")
+        assert ordinal is not None, "it is no simulator"
+        return self.tuning(call, ordinal)
+
+    def tuning(self, call: "TunedCall", ordinal: int, grid: Sized | None = None) -> Tuning:
+        """What is found out on a GPU for the arguments of a call; see `tune`."""
+        calls = [call.of(config) for config in self.configs]
+        key = ordinal, *calls[0].bound.key
+        with self._lock:  # two measurements at the same time would disturb each other
+            found = self._found.get(key)
+            if found is None:
+                tuner = self.tuner if grid is None else replace(self.tuner, grid=grid)
+                found = self._found[key] = tuner.measure(calls, ordinal)
+        return found
+
+    def launcher(self, device: str) -> "Launcher":
+        """The prepared launches for a device. LaunchError for one that is none."""
+        from .launch import launcher_of
+
+        found = self.launchers.get(device)
+        if found is None:
+
+            def resolve(args: tuple[Any, ...], _: Any, *rest: Any) -> "tuple[RunResult | None, Prepared | None]":
+                return self._resolve(device, args, *rest)
+
+            found = self.launchers[device] = launcher_of(self.signature, device, resolve)
+        return found
+
+    def _resolve(
+        self, device: str, args: tuple[Any, ...], grid: Any, stream: Any, programmatic: bool
+    ) -> "tuple[RunResult | None, Prepared | None]":
+        """Launches for arguments of types that were not there before, and prepares that of their configuration."""
+        from tilefold.runtime.cuda.prepared import Prepared
+
+        call = TunedCall()
+        call.tuned, call.args, call.kwargs = self, args, None
+        config, tuner = call.config(device, grid), self.tuner
+        bound = call.of(config).bound
+
+        def grid_of(given: Any) -> Any:
+            return sized(tuner.grid if given is None else given, config)
+
+        result, prepared = self.kernel.launches.resolve(
+            device, bound, sized(tuner.block, config), grid_of(grid), stream, programmatic
+        )
+        return result, None if prepared is None else Prepared(prepared.kernel, prepared.library, grid_of)
+
+
+class TunedCall:
+    """A kernel with configurations, and arguments: in the order of its parameters where `kwargs` is None."""
+
+    __slots__ = ("args", "kwargs", "tuned")
+    tuned: Tuned
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any] | None
+
+    def __repr__(self) -> str:
+        return f"<call of {self.tuned!r}>"
+
+    def of(self, config: Config) -> KernelCall:
+        """The call of the kernel with a configuration."""
+        if self.kwargs is None:
+            return self.tuned.kernel(**dict(zip(self.tuned.signature.names, self.args, strict=True)), **config)
+        return self.tuned.kernel(*self.args, **self.kwargs, **config)
+
+    def config(self, device: str = "auto", grid: Sized | None = None) -> Config:
+        """The configuration that is launched: the fastest, which is found out where it is not known; on the simulator,
+        which has no time, the first. Raises what `Tuned.tune` does, LaunchError (E3106) for arguments in different
+        places.
+        """
+        from .launch import place_of
+
+        tuned = self.tuned
+        ordinal = place_of(self.of(tuned.configs[0]).bound.arrays, device)
+        return tuned.configs[0] if ordinal is None else tuned.tuning(self, ordinal, grid).best.config
+
+    def build(self, config: Config | None = None) -> CompiledKernel:
+        """The kernel for these arguments without launching it: for a configuration, by default the one that is
+        launched; of arguments that are only described, the first. Raises ProgramError.
+        """
+        try:
+            if config is None:
+                first = self.tuned.configs[0]
+                arrays = self.of(first).bound.arrays.values()
+                config = first if any(each.device == NOWHERE for each in arrays) else self.config()
+            return self.of(config).build(sized(self.tuned.tuner.block, config))
+        except TilefoldError as error:
+            raise shown(error) from error.__cause__
+
+    def launch(
+        self,
+        grid: Sized | None = None,
+        *,
+        stream: Any = None,
+        device: str = "auto",
+        stage: str | None = None,
+        smem: int | None = None,
+        programmatic: bool = False,
+    ) -> "RunResult | None":
+        """Launches the fastest configuration, as `KernelCall.launch` does, which says what the options mean. On the
+        simulator it is the first one.
+
+        `grid` is for this launch, instead of that of `autotune`: of tensors with dynamic extents it may depend on them.
+        """
+        if device.__class__ is not str:
+            device = str(device)  # which is refused with it
+        try:
+            if stage is None and smem is None and self.kwargs is None:
+                launcher = self.tuned.launchers.get(device) or self.tuned.launcher(device)
+                return launcher.launch(self.args, _OF_CONFIG, grid, stream, programmatic)
+            config, tuner = self.config(device if stage is None else "sim", grid), self.tuned.tuner
+            return self.of(config).launch(
+                sized(tuner.grid if grid is None else grid, config), sized(tuner.block, config),
+                stream=stream, device=device, stage=stage, smem=smem, programmatic=programmatic,
+            )  # fmt: skip
+        except TilefoldError as error:
+            raise shown(error) from error.__cause__
+
+
+def autotune(
+    *,
+    configs: Iterable[Config],
+    grid: Sized,
+    block: Sized,
+    prune: Callable[[Candidate], bool] = without_spills,
+    executor: "Executor | None" = None,
+    repeat: int = 20,
+) -> Callable[[Kernel], Tuned]:
+    """Makes a kernel one that chooses among configurations, values of its `Constexpr` parameters:
+
+        @cute.autotune(configs=[{"BM": 64}, {"BM": 128}], grid=lambda c: M // c["BM"], block=128)
+        @cute.kernel
+        def kernel(A, B, BM: cute.Constexpr): ...
+
+        kernel(a, b).launch()
+
+    `grid` and `block` are asked once for arguments of the same types. `prune` says of a compiled configuration whether
+    it is timed. `executor` compiles; by default processes of this machine do. Each is timed `repeat` times on the
+    arguments of the first call of their types; results are kept on disk. Raises LaunchError for a configuration that
+    names no constant, or leaves one without a value that another names.
+    """
+    chosen = tuple(configs)
+
+    def tuned(kernel: Kernel) -> Tuned:
+        if not isinstance(kernel, Kernel):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise LaunchError(
+                Code.RUN_LAUNCH, f"{kernel!r} is no kernel", "decorate the function with @cute.kernel first"
+            )
+        _check(kernel.signature, chosen)
+        return Tuned(Tuner(kernel, chosen, grid, block, prune, executor, repeat))
+
+    return tuned
+
+
+def _check(signature: Signature, configs: tuple[Config, ...]) -> None:
+    if not configs:
+        raise LaunchError(Code.RUN_LAUNCH, "there is no configuration to choose from", "give configs=[{...}, ...]")
+    named = {name for config in configs for name in config}
+    if unknown := named - signature.constants:
+        raise LaunchError(
+            Code.RUN_ARGUMENT,
+            f"the configuration names '{min(unknown)}', which is no constant of the kernel",
+            f"its constants: {', '.join(sorted(signature.constants)) or 'none'}",
+        )
+    for config in configs:
+        if missing := named - config.keys() - signature.defaults.keys():
+            raise LaunchError(
+                Code.RUN_ARGUMENT, f"the configuration {dict(config)} has no value for '{min(missing)}'",
+                "name it in each configuration, or give the parameter a default",
+            )  # fmt: skip
