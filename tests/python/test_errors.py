@@ -381,6 +381,13 @@ def test_hints_are_in_the_words_of_python() -> None:
     assert "cute.range(..., unroll=4)" in caught.value.hint
     assert "{unroll" not in str(caught.value)
 
+    @cute.kernel
+    def newer(out: Any) -> None:
+        out[0] = cute.arch.elect_one().to(cute.Float32)
+
+    with pytest.raises(TilefoldError, match="for the target sm_90 or newer"):
+        newer(np.zeros(1, np.float32)).build(32).ptx("sm_80")
+
 
 _LAMBDA: Callable[[Any], None] = lambda _: None  # noqa: E731
 NO_FUNCTIONS: list[tuple[Any, str]] = [
