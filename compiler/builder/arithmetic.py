@@ -12,7 +12,20 @@ from ...layout.errors import Code, TilefoldError
 from ...layout.unknown import Unknown
 from .dtypes import Boolean, DType, Float32, Int32
 from .state import insert_value
-from .values import Bool, Float, Int, Value, common_type, constant, convert, is_number, is_scalar, number_of, wrap
+from .values import (
+    Bool,
+    Float,
+    Int,
+    Value,
+    common_type,
+    constant,
+    convert,
+    is_number,
+    is_scalar,
+    number_of,
+    shown_number,
+    wrap,
+)
 
 _FLOATS: Mapping[str, Callable[[SSAValue, SSAValue], Operation]] = MappingProxyType({
     "add": arith.AddfOp, "sub": arith.SubfOp, "mul": arith.MulfOp, "div": arith.DivfOp,
@@ -109,7 +122,7 @@ def _check_range(a: Any, b: Any, dtype: DType) -> None:
         for x in (a, b):
             if is_number(x) and not dtype.least <= x <= dtype.greatest:
                 hint = "convert the value first: x.to(cute.Int64)"
-                raise TilefoldError(Code.BUILD_VALUE, f"{x} is not a number of type {dtype}", hint)
+                raise TilefoldError(Code.BUILD_VALUE, f"{shown_number(x)} is not a number of type {dtype}", hint)
 
 
 def _neutral(name: str, a: Any, b: Any, dtype: DType) -> Any:

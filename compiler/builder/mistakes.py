@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Mapping
 from difflib import get_close_matches
+from traceback import walk_tb
 from types import ModuleType
 from typing import Any
 
@@ -24,6 +25,8 @@ _OPERANDS = {
     **dict.fromkeys(("Vec", "Int", "Float", "Bool"), "fragments and values are computed with one another and numbers"),
 }  # fmt: skip
 """What would work instead, by the type of an operand; the first in this order."""
+_FOR_PYTHON = tuple(f"{__name__.rpartition('.')[0]}.{name}" for name in ("dispatch", "operators"))
+"""The modules that do for a kernel's function what Python does, and are refused what Python refuses."""
 _LISTED = 24
 """The most names that a message lists."""
 
@@ -37,10 +40,11 @@ def explained(error: Exception, unbound: Mapping[str, tuple[str, str]]) -> Tilef
         name = re.search(r"'(\w+)'", str(error))
         reason = None if name is None else unbound.get(name[1])
         return None if reason is None else TilefoldError(Code.BUILD_UNBOUND, *reason)
-    innermost = error.__traceback__
-    while innermost is not None and innermost.tb_next is not None:
-        innermost = innermost.tb_next
-    if innermost is None or not is_users(innermost.tb_frame):
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    if isinstance(error, TypeError):
+        while frames and frames[-1].f_globals.get("__name__") in _FOR_PYTHON:
+            frames.pop()
+    if not frames or not is_users(frames[-1]):
         return None
     if isinstance(error, AttributeError):
         return _attribute(error)
@@ -80,9 +84,10 @@ def _call(message: str) -> TilefoldError | None:
     if message.startswith("Concatenation operation is not implemented for NumPy arrays"):
         text = "an array of NumPy is not computed with"
         return TilefoldError(Code.BUILD_VALUE, text, "pass it to the kernel as an argument, and load its elements")
-    used = re.match(r"'(\w+)' object is not|cannot unpack non-iterable (\w+)", message)
+    used = re.match(r"'(\w+)' object (?:is not|cannot be)|cannot unpack non-iterable (\w+)", message)
     if used is not None and (name := used[1] or used[2]) in _OPERANDS:
-        return TilefoldError(Code.BUILD_VALUE, message, _OPERANDS[name])
+        counted = name == "Int" and message.endswith("is not iterable")
+        return TilefoldError(Code.BUILD_VALUE, message, "write cute.range(n)" if counted else _OPERANDS[name])
     called = re.match(r"([\w.]+)\(\) (?:got|missing|takes)", message)
     function = None if called is None else _function(called[1])
     if function is None:

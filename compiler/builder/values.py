@@ -10,7 +10,7 @@ from math import isfinite
 from typing import Any, TypeAlias, TypeGuard, cast
 
 from xdsl.dialects.builtin import FloatAttr
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
 from ...layout.errors import Code, TilefoldError
 from ...layout.unknown import Unknown

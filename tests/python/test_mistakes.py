@@ -76,6 +76,16 @@ MISTAKES = MappingProxyType({
     "n ** -1": ("E5002", "is no integer", "cute.Float32"),
     "(-2.0) ** x": ("E5002", "-2.0 has no power by a value", "the base is positive"),
     "x ** A": ("E5002", "got Tensor", ""),
+    # numbers
+    "n * 1e300": ("E5002", "1e+300 is not a number of type Float32", "float('inf')"),
+    "cute.BFloat16(1e39)": ("E5002", "1e+39 is not a number of type BFloat16", "float('inf')"),
+    "cute.Float8E4M3FN(1e3)": ("E5002", "1000.0 is not a number of type Float8E4M3FN", ""),
+    "r.fill(2**20000)": ("E5002", "an integer of 20001 bits is not a number of type Float32", ""),
+    "n + 2**20000": ("E5002", "an integer of 20001 bits is not a number of type Int32", "x.to(cute.Int64)"),
+    "cute.log(0)": ("E5002", "log of 0 is no number", "cute.log(cute.Float32(x))"),
+    "cute.exp(1e9)": ("E5002", "exp of 1000000000.0 is no number", "it is infinity or NaN"),
+    "n.to(2)": ("E5002", "expected a type of elements, got 2", "such as cute.Float16"),
+    "cute.range(n, unroll=cute)": ("E2007", "unroll is <module", ""),
 })  # fmt: skip
 
 
@@ -105,6 +115,39 @@ def test_a_mistake_is_told(expression: str) -> None:
     assert str(error).startswith("user.py:1:")
     assert message in str(error)
     assert hint in str(error).partition("hint:")[2]
+
+
+def test_what_python_refuses_in_control_flow_is_told() -> None:
+    """Statements of a kernel are not Python's own, but what Python would refuse is a mistake in the same way."""
+
+    def iterated(n: Any, x: Any) -> None:
+        for _ in n:
+            pass
+
+    def counted(n: Any, x: Any) -> None:
+        for _ in range(x):
+            pass
+
+    def contained(n: Any, x: Any) -> None:
+        if n in 3:  # pyright: ignore[reportOperatorIssue]
+            pass
+
+    @cute.kernel
+    def mistaken(n: cute.Int32, function: cute.Constexpr):
+        cute.jit(function)(n, cute.full((4,), 1, cute.Float32))
+
+    for function, words in ((iterated, "write cute.range(n)"), (counted, "'Vec' object cannot be interpreted")):
+        with pytest.raises(TilefoldError, match="E5002") as caught:
+            mistaken(3, function).build(32)
+        assert str(caught.value).startswith(f"{__file__}:{function.__code__.co_firstlineno + 1}:")
+        assert words in str(caught.value)
+    with pytest.raises(TypeError, match="argument of type 'int' is not iterable"):
+        mistaken(3, contained).build(32)
+
+
+def test_an_expression_that_doubles_is_built_at_once() -> None:
+    for expression in ("x ** 1e300", "x ** 2**200"):
+        build(f"r.store({expression})")
 
 
 def test_what_is_not_ours_goes_through() -> None:
