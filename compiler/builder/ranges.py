@@ -127,6 +127,6 @@ def make_range(
         check_integer(f"the {what} of a range", given)
     if isinstance(by, int) and by == 0:
         raise TilefoldError(Code.BUILD_VALUE, "the step of a range is 0")
-    if unroll is not None and not (isinstance(unroll, int) and 1 <= unroll <= MAX_UNROLL):
+    if unroll is not None and unroll not in range(1, MAX_UNROLL + 1):
         raise TilefoldError(Code.LOOP_HINT, f"unroll is {unroll}; 1 to {MAX_UNROLL} are possible")
     return Range(first, last, by, 0 if unroll_full else unroll)
