@@ -23,11 +23,12 @@ from tilefold.runtime.cuda.comparison import Rules
 from tilefold.runtime.cuda.kernel import Kernel
 from tilefold.runtime.cuda.launcher import Launcher
 from tilefold.runtime.cuda.library import Library
-from tilefold.runtime.cuda.prepared import Prepared
+from tilefold.runtime.cuda.prepared import GridOf, Prepared
 from tilefold.runtime.signature import Dynamic
 
 from benchmarks.launch import KERNELS, LIMITS
 from benchmarks.record import Figure, Record, circumstances, print_record
+from tilefold import cute
 
 SHAPE = (4, 64)
 CALLS = 1000
@@ -43,12 +44,12 @@ class DeviceArray:
         self.__cuda_array_interface__ = {"data": (address, False), "shape": SHAPE, "typestr": "<f4", "version": 3}
 
 
-def prepared(parameters: Sequence[Parameter]) -> Prepared:
+def prepared(parameters: Sequence[Parameter], grid_of: GridOf | None = None) -> Prepared:
     """The launches of a kernel of blocks of 32 threads that does nothing on a device that is not there."""
     artifact = Artifact("nothing", "", Target("sm_90"), tuple(parameters), (32, 1, 1))
     kernel = SimpleNamespace(artifact=artifact, handle=1, driver=SimpleNamespace(ordinal=0, context=0))
     library = SimpleNamespace(launch=ctypes.CDLL(None).pthread_equal)  # of two addresses that differ: 0, for success
-    return Prepared(cast(Kernel, kernel), cast(Library, library))
+    return Prepared(cast(Kernel, kernel), cast(Library, library), grid_of)
 
 
 def nanoseconds(call: Callable[[], Any], rounds: int) -> float:
@@ -62,13 +63,15 @@ def nanoseconds(call: Callable[[], Any], rounds: int) -> float:
     return best / CALLS * 1e9
 
 
-def microseconds(arrays: Sequence[Sequence[Any]], rounds: int, dynamic: bool = False) -> float:
-    """What a launch on arrays takes beside the driver's call, where these lists of arguments take turns."""
+def microseconds(arrays: Sequence[Sequence[Any]], rounds: int, dynamic: bool = False, tuned: bool = False) -> float:
+    """What a launch on arrays takes beside the driver's call, where these lists of arguments take turns: of a kernel,
+    or of one that is tuned.
+    """
     count = len(arrays[0])
     kernel = KERNELS[count]
     layout = Layout((Unknown(), Unknown()), (Unknown(32, 4), 1)) if dynamic else None
     names = kernel.signature.names
-    made = prepared([Parameter(name, Kind.POINTER, 16, layout) for name in names])
+    made = prepared([Parameter(name, Kind.POINTER, 16, layout) for name in names], (lambda _: 1) if tuned else None)
     rules = Rules(names, dynamic={name: Dynamic() for name in names} if dynamic else {})
     missed = 0
 
@@ -77,16 +80,23 @@ def microseconds(arrays: Sequence[Sequence[Any]], rounds: int, dynamic: bool = F
         missed += 1
         return None, made
 
-    kernel.launchers["auto"] = Launcher(rules, resolve)
+    tuned_kernel = cute.autotune(configs=[{}], grid=1, block=32)(kernel)
+    launchers = tuned_kernel.launchers if tuned else kernel.launchers
+    launchers["auto"] = Launcher(rules, resolve)
 
     def launch() -> None:
         for each in arrays:
             kernel(*each).launch(grid=(1, 1, 1), block=(32, 1, 1), stream=0)
 
-    launch()
-    launch()
-    taken = nanoseconds(launch, rounds) / len(arrays)
-    del kernel.launchers["auto"]
+    def launch_tuned() -> None:
+        for each in arrays:
+            tuned_kernel(*each).launch(stream=0)
+
+    run = launch_tuned if tuned else launch
+    run()
+    run()
+    taken = nanoseconds(run, rounds) / len(arrays)
+    del launchers["auto"]
     assert missed == len(arrays), "a launch was not the prepared one"
     frame = made.frame()
     frame.place(made.kernel, 1)
@@ -120,6 +130,7 @@ def figures(rounds: int = 50) -> list[Figure]:
         tensors = of_torch(torch, count)
         add(f"{count} tensors", microseconds([tensors], rounds), LIMITS[count])
         add(f"{count} tensors, two shapes in turns", microseconds([tensors, of_torch(torch, count, 8)], rounds))
+        add(f"{count} tensors, of a tuned kernel", microseconds([tensors], rounds, tuned=True), LIMITS[count])
         add(f"{count} tensors of dynamic extents", microseconds([tensors], rounds, dynamic=True))
     return found
 

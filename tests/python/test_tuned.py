@@ -6,7 +6,7 @@ GPU of these tests keeps the launches and gives times.
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ from tilefold import cute
 from tilefold.cute import launch
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false, reportUnknownVariableType=false
-# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
 
 __all__ = ["torch_module"]
 pytestmark = pytest.mark.usefixtures("torch_module")
@@ -30,7 +30,7 @@ SIZE = 64
 CONFIGS = [{"VALUES": 1}, {"VALUES": 2}]
 
 
-def scaled(A: cute.Dynamic, B, *, VALUES: cute.Constexpr, factor=2):
+def scaled(A: Annotated[cute.Tensor, cute.Dynamic()], B, *, VALUES: cute.Constexpr, factor=2):
     i, _, _ = cute.arch.thread_idx()
     for k in cute.range_constexpr(VALUES):
         B[i * VALUES + k] = A[i * VALUES + k] * factor
