@@ -75,9 +75,9 @@ class Marked:
 
 
 @dataclass(frozen=True, slots=True)
-class TensorSpec:
-    """The type of a tensor parameter: elements, extents and strides (in elements), each fixed or an `Unknown`, and the
-    bytes of which the address is a multiple.
+class ArraySpec:
+    """What the type of a parameter says of its arrays: elements, extents and strides (in elements), each fixed or an
+    `Unknown`, and the bytes of which the address is a multiple.
     """
 
     dtype: str
@@ -112,13 +112,13 @@ def dynamic(
     return Marked(array, Dynamic(modes=modes, divisibility=divisibility, align=align, width=width))
 
 
-def tensor_spec(name: str, array: Array, rule: Dynamic | None = None) -> TensorSpec:
+def array_spec(name: str, array: Array, rule: Dynamic | None = None) -> ArraySpec:
     """The type of the parameter that an array is given to. LaunchError (E3106), which names the argument, for one that
     breaks a promise of the rule.
     """
     align = address_alignment(array.address)
     if rule is None:
-        return TensorSpec(array.dtype, array.shape, array.strides, align)
+        return ArraySpec(array.dtype, array.shape, array.strides, align)
     if rule.align is not None:
         if array.address % rule.align:
             raise _refused(
@@ -142,13 +142,11 @@ def tensor_spec(name: str, array: Array, rule: Dynamic | None = None) -> TensorS
         Unknown(_width(step, rule.width), min(step & -step, most)) if any(other < step for other in inside) else step
         for step in array.strides
     )
-    return TensorSpec(array.dtype, shape, strides, align)
+    return ArraySpec(array.dtype, shape, strides, align)
 
 
-def fitting(
-    spec: TensorSpec, rule: Dynamic, itemsize: int, extents: Sequence[str], strides: Sequence[str]
-) -> list[str]:
-    """When an array has the type `spec`, which `tensor_spec` has made of another: conditions in Python on its extents
+def fitting(spec: ArraySpec, rule: Dynamic, itemsize: int, extents: Sequence[str], strides: Sequence[str]) -> list[str]:
+    """When an array has the type `spec`, which `array_spec` has made of another: conditions in Python on its extents
     and strides, which have these names.
     """
     modes = range(len(extents)) if rule.modes is None else sorted(set(rule.modes))

@@ -12,7 +12,7 @@ from typing import Any
 from ..arrays import HOST, Array, array_of, is_array, is_numpy_scalar, is_torch, reader_of
 from ..artifact import Kind, Parameter
 from ..constants import constant_key, is_exact
-from ..signature import ALIGN, Dynamic, Marked, TensorSpec, fitting, tensor_spec
+from ..signature import ALIGN, ArraySpec, Dynamic, Marked, array_spec, fitting
 from ..torch_guards import tensor_check
 
 _INTEGERS = {Kind.I8: 8, Kind.I16: 16, Kind.I32: 32, Kind.I64: 64}
@@ -38,7 +38,7 @@ class _Tensor:
     given: Any
     array: Array
     rule: Dynamic | None
-    spec: TensorSpec
+    spec: ArraySpec
 
     @property
     def extents(self) -> list[str]:
@@ -158,7 +158,7 @@ class Comparison:
         array = array_of(name, value)
         if array.device is HOST and not is_torch(value):
             return False
-        tensor = _Tensor(number, value, array, rule, tensor_spec(name, array, rule))
+        tensor = _Tensor(number, value, array, rule, array_spec(name, array, rule))
         self._tensors.append(tensor)
         self.values += tensor.values
         return True

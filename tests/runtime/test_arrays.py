@@ -15,7 +15,7 @@ from tilefold.runtime.arrays import NOWHERE, Array, array_of, is_array, row_majo
 from tilefold.runtime.dlpack import dlpack_array
 from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.hosted import HostTensors
-from tilefold.runtime.signature import Dynamic, TensorSpec, dynamic, fitting, tensor_spec
+from tilefold.runtime.signature import ArraySpec, Dynamic, array_spec, dynamic, fitting
 
 from tests.runtime.fakes import Tensor
 
@@ -143,17 +143,17 @@ def test_row_major_of_numpy() -> None:
     assert row_major(()) == ()
 
 
-def _spec(shape: tuple[int, ...], strides: tuple[int, ...] | None = None, **rule: Any) -> TensorSpec:
+def _spec(shape: tuple[int, ...], strides: tuple[int, ...] | None = None, **rule: Any) -> ArraySpec:
     array = Array(0x1000, "f16", shape, row_major(shape) if strides is None else strides, 0)
-    return tensor_spec("A", array, Dynamic(**rule) if rule else None)
+    return array_spec("A", array, Dynamic(**rule) if rule else None)
 
 
 def test_type_is_static_unless_it_is_declared_dynamic() -> None:
-    assert _spec((6, 8)) == TensorSpec("f16", (6, 8), (8, 1), 16)
-    assert _spec((6, 8), modes=(0,)) == TensorSpec("f16", (Unknown(), 8), (8, 1), 16)
-    assert _spec((6, 8), modes=(1,)) == TensorSpec("f16", (6, Unknown()), (Unknown(32, 8), 1), 16)
+    assert _spec((6, 8)) == ArraySpec("f16", (6, 8), (8, 1), 16)
+    assert _spec((6, 8), modes=(0,)) == ArraySpec("f16", (Unknown(), 8), (8, 1), 16)
+    assert _spec((6, 8), modes=(1,)) == ArraySpec("f16", (6, Unknown()), (Unknown(32, 8), 1), 16)
     assert _spec((6, 8), modes=-1) == _spec((6, 8), modes=(1,))
-    assert _spec((6, 24), modes=(0, 1), divisibility=3) == TensorSpec(
+    assert _spec((6, 24), modes=(0, 1), divisibility=3) == ArraySpec(
         "f16", (Unknown(32, 3), Unknown(32, 3)), (Unknown(32, 8), 1), 16
     )
     assert _spec((6, 2), (1, 6), modes=(0,), width=64).strides == (1, Unknown(64, 2))
@@ -161,7 +161,7 @@ def test_type_is_static_unless_it_is_declared_dynamic() -> None:
 
 
 def test_alignment_of_the_address_is_part_of_the_type() -> None:
-    found = [tensor_spec("A", Array(address, "f32", (4,), (1,), 0)).align for address in (0x1000, 0x1008, 0x1004, 0)]
+    found = [array_spec("A", Array(address, "f32", (4,), (1,), 0)).align for address in (0x1000, 0x1008, 0x1004, 0)]
     assert found == [16, 8, 4, 16]
 
 
@@ -209,9 +209,9 @@ def test_arrays_fit_a_type_where_they_have_it(modes: Any, divisibility: int, wid
     axes = list(product((0, 2, 3), (0, 1, 2, 4, 6, 8, 1 << 31)))
     arrays = [Array(64, "f32", (m, n), (s, t), 0) for (m, s), (n, t) in product(axes, axes)]
 
-    def type_of(array: Array) -> TensorSpec | None:
+    def type_of(array: Array) -> ArraySpec | None:
         try:
-            return tensor_spec("A", array, rule) if 0 not in array.shape else None
+            return array_spec("A", array, rule) if 0 not in array.shape else None
         except LaunchError:
             return None
 

@@ -13,6 +13,8 @@ from tilefold.runtime.errors import LaunchError
 
 from .kernel import Kernel, Size
 from .parameters import Signature
+from .tuned import Tuned
+from .tuning import Sized
 
 _TYPES: Mapping[str, type] = MappingProxyType({"int": int, "float": float, "bool": bool})
 """The numbers that operators take, by their names in a schema, which are the kinds of a `DType`, too."""
@@ -20,10 +22,10 @@ _TYPES: Mapping[str, type] = MappingProxyType({"int": int, "float": float, "bool
 
 def torch_op(
     name: str,
-    kernel: Kernel,
+    kernel: Kernel | Tuned,
     *,
-    grid: Size | Callable[..., Size],
-    block: Size | Callable[..., Size],
+    grid: Size | Callable[..., Sized] | None = None,
+    block: Size | Callable[..., Size] | None = None,
     mutates: Sequence[str],
     scalars: Mapping[str, type] = MappingProxyType({}),
     **constants: Any,
@@ -34,17 +36,23 @@ def torch_op(
     are `Constexpr` and have a default, in their order: tensors, or numbers where the annotation is a type such as
     `cute.Int32` or where `scalars` says so (int, float, bool). A tensor with the default None can be left out. The
     operator writes the tensors in `mutates` and returns nothing. `grid` and `block` are sizes, or functions of the
-    arguments. On tensors of the CPU it runs as a launch on the host's arrays does: by the GPU, or the simulator where
+    arguments. A tuned kernel has its own; `grid` may give another, also as a function of the configuration, which a
+    function of the arguments returns. On tensors of the CPU it runs as a launch on the host's arrays does: by the GPU, or the simulator where
     there is none. There is no gradient; one is registered by `op.register_autograd` as for any custom operator.
 
-    Raises LaunchError for names that are none of the kernel's, and for a constant without a value, ImportError without
-    torch.
+    Raises LaunchError for names that are none of the kernel's, for a constant without a value, and for a block or a
+    grid that is missing, ImportError without torch.
     """
-    if not isinstance(kernel, Kernel):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(kernel, Kernel | Tuned):  # pyright: ignore[reportUnnecessaryIsInstance]
         hint = "pass a function that is decorated with @cute.kernel"
         raise LaunchError(Code.RUN_LAUNCH, f"the operator '{name}' is of {kernel!r}, which is no kernel", hint)
     if not re.fullmatch(r"\w+::\w+", name):
         raise LaunchError(Code.RUN_LAUNCH, f"'{name}' is no name of an operator", "namespace::operator")
+    sizes = {each: size for each, size in (("grid", grid), ("block", block)) if size is not None}
+    if isinstance(kernel, Tuned) and block is not None:
+        raise LaunchError(Code.RUN_LAUNCH, f"the operator '{name}' has a block", "leave it out: autotune has it")
+    if isinstance(kernel, Kernel) and len(sizes) < 2:
+        raise LaunchError(Code.RUN_LAUNCH, f"the operator '{name}' has no grid or no block", "give grid= and block=")
     signature = kernel.signature
     passed = _passed(signature, constants)
     schema = operator_schema(signature, (mutates,) if isinstance(mutates, str) else mutates, scalars, constants)
@@ -53,8 +61,8 @@ def torch_op(
     def launch(*args: Any, **named: Any) -> None:
         given = {**defaults, **dict(zip(passed, args, strict=False)), **named}
         values = [given[each] for each in passed]
-        sizes = [size(*values) if callable(size) else size for size in (grid, block)]
-        kernel(**given, **constants).launch(sizes[0], sizes[1])
+        asked: Any = {each: size(*values) if callable(size) else size for each, size in sizes.items()}
+        kernel(**given, **constants).launch(**asked)
 
     def fake(*args: Any, **named: Any) -> None:
         """What is known of the results without running: there are none."""

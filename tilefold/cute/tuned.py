@@ -12,8 +12,8 @@ from tilefold.runtime.arrays import NOWHERE
 from tilefold.runtime.errors import LaunchError
 
 from .kernel import Kernel, KernelCall, KernelFunction, shown
-from .program import CompiledKernel
 from .parameters import Signature
+from .program import CompiledKernel
 from .tuning import Candidate, Config, Sized, Tuner, Tuning, sized, without_spills
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from tilefold.runtime.errors import dim3
 from tilefold.runtime.store import default_store, digest
 
 from .compiling import compile_all, progress
-from .kernel import Size, Kernel, KernelCall
+from .kernel import Kernel, KernelCall, Size
 from .program import CompiledKernel
 from .specialise import BoundArguments
 
