@@ -32,14 +32,15 @@ _INSTRUCTION = re.compile(r"^\s+(?:@!?%p\d+\s+)?([a-z][\w.:]*)([^;]*);", re.MULT
 
 @dataclass(frozen=True, slots=True)
 class KernelReport:
-    """One kernel: its launch bounds and resources, the dynamic shared memory that its launch asks for, the blocks that
-    a multiprocessor holds, the bytes of its fragments that lie in local memory, its PTX instructions, and what its
-    accesses to shared memory cost.
+    """One kernel: its launch bounds and resources; its static shared memory, to which the assembler's log adds what is
+    reserved and aligned, and the dynamic one that its launch asks for; the blocks that a multiprocessor holds, the
+    bytes of its fragments that lie in local memory, its PTX instructions, and what its accesses to shared memory cost.
     """
 
     name: str
     bounds: LaunchBounds
     resources: KernelResources
+    static_shared: int
     dynamic_shared: int
     occupancy: Occupancy
     local_fragments: int
@@ -65,10 +66,12 @@ def _kernel(entry: EntryOp, counts: Mapping[str, Mapping[str, int]], cubin: Cubi
     name, bounds = entry.sym_name.data, entry.launch_bounds
     resources = cubin.kernels[name]
     shared = entry.shared_bytes.value.data if entry.shared_bytes is not None else 0
-    dynamic = shared if shared > STATIC_SHARED_BYTES else 0
-    held = occupancy(target, prod(bounds.threads), resources.registers, dynamic or resources.static_shared)
+    static, dynamic = (shared, 0) if shared <= STATIC_SHARED_BYTES else (0, shared)
+    held = occupancy(target, prod(bounds.threads), resources.registers, shared)
     local = sum(fragment.bytes for fragment in local_fragments(entry))
-    return KernelReport(name, bounds, resources, dynamic, held, local, counts.get(name, {}), shared_costs(entry))
+    return KernelReport(
+        name, bounds, resources, static, dynamic, held, local, counts.get(name, {}), shared_costs(entry)
+    )
 
 
 def count_instructions(ptx: str) -> dict[str, dict[str, int]]:
@@ -105,7 +108,7 @@ def print_report(report: Report, file: TextIO) -> None:
         ("spill loads, bytes", lambda kernel: kernel.resources.spill_loads),
         ("stack, bytes", lambda kernel: kernel.resources.stack),
         ("  of fragments indexed at run time", lambda kernel: kernel.local_fragments),
-        ("static shared memory, bytes", lambda kernel: kernel.resources.static_shared),
+        ("static shared memory, bytes", lambda kernel: kernel.static_shared),
         ("dynamic shared memory, bytes", lambda kernel: kernel.dynamic_shared),
         ("blocks a multiprocessor", lambda kernel: kernel.occupancy.resident),
         ("  limited by", lambda kernel: ", ".join(kernel.occupancy.limits)),

@@ -90,6 +90,15 @@ $L__BB0_2:
     }
 
 
+def test_shared_memory_is_the_kernels_own() -> None:
+    """The assembler's log has 1280 bytes."""
+    text = TWO.replace("shared(4096)", "shared(256)")
+    entries = [op for op in parse(text).walk() if isinstance(op, EntryOp)]
+    ptx = ptx_of(text)
+    made = make_report(ptx, assemble(ptx, SM80), SM80, entries).kernels[0]
+    assert (made.static_shared, made.dynamic_shared, made.occupancy.shared) == (256, 0, 164 * 1024 // (256 + 1024))
+
+
 def test_report_shows_every_number() -> None:
     text = TWO.replace("threads(32) shared(4096)", "threads(64) min_blocks(2) shared(99999)")
     ptx = ptx_of(text)
