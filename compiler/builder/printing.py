@@ -8,7 +8,10 @@ from xdsl.dialects.builtin import StringAttr
 from ...dialects.ptx import PrintfOp
 from ...dialects.ptx.sync import conversions
 from ...dialects.tile import PrintOp, PrintTensorOp
+from ...layout.core import Layout
 from ...layout.errors import Code, TilefoldError
+from ...layout.printing import plain_style, print_layout_lines
+from .coordinates import check_static
 from .dtypes import DType, Float32, Float64, Int32, Int64
 from .state import emit
 from .tensors import Tensor, tensor_type
@@ -21,8 +24,18 @@ def print_tensor(tensor: Tensor, text: str = "tensor") -> None:
     emit(PrintTensorOp.build(operands=[tensor.ssa], properties={"text": StringAttr(text)}))
 
 
-def print_layout(tensor: Tensor, text: str = "tensor") -> None:
-    """Each thread that gets here prints the text, then where the tensor is and its layout."""
+def print_layout(tensor: "Tensor | Layout", text: str = "tensor") -> None:
+    """Each thread that gets here prints the text, then where the tensor is and its layout.
+
+    Of a layout itself Python prints the table of its indices, where it is called, in kernels and outside (CuTe's
+    print_layout). Raises TilefoldError (E0202) for one that has not two modes, E5003 for one that is not static.
+    """
+    if isinstance(tensor, Layout):
+        check_static(tensor, "the layout of a table is static, but this is")
+        if len(tensor) != 2:
+            raise TilefoldError(Code.RANK_MISMATCH, f"a table has two modes, but the layout is {tensor}")
+        print("\n".join(print_layout_lines(tensor, plain_style)))
+        return
     tensor_type(tensor)
     emit(PrintOp.build(operands=[tensor.ssa], properties={"text": StringAttr(text)}))
 
@@ -30,15 +43,15 @@ def print_layout(tensor: Tensor, text: str = "tensor") -> None:
 def printf(format: str, *values: Scalar) -> None:
     """Each thread that gets here prints values, as C's printf does: `printf("t = %d: %f\\n", t, x)`.
 
-    `{}` stands for the conversion that fits a value; a format with it ends its line itself. Conversions are %d %i %u %x
-    %lld %llu %llx %f %e %g.
+    `{}` stands for the conversion that fits a value; a format with it ends its line, with or without `\\n` at its end.
+    Conversions are %d %i %u %x %lld %llu %llx %f %e %g.
     """
     if not isinstance(format, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         given = type(format).__name__
         raise TilefoldError(Code.BUILD_VALUE, f"expected a format, got {given}", 'write cute.printf("{}", x)')
     given = [as_value(value) for value in values]
     if "{}" in format:
-        parts = format.replace("%", "%%").split("{}")
+        parts = format.removesuffix("\n").replace("%", "%%").split("{}")
         if len(parts) != len(given) + 1:
             raise TilefoldError(
                 Code.BUILD_VALUE, f"the format has {len(parts) - 1} {{}}, but {len(given)} values follow"

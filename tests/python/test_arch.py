@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tilefold.compiler.builder.state import building
 from tilefold.compiler.builder.values import wrap
 from tilefold.compiler.diagnostics import ProgramError
+from tilefold.layout.errors import TilefoldError
 from xdsl.dialects.builtin import Float32Type, IntegerType
 from xdsl.ir import Block
 
@@ -172,14 +173,22 @@ def test_printing() -> None:
         if t == 3:
             cute.printf("t = {}, x = {}, 100%", t, A[t])
             cute.printf("%lld %g\n", t, A[1])
+            cute.printf("{}\n", t + 4)
             cute.print_layout(A, "A")
             cute.print_tensor(cute.local_tile(A, (2,), (1,)), "tile")
 
     result: Any = show(np.arange(4, dtype=np.float16)).launch(grid=1, block=4, device="sim")
     lines = result.output.splitlines()
-    assert lines[:2] == ["t = 3, x = 3.000000, 100%", "3 1"]
-    assert lines[2].startswith("A: ")
-    assert [line.split() for line in lines[4:]] == [["2"], ["3"]]
+    assert lines[:3] == ["t = 3, x = 3.000000, 100%", "3 1", "7"]
+    assert lines[3].startswith("A: ")
+    assert [line.split() for line in lines[5:]] == [["2"], ["3"]]
+
+
+def test_tables_of_layouts(capsys: Any) -> None:
+    cute.print_layout(cute.make_layout((2, 3), stride=(3, 1)))
+    assert capsys.readouterr().out.splitlines()[::2] == ["(2,3):(3,1)", "    +---+---+---+", *["    +---+---+---+"] * 2]
+    with pytest.raises(TilefoldError, match="a table has two modes, but the layout is 4:1"):
+        cute.print_layout(cute.make_layout(4))
 
 
 @cute.kernel
