@@ -31,6 +31,10 @@ class Config:
     warps: tuple[int, int] = (2, 4)
     stages: int = 3
 
+    def __post_init__(self) -> None:
+        if self.stages < 2:
+            raise SystemExit("there are at least two stages: one is multiplied while the next is loaded")
+
     @property
     def threads(self) -> int:
         """The threads of a block."""

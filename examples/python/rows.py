@@ -17,6 +17,10 @@ class Config:
     rows: int = 2
     group: int = 64
 
+    def __post_init__(self) -> None:
+        if self.group % 32:
+            raise SystemExit(f"a row has {self.group} threads, which are no whole warps")
+
     @property
     def threads(self) -> int:
         """The threads of a block."""

@@ -53,6 +53,19 @@ def example(name: str) -> Any:
     return importlib.import_module(name)
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        ("gemm", "--m 100", "M = 100 is not a multiple"),
+        ("gemm", "--stages 1", "at least two stages"),
+        ("softmax", "--group 48", "a row has 48 threads"),
+    ],
+)
+def test_sizes_that_an_example_does_not_take_are_refused(name: str, arguments: str, said: str) -> None:
+    with pytest.raises(SystemExit, match=said):
+        example(name).main(["--device", "sim", *arguments.split()])
+
+
 def test_every_example_is_tested() -> None:
     scripts = {path.stem for path in FOLDER.glob("*.py") if "def main(" in path.read_text()}
     assert scripts == set(SMALL) == set(LARGE)
