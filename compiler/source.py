@@ -4,7 +4,8 @@
 import sys
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
@@ -71,17 +72,19 @@ class Source:
     text: str
     expanded: str
     pieces: Sequence[Piece] = (Piece(0, 0, False),)
-    _starts: Sequence[int] = field(init=False, repr=False, compare=False)
-    _piece_starts: Sequence[int] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def _starts(self) -> list[int]:
         starts = [0]
         at = self.text.find("\n")
         while at >= 0:
             starts.append(at + 1)
             at = self.text.find("\n", at + 1)
-        object.__setattr__(self, "_starts", starts)
-        object.__setattr__(self, "_piece_starts", [piece.at for piece in self.pieces])
+        return starts
+
+    @cached_property
+    def _piece_starts(self) -> list[int]:
+        return [piece.at for piece in self.pieces]
 
     def origin(self, at: int) -> int:
         """The offset in the text as written of an offset in the expanded text."""

@@ -25,7 +25,9 @@ _OPERANDS = {
     **dict.fromkeys(("Vec", "Int", "Float", "Bool"), "fragments and values are computed with one another and numbers"),
 }  # fmt: skip
 """What would work instead, by the type of an operand; the first in this order."""
-_FOR_PYTHON = tuple(f"{__name__.rpartition('.')[0]}.{name}" for name in ("dispatch", "operators"))
+_FOR_PYTHON = tuple(
+    f"{__name__.rpartition('.')[0]}.{name}" for name in ("dispatch", "conditions", "builtin", "operators")
+)
 """The modules that do for a kernel's function what Python does, and are refused what Python refuses."""
 _LISTED = 24
 """The most names that a message lists."""

@@ -2,14 +2,14 @@
 """The source of a kernel that was written in Python: lines of files, and the program as text where one is needed."""
 
 import linecache
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
 
 from xdsl.dialects.builtin import ModuleOp
 
 from ..frontend import print_program
-from ..source import Piece, Source, plain_source
+from ..source import Source
 
 _SPELLING: Mapping[str, str] = MappingProxyType({
     "{unroll = 4 : i64}": "cute.range(..., unroll=4)",
@@ -33,26 +33,19 @@ class PythonSource(Source):
     Its text is the module's as it was built, with locations: what reads a program from text reads that.
     """
 
-    def __init__(self, file: str, module: ModuleOp) -> None:  # its fields are properties, made when they are needed
+    def __init__(self, file: str, module: ModuleOp) -> None:  # the text is made when it is needed
         object.__setattr__(self, "name", file)
-        object.__setattr__(self, "pieces", (Piece(0, 0, False),))
-        object.__setattr__(self, "_piece_starts", (0,))
         object.__setattr__(self, "_module", module)
 
     @cached_property
-    def _printed(self) -> Source:
-        return plain_source(print_program(self.__dict__["_module"], locations=True), self.name)
-
-    @property
     def text(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The program as text."""
-        return self._printed.text
-
-    expanded = text  # pyright: ignore[reportAssignmentType]
+        return print_program(self.__dict__["_module"], locations=True)
 
     @property
-    def _starts(self) -> Sequence[int]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self._printed._starts  # pyright: ignore[reportPrivateUsage]
+    def expanded(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The same: it has no parameters."""
+        return self.text
 
     def line_of(self, file: str, number: int) -> str:
         """The text of a line of a file, without its end; empty where there is none."""

@@ -39,13 +39,13 @@ class Builder:
 
     block: Block
     line: Place | None = None
+    unbound: dict[str, tuple[str, str]] = field(default_factory=lambda: {})
+    texts: dict[str, Callable[..., Any]] = field(default_factory=lambda: {})
     _pending: "list[ref[Fragment]]" = field(default_factory=lambda: [], repr=False)
     _entering: "list[ref[Fragment]]" = field(default_factory=lambda: [], repr=False)
     _root: Block | None = None
     _shared: dict[Attribute, SSAValue] = field(default_factory=lambda: {}, repr=False)
     _constants: dict[tuple[Block, Attribute], SSAValue] = field(default_factory=lambda: {}, repr=False)
-    unbound: dict[str, tuple[str, str]] = field(default_factory=lambda: {})
-    texts: dict[str, Callable[..., Any]] = field(default_factory=lambda: {})
     _count: int = 0
     _steps: int = 0
     _places: dict[tuple[CodeType, int], FileLineColLoc] = field(default_factory=lambda: {}, repr=False)
