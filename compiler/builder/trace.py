@@ -19,9 +19,9 @@ from ...dialects.tile import ReturnOp, TensorType, TileKernelOp
 from ...layout.errors import Code, TilefoldError
 from ..diagnostics import Diagnostic, ProgramError, Severity, place_of
 from .dtypes import DType
-from .mistakes import explained
 from .objects import is_ours
 from .places import place_of_line
+from .python_errors import explained
 from .source import PythonSource
 from .state import building, is_building
 from .tensors import Tensor

@@ -59,7 +59,11 @@ _EXAMPLES = {
     "softmax": "softmax(normal(0, (2, 40)), normal(1, (2, 40)), Config(2, 32), 'sim')",
 }
 _FOR_PYTHON = tuple(
-    f"tilefold.{name}" for name in ("compiler.builder.dispatch", "compiler.builder.operators", "cute.jit")
+    f"tilefold.{name}"
+    for name in (
+        *(f"compiler.builder.{each}" for each in ("dispatch", "conditions", "builtin", "operators")),
+        "cute.jit",
+    )
 )
 """The modules that do for a kernel's function what Python does, and are refused what Python refuses."""
 

@@ -15,8 +15,8 @@ from types import ModuleType
 from typing import Any
 
 from ...layout.errors import Code, TilefoldError
-from .elsewhere import called_here
 from .places import is_users
+from .synonyms import called_here
 
 _PACKAGE = __name__.partition(".")[0]
 _LOAD = "t.load() is a tensor's elements as a value, t[i, j] is one of them"
