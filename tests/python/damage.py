@@ -2,6 +2,8 @@
 """Damages functions of Python in their syntax trees, so that the result is still Python."""
 
 import ast
+import warnings
+from contextlib import suppress
 from copy import deepcopy
 from random import Random
 from typing import Any, cast
@@ -31,12 +33,11 @@ def damaged(random: Random, text: str, functions: frozenset[str]) -> str:
         parts = [each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each.name in functions]
         for _ in range(random.randrange(1, 4)):
             _change(random, [node for part in parts for each in part.body for node in ast.walk(each)])
-        try:
-            result = ast.unparse(ast.fix_missing_locations(tree))
+        result = ast.unparse(ast.fix_missing_locations(tree))
+        with warnings.catch_warnings(), suppress(SyntaxError, ValueError):  # of a 'break' outside of its loop, say
+            warnings.simplefilter("ignore")
             compile(result, "<damaged>", "exec")
-        except (SyntaxError, ValueError):
-            continue  # a 'break' outside of its loop, say
-        return result
+            return result
 
 
 def _change(random: Random, nodes: list[ast.AST]) -> None:
