@@ -4,8 +4,9 @@
 from functools import partial
 from typing import Any, TypeVar
 
+from xdsl.dialects import arith
 from xdsl.dialects import gpu as xdsl_gpu
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.builtin import IndexType, i32, i64
 
 from ...dialects import gpu, ptx
 from ...dialects.ptx.approx import ApproximateOp
@@ -126,13 +127,17 @@ def nanosleep(nanoseconds: "Int | int") -> None:
 def atomic(kind: str, at: Address, value: Scalar, order: str | None = None, scope: str | None = None) -> Any:
     """Changes memory atomically and gives what was there before: `atomic("add", t.ptr(i), 1)`.
 
-    `add`, `min`, `max`, `umin`, `umax`, `and`, `or`, `xor` and `exch` of integers of 32 and 64 bits, `add` of floats;
-    `min` of unsigned integers is `umin`. The order is relaxed unless it is `acquire`, `release` or `acq_rel`, the scope
-    that of the GPU.
+    `add`, `min`, `max`, `umin`, `umax`, `and`, `or`, `xor` and `exch` of integers of 32 and 64 bits, `add` of floats and
+    `exch` of those of 32 and 64 bits; `min` of unsigned integers is `umin`. The order is relaxed unless it is `acquire`,
+    `release` or `acq_rel`, the scope that of the GPU.
     """
-    operand = convert(value, _address(at).dtype)
+    operand = convert(value, _address(at).dtype).ssa
     kind = of_sign(kind, at.dtype)
-    return wrap(emit(ptx.AtomOp(kind, at.ssa, operand.ssa, order, scope)).results[0], at.dtype)
+    bits = {32: i32, 64: i64}.get(at.dtype.bits) if kind == "exch" and at.dtype.kind == "float" else None
+    if bits is None:
+        return wrap(emit(ptx.AtomOp(kind, at.ssa, operand, order, scope)).results[0], at.dtype)
+    before = emit(ptx.AtomOp(kind, at.ssa, insert_value(arith.BitcastOp(operand, bits)), order, scope)).results[0]
+    return wrap(insert_value(arith.BitcastOp(before, at.dtype.ir)), at.dtype)
 
 
 def atomic_add(at: Address, value: Scalar, order: str | None = None, scope: str | None = None) -> Any:

@@ -106,6 +106,20 @@ def test_atomics_and_barriers(stage: str) -> None:
     assert total.tolist() == [64.0]
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.uint64, np.float32, np.float64])
+def test_exchanges(dtype: Any) -> None:
+    """Each thread leaves its number and takes another one's: all are there once, in some order."""
+
+    @cute.kernel
+    def exchange(Slot: cute.Tensor, Out: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        Out[t] = cute.arch.atomic_exch(Slot.ptr(), t + 1)
+
+    slot, out = np.zeros(1, dtype), np.zeros(32, dtype)
+    exchange(slot, out).launch(grid=1, block=32, device="sim")
+    assert sorted([*out.tolist(), *slot.tolist()]) == list(range(33))
+
+
 @pytest.mark.parametrize("stage", ["cute", "instr"])
 def test_waiting_for_each_other(stage: str) -> None:
     """Barriers in shared memory, of copies too; flags that blocks release and acquire; named barriers."""
