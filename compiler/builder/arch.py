@@ -127,9 +127,9 @@ def nanosleep(nanoseconds: "Int | int") -> None:
 def atomic(kind: str, at: Address, value: Scalar, order: str | None = None, scope: str | None = None) -> Any:
     """Changes memory atomically and gives what was there before: `atomic("add", t.ptr(i), 1)`.
 
-    `add`, `min`, `max`, `umin`, `umax`, `and`, `or`, `xor` and `exch` of integers of 32 and 64 bits, `add` of floats and
-    `exch` of those of 32 and 64 bits; `min` of unsigned integers is `umin`. The order is relaxed unless it is `acquire`,
-    `release` or `acq_rel`, the scope that of the GPU.
+    `add`, `min`, `max`, `umin`, `umax`, `and`, `or`, `xor` and `exch` of integers of 32 and 64 bits, `add` of floats,
+    `exch` of those of 32 and 64 bits; `min` of unsigned integers is `umin`. The order is relaxed unless it is
+    `acquire`, `release` or `acq_rel`, the scope that of the GPU.
     """
     operand = convert(value, _address(at).dtype).ssa
     kind = of_sign(kind, at.dtype)
