@@ -3,7 +3,7 @@
 
 from collections.abc import Callable
 from functools import cached_property, update_wrapper
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from tilefold.compiler.builder.dtypes import DType
 from tilefold.compiler.builder.rewrite import rewritten
@@ -11,6 +11,7 @@ from tilefold.compiler.builder.state import is_building
 from tilefold.layout.core import Layout
 
 from .specialise import element_type_of, layout_of
+from .untraced import skip_frames, untraced
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -56,17 +57,26 @@ class JitFunction(Generic[P, R]):
     def __init__(self, function: Callable[P, R]) -> None:
         self.function = function
         update_wrapper(self, function)
+        skip_frames(type(self).__call__)
 
     @cached_property
     def rewritten(self) -> Callable[P, R]:
         """The function as kernels call it. Raises ProgramError (E5004, E5005)."""
         return rewritten(self.function)
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+    @overload
+    def __call__(self, *args: Any, **kwargs: Any) -> R: ...  # arrays of the host, for what is annotated cute.Tensor
+
+    @untraced
+    def __call__(self, /, *args: Any, **kwargs: Any) -> R:
+        """Calls the function: within a kernel as a part of it, else on arrays with layouts."""
         if is_building():
             return self.rewritten(*args, **kwargs)
-        given = [_host(each) for each in args]
-        return self.function(*given, **{name: _host(each) for name, each in kwargs.items()})  # pyright: ignore[reportCallIssue]
+        function: Callable[..., R] = self.function
+        return function(*[_host(each) for each in args], **{name: _host(each) for name, each in kwargs.items()})
 
     def __get__(self, owner: object, kind: type | None = None) -> Any:
         if owner is None:

@@ -17,6 +17,7 @@ from tilefold.runtime.errors import dim3
 from .parameters import Signature
 from .program import CompiledKernel
 from .specialise import BoundArguments
+from .untraced import skip_frames, untraced
 
 if TYPE_CHECKING:
     from tilefold.runtime.cuda.launcher import Launcher
@@ -101,10 +102,12 @@ class Kernel(KernelFunction):
         self._count = -1  # the arguments of a call that gives all of them by position, as soon as it is known
         self.launchers: dict[str, Launcher] = {}
         update_wrapper(self, function)
+        skip_frames(Kernel.__call__, KernelCall.launch, KernelCall.build)
 
     def __repr__(self) -> str:
         return f"<kernel {self.function.__qualname__}({', '.join(self.signature.names)})>"
 
+    @untraced
     def __call__(self, /, *args: Any, **kwargs: Any) -> "KernelCall":
         call = KernelCall()  # without a constructor, whose call would take a tenth of a launch
         call.kernel = self
@@ -182,6 +185,7 @@ class KernelCall:
             self.bindings = self.kernel.signature.bind_in_order(self.args)
         return self.bindings
 
+    @untraced
     def build(self, block: Size) -> CompiledKernel:
         """The kernel for these arguments and a block of so many threads, without launching it. Raises ProgramError."""
         try:
@@ -189,6 +193,7 @@ class KernelCall:
         except TilefoldError as error:
             raise shown(error) from error.__cause__
 
+    @untraced
     def launch(
         self,
         grid: Size,

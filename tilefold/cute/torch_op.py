@@ -37,8 +37,9 @@ def torch_op(
     `cute.Int32` or where `scalars` says so (int, float, bool). A tensor with the default None can be left out. The
     operator writes the tensors in `mutates` and returns nothing. `grid` and `block` are sizes, or functions of the
     arguments. A tuned kernel has its own; `grid` may give another, also as a function of the configuration, which a
-    function of the arguments returns. On tensors of the CPU it runs as a launch on the host's arrays does: by the GPU, or the simulator where
-    there is none. There is no gradient; one is registered by `op.register_autograd` as for any custom operator.
+    function of the arguments returns. On tensors of the CPU it runs as a launch on the host's arrays does: by the GPU,
+    or the simulator where there is none. There is no gradient; `op.register_autograd` takes one only for operators
+    that write none of their arguments, so it is one of a `torch.autograd.Function` around the call.
 
     Raises LaunchError for names that are none of the kernel's, for a constant without a value, and for a block or a
     grid that is missing, ImportError without torch.

@@ -15,6 +15,7 @@ from .kernel import Kernel, KernelCall, KernelFunction, shown
 from .parameters import Signature
 from .program import CompiledKernel
 from .tuning import Candidate, Config, Sized, Tuner, Tuning, sized, without_spills
+from .untraced import skip_frames, untraced
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -46,10 +47,12 @@ class Tuned(KernelFunction):
         self._lock = Lock()
         self._count = -1  # as of `Kernel`
         update_wrapper(self, self.function)
+        skip_frames(Tuned.__call__, TunedCall.launch, TunedCall.build)
 
     def __repr__(self) -> str:
         return f"<{len(self.configs)} configurations of {self.kernel!r}>"
 
+    @untraced
     def __call__(self, /, *args: Any, **kwargs: Any) -> "TunedCall":
         call = TunedCall()  # without a constructor, as of `Kernel`
         call.tuned = self
@@ -155,6 +158,7 @@ class TunedCall:
         ordinal = place_of(self.of(tuned.configs[0]).bound.arrays, device)
         return tuned.configs[0] if ordinal is None else tuned.tuning(self, ordinal, grid).best.config
 
+    @untraced
     def build(self, config: Config | None = None) -> CompiledKernel:
         """The kernel for these arguments without launching it: for a configuration, by default the one that is
         launched; of arguments that are only described, the first. Raises ProgramError.
@@ -168,6 +172,7 @@ class TunedCall:
         except TilefoldError as error:
             raise shown(error) from error.__cause__
 
+    @untraced
     def launch(
         self,
         grid: Sized | None = None,
