@@ -2,8 +2,9 @@
 """What the compiler says of a program that it compiles: which choices it made, and what the result costs.
 
 Passes leave remarks on operations (`passes.remarks`); they are collected at each stage, and named after the first at
-which they stand. What takes a whole program to see is found at stage `instr`: what became of loops, which
-instructions accesses to elements, what accesses to shared memory cost, and which fragments lie in local memory.
+which they stand. What takes a whole program to see is found in the program as written and at stage `instr`: which
+partitions are among other threads than the block has, what became of loops, which instructions accesses to elements,
+what accesses to shared memory cost, and which fragments lie in local memory.
 """
 
 from collections import Counter
@@ -12,11 +13,15 @@ from dataclasses import asdict, dataclass
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.dialects.gpu import DimensionEnum
+from xdsl.ir import Operation, SSAValue
 
+from ..dialects.gpu import ThreadIdOp
 from ..dialects.ptx import EntryOp, LoadOp, StoreOp
 from ..dialects.tile import LoadOp as TileLoadOp
 from ..dialects.tile import StoreOp as TileStoreOp
+from ..dialects.tile import TileKernelOp
+from ..dialects.tile.view_base import ThreadViewOp
 from ..passes.local_memory import LocalFragment, local_fragments
 from ..passes.loop_hints import trip_values, unroll_count
 from ..passes.remarks import remarks_in
@@ -83,7 +88,7 @@ def remarks_of(stages: Sequence[tuple[str, ModuleOp]], source: Source) -> tuple[
     for stage, module in stages:
         remarks.collect(stage, module)
     (_, written), (last, module) = stages[0], stages[-1]
-    for op, text in (*_loops(written, module), *_elements(written, module)):
+    for op, text in (*_partitions(written), *_loops(written, module), *_elements(written, module)):
         remarks.add(last, op, text)
     for entry in module.walk():
         if isinstance(entry, EntryOp):
@@ -93,6 +98,22 @@ def remarks_of(stages: Sequence[tuple[str, ModuleOp]], source: Source) -> tuple[
                 for access in fragment.accesses:
                     remarks.add(last, access, _in_local_memory(fragment), "fragment")
     return remarks.all()
+
+
+def _partitions(written: ModuleOp) -> Iterator[tuple[Operation, str]]:
+    """Partitions among other threads than the block has, where each thread of the block takes the part of its x."""
+    for kernel in written.walk():
+        if not isinstance(kernel, TileKernelOp):
+            continue
+        threads = kernel.launch_bounds.threads[0]
+        for op in kernel.walk():
+            if isinstance(op, ThreadViewOp) and op.sharing not in (None, threads) and _is_thread_x(op.coords[0]):
+                yield op, f"shares the tensor among {op.sharing} threads, but the block has {threads}"
+
+
+def _is_thread_x(value: SSAValue) -> bool:
+    owner = value.owner
+    return isinstance(owner, ThreadIdOp) and owner.dimension.data is DimensionEnum.X
 
 
 def _loops(written: ModuleOp, module: ModuleOp) -> Iterator[tuple[Operation, str]]:

@@ -42,6 +42,10 @@ class _PartitionOp(ThreadViewOp):
         """The tiled copy."""
         return _tiled_copy(self.tiled_copy)
 
+    @property
+    def sharing(self) -> int | None:
+        return self.copy.threads
+
     def coordinate(self, layout: LayoutLike, values: Sequence[Any]) -> Coord:
         (thread,) = values
         modes = len(self.source_type.layout.data)

@@ -104,6 +104,10 @@ class _PartitionOp(ThreadViewOp):
         assert isinstance(self.tiled_mma.type, TiledMmaType)
         return self.tiled_mma.type.tiled_mma
 
+    @property
+    def sharing(self) -> int | None:
+        return self.mma.threads
+
     def relayout(self, layout: LayoutLike) -> LayoutLike:
         mma = self.mma
         self.check_tiles(layout, mma.tiler(self.OPERAND))

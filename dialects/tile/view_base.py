@@ -189,6 +189,11 @@ class TilingViewOp(LayoutViewOp):
 class ThreadViewOp(TilingViewOp):
     """The base of views of a thread's part of a tensor: the last operand is the thread's index."""
 
+    @property
+    def sharing(self) -> int | None:
+        """How many threads share the tensor; None where their number is not part of the operation."""
+        return None
+
     def verify_(self) -> None:
         if len(self.coords) != 1:
             raise VerifyException("a partition needs one thread index")

@@ -51,6 +51,13 @@ def _said(text: str) -> list[tuple[int, str, str]]:
     return [(remark.place.line if remark.place else 0, remark.op, remark.text) for remark in remarks]
 
 
+@pytest.mark.parametrize(("threads", "named"), [(32, 0), (64, 4)])
+def test_partitions_among_other_threads_than_the_block_has(threads: int, named: int) -> None:
+    text = example("tiled_copy").read_text().replace("threads(32)", f"threads({threads})")
+    found = [text for _, _, text in _said(text) if "threads" in text]
+    assert found == [f"shares the tensor among 32 threads, but the block has {threads}"] * named
+
+
 def test_decisions_are_explained_at_their_lines() -> None:
     free = "8 wavefronts each time a warp executes it where 4 would do: bank conflicts"
     assert _said(KERNEL.replace("(32,32):(32,1)", "(32,32):(36,1)")) == [
