@@ -4,13 +4,12 @@
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from tilefold.layout.errors import TilefoldError
 
 from benchmarks import gpu
 from benchmarks.gpu import FAMILIES
-from benchmarks.record import RESULTS, print_record
+from benchmarks.record import add_options, keep_record, print_record
 from tilefold.report import print_error
 
 COMPILER = "compiler"
@@ -36,8 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--repeat", type=int, default=30, metavar="N", help="runs of each contender (default: 30)")
     parser.add_argument("--warmup", type=int, default=5, metavar="N", help="runs before them (default: 5)")
-    parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIR", help="where results go")
-    parser.add_argument("--commit", default="", help="the commit of the sources, where this is no git checkout")
+    add_options(parser)
     parser.add_argument("--strict", action="store_true", help="fail where a target on the GPU is missed")
     args = parser.parse_args(arguments)
     if args.repeat < 1 or args.warmup < 0:
@@ -65,8 +63,7 @@ def _measure(args: argparse.Namespace) -> int:
             from benchmarks import compiler
 
             figures = compiler.measure(commit=args.commit)
-            print_record(figures)
-            print(f"kept in {figures.save(args.out)}")
+            keep_record(figures, args.out)
         args.device = "cuda" if is_available() else "sim"
     if not families:
         return 0
@@ -76,8 +73,7 @@ def _measure(args: argparse.Namespace) -> int:
         print_record(dry_run(families))
         return 0
     record, failed = gpu.measure(families, warmup=args.warmup, repeat=args.repeat, commit=args.commit)
-    print_record(record)
-    print(f"kept in {record.save(args.out)}")
+    keep_record(record, args.out)
     for failure in failed:
         print(f"error: {failure}", file=sys.stderr)
     missed = [figure for figure in record.figures if figure.met is False]

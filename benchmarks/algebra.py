@@ -7,15 +7,12 @@ and the fastest of several rounds counts. Nothing is cached between inputs. The 
 """
 
 import argparse
-import os
-import platform
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -24,7 +21,7 @@ from tilefold.layout.coordinates import crd2idx, idx2crd
 from tilefold.layout.errors import Code, LayoutError, TilefoldError
 from tilefold.layout.inttuple import flatten_to_tuple, product
 
-from benchmarks.record import RESULTS, Figure, Record, circumstances, print_record
+from benchmarks.record import Figure, Record, add_options, circumstances, keep_record, this_machine
 from tilefold.report import print_error
 
 # pycute has no types; it is loaded when figures are taken.
@@ -190,7 +187,7 @@ def _round(f: Callable[..., Any], arguments: Inputs) -> float:
     return (time.perf_counter() - began) * 1e6 / len(arguments)
 
 
-def measure(repeat: int = 15, count: int = 1000) -> Record:
+def measure(repeat: int = 15, count: int = 1000, commit: str = "") -> Record:
     """Times every contest: the fastest of `repeat` rounds over up to `count` inputs."""
     pycute = load_pycute()
     figures: list[Figure] = []
@@ -200,7 +197,7 @@ def measure(repeat: int = 15, count: int = 1000) -> Record:
         mine, other = min(a for a, _ in rounds), min(b for _, b in rounds)
         note = f"{len(ours)} inputs"
         figures.append(Figure(contest.name, mine, "us", f"pycute {other:.4g} us", other / mine, target=1.0, note=note))
-    facts = circumstances(f"{platform.machine()} cpu {os.cpu_count()} cores algebra", python=sys.version.split()[0])
+    facts = circumstances(f"{this_machine()} algebra", python=sys.version.split()[0], commit=commit)
     return Record("layout algebra, time of a call", facts, tuple(figures))
 
 
@@ -209,18 +206,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.algebra", description=__doc__, allow_abbrev=False)
     parser.add_argument("--repeat", type=int, default=15, metavar="N", help="rounds of each side (default: 15)")
     parser.add_argument("--count", type=int, default=1000, metavar="N", help="inputs of each operation (default: 1000)")
-    parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIR", help="where results go")
+    add_options(parser)
     parser.add_argument("--strict", action="store_true", help="fail where pycute is faster")
     args = parser.parse_args(arguments)
     if args.repeat < 1 or args.count < 1:
         parser.error("--repeat and --count must be at least 1")
     try:
-        record = measure(args.repeat, args.count)
+        record = measure(args.repeat, args.count, args.commit)
     except TilefoldError as error:
         print_error(error)
         return 1
-    print_record(record)
-    print(f"kept in {record.save(args.out)}")
+    keep_record(record, args.out)
     return 1 if args.strict and not all(figure.met for figure in record.figures) else 0
 
 

@@ -4,8 +4,6 @@
 Exits with 1 where a figure is more than three times its target: something has become slow, on any machine.
 """
 
-import os
-import platform
 import subprocess
 import sys
 import time
@@ -23,8 +21,8 @@ from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.sim.engine import SimEngine, SimProgram
 
 from benchmarks import python_gemm
-from benchmarks.record import Figure, Record, circumstances, print_record
-from benchmarks.workloads import ROOT, Workload
+from benchmarks.record import ROOT, Figure, Record, circumstances, print_record, this_machine
+from benchmarks.workloads import Workload
 from tilefold.arguments import prepare
 from tilefold.launches import Changes, launches_of
 
@@ -58,8 +56,7 @@ def measure(repeat: int = 5, commit: str = "") -> Record:
         _at_most("simulator, a tile of the copy at instr", [simulate_tiles() for _ in range(3)], TILE_TARGET_S),
         _at_most("simulator, a tile of the GEMM at instr", [simulate_gemm() for _ in range(3)], GEMM_TILE_TARGET_S),
     )
-    device = f"{platform.machine()} cpu {os.cpu_count()} cores"
-    facts = circumstances(device, python=sys.version.split()[0], commit=commit)
+    facts = circumstances(this_machine(), python=sys.version.split()[0], commit=commit)
     return Record("compiler and simulator", facts, figures, "compiler")
 
 

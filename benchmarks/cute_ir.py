@@ -7,8 +7,6 @@ pass made it.
 """
 
 import argparse
-import os
-import platform
 import sys
 import time
 from pathlib import Path
@@ -20,7 +18,7 @@ from tilefold.compiler.frontend import parse_program
 from tilefold.compiler.source import plain_source
 from tilefold.passes.registry import PASSES
 
-from benchmarks.record import RESULTS, Figure, Record, circumstances, print_record
+from benchmarks.record import Figure, Record, add_options, circumstances, keep_record, this_machine
 
 TARGET_US = 400.0
 """The most that an operation may take, in microseconds, on two cores."""
@@ -31,9 +29,7 @@ def measure(suite: Path, count: int = 12, repeat: int = 5, commit: str = "") -> 
     """The figures of the `count` largest programs of the suite that are meant to be accepted."""
     files = sorted(suite.glob("test/Integration/**/*.mlir"), key=lambda file: -file.stat().st_size)[:count]
     figures = tuple(_figure(file, repeat) for file in files)
-    facts = circumstances(
-        f"{platform.machine()} cpu {os.cpu_count()} cores", python=sys.version.split()[0], commit=commit
-    )
+    facts = circumstances(this_machine(), python=sys.version.split()[0], commit=commit)
     return Record("public CuTe IR: parse, verify and three passes, per operation", facts, figures, "cute-ir")
 
 
@@ -64,14 +60,12 @@ def main() -> int:
     """Prints the figures and keeps them; 1 where one is over its target."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cute_ir", description=__doc__, allow_abbrev=False)
     parser.add_argument("suite", type=Path, help="the folder cutlass_compiler of NVIDIA/cutlass")
-    parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIR", help="where results go")
-    parser.add_argument("--commit", default="", help="the commit of the sources, where this is no git checkout")
+    add_options(parser)
     args = parser.parse_args()
     record = measure(args.suite, commit=args.commit)
     if not record.figures:
         parser.error(f"{args.suite} has no programs below test/Integration")
-    print_record(record)
-    print(f"kept in {record.save(args.out)}")
+    keep_record(record, args.out)
     return 1 if any(figure.met is False for figure in record.figures) else 0
 
 

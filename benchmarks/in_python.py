@@ -10,11 +10,11 @@ from typing import Any
 
 from benchmarks.attention import CONFIGURATIONS as ATTENTION
 from benchmarks.contest import Bench, Case, rate, ratio
-from benchmarks.record import Figure
+from benchmarks.record import ROOT, Figure
 from benchmarks.rows import CONFIGURATIONS as ROWS
 from benchmarks.rows import ELEMENTS, EPSILON
 from benchmarks.timing import Run, Torch
-from benchmarks.workloads import ROOT, Workload
+from benchmarks.workloads import Workload
 
 TARGET = 0.98
 """Of the speed of the twin: the same, but for the scatter of such measurements."""

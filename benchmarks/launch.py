@@ -13,7 +13,6 @@ import ctypes
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Any
@@ -21,7 +20,7 @@ from typing import Any
 from tilefold.layout.errors import TilefoldError
 from tilefold.runtime.cuda.prepared import Prepared
 
-from benchmarks.record import RESULTS, Figure, Record, circumstances, print_record
+from benchmarks.record import Figure, Record, add_options, circumstances, keep_record
 from benchmarks.timing import Torch, load_torch
 from tilefold import cute
 from tilefold.cute.launch import engine_of
@@ -90,8 +89,7 @@ def contenders(torch: Torch, count: int) -> dict[str, Callable[[], Any]]:
         kernel(*tensors).launch(grid=(1, 1, 1), block=(32, 1, 1))
 
     ours()  # builds, loads and prepares
-    launches: Any = kernel.launches
-    ((_, prepared),) = launches._prepared.values()
+    prepared = kernel.launches.prepare(kernel.last, engine_of(0))
     found: dict[str, Callable[[], Any]] = {
         "driver, cuda-python": driver_call(prepared, tensors),
         "driver, ctypes": direct_call(prepared),
@@ -145,8 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Takes, prints and keeps the figures; 1 where a target is missed with --strict, or there is no GPU."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.launch", description=__doc__, allow_abbrev=False)
     parser.add_argument("--rounds", type=int, default=300, metavar="N", help="rounds of each contender (default: 300)")
-    parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIR", help="where results go")
-    parser.add_argument("--commit", default="", help="the commit of the sources, where this is no git checkout")
+    add_options(parser)
     parser.add_argument("--strict", action="store_true", help="fail where a target is missed")
     args = parser.parse_args(arguments)
     try:
@@ -154,8 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except TilefoldError as error:
         print_error(error)
         return 1
-    print_record(record)
-    print(f"kept in {record.save(args.out)}")
+    keep_record(record, args.out)
     return 1 if args.strict and any(figure.met is False for figure in record.figures) else 0
 
 

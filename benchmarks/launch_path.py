@@ -6,8 +6,6 @@ The driver's call is a function of the C library that does nothing, and its time
 """
 
 import ctypes
-import os
-import platform
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -27,7 +25,7 @@ from tilefold.runtime.cuda.prepared import GridOf, Prepared
 from tilefold.runtime.signature import Dynamic
 
 from benchmarks.launch import KERNELS, LIMITS
-from benchmarks.record import Figure, Record, circumstances, print_record
+from benchmarks.record import Figure, Record, circumstances, print_record, this_machine
 from tilefold import cute
 
 SHAPE = (4, 64)
@@ -137,8 +135,7 @@ def figures(rounds: int = 50) -> list[Figure]:
 
 def main() -> int:
     """Prints the figures."""
-    device = f"{platform.machine()} cpu {os.cpu_count()} cores"
-    facts = circumstances(device, python=sys.version.split()[0])
+    facts = circumstances(this_machine(), python=sys.version.split()[0])
     print_record(Record("host time of a launch before the driver", facts, tuple(figures()), "launch-path"))
     return 0
 

@@ -25,9 +25,8 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.record import Figure, Record, circumstances, print_record
+from benchmarks.record import ROOT, Figure, Record, circumstances, print_record
 
-ROOT = Path(__file__).parents[1]
 ARCH = "sm_90a"
 TARGETS = {
     "cold, whole": (700.0, "ms"),

@@ -2,15 +2,19 @@
 """What was measured: rows of a table, with targets, and files that say where and when."""
 
 import json
+import os
+import platform
 import subprocess
 import sys
+from argparse import ArgumentParser
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).with_name("results")
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,23 @@ def _row(figure: Figure) -> tuple[str, ...]:
     return name, f"{figure.value:.4g} {figure.unit}", figure.base, ratio, target, met
 
 
+def add_options(parser: ArgumentParser) -> None:
+    """The options `--out` and `--commit` of a command that keeps a record."""
+    parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIR", help="where results go")
+    parser.add_argument("--commit", default="", help="the commit of the sources, where this is no git checkout")
+
+
+def keep_record(record: Record, folder: Path) -> None:
+    """Prints the record, writes it into a folder, and says where."""
+    print_record(record)
+    print(f"kept in {record.save(folder)}")
+
+
+def this_machine() -> str:
+    """The device of a record of what needs no GPU."""
+    return f"{platform.machine()} cpu {os.cpu_count()} cores"
+
+
 def print_record(record: Record) -> None:
     """Prints the record as a table; in plain text where rich is not installed, as on a bare GPU machine."""
     print(f"{record.title}: " + ", ".join(f"{name} {value}" for name, value in record.circumstances.items()))
@@ -124,11 +145,10 @@ def circumstances(device: str, **more: str) -> dict[str, str]:
 
 def _commit() -> str:
     """The commit of the checkout, with a mark where files differ from it; `unknown` where there is no git."""
-    root = Path(__file__).parents[1]
     try:
         found = subprocess.run(
             ["git", "describe", "--always", "--dirty", "--abbrev=12"],
-            cwd=root,
+            cwd=ROOT,
             capture_output=True,
             text=True,
             check=True,

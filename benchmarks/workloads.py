@@ -15,10 +15,9 @@ from tilefold.layout.errors import Code, TilefoldError
 from tilefold.runtime.artifact import Artifact
 from tilefold.runtime.engine import LaunchConfig
 
+from benchmarks.record import ROOT
 from tilefold.launches import Changes, Launch, launches_of
 from tilefold.lowering import Program, load
-
-ROOT = Path(__file__).parents[1]
 
 Parameters = Mapping[str, int | str]
 Built = tuple[Artifact, LaunchConfig]

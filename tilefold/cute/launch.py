@@ -101,13 +101,13 @@ class Launches:
                 return self._on_copies(built, bound, engine, grid, stream), None
             from tilefold.runtime.cuda.arguments import PackedArguments
 
-            prepared = self._prepare(built, engine)
+            prepared = self.prepare(built, engine)
             kernel = prepared.kernel
             packed = PackedArguments(kernel.driver, kernel.artifact, bound.values)
             prepared.launch(packed, grid, _stream(stream, bound, ordinal), programmatic)
             return None, prepared
 
-    def _prepare(self, built: "CompiledKernel", engine: "CudaEngine") -> Prepared:
+    def prepare(self, built: "CompiledKernel", engine: "CudaEngine") -> Prepared:
         """The launches of a kernel that is built, on a GPU, where it is loaded."""
         ordinal = engine.driver.ordinal
         found = self._prepared.get((id(built), ordinal))
