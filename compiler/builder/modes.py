@@ -16,7 +16,7 @@ from ...layout.errors import Code, TilefoldError
 from ...layout.inttuple import dice_tuple, slice_tuple
 from ...layout.inttuple import flatten as flatten_tuple
 from .coordinates import as_tuple, tuples
-from .tensors import AnyTensor, Pointer, Tensor, make_tensor
+from .tensors import AnyTensor, Pointer, Tensor, make_tensor, sliced
 from .values import Value
 
 
@@ -128,7 +128,7 @@ def domain_offset(tensor: Tensor, coord: Any) -> Tensor:
     Raises TilefoldError for a swizzled tensor.
     """
     layout = tensor.layout
-    return make_tensor(Pointer(cast("Any", tensor)._sliced(tuples(as_tuple(coord)))), layout)
+    return make_tensor(Pointer(sliced(tensor, tuples(as_tuple(coord)))), layout)
 
 
 def rank_of(target: Any) -> int:

@@ -4,7 +4,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntAttr, UnitAttr, i64
 from xdsl.ir import Attribute, SSAValue
@@ -107,10 +107,6 @@ class AnyTensor:
     def __len__(self) -> int:
         return self.rank
 
-    def _sliced(self, coord: Any) -> Self:
-        attribute, operands = split_coordinate(coord)
-        return self.view(SliceOp, [operands], {"coord": attribute})
-
     def view(self, op: type[LayoutViewOp], operands: Sequence[Any], properties: dict[str, Any]) -> Self:
         """The view of this tensor by an operation: `operands` after the tensor. Raises TilefoldError."""
         return self.view_of(op, [self.ssa, *operands], properties)
@@ -123,6 +119,15 @@ class AnyTensor:
 
     def _like(self, ssa: SSAValue) -> Self:
         return type(self)(ssa)
+
+
+AnyTensorT = TypeVar("AnyTensorT", bound=AnyTensor)
+
+
+def sliced(tensor: AnyTensorT, coord: Any) -> AnyTensorT:
+    """The modes for which a coordinate has `None`, at the coordinate of the others; also of none."""
+    attribute, operands = split_coordinate(coord)
+    return tensor.view(SliceOp, [operands], {"coord": attribute})
 
 
 class Pointer:
@@ -208,7 +213,7 @@ class Tensor(AnyTensor):
 
     def __getitem__(self, coord: Any) -> Any:
         if has_none(coord):
-            return self._sliced(coord)
+            return sliced(self, coord)
         attribute, operands = self._place(coord)
         op = LoadOp.build(
             operands=[self.ssa, operands],
@@ -219,7 +224,7 @@ class Tensor(AnyTensor):
 
     def __setitem__(self, coord: Any, value: Any) -> None:
         if has_none(coord):
-            self._sliced(coord).store(value)
+            sliced(self, coord).store(value)
             return
         attribute, operands = self._place(coord)
         if not is_scalar(value):
@@ -278,7 +283,7 @@ class CoordTensor(AnyTensor):
 
     def __getitem__(self, coord: Any) -> Any:
         if has_none(coord):
-            return self._sliced(coord)
+            return sliced(self, coord)
         attribute, operands = split_coordinate(as_tuple(coord))
         start = self.ir_type.start.data
         count = _count(start)
