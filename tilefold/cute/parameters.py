@@ -103,12 +103,12 @@ class Signature:
         """
         names, defaults = self.names, self.defaults
         if len(args) > self.by_position:
-            raise TypeError(f"takes {self.by_position} positional arguments but {len(args)} were given")
+            raise self._unfit(f"takes {self.by_position} positional arguments but {len(args)} were given")
         for name in kwargs:
             if name not in names:
-                raise TypeError(f"got an unexpected keyword argument '{name}'")
+                raise self._unfit(f"got an unexpected keyword argument '{name}'")
             if name in names[: len(args)]:
-                raise TypeError(f"got multiple values for argument '{name}'")
+                raise self._unfit(f"got multiple values for argument '{name}'")
         rest: list[Any] = []
         for name in names[len(args) :]:
             if name in kwargs:
@@ -116,5 +116,8 @@ class Signature:
             elif name in defaults:
                 rest.append(defaults[name])
             else:
-                raise TypeError(f"missing a required argument: '{name}'")
+                raise self._unfit(f"is missing a required argument: '{name}'")
         return (*args, *rest)
+
+    def _unfit(self, problem: str) -> TypeError:
+        return TypeError(f"{getattr(self.function, '__name__', 'the kernel')}() {problem}")
