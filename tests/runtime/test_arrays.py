@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Arrays of other libraries: what is read of them, which are refused, and the types that kernels get for them."""
 
+from dataclasses import replace
 from itertools import product
 from types import SimpleNamespace
 from typing import Any
@@ -27,11 +28,27 @@ class _Only:
         self.__dict__.update(attributes)
 
 
+class Unversioned:
+    """An array of a library that knows no DLPack 1.0, as JAX does not, where nothing says whether it is read-only."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+
+    def __dlpack__(self) -> Any:
+        return self._array.__dlpack__()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
 @pytest.mark.parametrize("name", ["float16", "float32", "float64", "int8", "uint8", "int16", "uint32", "int64", "bool"])
 def test_numpy_and_dlpack_say_the_same(name: str) -> None:
     array = np.zeros((4, 6, 5), name)[1:, ::2, :]
     found = array_of("A", array)
     assert found == dlpack_array(array)
+    assert replace(found, writable=False) == dlpack_array(Unversioned(array))
+    array.setflags(write=False)
+    assert replace(found, writable=False) == dlpack_array(array)
     assert found.address == array.ctypes.data
     assert (found.shape, found.strides, found.device) == ((3, 3, 5), (30, 10, 1), None)
     assert found.itemsize == array.itemsize
