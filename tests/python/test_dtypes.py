@@ -353,3 +353,37 @@ def test_tensors_of_torch_on_a_gpu() -> None:
         torch.cuda.synchronize()
         assert out.tolist() == [62.0 if i % 3 == 0 else 250.0 for i in range(64)]
         assert flags.tolist() == [i % 3 == 0 and limit > 250 for i in range(64)]
+
+
+def saturated(target: str, device: str) -> None:
+    """Floats beyond an integer type become its least or greatest number, and NaN becomes 0 (PTX ISA, cvt)."""
+    limits = np.iinfo(target)
+    for source in ("float16", "bfloat16", "float32", "float64"):
+        beyond = [1e30, -1e30, np.inf, -np.inf, np.nan, 127.9, 128, -128.9, -130, 255.9, 256, 300, -1, -0.9, 40000, 0]
+        with np.errstate(over="ignore"):
+            a = np.array(beyond * 2, dict(float16=np.float16, bfloat16=ml_dtypes.bfloat16).get(source, source))
+        found = np.zeros(a.shape, target)
+
+        @cute.kernel
+        def convert(A, B):
+            i, _, _ = cute.arch.thread_idx()
+            B[i] = A[i].to(B.element_type)
+
+        convert(a, found).launch(1, a.size, device=device)
+        numbers = [0 if x != x else max(float(limits.min), min(float(x), float(limits.max))) for x in a]
+        assert found.tolist() == [min(int(x), int(limits.max)) for x in numbers], source
+        if target.endswith("int8"):
+            kind = "u" if target == "uint8" else "s"
+            assert f"min.{kind}16" in convert.ptx("sm_90")
+            assert ("max.s16" in convert.ptx("sm_90")) == (kind == "s")
+
+
+@pytest.mark.parametrize("target", INTEGERS)
+def test_floats_beyond_integers_saturate(target: str) -> None:
+    saturated(target, "sim")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("target", INTEGERS)
+def test_floats_beyond_integers_saturate_on_a_gpu(target: str) -> None:
+    saturated(target, "cuda")
