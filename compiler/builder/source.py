@@ -15,6 +15,7 @@ _SPELLING: Mapping[str, str] = MappingProxyType({
     "{unroll = 4 : i64}": "cute.range(..., unroll=4)",
     "{unroll}": "with cute.range(..., unroll_full=True)",
     "add `ragged`": "add ragged=True",
+    "compute the destination by tile.map": "write dst.store(src.load().to(dst.element_type))",
     "for --target sm_": "for the target sm_",
 })  # fmt: skip
 """What messages quote of the IR, and what is written for it in Python."""

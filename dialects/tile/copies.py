@@ -101,7 +101,10 @@ class CopyOp(IRDLOperation):
             raise VerifyException("the atom is given twice: by the tiled copy and by the attribute")
         src, dst = self.src_type, self.dst_type
         if src.element_type != dst.element_type:
-            raise VerifyException(f"the source's elements are {src.element_type}, the destination's {dst.element_type}")
+            raise VerifyException(
+                f"the source's elements are {src.element_type}, the destination's {dst.element_type}, and a copy does "
+                "not convert: compute the destination by tile.map"
+            )
         ranks = rank(src.layout.data.shape), rank(dst.layout.data.shape)
         if ranks[0] != ranks[1]:
             raise VerifyException(f"the source has rank {ranks[0]}, the destination rank {ranks[1]}")

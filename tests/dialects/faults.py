@@ -157,7 +157,7 @@ COPIES = [
         ("tile.copy «f16» %A, %s", "expected a copy atom or an operand"),
         ("tile.copy «%A»", "expected a source and a destination"),
         ("tile.copy %A, «%n»", "%n is not defined before this use"),
-        ('%v = tile.alloc : !tile.tensor<f32, smem, align<16>, "(64,32):(1,64)">\n«tile.copy» %A, %v', "source's elements are f16"),
+        ('%v = tile.alloc : !tile.tensor<f32, smem, align<16>, "(64,32):(1,64)">\n«tile.copy» %A, %v', "source's elements are f16, the destination's f32, and a copy does not convert"),
         ('%v = tile.alloc : !tile.tensor<f16, smem, align<16>, "64:1">\n«tile.copy» %A, %v', "the source has rank 2"),
         ('%v = tile.alloc : !tile.tensor<f16, smem, align<16>, "(64,16):(1,64)">\n«tile.copy» %A, %v', "mode 1 has 32 elements"),
         (f"«tile.copy» {WIDE} %A, %s", "E0310"),

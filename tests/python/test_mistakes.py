@@ -51,6 +51,7 @@ MISTAKES = MappingProxyType({
     "cute.arch.cp_async_wait_group(n)": ("E5003", "is part of the instruction", "number of Python"),
     "cute.arch.barrier('a')": ("E5003", "a barrier is part of the instruction, but it is 'a'", ""),
     "cute.full((n, 4), 0, cute.Float32)": ("E5003", "the shape of a fragment is static", "cute.Constexpr"),
+    "cute.basic_copy(cute.make_fragment_like(r, cute.Int32), r)": ("E1003", "does not convert: write dst.store(", ""),
     # layouts and views
     "cute.local_tile(A, (5, 64), (0, 0))": ("E0314", "tiles of 5 do not divide", "or add ragged=True"),
     "A[0, 0, 0]": ("E0201", "the coordinate (0,0,0) does not fit (16,64)", ""),
