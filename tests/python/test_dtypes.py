@@ -356,8 +356,11 @@ def test_tensors_of_torch_on_a_gpu() -> None:
 
 
 def saturated(target: str, device: str) -> None:
-    """Floats beyond an integer type become its least or greatest number, and NaN becomes 0 (PTX ISA, cvt)."""
+    """Floats beyond an integer type become its least or greatest number; NaN becomes 0, or where 64 bits take part the
+    least, of an unsigned type the half (PTX ISA, cvt), which is 255 where it is more.
+    """
     limits = np.iinfo(target)
+    half = int(limits.min) if limits.min else min(max(1 << limits.bits - 1, 1 << 15), int(limits.max))
     for source in ("float16", "bfloat16", "float32", "float64"):
         beyond = [1e30, -1e30, np.inf, -np.inf, np.nan, 127.9, 128, -128.9, -130, 255.9, 256, 300, -1, -0.9, 40000, 0]
         with np.errstate(over="ignore"):
@@ -370,7 +373,8 @@ def saturated(target: str, device: str) -> None:
             B[i] = A[i].to(B.element_type)
 
         convert(a, found).launch(1, a.size, device=device)
-        numbers = [0 if x != x else max(float(limits.min), min(float(x), float(limits.max))) for x in a]
+        nan = half if source == "float64" or limits.bits == 64 else 0
+        numbers = [nan if x != x else max(float(limits.min), min(float(x), float(limits.max))) for x in a]
         assert found.tolist() == [min(int(x), int(limits.max)) for x in numbers], source
         if target.endswith("int8"):
             kind = "u" if target == "uint8" else "s"
