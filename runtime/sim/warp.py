@@ -62,7 +62,7 @@ class Launch:
             raise SimulationError(
                 Code.SIM_STEPS,
                 f"the launch has executed {self.budget.steps} steps and has not ended",
-                "allow more steps, launch a smaller grid, or look for a loop that does not end",
+                "look for a loop that does not end, launch a smaller grid, or allow more steps: tilefold run --max-steps",
                 site=site,
             )
 
