@@ -54,7 +54,8 @@ def check_inside(coord: Any, shape: Any) -> None:
     """
     parts, extents = wrap(coord), wrap(shape)
     if len(parts) not in (1, len(extents)):
-        raise TilefoldError(Code.PROFILE_MISMATCH, f"the coordinate {show(coord)} does not fit {show(shape)}")
+        message = f"the coordinate {show(coord)} does not fit {show(shape)}"
+        raise TilefoldError(Code.PROFILE_MISMATCH, message, "give one number, or one for each mode")
     if len(parts) > 1 and len(parts) == len(extents):
         for part, extent in zip(parts, extents, strict=True):
             check_inside(part, extent)
@@ -93,7 +94,8 @@ def split_layout(layout: LayoutLike) -> tuple[LayoutAttr, list[SSAValue]]:
 
     if isinstance(layout, ComposedLayout):
         if isinstance(layout.offset, Int):
-            raise TilefoldError(Code.BUILD_VALUE, f"the offset of {show_layout(layout)} is known only at run time")
+            message = f"the offset of {show_layout(layout)} is known only at run time"
+            raise TilefoldError(Code.BUILD_VALUE, message, "take a view of the tensor at a coordinate instead")
         return LayoutAttr(layout), operands
     shape = transform_leaves(one, layout.shape)
     return LayoutAttr(Layout(shape, transform_leaves(one, layout.stride))), operands

@@ -291,7 +291,9 @@ def _record(atom: CopyAtom) -> Any:
 
 def _of_mma(role: str, atom: CopyAtom, mma: TiledMma) -> TiledCopy:
     if not isinstance(mma, TiledMma):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TilefoldError(Code.BUILD_VALUE, f"expected a tiled MMA, got {type(mma).__name__}")
+        raise TilefoldError(
+            Code.BUILD_VALUE, f"expected a tiled MMA, got {type(mma).__name__}", "see cute.make_tiled_mma"
+        )
     return _tiled(BY_MMA[role](_record(atom), mma.type.tiled_mma), atom)
 
 

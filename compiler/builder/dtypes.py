@@ -110,7 +110,7 @@ def dtype_of(type: Attribute) -> DType:
     """The type of Python for one of the IR. Raises TilefoldError (E5002) for a type that is none of values."""
     found = next((each for each in DTYPES if each.ir == type), None)
     if found is None:
-        raise TilefoldError(Code.BUILD_VALUE, f"{type} is not a type of values in a kernel")
+        raise TilefoldError(Code.BUILD_VALUE, f"{type} is not a type of values in a kernel", "such as cute.Float16")
     return found
 
 

@@ -174,7 +174,10 @@ def broadcast(*shapes: Shape) -> Shape:
 
 def _check_fits(shape: Shape, target: Shape) -> None:
     if sizes(broadcast(shape, target)) != sizes(target):
-        raise TilefoldError(Code.BUILD_VALUE, f"a fragment of shape {show(shape)} does not fit {show(target)}")
+        message = f"a fragment of shape {show(shape)} does not fit {show(target)}"
+        raise TilefoldError(
+            Code.BUILD_VALUE, message, "modes are aligned at the last one; those of size 1 are repeated"
+        )
 
 
 def _broadcast_view(leaf: Expression, shape: Shape) -> Tensor:

@@ -199,8 +199,7 @@ def store(tensor: Tensor, value: Any) -> None:
     if is_scalar(value):
         tensor.fill(value)
         return
-    if not isinstance(value, Vec):
-        raise TilefoldError(Code.BUILD_VALUE, f"expected a fragment, a value or a number, got {type(value).__name__}")
+    check_operand(value)
     held = tensor_type(tensor).element_type
     if tensor_type(tensor).space.data is not Space.Rmem:  # a copy from registers is as wide as it can be
         value = value.to(tensor.element_type)
@@ -257,7 +256,8 @@ def full(shape: Any, value: Scalar, dtype: Any) -> Vec:
     if not is_fully_static(modes):
         raise TilefoldError(Code.BUILD_RUN_TIME, "the shape of a fragment is static", "pass sizes as cute.Constexpr")
     if not is_scalar(value):
-        raise TilefoldError(Code.BUILD_VALUE, f"expected a value or a number, got {type(value).__name__}")
+        message = f"expected a value or a number, got {type(value).__name__}"
+        raise TilefoldError(Code.BUILD_VALUE, message, "x.broadcast_to(shape) repeats a fragment")
     return Vec(Expression(modes, target, partial(_same, value)))
 
 
@@ -271,7 +271,7 @@ def _axes(axes: Any, rank: int) -> set[int]:
     given = range(rank) if axes is None else [axes] if isinstance(axes, int) else list(axes)
     found = {axis + rank if axis < 0 else axis for axis in given}
     if any(not 0 <= axis < rank for axis in found):
-        raise TilefoldError(Code.MODE_OUT_OF_RANGE, f"a fragment of {rank} modes has no mode {axes}")
+        raise TilefoldError(Code.MODE_OUT_OF_RANGE, f"a fragment of {rank} modes has no mode {axes}", "the first is 0")
     return found
 
 

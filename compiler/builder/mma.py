@@ -31,6 +31,7 @@ from .nvgpu import MmaOp, MmaUniversalOp
 from .state import checked, current, emit
 from .tensors import AnyTensor, Tensor, as_layout, emit_inferred, ragged_unit, tensor_type
 from .values import index_of
+from .views import as_tensor
 
 
 @dataclass(frozen=True, repr=False)
@@ -139,14 +140,13 @@ class ThrMma:
 
 def partitioned(op: type[Any], tiling: SSAValue, tensor: Any, thread: Any, ragged: bool) -> Any:
     """A thread's part of a tensor under a tiled copy or a tiled MMA. Raises `LayoutError` where there is none."""
-    if not isinstance(tensor, AnyTensor):
-        raise TilefoldError(Code.BUILD_VALUE, f"expected a tensor, got {type(tensor).__name__}")
-    return tensor.view_of(op, [tiling, tensor.ssa, [index_of(thread).ssa]], ragged_unit(ragged))
+    return as_tensor(tensor).view_of(op, [tiling, tensor.ssa, [index_of(thread).ssa]], ragged_unit(ragged))
 
 
 def _fragment(op: type[FragmentOp], mma: TiledMma, part: AnyTensor) -> Tensor:
     if not isinstance(part, AnyTensor):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TilefoldError(Code.BUILD_VALUE, f"expected a thread's part of a tensor, got {type(part).__name__}")
+        message = f"expected a thread's part of a tensor, got {type(part).__name__}"
+        raise TilefoldError(Code.BUILD_VALUE, message, "take it by partition_A, partition_B or partition_C")
     made = Tensor(emit_inferred(op, [mma.value(), part.ssa], {}))
     held = part.element_type if isinstance(part, Tensor) else None
     return Tensor(made.ssa, held) if held is not None and held.ir == tensor_type(made).element_type else made

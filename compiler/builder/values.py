@@ -205,7 +205,8 @@ def constant(x: Number, dtype: DType) -> Any:
         raise TilefoldError(Code.BUILD_VALUE, f"{x} is not a number of type {dtype}", f"write int({x})")
     number = int(x)
     if dtype.kind == "packed" or not dtype.least <= number < 1 << dtype.bits:
-        raise TilefoldError(Code.BUILD_VALUE, f"{shown_number(number)} is not a number of type {dtype}")
+        hint = "" if dtype.kind == "packed" else f"it has {dtype.least} to {dtype.greatest}"
+        raise TilefoldError(Code.BUILD_VALUE, f"{shown_number(number)} is not a number of type {dtype}", hint)
     signed = number - (1 << dtype.bits) if number >> (dtype.bits - 1) > 0 else number
     ssa = current().constant(integer_attribute(signed, dtype.ir))
     return Int(ssa, dtype, Unknown(dtype.bits, abs(number) or 1), number >= 0)

@@ -213,7 +213,9 @@ def tree_of(value: object) -> Tree:
 
 def _node(value: object, leaves: list[object], depth: int, objects: list[object]) -> _Node | None:
     if depth > MAX_DEPTH:
-        raise TilefoldError(Code.BUILD_CARRIED, f"a variable nests containers more than {MAX_DEPTH} deep")
+        raise TilefoldError(
+            Code.BUILD_CARRIED, f"a variable nests containers more than {MAX_DEPTH} deep", "make it flatter"
+        )
     parts = _parts(value)
     is_object = parts is not None and _is_object(value)
     if is_object:

@@ -52,7 +52,7 @@ def local_tile(tensor: T, tiler: Any, coord: Any, proj: Any = None, ragged: bool
     properties: dict[str, Any] = {"tiler": _tiler(as_tuple(tiler)), "coord": attribute} | ragged_unit(ragged)
     if proj is not None:
         properties["proj"] = CoordAttr(tuples(proj))
-    return _tensor(tensor).view(LocalTileOp, [operands], properties)
+    return as_tensor(tensor).view(LocalTileOp, [operands], properties)
 
 
 def local_partition(tensor: T, threads: Any, index: Any, proj: Any = None, ragged: bool = False) -> T:
@@ -62,7 +62,7 @@ def local_partition(tensor: T, threads: Any, index: Any, proj: Any = None, ragge
     properties: dict[str, Any] = {"threads": LayoutAttr(_static(as_layout(threads)))} | ragged_unit(ragged)
     if proj is not None:
         properties["proj"] = CoordAttr(tuples(proj))
-    return _tensor(tensor).view(LocalPartitionOp, [[index_of(index).ssa]], properties)
+    return as_tensor(tensor).view(LocalPartitionOp, [[index_of(index).ssa]], properties)
 
 
 def logical_divide(target: Any, tiler: Any, ragged: bool = False) -> Any:
@@ -161,7 +161,8 @@ def elem_less(coord: Any, limits: Any) -> Any:
     result: Any = True
     parts, ends = list(leaves(tuples(coord))), list(leaves(tuples(limits)))
     if len(parts) != len(ends):
-        raise TilefoldError(Code.PROFILE_MISMATCH, f"a coordinate of {len(parts)} integers has {len(ends)} limits")
+        message = f"a coordinate of {len(parts)} integers has {len(ends)} limits"
+        raise TilefoldError(Code.PROFILE_MISMATCH, message, "give one for each, None for no limit")
     for part, limit in zip(parts, ends, strict=True):
         below = True if limit is None else part < limit
         if below is False:
@@ -202,7 +203,8 @@ def _static(x: Any) -> Any:
     return x
 
 
-def _tensor(x: Any) -> Any:
+def as_tensor(x: Any) -> Any:
+    """A tensor as it is given to a function. Raises TilefoldError (E5002) for anything else."""
     if not isinstance(x, AnyTensor):
         what = "layout" if isinstance(x, Layout | ComposedLayout) else type(x).__name__
         by = "make one by cute.make_tensor(t.iterator, layout)"

@@ -66,7 +66,9 @@ class PackedArguments:
                 self._copies[id(value.storage)] = buffer, value
             return self._copies[id(value.storage)][0].address, value.layout
         if isinstance(value, int | float | np.generic):
-            raise argument_error(parameter.name, f"is a tensor, but a {type(value).__name__} was given")
+            raise argument_error(
+                parameter.name, f"is a tensor, but a {type(value).__name__} was given", "pass an array"
+            )
         return device_tensor(parameter.name, value, driver.ordinal)
 
 

@@ -105,4 +105,5 @@ def check_launch(artifact: Artifact, config: LaunchConfig) -> None:
             "launch it with the block that it declares",
         )
     if any(size > most for size, most in zip(config.grid, MAX_GRID, strict=True)):
-        raise LaunchError(Code.RUN_LAUNCH, f"the grid is {config.grid}; a GPU has at most {MAX_GRID} blocks")
+        message = f"the grid is {config.grid}; a GPU has at most {MAX_GRID} blocks"
+        raise LaunchError(Code.RUN_LAUNCH, message, "x can be the largest; let each block do more")

@@ -60,5 +60,6 @@ def device_tensor(name: str, array: CudaArray | DlpackArray, ordinal: int) -> tu
         problem = "is an array that is not in the GPU's memory"
         raise argument_error(name, problem, "move it there, or pass a NumPy array, which is copied")
     if found.device != ordinal:
-        raise argument_error(name, f"is on device {found.device}, the kernel runs on device {ordinal}")
+        problem = f"is on device {found.device}, the kernel runs on device {ordinal}"
+        raise argument_error(name, problem, "move it there, or launch on its device")
     return found.address, found.layout

@@ -13,7 +13,7 @@ from tilefold.runtime.cuda.direct import Args
 from tilefold.runtime.cuda.launcher import Launcher, Resolve
 from tilefold.runtime.cuda.prepared import Prepared
 from tilefold.runtime.engine import LaunchConfig, RunResult
-from tilefold.runtime.errors import LaunchError, dim3
+from tilefold.runtime.errors import LaunchError, argument_error, dim3
 from tilefold.runtime.hosted import HostTensors
 from tilefold.runtime.streams import handle_of
 
@@ -72,11 +72,8 @@ class Launches:
         for name, array in bound.arrays.items():
             _check_memory(name, array)
             if array.device is not None:
-                raise LaunchError(
-                    Code.RUN_ARGUMENT,
-                    f"argument '{name}' is in the memory of GPU {array.device}, where the simulator does not reach",
-                    "pass an array in the host's memory",
-                )
+                problem = f"is in the memory of GPU {array.device}, where the simulator does not reach"
+                raise argument_error(name, problem, "pass an array in the host's memory")
         built = self.kernel.build(bound, dim3("block", block))
         values, tensors = on_host(bound)
         result = built.simulate(dim3("grid", grid), values, stage)
@@ -162,14 +159,13 @@ def place_of(arrays: Mapping[str, Array], device: str) -> int | None:
         if first is None:
             first = name, array
         elif array.device != first[1].device:
-            raise LaunchError(
-                Code.RUN_ARGUMENT,
-                f"argument '{name}' is {_where(array)}, argument '{first[0]}' {_where(first[1])}",
-                "move them to the same place",
-            )
+            problem = f"is {_where(array)}, argument '{first[0]}' {_where(first[1])}"
+            raise argument_error(name, problem, "move them to the same place")
     if first is not None and first[1].device is not None:
         if ":" in device and first[1].device != ordinal:
-            raise LaunchError(Code.RUN_ARGUMENT, f"argument '{first[0]}' is {_where(first[1])}, not on {device}")
+            raise argument_error(
+                first[0], f"is {_where(first[1])}, not on {device}", "move it there, or leave out device="
+            )
         return first[1].device
     if device == "auto":
         from tilefold.runtime.cuda import is_available
@@ -180,10 +176,8 @@ def place_of(arrays: Mapping[str, Array], device: str) -> int | None:
 
 def _check_memory(name: str, array: Array) -> None:
     if array.device == NOWHERE:
-        problem = f"argument '{name}' is the description of a tensor, without memory"
-        raise LaunchError(
-            Code.RUN_ARGUMENT, problem, "pass an array; kernels are built for descriptions: .build(block)"
-        )
+        problem = "is the description of a tensor, without memory"
+        raise argument_error(name, problem, "pass an array; kernels are built for descriptions: .build(block)")
 
 
 def _where(array: Array) -> str:

@@ -36,7 +36,8 @@ class TensorSpec:
         extents = (shape,) if isinstance(shape, int) else tuple(shape)
         steps = None if stride is None else tuple(stride)
         if steps is not None and len(steps) != len(extents):
-            raise LaunchError(Code.RUN_ARGUMENT, f"shape {extents} and stride {steps} have different ranks")
+            message = f"shape {extents} and stride {steps} have different ranks"
+            raise LaunchError(Code.RUN_ARGUMENT, message, "give a stride, in elements, for each extent")
         if align < 1 or align & (align - 1):
             raise LaunchError(Code.RUN_ARGUMENT, f"an alignment of {align} bytes is none", "give a power of two")
         for name, value in zip(("shape", "dtype", "stride", "align"), (extents, dtype, steps, align), strict=True):
