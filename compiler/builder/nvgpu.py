@@ -103,13 +103,16 @@ class MmaOp:
     def atom_name(self) -> str:
         """CuTe's name. Raises TilefoldError (E0302) where there is no such instruction."""
         a, b, c = (_PTX_NAMES.get(t.name, "?") for t in (self.a, self.b or self.a, self.acc))
-        ending = f"_{'x'.join(map(str, self.shape))}_{c}{a}{b}{c}_TN"
-        found = next((name for name in MMA_ATOMS if name.endswith(ending)), None)
+        names = [name for name in MMA_ATOMS if name.endswith(f"_{c}{a}{b}{c}_TN")]
+        found = next((name for name in names if f"_{'x'.join(map(str, self.shape))}_" in name), None)
         if found is None:
+            shapes = sorted({MMA_ATOMS[name]().shape for name in names})
             raise TilefoldError(
                 Code.ATOM_UNKNOWN,
                 f"there is no matrix instruction of shape {self.shape} for {self.a}, {self.b or self.a} and {self.acc}",
-                "see the table of atoms, or give an atom's name",
+                f"shapes of these types: {', '.join(map(str, shapes))}"
+                if shapes
+                else "docs/reference/atoms.md lists all",
             )
         return found
 

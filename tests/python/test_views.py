@@ -166,6 +166,11 @@ MISTAKES: Sequence[tuple[Callable[[Any, Any], object], str, str]] = (
     (lambda t, x: cute.make_copy_atom("SM80_NOTHING", cute.Float16), "E0302", "no copy atom"),
     (lambda t, x: cute.make_tiled_mma("SM80_NOTHING"), "E0302", "no MMA atom"),
     (lambda t, x: cute.nvgpu.MmaOp(cute.Int8, cute.Float32).atom_name(), "E0302", "no matrix instruction"),
+    (
+        lambda t, x: cute.nvgpu.MmaOp(cute.TFloat32, cute.Float32).atom_name(),
+        "E0302",
+        r"types: \(16, 8, 4\), \(16, 8, 8\)",
+    ),
     (lambda t, x: cute.copy(cast("Any", None), t, t), "E5002", "expected a tiled copy or a copy atom"),
     (lambda t, x: cute.basic_copy(t, cast("Any", 3)), "E5002", "expected a tensor in memory"),
     (lambda t, x: cute.basic_copy(t, cute.make_rmem_tensor((8, 8), cute.Float32)), "E1003", "elements"),
