@@ -106,13 +106,11 @@ class MmaOp:
         names = [name for name in MMA_ATOMS if name.endswith(f"_{c}{a}{b}{c}_TN")]
         found = next((name for name in names if f"_{'x'.join(map(str, self.shape))}_" in name), None)
         if found is None:
-            shapes = sorted({MMA_ATOMS[name]().shape for name in names})
+            shapes = ", ".join(map(str, sorted({MMA_ATOMS[name]().shape for name in names})))
             raise TilefoldError(
                 Code.ATOM_UNKNOWN,
                 f"there is no matrix instruction of shape {self.shape} for {self.a}, {self.b or self.a} and {self.acc}",
-                f"shapes of these types: {', '.join(map(str, shapes))}"
-                if shapes
-                else "docs/reference/atoms.md lists all",
+                f"shapes of these types: {shapes}" if shapes else "see the table of atoms, or give an atom's name",
             )
         return found
 
