@@ -7,7 +7,7 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from ...dialects.cute import CoordAttr, LayoutAttr
-from ...layout.core import ComposedLayout, Layout, LayoutLike
+from ...layout.core import ComposedLayout, Layout, LayoutLike, make_layout
 from ...layout.errors import Code, TilefoldError
 from ...layout.integers import ScaledBasis
 from ...layout.inttuple import product, show, transform_leaves, wrap
@@ -108,6 +108,11 @@ def has_value(x: Any) -> bool:
     if isinstance(x, Layout):
         return has_value(x.shape) or has_value(x.stride)
     return has_value(x.inner) if isinstance(x, ComposedLayout) else isinstance(x, Value)
+
+
+def as_layout(x: Any) -> Any:
+    """A layout as it is given to a function: a layout itself, or a shape, which stands for its compact layout."""
+    return x if isinstance(x, Layout | ComposedLayout) else make_layout(tuples(x))
 
 
 def check_static(x: Any, what: str) -> None:

@@ -32,12 +32,13 @@ from ...layout.errors import Code, TilefoldError
 from ...layout.printing import plain_style, tiled_copy_lines
 from ...layout.tiled_copy_mma import BY_MMA
 from . import nvgpu
-from .coordinates import check_static, tuples
+from .coordinates import as_layout, check_static, tuples
 from .dtypes import Boolean, DType, as_dtype, dtype_of
 from .fragments import Vec, load, store
+from .memory import allocate
 from .mma import TiledMma, partitioned
 from .state import checked, current, emit
-from .tensors import Tensor, allocate, as_layout, emit_inferred, tensor_type
+from .tensors import Tensor, emit_inferred, tensor_type
 
 
 @dataclass(frozen=True, repr=False)

@@ -19,8 +19,9 @@ from ...layout.core import Layout, make_layout
 from ...layout.errors import Code, TilefoldError
 from ...layout.inttuple import product, show, wrap
 from .dtypes import DType
+from .memory import allocate
 from .state import current, emit
-from .tensors import Tensor, allocate, tensor_type
+from .tensors import Tensor, tensor_type
 from .values import Scalar, convert
 
 Shape = tuple[Any, ...]

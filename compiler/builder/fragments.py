@@ -16,9 +16,10 @@ from .casts import check_cast
 from .coordinates import as_tuple, tuples
 from .dtypes import Boolean, DType, Int32, as_dtype
 from .expressions import Expression, Shape, broadcast, repeated, sizes, write
+from .memory import allocate
 from .operators import Bits, Ordered
 from .state import current, emit
-from .tensors import Tensor, allocate, tensor_type
+from .tensors import Tensor, tensor_type
 from .values import Scalar, check_operand, common_type, is_scalar
 
 

@@ -24,10 +24,9 @@ from ...layout.inttuple import shape_div as _shape_div
 from ...layout.inttuple import weakly_congruent as _weakly_congruent
 from ...layout.modes import compose_parts
 from ...layout.swizzle import Swizzle
-from .coordinates import has_value, tuples
+from .coordinates import as_layout, has_value, tuples
 from .dtypes import DType
 from .modes import get, layout_of
-from .tensors import as_layout
 
 P = ParamSpec("P")
 R = TypeVar("R")

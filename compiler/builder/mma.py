@@ -26,10 +26,10 @@ from ...layout.core import Layout
 from ...layout.display import Displayed
 from ...layout.errors import Code, TilefoldError
 from ...layout.printing import plain_style, tiled_mma_lines
-from .coordinates import tuples
+from .coordinates import as_layout, tuples
 from .nvgpu import MmaOp, MmaUniversalOp
 from .state import checked, current, emit
-from .tensors import AnyTensor, Tensor, as_layout, emit_inferred, ragged_unit, tensor_type
+from .tensors import AnyTensor, Tensor, emit_inferred, ragged_unit, tensor_type
 from .values import index_of
 from .views import as_tensor
 

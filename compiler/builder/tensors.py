@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self, TypeVar
 
-from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntAttr, UnitAttr, i64
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, UnitAttr, i64
 from xdsl.ir import Attribute, SSAValue
 
-from ...dialects.cute import LayoutAttr
 from ...dialects.ptx.types import GLOBAL, SHARED
 from ...dialects.tile import (
-    AllocOp,
     CoordinateOp,
     CoordTensorType,
     DimOp,
@@ -23,30 +21,26 @@ from ...dialects.tile import (
     MakeTensorOp,
     PtrOp,
     SliceOp,
-    Space,
-    SpaceAttr,
     StoreOp,
     StrideOp,
     TensorType,
 )
-from ...dialects.tile.fragments import FRAGMENT_ALIGN
 from ...dialects.tile.view_base import LayoutViewOp
-from ...layout.core import ComposedLayout, Layout, LayoutLike, make_layout
+from ...layout.core import ComposedLayout, Layout, LayoutLike
 from ...layout.errors import Code, TilefoldError
 from ...layout.inttuple import rank
 from ...layout.unknown import Unknown
 from . import casts
 from .coordinates import (
+    as_layout,
     as_tuple,
     check_inside,
-    check_static,
     has_none,
     show_layout,
     split_coordinate,
     split_layout,
-    tuples,
 )
-from .dtypes import DType, Index, as_dtype, dtype_of
+from .dtypes import DType, Index, dtype_of
 from .state import current, emit
 from .values import Int, convert, is_scalar, wrap
 
@@ -344,46 +338,6 @@ def make_tensor(iterator: Pointer, layout: Any) -> Tensor:
     inferred = MakeTensorOp.infer(source.ir_type, attribute)
     op = MakeTensorOp.build(operands=[source.ssa, operands], properties={"layout": attribute}, result_types=[inferred])
     return Tensor(emit(op).results[0], source.element_type)
-
-
-def as_layout(x: Any) -> Any:
-    """A layout as it is given to a function: a layout itself, or a shape, which stands for its compact layout."""
-    return x if isinstance(x, Layout | ComposedLayout) else make_layout(tuples(x))
-
-
-def allocate(dtype: DType, space: Space, align: int, layout: LayoutLike, held: Attribute | None = None) -> Tensor:
-    """New memory of the block or the thread, contents undefined, for elements that the IR holds as `held`: as threads
-    share them, by default, but of a fragment as they are computed with. Raises TilefoldError (E5003) unless it is
-    static.
-    """
-    check_static(layout, "a kernel allocates memory of a static layout, but it is")
-    element = held or (dtype.ir if space is Space.Rmem else dtype.in_memory)
-    type = TensorType(element, SpaceAttr(space), IntAttr(align), LayoutAttr(layout))
-    return Tensor(emit(AllocOp(type), is_settled=True).results[0], dtype)
-
-
-def make_rmem_tensor(layout: Any, dtype: Any) -> Tensor:
-    """Registers of the thread, contents undefined: for a shape, compact, or in a layout. Both are static."""
-    return allocate(as_dtype(dtype), Space.Rmem, FRAGMENT_ALIGN, as_layout(layout))
-
-
-def make_smem_tensor(layout: Any, dtype: Any, alignment: int = 128) -> Tensor:
-    """Shared memory of the block, contents undefined, in a layout that may be swizzled, or for a shape, compact.
-
-    `alignment` is that of its first byte.
-    """
-    return allocate(as_dtype(dtype), Space.Smem, alignment, as_layout(layout))
-
-
-def fill(tensor: Tensor, value: Any) -> None:
-    """Writes one value or number to every element."""
-    tensor_type(tensor)
-    tensor.fill(value)
-
-
-def clear(tensor: Tensor) -> None:
-    """Writes zero to every element."""
-    fill(tensor, 0)
 
 
 def ragged_unit(ragged: bool) -> dict[str, Attribute]:

@@ -2,6 +2,7 @@
 """From a function of Python to a module with one kernel: calls the function on the kernel's arguments."""
 
 import inspect
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
@@ -68,7 +69,7 @@ def trace(
     the kernel; everything else is given to the function as it is. `bounds` are the kernel's. Raises ProgramError, at
     the user's line, for what is wrong with the kernel; what the function raises by itself goes through.
     """
-    kernel = name or function.__name__
+    kernel = name or re.sub(r"\W", "_", function.__name__, flags=re.ASCII)
     if is_building():
         hint = "launch it from the host, or make a function of what both do and decorate it with @cute.jit"
         raise TilefoldError(Code.BUILD_FORM, f"the kernel '{kernel}' is launched within another kernel", hint)

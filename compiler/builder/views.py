@@ -31,11 +31,11 @@ from ...layout.core import ComposedLayout, Layout
 from ...layout.errors import Code, TilefoldError
 from ...layout.inttuple import leaves
 from ...layout.swizzle import Swizzle
-from .coordinates import as_tuple, check_static, has_value, show_layout, split_coordinate, tuples
+from .coordinates import as_layout, as_tuple, check_static, has_value, show_layout, split_coordinate, tuples
 from .dtypes import Index, as_dtype
 from .modes import layout_of
 from .state import emit
-from .tensors import AnyTensor, CoordTensor, Tensor, as_layout, ragged_unit, tensor_type
+from .tensors import AnyTensor, CoordTensor, Tensor, ragged_unit, tensor_type
 from .values import Int, index_of
 
 T = TypeVar("T", Tensor, CoordTensor)

@@ -98,6 +98,7 @@ from tilefold.compiler.builder.math import (
     trunc,
     where,
 )
+from tilefold.compiler.builder.memory import clear, fill, make_rmem_tensor, make_smem_tensor
 from tilefold.compiler.builder.mma import ThrMma, TiledMma, gemm, make_mma_atom, make_tiled_mma
 from tilefold.compiler.builder.modes import (
     append,
@@ -122,10 +123,6 @@ from tilefold.compiler.builder.tensors import (
     CoordTensor,
     Pointer,
     Tensor,
-    clear,
-    fill,
-    make_rmem_tensor,
-    make_smem_tensor,
     make_tensor,
 )
 from tilefold.compiler.builder.values import Bool, Float, Int, Value
