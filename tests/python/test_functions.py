@@ -383,3 +383,16 @@ def test_values_have_the_names_of_variables() -> None:
         "tile.store %total, %tile(%thread)",
     ):
         assert line in text, text
+
+
+def test_names_that_the_ir_cannot_have() -> None:
+    @cute.kernel
+    def größer(größe: Any, größte: Any) -> None:
+        thread, _, _ = cute.arch.thread_idx()
+        größe[thread] = größte + thread
+
+    out = zeros()
+    größer(out, 2.0).launch(grid=1, block=N, device="sim")
+    assert out.tolist() == [2.0 + t for t in range(N)]
+    assert "@gr__er(%gr__e: " in größer.ir()
+    assert program_of(größer.to_cute()).ptx(TARGET) == größer.ptx("sm_80")

@@ -81,7 +81,7 @@ class BoundArguments:
 
     def _unique(self, name: str) -> str:
         """A name for a parameter that the IR can have and no other parameter has."""
-        name = re.sub(r"\W", "_", name)
+        name = re.sub(r"\W", "_", name, flags=re.ASCII)
         while name in self.values:
             name += "_"
         return name
