@@ -15,6 +15,10 @@ _SPELLING: Mapping[str, str] = MappingProxyType({
     "{unroll = 4 : i64}": "cute.range(..., unroll=4)",
     "{unroll}": "with cute.range(..., unroll_full=True)",
     "add `ragged`": "add ragged=True",
+    "by tile.load and tile.store": "as t[i, j]",
+    "what tile.bounds": "what cute.bounds",
+    "by tile.local_tile": "by cute.local_tile",
+    "by tile.copy": "by cute.copy",
     "compute the destination by tile.map": "write dst.store(src.load().to(dst.element_type))",
     "for --target sm_": "for the target sm_",
 })  # fmt: skip

@@ -382,6 +382,14 @@ def test_hints_are_in_the_words_of_python() -> None:
     assert "{unroll" not in str(caught.value)
 
     @cute.kernel
+    def beyond(out: Any) -> None:
+        out[0] = cute.local_tile(out, (20,), (1,), ragged=True)[12]
+
+    with pytest.raises(TilefoldError) as caught:
+        beyond(np.zeros(32, np.float32)).launch(grid=1, block=1, device="sim", stage="cute")
+    assert "what cute.bounds of the coordinates" in caught.value.hint
+
+    @cute.kernel
     def newer(out: Any) -> None:
         out[0] = cute.arch.elect_one().to(cute.Float32)
 
