@@ -23,26 +23,39 @@ def _cast(name: str) -> Rule:
     return lambda w, op: w.define(op.results[0], f"{name} {w.typed(op.operands[0])} to {w.type(op.results[0])}")
 
 
-def _to_integer(name: str, signed: bool) -> Rule:
-    """Truncation, saturating: cvt saturates to the type that it converts to (PTX ISA, cvt). LLVM has none of fewer than
-    16 bits and would leave the upper ones away, so these are clamped.
+def _to_integer(signed: bool) -> Rule:
+    """Truncation, saturating, to 32 or 64 bits (PTX ISA, cvt), and by a clamp to fewer. LLVM's own conversions are not
+    defined beyond the type, so that constants would become anything.
     """
 
     def write(w: FunctionWriter, op: Operation) -> None:
         source, result = op.operands[0], op.results[0]
-        element, count = split_vector(result.type)
-        bits = scalar_bits(element)
-        if bits is None or bits >= 16:
-            w.define(result, f"{name} {w.typed(source)} to {w.type(result)}")
-            return
-        wide, suffix = (f"<{count} x i16>", f"v{count}i16") if count else ("i16", "i16")
-        least, greatest = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
-        value = w.temp(f"{name} {w.typed(source)} to {wide}")
-        for function, limit in (("min", greatest), ("max", least)):
-            operand = f"splat (i16 {limit})" if count else f"{limit}"
-            call = f"@llvm.{'s' if signed else 'u'}{function}.{suffix}"
-            value = w.temp(f"call {wide} {call}({wide} {value}, {wide} {operand})")
-        w.define(result, f"trunc {wide} {value} to {w.type(result)}")
+        element, count = split_vector(source.type)
+        width = float_bits(element) or 32
+        bits = scalar_bits(split_vector(result.type)[0]) or 32
+        number, integer = "double" if width == 64 else "float", "i64" if bits > 32 else "i32"
+        function = f"{'d' if width == 64 else 'f'}2{'' if signed else 'u'}{'ll' if bits > 32 else 'i'}.rz"
+
+        def of(scalar: str) -> str:
+            return f"<{count} x {scalar}>" if count else scalar
+
+        value = w.ref(source) if width >= 32 else w.temp(f"fpext {w.typed(source)} to {of(number)}")
+        text = f"call {integer} @llvm.nvvm.{function}({number} {value})"
+        made = "poison"
+        for lane in range(count):
+            made = made if lane == 0 else w.temp(text)
+            one = w.temp(f"extractelement {of(number)} {value}, i32 {lane}")
+            one = w.temp(f"call {integer} @llvm.nvvm.{function}({number} {one})")
+            text = f"insertelement {of(integer)} {made}, {integer} {one}, i32 {lane}"
+        if bits < 32:
+            least, greatest = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+            kind, wide = "s" if signed else "u", of("i32")
+            for name, limit in (("min", greatest), ("max", least)):
+                function = f"@llvm.{kind}{name}.{f'v{count}i32' if count else 'i32'}"
+                operand = f"splat (i32 {limit})" if count else f"{limit}"
+                text = f"call {wide} {function}({wide} {w.temp(text)}, {wide} {operand})"
+            text = f"trunc {wide} {w.temp(text)} to {w.type(result)}"
+        w.define(result, text)
 
     return write
 
@@ -72,8 +85,8 @@ def _resize(name: str, grows: bool) -> Rule:
 
 CONVERT: tuple[tuple[type[Operation], Rule], ...] = (
     *((kind, _cast(name)) for kind, name in _CASTS.items()),
-    (arith.FPToSIOp, _to_integer("fptosi", signed=True)),
-    (arith.FPToUIOp, _to_integer("fptoui", signed=False)),
+    (arith.FPToSIOp, _to_integer(signed=True)),
+    (arith.FPToUIOp, _to_integer(signed=False)),
     (arith.ExtFOp, _resize("fpext", grows=True)),
     (arith.TruncFOp, _resize("fptrunc", grows=False)),
 )

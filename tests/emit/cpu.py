@@ -22,6 +22,8 @@ def run_on_cpu(llvm_ir: str, arrays: list[NDArray[Any]]) -> None:
     features = llvm.get_host_cpu_features().flatten()  # f16 and rounding are instructions then, not calls
     machine = llvm.Target.from_default_triple().create_target_machine(llvm.get_host_cpu_name(), features)
     text = re.sub(r"^target .*\n", "", llvm_ir, flags=re.MULTILINE)
+    text = re.sub(r"call (i\d+) @llvm\.nvvm\.[fd]2(?:i|ll)\.rz\(([^)]*)\)", r"fptosi \2 to \1", text)
+    text = re.sub(r"call (i\d+) @llvm\.nvvm\.[fd]2u(?:i|ll)\.rz\(([^)]*)\)", r"fptoui \2 to \1", text)
     text = text.replace("ptx_kernel ", "").replace(" addrspace(1)", "")
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(text, llvm.create_context()), machine)
     engine.finalize_object()

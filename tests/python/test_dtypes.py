@@ -360,7 +360,7 @@ def saturated(target: str, device: str) -> None:
     least, of an unsigned type the half (PTX ISA, cvt), which is 255 where it is more.
     """
     limits = np.iinfo(target)
-    half = int(limits.min) if limits.min else min(max(1 << limits.bits - 1, 1 << 15), int(limits.max))
+    half = int(limits.min) if limits.min else min(max(1 << limits.bits - 1, 1 << 31), int(limits.max))
     for source in ("float16", "bfloat16", "float32", "float64"):
         beyond = [1e30, -1e30, np.inf, -np.inf, np.nan, 127.9, 128, -128.9, -130, 255.9, 256, 300, -1, -0.9, 40000, 0]
         with np.errstate(over="ignore"):
@@ -371,15 +371,17 @@ def saturated(target: str, device: str) -> None:
         def convert(A, B):
             i, _, _ = cute.arch.thread_idx()
             B[i] = A[i].to(B.element_type)
+            if i == 0:  # of a constant
+                B[0] = cute.Float32(1e30).to(B.element_type)
 
         convert(a, found).launch(1, a.size, device=device)
         nan = half if source == "float64" or limits.bits == 64 else 0
         numbers = [nan if x != x else max(float(limits.min), min(float(x), float(limits.max))) for x in a]
         assert found.tolist() == [min(int(x), int(limits.max)) for x in numbers], source
-        if target.endswith("int8"):
-            kind = "u" if target == "uint8" else "s"
-            assert f"min.{kind}16" in convert.ptx("sm_90")
-            assert ("max.s16" in convert.ptx("sm_90")) == (kind == "s")
+        ptx, kind = convert.ptx("sm_90"), target[0].replace("i", "s")
+        assert f"cvt.rzi.{kind}{max(limits.bits, 32)}.f{64 if source == 'float64' else 32}" in ptx
+        assert (f"min.{kind}32" in ptx) == (limits.bits < 32)
+        assert re.search(rf"st\.global\.b{limits.bits}\s+\[%rd\d+\], (-1|{limits.max});", ptx)
 
 
 @pytest.mark.parametrize("target", INTEGERS)

@@ -111,13 +111,13 @@ def _to_float(value: Value, after: Kind) -> Value:
 
 def _to_integer(signed: bool) -> Callable[[Value, Kind, Kind], Value]:
     """Truncation towards zero; out of range saturates. NaN becomes 0, but of f64 or where it becomes 64 bits the upper
-    bit alone, as PTX's cvt.rzi has it (PTX ISA, cvt); fewer than 16 bits are those of 16 that are clamped.
+    bit alone, as PTX's cvt.rzi has it (PTX ISA, cvt); fewer than 32 bits are those of 32 that are clamped.
     """
 
     def convert(value: Value, before: Kind, after: Kind) -> Value:
         low = -(1 << (after.bits - 1)) if signed else 0
         high = (1 << (after.bits - 1 if signed else after.bits)) - 1
-        invalid = (-1 if signed else 1) << (max(after.bits, 16) - 1) if 64 in (before.bits, after.bits) else 0
+        invalid = (-1 if signed else 1) << (max(after.bits, 32) - 1) if 64 in (before.bits, after.bits) else 0
 
         def one(number: float) -> int:
             if number != number:
