@@ -158,7 +158,7 @@ for form in (["compile", "--emit", "cubin", "-o", "k.cubin"], ["compile", "--rep
 assert "tiled_copy.ptx" in tilefold("export", f"{examples}/tiled_copy.cute", "--ptx", "-o", "out")
 assert "tiled_copy" in tilefold("show", "tiled-copy", "--type", "f16", "--atom", "UniversalCopy<uint128_t>",
                                 "--thr", "(8,1):(1,8)", "--val", "(8,1):(1,8)")
-assert "programs" in tilefold("cache")
+assert "kept: " in tilefold("cache")  # perhaps a single program
 
 import numpy as np
 from kernel import scale
