@@ -66,8 +66,11 @@ def _kernel(entry: EntryOp, counts: Mapping[str, Mapping[str, int]], cubin: Cubi
     name, bounds = entry.sym_name.data, entry.launch_bounds
     resources = cubin.kernels[name]
     shared = entry.shared_bytes.value.data if entry.shared_bytes is not None else 0
-    static, dynamic = (shared, 0) if shared <= STATIC_SHARED_BYTES else (0, shared)
-    held = occupancy(target, prod(bounds.threads), resources.registers, shared)
+    if shared > STATIC_SHARED_BYTES:
+        static, dynamic = 0, shared
+    else:
+        static, dynamic = shared if resources.static_shared else 0, 0  # LLVM leaves out what is not used
+    held = occupancy(target, prod(bounds.threads), resources.registers, static or dynamic)
     local = sum(fragment.bytes for fragment in local_fragments(entry))
     return KernelReport(
         name, bounds, resources, static, dynamic, held, local, counts.get(name, {}), shared_costs(entry)
