@@ -30,31 +30,16 @@ def _to_integer(signed: bool) -> Rule:
 
     def write(w: FunctionWriter, op: Operation) -> None:
         source, result = op.operands[0], op.results[0]
-        element, count = split_vector(source.type)
-        width = float_bits(element) or 32
-        bits = scalar_bits(split_vector(result.type)[0]) or 32
+        width, bits = float_bits(source.type) or 0, scalar_bits(result.type) or 0
         number, integer = "double" if width == 64 else "float", "i64" if bits > 32 else "i32"
-        function = f"{'d' if width == 64 else 'f'}2{'' if signed else 'u'}{'ll' if bits > 32 else 'i'}.rz"
-
-        def of(scalar: str) -> str:
-            return f"<{count} x {scalar}>" if count else scalar
-
-        value = w.ref(source) if width >= 32 else w.temp(f"fpext {w.typed(source)} to {of(number)}")
+        function = f"{number[0]}2{'' if signed else 'u'}{'ll' if bits > 32 else 'i'}.rz"
+        value = w.ref(source) if width >= 32 else w.temp(f"fpext {w.typed(source)} to float")
         text = f"call {integer} @llvm.nvvm.{function}({number} {value})"
-        made = "poison"
-        for lane in range(count):
-            made = made if lane == 0 else w.temp(text)
-            one = w.temp(f"extractelement {of(number)} {value}, i32 {lane}")
-            one = w.temp(f"call {integer} @llvm.nvvm.{function}({number} {one})")
-            text = f"insertelement {of(integer)} {made}, {integer} {one}, i32 {lane}"
         if bits < 32:
             least, greatest = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
-            kind, wide = "s" if signed else "u", of("i32")
             for name, limit in (("min", greatest), ("max", least)):
-                function = f"@llvm.{kind}{name}.{f'v{count}i32' if count else 'i32'}"
-                operand = f"splat (i32 {limit})" if count else f"{limit}"
-                text = f"call {wide} {function}({wide} {w.temp(text)}, {wide} {operand})"
-            text = f"trunc {wide} {w.temp(text)} to {w.type(result)}"
+                text = f"call i32 @llvm.{'s' if signed else 'u'}{name}.i32(i32 {w.temp(text)}, i32 {limit})"
+            text = f"trunc i32 {w.temp(text)} to {w.type(result)}"
         w.define(result, text)
 
     return write
