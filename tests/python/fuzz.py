@@ -157,7 +157,8 @@ def _is_users(error: BaseException) -> bool:
         module = str(frame.f_globals.get("__name__", ""))
         if is_users(frame) or (isinstance(error, TypeError | ValueError) and module in _FOR_PYTHON):
             return True
-        if module.partition(".")[0] in ("tilefold", "xdsl"):
+        is_made = frame.f_code.co_filename == "<string>"  # by dataclasses, whose attributes a text may set
+        if module.partition(".")[0] in ("tilefold", "xdsl") and not is_made:
             return False
     return True
 

@@ -23,5 +23,12 @@ def test_a_wrong_treatment_is_reported(monkeypatch: pytest.MonkeyPatch, capsys: 
 
 def test_what_a_text_raises_by_itself_is_no_fault() -> None:
     text = "from tilefold import cute\n\n@cute.kernel\ndef kernel():\n    {}\n"
-    for line in ("1 / 0", "object().x", "cute.gem()", "x = [cute.arch.thread_idx()[0]][1]", "raise SystemExit"):
+    for line in (
+        "1 / 0",
+        "object().x",
+        "cute.gem()",
+        "x = [cute.arch.thread_idx()[0]][1]",
+        "raise SystemExit",
+        "cute.range(4).step = 1",
+    ):
         assert fault(text.format(line), "kernel().launch(1, 1, device='sim')") is None
