@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.contest import Bench, Case, rate, ratio
 from benchmarks.record import Figure
 from benchmarks.timing import Torch
-from benchmarks.workloads import Parameters, Workload
+from benchmarks.workloads import Parameters, Workload, spelled
 
 BATCH, HEADS, LENGTH = 4, 32, 4096
 TARGET = 1.0  # of FlashAttention-2, for heads of 128
@@ -47,14 +47,10 @@ class Attention:
         small = SMALL if self.causal and self.depth == 64 else None
         return [
             Workload(
-                f"{self.name}: {_text(each)}", "examples/attention.cute", {**size, **each}, None if number else small
+                f"{self.name}: {spelled(each)}", "examples/attention.cute", {**size, **each}, None if number else small
             )
             for number, each in enumerate(CONFIGURATIONS)
         ]
-
-
-def _text(parameters: Parameters) -> str:
-    return " ".join(f"{name}={value}" for name, value in parameters.items())
 
 
 ATTENTIONS = tuple(Attention(depth, causal) for depth in (128, 64) for causal in (False, True))

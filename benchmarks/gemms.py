@@ -13,7 +13,7 @@ from benchmarks.contest import Bench, Case, rate, ratio
 from benchmarks.gemm_configurations import configurations
 from benchmarks.record import Figure
 from benchmarks.timing import Run, Torch
-from benchmarks.workloads import Parameters, Workload
+from benchmarks.workloads import Parameters, Workload, spelled
 
 TENSOR_CORES = "examples/gemm.cute"
 ORDINARY = "examples/sgemm_tuned.cute"
@@ -79,7 +79,9 @@ class Gemm:
         narrow = "VECTOR" in self.extra
         chosen = configurations(self.type, self.m, self.n, multiprocessors, narrow=narrow, scaled=self.scaled)
         return [
-            Workload(f"{self.name}: {_text(each)}", file, {**size, **each}, None if number else self.small)
+            Workload(
+                f"{self.name}: {spelled(each) or 'defaults'}", file, {**size, **each}, None if number else self.small
+            )
             for number, each in enumerate(chosen)
         ]
 
@@ -87,10 +89,6 @@ class Gemm:
     def operations(self) -> int:
         """Multiplications and additions."""
         return 2 * self.m * self.n * self.k
-
-
-def _text(parameters: Parameters) -> str:
-    return " ".join(f"{name}={value}" for name, value in parameters.items()) or "defaults"
 
 
 GEMMS = (

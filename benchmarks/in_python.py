@@ -2,7 +2,7 @@
 """Kernels written in Python, against their twins in `.cute` files."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
@@ -14,7 +14,7 @@ from benchmarks.record import ROOT, Figure
 from benchmarks.rows import CONFIGURATIONS as ROWS
 from benchmarks.rows import ELEMENTS, EPSILON
 from benchmarks.timing import Run, Torch
-from benchmarks.workloads import Workload
+from benchmarks.workloads import Parameters, Workload, spelled
 
 TARGET = 0.98
 """Of the speed of the twin: the same, but for the scatter of such measurements."""
@@ -40,38 +40,40 @@ class Problem:
 
 def cases(multiprocessors: int) -> list[Case]:
     """A GEMM, softmax, RMSNorm and attention."""
-    size = {"M": SIZE, "N": SIZE, "K": SIZE}
-    gemm = (
-        Workload("f16 GEMM 4096^3 in .cute, persistent", "examples/gemm.cute", {**size, "BLOCKS": multiprocessors}),
-        Workload("f16 GEMM 4096^3 in .cute", "examples/gemm.cute", {**size, "STAGES": 3}),
-    )
-    found = [Case("f16 GEMM 4096^3 in Python", gemm, partial(_measure, twins=gemm, problem=_gemm), TARGET)]
+    gemms = ({"BLOCKS": multiprocessors}, {"STAGES": 3})
+    found = [_case(f"f16 GEMM {SIZE}^3", "gemm", {"M": SIZE, "N": SIZE, "K": SIZE}, gemms, _gemm)]
     for kernel, problem in (("softmax", _softmax), ("rmsnorm", _rmsnorm)):
         threads, rows = ROWS[kernel][LENGTH]
-        shape = {"M": ELEMENTS // LENGTH, "N": LENGTH, "GROUP": threads, "ROWS": rows}
-        twins = (Workload(f"{kernel} of rows of {LENGTH} in .cute", f"examples/{kernel}.cute", shape),)
-        name = f"{kernel} of rows of {LENGTH} in Python"
-        found.append(Case(name, twins, partial(_measure, twins=twins, problem=problem), TARGET))
+        size = {"M": ELEMENTS // LENGTH, "N": LENGTH}
+        found.append(_case(f"{kernel}, rows of {LENGTH}", kernel, size, [{"GROUP": threads, "ROWS": rows}], problem))
     heads = {"S": SEQUENCE, "D": DEPTH, "HEADS": HEADS, "BATCH": 1}
-    twins = tuple(
-        Workload(f"attention in .cute, {number}", "examples/attention.cute", {**heads, **each})
-        for number, each in enumerate(ATTENTION)
-    )
-    found.append(Case("attention in Python", twins, partial(_measure, twins=twins, problem=_attention), TARGET))
-    return found
+    name = f"attention, b1 h{HEADS} s{SEQUENCE} d{DEPTH} f16"
+    return [*found, _case(name, "attention", heads, ATTENTION, _attention)]
 
 
-def _measure(bench: Bench, twins: tuple[Workload, ...], problem: Callable[[Torch], Problem]) -> list[Figure]:
+def _case(
+    name: str,
+    kernel: str,
+    size: Parameters,
+    configurations: Sequence[Parameters],
+    problem: Callable[[Torch], Problem],
+) -> Case:
+    """A kernel in Python against the best of the configurations of its twin."""
+    file = f"examples/{kernel}.cute"
+    twins = [Workload(f"{name} in .cute: {spelled(each)}", file, {**size, **each}) for each in configurations]
+    return Case(f"{name} in Python", twins, partial(_measure, name=name, twins=twins, problem=problem), TARGET)
+
+
+def _measure(bench: Bench, name: str, twins: Sequence[Workload], problem: Callable[[Torch], Problem]) -> list[Figure]:
     given = problem(bench.torch)
     launchers = {each.name: bench.launcher(each, given.args) for each in twins}
-    name = twins[0].name.replace(".cute", "Python").partition(",")[0]
-    contenders = {name: given.run, **launchers}
+    ours, theirs = f"{name} in Python", f"{name} in .cute"
+    contenders = {ours: given.run, **launchers}
     bench.check(contenders, given.output, given.expected, given.inputs, rtol=given.rtol, atol=given.atol)
     chosen = bench.fastest(launchers)
-    times = bench.time({name: given.run, chosen: launchers[chosen]})
-    note = next(each.configuration for each in twins if each.name == chosen)
-    twin = rate(chosen, given.work, times[chosen], given.unit, note)
-    return [twin, ratio(rate(name, given.work, times[name], given.unit), twin, TARGET)]
+    times = bench.time({ours: given.run, theirs: launchers[chosen]})
+    twin = rate(theirs, given.work, times[theirs], given.unit, chosen.removeprefix(f"{theirs}: "))
+    return [twin, ratio(rate(ours, given.work, times[ours], given.unit), twin, TARGET)]
 
 
 @cache

@@ -23,6 +23,11 @@ Parameters = Mapping[str, int | str]
 Built = tuple[Artifact, LaunchConfig]
 
 
+def spelled(parameters: Parameters) -> str:
+    """Parameters as on the command line."""
+    return " ".join(f"{name}={value}" for name, value in parameters.items())
+
+
 @dataclass(frozen=True, slots=True)
 class Workload:
     """A kernel file, by its path in the project, with parameters: `size` for the measurement, `small` for a run on the
@@ -57,7 +62,7 @@ class Workload:
     @property
     def configuration(self) -> str:
         """The parameters as on the command line."""
-        return " ".join(f"{name}={value}" for name, value in self.size.items())
+        return spelled(self.size)
 
 
 def build_all(workloads: Iterable[Workload], target: Target) -> dict[str, Built | str]:

@@ -106,8 +106,9 @@ def test_atomics_and_barriers(stage: str) -> None:
     assert total.tolist() == [64.0]
 
 
+@pytest.mark.parametrize("device", ["sim", pytest.param("cuda", marks=pytest.mark.gpu)])
 @pytest.mark.parametrize("dtype", [np.int32, np.uint64, np.float32, np.float64])
-def test_exchanges(dtype: Any) -> None:
+def test_exchanges(dtype: Any, device: str) -> None:
     """Each thread leaves its number and takes another one's: all are there once, in some order."""
 
     @cute.kernel
@@ -116,7 +117,7 @@ def test_exchanges(dtype: Any) -> None:
         Out[t] = cute.arch.atomic_exch(Slot.ptr(), t + 1)
 
     slot, out = np.zeros(1, dtype), np.zeros(32, dtype)
-    exchange(slot, out).launch(grid=1, block=32, device="sim")
+    exchange(slot, out).launch(grid=1, block=32, device=device)
     assert sorted([*out.tolist(), *slot.tolist()]) == list(range(33))
 
 
