@@ -150,6 +150,9 @@ def _float_binary(name: str, x: Float, y: Float) -> Any:
 def _int_binary(name: str, x: Int, y: Int, written: Any) -> Int:
     if name in ("floordiv", "mod") and type(written) is int and written == 0:
         raise TilefoldError(Code.BUILD_VALUE, "division by zero")
+    if name in ("shl", "shr") and type(written) is int and not 0 <= written < x.dtype.bits:
+        problem = f"{x.dtype} cannot be shifted by {shown_number(written)}"
+        raise TilefoldError(Code.BUILD_VALUE, problem, f"shift by 0 to {x.dtype.bits - 1}")
     sign = _SIGNS.get(name, lambda a, b: False)(x.nonnegative, y.nonnegative)
     known = _KNOWN[name](x.known, y.known) if name in _KNOWN else Unknown(x.dtype.bits)
     if name in ("floordiv", "shr", "shl") and type(written) is int and 0 <= written < 1 << 62:

@@ -25,6 +25,8 @@ MISTAKES = MappingProxyType({
     "cute.copy(A, r)": ("E5009", "missing 1 required positional argument: 'dst'", "it takes tiling, src, dst, pred"),
     # operands
     "x + A": ("E5002", "for +: 'Vec' and 'Tensor'", "t.load() is a tensor's elements as a value"),
+    "n << -1": ("E5002", "Int32 cannot be shifted by -1", "shift by 0 to 31"),
+    "n >> 32": ("E5002", "Int32 cannot be shifted by 32", "shift by 0 to 31"),
     "-A": ("E5002", "bad operand type for unary -: 'Tensor'", "t.load()"),
     "np.exp(n)": ("E5002", "NumPy has no functions of a Int", "take the function from cute"),
     "np.maximum(x, x)": ("E5002", "NumPy has no functions of a Vec", "take the function from cute"),
