@@ -201,6 +201,7 @@ def test_device_arrays_are_not_copied(engine: CudaEngine) -> None:
             }
 
     source, out = np.arange(512, dtype=np.float32), np.zeros(512, np.float32)
+    engine.driver.activate()
     first, second = (DeviceBuffer(engine.driver, source.nbytes) for _ in range(2))
     first.write(source)
     program = artifact(kernel(COPY, POINTERS, threads="128"), engine.driver.target)

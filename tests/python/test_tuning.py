@@ -3,6 +3,7 @@
 
 import pickle
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -42,7 +43,7 @@ class Timer:
 
     def __init__(self, times: list[float]) -> None:
         self.times = times
-        self.driver = SimpleNamespace(name="a device of the tests", target=Target("sm_80"), activate=lambda: None)
+        self.driver = SimpleNamespace(name="a device of the tests", target=Target("sm_80"), current=nullcontext)
 
     def time(self, artifact: Any, config: Any, values: Any, repeat: int) -> Any:
         assert (artifact.block, [*values]) == (config.block, ["A", "B"])

@@ -184,7 +184,7 @@ class Tuner:
     def _measured(
         self, candidates: Sequence[Candidate], calls: Sequence[KernelCall], engine: "CudaEngine"
     ) -> list[Candidate]:
-        with progress("timing", len(candidates)) as advance:
+        with engine.driver.current(), progress("timing", len(candidates)) as advance:
             found: list[Candidate] = []
             for candidate, call in zip(candidates, calls, strict=True):
                 found.append(candidate if candidate.problem else self._timed(candidate, call, engine))
@@ -206,7 +206,6 @@ class Tuner:
                 timing = engine.time(artifact, size, values, repeat=self.repeat)
                 tensors.finish()
             else:
-                engine.driver.activate()
                 timing = engine.measure(
                     lambda: call.launch(grid, block, stream=0), self.kernel.function.__name__, repeat=self.repeat
                 )
