@@ -39,18 +39,19 @@ def check_cast(source: DType, target: DType) -> None:
         raise TilefoldError(Code.BUILD_VALUE, f"there is no conversion from {source} to {target} in a kernel", hint)
 
 
+def _to(operation: Callable[..., Operation], ssa: SSAValue, target: DType) -> SSAValue:
+    """The result of an operation that converts, in the type of the IR that stands for `target`."""
+    return insert_value(operation(ssa, target.ir))
+
+
 def _int_to_int(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
     if isinstance(target.ir, IndexType) and source.unsigned and source.bits < target.bits:
         ssa = insert_value(arith.ExtUIOp(ssa, i64))  # an index is cast as if it had a sign
     if isinstance(source.ir, IndexType) or isinstance(target.ir, IndexType):
         return insert_value(arith.IndexCastOp(ssa, target.ir))
     if source.bits < target.bits:
-        return insert_value(_extension(source)(ssa, target.ir))  # pyright: ignore[reportArgumentType]
-    return insert_value(arith.TruncIOp(ssa, target.ir))  # pyright: ignore[reportArgumentType]
-
-
-def _extension(source: DType) -> Callable[..., Operation]:
-    return arith.ExtUIOp if source.unsigned else arith.ExtSIOp
+        return _to(arith.ExtUIOp if source.unsigned else arith.ExtSIOp, ssa, target)
+    return _to(arith.TruncIOp, ssa, target)
 
 
 def _float_to_float(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
@@ -58,8 +59,7 @@ def _float_to_float(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
         # between f16 and bf16, or the 8-bit floats, and from and to these: by way of f32, which has them all
         wide = _float_to_float(ssa, source, Float32)
         return _float_to_float(wide, Float32, target)
-    op = arith.ExtFOp if source.bits < target.bits else arith.TruncFOp
-    return insert_value(op(ssa, target.ir))
+    return _to(arith.ExtFOp if source.bits < target.bits else arith.TruncFOp, ssa, target)
 
 
 def _int_to_float(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
@@ -67,8 +67,7 @@ def _int_to_float(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
         return _float_to_float(_int_to_float(ssa, source, Float32), Float32, target)
     if isinstance(source.ir, IndexType):
         ssa = insert_value(arith.IndexCastOp(ssa, i64))
-    op = arith.UIToFPOp if source.unsigned else arith.SIToFPOp
-    return insert_value(op(ssa, target.ir))  # pyright: ignore[reportArgumentType]
+    return _to(arith.UIToFPOp if source.unsigned else arith.SIToFPOp, ssa, target)
 
 
 def _float_to_int(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
@@ -76,14 +75,13 @@ def _float_to_int(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
         ssa, source = _float_to_float(ssa, source, Float32), Float32
     if isinstance(target.ir, IndexType):
         return insert_value(arith.IndexCastOp(insert_value(arith.FPToSIOp(ssa, i64)), target.ir))
-    op = arith.FPToUIOp if target.unsigned else arith.FPToSIOp
-    return insert_value(op(ssa, target.ir))  # pyright: ignore[reportArgumentType]
+    return _to(arith.FPToUIOp if target.unsigned else arith.FPToSIOp, ssa, target)
 
 
 def _bool_to_int(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
     if isinstance(target.ir, IndexType):
         return insert_value(arith.IndexCastOp(insert_value(arith.ExtUIOp(ssa, i32)), target.ir))
-    return insert_value(arith.ExtUIOp(ssa, target.ir))  # pyright: ignore[reportArgumentType]
+    return _to(arith.ExtUIOp, ssa, target)
 
 
 def _bool_to_float(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
