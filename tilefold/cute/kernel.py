@@ -3,7 +3,7 @@
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, update_wrapper
 from typing import TYPE_CHECKING, Any, SupportsIndex, cast, overload
@@ -47,10 +47,26 @@ class KernelFunction(ABC):
     """
 
     function: Callable[..., object]
+    signature: Signature
+    _count: int = -1
+    """The arguments of a call that gives all of them by position, as soon as it is known."""
 
     @abstractmethod
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Binds arguments."""
+
+    def _in_order(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...] | None:
+        """The arguments of any call in the order of the parameters; None for a function that is not called so.
+
+        TypeError where they do not fit.
+        """
+        signature = self.signature
+        if not signature.is_plain:
+            return None
+        ordered = signature.in_order(args, kwargs)
+        if len(ordered) == signature.by_position:
+            self._count = len(ordered)
+        return ordered
 
     def __reduce__(self) -> str:
         return self.function.__qualname__  # where it can be found, as for functions
@@ -99,7 +115,6 @@ class Kernel(KernelFunction):
         self.signature = Signature(function)
         self._built: dict[tuple[object, ...], CompiledKernel] = {}
         self._last: CompiledKernel | None = None
-        self._count = -1  # the arguments of a call that gives all of them by position, as soon as it is known
         self.launchers: dict[str, Launcher] = {}
         update_wrapper(self, function)
         skip_frames(Kernel.__call__, KernelCall.launch, KernelCall.build)
@@ -113,13 +128,11 @@ class Kernel(KernelFunction):
         call.kernel = self
         call.bindings = None
         if kwargs or len(args) != self._count:
-            signature = self.signature
-            if not signature.is_plain:
-                call.bindings, call.args = signature.bind(args, kwargs), ()
+            ordered = self._in_order(args, kwargs)
+            if ordered is None:
+                call.bindings, call.args = self.signature.bind(args, kwargs), ()
                 return call
-            args = signature.in_order(args, kwargs)
-            if len(args) == signature.by_position:
-                self._count = len(args)
+            args = ordered
         call.args = args
         return call
 

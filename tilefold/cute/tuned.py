@@ -45,7 +45,6 @@ class Tuned(KernelFunction):
         self.launchers: dict[str, Launcher] = {}
         self._found: dict[tuple[object, ...], Tuning] = {}
         self._lock = Lock()
-        self._count = -1  # as of `Kernel`
         update_wrapper(self, self.function)
         skip_frames(Tuned.__call__, TunedCall.launch, TunedCall.build)
 
@@ -58,13 +57,11 @@ class Tuned(KernelFunction):
         call.tuned = self
         call.kwargs = None
         if kwargs or len(args) != self._count:
-            signature = self.signature
-            if not signature.is_plain:
+            ordered = self._in_order(args, kwargs)
+            if ordered is None:
                 call.args, call.kwargs = args, kwargs
                 return call
-            args = signature.in_order(args, kwargs)
-            if len(args) == signature.by_position:
-                self._count = len(args)
+            args = ordered
         call.args = args
         return call
 
