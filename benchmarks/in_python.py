@@ -122,13 +122,13 @@ def _attention(torch: Torch) -> Problem:
     torch.manual_seed(0)
     shape = (SEQUENCE, HEADS, DEPTH)
     Q, K, V = (torch.randn(shape, device="cuda").half() for _ in range(3))
-    O = torch.empty_like(Q)  # noqa: E741  # as the kernel names it
-    run = partial(_example("attention").attention, Q, K, V, O, device="cuda")
+    Out = torch.empty_like(Q)
+    run = partial(_example("attention").attention, Q, K, V, Out, device="cuda")
     heads = [each.transpose(0, 1)[None] for each in (Q, K, V)]
     kernels = torch.nn.attention
     with kernels.sdpa_kernel(kernels.SDPBackend.FLASH_ATTENTION):
         expected = torch.nn.functional.scaled_dot_product_attention(*heads)[0].transpose(0, 1).float()
-    named = {"Q": Q, "K": K, "V": V, "O": O}
+    named = {"Q": Q, "K": K, "V": V, "O": Out}
     args = {name: each.permute(0, 2, 1)[..., None] for name, each in named.items()} | {"scale": DEPTH**-0.5}
     work = 4.0 * HEADS * SEQUENCE * SEQUENCE * DEPTH
-    return Problem(run, args, (Q, K, V), O, expected, work, "TFLOP/s", rtol=4e-3, atol=4e-3)
+    return Problem(run, args, (Q, K, V), Out, expected, work, "TFLOP/s", rtol=4e-3, atol=4e-3)
