@@ -187,7 +187,7 @@ def _known(name: str) -> Element:
 
 
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of a compact array whose last mode is fastest."""
+    """A compact array's strides, the last mode fastest, as NumPy has them: CuTe's are 0 where the extent is 1."""
     strides: list[int] = []
     step = 1
     for extent in reversed(shape):
