@@ -27,7 +27,7 @@ help:
 	@echo "make demo      run every example, on the GPU or else on the simulator, and check it"
 	@echo "make test      every test that needs no GPU"
 	@echo "make gpu-test  the tests that need a CUDA device; they fail without one"
-	@echo "make fuzz      broken expressions, damaged programs and damaged kernels in Python, 200000 of each, or COUNT=N"
+	@echo "make fuzz      broken expressions, fills, checks, programs and kernels in Python, 200000 of each, or COUNT=N"
 	@echo "make lint      ruff and pyright"
 	@echo "make bench     the figures: of the compiler and simulator here, of kernels on a GPU where there is one"
 	@echo "make oracle DATA=DIR   layout algebra against the recorded results of CuTe C++ in DIR"
@@ -53,6 +53,7 @@ gpu-test: $(READY)
 fuzz: $(READY)
 	$(RUN) -m tests.layout_command.fuzz --count $(COUNT)
 	$(RUN) -m tests.cli.fuzz --count $(COUNT)
+	$(RUN) -m tests.check.fuzz --count $(COUNT)
 	$(RUN) -m tests.python.fuzz --count $(COUNT)
 
 lint: $(READY)

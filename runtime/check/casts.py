@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..sim.rounding import narrow, round_to_tf32
+from .budget import UnfitError
 from .dtypes import is_floating
 from .evaluate import Function, Value
 
@@ -20,7 +21,7 @@ _Array = npt.NDArray[Any]
 def _cast(name: str, how: str, function: Callable[[_Array], _Array]) -> Function:
     def apply(a: Value) -> Value:
         if isinstance(a, tuple):
-            raise ValueError("a tuple where an array or a number is needed")
+            raise UnfitError("a tuple where an array or a number is needed")
         return function(np.asarray(a))
 
     apply.__doc__ = f"The elements converted to {name}{how}."

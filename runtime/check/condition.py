@@ -118,7 +118,7 @@ def _holds(op: str, left: Array, right: Array, rtol: float, atol: float) -> Arra
             case "==":
                 if left.dtype == right.dtype and is_floating(left.dtype):
                     bits = f"u{left.dtype.itemsize}"
-                    return both_nan | (np.ascontiguousarray(left).view(bits) == np.ascontiguousarray(right).view(bits))
+                    return both_nan | (left.view(bits) == right.view(bits))
                 return both_nan | (left == right)
             case "~=":
                 got, expected = left.astype(np.float64), right.astype(np.float64)

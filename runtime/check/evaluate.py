@@ -7,6 +7,7 @@ accumulate in float64, or in int64 for integers: they are references for a compa
 """
 
 import operator
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import signature
@@ -34,7 +35,7 @@ from ...dialects.expression_tree import (
     Tuple,
 )
 from ...layout.errors import Code
-from .budget import CostError, check_elements
+from .budget import CostError, UnfitError, common_shape
 from .dtypes import is_floating
 from .products import product
 
@@ -76,14 +77,16 @@ class Evaluator:
     def value(self, node: Expression) -> Value:
         """The value of an expression. Raises ExpressionError with the position of the part at fault."""
         try:
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # of the mean of nothing; it is NaN
                 result = self._value(node)
         except CostError as error:
             raise ExpressionError(Code.CHECK_TOO_LARGE, str(error), node.start, node.end) from error
-        except (ValueError, TypeError, IndexError, ArithmeticError) as error:
-            raise ExpressionError(Code.CHECK_VALUE, str(error), node.start, node.end) from error
         except MemoryError as error:
             raise ExpressionError(Code.CHECK_TOO_LARGE, "not enough memory", node.start, node.end) from error
+        except (ValueError, TypeError, LookupError, ArithmeticError) as error:
+            unfit = refusal(error)
+            raise ExpressionError(Code.CHECK_VALUE, str(unfit), node.start, node.end, hint=unfit.hint) from error
         if isinstance(result, int) and not -_INT_LIMIT <= result < _INT_LIMIT:
             raise ExpressionError(Code.CHECK_TOO_LARGE, "an integer beyond 64 bits", node.start, node.end)
         return result
@@ -106,13 +109,13 @@ class Evaluator:
             case Tuple():
                 return tuple(self._integer(item) for item in node.items)
             case Negate():
-                return -self._operand(node.operand)
+                return operator.neg(_numbers(self._operand(node.operand)))
             case Binary(op="@"):
                 return product(self.array(node.left), self.array(node.right))
             case Binary():
                 return self._binary(node)
             case Compare(op="~="):
-                raise ValueError("'~=' states a condition of its own; it has no value to compute with")
+                raise UnfitError("'~=' states a condition of its own; it has no value to compute with")
             case Compare():
                 return self._binary(node)
             case And():
@@ -122,12 +125,12 @@ class Evaluator:
             case Call():
                 return self._call(node, node.name)
             case Or() | Not() | Conditional() | Quoted():
-                raise TypeError("only the expressions of parameters choose")
+                raise UnfitError("only the expressions of parameters choose")
 
     def _operand(self, node: Expression) -> Any:
         value = self.value(node)
         if isinstance(value, tuple):
-            raise TypeError("a tuple is not an operand of arithmetic")
+            raise UnfitError("a tuple is not an operand of arithmetic")
         return value
 
     def _integer(self, node: Expression) -> int:
@@ -140,7 +143,7 @@ class Evaluator:
         if node.name in self.names:
             return self.names[node.name]
         if node.name in self.functions:
-            return self.functions[node.name]()
+            return self._call(Call(node.start, node.end, node.name, ()), node.name)
         raise self._unknown("argument", node.name, node, self.names)
 
     def _call(self, node: Call, name: str) -> Value:
@@ -149,7 +152,10 @@ class Evaluator:
         arguments = [self.value(argument) for argument in node.arguments]
         keywords = {keyword: self.value(argument) for keyword, argument in node.keywords}
         function = self.functions[name]
-        signature(function).bind(*arguments, **keywords)  # its TypeError says which argument, and no name of ours
+        try:
+            signature(function).bind(*arguments, **keywords)
+        except TypeError:
+            raise UnfitError(f"these are not the arguments of {_form(name, function)}") from None
         return function(*arguments, **keywords)
 
     @staticmethod
@@ -165,7 +171,9 @@ class Evaluator:
     def _binary(self, node: Binary | Compare) -> Value:
         left, right = self._operand(node.left), self._operand(node.right)
         left, right = _typed(left, right), _typed(right, left)
-        check_elements(np.broadcast_shapes(np.shape(left), np.shape(right)))
+        common_shape(np.shape(left), np.shape(right))
+        if node.op == "-":
+            left, right = _numbers(left), _numbers(right)
         integers = isinstance(left, int) and isinstance(right, int)
         if node.op == "**" and integers and not 0 <= right <= _MAX_EXPONENT:
             raise CostError(f"an integer power must have an exponent of 0 to {_MAX_EXPONENT}")
@@ -179,7 +187,47 @@ class Evaluator:
             else self._integer(index)
             for index in node.indices
         )
+        if len(indices) > array.ndim:
+            raise UnfitError(f"{len(indices)} indices for an array of {array.ndim} modes")
+        for mode, (index, extent) in enumerate(zip(indices, array.shape, strict=False)):
+            if isinstance(index, int) and not -extent <= index < extent:
+                raise UnfitError(f"mode {mode} has {extent} elements, and no element {index}")
+            if isinstance(index, slice) and index.step == 0:
+                raise UnfitError("a slice has a step other than 0")
         return np.asarray(array[indices])
+
+
+def refusal(error: Exception) -> UnfitError:
+    """What Python or NumPy refuse to compute, in words for the user."""
+    match error:
+        case UnfitError():
+            return error
+        case np.exceptions.AxisError():
+            return UnfitError(f"an array of {error.ndim} modes has no mode {error.axis}")
+        case ZeroDivisionError():
+            return UnfitError("division by zero")
+        case OverflowError():
+            return UnfitError("a number is too large for its place")
+        case TypeError():
+            return UnfitError("there is no such operation on these element types", _CONVERT)
+        case _:
+            return UnfitError("this cannot be computed of these values")
+
+
+_CONVERT = "convert an operand first, for example by f32(A) or i32(A)"
+
+
+def _numbers(value: Any) -> Any:
+    if np.asarray(value).dtype == np.bool_:
+        raise UnfitError("'-' is for numbers, not for truth values", _CONVERT)
+    return value
+
+
+def _form(name: str, function: Function) -> str:
+    """How a function is called, `softmax(a, axis=-1)`."""
+    given = signature(function).parameters.values()
+    names = [each.name if each.default is each.empty else f"{each.name}={each.default}" for each in given]
+    return f"{name}({', '.join(names)})"
 
 
 def _typed(value: Any, beside: Any) -> Any:

@@ -16,6 +16,7 @@ import numpy as np
 from ...dialects.expression import ExpressionError, parse_expression
 from ...dialects.expression_tree import Name
 from ...layout.errors import Code
+from .budget import UnfitError
 from .dtypes import is_floating
 from .evaluate import Array, Evaluator, Function, Value
 from .functions import FUNCTIONS
@@ -74,7 +75,7 @@ def generators(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], run_seed
         if seed is None:
             seed = default_seed(name, run_seed)
         if not isinstance(seed, int) or seed < 0:
-            raise ValueError("a seed is an integer, zero or more")
+            raise UnfitError("a seed is an integer, zero or more")
         return np.random.default_rng(seed)
 
     def zeros() -> Value:
@@ -105,11 +106,14 @@ def generators(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], run_seed
 
     def integers(lo: Value, hi: Value, seed: Value | None = None) -> Value:
         """Integers from `lo` to `hi - 1`."""
-        return random(seed).integers(_number(lo), _number(hi), shape)
+        low, high = _number(lo), _number(hi)
+        if not isinstance(low, int) or not isinstance(high, int) or low >= high:
+            raise UnfitError(f"there is no integer from {low} to {high}, that excluded", "write integers(0, 10)")
+        return random(seed).integers(low, high, shape)
 
     def poison() -> Value:
         """Alone: an output that nobody has written yet, every byte 0xFF."""
-        raise ValueError("'poison' stands alone; nothing can be computed from unwritten values")
+        raise UnfitError("'poison' stands alone; nothing can be computed from unwritten values")
 
     functions: tuple[Function, ...] = (zeros, ones, full, arange, normal, uniform, integers, poison)
     return {function.__name__: function for function in functions}
@@ -117,5 +121,5 @@ def generators(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], run_seed
 
 def _number(value: Value) -> Any:
     if isinstance(value, tuple) or np.ndim(value) != 0:
-        raise ValueError("expected a number")
+        raise UnfitError("expected a number")
     return value

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .budget import check_elements
+from .budget import UnfitError, common_shape
 from .casts import CASTS
 from .dtypes import widened
 from .evaluate import Array, Function, Value
@@ -17,20 +17,20 @@ from .references import REFERENCES
 
 def _array(value: Value) -> Array:
     if isinstance(value, tuple):
-        raise ValueError("a tuple where an array or a number is needed")
+        raise UnfitError("a tuple where an array or a number is needed")
     return np.asarray(value)
 
 
 def _axes(axis: Value | None) -> int | tuple[int, ...] | None:
     if axis is not None and not isinstance(axis, int | tuple):
-        raise ValueError("an axis is an integer or a tuple of integers")
+        raise UnfitError("an axis is an integer or a tuple of integers")
     return axis
 
 
 def _shape(shape: Value) -> tuple[int, ...]:
     sizes = shape if isinstance(shape, tuple) else (shape,)
     if not all(isinstance(size, int) for size in sizes):
-        raise ValueError("a shape is an integer or a tuple of integers")
+        raise UnfitError("a shape is an integer or a tuple of integers")
     return tuple(int(size) for size in sizes)
 
 
@@ -45,7 +45,7 @@ def _elementwise(summary: str, function: Callable[[Array], Any]) -> Function:
 def _pairwise(summary: str, function: Callable[[Array, Array], Any]) -> Function:
     def apply(a: Value, b: Value) -> Value:
         left, right = _array(a), _array(b)
-        check_elements(np.broadcast_shapes(left.shape, right.shape))
+        common_shape(left.shape, right.shape)
         return np.asarray(function(left, right))
 
     apply.__doc__ = summary
@@ -60,14 +60,20 @@ def transpose(a: Value, axes: Value | None = None) -> Value:
 
 def reshape(a: Value, shape: Value) -> Value:
     """The elements in another shape, taken in NumPy's order (the last mode runs fastest)."""
-    return _array(a).reshape(_shape(shape))
+    array, sizes = _array(a), _shape(shape)
+    try:
+        return array.reshape(sizes)
+    except ValueError:
+        raise UnfitError(f"{array.size} elements do not have the shape {sizes}") from None
 
 
 def broadcast_to(a: Value, shape: Value) -> Value:
     """The array repeated along new or unit modes."""
     sizes = _shape(shape)
-    check_elements(sizes)
-    return np.broadcast_to(_array(a), sizes)
+    array = _array(a)
+    if common_shape(array.shape, sizes) != sizes:
+        raise UnfitError(f"an array of shape {array.shape} does not repeat to the shape {sizes}")
+    return np.broadcast_to(array, sizes)
 
 
 def matmul(a: Value, b: Value) -> Value:
@@ -98,7 +104,7 @@ def smallest(a: Value, axis: Value | None = None, keepdims: Value = 0) -> Value:
 def where(condition: Value, a: Value, b: Value) -> Value:
     """Elements of `a` where the condition holds, of `b` elsewhere."""
     chosen, left, right = _array(condition), _array(a), _array(b)
-    check_elements(np.broadcast_shapes(chosen.shape, left.shape, right.shape))
+    common_shape(chosen.shape, left.shape, right.shape)
     # a number takes the type of the array beside it, as in arithmetic
     left, right = (
         side.astype(other.dtype) if isinstance(value, int | float) and not isinstance(against, int | float) else side
@@ -110,8 +116,12 @@ def where(condition: Value, a: Value, b: Value) -> Value:
 def concatenate(a: Value, b: Value, axis: Value = 0) -> Value:
     """Two arrays one after the other along a mode."""
     if not isinstance(axis, int):
-        raise ValueError("an axis is an integer")
-    return np.concatenate([_array(a), _array(b)], axis=axis)
+        raise UnfitError("an axis is an integer")
+    left, right = _array(a), _array(b)
+    try:
+        return np.concatenate([left, right], axis=axis)
+    except (ValueError, OverflowError):
+        raise UnfitError(f"shapes {left.shape} and {right.shape} do not join along mode {axis}") from None
 
 
 _NUMPYS = ("abs", "exp", "exp2", "log", "log2", "sqrt", "tanh", "sin", "cos", "floor", "ceil", "isnan", "square")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .budget import CostError, check_elements
+from .budget import CostError, UnfitError, check_elements, common_shape
 from .dtypes import widened
 
 MAX_PRODUCTS = 2**40
@@ -19,18 +19,18 @@ _EXACT_IN_DOUBLE = 2**53
 def product(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """`left @ right` over the last two modes; the modes before them are a batch, and broadcast as NumPy's do.
 
-    ValueError for shapes that do not fit, CostError for a product that is too large.
+    UnfitError for shapes that do not fit, CostError for a product that is too large.
     """
     if left.ndim < 2 or right.ndim < 2:
-        raise ValueError(
+        raise UnfitError(
             f"'@' multiplies two matrices, or batches of them, not arrays of shape {left.shape} and {right.shape}"
         )
     (m, k), (rows, n) = left.shape[-2:], right.shape[-2:]
     if k != rows:
-        raise ValueError(
+        raise UnfitError(
             f"'@' needs as many columns on the left as rows on the right, not {left.shape} and {right.shape}"
         )
-    batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    batch = common_shape(left.shape[:-2], right.shape[:-2])
     check_elements((*batch, m, n))
     if prod(batch) * m * n * k > MAX_PRODUCTS:
         raise CostError(

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..special import erf
-from .budget import check_elements
+from .budget import UnfitError, check_elements
 from .evaluate import Function, Value
 
 _Doubles = npt.NDArray[np.float64]
@@ -18,13 +18,13 @@ _Doubles = npt.NDArray[np.float64]
 
 def _double(value: Value) -> _Doubles:
     if isinstance(value, tuple):
-        raise ValueError("a tuple where an array or a number is needed")
+        raise UnfitError("a tuple where an array or a number is needed")
     return np.asarray(value).astype(np.float64)
 
 
 def _integer(value: Value, what: str) -> int:
     if not isinstance(value, int):
-        raise ValueError(f"{what} is an integer")
+        raise UnfitError(f"{what} is an integer")
     return value
 
 
@@ -56,7 +56,7 @@ def iota(a: Value, axis: Value = -1) -> Value:
     shape = np.shape(a)
     mode = _integer(axis, "an axis")
     if not -len(shape) <= mode < len(shape):
-        raise ValueError(f"an array of {len(shape)} modes has no mode {mode}")
+        raise UnfitError(f"an array of {len(shape)} modes has no mode {mode}")
     check_elements(shape)
     return np.indices(shape, sparse=True)[mode] + np.zeros(shape, np.int64)
 
@@ -65,7 +65,7 @@ def causal(scores: Value, offset: Value = 0) -> Value:
     """The scores where column <= row + offset, in the last two modes; -inf elsewhere. In float64."""
     x = _double(scores)
     if x.ndim < 2:
-        raise ValueError("scores have rows and columns")
+        raise UnfitError("scores have rows and columns")
     return np.where(np.tri(*x.shape[-2:], k=_integer(offset, "the offset"), dtype=np.bool_), x, -np.inf)
 
 
