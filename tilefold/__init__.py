@@ -9,6 +9,8 @@ in a checkout they lie beside it, and this file extends the package's search pat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .version import VERSION
+
 if TYPE_CHECKING:
     from .cute import Constexpr as Constexpr
     from .cute import range as range
@@ -18,7 +20,7 @@ _here = Path(__file__).parent
 if not (_here / "layout").is_dir():  # a checkout: the subpackages are the folders beside this one
     __path__.append(str(_here.parent))
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 _KERNEL_NAMES = ("Constexpr", "range", "range_constexpr")
 """Names of `tilefold.cute` that kernels of the literature take from the package around it."""

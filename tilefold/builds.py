@@ -8,14 +8,15 @@ compiles with. LLVM comes with llvmlite, so that llvmlite's version stands for b
 import os
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import tilefold
 from tilefold.runtime.artifact import artifact_of
 from tilefold.runtime.build import Build
 from tilefold.runtime.store import digest
+from tilefold.version import VERSION
 
 if TYPE_CHECKING:
     from tilefold.compiler.assemble import Cubin
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from tilefold.lowering import Program
 
 _TOOLS = ("xdsl", "llvmlite", "nvidia-nvjitlink", "cuda-bindings")
-_COMPILER = ("layout", "dialects", "passes", "compiler", "runtime", "tilefold")
+_COMPILER = ("layout", "dialects", "passes", "compiler", "runtime")
 
 
 def build(program: "Program", target: "Target") -> Build:
@@ -67,7 +68,7 @@ def toolchain() -> str:
     a new version.
     """
     versions = [f"{name} {_version(name)}" for name in _TOOLS]
-    return "\n".join([f"tilefold {tilefold.__version__}", *versions, *sorted(_files()), *sorted(_extensions())])
+    return "\n".join([f"tilefold {VERSION}", *versions, *sorted({*_files()}), *sorted(_extensions())])
 
 
 def _kept(data: bytes | None) -> Build | None:
@@ -106,11 +107,12 @@ def _version(name: str) -> str:
 
 def _files() -> Iterator[str]:
     """Name, size and time of each of tilefold's files."""
-    for root in tilefold.__path__:
-        for folder in _COMPILER:
-            path = Path(root) / folder if folder != "tilefold" else Path(__file__).parent
-            if path.is_dir():
-                yield from _files_in(str(path))
+    folders = {str(Path(__file__).parent)}
+    for name in _COMPILER:
+        folders.update(import_module(f"tilefold.{name}").__path__)
+    for folder in folders:
+        if os.path.isdir(folder):  # those of a wheel that is not unpacked are its version's
+            yield from _files_in(folder)
 
 
 def _files_in(folder: str) -> Iterator[str]:

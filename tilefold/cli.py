@@ -12,9 +12,9 @@ import warnings
 from collections.abc import Sequence
 from importlib import import_module
 
-from tilefold import __version__
 from tilefold.layout.errors import TilefoldError
 from tilefold.report import print_diagnostics, print_error, print_internal_error
+from tilefold.version import VERSION
 
 EXIT_ERROR = 1
 EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
@@ -55,7 +55,7 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"tilefold {__version__}")
+    parser.add_argument("--version", action="version", version=f"tilefold {VERSION}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
         subparser = subparsers.add_parser(

@@ -45,8 +45,8 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 if path.is_file() and "__pycache__" not in path.parts:
                     writer.write(path, path.relative_to(ROOT))
     with zipfile.ZipFile(archive) as reader:
-        reader.extractall(folder / "tree")
-    return folder / "tree"
+        reader.extractall(folder / "tilefold")
+    return folder / "tilefold"
 
 
 def _run(command: list[str], cwd: Path, path: Path | None = None) -> str:
@@ -89,6 +89,37 @@ def test_source_distribution_has_the_whole_tree(tree: Path, tmp_path: Path) -> N
         names = {member.name.partition("/")[2] for member in archive.getmembers() if member.isfile()}
     missing = {each for each in before - names if not each.startswith(("build/", "tilefold.egg-info/"))}
     assert not missing
+
+
+BESIDE_A_CHECKOUT = """
+import site, sys
+from pathlib import Path
+sys.path[1:] = [path for path in sys.path[1:] if not Path(path, "tilefold").is_dir()]  # of the tests' environment
+site.addsitedir(sys.argv[1])
+import numpy as np
+import tilefold
+from kernel import scale
+assert tilefold.__spec__.origin is None, "this is no longer the case that the test is about"
+a = np.arange(64, dtype=np.float32)
+scale(a, a.copy(), 2.0).launch(grid=2, block=32, device="sim")
+from tilefold.cli import main
+assert "registers" in str(scale(a, a.copy(), 2.0).build(32).report("sm_80"))
+assert main(["run", "tilefold/examples/six_threads.cute", "--device", "sim"]) == 0
+main(["--version"])
+"""
+
+
+def test_script_in_the_folder_above_an_editable_checkout_named_tilefold(tree: Path, tmp_path: Path) -> None:
+    """Python takes the checkout's folder for a package without an `__init__.py`, before it asks the installation."""
+    code = f"from setuptools.build_meta import build_editable; print(build_editable({str(tmp_path)!r}))"
+    name = _run([sys.executable, "-c", code], tree).splitlines()[-1]
+    with zipfile.ZipFile(tmp_path / name) as archive:
+        archive.extractall(tmp_path / "site")
+    (tree.parent / "kernel.py").write_text(KERNEL)
+    (tree.parent / "main.py").write_text(BESIDE_A_CHECKOUT)
+    said = _run([sys.executable, "main.py", str(tmp_path / "site")], tree.parent)
+    assert "36 elements: ok" in said
+    assert said.endswith(f"tilefold {tilefold.__version__}\n")
 
 
 def test_changelog_has_the_form_of_keep_a_changelog() -> None:
