@@ -2,9 +2,9 @@
 """Runs launches on an engine and judges the results. What a run prints goes to the standard output as it happens."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +19,7 @@ from tilefold.output import write_output
 from tilefold.report import print_diagnostics
 from tilefold.runtime.check import CheckResult, check_results
 from tilefold.runtime.engine import LaunchConfig, RunResult
-
-if TYPE_CHECKING:
-    from tilefold.runtime.sim.warp import Budget
+from tilefold.simulation import Simulation
 
 DEFAULT_STAGE = "instr"
 ALL = "all"
@@ -29,18 +27,15 @@ ALL = "all"
 
 @dataclass
 class Session:
-    """One invocation of `tilefold run`: where launches run, and the limits of a simulation.
+    """One invocation of `tilefold run`: where launches run, and how the simulator does.
 
-    `device` is auto, sim or cuda; `stage` a stage, `all`, or None for the default of the device; the limits
-    are None for those of the simulator.
+    `device` is auto, sim or cuda; `stage` a stage, `all`, or None for the default of the device.
     """
 
     program: Program
     device: str = "auto"
     stage: str | None = None
-    seed: int = 0
-    max_steps: int | None = None
-    max_bytes: int | None = None
+    simulation: Simulation = field(default_factory=Simulation)
     counters: bool = False
 
     def __post_init__(self) -> None:
@@ -61,7 +56,7 @@ class Session:
 
         Raises TilefoldError for a launch that cannot run and for what the kernel does wrong.
         """
-        arguments = prepare(launch, files, seed=self.seed, max_bytes=self.budget.bytes)
+        arguments = prepare(launch, files, seed=self.simulation.seed, max_bytes=self.simulation.budget.bytes)
         block, grid = _dim3(launch.block), _dim3(launch.grid)
         print(f"{launch.label}: grid {grid}, block {block}, on {self._place()}", flush=True)
         passed = True
@@ -80,11 +75,6 @@ class Session:
                 _save(np.asarray(first[name]), path)
         return passed
 
-    @property
-    def budget(self) -> "Budget":
-        """The limits of a simulation."""
-        return limits(self.max_steps, self.max_bytes)
-
     def _place(self) -> str:
         return "the simulator" if self.device == "sim" else "the GPU"
 
@@ -94,12 +84,12 @@ class Session:
         if self.device == "cuda":
             yield self._run_on_gpu(launch, config, arguments)
             return
-        from tilefold.runtime.sim.engine import SimEngine, SimProgram
+        from tilefold.runtime.sim.engine import SimProgram
 
         asked = EXECUTABLE_STAGES if self.stage == ALL else (self.stage or DEFAULT_STAGE,)
-        engine = SimEngine(self.budget, seed=self.seed or None)
+        engine = self.simulation.engine
         for stage in asked:
-            if (module := self.program.at(stage)) is None:
+            if (module := self.program.at(stage, self.program.simulated_target(stage))) is None:
                 continue  # the file is past this stage
             given = arguments.launchable()
             with self.program.explaining():
@@ -140,14 +130,6 @@ def chosen_device(device: str) -> str:
     if device != "auto":
         return device
     return "cuda" if is_available() else "sim"
-
-
-def limits(steps: int | None, bytes: int | None) -> "Budget":
-    """The budget of a simulation; None for a limit that is the simulator's own."""
-    from tilefold.runtime.sim.warp import Budget
-
-    default = Budget()
-    return Budget(steps or default.steps, bytes or default.bytes, default.characters)
 
 
 def _results(check: Check, values: Mapping[str, Any]) -> tuple[CheckResult, ...]:

@@ -3,7 +3,7 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Attribute
@@ -16,8 +16,9 @@ from tilefold.report import print_diagnostics
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.host.engine import HostEngine
 from tilefold.runtime.host.rules import Launch
-from tilefold.runtime.sim.engine import SimEngine, SimProgram
+from tilefold.runtime.sim.engine import SimProgram
 from tilefold.runtime.sim.warp import Budget, Warp
+from tilefold.simulation import Simulation
 
 if TYPE_CHECKING:
     from tilefold.runtime.cuda import CudaEngine
@@ -30,18 +31,17 @@ Arguments = list[tuple[Any, Attribute]]
 
 @dataclass
 class Host:
-    """One run of a program's host part. The budget counts what the host and the simulator execute."""
+    """One run of a program's host part. The limits of `simulation` are those of host and simulator together."""
 
     program: Program
     environment: Mapping[str, str | None]
-    budget: Budget
-    seed: int = 0
+    simulation: Simulation = field(default_factory=Simulation)
     _gpu: "CudaEngine | None" = None
 
     def run_on_gpu(self, entry: str) -> None:
         """Runs `@entry`, and its kernels on the GPU. Raises TilefoldError with the place in the file."""
         with self.program.explaining():
-            HostEngine(self._on_gpu, self.environment, self.budget).run(self.program.module, entry)
+            HostEngine(self._on_gpu, self.environment, self.simulation.budget).run(self.program.module, entry)
 
     def simulate(self, entry: str, stage: str | None) -> bool:
         """Runs `@entry`, and its kernels on the simulator at a stage, by default as they are written.
@@ -74,17 +74,22 @@ class Host:
     def _simulate(self, entry: str, stage: str, write: Any) -> None:
         def launcher(launch: Launch, arguments: Arguments, host: Warp) -> None:
             program = self._for(launch, TO_SIMULATOR if stage == STAGES[0] else TO_INDEX)
-            module = program.reached("instr") if stage == "instr" else program.module
-            left = Budget(self.budget.steps - host.launch.steps, self.budget.bytes, self.budget.characters)
+            module = program.module
+            if stage == "instr":
+                module = program.reached(stage, program.simulated_target(stage))
+            engine = replace(self.simulation.engine, budget=self._left(host), sink=host.launch.print)
             kernel = SimProgram(module, launch.kernel)
             names = [name.data for name in kernel.find().arg_names]
             values = dict(zip(names, _scalars(arguments), strict=True))
-            engine = SimEngine(left, seed=self.seed or None, sink=host.launch.print)
             result = engine.launch(kernel, LaunchConfig(launch.grid, launch.block), values)
             host.launch.spend(result.counters.steps, launch.site)
 
         with self.program.explaining():
-            HostEngine(launcher, self.environment, self.budget, write).run(self.program.module, entry)
+            HostEngine(launcher, self.environment, self.simulation.budget, write).run(self.program.module, entry)
+
+    def _left(self, host: Warp) -> Budget:
+        """The budget without what the host has used."""
+        return replace(self.simulation.budget, steps=self.simulation.budget.steps - host.launch.steps)
 
     def _on_gpu(self, launch: Launch, arguments: Arguments, host: Warp) -> None:
         from tilefold.runtime.cuda import CudaEngine

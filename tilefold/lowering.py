@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 EXECUTABLE_STAGES = STAGE_NAMES
 """The stages whose programs are IR, which the simulator runs."""
 
+SIMULATED = (DEFAULT_ARCH, "sm_90a", "sm_100a", "sm_120a")
+"""The targets that a program is simulated for, one after the other, where it needs more than the one before has."""
+
 TO_SIMULATOR = ("gpu-to-ptx",)
 """The passes that make of kernels of the `gpu` dialect such as the simulator runs, with their `cute` operations."""
 TO_INDEX = (
@@ -114,6 +117,26 @@ class Program:
                 f"ask for one of: {', '.join(STAGE_NAMES[STAGE_NAMES.index(self.stage) :])}",
             )
         return module
+
+    def simulated_target(self, stage: str) -> Target:
+        """The target that the simulator runs a stage for: that of the program, else the first one that has all of it.
+
+        Raises ProgramError where none has, in the words for the default target.
+        """
+        if self.target is not None:
+            return self.target
+        refused: TilefoldError | None = None
+        for arch in SIMULATED:
+            try:
+                self.at(stage, Target(arch))
+            except TilefoldError as error:
+                if error.code not in (Code.TARGET_TOO_OLD.id, Code.TARGET_SHARED_MEMORY.id):
+                    raise
+                refused = refused or error
+            else:
+                return Target(arch)
+        assert refused is not None, "there is a target"
+        raise refused
 
     def llvm(self, target: Target) -> str:
         """The program as LLVM IR text."""

@@ -21,6 +21,9 @@ _SPELLING: Mapping[str, str] = MappingProxyType({
     "by tile.copy": "by cute.copy",
     "compute the destination by tile.map": "write dst.store(src.load().to(dst.element_type))",
     "for --target sm_": "for the target sm_",
+    "by --max-steps": "by launch(..., max_steps=...)",
+    "by --max-memory": "by launch(..., max_memory=...)",
+    "by --no-races": "by launch(..., races=False)",
 })  # fmt: skip
 """What messages quote of the IR, and what is written for it in Python."""
 

@@ -19,7 +19,7 @@ from ..engine import Argument, LaunchConfig, RunResult
 from ..errors import LaunchError
 from .arena import Arena
 from .arguments import Binding, bind
-from .faults import SimulationError, site_of
+from .faults import SimulationError, Site, site_of
 from .functions import deep_stack
 from .local import LocalSpace
 from .races import MAX_THREADS
@@ -110,7 +110,7 @@ class SimEngine:
         bindings = bind(kernel, args, translator)
         with deep_stack(site_of(kernel)), np.errstate(all="ignore"):
             code = translator.block(kernel.body.block)
-            self._build(launch, spaces, bindings)
+            self._build(launch, spaces, bindings, site_of(kernel))
             self._run(launch, spaces, code, translator.initial)
         for binding in bindings:
             spaces.global_.arena.read_back(binding.offset, binding.argument.storage)
@@ -121,7 +121,7 @@ class SimEngine:
         )
         return RunResult(time.perf_counter() - began, "".join(printed), counters)
 
-    def _build(self, launch: Launch, spaces: Spaces, bindings: list[Binding]) -> None:
+    def _build(self, launch: Launch, spaces: Spaces, bindings: list[Binding], site: Site) -> None:
         """Creates the memory, if the budget allows it, and puts the arguments there."""
         threads = launch.config.threads
         warps = -(-threads // WARP)
@@ -133,7 +133,8 @@ class SimEngine:
             raise SimulationError(
                 ErrorCode.SIM_MEMORY,
                 f"the launch needs {need} bytes on the host, and its budget is {self.budget.bytes}",
-                "allow more, use smaller arguments, or turn the race check off",
+                "use smaller arguments, allow more by --max-memory, or leave out the race check by --no-races",
+                site=site,
             )
         spaces.global_.build()
         spaces.shared.build(warps)

@@ -62,7 +62,7 @@ class Launch:
             raise SimulationError(
                 Code.SIM_STEPS,
                 f"the launch has executed {self.budget.steps} steps and has not ended",
-                "look for a loop that does not end, launch a smaller grid, or allow more (tilefold run --max-steps)",
+                "look for a loop that does not end, launch a smaller grid, or allow more by --max-steps",
                 site=site,
             )
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tilefold.dialects.target import Target
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, ModuleOp
 
@@ -42,8 +43,8 @@ def test_every_stage_runs_and_agrees(tmp_path: Path, capsys: Capture) -> None:
 def test_stages_that_differ_are_an_error(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     real = Program.at
 
-    def wrong(self: Program, stage: str) -> ModuleOp | None:
-        module = real(self, stage)
+    def wrong(self: Program, stage: str, target: Target | None = None) -> ModuleOp | None:
+        module = real(self, stage, target)
         for op in module.walk() if module is not None and stage == "index" else ():
             if isinstance(op, arith.ConstantOp) and isinstance(op.value, FloatAttr):
                 op.properties["value"] = FloatAttr(3.0, op.value.type)

@@ -12,6 +12,7 @@ from tilefold.runtime.sim.warp import Budget
 
 from tilefold.host import Host
 from tilefold.lowering import load
+from tilefold.simulation import Simulation
 
 C = """\
 llvm.func @printf(!llvm.ptr, ...) -> i32
@@ -54,7 +55,7 @@ def run(
 ) -> str:
     """What a program prints; its file name is `test.mlir`."""
     program = load(plain_source(text, "test.mlir"))
-    host = Host(program, environment or {}, budget or Budget())
+    host = Host(program, environment or {}, Simulation(budget=budget or Budget()))
     output = io.StringIO()
     with redirect_stdout(output):
         assert host.simulate(entry, stage)

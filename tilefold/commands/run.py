@@ -15,6 +15,7 @@ from tilefold.report import print_remarks
 if TYPE_CHECKING:
     from tilefold.launches import Changes
     from tilefold.lowering import Program
+    from tilefold.simulation import Simulation
 
 _EPILOG = """\
 A file says how it runs by launches such as
@@ -52,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `run`."""
     parser.epilog = _EPILOG
     add_file(parser)
-    add_target(parser, None, f"that of the GPU, {DEFAULT_ARCH} on the simulator")
+    add_target(parser, None, f"that of the GPU; on the simulator {DEFAULT_ARCH}, or one that has what the kernel uses")
     parser.add_argument(
         "--device",
         choices=("auto", "sim", "cuda"),
@@ -93,6 +94,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-memory", metavar="MIB", type=int, help="memory that a simulation may use (default: 4096)"
     )
     parser.add_argument(
+        "--no-races",
+        dest="races",
+        action="store_false",
+        help="do not look for data races on the simulator: faster, and less memory",
+    )
+    parser.add_argument(
         "--counters", action="store_true", help="print what the simulator counted: instructions, memory"
     )
     add_remarks(parser)
@@ -122,16 +129,15 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _print_remarks(args: argparse.Namespace, program: "Program") -> None:
-    from tilefold.dialects.target import Target
     from tilefold.lowering import TO_INDEX
 
     with program.explaining():
         compiled = program.device_program(TO_INDEX) if program.gpu_kernels else program
-        print_remarks(compiled.remarks(program.target or Target(DEFAULT_ARCH)), args.remarks)
+        print_remarks(compiled.remarks(compiled.simulated_target("instr")), args.remarks)
 
 
 def _run_host(args: argparse.Namespace, program: "Program") -> int:
-    from tilefold.execution import chosen_device, limits
+    from tilefold.execution import chosen_device
     from tilefold.host import Host
 
     for option in ("launch", "grid", "block", "arg", "fill", "check", "save", "counters"):
@@ -139,8 +145,7 @@ def _run_host(args: argparse.Namespace, program: "Program") -> int:
             raise TilefoldError(
                 Code.CLI_VALUE, f"--{option} is for the launches of run.launch; this program begins on the host"
             )
-    budget = limits(args.max_steps, _max_bytes(args))
-    host = Host(program, _environment(args.allow_env), budget, args.seed)
+    host = Host(program, _environment(args.allow_env), _simulation(args))
     entry, passed = args.entry or "main", True
     try:
         if program.gpu_kernels and args.stage is None and chosen_device(args.device) == "cuda":
@@ -182,9 +187,7 @@ def _run_launches(args: argparse.Namespace, program: "Program") -> int:
         program,
         device=args.device,
         stage=args.stage,
-        seed=args.seed,
-        max_steps=args.max_steps,
-        max_bytes=_max_bytes(args),
+        simulation=_simulation(args),
         counters=args.counters,
     )
     passed = True
@@ -200,8 +203,10 @@ def _check_limits(args: argparse.Namespace) -> None:
             raise TilefoldError(Code.CLI_VALUE, f"{option} {value}: must be at least 1")
 
 
-def _max_bytes(args: argparse.Namespace) -> int | None:
-    return None if args.max_memory is None else args.max_memory << 20
+def _simulation(args: argparse.Namespace) -> "Simulation":
+    from tilefold.simulation import Simulation, limited
+
+    return Simulation(args.races, limited(args.max_steps, args.max_memory), args.seed)
 
 
 def _changes(args: argparse.Namespace) -> "Changes":

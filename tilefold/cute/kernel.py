@@ -22,6 +22,7 @@ from .untraced import skip_frames, untraced
 if TYPE_CHECKING:
     from tilefold.runtime.cuda.launcher import Launcher
     from tilefold.runtime.engine import RunResult
+    from tilefold.simulation import Simulation
 
     from .launch import Launches
 
@@ -217,6 +218,9 @@ class KernelCall:
         stage: str | None = None,
         smem: int | None = None,
         programmatic: bool = False,
+        races: bool = True,
+        max_steps: int | None = None,
+        max_memory: int | None = None,
     ) -> "RunResult | None":
         """Runs the kernel over a grid of blocks, on the GPU that has its arrays, without waiting (docs/runtime.md).
 
@@ -224,13 +228,15 @@ class KernelCall:
         the host are copied to the GPU and back, and the launch is waited for. `stream` is one of torch, CuPy, cuda.core
         or `cute.Stream`, or a handle; by default torch's current one where a tensor of torch is an argument.
         `programmatic` lets the kernel begin before what is in the stream has ended. The shared memory that a kernel
-        needs is known; `smem` may say more.
+        needs is known; `smem` may say more. The simulator looks for data races unless `races` is False, and ends a run
+        after `max_steps` operations of warps, or where it needs more than `max_memory` MiB.
 
         The result is that of a launch that was waited for, else None. Raises ProgramError for a fault of the kernel,
         LaunchError for arguments that do not fit, SimulationError and CudaError for what goes wrong while it runs.
         """
         try:
-            if stage is None and smem is None and self.bindings is None:
+            plain = races is True and max_steps is None and max_memory is None  # the options of the simulator
+            if plain and stage is None and smem is None and self.bindings is None:
                 launcher = self.kernel.launchers.get(device)
                 if launcher is not None:
                     args = self.args
@@ -238,7 +244,12 @@ class KernelCall:
                     if result is NotImplemented:
                         return launcher.search(args, block, grid, stream, programmatic)
                     return result
-            return self._launch(grid, block, stream, device, stage, smem, programmatic)
+            simulation = None
+            if not plain:
+                from tilefold.simulation import simulation_of
+
+                simulation = simulation_of(races, max_steps, max_memory)
+            return self._launch(grid, block, stream, device, stage, smem, programmatic, simulation)
         except TilefoldError as error:
             raise shown(error) from error.__cause__
         except TypeError:
@@ -248,14 +259,24 @@ class KernelCall:
             raise shown(error) from error.__cause__
 
     def _launch(
-        self, grid: Size, block: Size, stream: Any, device: str, stage: str | None, smem: int | None, programmatic: bool
+        self,
+        grid: Size,
+        block: Size,
+        stream: Any,
+        device: str,
+        stage: str | None,
+        smem: int | None,
+        programmatic: bool,
+        simulation: "Simulation | None",
     ) -> "RunResult | None":
         """Launches what no launch before was like; see `launch`."""
         if smem is not None and (type(smem) is not int or smem < 0):
             raise TilefoldError(Code.RUN_LAUNCH, f"smem is {smem!r}", "leave it out: the kernel says what it needs")
         launches = self.kernel.launches
         if stage is not None:
-            return launches.simulate(self.bound, block, grid, str(stage), device)
+            return launches.simulate(self.bound, block, grid, str(stage), device, simulation)
+        if simulation is not None:
+            return launches.resolve(device, self.bound, block, grid, stream, programmatic, simulation)[0]
         if block.__class__ is list:
             block = tuple(cast("list[int]", block))
         if self.bindings is not None:

@@ -22,6 +22,7 @@ from .specialise import BoundArguments
 
 if TYPE_CHECKING:
     from tilefold.runtime.cuda import CudaEngine
+    from tilefold.simulation import Simulation
 
     from .kernel import Kernel
     from .program import CompiledKernel
@@ -63,7 +64,15 @@ class Launches:
             launcher = self.launchers[device] = launcher_of(signature, device, resolve)
         return launcher.launch(args, block, grid, stream, programmatic)
 
-    def simulate(self, bound: BoundArguments, block: Any, grid: Any, stage: str, device: str = "sim") -> RunResult:
+    def simulate(
+        self,
+        bound: BoundArguments,
+        block: Any,
+        grid: Any,
+        stage: str,
+        device: str = "sim",
+        simulation: "Simulation | None" = None,
+    ) -> RunResult:
         """Runs on the simulator at a stage. LaunchError for arrays in the memory of a GPU, and if `device` is one."""
         _check_device(device)
         if device not in ("sim", "auto"):
@@ -76,12 +85,19 @@ class Launches:
                 raise argument_error(name, problem, "pass an array in the host's memory")
         built = self.kernel.build(bound, dim3("block", block))
         values, tensors = on_host(bound)
-        result = built.simulate(dim3("grid", grid), values, stage)
+        result = built.simulate(dim3("grid", grid), values, stage, simulation)
         tensors.finish()
         return result
 
     def resolve(
-        self, device: str, bound: BoundArguments, block: Any, grid: Any, stream: Any, programmatic: bool
+        self,
+        device: str,
+        bound: BoundArguments,
+        block: Any,
+        grid: Any,
+        stream: Any,
+        programmatic: bool,
+        simulation: "Simulation | None" = None,
     ) -> tuple[RunResult | None, Prepared | None]:
         """Launches on arguments that are bound, one by one checked and packed; what `launch` returns, and the prepared
         launch, if this was one.
@@ -90,7 +106,7 @@ class Launches:
         if ordinal is None:
             from tilefold.execution import DEFAULT_STAGE
 
-            return self.simulate(bound, block, grid, DEFAULT_STAGE), None
+            return self.simulate(bound, block, grid, DEFAULT_STAGE, simulation=simulation), None
         built = self.kernel.build(bound, dim3("block", block))
         engine = engine_of(ordinal)
         with engine.driver.current():

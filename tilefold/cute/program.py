@@ -2,7 +2,7 @@
 """A kernel of Python for arguments of certain types: what it is at each stage, and how it is launched."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,29 +10,23 @@ from tilefold.compiler.builder.trace import MODULE, Traced
 from tilefold.compiler.context import make_context
 from tilefold.compiler.frontend import print_program
 from tilefold.dialects.target import DEFAULT_ARCH, Target
-from tilefold.layout.errors import Code, TilefoldError
 from tilefold.lowering import Program
 from tilefold.runtime.store import default_store
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from xdsl.dialects.builtin import ModuleOp
-
     from tilefold.exporting import Exported
     from tilefold.runtime.artifact import Artifact
     from tilefold.runtime.engine import RunResult
-
-SIMULATED = (DEFAULT_ARCH, "sm_90a", "sm_100a", "sm_120a")
-"""The targets that a kernel is simulated for, one after the other, where it needs more than the one before has."""
+    from tilefold.simulation import Simulation
 
 
 @dataclass(repr=False)
 class CompiledKernel:
-    """A kernel that is built. `target` is what it is compiled for where a method is given none."""
+    """A kernel that is built. Its methods take the target to compile for, by default `sm_80`."""
 
     traced: Traced
-    target: Target | None = None
 
     @property
     def name(self) -> str:
@@ -45,25 +39,25 @@ class CompiledKernel:
     @cached_property
     def program(self) -> Program:
         """The program on its way from stage `cute` on."""
-        return Program(self.traced.source, self.traced.module, make_context(), self.target, default_store())
+        return Program(self.traced.source, self.traced.module, make_context(), cache=default_store())
 
     def ir(self, stage: str = "cute", target: str | None = None) -> str:
         """The program at a stage: `cute`, `folded`, `atoms`, `index` or `instr`. Raises ProgramError where a pass
         refuses it.
         """
-        return print_program(self.program.reached(stage, self._target(target)))
+        return print_program(self.program.reached(stage, _target(target)))
 
     def llvm(self, target: str | None = None) -> str:
         """The program as LLVM IR."""
-        return self.program.llvm(self._target(target))
+        return self.program.llvm(_target(target))
 
     def ptx(self, target: str | None = None) -> str:
         """The program as PTX."""
-        return self.program.ptx(self._target(target))
+        return self.program.ptx(_target(target))
 
     def explain(self, target: str | None = None) -> str:
         """What the compiler decided and found out, line by line of the source (docs/passes.md#remarks)."""
-        remarks = self.program.remarks(self._target(target))
+        remarks = self.program.remarks(_target(target))
         return "\n".join(remark.diagnostic.render() for remark in remarks)
 
     def report(self, target: str | None = None) -> str:
@@ -72,7 +66,7 @@ class CompiledKernel:
 
         from tilefold.compiler.report import make_report, print_report
 
-        chosen = self._target(target)
+        chosen = _target(target)
         made = make_report(self.ptx(target), self.program.cubin(chosen), chosen, self.program.entries(chosen))
         stream = StringIO()
         print_report(made, stream)
@@ -92,48 +86,39 @@ class CompiledKernel:
         from tilefold.exporting import export
 
         if ptx:
-            (artifact,) = self.program.ptx_artifacts(self._target(target))
+            (artifact,) = self.program.ptx_artifacts(_target(target))
         else:
             artifact = self.artifact(target)
         return export(artifact, Path(folder), self.program.tensors(self.name))
 
     def artifact(self, target: str | None = None) -> "Artifact":
         """The kernel as machine code, for a launch without the compiler."""
-        return self.program.artifact(self._symbol, self._target(target))
+        return self.program.artifact(self._symbol, _target(target))
 
     @property
     def _symbol(self) -> str:
         return f"{MODULE}::{self.name}"
 
-    def _target(self, target: str | None) -> Target:
-        return Target(target) if target is not None else self.target or Target(DEFAULT_ARCH)
-
-    def simulate(self, grid: Sequence[int], values: Mapping[str, Any], stage: str) -> "RunResult":
+    def simulate(
+        self, grid: Sequence[int], values: Mapping[str, Any], stage: str, simulation: "Simulation | None" = None
+    ) -> "RunResult":
         """Runs the kernel on the simulator at a stage. Raises SimulationError, at the user's line."""
         from tilefold.runtime.engine import LaunchConfig
-        from tilefold.runtime.sim.engine import SimEngine, SimProgram
+        from tilefold.runtime.sim.engine import SimProgram
+        from tilefold.simulation import Simulation
 
-        module = self._simulated(stage)
+        module = self.program.reached(stage, self.program.simulated_target(stage))
         with self.program.explaining():
-            engine, program = SimEngine(texts=self.traced.texts), SimProgram(module, self._symbol)
-            return engine.launch(program, LaunchConfig(_dim3(grid), self._block), values)
-
-    def _simulated(self, stage: str) -> "ModuleOp":
-        """The program at a stage for the first target that has all it uses. Raises ProgramError where none has."""
-        refused: TilefoldError | None = None
-        for arch in dict.fromkeys((self._target(None).arch, *SIMULATED)):
-            try:
-                return self.program.reached(stage, Target(arch))
-            except TilefoldError as error:
-                if error.code not in (Code.TARGET_TOO_OLD.id, Code.TARGET_SHARED_MEMORY.id):
-                    raise
-                refused = refused or error
-        assert refused is not None, "there is a target"
-        raise refused
+            engine = replace((simulation or Simulation()).engine, texts=self.traced.texts)
+            return engine.launch(SimProgram(module, self._symbol), LaunchConfig(_dim3(grid), self._block), values)
 
     @property
     def _block(self) -> tuple[int, int, int]:
         return _dim3(self.traced.bounds.threads)
+
+
+def _target(target: str | None) -> Target:
+    return Target(DEFAULT_ARCH if target is None else target)
 
 
 def _dim3(size: Sequence[int]) -> tuple[int, int, int]:

@@ -28,6 +28,7 @@ def torch_op(
     block: Size | Callable[..., Size] | None = None,
     mutates: Sequence[str],
     scalars: Mapping[str, type] = MappingProxyType({}),
+    options: Mapping[str, Any] = MappingProxyType({}),
     **constants: Any,
 ) -> Any:
     """An operator of torch that launches a kernel: `op(A, B)`, also as `torch.ops.<name>`, and under `torch.compile`.
@@ -38,7 +39,8 @@ def torch_op(
     operator writes the tensors in `mutates` and returns nothing. `grid` and `block` are sizes, or functions of the
     arguments. A tuned kernel has its own; `grid` may give another, also as a function of the configuration, which a
     function of the arguments returns. On tensors of the CPU it runs as a launch on the host's arrays does: by the GPU,
-    or the simulator where there is none. There is no gradient; `op.register_autograd` takes one only for operators
+    or the simulator where there is none. `options` are further arguments of each `launch`, such as `{"races": False}`.
+    There is no gradient; `op.register_autograd` takes one only for operators
     that write none of their arguments, so it is one of a `torch.autograd.Function` around the call.
 
     Raises LaunchError for names that are none of the kernel's, for a constant without a value, and for a block or a
@@ -63,7 +65,7 @@ def torch_op(
         given = {**defaults, **dict(zip(passed, args, strict=False)), **named}
         values = [given[each] for each in passed]
         asked: Any = {each: size(*values) if callable(size) else size for each, size in sizes.items()}
-        kernel(**given, **constants).launch(**asked)
+        kernel(**given, **constants).launch(**asked, **options)
 
     def fake(*args: Any, **named: Any) -> None:
         """What is known of the results without running: there are none."""

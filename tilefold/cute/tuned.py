@@ -179,6 +179,9 @@ class TunedCall:
         stage: str | None = None,
         smem: int | None = None,
         programmatic: bool = False,
+        races: bool = True,
+        max_steps: int | None = None,
+        max_memory: int | None = None,
     ) -> "RunResult | None":
         """Launches the fastest configuration, as `KernelCall.launch` does, which says what the options mean. On the
         simulator it is the first one.
@@ -188,13 +191,15 @@ class TunedCall:
         if device.__class__ is not str:
             device = str(device)  # which is refused with it
         try:
-            if stage is None and smem is None and self.kwargs is None:
+            plain = races is True and max_steps is None and max_memory is None  # the options of the simulator
+            if plain and stage is None and smem is None and self.kwargs is None:
                 launcher = self.tuned.launchers.get(device) or self.tuned.launcher(device)
                 return launcher.launch(self.args, _OF_CONFIG, grid, stream, programmatic)
             config, tuner = self.config(device if stage is None else "sim", grid), self.tuned.tuner
             return self.of(config).launch(
                 sized(tuner.grid if grid is None else grid, config), sized(tuner.block, config),
                 stream=stream, device=device, stage=stage, smem=smem, programmatic=programmatic,
+                races=races, max_steps=max_steps, max_memory=max_memory,
             )  # fmt: skip
         except TilefoldError as error:
             raise shown(error) from error.__cause__

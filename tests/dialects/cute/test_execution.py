@@ -18,7 +18,6 @@ from tilefold.layout.core import Layout, size
 from tilefold.layout.errors import LayoutError
 from tilefold.layout.text import parse_layout
 from tilefold.passes.registry import PASSES
-from tilefold.runtime.sim.warp import Budget
 
 from tests.dialects.cute.cases import CASES
 from tests.dialects.cute.examples import OPERATIONS, example
@@ -70,7 +69,7 @@ def printed(program: Program, stage: str = "cute") -> str:
     """What a program prints."""
     out = StringIO()
     with redirect_stdout(out):
-        assert Host(program, {}, Budget()).simulate("main", stage)
+        assert Host(program, {}).simulate("main", stage)
     return out.getvalue()
 
 
