@@ -2,6 +2,7 @@
 """Running kernel text on the simulator in tests."""
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -140,6 +141,24 @@ def compute(
     kernel = entry(text, ", ".join([*signature, "%out: !ptx.ptr<global> align 16"]), str(threads))
     launch_on(kernel, {**arguments, "out": unwritten(out)}, block=(threads, 1, 1))
     return out
+
+
+DIGITS = {"f16": (11, -24), "bf16": (8, -133), "f32": (24, -149), "f64": (53, -1074)}
+"""Bits of the significand, and the exponent of the least number."""
+
+
+def rounded(exact: Fraction, type: str) -> float:
+    """The nearest number of the type, ties to even; for results that do not overflow."""
+    if exact == 0:
+        return 0.0
+    digits, least = DIGITS[type]
+    exponent = exact.numerator.bit_length() - exact.denominator.bit_length() - digits
+    while abs(exact) >= Fraction(2) ** (exponent + digits):
+        exponent += 1
+    while abs(exact) < Fraction(2) ** (exponent + digits - 1):
+        exponent -= 1
+    unit = Fraction(2) ** max(exponent, least)
+    return float(round(exact / unit) * unit)  # Python rounds half to even
 
 
 def _store_line(name: str, type: str, pointer: str) -> str:

@@ -2,13 +2,14 @@
 """Constants, conversions and select."""
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.sim.harness import compute
+from tests.sim.harness import compute, rounded
 
 INT: dict[str, Any] = {
     "i1": np.int8,
@@ -62,6 +63,32 @@ def test_integers_to_floats(op: str, target: str, uniform: bool) -> None:
     with np.errstate(over="ignore"):
         want = np.array(read, np.float64).astype(FLOAT[target])
     assert got.tolist() == want.tolist()
+
+
+@pytest.mark.parametrize("uniform", [False, True])
+@pytest.mark.parametrize("op", ["sitofp", "uitofp"])
+def test_integers_to_bf16_are_rounded_once(op: str, uniform: bool) -> None:
+    """Beyond a tie by less than f64 can tell apart from it."""
+    tie = (1 << 62) + (1 << 54)
+    values = [tie, tie + 1, tie - 1, -tie, -tie - 1, -tie + 1, -1, -(2**63)]
+    body = f"%r = arith.{op} %a : i64 to bf16"
+    got = compute(body, "bf16", ml_dtypes.bfloat16, {"a": ("i64", np.array(values, np.int64))}, uniform)
+    read = [v & 2**64 - 1 if op == "uitofp" else v for v in values]
+    assert got.tolist() == [rounded(Fraction(v), "bf16") for v in read]
+
+
+@pytest.mark.parametrize("target", sorted(FLOAT))
+@pytest.mark.parametrize(("op", "expected"), [("sitofp", -1.0), ("uitofp", 1.0)])
+def test_true_as_a_float(op: str, expected: float, target: str) -> None:
+    """A true i1 is -1 as a signed integer, as a constant too."""
+    constant = "%p = arith.constant true\n"
+    zeros = np.zeros(2, np.int32)
+    body = f"{constant}%r = arith.{op} %p : i1 to {target}"
+    assert compute(body, target, FLOAT[target], {"a": ("i32", zeros)}).tolist() == [expected] * 2
+    for uniform in (False, True):
+        inputs = {"a": ("i1", np.array([0, 1], np.int8))}
+        got = compute(f"%r = arith.{op} %a : i1 to {target}", target, FLOAT[target], inputs, uniform)
+        assert got.tolist() == [0.0, expected]
 
 
 @pytest.mark.parametrize("uniform", [False, True])

@@ -12,25 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.sim.harness import compute
+from tests.sim.harness import compute, rounded
 
 DTYPES: dict[str, Any] = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64}
-DIGITS = {"f16": (11, -24), "bf16": (8, -133), "f32": (24, -149), "f64": (53, -1074)}
-"""Bits of the significand, and the exponent of the least number."""
-
-
-def rounded(exact: Fraction, type: str) -> float:
-    """The nearest number of the type, ties to even; for results that do not overflow."""
-    if exact == 0:
-        return 0.0
-    digits, least = DIGITS[type]
-    exponent = exact.numerator.bit_length() - exact.denominator.bit_length() - digits
-    while abs(exact) >= Fraction(2) ** (exponent + digits):
-        exponent += 1
-    while abs(exact) < Fraction(2) ** (exponent + digits - 1):
-        exponent -= 1
-    unit = Fraction(2) ** max(exponent, least)
-    return float(round(exact / unit) * unit)  # Python rounds half to even
 
 
 def numbers(type: str) -> st.SearchStrategy[float]:
@@ -98,21 +82,43 @@ def apply(op: str, type: str = "f32", uniform: bool = False) -> list[float]:
     return out
 
 
+@pytest.mark.parametrize("uniform", [False, True])
 @pytest.mark.parametrize("type", sorted(DTYPES))
-def test_maximum_and_minimum_of_special_values(type: str) -> None:
+def test_maximum_and_minimum_of_special_values(type: str, uniform: bool) -> None:
     def order(x: float) -> tuple[float, float]:
         return x, math.copysign(1, x)
 
     for name, pick in (("maximum", max), ("minimum", min)):
-        got = apply(f"arith.{name}f", type)
+        got = apply(f"arith.{name}f", type, uniform)
         for (a, b), value in zip(PAIRS, got, strict=True):
             want = math.nan if math.isnan(a) or math.isnan(b) else pick(a, b, key=order)
             assert same(float(value), want), (name, a, b, value)
     for name, pick in (("maxnum", max), ("minnum", min)):
-        got = apply(f"arith.{name}f", type)
+        got = apply(f"arith.{name}f", type, uniform)
         for (a, b), value in zip(PAIRS, got, strict=True):
-            kept = [x for x in (a, b) if not math.isnan(x)]
-            assert math.isnan(value) if not kept else float(value) == pick(kept)
+            want = pick([x for x in (a, b) if not math.isnan(x)] or [math.nan], key=order)
+            assert same(float(value), want), (name, a, b, value)
+
+
+ROUNDINGS: dict[str, Callable[[float], float]] = {
+    "round": lambda x: math.floor(abs(x) + 0.5),
+    "roundeven": round,
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "trunc": math.trunc,
+}
+FRACTIONS = [-0.3, 0.3, -0.5, 0.5, -0.7, 1.5, -1.5, -2.5, 0.0, -0.0, math.inf, -math.inf, math.nan]
+
+
+@pytest.mark.parametrize("uniform", [False, True])
+@pytest.mark.parametrize("type", sorted(DTYPES))
+@pytest.mark.parametrize("name", sorted(ROUNDINGS))
+def test_rounding_to_integers_keeps_the_sign(name: str, type: str, uniform: bool) -> None:
+    x = np.array(FRACTIONS).astype(DTYPES[type])
+    got = compute(f"%r = math.{name} %a : {type}", type, DTYPES[type], {"a": (type, x)}, uniform)
+    for value, result in zip(FRACTIONS, got.tolist(), strict=True):
+        want = math.copysign(ROUNDINGS[name](value), value) if math.isfinite(value) else value
+        assert same(float(result), want), value
 
 
 @pytest.mark.parametrize("type", ["bf16", "f32"])

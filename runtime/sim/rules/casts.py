@@ -95,18 +95,24 @@ def _round(value: Value, before: Kind, after: Kind) -> Value:
 
 
 def _from_signed(value: Value, before: Kind, after: Kind) -> Value:
-    return _to_float(-value.astype(np.int8) if varies(value) and before.bits == 1 else value, after)
+    if before.bits == 1:
+        value = -np.asarray(value, np.int8)  # a true i1 is -1
+    return _to_float(value, before, after)
 
 
 def _from_unsigned(value: Value, before: Kind, after: Kind) -> Value:
-    return _to_float(value if before.bits == 1 else as_unsigned(value, before), after)
+    return _to_float(value if before.bits == 1 else as_unsigned(value, before), before, after)
 
 
-def _to_float(value: Value, after: Kind) -> Value:
-    """An integer to the nearest float; rounded once, but to bf16 twice beyond 2**53."""
+def _to_float(value: Value, before: Kind, after: Kind) -> Value:
+    """An integer to the nearest float, rounded once."""
+    number = np.asarray(value)
     if after.dtype.kind == "f":
-        return np.asarray(value).astype(after.dtype)[()]
-    return narrow(np.asarray(value).astype(np.float64), after.dtype)
+        return number.astype(after.dtype)[()]
+    if before.bits == 64:  # what f64 may not hold, to odd multiples of 2**11, which it holds
+        odd = (number | 0x800) - (number & 0x7FF)
+        number = np.where((np.abs(number) >> 53 != 0) & (number & 0x7FF != 0), odd, number)
+    return narrow(number.astype(np.float64), after.dtype)
 
 
 def _to_integer(signed: bool) -> Callable[[Value, Kind, Kind], Value]:

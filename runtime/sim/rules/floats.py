@@ -76,7 +76,7 @@ def _in_double(function: Callable[..., Any]) -> _FloatRule:
 
 
 def _ordered(pick: Callable[[Any, Any], Any], negative_first: bool) -> Callable[[Any, Any], Any]:
-    """IEEE 754-2019 minimum or maximum: NaN wins, and -0 is less than +0."""
+    """A minimum or maximum for which -0 is less than +0 (PTX ISA, min and max; IEEE 754-2019, section 9.6)."""
 
     def function(a: Any, b: Any) -> Any:
         zeros = (a == 0) & (b == 0)
@@ -87,6 +87,16 @@ def _ordered(pick: Callable[[Any, Any], Any], negative_first: bool) -> Callable[
         return chosen
 
     return function
+
+
+MAXIMUM = _ordered(np.maximum, negative_first=False)
+"""The greater of two numbers; NaN where one is NaN."""
+MINIMUM = _ordered(np.minimum, negative_first=True)
+"""The smaller of two numbers; NaN where one is NaN."""
+MAXIMUM_NUMBER = _ordered(np.fmax, negative_first=False)
+"""The greater of two numbers; of a number and NaN the number."""
+MINIMUM_NUMBER = _ordered(np.fmin, negative_first=True)
+"""The smaller of two numbers; of a number and NaN the number."""
 
 
 def _fma(op: Operation, t: Translator) -> Step:
@@ -149,7 +159,9 @@ def _reciprocal_root(x: Any) -> Any:
 
 
 def _round_half_away(x: Any) -> Any:
-    return np.trunc(x) + np.where(np.abs(x - np.trunc(x)) >= 0.5, np.sign(x), 0.0)
+    whole = np.trunc(x)
+    # An infinity less itself is NaN, and stays.
+    return np.copysign(whole + np.where(np.abs(x - whole) >= 0.5, np.sign(x), 0.0), x)
 
 
 FLOATS: Rules = {
@@ -158,10 +170,10 @@ FLOATS: Rules = {
     arith.MulfOp: _arithmetic(operator.mul),
     arith.DivfOp: _arithmetic(_quotient),
     arith.NegfOp: _elementwise(operator.neg),
-    arith.MaximumfOp: _elementwise(_ordered(np.maximum, negative_first=False)),
-    arith.MinimumfOp: _elementwise(_ordered(np.minimum, negative_first=True)),
-    arith.MaxnumfOp: _elementwise(np.fmax),
-    arith.MinnumfOp: _elementwise(np.fmin),
+    arith.MaximumfOp: _elementwise(MAXIMUM),
+    arith.MinimumfOp: _elementwise(MINIMUM),
+    arith.MaxnumfOp: _elementwise(MAXIMUM_NUMBER),
+    arith.MinnumfOp: _elementwise(MINIMUM_NUMBER),
     arith.CmpfOp: _compare,
     math.FmaOp: _fma,
     math.AbsFOp: _elementwise(np.abs),

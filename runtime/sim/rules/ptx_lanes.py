@@ -15,6 +15,7 @@ from ..faults import Site, site_of
 from ..translate import Rules, Step, Translator
 from ..values import Value, varies, wrap
 from ..warp import WARP, Bools, Warp
+from .floats import MAXIMUM_NUMBER, MINIMUM_NUMBER
 
 
 def bits_of(lanes: Bools) -> int:
@@ -156,7 +157,7 @@ _REDUCTIONS: Mapping[str, Callable[[int, int], int]] = {
 }
 
 
-_FLOAT_REDUCTIONS: Mapping[str, np.ufunc] = {"min": np.fmin, "max": np.fmax}
+_FLOAT_REDUCTIONS: Mapping[str, Callable[[Any, Any], Any]] = {"min": MINIMUM_NUMBER, "max": MAXIMUM_NUMBER}
 
 
 def _redux(op: ptx.ReduxSyncOp, t: Translator) -> Step:
@@ -168,7 +169,7 @@ def _redux(op: ptx.ReduxSyncOp, t: Translator) -> Step:
 
         def total(row: Bools) -> Any:
             if is_float:
-                return _FLOAT_REDUCTIONS[kind].reduce(numbers[row])
+                return reduce(_FLOAT_REDUCTIONS[kind], numbers[row])
             return wrap(reduce(_REDUCTIONS[kind], numbers[row].tolist()), 32)
 
         warp.registers[result] = _of_groups(warp, group.rows(warp), total, numbers.dtype)

@@ -16,6 +16,7 @@ from ..translate import Rules, Step, Translator
 from ..values import Kind, Value, varies
 from ..warp import Warp
 from .casts import BITCAST
+from .floats import MAXIMUM, MAXIMUM_NUMBER, MINIMUM, MINIMUM_NUMBER
 
 
 def _scalar(value: Value, kind: Kind) -> Value:
@@ -127,7 +128,7 @@ def _fma(op: vector.FMAOp, t: Translator) -> Step:
 _COMBINE: Mapping[str, Callable[[Any, Any], Any]] = {
     "add": np.add, "mul": np.multiply, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
     "minsi": np.minimum, "maxsi": np.maximum, "minui": np.minimum, "maxui": np.maximum,
-    "minnumf": np.fmin, "maxnumf": np.fmax, "minimumf": np.minimum, "maximumf": np.maximum,
+    "minnumf": MINIMUM_NUMBER, "maxnumf": MAXIMUM_NUMBER, "minimumf": MINIMUM, "maximumf": MAXIMUM,
 }  # fmt: skip
 
 
