@@ -52,7 +52,9 @@ def atoms() -> str:
         '`#tile.mma_atom<"SM80_16x8x16_F32F16F16F32_TN">`. The name has the architecture, M, N and K, the types of D, '
         "A, B and C, and the majors of A and B. The instructions of warpgroups "
         "(`SM90_64x128x16_F32F16F16_SS<Major::K,Major::K>`) "
-        "have layouts, but kernels cannot use them yet.",
+        "have layouts, but kernels cannot use them yet. `UniversalFMA<D,A,B,C>` multiplies A and B and adds C in the "
+        "type of D, to which the others widen: `UniversalFMA<float,half_t>`, "
+        "`UniversalFMA<int32_t,int8_t,uint8_t,int32_t>`.",
         "",
         "| atom | threads | instruction | needs |",
         "|---|---|---|---|",

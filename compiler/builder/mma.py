@@ -185,7 +185,8 @@ def gemm(mma: Any, *tensors: Tensor) -> None:
 
     A and B are fragments or in shared memory, C and D fragments. The ranks say what is multiplied: (V)x(V)->(V),
     (M)x(N)->(M,N), (M,K)x(N,K)->(M,N), (V,M)x(V,N)->(V,M,N) or (V,M,K)x(V,N,K)->(V,M,N), where V are the values of one
-    execution of the atom. `mma` is a tiled MMA, an atom, or None for UniversalFMA.
+    execution of the atom. `mma` is a tiled MMA, an atom, or None for UniversalFMA of
+    the types of the elements.
     """
     if len(tensors) not in (3, 4):
         raise TilefoldError(Code.BUILD_VALUE, "gemm takes D, A, B, C or A, B, C after the tiled MMA")
@@ -195,5 +196,8 @@ def gemm(mma: Any, *tensors: Tensor) -> None:
     tiled = mma.tiled_mma if isinstance(mma, ThrMma) else mma
     into = None if d is None or d.ssa is c.ssa else d.ssa
     atom = tiled if isinstance(tiled, MmaAtomAttr) else None
+    if tiled is None and any(each.element_type.unsigned for each in (*tensors, c)):
+        types = [each.element_type for each in (d or c, a, b, c)]
+        atom = make_mma_atom(MmaUniversalOp(*types))
     value = tiled.value() if isinstance(tiled, TiledMma) else None
     emit(GemmOp(a.ssa, b.ssa, c.ssa, into, value, atom))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ...layout.atoms.mma_table import MMA_ATOMS
+from ...layout.atoms.scalar_mma import CXX_TYPES
 from ...layout.errors import Code, TilefoldError
 from .dtypes import DType
 
@@ -83,8 +84,9 @@ class MovMatrixOp(CopyOp):
 
 
 _PTX_NAMES = {
-    "Float16": "F16", "BFloat16": "BF16", "Float32": "F32", "TFloat32": "TF32", "Float64": "F64", "Int8": "S8",
-    "Uint8": "U8", "Int32": "S32", "Int4": "S4", "Uint4": "U4", "Float8E4M3FN": "E4M3", "Float8E5M2": "E5M2",
+    "Float16": "F16", "BFloat16": "BF16", "Float32": "F32", "TFloat32": "TF32", "Float64": "F64", "Int4": "S4",
+    "Int8": "S8", "Int16": "S16", "Int32": "S32", "Int64": "S64", "Uint4": "U4", "Uint8": "U8", "Uint16": "U16",
+    "Uint32": "U32", "Uint64": "U64", "Float8E4M3FN": "E4M3", "Float8E5M2": "E5M2",
 }  # fmt: skip
 
 
@@ -117,13 +119,26 @@ class MmaOp:
 
 @dataclass(frozen=True, slots=True)
 class MmaUniversalOp:
-    """One multiplication and addition of each thread, in Float16, Float32 or Float64 (CuTe's UniversalFMA)."""
+    """One multiplication and addition of each thread, A * B + C in the type of D (CuTe's UniversalFMA).
+
+    `dtype` is the type of D; `a`, by default the same, that of A, `b`, by default A's, that of B, and `c`, by default
+    D's, that of C. D must hold all their numbers: all are floats, or all integers.
+    """
 
     dtype: DType
+    a: DType | None = None
+    b: DType | None = None
+    c: DType | None = None
 
     def atom_name(self) -> str:
         """CuTe's name. Raises TilefoldError (E0302) where there is no such instruction."""
-        name = {"Float16": "half_t", "Float32": "float", "Float64": "double"}.get(self.dtype.name)
-        if name is None:
-            raise TilefoldError(Code.ATOM_UNKNOWN, f"there is no UniversalFMA of {self.dtype}")
-        return f"UniversalFMA<{name}>"
+        a = self.a or self.dtype
+        names = [_cxx_name(each) for each in (self.dtype, a, self.b or a, self.c or self.dtype)]
+        return f"UniversalFMA<{','.join(names if len(set(names)) > 1 else names[:1])}>"
+
+
+def _cxx_name(dtype: DType) -> str:
+    name = next((cxx for cxx, ptx in CXX_TYPES.items() if ptx == _PTX_NAMES.get(dtype.name, "?").lower()), None)
+    if name is None:
+        raise TilefoldError(Code.ATOM_UNKNOWN, f"there is no UniversalFMA of {dtype}", "floats and integers have one")
+    return name

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Matrix multiplications: of whole fragments by a tiled MMA, and one execution of an MMA atom."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Self, cast
 
-from xdsl.dialects.builtin import Float16Type, Float32Type, Float64Type, StringAttr
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -20,14 +22,18 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from ...layout.atoms.scalar_mma import CXX_TYPES
 from ...layout.errors import Code, LayoutError
 from ..errors import refuse
 from .assembly import parse_defined, parse_tensor
 from .gemm_rules import check_gemm, check_mma_call
-from .mma_types import MmaAtomAttr, TiledMmaType, parse_mma_atom
+from .mma_types import ELEMENT_TYPES, MmaAtomAttr, TiledMmaType, parse_mma_atom
 from .types import TensorType
 
-_DEFAULT = {Float16Type(): "half_t", Float32Type(): "float", Float64Type(): "double"}
+_CXX_NAMES: Mapping[Attribute, str] = MappingProxyType(
+    {ELEMENT_TYPES[ptx][0]: name for name, ptx in reversed(list(CXX_TYPES.items())) if not ptx.startswith("u")}
+)
+"""The name in CuTe of each element type; that of an integer, which has no sign here, is the signed one."""
 
 
 @irdl_op_definition
@@ -36,7 +42,8 @@ class GemmOp(IRDLOperation):
 
     `tile.gemm %mma, %D, %A, %B, %C` puts the result in D. The ranks of A, B and C say what is multiplied:
     `(V)x(V)->(V)`, `(M)x(N)->(M,N)`, `(M,K)x(N,K)->(M,N)`, `(V,M)x(V,N)->(V,M,N)` or `(V,M,K)x(V,N,K)->(V,M,N)`, where
-    V are the values of one execution of the atom, M, N and K executions. Without a tiled MMA the atom is UniversalFMA.
+    V are the values of one execution of the atom, M, N and K executions. Without a tiled MMA the atom is UniversalFMA
+    of the types of the elements, where an integer is a signed one.
     At stage `folded` the atom stands in the operation itself: `tile.gemm #tile.mma_atom<...> %A, %B, %C`.
 
     C and D are in rmem, A and B in rmem or smem; from there each K is copied to a fragment first, with accesses as wide
@@ -81,20 +88,20 @@ class GemmOp(IRDLOperation):
 
     @property
     def mma_atom(self) -> MmaAtomAttr:
-        """The atom: of the tiled MMA, of the operation, or UniversalFMA. `LayoutError` where that has no type."""
+        """The atom: of the tiled MMA, of the operation, or UniversalFMA. `LayoutError` where its types have none."""
         if self.tiled_mma is not None:
             return cast("TiledMmaType", self.tiled_mma.type).atom
         if self.atom is not None:
             return self.atom
-        element = self.types[0].element_type
-        name = next((name for type, name in _DEFAULT.items() if type == element), None)
-        if name is None:
+        elements = [type.element_type for type in self.types]
+        names = [_CXX_NAMES.get(element, "") for element in elements]
+        if "" in names:
             raise LayoutError(
                 Code.MMA_OPERAND,
-                f"there is no multiplication of single elements with results of type {element}",
+                f"there is no multiplication of single elements of type {elements[names.index('')]}",
                 "name an atom, such as that of tile.tiled_mma",
             )
-        return MmaAtomAttr(StringAttr(f"UniversalFMA<{name}>"))
+        return MmaAtomAttr(StringAttr(f"UniversalFMA<{','.join(names if len(set(names)) > 1 else names[:1])}>"))
 
     def verify_(self) -> None:
         if self.tiled_mma is not None and self.atom is not None:

@@ -67,10 +67,10 @@ def check_gemm(atom: MmaAtomAttr, d: TensorType, a: TensorType, b: TensorType, c
             raise LayoutError(
                 Code.MMA_OPERAND, f"mode {what} has {given} executions of the atom, that of {of} {wanted}"
             )
-    if k > 1 and (d.element_type != c.element_type or atom.atom.layout_d != atom.atom.layout_c):
+    if k > 1 and d.element_type != c.element_type:
         raise LayoutError(
             Code.MMA_OPERAND,
-            f"D of {atom.atom.name} has other elements or places than C, so it cannot accumulate over K",
+            f"D of {atom.atom.name} has other elements than C, so it cannot accumulate over K",
             "multiply one K at a time",
         )
 

@@ -20,7 +20,12 @@ BITS = {
     "bf16": 16,
     "e4m3": 8,
     "e5m2": 8,
+    "s64": 64,
+    "u64": 64,
     "s32": 32,
+    "u32": 32,
+    "s16": 16,
+    "u16": 16,
     "s8": 8,
     "u8": 8,
     "s4": 4,
@@ -38,11 +43,11 @@ class MmaAtom:
     """A matrix multiply-accumulate of one or more threads, as CuTe's MMA_Atom.
 
     `shape` is (M, N, K). `layout_a`, `layout_b` and `layout_c` map (thread, value) to a place in A (M,K), B (N,K) and
-    C (M,N), each counted first mode fastest. D has the layout of C, unless `result` gives another. `types` are those
-    of D, A, B and C. Threads are numbered by `thr_id`, which maps them to lanes. `spaces` says where A and B are:
+    C (M,N), each counted first mode fastest. D has the layout of C, since one `partition_C` serves both. `types` are
+    those of D, A, B and C. Threads are numbered by `thr_id`, which maps them to lanes. `spaces` says where A and B are:
     registers ("rmem"), or shared memory ("smem"), which a descriptor names; `majors` which mode of A and B is
     contiguous there, "K" or "MN". `arch_specific` marks instructions of one architecture alone (sm_90a). `ptx` is
-    empty where the instruction is ordinary arithmetic.
+    the instruction; an atom of one thread and one element is ordinary arithmetic (`is_arithmetic`), which becomes it.
 
     Raises `LayoutError` (E0301) if a layout does not hold its matrix.
     """
@@ -61,7 +66,6 @@ class MmaAtom:
     spaces: tuple[str, str] = ("rmem", "rmem")
     majors: tuple[str, str] = ("K", "K")
     arch_specific: bool = False
-    result: Layout | None = None
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -72,7 +76,6 @@ class MmaAtom:
             ("A", self.layout_a, m * k),
             ("B", self.layout_b, n * k),
             ("C", self.layout_c, m * n),
-            ("D", self.layout_d, m * n),
         )
         for operand, layout, size in operands:
             if len(layout) != 2 or layout[0].size != self.thr_id.size:
@@ -87,21 +90,22 @@ class MmaAtom:
         for name in self.types:
             if name not in BITS:
                 raise LayoutError(Code.ATOM_INVALID, f"{self.name}: there is no element type {name!r}")
-        for (operand, layout, _), name in zip(operands, (*self.types[1:], self.types[0]), strict=True):
+        layouts = (self.layout_c, self.layout_a, self.layout_b, self.layout_c)
+        for operand, layout, name in zip("DABC", layouts, self.types, strict=True):
             if self.threads > 1 and layout[1].size * BITS[name] % 32:
                 raise LayoutError(
                     Code.ATOM_INVALID, f"{self.name}: {layout[1].size} values of {operand} fill no whole registers"
                 )
 
     @property
-    def layout_d(self) -> Layout:
-        """(thread, value) to a place in the result D (M,N)."""
-        return self.layout_c if self.result is None else self.result
-
-    @property
     def threads(self) -> int:
         """How many threads execute the instruction together."""
         return product(self.thr_id.shape)
+
+    @property
+    def is_arithmetic(self) -> bool:
+        """Whether it is a multiplication and an addition of single elements, rather than one instruction."""
+        return self.threads == 1 and self.shape == (1, 1, 1)
 
     @property
     def bits(self) -> tuple[int, int, int, int]:

@@ -29,7 +29,7 @@ class Registers:
 
 
 def registers(atom: MmaAtom, operand: str) -> Registers:
-    """The registers of operand "D", "A", "B" or "C" of a warp-wide instruction.
+    """The registers of operand "D", "A", "B" or "C" of an instruction.
 
     f32 and f64 accumulators have registers of their own types; whatever else is packed into b32, tf32 and s32 one in
     each.
@@ -38,11 +38,11 @@ def registers(atom: MmaAtom, operand: str) -> Registers:
     values = thread_values(atom, operand)
     if name in ("f32", "f64"):
         return Registers(name, values, 1)
-    each = min(32 // BITS[name], values)  # UniversalFMA has one value
+    each = max(1, min(32 // BITS[name], values))  # UniversalFMA has one value
     return Registers("b32", values // each, each)
 
 
 def thread_values(atom: MmaAtom, operand: str) -> int:
     """How many values of an operand each thread has."""
-    layouts = {"D": atom.layout_d, "A": atom.layout_a, "B": atom.layout_b, "C": atom.layout_c}
+    layouts = {"D": atom.layout_c, "A": atom.layout_a, "B": atom.layout_b, "C": atom.layout_c}
     return layouts[operand][1].size

@@ -68,10 +68,10 @@ _QUAD_PAIR = {"f16": Layout((8, 8), (1, 8)), "f32": Layout(((2, 2, 2), (2, 2, 2)
 """(thread, value) to a place in the 8x8 accumulator of mma.m8n8k4, by its type."""
 
 
-def mma_quad_pair(name: str, d: str, c: str, major_a: str, major_b: str) -> MmaAtom:
+def mma_quad_pair(name: str, c: str, major_a: str, major_b: str) -> MmaAtom:
     """The atom of mma.sync.m8n8k4: lanes 0-3 and 16-19 (or 4-7 and 20-23, ...) multiply 8x8x4 f16 matrices.
 
-    `d` and `c` are "f16" or "f32". `major_a` is "row" or "col" as in PTX, `major_b` too.
+    `c`, the type of C and D, is "f16" or "f32". `major_a` is "row" or "col" as in PTX, `major_b` too.
     """
     by_row = Layout((8, 4), (1, 8))
     by_column = Layout(((4, 2), 4), ((8, 4), 1))
@@ -82,28 +82,9 @@ def mma_quad_pair(name: str, d: str, c: str, major_a: str, major_b: str) -> MmaA
         layout_a=by_row if major_a == "row" else by_column,
         layout_b=by_row if major_b == "col" else by_column,
         layout_c=_QUAD_PAIR[c],
-        types=(d, "f16", "f16", c),
+        types=(c, "f16", "f16", c),
         min_sm=70,
         min_ptx=(6, 4),
-        ptx=f"mma.sync.aligned.m8n8k4.{major_a}.{major_b}.{d}.f16.f16.{c}",
+        ptx=f"mma.sync.aligned.m8n8k4.{major_a}.{major_b}.{c}.f16.f16.{c}",
         source=_SOURCE,
-        result=None if d == c else _QUAD_PAIR[d],
-    )
-
-
-def universal_fma(name: str, element: str) -> MmaAtom:
-    """One thread multiplies and adds one element (CuTe's UniversalFMA)."""
-    one = Layout((1, 1), (0, 0))
-    return MmaAtom(
-        name=name,
-        thr_id=Layout(1, 0),
-        shape=(1, 1, 1),
-        layout_a=one,
-        layout_b=one,
-        layout_c=one,
-        types=(element, element, element, element),
-        min_sm=53 if element == "f16" else 20,
-        min_ptx=(4, 2) if element == "f16" else (2, 0),
-        ptx=f"fma.rn.{element}",
-        source="PTX ISA, Floating Point Instructions: fma",
     )

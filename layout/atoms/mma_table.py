@@ -7,13 +7,15 @@ B and C. Which combinations exist is listed here, after CuTe and the PTX ISA.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, partial
+from difflib import get_close_matches
+from functools import cache, lru_cache, partial
 from types import MappingProxyType
 
 from ..errors import Code, LayoutError
 from .installed import installed_atom
 from .mma_atom import MmaAtom
-from .mma_sync import mma_quad_pair, mma_sync, universal_fma
+from .mma_sync import mma_quad_pair, mma_sync
+from .scalar_mma import CXX_TYPES, dp4a, universal_fma
 from .wgmma import wgmma
 
 _F16, _F32 = ("F16F16F16F16",), ("F32F16F16F32",)
@@ -46,7 +48,19 @@ _WARP_WIDE: tuple[tuple[int, int, tuple[int, int], tuple[str, ...], tuple[str, .
 _MODIFIERS = {"": "", "_SATURATE": ".satfinite", "_XORPOPC": ".xor.popc", "_ANDPOPC": ".and.popc"}
 _TYPE = re.compile(r"TF32|BF16|F64|F32|F16|E4M3|E5M2|S32|S8|U8|S4|U4|U1")
 _WGMMA = re.compile(r"SM90_64x(\d{1,3})x(\d{1,2})_([A-Z0-9]+)_(SS|RS)(?:<Major::(K|MN),Major::(K|MN)>|_TN(_SATURATE)?)")
-_FMA = {"half_t": "f16", "float": "f32", "double": "f64"}
+_REFUSED = (
+    (
+        re.compile(r"(SM70_8x8x4_F32F16F16)F16(_[NT]{2})"),
+        r"PTX has the instruction, but its D and C lie differently in registers, and partition_C serves both; "
+        r"use \1F32\2",
+    ),
+    (
+        re.compile("SM61_DP2A"),
+        "PTX multiplies two of the bytes of B with 16 bits of A (dp2a.lo, dp2a.hi), not 16 bits with 16 bits; "
+        "use SM61_DP4A or UniversalFMA<int32_t,int16_t>",
+    ),
+)
+"""Names that one would expect, and what to do without them."""
 
 
 def _types(text: str) -> tuple[str, ...]:
@@ -56,14 +70,16 @@ def _types(text: str) -> tuple[str, ...]:
 
 
 def _all() -> Iterator[tuple[str, Callable[[], MmaAtom]]]:
-    for element, ptx in _FMA.items():
-        name = f"UniversalFMA<{element}>"
-        yield name, partial(universal_fma, name, ptx)
-    for d, c in (("F16", "F16"), ("F32", "F32"), ("F32", "F16")):
+    for element in CXX_TYPES:
+        if element not in ("float_e4m3_t", "float_e5m2_t", "int", "unsigned"):  # without arithmetic; other names
+            name = f"UniversalFMA<{element}>"
+            yield name, partial(universal_fma, name)
+    yield "SM61_DP4A", dp4a
+    for c in ("F16", "F32"):
         for a, b in ("TN", "NT", "NN", "TT"):
             majors = ("row" if a == "T" else "col", "col" if b == "N" else "row")
-            name = f"SM70_8x8x4_{d}F16F16{c}_{a}{b}"
-            yield name, partial(mma_quad_pair, name, d.lower(), c.lower(), *majors)
+            name = f"SM70_8x8x4_{c}F16F16{c}_{a}{b}"
+            yield name, partial(mma_quad_pair, name, c.lower(), *majors)
     for sm, min_sm, version, shapes, types, endings in _WARP_WIDE:
         for shape in shapes:
             m, n, k = map(int, shape.split("x"))
@@ -76,8 +92,8 @@ def _all() -> Iterator[tuple[str, Callable[[], MmaAtom]]]:
 
 
 MMA_ATOMS: Mapping[str, Callable[[], MmaAtom]] = MappingProxyType(dict(_all()))
-"""How to make each MMA atom of a thread or a warp, by its CuTe name; `mma_atom` knows those of warpgroups
-too.
+"""How to make each MMA atom of a thread or a warp, by its CuTe name; `mma_atom` knows UniversalFMA of several types and
+the atoms of warpgroups too.
 """
 
 
@@ -86,13 +102,21 @@ def mma_atom(name: str) -> MmaAtom:
 
     Raises `LayoutError` if there is none (E0302).
     """
-    return _made(name) if name in MMA_ATOMS else _warpgroup_atom(name)
+    if name in MMA_ATOMS:
+        return _made(name)
+    return _mixed_fma(name) if name.startswith("UniversalFMA<") else _warpgroup_atom(name)
 
 
 @cache
 def _made(name: str) -> MmaAtom:
     """An atom of a thread or a warp, made once: an atom checks itself, which takes longer than to look it up."""
     return MMA_ATOMS[name]()
+
+
+@lru_cache(maxsize=256)
+def _mixed_fma(name: str) -> MmaAtom:
+    """UniversalFMA of several types, or with spaces in its name."""
+    return universal_fma(name)
 
 
 def _installed(name: str) -> MmaAtom:
@@ -104,11 +128,11 @@ def _installed(name: str) -> MmaAtom:
 
 
 def _unknown(name: str) -> LayoutError:
-    return LayoutError(
-        Code.ATOM_UNKNOWN,
-        f"there is no MMA atom {name[:80]!r}",
-        "names are CuTe's, such as SM80_16x8x16_F32F16F16F32_TN",
-    )
+    hint = next((match.expand(text) for pattern, text in _REFUSED if (match := pattern.fullmatch(name))), "")
+    if not hint:
+        near = get_close_matches(name[:80], MMA_ATOMS, n=3, cutoff=0.7)
+        hint = f"similar names: {', '.join(near)}" if near else "names are CuTe's, such as SM80_16x8x16_F32F16F16F32_TN"
+    return LayoutError(Code.ATOM_UNKNOWN, f"there is no MMA atom {name[:80]!r}", hint)
 
 
 def _warpgroup_atom(name: str) -> MmaAtom:

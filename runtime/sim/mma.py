@@ -7,7 +7,7 @@ element types are those of `DTYPES`. `from_bytes` and `to_bytes` change between 
 The model: products are exact, the sum of all products and the element of C is taken in double precision, and the
 result is rounded once, to nearest even. tf32 operands lose the 13 low bits of their f32 pattern, as tensor cores ignore
 them. Integers are exact; the sum wraps at 32 bits or, with `.satfinite`, is clamped. Of f64 the products are rounded
-too. UniversalFMA is a fused multiply-add.
+too. UniversalFMA is a fused multiply-add in the type of D.
 
 PTX leaves the order and the rounding of the sum open, so a GPU may differ; `bound` says by how much.
 """
@@ -45,9 +45,7 @@ DTYPES: Mapping[str, np.dtype[Any]] = MappingProxyType(
         "bf16": np.dtype(ml_dtypes.bfloat16),
         "e4m3": np.dtype(ml_dtypes.float8_e4m3fn),
         "e5m2": np.dtype(ml_dtypes.float8_e5m2),
-        "s32": np.dtype(np.int32),
-        "s8": np.dtype(np.int8),
-        "u8": np.dtype(np.uint8),
+        **{f"{sign}{bits}": np.dtype(f"{kind}{bits // 8}") for bits in (64, 32, 16, 8) for sign, kind in ("si", "uu")},
         "s4": np.dtype(np.int8),
         "u4": np.dtype(np.uint8),
         "b1": np.dtype(np.uint8),
@@ -126,10 +124,6 @@ def allowed_error(atom: MmaAtom, magnitude: NDArray[np.float64]) -> NDArray[np.f
     return magnitude * ((k + 1) * addend + groups * result) + groups * smallest
 
 
-def _shape_d(atom: MmaAtom) -> tuple[int, int]:
-    return max(WARP, atom.threads), atom.layout_d[1].size
-
-
 class _Table:
     """Where the elements of the matrices are among the values of a warp's lanes.
 
@@ -146,9 +140,8 @@ class _Table:
         self.a = _homes(atom.layout_a, lanes, (m, k))
         self.b = _homes(atom.layout_b, lanes, (n, k)).transpose(0, 2, 1)
         self.c = _homes(atom.layout_c, lanes, (m, n))
-        homes = _homes(atom.layout_d, lanes, (m, n))
-        self.shape_d = _shape_d(atom)
-        self.d = np.argsort(homes.ravel())
+        self.shape_d = (WARP, atom.layout_c[1].size)
+        self.d = np.argsort(self.c.ravel())
 
 
 def _homes(layout: Layout, lanes: NDArray[np.int64], shape: tuple[int, int]) -> NDArray[np.int64]:
@@ -161,8 +154,17 @@ def _homes(layout: Layout, lanes: NDArray[np.int64], shape: tuple[int, int]) -> 
 
 
 def _fma(atom: MmaAtom) -> Executor:
+    """The atom of one thread, in the type of D: floats rounded once, integers modulo two to the power of its width."""
     dtype = DTYPES[atom.types[0]]
-    return lambda a, b, c: fused_multiply_add(a, b, c, dtype)
+
+    def of_integers(a: Values, b: Values, c: Values) -> Values:
+        products = a.astype(dtype) * b.astype(dtype)
+        return products.sum(axis=1, dtype=dtype, keepdims=True) + c.astype(dtype)
+
+    def of_floats(a: Values, b: Values, c: Values) -> Values:
+        return fused_multiply_add(a.astype(dtype), b.astype(dtype), c.astype(dtype), dtype)
+
+    return of_integers if dtype.kind in "iu" else of_floats
 
 
 _TRUNCATED = np.uint32(0xFFFFE000)

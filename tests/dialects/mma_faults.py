@@ -95,7 +95,8 @@ MMA_FAULTS = [
     Fault(
         "tile.gemm", tile_program(f"{MMA}{_operands(A, B, C)[0]}«tile.gemm» {ATOM} %m, %o0, %o1, %o2"), "given twice"
     ),
-    _gemm("E0318", "i8 rmem 1 1:1", "i8 rmem 1 1:1", "i8 rmem 1 1:1", atom=""),
+    _gemm("E0318", "si4 rmem 1 2:1", "si4 rmem 1 2:1", "i32 rmem 4 1:1", atom=""),
+    _gemm("f32 does not widen to f16", "f32 rmem 4 1:1", "f32 rmem 4 1:1", "f16 rmem 2 1:1", atom=""),
     _gemm("have ranks 1, 2, 1 and 1", "f16 rmem 16 (4,2):(1,4)", B, C),
     _gemm("are for atoms of one value", A, B, "f32 rmem 16 (4,2):(1,4)"),
     _gemm("mode M of A has 3", "f16 rmem 16 (4,3):(1,4)", "f16 rmem 16 (2,2):(1,2)", "f32 rmem 16 (4,2,2):(1,4,8)"),
@@ -112,11 +113,11 @@ MMA_FAULTS = [
     ),
     _gemm(
         "cannot accumulate over K",
-        "f32 rmem 16 (8,1,1):(1,8,8)",
-        "f16 rmem 16 (4,1,2):(1,4,4)",
-        "f16 rmem 16 (4,1,2):(1,4,4)",
-        "f16 rmem 16 (8,1,1):(1,8,8)",
-        atom='#tile.mma_atom<"SM70_8x8x4_F32F16F16F16_NT">',
+        "f32 rmem 16 (1,1,1):(1,1,1)",
+        "f16 rmem 16 (1,1,2):(1,1,1)",
+        "f16 rmem 16 (1,1,2):(1,1,1)",
+        "f16 rmem 16 (1,1,1):(1,1,1)",
+        atom='#tile.mma_atom<"UniversalFMA<float,half_t,half_t,half_t>">',
     ),
     _gemm("holds f16, not bf16", "bf16 rmem 16 4:1", B, C),
     _gemm("operand D of SM80_16x8x8_F32F16F16F32_TN is in smem; it can be in rmem", A, B, "f32 smem 16 4:1"),

@@ -27,7 +27,7 @@ def registers(letter: str, element: str, layout: Layout) -> tuple[str, str]:
 
 def entry(name: str, atom: MmaAtom) -> str:
     """A kernel that executes the atom."""
-    layouts = (atom.layout_d, atom.layout_a, atom.layout_b, atom.layout_c)
+    layouts = (atom.layout_c, atom.layout_a, atom.layout_b, atom.layout_c)
     operands = [registers(letter, t, layout) for letter, t, layout in zip("dabc", atom.types, layouts, strict=True)]
     declared, used = "\n".join([d for d, _ in operands]), ", ".join([o for _, o in operands])
     return f".entry {name}() {{\n{declared}\n{atom.ptx} {used};\nret;\n}}\n"

@@ -24,16 +24,35 @@ from tilefold.arguments import prepare
 from tilefold.launches import Changes, Launch, launches_of
 from tilefold.lowering import Program, load
 
-ATOMS = tuple(MMA_ATOMS)
+MIXED = (
+    "UniversalFMA<float,half_t>",
+    "UniversalFMA<float,bfloat16_t,half_t,float>",
+    "UniversalFMA<half_t,float_e4m3_t,float_e5m2_t,half_t>",
+    "UniversalFMA<double,float,half_t,bfloat16_t>",
+    "UniversalFMA<int32_t,int8_t>",
+    "UniversalFMA<int,uint8_t,int8_t,int16_t>",
+    "UniversalFMA<uint64_t,int32_t,uint32_t,unsigned>",
+    "UniversalFMA<int16_t,uint8_t>",
+)
+"""Atoms of one thread whose operands are of several types: a sample of all combinations."""
+ATOMS = (*MMA_ATOMS, *MIXED)
 NEWEST = Target("sm_90a")
 """A target that has every atom of a warp."""
 
 _SOURCE = Path(__file__).with_name("mma_probe.cute")
 _ELEMENTS = {
-    "tf32": "f32", "e4m3": "f8E4M3FN", "e5m2": "f8E5M2", "s32": "i32", "s8": "i8", "u8": "i8", "s4": "si4", "u4": "ui4",
-    "b1": "ui1",
+    "tf32": "f32", "e4m3": "f8E4M3FN", "e5m2": "f8E5M2", "s4": "si4", "u4": "ui4", "b1": "ui1",
+    **{f"{sign}{bits}": f"i{bits}" for sign in "su" for bits in (8, 16, 32, 64)},
 }  # fmt: skip
-_RANGES = {"s32": (-(2**31), 2**31), "s8": (-128, 128), "u8": (-128, 128), "s4": (-8, 8), "u4": (0, 16), "b1": (0, 2)}
+_RANGES = {
+    **{f"{sign}{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1)) for sign in "su" for bits in (8, 16, 32)},
+    "s64": (-(2**62), 2**62), "u64": (-(2**62), 2**62), "s4": (-8, 8), "u4": (0, 16), "b1": (0, 2),
+}  # fmt: skip
+_LAST = {
+    "f64": (2.0**-52, 2.0**-1074), "f32": (2.0**-23, 2.0**-149), "f16": (2.0**-10, 2.0**-24),
+    "bf16": (2.0**-7, 2.0**-133),
+}  # fmt: skip
+"""How far the numbers of a type lie apart at most: as a part of them, and at the smallest."""
 _WARP = {32: (1, 1), 8: (2, 2), 1: (8, 4)}
 """How many atoms of so many threads a warp executes at once, in M and N."""
 
@@ -45,11 +64,10 @@ def probe(
     atom = mma_atom(name)
     m, n, k = atom.shape
     rows, columns = _WARP[atom.threads]
-    d, a, b, c = atom.types
+    _, a, b, c = atom.types
     fills = fills or [_fill(t, 4 * seed + number) for number, t in enumerate((a, b, c))]
     values = {
-        "ATOM": f'"{name}"', "ATOM_D": f'"{name if d == c else name.replace("F16_", "F32_")}"',
-        "ATOMS": f'"({rows},{columns},1):(1,{rows},0)"', "M": m * rows, "N": n * columns, "K": k,
+        "ATOM": f'"{name}"', "ATOMS": f'"({rows},{columns},1):(1,{rows},0)"', "M": m * rows, "N": n * columns, "K": k,
         **{f"T{operand}": _ELEMENTS.get(t, t) for operand, t in zip("DABC", atom.types, strict=True)},
         **{f"FILL_{operand}": f'"{fill}"' for operand, fill in zip("ABC", fills, strict=True)},
     }  # fmt: skip
@@ -71,10 +89,11 @@ def expected(atom: MmaAtom, values: dict[str, Any]) -> tuple[NDArray[Any], NDArr
     Integers are those that the instruction gives, bit for bit. Of tf32 only the bits that tensor cores read count.
     """
     a, b, c = (_read(name, np.asarray(values[x])) for name, x in zip(atom.types[1:], "ABC", strict=True))
-    if atom.types[0] != "s32":
+    if atom.types[0] not in _RANGES:
         product: NDArray[np.float64] = np.matmul(a, b.T) + c
         magnitude = np.matmul(np.abs(a), np.abs(b).T) + np.abs(c)
-        last = np.spacing(np.abs(product).astype(DTYPES[atom.types[0]])).astype(np.float64)
+        eps, smallest = _LAST[atom.types[0]]
+        last = np.abs(product) * eps + smallest
         own = magnitude * (atom.shape[2] + 1) * 2.0**-53  # the error of NumPy's sum
         return product, allowed_error(atom, magnitude) + last + own
     wide = a[:, None, :], b[None, :, :]
@@ -84,13 +103,13 @@ def expected(atom: MmaAtom, values: dict[str, Any]) -> tuple[NDArray[Any], NDArr
     total: NDArray[np.int64] = products.sum(axis=2) + c
     if ".satfinite" in atom.ptx:
         total = np.clip(total, -(2**31), 2**31 - 1)
-    return total.astype(np.int32), np.zeros(total.shape)
+    return total.astype(DTYPES[atom.types[0]]), np.zeros(total.shape)
 
 
 def _read(element: str, values: NDArray[Any]) -> NDArray[Any]:
     """Elements as the instruction reads them, in 64 bits."""
-    if element == "u8":
-        values = values.view(np.uint8)
+    if element in _RANGES and DTYPES[element].itemsize == values.itemsize:
+        values = values.view(DTYPES[element])
     if element == "tf32":
         values = (np.ascontiguousarray(values).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
     return values.astype(np.int64 if element in _RANGES else np.float64)

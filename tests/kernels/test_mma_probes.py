@@ -26,8 +26,15 @@ def test_every_stage_gives_the_product(name: str) -> None:
 OF_EACH_KIND = [
     "UniversalFMA<half_t>",
     "UniversalFMA<double>",
+    "UniversalFMA<bfloat16_t>",
+    "UniversalFMA<float,half_t>",
+    "UniversalFMA<half_t,float_e4m3_t,float_e5m2_t,half_t>",
+    "UniversalFMA<uint32_t>",
+    "UniversalFMA<int,uint8_t,int8_t,int16_t>",
+    "UniversalFMA<int16_t,uint8_t>",
+    "SM61_DP4A",
     "SM70_8x8x4_F16F16F16F16_NT",
-    "SM70_8x8x4_F32F16F16F16_TT",
+    "SM70_8x8x4_F32F16F16F32_TT",
     "SM75_8x8x16_S32S8S8S32_TN",
     "SM80_16x8x16_F16F16F16F16_TN",
     "SM80_16x8x16_F32BF16BF16F32_TN",
@@ -48,7 +55,7 @@ def test_the_instruction_in_ptx(name: str) -> None:
     ptx, mnemonic = program.ptx(NEWEST), mma_atom(name).ptx
     assert count_instructions(ptx)["mma_probe"][mnemonic] == 1
     assert assemble(ptx, NEWEST).kernels["mma_probe"].stack == 0
-    if not name.startswith("UniversalFMA"):  # which is math.fma
+    if not name.startswith("UniversalFMA"):  # which is arithmetic
         counts = simulate(program, launch, "instr").result.counters.instructions
         assert counts[mnemonic].warps == 1
 

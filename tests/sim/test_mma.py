@@ -59,7 +59,7 @@ def run(atom: MmaAtom, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]) -> NDA
     return executor(atom)(*[fragments(atom, layout, x) for layout, x in given])
 
 
-WARP_WIDE = [name for name in MMA_ATOMS if not name.startswith("UniversalFMA")]
+WARP_WIDE = [name for name in MMA_ATOMS if mma_atom(name).threads > 1]
 FLOATS = [name for name in WARP_WIDE if mma_atom(name).types[0] != "s32"]
 INTEGERS = [name for name in WARP_WIDE if mma_atom(name).types[0] == "s32"]
 
@@ -74,7 +74,7 @@ def test_integers_are_exact(name: str) -> None:
     if "SATURATE" in name:
         total = np.clip(total, -(2**31), 2**31 - 1)
     expected = ((total + 2**31) % 2**32 - 2**31).astype(np.int32)
-    assert np.array_equal(run(atom, a, b, c), fragments(atom, atom.layout_d, expected))
+    assert np.array_equal(run(atom, a, b, c), fragments(atom, atom.layout_c, expected))
 
 
 def fractions(x: NDArray[Any]) -> NDArray[Any]:
@@ -92,7 +92,7 @@ def test_floats_are_rounded_once(name: str) -> None:
     a, b, c = operands(atom, 2)
     left, right = (without_low_bits(x) if atom.types[1] == "tf32" else x for x in (a, b))
     total = (fractions(left)[:, :, None, :] * fractions(right)[:, None, :, :]).sum(axis=3) + fractions(c)
-    expected = fragments(atom, atom.layout_d, total.astype(float).astype(DTYPES[atom.types[0]]))
+    expected = fragments(atom, atom.layout_c, total.astype(float).astype(DTYPES[atom.types[0]]))
     given = [fragments(atom, layout, x) for layout, x in ((atom.layout_a, a), (atom.layout_b, b), (atom.layout_c, c))]
     result, allowed = executor(atom)(*given), bound(atom, given[0], given[1], given[2])
     assert result.dtype == DTYPES[atom.types[0]]
@@ -112,6 +112,54 @@ def test_the_atom_of_one_thread_is_a_fused_multiply_add(name: str) -> None:
     a, b, c = (np.full((7, 1), x, dtype) for x in (1 + eps, 1 - eps, -1))
     assert np.array_equal(executor(atom)(a, b, c), np.full((7, 1), -(float(eps) ** 2), dtype))
     assert np.array_equal(bound(atom, a, b, c), np.zeros((7, 1)))
+
+
+def of_numbers(name: str, numbers: list[int]) -> NDArray[Any]:
+    """Integers, whatever their width, as the values of one lane that have their low bits."""
+    dtype = DTYPES[name]
+    return np.array([[number % 2 ** (8 * dtype.itemsize) for number in numbers]], np.uint64).astype(dtype)
+
+
+@given(st.data())
+def test_integers_of_one_thread_widen_by_their_sign(data: st.DataObject) -> None:
+    """Against integers of Python: D = A * B + C modulo two to the power of D's width; dp4a has four products."""
+    types = ["int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t"]
+    d = data.draw(st.integers(0, 7))
+    narrower = types[: d | 1]
+    a, b, c = (data.draw(st.sampled_from([*narrower, types[d]])) for _ in "abc")
+    name = data.draw(st.sampled_from(["SM61_DP4A", f"UniversalFMA<{types[d]},{a},{b},{c}>"]))
+    atom = mma_atom(name)
+    numbers: list[list[int]] = []
+    for element, count in zip(atom.types[1:], (atom.shape[2], atom.shape[2], 1), strict=True):
+        low = 0 if element.startswith("u") else -(2 ** (BITS[element] - 1))
+        drawn = st.integers(low, low + 2 ** BITS[element] - 1)
+        numbers.append(data.draw(st.lists(drawn, min_size=count, max_size=count)))
+    left, right, addend = numbers
+    total = sum(x * y for x, y in zip(left, right, strict=True)) + addend[0]
+    values = [of_numbers(t, given) for t, given in zip(atom.types[1:], numbers, strict=True)]
+    found = executor(atom)(*values)
+    assert found.dtype == DTYPES[atom.types[0]]
+    assert np.array_equal(found, of_numbers(atom.types[0], [total]))
+
+
+@pytest.mark.parametrize(
+    ("name", "a", "b", "c", "exact"),
+    [
+        ("UniversalFMA<float,half_t>", 65504, 65504, 1, 65504**2 + 1),  # beyond half_t
+        ("UniversalFMA<float,half_t>", 1 + 2**-10, 1 - 2**-10, -1, -(2**-20)),  # lost if the product were rounded
+        ("UniversalFMA<half_t,float_e4m3_t,float_e5m2_t,half_t>", 448, 0.25, 0.5, 112.5),
+        ("UniversalFMA<bfloat16_t,float_e4m3_t>", 1.125, 1.125, -1.25, 1.125**2 - 1.25),
+        ("UniversalFMA<double,float,half_t,bfloat16_t>", 1 + 2**-23, 1 + 2**-10, -1, 2**-10 + 2**-23 + 2**-33),
+    ],
+)
+def test_floats_of_several_types_are_multiplied_in_that_of_d(
+    name: str, a: float, b: float, c: float, exact: float
+) -> None:
+    atom = mma_atom(name)
+    values = [np.array([[x]], DTYPES[t]) for x, t in zip((a, b, c), atom.types[1:], strict=True)]
+    assert [float(x) for x in executor(atom)(*values).ravel()] == [
+        float(np.asarray(exact).astype(DTYPES[atom.types[0]]))
+    ]
 
 
 def filled(atom: MmaAtom, a: Any, b: Any, c: Any) -> NDArray[Any]:

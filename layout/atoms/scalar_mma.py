@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""MMA atoms of one thread: UniversalFMA, which is ordinary arithmetic on elements, and the dot product of bytes."""
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from ..core import Layout
+from ..errors import Code, LayoutError
+from .mma_atom import BITS, MmaAtom
+
+CXX_TYPES: Mapping[str, str] = MappingProxyType({
+    "half_t": "f16", "bfloat16_t": "bf16", "float": "f32", "double": "f64", "float_e4m3_t": "e4m3",
+    "float_e5m2_t": "e5m2", "int8_t": "s8", "int16_t": "s16", "int32_t": "s32", "int64_t": "s64", "uint8_t": "u8",
+    "uint16_t": "u16", "uint32_t": "u32", "uint64_t": "u64", "int": "s32", "unsigned": "u32",
+})  # fmt: skip
+"""The PTX names of the element types of CuTe C++ that are computed with."""
+
+_FMA = re.compile(r"UniversalFMA<([a-z0-9_:,<>]{1,120})>")
+_SIGNIFICAND: Mapping[str, tuple[int, int]] = {
+    "f64": (11, 52), "f32": (8, 23), "f16": (5, 10), "bf16": (8, 7), "e4m3": (4, 3), "e5m2": (5, 2),
+}  # fmt: skip
+"""The bits of exponent and fraction of each floating-point type."""
+_NEEDS: Mapping[str, tuple[int, tuple[int, int]]] = {
+    "f16": (53, (4, 2)), "bf16": (80, (7, 0)), "e4m3": (89, (8, 1)), "e5m2": (89, (8, 1)),
+}  # fmt: skip
+"""The oldest target and PTX version with arithmetic of a type, or, of 8-bit floats, with conversions (PTX ISA, cvt)."""
+_ONE = Layout((1, 1), (0, 0))
+
+
+def universal_fma(name: str) -> MmaAtom:
+    """One thread multiplies and adds one element each: the atom `UniversalFMA<D,A,B,C>` of CuTe, where A, if it is left
+    out, is D, B is A, and C is D.
+
+    A, B and C are converted to D, which holds all their values, and multiplied and added in D: floats with one
+    rounding, integers modulo two to the power of their width. Raises `LayoutError` (E0302) for types of which there is
+    no such atom.
+    """
+    name = "".join(name[:200].split())
+    match = _FMA.fullmatch(name)
+    given = match[1].split(",") if match else [""]
+    names = given if len(given) > 4 else [*given, *([given[0], given[-1], given[0]][len(given) - 1 :])]
+    unknown = next((each for each in names if each not in CXX_TYPES), None)
+    if unknown is not None or len(names) > 4:
+        raise LayoutError(
+            Code.ATOM_UNKNOWN,
+            f"{name[:80]!r} names no atom: "
+            + (f"it has {len(names)} types" if unknown is None else f"no type {unknown!r}"),
+            f"UniversalFMA<D,A,B,C> takes one to four of {', '.join(CXX_TYPES)}",
+        )
+    d, a, b, c = [CXX_TYPES[each] for each in names]
+    if BITS[d] == 8 and d in _SIGNIFICAND:
+        raise LayoutError(
+            Code.ATOM_UNKNOWN,
+            f"{name[:80]!r} names no atom: there is no arithmetic of 8-bit floats",
+            f"accumulate in half_t or float: UniversalFMA<float,{given[0]}>",
+        )
+    for each in (a, b, c):
+        if not _holds(d, each):
+            raise LayoutError(
+                Code.ATOM_UNKNOWN,
+                f"{name[:80]!r} names no atom: it computes in the type of D, and {each} does not widen to {d}",
+                "give D the widest of the types, all floats or all integers",
+            )
+    needs = [_NEEDS.get(each, (20, (2, 0))) for each in (d, a, b, c) if each == d or BITS[each] == 8]
+    return MmaAtom(
+        name=name,
+        thr_id=Layout(1, 0),
+        shape=(1, 1, 1),
+        layout_a=_ONE,
+        layout_b=_ONE,
+        layout_c=_ONE,
+        types=(d, a, b, c),
+        min_sm=max(sm for sm, _ in needs),
+        min_ptx=max(version for _, version in needs),
+        ptx=f"fma.rn.{d}" if d in _SIGNIFICAND else f"mad.lo.s{max(16, BITS[d])}",
+        source="PTX ISA, Floating Point Instructions: fma; Integer Arithmetic Instructions: mad",
+    )
+
+
+def _holds(d: str, name: str) -> bool:
+    """Whether each number of type `name` is one of `d`; of integers, as numbers modulo two to the power of a width."""
+    if d in _SIGNIFICAND and name in _SIGNIFICAND:
+        return all(x <= y for x, y in zip(_SIGNIFICAND[name], _SIGNIFICAND[d], strict=True))
+    return d not in _SIGNIFICAND and name not in _SIGNIFICAND and BITS[name] <= BITS[d]
+
+
+def dp4a() -> MmaAtom:
+    """One thread adds the products of four bytes to an integer (CuTe's SM61_DP4A)."""
+    return MmaAtom(
+        name="SM61_DP4A",
+        thr_id=Layout(1, 0),
+        shape=(1, 1, 4),
+        layout_a=Layout((1, 4), (0, 1)),
+        layout_b=Layout((1, 4), (0, 1)),
+        layout_c=_ONE,
+        types=("s32", "s8", "s8", "s32"),
+        min_sm=61,
+        min_ptx=(5, 0),
+        ptx="dp4a.s32.s32",
+        source="PTX ISA, Integer Arithmetic Instructions: dp4a",
+    )
