@@ -8,7 +8,7 @@ from .core import ComposedLayout, Layout, LayoutLike, join
 from .errors import Code, LayoutError
 from .integers import ScaledBasis, Tree, is_static, mul
 from .inttuple import filter_zeros as filter_zeros_tuple
-from .inttuple import flatten_to_tuple, wrap
+from .inttuple import flatten_to_tuple, leaves, wrap
 from .modes import on_inner
 
 
@@ -74,6 +74,18 @@ def coalesce(layout: LayoutLike, profile: Any = None) -> Any:
     if profile is None and type(layout) is Layout:
         return _coalesce(layout)
     return by_profile(layout, profile, _coalesce)
+
+
+def coalesce_under(coord: Any, layout: Layout) -> Layout:
+    """`layout` with the modes under each integer of `coord` coalesced, which leaves fewer divisions in its index.
+
+    The index of every coordinate within the shape stays the same. Modes that are not static stay as they are.
+    """
+    return by_profile(layout, coord, _coalesce_static)
+
+
+def _coalesce_static(layout: Layout) -> Layout:
+    return _coalesce(layout) if all(type(x) is int for x in leaves((layout.shape, layout.stride))) else layout
 
 
 def _coalesce(layout: Layout) -> Layout:

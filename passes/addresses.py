@@ -14,6 +14,7 @@ from ..dialects.ptx.types import GLOBAL
 from ..dialects.scalars import with_scalars
 from ..dialects.tile import Crd2IdxOp, TensorType
 from ..dialects.tile.assembly import count_operands, fill_coordinate, unwrapped
+from ..layout.coalesce import coalesce_under
 from ..layout.core import ComposedLayout, Layout, plain_layout
 from ..layout.inttuple import leaves, transform_leaves
 from ..layout.swizzle import Swizzle
@@ -24,7 +25,7 @@ from .index_width import Place, greatest_index
 from .ranges import Ranges
 from .remarks import remark
 from .ssa_int import SsaInt
-from .swizzled import ANY_BITS, Part, by_period, index_bits, split, sum_bits
+from .swizzled import ANY_BITS, Part, by_period, cut_at_period, index_bits, split, sum_bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +169,16 @@ class Addresses:
     def _parts(
         self, emitter: Emitter, swizzle: Swizzle, layout: Layout, coord: Any, values: list[SSAValue]
     ) -> list[Part]:
-        """The index of a coordinate as a part for each mode, or as two where some of it is whole periods."""
+        """The index of a coordinate as a part for each mode, or as two where some of it is whole periods. What a loop
+        moves is cut at the period, so that most of it is added to the swizzled pointer.
+        """
         coords, modes = (coord, list(layout)) if isinstance(coord, tuple) else ((coord,), [layout])  # pyright: ignore[reportUnknownVariableType]
         parts: list[Part] = []
         for each, mode in zip(coords, modes, strict=True):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
             used = [values.pop(0) for _ in range(count_operands(each))]  # pyright: ignore[reportUnknownArgumentType]
+            mode = coalesce_under(each, mode)
+            if any(isinstance(value.owner, Block) for value in used):
+                mode = cut_at_period(mode, swizzle)
             for summand in by_period(mode, swizzle):
                 index = self.evaluate(emitter, Place(summand, each, used), BYTE)
                 parts.append(Part(_as_i32(emitter, index), index_bits(summand)))
@@ -185,10 +191,11 @@ class Addresses:
         layout = type.layout.data
         inner = plain_layout(layout)
         assert isinstance(inner, Layout)
+        coord = unwrapped(coord)
         if tensor.offset is None:
-            place = Place(inner, coord, values, tensor.scalars)
+            place = Place(coalesce_under(coord, inner), coord, values, tensor.scalars)
             return self._moved(emitter, tensor.pointer, self.evaluate(emitter, place, type.element_bits), place)
-        parts = self._parts(emitter, _swizzle(type), inner, unwrapped(coord), list(values))
+        parts = self._parts(emitter, _swizzle(type), inner, coord, list(values))
         return self.first(emitter, Address(tensor.pointer, (*tensor.offset, *parts)), type)
 
     def first(self, emitter: Emitter, tensor: Address, type: TensorType) -> SSAValue:

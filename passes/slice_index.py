@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 from ..dialects.cute import CoordAttr, LayoutAttr
 from ..dialects.cute.values import integers
 from ..dialects.tile import Crd2IdxOp
+from ..layout.coalesce import coalesce_under
 from ..layout.coordinates import crd2idx
 from ..layout.core import Layout
 from ..layout.inttuple import dice_tuple, slice_tuple
@@ -30,7 +31,7 @@ def slice_index(emitter: Emitter, coord: Any, layout: Layout) -> tuple[SSAValue 
     if not fixed:
         return None, constant
     coords, shapes, strides = zip(*fixed, strict=True)
-    modes = Layout(shapes, strides)
+    modes = coalesce_under(coords, Layout(shapes, strides))
     where = CoordAttr(tuple([Unknown() if isinstance(c, SsaInt) else c for c in coords]))
     values = [c.value for c in coords if isinstance(c, SsaInt)]
     scalars = [x.value for x in integers(modes) if isinstance(x, SsaInt)]

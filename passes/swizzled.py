@@ -8,10 +8,11 @@ loop adds is mostly of this kind, so that only what depends on the thread is swi
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 from xdsl.ir import SSAValue
 
-from ..layout.core import Layout
+from ..layout.core import Layout, join
 from ..layout.inttuple import leaves, transform_leaves
 from ..layout.swizzle import Swizzle
 
@@ -47,6 +48,21 @@ def by_period(mode: Layout, swizzle: Swizzle) -> list[Layout]:
     if not any(leaves(within)) or not any(leaves(beyond)):
         return [mode]
     return [Layout(mode.shape, within), Layout(mode.shape, beyond)]
+
+
+def cut_at_period(mode: Layout, swizzle: Swizzle) -> Layout:
+    """`mode` with each leaf that runs through several periods as two: within one, and from one to the next."""
+    return _cut(mode.shape, mode.stride, _period(swizzle))
+
+
+def _cut(shape: Any, stride: Any, period: int) -> Layout:
+    if isinstance(shape, tuple):
+        modes = zip(cast("tuple[Any, ...]", shape), stride, strict=True)
+        return join([_cut(s, d, period) for s, d in modes])
+    inside = period // stride if 0 < stride < period and period % stride == 0 else shape
+    if inside < shape and shape % inside == 0:
+        return Layout((inside, shape // inside), (stride, period))
+    return Layout(shape, stride)
 
 
 def _period(swizzle: Swizzle) -> int:

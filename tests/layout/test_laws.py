@@ -8,6 +8,7 @@ import pytest
 import tilefold.layout.algebra as cute
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tilefold.layout.coalesce import coalesce_under
 from tilefold.layout.coordinates import crd2crd, crd2idx_in_shape, idx2crd
 from tilefold.layout.core import Layout
 from tilefold.layout.errors import LayoutError
@@ -264,3 +265,19 @@ def test_swizzle_of_64_byte_rows_spreads_a_column_over_all_banks() -> None:
 def test_operations_reach_into_composed_layouts(op: Callable[[Any], Any], inner: Layout) -> None:
     composed = cute.ComposedLayout(cute.Swizzle(2, 1, 3), 5, inner)
     assert op(composed) == cute.ComposedLayout(composed.outer, 5, op(inner))
+
+
+@given(st.one_of(layouts(), gapped_layouts(3)), st.integers(0, 2))
+def test_coalescing_under_a_coordinate_keeps_its_index(layout: Layout, depth: int) -> None:
+    for coord in (idx2crd(i, layout.shape) for i in range(layout.size)):
+        cut = _cut(coord, layout.shape, depth)
+        merged = coalesce_under(cut, layout)
+        assert merged(cut) == layout(cut)
+        assert cute.depth(merged) <= max(cute.depth(layout), 1)
+
+
+def _cut(coord: Any, shape: Any, depth: int) -> Any:
+    """`coord` with one integer for all that lies deeper than `depth`."""
+    if depth == 0 or cute.depth(shape) == 0:
+        return crd2idx_in_shape(coord, shape)
+    return tuple([_cut(c, s, depth - 1) for c, s in zip(coord, shape, strict=True)])

@@ -28,6 +28,30 @@ def test_fold_layouts_leaves_an_index_and_a_view() -> None:
     )
 
 
+def test_an_index_in_modes_that_coalesce_is_one_multiplication() -> None:
+    """(16,4):(6,96) is 64:6; of (16,4,3):(6,96,1000) only the last mode stays apart."""
+    args = (
+        '%A: !tile.tensor<f32, gmem, align<16>, "((16,4),8):((6,96),1000)">, '
+        '%B: !tile.tensor<f32, gmem, align<16>, "(16,4,3):(6,96,1000)">'
+    )
+    body = "%t = gpu.thread_id x\n%s = tile.slice %A, (%t, _)\n%x = tile.load %s(1)\ntile.store %x, %B(%t)"
+    check_pass("fold-layouts", kernel(body, args), '// CHECK: tile.crd2idx (%t) in "(64):(6)"')
+    check_pass(
+        "fold-layouts,lower-tensors,cse",
+        kernel(body, args),
+        """
+        // CHECK: [[BYTES:%[0-9a-z]+]] = arith.constant 24 : i32
+        // CHECK-NEXT: arith.muli {{%[0-9a-z]+}}, [[BYTES]] : i32
+        // CHECK-NOT: arith.remui
+        // CHECK: ptx.ld
+        // CHECK: arith.constant 64 : i32
+        // CHECK: arith.remui
+        // CHECK-NOT: arith.remui
+        // CHECK: ptx.st
+        """,
+    )
+
+
 def test_fold_layouts_of_static_views_leaves_no_arithmetic() -> None:
     check_pass(
         "fold-layouts,cse",

@@ -6,7 +6,7 @@ from tilefold.layout.core import Layout, size
 from tilefold.layout.inttuple import leaves
 from tilefold.layout.swizzle import Swizzle
 from tilefold.layout.text import parse_layout
-from tilefold.passes.swizzled import by_period
+from tilefold.passes.swizzled import by_period, cut_at_period
 
 
 def layout(text: str) -> Layout:
@@ -34,3 +34,18 @@ def test_a_layout_is_the_sum_of_periods_and_the_rest(text: str, summands: int) -
         assert swizzle(mode(index)) == swizzle(rest) + periods
     for part in parts[1:]:
         assert all(stride % 512 == 0 for stride in leaves(part.stride))
+
+
+@pytest.mark.parametrize(("text", "summands"), [
+    ("64:16", 2),
+    ("(2,32):(4096,64)", 2),
+    ("24:64", 2),
+    ("32:16", 1),
+    ("20:64", 1),  # no whole number of periods
+    ("8:48", 1),
+])  # fmt: skip
+def test_what_a_loop_moves_is_cut_at_the_period(text: str, summands: int) -> None:
+    mode, swizzle = layout(text), Swizzle(3, 3, 3)
+    cut = cut_at_period(mode, swizzle)
+    assert [cut(index) for index in range(size(mode))] == [mode(index) for index in range(size(mode))]
+    assert len(by_period(cut, swizzle)) == summands
