@@ -65,27 +65,33 @@ def _machine_of(target: Target) -> Any:
     return machine
 
 
+def optimised(llvm_ir: str, target: Target) -> Any:
+    """LLVM IR text as a module of llvmlite after the passes that `compile_llvm` runs.
+
+    Raises what `compile_llvm` raises.
+    """
+    with _STARTING:
+        llvm, machine = _llvm(), _machine_of(target)
+    try:
+        module = llvm.parse_assembly(llvm_ir, llvm.create_context())
+    except RuntimeError as error:
+        raise LlvmError(Code.LLVM_REFUSED, f"LLVM refused the kernel's text: {error}", llvm_ir) from error
+    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
+    tuning.loop_vectorization = False
+    tuning.loop_interleaving = False
+    builder = llvm.create_pass_builder(machine, tuning)
+    builder.getModulePassManager().run(module, builder)
+    return module
+
+
 def compile_llvm(llvm_ir: str, target: Target) -> str:
     """Optimises LLVM IR text and returns PTX. The same text gives the same PTX, in every process.
 
     Safe to call from several threads. LlvmError where LLVM's parser or verifier refuses the text; on text
     that is not from `compiler.emit` LLVM may end the process (see `compile_isolated`).
     """
-    with _STARTING:
-        llvm, machine = _llvm(), _machine_of(target)
-    context = llvm.create_context()
-    try:
-        module = llvm.parse_assembly(llvm_ir, context)
-    except RuntimeError as error:
-        raise LlvmError(Code.LLVM_REFUSED, f"LLVM refused the kernel's text: {error}", llvm_ir) from error
-    with module:
-        tuning = llvm.create_pipeline_tuning_options(speed_level=3)
-        tuning.loop_vectorization = False
-        tuning.loop_interleaving = False
-        builder = llvm.create_pass_builder(machine, tuning)
-        passes = builder.getModulePassManager()
-        passes.run(module, builder)
-        ptx = machine.emit_assembly(module)
+    with optimised(llvm_ir, target) as module:
+        ptx = _machine_of(target).emit_assembly(module)
     # `volatile` kept LLVM from changing the accesses; PTX's `.volatile` would change how they are cached.
     return _CALL.sub(r"\1", _VOLATILE.sub(r"\1", str(ptx)))
 
