@@ -8,7 +8,8 @@ from xdsl.dialects import arith
 from xdsl.ir import Block, SSAValue
 
 from ..dialects.ptx import EntryOp, LocalAllocOp, PtrAddOp, SmemAllocOp
-from .constants import constant_of
+from .constants import constant_of, signed
+from .emitter import int_width
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ _ZERO = Sum(0, frozenset())
 
 
 def address_sum(pointer: SSAValue) -> AddressSum:
-    """The address as a base and a sum. Index arithmetic is taken not to wrap, as coordinates within a tensor do not."""
+    """The address as a base and a sum. Offsets are taken not to wrap: they lead from element to element of memory."""
     offset = _ZERO
     while isinstance(pointer.owner, PtrAddOp):
         offset = _plus(offset, integer_sum(pointer.owner.offset), 1)
@@ -40,7 +41,17 @@ def address_sum(pointer: SSAValue) -> AddressSum:
 
 
 def integer_sum(value: SSAValue) -> Sum:
-    """An integer as a sum of multiples of values that are not sums themselves."""
+    """An integer as a sum of multiples of values that are not sums themselves, modulo 2 to the power of its width.
+
+    So one that is extended from a narrower type is not taken apart: the sum in that type may have wrapped.
+    """
+    found = _sum(value)
+    bits = int_width(value.type) or 64
+    terms = ((term, signed(factor, bits)) for term, factor in found.terms)
+    return Sum(signed(found.constant, bits), frozenset((term, factor) for term, factor in terms if factor))
+
+
+def _sum(value: SSAValue) -> Sum:
     if (constant := constant_of(value)) is not None:
         return Sum(constant, frozenset())
     match value.owner:
@@ -52,9 +63,9 @@ def integer_sum(value: SSAValue) -> Sum:
             for factor, other in ((left, right), (right, left)):
                 if (constant := constant_of(factor)) is not None:
                     return _plus(_ZERO, integer_sum(other), constant)
-        case arith.ShLIOp(lhs=left, rhs=right) if (constant := constant_of(right)) is not None and constant < 63:
+        case arith.ShLIOp(lhs=left, rhs=right) if (constant := constant_of(right)) is not None and 0 <= constant < 64:
             return _plus(_ZERO, integer_sum(left), 1 << constant)
-        case arith.IndexCastOp(input=inner):
+        case arith.IndexCastOp(input=inner) if (int_width(inner.type) or 64) >= (int_width(value.type) or 64):
             return integer_sum(inner)
         case _:
             pass
@@ -76,17 +87,26 @@ def alignment(address: AddressSum) -> int:
 
 
 def _divisor(value: SSAValue) -> int:
-    """A number known to divide a value that is not a sum: of what remains after masking or dividing a multiple."""
+    """A power of two known to divide a value that is not a sum: of what remains after masking or dividing a multiple,
+    and of a multiple in a wider type, which may have wrapped before.
+    """
     match value.owner:
         case arith.RemUIOp(lhs=left, rhs=right) | arith.RemSIOp(lhs=left, rhs=right):
             if (modulus := constant_of(right)) is not None:
-                return gcd(modulus, divisor_of_sum(integer_sum(left)))
+                return _power_of_two(gcd(modulus, divisor_of_sum(integer_sum(left))))
         case arith.AndIOp(lhs=_, rhs=right):
             if (mask := constant_of(right)) is not None and mask > 0:
-                return mask & -mask
+                return _power_of_two(mask)
+        case arith.IndexCastOp(input=inner) | arith.ExtSIOp(input=inner) | arith.ExtUIOp(input=inner):
+            return _power_of_two(divisor_of_sum(integer_sum(inner)))
         case _:
             pass
     return 1
+
+
+def _power_of_two(number: int) -> int:
+    """The greatest power of two that divides a number."""
+    return number & -number
 
 
 def divisor_of_sum(sum: Sum) -> int:

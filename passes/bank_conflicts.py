@@ -9,9 +9,12 @@ from ..dialects.ptx import SHARED, CpAsyncOp, EntryOp, LdMatrixOp, LoadOp, StMat
 from ..layout.banks import wavefronts
 from .lane_analysis import WarpValues
 from .lane_values import WARP
+from .ranges import Ranges
 
 MATRIX_ROWS, ROW_BYTES = 8, 16
 """For each register of matrices, so many lanes give the address of a row."""
+ADDRESS_BITS = 18
+"""The bits of an address in shared memory that can be set: no block has more than 256 KiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,8 @@ class SharedAccess:
 def shared_accesses(entry: EntryOp) -> list[SharedAccess]:
     """The accesses of a kernel at stage `instr`, in its order."""
     x, y, z = entry.block
-    warps = [WarpValues(entry, number) for number in range(-(-x * y * z // WARP))]
+    ranges = Ranges(entry)
+    warps = [WarpValues(entry, number, ranges) for number in range(-(-x * y * z // WARP))]
     found: list[SharedAccess] = []
     for op in entry.walk():
         accessed = _accessed(op)
@@ -64,11 +68,12 @@ def _costs(op: Operation, pointer: SSAValue, width: int, count: int, warps: list
         address, lanes = warp.of(pointer), warp.active(op)
         if lanes is None:
             return SharedAccess(op, width, unknown="which threads take part is known only when the kernel runs")
-        if address is None or address.mask % width or address.step % width:
+        if address is None or address.mask % width or address.step % width or address.bits < ADDRESS_BITS:
             return SharedAccess(op, width, unknown="the address is known only when the kernel runs")
         lanes = tuple(lane for lane in lanes if lane < count)
         if lanes:
             # what all lanes add or xor permutes the banks, and changes no conflict
-            now, best = wavefronts([address.known[lane] for lane in lanes], lanes, width)
+            places = [address.known[lane] % (1 << address.bits) for lane in lanes]
+            now, best = wavefronts(places, lanes, width)
             used, total, least = used + 1, total + now, least + best
     return SharedAccess(op, width, used, total, least)

@@ -15,14 +15,14 @@ from ..dialects import gpu
 from ..dialects.ptx import EntryOp, SregOp
 from .constants import constant_of
 from .emitter import Emitter, int_type, int_width
-from .ranges import Ranges
+from .range_arithmetic import contains, limits
+from .ranges import Ranges, register_of
 
 _UNSIGNED = (arith.DivUIOp, arith.RemUIOp, arith.ShRUIOp, arith.CeilDivUIOp, arith.MinUIOp, arith.MaxUIOp)
 """Operations whose result on a narrower type is the same only for operands that are not negative."""
+_ROUNDING = (arith.DivSIOp, arith.RemSIOp, arith.FloorDivSIOp, arith.CeilDivSIOp)
+"""Operations that have no result for the least integer and -1, also where the one of a wider type is narrow."""
 _SHIFTS = (arith.ShLIOp, arith.ShRUIOp, arith.ShRSIOp)
-_REGISTERS: dict[type[Operation], str] = {
-    gpu.ThreadIdOp: "tid", gpu.BlockDimOp: "ntid", gpu.BlockIdOp: "ctaid", gpu.GridDimOp: "nctaid",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,7 @@ class _Conversion:
             case arith.ConstantOp():
                 return  # made anew where it is used
             case gpu.ThreadIdOp() | gpu.BlockDimOp() | gpu.BlockIdOp() | gpu.GridDimOp():
-                register = f"{_REGISTERS[type(op)]}.{op.dimension.data.value}"
-                self._bind(op.result, emitter.value(SregOp(register)))
+                self._bind(op.result, emitter.value(SregOp(register_of(op))))
             case arith.IndexCastOp(input=inner):
                 if _is_index(inner):
                     width = int_width(op.result.type)
@@ -119,6 +118,10 @@ class _Conversion:
         narrow = all(self.ranges.fits(v) for v in values)
         if isinstance(op, _UNSIGNED):
             narrow = narrow and all(self.ranges.of(v)[0] >= 0 for v in op.operands)
+        if isinstance(op, _ROUNDING):
+            narrow = narrow and not (
+                self.ranges.of(op.lhs)[0] == limits(32)[0] and contains(self.ranges.of(op.rhs), (-1, -1))
+            )
         if isinstance(op, _SHIFTS):  # by 32 bits or more there is no result in 32
             narrow = narrow and self.ranges.of(op.rhs)[1] < 32
         return 32 if narrow else 64
@@ -202,6 +205,6 @@ def resized(emitter: Emitter, value: SSAValue, width: int) -> SSAValue:
     assert now is not None
     if now == width:
         return value
-    if (constant := constant_of(value)) is not None and now < width:
+    if (constant := constant_of(value)) is not None:
         return emitter.constant(constant, int_type(width))
     return emitter.value((arith.ExtSIOp if now < width else arith.TruncIOp)(value, IntegerType(width)))

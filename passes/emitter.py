@@ -12,6 +12,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..dialects.ptx import PtrAddOp
 from ..dialects.ptx.types import integer_bits
+from .constants import signed
 
 UNROLL = "unroll"
 """The attribute of an scf.for that must be unrolled completely."""
@@ -38,16 +39,13 @@ class Emitter:
         return self.insert(op).results[0]
 
     def constant(self, value: int, type: IntegerType | IndexType) -> SSAValue:
-        """An integer constant."""
-        return self.value(arith.ConstantOp.create(properties={"value": _integer(value, type)}, result_types=[type]))
+        """An integer constant: `value` modulo the width of its type, as a signed integer."""
+        attribute = _integer(signed(value, integer_bits(type) or 64), type)
+        return self.value(arith.ConstantOp.create(properties={"value": attribute}, result_types=[type]))
 
     def constant_like(self, value: int, like: SSAValue) -> SSAValue:
-        """An integer constant of the type of `like`: `value` modulo its width, as a signed integer."""
+        """An integer constant of the type of `like`."""
         bits = integer_bits(like.type)
-        width = 64 if bits is None else bits
-        value &= (1 << width) - 1
-        if width > 1 and value >> (width - 1):
-            value -= 1 << width
         return self.constant(value, IndexType() if bits is None else IntegerType(bits))
 
     def index(self, value: int) -> SSAValue:
@@ -102,8 +100,8 @@ def int_width(type: Attribute) -> int | None:
 
 
 def int_type(width: int) -> IntegerType:
-    """i32 or i64."""
-    return i32 if width == 32 else i64
+    """The signless integer type of so many bits."""
+    return {32: i32, 64: i64}.get(width) or IntegerType(width)
 
 
 INDEX_ARITHMETIC = (arith.SignlessIntegerBinaryOperation, arith.ConstantOp, arith.IndexCastOp)

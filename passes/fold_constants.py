@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Integer arithmetic of constants, folded."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TypeAlias
 
 from xdsl.dialects import arith, llvm, math
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from .constants import constant_of
+from .constants import constant_of, signed
 from .emitter import Emitter, int_width
+from .range_arithmetic import truncated
+
+_Exact: TypeAlias = Callable[[int, int, int], int | None]
 
 
 def fold_constants(module: ModuleOp) -> bool:
@@ -42,8 +47,8 @@ def folded(op: Operation) -> int | SSAValue | None:
         case arith.SubiOp(lhs=left, rhs=right) if left is right and int_width(left.type) is not None:
             return 0
         case arith.SignlessIntegerBinaryOperation(lhs=left, rhs=right):
-            operands = _signed_and_unsigned(left, right)
-            return None if operands is None else _binary(op, *operands)
+            a, b, width = constant_of(left), constant_of(right), int_width(left.type)
+            return None if a is None or b is None or width is None else computed(op, a, b, width)
         case arith.ExtSIOp(input=inner) | arith.TruncIOp(input=inner) | arith.IndexCastOp(input=inner):
             return constant_of(inner)
         case math.AbsIOp(operand=inner):
@@ -64,15 +69,6 @@ def compare(predicate: int, a: int, b: int, width: int) -> bool:
     return _COMPARISONS[predicate](a, b, a & mask, b & mask)
 
 
-def _signed_and_unsigned(left: SSAValue, right: SSAValue) -> tuple[int, int, int, int] | None:
-    """Both constants as signed, then as unsigned integers."""
-    a, b, width = constant_of(left), constant_of(right), int_width(left.type)
-    if a is None or b is None or width is None:
-        return None
-    mask = (1 << width) - 1
-    return a, b, a & mask, b & mask
-
-
 _COMPARISONS: tuple[Callable[[int, int, int, int], bool], ...] = (
     lambda a, b, _c, _d: a == b,
     lambda a, b, _c, _d: a != b,
@@ -88,51 +84,55 @@ _COMPARISONS: tuple[Callable[[int, int, int, int], bool], ...] = (
 """By the number of the predicate: eq, ne, slt, sle, sgt, sge, ult, ule, ugt, uge."""
 
 
-def _binary(op: Operation, a: int, b: int, c: int, d: int) -> int | None:
-    """The operation on signed `a` and `b`, which are `c` and `d` unsigned."""
-    match op:
-        case arith.AddiOp():
-            return a + b
-        case arith.SubiOp():
-            return a - b
-        case arith.MuliOp():
-            return a * b
-        case arith.AndIOp():
-            return a & b
-        case arith.OrIOp():
-            return a | b
-        case arith.XOrIOp():
-            return a ^ b
-        case arith.DivSIOp() if b:
-            return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-        case arith.RemSIOp() if b:
-            return abs(a) % abs(b) * (-1 if a < 0 else 1)
-        case arith.FloorDivSIOp() if b:
-            return a // b
-        case arith.CeilDivSIOp() if b:
-            return -(-a // b)
-        case arith.DivUIOp() if d:
-            return c // d
-        case arith.CeilDivUIOp() if d:
-            return -(-c // d)
-        case arith.RemUIOp() if d:
-            return c % d
-        case arith.MinSIOp():
-            return min(a, b)
-        case arith.MaxSIOp():
-            return max(a, b)
-        case arith.MinUIOp():
-            return min(c, d)
-        case arith.MaxUIOp():
-            return max(c, d)
-        case arith.ShLIOp() if 0 <= b < 64:
-            return a << b
-        case arith.ShRSIOp() if 0 <= b < 64:
-            return a >> b
-        case arith.ShRUIOp() if 0 <= b < 64:
-            return c >> b
-        case _:
-            return None
+def computed(op: Operation, a: int, b: int, bits: int) -> int | None:
+    """What a binary operation on integers of `bits` yields for two signed ones, as a signed one; None where it has no
+    result, and for other operations.
+    """
+    function, is_unsigned = _BINARY.get(type(op), (None, False))
+    if function is None:
+        return None
+    if is_unsigned:
+        a, b = a & ((1 << bits) - 1), b & ((1 << bits) - 1)
+    result = function(a, b, bits)
+    return None if result is None else signed(result, bits)
+
+
+def _of_any(function: Callable[[int, int], int]) -> _Exact:
+    return lambda a, b, _: function(a, b)
+
+
+def _division(function: Callable[[int, int], int]) -> _Exact:
+    """One that has a result: it is not by 0, and the quotient fits."""
+    return lambda a, b, bits: None if b == 0 or (b == -1 and a == -1 << (bits - 1)) else function(a, b)
+
+
+def _shift(function: Callable[[int, int], int]) -> _Exact:
+    return lambda a, b, bits: function(a, b) if 0 <= b < bits else None
+
+
+_BINARY: Mapping[type[Operation], tuple[_Exact, bool]] = MappingProxyType({
+    arith.AddiOp: (_of_any(lambda a, b: a + b), False),
+    arith.SubiOp: (_of_any(lambda a, b: a - b), False),
+    arith.MuliOp: (_of_any(lambda a, b: a * b), False),
+    arith.AndIOp: (_of_any(lambda a, b: a & b), False),
+    arith.OrIOp: (_of_any(lambda a, b: a | b), False),
+    arith.XOrIOp: (_of_any(lambda a, b: a ^ b), False),
+    arith.DivSIOp: (_division(truncated), False),
+    arith.DivUIOp: (_division(lambda a, b: a // b), True),
+    arith.RemSIOp: (_division(lambda a, b: a - truncated(a, b) * b), False),
+    arith.RemUIOp: (_division(lambda a, b: a % b), True),
+    arith.FloorDivSIOp: (_division(lambda a, b: a // b), False),
+    arith.CeilDivSIOp: (_division(lambda a, b: -(-a // b)), False),
+    arith.CeilDivUIOp: (_division(lambda a, b: -(-a // b)), True),
+    arith.MinSIOp: (_of_any(min), False),
+    arith.MaxSIOp: (_of_any(max), False),
+    arith.MinUIOp: (_of_any(min), True),
+    arith.MaxUIOp: (_of_any(max), True),
+    arith.ShLIOp: (_shift(lambda a, b: a << b), False),
+    arith.ShRSIOp: (_shift(lambda a, b: a >> b), False),
+    arith.ShRUIOp: (_shift(lambda a, b: a >> b), True),
+})  # fmt: skip
+"""Each operation on integers of so many bits, and whether it reads them as unsigned."""
 
 
 def _extracted(container: SSAValue, position: tuple[int, ...]) -> SSAValue | None:

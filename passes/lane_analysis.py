@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How the integers and addresses of a kernel differ between the lanes of a warp, found without running it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from ..dialects.ptx import EntryOp, LoadOp, PtrAddOp, SmemAddrOp, SregOp
-from ..dialects.ptx.types import integer_bits
 from . import lane_values as lv
-from .constants import constant_of
-from .fold_constants import compare
+from .constants import constant_of, signed
+from .emitter import int_width
+from .fold_constants import compare, computed
 from .lane_values import WARP, LaneValue
 from .loop_hints import trip_values
+from .ranges import Ranges
 
 _MAX_TRIPS = 4096
 """Iterations of a loop that are gone through for the values of its counter."""
@@ -29,7 +30,7 @@ class WarpValues:
     known before the kernel runs.
     """
 
-    def __init__(self, entry: EntryOp, warp: int) -> None:
+    def __init__(self, entry: EntryOp, warp: int, ranges: Ranges) -> None:
         x, y, z = entry.block
         self.threads = range(warp * WARP, min((warp + 1) * WARP, x * y * z))
         lanes = range(warp * WARP, (warp + 1) * WARP)
@@ -42,6 +43,7 @@ class WarpValues:
             "ntid.z": lv.constant(z),
         }
         self._values: dict[SSAValue, LaneValue | None] = {}
+        self._ranges = ranges
 
     def of(self, value: SSAValue) -> LaneValue | None:
         """What is known of a value."""
@@ -111,7 +113,43 @@ class WarpValues:
                 operands = [self.of(operand) for operand in owner.operands]
                 if owner.regions or None in operands:
                     return None
-                return _computed(owner, [operand for operand in operands if operand is not None])
+                return self._computed(owner, [operand for operand in operands if operand is not None])
+
+    def _computed(self, op: Operation, operands: Sequence[LaneValue]) -> LaneValue | None:
+        """The result of arithmetic on integers of a warp. Unless ranges prove that it does not wrap, only as many low
+        bits of it are known as its type has.
+        """
+        match op:
+            case arith.SelectOp():
+                return _selected(*operands)
+            case arith.CmpiOp():
+                predicate, width = op.predicate.value.data, int_width(op.lhs.type) or 64
+                return lv.elementwise(lambda a, b: -int(compare(predicate, a, b, width)), *operands)
+            case arith.ExtSIOp() | arith.ExtUIOp() | arith.IndexCastOp() | arith.TruncIOp():
+                return self._resized(op, operands[0])
+            case PtrAddOp():
+                return lv.add(*operands)
+            case arith.SignlessIntegerBinaryOperation():
+                a, b = operands
+                width = int_width(op.result.type) or 64
+                if a.is_exact and b.is_exact:
+                    return lv.elementwise(lambda x, y: computed(op, x, y, width), a, b)
+                if isinstance(op, _UNSIGNED) and self._ranges.of(op.lhs)[0] < 0 and not a.is_uniform:
+                    a = a.modulo(width)
+                found = _unbounded(op, a, b)
+                return found.wrapped(width) if found is not None and self._ranges.wraps(op) else found
+            case _:
+                return _uniform(*operands)
+
+    def _resized(self, op: Operation, a: LaneValue) -> LaneValue | None:
+        """An integer in another width."""
+        inner, result = op.operands[0], op.results[0]
+        bits, width = int_width(inner.type) or 64, int_width(result.type) or 64
+        is_unsigned = isinstance(op, arith.ExtUIOp)
+        if a.is_exact:
+            return lv.exact([x & ((1 << bits) - 1) if is_unsigned else signed(x, width) for x in a.known])
+        same = self._ranges.of(inner)[0] >= 0 if is_unsigned else self._ranges.fits(inner, width)
+        return a if same else a.wrapped(min(bits, width))
 
     def _argument(self, value: SSAValue, block: Block) -> LaneValue | None:
         parent, index = block.parent_op(), block.args.index(value)  # pyright: ignore[reportArgumentType]
@@ -176,32 +214,24 @@ def _selected(condition: LaneValue | None, a: LaneValue | None, b: LaneValue | N
     return lv.joined(a, b) if condition.is_uniform else None
 
 
-def _computed(op: Operation, operands: Sequence[LaneValue]) -> LaneValue | None:
-    """The result of arithmetic on integers of a warp."""
+_UNSIGNED = (arith.ShRUIOp, arith.DivUIOp)
+"""Operations that move the bits of a negative integer down without its sign."""
+
+
+def _unbounded(op: Operation, a: LaneValue, b: LaneValue) -> LaneValue | None:
+    """The result of an operation that does not wrap."""
     match op:
-        case arith.SelectOp():
-            return _selected(*operands)
-        case arith.CmpiOp():
-            predicate, width = op.predicate.value.data, integer_bits(op.lhs.type) or 64
-            return lv.elementwise(lambda a, b: int(compare(predicate, a, b, width)), *operands)
-        case arith.ExtSIOp() | arith.ExtUIOp() | arith.IndexCastOp() | arith.TruncIOp():
-            bits = min(integer_bits(v.type) or 64 for v in (op.operands[0], op.results[0]))
-            return operands[0] if bits >= 32 else lv.masked(operands[0], (1 << bits) - 1)
-        case PtrAddOp() | arith.AddiOp():
-            return lv.add(*operands)
+        case arith.AddiOp():
+            return lv.add(a, b)
         case arith.SubiOp():
-            negative = lv.negated(operands[1])
-            return None if negative is None else lv.add(operands[0], negative)
+            negative = lv.negated(b)
+            return None if negative is None else lv.add(a, negative)
         case arith.MuliOp():
-            return lv.multiply(*operands)
+            return lv.multiply(a, b)
         case arith.XOrIOp():
-            return lv.xor(*operands)
-        case arith.AndIOp() | arith.ShLIOp() | arith.ShRUIOp() | arith.ShRSIOp() | arith.DivUIOp() | arith.RemUIOp():
-            return _by_constant(op, *operands)
-        case arith.SignlessIntegerBinaryOperation() if type(op) in _EXACT:
-            return lv.elementwise(_EXACT[type(op)], *operands)
+            return lv.xor(a, b)
         case _:
-            return lv.uniform() if op.operands and all(operand.is_uniform for operand in operands) else None
+            return _by_constant(op, a, b)
 
 
 def _by_constant(op: Operation, a: LaneValue, b: LaneValue) -> LaneValue | None:
@@ -222,28 +252,9 @@ def _by_constant(op: Operation, a: LaneValue, b: LaneValue) -> LaneValue | None:
         case arith.RemUIOp() if number is not None and power is not None:
             return lv.masked(a, number - 1)
         case _:
-            return lv.elementwise(_EXACT[type(op)], a, b)
+            return _uniform(a, b)
 
 
-def _natural(function: Callable[[int, int], int]) -> Callable[[int, int], int | None]:
-    """A function of integers that are not negative, the second not 0; None for others."""
-    return lambda a, b: function(a, b) if a >= 0 and b > 0 else None
-
-
-_EXACT: Mapping[type[Operation], Callable[[int, int], int | None]] = {
-    arith.AndIOp: lambda a, b: a & b,
-    arith.OrIOp: lambda a, b: a | b,
-    arith.ShLIOp: lambda a, b: a << b if 0 <= b < 64 else None,
-    arith.ShRUIOp: lambda a, b: a >> b if a >= 0 and 0 <= b < 64 else None,
-    arith.ShRSIOp: lambda a, b: a >> b if 0 <= b < 64 else None,
-    arith.DivUIOp: _natural(lambda a, b: a // b),
-    arith.DivSIOp: _natural(lambda a, b: a // b),
-    arith.CeilDivUIOp: _natural(lambda a, b: -(-a // b)),
-    arith.CeilDivSIOp: _natural(lambda a, b: -(-a // b)),
-    arith.FloorDivSIOp: _natural(lambda a, b: a // b),
-    arith.RemUIOp: _natural(lambda a, b: a % b),
-    arith.RemSIOp: _natural(lambda a, b: a % b),
-    arith.MinSIOp: min,
-    arith.MaxSIOp: max,
-}
-"""Operations on integers that are known, a non-negative divisor and dividend where there is one."""
+def _uniform(*operands: LaneValue) -> LaneValue | None:
+    """What is known of an operation of which nothing else is: uniform operands have a uniform result."""
+    return lv.uniform() if operands and all(operand.is_uniform for operand in operands) else None

@@ -2,33 +2,50 @@
 """Integers of a warp of which the difference between lanes is known, although not the integers themselves."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import wraps
 from math import gcd
+from typing import TypeAlias
 
 WARP = 32
+EXACT = 1 << 10
+"""Stands for the bits of an integer of any size."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaneValue:
-    """`(known[lane] ^ t) + s`: `t` is any integer with bits of `mask` only, `s` any multiple of `step` (0 if that is
-    0). Both are unknown, and the same in all lanes of the warp.
+    """`(known[lane] ^ t) + s`, modulo `2**bits` unless that is EXACT: `t` is any integer with bits of `mask` only, `s`
+    any multiple of `step` (0 if that is 0). Both are unknown, and the same in all lanes of the warp.
 
-    Arithmetic is taken not to wrap. A function returns None where its result is not of this form.
+    The functions here are those of integers of any size, which do not wrap. One returns None where its result is not
+    of this form.
     """
 
     known: tuple[int, ...]
     mask: int = 0
     step: int = 0
+    bits: int = EXACT
 
     @property
     def is_exact(self) -> bool:
         """Whether nothing is unknown."""
-        return self.mask == 0 and self.step == 0
+        return self.mask == 0 and self.step == 0 and self.bits == EXACT
 
     @property
     def is_uniform(self) -> bool:
         """Whether all lanes have the same value, known or not."""
-        return len(set(self.known)) == 1
+        return len(set(self.known)) == 1 and self.bits == EXACT
+
+    def modulo(self, bits: int) -> "LaneValue":
+        """The same, of which no more than so many low bits are known."""
+        return self if self.bits <= bits else replace(self, bits=bits)
+
+    def wrapped(self, bits: int) -> "LaneValue":
+        """The integer of so many bits that is the same modulo `2**bits`."""
+        if not self.is_uniform:
+            return self.modulo(bits)
+        shifted = _as_shift(self)
+        return uniform() if shifted is None else uniform(gcd(shifted.step, shifted.known[0], 1 << bits))
 
 
 def exact(values: Sequence[int]) -> LaneValue:
@@ -62,6 +79,21 @@ def elementwise(function: Callable[[int, int], int | None], a: LaneValue, b: Lan
     return uniform() if a.is_uniform and b.is_uniform else None
 
 
+_Binary: TypeAlias = "Callable[[LaneValue, LaneValue], LaneValue | None]"
+
+
+def _modular(function: _Binary) -> _Binary:
+    """A function of which as many low bits are known as of both operands."""
+
+    @wraps(function)
+    def of(a: LaneValue, b: LaneValue) -> LaneValue | None:
+        found = function(a, b)
+        return None if found is None else found.modulo(min(a.bits, b.bits))
+
+    return of
+
+
+@_modular
 def add(a: LaneValue, b: LaneValue) -> LaneValue | None:
     """`a + b`."""
     if a.step == b.step == 0 and not _reach(a) & _reach(b):
@@ -79,9 +111,10 @@ def add(a: LaneValue, b: LaneValue) -> LaneValue | None:
 def negated(a: LaneValue) -> LaneValue | None:
     """`-a`."""
     shifted = _as_shift(a)
-    return None if shifted is None else LaneValue(tuple(-x for x in shifted.known), 0, shifted.step)
+    return None if shifted is None else LaneValue(tuple(-x for x in shifted.known), 0, shifted.step, a.bits)
 
 
+@_modular
 def multiply(a: LaneValue, b: LaneValue) -> LaneValue | None:
     """`a * b`."""
     for value, factor in ((a, b), (b, a)):
@@ -94,6 +127,7 @@ def multiply(a: LaneValue, b: LaneValue) -> LaneValue | None:
     return None
 
 
+@_modular
 def xor(a: LaneValue, b: LaneValue) -> LaneValue | None:
     """`a ^ b`."""
     left, right = _as_bits(a), _as_bits(b)
@@ -113,16 +147,19 @@ def masked(a: LaneValue, mask: int) -> LaneValue | None:
                 return None
             return LaneValue((0,) * WARP, mask) if mask >= 0 else uniform(mask & -mask)
         value = bits
-    return _normal(LaneValue(tuple(x & mask for x in value.known), value.mask & mask))
+    found = _normal(LaneValue(tuple(x & mask for x in value.known), value.mask & mask))
+    return found if 0 <= mask < 1 << a.bits else found.modulo(a.bits)
 
 
 def shifted_right(a: LaneValue, bits: int) -> LaneValue | None:
     """`a >> bits`."""
     if a.step % (1 << bits) or any(x < 0 for x in a.known):
         return uniform() if a.is_uniform else None
-    return LaneValue(tuple(x >> bits for x in a.known), a.mask >> bits, a.step >> bits)
+    found = LaneValue(tuple(x >> bits for x in a.known), a.mask >> bits, a.step >> bits)
+    return found if a.bits == EXACT else found.modulo(max(a.bits - bits, 0))
 
 
+@_modular
 def joined(a: LaneValue, b: LaneValue) -> LaneValue | None:
     """One of the two, nobody knows which, the same one in all lanes."""
     if a == b:
@@ -163,7 +200,7 @@ def _normal(a: LaneValue) -> LaneValue:
     """The same, with bits that all lanes share left to the unknown where it covers them."""
     common = a.known[0] & a.mask
     if common and all(x & a.mask == common for x in a.known):
-        return LaneValue(tuple(x & ~a.mask for x in a.known), a.mask, a.step)
+        return replace(a, known=tuple(x & ~a.mask for x in a.known))
     return a
 
 
@@ -173,7 +210,7 @@ def _as_shift(a: LaneValue) -> LaneValue | None:
         return a
     if any(x & a.mask for x in a.known):
         return None
-    return LaneValue(a.known, 0, gcd(a.step, a.mask & -a.mask))
+    return LaneValue(a.known, 0, gcd(a.step, a.mask & -a.mask), a.bits)
 
 
 def _as_bits(a: LaneValue) -> LaneValue | None:
@@ -186,4 +223,4 @@ def _as_bits(a: LaneValue) -> LaneValue | None:
         return LaneValue((0,) * WARP, -(common & -common))
     if not 0 <= _reach(a) < low:
         return None
-    return LaneValue(a.known, a.mask | -low)
+    return LaneValue(a.known, a.mask | -low, 0, a.bits)

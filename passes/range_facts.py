@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a comparison says of the range of what is compared, and where the range of a value in a loop may end."""
 
-from typing import TypeAlias
-
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
 from .constants import constant_of
-
-Range: TypeAlias = tuple[int, int]
-"""The least and the greatest value, both included."""
+from .range_arithmetic import Range
 
 EQ, NE, SLT, SLE, SGT, SGE, ULT, ULE, UGT, UGE = range(10)
 """The predicates of `arith.cmpi`."""

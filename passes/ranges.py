@@ -1,23 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The ranges of integers: what a kernel's block, grid limits, loop bounds and layouts prove."""
 
-from xdsl.dialects import arith, scf
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from xdsl.dialects import arith, math, scf
 from xdsl.dialects.builtin import DenseArrayBase, i64
-from xdsl.dialects.gpu import DimensionEnum
 from xdsl.ir import Block, Operation, SSAValue
 
 from ..dialects import gpu
 from ..dialects.kernel import KernelOp
-from ..dialects.ptx.types import integer_bits
+from ..dialects.ptx import SregOp
 from ..dialects.target import MAX_GRID
 from .constants import constant_of
 from .emitter import int_width
-from .range_facts import Range, ends_in, grows_by, restricted
+from .range_arithmetic import Range, clipped, contains, either, exact_range, limits, reduced
+from .range_facts import ends_in, grows_by, restricted
 
-FULL: Range = (-(2**63), 2**63 - 1)
+FULL: Range = limits(64)
 """What is known of any 64-bit integer."""
-_AXES = (DimensionEnum.X, DimensionEnum.Y, DimensionEnum.Z)
-
+_REGISTERS: Mapping[type[Operation], str] = MappingProxyType({
+    gpu.ThreadIdOp: "tid", gpu.BlockDimOp: "ntid", gpu.BlockIdOp: "ctaid", gpu.GridDimOp: "nctaid",
+})  # fmt: skip
+_OPERATIONS: Mapping[type[Operation], tuple[str, bool]] = MappingProxyType({
+    arith.AddiOp: ("add", False), arith.SubiOp: ("sub", False), arith.MuliOp: ("mul", False),
+    arith.DivSIOp: ("div", False), arith.DivUIOp: ("div", True),
+    arith.FloorDivSIOp: ("floordiv", False), arith.CeilDivSIOp: ("ceildiv", False),
+    arith.CeilDivUIOp: ("ceildiv", True), arith.RemSIOp: ("rem", False), arith.RemUIOp: ("rem", True),
+    arith.AndIOp: ("and", False), arith.OrIOp: ("or", False), arith.XOrIOp: ("xor", False),
+    arith.ShLIOp: ("shl", False), arith.ShRSIOp: ("shr", False), arith.ShRUIOp: ("shr", True),
+    arith.MinSIOp: ("min", False), arith.MaxSIOp: ("max", False),
+    arith.MinUIOp: ("min", True), arith.MaxUIOp: ("max", True),
+})  # fmt: skip
+"""The name of an operation in the table of ranges, and whether it reads its operands as unsigned."""
+_WRAPPING = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.ShLIOp)
 
 RANGE = "range"
 """The attribute of an operation that says the range of its result, where more is known than its operands tell."""
@@ -29,10 +45,12 @@ def set_range(op: Operation, low: int, high: int) -> None:
 
 
 class Ranges:
-    """Computes ranges of integers in one kernel, each once. A result that may wrap can be any integer of its type."""
+    """Computes ranges of integers in one kernel, each once. Arithmetic wraps in its type, as `arith` says, unless its
+    `overflow` flags promise that it does not.
+    """
 
     def __init__(self, kernel: KernelOp) -> None:
-        self._block = kernel.block
+        self._registers = _registers(kernel.block)
         self._known: dict[SSAValue, Range] = {}
 
     def of(self, value: SSAValue) -> Range:
@@ -40,16 +58,21 @@ class Ranges:
         if int_width(value.type) is None:
             return FULL
         if value not in self._known:
-            self._known[value] = _limits(value)  # what a value that depends on itself is taken to be
-            low, high = self._compute(value)
-            least, greatest = _limits(value)
-            self._known[value] = (low, high) if least <= low and high <= greatest else (least, greatest)
+            whole = self._known[value] = _limits(value)  # what a value that depends on itself is taken to be
+            found = self._compute(value)
+            self._known[value] = found if contains(whole, found) else whole
         return self._known[value]
 
     def fits(self, value: SSAValue, bits: int = 32) -> bool:
         """Whether a value always fits in a signed integer of so many bits."""
-        low, high = self.of(value)
-        return -(1 << (bits - 1)) <= low and high < 1 << (bits - 1)
+        return contains(limits(bits), self.of(value))
+
+    def wraps(self, op: Operation) -> bool:
+        """Whether a sum, a difference, a product or a shift to the left may be reduced to its type."""
+        if not isinstance(op, _WRAPPING) or _promised(op):
+            return False
+        found = _exact(op, self.of(op.lhs), self.of(op.rhs))
+        return found is None or not contains(_limits(op.result), found)
 
     def _compute(self, value: SSAValue) -> Range:
         if (constant := constant_of(value)) is not None:
@@ -61,25 +84,28 @@ class Ranges:
             low, high = known.get_values()
             return int(low), int(high)
         match owner:
-            case gpu.ThreadIdOp():
-                return 0, self._block[_AXES.index(owner.dimension.data)] - 1
-            case gpu.BlockDimOp():
-                size = self._block[_AXES.index(owner.dimension.data)]
-                return size, size
-            case gpu.BlockIdOp():
-                return 0, MAX_GRID[_AXES.index(owner.dimension.data)] - 1
-            case gpu.GridDimOp():
-                return 1, MAX_GRID[_AXES.index(owner.dimension.data)]
-            case arith.IndexCastOp(input=inner):
-                return self.of(inner)
+            case gpu.ThreadIdOp() | gpu.BlockDimOp() | gpu.BlockIdOp() | gpu.GridDimOp():
+                return self._registers[register_of(owner)]
+            case SregOp() if owner.register.data in self._registers:
+                return self._registers[owner.register.data]
+            case arith.IndexCastOp(input=inner) | arith.ExtSIOp(input=inner) | arith.TruncIOp(input=inner):
+                return reduced(self.of(inner), _limits(value))
+            case arith.ExtUIOp(input=inner):
+                return reduced(self.of(inner), limits(int_width(inner.type) or 64, unsigned=True))
+            case math.AbsIOp(operand=inner):
+                low, high = self.of(inner)
+                return max(low, -high, 0), max(-low, high)
             case arith.SelectOp(cond=condition, lhs=left, rhs=right):
-                return _either(self._where(left, condition, True), self._where(right, condition, False))
+                return either(self._where(left, condition, True), self._where(right, condition, False))
             case scf.IfOp() if owner.false_region.blocks:
                 return self._branches(owner, owner.results.index(value))
             case scf.ForOp():
                 return self.of(owner.body.block.args[owner.results.index(value) + 1])
             case arith.SignlessIntegerBinaryOperation(lhs=left, rhs=right):
-                return self._binary(owner, self.of(left), self.of(right))
+                found, whole = _exact(owner, self.of(left), self.of(right)), _limits(value)
+                if found is None:
+                    return whole
+                return clipped(found, whole) if _promised(owner) else reduced(found, whole)
             case _:
                 return FULL
 
@@ -107,7 +133,7 @@ class Ranges:
             end = region.block.last_op
             assert isinstance(end, scf.YieldOp), "the verifier checks this"
             found.append(self._where(end.operands[index], op.cond, holds))
-        return _either(*found)
+        return either(*found)
 
     def _carried(self, loop: scf.ForOp, argument: SSAValue, body: Block) -> Range:
         """The range of a value that a loop carries: one that holds what it starts with and, if it holds a value, holds
@@ -118,12 +144,13 @@ class Ranges:
         assert isinstance(end, scf.YieldOp), "the verifier checks this"
         following = end.operands[index]
         low, high = self.of(loop.iter_args[index])
+        whole = _limits(argument)
         step = grows_by(following, argument)
         if step is not None:
             (least, most), (first, last) = self.of(step), (self.of(loop.lb)[0], self.of(loop.ub)[1])
             trips = max(0, -(-(last - first) // self.of(loop.step)[0]))
             grown = low + min(0, trips * least), high + max(0, trips * most)
-            if FULL[0] < grown[0] and grown[1] < FULL[1]:
+            if contains(whole, grown):
                 return grown
         before = dict(self._known)
         for limit in [high, *(e for e in ends_in(loop) if e > high)]:
@@ -134,46 +161,44 @@ class Ranges:
                     return low, limit
                 low = min(low, least)
         self._known = before  # without what followed from an assumption that does not hold
-        return FULL
-
-    def _binary(self, op: arith.SignlessIntegerBinaryOperation, a: Range, b: Range) -> Range:
-        match op:
-            case arith.AddiOp():
-                return a[0] + b[0], a[1] + b[1]
-            case arith.SubiOp():
-                return a[0] - b[1], a[1] - b[0]
-            case arith.MuliOp():
-                corners = [x * y for x in a for y in b]
-                return min(corners), max(corners)
-            case arith.DivUIOp() | arith.DivSIOp() if a[0] >= 0 and b[0] > 0:
-                return a[0] // b[1], a[1] // b[0]
-            case arith.CeilDivUIOp() | arith.CeilDivSIOp() if a[0] >= 0 and b[0] > 0:
-                return -(-a[0] // b[1]), -(-a[1] // b[0])
-            case arith.RemUIOp() | arith.RemSIOp() if a[0] >= 0 and b[0] > 0:
-                return 0, min(a[1], b[1] - 1)
-            case arith.AndIOp() if max(a[0], b[0]) >= 0:
-                return 0, min(x[1] for x in (a, b) if x[0] >= 0)
-            case arith.ShRUIOp() | arith.ShRSIOp() if a[0] >= 0 and 0 <= b[0] <= b[1] < 64:
-                return a[0] >> b[1], a[1] >> b[0]
-            case arith.ShLIOp() if a[0] >= 0 and 0 <= b[0] <= b[1] < 64:
-                return a[0] << b[0], a[1] << b[1]
-            case arith.MinUIOp() | arith.MaxUIOp() if min(a[0], b[0]) < 0:
-                return FULL
-            case arith.MinSIOp() | arith.MinUIOp():
-                return min(a[0], b[0]), min(a[1], b[1])
-            case arith.MaxSIOp() | arith.MaxUIOp():
-                return max(a[0], b[0]), max(a[1], b[1])
-            case _:
-                return FULL
+        return whole
 
 
-def _either(a: Range, b: Range) -> Range:
-    return min(a[0], b[0]), max(a[1], b[1])
+def register_of(op: gpu.ThreadIdOp | gpu.BlockDimOp | gpu.BlockIdOp | gpu.GridDimOp) -> str:
+    """The special register that holds a coordinate."""
+    return f"{_REGISTERS[type(op)]}.{op.dimension.data.value}"
+
+
+def _registers(block: Sequence[int]) -> dict[str, Range]:
+    """The ranges of the special registers in blocks of a size."""
+    return {
+        f"{name}.{axis}": found
+        for axis, size, most in zip("xyz", block, MAX_GRID, strict=True)
+        for name, found in (
+            ("tid", (0, size - 1)),
+            ("ntid", (size, size)),
+            ("ctaid", (0, most - 1)),
+            ("nctaid", (1, most)),
+        )
+    }
+
+
+def _exact(op: arith.SignlessIntegerBinaryOperation, a: Range, b: Range) -> Range | None:
+    """The range of a result before it is reduced to its type; None where nothing is known."""
+    name, is_unsigned = _OPERATIONS.get(type(op), (None, False))
+    if name is None:
+        return None
+    bits = int_width(op.result.type) or 64
+    if is_unsigned:
+        a, b = (reduced(each, limits(bits, unsigned=True)) for each in (a, b))
+    return exact_range(name, a, b, bits)
+
+
+def _promised(op: Operation) -> bool:
+    """Whether the program says that a result does not wrap."""
+    return isinstance(op, _WRAPPING) and arith.IntegerOverflowFlag.NSW in op.overflow_flags.data
 
 
 def _limits(value: SSAValue) -> Range:
     """The least and the greatest integer of a value's type."""
-    bits = integer_bits(value.type)
-    if bits is None:
-        return FULL
-    return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+    return limits(int_width(value.type) or 64)

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tilefold.compiler.emit import emit_llvm
 from tilefold.dialects.ptx import EntryOp, StoreOp
 from tilefold.passes.affine import address_sum, alignment, integer_sum
 from tilefold.passes.ranges import FULL, Ranges
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import SSAValue
 
+from tests.emit.cpu import SM80, run_on_cpu
 from tests.passes.expressions import Arithmetic, Operation, arithmetic, signed
 from tests.passes.harness import apply, entry, execute
 
@@ -67,6 +69,61 @@ def test_ranges_hold_every_value(made: Arithmetic, scalars: tuple[int, int]) -> 
             assert low <= value(inputs_of(thread, block, scalars)) <= high, name
 
 
+@given(st.data(), st.sampled_from([8, 16, 32, 64]), st.integers(-(2**63), 2**63 - 1), st.integers(0, 200))
+@settings(max_examples=100)
+def test_ranges_hold_values_that_wrap(data: st.DataObject, bits: int, x: int, y: int) -> None:
+    made = data.draw(arithmetic(f"i{bits}", bits, ["%a", "%b"]))
+    cut = [f"%{n} = arith.trunci %{m} : i64 to i{bits}" for n, m in (("a", "x"), ("b", "u"))]
+    same = [f"%{n} = arith.ori %{m}, %{m} : i64" for n, m in (("a", "x"), ("b", "u"))]
+    head = ["%k = arith.constant 255 : i64", "%u = arith.andi %y, %k : i64", *(cut if bits < 64 else same)]
+    text = entry("\n".join([*head, *made.lines]), "%x: i64, %y: i64", "1")
+    kernel = next(op for op in apply(text, "").walk() if isinstance(op, EntryOp))
+    ranges = Ranges(kernel)
+    named: dict[str, SSAValue] = {f"%{r.name_hint}": r for op in kernel.walk() for r in op.results if r.name_hint}
+    for name, value in made.values.items():
+        low, high = ranges.of(named[name])
+        assert low <= value({"%a": signed(x, bits), "%b": signed(y, bits)}) <= high, name
+
+
+TYPES = ("i1", "i8", "i16", "i32", "i64", "index")
+
+
+@pytest.mark.parametrize("value", [0, 1, -1, -2, 127, 128, 70000, 2**31, -(2**31), 2**40 + 5, -(2**63)])
+def test_casts_of_constants(value: int) -> None:
+    """Each constant, through two casts, is the same folded and computed at stage `instr`."""
+    lines, expected = list[str](), list[int]()
+    for bits, type in zip((1, 8, 16, 32, 64, 64), TYPES, strict=True):
+        start = signed(value, bits)
+        lines.append(f"%s{type} = arith.constant {'true' if start else 'false'}" if bits == 1 else "")
+        lines[-1] = lines[-1] or f"%s{type} = arith.constant {start} : {type}"
+        for width, target in zip((1, 8, 16, 32, 64, 64), TYPES, strict=True):
+            for cast in ("index_cast", "extsi", "extui", "trunci"):
+                if (cast == "index_cast") != ("index" in (type, target)) or type == target:
+                    continue
+                if (cast == "trunci" and width >= bits) or (cast[:3] == "ext" and width <= bits):
+                    continue
+                found = signed(start & ((1 << bits) - 1) if cast == "extui" else start, width)
+                name = f"%v{len(expected)}"
+                lines.append(f"{name} = arith.{cast} %s{type} : {type} to {target}")
+                widen = "index_cast" if target == "index" else "extsi"
+                lines.append(f"{name}w = arith.{widen} {name} : {target} to i64" if target != "i64" else "")
+                lines.append(f"%o{len(expected)} = arith.constant {8 * len(expected)} : i64")
+                place = f"%p{len(expected)} = ptx.ptr_add %out, %o{len(expected)}"
+                lines.append(f"{place} : !ptx.ptr<global>, i64 -> !ptx.ptr<global>")
+                stored = name if target == "i64" else f"{name}w"
+                lines.append(f"ptx.st {stored}, %p{len(expected)} align 8 : i64, !ptx.ptr<global>")
+                expected.append(found)
+    text = entry("\n".join(lines), "%out: !ptx.ptr<global> align 16", "1")
+    for passes in ("", "convert-index", "convert-index,strength-reduce,cse"):
+        out = np.zeros(len(expected), np.int64)
+        module = apply(text, passes)
+        execute(module, {"out": out}, threads=1, outputs=["out"])
+        assert out.tolist() == expected, passes
+    out = np.zeros(len(expected), np.int64)
+    run_on_cpu(emit_llvm(module, SM80), [out])
+    assert out.tolist() == expected
+
+
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
@@ -80,6 +137,14 @@ def test_ranges_hold_every_value(made: Arithmetic, scalars: tuple[int, int]) -> 
         (["%c = arith.constant 3 : index", "%r = arith.shli %d, %c : index"], (40, 40)),
         (["%r = arith.subi %t, %d : index"], (-5, -1)),
         (["%r = arith.muli %w, %w : index"], FULL),
+        (["%s = arith.addi %x, %x : i32", "%r = arith.index_cast %s : i32 to index"], (-(2**31), 2**31 - 1)),
+        (["%s = arith.index_cast %t : index to i32", "%r = arith.addi %s, %s : i32"], (0, 8)),
+        (["%c = arith.constant 1103515245 : i32", "%r = arith.muli %x, %c : i32"], (-(2**31), 2**31 - 1)),
+        (["%r = arith.addi %x, %x overflow<nsw> : i32"], (-(2**31), 2**31 - 1)),
+        (["%c = arith.constant -7 : i32", "%r = arith.divsi %x, %c : i32"], (-((2**31 - 1) // 7), 2**31 // 7)),
+        (["%c = arith.constant -7 : i32", "%r = arith.remsi %x, %c : i32"], (-6, 6)),
+        (["%c = arith.constant 28 : i32", "%r = arith.shrui %x, %c : i32"], (0, 15)),
+        (["%s = arith.trunci %x : i32 to i8", "%r = arith.extui %s : i8 to i32"], (0, 255)),
         (["%r = arith.muli %n, %n : index"], (-(2**31) * (2**31 - 1), 2**62)),
     ],
 )

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What integer operations do to ranges: one table for ranges of the IR and for the values of kernels in Python."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TypeAlias
+
+Range: TypeAlias = tuple[int, int]
+"""The least and the greatest value, both included."""
+
+
+def limits(bits: int, *, unsigned: bool = False) -> Range:
+    """The range of all integers of so many bits."""
+    return (0, (1 << bits) - 1) if unsigned else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+
+
+def contains(outer: Range, inner: Range) -> bool:
+    """Whether a range holds all integers of another."""
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
+def either(a: Range, b: Range) -> Range:
+    """The smallest range that holds two."""
+    return min(a[0], b[0]), max(a[1], b[1])
+
+
+def reduced(exact: Range, within: Range) -> Range:
+    """The range of integers modulo the number of integers in `within`, as integers in it: what wraps, a truncation, or
+    the same bits read with another sign.
+    """
+    turns = (exact[0] - within[0]) // (within[1] - within[0] + 1)
+    distance = turns * (within[1] - within[0] + 1)
+    low, high = exact[0] - distance, exact[1] - distance
+    return (low, high) if high <= within[1] else within
+
+
+def clipped(exact: Range, within: Range) -> Range:
+    """The range of integers that are promised to be in `within`."""
+    low, high = max(exact[0], within[0]), min(exact[1], within[1])
+    return (low, high) if low <= high else within
+
+
+def exact_range(name: str, a: Range, b: Range, bits: int) -> Range | None:
+    """The range of an operation on integers of any size, before the result is reduced to a type.
+
+    `name` is a key of the table below; shifts are by less than `bits`. None where nothing is known, or there is no
+    result.
+    """
+    return _TABLE[name](a, b, bits)
+
+
+def _corners(function: Callable[[int, int], int]) -> Callable[[Range, Range, int], Range]:
+    """Of a function that rises or falls in each operand."""
+
+    def of(a: Range, b: Range, _bits: int) -> Range:
+        found = [function(x, y) for x in a for y in b]
+        return min(found), max(found)
+
+    return of
+
+
+def _quotient(function: Callable[[int, int], int]) -> Callable[[Range, Range, int], Range | None]:
+    """Of a division, which rises or falls in each operand among divisors of one sign."""
+
+    def of(a: Range, b: Range, _bits: int) -> Range | None:
+        divisors = [y for y in (b[0], min(b[1], -1)) if b[0] < 0] + [y for y in (max(b[0], 1), b[1]) if b[1] > 0]
+        found = [function(x, y) for x in a for y in divisors]
+        return (min(found), max(found)) if found else None
+
+    return of
+
+
+def _remainder(a: Range, b: Range, _bits: int) -> Range | None:
+    """With the sign of the dividend."""
+    most = max(abs(b[0]), abs(b[1])) - 1
+    return None if most < 0 else (max(min(a[0], 0), -most), min(max(a[1], 0), most))
+
+
+def _modulo(a: Range, b: Range, _bits: int) -> Range | None:
+    """With the sign of the divisor."""
+    if b == (0, 0):
+        return None
+    if a[0] >= 0 and b[0] >= 0:
+        return 0, min(a[1], b[1] - 1)
+    return min(b[0] + 1, 0), max(b[1] - 1, 0)
+
+
+def _and(a: Range, b: Range, _bits: int) -> Range:
+    if max(a[0], b[0]) >= 0:
+        return 0, min(x[1] for x in (a, b) if x[0] >= 0)
+    return -(1 << _length(a, b)), max(a[1], b[1])
+
+
+def _or(a: Range, b: Range, _bits: int) -> Range:
+    low = max(a[0], b[0]) if min(a[0], b[0]) >= 0 else min(a[0], b[0])
+    return low, -1 if min(a[1], b[1]) < 0 else (1 << _length(a, b)) - 1
+
+
+def _xor(a: Range, b: Range, _bits: int) -> Range:
+    span = 1 << _length(a, b)
+    signs = {x < 0 for x in a}, {x < 0 for x in b}
+    if all(len(sign) == 1 for sign in signs):
+        return (0, span - 1) if signs[0] == signs[1] else (-span, -1)
+    return -span, span - 1
+
+
+def _length(a: Range, b: Range) -> int:
+    """The bits that the integers of two ranges need beside their signs."""
+    return max((x if x >= 0 else ~x).bit_length() for x in (*a, *b))
+
+
+def _shift(function: Callable[[int, int], int]) -> Callable[[Range, Range, int], Range | None]:
+    def of(a: Range, b: Range, bits: int) -> Range | None:
+        least, most = max(b[0], 0), min(b[1], bits - 1)
+        return _corners(function)(a, (least, most), bits) if least <= most else None
+
+    return of
+
+
+def truncated(a: int, b: int) -> int:
+    """The quotient, rounded towards zero."""
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+_TABLE: Mapping[str, Callable[[Range, Range, int], Range | None]] = MappingProxyType({
+    "add": lambda a, b, _: (a[0] + b[0], a[1] + b[1]),
+    "sub": lambda a, b, _: (a[0] - b[1], a[1] - b[0]),
+    "mul": _corners(lambda x, y: x * y),
+    "div": _quotient(truncated),
+    "floordiv": _quotient(lambda x, y: x // y),
+    "ceildiv": _quotient(lambda x, y: -(-x // y)),
+    "rem": _remainder,
+    "mod": _modulo,
+    "and": _and,
+    "or": _or,
+    "xor": _xor,
+    "shl": _shift(lambda x, y: x << y),
+    "shr": _shift(lambda x, y: x >> y),
+    "min": lambda a, b, _: (min(a[0], b[0]), min(a[1], b[1])),
+    "max": lambda a, b, _: (max(a[0], b[0]), max(a[1], b[1])),
+})  # fmt: skip
