@@ -4,14 +4,20 @@
 An entry is written to a file of its own and renamed into place, so that a reader sees all of it or nothing, whenever a
 writer is killed. Its checksum is compared when it is read. Locks are the operating system's, which releases those of a
 process that ends, and nothing but work done twice depends on them.
+
+Entries are machine code, which a launch runs. So a store is one user's: what another user owns, or can write to, is
+neither read nor added to. That holds for the folder of the entries and for all in it. Above it may be any folder, such
+as `/tmp`: what another user puts there is that user's.
 """
 
 import os
+import stat
 import tempfile
 import warnings
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from errno import ENOTDIR, EPERM
 from hashlib import blake2b
 from pathlib import Path
 from time import time
@@ -24,6 +30,7 @@ _FORMAT = "v1"  # the folder of entries; one of another form would get another n
 _LEFT_OVER = ".tmp"
 _OLD_SECONDS = 3600.0  # a file that was being written so long ago belongs to a process that was killed
 _PATIENCE_SECONDS = 60.0  # how long to wait for an entry that another process makes, before making it as well
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _KEPT = 0.9  # what is left of the limit when the oldest entries go
 
 
@@ -62,7 +69,7 @@ class _Entry:
 
 
 class Store:
-    """The cache in one folder, of at most `limit` bytes. Any number of threads and processes may use it."""
+    """The cache in one folder, of at most `limit` bytes. Any number of threads and processes of one user may use it."""
 
     def __init__(self, folder: Path, limit: int) -> None:
         self.folder = folder
@@ -70,9 +77,13 @@ class Store:
         self._entries = folder / _FORMAT
 
     def get(self, key: str) -> bytes | None:
-        """The bytes of an entry, which counts as used now; None where there is none. One that is damaged is removed."""
+        """The bytes of an entry, which counts as used now; None where there is none, or where others can have written
+        it. One that is damaged is removed.
+        """
         path = self._path(key)
         try:
+            _check_private(self._entries)
+            _check_private(path.parent)
             data = _data(path)
         except OSError:
             return None
@@ -86,11 +97,11 @@ class Store:
     def put(self, key: str, data: bytes) -> None:
         """Keeps an entry, and removes those that were used longest ago where there are too many bytes.
 
-        A RuntimeWarning where the folder cannot be written: then nothing is kept.
+        A RuntimeWarning where the folder cannot be written, or is another user's: then nothing is kept.
         """
         path = self._path(key)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            self._make_private(path.parent)
             handle, name = tempfile.mkstemp(_LEFT_OVER, dir=path.parent)
             try:
                 with os.fdopen(handle, "wb") as file:
@@ -112,9 +123,8 @@ class Store:
 
         lock = None
         try:
-            locks = self.folder / "locks"
-            locks.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(locks / f"{key[:2]}.lock", timeout=_PATIENCE_SECONDS)
+            self._make_private(self._entries)
+            lock = FileLock(self._entries / f"{key[:2]}.lock", timeout=_PATIENCE_SECONDS)
             lock.acquire()
         except (OSError, Timeout, NotImplementedError):
             lock = None  # a file system without locks, or a process that is stopped: the work may be done twice
@@ -130,7 +140,7 @@ class Store:
             try:
                 data = _data(entry.path)
             except OSError:
-                continue  # another process removed it
+                continue  # another process removed it, or it is another user's
             yield Kept(entry.size, entry.used, data)
 
     def usage(self) -> Usage:
@@ -144,6 +154,15 @@ class Store:
         for path in self._left_overs():
             _remove(path)
         return Usage(len(removed), sum(entry.size for entry in removed))
+
+    def _make_private(self, folder: Path) -> None:
+        """Makes the folder of all entries and, in it, `folder`, for this user alone. OSError where it is another's."""
+        for each in dict.fromkeys((self._entries, folder)):
+            each.mkdir(mode=0o700, parents=True, exist_ok=True)
+            status = each.lstat()
+            if _is_own(status) and stat.S_ISDIR(status.st_mode) and status.st_mode & _OTHERS_WRITE:
+                each.chmod(stat.S_IMODE(status.st_mode) & ~_OTHERS_WRITE)  # each entry in it is checked as well
+            _check_private(each)
 
     def _path(self, key: str) -> Path:
         return self._entries / key[:2] / key
@@ -166,6 +185,12 @@ class Store:
 
     def _shrink(self) -> None:
         """Removes the entries that were used longest ago, down to below the limit, and files of killed processes."""
+        for path in self._left_overs():
+            try:
+                if time() - path.stat().st_mtime > _OLD_SECONDS:
+                    _remove(path)
+            except OSError:
+                continue
         found = list(self._scan())
         total = sum(entry.size for entry in found)
         if total <= self.limit:
@@ -175,12 +200,6 @@ class Store:
                 break
             if _remove(entry.path):
                 total -= entry.size
-        for path in self._left_overs():
-            try:
-                if time() - path.stat().st_mtime > _OLD_SECONDS:
-                    _remove(path)
-            except OSError:
-                continue
 
 
 def default_store() -> Store | None:
@@ -195,9 +214,11 @@ def store_of(settings: CacheSettings) -> Store | None:
 
 def _data(path: Path) -> bytes | None:
     """The data of an entry, of which the file's name is the key; None where it is damaged. OSError where it is not
-    there, or cannot be read.
+    there, cannot be read, or may be from another user.
     """
-    content = path.read_bytes()
+    with open(path, "rb", opener=_open_file) as file:
+        _check_mode(os.fstat(file.fileno()), stat.S_ISREG, path)
+        content = file.read()
     data = content[len(_MAGIC) + _DIGEST :]
     whole = content.startswith(_MAGIC) and content[len(_MAGIC) : len(_MAGIC) + _DIGEST] == _checksum(path.name, data)
     return data if whole else None
@@ -205,6 +226,28 @@ def _data(path: Path) -> bytes | None:
 
 def _checksum(key: str, data: bytes) -> bytes:
     return blake2b(data, key=key.encode()[:64], digest_size=_DIGEST).digest()
+
+
+def _open_file(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+
+
+def _is_own(status: os.stat_result) -> bool:
+    return os.name != "posix" or status.st_uid == os.geteuid()  # elsewhere the folder's access list says who may write
+
+
+def _check_private(folder: Path) -> None:
+    """PermissionError unless it is a folder, no link to one, of this user's, which nobody else can write."""
+    _check_mode(folder.lstat(), stat.S_ISDIR, folder)
+
+
+def _check_mode(status: os.stat_result, is_kind: Callable[[int], bool], path: Path) -> None:
+    if not is_kind(status.st_mode):
+        raise NotADirectoryError(ENOTDIR, "Not a directory" if is_kind is stat.S_ISDIR else "Not a file", str(path))
+    if not _is_own(status):
+        raise PermissionError(EPERM, "it belongs to another user", str(path))
+    if os.name == "posix" and status.st_mode & _OTHERS_WRITE:
+        raise PermissionError(EPERM, "other users can write to it", str(path))
 
 
 def _children(folder: Path) -> list[Path]:

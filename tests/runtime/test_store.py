@@ -9,11 +9,13 @@ from random import Random
 from time import monotonic, sleep
 
 import pytest
+from filelock import FileLock
 from tilefold.layout.errors import TilefoldError
 from tilefold.runtime.settings import CacheSettings, cache_settings
 from tilefold.runtime.store import Store, Usage, default_store, digest, store_of
 
 from tests.project.tree import ROOT
+from tests.runtime import siege
 from tests.runtime.hammer import KEYS, content
 
 KEY = digest("a", b"b")
@@ -156,7 +158,7 @@ def test_user_without_a_home_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 def test_processes_that_are_killed_leave_a_whole_store(store: Store) -> None:
     command = [sys.executable, "-m", "tests.runtime.hammer", str(store.folder), str(MIB)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    ends = monotonic() + 4
+    ends = monotonic() + 2
     random = Random(0)
     running: list[subprocess.Popen[bytes]] = []
     seed = 0
@@ -180,6 +182,101 @@ def test_processes_that_are_killed_leave_a_whole_store(store: Store) -> None:
     result = subprocess.run([*command, "1", "40"], env=environment, cwd=ROOT, timeout=30, check=False)
     assert result.returncode == 0
     assert store.usage().bytes <= MIB
+
+
+def test_a_hundred_writers_that_are_killed_lose_nothing(store: Store) -> None:
+    command = [sys.executable, "-m", "tests.runtime.siege", str(store.folder), "100", "1", "0"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, timeout=120, check=True)
+    finished = [int(word) for word in ran.stdout.split()]
+    assert len(finished) > 20, "the writers had no time to write"
+    assert all(store.get(siege.key(number)) == siege.content(number) for number in finished)
+    assert all(entry.data is not None for entry in store.entries()), "an entry is damaged"
+    locks = list(store.folder.rglob("*.lock"))
+    assert locks
+    for path in locks:
+        FileLock(path, timeout=0).acquire().lock.release()
+    left_over = [path for path in _files(store) if path.suffix == ".tmp"]
+    for path in left_over:
+        os.utime(path, (1, 1))
+    store.put(KEY, b"content")
+    assert not any(path.exists() for path in left_over)
+
+
+def _give_away(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes a file or folder another user's; who may not do that becomes another user."""
+    if os.geteuid() == 0:
+        os.chown(path, 12345, -1, follow_symlinks=False)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+
+
+def test_entry_of_another_user_is_not_taken_but_replaced(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.put(KEY, b"content")
+    (path,) = _files(store)
+    _give_away(path, monkeypatch)
+    assert store.get(KEY) is None
+    assert list(store.entries()) == []
+    monkeypatch.undo()
+    store.put(KEY, b"own")
+    assert store.get(KEY) == b"own"
+
+
+@pytest.mark.parametrize("depth", [1, 2], ids=["all entries", "some entries"])
+def test_folder_of_another_user_is_not_used(store: Store, depth: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.put(KEY, b"content")
+    (path,) = _files(store)
+    before = path.read_bytes()
+    _give_away(path.parents[2 - depth], monkeypatch)
+    assert store.get(KEY) is None
+    with pytest.warns(RuntimeWarning, match="cannot be written: it belongs to another user"):
+        store.put(KEY, b"own")
+    with store.making(KEY):
+        assert store.get(KEY) is None
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
+def test_entry_that_others_can_write_is_not_taken(store: Store, mode: int) -> None:
+    store.put(KEY, b"content")
+    (path,) = _files(store)
+    assert path.stat().st_mode & 0o077 == 0
+    path.chmod(mode)
+    assert store.get(KEY) is None
+    store.put(KEY, b"own")
+    assert store.get(KEY) == b"own"
+
+
+def test_folder_that_others_can_write_is_closed_to_them(store: Store) -> None:
+    store.folder.mkdir(mode=0o777)
+    store.folder.chmod(0o777)  # above the entries anything may be, such as /tmp
+    store.put(KEY, b"content")
+    (path,) = _files(store)
+    for folder in path.parents[:2]:
+        assert folder.stat().st_mode & 0o077 == 0
+        folder.chmod(0o777)
+        assert store.get(KEY) is None
+        store.put(KEY, b"content")
+        assert store.get(KEY) == b"content"
+        assert folder.stat().st_mode & 0o022 == 0
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2], ids=["an entry", "some entries", "all entries"])
+def test_links_are_not_followed(store: Store, depth: int, tmp_path: Path) -> None:
+    store.put(KEY, b"content")
+    (path,) = _files(store)
+    linked = (path, *path.parents)[depth]
+    linked.rename(tmp_path / "elsewhere")
+    linked.symlink_to(tmp_path / "elsewhere")
+    assert store.get(KEY) is None
+
+
+def test_pipe_in_the_place_of_an_entry_is_not_waited_for(store: Store) -> None:
+    store.put(KEY, b"content")
+    (path,) = _files(store)
+    path.unlink()
+    os.mkfifo(path)
+    assert store.get(KEY) is None
 
 
 def test_only_one_process_makes_an_entry(store: Store) -> None:

@@ -16,7 +16,8 @@ examples:
 Machine code is kept by what it was made from: the program, the target, and the versions of tilefold, LLVM and the
 assembler; the results of autotuning by the GPU as well. So nothing in the cache is ever out of date, and to remove it
 costs no more than compiling anew. What was used longest ago goes when there is more than the limit. A damaged entry is
-found by its checksum and compiled anew; a folder that cannot be written costs a warning, and nothing is kept.
+found by its checksum and compiled anew; a folder that cannot be written costs a warning, and nothing is kept. What
+another user owns or can write is never loaded.
 
 environment:
   {CACHE_DIR}      the folder, where it is not the user's folder for caches
