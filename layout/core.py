@@ -248,7 +248,11 @@ def make_row_major_layout(shape: IntTuple) -> Layout:
 
 
 def make_ordered_layout(shape: IntTuple, order: IntTuple) -> Layout:
-    """The compact layout of `shape` whose modes run the faster the smaller their leaf in `order`."""
+    """The compact layout of `shape` whose modes run the faster the smaller their leaf in `order`.
+
+    Modes of equal leaves begin at the same stride, as in CuTe: `(2,3,2)` by `(1,1,3)` is `(2,3,2):(1,1,6)`, in which
+    coordinates share indices.
+    """
     check_shape(shape)
     return Layout(shape, compact_order(shape, order))
 
@@ -267,7 +271,10 @@ def make_basis_like(shape: IntTuple, path: tuple[int, ...] = ()) -> IntTuple:
 
 
 def make_layout_like(layout: Layout) -> Layout:
-    """A compact layout with the shape and the stride order of `layout`; stride-0 modes keep stride 0."""
+    """A compact layout with the shape and the stride order of `layout`; stride-0 modes keep stride 0.
+
+    Modes of equal strides have equal strides in the result, as in CuTe.
+    """
     return Layout(layout.shape, compact_order(filter_zeros(layout.stride, layout.shape), layout.stride))
 
 

@@ -7,6 +7,7 @@ A leaf counts as a tuple of rank 1 and depth 0; `(8,)` and `8` are different pro
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from typing import Any, cast
 
 from .errors import Code, LayoutError
@@ -283,10 +284,11 @@ def _compact(shape: Tree, current: Any, row_major: bool) -> tuple[Any, Any]:
 
 
 def compact_order(shape: IntTuple, order: IntTuple) -> Any:
-    """The strides that number `shape` without gaps, modes with a smaller leaf in `order` faster.
+    """The strides that number `shape` without gaps, modes with a smaller leaf in `order` faster (CuTe's stride.hpp).
 
-    Equal leaves run from left to right, so that no two coordinates share an index (CuTe lets them overlap).
-    Dynamic leaves come after all static ones, from left to right.
+    Modes whose leaves are equal begin at the same stride, as in CuTe, so that coordinates of theirs share an index:
+    only an order without equal leaves of modes larger than 1 numbers each coordinate by itself. Dynamic leaves come
+    after all static ones, from left to right.
     """
     sizes = flatten_to_tuple(product_like(shape, order))
     keys: list[Any] = list(flatten_to_tuple(order))
@@ -294,7 +296,9 @@ def compact_order(shape: IntTuple, order: IntTuple) -> Any:
     keys = [k if type(k) is int else largest + 1 + i for i, k in enumerate(keys)]
     starts: list[Any] = [1] * len(keys)
     faster: Any = 1
-    for i in sorted(range(len(keys)), key=keys.__getitem__):
-        starts[i] = faster
-        faster = mul(faster, sizes[i])
+    for _, equal in groupby(sorted(range(len(keys)), key=keys.__getitem__), keys.__getitem__):
+        start = faster
+        for i in equal:
+            starts[i] = start
+            faster = mul(faster, sizes[i])
     return compact_major(shape, unflatten(starts, order))

@@ -116,7 +116,8 @@ def make_fragment_like(layout: LayoutLike) -> Layout:
     """A compact layout of registers for what `layout` addresses: its first mode is contiguous, others keep
     their order.
 
-    Stride-0 parts of the first mode keep stride 0. A layout of rank 1, or with dynamic extents, gives the
+    Stride-0 parts of the first mode keep stride 0. Other modes of equal strides begin at the same stride, as in CuTe,
+    so that places which `layout` makes one may be one here. A layout of rank 1, or with dynamic extents, gives the
     compact layout of its shape.
     """
     if type(layout) is ComposedLayout:

@@ -216,7 +216,8 @@ def make_tiled_copy_D(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
 def make_rmem_tensor_like(tensor: Tensor, dtype: Any = None) -> Tensor:
     """Registers for the elements of a tensor, compact, the first mode contiguous (CuTe's make_fragment_like).
 
-    Without `dtype` the elements are those of the tensor.
+    Without `dtype` the elements are those of the tensor. What is one element of the tensor at several coordinates, by
+    modes of equal strides, may be one register, as in CuTe; `make_rmem_tensor(shape, dtype)` has a register for each.
     """
     tensor_type(tensor)
     element = tensor.element_type if dtype is None else as_dtype(dtype)

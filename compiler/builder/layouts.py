@@ -47,7 +47,10 @@ def make_layout(shape: Any, *more: Any, stride: Any = None) -> Layout:
 
 
 def make_ordered_layout(shape: Any, order: Any) -> Layout:
-    """The compact layout of a shape whose modes run the faster the smaller their number in `order`."""
+    """The compact layout of a shape whose modes run the faster the smaller their number in `order`.
+
+    Modes of equal numbers begin at the same stride, as in CuTe, so that coordinates share indices.
+    """
     return algebra.make_ordered_layout(tuples(shape), tuples(order))
 
 

@@ -232,6 +232,8 @@ class MakeLayoutLikeOp(AlgebraOp):
 class MakeOrderedLayoutOp(AlgebraOp):
     """The compact layout of a shape whose modes run the faster the smaller their integer in `order`, which is static.
 
+    Modes of equal integers begin at the same stride, as in CuTe C++.
+
     `%l = cute.make_ordered_layout(%s, %o) : (!cute.shape<"(4,8)">, !cute.int_tuple<"(1,0)">)
     -> !cute.layout<"(4,8):(8,1)">`
     """

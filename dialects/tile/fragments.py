@@ -70,7 +70,8 @@ class FragmentOp(IRDLOperation, ABC):
 class MakeFragmentLikeOp(FragmentOp):
     """`%r = tile.make_fragment_like %t as f32`: registers for the elements of `%t`, in compact order.
 
-    The first mode is contiguous, the others keep their order; a mode of stride 0 within the first keeps it (CuTe's
+    The first mode is contiguous, the others keep their order; a mode of stride 0 within the first keeps it, and other
+    modes of equal strides, which make one element of several coordinates in `%t`, may do so in the fragment (CuTe's
     make_fragment_like). Without `as` the elements are those of `%t`.
     """
 

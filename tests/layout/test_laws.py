@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The laws of the algebra, at every index."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from tilefold.layout.coalesce import coalesce_under
 from tilefold.layout.coordinates import crd2crd, crd2idx_in_shape, idx2crd
 from tilefold.layout.core import Layout
 from tilefold.layout.errors import LayoutError
+from tilefold.layout.inttuple import flatten_to_tuple, unflatten
 
 from tests.layout.strategies import (
     compact_layouts,
@@ -202,15 +204,57 @@ def test_upcast_undoes_downcast(layout: Layout, n: int) -> None:
     assert values(cute.coalesce(cute.upcast(narrow, n))) == values(layout)
 
 
+def ordered(shape: list[int], order: list[int]) -> list[int]:
+    """What an order makes of each coordinate, first mode fastest: a step is as long as all modes that come before."""
+    steps = [math.prod(s for s, other in zip(shape, order, strict=True) if other < own) for own in order]
+    numbers = [0]
+    for extent, step in zip(shape, steps, strict=True):
+        numbers = [number + step * i for i in range(extent) for number in numbers]
+    return numbers
+
+
+@given(shapes(), st.data())
+def test_an_order_says_which_modes_come_before(shape: Any, data: Data) -> None:
+    """As in CuTe: modes of one number in the order begin at the same stride, and share indices."""
+    flat = [int(extent) for extent in flatten_to_tuple(shape)]
+    order = data.draw(st.lists(st.integers(0, 3), min_size=len(flat), max_size=len(flat)))
+    made = cute.make_ordered_layout(shape, unflatten(order, shape))
+    assert values(made) == ordered(flat, order)
+    numbers = [own for own, extent in zip(order, flat, strict=True) if extent > 1]
+    assert (len({*values(made)}) == made.size) == (len({*numbers}) == len(numbers))
+
+
+@given(shapes(3), shapes(3), st.data())
+def test_a_nested_mode_of_one_number_is_compact(first: Any, second: Any, data: Data) -> None:
+    before, after = data.draw(st.permutations([1, 2]))
+    made = cute.make_ordered_layout((first, second), (before, after))
+    start = cute.size(cute.make_layout(second)) if before == 2 else 1
+    assert values(made[0]) == [start * i for i in range(made[0].size)]
+
+
 @given(layouts())
-def test_layout_like_and_fragment_like_are_compact(layout: Layout) -> None:
-    fragment = cute.make_fragment_like(layout)
-    assert cute.size(fragment) == layout.size
-    kept = cute.filter(fragment)
-    assert sorted(values(kept)) == list(range(kept.size))
+def test_layout_like_keeps_the_order_of_strides(layout: Layout) -> None:
     like = cute.make_layout_like(layout)
     assert like.shape == layout.shape
-    assert sorted(values(cute.filter(like))) == list(range(cute.filter(like).size))
+    flat, strides = flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride)
+    kept = [s if d else 1 for s, d in zip(flat, strides, strict=True)]
+    assert values(cute.filter(like)) == values(cute.filter(Layout(flat, tuple(
+        [math.prod(s for s, other in zip(kept, strides, strict=True) if other < d) if d else 0 for d in strides]
+    ))))  # fmt: skip
+
+
+@given(layouts())
+def test_fragment_like_is_contiguous_in_its_first_mode(layout: Layout) -> None:
+    """The other modes follow the order of their strides, those of one stride share registers, as in CuTe."""
+    fragment = cute.make_fragment_like(layout)
+    assert cute.size(fragment) == layout.size
+    first = cute.filter(fragment[0])
+    assert values(first) == list(range(first.size))
+    if len(layout) > 1:
+        rest = cute.take(layout, 1, len(layout))
+        flat, strides = [flatten_to_tuple(x) for x in (rest.shape, rest.stride)]
+        after = ordered([int(s) for s in flat], [int(d) for d in strides])
+        assert values(cute.take(fragment, 1, len(fragment))) == [first.size * i for i in after]
 
 
 @given(shapes(), st.data())
