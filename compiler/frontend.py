@@ -38,6 +38,8 @@ _RESULTS = re.compile(r"%[^=\n]*=\s*")
 _UNDEFINED = re.compile(r"values used but not defined: \[(.*)\]", re.DOTALL)
 
 _STRINGS = re.compile(r'//[^\n]*|"(?:(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+)(?P<close>"?)')
+_UNREADABLE = frozenset({"scf.execute_region"})
+"""Operations that xDSL prints in a syntax that it does not read: without an empty `scf.yield`, and with attributes."""
 _VAGUE = {
     "Could not parse entire input!": "expected an operation",
     " in block definition": "expected an operation or '}'",
@@ -255,12 +257,21 @@ class _ProgramPrinter(Printer):
         parent = op.parent_op()
         if op.name in ("func.call", "func.return") and parent is not None and not self.print_generic_format:
             self._unprefixed = op.name  # in a function, MLIR prints the operations of its dialect without its name
+        generic = self.print_generic_format
+        self.print_generic_format = generic or op.name in _UNREADABLE
         super().print_op(op)
+        self.print_generic_format = generic
 
     def print_string(self, text: str, *, indent: int | None = None) -> None:
         if self._unprefixed and text == self._unprefixed:
             text, self._unprefixed = text.removeprefix("func."), ""
         super().print_string(text, indent=indent)
+
+    def print_operation_type(self, op: Operation) -> None:
+        if self.print_generic_format or type(op).print is Operation.print:
+            super().print_operation_type(op)
+        else:  # a custom syntax goes on after the type, and its location stands at its end
+            self.print_function_type(op.operand_types, op.result_types)
 
     def _print_results(self, op: Operation) -> None:
         if len(op.results) < 2:
