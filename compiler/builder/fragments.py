@@ -10,7 +10,16 @@ from ...dialects.tile import CopyOp, Space
 from ...dialects.tile.fragments import FRAGMENT_ALIGN
 from ...layout.core import cosize, make_layout
 from ...layout.errors import Code, TilefoldError
-from ...layout.inttuple import is_fully_static, product, show, wrap
+from ...layout.inttuple import (
+    flatten_to_tuple,
+    is_fully_static,
+    product,
+    show,
+    slice_tuple,
+    unflatten,
+    wrap,
+    zip_modes,
+)
 from .arithmetic import binary, binary_type, compare, unary
 from .casts import check_cast
 from .coordinates import as_tuple, tuples
@@ -93,12 +102,18 @@ class Vec(Ordered, Bits):
     def reduce(self, op: "Reduction", init: Any = None, axes: Any = None, keepdims: bool = False) -> Any:
         """The elements combined over the modes `axes`, or over all: a fragment of the modes that are left, or a value.
 
+        `axes` is a mode or a tuple of them, or a profile of the shape, with None for what is kept and a number for what
+        is reduced: `(None, 1)` reduces the second mode of two, `((None, 1), None)` a part of the first one.
+
         `op` is `ADD`, `MUL`, `MAX`, `MIN`, `AND`, `OR` or `XOR`. It begins with `init`, by default what changes
         nothing, and takes elements in colexicographic order. The type is that of the elements; convert to a wider one
         before.
         """
         check_reduction(op)
-        over = _axes(axes, self.rank)
+        left = _kept_leaves(axes, self.shape)
+        over = {mode for mode, kept in enumerate(left) if not kept}
+        if any(0 < len(kept) < len(flatten_to_tuple(part)) for kept, part in zip(left, self.shape, strict=True)):
+            return self._reduce_parts(op, init, left, keepdims)
         kept = tuple(1 if mode in over else part for mode, part in enumerate(self.shape))
         start = op.start(self.dtype) if init is None else init
         result = allocate(self.dtype, Space.Rmem, FRAGMENT_ALIGN, make_layout(kept))
@@ -114,9 +129,17 @@ class Vec(Ordered, Bits):
         write(repeated(result, whole, steps), self.expression, op.function, self.shape)
         if len(over) == self.rank and not keepdims:
             return result[0]
-        left = kept if keepdims else tuple(part for mode, part in enumerate(self.shape) if mode not in over)
         made = Vec(Expression(kept, self.dtype, tensor=result))
-        return made if keepdims else made.reshape(left)
+        return (
+            made if keepdims else made.reshape(tuple(part for mode, part in enumerate(self.shape) if mode not in over))
+        )
+
+    def _reduce_parts(self, op: "Reduction", init: Any, left: list[tuple[int, ...]], keepdims: bool) -> Any:
+        """A reduction over some leaves of the shape, of which each mode keeps those in `left`."""
+        extents = flatten_to_tuple(self.shape)
+        kept = set(flatten_to_tuple(tuple(left)))
+        flat = self.reshape(extents).reduce(op, init, tuple(leaf for leaf in range(len(extents)) if leaf not in kept))
+        return flat.reshape(tuple(product(tuple(extents[leaf] for leaf in part)) for part in left if part or keepdims))
 
     def __bool__(self) -> bool:
         raise TilefoldError(
@@ -268,12 +291,29 @@ def full_like(fragment: "Vec | Tensor", value: Scalar, dtype: Any = None) -> Vec
     return full(fragment.shape, value, element)
 
 
-def _axes(axes: Any, rank: int) -> set[int]:
-    given = range(rank) if axes is None else [axes] if isinstance(axes, int) else list(axes)
-    found = {axis + rank if axis < 0 else axis for axis in given}
-    if any(not 0 <= axis < rank for axis in found):
-        raise TilefoldError(Code.MODE_OUT_OF_RANGE, f"a fragment of {rank} modes has no mode {axes}", "the first is 0")
-    return found
+def _kept_leaves(axes: Any, shape: Shape) -> list[tuple[int, ...]]:
+    """The leaves of each mode that a reduction keeps, by their numbers in the shape.
+
+    Raises TilefoldError: E0208 for a mode that there is not, E0201 for the profile of another shape, E5002 for anything
+    else.
+    """
+    leaves = unflatten(range(len(flatten_to_tuple(shape))), shape)
+    if axes is None:
+        return [()] * len(shape)
+    given = as_tuple(tuples(axes))
+    if any(axis is None or isinstance(axis, tuple) for axis in given):
+        return [flatten_to_tuple(slice_tuple(axis, part)) for axis, part in zip_modes(given, leaves)]
+    if any(isinstance(axis, bool) or not isinstance(axis, int) for axis in given):
+        raise TilefoldError(Code.BUILD_VALUE, f"{show(given)} are no modes", "name modes by numbers, the first by 0")
+    if any(not -len(shape) <= axis < len(shape) for axis in given):
+        message = f"a fragment of {len(shape)} modes has no mode {axes}"
+        raise TilefoldError(Code.MODE_OUT_OF_RANGE, message, "the first is 0")
+    over = [axis % len(shape) for axis in given]
+    if len(set(over)) < len(over):
+        raise TilefoldError(
+            Code.BUILD_VALUE, f"{show(given)} names a mode twice", "a profile has None for the modes that are kept"
+        )
+    return [() if mode in over else flatten_to_tuple(part) for mode, part in enumerate(leaves)]
 
 
 @dataclass(frozen=True, slots=True)

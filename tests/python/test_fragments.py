@@ -2,7 +2,8 @@
 """Fragments compute what NumPy computes, and never change once they are loaded."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from tilefold.compiler.builder.expressions import broadcast
 from tilefold.compiler.builder.state import building
 from tilefold.compiler.diagnostics import ProgramError
 from tilefold.layout.errors import TilefoldError
+from tilefold.layout.inttuple import has_underscore, wrap
 from xdsl.ir import Block
 
 from tilefold import cute
@@ -66,6 +68,10 @@ SHAPES: Sequence[tuple[Callable[[Any], Any], Any]] = (
     (lambda x: x.reduce(cute.MAX, axes=0), A.max(0)),
     (lambda x: x.reduce(cute.MIN, axes=(0, 1)), A.min()),
     (lambda x: x.reduce(cute.ADD, 10.0), A.sum() + 10),
+    (lambda x: x.reduce(cute.ADD, 0, (None, 1)), A.sum(1)),
+    (lambda x: x.reduce(cute.ADD, None, [0, None]), A.sum(0)),
+    (lambda x: x.reduce(cute.MAX, None, (1, None), keepdims=True), A.max(0, keepdims=True)),
+    (lambda x: x.reduce(cute.ADD, 1.0, (None, None)), A + 1),
     (lambda x: x.reduce(cute.MUL, axes=-1, keepdims=True), A.prod(1, keepdims=True)),
     (lambda x: x - x.reduce(cute.MAX, axes=1, keepdims=True), A - A.max(1, keepdims=True)),
     (lambda x: x.reshape((2, 16))[1, None], A.reshape(-1, order="F").reshape((2, 16), order="F")[1]),
@@ -82,6 +88,47 @@ def test_reductions_and_shapes(function: Callable[..., Any], wanted: Any) -> Non
     wanted = np.asarray(wanted, np.float32)
     got = by_one_thread(function, wanted.shape or (1,), np.float32, A)
     np.testing.assert_allclose(got.reshape(wanted.shape), wanted, rtol=1e-5)
+
+
+def profiles(shape: Any) -> Iterator[Any]:
+    """All that a reduction can name of a shape: None for what is kept."""
+    yield from (None, 1)
+    if not isinstance(shape, int):
+        parts: list[Any] = [list(profiles(part)) for part in shape]
+        yield from product(*parts)
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_profiles_of_nested_shapes(keepdims: bool) -> None:
+    """Each of the profiles of the shape ((2,4),3,2), against NumPy on its leaves."""
+    shape, leaves = ((2, 4), 3, 2), (2, 4, 3, 2)
+    values = np.arange(48, dtype=np.int32) % 7
+    chosen: list[Any] = [each for each in profiles(shape) if each is not None and has_underscore(each)]
+
+    def reduced(profile: Any) -> NDArray[Any]:
+        kept = [[leaf is None for leaf in wrap(part)] for part in profile]
+        kept[0] *= 2 // len(kept[0])
+        axes = tuple(axis for axis, stays in enumerate(chain(*kept)) if not stays)
+        modes = [
+            [size for size, stays in zip(part, mode, strict=True) if stays]
+            for part, mode in zip(((2, 4), (3,), (2,)), kept, strict=True)
+        ]
+        wanted = tuple(math.prod(mode) for mode in modes if mode or keepdims)
+        return values.reshape(leaves, order="F").sum(axes, dtype=np.int32).reshape(wanted, order="F")
+
+    @cute.kernel
+    def sums(Out: cute.Tensor, Source: cute.Tensor, profile: cute.Constexpr):
+        r = cute.make_rmem_tensor(shape, cute.Int32)
+        for i in range(48):
+            r[i] = Source[i]
+        Out.store(r.load().reduce(cute.ADD, 0, profile, keepdims=keepdims))
+
+    assert len(chosen) > 10
+    for profile in chosen:
+        wanted = reduced(profile)
+        out = np.zeros(wanted.shape, np.int32)
+        sums(out, values, profile).launch(grid=1, block=1, device="sim")
+        assert out.tolist() == wanted.tolist(), profile
 
 
 def test_softmax_of_rows() -> None:
@@ -177,6 +224,11 @@ MISTAKES: Sequence[tuple[Callable[[Any], object], str]] = (
     (lambda x: x & 1, "not defined for Float32"),
     (lambda x: x.reduce("add"), "expected a reduction"),
     (lambda x: x.reduce(cute.ADD, axes=2), "no mode 2"),
+    (lambda x: x.reduce(cute.ADD, 0, (None, 1, 1)), "differ in profile"),
+    (lambda x: x.reduce(cute.ADD, 0, (None, (1, None))), "differ in profile"),
+    (lambda x: x.reduce(cute.ADD, 0, (1, -1)), "names a mode twice"),
+    (lambda x: x.reduce(cute.ADD, 0, 1.0), "expected integers"),
+    (lambda x: x.reduce(cute.ADD, 0, True), "are no modes"),
     (lambda x: x.reshape((3, 3)), "have no shape"),
     (lambda x: x + cute.full((3, 5), 1, cute.Float32), "no common shape"),
     (lambda x: cute.make_rmem_tensor((4, 2), cute.Float32).store(x), "does not fit"),
