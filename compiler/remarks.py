@@ -4,7 +4,7 @@
 Passes leave remarks on operations (`passes.remarks`); they are collected at each stage, and named after the first at
 which they stand. What takes a whole program to see is found in the program as written and at stage `instr`: which
 partitions are among other threads than the block has, what became of loops, which instructions accesses to elements,
-what accesses to shared memory cost, and which fragments lie in local memory.
+what accesses to shared and global memory cost, and which fragments lie in local memory.
 """
 
 from collections import Counter
@@ -25,8 +25,8 @@ from ..dialects.tile.view_base import ThreadViewOp
 from ..passes.local_memory import LocalFragment, local_fragments
 from ..passes.loop_hints import trip_values, unroll_count
 from ..passes.remarks import remarks_in
+from .access_costs import access_costs
 from .diagnostics import Diagnostic, Place, Severity, place_of
-from .shared_costs import shared_costs
 from .source import Source
 
 
@@ -92,7 +92,7 @@ def remarks_of(stages: Sequence[tuple[str, ModuleOp]], source: Source) -> tuple[
         remarks.add(last, op, text)
     for entry in module.walk():
         if isinstance(entry, EntryOp):
-            for cost in shared_costs(entry):
+            for cost in access_costs(entry):
                 remarks.add(last, cost.op, str(cost), cost.mnemonic)
             for fragment in local_fragments(entry):
                 for access in fragment.accesses:

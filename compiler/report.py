@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a compiled kernel costs: registers, spills, shared memory, how many of its blocks a multiprocessor holds, its
-instructions by kind, and the bank conflicts of its accesses to shared memory.
+instructions by kind, and what its accesses to shared and global memory cost.
 
 Resources come from the assembler's log, instruction counts from the PTX text: how often each instruction
 stands there, not how often it is executed.
@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, TextIO
 
 from ..dialects.kernel import LaunchBounds
 from ..dialects.occupancy import Occupancy, occupancy
-from ..dialects.ptx import EntryOp
+from ..dialects.ptx import EntryOp, StateSpace
 from ..dialects.target import STATIC_SHARED_BYTES, Target
 from ..passes.local_memory import local_fragments
+from .access_costs import WORDS, AccessCost, access_costs
 from .assemble import Cubin, KernelResources
 from .diagnostics import place_of
-from .shared_costs import SharedCost, shared_costs
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -34,7 +34,7 @@ _INSTRUCTION = re.compile(r"^\s+(?:@!?%p\d+\s+)?([a-z][\w.:]*)([^;]*);", re.MULT
 class KernelReport:
     """One kernel: its launch bounds and resources; its static shared memory, to which the assembler's log adds what is
     reserved and aligned, and the dynamic one that its launch asks for; the blocks that a multiprocessor holds, the
-    bytes of its fragments that lie in local memory, its PTX instructions, and what its accesses to shared memory cost.
+    bytes of its fragments that lie in local memory, its PTX instructions, and what its accesses to memory cost.
     """
 
     name: str
@@ -45,7 +45,7 @@ class KernelReport:
     occupancy: Occupancy
     local_fragments: int
     instructions: Mapping[str, int]
-    shared: Sequence[SharedCost]
+    accesses: Sequence[AccessCost]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def _kernel(entry: EntryOp, counts: Mapping[str, Mapping[str, int]], cubin: Cubi
     held = occupancy(target, prod(bounds.threads), resources.registers, static or dynamic)
     local = sum(fragment.bytes for fragment in local_fragments(entry))
     return KernelReport(
-        name, bounds, resources, static, dynamic, held, local, counts.get(name, {}), shared_costs(entry)
+        name, bounds, resources, static, dynamic, held, local, counts.get(name, {}), access_costs(entry)
     )
 
 
@@ -126,21 +126,24 @@ def print_report(report: Report, file: TextIO) -> None:
         for mnemonic, count in kernel.instructions.items():
             table.add_row(mnemonic, str(count))
         console.print(table)
-        if kernel.shared:
-            console.print(_shared_table(kernel))
+        for space in WORDS:
+            if any(cost.space is space for cost in kernel.accesses):
+                console.print(_access_table(kernel, space))
 
 
-def _shared_table(kernel: KernelReport) -> "Table":
+def _access_table(kernel: KernelReport, space: StateSpace) -> "Table":
     from rich.table import Table
 
-    table = Table("access", title=f"shared memory of {kernel.name}, by one block", title_justify="left")
-    for name in ("operations", "by warps", "wavefronts", "least"):
+    table = Table("access", title=f"{space.value} memory of {kernel.name}, by one block", title_justify="left")
+    for name in ("operations", "by warps", f"{WORDS[space].unit}s", "least"):
         table.add_column(name, justify="right")
-    for cost in kernel.shared:
+    for cost in kernel.accesses:
+        if cost.space is not space:
+            continue
         place = place_of(cost.op.location)
         name = cost.mnemonic
         if place is not None:  # the file without its folders, since a table is narrow
             name = f"{Path(place.file).name}:{place.line}:{place.column}: {name}"
-        numbers = ("?", "?", "?") if cost.unknown else (cost.executions, cost.wavefronts, cost.least)
+        numbers = ("?", "?", "?") if cost.unknown else (cost.executions, cost.count, cost.least)
         table.add_row(name, str(cost.operations), *map(str, numbers))
     return table

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, SSAValue
 
-from ..dialects.ptx import EntryOp, LoadOp, PtrAddOp, SmemAddrOp, SregOp
+from ..dialects.parameters import Parameter
+from ..dialects.ptx import EntryOp, LoadOp, PtrAddOp, PtrType, SmemAddrOp, SregOp
+from ..dialects.scalars import unknowns
+from ..layout.sectors import SECTOR
 from . import lane_values as lv
 from .constants import constant_of, signed
 from .emitter import int_width
@@ -28,6 +31,8 @@ _UNDER_WAY = LaneValue(())
 class WarpValues:
     """The values of one warp of a block at stage `instr`. `of` is None for one whose lanes differ in ways that are not
     known before the kernel runs.
+
+    A tensor in global memory is taken to begin at a multiple of the bytes of a sector, as allocations do.
     """
 
     def __init__(self, entry: EntryOp, warp: int, ranges: Ranges) -> None:
@@ -42,6 +47,7 @@ class WarpValues:
             "ntid.y": lv.constant(y),
             "ntid.z": lv.constant(z),
         }
+        self._divisors = [divisor for each in entry.parameters() for divisor in _divisors(each)]
         self._values: dict[SSAValue, LaneValue | None] = {}
         self._ranges = ranges
 
@@ -155,7 +161,7 @@ class WarpValues:
         parent, index = block.parent_op(), block.args.index(value)  # pyright: ignore[reportArgumentType]
         match parent:
             case EntryOp():
-                return lv.uniform()
+                return lv.uniform(self._divisors[index])
             case scf.ForOp() if index == 0:
                 return self._counter(parent)
             case scf.ForOp():
@@ -202,6 +208,13 @@ class WarpValues:
         sides = [region.block.last_op for region in (op.true_region, op.false_region)]
         values = [None if side is None else self.of(side.operands[index]) for side in sides]
         return _selected(condition, values[0], values[1])
+
+
+def _divisors(parameter: Parameter) -> list[int]:
+    """What is known to divide the arguments of a parameter: a pointer, and the integers of its layout."""
+    scalars = [] if parameter.layout is None else unknowns(parameter.layout)
+    first = SECTOR if isinstance(parameter.type, PtrType) else 1
+    return [max(first, parameter.align), *(unknown.div for unknown in scalars)]
 
 
 def _selected(condition: LaneValue | None, a: LaneValue | None, b: LaneValue | None) -> LaneValue | None:

@@ -44,7 +44,7 @@ class LaneValue:
         """The integer of so many bits that is the same modulo `2**bits`."""
         if not self.is_uniform:
             return self.modulo(bits)
-        shifted = _as_shift(self)
+        shifted = as_shift(self)
         return uniform() if shifted is None else uniform(gcd(shifted.step, shifted.known[0], 1 << bits))
 
 
@@ -96,9 +96,10 @@ def _modular(function: _Binary) -> _Binary:
 @_modular
 def add(a: LaneValue, b: LaneValue) -> LaneValue | None:
     """`a + b`."""
-    if a.step == b.step == 0 and not _reach(a) & _reach(b):
-        return _normal(LaneValue(tuple(x | y for x, y in zip(a.known, b.known, strict=True)), a.mask | b.mask))
-    shifted, other = _as_shift(a), _as_shift(b)
+    if not _reach(a) & _reach(b):
+        known = tuple(x | y for x, y in zip(a.known, b.known, strict=True))
+        return _normal(LaneValue(known, a.mask | b.mask, gcd(a.step, b.step)))
+    shifted, other = as_shift(a), as_shift(b)
     if shifted is not None and other is not None:
         known = tuple(x + y for x, y in zip(shifted.known, other.known, strict=True))
         return LaneValue(known, 0, gcd(shifted.step, other.step))
@@ -110,7 +111,7 @@ def add(a: LaneValue, b: LaneValue) -> LaneValue | None:
 
 def negated(a: LaneValue) -> LaneValue | None:
     """`-a`."""
-    shifted = _as_shift(a)
+    shifted = as_shift(a)
     return None if shifted is None else LaneValue(tuple(-x for x in shifted.known), 0, shifted.step, a.bits)
 
 
@@ -166,7 +167,7 @@ def joined(a: LaneValue, b: LaneValue) -> LaneValue | None:
         return a
     if a.step == b.step == 0 and a.is_uniform and b.is_uniform:
         return _normal(LaneValue(a.known, a.mask | b.mask | (a.known[0] ^ b.known[0])))
-    left, right = _as_shift(a), _as_shift(b)
+    left, right = as_shift(a), as_shift(b)
     if left is None or right is None:
         return None
     apart = {y - x for x, y in zip(left.known, right.known, strict=True)}
@@ -176,7 +177,7 @@ def joined(a: LaneValue, b: LaneValue) -> LaneValue | None:
 def _scaled(a: LaneValue, factor: int) -> LaneValue | None:
     if factor > 0 and factor & (factor - 1) == 0:
         return LaneValue(tuple(x * factor for x in a.known), a.mask * factor, a.step * factor)
-    shifted = _as_shift(a)
+    shifted = as_shift(a)
     if shifted is None:
         return None
     return LaneValue(tuple(x * factor for x in shifted.known), 0, abs(shifted.step * factor))
@@ -184,7 +185,7 @@ def _scaled(a: LaneValue, factor: int) -> LaneValue | None:
 
 def _divisor(a: LaneValue) -> int:
     """A number that divides a uniform value."""
-    shifted = _as_shift(a)
+    shifted = as_shift(a)
     return 1 if shifted is None else gcd(shifted.step, shifted.known[0]) or 1
 
 
@@ -204,7 +205,7 @@ def _normal(a: LaneValue) -> LaneValue:
     return a
 
 
-def _as_shift(a: LaneValue) -> LaneValue | None:
+def as_shift(a: LaneValue) -> LaneValue | None:
     """The same with everything unknown added, nothing xored; it then spans more."""
     if a.mask == 0:
         return a

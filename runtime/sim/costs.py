@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a warp's memory access costs: shared-memory wavefronts (`layout.banks`), and global memory's 32-byte sectors."""
+"""What a warp's memory access costs: wavefronts of shared memory (`layout.banks`), sectors of global memory
+(`layout.sectors`).
+"""
 
 from functools import lru_cache
 from typing import Any
@@ -8,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...layout import banks
+from ...layout import sectors as layout_sectors
 from ...layout.banks import BANKS, WORD
-
-_SECTOR = 32
+from ...layout.sectors import SECTOR
 
 
 def wavefronts(addresses: NDArray[Any], lanes: NDArray[Any], width: int) -> tuple[int, int]:
@@ -31,13 +33,10 @@ def sectors(addresses: NDArray[Any], width: int) -> tuple[int, int]:
     """Sectors that an access of `width` bytes at `addresses` touches, and the least that as many bytes can
     occupy.
     """
-    start = int(addresses[0]) // _SECTOR * _SECTOR
+    start = int(addresses[0]) // SECTOR * SECTOR
     return _sectors((addresses - start).tobytes(), width)
 
 
 @lru_cache(maxsize=4096)
 def _sectors(addresses: bytes, width: int) -> tuple[int, int]:
-    offsets = np.frombuffer(addresses, np.int64)
-    touched = len(np.unique(offsets // _SECTOR))
-    distinct = len(np.unique(offsets)) * width
-    return touched, -(-distinct // _SECTOR)
+    return layout_sectors.sectors(np.frombuffer(addresses, np.int64).tolist(), width)

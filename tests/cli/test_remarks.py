@@ -60,17 +60,23 @@ def test_partitions_among_other_threads_than_the_block_has(threads: int, named: 
 
 def test_decisions_are_explained_at_their_lines() -> None:
     free = "8 wavefronts each time a warp executes it where 4 would do: bank conflicts"
+    apart = "32 sectors each time a warp executes it where 4 would do: not coalesced"
+    halves = "32 sectors each time a warp executes it where 16 would do: not coalesced"
     assert _said(KERNEL.replace("(32,32):(32,1)", "(32,32):(36,1)")) == [
         (4, "ptx.entry", "offsets in global memory: 6 in 32 bits, which reach element 255 at most"),
         (10, "scf.for", "unrolled completely, to join its narrow accesses"),
         (11, "tile.load", "2 instructions ld.global.v4.b32"),
+        (11, "ld.global.v4.b32", halves),
         (12, "tile.store", "2 instructions st.shared.v4.b32"),
         (12, "st.shared.v4.b32", "4 wavefronts each time a warp executes it, no bank conflicts"),
         (14, "scf.for", "unrolled, 2 iterations at a time: 8 iterations"),
         (16, "tile.load", "1 instruction ld.shared.b32"),
         (16, "ld.shared.b32", "4 wavefronts each time a warp executes it where 1 would do: bank conflicts"),
         (17, "tile.store", "1 instruction st.global.b32"),
+        (17, "st.global.b32", apart),
         (21, "tile.atom_call", "128 bits: 4 elements at a time"),
+        (21, "ld.global.v4.b32", halves),
+        (21, "st.global.v4.b32", halves),
     ]
     assert (12, "st.shared.v4.b32", free.replace("8 wave", "32 wave")) in _said(KERNEL)
 

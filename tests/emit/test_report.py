@@ -101,6 +101,8 @@ def test_shared_memory_is_the_kernels_own() -> None:
 
 def test_report_shows_every_number() -> None:
     text = TWO.replace("threads(32) shared(4096)", "threads(64) min_blocks(2) shared(99999)")
+    text = text.replace("%n: i32", "%n: i32, %A: !ptx.ptr<global> align 4")
+    text = text.replace("ptx.bar.sync 0", "ptx.bar.sync 0\nptx.st %n, %A align 4 : i32, !ptx.ptr<global>")
     ptx = ptx_of(text)
     file = io.StringIO()
     entries = [op for op in parse(text).walk() if isinstance(op, EntryOp)]
@@ -115,6 +117,9 @@ def test_report_shows_every_number() -> None:
         "blocks a multiprocessor",
         "limited by",
         "shared memory of k",
+        "wavefronts",
+        "global memory of k",
+        "sectors",
         "st.shared.b32",
         "bar.sync",
         "PTX instructions of k",

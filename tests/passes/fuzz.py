@@ -10,6 +10,7 @@ from tilefold.compiler.diagnostics import ProgramError
 from tilefold.compiler.pipeline import STAGE_NAMES
 from tilefold.dialects.target import Target
 
+from tests.passes.costs import accesses, compare
 from tests.passes.generate import Problem, generate
 from tests.passes.harness import execute, source_of
 from tilefold.lowering import load
@@ -21,7 +22,8 @@ REFUSALS = frozenset({"E0203", "E0204", "E0211", "E0214", "E0301", "E0303", "E03
 def attempt(seed: int, problem: Problem) -> str | None:
     """Runs a kernel at every stage. The code of its refusal, or None.
 
-    AssertionError where a stage computes something else, or the compiler refuses what it should not.
+    AssertionError where a stage computes something else, the compiler refuses what it should not, or accesses cost
+    something else than was said before the run.
     """
     try:
         program = load(source_of(problem.text))
@@ -34,12 +36,17 @@ def attempt(seed: int, problem: Problem) -> str | None:
     for stage, module in modules.items():
         b = problem.unwritten
         arguments = {"A": problem.a.copy(), "B": b}
-        execute(module, arguments, grid=problem.grid, threads=problem.threads, outputs=["B"])
+        ran = execute(module, arguments, grid=problem.grid, threads=problem.threads, outputs=["B"])
         wrong = np.flatnonzero(b != problem.expected)
         assert not wrong.size, (
             f"seed {seed}: at stage {stage}, {wrong.size} elements of B's storage differ, first {wrong[0]}: "
             f"{b[wrong[0]]} instead of {problem.expected[wrong[0]]}\n{problem.text}"
         )
+        if stage == "instr":
+            try:
+                compare(accesses(module, "k"), ran.counters)
+            except AssertionError as error:
+                raise AssertionError(f"seed {seed}: costs: {error}\n{problem.text}") from error
     return None
 
 

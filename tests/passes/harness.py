@@ -18,7 +18,7 @@ from tilefold.compiler.driver import Observer, parse_passes, run_passes
 from tilefold.compiler.frontend import parse_program, print_program
 from tilefold.compiler.pipeline import PASSES, pipeline_to
 from tilefold.compiler.source import Source, plain_source
-from tilefold.runtime.engine import LaunchConfig, TensorArgument
+from tilefold.runtime.engine import LaunchConfig, RunResult, TensorArgument
 from tilefold.runtime.sim.engine import SimEngine, SimProgram
 from xdsl.dialects.builtin import ModuleOp
 
@@ -80,11 +80,11 @@ def execute(
     grid: tuple[int, int, int] = (1, 1, 1),
     threads: int = 32,
     outputs: Sequence[str] = (),
-) -> None:
+) -> RunResult:
     """Runs the kernel `@k` on the simulator; arrays are storage, which the kernel writes. `outputs` begin unwritten."""
     bound = {
         name: TensorArgument(value, initialised=name not in outputs) if isinstance(value, np.ndarray) else value
         for name, value in arguments.items()
     }
     engine = SimEngine(sink=lambda _: None)
-    engine.launch(SimProgram(module, "k"), LaunchConfig(grid, (threads, 1, 1)), bound)
+    return engine.launch(SimProgram(module, "k"), LaunchConfig(grid, (threads, 1, 1)), bound)

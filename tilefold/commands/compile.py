@@ -27,7 +27,7 @@ examples:
   tilefold compile kernel.cute --target sm_90a --emit cubin -o kernel.cubin
   tilefold compile kernel.cute --emit instr                   the program as the simulator runs it at stage instr
   tilefold compile kernel.cute --report                       registers, spills, shared memory, instruction counts
-  tilefold compile kernel.cute --remarks -o kernel.ptx        which instructions were chosen and why, bank conflicts
+  tilefold compile kernel.cute --remarks -o kernel.ptx        instructions chosen and why, what accesses cost
   tilefold compile kernel.cute -D TILE_M=64 --emit atoms -o atoms.cute
   tilefold compile atoms.cute                                 goes on from the saved stage
 
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report",
         action="store_true",
-        help="print registers, spills, shared memory, occupancy, instruction counts and bank conflicts of the kernels",
+        help="print registers, spills, shared memory, occupancy, instruction counts and costs of accesses to memory",
     )
     add_remarks(parser)
     add_cache(parser)
