@@ -48,6 +48,7 @@ class Code(Enum):
     COMPOSED_UNSUPPORTED = ("E0211", "the operation is not defined for a composed layout")
     NO_ADJACENT_ELEMENTS = ("E0212", "no mode has stride 1, so elements cannot be split into narrower ones")
     BAD_ARGUMENT = ("E0213", "an argument is outside the operation's domain")
+    COORDINATE_OUTSIDE = ("E0215", "a coordinate is outside of the shape that it selects from")
     MODES_CARRY = ("E0214", "modes of the right layout of a composition overlap")
 
     ATOM_INVALID = ("E0301", "the fields of an atom contradict each other")
@@ -122,7 +123,7 @@ class Code(Enum):
     RUN_KERNEL = ("E3107", "the program has no kernel of this name")
 
     SIM_UNSUPPORTED = ("E3201", "the simulator has no rule for an operation or a type")
-    SIM_OUT_OF_BOUNDS = ("E3202", "a thread accesses memory outside every allocation")
+    SIM_OUT_OF_BOUNDS = ("E3202", "a thread accesses memory outside every allocation, or what a tensor does not have")
     SIM_MISALIGNED = ("E3203", "the address of an access is not a multiple of its size")
     SIM_UNINITIALISED = ("E3204", "a thread reads memory that nobody has written")
     SIM_RACE = ("E3205", "two threads access the same byte, one of them writes, and nothing orders them")

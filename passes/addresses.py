@@ -10,6 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..dialects.ptx import PtrAddOp
+from ..dialects.ptx.address import Fixed
 from ..dialects.ptx.types import GLOBAL
 from ..dialects.scalars import with_scalars
 from ..dialects.tile import Crd2IdxOp, TensorType
@@ -17,10 +18,11 @@ from ..dialects.tile.assembly import count_operands, fill_coordinate, unwrapped
 from ..layout.coalesce import coalesce_under
 from ..layout.core import ComposedLayout, Layout, plain_layout
 from ..layout.inttuple import leaves, transform_leaves
+from ..layout.slicing import fixed_modes
 from ..layout.swizzle import Swizzle
 from ..layout.text import to_text
 from .constants import constant_of
-from .emitter import Emitter, erase_unused, int_type
+from .emitter import Emitter, erase_unused, int_type, int_width
 from .index_width import Place, greatest_index
 from .ranges import Ranges
 from .remarks import remark
@@ -32,11 +34,15 @@ from .swizzled import ANY_BITS, Part, by_period, cut_at_period, index_bits, spli
 class Address:
     """A tensor at run time: its pointer, for a swizzled one the parts of the offset within its layout, and the values
     of the `?` in its type.
+
+    `fixed` are integers of type `index` of the coordinates behind the offset, each with the extent of its mode, that
+    are not proven to be inside.
     """
 
     pointer: SSAValue
     offset: tuple[Part, ...] | None = None
     scalars: Sequence[SSAValue] = ()
+    fixed: Fixed = ()
 
 
 class Addresses:
@@ -72,15 +78,48 @@ class Addresses:
         """32 if the index at `place`, and its distance in bytes in elements of `bits`, fits in 31 bits, else 64."""
         return 32 if (self.greatest(place) + 1) * max(bits, 8) < 2**34 else 64
 
-    def _moved(self, emitter: Emitter, pointer: SSAValue, bytes: SSAValue, place: Place | None) -> SSAValue:
-        """`pointer`, moved by the distance of `place`; a remark says why a distance has 64 bits."""
-        moved = _moved(emitter, pointer, bytes)
+    def _fixed(self, emitter: Emitter, place: Place) -> Fixed:
+        """The integers of the coordinate of `place`, each with the extent of its mode; none where all are proven to be
+        inside.
+        """
+
+        def integer(value: SSAValue) -> SsaInt:
+            return SsaInt(emitter, value)
+
+        shape = with_scalars(place.layout, [integer(value) for value in place.scalars]).shape
+        coord = unwrapped(fill_coordinate(place.coord, [integer(value) for value in place.values]))
+        pairs = [(_plain(given), _plain(extent)) for given, extent in fixed_modes(coord, shape)]
+        return () if all(self._inside(*pair) for pair in pairs) else pairs
+
+    def _inside(self, integer: SSAValue | int, extent: SSAValue | int) -> bool:
+        """Whether an integer of a coordinate is proven to be inside of its mode."""
+        low, high = (integer, integer) if isinstance(integer, int) else self._ranges.of(integer)
+        return low >= 0 and high < (extent if isinstance(extent, int) else self._ranges.of(extent)[0])
+
+    def _moved(
+        self, emitter: Emitter, pointer: SSAValue, bytes: SSAValue, place: Place | None, fixed: Fixed = ()
+    ) -> SSAValue:
+        """`pointer`, moved by the distance of `place`; `fixed` must be inside. A remark says why there are 64 bits."""
+        moved = self._step(emitter, pointer, bytes, fixed)
         if place is not None and isinstance(moved.owner, PtrAddOp) and pointer.type == GLOBAL:
             wide = bytes.type == int_type(64)
             self._reaches[64 if wide else 32].append(self.greatest(place))
             if wide:
                 remark(moved.owner, f"64-bit offset: {self._reason(place)}")
         return moved
+
+    def _step(self, emitter: Emitter, pointer: SSAValue, bytes: SSAValue, fixed: Fixed = ()) -> SSAValue:
+        """`pointer`, moved by so many bytes if `fixed` is inside."""
+        if constant_of(bytes) == 0 and not fixed:
+            return pointer
+        width = int_width(bytes.type)
+        assert width is not None, "a distance is an integer"
+
+        def sized(x: SSAValue | int) -> SSAValue | int:
+            return x if isinstance(x, int) else self.converted(x, width)
+
+        pairs = [(sized(integer), sized(extent)) for integer, extent in fixed]
+        return emitter.value(PtrAddOp(pointer, bytes, pairs))
 
     def summary(self) -> str | None:
         """How many offsets in global memory were computed in 32 and in 64 bits, and why; None if there are none."""
@@ -137,16 +176,17 @@ class Addresses:
         if isinstance(offset.owner, arith.AddiOp):  # an index and a constant: two steps, each as narrow as it can be
             first, second = offset.owner.operands
             return self.advance(emitter, self.advance(emitter, tensor, type, first), type, second)
+        owner = offset.owner
+        place = place_of(owner) if isinstance(owner, Crd2IdxOp) else None
+        fixed = () if place is None else self._fixed(emitter, place)
         if tensor.offset is None:
             step = self.distance(emitter, offset, type.element_bits)
-            place = place_of(offset.owner) if isinstance(offset.owner, Crd2IdxOp) else None
-            return Address(self._moved(emitter, tensor.pointer, step, place))
-        owner = offset.owner
+            return Address(self._moved(emitter, tensor.pointer, step, place, fixed))
         if isinstance(owner, Crd2IdxOp):
             parts = self._parts(emitter, _swizzle(type), owner.plain_layout, owner.coord.data, list(owner.coords))
         else:
             parts = [Part(_as_i32(emitter, self.distance(emitter, offset, BYTE)), ANY_BITS)]
-        return Address(tensor.pointer, (*tensor.offset, *parts))
+        return Address(tensor.pointer, (*tensor.offset, *parts), fixed=(*tensor.fixed, *fixed))
 
     def recast(self, emitter: Emitter, tensor: Address, old_bits: int, new_bits: int) -> Address:
         """The address of the same memory as elements of another width."""
@@ -158,13 +198,14 @@ class Addresses:
                 Part((SsaInt(emitter, part.value) * factor).value, min(part.bits * factor, ANY_BITS))
                 for part in tensor.offset
             ]
-            return Address(tensor.pointer, tuple(parts))
+            return Address(tensor.pointer, tuple(parts), fixed=tensor.fixed)
         if not tensor.offset:
             return tensor
         first, *rest = [SsaInt(emitter, part.value) for part in tensor.offset]  # only their sum is known to divide
         shift = (new_bits // old_bits).bit_length() - 1
         whole = sum(rest, start=first) >> shift
-        return Address(tensor.pointer, (Part(whole.value, sum_bits([part.bits for part in tensor.offset]) >> shift),))
+        part = Part(whole.value, sum_bits([part.bits for part in tensor.offset]) >> shift)
+        return Address(tensor.pointer, (part,), fixed=tensor.fixed)
 
     def _parts(
         self, emitter: Emitter, swizzle: Swizzle, layout: Layout, coord: Any, values: list[SSAValue]
@@ -192,11 +233,14 @@ class Addresses:
         inner = plain_layout(layout)
         assert isinstance(inner, Layout)
         coord = unwrapped(coord)
+        fixed = self._fixed(emitter, Place(inner, coord, values, tensor.scalars))
         if tensor.offset is None:
             place = Place(coalesce_under(coord, inner), coord, values, tensor.scalars)
-            return self._moved(emitter, tensor.pointer, self.evaluate(emitter, place, type.element_bits), place)
+            bytes = self.evaluate(emitter, place, type.element_bits)
+            return self._moved(emitter, tensor.pointer, bytes, place, fixed)
         parts = self._parts(emitter, _swizzle(type), inner, coord, list(values))
-        return self.first(emitter, Address(tensor.pointer, (*tensor.offset, *parts)), type)
+        whole = Address(tensor.pointer, (*tensor.offset, *parts), fixed=(*tensor.fixed, *fixed))
+        return self.first(emitter, whole, type)
 
     def first(self, emitter: Emitter, tensor: Address, type: TensorType) -> SSAValue:
         """The pointer to the first element of `tensor`."""
@@ -204,12 +248,14 @@ class Addresses:
             return tensor.pointer
         swizzle = _swizzle(type)
         inside, outside = split(tensor.offset, swizzle)
-        pointer = tensor.pointer
+        pointer, fixed = tensor.pointer, tensor.fixed
+        indices: list[Any] = [SsaInt(emitter, part.value) for part in outside]
         if inside:
-            index = sum((SsaInt(emitter, part.value) for part in inside[1:]), start=SsaInt(emitter, inside[0].value))
-            pointer = _moved(emitter, pointer, bytes_of(swizzle(index), type.element_bits).value)
-        for part in outside:
-            pointer = _moved(emitter, pointer, bytes_of(SsaInt(emitter, part.value), type.element_bits).value)
+            first, *rest = [SsaInt(emitter, part.value) for part in inside]
+            indices.insert(0, swizzle(sum(rest, start=first)))
+        for index in indices:
+            pointer = self._step(emitter, pointer, bytes_of(index, type.element_bits).value, fixed)
+            fixed = ()
         return pointer
 
 
@@ -263,10 +309,8 @@ def start_offset(emitter: Emitter, type: TensorType) -> tuple[Part, ...] | None:
     return (Part(emitter.constant(layout.offset, int_type(32)), layout.offset),) if layout.offset else ()
 
 
-def _moved(emitter: Emitter, pointer: SSAValue, bytes: SSAValue) -> SSAValue:
-    if constant_of(bytes) == 0:
-        return pointer
-    return emitter.value(PtrAddOp(pointer, bytes))
+def _plain(x: int | SsaInt) -> int | SSAValue:
+    return x.value if isinstance(x, SsaInt) else x
 
 
 def _as_i32(emitter: Emitter, value: SSAValue) -> SSAValue:

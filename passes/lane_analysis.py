@@ -116,7 +116,8 @@ class WarpValues:
                 assert isinstance(condition, scf.ConditionOp)
                 return self.of(condition.args[owner.results.index(value)])
             case _:
-                operands = [self.of(operand) for operand in owner.operands]
+                counted = owner.operands[:2] if isinstance(owner, PtrAddOp) else owner.operands
+                operands = [self.of(operand) for operand in counted]
                 if owner.regions or None in operands:
                     return None
                 return self._computed(owner, [operand for operand in operands if operand is not None])

@@ -32,7 +32,7 @@ class StrengthReducePass(ModulePass):
             if isinstance(each, arith.SignlessIntegerBinaryOperation):
                 if isinstance(each.result.type, IntegerType):
                     _reduce(each, each.result.type)
-            elif isinstance(each, PtrAddOp) and constant_of(each.offset) == 0:
+            elif isinstance(each, PtrAddOp) and each.within is None and constant_of(each.offset) == 0:
                 Emitter(each).replace([each.ptr])
         for each in reversed(list(op.walk())):
             unused = isinstance(

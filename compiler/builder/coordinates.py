@@ -48,6 +48,22 @@ def split_coordinate(coord: Any) -> tuple[CoordAttr, list[SSAValue]]:
     return CoordAttr(one(coord)), operands
 
 
+def at_run_time(attribute: CoordAttr, operands: list[SSAValue]) -> tuple[CoordAttr, list[SSAValue]]:
+    """A split coordinate with values in place of its numbers: outside of the shape, it is a fault of who executes it,
+    not of the kernel.
+    """
+    rest = iter(operands)
+    values: list[SSAValue] = []
+
+    def one(leaf: Any) -> Any:
+        if leaf is None:
+            return None
+        values.append(next(rest) if isinstance(leaf, Unknown) else index_of(leaf).ssa)
+        return Unknown()
+
+    return CoordAttr(transform_leaves(one, attribute.data)), values
+
+
 def check_inside(coord: Any, shape: Any) -> None:
     """Raises TilefoldError for an element that a tensor does not have, as far as integers are static (E5002), and for a
     coordinate that has other modes than the shape (E0201).

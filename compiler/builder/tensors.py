@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar
 from xdsl.dialects.builtin import DenseArrayBase, IndexType, UnitAttr, i64
 from xdsl.ir import Attribute, SSAValue
 
+from ...dialects.cute import CoordAttr
 from ...dialects.ptx.types import GLOBAL, SHARED
 from ...dialects.tile import (
     CoordinateOp,
@@ -27,13 +28,14 @@ from ...dialects.tile import (
 )
 from ...dialects.tile.view_base import LayoutViewOp
 from ...layout.core import ComposedLayout, Layout, LayoutLike
-from ...layout.errors import Code, TilefoldError
+from ...layout.errors import Code, LayoutError, TilefoldError
 from ...layout.inttuple import rank
 from ...layout.unknown import Unknown
 from . import casts
 from .coordinates import (
     as_layout,
     as_tuple,
+    at_run_time,
     check_inside,
     has_none,
     show_layout,
@@ -230,14 +232,11 @@ class Tensor(AnyTensor):
         emit(StoreOp.build(operands=[self.stored(value), self.ssa, operands], properties={"coord": attribute}))
 
     def _place(self, coord: Any) -> Any:
-        attribute, operands = split_coordinate(as_tuple(coord))
-        if current().is_certain:  # a branch may be one that no thread takes
-            check_inside(attribute.data, self.ir_type.layout.data.shape)
-        return attribute, operands
+        return _inside(*split_coordinate(as_tuple(coord)), self)
 
     def ptr(self, *coord: Any) -> Address:
         """The address of the element at a coordinate, for atomic operations: `t.ptr(i, j)`; of the first for none."""
-        attribute, operands = split_coordinate(coord or (0,))
+        attribute, operands = _inside(*split_coordinate(coord or (0,)), self)
         kind = SHARED if self.memspace == "smem" else GLOBAL
         op = PtrOp.build(operands=[self.ssa, operands], properties={"coord": attribute}, result_types=[kind])
         return Address(emit(op).results[0], self.element_type)
@@ -267,6 +266,17 @@ class Tensor(AnyTensor):
         return f"{self.iterator!r} o {show_layout(self.ir_type.layout.data)}"
 
 
+def _inside(attribute: CoordAttr, operands: list[SSAValue], tensor: AnyTensor) -> tuple[CoordAttr, list[SSAValue]]:
+    """The split coordinate of an element, which must be one of the tensor's if every thread asks for it."""
+    try:
+        check_inside(attribute.data, tensor.ir_type.layout.data.shape)
+    except TilefoldError as error:
+        if current().is_certain or error.code != Code.BUILD_VALUE.id:
+            raise
+        return at_run_time(attribute, operands)  # a branch may be one that no thread takes
+    return attribute, operands
+
+
 class CoordTensor(AnyTensor):
     """A tensor whose elements are coordinates: `c[i, j]` is a coordinate, a tuple of integers.
 
@@ -278,7 +288,7 @@ class CoordTensor(AnyTensor):
     def __getitem__(self, coord: Any) -> Any:
         if has_none(coord):
             return sliced(self, coord)
-        attribute, operands = split_coordinate(as_tuple(coord))
+        attribute, operands = _inside(*split_coordinate(as_tuple(coord)), self)
         start = self.ir_type.start.data
         count = _count(start)
         op = CoordinateOp.build(
@@ -301,6 +311,16 @@ def emit_inferred(
     """The result of an operation that infers its type from its operands, one of which is a tensor. Raises
     TilefoldError.
     """
+    try:
+        return _emit_inferred(op, operands, properties)
+    except LayoutError as error:
+        if error.code != Code.COORDINATE_OUTSIDE.id or current().is_certain:
+            raise
+        coord, values = at_run_time(properties["coord"], operands[-1])  # a branch may be one that no thread takes
+        return _emit_inferred(op, [*operands[:-1], values], {**properties, "coord": coord})
+
+
+def _emit_inferred(op: Any, operands: Sequence[Any], properties: Mapping[str, Any]) -> SSAValue:
     tensor = next(o.type for o in operands if isinstance(getattr(o, "type", None), TensorType | CoordTensorType))
     draft = op.build(operands=operands, result_types=[tensor], properties={**properties})
     try:

@@ -3,6 +3,7 @@
 
 from xdsl.ir import Dialect
 
+from .address import PtrAddOp
 from .approx import ApproximateOp, CosOp, Ex2Op, Lg2Op, RcpOp, RsqrtOp, SinOp, SqrtOp, TanhOp
 from .async_copy import CpAsyncCommitGroupOp, CpAsyncOp, CpAsyncWaitAllOp, CpAsyncWaitGroupOp
 from .atomic import AtomCasOp, AtomOp, FenceOp, LoadAcquireOp, RedOp, StoreReleaseOp
@@ -22,7 +23,7 @@ from .mbarrier import (
     MbarrierTryWaitOp,
     MbarrierWaitOp,
 )
-from .memory import LoadOp, LocalAllocOp, PtrAddOp, SmemAddrOp, SmemAllocOp, StoreOp
+from .memory import LoadOp, LocalAllocOp, SmemAddrOp, SmemAllocOp, StoreOp
 from .mma import MmaSyncOp
 from .sreg import SregOp
 from .sync import (

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Addresses, loads, stores, and the memory that a kernel itself allocates."""
 
-from xdsl.dialects.builtin import I32, I64, IndexType, IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import I64, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
@@ -28,32 +28,6 @@ def _i64(value: int) -> IntegerAttr[I64]:
 def _check_power_of_two(what: str, value: int) -> None:
     if value < 1 or value & (value - 1):
         raise VerifyException(f"{what} is {value}; it must be a positive power of two")
-
-
-@irdl_op_definition
-class PtrAddOp(PtxOp):
-    """`%q = ptx.ptr_add %p, %bytes`: the address `bytes` bytes after `p`. No instruction of its own.
-
-    Preconditions: the offset is an integer (i32 is sign-extended) and the sum stays in the allocation or one past it.
-    """
-
-    name = "ptx.ptr_add"
-    ptr = operand_def(PtrType)
-    offset = operand_def(I32 | I64 | IndexType)
-    result = result_def(PtrType)
-    traits = traits_def(Pure())
-    assembly_format = "$ptr `,` $offset attr-dict `:` type($ptr) `,` type($offset) `->` type($result)"
-
-    def __init__(self, ptr: SSAValue | Operation, offset: SSAValue | Operation):
-        ptr = SSAValue.get(ptr)
-        super().__init__(operands=[ptr, offset], result_types=[ptr.type])
-
-    def mnemonic(self) -> None:
-        return None
-
-    def verify_(self) -> None:
-        if self.ptr.type != self.result.type:
-            raise VerifyException("the result must be a pointer into the same state space as the operand")
 
 
 def _access_properties(align: int, cache: str) -> dict[str, Attribute | None]:

@@ -33,6 +33,7 @@ from ...layout.errors import Code, LayoutError
 from ...layout.integers import add
 from ...layout.inttuple import is_fully_static, leaves, repeat_like, show
 from ...layout.parser import size_fits
+from ...layout.slicing import check_within
 from ...layout.text import parse_int_tuple, to_text
 from ...layout.unknown import Unknown
 from ..cute import CoordAttr, LayoutAttr, ShapeAttr, parse_quoted
@@ -156,7 +157,10 @@ class CoordinateOp(_OfCoordinates):
         if any(leaf is None for leaf in leaves(self.coord.data)):
             raise VerifyException("the coordinate of one element has no '_'; use tile.slice for part of a tensor")
         try:
-            self.value(type.start.data, type.plain_layout, [Unknown() for _ in self.coords])
+            values = [Unknown() for _ in self.coords]
+            self.value(type.start.data, type.plain_layout, values)
+            coord = unwrapped(fill_coordinate(self.coord.data, values))
+            check_within(coord, type.plain_layout.shape, "the tensor")
         except LayoutError as error:
             refuse(error)
         count = len(list(leaves(type.start.data)))

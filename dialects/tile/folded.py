@@ -2,7 +2,7 @@
 """What is left of views when the static part of the layout algebra has been folded: an index and a shifted view."""
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
@@ -24,11 +24,12 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...layout.core import Layout, LayoutLike
 from ...layout.errors import LayoutError
+from ...layout.slicing import fixed_modes
 from ...layout.text import parse_layout, to_text
 from ...layout.unknown import Unknown
 from ..cute import CoordAttr, LayoutAttr, parse_quoted
 from ..errors import refuse
-from ..scalars import unknowns
+from ..scalars import unknowns, with_scalars
 from .assembly import (
     check_operands,
     fill_coordinate,
@@ -73,6 +74,11 @@ class Crd2IdxOp(IRDLOperation):
         """The layout, which is a plain one."""
         assert isinstance(self.layout.data, Layout)
         return self.layout.data
+
+    def fixed(self, values: Sequence[Any], scalars: Sequence[Any]) -> list[tuple[Any, Any]]:
+        """The integers of the coordinate, each with the extent of its mode, for values of the operands."""
+        shape = with_scalars(self.plain_layout, scalars).shape
+        return list(fixed_modes(unwrapped(fill_coordinate(self.coord.data, values)), shape))
 
     def verify_(self) -> None:
         if not isinstance(self.layout.data, Layout):

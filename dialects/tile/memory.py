@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...layout.errors import LayoutError
 from ...layout.inttuple import is_fully_static, show
-from ...layout.slicing import slice_and_offset
+from ...layout.slicing import check_within, slice_and_offset
 from ...layout.unknown import Unknown
 from ..cute import CoordAttr
 from ..errors import refuse
@@ -89,7 +89,9 @@ class _ElementOp(IRDLOperation):
         if _has_wildcard(coord):
             raise VerifyException("an element's coordinate has no '_'; use tile.slice for part of a tensor")
         try:
-            slice_and_offset(unwrapped(coord), self.tensor_type.layout.data)
+            layout = self.tensor_type.layout.data
+            slice_and_offset(unwrapped(coord), layout)
+            check_within(unwrapped(coord), layout.shape, "the tensor")
         except LayoutError as error:
             refuse(error)
 

@@ -21,7 +21,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...layout.core import Layout, LayoutLike, Tiler
 from ...layout.errors import Code, LayoutError
 from ...layout.integers import Coord
-from ...layout.slicing import slice_and_offset
+from ...layout.slicing import check_within, slice_and_offset
 from ...layout.unknown import Unknown
 from .assembly import AnyTensor, parse_viewed, parse_viewed_type, viewed_type_of
 from .coord_type import CoordTensorType
@@ -65,6 +65,8 @@ class LayoutViewOp(IRDLOperation, ABC):
     """The base of all views: `%result = tile.xyz %source, ... : type`. The type can be left out: it is inferred."""
 
     HAS_BODY: ClassVar[bool] = True
+    SELECTS: ClassVar[str] = "the tensor"
+    """What the coordinate selects from, in words."""
     source = operand_def(TensorType | CoordTensorType)
     coords = var_operand_def(IndexType)
     result = result_def(TensorType | CoordTensorType)
@@ -95,11 +97,19 @@ class LayoutViewOp(IRDLOperation, ABC):
         """The layout of the view of a tensor with `layout`, and the distance in elements at which it starts.
 
         `values` stand for the run-time coordinates: any integers of the algebra. For a swizzled layout the distance is
-        within the layout, and 0 is returned. Raises `LayoutError`.
+        within the layout, and 0 is returned. Raises `LayoutError`, (E0215) for a static coordinate outside of its mode.
         """
         whole = self.relayout(layout)
         coord = self.coordinate(whole, values)
-        return (whole, 0) if coord is None else slice_and_offset(coord, whole)
+        if coord is None:
+            return whole, 0
+        view = slice_and_offset(coord, whole)
+        check_within(*self.selection(coord, whole.shape), self.SELECTS)
+        return view
+
+    def selection(self, coord: Coord, shape: Any) -> tuple[Any, Any]:
+        """Of a coordinate and the shape that it slices, what messages show."""
+        return coord, shape
 
     def inferred_type(self) -> AnyTensor:
         """The type that the result must have. Raises `LayoutError`."""

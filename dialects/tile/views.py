@@ -45,6 +45,7 @@ class LocalTileOp(_CoordinateView, TilingViewOp):
     """
 
     name = "tile.local_tile"
+    SELECTS: ClassVar[str] = "the tiles"
     tiler = prop_def(TilerAttr)
     proj = opt_prop_def(CoordAttr)
 
@@ -64,6 +65,9 @@ class LocalTileOp(_CoordinateView, TilingViewOp):
             given = cast("tuple[Any, ...]", coord)
             coord = (*given, *[None] * (rank(rest.shape) - len(given)))
         return (None,) * rank(tile.shape), coord
+
+    def selection(self, coord: Any, shape: Any) -> tuple[Any, Any]:
+        return coord[1], shape[1]
 
     @classmethod
     def parse_body(cls, parser: Parser) -> tuple[list[SSAValue], dict[str, Attribute]]:

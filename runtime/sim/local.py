@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from ...layout.errors import Code
 from .arena import ABSENT, READY, UNWRITTEN, Allocation, Arena
 from .faults import Site
+from .outside import HINT
 from .values import Value
 from .warp import Warp
 
@@ -73,6 +74,9 @@ class LocalSpace:
         states = self._state.reshape(-1, width)[rows]
         allocated = inside & (states != ABSENT).all(axis=1)
         aligned = at % width == 0
+        if not inside.all() and (view := warp.launch.outside.describe(int(at[inside.argmin()]))) is not None:
+            text = f"accesses {width} bytes of a fragment through {view}"
+            warp.fault(Code.SIM_OUT_OF_BOUNDS, site, int(lanes[inside.argmin()]), text, HINT)
         for bad, code, text, hint in (
             (~aligned, Code.SIM_MISALIGNED, f"accesses {width} bytes at {{}}, no multiple of that",
              "use a narrower access"),

@@ -14,6 +14,7 @@ from . import costs
 from .arena import ABSENT, IN_FLIGHT, MBARRIER, READY, UNWRITTEN, Arena
 from .faults import Site
 from .ordering import Releases
+from .outside import HINT
 from .races import Conflict, RaceShadow
 from .values import Value
 from .warp import Warp
@@ -257,10 +258,14 @@ class Space:
             where = self.show(self.base + row * access.width)
             verb = "reads" if loading else "writes"
             if (states == ABSENT).any():
+                view = warp.launch.outside.describe(self.base + row * access.width)
+                beyond, hint = f"through {view}", HINT
+                if view is None:
+                    beyond = f"out of bounds at {where}"
+                    hint = "check the layout against the size of the tensor, or predicate the access"
                 warp.fault(
                     Code.SIM_OUT_OF_BOUNDS, access.site, lane,
-                    f"{verb} {access.width} bytes of {self.name} memory out of bounds at {where}",
-                    "check the layout against the size of the tensor, or predicate the access",
+                    f"{verb} {access.width} bytes of {self.name} memory {beyond}", hint,
                 )  # fmt: skip
             if (states == IN_FLIGHT).any():
                 byte = row * access.width + int((states == IN_FLIGHT).argmax())

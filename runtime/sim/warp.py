@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The state of a run: the launch, the block that is executing, and its warps with their active lanes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
@@ -13,6 +13,7 @@ from ..engine import LaunchConfig
 from ..errors import Dim3
 from .faults import SimulationError, Site
 from .ordering import Knowledge
+from .outside import Outside, led_outside
 from .values import Lanes, Value, varies
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Launch:
     config: LaunchConfig
     budget: Budget
     sink: Callable[[str], None]
+    outside: Outside = field(default_factory=Outside)
     clock: int = 1
     steps: int = 0
     printed: int = 0
@@ -181,6 +183,12 @@ class Warp:
         if not varies(value):
             return np.full(self.active, value, np.int64)
         return value if self.active_lanes is None else value[self.active_lanes]
+
+    def led_outside(self, address: Value, view: str, fixed: Sequence[tuple[Value, Value]]) -> Value:
+        """The address of a view, which `view` describes, at integers of a coordinate, each with the extent of its mode:
+        `address` where all are inside, in the other lanes one that no access may touch.
+        """
+        return led_outside(self.launch.outside, address, view, fixed, self.live)
 
     def lane_numbers(self) -> Lanes:
         """The numbers of the active lanes."""

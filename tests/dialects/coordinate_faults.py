@@ -29,6 +29,7 @@ COORDINATES = [
         ("%0, %1 = tile.coordinate «%A»(0, 0)", "expected a coordinate tensor, got a value of type !tile.tensor"),
         (_I + "%0, %1 = «tile.coordinate» %c2(0, _)", "has no '_'"),
         (_I + "%0, %1 = «tile.coordinate» %c2(0, 0, 0)", "E0201"),
+        (_I + "%0, %1 = «tile.coordinate» %c2(0, 32)", "E0215"),
         (_I + '%0 = «"tile.coordinate"»(%c2) <{coord = #cute.coord<"(0,0)">}> : (' + _C + ") -> index", "has 2 integers"),
         (_I + '%0:2 = «"tile.coordinate"»(%c2) <{coord = #cute.coord<"(0,?)">}> : (' + _C + ") -> (index, index)",
          "the coordinate names 1 operands, not 0"),

@@ -36,6 +36,12 @@ def _generic(name: str, operands: str, properties: str, types: str) -> str:
     return f'%0 = «"{name}"»({operands}) <{{{properties}}}> : {types}'
 
 
+def _ptr_add(within: str, operands: str) -> str:
+    types = ", ".join(["!ptx.ptr<global>", *["i32" if o == "%x" else "index" for o in operands.split(", ")[1:]]])
+    within = f'within = #cute.coord<"{within}">'
+    return _generic("ptx.ptr_add", operands, within, f"({types}) -> !ptx.ptr<global>")
+
+
 _G = '!tile.tensor<f16, gmem, align<16>, "(64,32):(1,64)">'
 _G1 = '!tile.tensor<f16, gmem, align<16>, "64:1">'
 _PACKED = '%n = tile.alloc : !tile.tensor<i4, rmem, align<4>, "8:1">\n'
@@ -51,6 +57,10 @@ VIEWS = [
         ('%0 = tile.local_tile %A, «"(?,?)", (0, 0)»', "E0207"),
         ('%0 = tile.local_tile %A, «"(16,())", (0, 0)»', "E0213"),
         ('%0 = tile.local_tile %A, «"(16,8)", (0, 0) proj "(_,_)"»', "E0213"),
+        ('%0 = tile.local_tile %A, «"(16,8)", (4, 0)»', "E0215"),
+        ('%0 = tile.local_tile %A, «"(16,8)", (0, 4) ragged»', "E0215"),
+        ('%0 = tile.slice %A, «(_, 32)»', "E0215"),
+        ("%0 = «tile.load» %A(64, 0)", "E0215"),
         ('%0 = tile.zipped_divide %A, «"[?:1;8]"»', "E0207"),
         ('%0 = tile.composition %A, «"()"»', "E0213"),
         ('%0 = tile.local_tile %A, "(16,8)", (0, «-»1)', "coordinate"),
@@ -291,7 +301,11 @@ PTX = [
     *ptx_faults(
         "ptx.ptr_add",
         ("%0 = «ptx.ptr_add» %A, %x : !ptx.ptr<global>, i32 -> !ptx.ptr<shared>", "the same state space"),
-        ("%0 = «ptx.ptr_add» %A, %h : !ptx.ptr<global>, f16 -> !ptx.ptr<global>", "unexpected attribute f16"),
+        ("%0 = «ptx.ptr_add» %A, %h : !ptx.ptr<global>, f16 -> !ptx.ptr<global>", "Unexpected attribute f16"),
+        ("%0 = ptx.ptr_add %A, %x within (%x «,» 8) : !ptx.ptr<global>, i32 -> !ptx.ptr<global>", "'<'"),
+        (_ptr_add("?", "%A, %x, %x"), "pairs of an integer and an extent"),
+        (_ptr_add("((?,8))", "%A, %x"), "static or has an operand"),
+        (_ptr_add("((?,8))", "%A, %x, %t"), "the type of the offset"),
     ),
     *ptx_faults(
         "ptx.ld",

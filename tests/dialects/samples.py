@@ -276,6 +276,7 @@ PTX_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         "%0 = ptx.ptr_add %A, %x : !ptx.ptr<global>, i32 -> !ptx.ptr<global>",
         "%0 = ptx.ptr_add %s, %t : !ptx.ptr<shared>, index -> !ptx.ptr<shared>",
         "%0 = ptx.ptr_add %l, %v : !ptx.ptr<local>, i64 -> !ptx.ptr<local>",
+        "%0 = ptx.ptr_add %A, %x within (%x < 8, 2 < %x) : !ptx.ptr<global>, i32 -> !ptx.ptr<global>",
     ),
     "ptx.ld": (
         "%0 = ptx.ld %A align 16 : !ptx.ptr<global> -> vector<4xf32>",

@@ -56,6 +56,10 @@ MISTAKES = MappingProxyType({
     "cute.basic_copy(cute.make_fragment_like(r, cute.Int32), r)": ("E1003", "does not convert: write dst.store(", ""),
     # layouts and views
     "cute.local_tile(A, (5, 64), (0, 0))": ("E0314", "tiles of 5 do not divide", "or add ragged=True"),
+    "cute.local_tile(A, (4, 64), (4, 0))": ("E0215", "(4,0) is outside of (4,1), the shape of the tiles", "0 to 3"),
+    "A[None, 64]": ("E0215", "the coordinate (_,64) is outside of (16,64)", "from 0 to 63"),
+    "cute.domain_offset(A, (16, 0))": ("E0215", "the coordinate (16,0) is outside of (16,64)", "from 0 to 15"),
+    "A.ptr(16, 0)": ("E5002", "coordinate 16 is outside of 16", ""),
     "A[0, 0, 0]": ("E0201", "the coordinate (0,0,0) does not fit (16,64)", ""),
     "A[cute.arch.thread_idx(), 0]": ("E0201", "the coordinate (?,?,?) does not fit 16", ""),
     "cute.make_layout((8, 1.5))": ("E5002", "expected integers, or a tuple or a layout of them, got 1.5", ""),

@@ -189,3 +189,20 @@ def test_mistakes(mistake: Callable[[Any, Any], object], code: str, words: str) 
     place = error.value.diagnostics[0].place
     assert place is not None
     assert "lambda t, x" in place.text
+
+
+@cute.kernel
+def behind_a_condition(A: cute.Tensor, B: cute.Tensor, tiles: cute.Int32):
+    B.store(cute.local_tile(A, (4,), (1,)).load())
+    if tiles > 2:
+        B.store(cute.local_tile(A, (4,), (2,)).load())
+        B[0] = A[8]
+
+
+def test_a_coordinate_outside_is_a_mistake_of_the_thread_that_gets_there() -> None:
+    A, B = np.arange(8, dtype=np.float32), np.zeros(4, np.float32)
+    behind_a_condition(A, B, 2).launch(grid=1, block=1, device="sim")
+    assert B.tolist() == [4, 5, 6, 7]
+    said = r"through the view of A at .*test_views.py:\d+:\d+, whose coordinate 2 is outside of 2"
+    with pytest.raises(ProgramError, match=said):
+        behind_a_condition(A, B, 3).launch(grid=1, block=1, device="sim")

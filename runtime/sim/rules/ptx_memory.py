@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....dialects import ptx
+from ....dialects.ptx.address import fixed_pairs
 from ..faults import site_of
+from ..outside import name_of_view
 from ..spaces import Space
 from ..translate import Rules, Step, Translator
 from ..values import Kind, Lanes, Value, per_lane, varies, wrap
@@ -46,10 +48,25 @@ def space_of(t: Translator, type: Any) -> Space | None:
 
 def _ptr_add(op: ptx.PtrAddOp, t: Translator) -> Step:
     pointer, offset, result = t.slot(op.ptr), t.slot(op.offset), t.slot(op.result)
+    if op.within is not None:
+        return _ptr_add_within(op, t)
 
     def step(warp: Warp) -> None:
         registers = warp.registers
         registers[result] = add_address(registers[pointer], registers[offset])
+
+    return step
+
+
+def _ptr_add_within(op: ptx.PtrAddOp, t: Translator) -> Step:
+    pointer, offset, result, bounds = t.slot(op.ptr), t.slot(op.offset), t.slot(op.result), t.slots(op.bounds)
+    within, view = op.within, name_of_view(op, op.ptr)
+
+    def step(warp: Warp) -> None:
+        registers = warp.registers
+        address = add_address(registers[pointer], registers[offset])
+        fixed = fixed_pairs(within, [registers[slot] for slot in bounds])
+        registers[result] = warp.led_outside(address, view, fixed)
 
     return step
 

@@ -13,7 +13,7 @@ from ....layout.axes import along
 from ....layout.errors import Code
 from ....layout.integers import add
 from ....layout.inttuple import leaves
-from ....layout.slicing import slice_and_offset
+from ....layout.slicing import fixed_modes, slice_and_offset
 from ...tensor import distances
 from ..faults import SimulationError, site_of
 from ..lane_int import LaneInt
@@ -66,7 +66,7 @@ def _coordinate(op: tile.CoordinateOp, t: Translator) -> Step:
         registers = warp.registers
         tensor, values = registers[source], [registers[slot] for slot in coords]
         layout = actual(type.plain_layout, tensor.scalars)
-        check_inside(warp, site, unwrapped(fill_coordinate(op.coord.data, values)), layout.shape)
+        check_inside(warp, site, list(fixed_modes(unwrapped(fill_coordinate(op.coord.data, values)), layout.shape)))
         for slot, integer in zip(results, leaves(op.value(tensor.start, layout, values)), strict=True):
             registers[slot] = integer
 

@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Rules for the tile dialect's allocations, single elements and printing."""
 
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ....dialects import tile
-from ....dialects.tile.assembly import fill_coordinate
+from ....dialects.tile.assembly import fill_coordinate, unwrapped
 from ....dialects.tile.printing import elements_in_print_order, tensor_header
 from ....layout.coordinates import crd2idx
 from ....layout.core import size
 from ....layout.errors import Code as ErrorCode
-from ....layout.inttuple import product
+from ....layout.slicing import fixed_modes
 from ..arguments import static_offset
 from ..faults import Site, site_of
 from ..guard import check_element
+from ..outside import HINT, name_of_view
 from ..tensors import check_count, checked_index, in_64_bits, port, tensor_layout, tensor_value
 from ..translate import Rules, Step, Translator
 from ..values import Kind, TensorValue, Value, kind_of
@@ -52,37 +54,35 @@ def _alias(op: tile.AliasOp, t: Translator) -> Step:
 
 
 def _element(op: tile.LoadOp | tile.StoreOp | tile.PtrOp, t: Translator) -> Any:
-    """A function of the warp that gives the element's index before a swizzle, checked against the shape."""
-    coords, site = t.slots(op.coords), site_of(op)
+    """A function of the warp that gives the element's index before a swizzle, and its coordinate with the shape.
+
+    The coordinate of an access is checked; that of a pointer is not, since an access may be left out.
+    """
+    coords, site, accesses = t.slots(op.coords), site_of(op), not isinstance(op, tile.PtrOp)
     coord, type, tensor = op.coord.data, op.tensor_type, t.slot(op.tensor)
 
-    def index(warp: Warp) -> Value:
+    def index(warp: Warp) -> tuple[Value, list[tuple[Value, Value]]]:
         value = tensor_value(warp.registers[tensor])
         layout = tensor_layout(type, value)
-        filled = fill_coordinate(coord, [warp.registers[slot] for slot in coords])
-        filled = filled[0] if len(filled) == 1 else filled
-        check_inside(warp, site, filled, layout.shape)
-        if value.guard is not None:
-            check_element(warp, op, value.guard, filled)
+        filled = unwrapped(fill_coordinate(coord, [warp.registers[slot] for slot in coords]))
+        fixed = list(fixed_modes(filled, layout.shape))
+        if accesses:
+            check_inside(warp, site, fixed)
+            if value.guard is not None:
+                check_element(warp, op, value.guard, filled)
         with in_64_bits(warp, site):
-            return checked_index(crd2idx(filled, layout.shape, layout.stride))
+            return checked_index(crd2idx(filled, layout.shape, layout.stride)), fixed
 
     return index
 
 
-def check_inside(warp: Warp, site: Site, coord: Any, shape: Any) -> None:
-    """A fault for a lane whose coordinate is outside the shape: its element is not one of the tensor's."""
-    if isinstance(coord, tuple) and isinstance(shape, tuple):
-        for part, extent in zip(coord, shape, strict=True):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-            check_inside(warp, site, part, extent)
-        return
-    limit: int = product(shape)
-    place = cast(Any, coord)
-    bad: Any = (place < 0) | (place >= limit)
-    if np.any(bad):
-        text = f"a coordinate is outside the {limit} elements of its mode"
-        hint = "check the coordinate, or predicate the access"
-        warp.fault_where(bad, ErrorCode.SIM_OUT_OF_BOUNDS, site, text, hint)
+def check_inside(warp: Warp, site: Site, fixed: Sequence[tuple[Value, Value]]) -> None:
+    """A fault for a lane in which an integer of a coordinate is outside of its mode: the tensor has no such element."""
+    for integer, extent in fixed:
+        bad: Any = (integer < 0) | (integer >= extent)
+        if np.any(bad):
+            text = f"a coordinate is outside the {extent} elements of its mode"
+            warp.fault_where(bad, ErrorCode.SIM_OUT_OF_BOUNDS, site, text, HINT)
 
 
 def _load(op: tile.LoadOp, t: Translator) -> Step:
@@ -91,7 +91,7 @@ def _load(op: tile.LoadOp, t: Translator) -> Step:
 
     def step(warp: Warp) -> None:
         registers = warp.registers
-        content = source.load(warp, tensor_value(registers[tensor]), index(warp))
+        content = source.load(warp, tensor_value(registers[tensor]), index(warp)[0])
         registers[result] = from_bytes(warp, content, kind)
 
     return step
@@ -104,18 +104,20 @@ def _store(op: tile.StoreOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         registers = warp.registers
         content = to_bytes(warp, registers[value], kind)
-        target.store(warp, tensor_value(registers[tensor]), index(warp), content)
+        target.store(warp, tensor_value(registers[tensor]), index(warp)[0], content)
 
     return step
 
 
 def _ptr(op: tile.PtrOp, t: Translator) -> Step:
     tensor, result = t.slot(op.tensor), t.slot(op.result)
-    index, place = _element(op, t), port(op, op.tensor_type, "load", t)
+    element, place, view = _element(op, t), port(op, op.tensor_type, "load", t), name_of_view(op, op.tensor)
 
     def step(warp: Warp) -> None:
         registers = warp.registers
-        registers[result] = place.address(tensor_value(registers[tensor]), index(warp))
+        index, fixed = element(warp)
+        address = place.address(tensor_value(registers[tensor]), index)
+        registers[result] = warp.led_outside(address, view, fixed)
 
     return step
 

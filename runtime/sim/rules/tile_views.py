@@ -3,10 +3,12 @@
 lanes.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
-from xdsl.ir import Operation
+from xdsl.dialects import arith
+from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tile
 from ....dialects.scalars import unknowns
@@ -14,11 +16,12 @@ from ....dialects.tile.assembly import fill_coordinate
 from ....dialects.tile.view_base import LayoutViewOp
 from ....layout.core import plain_layout
 from ....layout.errors import Code
-from ....layout.slicing import slice_and_offset
+from ....layout.slicing import fixed_modes, slice_and_offset
 from ....layout.unknown import Unknown
 from ..faults import Site, site_of
 from ..guard import Guard, begin, viewed
 from ..lane_int import LaneInt, number
+from ..outside import name_of_view
 from ..scalars import actual, lane_layout, no_zero_extents, numbers, scalars_for
 from ..tensors import checked_index, in_64_bits, moved, recast, tensor_layout, tensor_value
 from ..translate import Rules, Step, Translator
@@ -35,7 +38,7 @@ def _view(op: LayoutViewOp, t: Translator) -> Step:
     if unknowns(type.layout.data):
         return _run_time_view(op, type, t)
     whole = op.relayout(type.layout.data)
-    plain = plain_layout(whole)
+    plain, view = plain_layout(whole), name_of_view(op, op.source)
 
     def step(warp: Warp) -> None:
         registers = warp.registers
@@ -47,9 +50,16 @@ def _view(op: LayoutViewOp, t: Translator) -> Step:
             with in_64_bits(warp, site):
                 _, distance = slice_and_offset(coord, plain)
                 tensor = moved(tensor, distance, type)
+            tensor = _led_outside(warp, tensor, view, fixed_modes(coord, plain.shape))
         registers[result] = tensor if seen is None else replace(tensor, guard=seen)
 
     return step
+
+
+def _led_outside(warp: Warp, tensor: TensorValue, view: str, fixed: Iterable[tuple[Value, Value]]) -> TensorValue:
+    """A view at integers of a coordinate, each with the extent of its mode: without memory where one is outside."""
+    address = warp.led_outside(tensor.address, view, list(fixed))
+    return tensor if address is tensor.address else replace(tensor, address=address)
 
 
 def _guarded(op: LayoutViewOp, type: tile.TensorType, tensor: TensorValue, coords: list[Value]) -> Guard | None:
@@ -61,7 +71,7 @@ def _guarded(op: LayoutViewOp, type: tile.TensorType, tensor: TensorValue, coord
 def _run_time_view(op: LayoutViewOp, type: tile.TensorType, t: Translator) -> Step:
     """A view of a tensor whose type has `?`: the algebra runs on their values."""
     source, result, coords = t.slot(op.source), t.slot(op.result), t.slots(op.coords)
-    site = site_of(op)
+    site, view = site_of(op), name_of_view(op, op.source)
 
     def step(warp: Warp) -> None:
         registers = warp.registers
@@ -72,6 +82,8 @@ def _run_time_view(op: LayoutViewOp, type: tile.TensorType, t: Translator) -> St
             kept, distance = (whole, 0) if coord is None else slice_and_offset(coord, whole)
             seen = _guarded(op, type, tensor, [registers[slot] for slot in coords])
             tensor = moved(tensor, numbers(distance), type)
+            fixed = [(number(integer), number(extent)) for integer, extent in fixed_modes(coord, whole.shape)]
+        tensor = _led_outside(warp, tensor, view, fixed)
         registers[result] = replace(tensor, scalars=scalars_for(op.result_type.layout.data, kept), guard=seen)
 
     return step
@@ -143,6 +155,7 @@ def _folded_view(op: tile.ViewOp, t: Translator) -> Step:
     scalars = t.slots(op.scalars)
     type, site = op.source_type, site_of(op)
     old, new = type.element_bits, op.result_type.element_bits
+    view, places = name_of_view(op, op.source), [] if op.offset is None else _places(op.offset, t)
 
     def step(warp: Warp) -> None:
         registers = warp.registers
@@ -150,9 +163,20 @@ def _folded_view(op: tile.ViewOp, t: Translator) -> Step:
         if offset is not None:
             with in_64_bits(warp, site):
                 tensor = moved(tensor, registers[offset], type)
+        for place, values, extents in places:
+            fixed = place.fixed([registers[slot] for slot in values], [registers[slot] for slot in extents])
+            tensor = _led_outside(warp, tensor, view, fixed)
         registers[result] = replace(tensor, scalars=tuple([registers[slot] for slot in scalars]))
 
     return step
+
+
+def _places(offset: SSAValue, t: Translator) -> list[tuple[tile.Crd2IdxOp, tuple[int, ...], tuple[int, ...]]]:
+    """The indices of coordinates of which the offset of a view is the sum, with the registers of their integers."""
+    owner = offset.owner
+    if isinstance(owner, arith.AddiOp):
+        return [place for part in owner.operands for place in _places(part, t)]
+    return [(owner, t.slots(owner.coords), t.slots(owner.scalars))] if isinstance(owner, tile.Crd2IdxOp) else []
 
 
 def _crd2idx(op: tile.Crd2IdxOp, t: Translator) -> Step:

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Addresses: a pointer and a distance, with what the coordinates that it was computed from must satisfy."""
+
+from collections.abc import Sequence
+from typing import Any, Self, TypeAlias
+
+from xdsl.dialects.builtin import I32, I64, IndexType
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, result_def, traits_def, var_operand_def
+from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from ...layout.inttuple import leaves
+from ...layout.unknown import Unknown
+from ..cute import CoordAttr
+from .base import PtxOp
+from .types import PtrType
+
+Fixed: TypeAlias = Sequence[tuple[Any, Any]]
+"""Integers of a coordinate, each with the extent of the mode that it fixes; SSA values or static."""
+
+
+@irdl_op_definition
+class PtrAddOp(PtxOp):
+    """`%q = ptx.ptr_add %p, %bytes`: the address `bytes` bytes after `p`. No instruction of its own.
+
+    `%q = ptx.ptr_add %p, %bytes within (%m < 8, %k < %n)` says of which coordinates it is the address, of the type of
+    the offset, and which extents their modes have. Nothing may be accessed there if one is outside of its mode, which
+    the simulator checks; the instructions are the same.
+
+    Preconditions: the offset is an integer (i32 is sign-extended) and the sum stays in the allocation or one past it,
+    if something is accessed there.
+    """
+
+    name = "ptx.ptr_add"
+    ptr = operand_def(PtrType)
+    offset = operand_def(I32 | I64 | IndexType)
+    bounds = var_operand_def(I32 | I64 | IndexType)
+    within = opt_prop_def(CoordAttr)
+    result = result_def(PtrType)
+    traits = traits_def(Pure())
+
+    def __init__(self, ptr: SSAValue | Operation, offset: SSAValue | Operation, fixed: Fixed = ()):
+        ptr = SSAValue.get(ptr)
+        within, bounds = _split(fixed)
+        super().__init__(operands=[ptr, offset, bounds], properties={"within": within}, result_types=[ptr.type])
+
+    @property
+    def fixed(self) -> Fixed:
+        """The integers of coordinates and the extents of their modes: what `within` says."""
+        return fixed_pairs(self.within, self.bounds)
+
+    def mnemonic(self) -> None:
+        return None
+
+    def verify_(self) -> None:
+        if self.ptr.type != self.result.type:
+            raise VerifyException("the result must be a pointer into the same state space as the operand")
+        pairs = () if self.within is None else self.within.data
+        if not isinstance(pairs, tuple) or not all(isinstance(p, tuple) and len(p) == 2 for p in pairs):
+            raise VerifyException("`within` lists pairs of an integer and an extent")
+        given = list(leaves(pairs))
+        if None in given or len(self.bounds) != sum(isinstance(x, Unknown) for x in given):
+            raise VerifyException("each integer and each extent of `within` is static or has an operand")
+        if any(value.type != self.offset.type for value in self.bounds):
+            raise VerifyException("the integers and extents of `within` have the type of the offset")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        pointer = parser.parse_unresolved_operand()
+        parser.parse_punctuation(",")
+        offset = parser.parse_unresolved_operand()
+        pairs: list[tuple[Any, Any]] = []
+        if parser.parse_optional_keyword("within") is not None:
+            pairs = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, lambda: _parse_pair(parser))
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        type = parser.parse_type()
+        parser.parse_punctuation(",")
+        width = parser.parse_type()
+        parser.parse_punctuation("->")
+        result = parser.parse_type()
+
+        def resolved(x: Any) -> Any:
+            return parser.resolve_operand(x, width) if isinstance(x, UnresolvedOperand) else x
+
+        operands = [parser.resolve_operand(pointer, type), parser.resolve_operand(offset, width)]
+        within, bounds = _split([(resolved(integer), resolved(extent)) for integer, extent in pairs])
+        properties = {} if within is None else {"within": within}
+        return cls.build(
+            operands=[*operands, bounds], properties=properties, attributes=attributes, result_types=[result]
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_list((self.ptr, self.offset), printer.print_operand)
+        if self.within is not None:
+            printer.print_string(" within ")
+            with printer.in_parens():
+                printer.print_list(self.fixed, lambda pair: _print_pair(printer, *pair))
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_list((self.ptr.type, self.offset.type), printer.print_attribute)
+        printer.print_string(" -> ")
+        printer.print_attribute(self.result.type)
+
+
+def _split(fixed: Fixed) -> tuple[CoordAttr | None, list[SSAValue]]:
+    """`fixed` as the property `within` and its operands."""
+    within = tuple([tuple([Unknown() if isinstance(x, SSAValue) else x for x in pair]) for pair in fixed])
+    return CoordAttr(within) if fixed else None, [x for pair in fixed for x in pair if isinstance(x, SSAValue)]
+
+
+def fixed_pairs(within: CoordAttr | None, values: Sequence[Any]) -> Fixed:
+    """What `within` says, with `values` for its operands."""
+    rest = iter(values)
+    pairs: Any = () if within is None else within.data
+    return [tuple([next(rest) if isinstance(x, Unknown) else x for x in pair]) for pair in pairs]
+
+
+def _parse_pair(parser: Parser) -> tuple[Any, Any]:
+    integer = _parse_integer(parser)
+    parser.parse_punctuation("<")
+    return integer, _parse_integer(parser)
+
+
+def _parse_integer(parser: Parser) -> Any:
+    operand = parser.parse_optional_unresolved_operand()
+    return parser.parse_integer(allow_boolean=False, allow_negative=False) if operand is None else operand
+
+
+def _print_pair(printer: Printer, integer: Any, extent: Any) -> None:
+    _print_integer(printer, integer)
+    printer.print_string(" < ")
+    _print_integer(printer, extent)
+
+
+def _print_integer(printer: Printer, x: int | SSAValue) -> None:
+    if isinstance(x, int):
+        printer.print_string(str(x))
+    else:
+        printer.print_operand(x)
