@@ -211,6 +211,7 @@ def _tiled_operations() -> Iterator[tuple[str, Operation]]:
         yield name, Operation(getattr(TiledCopy, name), (COPY, LAYOUT, INDEX))
     for name in ("tidfrg_S", "tidfrg_D", "retile"):
         yield name, Operation(getattr(TiledCopy, name), (COPY, LAYOUT))
+    yield "tile2thrfrg", Operation(TiledCopy.tile2thrfrg, (COPY, LAYOUT, PLAIN))
     for name in ("get_layoutS_TV", "get_layoutD_TV"):
         yield name, Operation(getattr(TiledCopy, name), (COPY,))
     yield "mma_atom", Operation(mma_atom, (TEXT,))

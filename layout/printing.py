@@ -56,9 +56,14 @@ def tiled_copy_lines(copy: TiledCopy, style: Style) -> list[str]:
     ]
 
 
-def thr_copy_lines(copy: TiledCopy, thread: int, style: Style) -> list[str]:
+def thr_copy_lines(copy: TiledCopy, thread: Any, style: Style) -> list[str]:
     """The lines of a ThrCopy: the thread's index, a run-time integer, and the tiled copy."""
-    return ["ThrCopy", f"  ThrIdx: {thread}", *tiled_copy_lines(copy, style)]
+    return ["ThrCopy", f"  ThrIdx: {plain_style(thread)}", *tiled_copy_lines(copy, style)]
+
+
+def thr_mma_lines(mma: TiledMma, thread: Any, style: Style) -> list[str]:
+    """The lines of a ThrMMA: the thread's place among the atoms (V,M,N,K), and the tiled MMA."""
+    return ["ThrMMA", f"  Thr VMNK: {style(mma.thread_coord(thread))}", *tiled_mma_lines(mma, style)]
 
 
 def mma_atom_lines(atom: MmaAtom, style: Style) -> list[str]:

@@ -58,11 +58,14 @@ class TiledCopy(Displayed):
                 f"{values} values a thread are not a multiple of the {atom.values} of {atom}",
                 f"use a value layout of {atom.values} values, or a multiple, or a smaller atom",
             )
-        atoms_tv = zipped_divide(self.layout_tv, (atom.threads, atom.values))
         inverse = right_inverse(atom.ref)
         for name, bits in (("_src_to_tile", atom.src), ("_dst_to_tile", atom.dst)):
-            target_tv = composition(atoms_tv, (composition(inverse, bits), None))
-            object.__setattr__(self, name, coalesce(zip_layout(target_tv), (1, (1, 1))))
+            object.__setattr__(self, name, self._to_tile(composition(inverse, bits)))
+
+    def _to_tile(self, ref2trg: Layout) -> Layout:
+        """((Thr,(FrgV,FrgX)) to a place in the tile, of (thread, value) in the order to which `ref2trg` leads."""
+        atoms_tv = zipped_divide(self.layout_tv, (self.atom.threads, self.atom.values))
+        return coalesce(zip_layout(composition(atoms_tv, (ref2trg, None))), (1, (1, 1)))
 
     @property
     def threads(self) -> int:
@@ -92,6 +95,15 @@ class TiledCopy(Displayed):
     def tidfrg_D(self, layout: LayoutLike) -> Any:
         """The destination tensor as (Thr,(FrgV,FrgX),(RestM,RestN,...))."""
         return self._thrfrg(layout, self._dst_to_tile)
+
+    def tile2thrfrg(self, tiles: LayoutLike, ref2trg: Layout) -> Any:
+        """A tensor that is divided by the tiler, ((TileM,TileN,...),(RestM,RestN,...)), as
+        (Thr,(FrgV,FrgX),(RestM,RestN,...)) (CuTe's tile2thrfrg).
+
+        `ref2trg` maps (thread, value) of an atom, as the result has them, to (thread, value) as the atom's ValLayoutRef
+        has them, counted first mode fastest. Raises `LayoutError` where the layouts do not compose.
+        """
+        return slice_(((None, None), None), composition(tiles, (self._to_tile(ref2trg), None)))
 
     def partition_S(self, layout: LayoutLike, thr_idx: Any) -> tuple[LayoutLike, Any]:
         """What thread `thr_idx` reads of the source: its layout ((FrgV,FrgX),RestM,RestN,...) and start

@@ -29,16 +29,17 @@ from ...layout.core import Layout, make_layout
 from ...layout.cotiled_copy import make_cotiled_copy as _cotiled
 from ...layout.display import Displayed
 from ...layout.errors import Code, TilefoldError
-from ...layout.printing import plain_style, tiled_copy_lines
+from ...layout.printing import plain_style, thr_copy_lines, tiled_copy_lines
 from ...layout.tiled_copy_mma import BY_MMA
 from . import nvgpu
 from .coordinates import as_layout, check_static, tuples
 from .dtypes import Boolean, DType, as_dtype, dtype_of
 from .fragments import Vec, load, store
 from .memory import allocate
-from .mma import TiledMma, partitioned
+from .mma import TiledMma, partitioned, static_or_unknown
 from .state import checked, current, emit
 from .tensors import Tensor, emit_inferred, tensor_type
+from .views import relaid
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,6 +106,23 @@ class TiledCopy(Displayed):
         """(thread, value) to a place of the tile that is written."""
         return self.type.tiled_copy.get_layoutD_TV()
 
+    def tidfrg_S(self, target: Any, ragged: bool = False) -> Any:
+        """A layout, or a tensor, that is read: (Thr,(FrgV,FrgX),(RestM,RestN,...)), all threads' parts at once."""
+        return relaid(self.type.tiled_copy.tidfrg_S, target, self.tiler, ragged)
+
+    def tidfrg_D(self, target: Any, ragged: bool = False) -> Any:
+        """A layout, or a tensor, that is written: (Thr,(FrgV,FrgX),(RestM,RestN,...))."""
+        return relaid(self.type.tiled_copy.tidfrg_D, target, self.tiler, ragged)
+
+    def tile2thrfrg(self, tiles: Any, ref2trg: Any) -> Any:
+        """A layout, or a tensor, that `zipped_divide` has divided by the tiler: (Thr,(FrgV,FrgX),(RestM,RestN,...)).
+
+        `ref2trg` maps (thread, value) of an atom, as the result has them, to (thread, value) as the atom's reference
+        has them, counted first mode fastest (CuTe's tile2thrfrg).
+        """
+        layout = _plain(ref2trg)
+        return relaid(lambda x: self.type.tiled_copy.tile2thrfrg(x, layout), tiles, None, ragged=True)
+
     def get_slice(self, thread: Any) -> "ThrCopy":
         """Its part of a thread, whose index may be a value."""
         return ThrCopy(self, thread)
@@ -121,10 +139,13 @@ class TiledCopy(Displayed):
 
 @dataclass(frozen=True)
 class ThrCopy:
-    """A thread's part of a tiled copy."""
+    """A thread's part of a tiled copy. `str` of it is what CuTe prints; an index of run time is `?`."""
 
     tiled_copy: TiledCopy
     thread: Any
+
+    def __str__(self) -> str:
+        return "\n".join(thr_copy_lines(self.tiled_copy.type.tiled_copy, static_or_unknown(self.thread), plain_style))
 
     def partition_S(self, tensor: Any, ragged: bool = False) -> Any:
         """What the thread reads of a tensor: ((AtomV,RestV),RestM,RestN,...)."""

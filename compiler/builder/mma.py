@@ -25,13 +25,14 @@ from ...layout import tiled_mma as algebra
 from ...layout.core import Layout
 from ...layout.display import Displayed
 from ...layout.errors import Code, TilefoldError
-from ...layout.printing import plain_style, tiled_mma_lines
+from ...layout.printing import plain_style, thr_mma_lines, tiled_mma_lines
+from ...layout.unknown import Unknown
 from .coordinates import as_layout, tuples
 from .nvgpu import MmaOp, MmaUniversalOp
 from .state import checked, current, emit
 from .tensors import AnyTensor, Tensor, emit_inferred, ragged_unit, tensor_type
 from .values import index_of
-from .views import as_tensor
+from .views import as_tensor, relaid
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,6 +74,22 @@ class TiledMma(Displayed):
         """(thread, value) to a place of what is accumulated of C at once, (M,N)."""
         return self.type.tiled_mma.layout_tv("C")
 
+    def thrfrg_A(self, target: Any, ragged: bool = False) -> Any:
+        """A layout, or a tensor, of A (M,K,...): ((ThrV,(ThrM,ThrK)),(FrgV,(RestM,RestK,...))), all threads' parts."""
+        return self._thrfrg("A", target, ragged)
+
+    def thrfrg_B(self, target: Any, ragged: bool = False) -> Any:
+        """A layout, or a tensor, of B (N,K,...): ((ThrV,(ThrN,ThrK)),(FrgV,(RestN,RestK,...)))."""
+        return self._thrfrg("B", target, ragged)
+
+    def thrfrg_C(self, target: Any, ragged: bool = False) -> Any:
+        """A layout, or a tensor, of C (M,N,...): ((ThrV,(ThrM,ThrN)),(FrgV,(RestM,RestN,...)))."""
+        return self._thrfrg("C", target, ragged)
+
+    def _thrfrg(self, operand: str, target: Any, ragged: bool) -> Any:
+        mma = self.type.tiled_mma
+        return relaid(lambda layout: mma.thrfrg(operand, layout), target, mma.tiler(operand), ragged)
+
     def get_slice(self, thread: Any) -> "ThrMma":
         """Its part of a thread, whose index may be a value."""
         return ThrMma(self, thread)
@@ -101,10 +118,13 @@ class TiledMma(Displayed):
 
 @dataclass(frozen=True)
 class ThrMma:
-    """A thread's part of a tiled MMA."""
+    """A thread's part of a tiled MMA. `str` of it is what CuTe prints; what depends on an index of run time is `?`."""
 
     tiled_mma: TiledMma
     thread: Any
+
+    def __str__(self) -> str:
+        return "\n".join(thr_mma_lines(self.tiled_mma.type.tiled_mma, static_or_unknown(self.thread), plain_style))
 
     def partition_A(self, tensor: Any, ragged: bool = False) -> Any:
         """What the thread multiplies of A (M,K,...): (MMA,MMA_M,MMA_K,...)."""
@@ -136,6 +156,11 @@ class ThrMma:
 
     def _part(self, op: type[Any], tensor: Any, ragged: bool) -> Any:
         return partitioned(op, self.tiled_mma.value(), tensor, self.thread, ragged)
+
+
+def static_or_unknown(index: Any) -> Any:
+    """A thread's index as Python knows it, or `Unknown`."""
+    return index if type(index) is int else Unknown()
 
 
 def partitioned(op: type[Any], tiling: SSAValue, tensor: Any, thread: Any, ragged: bool) -> Any:

@@ -5,6 +5,7 @@ A view touches no element. Tiles must cover a tensor exactly (E0314) unless the 
 reach beyond it, and what lies there must not be accessed. Everything raises `LayoutError` where the algebra does.
 """
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from xdsl.dialects.builtin import IndexType, IntAttr, IntegerAttr, i64
@@ -19,12 +20,14 @@ from ...dialects.tile import (
     LocalPartitionOp,
     LocalTileOp,
     LogicalDivideOp,
+    OuterPartitionOp,
     RasterizeOp,
     RecastOp,
     TensorType,
     TiledDivideOp,
     ZippedDivideOp,
 )
+from ...dialects.tile.divisibility import check_tiles
 from ...dialects.tile.view_base import LayoutViewOp
 from ...layout import algebra
 from ...layout.core import ComposedLayout, Layout
@@ -34,8 +37,8 @@ from ...layout.swizzle import Swizzle
 from .coordinates import as_layout, as_tuple, check_static, has_value, show_layout, split_coordinate, tuples
 from .dtypes import Index, as_dtype
 from .modes import layout_of
-from .state import emit
-from .tensors import AnyTensor, CoordTensor, Tensor, ragged_unit, tensor_type
+from .state import checked, emit
+from .tensors import AnyTensor, CoordTensor, Tensor, make_tensor, ragged_unit, tensor_type
 from .values import Int, index_of
 
 T = TypeVar("T", Tensor, CoordTensor)
@@ -45,14 +48,32 @@ T = TypeVar("T", Tensor, CoordTensor)
 def local_tile(tensor: T, tiler: Any, coord: Any, proj: Any = None, ragged: bool = False) -> T:
     """The tile at a coordinate of the tensor's tiles: `local_tile(mA, (128, 64), (m, None))`: (BLK_M,BLK_K,k).
 
-    `None` keeps a mode of the tiles. With `proj=(1, None, 1)` only the modes marked 1 of tiler and coordinate are used
-    (CuTe's Step).
+    `None` keeps a mode of the tiles; an integer in place of the tuple counts through all tiles, the first mode fastest.
+    With `proj=(1, None, 1)` only the modes marked 1 of tiler and coordinate are used (CuTe's Step).
     """
-    attribute, operands = split_coordinate(as_tuple(coord))
+    return _tiles(LocalTileOp, tensor, tiler, coord, proj, ragged)
+
+
+def inner_partition(tensor: T, tiler: Any, coord: Any, ragged: bool = False) -> T:
+    """The elements within the tile at a coordinate of the tensor's tiles, as `local_tile`: (BLK_M,BLK_N,...)."""
+    return _tiles(LocalTileOp, tensor, tiler, coord, None, ragged)
+
+
+def outer_partition(tensor: T, tiler: Any, coord: Any, ragged: bool = False) -> T:
+    """The elements at a coordinate within every tile: `outer_partition(mA, (8, 4), (i, j))`: (RestM,RestN,...).
+
+    `None` keeps a mode of the tile, before the others; an integer in place of the tuple counts through the elements of
+    a tile, the first mode fastest. `local_partition` is this for the coordinate of a thread.
+    """
+    return _tiles(OuterPartitionOp, tensor, tiler, coord, None, ragged)
+
+
+def _tiles(op: type[LayoutViewOp], tensor: T, tiler: Any, coord: Any, proj: Any, ragged: bool) -> T:
+    attribute, operands = split_coordinate(coord)
     properties: dict[str, Any] = {"tiler": _tiler(as_tuple(tiler)), "coord": attribute} | ragged_unit(ragged)
     if proj is not None:
         properties["proj"] = CoordAttr(tuples(proj))
-    return as_tensor(tensor).view(LocalTileOp, [operands], properties)
+    return as_tensor(tensor).view(op, [operands], properties)
 
 
 def local_partition(tensor: T, threads: Any, index: Any, proj: Any = None, ragged: bool = False) -> T:
@@ -63,6 +84,19 @@ def local_partition(tensor: T, threads: Any, index: Any, proj: Any = None, ragge
     if proj is not None:
         properties["proj"] = CoordAttr(tuples(proj))
     return as_tensor(tensor).view(LocalPartitionOp, [[index_of(index).ssa]], properties)
+
+
+def relaid(function: Callable[[Any], Any], target: Any, tiler: Any, ragged: bool) -> Any:
+    """What a function of layouts gives for a layout, or for that of a tensor: the tensor in the resulting layout.
+
+    Tiles of `tiler` must cover a tensor exactly unless it is `ragged`. Raises `LayoutError` where the function does.
+    """
+    if not isinstance(target, Tensor):
+        return function(layout_of(target))
+    if not ragged:
+        with checked():
+            check_tiles(tensor_type(target).layout.data, tiler)
+    return make_tensor(target.iterator, function(target.layout))
 
 
 def logical_divide(target: Any, tiler: Any, ragged: bool = False) -> Any:

@@ -36,8 +36,11 @@ MAX_COORD_DEPTH = 32
 """How deep the parentheses of a coordinate may nest."""
 
 
-def parse_coordinate(parser: Parser) -> tuple[CoordAttr, list[SSAValue]]:
-    """Parses `(%m, (0, %k), _)`: the coordinate with `?` for each operand, and the operands (`index`) in order."""
+def parse_coordinate(parser: Parser, linear: bool = False) -> tuple[CoordAttr, list[SSAValue]]:
+    """Parses `(%m, (0, %k), _)`: the coordinate with `?` for each operand, and the operands (`index`) in order.
+
+    Where it may be `linear`, an integer without parentheses counts through all modes.
+    """
     operands: list[UnresolvedOperand] = []
 
     def one(depth: int) -> Any:
@@ -55,7 +58,7 @@ def parse_coordinate(parser: Parser) -> tuple[CoordAttr, list[SSAValue]]:
     def many(depth: int) -> tuple[Any, ...]:
         return tuple(parser.parse_comma_separated_list(Parser.Delimiter.PAREN, lambda: one(depth), " in a coordinate"))
 
-    coord = many(1)
+    coord = one(0) if linear else many(1)
     return CoordAttr(coord), [parser.resolve_operand(operand, IndexType()) for operand in operands]
 
 

@@ -2,7 +2,7 @@
 """Views that divide, compose, reorder and slice a tensor (CuTe's tensor_impl.hpp and layout.hpp)."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, i64
 from xdsl.ir import Attribute, SSAValue
@@ -17,7 +17,7 @@ from ...layout.errors import Code, LayoutError
 from ...layout.integers import Coord
 from ...layout.inttuple import rank
 from ...layout.modes import group_modes, select
-from ...layout.partition import project
+from ...layout.partition import everything, padded, project
 from ...layout.text import parse_coord, parse_tiler, to_text
 from ...layout.tiler import check_tiler
 from ..cute import CoordAttr, TilerAttr, parse_quoted
@@ -35,17 +35,12 @@ class _CoordinateView(LayoutViewOp):
         super().verify_()
 
 
-@irdl_op_definition
-class LocalTileOp(_CoordinateView, TilingViewOp):
-    """`tile.local_tile %A, "(128,32)", (%m, %k)`: the tile at a coordinate of the tensor's tiles (CuTe's local_tile).
+class _TileView(_CoordinateView, TilingViewOp):
+    """A view of a tensor that is divided into tiles, sliced at a coordinate of the tiles or within them.
 
-    The tensor is divided by the tiler; the tile's modes come first, then those that `_` keeps. With `proj "(1,_,1)"`
-    only the modes marked 1 of tiler and coordinate are used (CuTe's Step). Tiles must cover the tensor exactly, unless
-    `ragged` follows.
+    `proj "(1,_,1)"` takes only the modes marked 1 of tiler and coordinate.
     """
 
-    name = "tile.local_tile"
-    SELECTS: ClassVar[str] = "the tiles"
     tiler = prop_def(TilerAttr)
     proj = opt_prop_def(CoordAttr)
 
@@ -58,22 +53,15 @@ class LocalTileOp(_CoordinateView, TilingViewOp):
         self.check_tiles(layout, tiler)
         return zipped_divide(layout, tiler)
 
-    def coordinate(self, layout: LayoutLike, values: Sequence[Any]) -> Coord:
-        coord = self._projected(fill_coordinate(self.coord.data, values))
-        tile, rest = layout[0], layout[1]
-        if type(coord) is tuple:
-            given = cast("tuple[Any, ...]", coord)
-            coord = (*given, *[None] * (rank(rest.shape) - len(given)))
-        return (None,) * rank(tile.shape), coord
-
-    def selection(self, coord: Any, shape: Any) -> tuple[Any, Any]:
-        return coord[1], shape[1]
+    def chosen(self, values: Sequence[Any]) -> Coord:
+        """The coordinate with values for its operands."""
+        return self._projected(fill_coordinate(self.coord.data, values))
 
     @classmethod
     def parse_body(cls, parser: Parser) -> tuple[list[SSAValue], dict[str, Attribute]]:
         properties: dict[str, Attribute] = {"tiler": TilerAttr(parse_quoted(parser, parse_tiler))}
         parser.parse_punctuation(",")
-        properties["coord"], operands = parse_coordinate(parser)
+        properties["coord"], operands = parse_coordinate(parser, linear=True)
         if parser.parse_optional_keyword("proj") is not None:
             properties["proj"] = CoordAttr(parse_quoted(parser, parse_coord))
         return operands, properties
@@ -83,6 +71,45 @@ class LocalTileOp(_CoordinateView, TilingViewOp):
         print_coordinate(printer, self.coord.data, self.coords)
         if self.proj is not None:
             printer.print_string(f' proj "{to_text(self.proj.data)}"')
+
+
+@irdl_op_definition
+class LocalTileOp(_TileView):
+    """`tile.local_tile %A, "(128,32)", (%m, %k)`: the tile at a coordinate of the tensor's tiles (CuTe's local_tile).
+
+    The tensor is divided by the tiler; the tile's modes come first, then those that `_` keeps. A coordinate without
+    parentheses, `%i`, counts through all tiles. With `proj "(1,_,1)"` only the modes marked 1 of tiler and coordinate
+    are used (CuTe's Step). Tiles must cover the tensor exactly, unless `ragged` follows.
+    """
+
+    name = "tile.local_tile"
+    SELECTS: ClassVar[str] = "the tiles"
+
+    def coordinate(self, layout: LayoutLike, values: Sequence[Any]) -> Coord:
+        return (None,) * rank(layout[0].shape), padded(self.chosen(values), layout[1].shape)
+
+    def selection(self, coord: Any, shape: Any) -> tuple[Any, Any]:
+        return coord[1], shape[1]
+
+
+@irdl_op_definition
+class OuterPartitionOp(_TileView):
+    """`tile.outer_partition %A, "(4,8)", (%i, %j)`: the elements at a coordinate within every tile (CuTe's
+    outer_partition): (RestM,RestN,...), after the modes of the tile that `_` keeps.
+
+    A coordinate without parentheses, `%i`, counts through the elements of a tile. With `proj "(1,_,1)"` only the modes
+    marked 1 of tiler and coordinate are used. Tiles must cover the tensor exactly, unless `ragged` follows. Its
+    counterpart, inner_partition, is `tile.local_tile`.
+    """
+
+    name = "tile.outer_partition"
+    SELECTS: ClassVar[str] = "a tile"
+
+    def coordinate(self, layout: LayoutLike, values: Sequence[Any]) -> Coord:
+        return padded(self.chosen(values), layout[0].shape), everything(layout[1].shape)
+
+    def selection(self, coord: Any, shape: Any) -> tuple[Any, Any]:
+        return coord[0], shape[0]
 
 
 @irdl_op_definition

@@ -69,6 +69,7 @@ VIEWS = [
         ('%0 = tile.local_tile %A, "(16,8)", (0, 0) : «i32»', "expected a tensor type, got i32"),
         ('%0 = «tile.local_tile» %A, "(16,8)", (0, 0) : !tile.tensor<f16, gmem, align<16>, "(8,16):(1,64)">',
          'the result is !tile.tensor<f16, gmem, align<16>, "(16,8):(1,64)">'),
+        ('%0 = tile.local_tile %A, "(16,8)", «x»', "'('"),
         (_generic("tile.local_tile", "%A, %t", 'tiler = #cute.tile<"(16,8)">, coord = #cute.coord<"(?,?)">',
                   f"({_G}, index) -> {_G}"), "the coordinate names 2 operands, not 1"),
         (_generic("tile.local_tile", "%A", 'tiler = #cute.tile<"(16,5)">, coord = #cute.coord<"(0,0)">',

@@ -38,6 +38,17 @@ RUN_TIME = [
         ('%e = tile.make_tensor %A, "?{div=8}:1" (%t)\n%0 = tile.local_tile %e, «"[4:4]", (0)»', "E0314"),
     ),
     *tile_faults(
+        "tile.outer_partition",
+        ('%0 = tile.outer_partition %A, «"(16,5)", (0, 0)»', "E0314"),
+        ('%0 = tile.outer_partition %A, «"(16,8)", (0, 0, 0)»', "E0202"),
+        ('%0 = tile.outer_partition %A, «"(?,8)", (0, 0)»', "E0207"),
+        ('%0 = tile.outer_partition %A, «"(16,8)", (16, 0)»', "E0215"),
+        ('%0 = tile.outer_partition %A, «"(16,8)", 128»', "E0215"),
+        ('%0 = tile.local_tile %A, «"(16,8)", 16»', "E0215"),
+        (f'%0 = «"tile.outer_partition"»(%A) <{{tiler = #cute.tile<"(16,8)">, coord = #cute.coord<"(?,0)">}}> : ({_G}) -> {_G}',
+         "the coordinate names 1 operands, not 0"),
+    ),
+    *tile_faults(
         "tile.local_partition",
         ('%0 = tile.local_partition %A, «"S<1,0,1> o 0 o 8:1"», %t', "expected a plain layout"),
         ('%0 = tile.local_partition %A, «"(7,4):(1,7)", %t»', "E0314"),

@@ -89,6 +89,14 @@ TILE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         '%0 = tile.local_tile %A, "(16,8)", (1, _) : !tile.tensor<f16, gmem, align<16>, "(16,8,4):(1,64,512)">',
         '%0 = tile.local_tile %A, "(16,4,8)", (%t, 3, _) proj "(1,_,1)"'
         ' : !tile.tensor<f16, gmem, align<16>, "(16,8,4):(1,64,512)">',
+        '%0 = tile.local_tile %A, "(16,8)", %t : !tile.tensor<f16, gmem, align<16>, "(16,8):(1,64)">',
+    ),
+    "tile.outer_partition": (
+        '%0 = tile.outer_partition %A, "(16,8)", (%t, %w) : !tile.tensor<f16, gmem, align<2>, "(4,4):(16,512)">',
+        '%0 = tile.outer_partition %A, "(16,8)", (_, 3) : !tile.tensor<f16, gmem, align<16>, "(16,4,4):(1,16,512)">',
+        '%0 = tile.outer_partition %A, "(16,8)", 5 : !tile.tensor<f16, gmem, align<2>, "(4,4):(16,512)">',
+        '%0 = tile.outer_partition %A, "(48,4,5)", (1, %w, _) proj "(1,_,1)" ragged'
+        ' : !tile.tensor<f16, gmem, align<2>, "(5,2,7):(64,48,320)">',
     ),
     "tile.local_partition": (
         '%0 = tile.local_partition %A, "(8,4):(1,8)", %t : !tile.tensor<f16, gmem, align<2>, "(8,8):(8,256)">',

@@ -33,6 +33,13 @@ VIEWS: Sequence[tuple[str, Callable[[Any], Any], str]] = (
     ("(128,64):(64,1)", lambda t: cute.local_tile(t, (32, 16), (1, None)), "(32,16,4):(64,1,16)"),
     ("(128,64):(64,1)", lambda t: cute.local_tile(t, (32, 8, 16), (1, 2, 3), (1, None, 1)), "(32,16):(64,1)"),
     ("100:1", lambda t: cute.local_tile(t, 32, 3, ragged=True), "(32):(1)"),
+    ("(128,64):(64,1)", lambda t: cute.local_tile(t, (32, 16), 6), "(32,16):(64,1)"),
+    ("(128,64):(64,1)", lambda t: cute.local_tile(t, (32, 16), (3,)), "(32,16,4):(64,1,16)"),
+    ("(128,64):(64,1)", lambda t: cute.inner_partition(t, (32, 16), (1, None)), "(32,16,4):(64,1,16)"),
+    ("(128,64):(64,1)", lambda t: cute.outer_partition(t, (32, 16), (5, 3)), "(4,4):(2048,16)"),
+    ("(128,64):(64,1)", lambda t: cute.outer_partition(t, (32, 16), (5, None)), "(16,4,4):(1,2048,16)"),
+    ("(128,64):(64,1)", lambda t: cute.outer_partition(t, (32, 16), 37), "(4,4):(2048,16)"),
+    ("(?,6):(8,1)", lambda t: cute.outer_partition(t, (5, 4), (1, 2), ragged=True), "(?,2):(40,4)"),
     ("(8,128):(128,1)", lambda t: cute.flat_divide(t, (1, 8)), "(1,8,8,16):(0,1,128,8)"),
     ("(8,128):(128,1)", lambda t: cute.zipped_divide(t, (2, 8)), "((2,8),(4,16)):((128,1),(256,8))"),
     ("(8,128):(128,1)", lambda t: cute.tiled_divide(t, (2, 8)), "((2,8),4,16):((128,1),256,8)"),
@@ -117,6 +124,91 @@ def test_ragged_copy() -> None:
     b = np.zeros_like(a)
     ragged(a, b).launch(grid=(2, 3), block=32, device="sim")
     assert b.tolist() == a.tolist()
+
+
+@cute.kernel
+def of_partitions(A: cute.Tensor, Tiles: cute.Tensor, Within: cute.Tensor, Linear: cute.Tensor, Every: cute.Tensor):
+    """By thread t: element (0,1) of a tile, the sums over tiles, and both of tiles and elements counted through."""
+    t, _, _ = cute.arch.thread_idx()
+    Tiles[t] = cute.inner_partition(A, (4, 2), (t % 2, t // 2))[0, 1]
+    Within[t] = cute.outer_partition(A, (4, 2), (t % 4, t // 4)).load().reduce(cute.ADD, 0)
+    Linear[t] = cute.local_tile(A, (4, 2), t)[2, 0]
+    Every[t] = cute.outer_partition(A, (4, 2), t).load().reduce(cute.ADD, 0)
+
+
+def test_partitions_within_and_across_tiles() -> None:
+    """A is (8,8), so that there are 2 x 4 tiles of 4 x 2 elements, and as many elements in each."""
+    a = np.random.default_rng(0).integers(0, 1000, (8, 8)).astype(np.int32)
+    results = [np.zeros(8, np.int32) for _ in range(4)]
+    of_partitions(a, *results).launch(grid=1, block=8, device="sim")
+    tiles, within, linear, every = results
+    for t in range(8):
+        assert tiles[t] == a[4 * (t % 2), 2 * (t // 2) + 1]
+        assert within[t] == a[t % 4 :: 4, t // 4 :: 2].sum()
+        assert linear[t] == a[4 * (t % 2) + 2, 2 * (t // 2)]
+        assert every[t] == a[t % 4 :: 4, t // 4 :: 2].sum()
+
+
+def test_all_threads_parts_of_a_tensor() -> None:
+    """What tidfrg and thrfrg give of a tensor is what a slice at each thread gives to it."""
+    a, seen = np.arange(64 * 8, dtype=np.int32).reshape(64, 8), np.full((32, 2), -1, np.int32)
+
+    @cute.kernel
+    def compare(A: cute.Tensor, Seen: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), A.element_type, num_bits_per_copy=64)
+        tiled = cute.make_tiled_copy_tv(atom, cute.make_layout((16, 2)), (2, 4))
+        mine = tiled.tidfrg_S(A)[t, None, None].load()
+        sliced = tiled.get_slice(t).partition_S(A).load()
+        Seen[t, 0] = cute.absolute(mine - sliced.reshape(mine.shape)).reduce(cute.MAX, -1)
+        mma = cute.make_tiled_mma("UniversalFMA<int>", (8, 4, 1))
+        part = mma.thrfrg_C(A)[(0, (t % 8, t // 8)), None].load()
+        sliced = mma.get_slice(t).partition_C(A).load()
+        Seen[t, 1] = cute.absolute(part - sliced.reshape(part.shape)).reduce(cute.MAX, -1)
+
+    compare(a.T.copy().T, seen).launch(grid=1, block=32, device="sim")
+    assert seen.tolist() == [[0, 0]] * 32
+
+
+def test_sliced_tilings_print_as_in_cute() -> None:
+    atom = cute.make_copy_atom("UniversalCopy<uint64_t>", cute.Float16)
+    copy = cute.make_tiled_copy_tv(atom, (8, 4), (4, 1))
+    assert str(copy.get_slice(5)).split("\n")[:3] == ["ThrCopy", "  ThrIdx: 5", "TiledCopy"]
+    assert str(copy.get_slice(5)).endswith(str(copy))
+    mma = cute.make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", (2, 2, 1))
+    assert str(mma.get_slice(37)).split("\n")[:3] == ["ThrMMA", "  Thr VMNK: (5,1,0,0)", "TiledMMA"]
+    assert str(mma.get_slice(37)).endswith(str(mma))
+
+    @cute.kernel
+    def printed(A: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        assert "ThrIdx: ?\n" in str(copy.get_slice(t))
+        assert "Thr VMNK: (?,?,?,0)\n" in str(mma.get_slice(t))
+
+    printed(np.zeros(4, np.float32)).launch(grid=1, block=1, device="sim")
+
+
+def test_a_division_by_the_tiler_leads_to_threads() -> None:
+    """tile2thrfrg of what zipped_divide gives is tidfrg, with the atom's own (thread, value) in between."""
+    atom = cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.Float16)
+    copy = cute.make_tiled_copy(atom, cute.make_layout(((4, 8), (2, 2, 2)), ((32, 1), (16, 8, 128))), (16, 16))
+    layout = cute.make_layout((64, 32))
+    tiles = cute.zipped_divide(layout, copy.tiler)
+    record = copy.type.tiled_copy.atom
+    from_src = cute.composition(cute.right_inverse(record.ref), record.src)
+    assert copy.tile2thrfrg(tiles, from_src) == copy.tidfrg_S(layout)
+    assert copy.tidfrg_D(layout) != copy.tidfrg_S(layout)
+
+
+def test_parts_of_what_tiles_do_not_cover_are_refused() -> None:
+    @cute.kernel
+    def uncovered(A: cute.Tensor):
+        atom = cute.make_copy_atom("UniversalCopy<uint32_t>", cute.Float32)
+        cute.make_tiled_copy_tv(atom, (8, 4), (1, 1)).tidfrg_S(A)
+
+    with pytest.raises(ProgramError) as caught:
+        uncovered(np.zeros((10, 4), np.float32)).launch(grid=1, block=1, device="sim")
+    assert caught.value.code == "E0314"
 
 
 def test_coordinates() -> None:
