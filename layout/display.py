@@ -9,23 +9,23 @@ from typing import Any
 
 
 class Displayed:
-    """The base of classes that a notebook shows as tables: layouts, tiled copies and tiled MMAs."""
+    """The base of classes that a notebook shows as pictures: layouts, copies, multiplications, and their atoms."""
 
     __slots__ = ()
 
     @property
     def _displayed(self) -> Any:
-        """The layout, tiled copy or tiled MMA of the algebra that is shown."""
+        """What is shown, as the algebra has it."""
         return self
 
     def _repr_html_(self) -> str:
         """The notation and, where it can be drawn, the picture."""
-        from .drawings import notebook_html
+        from .pictures import notebook_html
 
         return notebook_html(self._displayed)
 
     def _repr_svg_(self) -> str | None:
         """The picture; None where there is none, and the notebook shows the text."""
-        from .drawings import notebook_svg
+        from .pictures import notebook_svg
 
         return notebook_svg(self._displayed)

@@ -1,51 +1,84 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Layouts, tiled copies and tiled MMAs as tables: text for a terminal, SVG for a page.
+"""Layouts, copies and multiplications as tables, and tables as text for a terminal.
 
 A table of a layout shows the index of each coordinate, as CuTe's print_layout does; one of a tiled copy or MMA
 shows which thread and which of its values has each place of the tile, as CuTe's print_latex does.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
 from colorsys import hls_to_rgb
 from dataclasses import dataclass
-from html import escape
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
+from .atoms.copy_atom import CopyAtom
+from .atoms.mma_atom import MmaAtom
+from .compose import composition
 from .coordinates import crd2idx_in_shape
-from .core import ComposedLayout, Layout, LayoutLike, coshape, plain_layout
+from .core import ComposedLayout, Layout, LayoutLike, coshape, cosize, make_layout, plain_layout
 from .errors import Code, LayoutError
-from .inttuple import is_fully_static, product, product_each, wrap
-from .printing import lines, plain_style
+from .inttuple import flatten_to_tuple, is_fully_static, product, product_each, wrap
+from .inverse import right_inverse
 from .text import to_text
 from .tiled_copy import TiledCopy, tile_shape
-from .tiled_mma import TiledMma
+from .tiled_mma import TiledMma, make_tiled_mma
 
-MAX_CELLS = 1 << 14
+Drawn: TypeAlias = "LayoutLike | TiledCopy | CopyAtom | TiledMma | MmaAtom"
+"""What has tables, and a picture."""
+
+MAX_CELLS = 1 << 16
 """The most cells that are drawn."""
-_MAX_NOTEBOOK_CELLS = 1 << 12
-
-_CELL_WIDTH, _CELL_HEIGHT, _MARGIN = 44, 28, 34  # in pixels
+WARP = 32
+"""The threads of a warp."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One place of a table: its text, and a number that picks its colour (that of its thread, or its index)."""
+    """One place of a table: its text, and the numbers in it, an index, a coordinate, or a thread and a value.
+
+    A place that nobody has is empty and white. `also` says of the further threads and values that have the place how
+    much greater their numbers are. `colour` is #rrggbb: that of the thread, or of the index.
+    """
 
     text: str
-    colour: int
+    numbers: tuple[int, ...] | None = None
+    also: tuple[tuple[int, int], ...] = ()
+    colour: str = "#ffffff"
 
-    @property
-    def hue(self) -> int:
-        """The colour's angle in degrees: by the golden angle, neighbours differ."""
-        return self.colour * 137 % 360
+
+EMPTY = Cell("")
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A titled grid of cells; row m and column n are the coordinate (m,n)."""
+    """A titled grid of cells; row m and column n are the coordinate (m,n).
+
+    `by_thread` says that cells are those of a thread and a value. A layout of one mode is a single column, which a
+    picture may turn around.
+    """
 
     title: str
     rows: tuple[tuple[Cell, ...], ...]
+    by_thread: bool = False
+    one_mode: bool = False
+
+
+def _colour(number: int) -> str:
+    """A light colour for a number: eight hues, and for those beyond eight another lightness each, up to four."""
+    return _rgb(number % 8 / 8, number // 8)
+
+
+def _colour_in_warp(thread: int, warps: int) -> str:
+    """A light colour for a thread of several warps: a hue for each of eight warps, its lanes near it."""
+    warp, lane = divmod(thread, WARP)
+    hues = min(warps, 8)
+    return _rgb((warp % hues + (lane % 8 - 3.5) / 12) / hues, lane // 8)
+
+
+def _rgb(hue: float, step: int) -> str:
+    """A hue in turns, in one of four lightnesses."""
+    parts = hls_to_rgb(hue % 1, (0.87, 0.80, 0.91, 0.84)[step % 4], 0.7)
+    return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
 
 
 def index_table(layout: LayoutLike) -> Table:
@@ -59,16 +92,41 @@ def index_table(layout: LayoutLike) -> Table:
 
     def cell(place: int) -> Cell:
         index = layout(place)
-        return Cell(to_text(index), index if type(index) is int else place)
+        numbers = flatten_to_tuple(index)
+        return Cell(to_text(index), numbers, colour=_colour(numbers[0] if numbers else 0))
 
-    return Table(str(layout), tuple(tuple(cell(m + rows * n) for n in range(columns)) for m in range(rows)))
+    cells = tuple(tuple(cell(m + rows * n) for n in range(columns)) for m in range(rows))
+    return Table(str(layout), cells, one_mode=len(wrap(layout.shape)) == 1)
 
 
-def tables(x: "LayoutLike | TiledCopy | TiledMma") -> tuple[Table, ...]:
-    """Every table of a layout, a tiled copy or a tiled MMA. LayoutError as the table's own function says."""
-    if isinstance(x, TiledCopy):
-        return thread_value_tables(x)
-    return operand_tables(x) if isinstance(x, TiledMma) else (index_table(x),)
+def tables(x: Drawn) -> tuple[Table, ...]:
+    """Every table of a layout, or of a copy or a multiplication. LayoutError as the table's own function says."""
+    match x:
+        case TiledCopy():
+            return thread_value_tables(x)
+        case CopyAtom():
+            return atom_tables(x)
+        case TiledMma():
+            return operand_tables(x)
+        case MmaAtom():
+            return operand_tables(make_tiled_mma(x))
+        case _:
+            return (index_table(x),)
+
+
+def atom_tables(atom: CopyAtom) -> tuple[Table, Table]:
+    """Who reads each value that a copy atom moves, and who writes it: a row for what a thread reads.
+
+    LayoutError as `thread_value_table` says.
+    """
+    values = atom.src[1].size
+    places = make_layout((cosize(atom.ref) // values, values), (values, 1))
+    shape = places.shape
+    to_tile = right_inverse(places)
+    return (
+        thread_value_table(f"{atom.name}: source", composition(to_tile, atom.src), shape),
+        thread_value_table(f"{atom.name}: destination", composition(to_tile, atom.dst), shape),
+    )
 
 
 def thread_value_tables(copy: TiledCopy) -> tuple[Table, Table]:
@@ -88,16 +146,20 @@ def operand_tables(mma: TiledMma) -> tuple[Table, Table, Table]:
 
 
 def _operand(mma: TiledMma, operand: str, shape: tuple[int, int]) -> Table:
-    return thread_value_table(operand, mma.layout_tv(operand), shape)
+    threads = mma.thr_layout_vmnk
+    return thread_value_table(operand, mma.layout_tv(operand), shape, {threads(i) for i in range(mma.threads)})
 
 
-def thread_value_table(title: str, layout_tv: Layout, shape: Any = None) -> Table:
+def thread_value_table(
+    title: str, layout_tv: Layout, shape: Any = None, taking_part: Container[int] | None = None
+) -> Table:
     """Who has each place of a tile of `shape`, where `layout_tv` maps (thread, value) to a place.
 
     `T3V1` is value 1 of thread 3; of threads that share a place the first is shown, and a place that nobody has
     is empty. Places are integers, or coordinates where the strides are bases. Without a shape the tile is as large
-    as the places ask for: a column, for integers. LayoutError unless the layout has two modes (E0202), is static
-    (E0207), not too large to draw (E0209), and stays in the tile (E0213).
+    as the places ask for: a column, for integers. `taking_part` are the threads that count, by default all.
+    LayoutError unless the layout has two modes (E0202), is static (E0207), not too large to draw (E0209), and stays in
+    the tile (E0213).
     """
     if len(layout_tv) != 2:
         raise LayoutError(
@@ -108,17 +170,30 @@ def thread_value_table(title: str, layout_tv: Layout, shape: Any = None) -> Tabl
     rows, columns = _grid(shape, f"the tile {shape}")
     threads, values = layout_tv[0].size, layout_tv[1].size
     _check_size(values * threads)
-    cells: dict[int, Cell] = {}
+    holders: dict[int, list[tuple[int, int]]] = {}
     for value in range(values):
         for thread in range(threads):
+            if taking_part is not None and thread not in taking_part:
+                continue
             place = crd2idx_in_shape(layout_tv(thread, value), shape)
             if not 0 <= place < rows * columns:
                 raise LayoutError(
                     Code.BAD_ARGUMENT,
                     f"value {value} of thread {thread} has place {place}, outside the tile of {rows * columns} places",
                 )
-            cells.setdefault(place, Cell(f"T{thread}V{value}", thread))
-    return Table(title, tuple(tuple(cells.get(m + rows * n, Cell("", 0)) for n in range(columns)) for m in range(rows)))
+            holders.setdefault(place, []).append((thread, value))
+    warps = -(-threads // WARP)
+    colour = _colour if warps == 1 else partial(_colour_in_warp, warps=warps)
+    found = {place: _held(each, colour) for place, each in holders.items()}
+    cells = tuple(tuple(found.get(m + rows * n, EMPTY) for n in range(columns)) for m in range(rows))
+    return Table(title, cells, by_thread=True, one_mode=len(wrap(shape)) == 1)
+
+
+def _held(holders: Sequence[tuple[int, int]], colour: Callable[[int], str]) -> Cell:
+    """The cell of a place that these threads and values have, the first before the others."""
+    thread, value = holders[0]
+    also = tuple((t - thread, v - value) for t, v in holders[1:])
+    return Cell(f"T{thread}V{value}", (thread, value), also, colour(thread))
 
 
 def _check_static(layout: LayoutLike) -> None:
@@ -170,57 +245,7 @@ def text_table(table: Table, *, colour: bool = False) -> str:
 
 
 def _painted(cell: Cell, text: str) -> str:
-    if not cell.text:
+    if cell.numbers is None:
         return text
-    red, green, blue = (round(255 * part) for part in hls_to_rgb(cell.hue / 360, 0.85, 0.7))
+    red, green, blue = (int(cell.colour[at : at + 2], 16) for at in (1, 3, 5))
     return f"\x1b[30;48;2;{red};{green};{blue}m{text}\x1b[0m"
-
-
-def svg_tables(tables: Sequence[Table]) -> str:
-    """The tables side by side as an SVG image; cells of one thread, or one index, share a colour."""
-    parts: list[str] = []
-    left, height = _MARGIN, 0
-    for table in tables:
-        parts += _svg_table(table, left)
-        left += len(table.rows[0]) * _CELL_WIDTH + 2 * _MARGIN
-        height = max(height, len(table.rows) * _CELL_HEIGHT)
-    extent = f'width="{left}" height="{height + 3 * _MARGIN}"'
-    font = 'font-family="monospace" font-size="11" text-anchor="middle"'
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" {extent} {font}>'
-    return "\n".join([head, '<rect width="100%" height="100%" fill="white"/>', *parts, "</svg>"]) + "\n"
-
-
-def _svg_table(table: Table, left: int) -> list[str]:
-    top = 2 * _MARGIN
-    parts = [f'<text x="{left}" y="{_MARGIN}" text-anchor="start" font-size="14">{_escaped(table.title)}</text>']
-    for n in range(len(table.rows[0])):
-        parts.append(f'<text x="{left + n * _CELL_WIDTH + _CELL_WIDTH // 2}" y="{top - 6}">{n}</text>')
-    for m, row in enumerate(table.rows):
-        y = top + m * _CELL_HEIGHT
-        parts.append(f'<text x="{left - 12}" y="{y + 18}">{m}</text>')
-        for n, cell in enumerate(row):
-            x = left + n * _CELL_WIDTH
-            fill = f"hsl({cell.hue},70%,85%)" if cell.text else "white"
-            box = f'x="{x}" y="{y}" width="{_CELL_WIDTH}" height="{_CELL_HEIGHT}"'
-            parts.append(f'<rect {box} fill="{fill}" stroke="black"/>')
-            parts.append(f'<text x="{x + _CELL_WIDTH // 2}" y="{y + 18}">{_escaped(cell.text)}</text>')
-    return parts
-
-
-def _escaped(text: str) -> str:
-    return escape(text, quote=False)
-
-
-def notebook_svg(x: "LayoutLike | TiledCopy | TiledMma") -> str | None:
-    """The picture of a notebook's cell; None for what is not static or has too many places to be looked at."""
-    try:
-        found = tables(x)
-    except LayoutError:
-        return None
-    return svg_tables(found) if sum(len(t.rows) * len(t.rows[0]) for t in found) <= _MAX_NOTEBOOK_CELLS else None
-
-
-def notebook_html(x: "LayoutLike | TiledCopy | TiledMma") -> str:
-    """The notation of a notebook's cell and, below it, the picture if there is one."""
-    text = "\n".join(lines(x, plain_style))
-    return f"<pre>{_escaped(text)}</pre>{notebook_svg(x) or ''}"

@@ -160,6 +160,7 @@ class Code(Enum):
     CLI_READ = ("E4001", "a file cannot be read")
     CLI_WRITE = ("E4002", "a file cannot be written")
     CLI_VALUE = ("E4003", "a command-line option has an unusable value")
+    PACKAGE_MISSING = ("E4004", "what is asked for needs a package that is not installed")
 
     @property
     def id(self) -> str:

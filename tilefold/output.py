@@ -5,8 +5,12 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tilefold.layout.errors import Code, TilefoldError
+
+if TYPE_CHECKING:
+    from tilefold.layout.scene import Picture
 
 
 def write_output(content: str | bytes, path: str | None) -> None:
@@ -45,6 +49,16 @@ def write_output(content: str | bytes, path: str | None) -> None:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise TilefoldError(Code.CLI_WRITE, f"{path}: {reason}") from None
+
+
+def write_picture(picture: "Picture", path: str, *, png: bool) -> None:
+    """Writes a picture, as PNG or SVG. Raises TilefoldError as `write_output`, and (E4004) for PNG without Pillow."""
+    if png:
+        from tilefold.png import png_of
+
+        write_output(png_of(picture), path)
+    else:
+        write_output(picture.svg(), path)
 
 
 def _umask() -> int:

@@ -43,7 +43,7 @@ from .views import relaid
 
 
 @dataclass(frozen=True, repr=False)
-class CopyAtom:
+class CopyAtom(Displayed):
     """A copy instruction, and the elements that it moves."""
 
     attribute: CopyAtomAttr
@@ -60,6 +60,10 @@ class CopyAtom:
 
     def __repr__(self) -> str:
         return f"CopyAtom({self.name}, {self.dtype})"
+
+    @property
+    def _displayed(self) -> algebra.CopyAtom:
+        return self.attribute.atom
 
 
 @dataclass(frozen=True, repr=False)

@@ -7,6 +7,7 @@ from typing import final
 
 from ..complement import complement
 from ..core import Layout, cosize
+from ..display import Displayed
 from ..errors import Code, LayoutError
 from ..recast import recast_layout
 
@@ -24,7 +25,7 @@ def check_name(name: str) -> None:
 
 @final
 @dataclass(frozen=True, slots=True)
-class CopyAtom:
+class CopyAtom(Displayed):
     """A copy instruction of one or more threads, as CuTe's Copy_Atom<Copy_Traits<Op>, ValueType>.
 
     The three layouts map (thread, bit) to a bit of the data that the instruction moves: `src_bits` where a

@@ -8,6 +8,7 @@ from typing import final
 from ..coalesce import filter_layout
 from ..complement import complement
 from ..core import Layout, cosize
+from ..display import Displayed
 from ..errors import Code, LayoutError
 from ..inttuple import product
 from .copy_atom import check_name
@@ -39,7 +40,7 @@ _INSTRUCTION = re.compile(r"([a-z][a-z0-9_]*(\.[a-z0-9_]+(::[a-z0-9_]+)*)*)?")
 
 @final
 @dataclass(frozen=True, slots=True)
-class MmaAtom:
+class MmaAtom(Displayed):
     """A matrix multiply-accumulate of one or more threads, as CuTe's MMA_Atom.
 
     `shape` is (M, N, K). `layout_a`, `layout_b` and `layout_c` map (thread, value) to a place in A (M,K), B (N,K) and

@@ -4,7 +4,6 @@
 import subprocess
 import sys
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
@@ -20,6 +19,7 @@ from tilefold.layout.tiled_mma import make_tiled_mma
 from tilefold.layout.unknown import Unknown
 
 from tests.layout.strategies import layouts
+from tests.layout.svg import cells
 
 COPY = make_tiled_copy(copy_atom("UniversalCopy<uint32_t>", 16), Layout((4, 2), (2, 1)), Layout(2, 1))
 MMA = make_tiled_mma(mma_atom("SM80_16x8x8_F32F16F16F32_TN"))
@@ -30,11 +30,6 @@ def shown(x: object, form: str) -> Any:
     return getattr(x, f"_repr_{form}_")()
 
 
-def texts(svg: str) -> list[str | None]:
-    """The texts in an image."""
-    return [element.text for element in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
-
-
 @given(layouts())
 def test_the_picture_of_a_layout_holds_every_index(layout: Layout) -> None:
     svg = shown(layout, "svg")
@@ -42,22 +37,22 @@ def test_the_picture_of_a_layout_holds_every_index(layout: Layout) -> None:
     assert [cell.text for row in zip(*rows, strict=True) for cell in row] == [
         str(layout(i)) for i in range(layout.size)
     ]
-    for i in range(layout.size):
-        assert str(layout(i)) in texts(svg)
+    if max(len(rows), len(rows[0])) <= 32:
+        assert sorted(cells(svg)) == sorted(str(layout(i)) for i in range(layout.size))
     assert str(layout) in shown(layout, "html")
 
 
 def test_swizzles_copies_and_mmas_show_their_tables() -> None:
     swizzled = ComposedLayout(Swizzle(1, 0, 1), 0, Layout((2, 2), (2, 1)))
-    assert texts(shown(swizzled, "svg"))[1:] == ["0", "1", "0", "0", "1", "1", "3", "2"]  # edges and rows
+    assert cells(shown(swizzled, "svg")) == ["0", "1", "3", "2"]
     assert "S&lt;1,0,1&gt; o 0 o (2,2):(2,1)" in shown(swizzled, "html")
-    assert texts(shown(COPY, "svg")).count("T1V1") == 2
+    assert cells(shown(COPY, "svg")).count("T1V1") == 2
     assert shown(COPY, "html").startswith("<pre>TiledCopy\n")
-    assert texts(shown(MMA, "svg")).count("T31V3") == 2  # A and C have four values a thread, B has two
+    assert cells(shown(MMA, "svg")).count("T31V3") == 2  # A and C have four values a thread, B has two
     assert shown(MMA, "html").startswith("<pre>TiledMMA\n  ThrLayoutVMNK:  (32,1,1,1):(1,0,0,0)\n")
 
 
-@pytest.mark.parametrize("layout", [Layout((8, Unknown()), (1, 8)), make_layout((1024, 8))])
+@pytest.mark.parametrize("layout", [Layout((8, Unknown()), (1, 8)), make_layout((1024, 32))])
 def test_what_has_no_picture_shows_its_notation(layout: Layout) -> None:
     assert shown(layout, "svg") is None
     assert shown(layout, "html") == f"<pre>{layout}</pre>"
@@ -88,7 +83,7 @@ def test_places_may_be_coordinates_or_integers() -> None:
         (Layout((2, Unknown()), (1, 2)), None, Code.DYNAMIC_UNSUPPORTED),
         (Layout((2, 2), (1, Unknown())), None, Code.DYNAMIC_UNSUPPORTED),
         (Layout((2, 2), (1, 2)), (2, Unknown()), Code.DYNAMIC_UNSUPPORTED),
-        (Layout((200, 200), (0, 0)), None, Code.RESULT_TOO_LARGE),
+        (Layout((300, 300), (0, 0)), None, Code.RESULT_TOO_LARGE),
         (Layout((2, 2), (1, 1 << 40)), None, Code.RESULT_TOO_LARGE),
         (Layout((2, 4), (1, 2)), (2, 3), Code.BAD_ARGUMENT),
         (Layout((2, 2), (1, -2)), (2, 2), Code.BAD_ARGUMENT),

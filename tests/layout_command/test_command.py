@@ -4,11 +4,11 @@
 import subprocess
 import sys
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 from tilefold.layout.operations import OPERATIONS
 
+from tests.layout.svg import cells
 from tests.layout_command.harness import printed
 
 MMA = 'make_tiled_mma(mma_atom("SM80_16x8x8_F32F16F16F32_TN"))'
@@ -43,8 +43,14 @@ def test_thread_value_pictures(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert [line for line in text.splitlines() if line in ("A", "B", "C")] == ["A", "B", "C"]
     file = tmp_path / "mma.svg"
     assert printed(capsys, "--svg", str(file), MMA).startswith("TiledMMA\n")
-    texts = [element.text for element in ElementTree.fromstring(file.read_text()).iter()]
-    assert texts.count("T31V3") == 2
+    assert cells(file.read_text()).count("T31V3") == 2
+    both = tmp_path / "both.svg"
+    printed(capsys, "--tv", "--svg", str(both), "--png", str(tmp_path / "both.png"), MMA, "(2,3):(1@0,1@1)")
+    assert len(cells(both.read_text())) == len(cells(file.read_text())) + 6
+    assert (tmp_path / "both.png").read_bytes().startswith(b"\x89PNG")
+    atoms = 'copy_atom("SM75_U32x1_LDSM_N", 16)', 'mma_atom("SM80_8x8x4_F64F64F64F64_TN")'
+    printed(capsys, "--tv", "--svg", str(file), *atoms)
+    assert cells(file.read_text()).count("T31V1") == 2  # where ldmatrix puts it, and in C
 
 
 def test_colour_on_demand_alone(capsys: pytest.CaptureFixture[str]) -> None:

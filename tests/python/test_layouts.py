@@ -9,6 +9,7 @@ import pytest
 from tilefold.layout.inttuple import flatten_to_tuple
 from tilefold.layout.operations import OPERATIONS
 
+from tests.layout.svg import cells
 from tilefold import cute
 
 ELSEWHERE = {
@@ -143,4 +144,5 @@ def test_tiled_copies_and_multiplications_show_themselves() -> None:
         svg = shown._repr_svg_()  # pyright: ignore[reportPrivateUsage]
         assert svg is not None
         assert svg.startswith("<svg")
-        assert place in shown._repr_html_()  # pyright: ignore[reportPrivateUsage]
+        assert place in cells(svg)
+        assert svg in shown._repr_html_()  # pyright: ignore[reportPrivateUsage]

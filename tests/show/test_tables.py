@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.layout.svg import cells
 from tests.show.harness import shown
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -39,7 +40,6 @@ def test_svg(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     made = ["--thr", "(2,3):(3,1)", "--val", "(2,3):(1,2)", "--atom", "copy.64", "--type", "f64", "--svg", str(file)]
     shown(capsys, "tiled-copy", *made)
     root = ElementTree.fromstring(file.read_text())
-    texts = [element.text for element in root.iter(f"{SVG}text")]
-    assert texts.count("T5V5") == 2
+    assert cells(file.read_text()).count("T5V5") == 2
     fills = {element.get("fill") for element in root.iter(f"{SVG}rect")}
     assert len(fills) == 1 + 6  # the background, and a colour for each thread

@@ -5,6 +5,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from tilefold.commands.options import add_pictures, write_pictures
 from tilefold.layout.errors import Code, TilefoldError
 from tilefold.layout.text import parse_int_tuple
 from tilefold.output import write_output
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from tilefold.layout.drawings import Table
     from tilefold.layout.evaluate import Evaluator, Result
+    from tilefold.layout.scene import Picture
 
 _EPILOG = """\
 An expression is a layout, a tiler, a swizzle, a shape or a coordinate in its usual text, in which calls, names
@@ -47,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     drawn.add_argument("--table", action="store_true", help="print the index of every coordinate, too")
     drawn.add_argument("--tv", action="store_true", help="print which thread and value has each place of a tile, too")
     drawn.add_argument("--tile", metavar="SHAPE", help="the shape of the tile for --tv (default: a column)")
-    drawn.add_argument("--svg", metavar="FILE", help="write the tables as an SVG image instead")
+    add_pictures(drawn, "a picture instead")
     drawn.add_argument(
         "--color", choices=("auto", "always", "never"), default="auto", help="colour tables (default: on a terminal)"
     )
@@ -55,8 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Prints what was asked for."""
-    from tilefold.layout.drawings import svg_tables, text_table
+    from tilefold.layout.drawings import text_table
     from tilefold.layout.evaluate import Evaluator
+    from tilefold.layout.scene import side_by_side
 
     if args.operations:
         write_output(_operations(), None)
@@ -77,17 +80,18 @@ def execute(args: argparse.Namespace) -> int:
         blocks += [_explanation(written, result, evaluator) for written, result in shown]
     else:
         blocks = [_results(results, cxx=args.cxx)]
-    tables: list[Table] = []
-    if args.table or args.tv or args.svg is not None:
-        tile = None if args.tile is None else OptionText("--tile", args.tile).read(parse_int_tuple)
+    tile = None if args.tile is None else OptionText("--tile", args.tile).read(parse_int_tuple)
+    if args.svg is not None or args.png is not None:
+        pictures: list[Picture] = []
         for written, result in shown:
             with written.blamed():
-                tables += _tables(result.value, tile, args)
-    if args.svg is not None:
-        write_output(svg_tables(tables), args.svg)
-    else:
+                pictures.append(_picture(result.value, tile, args))
+        write_pictures(args, lambda: side_by_side(pictures))
+    elif args.table or args.tv:
         colour = args.color == "always" or (args.color == "auto" and sys.stdout.isatty())
-        blocks += [text_table(table, colour=colour) for table in tables]
+        for written, result in shown:
+            with written.blamed():
+                blocks += [text_table(table, colour=colour) for table in _tables(result.value, tile, args)]
     write_output("\n".join(blocks), None)
     return 0
 
@@ -128,15 +132,33 @@ def _explanation(written: OptionText, result: "Result", evaluator: "Evaluator") 
 
 
 def _tables(value: Any, tile: Any, args: argparse.Namespace) -> "Sequence[Table]":
-    from tilefold.layout.core import ComposedLayout, Layout
+    from tilefold.layout.core import Layout
     from tilefold.layout.drawings import tables, thread_value_table
-    from tilefold.layout.tiled_copy import TiledCopy
-    from tilefold.layout.tiled_mma import TiledMma
 
     if isinstance(value, Layout) and args.tv:
         return (thread_value_table(str(value), value, tile),)
-    wanted = (TiledCopy, TiledMma) if args.tv else (Layout, ComposedLayout, TiledCopy, TiledMma)
-    if not isinstance(value, wanted):
+    return tables(_drawn(value, args))
+
+
+def _picture(value: Any, tile: Any, args: argparse.Namespace) -> "Picture":
+    from tilefold.layout.core import Layout
+    from tilefold.layout.pictures import picture, tables_picture
+
+    if isinstance(value, Layout) and args.tv:
+        return tables_picture(_tables(value, tile, args))
+    return picture(_drawn(value, args))
+
+
+def _drawn(value: Any, args: argparse.Namespace) -> Any:
+    """A value that has tables. TilefoldError for any other."""
+    from tilefold.layout.atoms.copy_atom import CopyAtom
+    from tilefold.layout.atoms.mma_atom import MmaAtom
+    from tilefold.layout.core import ComposedLayout, Layout
+    from tilefold.layout.tiled_copy import TiledCopy
+    from tilefold.layout.tiled_mma import TiledMma
+
+    of_threads = (TiledCopy, CopyAtom, TiledMma, MmaAtom)
+    if not isinstance(value, of_threads if args.tv else (Layout, ComposedLayout, *of_threads)):
         what = "thread-value layout" if args.tv else "layout"
         raise TilefoldError(Code.CLI_VALUE, f"this is no {what}, so it has no table")
-    return tables(value)
+    return value

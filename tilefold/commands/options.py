@@ -2,14 +2,22 @@
 """Options that several commands share, and reading the program that they name."""
 
 import argparse
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tilefold.layout.errors import Code, TilefoldError
+from tilefold.output import write_picture
 
 if TYPE_CHECKING:
     from tilefold.compiler.source import Source
+    from tilefold.layout.scene import Picture
     from tilefold.runtime.store import Store
+
+
+class _Arguments(Protocol):
+    """A parser, or a group of its arguments."""
+
+    def add_argument(self, *name_or_flags: str, **kwargs: Any) -> argparse.Action: ...
 
 
 def add_file(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
@@ -34,6 +42,19 @@ def add_target(parser: argparse.ArgumentParser, default: str | None, described: 
     """Declares `--target`; where nothing is its default, `described` says what is compiled for."""
     text = f"the GPU to compile for, such as sm_90a (default: {described or default})"
     parser.add_argument("--target", metavar="ARCH", default=default, help=text)
+
+
+def add_pictures(parser: "_Arguments", what: str) -> None:
+    """Declares `--svg` and `--png`; `what` they show."""
+    parser.add_argument("--svg", metavar="FILE", help=f"write {what} as an SVG image")
+    parser.add_argument("--png", metavar="FILE", help=f"write {what} as a PNG image (pip install 'tilefold[png]')")
+
+
+def write_pictures(args: argparse.Namespace, picture: "Callable[[], Picture]") -> None:
+    """Writes the picture to the files that were asked for. Raises TilefoldError where it cannot."""
+    for path, is_png in ((args.svg, False), (args.png, True)):
+        if path is not None:
+            write_picture(picture(), path, png=is_png)
 
 
 def add_remarks(parser: argparse.ArgumentParser) -> None:

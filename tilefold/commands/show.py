@@ -4,6 +4,7 @@
 import argparse
 import sys
 
+from tilefold.commands.options import add_pictures, write_pictures
 from tilefold.output import write_output
 
 _EPILOG = """\
@@ -126,7 +127,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form.add_argument(
         "--table", action="store_true", help="print which thread and value has each place of the tile, too"
     )
-    form.add_argument("--svg", metavar="FILE", help="write these tables as an SVG image")
+    add_pictures(form, "these tables")
 
     mma = kinds.add_parser(
         "tiled-mma",
@@ -165,20 +166,19 @@ def _add_mma_arguments(mma: argparse.ArgumentParser) -> None:
     form = mma.add_argument_group("form")
     form.add_argument("--plain", action="store_true", help="canonical text: no marks on static integers")
     form.add_argument("--table", action="store_true", help="print which thread and value has each place, too")
-    form.add_argument("--svg", metavar="FILE", help="write these tables as an SVG image")
+    add_pictures(form, "these tables")
 
 
 def _execute_mma(args: argparse.Namespace) -> int:
-    from tilefold.layout.drawings import operand_tables, svg_tables, text_table
+    from tilefold.layout.drawings import operand_tables, text_table
+    from tilefold.layout.pictures import picture
     from tilefold.show.mma import read_mma
 
     request = read_mma(args)
     text = "\n".join(request.lines()) + "\n"
-    tables = operand_tables(request.mma) if args.table or args.svg is not None else ()
     if args.table:
-        text += "\n" + "\n".join(map(text_table, tables))
-    if args.svg is not None:
-        write_output(svg_tables(tables), args.svg)
+        text += "\n" + "\n".join(map(text_table, operand_tables(request.mma)))
+    write_pictures(args, lambda: picture(request.mma))
     write_output(text, None)
     return 0
 
@@ -195,16 +195,15 @@ def execute(args: argparse.Namespace) -> int:
 
         write_output("\n".join(c_atom_lines(args)) + "\n", None)
         return 0
-    from tilefold.layout.drawings import svg_tables, text_table, thread_value_tables
+    from tilefold.layout.drawings import text_table, thread_value_tables
+    from tilefold.layout.pictures import picture
     from tilefold.show.options import read_request
 
     request = read_request(args)
     text = "\n".join(request.lines()) + "\n"
-    tables = thread_value_tables(request.copy) if args.table or args.svg is not None else ()
     if args.table:
-        text += "\n" + "\n".join(map(text_table, tables))
-    if args.svg is not None:
-        write_output(svg_tables(tables), args.svg)
+        text += "\n" + "\n".join(map(text_table, thread_value_tables(request.copy)))
+    write_pictures(args, lambda: picture(request.copy))
     write_output(text, None)
     for warning in request.warnings():
         print(f"warning: {warning}", file=sys.stderr)

@@ -150,6 +150,7 @@ from tilefold.runtime.streams import Event, Graph, Stream, capture
 
 from . import arch, nvgpu
 from .annotations import Constexpr
+from .drawing import save_picture
 from .dtypes import (
     BFloat16,
     Boolean,
@@ -199,8 +200,8 @@ __all__ = [
     "make_tiled_copy_S", "make_tiled_copy_tv", "make_tiled_mma", "max_alignment", "max_common_layout",
     "max_common_vector", "maximum", "minimum", "nullspace", "nvgpu", "outer_partition", "prepend", "print_layout",
     "print_tensor", "printf", "product_each", "raked_product", "range", "range_constexpr", "rank", "rasterize",
-    "recast", "recast_layout", "replace", "right_inverse", "round_even", "rsqrt", "select", "shape", "shape_div", "sin",
-    "size", "slice_", "sqrt", "stride", "take", "tanh", "tile_to_shape", "tiled_divide", "tiled_product", "torch_op",
-    "trunc", "unflatten", "upcast", "weakly_congruent", "where", "while_", "with_shape", "zip_layout", "zip_layouts",
-    "zipped_divide", "zipped_product",
+    "recast", "recast_layout", "replace", "right_inverse", "round_even", "rsqrt", "save_picture", "select", "shape",
+    "shape_div", "sin", "size", "slice_", "sqrt", "stride", "take", "tanh", "tile_to_shape", "tiled_divide",
+    "tiled_product", "torch_op", "trunc", "unflatten", "upcast", "weakly_congruent", "where", "while_", "with_shape",
+    "zip_layout", "zip_layouts", "zipped_divide", "zipped_product",
 ]  # fmt: skip

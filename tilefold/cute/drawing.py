@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Pictures of layouts, copies and multiplications, as files."""
+
+from os import PathLike, fspath
+from typing import Any
+
+from tilefold.dialects.tile import MmaAtomAttr
+from tilefold.layout.display import Displayed
+from tilefold.layout.errors import Code, TilefoldError
+from tilefold.output import write_picture
+
+
+def save_picture(x: Displayed | MmaAtomAttr, path: str | PathLike[str]) -> None:
+    """Writes the picture of a static layout, a tiled copy, a tiled MMA or an atom: SVG or PNG, as `path` ends.
+
+    TilefoldError for what has no picture (E5002), for a path that ends otherwise (E4003) or cannot be written (E4002),
+    for PNG where Pillow is not installed (E4004), and where `tilefold.layout.drawings.tables` raises it.
+    """
+    from tilefold.layout.pictures import picture
+
+    shown: Any = x.atom if isinstance(x, MmaAtomAttr) else getattr(x, "_displayed", None)
+    if shown is None:
+        hint = "pass a layout, a tiled copy, a tiled MMA or an atom"
+        raise TilefoldError(Code.BUILD_VALUE, f"there is no picture of {x!r:.100}", hint)
+    name = fspath(path)
+    kind = name.lower().rpartition(".")[2]
+    if kind not in ("svg", "png"):
+        raise TilefoldError(Code.CLI_VALUE, f"{name[:100]!r} ends in neither .svg nor .png", "such as tile.svg")
+    write_picture(picture(shown), name, png=kind == "png")
