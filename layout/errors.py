@@ -161,6 +161,7 @@ class Code(Enum):
     CLI_WRITE = ("E4002", "a file cannot be written")
     CLI_VALUE = ("E4003", "a command-line option has an unusable value")
     PACKAGE_MISSING = ("E4004", "what is asked for needs a package that is not installed")
+    NO_MEMORY = ("E4005", "there is not enough memory")
 
     @property
     def id(self) -> str:

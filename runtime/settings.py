@@ -38,6 +38,10 @@ def cache_settings() -> CacheSettings:
 
 
 def _default_folder() -> Path:
+    """The user's folder for caches; one that is not absolute for a user who has no home."""
     from platformdirs import user_cache_path
 
-    return user_cache_path("tilefold", appauthor=False)
+    try:
+        return user_cache_path("tilefold", appauthor=False)
+    except RuntimeError:  # so newer versions say that there is no home
+        return Path("~/.cache/tilefold")

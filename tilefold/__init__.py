@@ -6,19 +6,21 @@ are the folders of the same names at the root of the source tree. An installed p
 in a checkout they lie beside it, and this file extends the package's search path to find them there.
 """
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import os
 
 from .version import VERSION
 
+TYPE_CHECKING = False  # of `typing`, which takes longer to import than all else here
 if TYPE_CHECKING:
+    from typing import Any
+
     from .cute import Constexpr as Constexpr
     from .cute import range as range
     from .cute import range_constexpr as range_constexpr
 
-_here = Path(__file__).parent
-if not (_here / "layout").is_dir():  # a checkout: the subpackages are the folders beside this one
-    __path__.append(str(_here.parent))
+_here = os.path.dirname(os.path.abspath(__file__))
+if not os.path.isdir(os.path.join(_here, "layout")):  # a checkout: the subpackages are the folders beside this one
+    __path__.append(os.path.dirname(_here))
 
 __version__ = VERSION
 
@@ -26,7 +28,7 @@ _KERNEL_NAMES = ("Constexpr", "range", "range_constexpr")
 """Names of `tilefold.cute` that kernels of the literature take from the package around it."""
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name not in _KERNEL_NAMES:
         raise AttributeError(f"module 'tilefold' has no attribute '{name}'")
     from . import cute

@@ -3,6 +3,7 @@
 
 import sys
 
-from tilefold.cli import main
+from tilefold.process import main
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

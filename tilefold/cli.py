@@ -2,23 +2,23 @@
 """The command `tilefold`: finds the subcommand, and turns whatever goes wrong into a message and an exit status.
 
 Exit status: 0 success; 1 the input is wrong, or a check failed; 2 the command line is wrong; 70 a bug of tilefold.
+`process.py` adds 130 for an interrupted command and 141 for one whose output nobody reads.
 Only the module of the subcommand that runs is imported, so that a small command starts fast.
 """
 
 import argparse
-import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 
-from tilefold.layout.errors import TilefoldError
-from tilefold.report import print_diagnostics, print_error, print_internal_error
+from tilefold.layout.errors import Code, TilefoldError
+from tilefold.report import environment_error, is_interrupt, print_diagnostics, print_error, print_internal_error
 from tilefold.version import VERSION
 
 EXIT_ERROR = 1
 EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
-_EXIT_INTERRUPTED = 130  # as shells report SIGINT
 
 COMMANDS = {
     "compile": "lower a file to a stage, to PTX or to machine code",
@@ -43,6 +43,14 @@ examples:
   tilefold explain E0203
 
 `tilefold COMMAND --help` explains each command.
+
+exit status:
+  0    success
+  1    the input is wrong, a check failed, or the machine lacks memory or space
+  2    the command line is wrong
+  70   a bug of tilefold: the message says where the details are kept
+  130  interrupted, as by Ctrl-C
+  141  nobody reads the output any more
 """
 
 
@@ -73,11 +81,22 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line (that of the process unless given) and returns its exit status."""
+    """Runs the command line (that of the process unless given) and returns its exit status.
+
+    BrokenPipeError where nobody reads the output any more.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
     with warnings.catch_warnings():
         warnings.showwarning = _print_warning
-        return _main(words)
+        try:
+            try:
+                return _main(words)
+            finally:
+                sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            return _report(TilefoldError(Code.CLI_WRITE, f"the output cannot be written: {error.strerror}"))
 
 
 def _print_warning(message: Warning | str, *_: object) -> None:
@@ -93,14 +112,19 @@ def _main(words: list[str]) -> int:
         args = build_parser(words).parse_args(words)
         return args.execute(args)
     except TilefoldError as error:
-        print_error(error)
-        return EXIT_ERROR
-    except BrokenPipeError:
-        # The reader of our output has gone (`tilefold ... | head`). Python would complain once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_ERROR
-    except KeyboardInterrupt:
-        return _EXIT_INTERRUPTED
+        return _report(error)
     except Exception as error:  # the one place that may not let a bug of ours out as a traceback
+        if is_interrupt(error):
+            raise KeyboardInterrupt from error
+        if (refused := environment_error(error)) is not None:
+            return _report(refused)
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # of the output
         print_internal_error(error, words)
         return EXIT_BUG
+
+
+def _report(error: TilefoldError) -> int:
+    with suppress(OSError):  # who cannot be told sees the exit status
+        print_error(error)
+    return EXIT_ERROR

@@ -5,12 +5,12 @@ import json
 import shlex
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from traceback import extract_tb, format_exception
 from typing import TYPE_CHECKING
 
-from tilefold.layout.errors import TilefoldError
+from tilefold.layout.errors import Code, TilefoldError
 
 if TYPE_CHECKING:
     from tilefold.compiler.remarks import Remark
@@ -55,21 +55,60 @@ def print_remarks(remarks: "Sequence[Remark]", form: str) -> None:
         print_diagnostics("\n".join(remark.diagnostic.render() for remark in remarks))
 
 
+def environment_error(error: Exception) -> TilefoldError | None:
+    """The user's error of a failure that the machine has caused: of memory, or of a file. None for any other.
+
+    What a library makes of a failed allocation depends on where it fails, so that the causes are asked as well.
+    """
+    if any(
+        isinstance(cause, MemoryError) or any(words in str(cause) for words in _NO_MEMORY) for cause in _causes(error)
+    ):
+        return TilefoldError(
+            Code.NO_MEMORY,
+            "there is not enough memory",
+            "a limit such as that of `ulimit -v` counts all that is mapped, of which tilefold needs half a GiB",
+        )
+    if isinstance(error, OSError) and isinstance(error.filename, str):
+        return TilefoldError(Code.CLI_READ, f"{error.filename}: {error.strerror}")
+    return None
+
+
+_NO_MEMORY = ("failed to map segment", "annot allocate memory", "can't start new thread")
+"""What the dynamic linker, the system and Python say where an allocation fails."""
+
+
+def is_interrupt(error: Exception) -> bool:
+    """Whether an error is what Python or a library has made of an interrupt."""
+    return any(isinstance(cause, KeyboardInterrupt) for cause in _causes(error))
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """An error, and what has led to it."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
 def print_internal_error(error: Exception, arguments: Sequence[str]) -> None:
     """Prints one line about a bug of tilefold: what failed, and the command that repeats it; keeps the rest in a
     folder."""
-    folder = Path(tempfile.mkdtemp(prefix="tilefold-"))
-    (folder / "internal-error.txt").write_text("".join(format_exception(error)), encoding="utf-8")
     command = ["tilefold", *arguments]
     failed_pass: str = getattr(error, "pass_name", "")
-    if failed_pass:  # an InternalError of the driver, which knows the program that the pass was given
-        program = folder / "program.cute"
-        program.write_text(getattr(error, "program", ""), encoding="utf-8")
-        command = ["tilefold", "opt", str(program), "-p", failed_pass]
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="tilefold-"))
+        (folder / "internal-error.txt").write_text("".join(format_exception(error)), encoding="utf-8")
+        if failed_pass:  # an InternalError of the driver, which knows the program that the pass was given
+            program = folder / "program.cute"
+            program.write_text(getattr(error, "program", ""), encoding="utf-8")
+            command = ["tilefold", "opt", str(program), "-p", failed_pass]
+        details = f"details kept in {folder}"
+    except OSError as reason:
+        details = f"details not kept: {reason.strerror}"
     first = error.__cause__ if failed_pass and error.__cause__ is not None else error
     frames = extract_tb(first.__traceback__)
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     print_diagnostics(
         f"tilefold: internal error: {type(first).__name__}: {' '.join(str(first).split())[:300]}{place}; "
-        f"reproduce with: {shlex.join(command)}; details kept in {folder}"
+        f"reproduce with: {shlex.join(command)}; {details}"
     )

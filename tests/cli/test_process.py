@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The command as a process: interrupts, closed pipes, full disks, little memory and no home cause no traceback."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+from time import monotonic, sleep
+
+import pytest
+
+from tests.project.tree import ROOT
+
+MAIN = "import sys, tilefold.process as p; {setup}; sys.exit(p.main())"
+READY = "sys.stderr.write('ready\\n'); sys.stderr.flush()"
+COPY, SMALL = "examples/tiled_copy.cute", "examples/six_threads.cute"
+COMMANDS = [
+    ["--help"],
+    ["--version"],
+    ["passes"],
+    ["explain", "E0203"],
+    ["cache"],
+    ["layout", "raked_product((8,4):(1,8), 8:1)"],
+    [
+        "show",
+        "tiled-copy",
+        "--type",
+        "f16",
+        "--thr",
+        "(8,4):(1,8)",
+        "--val",
+        "8:1",
+        "--atom",
+        "UniversalCopy<uint128_t>",
+    ],
+    ["opt", COPY, "-p", "cse"],
+    ["compile", COPY, "--emit", "atoms"],
+    ["run", SMALL, "--device", "sim"],
+]
+
+
+def start(
+    words: Sequence[str],
+    setup: str = "pass",
+    limit: Callable[[], object] | None = None,
+    stdout: int = subprocess.PIPE,
+    **environment: str,
+) -> subprocess.Popen[bytes]:
+    """A command as a process; `setup` is Python that it runs first, `limit` what is called in it before."""
+    variables = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "", **environment}
+    command = [sys.executable, "-c", MAIN.format(setup=setup), *words]
+    return subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, env=variables, cwd=ROOT, preexec_fn=limit)
+
+
+def await_ready(process: subprocess.Popen[bytes]) -> None:
+    """Waits for what READY says."""
+    assert process.stderr is not None
+    assert process.stderr.readline() == b"ready\n"
+
+
+def ended(process: subprocess.Popen[bytes]) -> tuple[int, str, str]:
+    """Status, output and messages of a process that has to end soon."""
+    out, said = process.communicate(timeout=120)
+    return process.returncode, (out or b"").decode(), said.decode()
+
+
+@pytest.mark.parametrize("words", [
+    ["run", "examples/hgemm.cute", "--device", "sim"],
+    ["compile", "examples/hgemm.cute", "--emit", "cubin", "--no-cache", "-o", "{out}/file"],
+    ["opt", "examples/hgemm.cute", "-p", "fold-layouts,cse", "--dump-dir", "{out}/dump", "-o", "{out}/file"],
+], ids=lambda words: words[0])  # fmt: skip
+def test_interrupt_ends_with_one_line(words: list[str], tmp_path: Path) -> None:
+    random = Random(words[0])
+    interrupted = 0
+    for longest in (0.05, 0.2, 0.5):
+        process = start([word.replace("{out}", str(tmp_path)) for word in words], READY)
+        await_ready(process)
+        sleep(random.uniform(0, longest))
+        process.send_signal(signal.SIGINT)
+        status, _, said = ended(process)
+        interrupted += status == 130
+        assert (status, said) in ((130, "tilefold: interrupted\n"), (0, ""))
+        assert status == 0 or not (tmp_path / "file").exists()
+        assert not [path for path in tmp_path.rglob(".*")], "a part of a file is left"
+    assert interrupted
+
+
+@pytest.mark.parametrize("busy", [
+    "import hashlib; hashlib.pbkdf2_hmac('sha256', b'', b'', 2**31 - 1)",  # runs without Python, as LLVM does
+    "exec('try:\\n while True: pass\\nexcept BaseException:\\n while True: pass')",
+], ids=["in C", "swallowed"])  # fmt: skip
+def test_interrupt_ends_what_hears_nothing(busy: str) -> None:
+    process = start([], f"{READY}; import tilefold.cli as c; c.main = lambda: exec({busy!r})")
+    await_ready(process)
+    sleep(0.5)
+    began = monotonic()
+    process.send_signal(signal.SIGINT)
+    assert ended(process) == (130, "", "tilefold: interrupted\n")
+    assert monotonic() - began < 20
+
+
+def test_interrupt_stops_the_process_that_runs_llvm(tmp_path: Path) -> None:
+    script, told = tmp_path / "python", tmp_path / "process"
+    script.write_text(f"#!/bin/sh\necho $$ > {told}.new; mv {told}.new {told}; exec sleep 600\n")
+    script.chmod(0o755)
+    code = f"sys.executable = {str(script)!r}; n.compile_isolated('', t.Target('sm_80'), 600)"
+    imports = "import tilefold.cli as c, tilefold.compiler.nvptx as n, tilefold.dialects.target as t"
+    process = start([], f"{imports}; c.main = lambda: exec({code!r})")
+    while not told.exists():
+        assert process.poll() is None
+        sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    assert ended(process) == (130, "", "tilefold: interrupted\n")
+    state = Path(f"/proc/{int(told.read_text())}/stat")
+    assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] in "ZX"
+
+
+def test_interrupt_is_ignored_where_the_caller_does() -> None:
+    process = start(["run", SMALL, "--device", "sim"], READY, lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+    await_ready(process)
+    process.send_signal(signal.SIGINT)
+    assert ended(process)[0] == 0
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
+def test_output_that_nobody_reads(words: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = start(words, stdout=writer)
+    os.close(writer)
+    assert ended(process) == (141, "", "")
+
+
+@pytest.mark.parametrize("words", [["--version"], ["run", SMALL, "--device", "sim"]])
+def test_output_that_finds_no_space(words: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        said = "error[E4002]: the output cannot be written: No space left on device\n"
+        assert ended(start(words, stdout=full.fileno())) == (1, "", said)
+
+
+@pytest.mark.parametrize("descriptor", [0, 1, 2])
+def test_closed_streams(descriptor: int) -> None:
+    process = start(["passes"], limit=lambda: os.close(descriptor))
+    status, out, said = ended(process)
+    if descriptor == 1:
+        assert (status, said) == (1, "error[E4002]: the output cannot be written: Bad file descriptor\n")
+    else:
+        assert (status, said) == (0, "")
+        assert out.startswith("Stages, ")
+
+
+@pytest.mark.parametrize("words", [["run", "missing.cute"], ["opt", COPY, "-p", "cse", "--print-ir-after-all"], ["-x"]])
+def test_messages_that_nobody_reads(words: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        process = start(words, limit=lambda: os.dup2(full.fileno(), 2))
+        assert ended(process)[0] == (2 if words == ["-x"] else 1)
+
+
+def test_file_that_finds_no_space_is_not_left_in_part(tmp_path: Path) -> None:
+    """A limit on the size of files does what a full disk does."""
+    out = tmp_path / "out.ptx"
+    out.write_text("before")
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))  # noqa: E731
+    assert ended(start(["compile", COPY, "-o", str(out)], limit=limit)) == (
+        1, "", f"error[E4002]: {out}: File too large\n"
+    )  # fmt: skip
+    assert out.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [out]
+
+
+@pytest.mark.parametrize("mib", [64, 220])
+@pytest.mark.parametrize("words", [["run", SMALL, "--device", "sim"], ["compile", COPY]], ids=lambda words: words[0])
+def test_too_little_memory(words: list[str], mib: int) -> None:
+    limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20))  # noqa: E731
+    status, _, said = ended(start(words, limit=limit))
+    assert "Traceback" not in said
+    assert "internal error" not in said
+    if status:
+        assert "E4005" in said or "OpenBLAS error: Memory allocation still failed" in said
+    assert status in (0, 1)
+    assert status == 1 or mib > 64
+
+
+@pytest.mark.parametrize(("home", "said"), [("/proc", "No such file or directory"), ("/dev/null", "Not a directory")])
+def test_home_that_cannot_be_written(home: str, said: str, tmp_path: Path) -> None:
+    out = tmp_path / "out.cubin"
+    words = ["compile", COPY, "--emit", "cubin", "-o", str(out)]
+    variables = dict.fromkeys(("XDG_CACHE_HOME", "TILEFOLD_CACHE_DIR", "TILEFOLD_CACHE_LIMIT"), "")
+    warning = f"warning: the cache in {home}/.cache/tilefold cannot be written: {said}\n"
+    assert ended(start(words, HOME=home, **variables)) == (0, "", warning)
+    assert out.stat().st_size
+
+
+def test_no_home(tmp_path: Path) -> None:
+    """Of a user whom the system does not know."""
+    out = tmp_path / "out.cubin"
+    words = ["compile", COPY, "--emit", "cubin", "-o", str(out)]
+    variables = dict.fromkeys(("XDG_CACHE_HOME", "TILEFOLD_CACHE_DIR", "TILEFOLD_CACHE_LIMIT"), "")
+    unknown = "import os, pwd; pwd.getpwuid = {}.__getitem__; del os.environ['HOME']"
+    assert ended(start(words, unknown, **variables)) == (0, "", "")
+    assert out.stat().st_size
+    status, printed, said = ended(start(["cache"], unknown, **variables))
+    assert (status, said) == (0, "")
+    assert printed.endswith("limit: off\n")
