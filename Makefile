@@ -55,6 +55,8 @@ fuzz: $(READY)
 	$(RUN) -m tests.cli.fuzz --count $(COUNT)
 	$(RUN) -m tests.check.fuzz --count $(COUNT)
 	$(RUN) -m tests.python.fuzz --count $(COUNT)
+	$(RUN) -m tests.passes.fuzz_integers --count $$(($(COUNT) / 100))
+	$(RUN) -m tests.python.fuzz_integers --count $$(($(COUNT) / 200))
 
 lint: $(READY)
 	$(RELINK)

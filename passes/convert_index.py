@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, IntegerType, ModuleOp
+from xdsl.dialects.builtin import IndexType, IntegerType, ModuleOp, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..dialects import gpu
 from ..dialects.ptx import EntryOp, SregOp
@@ -29,7 +29,8 @@ _SHIFTS = (arith.ShLIOp, arith.ShRUIOp, arith.ShRSIOp)
 class ConvertIndexPass(ModulePass):
     """Replaces `index` by i32 where ranges prove that it suffices, by i64 elsewhere; thread coordinates by registers.
 
-    So is what a loop or branch hands on; what scf.while does is i64.
+    So is what a loop or branch hands on; what scf.while does is i64. A loop whose counter may leave its type at the end
+    counts in i64, or through its iterations.
 
     Before:
 
@@ -72,9 +73,10 @@ class _Conversion:
             for argument in [a for a in block.args if _is_index(a)]:
                 block.erase_arg(argument)
 
-    @staticmethod
-    def _concerns(op: Operation) -> bool:
-        return any(_is_index(value) for value in (*op.operands, *op.results, *_block_arguments(op)))
+    def _concerns(self, op: Operation) -> bool:
+        return self._overruns(op) or any(
+            _is_index(value) for value in (*op.operands, *op.results, *_block_arguments(op))
+        )
 
     def _as(self, emitter: Emitter, value: SSAValue, width: int) -> SSAValue:
         """What `value` became, in so many bits; a value that is no index unchanged."""
@@ -171,6 +173,43 @@ class _Conversion:
         for argument in [a for a in block.args if _is_index(a) and a not in self.became]:
             self._bind(argument, block.insert_arg(int_type(width), argument.index + 1))
 
+    def _overruns(self, op: Operation) -> bool:
+        """Whether the number after the last one of a loop may not be one of its type. Loops of 64 bits are taken to
+        begin and to go on in such a way that nobody waits for that, unless ranges prove otherwise.
+        """
+        if not isinstance(op, scf.ForOp) or self.ranges.of(op.step)[1] <= 1:
+            return False
+        width = int_width(op.lb.type) or 64
+        beyond = self.ranges.of(op.ub)[1] + self.ranges.of(op.step)[1] - 1 > limits(width)[1]
+        far = self.ranges.of(op.lb)[1] > 1 << 62 or self.ranges.of(op.step)[1] > 1 << 30
+        return beyond and (width < 64 or far)
+
+    def _counted(self, op: scf.ForOp, emitter: Emitter) -> list[SSAValue]:
+        """The bounds of a loop that overruns its type, in i64, where its counter is made of the new one."""
+        body, type = op.body.block, op.lb.type
+        inside = Emitter(op)
+        first = body.first_op
+        assert first is not None
+        inside.point = InsertPoint.before(first)
+        counter = body.insert_arg(i64, 1)
+        low, high, step = (
+            self._as(emitter, v, 64) if _is_index(v) else resized(emitter, v, 64) for v in (op.lb, op.ub, op.step)
+        )
+        if (int_width(type) or 64) < 64:
+            number, bounds = resized(inside, counter, int_width(type) or 64), [low, high, step]
+        else:
+            distance = emitter.value(arith.SubiOp(high, low))
+            trips = emitter.value(arith.CeilDivUIOp(distance, step))
+            zero = emitter.constant(0, i64)
+            some = emitter.value(arith.CmpiOp(low, high, "slt"))
+            bounds = [zero, emitter.value(arith.SelectOp(some, trips, zero)), emitter.constant(1, i64)]
+            number = inside.value(arith.AddiOp(low, inside.value(arith.MuliOp(counter, step))))
+        self._bind(body.args[0], number)
+        if not isinstance(type, IndexType):
+            body.args[0].replace_all_uses_with(number)
+            body.erase_arg(body.args[0])
+        return bounds
+
     def _loop(self, op: scf.ForOp, emitter: Emitter) -> None:
         bounds, body = (op.lb, op.ub, op.step), op.body.block
         operands = list(bounds)
@@ -178,7 +217,9 @@ class _Conversion:
         for carried, width in zip(body.args[1:], widths, strict=True):
             if _is_index(carried):
                 self._bind(carried, body.insert_arg(int_type(width), carried.index + 1))
-        if _is_index(op.lb):
+        if self._overruns(op):
+            operands = self._counted(op, emitter)
+        elif _is_index(op.lb):
             after_last = self.ranges.of(op.ub)[1] + self.ranges.of(op.step)[1]
             width = 32 if all(self.ranges.fits(v) for v in bounds) and after_last < 2**31 else 64
             self._bind(body.args[0], body.insert_arg(int_type(width), 1))

@@ -40,6 +40,11 @@ def clipped(exact: Range, within: Range) -> Range:
     return (low, high) if low <= high else within
 
 
+def absolute(a: Range) -> Range:
+    """The range of absolute values of integers of any size."""
+    return max(a[0], -a[1], 0), max(-a[0], a[1])
+
+
 def exact_range(name: str, a: Range, b: Range, bits: int) -> Range | None:
     """The range of an operation on integers of any size, before the result is reduced to a type.
 

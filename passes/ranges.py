@@ -14,7 +14,7 @@ from ..dialects.ptx import SregOp
 from ..dialects.target import MAX_GRID
 from .constants import constant_of
 from .emitter import int_width
-from .range_arithmetic import Range, clipped, contains, either, exact_range, limits, reduced
+from .range_arithmetic import Range, absolute, clipped, contains, either, exact_range, limits, reduced
 from .range_facts import ends_in, grows_by, restricted
 
 FULL: Range = limits(64)
@@ -50,7 +50,7 @@ class Ranges:
     """
 
     def __init__(self, kernel: KernelOp) -> None:
-        self._registers = _registers(kernel.block)
+        self._registers = register_ranges(kernel.block)
         self._known: dict[SSAValue, Range] = {}
 
     def of(self, value: SSAValue) -> Range:
@@ -93,8 +93,7 @@ class Ranges:
             case arith.ExtUIOp(input=inner):
                 return reduced(self.of(inner), limits(int_width(inner.type) or 64, unsigned=True))
             case math.AbsIOp(operand=inner):
-                low, high = self.of(inner)
-                return max(low, -high, 0), max(-low, high)
+                return reduced(absolute(self.of(inner)), _limits(value))
             case arith.SelectOp(cond=condition, lhs=left, rhs=right):
                 return either(self._where(left, condition, True), self._where(right, condition, False))
             case scf.IfOp() if owner.false_region.blocks:
@@ -169,7 +168,7 @@ def register_of(op: gpu.ThreadIdOp | gpu.BlockDimOp | gpu.BlockIdOp | gpu.GridDi
     return f"{_REGISTERS[type(op)]}.{op.dimension.data.value}"
 
 
-def _registers(block: Sequence[int]) -> dict[str, Range]:
+def register_ranges(block: Sequence[int]) -> dict[str, Range]:
     """The ranges of the special registers in blocks of a size."""
     return {
         f"{name}.{axis}": found

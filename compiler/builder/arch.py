@@ -10,8 +10,10 @@ from xdsl.dialects.builtin import IndexType, i32, i64
 
 from ...dialects import gpu, ptx
 from ...dialects.ptx.approx import ApproximateOp
+from ...dialects.target import MAX_BLOCK
 from ...layout.errors import Code, TilefoldError
 from ...layout.unknown import Unknown
+from ...passes.ranges import register_of, register_ranges
 from .dtypes import Float32, Index, Int32, of_sign
 from .fragments import Vec, elementwise
 from .state import emit, insert_value
@@ -30,9 +32,12 @@ def _static(x: T, what: str) -> T:
 
 
 def _coordinates(op: type[Any]) -> tuple[Int, Int, Int]:
+    ranges = register_ranges(MAX_BLOCK)
+
     def one(dimension: xdsl_gpu.DimensionEnum) -> Int:
         made = op.create(properties={"dimension": xdsl_gpu.DimensionAttr(dimension)}, result_types=[IndexType()])
-        return Int(insert_value(made), Index, Unknown(32), nonnegative=True)
+        least, most = ranges[register_of(made)]
+        return Int(insert_value(made), Index, Unknown(32), (least if least == 0 else 1, most))
 
     x, y, z = (one(dimension) for dimension in xdsl_gpu.DimensionEnum)
     return x, y, z

@@ -10,6 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...layout.errors import Code, TilefoldError
 from ...layout.unknown import Unknown
+from ...passes.range_arithmetic import absolute, exact_range
 from .dtypes import Boolean, DType, Float32, Int32
 from .state import insert_value
 from .values import (
@@ -22,6 +23,7 @@ from .values import (
     convert,
     is_number,
     is_scalar,
+    limited,
     number_of,
     shown_number,
     wrap,
@@ -47,13 +49,6 @@ _KNOWN: Mapping[str, Callable[[Unknown, Unknown], Unknown]] = MappingProxyType({
     "max": lambda a, b: a.maximum(b), "and": lambda a, b: a & b, "xor": lambda a, b: a ^ b, "or": lambda a, b: a | b,
     "mod": lambda a, b: a % b,
 })  # fmt: skip
-_SIGNS: Mapping[str, Callable[[bool, bool], bool]] = MappingProxyType({
-    "add": lambda a, b: a and b, "mul": lambda a, b: a and b, "floordiv": lambda a, b: a and b,
-    "mod": lambda a, b: b, "min": lambda a, b: a and b, "max": lambda a, b: a or b, "and": lambda a, b: a or b,
-    "or": lambda a, b: a and b, "xor": lambda a, b: a and b, "shr": lambda a, b: a, "shl": lambda a, b: a,
-})  # fmt: skip
-"""Whether a result is not negative, where that holds of the operands. Overflow is not looked at, as in the addresses
-of tensors: a coordinate lies within a shape."""
 
 
 def compare(predicate: str, a: Any, b: Any) -> Any:
@@ -153,26 +148,32 @@ def _int_binary(name: str, x: Int, y: Int, written: Any) -> Int:
     if name in ("shl", "shr") and type(written) is int and not 0 <= written < x.dtype.bits:
         problem = f"{x.dtype} cannot be shifted by {shown_number(written)}"
         raise TilefoldError(Code.BUILD_VALUE, problem, f"shift by 0 to {x.dtype.bits - 1}")
-    sign = _SIGNS.get(name, lambda a, b: False)(x.nonnegative, y.nonnegative)
+    if name in ("floordiv", "mod") and type(written) is int and written == -1 and not x.dtype.unsigned:
+        return unary("neg", x) if name == "floordiv" else constant(0, x.dtype)  # also of the least integer
     known = _KNOWN[name](x.known, y.known) if name in _KNOWN else Unknown(x.dtype.bits)
     if name in ("floordiv", "shr", "shl") and type(written) is int and 0 <= written < 1 << 62:
         known = {"floordiv": x.known.__floordiv__, "shr": x.known.__rshift__, "shl": x.known.__lshift__}[name](
             written if name == "floordiv" else min(written, 62)
         )
+    return limited(
+        _int_operation(name, x, y, written), x.dtype, known, exact_range(name, x.range, y.range, x.dtype.bits)
+    )
+
+
+def _int_operation(name: str, x: Int, y: Int, written: Any) -> SSAValue:
+    """The operation of `arith`, or several, for one of Python."""
     both = x.nonnegative and y.nonnegative
+    power = type(written) is int and written > 0 and written & (written - 1) == 0
     if name == "mod" and not both:
         # Python's remainder has the sign of the divisor
-        if type(written) is int and written > 0 and written & (written - 1) == 0:
-            return Int((x & (written - 1)).ssa, x.dtype, known, True)
-        return Int((x - (x // y) * y).ssa, x.dtype, known, sign)
-    if name == "floordiv" and not both and type(written) is int and written > 0 and written & (written - 1) == 0:
-        shift = constant(written.bit_length() - 1, x.dtype)
-        return Int(insert_value(arith.ShRSIOp(x.ssa, shift.ssa)), x.dtype, known, sign)
+        return (x & (written - 1) if power else x - (x // y) * y).ssa
+    if name == "floordiv" and not both and power:
+        return insert_value(arith.ShRSIOp(x.ssa, constant(written.bit_length() - 1, x.dtype).ssa))
     if name in _EXTREMES and x.dtype.unsigned:
-        return Int(insert_value(_EXTREMES[name](x.ssa, y.ssa)), x.dtype, known)
+        return insert_value(_EXTREMES[name](x.ssa, y.ssa))
     if name in _UNSIGNED and both:
-        return Int(insert_value(_UNSIGNED[name](x.ssa, y.ssa)), x.dtype, known, sign)
-    return Int(insert_value(_INTEGERS[name](x.ssa, y.ssa)), x.dtype, known, sign)
+        return insert_value(_UNSIGNED[name](x.ssa, y.ssa))
+    return insert_value(_INTEGERS[name](x.ssa, y.ssa))
 
 
 def unary(name: str, x: Any) -> Any:
@@ -185,5 +186,6 @@ def unary(name: str, x: Any) -> Any:
         return x
     if name == "neg":
         return Float(insert_value(arith.NegfOp(x.ssa)), x.dtype) if x.dtype.kind == "float" else binary("sub", 0, x)
-    op = math.AbsFOp if x.dtype.kind == "float" else math.AbsIOp
-    return wrap(insert_value(op(x.ssa)), x.dtype)
+    if x.dtype.kind == "float":
+        return wrap(insert_value(math.AbsFOp(x.ssa)), x.dtype)
+    return limited(insert_value(math.AbsIOp(x.ssa)), x.dtype, x.known, absolute(x.range))

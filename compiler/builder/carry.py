@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from ...layout.errors import Code, TilefoldError
 from ...layout.unknown import Unknown
+from ...passes.range_arithmetic import Range, contains, either
 from .dtypes import DType, promote
 from .places import user_place
 from .state import current
@@ -19,21 +20,22 @@ from .syntax.flow import RESULT
 from .values import Int, Scalar, Value, common_type, convert, weak_type, wrap
 from .variables import MISSING, PENDING, Box, Tree, Variable, tree_of
 
+_COUNTED = 5 << 59
+"""How far loops count; far from what programs write down."""
+
 
 @dataclass(frozen=True)
 class Kind:
-    """The type of a carried leaf, and of an integer what divides it (0 divides nothing but 0) and whether it is known
-    not to be negative.
-    """
+    """The type of a carried leaf, and of an integer what divides it (0 divides nothing but 0) and its range."""
 
     dtype: DType
     div: int = 1
-    nonnegative: bool = False
+    range: Range | None = None
 
     def value(self, ssa: SSAValue) -> Value:
         """The SSA value as a leaf."""
         if self.dtype.kind == "int":
-            return Int(ssa, self.dtype, Unknown(self.dtype.bits, max(self.div, 1)), self.nonnegative)
+            return Int(ssa, self.dtype, Unknown(self.dtype.bits, max(self.div, 1)), self.range)
         return wrap(ssa, self.dtype)
 
     def ssa(self, leaf: Any) -> SSAValue:
@@ -47,15 +49,35 @@ class Kind:
 
     def joined(self, other: "Kind") -> "Kind":
         """What is true of both, which are of one type."""
-        return Kind(self.dtype, gcd(self.div, other.div), self.nonnegative and other.nonnegative)
+        if self.range is None or other.range is None:
+            return self
+        return Kind(self.dtype, gcd(self.div, other.div), either(self.range, other.range))
+
+    @property
+    def in_loop(self) -> "Kind":
+        """What a loop takes for known of a leaf that it changes: of an integer the sign, far from the type's end."""
+        if self.range is None:
+            return self
+        spans = [(0, end) for end in (_COUNTED, (1 << (self.dtype.bits - 2)) - 1) if end < self.dtype.greatest]
+        fitting = next((span for span in spans if contains(span, self.range)), self.dtype.limits)
+        return Kind(self.dtype, self.div, fitting)
+
+    @property
+    def counted(self) -> "Kind":
+        """The same of what an iteration leaves, without what nobody waits for: that it counts on in steps of 32 bits
+        until there are more than _COUNTED.
+        """
+        if self.range is None or not _COUNTED < self.range[1] <= _COUNTED + (1 << 32) or self.range[0] > _COUNTED:
+            return self
+        return Kind(self.dtype, self.div, (self.range[0], _COUNTED))
 
 
 def kind_of(leaf: Scalar, dtype: DType) -> Kind:
     """What is known of a leaf that is carried as `dtype`."""
     if isinstance(leaf, Int):
-        return Kind(dtype, leaf.known.div, leaf.nonnegative)
+        return Kind(dtype, leaf.known.div, leaf.range)
     if isinstance(leaf, int) and dtype.kind == "int":
-        return Kind(dtype, abs(leaf), leaf >= 0)
+        return Kind(dtype, abs(leaf), (leaf, leaf))
     return Kind(dtype)
 
 

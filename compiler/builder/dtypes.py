@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from ...layout.errors import Code, TilefoldError
+from ...passes.range_arithmetic import Range, limits
 
 if TYPE_CHECKING:
     from .values import Value
@@ -58,6 +59,11 @@ class DType:
     def greatest(self) -> int:
         """The greatest number of an integer type."""
         return (1 << (self.bits if self.unsigned else self.bits - 1)) - 1
+
+    @property
+    def limits(self) -> Range:
+        """The least and the greatest number of an integer type."""
+        return limits(self.bits, unsigned=self.unsigned)
 
     @property
     def has_arithmetic(self) -> bool:

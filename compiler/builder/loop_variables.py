@@ -69,7 +69,7 @@ class _Carried:
         leaves = () if self.tree is None else self.tree.leaves
         if self.variable.watched:
             return [_Slot(leaf) for leaf in leaves]
-        return [_Slot(leaf, kind_of(leaf, leaf.dtype) if isinstance(leaf, Value) else None) for leaf in leaves]
+        return [_Slot(leaf, kind_of(leaf, leaf.dtype).in_loop if isinstance(leaf, Value) else None) for leaf in leaves]
 
     @property
     def kinds(self) -> list[Kind]:
@@ -104,7 +104,7 @@ class _Carried:
         if is_pending(self.tree) and not is_pending(now):
             self.tree = filled(now)
             self.slots = [
-                _Slot(start, kind_of(leaf, leaf.dtype) if isinstance(leaf, Value) else None)
+                _Slot(start, kind_of(leaf, leaf.dtype).in_loop if isinstance(leaf, Value) else None)
                 for start, leaf in zip(self.tree.leaves, now.leaves, strict=True)
             ]
             return False
@@ -136,14 +136,14 @@ class _Carried:
             dtype = joined_dtype(slot.kind.dtype, held)
         if dtype is None:
             return self._lose(differs)
-        joined = kind_of(slot.start, dtype).joined(kind_of(leaf, dtype))
+        joined = kind_of(slot.start, dtype).joined(kind_of(leaf, dtype).counted).in_loop
         before = slot.kind
         if before is None or before.dtype != dtype:
             slot.kind, slot.changes = joined, slot.changes + 1
             if slot.changes > _CHANGES:
                 return self._lose("is of another type after each iteration")
         else:
-            slot.kind = before.joined(joined)
+            slot.kind = before.joined(joined).in_loop
         return before == slot.kind
 
     def _lose(self, problem: str, hint: str = _ONE_TYPE) -> bool:

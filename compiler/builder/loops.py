@@ -17,7 +17,7 @@ from .dtypes import Index
 from .loop_variables import LoopVariables
 from .ranges import Range
 from .state import current
-from .values import Bool, Int, Scalar, convert, is_scalar
+from .values import MOST, Bool, Int, Scalar, convert, is_scalar
 from .variables import Box, Variable
 
 
@@ -147,4 +147,4 @@ def bounded(range: Range, stopped: Variable, body: Callable[[Any], object], vari
 def _counter(count: Box) -> Int:
     value = count.get()
     assert isinstance(value, Int)
-    return Int(value.ssa, Index, value.known, nonnegative=True)
+    return Int(value.ssa, Index, value.known, (0, MOST))

@@ -9,6 +9,7 @@ from xdsl.dialects import arith, math
 from xdsl.ir import Operation, SSAValue
 
 from ...layout.errors import Code, TilefoldError
+from ...passes.range_arithmetic import either
 from .arithmetic import check_computed
 from .dtypes import Boolean, Float32
 from .fragments import Vec, combined, elementwise
@@ -111,7 +112,7 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     dtype = common_type(a, b)
     x, y = convert(a, dtype), convert(b, dtype)
     chosen = insert_value(arith.SelectOp(convert(condition, Boolean).ssa, x.ssa, y.ssa))
-    return wrap(chosen, dtype, getattr(x, "nonnegative", False) and getattr(y, "nonnegative", False))
+    return wrap(chosen, dtype, either(x.range, y.range) if dtype.kind == "int" else None)
 
 
 def _has_fragment(*xs: Any) -> bool:

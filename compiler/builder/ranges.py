@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from math import gcd
 from typing import Any
 
@@ -11,9 +12,11 @@ from xdsl.ir import SSAValue
 from ...layout.errors import Code, TilefoldError
 from ...layout.unknown import Unknown
 from ...passes.loop_hints import MAX_UNROLL
+from ...passes.range_arithmetic import Range as Span
+from ...passes.range_arithmetic import clipped, either
 from .arithmetic import binary, compare
 from .dtypes import Index
-from .values import Int, check_integer, convert, is_scalar, number_of
+from .values import MOST, Int, check_integer, convert, is_scalar, number_of
 
 
 @dataclass(frozen=True)
@@ -75,13 +78,13 @@ class Range:
     def value_of(self, counter: SSAValue) -> "int | Int":
         """The number for the counter of an `scf.for` with these bounds."""
         if self._sign <= 0:
-            return self.nth(Int(counter, Index, nonnegative=True))
-        return Int(counter, Index, Unknown(64, self._divisor), self._is_nonnegative)
+            return self.nth(Int(counter, Index, range=(0, MOST)))
+        return Int(counter, Index, Unknown(64, self._divisor), self._between)
 
     def nth(self, number: Int) -> "int | Int":
         """The number after so many others."""
         found = self.start + number * self.step
-        return Int(found.ssa, Index, Unknown(64, self._divisor), self._is_nonnegative)
+        return Int(found.ssa, Index, Unknown(64, self._divisor), self._between)
 
     def count(self) -> "int | Int":
         """How many numbers there are; of none, 0 or less."""
@@ -103,12 +106,12 @@ class Range:
         return max(found, 1)
 
     @property
-    def _is_nonnegative(self) -> bool:
-        up, down = (
-            first >= bound if isinstance(first, int) else first.nonnegative
-            for first, bound in ((self.start, 0), (self.stop, -1))
-        )
-        return (up or self._sign < 0) and (down or self._sign > 0)
+    def _between(self) -> Span:
+        """The range of the numbers, where there are any."""
+        (least, last), (first, most) = ((x, x) if isinstance(x, int) else x.range for x in (self.start, self.stop))
+        spans = [(least, max(least, most - 1))] if self._sign >= 0 else []
+        spans += [(min(first + 1, last), last)] if self._sign <= 0 else []
+        return clipped(reduce(either, spans), Index.limits)
 
 
 def make_range(

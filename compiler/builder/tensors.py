@@ -31,6 +31,7 @@ from ...layout.core import ComposedLayout, Layout, LayoutLike
 from ...layout.errors import Code, LayoutError, TilefoldError
 from ...layout.inttuple import rank
 from ...layout.unknown import Unknown
+from ...passes.range_arithmetic import limits
 from . import casts
 from .coordinates import (
     as_layout,
@@ -44,7 +45,7 @@ from .coordinates import (
 )
 from .dtypes import DType, Index, dtype_of
 from .state import current, emit
-from .values import Int, convert, is_scalar, wrap
+from .values import MOST, Int, convert, is_scalar, wrap
 
 
 class AnyTensor:
@@ -82,7 +83,7 @@ class AnyTensor:
         modes = DenseArrayBase.from_list(i64, path or (0,))
         made = op.build(operands=[self.ssa], properties={"modes": modes}, result_types=[IndexType()])
         current().insert_after(self.ssa, made)
-        return Int(made.results[0], Index, leaf, nonnegative=True)
+        return Int(made.results[0], Index, leaf, (0, min(MOST, limits(leaf.width)[1])))
 
     @property
     def shape(self) -> Any:
@@ -297,7 +298,7 @@ class CoordTensor(AnyTensor):
         results = iter(emit(op).results)
 
         def one(path: tuple[int, ...], leaf: Any) -> Int:
-            return Int(next(results), Index, nonnegative=True)
+            return Int(next(results), Index, range=(0, MOST))
 
         return _replaced(start, one, every=True)
 

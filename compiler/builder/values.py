@@ -14,6 +14,7 @@ from xdsl.ir import SSAValue
 
 from ...layout.errors import Code, TilefoldError
 from ...layout.unknown import Unknown
+from ...passes.range_arithmetic import Range, contains, limits, reduced
 from . import casts
 from .casts import integer_attribute
 from .dtypes import Boolean, DType, Float32, Index, Int32, Int64, as_dtype, dtype_of, promote
@@ -130,21 +131,23 @@ class Bool(Ordered, Bits, Value):
 class Int(Ordered, Bits, Value):
     """An integer, in arithmetic modulo its width, except that `//` and `%` are Python's: they round down.
 
-    `known` says what divides it, `nonnegative` that it is not negative; both follow the arithmetic, prove the
-    alignment of views and save instructions. An unsigned integer is never negative; since it may wrap, only powers of
-    two are known to divide it.
+    `known` says what divides it, `range` between which numbers it is; both follow the arithmetic, prove the alignment
+    of views and save instructions. Of a result that may wrap, only powers of two are known to divide it.
     """
 
-    __slots__ = ("known", "nonnegative")
+    __slots__ = ("known", "range")
 
     def __init__(
-        self, ssa: SSAValue, dtype: DType | None = None, known: Unknown | None = None, nonnegative: bool = False
+        self, ssa: SSAValue, dtype: DType | None = None, known: Unknown | None = None, range: Range | None = None
     ) -> None:
         super().__init__(ssa, dtype)
         self.known = Unknown(self.dtype.bits) if known is None else known
-        self.nonnegative = nonnegative or self.dtype.unsigned
-        if self.dtype.unsigned:
-            self.known = Unknown(self.dtype.bits, _power_of_two(self.known.div, self.dtype.bits))
+        self.range = self.dtype.limits if range is None else range
+
+    @property
+    def nonnegative(self) -> bool:
+        """Whether it is known not to be negative."""
+        return self.range[0] >= 0
 
     def minimum(self, other: "Int | int") -> Any:
         """The smaller of two integers."""
@@ -155,11 +158,15 @@ class Int(Ordered, Bits, Value):
         return self._binary("max", self, other)
 
 
-def wrap(ssa: SSAValue, dtype: DType | None = None, nonnegative: bool = False) -> Any:
+MOST = 1 << 61
+"""More than any extent, stride or coordinate is."""
+
+
+def wrap(ssa: SSAValue, dtype: DType | None = None, range: Range | None = None) -> Any:
     """The Python value for an SSA value of a scalar type: `Int`, `Float` or `Bool`."""
     dtype = dtype_of(ssa.type) if dtype is None else dtype
     if dtype.kind == "int":
-        return Int(ssa, dtype, nonnegative=nonnegative)
+        return Int(ssa, dtype, range=range)
     return Float(ssa, dtype) if dtype.kind == "float" else Bool(ssa, dtype)
 
 
@@ -207,9 +214,9 @@ def constant(x: Number, dtype: DType) -> Any:
     if dtype.kind == "packed" or not dtype.least <= number < 1 << dtype.bits:
         hint = "" if dtype.kind == "packed" else f"it has {dtype.least} to {dtype.greatest}"
         raise TilefoldError(Code.BUILD_VALUE, f"{shown_number(number)} is not a number of type {dtype}", hint)
-    signed = number - (1 << dtype.bits) if number >> (dtype.bits - 1) > 0 else number
-    ssa = current().constant(integer_attribute(signed, dtype.ir))
-    return Int(ssa, dtype, Unknown(dtype.bits, abs(number) or 1), number >= 0)
+    (held, _), (own, _) = (reduced((number, number), each) for each in (limits(dtype.bits), dtype.limits))
+    ssa = current().constant(integer_attribute(held, dtype.ir))
+    return Int(ssa, dtype, Unknown(dtype.bits, abs(own) or 1), (own, own))
 
 
 def shown_number(x: Number) -> str:
@@ -265,23 +272,23 @@ def convert(x: Scalar, dtype: DType) -> Any:
         ssa = casts.cast(x.ssa, x.dtype, dtype)
         if isinstance(x, Int) and dtype.kind == "int":
             return _resized(x, ssa, dtype)
-        return wrap(ssa, dtype, nonnegative=x.dtype.kind == "bool")
+        return wrap(ssa, dtype, (0, 1) if x.dtype.kind == "bool" else None)
     return constant(x, dtype)
 
 
 def _resized(x: Int, ssa: SSAValue, dtype: DType) -> Int:
-    """`x` in another width or with another sign, held by `ssa`. An index that is made narrower is taken to fit, as
-    coordinates do.
+    """`x` in another width or with another sign, held by `ssa`."""
+    return limited(ssa, dtype, x.known, x.range)
+
+
+def limited(ssa: SSAValue, dtype: DType, known: Unknown, exact: Range | None) -> Int:
+    """The integer that `ssa` holds: one with the divisor `known` in the range `exact` (None for any), modulo the
+    numbers of its type.
     """
-    is_same = dtype.bits > x.dtype.bits or (dtype.bits == x.dtype.bits and not x.dtype.unsigned)
-    if is_same or (x.nonnegative and x.dtype.name == "Index"):
-        return Int(ssa, dtype, Unknown(dtype.bits, x.known.div), x.nonnegative)
-    return Int(ssa, dtype, Unknown(dtype.bits, _power_of_two(x.known.div, dtype.bits)))
-
-
-def _power_of_two(div: int, bits: int) -> int:
-    """The greatest power of two in a divisor that divides integers of so many bits, also where they wrap."""
-    return min(div & -div, 1 << (bits - 1))
+    if exact is not None and contains(dtype.limits, exact):
+        return Int(ssa, dtype, Unknown(dtype.bits, known.div), exact)
+    power = min(known.div & -known.div, 1 << (dtype.bits - 1))
+    return Int(ssa, dtype, Unknown(dtype.bits, power), None if exact is None else reduced(exact, dtype.limits))
 
 
 def as_value(x: Scalar, like: DType | None = None) -> Any:

@@ -39,7 +39,7 @@ from .dtypes import Index, as_dtype
 from .modes import layout_of
 from .state import checked, emit
 from .tensors import AnyTensor, CoordTensor, Tensor, make_tensor, ragged_unit, tensor_type
-from .values import Int, index_of
+from .values import MOST, Int, index_of
 
 T = TypeVar("T", Tensor, CoordTensor)
 """A tensor, or a tensor of coordinates: a view of one is the same kind."""
@@ -219,7 +219,7 @@ def rasterize(index: Any, rows: Any, columns: Any, group: int = 8) -> tuple[Int,
         result_types=[IndexType(), IndexType()],
     )
     m, n = emit(op).results
-    return Int(m, Index, nonnegative=True), Int(n, Index, nonnegative=True)
+    return Int(m, Index, range=(0, MOST)), Int(n, Index, range=(0, MOST))
 
 
 def _divided(op: type[LayoutViewOp], function: Any, target: Any, tiler: Any, ragged: bool) -> Any:

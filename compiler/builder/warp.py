@@ -15,8 +15,9 @@ from xdsl.ir import SSAValue
 
 from ...dialects import ptx
 from ...layout.errors import Code, TilefoldError
+from ...passes.range_arithmetic import contains
 from .casts import integer_attribute
-from .dtypes import Boolean, Int32, Uint32, of_sign
+from .dtypes import Boolean, Int32, Int64, Uint32, of_sign
 from .fragments import Reduction, Vec, check_reduction, elementwise
 from .state import current, emit, insert_value
 from .values import Bool, Int, Value, as_value, convert, wrap
@@ -125,8 +126,11 @@ def _shuffled(mode: str, value: Any, lane: Any, width: int, mask: Any) -> Any:
 def by_words(word: Callable[[SSAValue], SSAValue], value: Value) -> Any:
     """What a function of 32 bits makes of a value of another width: of its halves, or of it in the low bits."""
     dtype, ssa = value.dtype, value.ssa
-    if dtype.kind == "bool" or dtype.name == "Index":
-        return convert(wrap(word(convert(value, Int32).ssa), nonnegative=True), dtype)
+    if dtype.kind == "bool":
+        return convert(wrap(word(convert(value, Int32).ssa)), dtype)
+    if isinstance(value, Int) and dtype.name == "Index":
+        narrow = Int32 if contains(Int32.limits, value.range) else Int64
+        return convert(by_words(word, convert(value, narrow)), dtype)
     if dtype.bits == 32:
         return wrap(word(ssa), dtype)
     is_float = dtype.kind == "float"

@@ -150,7 +150,7 @@ def test_conversions() -> None:
 def test_what_divides_an_integer() -> None:
     block = Block(arg_types=[IndexType(), i32])
     with building(block):
-        t: Int = wrap(block.args[0], nonnegative=True)
+        t: Int = wrap(block.args[0], range=(0, 1023))
         k: Int = wrap(block.args[1])
         assert (t * 8 + 16).known == Unknown(64, 8)
         assert (t * 8 // 4).known == Unknown(64, 2)
@@ -161,6 +161,61 @@ def test_what_divides_an_integer() -> None:
         assert (k % 8).nonnegative
         assert not (t - 1).nonnegative
         assert not k.nonnegative
+        assert (t.to(cute.Int32) * 12).known == Unknown(32, 12)
+        assert (k * 12).known == Unknown(32, 4)  # it may wrap
+
+
+def test_what_range_an_integer_has() -> None:
+    block = Block(arg_types=[IndexType(), i32])
+    with building(block):
+        t: Int = wrap(block.args[0], range=(0, 1023))
+        k: Int = wrap(block.args[1])
+        narrow = t.to(cute.Int32)
+        assert (narrow * 4 + 3).range == (3, 4095)
+        assert (narrow * 1103515245 + 12345).range == cute.Int32.limits
+        assert t.to(cute.Int8).range == cute.Int8.limits
+        assert (t & 127).to(cute.Int8).range == (0, 127)
+        assert (k >> 4).range == (-(2**27), 2**27 - 1)
+        assert (k % -7).range == (-6, 0)
+        assert abs(k).range == cute.Int32.limits
+        assert abs(k >> 1).range == (0, 2**30)
+        assert k.to(cute.Uint32).range == cute.Uint32.limits
+        assert k.to(cute.Uint32).to(cute.Int64).range == (0, 2**32 - 1)
+        assert cute.where(k < 0, t, 5).range == (0, 1023)
+
+
+WRAPPING: Sequence[Function] = (
+    lambda t, n: (t * 1103515245 + 12345) % 7, lambda t, n: (t * 1103515245 + 12345) // 10,
+    lambda t, n: (t * 1103515245 + 12345) >> 3, lambda t, n: (t * 1103515245 + 12345) > 5 * t,
+    lambda t, n: (t << 31) >> 31, lambda t, n: (t * 12 + n) % 24, lambda t, n: (t << 28) // -3,
+    lambda t, n: n // -1, lambda t, n: n % -1, lambda t, n: abs(n + t) % 3, lambda t, n: divmod(n - t, 10)[1],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("stage", ["cute", "index", "instr"])
+def test_integers_wrap(stage: str) -> None:
+    """A product, a sum or a shift of numbers that are not negative can be negative."""
+    out = np.zeros((len(WRAPPING) + 1, 32), np.int32)
+
+    @cute.kernel
+    def compute(Out: cute.Tensor, n: cute.Int32):
+        t = cute.Int32(cute.arch.thread_idx()[0])
+        for number, function in enumerate(WRAPPING):
+            Out[number, t] = cute.Int32(function(t, n))
+        hash = cute.Int32(1)
+        for i in cute.range(10):
+            hash = hash * 31 + t + cute.Int32(i)
+        Out[len(WRAPPING), t] = hash % 7
+
+    compute(out, -(2**31)).launch(grid=1, block=32, device="sim", stage=stage)
+    t, n = np.arange(32, dtype=np.int32), np.full(32, -(2**31), np.int32)
+    with np.errstate(over="ignore"):
+        for got, function in zip(out, WRAPPING, strict=False):
+            assert got.tolist() == function(t, n).astype(np.int32).tolist()
+        hash = np.ones(32, np.int32)
+        for i in range(10):
+            hash = hash * np.int32(31) + t + np.int32(i)
+    assert out[-1].tolist() == (hash % 7).tolist()
 
 
 def test_static_arithmetic_writes_nothing() -> None:

@@ -7,7 +7,7 @@ from xdsl.dialects import scf
 from ....layout.errors import Code as ErrorCode
 from ..faults import site_of
 from ..translate import Code, Rules, Suspending, Suspension, Translator
-from ..values import Kind, Value, kind_of, merge, per_lane, varies
+from ..values import Kind, Value, as_unsigned, kind_of, merge, per_lane, varies
 from ..warp import Bools, Warp
 
 
@@ -100,8 +100,8 @@ def _for(op: scf.ForOp, t: Translator) -> Suspending:
         live = warp.live()
         value = per_lane(first, warp.lanes, index)
         ended = _Results(kinds)
+        going = live & (value < limit)
         while True:
-            going = live & (value < limit)
             ended.leave(live & ~going, values)
             if not going.any():
                 break
@@ -110,8 +110,9 @@ def _for(op: scf.ForOp, t: Translator) -> Suspending:
             _assign(warp, carried, values)
             yield from body.run(warp)
             values = _gather(warp, body.results)
-            value = value + step
             live = going
+            going = going & (as_unsigned(limit - value, index) > as_unsigned(step, index))  # without leaving the type
+            value = value + step
         warp.restore(before)
         assert ended.values is not None
         _assign(warp, results, ended.values)
