@@ -34,7 +34,9 @@ def atoms() -> str:
         "## Copy atoms",
         "",
         "An atom is named as in CuTe and moves values of a given type: "
-        '`#tile.copy_atom<"SM75_U32x4_LDSM_N", f16>`. One without an instruction has layouts, but cannot copy.',
+        '`#tile.copy_atom<"SM75_U32x4_LDSM_N", f16>`. One without an instruction has layouts, but cannot copy. '
+        "Where the name has a type of some width, another type of that width is as good: `UniversalCopy<double>` is "
+        "`UniversalCopy<uint64_t>`.",
         "",
         "| atom | threads | instruction | from | to | needs | source |",
         "|---|---|---|---|---|---|---|",

@@ -3,6 +3,7 @@
 tensor's end.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 from ...layout.core import Layout, LayoutLike, Tiler, size
@@ -12,25 +13,33 @@ from ...layout.inttuple import leaves, show
 from ...layout.unknown import Unknown
 
 
-def check_tiles(layout: LayoutLike, tiler: Tiler) -> None:
+@dataclass(frozen=True, slots=True)
+class Remedies:
+    """What the hints of `check_tiles` say: where to promise a divisor, and how to do without one."""
+
+    promise: str = " in the type or cute.dynamic(array, divisibility=...) in Python"
+    ragged: str = "add `ragged` and copy under predicates"
+
+
+def check_tiles(layout: LayoutLike, tiler: Tiler, remedies: Remedies = Remedies()) -> None:
     """Raises `LayoutError` (E0314), naming the mode, unless the tiles of `tiler` cover `layout` exactly."""
     if not isinstance(tiler, tuple):
-        _check_mode(layout, tiler, "the tensor")
+        _check_mode(layout, tiler, "the tensor", remedies)
         return
     for index, (mode, part) in enumerate(zip(_modes(layout), tiler, strict=False)):
-        _check_mode(mode, part, f"mode {index} of the tensor")
+        _check_mode(mode, part, f"mode {index} of the tensor", remedies)
 
 
 def _modes(layout: LayoutLike) -> list[Any]:
     return [layout[i] for i in range(len(layout))]
 
 
-def _check_mode(layout: Any, tiler: Tiler, what: str) -> None:
+def _check_mode(layout: Any, tiler: Tiler, what: str, remedies: Remedies) -> None:
     if tiler is None:
         return
     if isinstance(tiler, tuple):
         for index, (mode, part) in enumerate(zip(_modes(layout), tiler, strict=False)):
-            _check_mode(mode, part, f"{what}, part {index},")
+            _check_mode(mode, part, f"{what}, part {index},", remedies)
         return
     whole = size(layout)
     tile = tiler.size if isinstance(tiler, Layout) else tiler
@@ -41,8 +50,7 @@ def _check_mode(layout: Any, tiler: Tiler, what: str) -> None:
             raise LayoutError(
                 Code.TILE_NOT_DIVIDING,
                 f"{what} has {whole} elements, which tiles of {_text(tiler)} are not known to divide",
-                f"promise it, by ?{{div={_period(tiler)}}} in the type or cute.dynamic(array, divisibility=...) in "
-                "Python, or add `ragged` and copy under predicates",
+                f"promise it, by ?{{div={_period(tiler)}}}{remedies.promise}, or {remedies.ragged}",
             )
         return
     if not isinstance(whole, int) or logical_divide(layout, tiler).size == whole:
@@ -52,7 +60,7 @@ def _check_mode(layout: Any, tiler: Tiler, what: str) -> None:
     raise LayoutError(
         Code.TILE_NOT_DIVIDING,
         f"{what} has {whole} elements, which tiles of {_text(tiler)} do not divide",
-        f"{hint}pad the tensor to {-(-whole // tile) * tile} elements, or add `ragged` and copy under predicates",
+        f"{hint}pad the tensor to {-(-whole // tile) * tile} elements, or {remedies.ragged}",
     )
 
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """All copy atoms by their CuTe names."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache, partial
 from types import MappingProxyType
@@ -12,6 +14,8 @@ from .cp_async import cp_async_layouts
 from .installed import installed_atom
 from .ldmatrix import ldmatrix, movmatrix, stmatrix
 from .ldmatrix_bytes import ldmatrix_bytes, ldmatrix_unpacked, stmatrix_bytes
+from .mma_atom import BITS
+from .scalar_mma import CXX_TYPES
 from .universal import auto_vectorizing_copy, universal_copy
 
 
@@ -49,9 +53,12 @@ def copy_atom(name: str, val_bits: int = 1) -> CopyAtom:
     """The atom of this CuTe name, such as `SM75_U32x4_LDSM_N`, or of an installed package, for values of `val_bits`
     bits.
 
-    Raises `LayoutError` if there is none (E0302), or it cannot move such values (E0303).
+    An atom of a width can be named by any type of that width, `UniversalCopy<double>`. Raises `LayoutError` if there is
+    none (E0302), or it cannot move such values (E0303).
     """
     make = COPY_ATOMS.get(name)
+    if make is None and (known := _by_width(name)) is not None:
+        return replace(_made(known, val_bits), name=name)
     if make is None and (found := installed_atom(name, CopyAtom)) is not None:
         return found.with_value_bits(val_bits)
     if make is None:
@@ -62,6 +69,19 @@ def copy_atom(name: str, val_bits: int = 1) -> CopyAtom:
             f"similar names: {', '.join(near)}" if near else "",
         )
     return _made(name, val_bits)
+
+
+_OF_TYPE = re.compile(r"([A-Za-z0-9_]{1,80})<([a-z0-9_]{1,40})(?:,\2)?>")
+
+
+def _by_width(name: str) -> str | None:
+    """The name in the table of an atom that is named by a type of C++, or by source and destination of one type."""
+    match = _OF_TYPE.fullmatch(name)
+    if match is None:
+        return None
+    ptx = CXX_TYPES.get(match[2])
+    found = f"{match[1]}<{match[2] if ptx is None else f'uint{BITS[ptx]}_t'}>"
+    return found if found in COPY_ATOMS else None
 
 
 @cache

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the pages name exists: links and their anchors, files, make targets, error codes, options, and modules."""
 
+import argparse
 import ast
 import re
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import cast
 
 import pytest
 from tilefold.compiler.context import OUR_DIALECTS
@@ -117,15 +119,17 @@ def test_named_objects_of_cute_exist(name: str) -> None:
 
 @cache
 def _options() -> frozenset[str]:
-    found: set[str] = set()
-    for name in COMMANDS:
-        parser = build_parser([name])
-        found.update(_OPTION.findall(parser.format_help()))
-        for action in parser._actions:  # argparse has no public way to a subcommand's parser
-            choices: object = getattr(action, "choices", None)
-            if isinstance(choices, dict):
-                found.update(_OPTION.findall(choices[name].format_help()))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
-    return frozenset(found)
+    return frozenset().union(*[_options_of(build_parser([name])) for name in COMMANDS])
+
+
+def _options_of(parser: argparse.ArgumentParser) -> frozenset[str]:
+    """The options of a parser and of its subcommands."""
+    found = frozenset(_OPTION.findall(parser.format_help()))
+    for action in parser._actions:  # argparse has no public way to a subcommand's parser
+        if isinstance(choices := getattr(action, "choices", None), dict):
+            parsers = cast("dict[str, argparse.ArgumentParser]", choices).values()
+            found = found.union(*map(_options_of, parsers))
+    return found
 
 
 @pytest.mark.parametrize("page", pages(), ids=_name)

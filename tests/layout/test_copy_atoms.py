@@ -2,6 +2,7 @@
 """Copy atoms against formulas written from the PTX ISA's fragment figures, and their self-checks."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from tilefold.layout.atoms.cache import LOAD_HINTS, split_policy, with_hints, with_policy
@@ -190,6 +191,17 @@ def test_the_values_of_an_atom_have_the_width_asked_for() -> None:
         with pytest.raises(LayoutError) as caught:
             copy_atom(name, 32)
         assert caught.value.code == Code.ATOM_VALUE_WIDTH.id
+
+
+@pytest.mark.parametrize(
+    ("named", "width"),
+    [("UniversalCopy<double>", "uint64_t"), ("UniversalCopy<half_t,half_t>", "uint16_t"),
+     ("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<float>", "uint32_t"), ("SM80_CP_ASYNC_CACHEALWAYS<int64_t>", "uint64_t")],
+)  # fmt: skip
+def test_an_atom_of_a_width_is_named_by_any_type_of_it(named: str, width: str) -> None:
+    found = copy_atom(named, 8)
+    assert found.name == named
+    assert replace(found, name="same") == replace(copy_atom(f"{named.partition('<')[0]}<{width}>", 8), name="same")
 
 
 def test_unknown_atoms_are_refused_with_similar_names() -> None:

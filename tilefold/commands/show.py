@@ -3,6 +3,7 @@
 
 import argparse
 import sys
+from typing import Any
 
 from tilefold.commands.options import add_pictures, write_pictures
 from tilefold.output import write_output
@@ -38,6 +39,7 @@ example: four warps, each of which multiplies 16 x 16 x 16 of a tile of 32 x 32 
       --A "(128,32):(32,1)" --thread 37
 others:
   tilefold show tiled-mma --atom SM70_8x8x4_F32F16F16F32_NT --table
+  tilefold show tiled-mma --atom SM80_16x8x16_F32F16F16F32_TN --A "(100,?):(1,100)" --ragged
   tilefold show tiled-mma --atom "UniversalFMA<float>" --atoms "(16,16,1):(1,16,0)" --permute "[(16,4):(4,1);_;_]"
 """
 
@@ -51,12 +53,16 @@ _TILED_COPY_EPILOG = """\
 layouts: "(8,4):(1,8)", nested "((2,4),8):((8,1),16)", swizzled "S<3,3,3> o 0 o (64,64):(64,1)";
   "(_8,_4):(_1,_8)" and "Sw<3,3,3>" are read as well, and a shape alone, "(8,4)", is compact.
 tilers: "(128,32)", or a layout for each mode "[4:2;(2,8):(1,4)]".
-types: f16, bf16, f32, f64, i8, u16, ..., half_t, uint16_t, float, ..., or a width such as 16b.
-atoms: CuTe's names, such as UniversalCopy<uint128_t>, SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>,
+types: f16, bf16, f32, f64, f8E4M3FN, i8, si4, ..., e4m3, tf32, u16, ..., half_t, float_e4m3_t, uint16_t, float,
+  ..., Float16, ..., or a width such as 16b.
+atoms: CuTe's names, such as UniversalCopy<uint128_t>, UniversalCopy<double>, SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>,
   SM75_U32x4_LDSM_N, AutoVectorizingCopy; or copy.128 (8 to 128 bits), cp.async.ca.16 (4, 8, 16 bytes),
   cp.async.cg.16, ldmatrix.x4, ldmatrix.x4.trans (x1, x2, x4), stmatrix.x4, stmatrix.x4.trans, auto.
 spaces: gmem, smem and rmem print gmem_ptr, smem_ptr and ptr; 'ptr' is memory without a tag, such as an
   ordinary host array.
+
+Extents and strides of a tensor that only the run gives are '?', and '?{div=8}' where 8 divides them. With --ragged,
+tiles may reach beyond their tensor, and the last lines say by how much, and how many of the thread's elements do not.
 
 Coordinate and thread index are run-time integers and everything else is static, as in a kernel; with
 --run-time-tiler the extents of the CTA tiler are run-time integers too, as in make_shape(bM, bN, bK) of ints.
@@ -72,6 +78,10 @@ cp.async, 16 bytes each at a time:
       --thr "(8,4):(1,8)" --val "(8):(1)" --atom "SM80_CP_ASYNC_CACHEALWAYS<uint128_t>" --thread 0
 others:
   tilefold show tiled-copy --thr "(2,3):(3,1)" --val "(2,3):(1,2)" --atom copy.64 --type f64 --table
+  tilefold show tiled-copy --thr "(8,4):(1,8)" --val "8:1" --atom copy.128 --type f16 --src "(1000,30):(1,1000)" \\
+      --cta-tiler "(64,8)" --cta-coord "(15,3)" --ragged --thread 5
+  tilefold show tiled-copy --thr "(8,4):(1,8)" --val "8:1" --atom copy.128 --type f16 --ragged \\
+      --src "(?,?):(1,?{div=8})" --cta-tiler "(64,8)" --cta-coord "(1,_)"
   tilefold show tiled-copy --tv "((4,8),(2,2,2)):((32,1),(16,8,128))" --tiler "(16,16)" --atom ldmatrix.x4 \\
       --type f16 --src "S<3,3,3> o 0 o (64,64):(64,1)" --src-space smem --thread 9
 """
@@ -104,6 +114,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--proj", metavar="STEP", help="which modes of tiler and coordinate count: X drops one, 1 keeps it"
     )
     tile.add_argument("--run-time-tiler", action="store_true", help="the tiler's extents are run-time integers")
+    _add_ragged(tile)
     made = copy.add_argument_group(
         "the tiled copy, of --thr and --val, --tv and --tiler, --cotiled and --data, or --mma"
     )
@@ -151,6 +162,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     c_atom.add_argument("--plain", action="store_true", help="canonical text: no marks on static integers")
 
 
+def _add_ragged(parser: Any) -> None:
+    text = "tiles may reach beyond their tensor, as the last ones of ragged views do"
+    parser.add_argument("--ragged", action="store_true", help=text)
+
+
 def _add_tiled_mma_options(parser: argparse.ArgumentParser) -> None:
     made = parser.add_argument_group("the tiled MMA")
     made.add_argument("--atom", required=True, help="the MMA atom")
@@ -162,6 +178,7 @@ def _add_mma_arguments(mma: argparse.ArgumentParser) -> None:
     _add_tiled_mma_options(mma)
     for operand, modes in (("A", "M,K"), ("B", "N,K"), ("C", "M,N")):
         mma.add_argument(f"--{operand}", metavar="LAYOUT", help=f"the layout of a tensor {operand} ({modes})")
+    _add_ragged(mma)
     mma.add_argument("--thread", metavar="N", default="0", help="the index of the thread to look at (default: 0)")
     form = mma.add_argument_group("form")
     form.add_argument("--plain", action="store_true", help="canonical text: no marks on static integers")

@@ -3,11 +3,10 @@
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from tilefold.dialects.tile.divisibility import check_tiles
-from tilefold.layout.core import Layout, LayoutLike, size
+from tilefold.layout.core import Layout, LayoutLike, plain_layout, size
 from tilefold.layout.divide import zipped_divide
 from tilefold.layout.errors import Code, LayoutError
 from tilefold.layout.inttuple import leaves, wrap
@@ -16,16 +15,9 @@ from tilefold.layout.run_time import run_time
 from tilefold.layout.swizzled_slice import slice_as_cute
 from tilefold.layout.text import parse_coord, parse_tiler
 from tilefold.layout.unknown import Unknown
+from tilefold.show.ragged import check_covered
 from tilefold.show.values import OptionText
-from tilefold.show.view import Tensor
-
-
-@dataclass(frozen=True, slots=True)
-class CtaTile:
-    """The tile of a block, and the layout that it would have if everything were static."""
-
-    tensor: Tensor
-    static_layout: LayoutLike
+from tilefold.show.view import CtaTile, Tensor, has_unknowns
 
 
 def read_cta_tile(args: argparse.Namespace, src: Tensor | None) -> CtaTile | None:
@@ -44,7 +36,7 @@ def read_cta_tile(args: argparse.Namespace, src: Tensor | None) -> CtaTile | Non
         _check_rank(step, count, proj_text)
         used = [i for i, keep in enumerate(step) if keep is not None]
     chosen = tiler if step is None else project(step, tiler)
-    _check_tiler(src.layout, chosen, tiler_text, used)
+    _check_tiler(src.layout, chosen, tiler_text, used, args.ragged)
     origin = f"({','.join(['0'] * count)})" if isinstance(tiler, tuple) else "0"
     coord_text = OptionText("--cta-coord", args.cta_coord or origin)
     coord: Any = coord_text.read(lambda text: _known(parse_coord(text)))
@@ -53,10 +45,17 @@ def read_cta_tile(args: argparse.Namespace, src: Tensor | None) -> CtaTile | Non
         coord = project(step, coord)
     _check_coord(src.layout, chosen, coord, coord_text, used)
     with tiler_text.blamed():
-        applied = run_time(chosen) if args.run_time_tiler else chosen
-        cut = inner_partition(src.layout, applied, run_time(coord), slice_as_cute)
+        found, cut = inner_partition(src.layout, chosen, coord), partial(inner_partition, tiler=chosen, coord=coord)
+        if not has_unknowns(src.layout):
+            applied = run_time(chosen) if args.run_time_tiler else chosen
+            shown = inner_partition(src.layout, applied, run_time(coord), slice_as_cute)
+        elif args.run_time_tiler:
+            message = "integers of run time are shown by their values, which '?' leaves open"
+            raise LayoutError(Code.CLI_VALUE, message, "leave out --run-time-tiler, or write numbers for '?'")
+        else:
+            shown = found
         name = src.name.replace("_tensor_", "_cta_tensor_")
-        return CtaTile(src.part(name, cut), inner_partition(src.layout, chosen, coord)[0])
+        return CtaTile(src.part(name, shown), found[0], chosen, cut)
 
 
 def _refuse_useless(args: argparse.Namespace, needed: str) -> None:
@@ -91,12 +90,15 @@ def _check_rank(given: Any, count: int, text: OptionText) -> None:
         raise text.fail(Code.RANK_MISMATCH, f"it has {len(wrap(given))} modes, and the tiler {count}")
 
 
-def _check_tiler(layout: LayoutLike, tiler: Any, text: OptionText, used: Sequence[int]) -> None:
-    """Refuses tiles that do not cover the tensor exactly, marking the mode; `used` are its places in the text."""
-    inner = layout if isinstance(layout, Layout) else layout.inner
+def _check_tiler(layout: LayoutLike, tiler: Any, text: OptionText, used: Sequence[int], ragged: bool) -> None:
+    """Refuses tiles that do not cover the tensor exactly unless they may be `ragged`, marking the mode; `used` are its
+    places in the text.
+    """
+    inner = plain_layout(layout)
     if not isinstance(tiler, tuple):
         with text.blamed():
-            check_tiles(inner, tiler)
+            if not ragged:
+                check_covered(inner, tiler)
         return
     parts = wrap(tiler)  # pyright: ignore[reportUnknownArgumentType]
     if len(parts) > len(inner):
@@ -105,16 +107,16 @@ def _check_tiler(layout: LayoutLike, tiler: Any, text: OptionText, used: Sequenc
             f"it has {len(parts)} modes for a tensor of {len(inner)}",
             "leave modes out with --proj" if len(used) == len(parts) else "",
         )
-    for place, number in enumerate(used):
+    for place, number in enumerate(() if ragged else used):
         try:
-            check_tiles(inner, (*[None] * place, parts[place]))
+            check_covered(inner, (*[None] * place, parts[place]))
         except LayoutError as error:
             raise text.error(error, *text.part(number)) from error
 
 
 def _check_coord(layout: LayoutLike, tiler: Any, coord: Any, text: OptionText, used: Sequence[int]) -> None:
     """Refuses a coordinate beyond the tiles, marking the mode."""
-    inner = layout if isinstance(layout, Layout) else layout.inner
+    inner = plain_layout(layout)
     rest: Layout = zipped_divide(inner, tiler)[1]
     if not isinstance(coord, tuple):
         _check_index(coord, rest.size, text, None)
@@ -130,5 +132,5 @@ def _check_coord(layout: LayoutLike, tiler: Any, coord: Any, text: OptionText, u
 
 
 def _check_index(index: Any, count: Any, text: OptionText, span: tuple[int, int] | None) -> None:
-    if type(index) is int and not 0 <= index < count:
+    if type(index) is int and type(count) is int and not 0 <= index < count:
         raise text.fail(Code.CLI_VALUE, f"there is no tile {index}", f"tiles are numbered 0 to {count - 1} here", span)

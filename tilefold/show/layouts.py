@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Layouts as the values of options: static ones."""
+"""Layouts as the values of options."""
 
 from tilefold.layout.core import Layout, LayoutLike, make_layout
 from tilefold.layout.errors import Code, LayoutError
@@ -9,7 +9,7 @@ from tilefold.layout.text import parse_int_tuple, parse_layout
 
 def static_layout(text: str) -> LayoutLike:
     """A layout; a shape alone stands for the compact layout of it, first mode fastest."""
-    layout = parse_layout(text) if ":" in text else make_layout(parse_int_tuple(text))
+    layout = _layout(text)
     inner = layout if isinstance(layout, Layout) else layout.inner
     offset = () if isinstance(layout, Layout) else (layout.offset,)
     if not all(type(leaf) is int for leaf in leaves((inner.shape, inner.stride, *offset))):
@@ -17,6 +17,16 @@ def static_layout(text: str) -> LayoutLike:
             Code.DYNAMIC_UNSUPPORTED, "the layout must be static, of integers", "write a number for every '?'"
         )
     return layout
+
+
+def _layout(text: str) -> LayoutLike:
+    return parse_layout(text) if ":" in text else make_layout(parse_int_tuple(text))
+
+
+def tensor_layout(text: str) -> LayoutLike:
+    """The layout of a tensor, in which `?` stands for an integer of run time; a shape alone for the compact layout."""
+    layout = _layout(text)
+    return layout if isinstance(layout, Layout) else static_layout(text)
 
 
 def plain_layout(text: str) -> Layout:

@@ -5,7 +5,6 @@ import argparse
 from dataclasses import dataclass
 from typing import Any, cast
 
-from tilefold.dialects.tile.divisibility import check_tiles
 from tilefold.layout.atoms.mma_table import mma_atom
 from tilefold.layout.core import LayoutLike, cosize
 from tilefold.layout.errors import Code, LayoutError, TilefoldError
@@ -13,7 +12,8 @@ from tilefold.layout.printing import Style, cxx_style, plain_style, tiled_mma_li
 from tilefold.layout.text import parse_tiler
 from tilefold.layout.tiled_mma import TiledMma, make_tiled_mma
 from tilefold.layout.tiler import check_tiler
-from tilefold.show.layouts import plain_layout, static_layout
+from tilefold.show.layouts import plain_layout, tensor_layout
+from tilefold.show.ragged import check_covered, ragged_lines, within
 from tilefold.show.values import OptionText
 
 OPERANDS = ("A", "B", "C")
@@ -40,6 +40,17 @@ class MmaRequest:
                 f"partition_{operand}: {style(part)} from element {start}",
                 f"fragment_{operand}: {style(mma.make_fragment(operand, part))}",
             ]
+        for operand, layout in self.tensors.items():
+            lines += self._ragged_lines(operand, layout)
+        return lines
+
+    def _ragged_lines(self, operand: str, layout: LayoutLike) -> list[str]:
+        """Which tiles of an operand reach beyond its tensor, and how much of the thread's part is within it."""
+        lines = [*ragged_lines(operand, layout, self.mma.tiler(operand))]
+        if lines:
+            counted = within(layout, lambda tensor: self.mma.partition(operand, tensor, self.thread))
+            if counted is not None:
+                lines.append(f"partition_{operand}: {counted[0]} of {counted[1]} elements are within {operand}")
         return lines
 
 
@@ -69,10 +80,11 @@ def read_mma(args: argparse.Namespace) -> MmaRequest:
     for operand in OPERANDS:
         if (text := getattr(args, operand)) is not None:
             option = OptionText(f"--{operand}", text)
-            tensors[operand] = option.read(static_layout)
+            tensors[operand] = option.read(tensor_layout)
             with option.blamed():
                 _ = mma.partition(operand, tensors[operand], 0)
-                check_tiles(tensors[operand], mma.tiler(operand))
+                if not args.ragged:
+                    check_covered(tensors[operand], mma.tiler(operand))
     thread = OptionText("--thread", args.thread).read(lambda text: _thread(text, mma))
     return MmaRequest(mma, thread, tensors, plain_style if args.plain else cxx_style)
 

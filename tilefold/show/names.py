@@ -2,35 +2,47 @@
 """Element types and copy atoms by the names that users give them."""
 
 import re
+from collections.abc import Mapping
+from difflib import get_close_matches
 
 from tilefold.layout.atoms.copy_atom import CopyAtom
+from tilefold.layout.atoms.mma_atom import BITS
+from tilefold.layout.atoms.scalar_mma import CXX_TYPES
 from tilefold.layout.atoms.table import copy_atom
 from tilefold.layout.errors import Code, LayoutError, TilefoldError
 
-_CXX_TYPES = {
-    "half_t": 16,
-    "bfloat16_t": 16,
-    "tfloat32_t": 32,
-    "tf32": 32,
-    "float": 32,
-    "double": 64,
-    "char": 8,
-    "int": 32,
-}
-_TYPE = re.compile(r"(?:[fiu]|bf|u?int)(8|16|32|64|128)(?:_t)?|(8|16|32|64|128)b?")
+_OF_IR = {"f8E4M3FN": 8, "f8E5M2": 8, "i1": 1, "ui1": 1, "si4": 4, "ui4": 4}
+_OF_CXX = {"tfloat32_t": 32, "char": 8, "int4b_t": 4, "uint4b_t": 4, "uint1b_t": 1}
+_OF_PYTHON = {
+    "BFloat16": 16, "TFloat32": 32, "Float8E4M3FN": 8, "Float8E5M2": 8, "Boolean": 8, "Int4": 4, "Uint4": 4, "Uint1": 1,
+    **{f"Float{bits}": bits for bits in (16, 32, 64)},
+    **{f"{sign}{bits}": bits for sign in ("Int", "Uint") for bits in (8, 16, 32, 64)},
+}  # fmt: skip
+_WIDTHS: Mapping[str, int] = {
+    **BITS, **{name: BITS[ptx] for name, ptx in CXX_TYPES.items()}, **_OF_IR, **_OF_CXX, **_OF_PYTHON,
+}  # fmt: skip
+"""The widths in bits of element types by their names in PTX, C++, the IR and Python."""
+_NUMBERED = re.compile(r"(?:[isu]|u?int)(8|16|32|64|128)(?:_t)?|(1|4|8|16|32|64|128)b?")
 
 
 def element_bits(text: str) -> int:
-    """The width in bits of an element type, from `f16`, `uint16_t`, `half_t`, `16b`. TilefoldError for others."""
-    name = text.strip().removeprefix("cute::").removeprefix("cutlass::")
-    match = _TYPE.fullmatch(name)
-    if name not in _CXX_TYPES and match is None:
+    """The width in bits of an element type, from `f16`, `f8E4M3FN`, `uint16_t`, `half_t`, `Float16`, `16b`.
+
+    TilefoldError for others.
+    """
+    name = text.strip().removeprefix("cute::").removeprefix("cutlass::").removeprefix("cute.")
+    if (bits := _WIDTHS.get(name)) is not None:
+        return bits
+    match = _NUMBERED.fullmatch(name)
+    if match is None:
+        near = get_close_matches(name[:40], _WIDTHS, n=3)
         raise TilefoldError(
             Code.CLI_VALUE,
             f"there is no element type {text[:40]!r}",
-            "use f16, bf16, f32, f64, i8 to i64, or a width: 16b",
+            (f"similar names: {', '.join(near)}; " if near else "use f16, bf16, f32, f64, i8 to i64, half_t, ")
+            + "or a width: 16b",
         )
-    return _CXX_TYPES[name] if match is None else int(match[1] or match[2])
+    return int(match[1] or match[2])
 
 
 def atom_of(text: str, bits: int) -> CopyAtom:

@@ -2,18 +2,17 @@
 """The options of `tilefold show tiled-copy`, read into a request; each mistake marks the value at fault."""
 
 import argparse
-from typing import Any
 
-from tilefold.dialects.tile.divisibility import check_tiles
-from tilefold.layout.core import Layout
+from tilefold.layout.core import LayoutLike, plain_layout
 from tilefold.layout.errors import Code, LayoutError, TilefoldError
 from tilefold.layout.inttuple import wrap
 from tilefold.layout.printing import cxx_style, plain_style
 from tilefold.layout.tiled_copy import TiledCopy
 from tilefold.show.cta_tile import read_cta_tile
-from tilefold.show.layouts import static_layout
+from tilefold.show.layouts import tensor_layout
 from tilefold.show.made import read_tiled_copy
 from tilefold.show.names import element_bits
+from tilefold.show.ragged import check_covered
 from tilefold.show.values import OptionText
 from tilefold.show.view import Request, Tensor
 
@@ -35,17 +34,17 @@ def read_request(args: argparse.Namespace) -> Request:
         layouts=layouts,
         src=src,
         dst=dst,
-        tile=None if tile is None else tile.tensor,
+        tile=tile,
         style=plain_style if args.plain else cxx_style,
         tv_layouts=args.tv_layouts,
         spaces=(args.src_space, args.dst_space),
     )
     if dst is not None:
-        _check_covered(OptionText("--dst", args.dst), dst.layout, copy)
+        _check_partition(OptionText("--dst", args.dst), dst.layout, copy, args.ragged)
     if tile is not None:
-        _check_covered(OptionText("--cta-tiler", args.cta_tiler), tile.static_layout, copy)
+        _check_partition(OptionText("--cta-tiler", args.cta_tiler), tile.static_layout, copy, args.ragged)
     elif src is not None:
-        _check_covered(OptionText("--src", args.src), src.layout, copy)
+        _check_partition(OptionText("--src", args.src), src.layout, copy, args.ragged)
     return request
 
 
@@ -58,7 +57,7 @@ def _tensor(text: str | None, option: str, space: str, name: str, bits: int) -> 
     if text is None:
         return None
     address = _SRC_ADDRESS if option == "--src" else _DST_ADDRESS
-    return Tensor(name, _POINTERS[space], bits, address, OptionText(option, text).read(static_layout))
+    return Tensor(name, _POINTERS[space], bits, address, OptionText(option, text).read(tensor_layout))
 
 
 def _thread(text: str, copy: TiledCopy) -> int:
@@ -71,12 +70,14 @@ def _thread(text: str, copy: TiledCopy) -> int:
     return int(text)
 
 
-def _check_covered(text: OptionText, layout: Any, copy: TiledCopy) -> None:
-    """Refuses a tensor that the tiled copy cannot partition, or whose last tiles would reach beyond it."""
+def _check_partition(text: OptionText, layout: LayoutLike, copy: TiledCopy, ragged: bool) -> None:
+    """Refuses a tensor that the tiled copy cannot partition, or whose last tiles would reach beyond it unless they may
+    be `ragged`.
+    """
     with text.blamed():
         copy.partition_S(layout, 0)
         copy.partition_D(layout, 0)
-        inner = layout if isinstance(layout, Layout) else layout.inner
-        if len(inner) < len(wrap(copy.tiler)):
+        if len(plain_layout(layout)) < len(wrap(copy.tiler)):
             raise LayoutError(Code.TILE_RANK, f"{layout} has fewer modes than the tiler of the tiled copy")
-        check_tiles(inner, copy.tiler)
+        if not ragged:
+            check_covered(layout, copy.tiler)

@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a tiled copy gives to two tensors and a thread, and the lines in which CuTe's print would show it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
-from tilefold.layout.core import Layout, LayoutLike
+from tilefold.layout.core import Layout, LayoutLike, Tiler, plain_layout
+from tilefold.layout.inttuple import leaves
 from tilefold.layout.printing import Style, tensor_text, thr_copy_lines, tiled_copy_lines
 from tilefold.layout.run_time import RunTimeInt, value_of
 from tilefold.layout.swizzled_slice import slice_as_cute
 from tilefold.layout.tiled_copy import TiledCopy
+from tilefold.layout.unknown import Unknown
+from tilefold.show.ragged import Cut, ragged_lines, within
 
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
     """A tensor: its name, kind of pointer (`gmem_ptr`), element width in bits, address in bytes, and layout.
 
-    A part of a tensor starts `start` elements after the tensor named `whole`.
+    A part of a tensor starts `start` elements after the tensor named `whole`, which is at the address.
     """
 
     name: str
@@ -24,28 +28,32 @@ class Tensor:
     bits: int
     address: int
     layout: LayoutLike
-    start: int = 0
+    start: Any = 0
     whole: str = ""
 
     def part(self, name: str, found: tuple[LayoutLike, Any]) -> Self:
         """A part of the tensor, by its layout and the element at which it starts."""
         layout, start = found
         distance = value_of(start)
-        return replace(
-            self,
-            name=name,
-            layout=layout,
-            address=self.address + distance * self.bits // 8,
-            start=self.start + distance,
-            whole=self.whole or self.name,
-        )
+        return replace(self, name=name, layout=layout, start=self.start + distance, whole=self.whole or self.name)
 
     def lines(self, style: Style) -> list[str]:
         """The tensor's name, and the tensor."""
-        return [
-            f"{self.name}:",
-            tensor_text(self.pointer, self.bits, f"{self.address:#x}", style(self.layout)),
-        ]
+        start = self.start
+        at = f"{self.address + start * self.bits // 8:#x}" if isinstance(start, int) else "?"
+        return [f"{self.name}:", tensor_text(self.pointer, self.bits, at, style(self.layout))]
+
+
+@dataclass(frozen=True, slots=True)
+class CtaTile:
+    """The tile of a block, the layout that it would have if everything were static, the tiler that the tensor is
+    divided by, and how the tile is cut out of a tensor of its shape.
+    """
+
+    tensor: Tensor
+    static_layout: LayoutLike
+    tiler: Tiler
+    cut: Cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +71,7 @@ class Request:
     layouts: Mapping[str, Layout]
     src: Tensor | None
     dst: Tensor | None
-    tile: Tensor | None
+    tile: CtaTile | None
     style: Style
     spaces: tuple[str, str]
     tv_layouts: bool = False
@@ -71,23 +79,55 @@ class Request:
     @property
     def read_from(self) -> Tensor | None:
         """What is partitioned as the source: the block's tile, or the whole tensor."""
-        return self.src if self.tile is None else self.tile
+        return self.src if self.tile is None else self.tile.tensor
 
     def partitions(self) -> list[Tensor]:
         """The thread's parts of source and destination. Raises `LayoutError`."""
-        thread, found = RunTimeInt(self.thread), list[Tensor]()
+        found = list[Tensor]()
         if (src := self.read_from) is not None:
-            found.append(src.part(self._part_name(src), _slice(self.copy.tidfrg_S(src.layout), src.layout, thread)))
+            found.append(src.part(self._part_name(src), self._slice(self.copy.tidfrg_S, src.layout)))
         if (dst := self.dst) is not None:
-            found.append(dst.part(self._part_name(dst), _slice(self.copy.tidfrg_D(dst.layout), dst.layout, thread)))
+            found.append(dst.part(self._part_name(dst), self._slice(self.copy.tidfrg_D, dst.layout)))
         return found
+
+    def _slice(self, tidfrg: Callable[[LayoutLike], Any], tensor: LayoutLike) -> tuple[LayoutLike, Any]:
+        """Of a tensor as (Thr,(FrgV,FrgX),(RestM,RestN,...)), the thread's part and where it starts."""
+        rest = (None,) * len(tensor) if len(tensor) > 1 else None
+        coord: Any = (self.thread if has_unknowns(tensor) else RunTimeInt(self.thread), None, rest)
+        return slice_as_cute(coord, tidfrg(tensor))
+
+    def _ragged_lines(self) -> Iterator[str]:
+        """Which tiles reach beyond their tensor, and how much of the thread's parts is within it."""
+        for tensor, tile, tidfrg in (
+            (self.src, self.tile, self.copy.tidfrg_S),
+            (self.dst, None, self.copy.tidfrg_D),
+        ):
+            if tensor is None:
+                continue
+            read = tensor if tile is None else tile.tensor
+            lines = [] if tile is None else [*ragged_lines(tensor.name, tensor.layout, tile.tiler)]
+            lines += ragged_lines(read.name, read.layout if tile is None else tile.static_layout, self.copy.tiler)
+            cut = partial(self._part, tile, tidfrg)
+            if lines and (counted := within(tensor.layout, cut)) is not None:
+                inside, count = counted
+                lines.append(f"{self._part_name(read)}: {inside} of {count} elements are within {tensor.name}")
+            yield from lines
+
+    def _part(
+        self, tile: CtaTile | None, tidfrg: Callable[[LayoutLike], Any], layout: LayoutLike
+    ) -> tuple[LayoutLike, Any]:
+        """The thread's part of a whole tensor of this layout, and where it starts."""
+        whole, start = (layout, 0) if tile is None else tile.cut(layout)
+        part, offset = self._slice(tidfrg, whole)
+        return part, value_of(start) + value_of(offset)
 
     def _part_name(self, tensor: Tensor) -> str:
         return f"thread_layout_{self.name}_{tensor.name}"
 
     def lines(self) -> list[str]:
         """Everything, in this order: tensors, layouts, the tiled copy, the thread's slice of it, its partitions."""
-        tensors = [tensor for tensor in (self.src, self.tile, self.dst) if tensor is not None]
+        tile = None if self.tile is None else self.tile.tensor
+        tensors = [tensor for tensor in (self.src, tile, self.dst) if tensor is not None]
         parts = self.partitions()
         lines = [line for tensor in tensors for line in tensor.lines(self.style)]
         for kind, layout in self.layouts.items():
@@ -104,8 +144,9 @@ class Request:
         ]
         for part in parts:
             lines += part.lines(self.style)
-        moved = [part for part in (self.tile, *parts) if part is not None and part.start]
-        return [*lines, *(f"{part.name} starts {part.start} elements after {part.whole}" for part in moved)]
+        moved = [part for part in (tile, *parts) if part is not None and part.start != 0]
+        lines += [f"{part.name} starts {part.start} elements after {part.whole}" for part in moved]
+        return [*lines, *self._ragged_lines()]
 
     def warnings(self) -> list[str]:
         """What is worth saying although everything could be computed."""
@@ -120,8 +161,7 @@ class Request:
         return found
 
 
-def _slice(tiled: LayoutLike, tensor: LayoutLike, thread: RunTimeInt) -> tuple[LayoutLike, Any]:
-    """Of `tensor` as (Thr,(FrgV,FrgX),(RestM,RestN,...)), a thread's part and where it starts."""
-    rest = (None,) * len(tensor) if len(tensor) > 1 else None
-    coord: Any = (thread, None, rest)
-    return slice_as_cute(coord, tiled)
+def has_unknowns(layout: LayoutLike) -> bool:
+    """Whether integers of a layout have no value."""
+    plain = plain_layout(layout)
+    return any(isinstance(leaf, Unknown) for leaf in leaves((plain.shape, plain.stride)))
