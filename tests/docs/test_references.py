@@ -119,7 +119,7 @@ def test_named_objects_of_cute_exist(name: str) -> None:
 
 @cache
 def _options() -> frozenset[str]:
-    return frozenset().union(*[_options_of(build_parser([name])) for name in COMMANDS])
+    return frozenset[str]().union(*[_options_of(build_parser([name])) for name in COMMANDS])
 
 
 def _options_of(parser: argparse.ArgumentParser) -> frozenset[str]:

@@ -2,6 +2,7 @@
 """What `tilefold show c-atom` prints of make_tiled_copy_C_atom, and tiled copies made for a tiled MMA."""
 
 import re
+from pathlib import Path
 
 import pytest
 from tilefold.layout.core import Layout
@@ -101,3 +102,19 @@ def test_a_cotiled_copy(capsys: pytest.CaptureFixture[str]) -> None:
     made = ("--cotiled", "(32,8):(8,1)", "--data", "(16,16):(16,1)", "--atom", "copy.128", "--type", "f16")
     text = shown(capsys, "tiled-copy", *made, "--plain")
     assert "  Tiler_MN:       [16:1;(2,8):(8,1)]\n  TiledLayout_TV: ((2,16),8):((16,1),32)\n" in text
+
+
+def test_pictures_and_tables_show_who_has_each_place(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Of two values, thread t is in row t / 4, and its second value four places of the copy's tile after the first."""
+    path = tmp_path / "c_atom.svg"
+    text = shown(capsys, "c-atom", *MMA, "--copy-V", "1,2", "--table", "--svg", str(path))
+    of_one, of_two = text.split("\ncopy_V = ")[-2:]
+    for t in range(32):
+        assert f"T{t}V0" in of_one
+        row = next(line for line in of_two.splitlines() if line.startswith(f"{t // 4} |"))
+        cells = [cell.strip() for cell in row.split("|")[1:-1]]
+        assert (cells[t % 4], cells[t % 4 + 4]) == (f"T{t}V0", f"T{t}V1")
+    svg = path.read_text()
+    assert svg.startswith("<svg ")
+    assert "copy_V = 1" in svg
+    assert "copy_V = 2" in svg

@@ -18,11 +18,14 @@ examples:
 _C_ATOM = """\
 Prints, for atoms that move 1, 2, 4, ... values of a thread, the steps of CuTe's make_tiled_copy_C_atom: the first
 values of each thread in the accumulator's tile (layout_TV), the places that they cover (tiler), these places in the
-tile (tile2mma), and where among them each value of each thread is (layout_tv, with its table).
+tile (tile2mma), and where among them each value of each thread is (layout_tv, with its table). --table, --svg and
+--png show which thread and value has each place of the copy's tile.
 """
 
 _C_ATOM_EPILOG = """\
-example: tilefold show c-atom --atom SM80_16x8x16_F16F16F16F16_TN --permute "(16,8,16)" --copy-V 1,2,4
+examples:
+  tilefold show c-atom --atom SM80_16x8x16_F16F16F16F16_TN --permute "(16,8,16)" --copy-V 1,2,4
+  tilefold show c-atom --atom SM80_16x8x16_F16F16F16F16_TN --copy-V 2 --table --svg c_atom.svg
 """
 
 _TILED_MMA = """\
@@ -159,7 +162,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     _add_tiled_mma_options(c_atom)
     c_atom.add_argument("--copy-V", metavar="LIST", default="1,2,4", help="values that the copy atom moves (1,2,4)")
-    c_atom.add_argument("--plain", action="store_true", help="canonical text: no marks on static integers")
+    _add_form(c_atom)
 
 
 def _add_ragged(parser: Any) -> None:
@@ -180,7 +183,11 @@ def _add_mma_arguments(mma: argparse.ArgumentParser) -> None:
         mma.add_argument(f"--{operand}", metavar="LAYOUT", help=f"the layout of a tensor {operand} ({modes})")
     _add_ragged(mma)
     mma.add_argument("--thread", metavar="N", default="0", help="the index of the thread to look at (default: 0)")
-    form = mma.add_argument_group("form")
+    _add_form(mma)
+
+
+def _add_form(parser: argparse.ArgumentParser) -> None:
+    form = parser.add_argument_group("form")
     form.add_argument("--plain", action="store_true", help="canonical text: no marks on static integers")
     form.add_argument("--table", action="store_true", help="print which thread and value has each place, too")
     add_pictures(form, "these tables")
@@ -200,6 +207,20 @@ def _execute_mma(args: argparse.Namespace) -> int:
     return 0
 
 
+def _execute_c_atom(args: argparse.Namespace) -> int:
+    from tilefold.layout.drawings import text_table
+    from tilefold.layout.pictures import tables_picture
+    from tilefold.show.c_atom import read_c_atom
+
+    request = read_c_atom(args)
+    text = "\n".join(request.lines()) + "\n"
+    if args.table:
+        text += "\n" + "\n".join(map(text_table, request.tables()))
+    write_pictures(args, lambda: tables_picture(request.tables(), f"C_atom of {request.mma.atom.name}"))
+    write_output(text, None)
+    return 0
+
+
 def execute(args: argparse.Namespace) -> int:
     """Prints what was asked for."""
     for name, value in vars(args).items():
@@ -208,10 +229,7 @@ def execute(args: argparse.Namespace) -> int:
     if args.kind == "tiled-mma":
         return _execute_mma(args)
     if args.kind == "c-atom":
-        from tilefold.show.c_atom import c_atom_lines
-
-        write_output("\n".join(c_atom_lines(args)) + "\n", None)
-        return 0
+        return _execute_c_atom(args)
     from tilefold.layout.drawings import text_table, thread_value_tables
     from tilefold.layout.pictures import picture
     from tilefold.show.options import read_request

@@ -3,10 +3,12 @@
 
 import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from tilefold.layout.compose import composition
-from tilefold.layout.core import Layout, make_layout
+from tilefold.layout.core import Layout, make_layout, size
 from tilefold.layout.cotiled_copy import tile_of
+from tilefold.layout.drawings import Table, thread_value_table
 from tilefold.layout.errors import Code, LayoutError
 from tilefold.layout.printing import Style, cxx_style, plain_style, print_layout_lines
 from tilefold.layout.tiled_mma import TiledMma
@@ -17,16 +19,37 @@ _RULE = "=" * 60
 _TRIED = 32  # numbers of values that a message looks among
 
 
-def c_atom_lines(args: argparse.Namespace) -> list[str]:
-    """The lines for the options. TilefoldError for what they get wrong, with the value at fault marked."""
+@dataclass(frozen=True, slots=True)
+class CAtomRequest:
+    """A tiled MMA, and the numbers of values that copy atoms of its accumulator move."""
+
+    mma: TiledMma
+    counts: Sequence[int]
+    style: Style
+
+    def lines(self) -> list[str]:
+        """The accumulator's layout and tile, and the steps for each number of values."""
+        mma, style = self.mma, self.style
+        lines = [f"layoutC_TV: {style(mma.layout_tv('C'))}", f"mma_tiler: {style(mma.tile_shape[:2])}"]
+        for count in self.counts:
+            lines += ["", _RULE, f"copy_V = {count}", _RULE, "", *_steps(mma, count, style)]
+        return lines
+
+    def tables(self) -> tuple[Table, ...]:
+        """For each number of values, who has each place of the copy's tile. `LayoutError` if it is too large."""
+        found: list[Table] = []
+        for count in self.counts:
+            layout_tv, tiler = tile_of(self.mma.tile_shape[:2], _first_values(self.mma, count))
+            shape = tuple([size(mode) for mode in tiler])
+            found.append(thread_value_table(f"copy_V = {count}", layout_tv, shape))
+        return tuple(found)
+
+
+def read_c_atom(args: argparse.Namespace) -> CAtomRequest:
+    """The request that the options make. TilefoldError for what they get wrong, with the value at fault marked."""
     mma = read_tiled_mma(args)
-    text = OptionText("--copy-V", args.copy_V)
-    values = text.read(lambda given: _values(given, mma))
-    style = plain_style if args.plain else cxx_style
-    lines = [f"layoutC_TV: {style(mma.layout_tv('C'))}", f"mma_tiler: {style(mma.tile_shape[:2])}"]
-    for count in values:
-        lines += ["", _RULE, f"copy_V = {count}", _RULE, "", *_steps(mma, count, style)]
-    return lines
+    counts = OptionText("--copy-V", args.copy_V).read(lambda given: _values(given, mma))
+    return CAtomRequest(mma, counts, plain_style if args.plain else cxx_style)
 
 
 def _values(text: str, mma: TiledMma) -> Sequence[int]:
