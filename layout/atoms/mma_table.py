@@ -55,6 +55,11 @@ _REFUSED = (
         r"use \1F32\2",
     ),
     (
+        re.compile(r"(?:SM80_8x8x4_G?|(?:SM90|MMA)_16x8x(?:4|8|16)_)C64C64C64G?C64_TN"),
+        "there are no complex elements; multiply views of their real and imaginary parts by an F64F64F64F64 atom, "
+        "four times (docs/language.md, Multiplications)",
+    ),
+    (
         re.compile("SM61_DP2A"),
         "PTX multiplies two of the bytes of B with 16 bits of A (dp2a.lo, dp2a.hi), not 16 bits with 16 bits; "
         "use SM61_DP4A or UniversalFMA<int32_t,int16_t>",

@@ -46,7 +46,8 @@ def universal_fma(name: str) -> MmaAtom:
             Code.ATOM_UNKNOWN,
             f"{name[:80]!r} names no atom: "
             + (f"it has {len(names)} types" if unknown is None else f"no type {unknown!r}"),
-            f"UniversalFMA<D,A,B,C> takes one to four of {', '.join(CXX_TYPES)}",
+            f"UniversalFMA<D,A,B,C> takes one to four of {', '.join(CXX_TYPES)}"
+            + ("; multiply views of real and imaginary parts" if "complex" in name else ""),
         )
     d, a, b, c = [CXX_TYPES[each] for each in names]
     if BITS[d] == 8 and d in _SIGNIFICAND:
