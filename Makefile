@@ -8,6 +8,9 @@ VENV ?= .venv
 SYSTEM_PYTHON ?= 0
 DATA ?= tests/oracle/data
 COUNT ?= 200000
+KERNELS ?= 2000
+FUZZ ?= 20
+SEED ?= 0
 
 ifeq ($(SYSTEM_PYTHON),0)
 RUN := $(VENV)/bin/python
@@ -48,14 +51,14 @@ test: $(READY)
 	$(RUN) -m pytest -q -m "not gpu"
 
 gpu-test: $(READY)
-	$(RUN) -m pytest -q -m gpu
+	$(RUN) -m pytest -q -m gpu --fuzz $(FUZZ) --fuzz-seed $(SEED)
 
 fuzz: $(READY)
+	$(RUN) -m tests.fuzz --count $(KERNELS) --seed $(SEED)
 	$(RUN) -m tests.layout_command.fuzz --count $(COUNT)
 	$(RUN) -m tests.cli.fuzz --count $(COUNT)
 	$(RUN) -m tests.check.fuzz --count $(COUNT)
 	$(RUN) -m tests.python.fuzz --count $(COUNT)
-	$(RUN) -m tests.passes.fuzz_integers --count $$(($(COUNT) / 100))
 	$(RUN) -m tests.python.fuzz_integers --count $$(($(COUNT) / 200))
 
 lint: $(READY)

@@ -14,6 +14,12 @@ settings.register_profile("tilefold", deadline=None, max_examples=60)
 settings.load_profile("tilefold")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How many random kernels of each generator run on a GPU, and from which seed on."""
+    parser.addoption("--fuzz", type=int, default=20, help="random kernels of each generator on a GPU (default: 20)")
+    parser.addoption("--fuzz-seed", type=int, default=0, help="the seed of the first (default: 0)")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselects the tests marked `gpu` unless a marker expression was given."""
     if config.getoption("markexpr"):

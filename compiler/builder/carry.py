@@ -14,6 +14,7 @@ from ...layout.errors import Code, TilefoldError
 from ...layout.unknown import Unknown
 from ...passes.range_arithmetic import Range, contains, either
 from .dtypes import DType, promote
+from .fragments import Vec, full
 from .places import user_place
 from .state import current
 from .syntax.flow import RESULT
@@ -134,12 +135,17 @@ def here() -> str:
 
 
 def filled(tree: Tree) -> Tree:
-    """A tree for a path on which nothing reads it: zeros for values, which would be those of another path."""
-    return replace(tree, leaves=tuple(_zero(leaf) if isinstance(leaf, Value) else leaf for leaf in tree.leaves))
+    """A tree for a path on which nothing reads it: zeros for values and fragments, which would be those of another
+    path.
+    """
+    return replace(tree, leaves=tuple(map(_zero, tree.leaves)))
 
 
-def _zero(value: Value) -> int | bool:
-    return False if value.dtype.kind == "bool" else 0
+def _zero(leaf: object) -> object:
+    if not isinstance(leaf, Value | Vec):
+        return leaf
+    zero = False if leaf.dtype.kind == "bool" else 0
+    return full(leaf.shape, zero, leaf.dtype) if isinstance(leaf, Vec) else zero
 
 
 def result_of(box: Box) -> object:

@@ -19,7 +19,7 @@ from .loops import bounded, conditional_loop, counted_loop
 from .ranges import Range
 from .state import current
 from .tensors import AnyTensor
-from .values import Value
+from .values import Value, is_scalar
 from .variables import MISSING, PENDING, Cell, Variable, cells_of, reached
 
 __all__ = [
@@ -101,7 +101,8 @@ def _kernel_loop(
     range: Range, body: Callable[[Any], object], variables: list[Variable], carried: int, flag: Variable | None
 ) -> None:
     for target in variables[carried:]:
-        target.set(MISSING)  # what Python would leave in it is not known where the loop may not be executed
+        if not is_scalar(target.get()):  # what it holds where the loop is not executed
+            target.set(MISSING)
     if flag is None:
         counted_loop(range, body, variables)
     else:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Inline assembly of loads, stores and cp.async as functions of LLVM IR, for `.cpu`.
+"""Inline assembly of accesses, conversions and atomic operations as functions of LLVM IR, for `.cpu`.
 
-The emission writes assembly for accesses with cache hints, which mean nothing on a processor.
+The emission writes assembly for what LLVM has no intrinsic for. Cache hints mean nothing on a processor.
 """
 
 import re
@@ -13,6 +13,13 @@ _CALL = re.compile(
 _LOAD = re.compile(r"ld\.global[\w.:]*?(?:\.v(\d))?\.[bus](\d+) .*, \[\$\d+\](?:, \$\d+)?;")
 _STORE = re.compile(r"st\.global[\w.:]*?(?:\.v(\d))?\.[bus](\d+) \[\$0\], .*;")
 _COPY = re.compile(r"cp\.async\.(ca|cg)\.shared\.global[\w.:]* \[\$0\], \[\$1\], (\d+)(, \$2)?;")
+
+_CONVERT = re.compile(r"(cvt\.(?:rn\.satfinite\.e\dm\dx2\.f32|rn\.f16x2\.e\dm\dx2|rna\.tf32\.f32)) [$0-9, ]*;")
+_ATOMIC = re.compile(
+    r"(?:atom|red)\.(?:\w+\.)*?(?:global|shared)(?:::cta)?"
+    r"\.(?P<op>add|and|or|xor|exch|min|max)\.(?P<type>[busf](?:32|64)) .*;"
+)
+_STEPS = {"add": "add", "and": "and", "or": "or", "xor": "xor", "exch": "xchg"}
 
 
 def without_assembly(text: str) -> str:
@@ -53,12 +60,26 @@ def _body(text: str, result: str, types: list[str]) -> str | None:
         return _load(int(load[1] or 1), int(load[2]), result)
     if store := _STORE.fullmatch(text):
         return _store(int(store[1] or 1), int(store[2]), types)
+    if convert := _CONVERT.fullmatch(text):
+        given = ", ".join(f"{type} %p{index}" for index, type in enumerate(types))
+        return f"  %r = call {result} @x.{convert[1]}({given})\n  ret {result} %r\n"
+    if atomic := _ATOMIC.fullmatch(text):
+        return _atomic(atomic["op"], atomic["type"], result, types)
     copy = _COPY.fullmatch(text)
     if copy and types[0].startswith("ptr"):
         given = "ptr %p0, ptr %p1, i32 %p2" if copy[3] else "ptr %p0, ptr %p1"
         function = f"@x.cp.async.{copy[1]}.shared.global.{copy[2]}{'.s' if copy[3] else ''}"
         return f"  call void {function}({given})\n  ret void\n"
     return None
+
+
+def _atomic(op: str, type: str, result: str, types: list[str]) -> str | None:
+    """One of PTX's atomic operations; threads run one after the other, so that any order is right."""
+    step = _STEPS.get(op) or f"{'u' if type[0] in 'bu' else ''}{op}"
+    if type.startswith("f"):
+        step = f"f{step}"
+    old = f"  %r = atomicrmw {step} ptr %p0, {types[1]} %p1 monotonic\n"
+    return f"{old}  ret {'void' if result == 'void' else f'{result} %r'}\n"
 
 
 def _load(count: int, bits: int, result: str) -> str:

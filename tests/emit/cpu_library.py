@@ -208,6 +208,81 @@ define float @x.rsqrt.approx.f(float %x) {
 }
 """
 
+_EIGHT_BITS = """
+define i16 @x.to.{name}(float %x) {{ ; the nearest number, at most the greatest
+  %bits = bitcast float %x to i32
+  %high = lshr i32 %bits, 24
+  %sign = and i32 %high, 128
+  %size = and i32 %bits, 2147483647
+  %shifted = lshr i32 %size, {shift}
+  %odd = and i32 %shifted, 1
+  %half = add i32 %odd, {half}
+  %sum = add i32 %size, %half
+  %top = lshr i32 %sum, {shift}
+  %normal = sub i32 %top, {rebias}
+  %number = bitcast i32 %size to float
+  %aligned = fadd float %number, {unit} ; rounds to multiples of the least number
+  %places = bitcast float %aligned to i32
+  %unit = bitcast float {unit} to i32
+  %small = sub i32 %places, %unit
+  %is.small = icmp ult i32 %size, {least}
+  %code = select i1 %is.small, i32 %small, i32 %normal
+  %within = call i32 @llvm.smin.i32(i32 %code, i32 {greatest})
+  %nan = icmp ugt i32 %size, 2139095040
+  %signed = or i32 %within, %sign
+  %chosen = select i1 %nan, i32 127, i32 %signed
+  %result = trunc i32 %chosen to i16
+  ret i16 %result
+}}
+define half @x.from.{name}(i16 %x) {{
+  %wide = zext i16 %x to i32
+  %sign = and i32 %wide, 128
+  %code = and i32 %wide, 127
+  %bits = shl i32 %code, {shift}
+  %scaled = bitcast i32 %bits to float
+  %size = fmul float %scaled, {scale}
+  %is.infinite = icmp eq i32 %code, {infinity}
+  %beyond = select i1 %is.infinite, float 0x7FF0000000000000, float 0x7FF8000000000000
+  %is.number = icmp ult i32 %code, {beyond}
+  %number = select i1 %is.number, float %size, float %beyond
+  %positive = icmp eq i32 %sign, 0
+  %negated = fneg float %number
+  %chosen = select i1 %positive, float %number, float %negated
+  %result = fptrunc float %chosen to half
+  ret half %result
+}}
+define i16 @x.cvt.rn.satfinite.{name}x2.f32(float %high, float %low) {{
+  %upper = call i16 @x.to.{name}(float %high)
+  %lower = call i16 @x.to.{name}(float %low)
+  %shifted = shl i16 %upper, 8
+  %result = or i16 %shifted, %lower
+  ret i16 %result
+}}
+define i32 @x.cvt.rn.f16x2.{name}x2(i16 %x) {{
+  %upper = lshr i16 %x, 8
+  %lower = and i16 %x, 255
+  %high = call half @x.from.{name}(i16 %upper)
+  %low = call half @x.from.{name}(i16 %lower)
+  %first = insertelement <2 x half> poison, half %low, i32 0
+  %both = insertelement <2 x half> %first, half %high, i32 1
+  %result = bitcast <2 x half> %both to i32
+  ret i32 %result
+}}
+"""
+
+_TF32 = """
+define float @x.cvt.rna.tf32.f32(float %x) { ; half away from zero
+  %bits = bitcast float %x to i32
+  %sum = add i32 %bits, 4096
+  %rounded = and i32 %sum, -8192
+  %size = and i32 %bits, 2147483647
+  %finite = icmp ult i32 %size, 2139095040
+  %chosen = select i1 %finite, i32 %rounded, i32 %bits
+  %result = bitcast i32 %chosen to float
+  ret float %result
+}
+"""
+
 _COPY = """
 define void @x.cp.async.{cache}.shared.global.{bytes}(ptr %to, ptr %from) {{
   call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 {bytes}, i1 false)
@@ -259,6 +334,23 @@ def _to_integers() -> str:
     return found
 
 
+def _eight_bits(name: str, mantissa: int) -> str:
+    """Conversions of 8-bit floats with so many bits of mantissa; e4m3 has no infinities, and one NaN."""
+    shift, bias = 23 - mantissa, (1 << 6 - mantissa) - 1
+    return _EIGHT_BITS.format(
+        name=name,
+        shift=shift,
+        half=(1 << shift - 1) - 1,
+        rebias=127 - bias << mantissa,
+        unit=float(1 << 24 - bias - mantissa),
+        least=127 - bias + 1 << 23,
+        greatest=0x7E if mantissa == 3 else 0x7B,
+        infinity=0xFF if mantissa == 3 else 0x7C,
+        beyond=0x7F if mantissa == 3 else 0x7C,
+        scale=f"0x{1023 + 127 - bias << 52:016X}",
+    )
+
+
 _TEXT = (
     _registers()
     + _ROUNDING
@@ -268,6 +360,8 @@ _TEXT = (
     + _FROM_INTEGER
     + "".join(_DIVISION.format(type=f"i{bits}") for bits in (8, 16, 32, 64))
     + _APPROXIMATE
+    + "".join(map(_eight_bits, ("e4m3", "e5m2"), (3, 2)))
+    + _TF32
     + "".join(_COPY.format(cache=cache, bytes=size) for cache, size in product(("ca", "cg"), (4, 8, 16)))
     + _WAIT
 )

@@ -11,7 +11,7 @@ from tilefold.dialects.target import Target
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
 from xdsl.passes import ModulePass
 
-from tests.passes.generate import generate
+from tests.fuzz.copies import generate
 from tests.passes.harness import apply, printed, source_of
 from tilefold.lowering import load
 

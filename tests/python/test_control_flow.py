@@ -378,6 +378,15 @@ def reused_names(t: Any, n: Any) -> Any:
     return total
 
 
+def counters_that_had_a_value(t: Any, n: Any) -> Any:
+    x = n
+    for x in range(t % 3):
+        for n in range(t % 2):
+            if n + x == t:
+                break
+    return x * 100 + n
+
+
 def with_statement(t: Any, n: Any) -> Any:
     from contextlib import nullcontext
 

@@ -193,6 +193,30 @@ def test_overlapping_views() -> None:
     assert out.tolist() == source.T.tolist()
 
 
+def test_fragments_that_are_returned_from_branches_and_loops() -> None:
+    """Nothing reads what a function returns on a path on which it does not: a fragment is not taken from another."""
+
+    def returned(t: Any, n: Any, x: Any) -> Any:
+        if n > 0:
+            if t > 5:
+                return x - 1
+            for i in range(n):
+                if t > 2 + i:
+                    return x * 2
+        return x
+
+    @cute.kernel
+    def kernel(Out: cute.Tensor, Source: cute.Tensor, n: cute.Int32):
+        t, _, _ = cute.arch.thread_idx()
+        Out[t, None] = cute.jit(returned)(t, n, Source[t, None].load())
+
+    source = np.arange(32, dtype=np.float32).reshape(8, 4)
+    for n in range(3):
+        out = np.zeros((8, 4), np.float32)
+        kernel(out, source, n).launch(grid=1, block=8, device="sim")
+        assert out.tolist() == [returned(t, n, source[t]).tolist() for t in range(8)]
+
+
 def test_one_pass_over_the_elements() -> None:
     @cute.kernel
     def fused(X: cute.Tensor, Y: cute.Tensor):

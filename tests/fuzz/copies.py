@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from random import Random
 
 import numpy as np
-from numpy.typing import NDArray
 from tilefold.layout.atoms.table import copy_atom
 from tilefold.layout.core import Layout, cosize
 from tilefold.layout.text import parse_layout, to_text
 from tilefold.layout.tiled_copy import make_tiled_copy
 from tilefold.runtime.tensor import scatter, storage_size
+
+from tests.fuzz.problem import Generator, Problem, Tensor
 
 BYTES = {"i8": 1, "f16": 2, "f32": 4, "i32": 4, "f64": 8}
 DTYPES = {"i8": np.int8, "f16": np.float16, "f32": np.float32, "i32": np.int32, "f64": np.float64}
@@ -38,22 +39,6 @@ class Shape:
     def extent(self) -> int:
         """The extent of the matrix."""
         return self.tile * self.tiles
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A kernel `@k` and what it must do: `expected` is the storage of B after it ran on storage `a`."""
-
-    text: str
-    grid: tuple[int, int, int]
-    threads: int
-    a: NDArray[np.generic]
-    expected: NDArray[np.generic]
-
-    @property
-    def unwritten(self) -> NDArray[np.generic]:
-        """Storage for B before the launch; places that B's layout does not reach keep its value."""
-        return np.full_like(self.expected, 77)
 
 
 class _Writer:
@@ -332,7 +317,9 @@ class _Kernel(_Writer):
         scatter(values, a, source)
         expected = np.full(storage_size(target), 77, values.dtype)
         scatter(np.ascontiguousarray(values.T) if self.transposed else values, expected, target)
-        return Problem(text, grid, self.threads, a, expected)
+        unwritten = np.full_like(expected, 77)
+        arguments = {"A": Tensor(a), "B": Tensor(unwritten, expected, fresh=True)}
+        return Problem(text, grid, (self.threads, 1, 1), arguments, costs=True)
 
 
 def _compact(sizes: str) -> str:
@@ -354,3 +341,9 @@ def _compact(sizes: str) -> str:
 def generate(seed: int) -> Problem:
     """The kernel of a seed. Its text may be one that the compiler refuses, for example for want of alignment."""
     return _Kernel(Random(seed)).write()
+
+
+COPIES = Generator(
+    generate, frozenset({"E0203", "E0204", "E0211", "E0214", "E0301", "E0303", "E0306", "E0311", "E0312"})
+)
+"""Refused are layouts that do not divide, and atoms that do not fit."""

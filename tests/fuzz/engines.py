@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Executes a problem on the simulator at every stage, as emitted LLVM IR on the CPU, and on a GPU."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from traceback import format_exception
+from typing import Any
+
+from tilefold.compiler.pipeline import STAGE_NAMES
+from tilefold.compiler.source import plain_source
+from tilefold.dialects.target import Target
+from tilefold.layout.errors import TilefoldError
+from tilefold.layout.scalars import scalars_of
+from tilefold.runtime.artifact import artifact_of
+from tilefold.runtime.cuda import CudaEngine
+from tilefold.runtime.engine import LaunchConfig, TensorArgument
+from tilefold.runtime.sim.engine import SimEngine, SimProgram
+
+from tests.emit.cpu import NotOnCpu, run_kernel
+from tests.fuzz.problem import Generator, Problem, Tensor
+from tests.passes.costs import accesses, compare
+from tilefold.lowering import Program, load
+
+CPU, GPU = "cpu", "gpu"
+
+
+class Fault(AssertionError):  # noqa: N818
+    """A kernel that computes something else, or is treated wrongly."""
+
+
+@dataclass
+class Totals:
+    """What a search did: programs, elements that were compared by engine, and programs that were not, with the code of
+    the refusal or the instruction that does not run on the CPU.
+    """
+
+    programs: int = 0
+    elements: Counter[str] = field(default_factory=Counter[str])
+    refused: Counter[str] = field(default_factory=Counter[str])
+    not_on_cpu: Counter[str] = field(default_factory=Counter[str])
+
+    def __str__(self) -> str:
+        parts = [f"{self.programs} programs", f"elements compared: {dict(self.elements)}"]
+        parts += [f"refused: {dict(self.refused)}"] if self.refused else []
+        parts += [f"not run on the CPU: {dict(self.not_on_cpu)}"] if self.not_on_cpu else []
+        return "; ".join(parts)
+
+
+def attempt(name: str, generator: Generator, seed: int, totals: Totals, gpu: CudaEngine | None = None) -> None:
+    """Executes the problem of a seed: on the GPU if one is given, else at all stages and on the CPU.
+
+    Raises Fault, with the seed and the program, for a wrong element and for an exception that is not allowed.
+    """
+    totals.programs += 1
+    problem: Problem | None = None
+    try:
+        problem = generator.make(seed)
+        if gpu is not None:
+            on_gpu(problem, totals, gpu)
+        else:
+            on_simulator(problem, totals)
+            on_cpu(problem, totals)
+    except TilefoldError as error:
+        if error.code not in generator.refusals:
+            raise Fault(_told(name, seed, problem, error)) from error
+        totals.refused[error.code] += 1
+    except Exception as error:
+        raise Fault(_told(name, seed, problem, error)) from error
+
+
+def _told(name: str, seed: int, problem: Problem | None, error: Exception) -> str:
+    known = isinstance(error, TilefoldError | Fault)
+    notes = [] if problem is None else [problem.source or problem.text]
+    notes += getattr(error, "__notes__", [])
+    message = str(error) if known else "".join(format_exception(error))
+    return "\n".join((f"{name}, seed {seed}: {message}", *notes))
+
+
+def _program(problem: Problem) -> Program:
+    return load(plain_source(problem.text, "fuzz.cute"), problem.target)
+
+
+def _compare(problem: Problem, engine: str, totals: Totals, run: "Callable[[dict[str, Any]], object]") -> None:
+    """Runs the kernel on copies of its arguments, and compares what is left in them."""
+    copies: dict[str, Any] = {
+        name: each.storage.copy() if isinstance(each, Tensor) else each for name, each in problem.arguments.items()
+    }
+    run(copies)
+    if difference := problem.differences(copies):
+        raise Fault(f"on {engine}: {difference}")
+    totals.elements[engine] += sum(tensor.storage.size for tensor in problem.compared.values())
+
+
+def _bound(problem: Problem, copies: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: TensorArgument(copies[name], each.layout, not each.fresh) if isinstance(each, Tensor) else each
+        for name, each in problem.arguments.items()
+    }
+
+
+def on_simulator(problem: Problem, totals: Totals) -> None:
+    """Executes the kernel at every stage; the last one must cost what was said before the run, if the problem asks."""
+    program, target = _program(problem), Target(problem.target)
+    simulator, config = SimEngine(sink=lambda _: None), LaunchConfig(problem.grid, problem.block)
+    for stage, module in [(stage, program.reached(stage, target)) for stage in STAGE_NAMES]:
+        kernel = SimProgram(module, problem.kernel)
+        run = partial(_simulate, simulator, kernel, config, problem, stage)
+        _compare(problem, stage, totals, run)
+
+
+def _simulate(
+    simulator: SimEngine,
+    kernel: SimProgram,
+    config: LaunchConfig,
+    problem: Problem,
+    stage: str,
+    copies: Mapping[str, Any],
+) -> None:
+    ran = simulator.launch(kernel, config, _bound(problem, copies))
+    if problem.costs and stage == STAGE_NAMES[-1]:
+        compare(accesses(kernel.module, problem.kernel), ran.counters)
+
+
+def on_cpu(problem: Problem, totals: Totals) -> None:
+    """Executes the emitted LLVM IR; the program must become PTX, too."""
+    program, target = _program(problem), Target(problem.target)
+    program.ptx(target)
+    (entry,) = [each for each in program.entries(target) if each.sym_name.data == problem.kernel]
+    parameters = artifact_of(entry, "", target).parameters
+
+    def given(copies: Mapping[str, Any]) -> list[Any]:
+        values: list[Any] = []
+        for parameter in parameters:
+            values.append(copies[parameter.name])
+            tensor = problem.arguments[parameter.name]
+            if isinstance(tensor, Tensor) and parameter.layout is not None:
+                assert tensor.layout is not None
+                values += scalars_of(parameter.layout, tensor.layout)
+        return values
+
+    def run(copies: dict[str, Any]) -> None:
+        run_kernel(program.llvm(target), problem.kernel, problem.grid, problem.block, given(copies), target=target)
+
+    try:
+        _compare(problem, CPU, totals, run)
+    except NotOnCpu as error:
+        totals.not_on_cpu[error.instruction] += 1
+
+
+def on_gpu(problem: Problem, totals: Totals, gpu: CudaEngine) -> None:
+    """Executes the machine code."""
+    program, target = _program(problem), gpu.driver.target
+    config = LaunchConfig(problem.grid, problem.block)
+    artifact = program.artifact(problem.kernel, target)
+    _compare(problem, GPU, totals, lambda copies: gpu.launch(artifact, config, _bound(problem, copies)))

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The generators of random kernels, by the names by which a search takes them."""
+
+from tests.fuzz.copies import COPIES
+from tests.fuzz.functions import FUNCTIONS
+from tests.fuzz.integers import INTEGERS
+from tests.fuzz.problem import Generator
+
+GENERATORS: dict[str, Generator] = {
+    "copies": COPIES,
+    "functions": FUNCTIONS,
+    "integers": INTEGERS,
+}
