@@ -18,6 +18,7 @@ from .errors import Code, LayoutError
 from .inttuple import rank
 from .inverse import right_inverse
 from .modes import append, replace
+from .partition import Slicing
 from .product import make_fragment_like, tiled_product
 from .recast import recast_layout
 from .slicing import slice_and_offset
@@ -93,12 +94,16 @@ class TiledMma(Displayed):
         vmnk = self.thr_layout_vmnk
         return crd2crd(idx2crd(thr_idx, vmnk.shape, vmnk.stride), vmnk.shape, (1,) * len(vmnk))
 
-    def partition(self, operand: str, layout: LayoutLike, thr_idx: Any) -> tuple[LayoutLike, Any]:
-        """What thread `thr_idx` holds of an operand: its layout (FrgV,RestX,RestY,...) and start index."""
+    def partition(
+        self, operand: str, layout: LayoutLike, thr_idx: Any, slicing: Slicing = slice_and_offset
+    ) -> tuple[LayoutLike, Any]:
+        """What thread `thr_idx` holds of an operand: its layout (FrgV,RestX,RestY,...) and start index. `slicing` takes
+        it out of the operand's tensor.
+        """
         x, y = _AXES[operand]
         coord = self.thread_coord(thr_idx)
         threads = self.thrfrg(operand, layout)
-        return slice_and_offset(((coord[0], (coord[x + 1], coord[y + 1])), _fragment(threads)), threads)
+        return slicing(((coord[0], (coord[x + 1], coord[y + 1])), _fragment(threads)), threads)
 
     def tiler(self, operand: str) -> tuple[Tiler, Tiler]:
         """The tile of an operand that all threads multiply at once, as the tensor is divided by it."""

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What `tilefold show tiled-mma` prints, and how it refuses."""
 
+import re
 from pathlib import Path
 
 import pytest
+from tilefold.layout.text import parse_layout
 
 from tests.layout.svg import cells
 from tests.show.harness import refused, shown
@@ -26,7 +28,7 @@ LayoutA_TV: ((_4,_8,_2,_2),((_2,_2,_2),(_1,_1))):((_64,_1,_16,_0),((_32,_8,_256)
 LayoutB_TV: ((_4,_8,_2,_2),((_2,_2),(_2,_1))):((_64,_1,_0,_8),((_32,_256),(_16,_0)))
 LayoutC_TV: ((_4,_8,_2,_2),((_2,_2),(_1,_2))):((_64,_1,_16,_256),((_32,_8),(_0,_512)))
 ThrMMA
-  Thr VMNK: (_5,_1,_0,_0)
+  Thr VMNK: (5,1,0,_0)
 partition_A: ((_2,_2,_2),_4,_2):((_1,_256,_8),_1024,_16) from element 546
 fragment_A: ((_2,_2,_2),_4,_2):((_1,_2,_4),_16,_8)
 """
@@ -34,6 +36,25 @@ fragment_A: ((_2,_2,_2),_4,_2):((_1,_2,_4),_16,_8)
 
 def test_a_tiled_mma_a_thread_and_its_part(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown(capsys, "tiled-mma", *WARPS, "--A", "(128,32):(32,1)", "--thread", "37") == PRINTED
+
+
+def test_a_part_of_a_swizzled_tensor_is_the_same_function(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where CuTe has a plain layout for a part, its strides depend on the thread."""
+    tensor = "S<3,3,3> o 0 o (64,64):(64,1)"
+    whole = parse_layout(tensor)
+    for thread in range(0, 32, 3):
+        text = shown(capsys, "tiled-mma", *WARPS[:2], "--A", tensor, "--thread", str(thread), "--plain")
+        found = re.search(r"^partition_A: (.*) from element (\d+)$", text, re.MULTILINE)
+        assert found is not None
+        part, start = parse_layout(found[1]), int(found[2])
+        # PTX ISA, mma.m16n8k16: value v of lane t is in row t / 4 (+ 8), columns 2 * (t % 4) and the next (+ 8)
+        expected = [
+            whole(thread // 4 + 8 * (v // 2 % 2) + 16 * m, 2 * (thread % 4) + v % 2 + 8 * (v // 4) + 16 * k)
+            for k in range(4)
+            for m in range(4)
+            for v in range(8)
+        ]
+        assert [start + part(i) for i in range(part.size)] == expected
 
 
 def test_tables_say_who_has_what(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,9 +15,10 @@ from tilefold.layout.run_time import run_time
 from tilefold.layout.swizzled_slice import slice_as_cute
 from tilefold.layout.text import parse_coord, parse_tiler
 from tilefold.layout.unknown import Unknown
+from tilefold.show.layouts import has_unknowns
 from tilefold.show.ragged import check_covered
 from tilefold.show.values import OptionText
-from tilefold.show.view import CtaTile, Tensor, has_unknowns
+from tilefold.show.view import CtaTile, Tensor
 
 
 def read_cta_tile(args: argparse.Namespace, src: Tensor | None) -> CtaTile | None:

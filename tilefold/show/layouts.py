@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Layouts as the values of options."""
 
-from tilefold.layout.core import Layout, LayoutLike, make_layout
+from tilefold.layout.core import Layout, LayoutLike, make_layout, plain_layout
 from tilefold.layout.errors import Code, LayoutError
 from tilefold.layout.inttuple import leaves
 from tilefold.layout.text import parse_int_tuple, parse_layout
+from tilefold.layout.unknown import Unknown
 
 
 def static_layout(text: str) -> LayoutLike:
@@ -29,9 +30,15 @@ def tensor_layout(text: str) -> LayoutLike:
     return layout if isinstance(layout, Layout) else static_layout(text)
 
 
-def plain_layout(text: str) -> Layout:
+def unswizzled_layout(text: str) -> Layout:
     """A layout without a swizzle."""
     layout = static_layout(text)
     if not isinstance(layout, Layout):
         raise LayoutError(Code.COMPOSED_UNSUPPORTED, "the layouts of a tiled copy are plain ones, without a swizzle")
     return layout
+
+
+def has_unknowns(layout: LayoutLike) -> bool:
+    """Whether integers of a layout have no value."""
+    plain = plain_layout(layout)
+    return any(isinstance(leaf, Unknown) for leaf in leaves((plain.shape, plain.stride)))

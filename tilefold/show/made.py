@@ -12,7 +12,7 @@ from tilefold.layout.inttuple import leaves
 from tilefold.layout.text import parse_tiler
 from tilefold.layout.tiled_copy import TiledCopy, make_tiled_copy, make_tiled_copy_tv, tile_shape
 from tilefold.layout.tiled_copy_mma import BY_MMA
-from tilefold.show.layouts import plain_layout
+from tilefold.show.layouts import unswizzled_layout
 from tilefold.show.mma import read_tiled_mma
 from tilefold.show.names import atom_of
 from tilefold.show.values import OptionText
@@ -26,7 +26,7 @@ def read_tiled_copy(args: argparse.Namespace, atom: OptionText, bits: int) -> tu
         case ["thr"] | ["thr", "val"]:
             thr, val = args.thr, args.val
             by_thread, by_value = OptionText("--thr", thr), OptionText("--val", "1:0" if val is None else val)
-            threads, values = by_thread.read(plain_layout), by_value.read(plain_layout)
+            threads, values = by_thread.read(unswizzled_layout), by_value.read(unswizzled_layout)
             copy = _made(lambda: make_tiled_copy(found, threads, values), atom, by_thread, by_value)
             return copy, {"thread": threads, "vector": values}
         case ["tv", "tiler"]:
@@ -35,7 +35,7 @@ def read_tiled_copy(args: argparse.Namespace, atom: OptionText, bits: int) -> tu
             return _made(lambda: make_tiled_copy_tv(found, layout_tv, tile), atom, text, text), {}
         case ["cotiled", "data"]:
             text = OptionText("--cotiled", args.cotiled)
-            atom_tv, data = text.read(_layout_tv), OptionText("--data", args.data).read(plain_layout)
+            atom_tv, data = text.read(_layout_tv), OptionText("--data", args.data).read(unswizzled_layout)
             return _made(lambda: make_cotiled_copy(found, atom_tv, data), atom, text, text), {}
         case ["mma"]:
             mma, make = read_tiled_mma(args, "--mma"), BY_MMA[args.operand]
@@ -50,7 +50,7 @@ def read_tiled_copy(args: argparse.Namespace, atom: OptionText, bits: int) -> tu
 
 
 def _layout_tv(text: str) -> Layout:
-    layout = plain_layout(text)
+    layout = unswizzled_layout(text)
     if len(layout) != 2:
         raise LayoutError(Code.RANK_MISMATCH, f"a thread-value layout has two modes, not {len(layout)}")
     return layout

@@ -9,10 +9,12 @@ from tilefold.layout.atoms.mma_table import mma_atom
 from tilefold.layout.core import LayoutLike, cosize
 from tilefold.layout.errors import Code, LayoutError, TilefoldError
 from tilefold.layout.printing import Style, cxx_style, plain_style, tiled_mma_lines
+from tilefold.layout.run_time import RunTimeInt, value_of
+from tilefold.layout.swizzled_slice import slice_as_cute
 from tilefold.layout.text import parse_tiler
 from tilefold.layout.tiled_mma import TiledMma, make_tiled_mma
 from tilefold.layout.tiler import check_tiler
-from tilefold.show.layouts import plain_layout, tensor_layout
+from tilefold.show.layouts import has_unknowns, tensor_layout, unswizzled_layout
 from tilefold.show.ragged import check_covered, ragged_lines, within
 from tilefold.show.values import OptionText
 
@@ -33,11 +35,12 @@ class MmaRequest:
         mma, style = self.mma, self.style
         lines = [*tiled_mma_lines(mma, style), f"Tile_MNK: {style(mma.tile_shape)}"]
         lines += [f"Layout{operand}_TV: {style(mma.layout_tv(operand))}" for operand in OPERANDS]
-        lines += ["ThrMMA", f"  Thr VMNK: {style(mma.thread_coord(self.thread))}"]
+        lines += ["ThrMMA", f"  Thr VMNK: {style(mma.thread_coord(RunTimeInt(self.thread)))}"]
         for operand, layout in self.tensors.items():
-            part, start = mma.partition(operand, layout, self.thread)
+            thread: Any = self.thread if has_unknowns(layout) else RunTimeInt(self.thread)
+            part, start = mma.partition(operand, layout, thread, slice_as_cute)
             lines += [
-                f"partition_{operand}: {style(part)} from element {start}",
+                f"partition_{operand}: {style(part)} from element {value_of(start)}",
                 f"fragment_{operand}: {style(mma.make_fragment(operand, part))}",
             ]
         for operand, layout in self.tensors.items():
@@ -61,7 +64,7 @@ def read_tiled_mma(args: argparse.Namespace, option: str = "--atom") -> TiledMma
     """
     named = OptionText(option, getattr(args, option.removeprefix("--")))
     atom = named.read(lambda text: mma_atom("".join(text.split()).replace("cute::", "")))
-    layout = None if args.atoms is None else OptionText("--atoms", args.atoms).read(plain_layout)
+    layout = None if args.atoms is None else OptionText("--atoms", args.atoms).read(unswizzled_layout)
     permute = None if args.permute is None else OptionText("--permute", args.permute)
     tile = () if permute is None else permute.read(_permutation)
     with (named if args.atoms is None else OptionText("--atoms", args.atoms)).blamed():

@@ -6,13 +6,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
-from tilefold.layout.core import Layout, LayoutLike, Tiler, plain_layout
-from tilefold.layout.inttuple import leaves
+from tilefold.layout.core import Layout, LayoutLike, Tiler
 from tilefold.layout.printing import Style, tensor_text, thr_copy_lines, tiled_copy_lines
 from tilefold.layout.run_time import RunTimeInt, value_of
 from tilefold.layout.swizzled_slice import slice_as_cute
 from tilefold.layout.tiled_copy import TiledCopy
-from tilefold.layout.unknown import Unknown
+from tilefold.show.layouts import has_unknowns
 from tilefold.show.ragged import Cut, ragged_lines, within
 
 
@@ -159,9 +158,3 @@ class Request:
             if given is not None and space != "ptr" and space not in able:
                 found.append(f"{self.copy.atom.name} has its {role} in {' or '.join(able)}, not in {space}")
         return found
-
-
-def has_unknowns(layout: LayoutLike) -> bool:
-    """Whether integers of a layout have no value."""
-    plain = plain_layout(layout)
-    return any(isinstance(leaf, Unknown) for leaf in leaves((plain.shape, plain.stride)))
