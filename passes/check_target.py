@@ -4,11 +4,13 @@
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects import math, vector
+from xdsl.dialects.builtin import BFloat16Type, ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ..dialects.ptx import EntryOp, PtxOp
+from ..dialects.ptx.types import split_vector
 from ..dialects.target import DEFAULT_ARCH, Target
 from ..dialects.tile import AtomCallOp, CopyOp, GemmOp, MmaCallOp, TiledCopyOp, TiledMmaOp
 from ..layout.atoms.copy_atom import CopyAtom
@@ -40,6 +42,8 @@ def check_target(root: Operation, target: Target) -> None:
                 _check_atom(each, target, each.mma_atom.atom)
             case EntryOp() if each.shared_bytes is not None:
                 target.check_shared_bytes(each.shared_bytes.value.data, each.sym_name.data)
+            case math.FmaOp() | vector.FMAOp() if isinstance(split_vector(each.results[0].type)[0], BFloat16Type):
+                _check(each, target, "fma of bf16", 80, 70, False)
             case PtxOp():
                 what = each.mnemonic() or each.name
                 _check(each, target, what, *each.requires(), each.arch_specific)

@@ -2,25 +2,50 @@
 """`arith`: conversions between types."""
 
 from xdsl.dialects import arith
+from xdsl.dialects.builtin import BFloat16Type, Float16Type
 from xdsl.ir import Attribute, Operation
 
 from ...dialects.ptx.types import float_bits, scalar_bits, split_vector
 from ...layout.errors import Code
 from ...passes.errors import LoweringError
+from .arith import fence
 from .writer import FunctionWriter, Rule
 
 _CASTS: dict[type[Operation], str] = {
     arith.ExtSIOp: "sext",
     arith.ExtUIOp: "zext",
     arith.TruncIOp: "trunc",
-    arith.SIToFPOp: "sitofp",
-    arith.UIToFPOp: "uitofp",
     arith.BitcastOp: "bitcast",
 }
 
 
 def _cast(name: str) -> Rule:
     return lambda w, op: w.define(op.results[0], f"{name} {w.typed(op.operands[0])} to {w.type(op.results[0])}")
+
+
+def _from_integer(signed: bool) -> Rule:
+    """The nearest number. That of bf16 is found by way of f32, whose last bit says whether anything was lost: LLVM
+    would round twice before sm_90, and take a true i1 for 1 from there on.
+    """
+    name, extension = ("sitofp", "sext") if signed else ("uitofp", "zext")
+
+    def write(w: FunctionWriter, op: Operation) -> None:
+        source, result = op.operands[0], op.results[0]
+        if not isinstance(result.type, BFloat16Type):
+            w.define(result, f"{name} {w.typed(source)} to {w.type(result)}")
+            return
+        bits = scalar_bits(source.type) or 0
+        sign, letters, integer = "" if signed else "u", *(("ll", "i64") if bits > 32 else ("i", "i32"))
+        value = w.ref(source) if bits >= 32 else w.temp(f"{extension} {w.typed(source)} to i32")
+        near = w.temp(f"call float @llvm.nvvm.{sign}{letters}2f.rz({integer} {value})")
+        if bits >= 32:
+            back = w.temp(f"call {integer} @llvm.nvvm.f2{sign}{letters}.rz(float {near})")
+            lost = w.temp(f"zext i1 {w.temp(f'icmp ne {integer} {back}, {value}')} to i32")
+            odd = w.temp(f"or i32 {w.temp(f'bitcast float {near} to i32')}, {lost}")
+            near = w.temp(f"bitcast i32 {odd} to float")
+        w.define(result, f"fptrunc float {near} to bfloat")
+
+    return write
 
 
 def _to_integer(signed: bool) -> Rule:
@@ -50,28 +75,62 @@ def _float_width(type: Attribute) -> tuple[int, int]:
     return float_bits(element) or 0, count
 
 
-def _resize(name: str, grows: bool) -> Rule:
-    """Rounding to nearest even, or exact extension. xDSL accepts any two float types here, LLVM does not."""
+def _check_resize(op: Operation, grows: bool) -> None:
+    """LoweringError unless the result is wider, or narrower: xDSL accepts any two float types here, LLVM does not."""
+    source, result = op.operands[0], op.results[0]
+    (old, old_count), (new, new_count) = _float_width(source.type), _float_width(result.type)
+    if old_count != new_count or (new <= old if grows else new >= old):
+        kind = "wider" if grows else "narrower"
+        raise LoweringError(
+            Code.EMIT_UNSUPPORTED,
+            f"'{op.name}' from {source.type} to {result.type}: the result must be {kind}",
+            op,
+        )
 
-    def write(w: FunctionWriter, op: Operation) -> None:
-        source, result = op.operands[0], op.results[0]
-        (old, old_count), (new, new_count) = _float_width(source.type), _float_width(result.type)
-        if old_count != new_count or (new <= old if grows else new >= old):
-            kind = "wider" if grows else "narrower"
-            raise LoweringError(
-                Code.EMIT_UNSUPPORTED,
-                f"'{op.name}' from {source.type} to {result.type}: the result must be {kind}",
-                op,
-            )
-        w.define(result, f"{name} {w.typed(source)} to {w.type(result)}")
 
-    return write
+def _extend(w: FunctionWriter, op: Operation) -> None:
+    """Exact extension."""
+    _check_resize(op, grows=True)
+    w.define(op.results[0], f"fpext {w.typed(op.operands[0])} to {w.type(op.results[0])}")
+
+
+def fenced_roundings(root: Operation) -> frozenset[type[Attribute]]:
+    """The types to which the numbers of a kernel must be rounded behind a fence.
+
+    LLVM makes f16(f32(a) * f32(b)) a product of f16, which does not hold what bf16 does, and bf16(f32(a) * f32(b)) one
+    of bf16, which is rounded once where the product is subnormal. It makes bf16(f64(i)) of an integer one conversion,
+    which rounds twice before sm_90 and takes a true i1 for 1 from there on. Its other ways to narrow what is rounded
+    do not change numbers.
+    """
+    ops = list(root.walk())
+    if any(isinstance(op, arith.ExtFOp) and _is(BFloat16Type, op.input.type) for op in ops):
+        return frozenset((Float16Type, BFloat16Type))
+    if any(isinstance(op, arith.SIToFPOp | arith.UIToFPOp) for op in ops):
+        return frozenset((BFloat16Type,))
+    return frozenset()
+
+
+def _is(kind: type[Attribute], type: Attribute) -> bool:
+    """Whether the elements of a type, or it itself, are of a class of types."""
+    return isinstance(split_vector(type)[0], kind)
+
+
+def _round(w: FunctionWriter, op: Operation) -> None:
+    """Rounding to nearest even."""
+    _check_resize(op, grows=False)
+    source, result = op.operands[0], op.results[0]
+    type, value = w.type(source), w.ref(source)
+    if any(_is(kind, result.type) for kind in w.fenced_roundings):
+        value = fence(w, type, value)
+    w.define(result, f"fptrunc {type} {value} to {w.type(result)}")
 
 
 CONVERT: tuple[tuple[type[Operation], Rule], ...] = (
     *((kind, _cast(name)) for kind, name in _CASTS.items()),
+    (arith.SIToFPOp, _from_integer(signed=True)),
+    (arith.UIToFPOp, _from_integer(signed=False)),
     (arith.FPToSIOp, _to_integer(signed=True)),
     (arith.FPToUIOp, _to_integer(signed=False)),
-    (arith.ExtFOp, _resize("fpext", grows=True)),
-    (arith.TruncFOp, _resize("fptrunc", grows=False)),
+    (arith.ExtFOp, _extend),
+    (arith.TruncFOp, _round),
 )

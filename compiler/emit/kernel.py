@@ -9,6 +9,7 @@ from ...dialects.target import STATIC_SHARED_BYTES
 from ...layout.errors import Code
 from ...passes.check_target import check_target
 from ...passes.errors import LoweringError
+from .convert import fenced_roundings
 from .ptx_memory import MAX_ALIGN, shared_declaration
 from .types import llvm_type
 from .writer import FunctionWriter, ModuleWriter
@@ -45,6 +46,7 @@ def write_kernel(module: ModuleWriter, entry: EntryOp) -> None:
         module.globals.append(shared_declaration(name, shared, STATIC_SHARED_BYTES))
 
     w = FunctionWriter(module, name, entry.block, shared)
+    w.fenced_roundings = fenced_roundings(entry)
     w.scope = module.lines.function(name, entry) if module.lines is not None else ""
     body = entry.body.block
     if not isinstance(body.last_op, RetOp):

@@ -4,7 +4,7 @@
 from collections.abc import Callable, Mapping
 from typing import TypeVar, cast
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects.target import Target
 from ...layout.errors import Code
@@ -79,6 +79,7 @@ class FunctionWriter:
         self.kernel = kernel
         self.threads = block
         self.shared_bytes = shared_bytes
+        self.fenced_roundings: frozenset[type[Attribute]] = frozenset()  # the types to which `.convert` fences them
         self.scope = ""  # the debug-information scope, where line information is written
         self.label = "entry"
         self.lines: list[str] = []

@@ -115,6 +115,17 @@ define {type} @x.{kind}num.{name}({type} %a, {type} %b) {{ ; max.f32 and its lik
 }}
 """
 
+_COPYSIGN = """
+define {type} @x.copysign.{name}({type} %a, {type} %b) {{ ; LLVM does not select every one of bf16 for a processor
+  %size = call {type} @llvm.fabs.{name}({type} %a)
+  %sign.bits = bitcast {type} %b to {bits}
+  %negative = icmp slt {bits} %sign.bits, zeroinitializer
+  %other = fneg {type} %size
+  %result = select {bit} %negative, {type} %other, {type} %size
+  ret {type} %result
+}}
+"""
+
 _TO_INTEGER = """
 define {integer} @x.{letter}2{result}.rz({type} %x) {{
   %nan = fcmp uno {type} %x, 0.0
@@ -125,34 +136,23 @@ define {integer} @x.{letter}2{result}.rz({type} %x) {{
 """
 
 _FROM_INTEGER = """
-define bfloat @x.si.i64.bfloat(i64 %x) {
-  %size = call i64 @llvm.abs.i64(i64 %x, i1 false)
-  %near = call bfloat @x.ui.i64.bfloat(i64 %size)
-  %other = fneg bfloat %near
-  %negative = icmp slt i64 %x, 0
-  %result = select i1 %negative, bfloat %other, bfloat %near
-  ret bfloat %result
-}
-define bfloat @x.ui.i64.bfloat(i64 %x) {
-  %high = lshr i64 %x, 32
-  %low = and i64 %x, 4294967295
-  %above = uitofp i64 %high to double
-  %below = uitofp i64 %low to double
-  %scaled = fmul double %above, 4294967296.0
-  %sum = call double @x.odd.sum(double %scaled, double %below)
-  %result = fptrunc double %sum to bfloat
-  ret bfloat %result
-}
-define bfloat @x.si.i32.bfloat(i32 %x) {
-  %wide = sitofp i32 %x to double
-  %result = fptrunc double %wide to bfloat
-  ret bfloat %result
-}
-define bfloat @x.ui.i32.bfloat(i32 %x) {
-  %wide = uitofp i32 %x to double
-  %result = fptrunc double %wide to bfloat
-  ret bfloat %result
-}
+define float @x.u{letters}2f.rz({type} %x) {{ ; the 24 bits that f32 has
+  %unused = call {type} @llvm.ctlz.{type}({type} %x, i1 false)
+  %used = sub {type} {bits}, %unused
+  %dropped = call {type} @llvm.usub.sat.{type}({type} %used, {type} 24)
+  %high = lshr {type} %x, %dropped
+  %kept = shl {type} %high, %dropped
+  %result = uitofp {type} %kept to float
+  ret float %result
+}}
+define float @x.{letters}2f.rz({type} %x) {{
+  %size = call {type} @llvm.abs.{type}({type} %x, i1 false)
+  %near = call float @x.u{letters}2f.rz({type} %size)
+  %other = fneg float %near
+  %negative = icmp slt {type} %x, 0
+  %result = select i1 %negative, float %other, float %near
+  ret float %result
+}}
 """
 
 _DIVISION = """
@@ -356,8 +356,10 @@ _TEXT = (
     + _ROUNDING
     + "".join(_FUSED.format(name=name, type=_FLOATS[name]) for name in ("f16", "bf16"))
     + _extremes()
+    + _COPYSIGN.format(name="bf16", type="bfloat", bits="i16", bit="i1")
+    + _COPYSIGN.format(name="v2bf16", type="<2 x bfloat>", bits="<2 x i16>", bit="<2 x i1>")
     + _to_integers()
-    + _FROM_INTEGER
+    + "".join(_FROM_INTEGER.format(letters=letters, type=f"i{n}", bits=n) for letters, n in (("i", 32), ("ll", 64)))
     + "".join(_DIVISION.format(type=f"i{bits}") for bits in (8, 16, 32, 64))
     + _APPROXIMATE
     + "".join(map(_eight_bits, ("e4m3", "e5m2"), (3, 2)))

@@ -36,7 +36,6 @@ _LABEL = re.compile(r'^("[^"]+"|[\w$.-]+):')
 _BARRIER = "call void @x.barrier.cta.sync.aligned.all(i32 "
 _OWN = re.compile(r"@llvm\.nvvm\.")
 _CONVERSION = re.compile(r"\bfpto([su])i (\w+) (\S+) to (\w+)")
-_TO_BFLOAT = re.compile(r"\b([su])itofp (?:nneg )?(i32|i64) (\S+) to bfloat")
 _DIVISION = re.compile(r"\b([su](?:div|rem)) (?:exact )?(i8|i16|i32|i64) (\S+), (\S+)(?=,|$)", re.MULTILINE)
 _DEFINED = re.compile(r"^(?:define .*?)?@([\w.]+)(?:\(.*\{| = )", re.MULTILINE)
 _USED = re.compile(r"@(x\.[\w.]+|__trunc\w+|vprintf)\b")
@@ -150,10 +149,9 @@ def _numeric(body: str) -> str:
         return f"call {result} @x.{letters}.rz({source} {value})"
 
     body = _CONVERSION.sub(conversion, body)
-    body = _TO_BFLOAT.sub(r"call bfloat @x.\1i.\2.bfloat(\2 \3)", body)
     body = _DIVISION.sub(r"call \2 @x.\1.\2(\2 \3, \2 \4)", body)
-    body = re.sub(r"@llvm\.(max|min)num\.", r"@x.\1num.", body)
-    return re.sub(r"@llvm\.fma\.(v2)?(b?f16)\b", r"@x.fma.\1\2", body)
+    body = re.sub(r"@llvm\.(max|min)(?:imum)?num\.", r"@x.\1num.", body)
+    return re.sub(r"@llvm\.(fma\.(?:v2)?b?f16|copysign\.(?:v2)?bf16)\b", r"@x.\1", body)
 
 
 def _coroutine(body: str) -> str:
