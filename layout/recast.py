@@ -7,7 +7,7 @@ from typing import Any
 from .core import ComposedLayout, Layout, LayoutLike
 from .errors import Code, LayoutError
 from .integers import Tree, ceil_div_int, floordiv, is_dynamic, is_static, mul
-from .inttuple import leaves
+from .inttuple import leaves, unflatten
 from .modes import compose_parts
 from .swizzle import Swizzle
 
@@ -46,8 +46,11 @@ def _upcast(shape: Tree, stride: Any, n: int) -> tuple[Any, Any]:
 
 
 def downcast(layout: LayoutLike, n: int) -> Any:
-    """`layout` of elements split into `n` narrower ones. Raises `LayoutError` (E0212) without a mode of
-    stride 1; dynamic strides are taken to be larger.
+    """`layout` of elements split into `n` narrower ones, which lie in the mode of stride 1.
+
+    That is the first one whose extent is not 1. CuTe splits every mode of stride 1, so that a second one, such as a
+    mode of one element, counts the same narrow elements again. Raises `LayoutError` (E0212) without a mode of stride 1;
+    dynamic strides are taken to be larger.
     """
     if type(layout) is ComposedLayout:
         outer = _downcast_swizzle(layout.outer, n) if type(layout.outer) is Swizzle else downcast(layout.outer, n)
@@ -55,21 +58,18 @@ def downcast(layout: LayoutLike, n: int) -> Any:
     assert type(layout) is Layout
     if n < 1:
         raise LayoutError(Code.BAD_ARGUMENT, f"elements cannot be split into {n} parts")
-    if not any(d == 1 if is_static(d) else is_dynamic(d) for d in leaves(layout.stride)):
+    shape, stride = list(leaves(layout.shape)), list(leaves(layout.stride))
+    ones = [mode for mode, d in enumerate(stride) if is_static(d) and d == 1]
+    if not ones and not any(map(is_dynamic, stride)):
         raise LayoutError(
             Code.NO_ADJACENT_ELEMENTS,
             f"the elements of {layout} cannot be split: no mode has the static stride 1",
         )
-    return Layout(*_downcast(layout.shape, layout.stride, n))
-
-
-def _downcast(shape: Tree, stride: Any, n: int) -> tuple[Any, Any]:
-    if isinstance(shape, tuple):
-        parts = [_downcast(s, d, n) for s, d in zip(shape, stride, strict=True)]
-        return tuple([p[0] for p in parts]), tuple([p[1] for p in parts])
-    if is_static(stride) and abs(stride) == 1:
-        return mul(shape, n), stride
-    return shape, mul(stride, n)
+    stride = [mul(d, n) for d in stride]
+    if ones:
+        adjacent = next((mode for mode in ones if not is_static(shape[mode]) or shape[mode] != 1), ones[0])
+        shape[adjacent], stride[adjacent] = mul(shape[adjacent], n), 1
+    return Layout(unflatten(shape, layout.shape), unflatten(stride, layout.shape))
 
 
 def recast_layout(layout: LayoutLike, old_bits: int, new_bits: int) -> Any:

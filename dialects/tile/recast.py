@@ -60,6 +60,12 @@ class RecastOp(IRDLOperation):
             raise LayoutError(Code.BAD_ARGUMENT, "predicates, i1, are not seen as other elements, nor others as them")
         if new > old:
             _check_groups(source.layout.data, new // old)
+        if new < old and 1 not in leaves(plain_layout(source.layout.data).stride):
+            raise LayoutError(
+                Code.NO_ADJACENT_ELEMENTS,
+                f"the elements of {to_text(source.layout.data)} cannot be split: no mode has the static stride 1",
+                "take a view in which a mode of stride 1 is static",
+            )
         if 8 * source.align.data % max(new, 8):
             raise LayoutError(
                 Code.ATOM_MISALIGNED,

@@ -67,6 +67,7 @@ RUN_TIME = [
         ('%v = tile.view %A : !tile.tensor<f16, gmem, align<8>, "(8,3):(1,9)">\n%0 = tile.recast «%v, i32»', "E0203"),
         ('%v = tile.view %A : !tile.tensor<f16, gmem, align<8>, "7:1">\n%0 = tile.recast «%v, i32»', "E0203"),
         ('%q = tile.alloc : !tile.tensor<f16, smem, align<8>, "S<1,1,1> o 1 o 8:1">\n%0 = tile.recast «%q, i32»', "E0203"),
+        (_MAKE + "%0 = tile.recast «%d, i8»", "E0212"),
         (f"%0 = «tile.recast» %A, i32 : {_G}", "the result is"),
         (f"%0 = «tile.recast» %A, i1 : {_G}", "E0213"),
     ),

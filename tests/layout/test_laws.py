@@ -204,6 +204,30 @@ def test_upcast_undoes_downcast(layout: Layout, n: int) -> None:
     assert values(cute.coalesce(cute.upcast(narrow, n))) == values(layout)
 
 
+@given(layouts(), st.sampled_from([2, 3, 4]))
+def test_downcast_gives_the_parts_of_each_element(layout: Layout, n: int) -> None:
+    try:
+        narrow = cute.downcast(layout, n)
+    except LayoutError as error:
+        assert error.code == "E0212"  # noqa: PT017
+        return
+    assert sorted(values(narrow)) == sorted(n * index + part for index in values(layout) for part in range(n))
+
+
+@given(gapped_layouts(), st.sampled_from([2, 4]))
+def test_downcast_undoes_upcast(layout: Layout, n: int) -> None:
+    """The elements of a layout in whole groups are those of the groups."""
+    try:
+        wide = cute.upcast(layout, n)
+        narrow = cute.downcast(wide, n)
+    except LayoutError as error:
+        assert error.code in ("E0203", "E0212")  # noqa: PT017
+        return
+    groups = {index // n for index in values(layout)}
+    assert {index // n for index in values(narrow)} == groups
+    assert len(values(narrow)) == len(set(values(narrow)))
+
+
 def ordered(shape: list[int], order: list[int]) -> list[int]:
     """What an order makes of each coordinate, first mode fastest: a step is as long as all modes that come before."""
     steps = [math.prod(s for s, other in zip(shape, order, strict=True) if other < own) for own in order]
