@@ -10,6 +10,7 @@ from .errors import Code, LayoutError
 from .integers import ScaledBasis, Tree, ceil_div_int, floordiv, minimum, mul, signum, static
 from .inttuple import MAX_LEAVES, show, unwrap, wrap
 from .modes import compose_parts
+from .promises import known
 from .swizzle import Swizzle, make_swizzle
 
 _MAX_STEPS = 1 << 18  # modes of the left times leaves of the right: keeps a hostile composition under a second
@@ -95,7 +96,7 @@ def _coalesce_to(layout: Layout, profile: Tree) -> Layout:
 class _Composer:
     """Composes one left layout, coalesced, with the leaves of one right layout.
 
-    Counts the work, and in `reach` how far the leaves reach together in each static mode of the left layout.
+    Counts the work, and in `reach` how far the leaves reach together in each mode of the left layout of a known extent.
     """
 
     __slots__ = ("reach", "right", "steps")
@@ -137,21 +138,22 @@ class _Composer:
         for i in range(last):
             extent = shape[i]
             step = abs(rest_stride) if type(rest_stride) is int else rest_stride
-            both_static = type(extent) is int and type(step) is int
-            if both_static and step % extent and step >= extent:
+            size, pace = known(extent), known(step)
+            if size is not None and pace is not None and pace % size and pace >= size:
                 self._fail_stride(i, extent, rest_stride, s, d, shape)
             next_extent = ceil_div_int(extent, step)
             next_stride = mul(ceil_div_int(step, extent), signum(rest_stride))
             if not (_is_one(next_extent) or _is_one(rest_shape)):
                 new_shape = minimum(next_extent, rest_shape)
-                if type(new_shape) is int and type(rest_shape) is int:
-                    if both_static and extent % step and rest_shape > new_shape:
+                new, rest = known(new_shape), known(rest_shape)
+                if new is not None and rest is not None:
+                    if size is not None and pace is not None and size % pace and rest > new:
                         self._fail_stride(i, extent, rest_stride, s, d, shape)
-                    if rest_shape % new_shape:
-                        self._fail_shape(i, new_shape, rest_shape, s, d, shape)
-                    if both_static:
-                        key = (path, i, extent)
-                        self.reach[key] = self.reach.get(key, 0) + (new_shape - 1) * step
+                    if rest % new:
+                        self._fail_shape(i, new, rest, s, d, shape)
+                    if size is not None and pace is not None:
+                        key = (path, i, size)
+                        self.reach[key] = self.reach.get(key, 0) + (new - 1) * pace
                 result_shape.append(new_shape)
                 result_stride.append(mul(rest_stride, stride[i]))
                 rest_shape = floordiv(rest_shape, new_shape)
@@ -174,7 +176,7 @@ class _Composer:
                     "no layout is this composition; the modes of the right layout must not overlap",
                 )
 
-    def _fail_stride(self, mode: int, extent: int, stride: int, s: Any, d: Any, shape: Any) -> None:
+    def _fail_stride(self, mode: int, extent: Any, stride: Any, s: Any, d: Any, shape: Any) -> None:
         raise LayoutError(
             Code.STRIDE_DIVISIBILITY,
             f"composition with {self.right}: its mode {show(s)}:{show(d)} meets mode {mode} of the left "

@@ -16,13 +16,15 @@ from xdsl.irdl import IRDLOperation, operand_def, opt_prop_def, result_def, trai
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
-from xdsl.utils.exceptions import VerifyException
 
-from ...layout.core import Layout, LayoutLike, Tiler
+from ...layout.core import Layout, LayoutLike, Tiler, plain_layout
 from ...layout.errors import Code, LayoutError
 from ...layout.integers import Coord
+from ...layout.promises import check_promises
 from ...layout.slicing import check_within, slice_and_offset
 from ...layout.unknown import Unknown
+from ..cute.values import integers
+from ..scalars import unknowns, with_scalars
 from .assembly import AnyTensor, parse_viewed, parse_viewed_type, viewed_type_of
 from .coord_type import CoordTensorType
 from .divisibility import check_tiles
@@ -112,9 +114,13 @@ class LayoutViewOp(IRDLOperation, ABC):
         return coord, shape
 
     def inferred_type(self) -> AnyTensor:
-        """The type that the result must have. Raises `LayoutError`."""
+        """The type that the result must have. Raises `LayoutError`, also for values of the `?` that make it wrong."""
         source = self.source_type
         layout, offset = self.view(source.layout.data, [Unknown() for _ in self.coords])
+        plain = plain_layout(source.layout.data)
+        if extents := [x for x in integers(plain.shape) if isinstance(x, Unknown)]:
+            strides = unknowns(source.layout.data)[len(extents) :]
+            check_promises(extents, strides, lambda values: self.relayout(with_scalars(source.layout.data, values)))
         return viewed_type(source, layout, offset)
 
     def verify_(self) -> None:
@@ -194,25 +200,3 @@ class TilingViewOp(LayoutViewOp):
     def print_notes(self, printer: Printer) -> None:
         if self.ragged is not None:
             printer.print_string(" ragged")
-
-
-class ThreadViewOp(TilingViewOp):
-    """The base of views of a thread's part of a tensor: the last operand is the thread's index."""
-
-    @property
-    def sharing(self) -> int | None:
-        """How many threads share the tensor; None where their number is not part of the operation."""
-        return None
-
-    def verify_(self) -> None:
-        if len(self.coords) != 1:
-            raise VerifyException("a partition needs one thread index")
-        super().verify_()
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[list[SSAValue], dict[str, Attribute]]:
-        return [parser.resolve_operand(parser.parse_unresolved_operand(), IndexType())], {}
-
-    def print_body(self, printer: Printer) -> None:
-        printer.print_string(", ")
-        printer.print_operand(self.coords[0])
