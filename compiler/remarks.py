@@ -13,15 +13,13 @@ from dataclasses import asdict, dataclass
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.gpu import DimensionEnum
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
-from ..dialects.gpu import ThreadIdOp
 from ..dialects.ptx import EntryOp, LoadOp, StoreOp
 from ..dialects.tile import LoadOp as TileLoadOp
 from ..dialects.tile import StoreOp as TileStoreOp
 from ..dialects.tile import TileKernelOp
-from ..dialects.tile.view_base import ThreadViewOp
+from ..dialects.tile.threads import ThreadViewOp, is_thread_x
 from ..passes.local_memory import LocalFragment, local_fragments
 from ..passes.loop_hints import trip_values, unroll_count
 from ..passes.remarks import remarks_in
@@ -107,13 +105,8 @@ def _partitions(written: ModuleOp) -> Iterator[tuple[Operation, str]]:
             continue
         threads = kernel.launch_bounds.threads[0]
         for op in kernel.walk():
-            if isinstance(op, ThreadViewOp) and op.sharing not in (None, threads) and _is_thread_x(op.coords[0]):
+            if isinstance(op, ThreadViewOp) and op.sharing not in (None, threads) and is_thread_x(op.coords[0]):
                 yield op, f"shares the tensor among {op.sharing} threads, but the block has {threads}"
-
-
-def _is_thread_x(value: SSAValue) -> bool:
-    owner = value.owner
-    return isinstance(owner, ThreadIdOp) and owner.dimension.data is DimensionEnum.X
 
 
 def _loops(written: ModuleOp, module: ModuleOp) -> Iterator[tuple[Operation, str]]:

@@ -44,7 +44,7 @@ def _broken_rules(module: ModuleOp, source: Source | None) -> Iterator[Diagnosti
         try:
             op.verify(verify_nested_ops=False)
         except (VerifyException, ValueError) as error:
-            yield _diagnostic(op, error, source)
+            yield refusal_of(op, error, source)
         for region in op.regions:
             yield from _empty_blocks(op, list(region.blocks), source)
 
@@ -55,10 +55,11 @@ def _empty_blocks(op: Operation, blocks: list[Block], source: Source | None) -> 
             try:
                 block.verify()
             except VerifyException as error:
-                yield _diagnostic(op, error, source)
+                yield refusal_of(op, error, source)
 
 
-def _diagnostic(op: Operation, error: Exception, source: Source | None) -> Diagnostic:
+def refusal_of(op: Operation, error: Exception, source: Source | None) -> Diagnostic:
+    """What a verifier says of an operation, with the code and the hint of the error that caused it."""
     code, hint = Code.IR_VERIFY.id, ""
     if isinstance(cause := error.__cause__, TilefoldError):
         code, hint = cause.code, cause.hint
@@ -77,16 +78,16 @@ def _control_flow(module: ModuleOp, source: Source | None) -> list[Diagnostic]:
         match op:
             case scf.IfOp() if len(op.regions) == 2:
                 if op.results and not op.false_region.blocks:
-                    found.append(_diagnostic(op, VerifyException("without an else there are no results"), source))
+                    found.append(refusal_of(op, VerifyException("without an else there are no results"), source))
                 wanted = [(region, op.result_types) for region in op.regions if region.blocks]
             case scf.WhileOp() if [len(region.blocks) for region in op.regions] == [1, 1]:
                 test, body = op.before_region.block, op.after_region.block
                 wanted = [(op.before_region, [i1, *body.arg_types]), (op.after_region, test.arg_types)]
                 if list(body.arg_types) != list(op.result_types):
-                    found.append(_diagnostic(op, VerifyException("the body's arguments are not the results"), source))
+                    found.append(refusal_of(op, VerifyException("the body's arguments are not the results"), source))
                 if list(test.arg_types) != list(op.operand_types):
                     error = VerifyException("the condition's arguments are not the operands")
-                    found.append(_diagnostic(op, error, source))
+                    found.append(refusal_of(op, error, source))
             case _:
                 continue
         for region, types in wanted:
@@ -94,7 +95,7 @@ def _control_flow(module: ModuleOp, source: Source | None) -> list[Diagnostic]:
             if end is None or list(end.operand_types) != list(types):
                 lists = [", ".join(map(str, each)) or "nothing" for each in (types, end.operand_types if end else ())]
                 error = VerifyException(f"{lists[0]} must be handed on here, not {lists[1]}")
-                found.append(_diagnostic(end or op, error, source))
+                found.append(refusal_of(end or op, error, source))
     return found
 
 

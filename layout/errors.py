@@ -70,6 +70,7 @@ class Code(Enum):
     ATOM_MISALIGNED = ("E0312", "an address is not known to be aligned as the atom needs")
 
     PACKED_ELEMENTS = ("E0319", "elements narrower than a byte are not taken in whole bytes")
+    BLOCK_THREADS = ("E0321", "a block has fewer or more threads than share a tensor")
     ATOM_PACKAGE = ("E0320", "an installed package defines atoms that cannot be used")
     CACHE_HINT = ("E0317", "the instruction has no such cache hint")
     PREDICATE_SHAPE = ("E0316", "predicates do not fit the copy that they are for")

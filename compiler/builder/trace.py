@@ -17,8 +17,10 @@ from xdsl.utils.exceptions import VerifyException
 from ...dialects.gpu import ModuleOp as GpuModuleOp
 from ...dialects.kernel import LaunchBounds
 from ...dialects.tile import ReturnOp, TensorType, TileKernelOp
+from ...dialects.tile.threads import ThreadViewOp
 from ...layout.errors import Code, TilefoldError
 from ..diagnostics import Diagnostic, ProgramError, Severity, place_of
+from ..verify import refusal_of
 from .dtypes import DType
 from .objects import is_ours
 from .places import place_of_line
@@ -128,18 +130,17 @@ def _restored(arguments: Iterable[object]) -> Generator[None, None, None]:
 
 
 def _verify(module: ModuleOp, source: PythonSource) -> None:
-    """Verifies what has regions: the kernel, its loops and branches. Other operations were verified as they were made.
+    """Verifies what has regions: the kernel, its loops and branches; and the parts of threads, whose rules are about
+    the whole kernel. Other operations were verified as they were made.
 
     Raises ProgramError.
     """
     for op in module.walk():
-        if op.regions:
+        if op.regions or isinstance(op, ThreadViewOp):
             try:
                 op.verify(verify_nested_ops=False)
             except VerifyException as error:
-                place = place_of(op.location, source)
-                text = f"'{op.name}': {error}"
-                raise ProgramError([Diagnostic(Severity.ERROR, text, place, Code.IR_VERIFY.id)]) from error
+                raise ProgramError([refusal_of(op, error, source)]) from error
 
 
 def _value(ssa: SSAValue, dtype: DType | None) -> object:

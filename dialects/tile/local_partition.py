@@ -20,7 +20,7 @@ from ...layout.slicing import dice
 from ...layout.text import parse_coord, parse_layout, to_text
 from ...layout.tiler import check_tiler
 from ..cute import CoordAttr, LayoutAttr, parse_quoted
-from .view_base import ThreadViewOp
+from .threads import ThreadViewOp
 
 
 @irdl_op_definition

@@ -14,7 +14,8 @@ from ...layout.integers import Coord
 from ...layout.tiled_copy import TiledCopy
 from .assembly import parse_defined, parse_viewed
 from .copy_types import TiledCopyType
-from .view_base import LayoutViewOp, ThreadViewOp
+from .threads import ThreadViewOp
+from .view_base import LayoutViewOp
 
 
 def _parse_copy(parser: Parser) -> SSAValue:

@@ -22,7 +22,7 @@ from ..cute import LayoutAttr, TilerAttr, parse_quoted
 from .assembly import parse_defined, parse_viewed
 from .mma_types import MmaAtomAttr, TiledMmaType, parse_mma_atom
 from .results import parse_result, print_result, verify_result
-from .view_base import ThreadViewOp
+from .threads import ThreadViewOp
 
 
 @irdl_op_definition

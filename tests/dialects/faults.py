@@ -42,6 +42,11 @@ def _ptr_add(within: str, operands: str) -> str:
     return _generic("ptx.ptr_add", operands, within, f"({types}) -> !ptx.ptr<global>")
 
 
+def _parts(threads: str) -> str:
+    copy = f'%d = tile.tiled_copy {WIDE} thr "{threads}" val "(8,1):(1,1)"\n'
+    return copy + "%p = «tile.partition_S» %d, %A, %t\n%v = tile.load %p((0, 0), 0, 0)"
+
+
 _G = '!tile.tensor<f16, gmem, align<16>, "(64,32):(1,64)">'
 _G1 = '!tile.tensor<f16, gmem, align<16>, "64:1">'
 _PACKED = '%n = tile.alloc : !tile.tensor<i4, rmem, align<4>, "8:1">\n'
@@ -155,6 +160,8 @@ COPIES = [
         ("%0 = «tile.partition_S» %c, %A, %t : " + _G, "the result is"),
         ('%v = tile.view %A : !tile.tensor<f16, gmem, align<16>, "64:1">\n%0 = tile.partition_S «%c, %v, %t»', "E0307"),
         ('%v = tile.view %A : !tile.tensor<f16, gmem, align<16>, "(64,6):(1,64)">\n%0 = tile.partition_S «%c, %v, %t»', "E0314"),
+        (_parts("(8,2):(1,8)"), "16 threads share the tensor, but each of the 32"),
+        (_parts("(8,8):(1,8)"), "64 threads share the tensor, but the block has 32"),
         (_generic("tile.partition_S", "%c, %A", "", f'(!tile.tiled_copy<{WIDE}, "(32,8):(8,1)", "(64,4)">, {_G}) -> {_G}'),
          "one thread index"),
     ),
