@@ -137,7 +137,7 @@ def plain_layout(layout: LayoutLike) -> Layout:
 
 def check_mode(mode: int, modes: int, what: object) -> None:
     """Raises `LayoutError` (E0208) unless 0 <= mode < modes."""
-    if not 0 <= mode < modes:
+    if not hasattr(mode, "__index__") or not 0 <= mode < modes:
         raise LayoutError(Code.MODE_OUT_OF_RANGE, f"{what} has modes 0 to {modes - 1}, not {mode}")
 
 

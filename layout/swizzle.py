@@ -22,6 +22,8 @@ class Swizzle:
     shift: int
 
     def __post_init__(self) -> None:
+        if not all(type(each) is int for each in (self.bits, self.base, self.shift)):
+            raise LayoutError(Code.SWIZZLE_INVALID, f"the three numbers of {self} are static integers")
         if self.bits < 0 or self.base < 0 or abs(self.shift) < self.bits:
             raise LayoutError(
                 Code.SWIZZLE_INVALID,

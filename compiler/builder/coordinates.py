@@ -25,7 +25,7 @@ def split_coordinate(coord: Any) -> tuple[CoordAttr, list[SSAValue]]:
     def one(part: Any) -> Any:
         if isinstance(part, tuple | list):
             return tuple([one(each) for each in part])  # pyright: ignore[reportUnknownVariableType]
-        if part is None or part == slice(None):
+        if part is None or (isinstance(part, slice) and part == slice(None)):
             return None
         if isinstance(part, slice):
             raise TilefoldError(
@@ -40,7 +40,7 @@ def split_coordinate(coord: Any) -> tuple[CoordAttr, list[SSAValue]]:
                     Code.BUILD_VALUE, f"a coordinate is not negative, but it is {part}", "count from the first element"
                 )
             return part
-        if hasattr(part, "__index__") and not isinstance(part, bool):
+        if hasattr(part, "__index__") and not isinstance(part, bool) and not getattr(part, "shape", ()):
             return one(index(part))
         index_of(part)  # raises, and says why
         return None
@@ -145,10 +145,13 @@ def tuples(x: Any) -> Any:
         return tuple(map(tuples, x))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     if x is None or isinstance(x, int | Int | Unknown | Layout | ComposedLayout | ScaledBasis):
         return x
-    if isinstance(x, Value) or not hasattr(x, "__index__"):
-        shown = x.dtype if isinstance(x, Value) else f"{x!r}" if isinstance(x, str | float) else type(x).__name__
-        raise TilefoldError(Code.BUILD_VALUE, f"expected integers, or a tuple or a layout of them, got {shown}")
-    return index(x)
+    if not isinstance(x, Value):
+        try:
+            return index(x)
+        except TypeError:  # arrays of several elements, and what is no integer
+            pass
+    shown = x.dtype if isinstance(x, Value) else f"{x!r}" if isinstance(x, str | float) else type(x).__name__
+    raise TilefoldError(Code.BUILD_VALUE, f"expected integers, or a tuple or a layout of them, got {shown}")
 
 
 def show_layout(layout: Any) -> str:

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from xdsl.dialects import arith
 
+from ...layout.errors import Code, TilefoldError
 from .branches import branch
 from .builtin import builtin
 from .conditions import Thunk, and_, and_value, chain, choose, contains, decided, not_, or_, or_value
@@ -19,11 +20,11 @@ from .loops import bounded, conditional_loop, counted_loop
 from .ranges import Range
 from .state import current
 from .tensors import AnyTensor
-from .values import Value, is_scalar
+from .values import Bool, Value, is_scalar
 from .variables import MISSING, PENDING, Cell, Variable, cells_of, reached
 
 __all__ = [
-    "PENDING", "and_", "and_value", "builtin", "chain", "choose", "contains", "decided", "for_statement",
+    "PENDING", "and_", "and_value", "builtin", "chain", "choose", "contains", "decided", "elected", "for_statement",
     "if_statement", "named", "not_", "or_", "or_value", "while_statement",
 ]  # fmt: skip
 
@@ -58,6 +59,14 @@ def if_statement(test: Any, then: Thunk, otherwise: Thunk, names: Sequence[str])
         then()
     else:
         otherwise()
+
+
+def elected(test: Any) -> Bool:
+    """The condition of `with elect_one():`. Raises TilefoldError (E5005) where it is a context manager of Python."""
+    if not isinstance(test, Bool):
+        hint = "name your function otherwise; cute.arch.elect_one is whether a thread is the chosen one"
+        raise TilefoldError(Code.BUILD_FORM, f"'with elect_one()' is on a {type(test).__name__}", hint)
+    return test
 
 
 def while_statement(test: Thunk, body: Thunk, names: Sequence[str]) -> None:

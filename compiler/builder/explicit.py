@@ -8,6 +8,7 @@ dataclass of these.
 from collections.abc import Callable
 from typing import Any
 
+from ...layout.errors import Code, TilefoldError
 from .branches import branch
 from .carry import result_of
 from .control import truth
@@ -22,6 +23,7 @@ def if_(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any] = 
 
     What they return becomes one. Raises TilefoldError (E5006) where that is not of one type.
     """
+    _check_functions(then, otherwise)
     if not isinstance(condition, Value):
         return then() if condition else otherwise()
     result = Box("the result of if_")
@@ -36,6 +38,7 @@ def for_(counts: "Range | Int | int", body: Callable[..., Any], *carried: Any) -
     the same after the last iteration. Raises TilefoldError (E5006) where it changes its type from one iteration to the
     next.
     """
+    _check_functions(body)
     range = counts if isinstance(counts, Range) else make_range(counts)
     state = Box("what for_ carries", _one(carried))
     counted_loop(range, lambda i: state.set(_returned(body(i, *_many(state, carried)), carried)), [state])
@@ -46,6 +49,7 @@ def while_(condition: Callable[..., Any], body: Callable[..., Any], *carried: An
     """A loop of the kernel: `body(*carried)` as long as `condition(*carried)`; it returns what the next iteration gets,
     as that of `for_` does.
     """
+    _check_functions(condition, body)
     state = Box("what while_ carries", _one(carried))
     conditional_loop(
         lambda: condition(*_many(state, carried)),
@@ -53,6 +57,14 @@ def while_(condition: Callable[..., Any], body: Callable[..., Any], *carried: An
         [state],
     )
     return result_of(state)
+
+
+def _check_functions(*functions: object) -> None:
+    """Raises TilefoldError (E5002) for what cannot be called."""
+    for each in functions:
+        if not callable(each):
+            message = f"expected a function, got {type(each).__name__}"
+            raise TilefoldError(Code.BUILD_VALUE, message, "such as lambda: x + 1")
 
 
 def _one(carried: tuple[Any, ...]) -> Any:

@@ -28,7 +28,7 @@ from .expressions import Expression, Shape, broadcast, repeated, sizes, write
 from .memory import allocate
 from .operators import Bits, Ordered
 from .state import current, emit
-from .tensors import Tensor, tensor_type
+from .tensors import AnyTensor, Tensor, tensor_type
 from .values import Scalar, check_operand, common_type, is_scalar
 
 
@@ -43,6 +43,8 @@ class Vec(Ordered, Bits):
     __slots__ = ("__weakref__", "expression")
 
     def __init__(self, expression: Expression, inside: bool = False) -> None:
+        if not isinstance(expression, Expression):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TilefoldError(Code.BUILD_VALUE, "a Vec is not made by its class", "write t.load() or cute.full")
         self.expression = expression
         if not expression.is_settled:
             current().watch(self, inside)
@@ -287,6 +289,9 @@ def full(shape: Any, value: Scalar, dtype: Any) -> Vec:
 
 def full_like(fragment: "Vec | Tensor", value: Scalar, dtype: Any = None) -> Vec:
     """A fragment in the shape of another, or of a tensor, in which every element is `value`."""
+    if not isinstance(fragment, Vec | AnyTensor):
+        message = f"expected a fragment or a tensor, got {type(fragment).__name__}"
+        raise TilefoldError(Code.BUILD_VALUE, message, "cute.full(shape, value, type) takes a shape")
     element = fragment.dtype if dtype is None else dtype
     return full(fragment.shape, value, element)
 

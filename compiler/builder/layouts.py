@@ -27,6 +27,7 @@ from ...layout.swizzle import Swizzle
 from .coordinates import as_layout, has_value, tuples
 from .dtypes import DType
 from .modes import get, layout_of
+from .python_errors import misused
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -96,7 +97,7 @@ def shape(x: Any, mode: Any = None) -> Any:
 
 def stride(x: Any, mode: Any = None) -> Any:
     """The strides of a tensor or a layout, or of a mode of it."""
-    return _of_mode(plain_layout(_laid_out(x)).stride, mode)
+    return _of_mode(plain_layout(layout_of(_laid_out(x))).stride, mode)
 
 
 def rank(x: Any, mode: Any = None) -> int:
@@ -111,7 +112,7 @@ def depth(x: Any, mode: Any = None) -> int:
 
 def cosize(x: Any) -> Any:
     """One more than the largest index of a layout or a tensor: the elements that it takes in memory."""
-    return algebra.cosize(_laid_out(x))
+    return algebra.cosize(layout_of(_laid_out(x)))
 
 
 def ceil_div(a: Any, b: Any) -> Any:
@@ -200,7 +201,12 @@ def _checked(function: Callable[P, R]) -> Callable[P, R]:
         given: Any = args
         layout, *rest = given or (kwargs.pop(next(iter(signature(function).parameters)), None),)
         named: Any = {name: tuples(value) for name, value in kwargs.items()}
-        return cast("Any", function)(layout_of(layout), *map(tuples, rest), **named)
+        first, given = layout_of(layout), [*map(tuples, rest)]
+        try:
+            return cast("Any", function)(first, *given, **named)
+        except (TypeError, AttributeError, AssertionError) as error:
+            names = list(signature(function).parameters)
+            raise misused(function.__name__, [first, *given, *named.values()], names, error) from error
 
     return checked
 

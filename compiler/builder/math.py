@@ -74,6 +74,7 @@ trunc = _function("trunc", "The integer part, as a float", math.TruncOp, lambda 
 
 def absolute(x: Any) -> Any:
     """The absolute value."""
+    check_operand(x)
     return abs(x)
 
 

@@ -17,7 +17,7 @@ from ...layout.inttuple import dice_tuple, slice_tuple
 from ...layout.inttuple import flatten as flatten_tuple
 from .coordinates import as_tuple, tuples
 from .tensors import AnyTensor, Pointer, Tensor, make_tensor, sliced
-from .values import Value
+from .values import Value, check_integer
 
 
 def layout_of(x: Any) -> Any:
@@ -40,7 +40,7 @@ def get(target: Any, mode: Any) -> Any:
 
 def select(target: Any, mode: Any) -> Any:
     """The named modes in that order: `select(t, [0, 1, 3, 2])`. Of a tensor, the others stay at coordinate 0."""
-    modes = [mode] if isinstance(mode, int) else list(mode)
+    modes = list(as_tuple(tuples(mode)))
     if isinstance(target, AnyTensor):
         check_modes(modes, target.rank)
         return target.view(SelectOp, [[]], {"modes": DenseArrayBase.from_list(i64, modes)})
@@ -122,11 +122,17 @@ def dice(target: Any, coord: Any) -> Any:
     return algebra.dice(tuples(coord), layout_of(target))
 
 
-def domain_offset(tensor: Tensor, coord: Any) -> Tensor:
+def domain_offset(coord: Any, tensor: Any) -> Tensor:
     """The tensor as seen from a coordinate: its layout, begun there. What reaches beyond its end must not be accessed.
 
-    Raises TilefoldError for a swizzled tensor.
+    The arguments may also stand in the other order. Raises TilefoldError for a swizzled tensor, and (E5002) where there
+    is no tensor.
     """
+    if isinstance(coord, Tensor):
+        coord, tensor = tensor, coord
+    if not isinstance(tensor, Tensor):
+        message = f"expected a coordinate and a tensor, got {type(coord).__name__} and {type(tensor).__name__}"
+        raise TilefoldError(Code.BUILD_VALUE, message, "write cute.domain_offset((i, j), t)")
     layout = tensor.layout
     return make_tensor(Pointer(sliced(tensor, tuples(as_tuple(coord)))), layout)
 
@@ -146,6 +152,8 @@ def check_modes(modes: list[Any], rank: int) -> None:
 
 
 def _check_range(begin: int, end: int, rank: int) -> None:
+    for each in (begin, end):
+        check_integer("the number of a mode", each)
     if not 0 <= begin < end <= rank:
         message = f"modes {begin} to {end - 1} are not a range of {rank} modes"
         raise TilefoldError(Code.MODE_OUT_OF_RANGE, message)

@@ -8,10 +8,10 @@ the user's line, before any code of ours runs.
 import inspect
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from traceback import walk_tb
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 from ...layout.errors import Code, TilefoldError
@@ -21,6 +21,7 @@ from .synonyms import called_here
 _PACKAGE = __name__.partition(".")[0]
 _LOAD = "t.load() is a tensor's elements as a value, t[i, j] is one of them"
 _OPERANDS = {
+    "Pointer": "p + n is where the n-th element begins, cute.make_tensor(p, layout) the tensor there",
     "Tensor": _LOAD, "CoordTensor": "c[i, j] is a coordinate, a tuple of integers",
     **dict.fromkeys(("Vec", "Int", "Float", "Bool"), "fragments and values are computed with one another and numbers"),
 }  # fmt: skip
@@ -46,11 +47,64 @@ def explained(error: Exception, unbound: Mapping[str, tuple[str, str]]) -> Tilef
     if isinstance(error, TypeError):
         while frames and frames[-1].f_globals.get("__name__") in _FOR_PYTHON:
             frames.pop()
-    if not frames or not is_users(frames[-1]):
+    if not frames:
         return None
+    if not is_users(frames[-1]):
+        return _within(error, frames)
     if isinstance(error, AttributeError):
-        return _attribute(error)
-    return _call(str(error)) if isinstance(error, TypeError) else None
+        return _attribute(error) or _mentioned(str(error))
+    return _call(str(error)) or _mentioned(str(error)) if isinstance(error, TypeError) else None
+
+
+_BY_ARGUMENTS = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
+"""What Python raises within a function that is given arguments of another kind than it takes."""
+
+
+def _within(error: Exception, frames: Sequence[FrameType]) -> TilefoldError | None:
+    """An error that was raised within a function of ours, which the user called: about its arguments."""
+    last = max((at for at, frame in enumerate(frames) if is_users(frame)), default=None)
+    if last is None or not isinstance(error, _BY_ARGUMENTS):
+        return None
+    called = frames[last + 1]
+    if str(called.f_globals.get("__name__", "")).partition(".")[0] != _PACKAGE:
+        return None
+    code, given = called.f_code, called.f_locals
+    names = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    name = code.co_qualname
+    if "<locals>" in name and callable(wrapped := given.get("function")):  # one around a function of the algebra
+        name, arguments = wrapped.__qualname__, [*given.get("args", ()), *given.get("kwargs", {}).values()]
+        names = list(inspect.signature(wrapped).parameters)
+    else:
+        arguments = [given[each] for each in names if each in given and each != "self"]
+    return misused(name, arguments, [each for each in names if each != "self"], error)
+
+
+def misused(name: str, arguments: Sequence[object], takes: Sequence[str], error: Exception) -> TilefoldError:
+    """The error for a call with arguments of other kinds than a function takes, in which Python raised `error`."""
+    types = ", ".join(type(each).__name__ for each in arguments)
+    reason = str(error) or "these are of other kinds than it takes"
+    return TilefoldError(
+        Code.BUILD_VALUE, f"{name}({types}): {reason}", f"it takes {', '.join(takes)}" if takes else ""
+    )
+
+
+def _mentioned(message: str) -> TilefoldError | None:
+    """What Python refuses of an object of one of our classes, which its message names."""
+    for name in re.findall(r"'([\w.]+)'", message):
+        kind = _class(name.rpartition(".")[2])
+        if kind is not None:
+            return TilefoldError(Code.BUILD_VALUE, message, _OPERANDS.get(kind, ""))
+    return None
+
+
+def _class(name: str) -> str | None:
+    """The name itself where a class of the vocabulary has it."""
+    for module in sys.modules.copy().values():
+        if getattr(module, "__name__", "").startswith(__name__.rpartition(".")[0]):
+            found = getattr(module, name, None)
+            if isinstance(found, type) and found.__module__.partition(".")[0] == _PACKAGE:
+                return name
+    return None
 
 
 def _attribute(error: AttributeError) -> TilefoldError | None:

@@ -4,12 +4,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import gcd
 from typing import Any, Self, TypeVar
 
-from xdsl.dialects.builtin import DenseArrayBase, IndexType, UnitAttr, i64
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntAttr, UnitAttr, i64
 from xdsl.ir import Attribute, SSAValue
 
-from ...dialects.cute import CoordAttr
+from ...dialects.cute import CoordAttr, LayoutAttr
 from ...dialects.ptx.types import GLOBAL, SHARED
 from ...dialects.tile import (
     CoordinateOp,
@@ -25,6 +26,7 @@ from ...dialects.tile import (
     StoreOp,
     StrideOp,
     TensorType,
+    ViewOp,
 )
 from ...dialects.tile.view_base import LayoutViewOp
 from ...layout.core import ComposedLayout, Layout, LayoutLike
@@ -45,7 +47,7 @@ from .coordinates import (
 )
 from .dtypes import DType, Index, dtype_of
 from .state import current, emit
-from .values import MOST, Int, convert, is_scalar, wrap
+from .values import MOST, Int, convert, index_of, is_scalar, wrap
 
 
 class AnyTensor:
@@ -55,6 +57,9 @@ class AnyTensor:
     __array_ufunc__ = None  # NumPy does not look for numbers in it
 
     def __init__(self, ssa: SSAValue) -> None:
+        if not isinstance(ssa, SSAValue):  # pyright: ignore[reportUnnecessaryIsInstance]
+            hint = "write cute.make_smem_tensor, cute.make_rmem_tensor or cute.make_tensor"
+            raise TilefoldError(Code.BUILD_VALUE, f"a {type(self).__name__} is not made by its class", hint)
         self.ssa = ssa
         self._layout: LayoutLike | None = None
 
@@ -128,7 +133,7 @@ def sliced(tensor: AnyTensorT, coord: Any) -> AnyTensorT:
 
 
 class Pointer:
-    """Where a tensor begins: what `make_tensor` takes, together with a layout."""
+    """Where a tensor begins: what `make_tensor` takes, together with a layout. `p + n` is `n` elements further on."""
 
     __slots__ = ("tensor",)
 
@@ -149,6 +154,26 @@ class Pointer:
     def alignment(self) -> int:
         """The bytes of which its address is known to be a multiple."""
         return self.tensor.ir_type.align.data
+
+    def __add__(self, elements: Any) -> "Pointer":
+        type: TensorType = self.tensor.ir_type
+        if type.is_swizzled:
+            message, hint = (
+                "a pointer into a swizzle does not move by itself",
+                "take a view: t[None, k], cute.local_tile",
+            )
+            raise TilefoldError(Code.COMPOSED_UNSUPPORTED, message, hint)
+        count = index_of(elements)
+        bits = gcd(count.known.div * type.element_bits, 8 * type.align.data)
+        if bits % 8:
+            message = f"elements of {type.element_bits} bits begin within a byte"
+            raise TilefoldError(Code.BUILD_VALUE, message, f"move by a multiple of {8 // type.element_bits}")
+        align = IntAttr(bits // 8 & -(bits // 8))  # the largest power of two that divides it
+        one = TensorType(type.element_type, type.space, align, LayoutAttr(Layout(1, 0)))
+        moved = emit(ViewOp(self.tensor.ssa, count.ssa, one)).results[0]
+        return Pointer(Tensor(moved, self.tensor.element_type))
+
+    __radd__ = __add__
 
     def __repr__(self) -> str:
         return f"{self.memspace}_ptr[{self.tensor.ir_type.element_bits}b]"

@@ -32,6 +32,9 @@ class Value(Compared):
     __slots__ = ("dtype", "ssa")
 
     def __init__(self, ssa: SSAValue, dtype: DType | None = None) -> None:
+        if not isinstance(ssa, SSAValue):  # pyright: ignore[reportUnnecessaryIsInstance]
+            hint = "write cute.Int32(x), cute.Float32(x) and so on"
+            raise TilefoldError(Code.BUILD_VALUE, f"{type(self).__name__} is the class of values, not a type", hint)
         self.ssa = ssa
         self.dtype = dtype_of(ssa.type) if dtype is None else dtype
 

@@ -92,9 +92,21 @@ def redux_sync(value: Any, kind: str, mask: Any = FULL_MASK) -> Any:
     return wrap(emit(ptx.ReduxSyncOp(kind, operand.ssa, _mask(mask))).results[0], operand.dtype)
 
 
-def elect_one(mask: Any = FULL_MASK) -> Bool:
-    """Whether this is the one lane of the mask that is chosen (sm_90)."""
-    return wrap(emit(ptx.ElectSyncOp(_mask(mask))).results[0])
+class Elected(Bool):
+    """What `elect_one` returns. In functions that are rewritten, `with` on it is a branch of the kernel."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        hint = "write cute.if_(cute.arch.elect_one(), ...), or leave out rewrite=False"
+        raise TilefoldError(Code.BUILD_FORM, "'with elect_one()' is in a function that is not rewritten", hint)
+
+    def __exit__(self, *error: object) -> None: ...
+
+
+def elect_one(mask: Any = FULL_MASK) -> Elected:
+    """Whether this is the one lane of the mask that is chosen (sm_90): `if elect_one():`, or `with elect_one():`."""
+    return Elected(emit(ptx.ElectSyncOp(_mask(mask))).results[0])
 
 
 def activemask() -> Int:

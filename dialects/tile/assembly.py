@@ -39,7 +39,7 @@ MAX_COORD_DEPTH = 32
 def parse_coordinate(parser: Parser, linear: bool = False) -> tuple[CoordAttr, list[SSAValue]]:
     """Parses `(%m, (0, %k), _)`: the coordinate with `?` for each operand, and the operands (`index`) in order.
 
-    Where it may be `linear`, an integer without parentheses counts through all modes.
+    Where it may be `linear`, an integer without parentheses counts through all modes. `_` without them is everything.
     """
     operands: list[UnresolvedOperand] = []
 
@@ -58,7 +58,9 @@ def parse_coordinate(parser: Parser, linear: bool = False) -> tuple[CoordAttr, l
     def many(depth: int) -> tuple[Any, ...]:
         return tuple(parser.parse_comma_separated_list(Parser.Delimiter.PAREN, lambda: one(depth), " in a coordinate"))
 
-    coord = one(0) if linear else many(1)
+    coord: Any = None
+    if linear or parser.parse_optional_keyword("_") is None:
+        coord = one(0) if linear else many(1)
     return CoordAttr(coord), [parser.resolve_operand(operand, IndexType()) for operand in operands]
 
 

@@ -83,7 +83,7 @@ VIEWS = [
     *tile_faults(
         "tile.slice",
         ("%0 = tile.slice %A, «(_, 0, 0)»", "E020"),
-        ("%0 = tile.slice %A, «_»", "'('"),
+        ("%0 = tile.slice %A, «0»", "'('"),
         ("%0 = tile.slice %A, (_, «%q»)", "%q is used but never defined"),
         ("%0 = tile.slice %A, (_, " + "(" * 32 + "«0»" + ")" * 32 + ")", "nests at most 32 deep"),
         (_generic("tile.slice", "%A, %t", 'coord = #cute.coord<"(_,0)">', f"({_G}, index) -> {_G1}"),

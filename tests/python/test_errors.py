@@ -307,7 +307,7 @@ def refused_by_a_view(out: Any) -> None:
 
 def refused_while_it_runs(out: Any) -> None:
     t, _, _ = cute.arch.thread_idx()
-    out[t + 1] = 5  # error: E3202, out of bounds
+    out[t + 1] = 5  # error: E3202, outside of 32
 
 
 FUNCTIONS = [v for n, v in dict(globals()).items() if n[0].islower() and getattr(v, "__module__", "") == __name__]

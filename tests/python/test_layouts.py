@@ -112,7 +112,7 @@ def test_views_by_modes(stage: str, is_static: bool) -> None:
 
     @cute.kernel
     def views(A: cute.Tensor, out: cute.Tensor, n: cute.Int32):
-        moved = cute.domain_offset(A, (1, n))
+        moved = cute.domain_offset((1, n), A)
         out[0] = moved[1, 2]
         out[1] = cute.take(A, 1, 2)[5]
         out[2] = cute.append(A, rank=3)[3, 2, 0]

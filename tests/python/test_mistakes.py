@@ -74,6 +74,25 @@ MISTAKES = MappingProxyType({
     "cute.ceil_div((7, 9), (2, 4, 5))": ("E0202", "3 divisors are more than 2 integers", ""),
     "cute.elem_less((1, 2), (3,))": ("E0201", "a coordinate of 2 integers has 1 limits", ""),
     "cute.make_tensor(A, 8)": ("E5002", "expected where a tensor begins, got Tensor", "write t.iterator"),
+    "cute.domain_offset((1, 2), 3)": ("E5002", "expected a coordinate and a tensor, got tuple and int", "((i, j), t)"),
+    "A.iterator + 1.5": ("E5002", "a coordinate is an integer, not float", ""),
+    "A.iterator - 1": ("E5002", "for -: 'Pointer' and 'int'", "p + n is where the n-th element begins"),
+    "w.iterator + 8": ("E0211", "a pointer into a swizzle does not move by itself", "take a view"),
+    "A.__setattr__('shape', 3)": ("E5002", "property 'shape' of 'Tensor' object has no setter", "t.load()"),
+    "A < A": ("E5002", "'<' not supported between instances of 'Tensor' and 'Tensor'", "t.load()"),
+    "sorted([mma, mma])": ("E5002", "between instances of 'TiledMma' and 'TiledMma'", ""),
+    "cute.stride(None)": ("E5002", "expected a layout, got NoneType", ""),
+    "cute.group_modes((1, 2), A)": ("E5002", "the number of a mode is an integer, not Tensor", ""),
+    "cute.logical_product(cute.make_layout(8))": ("E5002", "logical_product(Layout): ", "it takes block, tiler"),
+    "cute.raked_product(cute.make_layout((4, 8)), (1, 2))": ("E5002", "raked_product(Layout, tuple)", "it takes block"),
+    "cute.if_(n > 1, 3)": ("E5002", "expected a function, got int", "lambda"),
+    "cute.full_like((4, 8), 0)": ("E5002", "expected a fragment or a tensor, got tuple", "cute.full"),
+    "cute.Int(3)": ("E5002", "Int is the class of values", "cute.Int32(x)"),
+    "cute.Tensor(3)": ("E5002", "a Tensor is not made by its class", "cute.make_tensor"),
+    "cute.Vec(A)": ("E5002", "a Vec is not made by its class", "t.load()"),
+    "cute.make_swizzle(1, 2, (3, 4))": ("E0210", "are static integers", ""),
+    "cute.arch.fence(A)": ("E5002", "fence(Tensor", "it takes"),
+    "cute.arch.elect_one().__enter__()": ("E5005", "a function that is not rewritten", "cute.if_"),
     "cute.bounds(A, (1, 2))": ("E5002", "expected a tensor of coordinates, got Tensor", "make_identity_tensor"),
     # atoms
     "cute.make_tiled_mma(cute.Float16)": ("E5002", "expected a matrix instruction, got Float16", "cute.nvgpu.MmaOp"),
@@ -106,8 +125,11 @@ def build(expression: str) -> None:
         r = cute.make_rmem_tensor((4, 8), cute.Float32)
         r.fill(0.0)
         mma = cute.make_tiled_mma("UniversalFMA<float>")
+        swizzled = cute.make_composed_layout(cute.make_swizzle(3, 0, 3), 0, (8, 8))
+        w = cute.make_smem_tensor(swizzled, cute.Float32)
         code = compile(expression, "user.py", "eval")
-        eval(code, {"np": np, "cute": cute, "A": A, "n": n, "r": r, "x": r.load(), "mma": mma, "__name__": "user"})
+        names = {"np": np, "cute": cute, "A": A, "n": n, "r": r, "x": r.load(), "mma": mma, "w": w}
+        eval(code, {**names, "__name__": "user"})
 
     mistaken(A, 3).build(32)
 

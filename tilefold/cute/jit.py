@@ -9,8 +9,9 @@ from tilefold.compiler.builder.dtypes import DType
 from tilefold.compiler.builder.rewrite import rewritten
 from tilefold.compiler.builder.state import is_building
 from tilefold.layout.core import Layout
+from tilefold.runtime.signature import Marked
 
-from .specialise import element_type_of, layout_of
+from .specialise import element_type_of, layout_of, unmarked
 from .untraced import skip_frames, untraced
 
 P = ParamSpec("P")
@@ -18,7 +19,10 @@ R = TypeVar("R")
 
 
 class HostTensor:
-    """An array as a function of the host sees it: with a layout, to launch kernels on."""
+    """An array as a function of the host sees it: with a layout, to launch kernels on.
+
+    One that `cute.dynamic` marked has the layout of the array at hand, and is dynamic for the kernels.
+    """
 
     def __init__(self, array: Any) -> None:
         self.__tilefold_array__ = array
@@ -26,7 +30,7 @@ class HostTensor:
     @property
     def layout(self) -> Layout:
         """The layout: the array's shape, with its strides in elements."""
-        return layout_of(self.__tilefold_array__)
+        return layout_of(unmarked(self.__tilefold_array__))
 
     @property
     def shape(self) -> Any:
@@ -41,7 +45,7 @@ class HostTensor:
     @property
     def element_type(self) -> DType:
         """The type of the elements."""
-        return element_type_of("array", self.__tilefold_array__)
+        return element_type_of("array", unmarked(self.__tilefold_array__))
 
     def __repr__(self) -> str:
         return f"HostTensor({self.element_type}, {self.layout})"
@@ -85,6 +89,8 @@ class JitFunction(Generic[P, R]):
 
 
 def _host(value: Any) -> Any:
+    if isinstance(value, Marked):
+        return HostTensor(value)
     is_array = hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__")
     return HostTensor(value) if is_array and getattr(value, "shape", ()) else value
 

@@ -70,7 +70,7 @@ class BoundArguments:
         else:
             rule = annotation if isinstance(annotation, Dynamic) else None
             if isinstance(value, Marked):
-                value, rule = getattr(value.array, "__tilefold_array__", value.array), value.rule
+                value, rule = unmarked(value), value.rule
             if not is_array(value):
                 return self._constant(name, value)
             array = self.arrays[name] = array_of(name, value)
@@ -198,6 +198,13 @@ def _element_type(name: str, dtype: str) -> DType:
     if found is None:
         raise argument_error(name, f"has elements of type {dtype}, which no kernel has", ELEMENTS_HINT)
     return found
+
+
+def unmarked(array: Any) -> Any:
+    """The array itself of one that is marked as dynamic, or that a function of the host has."""
+    while isinstance(array, Marked) or hasattr(array, "__tilefold_array__"):
+        array = array.array if isinstance(array, Marked) else array.__tilefold_array__
+    return array
 
 
 def layout_of(array: Any) -> Layout:

@@ -16,6 +16,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from .elected import lower_elected
 from .flow import lower_flow
 from .leaving import leaves_around
 from .matching import lower_match
@@ -37,7 +38,7 @@ def transform_function(function: ast.FunctionDef, refuse: Refuse, owner: str = "
     for what cannot be rewritten.
     """
     _check(function, refuse)
-    function.body = lower_match(function.body)
+    function.body = lower_match(lower_elected(function.body, RUNTIME))
     early = lower_flow(function, RUNTIME)
     own = _declared(function)
     rewriter = _Rewriter(refuse, early, _parameters(function) | assigned(function.body), owner, _first(function))

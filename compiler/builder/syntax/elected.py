@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`with elect_one():` as `if`, so that what the chosen lane does is control flow of the kernel.
+
+with cute.arch.elect_one():     if __tilefold__.elected(cute.arch.elect_one()):
+    a()                             a()
+"""
+
+import ast
+from collections.abc import Sequence
+
+from .nodes import FUNCTIONS, placed, visited
+
+
+def lower_elected(body: Sequence[ast.stmt], runtime: str) -> list[ast.stmt]:
+    """The statements, and those in them, without `with` on a call of `elect_one`.
+
+    `runtime` is the name by which code reaches `dispatch`. Functions within are left as they are.
+    """
+    return visited(_Lowering(runtime), body)
+
+
+class _Lowering(ast.NodeTransformer):
+    def __init__(self, runtime: str) -> None:
+        self.runtime = runtime
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        if isinstance(node, FUNCTIONS) or not isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):
+            return node
+        self.generic_visit(node)
+        if not isinstance(node, ast.With) or len(node.items) != 1:
+            return node
+        (item,) = node.items
+        if item.optional_vars is not None or not _is_elect_one(item.context_expr):
+            return node
+        chosen = ast.Attribute(ast.Name(self.runtime, ast.Load()), "elected", ast.Load())
+        test = placed(ast.Call(chosen, [item.context_expr], []), item.context_expr)
+        return placed(ast.If(test, node.body, []), node)
+
+
+def _is_elect_one(node: ast.expr) -> bool:
+    """Whether an expression calls a function of this name."""
+    if not isinstance(node, ast.Call):
+        return False
+    return getattr(node.func, "attr", getattr(node.func, "id", "")) == "elect_one"
