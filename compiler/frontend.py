@@ -23,7 +23,8 @@ from ..layout.errors import Code, TilefoldError
 from .diagnostics import Diagnostic, Place, ProgramError, Severity
 from .file_format import HEADER, check_format
 from .source import Source
-from .verify import verify_program
+from .syntax_errors import close_names, did_you_mean, explained, missing_operand
+from .verify import MAX_REPORTED, verify_program
 
 MAX_OPERATIONS = 100_000
 """Most operations in a program's text."""
@@ -35,15 +36,14 @@ MAX_NESTING = 48
 _PARSER_FAULTS = (VerifyException, ValueError, TypeError, LookupError, ArithmeticError, NotImplementedError)
 
 _RESULTS = re.compile(r"%[^=\n]*=\s*")
+_EARLY = re.compile(r"(%\S+) is not defined before this use")
+_NAMES = re.compile(r"%[\w$.-]+")
+_TYPE = re.compile(r"index|(?:[su]?i|f|bf|tf)\d+")
 _UNDEFINED = re.compile(r"values used but not defined: \[(.*)\]", re.DOTALL)
 
 _STRINGS = re.compile(r'//[^\n]*|"(?:(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+)(?P<close>"?)')
 _UNREADABLE = frozenset({"scf.execute_region"})
 """Operations that xDSL prints in a syntax that it does not read: without an empty `scf.yield`, and with attributes."""
-_VAGUE = {
-    "Could not parse entire input!": "expected an operation",
-    " in block definition": "expected an operation or '}'",
-}
 
 
 class _TooLargeError(ParseError):
@@ -62,6 +62,7 @@ class _LocatingParser(Parser):
         self._source = source
         self._file = StringAttr(source.name)
         self._count = 0
+        self._name_at = 0  # of the operation that was begun last
         self._depth = 0
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
@@ -79,6 +80,7 @@ class _LocatingParser(Parser):
             raise _TooLargeError(self._span(name_at), f"the program has more than {MAX_OPERATIONS} operations")
         if self._depth > MAX_NESTING:
             raise _TooLargeError(self._span(name_at), f"operations nest deeper than {MAX_NESTING} levels")
+        self._name_at = name_at
         try:
             op = super().parse_operation()
         except (TilefoldError, *_PARSER_FAULTS) as error:
@@ -112,6 +114,8 @@ class _LocatingParser(Parser):
             return super()._get_op_by_name(name)
         except ParseError as error:
             start = self._source.expanded.rfind(name, 0, error.span.start)
+            if start < 0:  # a name in quotes, with escapes
+                raise _UnknownOperationError(self._span(self._name_at), name[:80]) from None
             raise _UnknownOperationError(Span(start, start + len(name), self._input), name) from None
 
     @property
@@ -196,10 +200,9 @@ def _at(error: ParseError, source: Source, message: str, code: Code = Code.IR_SY
     last = max(error.span.end - 1, error.span.start)
     while last > error.span.start and source.expanded[last : last + 1].isspace():
         last -= 1  # a span that was measured by the parser's position ends where the next token begins
-    end = source.origin(last) + 1
     line, column = source.position(start)
-    end_line, end_column = source.position(end)
-    place = Place(source.name, line, column, end_column if end_line == line else 0, source.line(line))
+    end_line, end_column = source.position(source.origin(last))  # the last character, perhaps that which ends the line
+    place = Place(source.name, line, column, end_column + 1 if end_line == line else 0, source.line(line))
     if isinstance(error, _TooLargeError):
         code = Code.IR_TOO_LARGE
     identifier = code.id
@@ -213,25 +216,34 @@ def _at(error: ParseError, source: Source, message: str, code: Code = Code.IR_SY
 def _syntax_errors(error: ParseError, source: Source) -> list[Diagnostic]:
     undefined = _UNDEFINED.fullmatch(error.msg)
     if undefined is None:
-        known = isinstance(error.__cause__, TilefoldError)  # the message of which is in our style
-        return [_at(error, source, error.msg if known else _restyled(error.msg))]
+        return [_syntax_error(error, source)]
     found: list[Diagnostic] = []
-    for name in undefined[1].split(", "):
+    for name in undefined[1].split(", ")[:MAX_REPORTED]:
         use = re.search(re.escape(name) + r"(?![\w$.-])", source.expanded)
         at = use.span() if use else (error.span.start, error.span.end)
-        span = Span(at[0], at[1], Input(source.expanded, source.name))
-        found.append(
-            _at(ParseError(span, error.msg), source, f"{name} is used but never defined", Code.IR_USE_BEFORE_DEFINITION)
-        )
+        found.append(_undefined(name, at, source))
     return found
 
 
-def _restyled(message: str) -> str:
-    """xDSL's message in the style of ours: no capital at the start, no stop at the end."""
-    if message in _VAGUE:
-        return _VAGUE[message]
-    message = message.rstrip("!. ")
-    return message if message[1:2].isupper() else message[:1].lower() + message[1:]
+def _syntax_error(error: ParseError, source: Source) -> Diagnostic:
+    if isinstance(error, _TooLargeError) or isinstance(error.__cause__, TilefoldError):  # in words of ours
+        return _at(error, source, error.msg)
+    if (name := _EARLY.fullmatch(error.msg)) is not None:
+        said = missing_operand(error.span.start, source)
+        if said is None:
+            return _undefined(name[1], (error.span.start, error.span.end), source, error.msg)
+    else:
+        said = explained(error.msg, error.span.start, error.span.end, source)
+    at = ParseError(Span(said.start, said.end, Input(source.expanded, source.name)), said.message)
+    at.__cause__ = error.__cause__
+    return _at(at, source, said.message, said.code, said.hint)
+
+
+def _undefined(name: str, at: tuple[int, int], source: Source, message: str = "") -> Diagnostic:
+    close = close_names(name, _NAMES.findall(source.expanded))
+    message = message or f"{name} is used but never defined"
+    span = Span(*at, Input(source.expanded, source.name))
+    return _at(ParseError(span, message), source, message, Code.IR_USE_BEFORE_DEFINITION, did_you_mean(close))
 
 
 def _unknown_operation(error: _UnknownOperationError, source: Source, context: Context) -> Diagnostic:
@@ -243,7 +255,9 @@ def _unknown_operation(error: _UnknownOperationError, source: Source, context: C
     else:
         close = get_close_matches(name, [op.name for op in context.loaded_ops], n=3, cutoff=0.6)
         message = f"there is no operation '{name}'"
-        hint = f"did you mean {' or '.join(close)}?" if close else ""
+        hint = did_you_mean(close) or ("" if "." in name else "operations begin with their dialect, as arith.addi does")
+        if _TYPE.fullmatch(name):
+            message, hint = f"expected an operation, found the type '{name}'", "a type follows ':'"
     return _at(error, source, message, Code.IR_UNKNOWN_OPERATION, hint)
 
 

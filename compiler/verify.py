@@ -13,6 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..layout.errors import Code, TilefoldError
 from .diagnostics import Diagnostic, ProgramError, Severity, place_of
+from .rule_errors import broken_rule
 from .source import Source
 
 MAX_REPORTED = 20
@@ -60,10 +61,12 @@ def _empty_blocks(op: Operation, blocks: list[Block], source: Source | None) -> 
 
 def refusal_of(op: Operation, error: Exception, source: Source | None) -> Diagnostic:
     """What a verifier says of an operation, with the code and the hint of the error that caused it."""
-    code, hint = Code.IR_VERIFY.id, ""
+    parent = op.parent_op()
+    code = Code.IR_VERIFY.id
+    said, hint = broken_rule(str(error), parent.name if parent else "")
     if isinstance(cause := error.__cause__, TilefoldError):
         code, hint = cause.code, cause.hint
-    message = f"'{op.name}': {' '.join(str(error).split())}"
+    message = f"'{op.name}': {said}"
     return Diagnostic(Severity.ERROR, message, place_of(op.location, source), code, hint)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Damaged programs: `python -m tests.cli.fuzz --count 100000`.
 
-Files of the project are damaged token by token, then read, verified and lowered. Each must be accepted or refused with
-an error that has a code, soon; anything else is a bug.
+Files of the project are damaged token by token, or as people do it, then read, verified and lowered. Each must be
+accepted or refused with an error that has a code and is in words of tilefold's own, soon; anything else is a bug.
 """
 
 import argparse
@@ -18,6 +18,8 @@ from tilefold.compiler.params import expand
 from tilefold.dialects.target import Target
 from tilefold.layout.errors import TilefoldError
 
+from tests.cli.slips import one_slip
+from tests.words import foreign
 from tilefold.lowering import load
 
 ROOT = Path(__file__).parents[2]
@@ -68,6 +70,9 @@ def fault(text: str) -> str | None:
     except TilefoldError as error:
         if not re.fullmatch(r"E\d{4}", error.code):
             return f"an error without a code: {error}"
+        for said in getattr(error, "diagnostics", (error,)):
+            if words := foreign(said.message) or foreign(said.hint):
+                return f"an error in the words of a library ({words}): {error}"
     except Exception as error:
         return "".join(format_exception(error))
     taken = time.perf_counter() - began
@@ -79,7 +84,9 @@ def run(count: int, seed: int, texts: Sequence[str]) -> int:
     random = Random(seed)
     wrong = 0
     for number in range(count):
-        text = damaged(random, random.choice(texts))
+        text = random.choice(texts)
+        slip = one_slip(random, text) if random.random() < 0.3 else None
+        text = damaged(random, text) if slip is None else slip.text
         if (problem := fault(text)) is not None:
             wrong += 1
             print(f"seed {seed}, program {number}:\n{text}\n{problem}\n", flush=True)

@@ -80,13 +80,13 @@ def test_every_broken_rule_is_reported() -> None:
         ("ptx.ret\n", "ptx.rat\n", "E1002", 8, 5, "did you mean ptx.ret"),
         ("ptx.ret\n", "pxt.ret\n", "E1002", 8, 5, "there is no dialect 'pxt'"),
         ("%p align", "%q align", "E1004", 7, 18, "%q is used but never defined"),
-        ("${BYTES} : i32", "${BYTES} : i32 i32", "E1002", 5, 40, "no operation 'i32'"),
-        ("threads(32)", "threads 32", "E1001", 3, 55, "'(' expected"),
+        ("${BYTES} : i32", "${BYTES} : i32 i32", "E1002", 5, 40, "found the type 'i32'"),
+        ("threads(32)", "threads 32", "E1001", 3, 55, "expected '(', found '32'"),
         ("<global> align 16", "<globel> align 16", "E1001", 3, 29, "global"),
         ("%v = ", "%v:2 = ", "E1001", 6, 5, "1 results"),
-        ("%v = ", "%t = ", "E1001", 6, 5, "%t is already defined"),
+        ("%v = ", "%t = ", "E1001", 6, 5, "%t is defined twice"),
         ("gpu.module @kernels {", 'gpu.module @kernels { "', "E1001", 2, 23, "string literal"),
-        ("  }\n}\n", "", "E1001", 9, 1, "'}'"),
+        ("  }\n}\n", "", "E1001", 8, 12, "'}'"),
     ],
 )
 def test_faults_of_syntax(old: str, new: str, code: str, line: int, column: int, said: str) -> None:
@@ -104,6 +104,11 @@ def test_a_value_must_be_defined_before_its_use() -> None:
     with pytest.raises(ProgramError) as caught:
         read(text)
     assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["E1004"]
+
+
+def test_name_with_escapes_has_a_place() -> None:
+    with pytest.raises(ProgramError, match=r"k.cute:1:3: error\[E1002\]: there is no operation 'a\"b'"):
+        read('  "a\\"b"() : () -> ()')
 
 
 @pytest.mark.parametrize("text", ["{", "}", '"', "!x = ", "#", "%", "\x01", "gpu.module", "loc("])

@@ -55,7 +55,7 @@ COPY_FORMS = [
         ('%v = tile.view %A : !tile.tensor<f16, gmem, align<16>, "8:1">\n'
          f"«tile.atom_call» {WIDE} %v, %r count %x", "has no zero-fill"),
         ('%v = tile.view %A : !tile.tensor<f16, gmem, align<16>, "8:1">\n'
-         f"tile.atom_call {_ZFILL} %v, %v count «%t»", "operand is used with type i32, but has been previously used or defined with type index"),
+         f"tile.atom_call {_ZFILL} %v, %v count «%t»", "the value is of type index elsewhere, not i32"),
         ('%v = tile.view %A : !tile.tensor<f16, gmem, align<16>, "8:1">\n'
          '«tile.atom_call» #tile.copy_atom<"UniversalCopy<uint128_t>", f16, store "cs"> %v, %r', "E0317"),
         ('%v = tile.view %A : !tile.tensor<f16, gmem, align<16>, "8:1">\n'

@@ -167,7 +167,7 @@ COPIES = [
     ),
     *tile_faults(
         "tile.partition_D",
-        ("%0 = tile.partition_D %c, %s\n«tile.return»", "','"),
+        ("%0 = tile.partition_D %c, %s«\n»tile.return", "','"),
         ("%0 = «tile.partition_D» %c, %s, %t : " + _G, "the result is"),
     ),
     *tile_faults(
@@ -197,7 +197,7 @@ COPIES = [
     *tile_faults(
         "tile.atom_call",
         ("tile.atom_call «f16» %A, %s", "expected a copy atom"),
-        (f"tile.atom_call {WIDE} %A\n«tile.return»", "','"),
+        (f"tile.atom_call {WIDE} %A«\n»tile.return", "','"),
         (f"«tile.atom_call» {WIDE} %A, %r", "E0310"),
         ('%v = tile.view %A : !tile.tensor<f16, gmem, align<16>, "8:2">\n' f"«tile.atom_call» {WIDE} %v, %r", "E0311"),
         ('%v = tile.view %A : !tile.tensor<f16, gmem, align<4>, "8:1">\n' f"«tile.atom_call» {WIDE} %v, %r", "E0312"),
@@ -264,7 +264,7 @@ MEMORY = [
         "tile.fill",
         ("«tile.fill» %r, %x", "elements are f16, the value is i32"),
         ("tile.fill «%x», %x", "expected a tensor"),
-        ("tile.fill %r\n«tile.return»", "','"),
+        ("tile.fill %r«\n»tile.return", "','"),
     ),
     *tile_faults(
         "tile.map",
@@ -280,9 +280,9 @@ MEMORY = [
     ),
     *tile_faults(
         "tile.yield",
-        ("tile.map %r () {\ntile.yield «f16»\n}", "operand expected"),
+        ("tile.map %r () {\ntile.yield «f16»\n}", "expected a value such as %a, found 'f16'"),
     ),
-    *tile_faults("tile.print", ('«tile.print» "\\00" %A', "NUL"), ("tile.print «%A»", "string literal")),
+    *tile_faults("tile.print", ('«tile.print» "\\00" %A', "NUL"), ("tile.print «%A»", "text in quotes")),
     *tile_faults("tile.print_tensor", (f'«tile.print_tensor» "{"x" * 1025}" %A', "1024"), ('tile.print_tensor "a" «%x»', "expected a tensor")),
     *tile_faults(
         "tile.crd2idx",
@@ -298,7 +298,7 @@ MEMORY = [
         ('%0 = «tile.view» %A : !tile.tensor<f16, smem, align<16>, "8:1">', "a view keeps element type and space"),
         ('%0 = «tile.view» %A : !tile.tensor<f16, gmem, align<16>, "S<1,0,1> o 0 o 8:1">', "a view keeps the swizzle"),
         ('%0 = «tile.view» %A : !tile.tensor<f16, gmem, align<32>, "8:1">', "promises alignment 32"),
-        ("%0 = tile.view %A\n«tile.return»", "':'"),
+        ("%0 = tile.view %A«\n»tile.return", "':'"),
         ("%0 = tile.view «%t» : " + _G, "expected a tensor"),
         ("%0 = tile.view %A : «f16»", "expected a tensor type, got f16"),
     ),
@@ -309,7 +309,7 @@ PTX = [
     *ptx_faults(
         "ptx.ptr_add",
         ("%0 = «ptx.ptr_add» %A, %x : !ptx.ptr<global>, i32 -> !ptx.ptr<shared>", "the same state space"),
-        ("%0 = «ptx.ptr_add» %A, %h : !ptx.ptr<global>, f16 -> !ptx.ptr<global>", "Unexpected attribute f16"),
+        ("%0 = «ptx.ptr_add» %A, %h : !ptx.ptr<global>, f16 -> !ptx.ptr<global>", "the operation takes no f16"),
         ("%0 = ptx.ptr_add %A, %x within (%x «,» 8) : !ptx.ptr<global>, i32 -> !ptx.ptr<global>", "'<'"),
         (_ptr_add("?", "%A, %x, %x"), "pairs of an integer and an extent"),
         (_ptr_add("((?,8))", "%A, %x"), "static or has an operand"),
@@ -339,7 +339,7 @@ PTX = [
         ('«ptx.cp.async» "cs" 16 %s, %A', 'the cache operator is "cs"'),
         ('«ptx.cp.async» "cg" 8 %s, %A', "cp.async.cg copies 16 bytes, not 8"),
         ('«ptx.cp.async» "ca" 2 %s, %A', "cp.async.ca copies 4 or 8 or 16 bytes, not 2"),
-        ('ptx.cp.async "ca" 16 «%A», %s', "type !ptx.ptr<shared>, but has been"),
+        ('ptx.cp.async "ca" 16 «%A», %s', "of type !ptx.ptr<global> elsewhere, not !ptx.ptr<shared>"),
     ),
     *ptx_faults("ptx.cp.async.wait_group", ("«ptx.cp.async.wait_group» -1", "it must be 0 or more")),
     *ptx_faults(
@@ -393,7 +393,7 @@ RUN = [
         (f'run.launch @m::@k grid(1) {{\n{_ARGS}  «run.arg» "B" : index = "0"\n}}', "not index"),
         (f'run.launch @m::@k grid(1) {{\n{_ARGS}  «run.arg» "B" : !tile.tensor<f32, gmem, align<16>, "S<1,0,1> o ? o 32:1"> = "0"\n}}',
          "unknown offset"),
-        ('«run.arg» "A" : i32 = "0"', "'run.arg' expects parent op 'run.launch'"),
+        ('«run.arg» "A" : i32 = "0"', "it stands within 'run.launch' only"),
     ),
     *_run(
         "run.check",

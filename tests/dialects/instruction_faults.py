@@ -52,7 +52,7 @@ INSTRUCTIONS = [
         ('%0 = «ptx.shfl.sync» "left" %x, %x : i32', 'shfl.sync has up, down, bfly, idx; not "left"'),
         ('%0 = «ptx.shfl.sync» "up" %h, %x : f16', "a value of 32 bits is exchanged, not f16"),
         ('%0 = «ptx.shfl.sync» "up" %x, %x width 12 : i32', "1, 2, 4, 8, 16 or 32 lanes, not 12"),
-        ('%0 = «"ptx.shfl.sync"»(%x, %x) <{mode = "up"}> : (i32, i32) -> f32', "attribute i32 expected from variable 'T', but got f32"),
+        ('%0 = «"ptx.shfl.sync"»(%x, %x) <{mode = "up"}> : (i32, i32) -> f32', "the types differ: i32 and f32"),
     ),
     *ptx_faults(
         "ptx.vote.sync",

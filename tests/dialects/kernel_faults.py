@@ -93,7 +93,7 @@ KERNELS = [
         _generic("ptx.entry", f"{_ENTRY}, threads = array<i64: 1, 1, 1>, shared_bytes = -1 : i64", "", "ptx.ret"),
         "the bytes of shared memory are negative",
     ),
-    Fault("gpu.module", "gpu.module «m» {\n}\n", "symbol name"),
+    Fault("gpu.module", "gpu.module «m» {\n}\n", "expected a name such as @kernel"),
     Fault("gpu.thread_id", tile_program("%0 = gpu.thread_id «w»"), "x"),
     Fault("gpu.block_id", tile_program("%0 = gpu.block_id «0»"), "x"),
     Fault("gpu.block_dim", ptx_program("%0 = gpu.block_dim «xy»"), "x"),
