@@ -23,6 +23,7 @@ from .explain_layouts import (
 from .explain_tiles import (
     explain_arranged_product,
     explain_form,
+    explain_inner_or_outer,
     explain_local_tile,
     explain_logical_divide,
     explain_logical_product,
@@ -31,7 +32,7 @@ from .explain_tiles import (
 from .explanation import Explanation
 from .inttuple import is_fully_static, leaves
 from .inverse import left_inverse, right_inverse
-from .partition import local_tile
+from .partition import inner_partition, local_tile, outer_partition
 from .product import blocked_product, flat_product, logical_product, raked_product, tiled_product, zipped_product
 from .tiled_copy import TiledCopy
 
@@ -53,6 +54,8 @@ EXPLAINED: Mapping[Callable[..., Any], Callable[..., Explanation]] = MappingProx
         blocked_product: partial(explain_arranged_product, "blocked_product"),
         raked_product: partial(explain_arranged_product, "raked_product"),
         local_tile: explain_local_tile,
+        inner_partition: partial(explain_inner_or_outer, "inner_partition"),
+        outer_partition: partial(explain_inner_or_outer, "outer_partition"),
         TiledCopy.partition_S: partial(explain_partition, "S"),
         TiledCopy.partition_D: partial(explain_partition, "D"),
     }

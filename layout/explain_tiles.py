@@ -13,7 +13,7 @@ from .explain_layouts import explain_complement, explain_composition
 from .explanation import Agree, Distinct, Explanation, Step, shown
 from .inttuple import rank, transform_leaves
 from .modes import append, spread, tile_unzip, zip_layouts
-from .partition import everything, local_tile, padded, project
+from .partition import everything, inner_partition, local_tile, outer_partition, padded, project
 from .product import blocked_product, logical_product, raked_product, zipped_product
 from .slicing import slice_and_offset
 from .tiled_copy import TiledCopy
@@ -153,6 +153,18 @@ def explain_local_tile(layout: Layout, tiler: Tiler, coord: Any, proj: Any = Non
     place = everything(tile), padded(coord, rest)
     steps += [*divided.steps, _sliced("slice", f"tile {shown(coord)}", divided.result, place, result)]
     return Explanation("local_tile", arguments, tuple(steps), result)
+
+
+def explain_inner_or_outer(name: str, layout: Layout, tiler: Tiler, coord: Any) -> Explanation:
+    """Explains the partition of this name, `inner_partition` or `outer_partition`."""
+    inner = name == "inner_partition"
+    result = (inner_partition if inner else outer_partition)(layout, tiler, coord)
+    divided = explain_form("zipped", "divide", layout, tiler)
+    tile, rest = divided.result.shape
+    place = (everything(tile), padded(coord, rest)) if inner else (padded(coord, tile), everything(rest))
+    what = f"tile {shown(coord)}" if inner else f"place {shown(coord)} of every tile"
+    steps = (*divided.steps, _sliced("slice", what, divided.result, place, result))
+    return Explanation(name, (layout, tiler, coord), steps, result)
 
 
 def explain_partition(operand: str, copy: TiledCopy, layout: Layout, thread: int) -> Explanation:

@@ -14,7 +14,7 @@ from tilefold.layout.core import ComposedLayout, Layout, make_identity_layout
 from tilefold.layout.errors import Code, LayoutError
 from tilefold.layout.explain import EXPLAINED, explain
 from tilefold.layout.explanation import Agree, Claim, Distinct, Explanation, Increasing, SameIndices
-from tilefold.layout.partition import local_tile
+from tilefold.layout.partition import inner_partition, local_tile, outer_partition
 from tilefold.layout.swizzle import Swizzle
 from tilefold.layout.tiled_copy import TiledCopy, make_tiled_copy
 from tilefold.layout.unknown import Unknown
@@ -97,6 +97,9 @@ def test_local_tile(shape: Any, data: st.DataObject) -> None:
     inside = [st.one_of(st.none(), st.integers(0, mode.size - 1)) for mode in tiles]
     coord = tuple([data.draw(places) for places in inside[: data.draw(st.integers(1, len(tiler)))]])
     checked(local_tile, layout, tiler, coord)
+    checked(inner_partition, layout, tiler, coord)
+    within = tuple([data.draw(st.one_of(st.none(), st.integers(0, extent - 1))) for extent in tiler])
+    checked(outer_partition, layout, tiler, within)
     if len(coord) == len(tiler):
         tensor = cute.make_layout(*layout)
         checked(local_tile, tensor, (*tiler, 3), (*coord, None), (*[1] * len(tiler), None))
@@ -154,5 +157,6 @@ def test_claims_can_fail(claim: Claim, counterexample: int) -> None:
 
 def test_every_explained_operation_is_tested_here() -> None:
     tested = {cute.coalesce, cute.complement, cute.composition, cute.right_inverse, cute.left_inverse, *FORMS}
-    tested |= {cute.blocked_product, cute.raked_product, local_tile, TiledCopy.partition_S, TiledCopy.partition_D}
+    tested |= {cute.blocked_product, cute.raked_product, TiledCopy.partition_S, TiledCopy.partition_D}
+    tested |= {local_tile, inner_partition, outer_partition}
     assert set(EXPLAINED) == tested
