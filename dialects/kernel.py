@@ -58,6 +58,13 @@ class KernelOp(IRDLOperation, ABC):
             None if registers is None else registers.value.data,
         )
 
+    @property
+    def symbol(self) -> str:
+        """The kernel's name with that of its module, `module::kernel`."""
+        parent = self.parent_op()
+        outer = None if parent is None else parent.properties.get("sym_name")
+        return self.sym_name.data if outer is None else f"{getattr(outer, 'data', '')}::{self.sym_name.data}"
+
     @abstractmethod
     def parameters(self) -> list[Parameter]:
         """What a launch gives the kernel, in order."""

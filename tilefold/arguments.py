@@ -52,7 +52,7 @@ class Arguments:
         for name, value in given.items():
             if isinstance(value, TensorArgument):
                 assert value.layout is not None
-                found[name] = logical_array(_unpacked(value.storage, self.types[name]), value.layout)
+                found[name] = logical_array(unpacked(value.storage, self.types[name]), value.layout)
             else:
                 found[name] = value.item()
         return found
@@ -117,8 +117,8 @@ def _storage(filled: Filled, type: TensorType) -> Array:
     return storage
 
 
-def _unpacked(storage: Array, type: Attribute) -> Array:
-    """The elements of a tensor's storage, one each."""
+def unpacked(storage: Array, type: Attribute) -> Array:
+    """The elements of a tensor's storage, one each, where those narrower than a byte are packed."""
     if isinstance(type, TensorType) and type.is_packed:
         kind = element_kind(type.element_type)
         assert kind is not None

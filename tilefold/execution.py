@@ -61,9 +61,8 @@ class Session:
         print(f"{launch.label}: grid {grid}, block {block}, on {self._place()}", flush=True)
         passed = True
         first: Mapping[str, Any] = {}
-        for where, results, result in self._runs(launch, arguments):
+        for where, logical, result in self._runs(launch, arguments):
             print(f"  {where}: {_duration(result.seconds)}", flush=True)
-            logical = arguments.logical(results)
             passed &= self._judge(launch, logical)
             if first:
                 passed &= _same(first, logical, where)
@@ -75,10 +74,15 @@ class Session:
                 _save(np.asarray(first[name]), path)
         return passed
 
+    def runs(self, launch: Launch, files: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, Any], RunResult]]:
+        """Fills and launches: for each run where it was, the arguments afterwards, and the engine's result."""
+        arguments = prepare(launch, files, seed=self.simulation.seed, max_bytes=self.simulation.budget.bytes)
+        yield from self._runs(launch, arguments)
+
     def _place(self) -> str:
         return "the simulator" if self.device == "sim" else "the GPU"
 
-    def _runs(self, launch: Launch, arguments: Arguments) -> Iterator[tuple[str, dict[str, Any], RunResult]]:
+    def _runs(self, launch: Launch, arguments: Arguments) -> Iterator[tuple[str, Mapping[str, Any], RunResult]]:
         """Each run of the launch: where, its arguments afterwards, and the engine's result."""
         config = LaunchConfig(launch.grid, launch.block)
         if self.device == "cuda":
@@ -94,18 +98,19 @@ class Session:
             given = arguments.launchable()
             with self.program.explaining():
                 result = engine.launch(SimProgram(module, launch.kernel), config, given)
-            yield f"stage {stage}", dict(given), result
+            yield f"stage {stage}", arguments.logical(given), result
 
     def _run_on_gpu(
         self, launch: Launch, config: LaunchConfig, arguments: Arguments
-    ) -> tuple[str, dict[str, Any], RunResult]:
+    ) -> tuple[str, Mapping[str, Any], RunResult]:
         from tilefold.runtime.cuda import CudaEngine
 
         engine = CudaEngine()
         target = self.program.target or engine.driver.target
         artifact = self.program.artifact(launch.kernel, target)
         given = arguments.launchable()
-        return str(target), dict(given), engine.launch(artifact, config, given)
+        result = engine.launch(artifact, config, given)
+        return str(target), arguments.logical(given), result
 
     def _judge(self, launch: Launch, values: Mapping[str, Any]) -> bool:
         passed = True
@@ -121,6 +126,11 @@ class Session:
         if not launch.checks:
             print("    nothing to check: the launch has no run.check", flush=True)
         return passed
+
+
+def check_values(launch: Launch, values: Mapping[str, Any]) -> tuple[CheckResult, ...]:
+    """Every check of a launch on its arguments afterwards. Raises TilefoldError for one that cannot be evaluated."""
+    return tuple(result for check in launch.checks for result in _results(check, values))
 
 
 def chosen_device(device: str) -> str:

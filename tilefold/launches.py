@@ -86,7 +86,7 @@ def launches_of(module: ModuleOp, source: Source, changes: Changes) -> list[Laun
     Without a launch of the asked name, a kernel of that name is launched as the command line says. Raises TilefoldError
     where nothing is to be launched, for a name that neither has, and for expressions that cannot be read.
     """
-    kernels = {_symbol(op): op for op in module.walk() if isinstance(op, KernelOp)}
+    kernels = {op.symbol: op for op in module.walk() if isinstance(op, KernelOp)}
     found = [_launch(op, kernels, source) for op in module.walk() if isinstance(op, LaunchOp)]
     if changes.name is not None:
         chosen = [launch for launch in found if changes.name in _names(launch)]
@@ -100,13 +100,6 @@ def launches_of(module: ModuleOp, source: Source, changes: Changes) -> list[Laun
             )
         found = [_bare_launch(kernels, next(iter(kernels)), found)]
     return [_changed(launch, changes) for launch in found]
-
-
-def _symbol(kernel: KernelOp) -> str:
-    parent = kernel.parent_op()
-    outer = None if parent is None else parent.properties.get("sym_name")
-    name = kernel.sym_name.data
-    return f"{getattr(outer, 'data', '')}::{name}" if outer is not None else name
 
 
 def _names(launch: Launch) -> set[str]:

@@ -19,6 +19,7 @@ from tilefold.compiler.pipeline import PASSES, STAGE_NAMES, STAGES
 from tilefold.compiler.source import Source
 from tilefold.dialects.gpu import ModuleOp as GpuModuleOp
 from tilefold.dialects.gpu_launch import FuncOp
+from tilefold.dialects.kernel import KernelOp
 from tilefold.dialects.ptx import EntryOp
 from tilefold.dialects.target import DEFAULT_ARCH, Target
 from tilefold.layout.errors import Code, TilefoldError
@@ -186,6 +187,22 @@ class Program:
         if self.text is not None:
             return f"{self.source.name}\n{self.text}"
         return fingerprint(self.module)
+
+    def report(self, target: Target) -> str:
+        """What each kernel costs, as tables: instructions, registers, shared memory."""
+        from io import StringIO
+
+        from tilefold.compiler.report import make_report, print_report
+
+        built = self.build(target)
+        stream = StringIO()
+        print_report(make_report(built.ptx, self.cubin(target), target, self.entries(target)), stream)
+        return stream.getvalue()
+
+    @property
+    def kernels(self) -> "Mapping[str, KernelOp]":
+        """The kernels of the program as it was written, by `module::kernel`, in the order of the text."""
+        return {op.symbol: op for op in self.module.walk() if isinstance(op, KernelOp)}
 
     def entries(self, target: Target) -> list[EntryOp]:
         """The kernels at stage `instr`."""

@@ -27,11 +27,11 @@ class Simulation:
         return SimEngine(self.budget, self.seed or None, races=self.races)
 
 
-def simulation_of(races: bool, max_steps: int | None, max_memory: int | None) -> Simulation:
+def simulation_of(races: bool, max_steps: int | None, max_memory: int | None, seed: int = 0) -> Simulation:
     """The options that a launch in Python is given. LaunchError (E3105) for values that they cannot have."""
     if type(races) is not bool:
         raise LaunchError(Code.RUN_LAUNCH, f"races is {races!r}", "True or False")
-    return Simulation(races, limited(max_steps, max_memory))
+    return Simulation(races, limited(max_steps, max_memory), seed)
 
 
 def limited(max_steps: int | None, max_memory: int | None) -> Budget:

@@ -68,7 +68,7 @@ def execute(args: argparse.Namespace) -> int:
             program = program.device_program(TO_INDEX)
         to_file = args.output not in (None, "-")
         content = _content(program, form, target, locations=args.locations or to_file, header=to_file)
-        report = _report(program, target) if args.report else ""
+        report = program.report(target) if args.report else ""
         remarks = program.remarks(target) if args.remarks else ()
     if args.output is not None or args.emit is not None or not args.report:
         write_output(content, args.output)
@@ -91,14 +91,3 @@ def _content(program: "Program", form: str, target: "Target", *, locations: bool
             from tilefold.compiler.frontend import print_program
 
             return print_program(program.reached(stage, target), locations=locations, header=header)
-
-
-def _report(program: "Program", target: "Target") -> str:
-    from io import StringIO
-
-    from tilefold.compiler.report import make_report, print_report
-
-    ptx, cubin = program.build(target).ptx, program.cubin(target)
-    stream = StringIO()
-    print_report(make_report(ptx, cubin, target, program.entries(target)), stream)
-    return stream.getvalue()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tilefold.compiler.builder.trace import MODULE, Traced
 from tilefold.compiler.context import make_context
 from tilefold.compiler.frontend import print_program
-from tilefold.dialects.target import DEFAULT_ARCH, Target
+from tilefold.inspection import Inspection
 from tilefold.lowering import Program
 from tilefold.runtime.store import default_store
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(repr=False)
-class CompiledKernel:
+class CompiledKernel(Inspection):
     """A kernel that is built. Its methods take the target to compile for, by default `sm_80`."""
 
     traced: Traced
@@ -41,37 +41,6 @@ class CompiledKernel:
         """The program on its way from stage `cute` on."""
         return Program(self.traced.source, self.traced.module, make_context(), cache=default_store())
 
-    def ir(self, stage: str = "cute", target: str | None = None) -> str:
-        """The program at a stage: `cute`, `folded`, `atoms`, `index` or `instr`. Raises ProgramError where a pass
-        refuses it.
-        """
-        return print_program(self.program.reached(stage, _target(target)))
-
-    def llvm(self, target: str | None = None) -> str:
-        """The program as LLVM IR."""
-        return self.program.llvm(_target(target))
-
-    def ptx(self, target: str | None = None) -> str:
-        """The program as PTX."""
-        return self.program.ptx(_target(target))
-
-    def explain(self, target: str | None = None) -> str:
-        """What the compiler decided and found out, line by line of the source (docs/passes.md#remarks)."""
-        remarks = self.program.remarks(_target(target))
-        return "\n".join(remark.diagnostic.render() for remark in remarks)
-
-    def report(self, target: str | None = None) -> str:
-        """What the kernel costs: instructions, registers, shared memory (docs/passes.md)."""
-        from io import StringIO
-
-        from tilefold.compiler.report import make_report, print_report
-
-        chosen = _target(target)
-        made = make_report(self.ptx(target), self.program.cubin(chosen), chosen, self.program.entries(chosen))
-        stream = StringIO()
-        print_report(made, stream)
-        return stream.getvalue()
-
     def to_cute(self) -> str:
         """The kernel as the text of a `.cute` file, which compiles to the same PTX."""
         return print_program(self.traced.module, header=True)
@@ -86,14 +55,14 @@ class CompiledKernel:
         from tilefold.exporting import export
 
         if ptx:
-            (artifact,) = self.program.ptx_artifacts(_target(target))
+            (artifact,) = self.program.ptx_artifacts(self._target(target))
         else:
             artifact = self.artifact(target)
         return export(artifact, Path(folder), self.program.tensors(self.name))
 
     def artifact(self, target: str | None = None) -> "Artifact":
         """The kernel as machine code, for a launch without the compiler."""
-        return self.program.artifact(self._symbol, _target(target))
+        return self.program.artifact(self._symbol, self._target(target))
 
     @property
     def _symbol(self) -> str:
@@ -115,10 +84,6 @@ class CompiledKernel:
     @property
     def _block(self) -> tuple[int, int, int]:
         return _dim3(self.traced.bounds.threads)
-
-
-def _target(target: str | None) -> Target:
-    return Target(DEFAULT_ARCH if target is None else target)
 
 
 def _dim3(size: Sequence[int]) -> tuple[int, int, int]:

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The methods by which a program shows itself in Python: its stages, its code, remarks and a report.
+
+Each takes the target to compile for, `sm_80` by default, and raises ProgramError where a pass refuses the program.
+"""
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from tilefold.dialects.target import DEFAULT_ARCH, Target
+
+if TYPE_CHECKING:
+    from tilefold.lowering import Program
+
+
+class Inspection(ABC):
+    """What programs of `.cute` files and kernels in Python have in common."""
+
+    @property
+    @abstractmethod
+    def program(self) -> "Program":
+        """The program on its way from text to machine code."""
+
+    def ir(self, stage: str = "cute", target: str | None = None) -> str:
+        """The program at a stage: `cute`, `folded`, `atoms`, `index` or `instr`."""
+        from tilefold.compiler.frontend import print_program
+
+        with self.program.explaining():
+            return print_program(self.program.reached(stage, self._target(target)))
+
+    def llvm(self, target: str | None = None) -> str:
+        """The program as LLVM IR."""
+        with self.program.explaining():
+            return self.program.llvm(self._target(target))
+
+    def ptx(self, target: str | None = None) -> str:
+        """The program as PTX."""
+        with self.program.explaining():
+            return self.program.ptx(self._target(target))
+
+    def cubin(self, target: str | None = None) -> bytes:
+        """The program as machine code, an ELF file."""
+        with self.program.explaining():
+            return self.program.cubin(self._target(target)).code
+
+    def explain(self, target: str | None = None) -> str:
+        """What the compiler decided and found out, line by line of the source (docs/passes.md#remarks)."""
+        with self.program.explaining():
+            remarks = self.program.remarks(self._target(target))
+        return "\n".join(remark.diagnostic.render() for remark in remarks)
+
+    def report(self, target: str | None = None) -> str:
+        """What each kernel costs: instructions, registers, shared memory (docs/passes.md)."""
+        with self.program.explaining():
+            return self.program.report(self._target(target))
+
+    def _target(self, target: str | None) -> Target:
+        return Target(target) if target is not None else self.program.target or Target(DEFAULT_ARCH)
