@@ -12,7 +12,8 @@ from tilefold.dialects.kernel import KernelOp
 from tilefold.dialects.scalars import unknowns, with_scalars
 from tilefold.dialects.tile import TensorType
 from tilefold.execution import DEFAULT_STAGE, chosen_device
-from tilefold.layout.errors import LayoutError
+from tilefold.layout.core import Layout
+from tilefold.layout.errors import Code, LayoutError
 from tilefold.layout.scalars import scalars_of
 from tilefold.lowering import Program
 from tilefold.runtime.arrays import Array, array_of, is_array
@@ -156,7 +157,10 @@ def _stored(name: str, array: Any, type: TensorType) -> TensorArgument:
 
 def _scalars(name: str, type: TensorType, array: Array) -> Sequence[int]:
     """The values of the `?` of a tensor's layout for an array. LaunchError (E3106) where its layout is another one."""
+    layout = type.layout.data
     try:
-        return scalars_of(type.layout.data, array.layout)
+        if not isinstance(layout, Layout):
+            raise LayoutError(Code.RUN_ARGUMENT, f"it is swizzled, {layout}", "pass an array of the host")
+        return scalars_of(layout, array.layout)
     except LayoutError as error:
         raise argument_error(name, f"does not fit: {error.message}", error.hint) from None

@@ -16,43 +16,42 @@ if TYPE_CHECKING:
 class Inspection(ABC):
     """What programs of `.cute` files and kernels in Python have in common."""
 
-    @property
     @abstractmethod
-    def program(self) -> "Program":
+    def _lowered(self) -> "Program":
         """The program on its way from text to machine code."""
 
     def ir(self, stage: str = "cute", target: str | None = None) -> str:
         """The program at a stage: `cute`, `folded`, `atoms`, `index` or `instr`."""
         from tilefold.compiler.frontend import print_program
 
-        with self.program.explaining():
-            return print_program(self.program.reached(stage, self._target(target)))
+        with self._lowered().explaining():
+            return print_program(self._lowered().reached(stage, self._target(target)))
 
     def llvm(self, target: str | None = None) -> str:
         """The program as LLVM IR."""
-        with self.program.explaining():
-            return self.program.llvm(self._target(target))
+        with self._lowered().explaining():
+            return self._lowered().llvm(self._target(target))
 
     def ptx(self, target: str | None = None) -> str:
         """The program as PTX."""
-        with self.program.explaining():
-            return self.program.ptx(self._target(target))
+        with self._lowered().explaining():
+            return self._lowered().ptx(self._target(target))
 
     def cubin(self, target: str | None = None) -> bytes:
         """The program as machine code, an ELF file."""
-        with self.program.explaining():
-            return self.program.cubin(self._target(target)).code
+        with self._lowered().explaining():
+            return self._lowered().cubin(self._target(target)).code
 
     def explain(self, target: str | None = None) -> str:
         """What the compiler decided and found out, line by line of the source (docs/passes.md#remarks)."""
-        with self.program.explaining():
-            remarks = self.program.remarks(self._target(target))
+        with self._lowered().explaining():
+            remarks = self._lowered().remarks(self._target(target))
         return "\n".join(remark.diagnostic.render() for remark in remarks)
 
     def report(self, target: str | None = None) -> str:
         """What each kernel costs: instructions, registers, shared memory (docs/passes.md)."""
-        with self.program.explaining():
-            return self.program.report(self._target(target))
+        with self._lowered().explaining():
+            return self._lowered().report(self._target(target))
 
     def _target(self, target: str | None) -> Target:
-        return Target(target) if target is not None else self.program.target or Target(DEFAULT_ARCH)
+        return Target(target) if target is not None else self._lowered().target or Target(DEFAULT_ARCH)

@@ -52,8 +52,7 @@ class LoadedProgram(Inspection):
     def __repr__(self) -> str:
         return f"<program {self._program.source.name} with {', '.join(self.kernels) or 'no kernels'}>"
 
-    @property
-    def program(self) -> Program:
+    def _lowered(self) -> Program:
         return self._program
 
     @property

@@ -41,6 +41,9 @@ class CompiledKernel(Inspection):
         """The program on its way from stage `cute` on."""
         return Program(self.traced.source, self.traced.module, make_context(), cache=default_store())
 
+    def _lowered(self) -> Program:
+        return self.program
+
     def to_cute(self) -> str:
         """The kernel as the text of a `.cute` file, which compiles to the same PTX."""
         return print_program(self.traced.module, header=True)
