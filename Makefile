@@ -60,7 +60,6 @@ fuzz: $(READY)
 	$(RUN) -m tests.check.fuzz --count $(COUNT)
 	$(RUN) -m tests.python.fuzz --count $(COUNT)
 	$(RUN) -m tests.python.fuzz_integers --count $$(($(COUNT) / 200))
-	$(RUN) -m tests.emit.fuzz_floats --count $$(($(COUNT) / 100))
 
 lint: $(READY)
 	$(RELINK)

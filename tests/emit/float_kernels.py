@@ -58,13 +58,6 @@ def resizes_to(type: str, *types: str) -> list[str]:
     return [t for t in types if FORMATS[t].bits != size and {FORMATS[t].bits, size} != {8, 64}]
 
 
-def stored(values: Values, type: str) -> NDArray[Any]:
-    """Values as a tensor's storage."""
-    if type in FORMATS:
-        return encoded(values, type).astype(f"u{FORMATS[type].bits // 8}").view(FORMATS[type].dtype)
-    return values.astype(f"i{max(WIDTHS[type], 8) // 8}")
-
-
 @dataclass
 class Kernel:
     """A kernel's lines, and what each of its values is for each element."""
@@ -105,6 +98,13 @@ class Kernel:
 
     def _of(self, name: str) -> tuple[str, Values]:
         return self.values[name]
+
+    def stored(self, name: str) -> NDArray[Any]:
+        """A value as a tensor's storage."""
+        type, values = self.values[name]
+        if type in FORMATS:
+            return encoded(values, type).astype(f"u{FORMATS[type].bits // 8}").view(FORMATS[type].dtype)
+        return values.astype(f"i{max(WIDTHS[type], 8) // 8}")
 
     def constant(self, type: str, value: Any) -> str:
         """A constant, a number as its bits."""

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Every operation on floats and every conversion, at the edges of each type and in random kernels.
+"""Every operation on floats and every conversion, at the edges of each type (`tests.fuzz` has random kernels).
 
 The simulator at every stage, the CPU after LLVM's passes, and the PTX of all kinds of targets have the numbers that
 exact arithmetic gives.
 """
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 import pytest
@@ -15,29 +14,30 @@ from tilefold.passes.errors import LoweringError
 
 from tests.emit.float_edges import IDS, KERNELS, results
 from tests.emit.float_kernels import NARROW, UNARY, Kernel, resizes_to
-from tests.emit.float_programs import generate
-from tests.emit.fuzz_floats import check, check_everywhere, interpret, simulate
 from tests.emit.harness import kernel, llvm_of
 from tests.emit.numbers import decoded
-from tests.passes.harness import source_of
-from tilefold.lowering import load
+from tests.fuzz.engines import Totals, on_cpu, on_interpreter, on_simulator
+from tests.fuzz.floats import problem_of
+from tests.fuzz.problem import Problem
+
+
+def check_everywhere(problem: Problem) -> None:
+    totals = Totals()
+    on_simulator(problem, totals)
+    on_cpu(problem, totals)
+    on_interpreter(problem, totals)
 
 
 @pytest.mark.parametrize(("make", "type"), KERNELS, ids=IDS)
 def test_every_operation_at_the_edges_of_its_type(make: Callable[[str], Kernel], type: str) -> None:
     k = make(type)
-    check_everywhere(k, results(k))
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_random_kernel_has_the_same_numbers_everywhere(seed: int) -> None:
-    check_everywhere(*generate(seed))
+    check_everywhere(problem_of(k, results(k)))
 
 
 @pytest.mark.parametrize("type", ["f16", "bf16"])
 def test_every_number_of_16_bits(type: str) -> None:
     """All functions of one number and all conversions to floats, of all of them."""
-    k = Kernel(threads=1024, blocks=32)
+    k = Kernel(threads=512, blocks=64)
     k.input(type, decoded(np.arange(k.elements), type))
     with np.errstate(all="ignore"):
         for op in UNARY:
@@ -47,10 +47,9 @@ def test_every_number_of_16_bits(type: str) -> None:
         product = k.binary("arith.mulf", k.resize("%in0", "f32"), k.resize("%in0", "f32"))
         for narrow in resizes_to("f32", "f16", "bf16"):
             k.resize(product, narrow)
-    lowered = load(source_of(k.text(results(k))), "sm_90a")
-    check(k, results(k), "simulator", partial(simulate, lowered.reached("instr"), k))
-    for arch in k.targets():
-        check(k, results(k), arch, partial(interpret, lowered.ptx(Target(arch)), k))
+    totals, problem = Totals(), problem_of(k, results(k))
+    on_cpu(problem, totals)
+    on_interpreter(problem, totals)
 
 
 @pytest.mark.parametrize("op", ["math.fma %x, %x, %x : bf16", "vector.fma %v, %v, %v : vector<2xbf16>"])

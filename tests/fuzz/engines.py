@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Executes a problem on the simulator at every stage, as emitted LLVM IR on the CPU, and on a GPU."""
+"""Executes a problem on the simulator at every stage, as emitted LLVM IR on the CPU, as PTX, and on a GPU."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -19,11 +19,12 @@ from tilefold.runtime.engine import LaunchConfig, TensorArgument
 from tilefold.runtime.sim.engine import SimEngine, SimProgram
 
 from tests.emit.cpu import NotOnCpu, run_kernel
+from tests.emit.ptx_interpreter import run_ptx
 from tests.fuzz.problem import Generator, Problem, Tensor
 from tests.passes.costs import accesses, compare
 from tilefold.lowering import Program, load
 
-CPU, GPU = "cpu", "gpu"
+CPU, GPU, PTX = "cpu", "gpu", "ptx"
 
 
 class Fault(AssertionError):  # noqa: N818
@@ -62,6 +63,7 @@ def attempt(name: str, generator: Generator, seed: int, totals: Totals, gpu: Cud
         else:
             on_simulator(problem, totals)
             on_cpu(problem, totals)
+            on_interpreter(problem, totals)
     except TilefoldError as error:
         if error.code not in generator.refusals:
             raise Fault(_told(name, seed, problem, error)) from error
@@ -147,6 +149,18 @@ def on_cpu(problem: Problem, totals: Totals) -> None:
         _compare(problem, CPU, totals, run)
     except NotOnCpu as error:
         totals.not_on_cpu[error.instruction] += 1
+
+
+def on_interpreter(problem: Problem, totals: Totals) -> None:
+    """Executes the PTX of each target that the problem names, by the PTX ISA."""
+    for arch in problem.interpreted:
+        program, target = load(plain_source(problem.text, "fuzz.cute"), arch), Target(arch)
+        run = partial(_interpret, program.ptx(target), problem)
+        _compare(problem, PTX, totals, run)
+
+
+def _interpret(ptx: str, problem: Problem, copies: Mapping[str, Any]) -> None:
+    run_ptx(ptx, problem.grid[0], problem.block[0], list(copies.values()))
 
 
 def on_gpu(problem: Problem, totals: Totals, gpu: CudaEngine) -> None:

@@ -2,12 +2,14 @@
 """The generators of random kernels, by the names by which a search takes them."""
 
 from tests.fuzz.copies import COPIES
+from tests.fuzz.floats import FLOATS
 from tests.fuzz.functions import FUNCTIONS
 from tests.fuzz.integers import INTEGERS
 from tests.fuzz.problem import Generator
 
 GENERATORS: dict[str, Generator] = {
     "copies": COPIES,
+    "floats": FLOATS,
     "functions": FUNCTIONS,
     "integers": INTEGERS,
 }

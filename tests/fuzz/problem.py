@@ -45,6 +45,8 @@ class Problem:
     """How far a number may be from what is expected, relative to it or to 1; 0 compares bits, where all NaN are one."""
     costs: bool = False
     """Whether the costs of its accesses to global memory are compared with those that are told before the run."""
+    interpreted: tuple[str, ...] = ()
+    """Targets whose PTX is interpreted: of a kernel whose PTX has no branches and no shared memory."""
     source: str = ""
     """What the text was made of, to be shown where it fails."""
     names: frozenset[str] = field(default_factory=lambda: frozenset[str]())
@@ -74,8 +76,8 @@ def _same(found: Storage, wanted: Storage, tolerance: float) -> NDArray[np.bool_
     same = found.view(bits) == wanted.view(bits)
     if found.dtype.kind in "iub":
         return same
-    a, b = found.astype(np.float64), wanted.astype(np.float64)
     with np.errstate(invalid="ignore"):
+        a, b = found.astype(np.float64), wanted.astype(np.float64)
         near = np.abs(a - b) <= tolerance * np.maximum(np.abs(b), 1)
     return same | (np.isnan(a) & np.isnan(b)) | (near & (tolerance > 0))
 
