@@ -33,6 +33,26 @@ def by_one_thread(function: Callable[..., Any], shape: tuple[int, ...], dtype: A
     return out
 
 
+@pytest.mark.parametrize("stage", ["cute", "folded", "atoms", "index", "instr"])
+def test_a_fragment_like_a_tensor_whose_modes_are_one_element(stage: str) -> None:
+    """Modes of equal strides share registers in the fragment as in CuTe, and hold what the tensor holds there."""
+
+    @cute.kernel
+    def read(A: cute.Tensor, Out: cute.Tensor):
+        repeated = cute.make_tensor(A.iterator, cute.make_layout((4, 3, 5), stride=(1, 0, 0)))
+        diagonal = cute.make_tensor(A.iterator, cute.make_layout((1, 3, 4), stride=(0, 2, 2)))
+        for index, tensor in enumerate((repeated, diagonal)):
+            fragment = cute.make_fragment_like(tensor)
+            cute.basic_copy(tensor, fragment)
+            values = fragment.load().reshape(tensor.shape)
+            Out[index] = values.reduce(cute.ADD, 0) + values[0, 2, 3]
+
+    a, out = np.arange(16, dtype=np.int32) ** 2, np.zeros(2, np.int32)
+    read(a, out).launch(grid=1, block=1, device="sim", stage=stage)
+    diagonal = [(2 * (i + j)) ** 2 for i in range(3) for j in range(4)]
+    assert out.tolist() == [15 * (0 + 1 + 4 + 9) + 0, sum(diagonal) + (2 * 5) ** 2]
+
+
 RANDOM = np.random.default_rng(0)
 A = RANDOM.uniform(0.1, 2.0, (4, 8)).astype(np.float32)
 B = RANDOM.uniform(0.1, 2.0, (4, 8)).astype(np.float32)

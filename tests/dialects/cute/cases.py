@@ -77,6 +77,8 @@ CASES = (
     Case("make_layout_like", ("layout (3?,5,2):(10,2,1)",), make_layout_like),
     Case("make_layout_like", ("layout (3,5?,2):(10,0,1)",), make_layout_like),
     Case("make_ordered_layout", ("shape (3?,5?,(2,4))", "int_tuple (2,0,(3,1))"), make_ordered_layout),
+    Case("make_ordered_layout", ("shape (3?,5,2?)", "int_tuple (1,1,3)"), make_ordered_layout),
+    Case("make_layout_like", ("layout (3?,5,2?):(7,7,0)",), make_layout_like),
     Case("make_identity_layout", ("shape (3?,(2,7?))",), make_identity_layout),
     # accessors
     Case("get_shape", ("layout (3?,(2,5)):(1?,(15,3))",), lambda x: x.shape),
