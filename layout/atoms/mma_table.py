@@ -15,7 +15,7 @@ from ..errors import Code, LayoutError
 from .installed import installed_atom
 from .mma_atom import MmaAtom
 from .mma_sync import mma_quad_pair, mma_sync
-from .scalar_mma import CXX_TYPES, dp4a, universal_fma
+from .scalar_mma import CXX_TYPES, MAX_FMA_NAME, dp4a, universal_fma
 from .wgmma import wgmma
 
 _F16, _F32 = ("F16F16F16F16",), ("F32F16F16F32",)
@@ -109,7 +109,7 @@ def mma_atom(name: str) -> MmaAtom:
     """
     if name in MMA_ATOMS:
         return _made(name)
-    return _mixed_fma(name) if name.startswith("UniversalFMA<") else _warpgroup_atom(name)
+    return _mixed_fma(name[:MAX_FMA_NAME]) if name.startswith("UniversalFMA<") else _warpgroup_atom(name)
 
 
 @cache

@@ -16,6 +16,8 @@ CXX_TYPES: Mapping[str, str] = MappingProxyType({
 })  # fmt: skip
 """The PTX names of the element types of CuTe C++ that are computed with."""
 
+MAX_FMA_NAME = 200
+"""How many characters of a name count."""
 _FMA = re.compile(r"UniversalFMA<([a-z0-9_:,<>]{1,120})>")
 _SIGNIFICAND: Mapping[str, tuple[int, int]] = {
     "f64": (11, 52), "f32": (8, 23), "f16": (5, 10), "bf16": (8, 7), "e4m3": (4, 3), "e5m2": (5, 2),
@@ -36,16 +38,16 @@ def universal_fma(name: str) -> MmaAtom:
     rounding, integers modulo two to the power of their width. Raises `LayoutError` (E0302) for types of which there is
     no such atom.
     """
-    name = "".join(name[:200].split())
+    name = "".join(name[:MAX_FMA_NAME].split())
     match = _FMA.fullmatch(name)
-    given = match[1].split(",") if match else [""]
-    names = given if len(given) > 4 else [*given, *([given[0], given[-1], given[0]][len(given) - 1 :])]
+    given = match[1].split(",") if match else []
+    names = _all_four(given) if 1 <= len(given) <= 4 else given
     unknown = next((each for each in names if each not in CXX_TYPES), None)
-    if unknown is not None or len(names) > 4:
+    if unknown is not None or len(names) != 4:
+        wrong = f"there is no type {unknown!r}" if unknown is not None else f"it has {len(names) or 'no'} types"
         raise LayoutError(
             Code.ATOM_UNKNOWN,
-            f"{name[:80]!r} names no atom: "
-            + (f"it has {len(names)} types" if unknown is None else f"no type {unknown!r}"),
+            f"{name[:80]!r} names no atom: {wrong}",
             f"UniversalFMA<D,A,B,C> takes one to four of {', '.join(CXX_TYPES)}"
             + ("; multiply views of real and imaginary parts" if "complex" in name else ""),
         )
@@ -77,6 +79,14 @@ def universal_fma(name: str) -> MmaAtom:
         ptx=f"fma.rn.{d}" if d in _SIGNIFICAND else f"mad.lo.s{max(16, BITS[d])}",
         source="PTX ISA, Floating Point Instructions: fma; Integer Arithmetic Instructions: mad",
     )
+
+
+def _all_four(given: list[str]) -> list[str]:
+    """The types of D, A, B and C, of which the last ones may be left out."""
+    d = given[0]
+    a = given[1] if len(given) > 1 else d
+    b = given[2] if len(given) > 2 else a
+    return [d, a, b, given[3] if len(given) > 3 else d]
 
 
 def _holds(d: str, name: str) -> bool:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from types import MappingProxyType
 
 from ..errors import Code, LayoutError
@@ -58,7 +58,7 @@ def copy_atom(name: str, val_bits: int = 1) -> CopyAtom:
     """
     make = COPY_ATOMS.get(name)
     if make is None and (known := _by_width(name)) is not None:
-        return replace(_made(known, val_bits), name=name)
+        return _renamed(known, val_bits, name)
     if make is None and (found := installed_atom(name, CopyAtom)) is not None:
         return found.with_value_bits(val_bits)
     if make is None:
@@ -82,6 +82,12 @@ def _by_width(name: str) -> str | None:
     ptx = CXX_TYPES.get(match[2])
     found = f"{match[1]}<{match[2] if ptx is None else f'uint{BITS[ptx]}_t'}>"
     return found if found in COPY_ATOMS else None
+
+
+@lru_cache(maxsize=256)
+def _renamed(known: str, val_bits: int, name: str) -> CopyAtom:
+    """An atom of tilefold's under the name that it was given, which is one of `_OF_TYPE`."""
+    return replace(_made(known, val_bits), name=name)
 
 
 @cache

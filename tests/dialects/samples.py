@@ -398,10 +398,16 @@ ATTRIBUTE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         '!tile.tiled_copy<#tile.copy_atom<"UniversalCopy<uint128_t>", f16>, "(32,8):(8,1)", "(64,4)">',
     ),
     "tile.tiled_mma": (f'!tile.tiled_mma<{_ATOM}, "(2,2,1):(1,2,4)", "[(8,2):(1,8);16;_]">',),
-    "tile.mma_atom": (_ATOM, '#tile.mma_atom<"UniversalFMA<float>">'),
+    "tile.mma_atom": (
+        _ATOM,
+        '#tile.mma_atom<"UniversalFMA<float>">',
+        '#tile.mma_atom<"UniversalFMA<int32_t,uint8_t,int8_t,int16_t>">',
+        '#tile.mma_atom<"SM61_DP4A">',
+    ),
     "tile.copy_atom": (
         '#tile.copy_atom<"SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", bf16>',
         '#tile.copy_atom<"AutoVectorizingCopy", i8>',
+        '#tile.copy_atom<"UniversalCopy<double>", f32>',
         '#tile.copy_atom<"UniversalCopy<uint128_t>", f16, load "nc.L1::no_allocate", store "cs">',
         '#tile.copy_atom<"UniversalCopy<uint128_t>", f16, load "nc.L2::evict_first.L2::64B", store "L2::evict_last">',
     ),
