@@ -55,7 +55,7 @@ def _nvjitlink() -> Any:
         raise AssembleError(
             Code.ASSEMBLE_UNAVAILABLE,
             f"nvJitLink, which assembles PTX, cannot be loaded: {str(error).splitlines()[0]}",
-            "`pip install nvidia-nvjitlink cuda-python` installs it, on Linux and Windows; --emit ptx needs neither",
+            "`pip install nvidia-nvjitlink cuda-python` installs it on Linux and Windows; --emit ptx needs neither",
         ) from error
     return binding
 

@@ -198,7 +198,7 @@ def current() -> Builder:
         raise TilefoldError(
             Code.BUILD_OUTSIDE,
             "this is an operation of a kernel, but no kernel is being built",
-            "call it in a function that is decorated with @cute.kernel, which a launch or .ir() builds",
+            "call it in a function that is decorated with @cute.kernel, which a launch or .build(block) builds",
         )
     return builder
 

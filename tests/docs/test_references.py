@@ -1,20 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the pages name exists: links and their anchors, files, make targets, error codes, options, and modules."""
 
-import argparse
 import ast
 import re
-from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
-from typing import cast
 
 import pytest
-from tilefold.compiler.context import OUR_DIALECTS
 from tilefold.layout.errors import Code
 
+from tests.names import OBJECT, OPERATION, OPTION, exists, is_known, options
 from tests.project.tree import PRODUCT, ROOT
-from tilefold.cli import COMMANDS, build_parser
 
 from .pages import anchors, blocks, pages, prose
 
@@ -24,9 +19,6 @@ _CODE = re.compile(r"`(?P<code>[^`\n]+)`")
 _PATH = re.compile(rf"(?:{'|'.join((*PRODUCT, 'tests', 'examples', 'benchmarks', 'docs'))})/[\w./-]*")
 _MAKE = re.compile(r"\bmake ([a-z-]+)")
 _CODE_ID = re.compile(r"\bE\d{4}\b")
-_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
-_OPERATION = re.compile(r"(?<![\w.@/-])(?:cute|tile|ptx|run)(?:\.[a-z_]\w*)+")
-_OBJECT = re.compile(r"(?<![\w.@/-])cute(?:\.[A-Za-z_]\w*)+")
 _MODULE = re.compile(r"\btilefold(?:\.[a-z_]\w*)+")
 
 
@@ -93,43 +85,20 @@ def test_named_error_codes_exist(page: Path) -> None:
     assert set(_CODE_ID.findall(prose(page.read_text()))) <= known
 
 
-@cache
-def _ours() -> frozenset[str]:
-    """The names of all operations, types and attributes of our dialects."""
-    dialects = [factory() for factory in OUR_DIALECTS.values()]
-    return frozenset(each.name for dialect in dialects for each in (*dialect.operations, *dialect.attributes))
-
-
 @pytest.mark.parametrize("page", pages(), ids=_name)
 def test_named_operations_and_types_exist(page: Path) -> None:
     text = page.read_text()
     for code in [*_code(page), *(block.text for block in blocks(text) if block.language == "mlir")]:
-        for name in _OPERATION.findall(code):
-            in_python = name.startswith("cute.") and _has("tilefold.cute", name.split(".")[1:])
-            assert in_python or name in _ours(), f"{page.name}: {name}"
+        for name in OPERATION.findall(code):
+            assert is_known(name), f"{page.name}: {name}"
 
 
 @pytest.mark.parametrize("name", ["from-cute-cpp", "python", "runtime", "tutorial"])
 def test_named_objects_of_cute_exist(name: str) -> None:
     page = ROOT / "docs" / f"{name}.md"
     for code in _code(page):
-        for found in _OBJECT.findall(code):
-            assert _has("tilefold.cute", found.split(".")[1:]), f"{page.name}: {found}"
-
-
-@cache
-def _options() -> frozenset[str]:
-    return frozenset[str]().union(*[_options_of(build_parser([name])) for name in COMMANDS])
-
-
-def _options_of(parser: argparse.ArgumentParser) -> frozenset[str]:
-    """The options of a parser and of its subcommands."""
-    found = frozenset(_OPTION.findall(parser.format_help()))
-    for action in parser._actions:  # argparse has no public way to a subcommand's parser
-        if isinstance(choices := getattr(action, "choices", None), dict):
-            parsers = cast("dict[str, argparse.ArgumentParser]", choices).values()
-            found = found.union(*map(_options_of, parsers))
-    return found
+        for found in OBJECT.findall(code):
+            assert exists("tilefold.cute", found.split(".")[1:]), f"{page.name}: {found}"
 
 
 @pytest.mark.parametrize("page", pages(), ids=_name)
@@ -137,8 +106,8 @@ def test_named_options_of_the_command_exist(page: Path) -> None:
     for match in _CODE.finditer(prose(page.read_text())):
         code = match["code"]
         if code.startswith(("--", "tilefold ")):
-            for option in _OPTION.findall(code):
-                assert option in _options(), f"{page.name}: {option}"
+            for option in OPTION.findall(code):
+                assert option in options(), f"{page.name}: {option}"
 
 
 @pytest.mark.parametrize("page", pages(), ids=_name)
@@ -146,22 +115,8 @@ def test_named_modules_exist(page: Path) -> None:
     for match in _CODE.finditer(prose(page.read_text())):
         for module in _MODULE.findall(match["code"]):
             parts = module.split(".")
-            found = any(_has(".".join(parts[:n]), parts[n:]) for n in range(len(parts), 0, -1))
+            found = any(exists(".".join(parts[:n]), parts[n:]) for n in range(len(parts), 0, -1))
             assert found, f"{page.name}: {module}"
-
-
-def _has(module: str, attributes: list[str]) -> bool:
-    try:
-        if find_spec(module) is None:
-            return False
-    except ModuleNotFoundError:
-        return False
-    value: object = __import__(module, fromlist=["_"])
-    for attribute in attributes:
-        if not hasattr(value, attribute):
-            return False
-        value = getattr(value, attribute)
-    return True
 
 
 @pytest.mark.parametrize("page", pages(), ids=_name)
@@ -172,7 +127,7 @@ def test_python_blocks_parse_and_import_what_exists(page: Path) -> None:
         for node in ast.walk(ast.parse(block.text)):
             if isinstance(node, ast.ImportFrom) and node.module:
                 for alias in node.names:
-                    assert _has(node.module, [alias.name]), f"{page.name}:{block.line}: {node.module}.{alias.name}"
+                    assert exists(node.module, [alias.name]), f"{page.name}:{block.line}: {node.module}.{alias.name}"
 
 
 @pytest.mark.parametrize("page", pages(), ids=_name)
