@@ -121,7 +121,8 @@ def test_partitions_are_those_of_cute(
     lines = shown(capsys, "tiled-copy", *made, role, tensor).splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("thread_layout_A_"))
     assert lines[at + 1].split(" o ", 1)[1] == layout
-    started = [f"{lines[at][:-1]} starts {start} elements after {lines[0][:-1]}"]
+    elements = "1 element" if start == "1" else f"{start} elements"
+    started = [f"{lines[at][:-1]} starts {elements} after {lines[0][:-1]}"]
     assert lines[at + 2 :] == (started if int(start) else [])
 
 

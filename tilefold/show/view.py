@@ -144,7 +144,7 @@ class Request:
         for part in parts:
             lines += part.lines(self.style)
         moved = [part for part in (tile, *parts) if part is not None and part.start != 0]
-        lines += [f"{part.name} starts {part.start} elements after {part.whole}" for part in moved]
+        lines += [f"{part.name} starts {_elements(part.start)} after {part.whole}" for part in moved]
         return [*lines, *self._ragged_lines()]
 
     def warnings(self) -> list[str]:
@@ -158,3 +158,7 @@ class Request:
             if given is not None and space != "ptr" and space not in able:
                 found.append(f"{self.copy.atom.name} has its {role} in {' or '.join(able)}, not in {space}")
         return found
+
+
+def _elements(count: Any) -> str:
+    return "1 element" if count == 1 else f"{count} elements"
