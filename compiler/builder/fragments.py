@@ -88,7 +88,9 @@ class Vec(Ordered, Bits):
         return load(found) if isinstance(found, Tensor) else found
 
     def reshape(self, shape: Any) -> "Vec":
-        """The elements, counted colexicographically, in another shape of the same size."""
+        """The elements in another shape of the same size, counted colexicographically: the first mode is the fastest,
+        as in every function of CuTe. NumPy's `reshape` does so with `order="F"` alone.
+        """
         modes = as_tuple(tuples(shape))
         if product(modes) != self.size:
             raise TilefoldError(Code.BUILD_VALUE, f"{self.size} elements have no shape {show(modes)}")
@@ -151,6 +153,7 @@ class Vec(Ordered, Bits):
         )
 
     def __len__(self) -> int:
+        """The rank, which is the number of modes, as of a tensor and a layout; `cute.size(x, 0)` is NumPy's `len`."""
         return self.rank
 
     def __iter__(self) -> Any:
@@ -219,7 +222,11 @@ def load(tensor: Tensor) -> Vec:
 
 
 def store(tensor: Tensor, value: Any) -> None:
-    """Writes a fragment, which is broadcast to the tensor's shape, or one value everywhere, to a tensor."""
+    """Writes a fragment, which is broadcast to the tensor's shape, or one value everywhere, to a tensor.
+
+    What is written is converted to the tensor's elements, as by `x.to`: floats to integers towards zero, wider integers
+    to their low bits.
+    """
     if isinstance(value, Tensor):
         value = load(value)
     if is_scalar(value):

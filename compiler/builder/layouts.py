@@ -82,8 +82,8 @@ def recast_layout(layout: Any, old: Any, new: Any) -> Any:
 
 
 def size(x: Any, mode: Any = None) -> Any:
-    """The number of elements of a tensor, a layout or a shape, or of a mode: `size(t, 1)`, `size(t, mode=[0, 1])`; of
-    threads of a tiled copy or a tiled MMA.
+    """The number of elements of a tensor, a fragment, a layout or a shape, or of a mode: `size(t, 1)`,
+    `size(t, mode=[0, 1])`; of threads of a tiled copy or a tiled MMA. Of a tuple, a shape, it is the product.
     """
     if (threads := getattr(x, "threads", None)) is not None:
         return threads
@@ -180,7 +180,9 @@ def idx2crd(index: Any, shape: Any) -> Any:
 
 def _shape(x: Any, mode: Any) -> Any:
     whole = _laid_out(x)
-    return _of_mode(whole.shape if isinstance(whole, Layout | ComposedLayout) else tuples(whole), mode)
+    if isinstance(whole, Layout | ComposedLayout):
+        return _of_mode(whole.shape, mode)
+    return _of_mode(tuples(getattr(whole, "shape", None) or whole), mode)  # a fragment has a shape and no layout
 
 
 def _laid_out(x: Any) -> Any:

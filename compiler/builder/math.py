@@ -91,12 +91,12 @@ def fma(a: Any, b: Any, c: Any) -> Any:
 
 
 def minimum(a: Any, b: Any) -> Any:
-    """The smaller of two; of a number and NaN the number."""
+    """The smaller of two; of a number and NaN the number, as `numpy.fmin`; `numpy.minimum` gives NaN."""
     return _extreme("min", min, a, b)
 
 
 def maximum(a: Any, b: Any) -> Any:
-    """The larger of two; of a number and NaN the number."""
+    """The larger of two; of a number and NaN the number, as `numpy.fmax`; `numpy.maximum` gives NaN."""
     return _extreme("max", max, a, b)
 
 

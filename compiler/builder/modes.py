@@ -39,7 +39,10 @@ def get(target: Any, mode: Any) -> Any:
 
 
 def select(target: Any, mode: Any) -> Any:
-    """The named modes in that order: `select(t, [0, 1, 3, 2])`. Of a tensor, the others stay at coordinate 0."""
+    """The named modes in that order: `select(t, [0, 1, 3, 2])`. Of a tensor, the others stay at coordinate 0.
+
+    It chooses modes, not elements by conditions as `numpy.select`; `cute.where` does that.
+    """
     modes = list(as_tuple(tuples(mode)))
     if isinstance(target, AnyTensor):
         check_modes(modes, target.rank)
@@ -51,7 +54,10 @@ def select(target: Any, mode: Any) -> Any:
 
 
 def take(target: Any, begin: int, end: int) -> Any:
-    """Modes `begin` to `end - 1` (CuTe's `take<begin, end>`); of a tensor, the others stay at coordinate 0."""
+    """Modes `begin` to `end - 1` (CuTe's `take<begin, end>`); of a tensor, the others stay at coordinate 0.
+
+    It takes modes, not elements as `numpy.take`.
+    """
     _check_range(begin, end, rank_of(target))
     return select(target, list(range(begin, end)))
 
@@ -68,7 +74,7 @@ def group_modes(target: Any, begin: int, end: int | None = None) -> Any:
 
 
 def flatten(target: Any) -> Any:
-    """All modes at one level."""
+    """All modes at one level: `((2, 3), 4)` becomes `(2, 3, 4)`, and not one mode of 24 as by `numpy.ravel`."""
     if isinstance(target, tuple):
         return flatten_tuple(target)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return _relaid(target, algebra.flatten)
@@ -84,7 +90,10 @@ def coalesce(target: Any, profile: Any = None) -> Any:
 
 
 def filter(target: Any, profile: Any = None) -> Any:
-    """Without modes of stride 0 and size 1, coalesced; by mode with a tuple `profile`."""
+    """Without modes of stride 0 and size 1, coalesced; by mode with a tuple `profile`.
+
+    Unlike Python's `filter` it knows layouts only; elements are chosen by `cute.where`.
+    """
     return _relaid(target, lambda layout: algebra.filter(layout, tuples(profile)))
 
 
@@ -96,7 +105,7 @@ def filter_zeros(target: Any, profile: Any = None) -> Any:
 def append(target: Any, mode: Any = None, rank: int | None = None) -> Any:
     """`mode` after the modes, or so often that there are `rank` modes; of a tuple an element.
 
-    Without `mode` it is 1:0, and 1 for a tuple.
+    Without `mode` it is 1:0, and 1 for a tuple. It adds modes, not elements as `numpy.append`.
     """
     return _padded(target, mode, rank, algebra.append)
 

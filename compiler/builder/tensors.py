@@ -107,6 +107,7 @@ class AnyTensor:
         return rank(self.ir_type.layout.data.shape)
 
     def __len__(self) -> int:
+        """The rank, as of a layout; `cute.size(t, 0)` is the extent of the first mode, which is NumPy's `len`."""
         return self.rank
 
     def view(self, op: type[LayoutViewOp], operands: Sequence[Any], properties: dict[str, Any]) -> Self:
@@ -274,7 +275,7 @@ class Tensor(AnyTensor):
         return load(self)
 
     def store(self, value: Any) -> None:
-        """Writes a value of the tensor's shape, or one number everywhere."""
+        """Writes a value of the tensor's shape, or one number everywhere, converted to its elements as by `x.to`."""
         from .fragments import store
 
         store(self, value)

@@ -5,6 +5,8 @@ Commands run in this process, in the folder of the session. They are `tilefold .
 `ls FOLDER` and `echo $?`, which prints the exit status of the command before it; a failing command must be followed by
 that.
 
+Scripts name their lines by the whole path, as Python does; the folder is shown as `/home/you`.
+
 In expected output a line `...` stands for any number of lines, and `...` within a line for any characters.
 Durations and addresses may differ.
 """
@@ -24,6 +26,8 @@ from pathlib import Path
 
 from tilefold.cli import main
 
+HOME = "/home/you"
+"""The folder of the session, as pages show it."""
 _DURATION = re.compile(r"\b\d+(\.\d+)?(e[+-]?\d+)? (s|ms|us)\b")
 _ADDRESS = re.compile(r"\b0x7f[0-9a-f]+\b")
 
@@ -90,7 +94,7 @@ def _captured(command: Callable[[], int], folder: Path) -> tuple[str, int]:
             status = command()
         except SystemExit as end:  # argparse, after --help and on a wrong command line
             status = end.code if isinstance(end.code, int) else 1
-    return stream.getvalue(), status
+    return stream.getvalue().replace(str(folder.resolve()), HOME), status
 
 
 def _run_script(script: str, arguments: list[str]) -> int:
@@ -99,7 +103,7 @@ def _run_script(script: str, arguments: list[str]) -> int:
     before = sys.argv, sys.path
     sys.argv, sys.path = [script, *arguments], [str(Path(script).parent), *sys.path]
     try:
-        runpy.run_path(script, run_name="__main__")
+        runpy.run_path(str(Path(script).resolve()), run_name="__main__")  # the path by which Python knows a script
     except Exception:
         traceback.print_exc()
         return 1
