@@ -126,7 +126,7 @@ class Code(Enum):
     SIM_UNSUPPORTED = ("E3201", "the simulator has no rule for an operation or a type")
     SIM_OUT_OF_BOUNDS = ("E3202", "a thread accesses memory outside every allocation, or what a tensor does not have")
     SIM_MISALIGNED = ("E3203", "the address of an access is not a multiple of its size")
-    SIM_UNINITIALISED = ("E3204", "a thread reads memory that nobody has written")
+    SIM_UNINITIALISED = ("E3204", "a thread uses what it has read from memory that nobody has written")
     SIM_RACE = ("E3205", "two threads access the same byte, one of them writes, and nothing orders them")
     SIM_IN_FLIGHT = ("E3206", "a thread touches bytes that an asynchronous copy is still writing")
     SIM_BARRIER = ("E3207", "not every thread reaches a barrier")

@@ -27,6 +27,7 @@ from .rules import RULES
 from .schedule import run_block
 from .spaces import Space
 from .translate import Code, Spaces, Texts, Translator
+from .undefined import Trace, UndefinedReadError, agreed
 from .warp import WARP, Block, Budget, Launch, Warp
 
 GLOBAL_BASE = 0x7F00_0000_0000
@@ -60,6 +61,15 @@ def _module_of(kernel: KernelOp) -> str:
     parent = kernel.parent_op()
     symbol = None if parent is None else parent.properties.get("sym_name")
     return getattr(symbol, "data", "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What a run leaves: where the arguments lie in its memory, and what was counted."""
+
+    bindings: list[Binding]
+    spaces: Spaces
+    counters: Counters
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +107,34 @@ class SimEngine:
             printed.append(text)
             sink(text)
 
-        launch = Launch(config, self.budget, emit)
+        try:
+            run = self._run_once(kernel, config, args, emit)
+        except UndefinedReadError:
+            said = len("".join(printed))
+            texts: list[str] = []
+
+            def compared(trace: Trace) -> _Run:
+                texts.clear()
+                return self._run_once(kernel, config, args, texts.append, trace)
+
+            run = agreed(compared)
+            emit("".join(texts)[said:])
+        for binding in run.bindings:
+            run.spaces.global_.arena.read_back(binding.offset, binding.argument.storage)
+        return RunResult(time.perf_counter() - began, "".join(printed), run.counters)
+
+    def _run_once(
+        self,
+        kernel: KernelOp,
+        config: LaunchConfig,
+        args: Mapping[str, Argument],
+        emit: Callable[[str], None],
+        trace: Trace | None = None,
+    ) -> "_Run":
+        """A run that leaves the arguments as they are. UndefinedReadError for a read of undefined bytes without a
+        `trace`.
+        """
+        launch = Launch(config, self.budget, emit, repeats=True, trace=trace)
         spaces = Spaces(
             Space("global", GLOBAL_BASE, self.races, Arena(GLOBAL_GUARD)),
             Space("shared", SHARED_BASE, self.races),
@@ -112,14 +149,12 @@ class SimEngine:
             code = translator.block(kernel.body.block)
             self._build(launch, spaces, bindings, site_of(kernel))
             self._run(launch, spaces, code, translator.initial)
-        for binding in bindings:
-            spaces.global_.arena.read_back(binding.offset, binding.argument.storage)
         counters = Counters(
             MappingProxyType(translator.instructions()),
             tuple(access.count() for access in translator.accesses if access.requests),
             launch.steps,
         )
-        return RunResult(time.perf_counter() - began, "".join(printed), counters)
+        return _Run(bindings, spaces, counters)
 
     def _build(self, launch: Launch, spaces: Spaces, bindings: list[Binding], site: Site) -> None:
         """Creates the memory, if the budget allows it, and puts the arguments there."""

@@ -101,6 +101,7 @@ def _jump(block: Block, numbers: dict[Block, int], t: Translator) -> Jump | None
 
             def choose(warp: Warp) -> tuple[int, tuple[int, ...]]:
                 chosen = warp.registers[condition]
+                warp.note(site, "decides by", chosen)
                 if varies(chosen):
                     active = warp.select(chosen)
                     if active.any() and not active.all():

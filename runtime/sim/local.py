@@ -10,7 +10,7 @@ from ...layout.errors import Code
 from .arena import ABSENT, READY, UNWRITTEN, Allocation, Arena
 from .faults import Site
 from .outside import HINT
-from .values import Value
+from .values import Value, varies
 from .warp import Warp
 
 Bytes = NDArray[np.uint8]
@@ -45,16 +45,22 @@ class LocalSpace:
         """The `width` bytes at `address` in each active lane, as an array (active, width)."""
         if type(address) is int and 0 <= address <= self._data.shape[1] - width and address % width == 0:
             threads = self._threads(warp)
-            if not (self._state[threads, address : address + width] == READY).all():
-                self._check(warp, site, address, width, loading=True)
-            return self._data[threads, address : address + width].copy()
-        rows = self._check(warp, site, address, width, loading=True)
-        return self._data.reshape(-1, width)[rows]
+            states = self._state[threads, address : address + width]
+            if (states == READY).all():
+                return self._data[threads, address : address + width].copy()
+        rows = self._check(warp, site, address, width)
+        content = self._data.reshape(-1, width)[rows]
+        states = self._state.reshape(-1, width)[rows]
+        if not (states == READY).all():
+            lane, byte = np.argwhere(states != READY)[0].tolist()
+            where = self.frame.describe(int(warp.select(address)[lane]) + byte)
+            content[states != READY] = warp.undefined(site, lane, where)
+        return content
 
     def store(self, warp: Warp, site: Site, address: Value, content: Bytes) -> None:
         """Writes an array (active, width) of bytes at `address` in each active lane."""
         width = content.shape[1]
-        rows = self._check(warp, site, address, width, loading=False)
+        rows = self._check(warp, site, address, width)
         self._data.reshape(-1, width)[rows] = content
         self._state.reshape(-1, width)[rows] = READY
 
@@ -62,11 +68,13 @@ class LocalSpace:
         first = warp.first_thread
         return slice(first, first + warp.lanes) if warp.active_lanes is None else first + warp.active_lanes
 
-    def _check(self, warp: Warp, site: Site, address: Value, width: int, *, loading: bool) -> NDArray[np.int64]:
+    def _check(self, warp: Warp, site: Site, address: Value, width: int) -> NDArray[np.int64]:
         """The rows of `width` bytes that the active lanes access; raises the fault of the first lane that may
         not.
         """
         at = warp.select(address)
+        if varies(address):
+            warp.note(site, "accesses an address by", at)
         size = self._data.shape[1]
         lanes = warp.lane_numbers()
         inside = (at >= 0) & (at <= size - width)
@@ -82,8 +90,6 @@ class LocalSpace:
              "use a narrower access"),
             (~allocated, Code.SIM_OUT_OF_BOUNDS, "accesses local memory out of bounds at {}",
              "check the coordinate against the fragment's layout"),
-            (loading & (states != READY).any(axis=1), Code.SIM_UNINITIALISED,
-             "reads {} of a fragment, which the thread has not written", "write the fragment first"),
         ):  # fmt: skip
             if bad.any():
                 first = int(bad.argmax())

@@ -89,18 +89,33 @@ class Space:
         """The `width` bytes at `address` in each active lane, as an array (active, width)."""
         rows = self._rows(warp, access, address)
         width = access.width
-        if not (self.arena.state[width][rows] == READY).all():
-            self._refuse(warp, access, rows, loading=True)
+        states = self.arena.state[width][rows]
+        missing = None if (states == READY).all() else self._undefined(warp, access, rows)
         if self.shadow is not None:
             conflict = self.shadow.read(warp, rows, width)
             if conflict is not None:
                 self._race(warp, access, rows, conflict, "reads")
-        return self.arena.data[width][rows]
+        content = self.arena.data[width][rows]
+        if missing is not None:
+            content[states == UNWRITTEN] = missing
+        return content
+
+    def _undefined(self, warp: Warp, access: Access, rows: NDArray[Any]) -> int:
+        """What the undefined bytes of these rows hold. The fault of the first lane that reads bytes which are not
+        allocated or otherwise taken.
+        """
+        states = self.arena.state[access.width][rows]
+        if np.isin(states, _TAKEN).any():
+            self._refuse(warp, access, rows, loading=True)
+        lane, byte = np.argwhere(states == UNWRITTEN)[0].tolist()
+        where = self.show(self.base + int(rows[lane]) * access.width + byte)
+        return warp.undefined(access.site, lane, f"{self.name} {where}")
 
     def load_leading(self, warp: Warp, access: Access, address: Value, counts: NDArray[Any]) -> Bytes:
         """As `load`, but only the first `counts` bytes of each active lane; the others are 0, and are not accessed."""
         width = access.width
         content = np.zeros((warp.active, width), np.uint8)
+        warp.note(access.site, "copies a number of bytes by", counts)
         lanes, at = warp.lane_numbers(), warp.select(address)
         reading = np.zeros(warp.lanes, bool)
         reading[lanes[counts > 0]] = True
@@ -122,6 +137,8 @@ class Space:
     def store(self, warp: Warp, access: Access, address: Value, content: Bytes) -> None:
         """Writes an array (active, width) of bytes at `address` in each active lane."""
         rows = self.claim(warp, access, address)
+        if self.name == "global":
+            warp.note(access.site, "stores", content)
         self.arena.data[access.width][rows] = content
         self.arena.state[access.width][rows] = READY
 
@@ -157,6 +174,8 @@ class Space:
             data[row] = how.change(number, before[number])
             self.releases.read(warp, row * width, how.acquires)
             self.releases.write(warp, row * width, lane, how.releases, replaces=False)
+        if self.name == "global":
+            warp.note(access.site, "stores", data[rows])
         return before
 
     def observe(self, warp: Warp, access: Access, address: Value, acquires: bool) -> Bytes:
@@ -184,6 +203,8 @@ class Space:
             conflict = self.shadow.update(warp, rows, width)
             if conflict is not None:
                 self._race(warp, access, rows, conflict, "writes")
+        if self.name == "global":
+            warp.note(access.site, "stores", content)
         for row, lane, value in zip(rows.tolist(), warp.lane_numbers().tolist(), content, strict=True):
             self.arena.data[width][row] = value
             self.releases.write(warp, row * width, lane, releases, replaces=True)
@@ -217,6 +238,7 @@ class Space:
     def _rows(self, warp: Warp, access: Access, address: Value) -> NDArray[Any]:
         """The row of each active lane's access, checked for alignment and counted."""
         at = warp.select(address)
+        warp.note(access.site, "accesses an address by", at)
         width = access.width
         offsets = at - self.base
         if int(np.bitwise_or.reduce(offsets)) & (width - 1):

@@ -14,6 +14,7 @@ from ..errors import Dim3
 from .faults import SimulationError, Site
 from .ordering import Knowledge
 from .outside import Outside, led_outside
+from .undefined import WRITE_FIRST, Trace, UndefinedReadError
 from .values import Lanes, Value, varies
 
 if TYPE_CHECKING:
@@ -47,6 +48,10 @@ class Launch:
     config: LaunchConfig
     budget: Budget
     sink: Callable[[str], None]
+    repeats: bool = False
+    """Whether the launch is run again after a read of undefined bytes."""
+    trace: Trace | None = None
+    """What the run is compared by, after a read of undefined bytes."""
     outside: Outside = field(default_factory=Outside)
     clock: int = 1
     steps: int = 0
@@ -76,6 +81,8 @@ class Launch:
         if self.printed > self.budget.characters:
             text = f"the kernel has printed {self.budget.characters} characters"
             raise SimulationError(Code.SIM_STEPS, text, "let fewer threads print", site=site)
+        if self.trace is not None:
+            self.trace.note(None, site, "prints", np.frombuffer(text.encode(), np.uint8))
         self.sink(text)
 
 
@@ -183,6 +190,24 @@ class Warp:
         if not varies(value):
             return np.full(self.active, value, np.int64)
         return value if self.active_lanes is None else value[self.active_lanes]
+
+    def note(self, site: Site, does: str, data: Value) -> None:
+        """Notes what the active lanes do that must not depend on undefined bytes, where that is looked at."""
+        if self.launch.trace is not None:
+            self.launch.trace.note(self, site, does, self.select(data) if np.ndim(data) < 2 else data)
+
+    def undefined(self, site: Site, first: int, where: str) -> int:
+        """What undefined bytes hold that the active lane number `first` and others read, at `where`.
+
+        Where the run cannot be compared with others, the fault of that lane; UndefinedReadError where it is to be.
+        """
+        lane = int(self.lane_numbers()[first])
+        if self.launch.trace is not None:
+            x, y, z = self.block.thread(self.first_thread + lane)
+            return self.launch.trace.read(site, f"thread ({x},{y},{z}) reads {where}, which nobody has written")
+        if self.launch.repeats:
+            raise UndefinedReadError
+        self.fault(Code.SIM_UNINITIALISED, site, lane, f"reads {where}, which nobody has written", WRITE_FIRST)
 
     def led_outside(self, address: Value, view: str, fixed: Sequence[tuple[Value, Value]]) -> Value:
         """The address of a view, which `view` describes, at integers of a coordinate, each with the extent of its mode:

@@ -91,8 +91,13 @@ def test_rows_are_aligned_and_written() -> None:
     fault(kernel(1, False, 24), "E3203", A=array, B=array.copy())
     body = """
         %s = ptx.smem.addr 0
-        %m = ptx.ldmatrix x 1 %s : vector<1xi32>"""
-    fault(entry(body, shared=64), "E3204")
+        %m = ptx.ldmatrix x 1 %s : vector<1xi32>
+        %e = vector.extract %m[0] : i32 from vector<1xi32>
+        %z = arith.constant 0 : i32
+        %is = arith.cmpi eq, %e, %z : i32
+        scf.if %is {
+        }"""
+    assert "ptx.ldmatrix at test.cute:5:" in fault(entry(body, shared=64), "E3204").message
 
 
 def test_rows_without_a_barrier_race() -> None:

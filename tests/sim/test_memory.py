@@ -25,6 +25,15 @@ def access(width: int, store: bool, space: str = "global", pointer: str = "%A") 
     return "\n".join(lines)
 
 
+def used(value: str) -> str:
+    """A branch on an i32, which is a use of it."""
+    return f"""
+        %zero.of = arith.constant 0 : i32
+        %is.zero = arith.cmpi eq, {value}, %zero.of : i32
+        scf.if %is.zero {{
+        }}"""
+
+
 @pytest.mark.parametrize("store", [False, True])
 @pytest.mark.parametrize("width", [1, 2, 4, 8, 16])
 class TestGlobal:
@@ -65,7 +74,7 @@ def test_access_that_sticks_out_of_an_odd_size() -> None:
 
 
 def test_unwritten_output_must_not_be_read() -> None:
-    text = entry(access(4, store=False), ARGS, "1")
+    text = entry(access(4, store=False) + used("%v"), ARGS, "1")
     error = fault(text, "E3204", block=(1, 1, 1), A=unwritten(np.zeros(4, np.int32)), o=8)
     assert "byte 8 of argument A (16 bytes)" in error.message
 
@@ -76,8 +85,10 @@ def test_output_may_be_read_after_it_was_written() -> None:
 
 
 def test_a_partly_written_vector_must_not_be_read() -> None:
-    body = access(4, store=True) + "\n%w = ptx.ld %A align 8 : !ptx.ptr<global> -> vector<2xf32>"
-    fault(entry(body, ARGS, "1"), "E3204", block=(1, 1, 1), A=unwritten(np.zeros(4, np.int32)), o=4)
+    body = access(4, store=True) + "\n%w = ptx.ld %A align 8 : !ptx.ptr<global> -> vector<2xi32>"
+    body += "\n%w0 = vector.extract %w[0] : i32 from vector<2xi32>\n%w1 = vector.extract %w[1] : i32 from vector<2xi32>"
+    launch(entry(body + used("%w1"), ARGS, "1"), block=(1, 1, 1), A=unwritten(np.zeros(4, np.int32)), o=4)
+    fault(entry(body + used("%w0"), ARGS, "1"), "E3204", block=(1, 1, 1), A=unwritten(np.zeros(4, np.int32)), o=4)
 
 
 def test_the_first_lane_at_fault_is_named() -> None:
@@ -104,7 +115,7 @@ def test_shared_bounds(width: int) -> None:
 
 
 def test_shared_memory_starts_undefined_in_every_block() -> None:
-    read = entry(SHARED + access(4, False, "shared", "%s"), "%o: i64", "1", shared=64)
+    read = entry(SHARED + access(4, False, "shared", "%s") + used("%v"), "%o: i64", "1", shared=64)
     fault(read, "E3204", block=(1, 1, 1), o=0)
     body = """
         %b = gpu.block_id x
@@ -116,7 +127,7 @@ def test_shared_memory_starts_undefined_in_every_block() -> None:
           ptx.st %one, %s align 4 : i32, !ptx.ptr<shared>
         }
         %v = ptx.ld %s align 4 : !ptx.ptr<shared> -> i32"""
-    error = fault(entry(body, "", "1", shared=64), "E3204", grid=(2, 1, 1), block=(1, 1, 1))
+    error = fault(entry(body + used("%v"), "", "1", shared=64), "E3204", grid=(2, 1, 1), block=(1, 1, 1))
     assert error.block == (1, 0, 0)
 
 
@@ -142,7 +153,7 @@ def test_local_bounds(width: int) -> None:
 
 
 def test_local_memory_is_undefined_until_written() -> None:
-    fault(entry(LOCAL + access(4, False, "local", "%l"), "%o: i64"), "E3204", o=0)
+    fault(entry(LOCAL + access(4, False, "local", "%l") + used("%v"), "%o: i64"), "E3204", o=0)
 
 
 def test_each_thread_has_its_own_fragment() -> None:
@@ -181,8 +192,9 @@ def test_a_fragment_is_undefined_again_in_each_iteration() -> None:
             ptx.st %v, %l align 4 : i32, !ptx.ptr<local>
           }
           %w = ptx.ld %l align 4 : !ptx.ptr<local> -> i32
+          USED
         }"""
-    fault(entry(body), "E3204")
+    fault(entry(body.replace("USED", used("%w"))), "E3204")
 
 
 @pytest.mark.parametrize(

@@ -313,8 +313,8 @@ def test_printing() -> None:
 
 
 def test_fragments_are_undefined_at_first() -> None:
-    body = f"%f = tile.alloc : {tensor('f32', '2:1', 'rmem')}\n%v = tile.load %f(1)"
-    assert "tile.load at test.cute:4:" in fault(kernel(body, ""), "E3204").message
+    body = f'%f = tile.alloc : {tensor("f32", "2:1", "rmem")}\n%v = tile.load %f(1)\ntile.print_tensor "f" %f'
+    assert "tile.print_tensor at test.cute:5:" in fault(kernel(body, ""), "E3204").message
 
 
 BIG = "%big = arith.constant 9223372036854775807 : index\n"

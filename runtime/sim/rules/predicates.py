@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ....dialects import tile
 from ....layout.errors import Code as ErrorCode
 from ...tensor import distances
-from ..faults import Site
+from ..faults import Site, site_of
 from ..tensors import port, tensor_value
 from ..translate import Translator
 from ..warp import Warp
@@ -24,13 +24,15 @@ def predicates_of(op: tile.CopyOp, t: Translator) -> Callable[[Warp], Flags] | N
     if op.pred is None or layout is None:
         return None
     assert isinstance(op.pred.type, tile.TensorType)
-    slot, reader = t.slot(op.pred), port(op, op.pred.type, "load", t)
+    slot, site, reader = t.slot(op.pred), site_of(op), port(op, op.pred.type, "load", t)
     places, of_element = np.unique(distances(layout), return_inverse=True)
 
     def read(warp: Warp) -> Flags:
         tensor = tensor_value(warp.registers[slot])
         flags = [reader.load(warp, tensor, int(place)) for place in places]
-        return np.concatenate(flags, axis=1).astype(bool)[:, of_element]
+        found = np.concatenate(flags, axis=1).astype(bool)
+        warp.note(site, "decides by", found)
+        return found[:, of_element]
 
     return read
 

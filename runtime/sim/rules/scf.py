@@ -39,7 +39,7 @@ class _Results:
 
 
 def _if(op: scf.IfOp, t: Translator) -> Suspending:
-    condition = t.slot(op.cond)
+    condition, site = t.slot(op.cond), site_of(op)
     then = t.block(op.true_region.block)
     otherwise = t.block(op.false_region.block) if op.false_region.blocks else None
     results = t.slots(op.results)
@@ -52,6 +52,7 @@ def _if(op: scf.IfOp, t: Translator) -> Suspending:
 
     def run(warp: Warp) -> Suspension:
         chosen = warp.registers[condition]
+        warp.note(site, "decides by", chosen)
         if not varies(chosen):
             yield from side(warp, then if chosen else otherwise)
             return
@@ -87,6 +88,8 @@ def _for(op: scf.ForOp, t: Translator) -> Suspending:
     def run(warp: Warp) -> Suspension:
         first, limit, step = _gather(warp, bounds)
         warp.fault_where(step <= 0, ErrorCode.SIM_ARITHMETIC, site, "the step of the loop is not positive")
+        for bound in (first, limit, step):
+            warp.note(site, "decides by", bound)
         values = _gather(warp, inits)
         if not any(varies(bound) for bound in (first, limit, step)):
             for value in range(first, limit, step):
@@ -121,7 +124,7 @@ def _for(op: scf.ForOp, t: Translator) -> Suspending:
 
 
 def _while(op: scf.WhileOp, t: Translator) -> Suspending:
-    inits, results = t.slots(op.arguments), t.slots(op.results)
+    inits, results, site = t.slots(op.arguments), t.slots(op.results), site_of(op)
     test, body = t.block(op.before_region.block), t.block(op.after_region.block)
     condition, passed = test.results[0], test.results[1:]
     kinds = [kind_of(result.type) for result in op.results]
@@ -134,6 +137,7 @@ def _while(op: scf.WhileOp, t: Translator) -> Suspending:
             _assign(warp, test.args, values)
             yield from test.run(warp)
             going = warp.registers[condition]
+            warp.note(site, "decides by", going)
             values = _gather(warp, passed)
             live = warp.live()
             if varies(going):
