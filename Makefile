@@ -59,7 +59,6 @@ fuzz: $(READY)
 	$(RUN) -m tests.cli.fuzz --count $(COUNT)
 	$(RUN) -m tests.check.fuzz --count $(COUNT)
 	$(RUN) -m tests.python.fuzz --count $(COUNT)
-	$(RUN) -m tests.python.fuzz_integers --count $$(($(COUNT) / 200))
 
 lint: $(READY)
 	$(RELINK)

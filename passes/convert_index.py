@@ -15,6 +15,7 @@ from ..dialects import gpu
 from ..dialects.ptx import EntryOp, SregOp
 from .constants import constant_of
 from .emitter import Emitter, int_type, int_width
+from .loop_hints import trip_values
 from .range_arithmetic import contains, limits
 from .ranges import Ranges, register_of
 
@@ -198,17 +199,22 @@ class _Conversion:
         if (int_width(type) or 64) < 64:
             number, bounds = resized(inside, counter, int_width(type) or 64), [low, high, step]
         else:
-            distance = emitter.value(arith.SubiOp(high, low))
-            trips = emitter.value(arith.CeilDivUIOp(distance, step))
-            zero = emitter.constant(0, i64)
-            some = emitter.value(arith.CmpiOp(low, high, "slt"))
-            bounds = [zero, emitter.value(arith.SelectOp(some, trips, zero)), emitter.constant(1, i64)]
+            bounds = [emitter.constant(0, i64), self._trips(op, emitter, low, high, step), emitter.constant(1, i64)]
             number = inside.value(arith.AddiOp(low, inside.value(arith.MuliOp(counter, step))))
         self._bind(body.args[0], number)
         if not isinstance(type, IndexType):
             body.args[0].replace_all_uses_with(number)
             body.erase_arg(body.args[0])
         return bounds
+
+    @staticmethod
+    def _trips(op: scf.ForOp, emitter: Emitter, low: SSAValue, high: SSAValue, step: SSAValue) -> SSAValue:
+        """How often a loop with these bounds runs."""
+        if (known := trip_values(op)) is not None:
+            return emitter.constant(len(known), i64)
+        trips = emitter.value(arith.CeilDivUIOp(emitter.value(arith.SubiOp(high, low)), step))
+        some = emitter.value(arith.CmpiOp(low, high, "slt"))
+        return emitter.value(arith.SelectOp(some, trips, emitter.constant(0, i64)))
 
     def _loop(self, op: scf.ForOp, emitter: Emitter) -> None:
         bounds, body = (op.lb, op.ub, op.step), op.body.block

@@ -39,6 +39,10 @@ RANGE = "range"
 """The attribute of an operation that says the range of its result, where more is known than its operands tell."""
 
 
+MOST_ATTEMPTS = 4096
+"""How often a range is tried for what loops of one kernel carry; loops within loops are tried again with each."""
+
+
 def set_range(op: Operation, low: int, high: int) -> None:
     """Notes the range of the result of `op`."""
     op.attributes[RANGE] = DenseArrayBase.from_list(i64, (low, high))
@@ -52,6 +56,7 @@ class Ranges:
     def __init__(self, kernel: KernelOp) -> None:
         self._registers = register_ranges(kernel.block)
         self._known: dict[SSAValue, Range] = {}
+        self._attempts = MOST_ATTEMPTS
 
     def of(self, value: SSAValue) -> Range:
         """The range of a value; that of its type where nothing is known."""
@@ -154,6 +159,9 @@ class Ranges:
         before = dict(self._known)
         for limit in [high, *(e for e in ends_in(loop) if e > high)]:
             for _ in range(2):  # with the low end that it starts with, then with the one that follows
+                if self._attempts == 0:
+                    break
+                self._attempts -= 1
                 self._known = {**before, argument: (low, limit)}
                 least, most = self.of(following)
                 if low <= least and most <= limit:

@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...layout.errors import Code, TilefoldError
 from ...layout.unknown import Unknown
-from ...passes.range_arithmetic import absolute, exact_range
+from ...passes.range_arithmetic import absolute, contains, exact_range
 from .dtypes import Boolean, DType, Float32, Int32
 from .state import insert_value
 from .values import (
@@ -18,10 +18,10 @@ from .values import (
     Float,
     Int,
     Value,
+    check_numbers,
     common_type,
     constant,
     convert,
-    is_number,
     is_scalar,
     limited,
     number_of,
@@ -36,10 +36,10 @@ _FLOATS: Mapping[str, Callable[[SSAValue, SSAValue], Operation]] = MappingProxyT
 _INTEGERS: Mapping[str, Callable[[SSAValue, SSAValue], Operation]] = MappingProxyType({
     "add": arith.AddiOp, "sub": arith.SubiOp, "mul": arith.MuliOp, "min": arith.MinSIOp, "max": arith.MaxSIOp,
     "and": arith.AndIOp, "or": arith.OrIOp, "xor": arith.XOrIOp, "shl": arith.ShLIOp, "shr": arith.ShRSIOp,
-    "floordiv": arith.FloorDivSIOp,
+    "floordiv": arith.FloorDivSIOp, "ceildiv": arith.CeilDivSIOp,
 })  # fmt: skip
 _UNSIGNED: Mapping[str, Callable[[SSAValue, SSAValue], Operation]] = MappingProxyType({
-    "floordiv": arith.DivUIOp, "mod": arith.RemUIOp, "shr": arith.ShRUIOp,
+    "floordiv": arith.DivUIOp, "ceildiv": arith.CeilDivUIOp, "mod": arith.RemUIOp, "shr": arith.ShRUIOp,
 })  # fmt: skip
 _EXTREMES: Mapping[str, Callable[[SSAValue, SSAValue], Operation]] = MappingProxyType(
     {"min": arith.MinUIOp, "max": arith.MaxUIOp}
@@ -57,7 +57,7 @@ def compare(predicate: str, a: Any, b: Any) -> Any:
         return NotImplemented
     a, b = number_of(a), number_of(b)
     dtype = common_type(a, b)
-    _check_range(a, b, dtype)
+    check_numbers(dtype, a, b)
     x, y = convert(a, dtype), convert(b, dtype)
     if dtype.kind == "float":
         # NaN is unequal to everything
@@ -102,22 +102,13 @@ def binary(name: str, a: Any, b: Any) -> Any:
     if (same := _neutral(name, a, b, dtype)) is not None:
         return same
     if name not in ("and", "or", "xor"):
-        _check_range(a, b, dtype)
+        check_numbers(dtype, a, b)
     x, y = convert(a, dtype), convert(b, dtype)
     if dtype.kind == "float":
         return _float_binary(name, x, y)
     if dtype.kind == "bool":
         return Bool(insert_value(_INTEGERS[name](x.ssa, y.ssa)), dtype)
     return _int_binary(name, x, y, b)
-
-
-def _check_range(a: Any, b: Any, dtype: DType) -> None:
-    """Raises TilefoldError (E5002) for a number that would be another one in the type in which it is computed with."""
-    if dtype.kind == "int":
-        for x in (a, b):
-            if is_number(x) and not dtype.least <= x <= dtype.greatest:
-                hint = "convert the value first: x.to(cute.Int64)"
-                raise TilefoldError(Code.BUILD_VALUE, f"{shown_number(x)} is not a number of type {dtype}", hint)
 
 
 def _neutral(name: str, a: Any, b: Any, dtype: DType) -> Any:
@@ -143,17 +134,17 @@ def _float_binary(name: str, x: Float, y: Float) -> Any:
 
 
 def _int_binary(name: str, x: Int, y: Int, written: Any) -> Int:
-    if name in ("floordiv", "mod") and type(written) is int and written == 0:
+    if name in ("floordiv", "ceildiv", "mod") and type(written) is int and written == 0:
         raise TilefoldError(Code.BUILD_VALUE, "division by zero")
     if name in ("shl", "shr") and type(written) is int and not 0 <= written < x.dtype.bits:
         problem = f"{x.dtype} cannot be shifted by {shown_number(written)}"
         raise TilefoldError(Code.BUILD_VALUE, problem, f"shift by 0 to {x.dtype.bits - 1}")
-    if name in ("floordiv", "mod") and type(written) is int and written == -1 and not x.dtype.unsigned:
-        return unary("neg", x) if name == "floordiv" else constant(0, x.dtype)  # also of the least integer
+    if name in ("floordiv", "ceildiv", "mod") and type(written) is int and written == -1 and not x.dtype.unsigned:
+        return constant(0, x.dtype) if name == "mod" else unary("neg", x)  # also of the least integer
     known = _KNOWN[name](x.known, y.known) if name in _KNOWN else Unknown(x.dtype.bits)
-    if name in ("floordiv", "shr", "shl") and type(written) is int and 0 <= written < 1 << 62:
-        known = {"floordiv": x.known.__floordiv__, "shr": x.known.__rshift__, "shl": x.known.__lshift__}[name](
-            written if name == "floordiv" else min(written, 62)
+    if name in ("floordiv", "ceildiv", "shr", "shl") and type(written) is int and 0 <= written < 1 << 62:
+        known = {"shr": x.known.__rshift__, "shl": x.known.__lshift__}.get(name, x.known.__floordiv__)(
+            min(written, 62) if name in ("shr", "shl") else written
         )
     return limited(
         _int_operation(name, x, y, written), x.dtype, known, exact_range(name, x.range, y.range, x.dtype.bits)
@@ -163,6 +154,9 @@ def _int_binary(name: str, x: Int, y: Int, written: Any) -> Int:
 def _int_operation(name: str, x: Int, y: Int, written: Any) -> SSAValue:
     """The operation of `arith`, or several, for one of Python."""
     both = x.nonnegative and y.nonnegative
+    sum = exact_range("add", x.range, y.range, x.dtype.bits)
+    if name == "ceildiv" and y.range[0] > 0 and sum is not None and contains(x.dtype.limits, sum):
+        return ((x + y - 1) // (written if type(written) is int else y)).ssa
     power = type(written) is int and written > 0 and written & (written - 1) == 0
     if name == "mod" and not both:
         # Python's remainder has the sign of the divisor

@@ -18,7 +18,7 @@ from .fragments import Vec, full
 from .places import user_place
 from .state import current
 from .syntax.flow import RESULT
-from .values import Int, Scalar, Value, common_type, convert, weak_type, wrap
+from .values import Int, Scalar, Value, check_numbers, common_type, convert, weak_type, wrap
 from .variables import MISSING, PENDING, Box, Tree, Variable, tree_of
 
 _COUNTED = 5 << 59
@@ -40,7 +40,10 @@ class Kind:
         return wrap(ssa, self.dtype)
 
     def ssa(self, leaf: Any) -> SSAValue:
-        """A leaf as an SSA value, at the end of the current block."""
+        """A leaf as an SSA value, at the end of the current block. Raises TilefoldError (E5002) for a number that its
+        type does not have.
+        """
+        check_numbers(self.dtype, leaf)
         return convert(leaf, self.dtype).ssa
 
     @property

@@ -14,7 +14,7 @@ from .arithmetic import check_computed
 from .dtypes import Boolean, Float32
 from .fragments import Vec, combined, elementwise
 from .state import insert_value
-from .values import Float, Value, check_operand, common_type, convert, is_number, shown_number, wrap
+from .values import Float, Value, check_numbers, check_operand, common_type, convert, is_number, shown_number, wrap
 
 
 def _function(
@@ -111,6 +111,7 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     if not isinstance(condition, Value):
         return a if condition else b
     dtype = common_type(a, b)
+    check_numbers(dtype, a, b)
     x, y = convert(a, dtype), convert(b, dtype)
     chosen = insert_value(arith.SelectOp(convert(condition, Boolean).ssa, x.ssa, y.ssa))
     return wrap(chosen, dtype, either(x.range, y.range) if dtype.kind == "int" else None)

@@ -132,4 +132,5 @@ def make_range(
         raise TilefoldError(Code.BUILD_VALUE, "the step of a range is 0")
     if unroll is not None and unroll not in range(1, MAX_UNROLL + 1):
         raise TilefoldError(Code.LOOP_HINT, f"unroll is {unroll}; 1 to {MAX_UNROLL} are possible")
+    first, last, by = (convert(each, Index) if isinstance(each, Int) else each for each in (first, last, by))
     return Range(first, last, by, 0 if unroll_full else unroll)

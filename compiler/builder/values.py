@@ -152,6 +152,10 @@ class Int(Ordered, Bits, Value):
         """Whether it is known not to be negative."""
         return self.range[0] >= 0
 
+    def ceil_div(self, a: "Int | int", b: "Int | int") -> Any:
+        """`a / b` rounded up; one of them is this integer."""
+        return self._binary("ceildiv", a, b)
+
     def minimum(self, other: "Int | int") -> Any:
         """The smaller of two integers."""
         return self._binary("min", self, other)
@@ -161,8 +165,8 @@ class Int(Ordered, Bits, Value):
         return self._binary("max", self, other)
 
 
-MOST = 1 << 61
-"""More than any extent, stride or coordinate is."""
+MOST = 1 << 48
+"""More than any extent, stride or coordinate in memory is."""
 
 
 def wrap(ssa: SSAValue, dtype: DType | None = None, range: Range | None = None) -> Any:
@@ -249,6 +253,15 @@ def weak_type(x: Number, like: DType | None = None) -> DType:
             return like
         return Int32 if -(1 << 31) <= x < 1 << 31 else Int64
     return like if like is not None and like.kind == "float" else Float32
+
+
+def check_numbers(dtype: DType, *xs: Any) -> None:
+    """Raises TilefoldError (E5002) for a number that would be another one in the type in which it is computed with."""
+    if dtype.kind == "int":
+        for x in xs:
+            if is_number(x) and not dtype.least <= number_of(x) <= dtype.greatest:
+                hint = "convert the value first: x.to(cute.Int64)"
+                raise TilefoldError(Code.BUILD_VALUE, f"{shown_number(x)} is not a number of type {dtype}", hint)
 
 
 def common_type(*xs: Any) -> DType:

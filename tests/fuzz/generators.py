@@ -4,6 +4,7 @@
 from tests.fuzz.copies import COPIES
 from tests.fuzz.floats import FLOATS
 from tests.fuzz.functions import FUNCTIONS
+from tests.fuzz.integer_kernels import INTEGER_KERNELS
 from tests.fuzz.integers import INTEGERS
 from tests.fuzz.problem import Generator
 
@@ -12,4 +13,5 @@ GENERATORS: dict[str, Generator] = {
     "floats": FLOATS,
     "functions": FUNCTIONS,
     "integers": INTEGERS,
+    "integer-kernels": INTEGER_KERNELS,
 }

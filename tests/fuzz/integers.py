@@ -19,7 +19,7 @@ def generate(seed: int) -> Problem:
         name: Tensor(value) if isinstance(value, np.ndarray) else value for name, value in made.arguments.items()
     }
     arguments["B"] = Tensor(np.zeros_like(expected), expected, fresh=True)
-    return Problem(made.text, (made.grid, 1, 1), (made.threads, 1, 1), arguments)
+    return Problem(made.text, (made.grid, 1, 1), (made.threads, 1, 1), arguments, costs=True, names=frozenset({"B"}))
 
 
 INTEGERS = Generator(generate)

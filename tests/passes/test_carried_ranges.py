@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Coordinates that loops and branches hand on have 32 bits where they provably fit, and mean the same."""
 
+import time
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tilefold.compiler.emit import emit_llvm
 from tilefold.compiler.pipeline import pipeline_to
 from tilefold.dialects.ptx import EntryOp
 from tilefold.passes.fold_constants import compare
@@ -12,8 +14,9 @@ from tilefold.passes.range_facts import restricted
 from tilefold.passes.ranges import Ranges
 from xdsl.dialects import scf
 
+from tests.emit.cpu import SM80, run_kernel
 from tests.kernels.harness import STAGES, program_of, simulate
-from tests.passes.harness import apply
+from tests.passes.harness import apply, execute, kernel
 from tilefold.launches import Changes, launches_of
 
 KERNEL = """\
@@ -106,3 +109,76 @@ def test_what_a_comparison_says() -> None:
                     right = restricted(other, predicate, known, left=False, holds=holds)
                     assert left[0] <= a <= left[1]
                     assert right[0] <= b <= right[1]
+
+
+OVERRUN = """\
+gpu.module @m {{
+tile.kernel @k(%E: !tile.tensor<i64, gmem, align<16>, "16:1">, %B: !tile.tensor<i64, gmem, align<16>, "16:1">)
+    threads(8) {{
+  %t = gpu.thread_id x
+  %c8 = arith.constant 8 : index
+  %t8 = arith.addi %t, %c8 : index
+  %first = tile.load %E(%t)
+  %last = tile.load %E(%t8)
+  {cast} %first : i64 to {type}
+  {end} %last : i64 to {type}
+  %step = arith.constant {step} : {type}
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %n, %i = scf.for %k = %lo to %hi step %step iter_args(%a = %zero, %b = %zero) -> (i64, i64){colon} {{
+    %more = arith.addi %a, %one : i64
+    %now = {widen}
+    scf.yield %more, %now : i64, i64
+  }}
+  tile.store %n, %B(%t)
+  tile.store %i, %B(%t8)
+  return
+}}
+}}
+"""
+
+
+@pytest.mark.parametrize(("type", "bits"), [("i8", 8), ("i32", 32), ("i64", 64), ("index", 64)])
+@pytest.mark.parametrize("step", [1, 2, 7, 100])
+def test_loops_that_count_to_the_end_of_their_type(type: str, bits: int, step: int) -> None:
+    cast = {"index": "arith.index_cast", "i64": "arith.bitcast"}.get(type, "arith.trunci")
+    widen = {"index": "arith.index_cast %k : index to i64", "i64": "arith.addi %k, %zero : i64"}
+    text = OVERRUN.format(
+        type=type, step=step, cast=f"%lo = {cast}", end=f"%hi = {cast}",
+        colon="" if type == "index" else f" : {type}", widen=widen.get(type, f"arith.extsi %k : {type} to i64"),
+    )  # fmt: skip
+    most = (1 << (bits - 1)) - 1
+    ranges = [range(most - distance, most - distance // 9, step) for distance in (0, 1, 5, 8, 33, 70, 100, 9)]
+    ends = np.array([r.start for r in ranges] + [r.stop for r in ranges], np.int64)
+    expected = [len(r) for r in ranges] + [r[-1] if r else 0 for r in ranges]
+    for stage in STAGES:
+        out = np.zeros(16, np.int64)
+        module = apply(text, ",".join(pipeline_to(stage)))
+        execute(module, {"E": ends, "B": out}, threads=8, outputs=["B"])
+        assert out.tolist() == expected, stage
+    out = np.zeros(16, np.int64)
+    module = apply(text, ",".join(pipeline_to("instr")))
+    run_kernel(emit_llvm(module, SM80), "k", (1, 1, 1), (8, 1, 1), [ends, out])
+    assert out.tolist() == expected
+
+
+def test_loops_within_loops_take_no_time() -> None:
+    """Ranges of what nested loops carry are tried again with each of the loop around; that ends."""
+    lines = [f"%c{k} = arith.constant {k} : index" for k in range(20)]
+    lines += [f"scf.for %i{d} = %c0 to %c4 step %c1 iter_args(%a{d} = {f'%a{d - 1}' if d else '%c0'}) -> (index) {{"
+              for d in range(8)]  # fmt: skip
+    lines = [f"%r{line.split('%i')[1].split()[0]} = {line}" if "scf.for" in line else line for line in lines]
+    value = "%a7"
+    for k in range(8):
+        lines += [f"%m{k} = arith.addi {value}, %c{k + 1} : index", f"%p{k} = arith.cmpi sge, %m{k}, %c{k + 3} : index"]
+        lines.append(f"%q{k} = arith.select %p{k}, %c0, %m{k} : index")
+        value = f"%q{k}"
+    for d in reversed(range(8)):
+        lines += [f"%y{d} = arith.muli {value}, %c2 : index", f"scf.yield %y{d} : index", "}"]
+        value = f"%r{d}"
+    lines += ["%o = arith.index_cast %r0 : index to i64", "tile.store %o, %B(0)"]
+    body = "\n".join(lines)
+    text = kernel(body, '%B: !tile.tensor<i64, gmem, align<16>, "8:1">', "1")
+    began = time.process_time()
+    apply(text, ",".join(pipeline_to("instr")))
+    assert time.process_time() - began < 60

@@ -3,7 +3,6 @@
 
 import pytest
 
-from tests.python import fuzz_integers
 from tests.python.fuzz import Program, fault, main, programs, run
 
 
@@ -33,8 +32,3 @@ def test_what_a_text_raises_by_itself_is_no_fault() -> None:
         "cute.range(4).step = 1",
     ):
         assert fault(text.format(line), "kernel().launch(1, 1, device='sim')") is None
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_functions_on_integers_compute_what_python_does(seed: int) -> None:
-    assert fuzz_integers.attempt(seed)

@@ -257,3 +257,69 @@ def test_outside_of_a_kernel() -> None:
     with pytest.raises(TilefoldError, match="no kernel is being built") as error:
         cute.arch.thread_idx()
     assert error.value.code == "E5001"
+
+
+def test_quotients_are_rounded_up() -> None:
+    a = np.array([0, 1, -1, 7, -7, 127, -128, 100], np.int8)
+    b = np.array([1, 2, 2, -2, -2, 2, 3, -128], np.int8)
+    functions: Sequence[Function] = (
+        lambda a, b: cute.ceil_div(a, b), lambda a, b: cute.ceil_div(a, 2), lambda a, b: cute.ceil_div(a, -3),
+        lambda a, b: cute.ceil_div(a, -1), lambda a, b: cute.ceil_div(a.to(cute.Uint8), 2),
+    )  # fmt: skip
+    got = by_thread(functions, a, b, np.int8)
+    pairs = list(zip(a.tolist(), b.tolist(), strict=True))
+    assert got[0].tolist() == [-(-x // y) for x, y in pairs]
+    assert got[1].tolist() == [-(-x // 2) for x, _ in pairs]
+    assert got[2].tolist() == [-(-x // -3) for x, _ in pairs]
+    assert got[3].tolist() == [signed_byte(-x) for x, _ in pairs]
+    assert got[4].tolist() == [signed_byte(-(-(x & 255) // 2)) for x, _ in pairs]
+
+
+def signed_byte(x: int) -> int:
+    """The number of Int8 that has the same bits."""
+    return (x + 128) % 256 - 128
+
+
+@pytest.mark.parametrize("bounds", [(100, -100, -3), (-100, 100, 7), (-128, 127, 50), (127, -128, -100)])
+def test_loops_between_narrow_bounds(bounds: tuple[int, int, int]) -> None:
+    """Their number does not fit in the type of the bounds."""
+    ends, out = np.array(bounds[:2], np.int8), np.zeros(2, np.int64)
+
+    @cute.kernel
+    def count(Ends: cute.Tensor, Out: cute.Tensor):
+        trips, last = cute.Int32(0), cute.Int64(0)
+        for i in cute.range(Ends[0], Ends[1], bounds[2]):
+            trips, last = trips + 1, cute.Int64(i)
+        Out[0], Out[1] = trips, last
+
+    count(ends, out).launch(1, 1, device="sim")
+    assert out.tolist() == [len(range(*bounds)), range(*bounds)[-1]]
+
+
+def test_a_number_that_the_type_of_the_others_does_not_have() -> None:
+    @cute.kernel
+    def merged(A: cute.Tensor, B: cute.Tensor):
+        x = 200
+        if A[0] > 0:
+            x = A[0]
+        B[0] = x
+
+    @cute.kernel
+    def chosen(A: cute.Tensor, B: cute.Tensor):
+        B[0] = cute.where(A[0] > 0, A[0], 200)
+
+    for kernel in (merged, chosen):
+        with pytest.raises(ProgramError, match="200 is not a number of type Int8"):
+            kernel(np.zeros(1, np.int8), np.zeros(1, np.int8)).launch(1, 1, device="sim")
+
+
+def test_coordinates_of_64_bits_are_shuffled() -> None:
+    out = np.zeros(32, np.int64)
+
+    @cute.kernel
+    def compute(Out: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        Out[t] = cute.Int64(cute.arch.shuffle_sync(t * 2**40 - 3, 1)) // 2
+
+    compute(out).launch(1, 32, device="sim")
+    assert set(out.tolist()) == {(2**40 - 3) // 2}

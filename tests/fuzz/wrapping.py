@@ -44,6 +44,7 @@ TYPES: Mapping[str, Type] = MappingProxyType({
 INTEGERS = tuple(name for name in TYPES if name != "Boolean")
 _BINARY: Mapping[str, Callable[[int, int], int]] = MappingProxyType({
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "floordiv": lambda a, b: a // b,
+    "ceildiv": lambda a, b: -(-a // b),
     "mod": lambda a, b: a % b, "and": lambda a, b: a & b, "or": lambda a, b: a | b, "xor": lambda a, b: a ^ b,
     "shl": lambda a, b: a << b, "shr": lambda a, b: a >> b, "min": min, "max": max,
     "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
@@ -87,7 +88,7 @@ class Number(Ordered, Bits):
         if type.name == "Boolean" and name not in ("and", "or", "xor"):
             type = TYPES["Int32"]
         x, y = type.reduced(int(a)), type.reduced(int(b))
-        if name in ("floordiv", "mod") and x == type.least and y == -1 and isinstance(b, Number):
+        if name in ("floordiv", "ceildiv", "mod") and x == type.least and y == -1 and isinstance(b, Number):
             raise UndefinedError(name)
         return type(_BINARY[name](x, y))
 
@@ -122,11 +123,17 @@ def _maximum(a: Number, b: Number) -> Number:
     return a._binary("max", a, b)  # pyright: ignore[reportPrivateUsage]
 
 
+def _ceil_div(a: Number | int, b: Number | int) -> Number:
+    one = a if isinstance(a, Number) else b
+    assert isinstance(one, Number)
+    return one._binary("ceildiv", a, b)  # pyright: ignore[reportPrivateUsage]
+
+
 def _range(*bounds: Number | int) -> Iterator[Number]:
     return (TYPES["Index"](i) for i in range(*map(int, bounds)))
 
 
 NAMES: Mapping[str, Any] = MappingProxyType(
-    {**TYPES, "where": _where, "minimum": _minimum, "maximum": _maximum, "range": _range}
+    {**TYPES, "where": _where, "minimum": _minimum, "maximum": _maximum, "ceil_div": _ceil_div, "range": _range}
 )
 """What the names in a generated text mean for these integers."""

@@ -4,7 +4,7 @@
 from dataclasses import dataclass, field
 from random import Random
 
-from tests.python.wrapping import INTEGERS, TYPES, promoted
+from tests.fuzz.wrapping import INTEGERS, TYPES, promoted
 
 
 @dataclass
@@ -74,17 +74,18 @@ class _Writer:
         if op == "**":
             return f"({a} ** {r.choice([1, 2, 3])})", own
         if op in ("//", "%"):
-            if r.random() < 0.2:
-                return f"divmod({a}, {self.literal(self.divisor(own))})[{r.randrange(2)}]", own
+            if r.random() < 0.3:
+                word = r.choice(["divmod({}, {})[0]", "divmod({}, {})[1]", "ceil_div({}, {})"])
+                return word.format(a, self.literal(self.divisor(own))), own
             return f"({a} {op} {self.literal(self.divisor(own))})", own
         number = self.literal(self.number(own))
         return (f"({a} {op} {number})" if r.random() < 0.7 else f"({number} {op} {a})"), own
 
     def _divided(self, a: str, b: str, type: str, other: str) -> tuple[str, str]:
-        op = self.random.choice(["//", "%"])
+        op = self.random.choice(["//", "%", "ceil_div"])
         divisor = f"Int32({b})" if other == "Boolean" else b
         type = promoted(type, "Int32") if other == "Boolean" else type
-        return f"({a} {op} ({divisor} | 1))", type
+        return f"({a} {op} ({divisor} | 1))" if op != "ceil_div" else f"ceil_div({a}, {divisor} | 1)", type
 
     def _shifted(self, a: str, b: str, type: str) -> tuple[str, str]:
         type = "Int32" if type == "Boolean" else type
@@ -167,7 +168,7 @@ PARAMETERS = {
 """What a function takes: the thread, the block, scalars, and an element of each type."""
 
 
-def generate(seed: int) -> str:
+def text_of(seed: int) -> str:
     """The text of a function `generated`, which returns a tuple of results."""
     random = Random(seed)
     writer = _Writer(random, dict(PARAMETERS), dict.fromkeys(PARAMETERS))
