@@ -20,16 +20,20 @@ COMMON = ("builtin", "gpu", "run", "arith", "scf", "math", "vector", "ptx")
 
 _TENSOR_OPS = (
     "kernel", "return", "alloc", "alias", "load", "store", "ptr", "print", "print_tensor", "view", "crd2idx",
-    "get_scalars",
+    "get_scalars", "mma_call", "atom_call",
 )  # fmt: skip
 LEGAL_TILE_OPS: Mapping[str, frozenset[str] | None] = MappingProxyType({
     "cute": None,
     "folded": frozenset(f"tile.{op}" for op in (*_TENSOR_OPS, "gemm", "copy", "fill", "map", "yield")),
-    "atoms": frozenset(f"tile.{op}" for op in (*_TENSOR_OPS, "mma_call", "atom_call")),
+    "atoms": frozenset(f"tile.{op}" for op in _TENSOR_OPS),
     "index": frozenset({"tile.atom_call"}),
     "instr": frozenset[str](),
 })  # fmt: skip
-"""The operations of the `tile` dialect that are legal at each stage, beside the common dialects; None means all."""
+"""The operations of the `tile` dialect that are legal at each stage, beside the common dialects; None means all.
+
+At `folded` so are those that passes put in place of others on the way to `atoms`: a program between two passes is one
+of the stage before.
+"""
 
 _STRUCTURES = frozenset({"llvm.insertvalue", "llvm.extractvalue", "ub.poison"})
 _NOT_AT_INSTR = frozenset({"ptx.smem.alloc", "arith.index_cast", "arith.index_castui"})

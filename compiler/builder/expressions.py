@@ -18,7 +18,7 @@ from ...dialects.tile.view_base import LayoutViewOp
 from ...layout.core import Layout, make_layout
 from ...layout.errors import Code, TilefoldError
 from ...layout.inttuple import product, show, wrap
-from .dtypes import DType
+from .dtypes import DType, Index, Int64
 from .memory import allocate
 from .state import current, emit
 from .tensors import Tensor, tensor_type
@@ -48,7 +48,8 @@ class Expression:
         tensor: Tensor | None = None,
         borrowed: bool = False,
     ) -> None:
-        self.shape, self.dtype, self.tensor, self.borrowed = shape, dtype, tensor, borrowed
+        self.shape, self.tensor, self.borrowed = shape, tensor, borrowed
+        self.dtype = Int64 if dtype == Index else dtype  # no tensor has elements of type index
         self.function, self.operands, self.used = function, operands, False
         parts = [o for o in operands if isinstance(o, Expression)]
         self.depth = 1 + max((part.depth for part in parts), default=0)

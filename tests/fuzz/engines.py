@@ -8,7 +8,9 @@ from functools import partial
 from traceback import format_exception
 from typing import Any
 
-from tilefold.compiler.pipeline import STAGE_NAMES
+from tilefold.compiler.driver import parse_passes
+from tilefold.compiler.frontend import print_program
+from tilefold.compiler.pipeline import PASSES, STAGE_NAMES, STAGES
 from tilefold.compiler.source import plain_source
 from tilefold.dialects.target import Target
 from tilefold.layout.errors import TilefoldError
@@ -24,7 +26,9 @@ from tests.fuzz.problem import Generator, Problem, Tensor
 from tests.passes.costs import accesses, compare
 from tilefold.lowering import Program, load
 
-CPU, GPU, PTX = "cpu", "gpu", "ptx"
+CPU, GPU, PTX, DUMP = "cpu", "gpu", "ptx", "dump"
+PASS_TEXTS = tuple(text for stage in STAGES for text in stage.passes)
+"""All passes that lead to stage `instr`, as a pipeline names them."""
 
 
 class Fault(AssertionError):  # noqa: N818
@@ -50,7 +54,8 @@ class Totals:
 
 
 def attempt(name: str, generator: Generator, seed: int, totals: Totals, gpu: CudaEngine | None = None) -> None:
-    """Executes the problem of a seed: on the GPU if one is given, else at all stages and on the CPU.
+    """Executes the problem of a seed: on the GPU if one is given, else at all stages, from the text
+    after one of the passes, and on the CPU.
 
     Raises Fault, with the seed and the program, for a wrong element and for an exception that is not allowed.
     """
@@ -62,6 +67,7 @@ def attempt(name: str, generator: Generator, seed: int, totals: Totals, gpu: Cud
             on_gpu(problem, totals, gpu)
         else:
             on_simulator(problem, totals)
+            on_dump(problem, totals, seed % len(PASS_TEXTS))
             on_cpu(problem, totals)
             on_interpreter(problem, totals)
     except TilefoldError as error:
@@ -123,6 +129,19 @@ def _simulate(
     ran = simulator.launch(kernel, config, _bound(problem, copies))
     if problem.costs and stage == STAGE_NAMES[-1]:
         compare(accesses(kernel.module, problem.kernel), ran.counters)
+
+
+def on_dump(problem: Problem, totals: Totals, last: int) -> None:
+    """Executes the program that is read from what the passes up to number `last` leave."""
+    program, target = _program(problem), Target(problem.target)
+    module = program.module.clone()
+    for each in parse_passes(",".join(PASS_TEXTS[: last + 1]).format(target=target.arch), PASSES):
+        each.apply(program.context, module)
+    text = print_program(module, locations=True, header=True)
+    again = load(plain_source(text, "dump.cute"), problem.target).reached("instr", target)
+    simulator, config = SimEngine(sink=lambda _: None), LaunchConfig(problem.grid, problem.block)
+    run = partial(_simulate, simulator, SimProgram(again, problem.kernel), config, problem, DUMP)
+    _compare(problem, DUMP, totals, run)
 
 
 def on_cpu(problem: Problem, totals: Totals) -> None:

@@ -16,9 +16,9 @@ def generate(seed: int) -> Problem:
     """The program of a seed, or of the first after it that has a result."""
     made = next(each for step in count() if (each := integer_programs.generate(seed + step * _NEXT)) is not None)
     expected = made.expected.reshape(-1)
-    arguments: dict[str, Any] = {
-        name: Tensor(np.asarray(value)) if isinstance(value, np.ndarray) else value for name, value in made.arguments.items()
-    }
+    arguments: dict[str, Any] = dict(made.arguments)
+    for name, value in made.arguments.items():
+        arguments[name] = Tensor(value) if isinstance(value, np.ndarray) else value
     arguments["B"] = Tensor(np.zeros_like(expected), expected, fresh=True)
     return Problem(made.text, (made.grid, 1, 1), (made.threads, 1, 1), arguments, costs=True, names=frozenset({"B"}))
 

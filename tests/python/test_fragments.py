@@ -237,6 +237,26 @@ def test_fragments_that_are_returned_from_branches_and_loops() -> None:
         assert out.tolist() == [returned(t, n, source[t]).tolist() for t in range(8)]
 
 
+def test_coordinates_meet_fragments() -> None:
+    """A coordinate, of type Index, makes a fragment of integers one of Int64."""
+
+    @cute.kernel
+    def kernel(Out: cute.Tensor, Source: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        x = Source[t, None].load() + t
+        assert x.dtype == cute.Int64
+        if t > 3:
+            x = x * t
+        Out[t, None] = x - x.reduce(cute.MIN, None, 0, keepdims=True)
+
+    source = np.arange(32, dtype=np.int32).reshape(8, 4) ** 2 % 50
+    out = np.zeros((8, 4), np.int64)
+    kernel(out, source).launch(grid=1, block=8, device="sim")
+    lanes = np.arange(8)[:, None]
+    wanted = (source + lanes) * np.where(lanes > 3, lanes, 1)
+    assert out.tolist() == (wanted - wanted.min(1, keepdims=True)).tolist()
+
+
 def test_one_pass_over_the_elements() -> None:
     @cute.kernel
     def fused(X: cute.Tensor, Y: cute.Tensor):
