@@ -6,7 +6,9 @@ from tests.fuzz.floats import FLOATS
 from tests.fuzz.functions import FUNCTIONS
 from tests.fuzz.integer_kernels import INTEGER_KERNELS
 from tests.fuzz.integers import INTEGERS
+from tests.fuzz.multiplications import MULTIPLICATIONS
 from tests.fuzz.problem import Generator
+from tests.fuzz.ragged import RAGGED, RECASTS
 
 GENERATORS: dict[str, Generator] = {
     "copies": COPIES,
@@ -14,4 +16,7 @@ GENERATORS: dict[str, Generator] = {
     "functions": FUNCTIONS,
     "integers": INTEGERS,
     "integer-kernels": INTEGER_KERNELS,
+    "multiplications": MULTIPLICATIONS,
+    "ragged": RAGGED,
+    "recasts": RECASTS,
 }

@@ -18,7 +18,8 @@ def generate(seed: int) -> Problem:
     expected = made.expected.reshape(-1)
     arguments: dict[str, Any] = dict(made.arguments)
     for name, value in made.arguments.items():
-        arguments[name] = Tensor(value) if isinstance(value, np.ndarray) else value
+        if hasattr(value, "reshape") and np.ndim(value):
+            arguments[name] = Tensor(value)
     arguments["B"] = Tensor(np.zeros_like(expected), expected, fresh=True)
     return Problem(made.text, (made.grid, 1, 1), (made.threads, 1, 1), arguments, costs=True, names=frozenset({"B"}))
 

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What is dumped after each pass is a program, which is read and goes on to the same kernels."""
+
+from pathlib import Path
+
+import pytest
+from tilefold.compiler.driver import parse_passes
+from tilefold.compiler.frontend import print_program
+from tilefold.compiler.pipeline import PASSES, STAGE_NAMES, STAGES
+from tilefold.compiler.source import plain_source
+from tilefold.dialects.target import Target
+from xdsl.dialects.builtin import ModuleOp
+
+from tests.kernels.harness import EXAMPLES, example, launches, program, program_of, simulate
+from tilefold.launches import Changes, launches_of
+from tilefold.lowering import Program, load
+
+SM80 = Target("sm_80")
+ON_THE_WAY = ("expand-gemms", "expand-copies", "expand-maps")
+"""The passes between two stages after which the same LLVM IR must be emitted as without a dump."""
+RUN = ("ragged_copy", "reduce")
+"""Small examples, which run from the dumps after all passes."""
+
+
+def dumps(found: Program) -> list[tuple[str, str]]:
+    """The text after each pass to stage `instr` that changes it, with the pass's name."""
+    module: ModuleOp = found.module.clone()
+    texts = ",".join(text for stage in STAGES for text in stage.passes).format(target=SM80.arch)
+    made: list[tuple[str, str]] = []
+    before = ""
+    for each in parse_passes(texts, PASSES):
+        each.apply(found.context, module)
+        text = print_program(module, locations=True, header=True)
+        if text != before:
+            made.append((each.name, text))
+        before = text
+    return made
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_dumps_are_programs(path: Path) -> None:
+    found = program(path)
+    wanted = found.llvm(SM80)
+    for name, text in dumps(found):
+        again = load(plain_source(text, f"{name}.cute"))
+        assert again.stage in STAGE_NAMES
+        if name in ON_THE_WAY:
+            assert again.llvm(SM80) == wanted, name
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_dumps_run_as_the_program_does(name: str) -> None:
+    path = example(name)
+    found, number = program(path), len(launches(path)) - 1
+    wanted = simulate(found, launches(path)[number], "instr", SM80).after
+    for applied, text in dumps(found):
+        again = program_of(text)
+        launch = launches_of(again.module, again.source, Changes())[number]
+        after = simulate(again, launch, "instr", SM80).after
+        assert {each: value.tobytes() for each, value in after.items()} == {
+            each: value.tobytes() for each, value in wanted.items()
+        }, applied
