@@ -29,6 +29,7 @@ _INTEGER: dict[type[Operation], str] = {
 _FLOAT: dict[type[Operation], str] = {
     arith.AddfOp: "fadd",
     arith.SubfOp: "fsub",
+    arith.MulfOp: "fmul",
     arith.DivfOp: "fdiv",
     arith.NegfOp: "fneg",
 }
@@ -66,25 +67,6 @@ def _integer(name: str) -> Rule:
 
 def _float(name: str) -> Rule:
     return lambda w, op: w.define(op.results[0], f"{name}{fastmath(op)} {_operands(w, op)}")
-
-
-def _product(w: FunctionWriter, op: Operation) -> None:
-    """A product. That of bf16 is exact in f64, by way of which it is rounded once on targets that have no instruction
-    for it: LLVM would go by way of f32, which rounds subnormal products too.
-    """
-    type = w.type(op.results[0])
-    if "bfloat" not in type or w.module.target.sm >= 80:
-        _float("fmul")(w, op)
-        return
-    wide = type.replace("bfloat", "double")
-    a, b = (w.temp(f"fpext {type} {w.ref(operand)} to {wide}") for operand in op.operands)
-    exact = w.temp(f"fmul {wide} {a}, {b}")
-    w.define(op.results[0], f"fptrunc {wide} {fence(w, wide, exact)} to {type}")
-
-
-def fence(w: FunctionWriter, type: str, value: str) -> str:
-    """A float that LLVM cannot join with what computes it; the fence is no instruction."""
-    return w.temp(f"call {type} @llvm.arithmetic.fence.{overload(type)}({type} {value})")
 
 
 def intrinsic(name: str) -> Rule:
@@ -163,7 +145,6 @@ def _extended(w: FunctionWriter, condition: str, type: str) -> str:
 ARITH: tuple[tuple[type[Operation], Rule], ...] = (
     *((kind, _integer(name)) for kind, name in _INTEGER.items()),
     *((kind, _float(name)) for kind, name in _FLOAT.items()),
-    (arith.MulfOp, _product),
     *((kind, intrinsic(name)) for kind, name in _INTRINSIC.items()),
     rule(arith.ConstantOp, _constant),
     rule(arith.CmpiOp, _compare("icmp", arith.CMPI_COMPARISON_OPERATIONS)),

@@ -8,7 +8,7 @@ from xdsl.ir import Attribute, Operation
 from ...dialects.ptx.types import float_bits, scalar_bits, split_vector
 from ...layout.errors import Code
 from ...passes.errors import LoweringError
-from .arith import fence
+from .types import overload
 from .writer import FunctionWriter, Rule
 
 _CASTS: dict[type[Operation], str] = {
@@ -97,22 +97,19 @@ def _extend(w: FunctionWriter, op: Operation) -> None:
 def fenced_roundings(root: Operation) -> frozenset[type[Attribute]]:
     """The types to which the numbers of a kernel must be rounded behind a fence.
 
-    LLVM makes f16(f32(a) * f32(b)) a product of f16, which does not hold what bf16 does, and bf16(f32(a) * f32(b)) one
-    of bf16, which is rounded once where the product is subnormal. It makes bf16(f64(i)) of an integer one conversion,
-    which rounds twice before sm_90 and takes a true i1 for 1 from there on. Its other ways to narrow what is rounded
-    do not change numbers.
+    LLVM makes f16(f32(a) * f32(b)) a product of f16, which does not hold what bf16 does. It makes bf16(f64(i)) of an
+    integer one conversion, which rounds twice before sm_90 and takes a true i1 for 1 from there on. Its other ways to
+    narrow what is rounded do not change numbers: products of 16-bit types are exact in f32, or round to 0 in either,
+    and sums and quotients of types with less than half the bits are rounded as if once (Figueroa, When is double
+    rounding innocuous?, 1995).
     """
-    ops = list(root.walk())
-    if any(isinstance(op, arith.ExtFOp) and _is(BFloat16Type, op.input.type) for op in ops):
-        return frozenset((Float16Type, BFloat16Type))
-    if any(isinstance(op, arith.SIToFPOp | arith.UIToFPOp) for op in ops):
-        return frozenset((BFloat16Type,))
-    return frozenset()
-
-
-def _is(kind: type[Attribute], type: Attribute) -> bool:
-    """Whether the elements of a type, or it itself, are of a class of types."""
-    return isinstance(split_vector(type)[0], kind)
+    found: set[type[Attribute]] = set()
+    for op in root.walk():
+        if isinstance(op, arith.ExtFOp) and isinstance(split_vector(op.input.type)[0], BFloat16Type):
+            found.add(Float16Type)
+        elif isinstance(op, arith.SIToFPOp | arith.UIToFPOp):
+            found.add(BFloat16Type)
+    return frozenset(found)
 
 
 def _round(w: FunctionWriter, op: Operation) -> None:
@@ -120,8 +117,8 @@ def _round(w: FunctionWriter, op: Operation) -> None:
     _check_resize(op, grows=False)
     source, result = op.operands[0], op.results[0]
     type, value = w.type(source), w.ref(source)
-    if any(_is(kind, result.type) for kind in w.fenced_roundings):
-        value = fence(w, type, value)
+    if split_vector(result.type)[0].__class__ in w.fenced_roundings:
+        value = w.temp(f"call {type} @llvm.arithmetic.fence.{overload(type)}({type} {value})")  # no instruction
     w.define(result, f"fptrunc {type} {value} to {w.type(result)}")
 
 

@@ -130,6 +130,34 @@ class _Author:
             type, _ = self.kernel.values[result]
             self.kernel.resize(result, self.random.choice(resizes_to(type, *COMPUTED)))
 
+    def clamped(self) -> None:
+        """Minima and maxima of constants, one after the other."""
+        k, random = self.kernel, self.random
+        name, type = self.pick(*COMPUTED)
+        for _ in range(random.randint(2, 3)):
+            op = random.choice(("arith.maxnumf", "arith.minnumf", "arith.maximumf", "arith.minimumf"))
+            operands = [name, k.constant(type, numbers(random, type, 1)[0])]
+            random.shuffle(operands)
+            name = k.binary(op, *operands)
+
+    def compared_integer(self) -> None:
+        """An integer as a float, compared with a constant: what LLVM likes to do with integers."""
+        k, random = self.kernel, self.random
+        name, _ = self.pick(*INTEGERS, "i1")
+        type = random.choice(COMPUTED)
+        number = k.from_integer(random.choice(("sitofp", "uitofp")), name, type)
+        limit = k.constant(type, numbers(random, type, 1)[0])
+        k.compare(random.choice("ou") + random.choice(sorted(PREDICATES)), number, limit)
+
+    def combined_integers(self) -> None:
+        """Arithmetic of integers as floats, which LLVM likes to do before their conversion."""
+        k, random = self.kernel, self.random
+        type = random.choice(COMPUTED)
+        both = [
+            k.from_integer(random.choice(("sitofp", "uitofp")), self.pick(*INTEGERS, "i1")[0], type) for _ in range(2)
+        ]
+        k.binary(random.choice(("arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.maxnumf")), *both)
+
     def to_integer(self) -> None:
         name, _ = self.pick(*COMPUTED)
         result = self.random.choice((*INTEGERS, "i1"))
@@ -171,9 +199,9 @@ class _Author:
 
 _STATEMENTS: tuple[Callable[[_Author], None], ...] = (
     *(_Author.binary,) * 4, *(_Author.rounded_operation,) * 4, *(_Author.resize,) * 4, *(_Author.from_integer,) * 3,
-    *(_Author.to_integer,) * 2, _Author.unary, _Author.unary, _Author.copysign, _Author.fma, _Author.compare,
-    _Author.select, _Author.select, _Author.whole, _Author.whole_compare, _Author.whole_resize, _Author.negated,
-    _Author.bits,
+    *(_Author.to_integer,) * 2, *(_Author.unary,) * 2, *(_Author.select,) * 2, _Author.copysign, _Author.fma,
+    _Author.compare, _Author.clamped, _Author.compared_integer, _Author.combined_integers, _Author.whole,
+    _Author.whole_compare, _Author.whole_resize, _Author.negated, _Author.bits,
 )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ exact arithmetic gives.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +15,9 @@ from tilefold.passes.errors import LoweringError
 
 from tests.emit.float_edges import IDS, KERNELS, results
 from tests.emit.float_kernels import NARROW, UNARY, Kernel, resizes_to
-from tests.emit.harness import kernel, llvm_of
-from tests.emit.numbers import decoded
+from tests.emit.harness import kernel, llvm_of, ptx_of
+from tests.emit.numbers import FORMATS, decoded, encoded, rounded
+from tests.emit.ptx_interpreter import run_ptx
 from tests.fuzz.engines import Totals, on_cpu, on_interpreter, on_simulator
 from tests.fuzz.floats import problem_of
 from tests.fuzz.problem import Problem
@@ -50,6 +52,57 @@ def test_every_number_of_16_bits(type: str) -> None:
     totals, problem = Totals(), problem_of(k, results(k))
     on_cpu(problem, totals)
     on_interpreter(problem, totals)
+
+
+@pytest.mark.parametrize("type", ["f16", "bf16"])
+@pytest.mark.parametrize("op", [np.add, np.subtract, np.multiply, np.divide])
+def test_what_llvm_narrows_is_rounded_as_if_once(op: Callable[..., Any], type: str) -> None:
+    """Operations of 16-bit types by way of f32, where results are subnormal, ordinary and too large.
+
+    Of significands, all of one operand by all of bf16, and every ninth of f16.
+    """
+    form = FORMATS[type]
+    significands = np.arange(1 << form.digits - 1, 1 << form.digits, 1 if type == "bf16" else 9, dtype=np.float64)
+    least, greatest = form.least, int(np.log2(form.greatest)) - form.digits
+    for exponent in (*range(least, least + 4), -form.digits, 0, greatest):
+        left = np.ldexp(significands, exponent)[:, None]
+        for other in (
+            range(least - exponent - 24, least - exponent + 3) if op in (np.multiply, np.divide) else (0, 3, 9)
+        ):
+            scale = other if op is np.multiply else -other - 2 * form.digits if op is np.divide else exponent + other
+            right = rounded(np.ldexp(significands, scale), type)[None, :]
+            with np.errstate(all="ignore"):
+                exact = op(left, right)
+            np.testing.assert_array_equal(rounded(rounded(exact, "f32"), type), rounded(exact, type))
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120"])
+def test_vectors_are_rounded_as_their_elements(arch: str) -> None:
+    """Products of 8 numbers at once in bf16, and in f32 to 16 bits."""
+    vector, wide = "vector<8xbf16>", "vector<8xf32>"
+    body = f"""
+    %x = ptx.ld %a align 16 : !ptx.ptr<global> -> {vector}
+    %y = ptx.ld %b align 16 : !ptx.ptr<global> -> {vector}
+    %p = arith.mulf %x, %y : {vector}
+    %wx = arith.extf %x : {vector} to {wide}
+    %wy = arith.extf %y : {vector} to {wide}
+    %w = arith.mulf %wx, %wy : {wide}
+    %q = arith.truncf %w : {wide} to {vector}
+    %h = arith.truncf %w : {wide} to vector<8xf16>
+    ptx.st %p, %c align 16 : {vector}, !ptx.ptr<global>
+    ptx.st %q, %d align 16 : {vector}, !ptx.ptr<global>
+    ptx.st %h, %e align 16 : vector<8xf16>, !ptx.ptr<global>
+    """
+    x = rounded(np.array([2.0**-67, 3e38, 1e6, 1.0, 2.0**-60, -0.0, np.inf, 257.0]), "bf16")
+    y = rounded(np.array([3 * 2.0**-68, 3e38, 1e-4, 2.0**-133, 2.0**-74 * 1.0078125, 5.0, 0.0, 257.0]), "bf16")
+    with np.errstate(all="ignore"):
+        product = x * y
+    single = rounded(product, "f32")
+    arrays = [encoded(each, "bf16").astype(np.uint16) for each in (x, y)] + [np.zeros(8, np.uint16) for _ in range(3)]
+    args = ", ".join(f"%{name}: !ptx.ptr<global> align 16" for name in "abcde")
+    run_ptx(ptx_of(kernel(body, args, threads="1"), Target(arch)), 1, 1, arrays)
+    for type, found, wanted in zip(("bf16", "bf16", "f16"), arrays[2:], (product, single, single), strict=True):
+        np.testing.assert_array_equal(decoded(found, type), rounded(wanted, type))
 
 
 @pytest.mark.parametrize("op", ["math.fma %x, %x, %x : bf16", "vector.fma %v, %v, %v : vector<2xbf16>"])
