@@ -15,14 +15,19 @@ _ADDRESSES = """\
 gpu.module @m {
   tile.kernel @k(%A: !a, %n: i32) threads(1) {
     %i = arith.index_cast %n : i32 to index
+    %one = arith.constant 1 : index
+    %eight = arith.constant 8 : index
+    %last = arith.subi %i, %one : index
+    %tiles = arith.floordivsi %i, %eight : index
+    %last_tile = arith.subi %tiles, %one : index
     %static = tile.make_tensor %A, "(65536,65536):(65536,1)"
-    %s = tile.slice %static, (%i, _)
+    %s = tile.slice %static, (%last, _)
     tile.print "s" %s
     %big = arith.muli %i, %i : index
     %dynamic = tile.make_tensor %A, "(?,?{div=4}):(?{i64 div=4},1)" (%i, %i, %big)
-    %d = tile.slice %dynamic, (%i, _)
+    %d = tile.slice %dynamic, (%last, _)
     tile.print "d" %d
-    %tile = tile.local_tile %dynamic, "(8,8)", (%i, 1) ragged
+    %tile = tile.local_tile %dynamic, "(8,8)", (%last_tile, 1) ragged
     tile.print "t" %tile
     return
   }
@@ -41,7 +46,11 @@ def test_addresses_beyond_32_bits(stage: str) -> None:
     )
     places = [int(text, 16) for text in re.findall(r"0x[0-9a-f]+", printed.output)]
     base = 0x7F00_0010_0000
-    assert [place - base for place in places] == [n * 65536 * 4, n * n * n * 4, (n * n * n * 8 + 8) * 4]
+    assert [place - base for place in places] == [
+        (n - 1) * 65536 * 4,
+        (n - 1) * n * n * 4,
+        ((n - 8) * n * n + 8) * 4,
+    ]
 
 
 def test_a_remark_says_why_an_offset_has_64_bits() -> None:
