@@ -59,6 +59,7 @@ STAGES: tuple[Stage, ...] = (
         "instr",
         "one operation for each PTX instruction",
         (
+            "combine-remainders",
             "unroll-loops",
             "cse",
             "merge-accesses",

@@ -21,8 +21,9 @@ from xdsl.traits import (
     Pure,
     RecursiveMemoryEffect,
     SymbolOpInterface,
-    get_effects,
 )
+
+from .effects import get_effects
 
 _Effects = Set[EffectInstance] | None
 """What an operation does to memory; None where that is not known."""

@@ -11,11 +11,11 @@ from xdsl.dialects.builtin import ModuleOp, VectorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
-from xdsl.traits import is_side_effect_free
 
 from ..dialects.ptx import LoadOp, PtrAddOp, PtrType, StoreOp, scalar_bits, value_bytes
 from ..dialects.ptx.types import LOCAL
 from .affine import AddressSum, Sum, address_sum, alignment
+from .effects import is_side_effect_free
 from .emitter import Emitter
 
 Access: TypeAlias = "LoadOp | StoreOp"

@@ -55,6 +55,12 @@ def _lower_tensors() -> type[ModulePass]:
     return LowerTensorsPass
 
 
+def _combine_remainders() -> type[ModulePass]:
+    from .combine_remainders import CombineRemaindersPass
+
+    return CombineRemaindersPass
+
+
 def _unroll_loops() -> type[ModulePass]:
     from .unroll_loops import UnrollLoopsPass
 
@@ -166,6 +172,7 @@ OUR_PASSES: Mapping[str, Callable[[], type[ModulePass]]] = MappingProxyType({
     "expand-maps": _expand_maps,
     "expand-conversions": _expand_conversions,
     "lower-tensors": _lower_tensors,
+    "combine-remainders": _combine_remainders,
     "unroll-loops": _unroll_loops,
     "merge-accesses": _merge_accesses,
     "expand-atoms": _expand_atoms,

@@ -120,6 +120,15 @@ def test_loads_pass_a_store_to_another_space() -> None:
     assert accesses(body.lines)[0] == [8]
 
 
+@pytest.mark.parametrize("between", ["%z = arith.remui %x, %x : i32", "%z = arith.extsi %x : i32 to i64"])
+def test_loads_pass_arithmetic(between: str) -> None:
+    body = _Body([])
+    body.load("%A", 0)
+    body.lines.append(between)
+    body.load("%A", 4)
+    assert accesses(body.lines)[0] == [8]
+
+
 @pytest.mark.parametrize("between", ["ptx.bar.sync 0", 'ptx.printf "x"() : ', "ptx.cp.async.wait_all"])
 def test_nothing_passes_a_barrier(between: str) -> None:
     body = _Body([])

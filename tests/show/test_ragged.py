@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from tilefold.layout.core import Layout
 
 from tests.show.harness import refused, shown
-from tilefold.cli import main
 from tilefold.show.ragged import within
 
 COPY = ["tiled-copy", "--thr", "(8,4):(1,8)", "--val", "8:1", "--atom", "copy.128", "--type", "f16", "--plain"]
@@ -76,22 +75,6 @@ def test_a_tile_that_begins_at_an_index_of_run_time(capsys: pytest.CaptureFixtur
     lines = shown(capsys, *COPY, *tile).splitlines()
     assert "gmem_ptr[16b](?) o (64,8,?):(?,1,8)" in lines
     assert "gmem_cta_tensor_A starts ?{div=64} elements after gmem_tensor_A" in lines
-
-
-@pytest.mark.parametrize(
-    ("layout", "code"),
-    [("(16,8):(1@0,1@1)", "E0207"), ("(?,8):(1@0,1@1)", "E0213"), ("S<1,0,1> o 0 o (?,8):(8,1)", "E0207")],
-)
-def test_layouts_that_no_tensor_in_memory_has(capsys: pytest.CaptureFixture[str], layout: str, code: str) -> None:
-    for what, option in ((COPY, "--src"), (COPY, "--dst"), (MMA, "--A")):
-        message, *_ = refused(capsys, *what, option, layout, "--ragged")
-        assert message.startswith(f"error[{code}]: {option}: ")
-
-
-@given(st.text("(),:_18;?{}div=64 S<>o@", max_size=24))
-def test_no_layout_gives_a_traceback(text: str) -> None:
-    for what, option in ((COPY, "--src"), (MMA, "--B")):
-        assert main(["show", *what, f"{option}={text}", "--ragged"]) in (0, 1)
 
 
 def test_integers_of_run_time_have_no_values_to_show(capsys: pytest.CaptureFixture[str]) -> None:

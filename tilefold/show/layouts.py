@@ -28,12 +28,7 @@ def _layout(text: str) -> LayoutLike:
 def tensor_layout(text: str) -> LayoutLike:
     """The layout of a tensor, in which `?` stands for an integer of run time; a shape alone for the compact layout."""
     layout = _layout(text)
-    if isinstance(layout, Layout) and has_unknowns(layout):
-        for stride in leaves(layout.stride):
-            if not isinstance(stride, int | Unknown):
-                raise LayoutError(Code.BAD_ARGUMENT, "a tensor's strides are integers, not steps of coordinates")
-        return layout
-    return static_layout(text)
+    return layout if isinstance(layout, Layout) else static_layout(text)
 
 
 def unswizzled_layout(text: str) -> Layout:
