@@ -296,7 +296,7 @@ def full(shape: Any, value: Scalar, dtype: Any) -> Vec:
 
 def full_like(fragment: "Vec | Tensor", value: Scalar, dtype: Any = None) -> Vec:
     """A fragment in the shape of another, or of a tensor, in which every element is `value`."""
-    if not isinstance(fragment, Vec | AnyTensor):
+    if not isinstance(fragment, Vec | AnyTensor):  # pyright: ignore[reportUnnecessaryIsInstance]
         message = f"expected a fragment or a tensor, got {type(fragment).__name__}"
         raise TilefoldError(Code.BUILD_VALUE, message, "cute.full(shape, value, type) takes a shape")
     element = fragment.dtype if dtype is None else dtype
