@@ -59,6 +59,7 @@ fuzz: $(READY)
 	$(RUN) -m tests.cli.fuzz --count $(COUNT)
 	$(RUN) -m tests.check.fuzz --count $(COUNT)
 	$(RUN) -m tests.python.fuzz --count $(COUNT)
+	$(RUN) -m tests.python.misuse --count $(COUNT)
 
 lint: $(READY)
 	$(RELINK)

@@ -5,7 +5,7 @@ Commands run in this process, in the folder of the session. They are `tilefold .
 `ls FOLDER` and `echo $?`, which prints the exit status of the command before it; a failing command must be followed by
 that.
 
-Scripts name their lines by the whole path, as Python does; the folder is shown as `/home/you`.
+Scripts name their lines by the whole path, as Python does; the folder is shown as `/kernels`.
 
 In expected output a line `...` stands for any number of lines, and `...` within a line for any characters.
 Durations and addresses may differ.
@@ -26,7 +26,7 @@ from pathlib import Path
 
 from tilefold.cli import main
 
-HOME = "/home/you"
+SHOWN = "/kernels"
 """The folder of the session, as pages show it."""
 _DURATION = re.compile(r"\b\d+(\.\d+)?(e[+-]?\d+)? (s|ms|us)\b")
 _ADDRESS = re.compile(r"\b0x7f[0-9a-f]+\b")
@@ -94,7 +94,7 @@ def _captured(command: Callable[[], int], folder: Path) -> tuple[str, int]:
             status = command()
         except SystemExit as end:  # argparse, after --help and on a wrong command line
             status = end.code if isinstance(end.code, int) else 1
-    return stream.getvalue().replace(str(folder.resolve()), HOME), status
+    return stream.getvalue().replace(str(folder.resolve()), SHOWN), status
 
 
 def _run_script(script: str, arguments: list[str]) -> int:
