@@ -175,8 +175,8 @@ class _Conversion:
             self._bind(argument, block.insert_arg(int_type(width), argument.index + 1))
 
     def _overruns(self, op: Operation) -> bool:
-        """Whether the number after the last one of a loop may not be one of its type. Loops of 64 bits are taken to
-        begin and to go on in such a way that nobody waits for that, unless ranges prove otherwise.
+        """Whether the number after the last one of a loop may not be one of its type. A loop of 64 bits that begins
+        below 2**62 and goes on by at most 2**30 is taken not to get there: that takes years.
         """
         if not isinstance(op, scf.ForOp) or self.ranges.of(op.step)[1] <= 1:
             return False
@@ -186,7 +186,7 @@ class _Conversion:
         return beyond and (width < 64 or far)
 
     def _counted(self, op: scf.ForOp, emitter: Emitter) -> list[SSAValue]:
-        """The bounds of a loop that overruns its type, in i64, where its counter is made of the new one."""
+        """New bounds, in i64, of a loop that overruns its type; its old counter is computed from the new one."""
         body, type = op.body.block, op.lb.type
         inside = Emitter(op)
         first = body.first_op

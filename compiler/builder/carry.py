@@ -59,7 +59,7 @@ class Kind:
 
     @property
     def in_loop(self) -> "Kind":
-        """What a loop takes for known of a leaf that it changes: of an integer the sign, far from the type's end."""
+        """What a loop assumes of a leaf that it changes: an integer that is not negative stays so, below a limit."""
         if self.range is None:
             return self
         spans = [(0, end) for end in (_COUNTED, (1 << (self.dtype.bits - 2)) - 1) if end < self.dtype.greatest]
@@ -68,8 +68,8 @@ class Kind:
 
     @property
     def counted(self) -> "Kind":
-        """The same of what an iteration leaves, without what nobody waits for: that it counts on in steps of 32 bits
-        until there are more than _COUNTED.
+        """The same of what an iteration leaves, but not beyond _COUNTED: in steps of at most 2**32, a loop needs years
+        to get there.
         """
         if self.range is None or not _COUNTED < self.range[1] <= _COUNTED + (1 << 32) or self.range[0] > _COUNTED:
             return self
