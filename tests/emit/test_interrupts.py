@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""An interrupt ends a launch or a compilation of Python, and leaves nothing behind that keeps the next from working."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.project.tree import ROOT
+from tilefold import cute
+
+START = """
+import signal, llvmlite.binding as llvm
+from tilefold.compiler.nvptx import compile_llvm
+from tilefold.dialects.target import Target
+set_option, count = llvm.set_option, 0
+def interrupted(*words):
+    global count
+    set_option(*words)
+    count += 1
+    if count == {at}:
+        signal.raise_signal(signal.SIGINT)
+llvm.set_option = interrupted
+try:
+    compile_llvm("", Target("sm_80"))
+except KeyboardInterrupt:
+    print("interrupted")
+print(".target sm_80" in compile_llvm("", Target("sm_80")))
+"""
+
+
+@pytest.mark.parametrize("at", [1, 3])
+def test_interrupt_while_llvm_starts(at: int) -> None:
+    """The next compilation sets all options, of which some are set."""
+    ran = subprocess.run(
+        [sys.executable, "-c", START.format(at=at)], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "interrupted\nTrue\n", "")
+
+
+@pytest.fixture
+def alarm() -> Generator[None, None, None]:
+    """Within a test the alarm of the process raises KeyboardInterrupt, as Ctrl-C does."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def kernel() -> Any:
+    """A kernel of which nothing is built yet."""
+
+    @cute.kernel
+    def scaled(A: cute.Tensor, n: cute.Constexpr):
+        t, _, _ = cute.arch.thread_idx()
+        x = A[t]
+        for _ in cute.range(3):
+            x = x + n
+        if t < 16:
+            x = x * 2.0
+        A[t] = x
+
+    return scaled
+
+
+@pytest.mark.usefixtures("alarm")
+@pytest.mark.parametrize("what", ["launch", "ptx"])
+def test_next_launch_works_after_an_interrupt(what: str) -> None:
+    random, interrupted, scaled = Random(what), 0, kernel()
+    for n in range(1, 41):
+        if n % 3 == 0:
+            scaled = kernel()
+
+        def run(number: float = n, kernel: Any = scaled) -> None:
+            a = np.ones(32, np.float32)
+            if what == "ptx":
+                assert ".entry scaled" in kernel(a, number).build(32).ptx("sm_80")
+            else:
+                kernel(a, number).launch(1, 32, device="sim")
+                assert np.array_equal(a, np.where(np.arange(32) < 16, 2, 1) * (1 + 3 * np.float32(number)))
+
+        try:
+            signal.setitimer(signal.ITIMER_REAL, random.uniform(0.0005, 0.03))
+            run()
+        except KeyboardInterrupt:
+            interrupted += 1
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        run()
+    assert interrupted > 10
