@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tilefold.export_example import example
 from tilefold.export_names import LICENCE, Argument, arguments
 from tilefold.layout.errors import Code, TilefoldError
+from tilefold.output import write_output
 from tilefold.runtime.artifact import Artifact
 
 if TYPE_CHECKING:
@@ -39,11 +40,11 @@ def export(artifact: Artifact, folder: Path, tensors: "Mapping[str, TensorType] 
     passed = arguments(artifact, tensors or {})
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        files.code.write_bytes(code.encode() if isinstance(code, str) else code)
-        files.header.write_bytes(header(artifact, passed).encode())
-        files.example.write_bytes(example(name, files.code.name, passed).encode())
     except OSError as error:
         raise TilefoldError(Code.CLI_WRITE, f"{folder}: {error.strerror}") from None
+    write_output(code, str(files.code))
+    write_output(header(artifact, passed), str(files.header))
+    write_output(example(name, files.code.name, passed), str(files.example))
     return files
 
 

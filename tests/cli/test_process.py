@@ -160,6 +160,15 @@ def test_messages_that_nobody_reads(words: list[str]) -> None:
         assert ended(process)[0] == (2 if words == ["-x"] else 1)
 
 
+def test_export_that_finds_no_space_leaves_no_part(tmp_path: Path) -> None:
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))  # noqa: E731
+    words = ["export", "examples/ragged_copy.cute", "--ptx", "-o", str(tmp_path / "out")]
+    assert ended(start(words, limit=limit)) == (
+        1, "", f"error[E4002]: {tmp_path / 'out' / 'ragged_copy.ptx'}: File too large\n"
+    )  # fmt: skip
+    assert list((tmp_path / "out").iterdir()) == []
+
+
 def test_file_that_finds_no_space_is_not_left_in_part(tmp_path: Path) -> None:
     """A limit on the size of files does what a full disk does."""
     out = tmp_path / "out.ptx"
