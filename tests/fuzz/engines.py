@@ -131,7 +131,7 @@ def _simulate(
         compare(accesses(kernel.module, problem.kernel), ran.counters)
 
 
-def on_dump(problem: Problem, totals: Totals, last: int) -> None:
+def on_dump(problem: Problem, totals: Totals, last: int = 0) -> None:
     """Executes the program that is read from what the passes up to number `last` leave."""
     program, target = _program(problem), Target(problem.target)
     module = program.module.clone()

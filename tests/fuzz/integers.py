@@ -19,7 +19,7 @@ def generate(seed: int) -> Problem:
     arguments: dict[str, Any] = dict(made.arguments)
     for name, value in made.arguments.items():
         if hasattr(value, "reshape") and np.ndim(value):
-            arguments[name] = Tensor(value)
+            arguments[name] = Tensor(np.asarray(value))
     arguments["B"] = Tensor(np.zeros_like(expected), expected, fresh=True)
     return Problem(made.text, (made.grid, 1, 1), (made.threads, 1, 1), arguments, costs=True, names=frozenset({"B"}))
 

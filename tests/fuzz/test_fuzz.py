@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Random kernels compute the same at every stage, on the CPU, and on a GPU. `python -m tests.fuzz` runs any number."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import pytest
 from tilefold.runtime.cuda import CudaEngine
 
-from tests.fuzz.engines import CPU, GPU, Totals, attempt
+from tests.fuzz.__main__ import main
+from tests.fuzz.engines import CPU, GPU, Fault, Totals, attempt, on_cpu, on_dump, on_simulator
 from tests.fuzz.generators import GENERATORS
+from tests.fuzz.problem import Problem, Tensor
 
 SEEDS = 12
 BATCH = 4
@@ -31,3 +36,22 @@ def test_random_kernels_on_a_gpu(name: str, pytestconfig: pytest.Config) -> None
         attempt(name, GENERATORS[name], seed, totals, engine)
     print(f"{name}, seeds {first} to {first + count - 1}: {totals}")
     assert totals.elements[GPU], f"no kernel ran: {totals}"
+
+
+@pytest.mark.parametrize("run", [on_simulator, on_dump, on_cpu])
+def test_a_wrong_element_is_a_fault(run: Callable[[Problem, Totals], None]) -> None:
+    problem = GENERATORS["recasts"].make(0)
+    b = problem.arguments["B"]
+    assert isinstance(b, Tensor)
+    wrong = b.wanted.copy()
+    wrong[0] += 1
+    run(problem, Totals())
+    with pytest.raises(Fault, match="1 elements of B differ, first 0"):
+        run(replace(problem, arguments={**problem.arguments, "B": replace(b, expected=wrong)}), Totals())
+
+
+def test_a_search_tells_its_totals(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--count", "2", "--seed", "5", "--only", "recasts"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("seeds 5 to 6: 2 programs; elements compared: {'cute': ")
+    assert said.endswith(", 0 failed\n")
