@@ -3,6 +3,7 @@
 
 from collections import Counter
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilefold.compiler.report import count_instructions
@@ -100,3 +101,57 @@ def test_rows_that_follow_each_other_take_one_multiplication(across: int, rows: 
     least = Counter({"ld.param.b64": 2, "mov.u32": 1, "mul.wide.u32": 1, "add.s64": 2, "ret": 1})
     for counts in four_ways(across, rows, values, step, 0):
         assert Counter({name: n for name, n in counts.items() if ".global." not in name}) == least
+
+
+_TILE = """
+!g = !tile.tensor<f32, gmem, align<16>, "{layout}">
+gpu.module @m {{
+  tile.kernel @k(%A: !g, %B: !g) threads(64) {{
+    %t = gpu.thread_id x
+    %b = gpu.block_id x
+    %c0 = arith.constant 0 : index
+    {coordinate}
+    %a = tile.slice %A, (%at, _)
+    %v = tile.load %a(%c0)
+    %d = tile.slice %B, (%at, _)
+    tile.store %v, %d(%c0)
+    return
+  }}
+}}
+"""
+_THREAD = "%at = arith.addi %t, %c0 : index"
+_BLOCK = "%n = arith.constant 64 : index\n%at = arith.remui %b, %n : index"
+
+
+@pytest.mark.parametrize(("layout", "coordinate", "divided"), [
+    ("((16,4),8):((6,96),1000)", _THREAD, 0),
+    ("((2,2,4,4),8):((5,10,20,80),1000)", _THREAD, 0),
+    ("((16,2,2),8):((6,96,1000),3000)", _THREAD, 1),
+    ("((16,4),8):((6,96),1000)", _BLOCK, 1),  # the block's number modulo 64
+    ("((4,16),8):((0,6),1000)", _THREAD, 1),
+])  # fmt: skip
+def test_an_integer_is_divided_only_where_strides_end(layout: str, coordinate: str, divided: int) -> None:
+    counts = count_instructions(program_of(_TILE.format(layout=layout, coordinate=coordinate)).ptx(TARGET))["k"]
+    assert counts.get("shr.u32", 0) == (divided if coordinate is _THREAD else 0)
+    assert counts.get("and.b32", 0) <= divided
+
+
+def test_run_time_strides_that_follow_each_other_take_one_multiplication() -> None:
+    """Of a row of 64 columns, threads (16,4):(1,16) have strides ld and 16 * ld."""
+    text = """
+        !g = !tile.tensor<f32, gmem, align<16>, "(8,64):(1,?)">
+        gpu.module @m {
+          tile.kernel @k(%A: !g, %B: !g) threads(64) {
+            %t = gpu.thread_id x
+            %a = tile.composition %A, "((16,4),8):((8,128),1)"
+            %x = tile.slice %a, (%t, _)
+            %b = tile.composition %B, "((16,4),8):((8,128),1)"
+            %y = tile.slice %b, (%t, _)
+            tile.copy %x, %y
+            return
+          }
+        }
+    """
+    counts = count_instructions(program_of(text).ptx(TARGET))["k"]
+    assert not {name for name in counts if name.startswith(("shr", "and", "bfe", "div", "rem"))}
+    assert counts["mad.lo.s64"] == 2
