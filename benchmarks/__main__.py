@@ -5,12 +5,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from tilefold.layout.errors import TilefoldError
+from tilefold.base.errors import TilefoldError
 
 from benchmarks import gpu
 from benchmarks.gpu import FAMILIES
 from benchmarks.record import add_options, keep_record, print_record
-from tilefold.report import print_error
+from tilefold.messages import print_error
 
 COMPILER = "compiler"
 """What is measured on the CPU: the compiler and the simulator."""

@@ -16,13 +16,13 @@ from importlib import import_module
 from random import Random
 from typing import Any
 
-import tilefold.layout.algebra as cute
-from tilefold.layout.coordinates import crd2idx, idx2crd
-from tilefold.layout.errors import Code, LayoutError, TilefoldError
-from tilefold.layout.inttuple import flatten_to_tuple, product
+import tilefold.layout as cute
+from tilefold.base.errors import Code, LayoutError, TilefoldError
+from tilefold.layout.algebra.coordinates import crd2idx, idx2crd
+from tilefold.layout.algebra.inttuple import flatten_to_tuple, product
 
 from benchmarks.record import Figure, Record, add_options, circumstances, keep_record, this_machine
-from tilefold.report import print_error
+from tilefold.messages import print_error
 
 # pycute has no types; it is loaded when figures are taken.
 Pycute = Any

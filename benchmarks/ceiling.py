@@ -14,17 +14,17 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.layout.atoms.mma_atom import MmaAtom
 from tilefold.layout.atoms.mma_table import mma_atom
-from tilefold.layout.errors import Code, TilefoldError
 from tilefold.runtime.cuda import CudaEngine
-from tilefold.runtime.cuda.arguments import PackedArguments
+from tilefold.runtime.cuda.packed_arguments import PackedArguments
 from tilefold.runtime.engine import LaunchConfig
 
 from benchmarks.record import Figure, Record, circumstances, print_record
 from benchmarks.workloads import Built, Workload
-from tilefold.arguments import prepare
-from tilefold.report import print_error
+from tilefold.messages import print_error
+from tilefold.running.filled_arguments import prepare
 
 _NORMAL = ('"normal(seed=1)"', '"normal(seed=2)"')
 _INTEGERS = ('"integers(-128, 128, seed=1)"', '"integers(-128, 128, seed=2)"')

@@ -9,22 +9,22 @@ import sys
 import time
 from statistics import median
 
-from tilefold.compiler.context import make_context
+from tilefold.base.target import Target
 from tilefold.compiler.driver import parse_passes
 from tilefold.compiler.emit import emit_llvm
-from tilefold.compiler.frontend import parse_program
-from tilefold.compiler.nvptx import compile_llvm
+from tilefold.compiler.frontend.context import make_context
+from tilefold.compiler.frontend.program import parse_program
+from tilefold.compiler.machine.nvptx import compile_llvm
 from tilefold.compiler.pipeline import pipeline_to
-from tilefold.dialects.target import Target
 from tilefold.passes.registry import PASSES
 from tilefold.runtime.engine import LaunchConfig
-from tilefold.runtime.sim.engine import SimEngine, SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
 from benchmarks import python_gemm
 from benchmarks.record import ROOT, Figure, Record, circumstances, print_record, this_machine
 from benchmarks.workloads import Workload
-from tilefold.arguments import prepare
-from tilefold.launches import Changes, launches_of
+from tilefold.running.filled_arguments import prepare
+from tilefold.running.launches import Changes, launches_of
 
 TARGET = Target("sm_80")
 COPY = Workload("tiled copy", "examples/tiled_copy.cute")

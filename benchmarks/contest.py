@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tilefold.layout.errors import Code, TilefoldError
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.runtime.cuda import CudaEngine
-from tilefold.runtime.cuda.arguments import CudaArgument, PackedArguments
+from tilefold.runtime.cuda.packed_arguments import CudaArgument, PackedArguments
 
 from benchmarks.record import Figure
 from benchmarks.timing import Run, Timed, Torch, check_each, fastest, time_in_turns

@@ -17,14 +17,14 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from tilefold.layout.errors import TilefoldError
+from tilefold.base.errors import TilefoldError
 from tilefold.runtime.cuda.prepared import Prepared
 
 from benchmarks.record import Figure, Record, add_options, circumstances, keep_record
 from benchmarks.timing import Torch, load_torch
 from tilefold import cute
 from tilefold.cute.launch import engine_of
-from tilefold.report import print_error
+from tilefold.messages import print_error
 
 ROUND = 100
 """Launches between two synchronisations, fewer than the driver queues before it waits."""
@@ -49,7 +49,7 @@ LIMITS = {3: 2.0, 8: 4.0}
 
 def driver_call(prepared: Prepared, tensors: Sequence[Any]) -> Callable[[], Any]:
     """cuda-python's cuLaunchKernel with arguments that were packed once."""
-    from tilefold.runtime.cuda.arguments import PackedArguments
+    from tilefold.runtime.cuda.packed_arguments import PackedArguments
 
     kernel = prepared.kernel
     packed = PackedArguments(kernel.driver, kernel.artifact, dict(zip(kernel.artifact.names, tensors, strict=True)))

@@ -13,16 +13,16 @@ from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, cast
 
-from tilefold.dialects.target import Target
-from tilefold.layout.core import Layout
-from tilefold.layout.unknown import Unknown
-from tilefold.runtime.artifact import Artifact, Kind, Parameter
+from tilefold.base.target import Target
+from tilefold.layout.algebra.core import Layout
+from tilefold.layout.algebra.unknown import Unknown
+from tilefold.runtime.arrays.signature import Dynamic
+from tilefold.runtime.compiled.artifact import Artifact, Kind, Parameter
 from tilefold.runtime.cuda.comparison import Rules
 from tilefold.runtime.cuda.kernel import Kernel
 from tilefold.runtime.cuda.launcher import Launcher
 from tilefold.runtime.cuda.library import Library
 from tilefold.runtime.cuda.prepared import GridOf, Prepared
-from tilefold.runtime.signature import Dynamic
 
 from benchmarks.launch import KERNELS, LIMITS
 from benchmarks.record import Figure, Record, circumstances, print_record, this_machine

@@ -36,7 +36,8 @@ TARGETS = {
 }
 """What is asked for at most."""
 _MODULES = (
-    "tilefold.builds", "tilefold.compiler.assemble", "tilefold.compiler.emit", "tilefold.compiler.nvptx",
+    "tilefold.machine_code", "tilefold.compiler.machine.assemble", "tilefold.compiler.emit",
+    "tilefold.compiler.machine.nvptx",
     "cuda.bindings.nvjitlink", "filelock", "llvmlite.binding",
 )  # fmt: skip
 """What compiling imports when it is needed."""
@@ -150,7 +151,7 @@ def _prepared() -> Callable[..., Any]:
 def _whole(timed: _Timer) -> None:
     build = _prepared()
     timed("cold, whole", lambda: build().artifact(ARCH))
-    from tilefold.builds import toolchain
+    from tilefold.machine_code import toolchain
 
     toolchain.cache_clear()
     timed("versions, once a process", toolchain)
@@ -169,9 +170,9 @@ def _whole(timed: _Timer) -> None:
 
 def _steps(timed: _Timer) -> None:
     build = _prepared()
-    from tilefold.compiler.assemble import assemble
-    from tilefold.compiler.nvptx import compile_llvm
-    from tilefold.dialects.target import Target
+    from tilefold.base.target import Target
+    from tilefold.compiler.machine.assemble import assemble
+    from tilefold.compiler.machine.nvptx import compile_llvm
 
     target = Target(ARCH)
     program = timed("  cold: trace", build).program

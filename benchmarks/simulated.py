@@ -4,15 +4,15 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from tilefold.layout.errors import Code, TilefoldError
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.runtime.check import check_results
 from tilefold.runtime.engine import LaunchConfig
-from tilefold.runtime.sim.engine import SimEngine, SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
 from benchmarks.gpu import FAMILIES
 from benchmarks.record import Figure, Record, circumstances
 from benchmarks.workloads import Workload
-from tilefold.arguments import prepare
+from tilefold.running.filled_arguments import prepare
 
 
 def dry_run(families: Sequence[str] = tuple(FAMILIES)) -> Record:

@@ -7,7 +7,7 @@ from importlib import import_module
 from statistics import median
 from typing import Any
 
-from tilefold.layout.errors import Code, TilefoldError
+from tilefold.base.errors import Code, TilefoldError
 
 # torch has no types here and is not installed where the project is developed; it is loaded when figures are taken.
 Torch = Any

@@ -8,16 +8,16 @@ from multiprocessing import get_context
 from os import cpu_count
 from pathlib import Path
 
-from tilefold.compiler.params import expand
-from tilefold.compiler.source import Source
-from tilefold.dialects.target import Target
-from tilefold.layout.errors import Code, TilefoldError
-from tilefold.runtime.artifact import Artifact
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.base.target import Target
+from tilefold.compiler.frontend.params import expand
+from tilefold.compiler.frontend.source import Source
+from tilefold.runtime.compiled.artifact import Artifact
 from tilefold.runtime.engine import LaunchConfig
 
 from benchmarks.record import ROOT
-from tilefold.launches import Changes, Launch, launches_of
 from tilefold.lowering import Program, load
+from tilefold.running.launches import Changes, Launch, launches_of
 
 Parameters = Mapping[str, int | str]
 Built = tuple[Artifact, LaunchConfig]

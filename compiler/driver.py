@@ -12,11 +12,11 @@ from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException
 
-from ..layout.errors import Code, TilefoldError
-from .diagnostics import Diagnostic, ProgramError, Severity, place_of
-from .frontend import parse_program, print_program
-from .source import Source
-from .verify import verify_program
+from ..base.errors import Code, TilefoldError
+from .frontend.diagnostics import Diagnostic, ProgramError, Severity, place_of
+from .frontend.program import parse_program, print_program
+from .frontend.source import Source
+from .frontend.verify import verify_program
 
 
 class Observer(Protocol):

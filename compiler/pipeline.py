@@ -7,12 +7,12 @@ from types import MappingProxyType
 
 from xdsl.passes import ModulePass
 
-from ..dialects.target import DEFAULT_ARCH
+from ..base.target import DEFAULT_ARCH
 from ..passes import registry
 
 
 def _emit_gpu_binary() -> type[ModulePass]:
-    from .emit_gpu_binary import EmitGpuBinaryPass
+    from .cute_ir.emit_gpu_binary import EmitGpuBinaryPass
 
     return EmitGpuBinaryPass
 

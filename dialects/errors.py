@@ -10,7 +10,7 @@ from typing import NoReturn
 from xdsl.parser import AttrParser
 from xdsl.utils.exceptions import ParseError, VerifyException
 
-from ..layout.errors import TilefoldError
+from ..base.errors import TilefoldError
 
 
 def raise_at(parser: AttrParser, error: TilefoldError, start: int, end: int) -> NoReturn:

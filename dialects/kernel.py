@@ -22,11 +22,11 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from ..layout.core import Layout
-from ..layout.text import parse_layout, to_text
+from ..base.target import MAX_BLOCK, MAX_BLOCKS, MAX_REGISTERS, MAX_THREADS
+from ..layout.algebra.core import Layout
+from ..layout.text.layouts import parse_layout, to_text
 from .cute import parse_quoted
 from .parameters import Parameter
-from .target import MAX_BLOCK, MAX_BLOCKS, MAX_REGISTERS, MAX_THREADS
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute, SSAValue
 
-from ..layout.core import Layout
+from ..layout.algebra.core import Layout
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ..layout.core import ComposedLayout, LayoutLike, plain_layout
-from ..layout.unknown import Unknown
+from ..layout.algebra.core import ComposedLayout, LayoutLike, plain_layout
+from ..layout.algebra.unknown import Unknown
 from .cute.values import integers, map_integers
 
 

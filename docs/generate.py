@@ -8,13 +8,13 @@ from inspect import getmodule, signature
 from pathlib import Path
 
 import numpy as np
-from tilefold.compiler.context import OUR_DIALECTS
+from tilefold.base.errors import Code
+from tilefold.base.target import DEFAULT_ARCH, Target, known_targets
+from tilefold.compiler.frontend.context import OUR_DIALECTS
 from tilefold.compiler.pipeline import OUR_PASSES, PASSES, STAGES
 from tilefold.dialects import gpu
-from tilefold.dialects.target import DEFAULT_ARCH, Target, known_targets
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from tilefold.layout.atoms.table import COPY_ATOMS, copy_atom
-from tilefold.layout.errors import Code
 from tilefold.passes.check_stage import LEGAL_TILE_OPS
 from tilefold.runtime.check.fill import generators
 from tilefold.runtime.check.functions import FUNCTIONS
@@ -98,7 +98,7 @@ def stages() -> str:
 
 def errors() -> str:
     """The page of the error codes."""
-    lines = ["# Error codes", "", docstring(import_module("tilefold.layout.errors"))]
+    lines = ["# Error codes", "", docstring(import_module("tilefold.base.errors"))]
     area = ""
     for code in sorted(Code, key=lambda code: code.id):
         if code.area != area:
@@ -122,7 +122,7 @@ def targets() -> str:
 
 def expressions() -> str:
     """The page of the expression language of fills and checks."""
-    parts = ["# Expressions", docstring(import_module("tilefold.dialects.expression"))]
+    parts = ["# Expressions", docstring(import_module("tilefold.dialects.run.expression"))]
     parts += ["## Fills", docstring(import_module("tilefold.runtime.check.fill"))]
     parts.append(_functions(generators("A", (1,), np.dtype(np.float32), 0)))
     parts += ["## Checks", docstring(import_module("tilefold.runtime.check.condition"))]

@@ -7,11 +7,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.passes import ModulePass
 
+from ..base.errors import Code
+from ..base.target import DEFAULT_ARCH, Target
 from ..dialects.ptx import EntryOp, SmemAddrOp, SmemAllocOp
-from ..dialects.target import DEFAULT_ARCH, Target
-from ..layout.errors import Code
-from .emitter import Emitter
 from .errors import LoweringError
+from .writing.emitter import Emitter
 
 
 @dataclass(frozen=True)

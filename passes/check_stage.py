@@ -11,9 +11,9 @@ from xdsl.dialects.builtin import IndexType, ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from ..layout.errors import Code, TilefoldError
+from ..base.errors import Code, TilefoldError
+from .analysis.loop_hints import MAX_COPIES, body_copies, cannot_unroll, malformed_hint
 from .errors import LoweringError
-from .loop_hints import MAX_COPIES, body_copies, cannot_unroll, malformed_hint
 
 COMMON = ("builtin", "gpu", "run", "arith", "scf", "math", "vector", "ptx")
 """The dialects that are legal at every stage."""

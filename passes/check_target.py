@@ -9,13 +9,13 @@ from xdsl.dialects.builtin import BFloat16Type, ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from ..base.errors import Code
+from ..base.target import DEFAULT_ARCH, Target
 from ..dialects.ptx import EntryOp, PtxOp
 from ..dialects.ptx.types import split_vector
-from ..dialects.target import DEFAULT_ARCH, Target
 from ..dialects.tile import AtomCallOp, CopyOp, GemmOp, MmaCallOp, TiledCopyOp, TiledMmaOp
 from ..layout.atoms.copy_atom import CopyAtom
 from ..layout.atoms.mma_atom import MmaAtom
-from ..layout.errors import Code
 from .errors import LoweringError
 
 

@@ -13,10 +13,10 @@ from xdsl.rewriter import Rewriter
 
 from ..dialects.ptx import EntryOp, PtrAddOp
 from ..dialects.ptx.types import integer_bits
+from .analysis.quotients import Digit, Product, Quotients, Sum, in_digits, in_quotients
+from .analysis.ranges import Ranges
 from .convert_index import resized
-from .emitter import Emitter, int_width
-from .quotients import Digit, Product, Quotients, Sum, in_digits, in_quotients
-from .ranges import Ranges
+from .writing.emitter import Emitter, int_width
 
 _REMAINDERS = (arith.RemUIOp, arith.RemSIOp, arith.AndIOp)
 _SUMS = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.ShLIOp)

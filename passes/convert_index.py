@@ -13,11 +13,11 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..dialects import gpu
 from ..dialects.ptx import EntryOp, SregOp
-from .constants import constant_of
-from .emitter import Emitter, int_type, int_width
-from .loop_hints import trip_values
-from .range_arithmetic import contains, limits
-from .ranges import Ranges, register_of
+from .analysis.loop_hints import trip_values
+from .analysis.range_arithmetic import contains, limits
+from .analysis.ranges import Ranges, register_of
+from .writing.constants import constant_of
+from .writing.emitter import Emitter, int_type, int_width
 
 _UNSIGNED = (arith.DivUIOp, arith.RemUIOp, arith.ShRUIOp, arith.CeilDivUIOp, arith.MinUIOp, arith.MaxUIOp)
 """Operations whose result on a narrower type is the same only for operands that are not negative."""

@@ -23,7 +23,7 @@ from xdsl.traits import (
     SymbolOpInterface,
 )
 
-from .effects import get_effects
+from .analysis.effects import get_effects
 
 _Effects = Set[EffectInstance] | None
 """What an operation does to memory; None where that is not known."""

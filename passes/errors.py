@@ -3,7 +3,7 @@
 
 from xdsl.ir import Operation
 
-from ..layout.errors import Code, TilefoldError
+from ..base.errors import Code, TilefoldError
 
 
 class LoweringError(TilefoldError):

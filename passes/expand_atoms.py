@@ -13,14 +13,23 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from ..dialects.ptx import CpAsyncOp, CreatePolicyOp, EntryOp, LdMatrixOp, LoadOp, MovMatrixOp, StMatrixOp, StoreOp
+from ..base.errors import Code
+from ..dialects.ptx import (
+    CpAsyncOp,
+    CreatePolicyOp,
+    EntryOp,
+    LdMatrixOp,
+    LoadOp,
+    MovMatrixOp,
+    StMatrixOp,
+    StoreOp,
+)
 from ..dialects.ptx.types import LOCAL
 from ..dialects.tile import AtomCallOp
 from ..layout.atoms.cache import split_policy
 from ..layout.atoms.copy_atom import CopyAtom
-from ..layout.errors import Code
-from .emitter import Emitter
 from .errors import LoweringError
+from .writing.emitter import Emitter
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from xdsl.dialects.builtin import Float8E4M3FNType, Float16Type, FloatAttr, Modu
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from ..base.errors import Code
 from ..dialects.ptx import CvtOp
 from ..dialects.ptx.types import float_bits, split_vector
-from ..layout.errors import Code
-from .emitter import Emitter
 from .errors import LoweringError
+from .writing.emitter import Emitter
 
 
 @dataclass(frozen=True)

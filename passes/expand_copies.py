@@ -9,24 +9,32 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, i1, i32
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
+from ..base.errors import Code
 from ..dialects.cute import CoordAttr, LayoutAttr
 from ..dialects.cute.values import integers
-from ..dialects.tile import AtomCallOp, CopyAtomAttr, CopyOp, Crd2IdxOp, LoadOp, TensorType, ViewOp
+from ..dialects.tile import (
+    AtomCallOp,
+    CopyAtomAttr,
+    CopyOp,
+    Crd2IdxOp,
+    LoadOp,
+    TensorType,
+    ViewOp,
+)
 from ..dialects.tile.copy_rules import atom_values, split_atom_mode
 from ..dialects.tile.view_base import shifted_type
+from ..layout.algebra.core import Layout, LayoutLike, plain_layout, size
+from ..layout.algebra.inttuple import leaves
+from ..layout.algebra.unknown import Unknown
 from ..layout.atoms.universal import universal_copy
-from ..layout.core import Layout, LayoutLike, plain_layout, size
-from ..layout.errors import Code
-from ..layout.inttuple import leaves
-from ..layout.unknown import Unknown
-from .adjacent_registers import adjacent, move_registers
-from .copy_loops import Repeat, is_constant, repeats, with_inner
-from .emitter import Emitter
+from .analysis.copy_loops import Repeat, is_constant, repeats, with_inner
+from .analysis.vector_width import MAX_BITS, choose_vector
 from .errors import LoweringError
-from .remarks import remark
-from .ssa_int import SsaInt
-from .tensor_scalars import Scalars, scalars_for, typed
-from .vector_width import MAX_BITS, choose_vector
+from .writing.adjacent_registers import adjacent, move_registers
+from .writing.emitter import Emitter
+from .writing.remarks import remark
+from .writing.ssa_int import SsaInt
+from .writing.tensor_scalars import Scalars, scalars_for, typed
 
 
 @dataclass(frozen=True)

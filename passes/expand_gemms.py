@@ -11,17 +11,27 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from ..dialects.cute import CoordAttr, LayoutAttr
-from ..dialects.tile import AllocOp, CopyOp, Crd2IdxOp, GemmOp, MmaCallOp, Space, SpaceAttr, TensorType, ViewOp
+from ..dialects.tile import (
+    AllocOp,
+    CopyOp,
+    Crd2IdxOp,
+    GemmOp,
+    MmaCallOp,
+    Space,
+    SpaceAttr,
+    TensorType,
+    ViewOp,
+)
 from ..dialects.tile.fragments import FRAGMENT_ALIGN
 from ..dialects.tile.gemm_rules import gemm_modes
 from ..dialects.tile.view_base import shifted_type
-from ..layout.core import ComposedLayout, Layout, LayoutLike, join, plain_layout, size
-from ..layout.inttuple import leaves
-from ..layout.product import make_fragment_like
-from ..layout.unknown import Unknown
-from .copy_loops import with_inner
-from .emitter import Emitter
-from .remarks import remark
+from ..layout.algebra.core import ComposedLayout, Layout, LayoutLike, join, plain_layout, size
+from ..layout.algebra.inttuple import leaves
+from ..layout.algebra.product import make_fragment_like
+from ..layout.algebra.unknown import Unknown
+from .analysis.copy_loops import with_inner
+from .writing.emitter import Emitter
+from .writing.remarks import remark
 
 
 @dataclass(frozen=True)

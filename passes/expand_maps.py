@@ -11,9 +11,9 @@ from xdsl.rewriter import Rewriter
 
 from ..dialects.cute import CoordAttr
 from ..dialects.tile import FillOp, LoadOp, MapOp, StoreOp, TensorType, YieldOp
-from ..layout.core import size
-from ..layout.unknown import Unknown
-from .emitter import Emitter
+from ..layout.algebra.core import size
+from ..layout.algebra.unknown import Unknown
+from .writing.emitter import Emitter
 
 
 @dataclass(frozen=True)

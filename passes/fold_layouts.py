@@ -25,13 +25,13 @@ from ..dialects.tile import (
     ViewOp,
 )
 from ..dialects.tile.view_base import LayoutViewOp
-from ..layout.core import plain_layout
-from .constants import constant_of
-from .emitter import INDEX_ARITHMETIC, Emitter, erase_unused
-from .fold_coordinates import CoordinateFolding
-from .slice_index import added, slice_index, sliced
-from .ssa_int import SsaInt
-from .tensor_scalars import Scalars, scalars_for
+from ..layout.algebra.core import plain_layout
+from .writing.constants import constant_of
+from .writing.coordinate_folding import CoordinateFolding
+from .writing.emitter import INDEX_ARITHMETIC, Emitter, erase_unused
+from .writing.slice_index import added, slice_index, sliced
+from .writing.ssa_int import SsaInt
+from .writing.tensor_scalars import Scalars, scalars_for
 
 
 @dataclass(frozen=True)

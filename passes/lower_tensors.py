@@ -10,8 +10,17 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from ..base.errors import Code
 from ..dialects.parameters import scalar_names
-from ..dialects.ptx import EntryOp, LocalAllocOp, PtrType, RetOp, SmemAllocOp, StateSpaceAttr, StoreOp
+from ..dialects.ptx import (
+    EntryOp,
+    LocalAllocOp,
+    PtrType,
+    RetOp,
+    SmemAllocOp,
+    StateSpaceAttr,
+    StoreOp,
+)
 from ..dialects.scalars import unknowns
 from ..dialects.tile import (
     AliasOp,
@@ -32,15 +41,14 @@ from ..dialects.tile import (
 from ..dialects.tile.copies import state_space
 from ..dialects.tile.memory import LoadOp as TileLoadOp
 from ..dialects.tile.memory import StoreOp as TileStoreOp
-from ..layout.core import Layout, plain_layout
-from ..layout.errors import Code
-from .addresses import BYTE, Address, Addresses, place_of, start_offset
-from .emitter import INDEX_ARITHMETIC, Emitter, erase_unused, int_type
+from ..layout.algebra.core import Layout, plain_layout
+from .analysis.ranges import Ranges, set_range
 from .errors import LoweringError
-from .lower_mma import lower_mma_call
-from .lower_prints import load_element, lower_print, lower_print_tensor
-from .ranges import Ranges, set_range
-from .remarks import remark
+from .writing.addresses import BYTE, Address, Addresses, place_of, start_offset
+from .writing.emitter import INDEX_ARITHMETIC, Emitter, erase_unused, int_type
+from .writing.mma_call import lower_mma_call
+from .writing.prints import load_element, lower_print, lower_print_tensor
+from .writing.remarks import remark
 
 
 @dataclass(frozen=True)

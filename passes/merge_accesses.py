@@ -14,9 +14,9 @@ from xdsl.rewriter import Rewriter
 
 from ..dialects.ptx import LoadOp, PtrAddOp, PtrType, StoreOp, scalar_bits, value_bytes
 from ..dialects.ptx.types import LOCAL
-from .affine import AddressSum, Sum, address_sum, alignment
-from .effects import is_side_effect_free
-from .emitter import Emitter
+from .analysis.affine import AddressSum, Sum, address_sum, alignment
+from .analysis.effects import is_side_effect_free
+from .writing.emitter import Emitter
 
 Access: TypeAlias = "LoadOp | StoreOp"
 

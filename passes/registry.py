@@ -98,31 +98,31 @@ def _strength_reduce() -> type[ModulePass]:
 
 
 def _cute_fold_static() -> type[ModulePass]:
-    from .cute_fold_static import CuteFoldStaticPass
+    from .cute_ir.cute_fold_static import CuteFoldStaticPass
 
     return CuteFoldStaticPass
 
 
 def _cute_expand_ops() -> type[ModulePass]:
-    from .cute_expand_ops import CuteExpandOpsPass
+    from .cute_ir.cute_expand_ops import CuteExpandOpsPass
 
     return CuteExpandOpsPass
 
 
 def _cute_to_base() -> type[ModulePass]:
-    from .cute_to_base import CuteToBasePass
+    from .cute_ir.cute_to_base import CuteToBasePass
 
     return CuteToBasePass
 
 
 def _gpu_to_ptx() -> type[ModulePass]:
-    from .gpu_to_ptx import GpuToPtxPass
+    from .cute_ir.gpu_to_ptx import GpuToPtxPass
 
     return GpuToPtxPass
 
 
 def _inline_calls() -> type[ModulePass]:
-    from .inline_calls import InlineCallsPass
+    from .cute_ir.inline_calls import InlineCallsPass
 
     return InlineCallsPass
 
@@ -146,19 +146,19 @@ def _dce() -> type[ModulePass]:
 
 
 def _base_prepare() -> type[ModulePass]:
-    from .base_prepare import BasePreparePass
+    from .cute_ir.base_prepare import BasePreparePass
 
     return BasePreparePass
 
 
 def _one_shot_convert_to_llvm() -> type[ModulePass]:
-    from .one_shot_convert_to_llvm import OneShotConvertToLLVMPass
+    from .cute_ir.one_shot_convert_to_llvm import OneShotConvertToLLVMPass
 
     return OneShotConvertToLLVMPass
 
 
 def _attach_nvvm_target() -> type[ModulePass]:
-    from .attach_nvvm_target import AttachNvvmTargetPass
+    from .cute_ir.attach_nvvm_target import AttachNvvmTargetPass
 
     return AttachNvvmTargetPass
 

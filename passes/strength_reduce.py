@@ -11,9 +11,9 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from ..dialects.ptx import PtrAddOp
-from .constants import constant_of
-from .emitter import Emitter
-from .fold_constants import folded
+from .writing.constant_folding import folded
+from .writing.constants import constant_of
+from .writing.emitter import Emitter
 
 
 @dataclass(frozen=True)

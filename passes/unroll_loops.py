@@ -11,8 +11,8 @@ from xdsl.passes import ModulePass
 
 from ..dialects.ptx import BarSyncOp, LoadOp, StoreOp, value_bytes
 from ..dialects.ptx.types import LOCAL
-from .emitter import Emitter
-from .loop_hints import trip_values, unroll_count
+from .analysis.loop_hints import trip_values, unroll_count
+from .writing.emitter import Emitter
 
 
 @dataclass(frozen=True)

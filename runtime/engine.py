@@ -8,8 +8,8 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..layout.core import ComposedLayout, Layout
-from ..layout.errors import Code
+from ..base.errors import Code
+from ..layout.algebra.core import ComposedLayout, Layout
 from .counters import Counters
 from .errors import Dim3, LaunchError
 
@@ -61,7 +61,7 @@ class TensorArgument:
             raise LaunchError(
                 Code.RUN_ARGUMENT,
                 f"the storage of a tensor is an array of shape {self.storage.shape}",
-                "it must be one-dimensional and contiguous; see tilefold.runtime.tensor.storage_of",
+                "it must be one-dimensional and contiguous; see tilefold.runtime.arrays.storage.storage_of",
             )
 
     @classmethod

@@ -4,7 +4,7 @@
 import operator
 from typing import Any, TypeAlias, cast
 
-from ..layout.errors import Code, TilefoldError
+from ..base.errors import Code, TilefoldError
 
 Dim3: TypeAlias = tuple[int, int, int]
 

@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..layout.errors import Code, TilefoldError
+from ..base.errors import Code, TilefoldError
 
 CACHE_DIR = "TILEFOLD_CACHE_DIR"
 """The folder of the cache of compiled kernels; by default that of the user for caches."""

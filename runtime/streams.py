@@ -9,7 +9,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..layout.errors import Code
+from ..base.errors import Code
 from .errors import LaunchError
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .cute import Constexpr as Constexpr
     from .cute import range as range
     from .cute import range_constexpr as range_constexpr
-    from .loaded import load as load
+    from .running.loaded import load as load
 
 _here = os.path.dirname(os.path.abspath(__file__))
 if not os.path.isdir(os.path.join(_here, "layout")):  # a checkout: the subpackages are the folders beside this one
@@ -26,14 +26,14 @@ if not os.path.isdir(os.path.join(_here, "layout")):  # a checkout: the subpacka
 __version__ = VERSION
 
 _LOADING = ("load",)
-"""Names of `tilefold.loaded`, the way to `.cute` files."""
+"""Names of `tilefold.running.loaded`, the way to `.cute` files."""
 _KERNEL_NAMES = ("Constexpr", "range", "range_constexpr")
 """Names of `tilefold.cute` that kernels of the literature take from the package around it."""
 
 
 def __getattr__(name: str) -> "Any":
     if name in _LOADING:
-        from . import loaded
+        from .running import loaded
 
         return getattr(loaded, name)
     if name not in _KERNEL_NAMES:

@@ -13,8 +13,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 
-from tilefold.layout.errors import Code, TilefoldError
-from tilefold.report import environment_error, is_interrupt, print_diagnostics, print_error, print_internal_error
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.messages import (
+    environment_error,
+    is_interrupt,
+    print_diagnostics,
+    print_error,
+    print_internal_error,
+)
 from tilefold.version import VERSION
 
 EXIT_ERROR = 1

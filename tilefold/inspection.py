@@ -7,7 +7,7 @@ Each takes the target to compile for, `sm_80` by default, and raises ProgramErro
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from tilefold.dialects.target import DEFAULT_ARCH, Target
+from tilefold.base.target import DEFAULT_ARCH, Target
 
 if TYPE_CHECKING:
     from tilefold.lowering import Program
@@ -22,7 +22,7 @@ class Inspection(ABC):
 
     def ir(self, stage: str = "cute", target: str | None = None) -> str:
         """The program at a stage: `cute`, `folded`, `atoms`, `index` or `instr`."""
-        from tilefold.compiler.frontend import print_program
+        from tilefold.compiler.frontend.program import print_program
 
         with self._lowered().explaining():
             return print_program(self._lowered().reached(stage, self._target(target)))

@@ -11,28 +11,28 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from tilefold.compiler.context import make_context
-from tilefold.compiler.diagnostics import Diagnostic, Place, ProgramError, Severity, place_of
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.base.target import DEFAULT_ARCH, Target
 from tilefold.compiler.driver import parse_passes, run_passes_quickly
-from tilefold.compiler.frontend import parse_program
+from tilefold.compiler.frontend.context import make_context
+from tilefold.compiler.frontend.diagnostics import Diagnostic, Place, ProgramError, Severity, place_of
+from tilefold.compiler.frontend.program import parse_program
+from tilefold.compiler.frontend.source import Source
 from tilefold.compiler.pipeline import PASSES, STAGE_NAMES, STAGES
-from tilefold.compiler.source import Source
 from tilefold.dialects.gpu import ModuleOp as GpuModuleOp
-from tilefold.dialects.gpu_launch import FuncOp
+from tilefold.dialects.gpu.launch import FuncOp
 from tilefold.dialects.kernel import KernelOp
 from tilefold.dialects.ptx import EntryOp
-from tilefold.dialects.target import DEFAULT_ARCH, Target
-from tilefold.layout.errors import Code, TilefoldError
 from tilefold.passes.check_stage import CheckStagePass
 from tilefold.passes.errors import LoweringError
 
 if TYPE_CHECKING:
-    from tilefold.compiler.assemble import Cubin
-    from tilefold.compiler.remarks import Remark
+    from tilefold.compiler.machine.assemble import Cubin
+    from tilefold.compiler.reports.remarks import Remark
     from tilefold.dialects.tile import TensorType
-    from tilefold.runtime.artifact import Artifact
-    from tilefold.runtime.build import Build
-    from tilefold.runtime.store import Store
+    from tilefold.runtime.compiled.artifact import Artifact
+    from tilefold.runtime.compiled.build import Build
+    from tilefold.runtime.compiled.store import Store
 
 EXECUTABLE_STAGES = STAGE_NAMES
 """The stages whose programs are IR, which the simulator runs."""
@@ -147,13 +147,13 @@ class Program:
 
     def ptx(self, target: Target) -> str:
         """The program as PTX."""
-        from tilefold.compiler.nvptx import compile_llvm
+        from tilefold.compiler.machine.nvptx import compile_llvm
 
         return compile_llvm(self.llvm(target), target)
 
     def build(self, target: Target) -> "Build":
         """The program as machine code, ready to be loaded; from the cache, if it is there."""
-        from tilefold.builds import build
+        from tilefold.machine_code import build
 
         if target.arch not in self._builds:
             self._builds[target.arch] = build(self, target)
@@ -161,20 +161,20 @@ class Program:
 
     def kept(self, target: Target) -> "Build | None":
         """The program as machine code, if it is there; nothing is compiled."""
-        from tilefold.builds import kept
+        from tilefold.machine_code import kept
 
         return self._builds.get(target.arch) or kept(self, target)
 
     def adopt(self, target: Target, build: "Build") -> None:
         """Takes machine code that was made of this program elsewhere."""
-        from tilefold.builds import keep
+        from tilefold.machine_code import keep
 
         self._builds[target.arch] = build
         keep(self, target, build)
 
     def cubin(self, target: Target) -> "Cubin":
         """The program as machine code, with what the assembler says of each kernel."""
-        from tilefold.compiler.assemble import cubin_of
+        from tilefold.compiler.machine.assemble import cubin_of
 
         found = self.build(target)
         return cubin_of(found.cubin, found.log)
@@ -182,7 +182,7 @@ class Program:
     @cached_property
     def identity(self) -> str:
         """A text that differs where machine code may: the program with its places in the source."""
-        from tilefold.compiler.fingerprint import fingerprint
+        from tilefold.compiler.frontend.fingerprint import fingerprint
 
         if self.text is not None:
             return f"{self.source.name}\n{self.text}"
@@ -192,7 +192,7 @@ class Program:
         """What each kernel costs, as tables: instructions, registers, shared memory."""
         from io import StringIO
 
-        from tilefold.compiler.report import make_report, print_report
+        from tilefold.compiler.reports.kernel_report import make_report, print_report
 
         built = self.build(target)
         stream = StringIO()
@@ -226,7 +226,7 @@ class Program:
 
     def ptx_artifacts(self, target: Target) -> "tuple[Artifact, ...]":
         """The kernels as PTX, which the driver assembles: no assembler is needed here."""
-        from tilefold.runtime.artifact import artifact_of
+        from tilefold.runtime.compiled.artifact import artifact_of
 
         ptx = self.ptx(target)
         return tuple(artifact_of(entry, ptx, target) for entry in self.entries(target))
@@ -236,7 +236,7 @@ class Program:
 
         Raises ProgramError where a pass refuses the program.
         """
-        from tilefold.compiler.remarks import remarks_of
+        from tilefold.compiler.reports.remarks import remarks_of
 
         names = STAGE_NAMES[STAGE_NAMES.index(self.stage) :]
         return remarks_of([(name, self.reached(name, target)) for name in names], self.source)

@@ -7,10 +7,10 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilefold.layout.errors import Code, TilefoldError
+from tilefold.base.errors import Code, TilefoldError
 
 if TYPE_CHECKING:
-    from tilefold.layout.scene import Picture
+    from tilefold.layout.drawing.scene import Picture
 
 
 def write_output(content: str | bytes, path: str | None) -> None:

@@ -9,8 +9,8 @@ from functools import cache
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from tilefold.layout.errors import Code, TilefoldError
-from tilefold.layout.scene import Box, Dot, Group, Label, Line, Part, Picture, Shape
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.layout.drawing.scene import Box, Dot, Group, Label, Line, Part, Picture, Shape
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw

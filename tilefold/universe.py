@@ -7,7 +7,7 @@ generic form, as `tilefold opt --mlir-print-op-generic` prints it. It has a `cse
 
 from xdsl.universe import Universe
 
-from tilefold.compiler.context import OUR_DIALECTS
+from tilefold.compiler.frontend.context import OUR_DIALECTS
 from tilefold.compiler.pipeline import OUR_PASSES
 
 UNIVERSE = Universe(

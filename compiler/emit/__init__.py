@@ -3,8 +3,8 @@
 
 from xdsl.ir import Operation
 
+from ...base.target import Target
 from ...dialects.ptx import EntryOp
-from ...dialects.target import Target
 from .kernel import write_kernel
 from .table import RULES
 from .writer import ModuleWriter

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from xdsl.dialects import arith
 from xdsl.ir import Operation
 
-from ...layout.errors import Code
+from ...base.errors import Code
 from ...passes.errors import LoweringError
 from .types import constant, overload
 from .writer import FunctionWriter, Rule, rule

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
-from ...layout.errors import Code
+from ...base.errors import Code
+from ...passes.analysis.loop_hints import unroll_count
 from ...passes.errors import LoweringError
-from ...passes.loop_hints import unroll_count
 from .writer import FunctionWriter, Rule, rule
 
 

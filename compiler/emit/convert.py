@@ -5,8 +5,8 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import BFloat16Type, Float16Type
 from xdsl.ir import Attribute, Operation
 
+from ...base.errors import Code
 from ...dialects.ptx.types import float_bits, scalar_bits, split_vector
-from ...layout.errors import Code
 from ...passes.errors import LoweringError
 from .types import overload
 from .writer import FunctionWriter, Rule

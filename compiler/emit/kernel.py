@@ -4,9 +4,9 @@
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.errors import Code
+from ...base.target import STATIC_SHARED_BYTES
 from ...dialects.ptx import EntryOp, PtrType, RetOp, StateSpace
-from ...dialects.target import STATIC_SHARED_BYTES
-from ...layout.errors import Code
 from ...passes.check_target import check_target
 from ...passes.errors import LoweringError
 from .convert import fenced_roundings

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects import math
 from xdsl.ir import Operation
 
+from ...base.errors import Code
 from ...dialects.ptx.types import float_bits, split_vector
-from ...layout.errors import Code
 from ...passes.errors import LoweringError
 from .arith import intrinsic
 from .types import float_text, llvm_type, overload

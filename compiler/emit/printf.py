@@ -9,9 +9,9 @@ part of the text.
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.errors import Code
 from ...dialects import ptx
 from ...dialects.ptx.types import PtrType, float_bits, integer_bits
-from ...layout.errors import Code
 from ...passes.errors import LoweringError
 from .writer import FunctionWriter, Rule, rule
 

@@ -11,9 +11,9 @@ how a target packs small elements.
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from ...base.errors import Code
 from ...dialects import ptx
 from ...dialects.ptx import PtrType, StateSpace
-from ...layout.errors import Code
 from ...passes.errors import LoweringError
 from .cached import load_by_assembly, store_by_assembly
 from .writer import FunctionWriter, Rule, rule

@@ -6,8 +6,8 @@ LLVM narrows arithmetic by the ranges: a thread index below 128 needs 7 bits.
 
 from xdsl.ir import Operation, SSAValue
 
+from ...base.target import MAX_GRID
 from ...dialects.ptx import SregOp
-from ...dialects.target import MAX_GRID
 from .writer import FunctionWriter, Rule, rule
 
 

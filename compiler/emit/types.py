@@ -19,8 +19,8 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.llvm import LLVMStructType
 from xdsl.ir import Attribute, Operation
 
+from ...base.errors import Code
 from ...dialects.ptx.types import PtrType, StateSpace, integer_bits
-from ...layout.errors import Code
 from ...passes.errors import LoweringError
 from .eight_bits import bits_of
 

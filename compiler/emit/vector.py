@@ -4,8 +4,8 @@
 from xdsl.dialects import vector
 from xdsl.ir import Operation, SSAValue
 
+from ...base.errors import Code
 from ...dialects.ptx.types import split_vector
-from ...layout.errors import Code
 from ...passes.errors import LoweringError
 from .types import overload
 from .writer import FunctionWriter, Rule, rule

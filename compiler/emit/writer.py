@@ -6,8 +6,8 @@ from typing import TypeVar, cast
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from ...dialects.target import Target
-from ...layout.errors import Code
+from ...base.errors import Code
+from ...base.target import Target
 from ...passes.errors import LoweringError
 from .lineinfo import LineInfo
 from .text import c_string

@@ -17,10 +17,10 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
-from ...layout.axes import has_basis
-from ...layout.core import ComposedLayout, Layout
-from ...layout.inttuple import has_underscore, leaves, show, transform_leaves
-from ...layout.swizzle import Swizzle
+from ...layout.algebra.axes import has_basis
+from ...layout.algebra.core import ComposedLayout, Layout
+from ...layout.algebra.inttuple import has_underscore, leaves, show, transform_leaves
+from ...layout.algebra.swizzle import Swizzle
 from . import modes
 from .brackets import Flag, Mode
 from .constructors import AnyType

@@ -7,19 +7,28 @@ from xdsl.dialects.builtin import I32, IntegerAttr
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ...layout.axes import has_basis
-from ...layout.coalesce import coalesce
-from ...layout.complement import complement, open_complement
-from ...layout.compose import composition
-from ...layout.core import ComposedLayout, Layout, LayoutLike, plain_layout
-from ...layout.errors import Code
-from ...layout.inttuple import dice_tuple, flatten, has_underscore, leaves, rank, show, slice_tuple, weakly_congruent
-from ...layout.inverse import left_inverse, right_inverse
-from ...layout.modes import flatten_layout, group_modes, on_inner
-from ...layout.recast import recast_layout
-from ...layout.slicing import slice_
-from ...layout.swizzle import Swizzle
-from ...layout.swizzled_slice import MixedBits, slice_as_cute
+from ...base.errors import Code
+from ...layout.algebra.axes import has_basis
+from ...layout.algebra.coalesce import coalesce
+from ...layout.algebra.complement import complement, open_complement
+from ...layout.algebra.compose import composition
+from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, plain_layout
+from ...layout.algebra.inttuple import (
+    dice_tuple,
+    flatten,
+    has_underscore,
+    leaves,
+    rank,
+    show,
+    slice_tuple,
+    weakly_congruent,
+)
+from ...layout.algebra.inverse import left_inverse, right_inverse
+from ...layout.algebra.modes import flatten_layout, group_modes, on_inner
+from ...layout.algebra.recast import recast_layout
+from ...layout.algebra.slicing import slice_
+from ...layout.algebra.swizzle import Swizzle
+from ...layout.algebra.swizzled_slice import MixedBits, slice_as_cute
 from .accessors import Indexable
 from .brackets import Integers
 from .op import AlgebraOp, Signature

@@ -9,13 +9,30 @@ from xdsl.ir import Operation
 from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import ConditionallySpeculatable, NoMemoryEffect, Pure
 
-from ...layout.core import Layout, size
-from ...layout.errors import Code
-from ...layout.integers import Tree, add, ceil_div_int, sub
-from ...layout.inttuple import ceil_div, congruent, has_underscore, leaves, product, shape_div, show, wrap
+from ...base.errors import Code
+from ...layout.algebra.core import Layout, size
+from ...layout.algebra.integers import Tree, add, ceil_div_int, sub
+from ...layout.algebra.inttuple import (
+    ceil_div,
+    congruent,
+    has_underscore,
+    leaves,
+    product,
+    shape_div,
+    show,
+    wrap,
+)
 from ..errors import refuse
 from .op import AlgebraOp, CuteOp
-from .types import CoordType, CuteType, IntTupleType, LayoutType, ShapeType, StrideType, TileType
+from .types import (
+    CoordType,
+    CuteType,
+    IntTupleType,
+    LayoutType,
+    ShapeType,
+    StrideType,
+    TileType,
+)
 from .values import refused
 
 IntTupleOrShape = IntTupleType | ShapeType

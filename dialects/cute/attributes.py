@@ -13,11 +13,18 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-from ...layout.core import LayoutLike, Tiler
-from ...layout.errors import LayoutSyntaxError
-from ...layout.integers import Coord, IntTuple
-from ...layout.swizzle import Swizzle
-from ...layout.text import parse_coord, parse_int_tuple, parse_layout, parse_swizzle, parse_tiler, to_text
+from ...base.errors import LayoutSyntaxError
+from ...layout.algebra.core import LayoutLike, Tiler
+from ...layout.algebra.integers import Coord, IntTuple
+from ...layout.algebra.swizzle import Swizzle
+from ...layout.text.layouts import (
+    parse_coord,
+    parse_int_tuple,
+    parse_layout,
+    parse_swizzle,
+    parse_tiler,
+    to_text,
+)
 from ..errors import raise_at
 
 T = TypeVar("T")

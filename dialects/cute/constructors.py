@@ -12,12 +12,18 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, MemoryWriteEffect, Pure
 
-from ...layout.axes import has_basis
-from ...layout.core import ComposedLayout, Layout, make_identity_layout, make_layout_like, make_ordered_layout
-from ...layout.errors import Code
-from ...layout.inttuple import show, weakly_congruent
-from ...layout.swizzle import Swizzle
-from ...layout.unknown import Unknown
+from ...base.errors import Code
+from ...layout.algebra.axes import has_basis
+from ...layout.algebra.core import (
+    ComposedLayout,
+    Layout,
+    make_identity_layout,
+    make_layout_like,
+    make_ordered_layout,
+)
+from ...layout.algebra.inttuple import show, weakly_congruent
+from ...layout.algebra.swizzle import Swizzle
+from ...layout.algebra.unknown import Unknown
 from ..errors import refuse
 from .op import AlgebraOp, CuteOp, Signature
 from .types import (

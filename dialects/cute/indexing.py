@@ -8,11 +8,19 @@ from xdsl.dialects.builtin import I32, DenseArrayBase, IntegerAttr, i32
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ...layout.coordinates import crd2idx, idx2crd, increment
-from ...layout.core import ComposedLayout, Layout, LayoutLike, cosize, plain_layout, rank, size
-from ...layout.errors import Code
-from ...layout.integers import Coord, add, as_coordinate
-from ...layout.inttuple import compact_major, congruent, has_underscore, product, product_each, show, weakly_congruent
+from ...base.errors import Code
+from ...layout.algebra.coordinates import crd2idx, idx2crd, increment
+from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, cosize, plain_layout, rank, size
+from ...layout.algebra.integers import Coord, add, as_coordinate
+from ...layout.algebra.inttuple import (
+    compact_major,
+    congruent,
+    has_underscore,
+    product,
+    product_each,
+    show,
+    weakly_congruent,
+)
 from . import modes
 from .algebra import AnyLayout
 from .brackets import Integers, Mode

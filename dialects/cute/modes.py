@@ -4,11 +4,11 @@
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from ...layout import modes
-from ...layout.core import ComposedLayout, Layout, rank
-from ...layout.errors import Code
-from ...layout.integers import Tree
-from ...layout.inttuple import depth, wrap
+from ...base.errors import Code
+from ...layout.algebra import modes
+from ...layout.algebra.core import ComposedLayout, Layout, rank
+from ...layout.algebra.integers import Tree
+from ...layout.algebra.inttuple import depth, wrap
 from .values import refused
 
 Moded: TypeAlias = "Tree | ComposedLayout"

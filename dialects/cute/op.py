@@ -17,9 +17,9 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
 
-from ...layout.core import ComposedLayout, Layout
-from ...layout.errors import LayoutError
-from ...layout.inttuple import leaves, unflatten
+from ...base.errors import LayoutError
+from ...layout.algebra.core import ComposedLayout, Layout
+from ...layout.algebra.inttuple import leaves, unflatten
 from ..errors import refuse
 from .brackets import Bracket, Nothing, parameter
 from .types import ComposedLayoutType, CuteType, LayoutType, type_of

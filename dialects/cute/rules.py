@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from ...layout.axes import has_basis
-from ...layout.coordinates import crd2idx
-from ...layout.core import ComposedLayout, Layout
-from ...layout.errors import Code, LayoutError
-from ...layout.integers import ScaledBasis, Tree, add, as_coordinate
-from ...layout.inttuple import congruent, leaves, show, weakly_congruent
-from ...layout.swizzle import Swizzle
-from ...layout.unknown import Unknown
+from ...base.errors import Code, LayoutError
+from ...layout.algebra.axes import has_basis
+from ...layout.algebra.coordinates import crd2idx
+from ...layout.algebra.core import ComposedLayout, Layout
+from ...layout.algebra.integers import ScaledBasis, Tree, add, as_coordinate
+from ...layout.algebra.inttuple import congruent, leaves, show, weakly_congruent
+from ...layout.algebra.swizzle import Swizzle
+from ...layout.algebra.unknown import Unknown
 
 
 def check_leaves(value: Any, *kinds: type) -> None:

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ...layout import divide, product
-from ...layout.axes import has_basis
-from ...layout.coalesce import coalesce
-from ...layout.core import Layout, LayoutLike, Tiler, plain_layout, rank
-from ...layout.errors import Code
-from ...layout.inttuple import leaves, show, wrap
-from ...layout.modes import ungroup_mode
+from ...base.errors import Code
+from ...layout.algebra import divide, product
+from ...layout.algebra.axes import has_basis
+from ...layout.algebra.coalesce import coalesce
+from ...layout.algebra.core import Layout, LayoutLike, Tiler, plain_layout, rank
+from ...layout.algebra.inttuple import leaves, show, wrap
+from ...layout.algebra.modes import ungroup_mode
 from .algebra import AnyLayout
 from .op import AlgebraOp
 from .types import IntTupleType, LayoutType, ShapeType, TileType

@@ -13,12 +13,19 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-from ...layout.core import ComposedLayout, Layout, make_layout
-from ...layout.errors import Code, LayoutError
-from ...layout.integers import Tree
-from ...layout.swizzle import Swizzle
-from ...layout.text import parse_coord, parse_int_tuple, parse_layout, parse_swizzle, parse_tiler, to_text
-from ...layout.unknown import Unknown
+from ...base.errors import Code, LayoutError
+from ...layout.algebra.core import ComposedLayout, Layout, make_layout
+from ...layout.algebra.integers import Tree
+from ...layout.algebra.swizzle import Swizzle
+from ...layout.algebra.unknown import Unknown
+from ...layout.text.layouts import (
+    parse_coord,
+    parse_int_tuple,
+    parse_layout,
+    parse_swizzle,
+    parse_tiler,
+    to_text,
+)
 from ..errors import refuse
 from .attributes import parse_quoted
 from .rules import check_composed, check_layout, check_leaves, check_strides, check_tile

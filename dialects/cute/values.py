@@ -8,11 +8,11 @@ tile, a nested tuple of layouts and underscores. Its integers are static, `Unkno
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
-from ...layout.core import ComposedLayout, Layout
-from ...layout.errors import Code, LayoutError
-from ...layout.integers import ScaledBasis, Tree
-from ...layout.swizzle import Swizzle
-from ...layout.unknown import Unknown
+from ...base.errors import Code, LayoutError
+from ...layout.algebra.core import ComposedLayout, Layout
+from ...layout.algebra.integers import ScaledBasis, Tree
+from ...layout.algebra.swizzle import Swizzle
+from ...layout.algebra.unknown import Unknown
 
 Value: TypeAlias = "Tree | ComposedLayout | Swizzle"
 """What a type of the dialect holds."""

@@ -4,7 +4,17 @@
 from xdsl.ir import Dialect
 
 from .address import PtrAddOp
-from .approx import ApproximateOp, CosOp, Ex2Op, Lg2Op, RcpOp, RsqrtOp, SinOp, SqrtOp, TanhOp
+from .approx import (
+    ApproximateOp,
+    CosOp,
+    Ex2Op,
+    Lg2Op,
+    RcpOp,
+    RsqrtOp,
+    SinOp,
+    SqrtOp,
+    TanhOp,
+)
 from .async_copy import CpAsyncCommitGroupOp, CpAsyncOp, CpAsyncWaitAllOp, CpAsyncWaitGroupOp
 from .atomic import AtomCasOp, AtomOp, FenceOp, LoadAcquireOp, RedOp, StoreReleaseOp
 from .base import PtxOp
@@ -46,7 +56,14 @@ from .types import (
     scalar_bits,
     value_bytes,
 )
-from .warp import ActivemaskOp, ElectSyncOp, MatchAnySyncOp, ReduxSyncOp, ShflSyncOp, VoteSyncOp
+from .warp import (
+    ActivemaskOp,
+    ElectSyncOp,
+    MatchAnySyncOp,
+    ReduxSyncOp,
+    ShflSyncOp,
+    VoteSyncOp,
+)
 
 PTX = Dialect(
     "ptx",

@@ -12,8 +12,8 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.inttuple import leaves
-from ...layout.unknown import Unknown
+from ...layout.algebra.inttuple import leaves
+from ...layout.algebra.unknown import Unknown
 from ..cute import CoordAttr
 from .base import PtxOp
 from .types import PtrType

@@ -21,8 +21,8 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.core import Layout
-from ...layout.text import to_text
+from ...layout.algebra.core import Layout
+from ...layout.text.layouts import to_text
 from ..cute import LayoutAttr
 from ..kernel import (
     KernelOp,

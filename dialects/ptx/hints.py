@@ -9,9 +9,9 @@ from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def, result_def, tr
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.errors import LayoutError
 from ...layout.atoms.cache import POLICIES, hint_requires, with_policy
 from ...layout.atoms.cache import check_hint as check_text
-from ...layout.errors import LayoutError
 from ..errors import refuse
 from .base import PtxOp
 

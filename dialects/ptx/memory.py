@@ -18,7 +18,15 @@ from xdsl.utils.exceptions import VerifyException
 from ...layout.atoms.cache import LOAD_HINTS, STORE_HINTS
 from .base import PtxOp
 from .hints import check_hint, modifiers, with_hint
-from .types import GLOBAL, LOCAL, SHARED, PtrType, StateSpace, access_registers, value_bytes
+from .types import (
+    GLOBAL,
+    LOCAL,
+    SHARED,
+    PtrType,
+    StateSpace,
+    access_registers,
+    value_bytes,
+)
 
 
 def _i64(value: int) -> IntegerAttr[I64]:

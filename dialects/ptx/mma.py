@@ -18,10 +18,10 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.errors import TilefoldError
 from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_registers import registers
 from ...layout.atoms.mma_table import mma_atom
-from ...layout.errors import TilefoldError
 from ..errors import raise_at, refuse
 from .base import PtxOp
 

@@ -10,7 +10,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, t
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from ..target import MAX_THREADS
+from ...base.target import MAX_THREADS
 from .base import PtxOp
 from .types import PtrType, float_bits, scalar_bits
 

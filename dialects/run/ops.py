@@ -11,15 +11,15 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, NoTerminator, SymbolTable, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.core import Layout
-from ...layout.errors import LayoutError
-from ...layout.scalars import scalars_of
-from ...layout.text import to_text
+from ...base.errors import LayoutError
+from ...base.target import MAX_GRID
+from ...layout.algebra.core import Layout
+from ...layout.algebra.scalars import scalars_of
+from ...layout.text.layouts import to_text
 from ..kernel import KernelOp, format_dim3, parse_dim3
 from ..parameters import Parameter
 from ..ptx.types import scalar_bits
 from ..scalars import unknowns
-from ..target import MAX_GRID
 from ..tile.types import Space, TensorType
 
 

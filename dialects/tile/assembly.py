@@ -10,8 +10,8 @@ from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.integers import Coord
-from ...layout.unknown import Unknown
+from ...layout.algebra.integers import Coord
+from ...layout.algebra.unknown import Unknown
 from ..cute import CoordAttr
 from .coord_type import CoordTensorType
 from .types import TensorType

@@ -11,10 +11,10 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.core import Layout
-from ...layout.integers import ScaledBasis, add
-from ...layout.inttuple import leaves
-from ...layout.text import parse_coord_tensor, to_text
+from ...layout.algebra.core import Layout
+from ...layout.algebra.integers import ScaledBasis, add
+from ...layout.algebra.inttuple import leaves
+from ...layout.text.layouts import parse_coord_tensor, to_text
 from ..cute import CoordAttr, LayoutAttr, parse_quoted
 
 

@@ -28,14 +28,14 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.core import Layout, make_identity_layout, make_layout
-from ...layout.errors import Code, LayoutError
-from ...layout.integers import add
-from ...layout.inttuple import is_fully_static, leaves, repeat_like, show
-from ...layout.parser import size_fits
-from ...layout.slicing import check_within
-from ...layout.text import parse_int_tuple, to_text
-from ...layout.unknown import Unknown
+from ...base.errors import Code, LayoutError
+from ...layout.algebra.core import Layout, make_identity_layout, make_layout
+from ...layout.algebra.integers import add
+from ...layout.algebra.inttuple import is_fully_static, leaves, repeat_like, show
+from ...layout.algebra.slicing import check_within
+from ...layout.algebra.unknown import Unknown
+from ...layout.text.layouts import parse_int_tuple, to_text
+from ...layout.text.parser import size_fits
 from ..cute import CoordAttr, LayoutAttr, ShapeAttr, parse_quoted
 from ..errors import refuse
 from .assembly import (

@@ -20,9 +20,9 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.core import Layout, size
-from ...layout.errors import Code, LayoutError
-from ...layout.inttuple import rank
+from ...base.errors import Code, LayoutError
+from ...layout.algebra.core import Layout, size
+from ...layout.algebra.inttuple import rank
 from ..errors import refuse
 from ..ptx.types import PtrType, StateSpace
 from .assembly import parse_defined, parse_tensor, tensor_type_of

@@ -3,12 +3,12 @@
 
 from math import gcd
 
-from ...layout.coalesce import coalesce
-from ...layout.core import ComposedLayout, Layout, LayoutLike, plain_layout, size
-from ...layout.errors import Code, LayoutError
-from ...layout.inttuple import leaves
-from ...layout.swizzle import Swizzle
-from ...layout.unknown import Unknown
+from ...base.errors import Code, LayoutError
+from ...layout.algebra.coalesce import coalesce
+from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, plain_layout, size
+from ...layout.algebra.inttuple import leaves
+from ...layout.algebra.swizzle import Swizzle
+from ...layout.algebra.unknown import Unknown
 from .copy_types import CopyAtomAttr
 from .types import TensorType
 

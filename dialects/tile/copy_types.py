@@ -11,13 +11,13 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.errors import LayoutError, TilefoldError
+from ...layout.algebra.core import Layout
 from ...layout.atoms.cache import with_hints
 from ...layout.atoms.copy_atom import CopyAtom
 from ...layout.atoms.table import copy_atom
-from ...layout.core import Layout
-from ...layout.errors import LayoutError, TilefoldError
-from ...layout.text import parse_layout, parse_tiler, to_text
-from ...layout.tiled_copy import TiledCopy
+from ...layout.text.layouts import parse_layout, parse_tiler, to_text
+from ...layout.tiling.tiled_copy import TiledCopy
 from ..cute import LayoutAttr, TilerAttr, parse_quoted
 from ..errors import raise_at, refuse
 from ..ptx.types import scalar_bits

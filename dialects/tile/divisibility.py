@@ -6,11 +6,11 @@ tensor's end.
 from dataclasses import dataclass
 from typing import Any
 
-from ...layout.core import Layout, LayoutLike, Tiler, size
-from ...layout.divide import logical_divide
-from ...layout.errors import Code, LayoutError
-from ...layout.inttuple import leaves, show
-from ...layout.unknown import Unknown
+from ...base.errors import Code, LayoutError
+from ...layout.algebra.core import Layout, LayoutLike, Tiler, size
+from ...layout.algebra.divide import logical_divide
+from ...layout.algebra.inttuple import leaves, show
+from ...layout.algebra.unknown import Unknown
 
 
 @dataclass(frozen=True, slots=True)

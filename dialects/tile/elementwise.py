@@ -18,9 +18,9 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsTerminator, MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.core import size
-from ...layout.errors import Code, LayoutError
-from ...layout.inttuple import is_fully_static, rank, show
+from ...base.errors import Code, LayoutError
+from ...layout.algebra.core import size
+from ...layout.algebra.inttuple import is_fully_static, rank, show
 from ..errors import refuse
 from .assembly import parse_defined, parse_tensor, tensor_type_of
 from .types import TensorType

@@ -22,11 +22,11 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.core import Layout, LayoutLike
-from ...layout.errors import LayoutError
-from ...layout.slicing import fixed_modes
-from ...layout.text import parse_layout, to_text
-from ...layout.unknown import Unknown
+from ...base.errors import LayoutError
+from ...layout.algebra.core import Layout, LayoutLike
+from ...layout.algebra.slicing import fixed_modes
+from ...layout.algebra.unknown import Unknown
+from ...layout.text.layouts import parse_layout, to_text
 from ..cute import CoordAttr, LayoutAttr, parse_quoted
 from ..errors import refuse
 from ..scalars import unknowns, with_scalars

@@ -11,8 +11,8 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_d
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from ...layout.core import Layout, make_layout
-from ...layout.product import make_fragment_like
+from ...layout.algebra.core import Layout, make_layout
+from ...layout.algebra.product import make_fragment_like
 from ..cute import LayoutAttr
 from .assembly import parse_tensor, parse_tensor_type, parse_viewed, tensor_type_of
 from .coord_type import CoordTensorType

@@ -22,8 +22,8 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.errors import Code, LayoutError
 from ...layout.atoms.scalar_mma import CXX_TYPES
-from ...layout.errors import Code, LayoutError
 from ..errors import refuse
 from .assembly import parse_defined, parse_tensor
 from .gemm_rules import check_gemm, check_mma_call

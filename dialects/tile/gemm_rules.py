@@ -4,12 +4,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...base.errors import Code, LayoutError
+from ...layout.algebra.complement import complement
+from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, join, rank, size
+from ...layout.algebra.inttuple import leaves
+from ...layout.algebra.modes import append, prepend
 from ...layout.atoms.mma_registers import OPERANDS, registers, thread_values
-from ...layout.complement import complement
-from ...layout.core import ComposedLayout, Layout, LayoutLike, join, rank, size
-from ...layout.errors import Code, LayoutError
-from ...layout.inttuple import leaves
-from ...layout.modes import append, prepend
 from .copy_rules import steps
 from .mma_types import MmaAtomAttr
 from .types import TensorType

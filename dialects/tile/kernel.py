@@ -11,8 +11,14 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.core import plain_layout
-from ..kernel import KernelOp, LaunchBounds, parse_kernel_args, parse_launch_bounds, print_kernel_args
+from ...layout.algebra.core import plain_layout
+from ..kernel import (
+    KernelOp,
+    LaunchBounds,
+    parse_kernel_args,
+    parse_launch_bounds,
+    print_kernel_args,
+)
 from ..parameters import Parameter
 from ..ptx.types import scalar_bits
 from ..scalars import unknowns

@@ -11,14 +11,14 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.core import Layout, LayoutLike
-from ...layout.divide import zipped_divide
-from ...layout.integers import Coord
-from ...layout.inttuple import product_each
-from ...layout.partition import everything, padded, thread_coordinate
-from ...layout.slicing import dice
-from ...layout.text import parse_coord, parse_layout, to_text
-from ...layout.tiler import check_tiler
+from ...layout.algebra.core import Layout, LayoutLike
+from ...layout.algebra.divide import zipped_divide
+from ...layout.algebra.integers import Coord
+from ...layout.algebra.inttuple import product_each
+from ...layout.algebra.slicing import dice
+from ...layout.text.layouts import parse_coord, parse_layout, to_text
+from ...layout.tiling.partition import everything, padded, thread_coordinate
+from ...layout.tiling.tiler import check_tiler
 from ..cute import CoordAttr, LayoutAttr, parse_quoted
 from .threads import ThreadViewOp
 

@@ -12,10 +12,10 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.errors import LayoutError
-from ...layout.inttuple import is_fully_static, show
-from ...layout.slicing import check_within, slice_and_offset
-from ...layout.unknown import Unknown
+from ...base.errors import LayoutError
+from ...layout.algebra.inttuple import is_fully_static, show
+from ...layout.algebra.slicing import check_within, slice_and_offset
+from ...layout.algebra.unknown import Unknown
 from ..cute import CoordAttr
 from ..errors import refuse
 from ..ptx.types import GLOBAL, SHARED, PtrType

@@ -22,14 +22,14 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.errors import Code, LayoutError, TilefoldError
+from ...layout.algebra.core import Layout, rank
+from ...layout.algebra.inttuple import leaves
 from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_registers import OPERANDS
 from ...layout.atoms.mma_table import mma_atom
-from ...layout.core import Layout, rank
-from ...layout.errors import Code, LayoutError, TilefoldError
-from ...layout.inttuple import leaves
-from ...layout.text import parse_layout, parse_tiler, to_text
-from ...layout.tiled_mma import TiledMma, make_tiled_mma
+from ...layout.text.layouts import parse_layout, parse_tiler, to_text
+from ...layout.tiling.tiled_mma import TiledMma, make_tiled_mma
 from ..cute import LayoutAttr, TilerAttr, parse_quoted
 from ..errors import raise_at, refuse
 

@@ -8,10 +8,10 @@ from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def
 from xdsl.parser import Parser
 
-from ...layout.core import LayoutLike, size
-from ...layout.errors import Code, LayoutError
-from ...layout.integers import Coord
-from ...layout.tiled_copy import TiledCopy
+from ...base.errors import Code, LayoutError
+from ...layout.algebra.core import LayoutLike, size
+from ...layout.algebra.integers import Coord
+from ...layout.tiling.tiled_copy import TiledCopy
 from .assembly import parse_defined, parse_viewed
 from .copy_types import TiledCopyType
 from .threads import ThreadViewOp

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Predicates of a copy: fragments of i1 with one predicate for each element, or one for several."""
 
-from ...layout.core import ComposedLayout, Layout, size
-from ...layout.divide import logical_divide
-from ...layout.errors import Code, LayoutError
+from ...base.errors import Code, LayoutError
+from ...layout.algebra.core import ComposedLayout, Layout, size
+from ...layout.algebra.divide import logical_divide
 from .types import TensorType
 
 

@@ -4,10 +4,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ...layout.core import LayoutLike
-from ...layout.inttuple import product, rank
-from ...layout.printing import POINTERS, tensor_text
-from ...layout.text import to_text
+from ...layout.algebra.core import LayoutLike
+from ...layout.algebra.inttuple import product, rank
+from ...layout.text.layouts import to_text
+from ...layout.text.printing import POINTERS, tensor_text
 from ..scalars import with_scalars
 from .types import TensorType
 

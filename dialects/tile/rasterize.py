@@ -11,9 +11,9 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.inttuple import leaves
-from ...layout.rasterize import rasterize
-from ...layout.unknown import Unknown
+from ...layout.algebra.inttuple import leaves
+from ...layout.algebra.unknown import Unknown
+from ...layout.tiling.rasterize import rasterize
 from ..cute import CoordAttr
 from .assembly import check_operands, fill_coordinate, parse_coordinate, print_coordinate
 

@@ -11,12 +11,12 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
-from ...layout.core import ComposedLayout, LayoutLike, plain_layout
-from ...layout.errors import Code, LayoutError
-from ...layout.inttuple import leaves
-from ...layout.recast import recast_layout
-from ...layout.text import to_text
-from ...layout.unknown import Unknown
+from ...base.errors import Code, LayoutError
+from ...layout.algebra.core import ComposedLayout, LayoutLike, plain_layout
+from ...layout.algebra.inttuple import leaves
+from ...layout.algebra.recast import recast_layout
+from ...layout.algebra.unknown import Unknown
+from ...layout.text.layouts import to_text
 from ..cute import LayoutAttr
 from ..ptx.types import scalar_bits
 from .assembly import parse_tensor, tensor_type_of

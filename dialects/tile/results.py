@@ -9,7 +9,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.errors import LayoutError
+from ...base.errors import LayoutError
 from ..errors import raise_at, refuse
 
 

@@ -22,15 +22,22 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.core import Layout
-from ...layout.errors import Code, LayoutError
-from ...layout.inttuple import product
-from ...layout.operations import mode_of
-from ...layout.text import parse_layout, to_text
+from ...base.errors import Code, LayoutError
+from ...layout.algebra.core import Layout
+from ...layout.algebra.inttuple import product
+from ...layout.text.layouts import parse_layout, to_text
+from ...layout.text.operations import mode_of
 from ..cute import LayoutAttr, parse_quoted
 from ..errors import refuse
 from ..scalars import unknowns
-from .assembly import AnyTensor, parse_indices, parse_tensor, parse_viewed, tensor_type_of, viewed_type_of
+from .assembly import (
+    AnyTensor,
+    parse_indices,
+    parse_tensor,
+    parse_viewed,
+    tensor_type_of,
+    viewed_type_of,
+)
 from .coord_type import CoordTensorType
 from .results import parse_result, print_result, verify_result
 from .types import TensorType

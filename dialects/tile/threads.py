@@ -11,7 +11,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.errors import Code, LayoutError
+from ...base.errors import Code, LayoutError
 from .. import gpu
 from ..errors import refuse
 from ..kernel import KernelOp

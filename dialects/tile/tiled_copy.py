@@ -19,12 +19,12 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ...layout.algebra.core import Layout
 from ...layout.atoms.copy_atom import CopyAtom
-from ...layout.core import Layout
-from ...layout.cotiled_copy import make_cotiled_copy
-from ...layout.text import parse_layout, parse_tiler, to_text
-from ...layout.tiled_copy import BY_COPY, TiledCopy, make_tiled_copy
-from ...layout.tiled_copy_mma import BY_MMA
+from ...layout.text.layouts import parse_layout, parse_tiler, to_text
+from ...layout.tiling.cotiled_copy import make_cotiled_copy
+from ...layout.tiling.tiled_copy import BY_COPY, TiledCopy, make_tiled_copy
+from ...layout.tiling.tiled_copy_mma import BY_MMA
 from ..cute import LayoutAttr, TilerAttr, parse_quoted
 from .assembly import parse_defined
 from .copy_types import CopyAtomAttr, TiledCopyType

@@ -11,13 +11,13 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
-from ...layout.core import Layout, LayoutLike, Tiler
-from ...layout.errors import Code, LayoutError
-from ...layout.integers import Coord
-from ...layout.inttuple import rank
-from ...layout.text import parse_layout, parse_tiler, to_text
-from ...layout.tiled_mma import TiledMma, make_tiled_mma
-from ...layout.tiler import check_tiler
+from ...base.errors import Code, LayoutError
+from ...layout.algebra.core import Layout, LayoutLike, Tiler
+from ...layout.algebra.integers import Coord
+from ...layout.algebra.inttuple import rank
+from ...layout.text.layouts import parse_layout, parse_tiler, to_text
+from ...layout.tiling.tiled_mma import TiledMma, make_tiled_mma
+from ...layout.tiling.tiler import check_tiler
 from ..cute import LayoutAttr, TilerAttr, parse_quoted
 from .assembly import parse_defined, parse_viewed
 from .mma_types import MmaAtomAttr, TiledMmaType, parse_mma_atom

@@ -10,13 +10,13 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
-from ...layout.core import ComposedLayout, Layout, LayoutLike, cosize, plain_layout
-from ...layout.errors import Code, LayoutError
-from ...layout.integers import ScaledBasis
-from ...layout.inttuple import leaves
-from ...layout.swizzle import Swizzle
-from ...layout.text import parse_layout, to_text
-from ...layout.unknown import Unknown
+from ...base.errors import Code, LayoutError
+from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, cosize, plain_layout
+from ...layout.algebra.integers import ScaledBasis
+from ...layout.algebra.inttuple import leaves
+from ...layout.algebra.swizzle import Swizzle
+from ...layout.algebra.unknown import Unknown
+from ...layout.text.layouts import parse_layout, to_text
 from ..cute import LayoutAttr, parse_quoted
 from ..errors import refuse
 from ..ptx.types import scalar_bits

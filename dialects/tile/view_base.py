@@ -17,12 +17,12 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
-from ...layout.core import Layout, LayoutLike, Tiler, plain_layout
-from ...layout.errors import Code, LayoutError
-from ...layout.integers import Coord
-from ...layout.promises import check_promises
-from ...layout.slicing import check_within, slice_and_offset
-from ...layout.unknown import Unknown
+from ...base.errors import Code, LayoutError
+from ...layout.algebra.core import Layout, LayoutLike, Tiler, plain_layout
+from ...layout.algebra.integers import Coord
+from ...layout.algebra.promises import check_promises
+from ...layout.algebra.slicing import check_within, slice_and_offset
+from ...layout.algebra.unknown import Unknown
 from ..cute.values import integers
 from ..scalars import unknowns, with_scalars
 from .assembly import AnyTensor, parse_viewed, parse_viewed_type, viewed_type_of

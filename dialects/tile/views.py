@@ -10,16 +10,16 @@ from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from ...layout.algebra import coalesce, composition
-from ...layout.core import LayoutLike
-from ...layout.divide import flat_divide, logical_divide, tiled_divide, zipped_divide
-from ...layout.errors import Code, LayoutError
-from ...layout.integers import Coord
-from ...layout.inttuple import rank
-from ...layout.modes import group_modes, select
-from ...layout.partition import everything, padded, project
-from ...layout.text import parse_coord, parse_tiler, to_text
-from ...layout.tiler import check_tiler
+from ...base.errors import Code, LayoutError
+from ...layout import coalesce, composition
+from ...layout.algebra.core import LayoutLike
+from ...layout.algebra.divide import flat_divide, logical_divide, tiled_divide, zipped_divide
+from ...layout.algebra.integers import Coord
+from ...layout.algebra.inttuple import rank
+from ...layout.algebra.modes import group_modes, select
+from ...layout.text.layouts import parse_coord, parse_tiler, to_text
+from ...layout.tiling.partition import everything, padded, project
+from ...layout.tiling.tiler import check_tiler
 from ..cute import CoordAttr, TilerAttr, parse_quoted
 from .assembly import check_operands, fill_coordinate, parse_coordinate, print_coordinate
 from .view_base import LayoutViewOp, TilingViewOp

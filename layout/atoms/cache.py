@@ -14,7 +14,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from types import MappingProxyType
 
-from ..errors import Code, LayoutError
+from ...base.errors import Code, LayoutError
 from .copy_atom import CopyAtom
 
 _PREFETCH = ("L2::64B", "L2::128B", "L2::256B")

@@ -5,11 +5,11 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import final
 
-from ..complement import complement
-from ..core import Layout, cosize
-from ..display import Displayed
-from ..errors import Code, LayoutError
-from ..recast import recast_layout
+from ...base.errors import Code, LayoutError
+from ..algebra.complement import complement
+from ..algebra.core import Layout, cosize
+from ..algebra.recast import recast_layout
+from ..drawing.display import Displayed
 
 SPACES = ("gmem", "smem", "rmem")
 """The memory spaces: global, shared, registers."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Asynchronous copies from global to shared memory (PTX ISA, instruction cp.async, non-bulk)."""
 
-from ..core import Layout
-from ..errors import Code, LayoutError
+from ...base.errors import Code, LayoutError
+from ..algebra.core import Layout
 from .copy_atom import CopyAtom
 
 _CACHE = {"ca": "CACHEALWAYS", "cg": "CACHEGLOBAL"}

@@ -10,7 +10,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
-from ..errors import Code, LayoutError
+from ...base.errors import Code, LayoutError
 from .copy_atom import CopyAtom
 from .mma_atom import MmaAtom
 

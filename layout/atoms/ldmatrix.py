@@ -6,8 +6,8 @@ address thread i gives for row i; threads beyond the rows give none. In register
 elements 2c and 2c + 1 of row r of each matrix (of column r, transposed), one 32-bit register a matrix.
 """
 
-from ..core import Layout
-from ..errors import Code, LayoutError
+from ...base.errors import Code, LayoutError
+from ..algebra.core import Layout
 from .copy_atom import CopyAtom
 
 _LANES = Layout(32, 1)

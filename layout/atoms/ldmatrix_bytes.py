@@ -10,8 +10,8 @@ orders the rows, in the addresses that threads give, and the bytes within two re
 
 from dataclasses import replace
 
-from ..core import Layout
-from ..errors import Code, LayoutError
+from ...base.errors import Code, LayoutError
+from ..algebra.core import Layout
 from .copy_atom import CopyAtom
 from .ldmatrix import ldmatrix
 

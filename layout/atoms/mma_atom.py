@@ -5,12 +5,12 @@ import re
 from dataclasses import dataclass
 from typing import final
 
-from ..coalesce import filter_layout
-from ..complement import complement
-from ..core import Layout, cosize
-from ..display import Displayed
-from ..errors import Code, LayoutError
-from ..inttuple import product
+from ...base.errors import Code, LayoutError
+from ..algebra.coalesce import filter_layout
+from ..algebra.complement import complement
+from ..algebra.core import Layout, cosize
+from ..algebra.inttuple import product
+from ..drawing.display import Displayed
 from .copy_atom import check_name
 
 BITS = {

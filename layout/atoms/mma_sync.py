@@ -7,7 +7,7 @@ column c * v, v being the elements in a register, and again 4v columns on; B lik
 and 2c + 1 of row r (and r + 8).
 """
 
-from ..core import Layout
+from ..algebra.core import Layout
 from .mma_atom import BITS, MmaAtom
 
 _SOURCE = "PTX ISA, Warp-level matrix instructions: mma"

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from functools import cache, lru_cache, partial
 from types import MappingProxyType
 
-from ..errors import Code, LayoutError
+from ...base.errors import Code, LayoutError
 from .installed import installed_atom
 from .mma_atom import MmaAtom
 from .mma_sync import mma_quad_pair, mma_sync

@@ -5,8 +5,8 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from ..core import Layout
-from ..errors import Code, LayoutError
+from ...base.errors import Code, LayoutError
+from ..algebra.core import Layout
 from .mma_atom import BITS, MmaAtom
 
 CXX_TYPES: Mapping[str, str] = MappingProxyType({

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from functools import cache, lru_cache, partial
 from types import MappingProxyType
 
-from ..errors import Code, LayoutError
+from ...base.errors import Code, LayoutError
 from .copy_atom import CopyAtom
 from .cp_async import cp_async_layouts
 from .installed import installed_atom

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Copies of one thread by plain loads, stores and moves (PTX ISA, instructions ld, st and mov)."""
 
-from ..core import Layout
-from ..errors import Code, LayoutError
+from ...base.errors import Code, LayoutError
+from ..algebra.core import Layout
 from .copy_atom import SPACES, CopyAtom
 
 _SUFFIX = {8: "b8", 16: "b16", 32: "b32", 64: "b64", 128: "v4.b32"}

@@ -7,8 +7,8 @@ as in mma.sync. Operands in shared memory belong to the whole group: their layou
 the matrix.
 """
 
-from ..core import Layout
-from ..errors import Code, LayoutError
+from ...base.errors import Code, LayoutError
+from ..algebra.core import Layout
 from .mma_atom import BITS, MmaAtom
 
 _INTEGER_N = (8, 16, 24, *range(32, 257, 16))

@@ -8,13 +8,13 @@ format.
 from dataclasses import dataclass
 from typing import Any, final
 
-from ..core import Layout
-from ..divide import logical_divide
-from ..errors import Code, LayoutError
-from ..inttuple import congruent, flatten_to_tuple
-from ..modes import compose_parts
-from ..recast import recast_layout
-from ..swizzle import Swizzle
+from ...base.errors import Code, LayoutError
+from ..algebra.core import Layout
+from ..algebra.divide import logical_divide
+from ..algebra.inttuple import congruent, flatten_to_tuple
+from ..algebra.modes import compose_parts
+from ..algebra.recast import recast_layout
+from ..algebra.swizzle import Swizzle
 
 SWIZZLE_BITS = {"INTER": 0, "SW32": 1, "SW64": 2, "SW128": 3}
 """The bits that each swizzling mode xors, by CuTe's names; the swizzle acts on byte addresses, as

@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from ..sim.rounding import narrow, round_to_tf32
+from ..sim.values.rounding import narrow, round_to_tf32
 from .budget import UnfitError
 from .dtypes import is_floating
 from .evaluate import Function, Value

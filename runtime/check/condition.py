@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...dialects.expression import ExpressionError, parse_expression
-from ...dialects.expression_tree import COMPARISONS, And, Compare, Expression
-from ...layout.errors import Code
+from ...base.errors import Code
+from ...dialects.run.expression import ExpressionError, parse_expression
+from ...dialects.run.expression_tree import COMPARISONS, And, Compare, Expression
 from .dtypes import is_floating, tolerance
 from .evaluate import Array, Evaluator, Value
 from .functions import FUNCTIONS

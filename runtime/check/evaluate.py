@@ -16,8 +16,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ...dialects.expression import ExpressionError
-from ...dialects.expression_tree import (
+from ...base.errors import Code
+from ...dialects.run.expression import ExpressionError
+from ...dialects.run.expression_tree import (
     And,
     Binary,
     Call,
@@ -34,7 +35,6 @@ from ...dialects.expression_tree import (
     Subscript,
     Tuple,
 )
-from ...layout.errors import Code
 from .budget import CostError, UnfitError, common_shape
 from .dtypes import is_floating
 from .products import product

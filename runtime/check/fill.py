@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ...dialects.expression import ExpressionError, parse_expression
-from ...dialects.expression_tree import Name
-from ...layout.errors import Code
+from ...base.errors import Code
+from ...dialects.run.expression import ExpressionError, parse_expression
+from ...dialects.run.expression_tree import Name
 from .budget import UnfitError
 from .dtypes import is_floating
 from .evaluate import Array, Evaluator, Function, Value

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The CUDA engine: launches compiled kernels on a GPU through cuda-python's driver binding, loaded when first used."""
 
+from .cuda_engine import CudaEngine, Timing
 from .driver import CudaError, CudaUnavailable, Driver, is_available, open_device
-from .engine import CudaEngine, Timing
 
 __all__ = [
     "CudaEngine",

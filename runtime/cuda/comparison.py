@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..arrays import HOST, Array, array_of, is_array, is_numpy_scalar, is_torch, reader_of
-from ..artifact import Kind, Parameter
-from ..constants import constant_key, is_exact
-from ..signature import ALIGN, ArraySpec, Dynamic, Marked, array_spec, fitting
-from ..torch_guards import tensor_check
+from ..arrays.arrays import HOST, Array, array_of, is_array, is_numpy_scalar, is_torch, reader_of
+from ..arrays.constants import constant_key, is_exact
+from ..arrays.signature import ALIGN, ArraySpec, Dynamic, Marked, array_spec, fitting
+from ..arrays.torch_guards import tensor_check
+from ..compiled.artifact import Kind, Parameter
 
 _INTEGERS = {Kind.I8: 8, Kind.I16: 16, Kind.I32: 32, Kind.I64: 64}
 

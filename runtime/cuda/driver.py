@@ -7,8 +7,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any, NoReturn
 
-from ...dialects.target import Target, target_of_device
-from ...layout.errors import Code, TilefoldError
+from ...base.errors import Code, TilefoldError
+from ...base.target import Target, target_of_device
 
 
 class CudaUnavailable(TilefoldError):  # noqa: N818  # the name says what is the matter

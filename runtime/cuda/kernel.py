@@ -5,9 +5,9 @@ import ctypes
 import weakref
 from typing import Any
 
-from ...dialects.target import MAX_GRID
-from ...layout.errors import Code
-from ..artifact import Artifact
+from ...base.errors import Code
+from ...base.target import MAX_GRID
+from ..compiled.artifact import Artifact
 from ..engine import LaunchConfig
 from ..errors import LaunchError
 from .driver import CudaError, Driver

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..constants import constant_key, is_exact
+from ..arrays.constants import constant_key, is_exact
 from ..errors import dim3
 from .comparison import Rules
 from .direct import Args, Launch, write

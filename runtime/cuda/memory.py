@@ -6,8 +6,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
-from ...layout.core import Layout
-from ..arrays import array_of
+from ...layout.algebra.core import Layout
+from ..arrays.arrays import array_of
 from ..errors import argument_error
 from .driver import Driver
 

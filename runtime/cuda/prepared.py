@@ -12,12 +12,17 @@ from functools import partial
 from struct import Struct
 from typing import Any
 
-from ..artifact import Kind, Parameter
+from ..compiled.artifact import Kind, Parameter
 from ..engine import LaunchConfig
 from ..errors import dim3
-from .arguments import PackedArguments
 from .kernel import Kernel, check_launch
-from .library import PROGRAMMATIC_STREAM_SERIALIZATION, LaunchAttribute, LaunchConfiguration, Library
+from .library import (
+    PROGRAMMATIC_STREAM_SERIALIZATION,
+    LaunchAttribute,
+    LaunchConfiguration,
+    Library,
+)
+from .packed_arguments import PackedArguments
 
 SLOT = 8
 """The bytes of a frame for each value: those of the largest."""

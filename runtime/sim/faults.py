@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Operation
 
-from ...layout.errors import Code, TilefoldError
+from ...base.errors import Code, TilefoldError
 from ..errors import Dim3
 
 

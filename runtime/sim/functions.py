@@ -11,10 +11,10 @@ from xdsl.dialects import cf, func
 from xdsl.ir import Block, Operation
 from xdsl.traits import SymbolTable
 
-from ...layout.errors import Code as ErrorCode
+from ...base.errors import Code as ErrorCode
 from .faults import SimulationError, Site, site_of
 from .translate import Code, Event, Translator
-from .values import Value, varies
+from .values.values import Value, varies
 from .warp import Warp
 
 MAX_DEPTH = 1000

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
 
+from ...base.errors import Code as ErrorCode
 from ...dialects.ptx import PtxOp
 from ...dialects.tile import YieldOp
-from ...layout.errors import Code as ErrorCode
 from ..counters import InstructionCount
-from .arena import Allocation
 from .faults import SimulationError, Site, site_of
-from .local import LocalSpace
-from .spaces import Access, Space
-from .values import Kind, Value, kind_of
+from .memory.arena import Allocation
+from .memory.local import LocalSpace
+from .memory.spaces import Access, Space
+from .values.values import Kind, Value, kind_of
 from .warp import Launch, Warp
 
 if TYPE_CHECKING:

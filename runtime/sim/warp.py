@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ...layout.errors import Code
+from ...base.errors import Code
 from ..engine import LaunchConfig
 from ..errors import Dim3
 from .faults import SimulationError, Site
-from .ordering import Knowledge
-from .outside import Outside, led_outside
-from .undefined import WRITE_FIRST, Trace, UndefinedReadError
-from .values import Lanes, Value, varies
+from .memory.outside import Outside, led_outside
+from .memory.undefined import WRITE_FIRST, Trace, UndefinedReadError
+from .ordering.knowledge import Knowledge
+from .values.values import Lanes, Value, varies
 
 if TYPE_CHECKING:
-    from .async_copy import Pending
-    from .mbarrier import Mbarrier
+    from .ordering.async_copy import Pending
+    from .ordering.mbarrier import Mbarrier
 
 WARP = 32
 """Lanes of a full warp."""

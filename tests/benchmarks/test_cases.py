@@ -7,9 +7,9 @@ from functools import cache
 from typing import Any
 
 import pytest
-from tilefold.compiler.assemble import assemble
-from tilefold.dialects.target import Target
-from tilefold.layout.errors import Code, TilefoldError
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.base.target import Target
+from tilefold.compiler.machine.assemble import assemble
 
 from benchmarks import ceiling, gpu
 from benchmarks.__main__ import main

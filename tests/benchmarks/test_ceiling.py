@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tilefold.compiler.assemble import assemble
-from tilefold.dialects.target import Target
+from tilefold.base.errors import TilefoldError
+from tilefold.base.target import Target
+from tilefold.compiler.machine.assemble import assemble
 from tilefold.layout.atoms.mma_table import mma_atom
-from tilefold.layout.errors import TilefoldError
 
 from benchmarks.ceiling import CEILINGS, Ceiling, check_product, measure_ceiling
 from tests.kernels.harness import simulate

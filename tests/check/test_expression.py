@@ -4,8 +4,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tilefold.dialects.expression import MAX_DEPTH, MAX_LENGTH, ExpressionError, parse_expression
-from tilefold.dialects.expression_tree import (
+from tilefold.dialects.run.expression import MAX_DEPTH, MAX_LENGTH, ExpressionError, parse_expression
+from tilefold.dialects.run.expression_tree import (
     And,
     Binary,
     Call,

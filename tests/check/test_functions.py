@@ -7,11 +7,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from tilefold.dialects.expression import ExpressionError, parse_expression
+from tilefold.dialects.run.expression import ExpressionError, parse_expression
 from tilefold.runtime.check import check_results
 from tilefold.runtime.check.evaluate import Evaluator
 from tilefold.runtime.check.functions import FUNCTIONS
-from tilefold.runtime.special import erf
+from tilefold.runtime.check.special import erf
 
 RANDOM = np.random.default_rng(0)
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from random import Random
 from traceback import format_exception
 
-from tilefold.compiler.params import expand
-from tilefold.dialects.target import Target
-from tilefold.layout.errors import TilefoldError
+from tilefold.base.errors import TilefoldError
+from tilefold.base.target import Target
+from tilefold.compiler.frontend.params import expand
 
 from tests.cli.slips import one_slip
 from tests.words import foreign

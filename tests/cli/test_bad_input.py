@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tilefold.compiler.params import expand
-from tilefold.layout.errors import TilefoldError
+from tilefold.base.errors import TilefoldError
+from tilefold.compiler.frontend.params import expand
 
 from tests.project.tree import ROOT
 from tilefold.cli import main

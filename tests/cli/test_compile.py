@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tilefold.layout.errors import Code
+from tilefold.base.errors import Code
 
 from tests.cli.kernels import write
 from tests.project.tree import ROOT

@@ -2,10 +2,10 @@
 """Reading programs: the lines that operations get, and that saved programs keep them."""
 
 import pytest
-from tilefold.compiler.context import make_context
-from tilefold.compiler.diagnostics import ProgramError
-from tilefold.compiler.frontend import MAX_NESTING, MAX_OPERATIONS, parse_program, print_program
-from tilefold.compiler.params import expand
+from tilefold.compiler.frontend.context import make_context
+from tilefold.compiler.frontend.diagnostics import ProgramError
+from tilefold.compiler.frontend.params import expand
+from tilefold.compiler.frontend.program import MAX_NESTING, MAX_OPERATIONS, parse_program, print_program
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
 
 KERNEL = """\
@@ -129,7 +129,7 @@ def test_depth_is_bounded() -> None:
 
 def test_the_number_of_operations_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert MAX_OPERATIONS >= 10_000
-    monkeypatch.setattr("tilefold.compiler.frontend.MAX_OPERATIONS", 5)
+    monkeypatch.setattr("tilefold.compiler.frontend.program.MAX_OPERATIONS", 5)
     with pytest.raises(ProgramError) as caught:
         read(KERNEL)
     assert caught.value.code == "E1005"

@@ -4,9 +4,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tilefold.compiler.diagnostics import ProgramError
-from tilefold.compiler.params import expand
-from tilefold.layout.errors import TilefoldError
+from tilefold.base.errors import TilefoldError
+from tilefold.compiler.frontend.diagnostics import ProgramError
+from tilefold.compiler.frontend.params import expand
 
 HEAD = '// param M = 128\n// param T = f16\n  // param THR = "(8,4):(1,8)"\n//param N = M * 2 - 1\n'
 

@@ -108,7 +108,7 @@ def test_interrupt_stops_the_process_that_runs_llvm(tmp_path: Path) -> None:
     script.write_text(f"#!/bin/sh\necho $$ > {told}.new; mv {told}.new {told}; exec sleep 600\n")
     script.chmod(0o755)
     code = f"sys.executable = {str(script)!r}; n.compile_isolated('', t.Target('sm_80'), 600)"
-    imports = "import tilefold.cli as c, tilefold.compiler.nvptx as n, tilefold.dialects.target as t"
+    imports = "import tilefold.cli as c, tilefold.compiler.machine.nvptx as n, tilefold.base.target as t"
     process = start([], f"{imports}; c.main = lambda: exec({code!r})")
     while not told.exists():
         assert process.poll() is None

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tilefold.passes.local_memory import local_fragments
+from tilefold.passes.analysis.local_memory import local_fragments
 from xdsl.dialects.builtin import FileLineColLoc
 
 from tests.kernels.harness import EXAMPLES, TARGET, example, program, program_of

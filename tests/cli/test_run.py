@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tilefold.dialects.target import Target
+from tilefold.base.target import Target
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, ModuleOp
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tilefold.compiler.diagnostics import ProgramError
-from tilefold.compiler.params import expand
-from tilefold.compiler.source import plain_source
-from tilefold.compiler.syntax_errors import explained, is_known
-from tilefold.layout.errors import TilefoldError
+from tilefold.base.errors import TilefoldError
+from tilefold.compiler.frontend.diagnostics import ProgramError
+from tilefold.compiler.frontend.params import expand
+from tilefold.compiler.frontend.source import plain_source
+from tilefold.compiler.frontend.syntax_errors import explained, is_known
 
 from tests.cli.slips import KINDS, PROGRAMS, Slip, program, slips
 from tests.words import foreign, parser_messages

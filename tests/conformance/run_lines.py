@@ -14,8 +14,8 @@ from filecheck.finput import FInput, InputRange
 from filecheck.matcher import Matcher
 from filecheck.options import parse_argv_options
 from filecheck.parser import Parser
-from tilefold.compiler.expectations import expectations
-from tilefold.compiler.source import Source
+from tilefold.compiler.frontend.expectations import expectations
+from tilefold.compiler.frontend.source import Source
 
 from tilefold.cli import main
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels of stage `instr` as artifacts."""
 
-from tilefold.compiler.assemble import assemble
+from tilefold.base.target import Target
 from tilefold.compiler.emit import emit_llvm
-from tilefold.compiler.nvptx import compile_llvm
+from tilefold.compiler.machine.assemble import assemble
+from tilefold.compiler.machine.nvptx import compile_llvm
 from tilefold.dialects.ptx import EntryOp
-from tilefold.dialects.target import Target
-from tilefold.runtime.artifact import Artifact, artifact_of
+from tilefold.runtime.compiled.artifact import Artifact, artifact_of
 
 from tests.emit.harness import parse
 

@@ -7,12 +7,12 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from tilefold.layout.errors import TilefoldError
-from tilefold.runtime.artifact import Artifact, Kind, Parameter
+from tilefold.base.errors import TilefoldError
+from tilefold.runtime.compiled.artifact import Artifact, Kind, Parameter
 from tilefold.runtime.cuda import driver as driver_module
-from tilefold.runtime.cuda.arguments import PackedArguments
 from tilefold.runtime.cuda.driver import CudaError, CudaUnavailable, Driver, is_available, open_device
 from tilefold.runtime.cuda.kernel import Kernel
+from tilefold.runtime.cuda.packed_arguments import PackedArguments
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
 from tilefold.runtime.errors import LaunchError
 

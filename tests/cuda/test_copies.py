@@ -3,15 +3,15 @@
 
 import numpy as np
 import pytest
-from tilefold.compiler.diagnostics import ProgramError
-from tilefold.dialects.target import Target
+from tilefold.base.target import Target
+from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.engine import LaunchConfig
 
 from tests.kernels.copies import CACHED, EPILOGUE, MATRICES, POLICIES, TRANSPOSED, WAYS, matrices, predicated
 from tests.kernels.harness import MAX_BYTES, assert_checks_hold, simulate
 from tests.kernels.test_maps import launch_of
-from tilefold.arguments import prepare
+from tilefold.running.filled_arguments import prepare
 
 pytestmark = pytest.mark.gpu
 

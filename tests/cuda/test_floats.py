@@ -4,8 +4,8 @@
 from collections.abc import Callable
 
 import pytest
-from tilefold.compiler.diagnostics import ProgramError
-from tilefold.dialects.target import Target
+from tilefold.base.target import Target
+from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.runtime.cuda import CudaEngine
 
 from tests.emit.float_edges import IDS, KERNELS, results

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tilefold.dialects.target import Target
+from tilefold.base.target import Target
 from tilefold.runtime.cuda import CudaEngine, CudaError
 from tilefold.runtime.cuda.memory import DeviceBuffer
 from tilefold.runtime.engine import LaunchConfig, TensorArgument

@@ -2,8 +2,8 @@
 """The driver holds as many blocks on a multiprocessor as the report says."""
 
 import pytest
-from tilefold.compiler.assemble import assemble
-from tilefold.compiler.report import make_report
+from tilefold.compiler.machine.assemble import assemble
+from tilefold.compiler.reports.kernel_report import make_report
 from tilefold.dialects.ptx import EntryOp
 from tilefold.runtime.cuda.driver import Driver
 

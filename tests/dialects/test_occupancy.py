@@ -2,8 +2,8 @@
 """How many blocks a multiprocessor holds, by figures of NVIDIA's occupancy calculator."""
 
 import pytest
-from tilefold.dialects.occupancy import occupancy
-from tilefold.dialects.target import Target, known_targets
+from tilefold.base.occupancy import occupancy
+from tilefold.base.target import Target, known_targets
 
 
 @pytest.mark.parametrize(("arch", "threads", "registers", "shared", "blocks", "limits"), [

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tilefold.layout.errors import Code
+from tilefold.base.errors import Code
 
 from tests.names import OBJECT, OPERATION, OPTION, exists, is_known, options
 from tests.project.tree import PRODUCT, ROOT

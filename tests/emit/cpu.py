@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tilefold.compiler.nvptx import optimised
-from tilefold.dialects.target import Target
+from tilefold.base.target import Target
+from tilefold.compiler.machine.nvptx import optimised
 
 from tests.emit.cpu_library import REGISTERS
 from tests.emit.cpu_text import NotOnCpu, Retargeted, retargeted

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels of stage `instr` from text, and what they are compiled to."""
 
-from tilefold.compiler.context import make_context
+from tilefold.base.target import Target
 from tilefold.compiler.emit import emit_llvm
-from tilefold.compiler.frontend import parse_program
-from tilefold.compiler.nvptx import compile_llvm
-from tilefold.compiler.source import plain_source
-from tilefold.compiler.verify import verify_program
-from tilefold.dialects.target import Target
+from tilefold.compiler.frontend.context import make_context
+from tilefold.compiler.frontend.program import parse_program
+from tilefold.compiler.frontend.source import plain_source
+from tilefold.compiler.frontend.verify import verify_program
+from tilefold.compiler.machine.nvptx import compile_llvm
 from xdsl.dialects.builtin import ModuleOp
 
 SM80 = Target("sm_80")

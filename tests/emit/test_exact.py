@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """LLVM optimises arithmetic; memory instructions stay as many, as wide and where the program puts them."""
 
-from tilefold.compiler.report import count_instructions
+from tilefold.compiler.reports.kernel_report import count_instructions
 
 from tests.emit.harness import kernel, ptx_of
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tilefold.dialects.target import Target
+from tilefold.base.target import Target
 from tilefold.passes.errors import LoweringError
 
 from tests.emit.float_edges import IDS, KERNELS, results

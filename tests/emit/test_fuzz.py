@@ -6,10 +6,10 @@ LLVM runs in a process of its own, since a program that it cannot select would e
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from tilefold.compiler.assemble import assemble
+from tilefold.base.target import Target
 from tilefold.compiler.emit import emit_llvm
-from tilefold.compiler.nvptx import compile_isolated
-from tilefold.dialects.target import Target
+from tilefold.compiler.machine.assemble import assemble
+from tilefold.compiler.machine.nvptx import compile_isolated
 
 from tests.emit.examples import ARGS, SHARED, all_examples
 from tests.emit.harness import ASSEMBLED, parse

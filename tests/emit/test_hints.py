@@ -2,8 +2,8 @@
 """What a kernel asks of the assembler and of LLVM's unroller arrives in the PTX."""
 
 import pytest
-from tilefold.compiler.assemble import assemble
-from tilefold.compiler.diagnostics import ProgramError
+from tilefold.compiler.frontend.diagnostics import ProgramError
+from tilefold.compiler.machine.assemble import assemble
 
 from tests.emit.harness import SM80, kernel, ptx_of
 from tests.passes.harness import apply

@@ -2,11 +2,11 @@
 """Which targets and PTX versions have each MMA atom: the assembler's word against the table's."""
 
 import pytest
-from tilefold.compiler.assemble import AssembleError, assemble
-from tilefold.dialects.target import Target
+from tilefold.base.target import Target
+from tilefold.compiler.machine.assemble import AssembleError, assemble
+from tilefold.layout.algebra.core import Layout
 from tilefold.layout.atoms.mma_atom import BITS, MmaAtom
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
-from tilefold.layout.core import Layout
 
 from tests.emit.harness import ASSEMBLED
 

@@ -2,12 +2,12 @@
 """What emission refuses, before LLVM sees it, and how LLVM's own failures are reported."""
 
 import pytest
+from tilefold.base.errors import TilefoldError
+from tilefold.base.target import Target, TargetError, known_targets
 from tilefold.compiler.emit import emit_llvm
-from tilefold.compiler.nvptx import LlvmError, compile_isolated, compile_llvm
+from tilefold.compiler.machine.nvptx import LlvmError, compile_isolated, compile_llvm
 from tilefold.dialects.kernel import LaunchBounds
 from tilefold.dialects.ptx import EntryOp, RetOp
-from tilefold.dialects.target import Target, TargetError, known_targets
-from tilefold.layout.errors import TilefoldError
 from tilefold.passes.errors import LoweringError
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import Float128Type, IntegerType, StringAttr, VectorType, f32, i32

@@ -5,11 +5,11 @@ import io
 import sys
 
 import pytest
-from tilefold.compiler.assemble import AssembleError, assemble
-from tilefold.compiler.cubin import code_sizes
-from tilefold.compiler.report import count_instructions, make_report, print_report
+from tilefold.base.errors import Code
+from tilefold.compiler.machine.assemble import AssembleError, assemble
+from tilefold.compiler.machine.cubin import code_sizes
+from tilefold.compiler.reports.kernel_report import count_instructions, make_report, print_report
 from tilefold.dialects.ptx import EntryOp
-from tilefold.layout.errors import Code
 
 from tests.emit.harness import SM80, kernel, parse, ptx_of
 
@@ -32,7 +32,7 @@ def test_resources_are_those_of_each_kernel() -> None:
 
 
 def test_a_missing_assembler_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded = sys.modules["tilefold.compiler.assemble"]
+    loaded = sys.modules["tilefold.compiler.machine.assemble"]
     monkeypatch.setitem(sys.modules, "cuda.bindings.nvjitlink", None)
     monkeypatch.setattr(loaded, "_nvjitlink", loaded.__dict__["_nvjitlink"].__wrapped__)
     with pytest.raises(AssembleError, match="pip install") as caught:

@@ -2,13 +2,13 @@
 """Every operation on every target: LLVM selects it, the assembler accepts it, it is the instruction it names."""
 
 import pytest
-from tilefold.compiler.assemble import assemble
+from tilefold.base.target import Target, known_targets
 from tilefold.compiler.emit import emit_llvm
 from tilefold.compiler.emit.table import RULES
-from tilefold.compiler.nvptx import compile_llvm
-from tilefold.compiler.report import count_instructions
+from tilefold.compiler.machine.assemble import assemble
+from tilefold.compiler.machine.nvptx import compile_llvm
+from tilefold.compiler.reports.kernel_report import count_instructions
 from tilefold.dialects.ptx import CVT_FORMS, CpAsyncOp, LdMatrixOp, PtxOp, StMatrixOp
-from tilefold.dialects.target import Target, known_targets
 
 from tests.emit.examples import ARGS, MATRICES_OF_BYTES, PTX, SHARED, accesses, all_examples, exists
 from tests.emit.harness import ASSEMBLED, kernel, parse, ptx_of

@@ -13,14 +13,14 @@ from filecheck.finput import FInput
 from filecheck.matcher import Matcher
 from filecheck.options import Options
 from filecheck.parser import Parser, pattern_for_opts
-from tilefold.compiler.assemble import assemble
-from tilefold.compiler.context import make_context
+from tilefold.base.target import Target
 from tilefold.compiler.emit import DATA_LAYOUT, emit_llvm
-from tilefold.compiler.frontend import parse_program
-from tilefold.compiler.nvptx import compile_llvm
-from tilefold.compiler.report import count_instructions
-from tilefold.compiler.source import plain_source
-from tilefold.dialects.target import Target
+from tilefold.compiler.frontend.context import make_context
+from tilefold.compiler.frontend.program import parse_program
+from tilefold.compiler.frontend.source import plain_source
+from tilefold.compiler.machine.assemble import assemble
+from tilefold.compiler.machine.nvptx import compile_llvm
+from tilefold.compiler.reports.kernel_report import count_instructions
 
 from tests.emit.examples import ARGS, all_examples
 from tests.emit.harness import SM80, kernel, llvm_of, parse, ptx_of

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from random import Random
 
 import numpy as np
+from tilefold.layout.algebra.core import Layout, cosize
 from tilefold.layout.atoms.table import copy_atom
-from tilefold.layout.core import Layout, cosize
-from tilefold.layout.text import parse_layout, to_text
-from tilefold.layout.tiled_copy import make_tiled_copy
-from tilefold.runtime.tensor import scatter, storage_size
+from tilefold.layout.text.layouts import parse_layout, to_text
+from tilefold.layout.tiling.tiled_copy import make_tiled_copy
+from tilefold.runtime.arrays.storage import scatter, storage_size
 
 from tests.fuzz.problem import Generator, Problem, Tensor
 

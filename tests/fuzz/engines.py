@@ -8,17 +8,17 @@ from functools import partial
 from traceback import format_exception
 from typing import Any
 
+from tilefold.base.errors import TilefoldError
+from tilefold.base.target import Target
 from tilefold.compiler.driver import parse_passes
-from tilefold.compiler.frontend import print_program
+from tilefold.compiler.frontend.program import print_program
+from tilefold.compiler.frontend.source import plain_source
 from tilefold.compiler.pipeline import PASSES, STAGE_NAMES, STAGES
-from tilefold.compiler.source import plain_source
-from tilefold.dialects.target import Target
-from tilefold.layout.errors import TilefoldError
-from tilefold.layout.scalars import scalars_of
-from tilefold.runtime.artifact import artifact_of
+from tilefold.layout.algebra.scalars import scalars_of
+from tilefold.runtime.compiled.artifact import artifact_of
 from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
-from tilefold.runtime.sim.engine import SimEngine, SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
 from tests.emit.cpu import NotOnCpu, run_kernel
 from tests.emit.ptx_interpreter import run_ptx

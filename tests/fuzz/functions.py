@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tilefold.compiler.source import plain_source
+from tilefold.compiler.frontend.source import plain_source
 
 from tests.fuzz.function_text import EIGHT_BITS, Function, random_function
 from tests.fuzz.numpy_meaning import DTYPES, NAMES, is_float, to

@@ -8,10 +8,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
+from tilefold.layout.algebra.core import Layout
 from tilefold.layout.atoms.mma_table import mma_atom
-from tilefold.layout.core import Layout
-from tilefold.layout.text import to_text
-from tilefold.runtime.tensor import scatter, storage_size
+from tilefold.layout.text.layouts import to_text
+from tilefold.runtime.arrays.storage import scatter, storage_size
 
 from tests.fuzz.problem import Generator, Problem, Tensor
 

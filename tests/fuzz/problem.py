@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tilefold.layout.core import Layout
+from tilefold.layout.algebra.core import Layout
 
 Storage = NDArray[Any]
 

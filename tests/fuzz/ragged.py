@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from random import Random
 
 import numpy as np
-from tilefold.layout.core import Layout
-from tilefold.layout.text import to_text
-from tilefold.runtime.tensor import scatter, storage_size
+from tilefold.layout.algebra.core import Layout
+from tilefold.layout.text.layouts import to_text
+from tilefold.runtime.arrays.storage import scatter, storage_size
 
 from tests.fuzz.problem import Generator, Problem, Tensor
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from contextlib import redirect_stdout
 
 import pytest
-from tilefold.compiler.diagnostics import Diagnostic, ProgramError
-from tilefold.compiler.source import plain_source
+from tilefold.compiler.frontend.diagnostics import Diagnostic, ProgramError
+from tilefold.compiler.frontend.source import plain_source
 from tilefold.runtime.sim.warp import Budget
 
-from tilefold.host import Host
 from tilefold.lowering import load
-from tilefold.simulation import Simulation
+from tilefold.running.host_program import Host
+from tilefold.running.simulation import Simulation
 
 C = """\
 llvm.func @printf(!llvm.ptr, ...) -> i32

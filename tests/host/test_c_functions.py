@@ -4,8 +4,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tilefold.runtime.host.c_functions import Argument, CallError, World, atoi, getenv, printf
-from tilefold.runtime.host.pointers import NULL, Pointer, PointerError
+from tilefold.runtime.cute_ir.c_functions import Argument, CallError, World, atoi, getenv, printf
+from tilefold.runtime.cute_ir.pointers import NULL, Pointer, PointerError
 
 from tests.host.harness import C, main_of, refused, run
 

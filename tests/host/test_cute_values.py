@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilefold.layout.coordinates import crd2idx, idx2crd
-from tilefold.layout.core import Layout, cosize, size
-from tilefold.layout.text import parse_layout, to_text
-from tilefold.runtime.sim.lane_int import LaneInt, ZeroDivisorError, number
+from tilefold.layout.algebra.coordinates import crd2idx, idx2crd
+from tilefold.layout.algebra.core import Layout, cosize, size
+from tilefold.layout.text.layouts import parse_layout, to_text
+from tilefold.runtime.sim.values.lane_int import LaneInt, ZeroDivisorError, number
 
 from tests.host.harness import everywhere, kernel, main_of, refused, run
 

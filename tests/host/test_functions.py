@@ -2,8 +2,8 @@
 """Functions on the host: calls, branches, loops, recursion, and the budget that ends what does not end."""
 
 import pytest
-from tilefold.compiler.diagnostics import ProgramError
-from tilefold.layout.errors import Code, TilefoldError
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.runtime.sim.warp import Budget
 
 from tests.host.harness import C, main_of, refused, run

@@ -2,7 +2,7 @@
 """Kernels that a host launches: their arguments, sizes, prints and faults, with kernels as written and lowered."""
 
 import pytest
-from tilefold.layout.errors import TilefoldError
+from tilefold.base.errors import TilefoldError
 from tilefold.runtime.sim.warp import Budget
 
 from tests.host.harness import C, everywhere, kernel, refused, run

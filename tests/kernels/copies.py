@@ -4,7 +4,7 @@
 from pathlib import Path
 
 from tilefold.layout.atoms.table import copy_atom
-from tilefold.layout.text import to_text
+from tilefold.layout.text.layouts import to_text
 
 EPILOGUE = Path(__file__).with_name("epilogue.cute").read_text()
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Variants of examples/gemm.cute: small ones for the simulator, and those that a GPU runs."""
 
-from tilefold.compiler.params import expand
-from tilefold.dialects.target import Target
+from tilefold.base.target import Target
+from tilefold.compiler.frontend.params import expand
 
 from tests.kernels.harness import example
 from tilefold.lowering import Program, load

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tilefold.compiler.params import expand
-from tilefold.compiler.report import count_instructions
-from tilefold.dialects.target import Target
+from tilefold.base.target import Target
+from tilefold.compiler.frontend.params import expand
+from tilefold.compiler.reports.kernel_report import count_instructions
 from tilefold.runtime.check import check_results
 from tilefold.runtime.engine import LaunchConfig, RunResult
-from tilefold.runtime.sim.engine import SimEngine, SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
-from tilefold.arguments import prepare
-from tilefold.launches import Changes, Launch, launches_of
 from tilefold.lowering import EXECUTABLE_STAGES, Program, load
+from tilefold.running.filled_arguments import prepare
+from tilefold.running.launches import Changes, Launch, launches_of
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.cute"))
 STAGES = EXECUTABLE_STAGES

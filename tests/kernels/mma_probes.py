@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tilefold.compiler.params import expand
-from tilefold.dialects.target import Target
+from tilefold.base.target import Target
+from tilefold.compiler.frontend.params import expand
 from tilefold.layout.atoms.mma_atom import MmaAtom
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.engine import LaunchConfig
-from tilefold.runtime.sim.mma import DTYPES, allowed_error
+from tilefold.runtime.sim.atoms.mma import DTYPES, allowed_error
 
 from tests.kernels.harness import MAX_BYTES, simulate
-from tilefold.arguments import prepare
-from tilefold.launches import Changes, Launch, launches_of
 from tilefold.lowering import Program, load
+from tilefold.running.filled_arguments import prepare
+from tilefold.running.launches import Changes, Launch, launches_of
 
 MIXED = (
     "UniversalFMA<float,half_t>",

@@ -3,10 +3,10 @@
 
 import numpy as np
 import pytest
-from tilefold.layout.errors import TilefoldError
+from tilefold.base.errors import TilefoldError
 
 from tests.kernels.harness import STAGES, program_of, simulate
-from tilefold.launches import Changes, launches_of
+from tilefold.running.launches import Changes, launches_of
 
 # Each thread writes a word; after the barrier it reads the low half of its neighbour's.
 SHARED = """\

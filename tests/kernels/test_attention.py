@@ -7,16 +7,16 @@ from functools import cache
 
 import numpy as np
 import pytest
-from tilefold.compiler.params import expand
-from tilefold.dialects.target import Target
-from tilefold.layout.errors import TilefoldError
+from tilefold.base.errors import TilefoldError
+from tilefold.base.target import Target
+from tilefold.compiler.frontend.params import expand
 from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.engine import LaunchConfig
 
 from tests.kernels.harness import MAX_BYTES, STAGES, assert_checks_hold, example, simulate
-from tilefold.arguments import prepare
-from tilefold.launches import Changes, Launch, launches_of
 from tilefold.lowering import Program, load
+from tilefold.running.filled_arguments import prepare
+from tilefold.running.launches import Changes, Launch, launches_of
 
 PATH = example("attention")
 

@@ -5,11 +5,11 @@ be accessed, and nowhere else.
 
 import numpy as np
 import pytest
-from tilefold.compiler.diagnostics import ProgramError
+from tilefold.compiler.frontend.diagnostics import ProgramError
 
 from tests.kernels.harness import Ran, program_of, simulate
 from tilefold import cute
-from tilefold.launches import Changes, launches_of
+from tilefold.running.launches import Changes, launches_of
 
 _KERNEL = """\
 !a = !tile.tensor<f32, gmem, align<16>, "(8,16):(16,1)">

@@ -5,11 +5,11 @@ import re
 
 import numpy as np
 import pytest
-from tilefold.dialects.target import Target
+from tilefold.base.target import Target
 from tilefold.runtime.sim.faults import SimulationError
 
 from tests.kernels.harness import STAGES, program_of, simulate
-from tilefold.launches import Changes, launches_of
+from tilefold.running.launches import Changes, launches_of
 
 _COPY = """\
 // param M = {m}

@@ -2,9 +2,9 @@
 """Copies by every atom and in every way of making a tiled copy: all stages agree, and the PTX is what was asked for."""
 
 import pytest
-from tilefold.compiler.diagnostics import ProgramError
-from tilefold.compiler.report import count_instructions
-from tilefold.dialects.target import Target
+from tilefold.base.target import Target
+from tilefold.compiler.frontend.diagnostics import ProgramError
+from tilefold.compiler.reports.kernel_report import count_instructions
 from tilefold.runtime.sim.faults import SimulationError
 
 from tests.kernels.copies import CACHED, EPILOGUE, MATRICES, POLICIES, TRANSPOSED, WAYS, matrices, predicated

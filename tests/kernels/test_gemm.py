@@ -5,9 +5,9 @@ import re
 from functools import cache
 
 import pytest
-from tilefold.compiler.report import count_instructions
-from tilefold.dialects.target import Target
-from tilefold.layout.errors import Code
+from tilefold.base.errors import Code
+from tilefold.base.target import Target
+from tilefold.compiler.reports.kernel_report import count_instructions
 from tilefold.runtime.sim.faults import SimulationError
 
 from tests.kernels.harness import STAGES, assert_checks_hold, example, kernel_ptx, ptx_counts, simulate

@@ -5,15 +5,15 @@ import re
 from collections import Counter
 
 import pytest
-from tilefold.compiler.assemble import assemble
-from tilefold.compiler.diagnostics import ProgramError
+from tilefold.compiler.frontend.diagnostics import ProgramError
+from tilefold.compiler.machine.assemble import assemble
 from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.engine import LaunchConfig
 
 from tests.kernels.gemm_variants import HOPPER, MEASURED, SIMULATED, Parameters, gemm, name_of
 from tests.kernels.harness import MAX_BYTES, STAGES, assert_checks_hold, simulate
-from tilefold.arguments import prepare
-from tilefold.launches import Changes, launches_of
+from tilefold.running.filled_arguments import prepare
+from tilefold.running.launches import Changes, launches_of
 
 
 @pytest.mark.parametrize("parameters", SIMULATED, ids=name_of)

@@ -23,7 +23,7 @@ from tests.kernels.harness import (
     program,
     simulate,
 )
-from tilefold.arguments import prepare
+from tilefold.running.filled_arguments import prepare
 
 pytestmark = pytest.mark.gpu
 

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 
 import pytest
-from tilefold.dialects.target import Target
+from tilefold.base.target import Target
 
 from tests.kernels.harness import program_of
 

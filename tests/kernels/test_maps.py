@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilefold.compiler.report import count_instructions
-from tilefold.dialects.target import Target
+from tilefold.base.target import Target
+from tilefold.compiler.reports.kernel_report import count_instructions
 from tilefold.runtime.sim.faults import SimulationError
 
 from tests.kernels.harness import STAGES, assert_checks_hold, program_of, simulate
-from tilefold.launches import Changes, Launch, launches_of
 from tilefold.lowering import Program
+from tilefold.running.launches import Changes, Launch, launches_of
 
 
 @cache

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from tilefold.compiler.assemble import assemble
-from tilefold.compiler.report import count_instructions
+from tilefold.compiler.machine.assemble import assemble
+from tilefold.compiler.reports.kernel_report import count_instructions
 from tilefold.layout.atoms.mma_table import mma_atom
 
 from tests.kernels.harness import STAGES, simulate

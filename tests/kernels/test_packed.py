@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilefold.compiler.diagnostics import ProgramError
-from tilefold.compiler.params import expand
-from tilefold.layout.errors import Code, TilefoldError
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.compiler.frontend.diagnostics import ProgramError
+from tilefold.compiler.frontend.params import expand
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
 
 from tests.kernels.harness import MAX_BYTES, STAGES, TARGET, program_of, simulate
-from tilefold.arguments import prepare
-from tilefold.launches import Changes, Launch, launches_of
 from tilefold.lowering import Program, load
+from tilefold.running.filled_arguments import prepare
+from tilefold.running.launches import Changes, Launch, launches_of
 
 SOURCE = Path(__file__).with_name("packed.cute")
 TYPES = {

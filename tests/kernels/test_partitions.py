@@ -4,7 +4,7 @@
 import pytest
 
 from tests.kernels.harness import STAGES, program_of, simulate
-from tilefold.launches import Changes, launches_of
+from tilefold.running.launches import Changes, launches_of
 
 KERNEL = """\
 !a = !tile.tensor<i32, gmem, align<16>, "(8,12):(12,1)">

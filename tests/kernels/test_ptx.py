@@ -7,11 +7,11 @@ from pathlib import Path
 from types import MappingProxyType
 
 import pytest
-from tilefold.compiler.assemble import assemble
-from tilefold.compiler.diagnostics import ProgramError
-from tilefold.compiler.params import expand
-from tilefold.dialects.target import Target
-from tilefold.passes.local_memory import local_fragments
+from tilefold.base.target import Target
+from tilefold.compiler.frontend.diagnostics import ProgramError
+from tilefold.compiler.frontend.params import expand
+from tilefold.compiler.machine.assemble import assemble
+from tilefold.passes.analysis.local_memory import local_fragments
 
 from tests.kernels.harness import EXAMPLES, example, has_loop, kernel_ptx, program, ptx, ptx_counts
 from tilefold.lowering import load

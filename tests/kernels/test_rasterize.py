@@ -3,10 +3,10 @@
 
 import numpy as np
 import pytest
-from tilefold.layout.rasterize import rasterize
+from tilefold.layout.tiling.rasterize import rasterize
 
 from tests.kernels.harness import STAGES, program_of, simulate
-from tilefold.launches import Changes, launches_of
+from tilefold.running.launches import Changes, launches_of
 
 KERNEL = """\
 !t = !tile.tensor<i32, gmem, align<16>, "(ROWS,3):(3,1)">

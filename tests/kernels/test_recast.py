@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.kernels.harness import STAGES, program_of, simulate
-from tilefold.launches import Changes, launches_of
+from tilefold.running.launches import Changes, launches_of
 
 
 def _run(text: str, stage: str) -> Any:

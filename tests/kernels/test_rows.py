@@ -5,14 +5,14 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tilefold.compiler.assemble import assemble
-from tilefold.compiler.params import expand
-from tilefold.compiler.report import count_instructions
-from tilefold.dialects.target import Target
+from tilefold.base.target import Target
+from tilefold.compiler.frontend.params import expand
+from tilefold.compiler.machine.assemble import assemble
+from tilefold.compiler.reports.kernel_report import count_instructions
 
 from tests.kernels.harness import assert_checks_hold, example, simulate
-from tilefold.launches import Changes, Launch, launches_of
 from tilefold.lowering import Program, load
+from tilefold.running.launches import Changes, Launch, launches_of
 
 SHAPES = {
     "one warp": {"N": "256", "GROUP": "32", "ROWS": "2", "M": "2"},

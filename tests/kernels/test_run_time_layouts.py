@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilefold.compiler.diagnostics import ProgramError
-from tilefold.dialects.target import Target
-from tilefold.layout.core import Layout
-from tilefold.layout.errors import LayoutError
-from tilefold.layout.scalars import scalars_of
-from tilefold.layout.text import parse_layout
+from tilefold.base.errors import LayoutError
+from tilefold.base.target import Target
+from tilefold.compiler.frontend.diagnostics import ProgramError
+from tilefold.layout.algebra.core import Layout
+from tilefold.layout.algebra.scalars import scalars_of
+from tilefold.layout.text.layouts import parse_layout
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
 from tilefold.runtime.errors import LaunchError
-from tilefold.runtime.sim.engine import SimEngine, SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
 from tests.kernels.harness import STAGES, program_of, simulate
-from tilefold.launches import Changes, launches_of
+from tilefold.running.launches import Changes, launches_of
 
 _COPY = """\
 !a = !tile.tensor<f32, gmem, align<{align}>, "{a}">

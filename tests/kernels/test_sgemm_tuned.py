@@ -4,15 +4,15 @@
 from functools import cache
 
 import pytest
-from tilefold.compiler.assemble import assemble
-from tilefold.compiler.params import expand
-from tilefold.compiler.report import count_instructions
-from tilefold.dialects.target import Target
-from tilefold.layout.errors import TilefoldError
+from tilefold.base.errors import TilefoldError
+from tilefold.base.target import Target
+from tilefold.compiler.frontend.params import expand
+from tilefold.compiler.machine.assemble import assemble
+from tilefold.compiler.reports.kernel_report import count_instructions
 
 from tests.kernels.harness import assert_checks_hold, example, simulate
-from tilefold.launches import Changes, launches_of
 from tilefold.lowering import Program, load
+from tilefold.running.launches import Changes, launches_of
 
 SM90 = Target("sm_90a")
 LARGE = (("M", "4096"), ("N", "4096"), ("K", "4096"))

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilefold.compiler.report import count_instructions
+from tilefold.compiler.reports.kernel_report import count_instructions
 
 from tests.kernels.harness import TARGET, program_of
 from tests.kernels.test_ptx import FOUR_WAYS

@@ -9,7 +9,7 @@ import pytest
 from tilefold.runtime.sim.faults import SimulationError
 
 from tests.kernels.harness import STAGES, Ran, program_of, simulate
-from tilefold.launches import Changes, launches_of
+from tilefold.running.launches import Changes, launches_of
 
 _KERNEL = """\
 !a = !tile.tensor<f32, gmem, align<16>, "{layout}">

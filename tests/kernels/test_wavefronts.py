@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.kernels.harness import STAGES, example, launches, program_of, simulate, simulated, small
-from tilefold.launches import Changes, launches_of
+from tilefold.running.launches import Changes, launches_of
 
 
 def launch_number(path: Path, kernel: str) -> int:

@@ -5,9 +5,9 @@ import math
 from typing import Any, cast
 
 from hypothesis import strategies as st
-from tilefold.layout.core import Layout, make_layout, make_row_major_layout
-from tilefold.layout.integers import mul
-from tilefold.layout.inttuple import flatten_to_tuple, unflatten
+from tilefold.layout.algebra.core import Layout, make_layout, make_row_major_layout
+from tilefold.layout.algebra.integers import mul
+from tilefold.layout.algebra.inttuple import flatten_to_tuple, unflatten
 
 MAX_SIZE = 128
 EXTENTS = st.sampled_from([1, 2, 2, 3, 4, 4, 5, 6, 8])

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import tilefold.layout.algebra as cute
-from tilefold.layout.coordinates import crd2idx, idx2crd
-from tilefold.layout.core import Layout
+import tilefold.layout as cute
+from tilefold.layout.algebra.coordinates import crd2idx, idx2crd
+from tilefold.layout.algebra.core import Layout
 
 from benchmarks.algebra import contests, inputs, main
 

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from tilefold.base.errors import Code, LayoutError
+from tilefold.layout.algebra.core import Layout
 from tilefold.layout.atoms.cache import LOAD_HINTS, split_policy, with_hints, with_policy
 from tilefold.layout.atoms.copy_atom import CopyAtom
 from tilefold.layout.atoms.cp_async import cp_async
@@ -12,8 +14,6 @@ from tilefold.layout.atoms.ldmatrix import ldmatrix, stmatrix
 from tilefold.layout.atoms.ldmatrix_bytes import ldmatrix_bytes, ldmatrix_unpacked, stmatrix_bytes
 from tilefold.layout.atoms.table import COPY_ATOMS, copy_atom
 from tilefold.layout.atoms.universal import universal_copy
-from tilefold.layout.core import Layout
-from tilefold.layout.errors import Code, LayoutError
 
 ROW_BITS, MATRIX_BITS = 8 * 16, 8 * 8 * 16
 

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from tilefold.base.errors import Code, LayoutError
+from tilefold.layout.algebra.core import ComposedLayout, Layout, make_identity_layout, make_layout
+from tilefold.layout.algebra.integers import ScaledBasis
+from tilefold.layout.algebra.swizzle import Swizzle
+from tilefold.layout.algebra.unknown import Unknown
 from tilefold.layout.atoms.mma_table import mma_atom
 from tilefold.layout.atoms.table import copy_atom
-from tilefold.layout.core import ComposedLayout, Layout, make_identity_layout, make_layout
-from tilefold.layout.drawings import index_table, operand_tables, text_table, thread_value_table
-from tilefold.layout.errors import Code, LayoutError
-from tilefold.layout.integers import ScaledBasis
-from tilefold.layout.swizzle import Swizzle
-from tilefold.layout.tiled_copy import make_tiled_copy
-from tilefold.layout.tiled_mma import make_tiled_mma
-from tilefold.layout.unknown import Unknown
+from tilefold.layout.drawing.drawings import index_table, operand_tables, text_table, thread_value_table
+from tilefold.layout.tiling.tiled_copy import make_tiled_copy
+from tilefold.layout.tiling.tiled_mma import make_tiled_mma
 
 from tests.layout.strategies import layouts
 from tests.layout.svg import cells
@@ -108,6 +108,6 @@ def test_colours_surround_the_cells_of_a_terminal() -> None:
 
 
 def test_the_algebra_is_imported_without_the_drawings() -> None:
-    code = "import sys, tilefold.layout.algebra; print('tilefold.layout.drawings' in sys.modules)"
+    code = "import sys, tilefold.layout; print('tilefold.layout.drawing.drawings' in sys.modules)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout == "False\n"

@@ -6,18 +6,18 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-import tilefold.layout.algebra as cute
+import tilefold.layout as cute
 from hypothesis import given
 from hypothesis import strategies as st
+from tilefold.base.errors import Code, LayoutError
+from tilefold.layout.algebra.core import ComposedLayout, Layout, make_identity_layout
+from tilefold.layout.algebra.swizzle import Swizzle
+from tilefold.layout.algebra.unknown import Unknown
 from tilefold.layout.atoms.table import copy_atom
-from tilefold.layout.core import ComposedLayout, Layout, make_identity_layout
-from tilefold.layout.errors import Code, LayoutError
-from tilefold.layout.explain import EXPLAINED, explain
-from tilefold.layout.explanation import Agree, Claim, Distinct, Explanation, Increasing, SameIndices
-from tilefold.layout.partition import inner_partition, local_tile, outer_partition
-from tilefold.layout.swizzle import Swizzle
-from tilefold.layout.tiled_copy import TiledCopy, make_tiled_copy
-from tilefold.layout.unknown import Unknown
+from tilefold.layout.text.explain import EXPLAINED, explain
+from tilefold.layout.text.explanation import Agree, Claim, Distinct, Explanation, Increasing, SameIndices
+from tilefold.layout.tiling.partition import inner_partition, local_tile, outer_partition
+from tilefold.layout.tiling.tiled_copy import TiledCopy, make_tiled_copy
 
 from tests.layout.strategies import gapped_layouts, layouts, shapes
 

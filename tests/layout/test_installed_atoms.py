@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tilefold.compiler.assemble import assemble
-from tilefold.dialects.target import Target
+from tilefold.base.errors import Code, LayoutError
+from tilefold.base.target import Target
+from tilefold.compiler.machine.assemble import assemble
+from tilefold.layout.algebra.core import Layout
 from tilefold.layout.atoms.installed import GROUP, installed_atoms
 from tilefold.layout.atoms.mma_table import mma_atom
 from tilefold.layout.atoms.table import copy_atom
-from tilefold.layout.core import Layout
-from tilefold.layout.errors import Code, LayoutError
 
 from tests.docs.pages import blocks
 from tests.kernels.harness import STAGES, simulate

@@ -5,14 +5,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import tilefold.layout.algebra as cute
+import tilefold.layout as cute
 from hypothesis import given
 from hypothesis import strategies as st
-from tilefold.layout import integers
-from tilefold.layout.core import Layout
-from tilefold.layout.errors import Code, LayoutError
-from tilefold.layout.integers import ScaledBasis
-from tilefold.layout.unknown import Unknown
+from tilefold.base.errors import Code, LayoutError
+from tilefold.layout.algebra import integers
+from tilefold.layout.algebra.core import Layout
+from tilefold.layout.algebra.integers import ScaledBasis
+from tilefold.layout.algebra.unknown import Unknown
 
 from tests.layout.strategies import gapped_layouts
 from tests.oracle.record import RunTimeInt, map_leaves

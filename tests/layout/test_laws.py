@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import tilefold.layout.algebra as cute
+import tilefold.layout as cute
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tilefold.layout.coalesce import coalesce_under
-from tilefold.layout.coordinates import crd2crd, crd2idx_in_shape, idx2crd
-from tilefold.layout.core import Layout
-from tilefold.layout.errors import LayoutError
-from tilefold.layout.inttuple import flatten_to_tuple, unflatten
+from tilefold.base.errors import LayoutError
+from tilefold.layout.algebra.coalesce import coalesce_under
+from tilefold.layout.algebra.coordinates import crd2crd, crd2idx_in_shape, idx2crd
+from tilefold.layout.algebra.core import Layout
+from tilefold.layout.algebra.inttuple import flatten_to_tuple, unflatten
 
 from tests.layout.strategies import (
     compact_layouts,

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from operator import mul
 
 import pytest
-import tilefold.layout.algebra as cute
+import tilefold.layout as cute
 from hypothesis import given
 from hypothesis import strategies as st
-from tilefold.layout.core import Layout, make_identity_layout
-from tilefold.layout.errors import Code, LayoutError
-from tilefold.layout.inttuple import transform_leaves
-from tilefold.layout.text import parse_layout, to_text
-from tilefold.layout.unknown import Unknown
+from tilefold.base.errors import Code, LayoutError
+from tilefold.layout.algebra.core import Layout, make_identity_layout
+from tilefold.layout.algebra.inttuple import transform_leaves
+from tilefold.layout.algebra.unknown import Unknown
+from tilefold.layout.text.layouts import parse_layout, to_text
 
 from tests.layout.strategies import gapped_layouts
 

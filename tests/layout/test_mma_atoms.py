@@ -4,10 +4,10 @@
 from dataclasses import replace
 
 import pytest
+from tilefold.base.errors import Code, LayoutError
+from tilefold.layout.algebra.core import Layout
 from tilefold.layout.atoms.mma_atom import MmaAtom
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
-from tilefold.layout.core import Layout
-from tilefold.layout.errors import Code, LayoutError
 
 WARP_WIDE = [atom for atom in map(mma_atom, MMA_ATOMS) if atom.threads == 32]
 WARPGROUP = [

@@ -8,17 +8,17 @@ from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, settings
+from tilefold.base.errors import TilefoldError
+from tilefold.layout.algebra.core import Layout, make_layout
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from tilefold.layout.atoms.table import copy_atom
-from tilefold.layout.core import Layout, make_layout
-from tilefold.layout.drawings import Cell, Drawn, Table, index_table, operand_tables
-from tilefold.layout.errors import TilefoldError
-from tilefold.layout.excerpt import excerpt
-from tilefold.layout.pictures import mma_picture, picture, tables_picture
-from tilefold.layout.scene import side_by_side, wrapped
-from tilefold.layout.text import parse_layout
-from tilefold.layout.tiled_copy import make_tiled_copy
-from tilefold.layout.tiled_mma import make_tiled_mma
+from tilefold.layout.drawing.drawings import Cell, Drawn, Table, index_table, operand_tables
+from tilefold.layout.drawing.excerpt import excerpt
+from tilefold.layout.drawing.pictures import mma_picture, picture, tables_picture
+from tilefold.layout.drawing.scene import side_by_side, wrapped
+from tilefold.layout.text.layouts import parse_layout
+from tilefold.layout.tiling.tiled_copy import make_tiled_copy
+from tilefold.layout.tiling.tiled_mma import make_tiled_mma
 
 from tests.layout.strategies import layouts
 from tests.layout.svg import Image, cells, read

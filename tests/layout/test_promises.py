@@ -6,17 +6,17 @@ from itertools import islice, product
 from typing import Any
 
 import pytest
-import tilefold.layout.algebra as cute
+import tilefold.layout as cute
 from hypothesis import given
 from hypothesis import strategies as st
+from tilefold.base.errors import LayoutError
 from tilefold.dialects.scalars import unknowns, with_scalars
-from tilefold.layout.core import Layout
-from tilefold.layout.errors import LayoutError
-from tilefold.layout.inttuple import unflatten
-from tilefold.layout.promises import check_promises
-from tilefold.layout.run_time import RunTimeInt, value_of
-from tilefold.layout.text import parse_layout
-from tilefold.layout.unknown import Unknown
+from tilefold.layout.algebra.core import Layout
+from tilefold.layout.algebra.inttuple import unflatten
+from tilefold.layout.algebra.promises import check_promises
+from tilefold.layout.algebra.run_time import RunTimeInt, value_of
+from tilefold.layout.algebra.unknown import Unknown
+from tilefold.layout.text.layouts import parse_layout
 
 from tests.layout.strategies import STRIDES, layouts, nested
 

@@ -4,8 +4,8 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tilefold.layout.rasterize import rasterize
-from tilefold.layout.run_time import RunTimeInt, value_of
+from tilefold.layout.algebra.run_time import RunTimeInt, value_of
+from tilefold.layout.tiling.rasterize import rasterize
 
 SIZES = st.integers(1, 12)
 

@@ -2,13 +2,14 @@
 """Layout text: round trips, positions of mistakes, and limits on what is not trusted."""
 
 import pytest
-import tilefold.layout.algebra as cute
+import tilefold.layout as cute
 from hypothesis import given
 from hypothesis import strategies as st
-from tilefold.layout.core import ComposedLayout, Layout
-from tilefold.layout.errors import Code, LayoutError, LayoutSyntaxError
-from tilefold.layout.integers import ScaledBasis
-from tilefold.layout.text import (
+from tilefold.base.errors import Code, LayoutError, LayoutSyntaxError
+from tilefold.layout.algebra.core import ComposedLayout, Layout
+from tilefold.layout.algebra.integers import ScaledBasis
+from tilefold.layout.algebra.unknown import Unknown
+from tilefold.layout.text.layouts import (
     parse_any,
     parse_coord,
     parse_int_tuple,
@@ -18,7 +19,6 @@ from tilefold.layout.text import (
     to_cxx,
     to_text,
 )
-from tilefold.layout.unknown import Unknown
 
 from tests.layout.strategies import gapped_layouts, layouts
 

@@ -4,17 +4,17 @@
 from typing import Any
 
 import pytest
-import tilefold.layout.algebra as cute
+import tilefold.layout as cute
 from hypothesis import given
 from hypothesis import strategies as st
+from tilefold.base.errors import Code, LayoutError
+from tilefold.layout.algebra.core import ComposedLayout, Layout, make_layout, make_row_major_layout
 from tilefold.layout.atoms.cp_async import cp_async_layouts
 from tilefold.layout.atoms.ldmatrix import ldmatrix
 from tilefold.layout.atoms.universal import universal_copy
-from tilefold.layout.core import ComposedLayout, Layout, make_layout, make_row_major_layout
-from tilefold.layout.cotiled_copy import make_cotiled_copy
-from tilefold.layout.errors import Code, LayoutError
-from tilefold.layout.partition import local_partition, local_tile, outer_partition
-from tilefold.layout.tiled_copy import (
+from tilefold.layout.tiling.cotiled_copy import make_cotiled_copy
+from tilefold.layout.tiling.partition import local_partition, local_tile, outer_partition
+from tilefold.layout.tiling.tiled_copy import (
     TiledCopy,
     make_tiled_copy,
     make_tiled_copy_D,

@@ -4,22 +4,22 @@
 from typing import Any
 
 import pytest
-import tilefold.layout.algebra as cute
+import tilefold.layout as cute
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tilefold.base.errors import Code, LayoutError
+from tilefold.layout.algebra.core import Layout, make_layout, make_row_major_layout
+from tilefold.layout.algebra.slicing import slice_and_offset
 from tilefold.layout.atoms.ldmatrix import ldmatrix, stmatrix
 from tilefold.layout.atoms.mma_table import mma_atom
 from tilefold.layout.atoms.universal import universal_copy
-from tilefold.layout.core import Layout, make_layout, make_row_major_layout
-from tilefold.layout.errors import Code, LayoutError
-from tilefold.layout.slicing import slice_and_offset
-from tilefold.layout.tiled_copy_mma import (
+from tilefold.layout.tiling.tiled_copy_mma import (
     make_tiled_copy_A,
     make_tiled_copy_B,
     make_tiled_copy_C,
     make_tiled_copy_C_atom,
 )
-from tilefold.layout.tiled_mma import TiledMma, make_tiled_mma
+from tilefold.layout.tiling.tiled_mma import TiledMma, make_tiled_mma
 
 from tests.layout.test_tiled_copy import elements
 

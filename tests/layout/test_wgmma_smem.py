@@ -2,10 +2,10 @@
 """Shared-memory layouts and descriptors of wgmma, against the PTX ISA's description of both."""
 
 import pytest
-import tilefold.layout.algebra as cute
+import tilefold.layout as cute
+from tilefold.base.errors import Code, LayoutError
+from tilefold.layout.algebra.core import ComposedLayout, Layout
 from tilefold.layout.atoms.wgmma_smem import MatrixDescriptor, make_matrix_descriptor, wgmma_smem_atom
-from tilefold.layout.core import ComposedLayout, Layout
-from tilefold.layout.errors import Code, LayoutError
 
 
 @pytest.mark.parametrize("bits", [8, 16, 32])

@@ -12,12 +12,12 @@ from random import Random
 from traceback import format_exception
 from typing import Any
 
-from tilefold.layout.core import ComposedLayout, Layout
-from tilefold.layout.errors import LayoutError, LayoutSyntaxError
-from tilefold.layout.evaluate import Evaluator
-from tilefold.layout.operations import OPERATIONS, Kind
-from tilefold.layout.printing import cxx_style, lines, plain_style
-from tilefold.layout.text import parse_layout
+from tilefold.base.errors import LayoutError, LayoutSyntaxError
+from tilefold.layout.algebra.core import ComposedLayout, Layout
+from tilefold.layout.text.evaluate import Evaluator
+from tilefold.layout.text.layouts import parse_layout
+from tilefold.layout.text.operations import OPERATIONS, Kind
+from tilefold.layout.text.printing import cxx_style, lines, plain_style
 
 MAX_SECONDS = 5.0  # on a busy machine; most texts take less than a millisecond
 

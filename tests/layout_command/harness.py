@@ -2,8 +2,8 @@
 """Running `tilefold layout` in tests."""
 
 import pytest
-from tilefold.layout.evaluate import Evaluator
-from tilefold.layout.printing import lines, plain_style
+from tilefold.layout.text.evaluate import Evaluator
+from tilefold.layout.text.printing import lines, plain_style
 
 from tilefold.cli import main
 

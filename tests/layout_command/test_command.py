@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tilefold.layout.operations import OPERATIONS
+from tilefold.layout.text.operations import OPERATIONS
 
 from tests.layout.svg import cells
 from tests.layout_command.harness import printed

@@ -4,14 +4,14 @@
 from collections.abc import Callable
 
 import pytest
-import tilefold.layout.algebra as cute
+import tilefold.layout as cute
 from hypothesis import given
 from hypothesis import strategies as st
-from tilefold.layout.core import ComposedLayout, Layout
-from tilefold.layout.errors import LayoutError
-from tilefold.layout.evaluate import Evaluator
-from tilefold.layout.operations import OPERATIONS
-from tilefold.layout.text import parse_any, to_cxx, to_text
+from tilefold.base.errors import LayoutError
+from tilefold.layout.algebra.core import ComposedLayout, Layout
+from tilefold.layout.text.evaluate import Evaluator
+from tilefold.layout.text.layouts import parse_any, to_cxx, to_text
+from tilefold.layout.text.operations import OPERATIONS
 
 from tests.layout.strategies import gapped_layouts, layouts
 from tests.layout_command.harness import text_of

@@ -5,8 +5,8 @@ import time
 from contextlib import suppress
 
 import pytest
-from tilefold.layout.errors import Code, LayoutSyntaxError
-from tilefold.layout.evaluate import Evaluator
+from tilefold.base.errors import Code, LayoutSyntaxError
+from tilefold.layout.text.evaluate import Evaluator
 
 from tests.layout_command.harness import refused
 

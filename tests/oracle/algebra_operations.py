@@ -4,9 +4,9 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import tilefold.layout.algebra as cute
-from tilefold.layout.coordinates import crd2crd, crd2idx_in_shape, idx2crd
-from tilefold.layout.inttuple import ceil_div, product_each, shape_div
+import tilefold.layout as cute
+from tilefold.layout.algebra.coordinates import crd2crd, crd2idx_in_shape, idx2crd
+from tilefold.layout.algebra.inttuple import ceil_div, product_each, shape_div
 
 from .record import parse
 

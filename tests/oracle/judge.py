@@ -11,9 +11,9 @@ that CuTe refuses passes if tilefold refuses it.
 from dataclasses import dataclass
 from typing import Any, cast
 
-from tilefold.layout.coalesce import filter_layout
-from tilefold.layout.core import ComposedLayout, Layout
-from tilefold.layout.errors import TilefoldError
+from tilefold.base.errors import TilefoldError
+from tilefold.layout.algebra.coalesce import filter_layout
+from tilefold.layout.algebra.core import ComposedLayout, Layout
 
 from .operations import OPERATIONS, is_right
 from .record import Case, Tuple, parse, show

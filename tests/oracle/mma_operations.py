@@ -4,19 +4,19 @@
 from collections.abc import Callable
 from typing import Any
 
+from tilefold.layout.algebra.core import ComposedLayout, Layout, make_layout, make_row_major_layout
+from tilefold.layout.algebra.integers import add
+from tilefold.layout.algebra.swizzled_slice import slice_as_cute
 from tilefold.layout.atoms.mma_table import mma_atom
 from tilefold.layout.atoms.table import copy_atom
-from tilefold.layout.core import ComposedLayout, Layout, make_layout, make_row_major_layout
-from tilefold.layout.integers import add
-from tilefold.layout.swizzled_slice import slice_as_cute
-from tilefold.layout.tiled_copy import TiledCopy
-from tilefold.layout.tiled_copy_mma import (
+from tilefold.layout.tiling.tiled_copy import TiledCopy
+from tilefold.layout.tiling.tiled_copy_mma import (
     make_tiled_copy_A,
     make_tiled_copy_B,
     make_tiled_copy_C,
     make_tiled_copy_C_atom,
 )
-from tilefold.layout.tiled_mma import TiledMma, make_tiled_mma
+from tilefold.layout.tiling.tiled_mma import TiledMma, make_tiled_mma
 
 from .algebra_operations import Inputs, values
 from .copy_operations import cta_tile, describe, number, part, slices

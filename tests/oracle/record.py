@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-from tilefold.layout.core import ComposedLayout, Layout
-from tilefold.layout.integers import ScaledBasis
-from tilefold.layout.run_time import RunTimeInt
-from tilefold.layout.text import parse_any, to_cxx, to_text
-from tilefold.layout.unknown import Unknown
+from tilefold.layout.algebra.core import ComposedLayout, Layout
+from tilefold.layout.algebra.integers import ScaledBasis
+from tilefold.layout.algebra.run_time import RunTimeInt
+from tilefold.layout.algebra.unknown import Unknown
+from tilefold.layout.text.layouts import parse_any, to_cxx, to_text
 
 Tuple: TypeAlias = tuple[Any, ...]
 

@@ -4,16 +4,16 @@
 from collections.abc import Callable
 from typing import Any
 
+from tilefold.layout.algebra.core import ComposedLayout, Layout, cosize, size
+from tilefold.layout.algebra.inttuple import ceil_div
+from tilefold.layout.algebra.product import tile_to_shape
 from tilefold.layout.atoms.wgmma_smem import (
     SWIZZLE_BITS,
     MatrixDescriptor,
     make_matrix_descriptor,
     wgmma_smem_atom,
 )
-from tilefold.layout.core import ComposedLayout, Layout, cosize, size
-from tilefold.layout.inttuple import ceil_div
-from tilefold.layout.partition import local_tile
-from tilefold.layout.product import tile_to_shape
+from tilefold.layout.tiling.partition import local_tile
 
 from .algebra_operations import Inputs, fnv1a64, values
 from .mma_operations import tiled_mma

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tilefold.compiler.access_costs import access_costs
+from tilefold.compiler.reports.access_costs import access_costs
 from tilefold.dialects.ptx import EntryOp, StateSpace
 
 from tests.emit.harness import kernel, parse

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilefold.compiler.emit import emit_llvm
 from tilefold.dialects.ptx import EntryOp, StoreOp
-from tilefold.passes.affine import address_sum, alignment, integer_sum
-from tilefold.passes.ranges import FULL, Ranges
+from tilefold.passes.analysis.affine import address_sum, alignment, integer_sum
+from tilefold.passes.analysis.ranges import FULL, Ranges
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import SSAValue
 

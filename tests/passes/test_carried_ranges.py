@@ -9,15 +9,15 @@ import pytest
 from tilefold.compiler.emit import emit_llvm
 from tilefold.compiler.pipeline import pipeline_to
 from tilefold.dialects.ptx import EntryOp
-from tilefold.passes.fold_constants import compare
-from tilefold.passes.range_facts import restricted
-from tilefold.passes.ranges import Ranges
+from tilefold.passes.analysis.range_facts import restricted
+from tilefold.passes.analysis.ranges import Ranges
+from tilefold.passes.writing.constant_folding import compare
 from xdsl.dialects import scf
 
 from tests.emit.cpu import SM80, run_kernel
 from tests.kernels.harness import STAGES, program_of, simulate
 from tests.passes.harness import apply, execute, kernel
-from tilefold.launches import Changes, launches_of
+from tilefold.running.launches import Changes, launches_of
 
 KERNEL = """\
 !t = !tile.tensor<i32, gmem, align<16>, "16:1">

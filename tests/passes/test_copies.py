@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilefold.compiler.diagnostics import ProgramError
+from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.dialects.cute import LayoutAttr
 from tilefold.dialects.tile import AtomCallOp, Space, SpaceAttr, TensorType
-from tilefold.layout.core import Layout, LayoutLike, plain_layout
-from tilefold.layout.text import parse_layout, to_text
-from tilefold.passes.copy_loops import repeats
-from tilefold.passes.vector_width import MAX_BITS, choose_vector
-from tilefold.runtime.tensor import element_indices, storage_size
+from tilefold.layout.algebra.core import Layout, LayoutLike, plain_layout
+from tilefold.layout.text.layouts import parse_layout, to_text
+from tilefold.passes.analysis.copy_loops import repeats
+from tilefold.passes.analysis.vector_width import MAX_BITS, choose_vector
+from tilefold.runtime.arrays.storage import element_indices, storage_size
 from xdsl.dialects.builtin import IntAttr, f16
 
 from tests.passes.harness import execute, kernel, lowered

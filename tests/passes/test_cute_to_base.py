@@ -2,7 +2,7 @@
 """`cute-to-base`: the structures that values become, and what prints them."""
 
 import pytest
-from tilefold.compiler.frontend import print_program
+from tilefold.compiler.frontend.program import print_program
 from tilefold.dialects.cute.op import CuteOp
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import StringAttr

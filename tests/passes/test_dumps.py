@@ -4,16 +4,16 @@
 from pathlib import Path
 
 import pytest
+from tilefold.base.target import Target
 from tilefold.compiler.driver import parse_passes
-from tilefold.compiler.frontend import print_program
+from tilefold.compiler.frontend.program import print_program
+from tilefold.compiler.frontend.source import plain_source
 from tilefold.compiler.pipeline import PASSES, STAGE_NAMES, STAGES
-from tilefold.compiler.source import plain_source
-from tilefold.dialects.target import Target
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.kernels.harness import EXAMPLES, example, launches, program, program_of, simulate
-from tilefold.launches import Changes, launches_of
 from tilefold.lowering import Program, load
+from tilefold.running.launches import Changes, launches_of
 
 SM80 = Target("sm_80")
 ON_THE_WAY = ("expand-gemms", "expand-copies", "expand-maps")

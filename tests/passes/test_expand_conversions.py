@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
-from tilefold.runtime.sim.engine import SimEngine, SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
 from tests.passes.harness import apply, check_pass, entry
 from tests.sim.harness import module_of

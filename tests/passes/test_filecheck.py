@@ -2,7 +2,7 @@
 """What each pass makes of a small program: the lines that matter."""
 
 import pytest
-from tilefold.compiler.diagnostics import ProgramError
+from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.compiler.pipeline import OUR_PASSES
 from xdsl.dialects import scf
 

@@ -2,7 +2,7 @@
 """Multiplications from stage to stage: the lines that matter."""
 
 import pytest
-from tilefold.compiler.diagnostics import ProgramError
+from tilefold.compiler.frontend.diagnostics import ProgramError
 
 from tests.passes.harness import apply, check_pass, kernel, lowered, printed
 

@@ -2,8 +2,8 @@
 """`attach-nvvm-target` and `emit-gpu-binary`: from kernels in the `llvm` dialect to PTX, machine code and bitcode."""
 
 import pytest
-from tilefold.compiler.diagnostics import ProgramError
-from tilefold.dialects.gpu_binary import BinaryOp, ObjectAttr
+from tilefold.compiler.frontend.diagnostics import ProgramError
+from tilefold.dialects.gpu.binary import BinaryOp, ObjectAttr
 
 from tests.passes.harness import apply, printed
 

@@ -2,13 +2,13 @@
 """`gpu-to-ptx` and `inline-calls`: what they make of kernels, and what they refuse."""
 
 import pytest
-from tilefold.compiler.context import make_context
-from tilefold.compiler.diagnostics import ProgramError
 from tilefold.compiler.driver import parse_passes, run_passes
-from tilefold.compiler.frontend import parse_program, print_program
-from tilefold.compiler.source import plain_source
+from tilefold.compiler.frontend.context import make_context
+from tilefold.compiler.frontend.diagnostics import ProgramError
+from tilefold.compiler.frontend.program import parse_program, print_program
+from tilefold.compiler.frontend.source import plain_source
 from tilefold.dialects.ptx import EntryOp
-from tilefold.passes import inline_calls
+from tilefold.passes.cute_ir import inline_calls
 from tilefold.passes.registry import PASSES
 from xdsl.dialects.builtin import ModuleOp
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tilefold.compiler.diagnostics import ProgramError
-from tilefold.compiler.llvm_dialect import llvm_text
+from tilefold.compiler.cute_ir.llvm_dialect import llvm_text
+from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.dialects.gpu import ModuleOp as GpuModuleOp
 from xdsl.dialects.builtin import ModuleOp
 

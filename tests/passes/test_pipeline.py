@@ -4,10 +4,10 @@
 from pathlib import Path
 
 import pytest
-from tilefold.compiler.diagnostics import ProgramError
-from tilefold.compiler.params import expand
+from tilefold.base.target import Target
+from tilefold.compiler.frontend.diagnostics import ProgramError
+from tilefold.compiler.frontend.params import expand
 from tilefold.compiler.pipeline import STAGE_NAMES, STAGES, pipeline_to
-from tilefold.dialects.target import Target
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
 from xdsl.passes import ModulePass
 

@@ -2,10 +2,10 @@
 """The contracts of the stages: `check-stage`, and `check-target` for what a GPU can execute."""
 
 import pytest
-from tilefold.compiler.diagnostics import ProgramError
+from tilefold.base.errors import TilefoldError
+from tilefold.base.target import known_targets
+from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.compiler.pipeline import STAGE_NAMES
-from tilefold.dialects.target import known_targets
-from tilefold.layout.errors import TilefoldError
 
 from tests.dialects.samples import programs
 from tests.passes.harness import apply, entry, kernel, lowered

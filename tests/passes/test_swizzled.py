@@ -2,11 +2,11 @@
 """What of an index a swizzle leaves alone: layouts as sums of whole periods and the rest."""
 
 import pytest
-from tilefold.layout.core import Layout, size
-from tilefold.layout.inttuple import leaves
-from tilefold.layout.swizzle import Swizzle
-from tilefold.layout.text import parse_layout
-from tilefold.passes.swizzled import by_period, cut_at_period
+from tilefold.layout.algebra.core import Layout, size
+from tilefold.layout.algebra.inttuple import leaves
+from tilefold.layout.algebra.swizzle import Swizzle
+from tilefold.layout.text.layouts import parse_layout
+from tilefold.passes.writing.swizzled import by_period, cut_at_period
 
 
 def layout(text: str) -> Layout:

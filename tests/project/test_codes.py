@@ -5,7 +5,7 @@ import re
 from functools import cache
 
 import pytest
-from tilefold.layout.errors import Code
+from tilefold.base.errors import Code
 
 from tests.project.tree import ROOT, product_files
 

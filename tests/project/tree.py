@@ -4,7 +4,7 @@
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SUBPACKAGES = ("layout", "dialects", "passes", "compiler", "runtime")
+SUBPACKAGES = ("base", "layout", "dialects", "passes", "compiler", "runtime")
 PRODUCT = (*SUBPACKAGES, "tilefold")
 
 

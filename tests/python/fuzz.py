@@ -25,8 +25,8 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
-from tilefold.compiler.builder.places import is_users
-from tilefold.layout.errors import TilefoldError
+from tilefold.base.errors import TilefoldError
+from tilefold.compiler.builder.tracing.places import is_users
 
 from tests.python.damage import damaged
 from tests.python.test_generated import THREADS, call
@@ -61,7 +61,8 @@ _EXAMPLES = {
 _FOR_PYTHON = tuple(
     f"tilefold.{name}"
     for name in (
-        *(f"compiler.builder.{each}" for each in ("dispatch", "conditions", "builtin", "operators")),
+        *(f"compiler.builder.control.{each}" for each in ("dispatch", "conditions", "builtin")),
+        "compiler.builder.scalars.operators",
         "cute.jit",
     )
 )

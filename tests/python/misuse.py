@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from tilefold.layout.errors import TilefoldError
+from tilefold.base.errors import TilefoldError
 
 from tilefold import cute
 

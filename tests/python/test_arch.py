@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tilefold.compiler.builder.state import building
-from tilefold.compiler.builder.values import wrap
-from tilefold.compiler.diagnostics import ProgramError
-from tilefold.layout.errors import TilefoldError
+from tilefold.base.errors import TilefoldError
+from tilefold.compiler.builder.scalars.values import wrap
+from tilefold.compiler.builder.tracing.state import building
+from tilefold.compiler.frontend.diagnostics import ProgramError
 from xdsl.dialects.builtin import Float32Type, IntegerType
 from xdsl.ir import Block
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tilefold.compiler.source import plain_source
-from tilefold.layout.errors import TilefoldError
+from tilefold.base.errors import TilefoldError
+from tilefold.compiler.frontend.source import plain_source
 
 from tilefold import cute
 from tilefold.lowering import load

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tilefold.compiler.params import expand
-from tilefold.compiler.source import plain_source
-from tilefold.dialects.target import Target
+from tilefold.base.target import Target
+from tilefold.compiler.frontend.params import expand
+from tilefold.compiler.frontend.source import plain_source
 
 from tests.kernels.gemm_variants import HOPPER, gemm
 from tests.kernels.harness import STAGES

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tilefold.compiler.builder.expressions import broadcast
-from tilefold.compiler.builder.state import building
-from tilefold.compiler.diagnostics import ProgramError
-from tilefold.layout.errors import TilefoldError
-from tilefold.layout.inttuple import has_underscore, wrap
+from tilefold.base.errors import TilefoldError
+from tilefold.compiler.builder.tensors.expressions import broadcast
+from tilefold.compiler.builder.tracing.state import building
+from tilefold.compiler.frontend.diagnostics import ProgramError
+from tilefold.layout.algebra.inttuple import has_underscore, wrap
 from xdsl.ir import Block
 
 from tilefold import cute

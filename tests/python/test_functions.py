@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tilefold.layout.errors import TilefoldError
+from tilefold.base.errors import TilefoldError
 
 from tests.kernels.harness import TARGET, program_of
 from tilefold import cute

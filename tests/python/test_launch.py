@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import ml_dtypes
 import numpy as np
 import pytest
-from tilefold.layout.errors import TilefoldError
-from tilefold.layout.unknown import Unknown
+from tilefold.base.errors import TilefoldError
+from tilefold.layout.algebra.unknown import Unknown
 from tilefold.runtime.errors import LaunchError
 
 from tests.runtime.fakes import Tensor
@@ -419,7 +419,7 @@ def test_machine_code_is_kept_for_the_next_process(monkeypatch: pytest.MonkeyPat
     first = scaled(a, b, 5.0).build(THREADS)
     artifact = first.artifact("sm_80")
 
-    from tilefold import builds
+    from tilefold import machine_code as builds
 
     monkeypatch.setattr(builds, "_compiled", None)  # cannot be called
     again = Kernel(scaled.function)(a, b, 5.0).build(THREADS)

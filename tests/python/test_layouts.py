@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tilefold.layout.inttuple import flatten_to_tuple
-from tilefold.layout.operations import OPERATIONS
+from tilefold.layout.algebra.inttuple import flatten_to_tuple
+from tilefold.layout.text.operations import OPERATIONS
 
 from tests.layout.svg import cells
 from tilefold import cute

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tilefold.layout.errors import TilefoldError
+from tilefold.base.errors import TilefoldError
 from tilefold.runtime.errors import LaunchError
 
 import tilefold
 from tests.cli.kernels import SCALE, write
-from tilefold.loaded import LoadedProgram
+from tilefold.running.loaded import LoadedProgram
 
 TRANSPOSE = Path(__file__).parents[2] / "examples" / "transpose.cute"
 DYNAMIC = """\

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tilefold.layout.errors import TilefoldError
+from tilefold.base.errors import TilefoldError
 
 from tests.python.misuse import main
 from tilefold import cute

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tilefold.compiler.diagnostics import ProgramError
+from tilefold.compiler.frontend.diagnostics import ProgramError
 
 from tilefold import cute
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tilefold.layout.errors import TilefoldError
+from tilefold.base.errors import TilefoldError
 
 from tilefold import cute
 from tilefold.cli import main

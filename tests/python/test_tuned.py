@@ -10,8 +10,8 @@ from typing import Annotated, Any, cast
 
 import numpy as np
 import pytest
-from tilefold.layout.errors import TilefoldError
-from tilefold.runtime.artifact import Artifact
+from tilefold.base.errors import TilefoldError
+from tilefold.runtime.compiled.artifact import Artifact
 from tilefold.runtime.cuda.driver import Driver
 from tilefold.runtime.cuda.kernel import Kernel
 from tilefold.runtime.errors import LaunchError

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tilefold.dialects.target import Target
-from tilefold.layout.errors import TilefoldError
+from tilefold.base.errors import TilefoldError
+from tilefold.base.target import Target
 from tilefold.runtime.errors import LaunchError
 
-from tilefold import builds, cute
+from tilefold import cute
+from tilefold import machine_code as builds
 from tilefold.cute import launch
 from tilefold.cute.tuning import Candidate
 

@@ -7,11 +7,11 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tilefold.compiler.builder.state import building
-from tilefold.compiler.builder.values import Int, wrap
-from tilefold.compiler.diagnostics import ProgramError
-from tilefold.layout.errors import TilefoldError
-from tilefold.layout.unknown import Unknown
+from tilefold.base.errors import TilefoldError
+from tilefold.compiler.builder.scalars.values import Int, wrap
+from tilefold.compiler.builder.tracing.state import building
+from tilefold.compiler.frontend.diagnostics import ProgramError
+from tilefold.layout.algebra.unknown import Unknown
 from xdsl.dialects.builtin import IndexType, f32, i32
 from xdsl.ir import Block
 

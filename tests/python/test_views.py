@@ -6,11 +6,11 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from tilefold.compiler.builder.state import building
-from tilefold.compiler.diagnostics import ProgramError
+from tilefold.compiler.builder.tracing.state import building
+from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.dialects.cute import LayoutAttr
 from tilefold.dialects.tile import Space, SpaceAttr, TensorType
-from tilefold.layout.text import parse_layout, to_text
+from tilefold.layout.text.layouts import parse_layout, to_text
 from xdsl.dialects.builtin import Float16Type, IntAttr
 from xdsl.ir import Block
 

@@ -8,7 +8,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from tilefold.runtime.artifact import Artifact, Parameter
+from tilefold.runtime.compiled.artifact import Artifact, Parameter
 from tilefold.runtime.cuda.driver import Driver
 from tilefold.runtime.cuda.kernel import Kernel
 from tilefold.runtime.cuda.library import Library
@@ -115,7 +115,7 @@ class Tensor:
         return self.address
 
     def stride(self) -> tuple[int, ...]:
-        from tilefold.runtime.arrays import row_major
+        from tilefold.runtime.arrays.arrays import row_major
 
         return row_major(self.shape) if self._stride is None else self._stride
 

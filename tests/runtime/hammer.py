@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 from random import Random
 
-from tilefold.runtime.store import Store, digest
+from tilefold.runtime.compiled.store import Store, digest
 
 KEYS = [digest(str(number)) for number in range(12)]
 

@@ -16,7 +16,7 @@ from random import Random
 from selectors import EVENT_READ, DefaultSelector
 from time import monotonic
 
-from tilefold.runtime.store import Store, digest
+from tilefold.runtime.compiled.store import Store, digest
 
 LIMIT = 1 << 32  # nothing has to go
 _SIZE = 8  # bytes of a number in the pipe

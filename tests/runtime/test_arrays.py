@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tilefold.layout.unknown import Unknown
-from tilefold.runtime.arrays import NOWHERE, Array, array_of, is_array, row_major
-from tilefold.runtime.dlpack import dlpack_array
+from tilefold.layout.algebra.unknown import Unknown
+from tilefold.runtime.arrays.arrays import NOWHERE, Array, array_of, is_array, row_major
+from tilefold.runtime.arrays.dlpack import dlpack_array
+from tilefold.runtime.arrays.host_tensors import HostTensors
+from tilefold.runtime.arrays.signature import ArraySpec, Dynamic, array_spec, dynamic, fitting
 from tilefold.runtime.errors import LaunchError
-from tilefold.runtime.hosted import HostTensors
-from tilefold.runtime.signature import ArraySpec, Dynamic, array_spec, dynamic, fitting
 
 from tests.runtime.fakes import Tensor
 

@@ -7,17 +7,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tilefold.compiler.fingerprint import fingerprint
-from tilefold.compiler.params import expand
-from tilefold.dialects.target import Target
-from tilefold.runtime.build import Build
-from tilefold.runtime.store import Store, default_store, digest
+from tilefold.base.target import Target
+from tilefold.compiler.frontend.fingerprint import fingerprint
+from tilefold.compiler.frontend.params import expand
+from tilefold.runtime.compiled.build import Build
+from tilefold.runtime.compiled.store import Store, default_store, digest
 from xdsl.dialects.builtin import ModuleOp
 
 from benchmarks.workloads import Workload
 from tests.emit.harness import kernel, parse
 from tests.project.tree import ROOT
-from tilefold import builds
+from tilefold import machine_code as builds
 from tilefold.cli import main
 from tilefold.lowering import Program, load
 

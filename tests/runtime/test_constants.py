@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from tilefold.layout.core import Layout, make_layout
-from tilefold.runtime.constants import constant_key, is_exact
+from tilefold.layout.algebra.core import Layout, make_layout
+from tilefold.runtime.arrays.constants import constant_key, is_exact
 from tilefold.runtime.errors import LaunchError
 
 

@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tilefold.dialects.target import Target
-from tilefold.layout.core import Layout
-from tilefold.layout.errors import TilefoldError
-from tilefold.layout.unknown import Unknown
-from tilefold.runtime.artifact import Artifact, Kind, Parameter
+from tilefold.base.errors import TilefoldError
+from tilefold.base.target import Target
+from tilefold.layout.algebra.core import Layout
+from tilefold.layout.algebra.unknown import Unknown
+from tilefold.runtime.compiled.artifact import Artifact, Kind, Parameter
 
 from tests.project.tree import ROOT
 from tilefold import cute
 from tilefold.cli import main
-from tilefold.export_names import arguments
-from tilefold.exporting import export, header
+from tilefold.export.exporting import export, header
+from tilefold.export.names import arguments
 
 SM80 = Target("sm_80")
 DRIVER = Path(__file__).parent / "driver"
@@ -91,7 +91,7 @@ def test_ptx_needs_no_assembler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     def absent(*_: Any) -> None:
         raise AssertionError("the assembler is called")
 
-    monkeypatch.setattr("tilefold.compiler.assemble.assemble", absent)
+    monkeypatch.setattr("tilefold.compiler.machine.assemble.assemble", absent)
     example = str(ROOT / "examples" / "ragged_copy.cute")
     assert main(["export", example, "-o", str(tmp_path), "--ptx", "--no-cache"]) == 0
     assert scaled().export(tmp_path, "sm_80", ptx=True).code.read_text().startswith("//")

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tilefold.layout.core import Layout
-from tilefold.layout.unknown import Unknown
-from tilefold.runtime.artifact import Kind, Parameter
+from tilefold.layout.algebra.core import Layout
+from tilefold.layout.algebra.unknown import Unknown
+from tilefold.runtime.arrays.signature import Dynamic, dynamic
+from tilefold.runtime.compiled.artifact import Kind, Parameter
 from tilefold.runtime.cuda.comparison import Rules
 from tilefold.runtime.cuda.direct import Args
 from tilefold.runtime.cuda.launcher import Launcher
 from tilefold.runtime.cuda.prepared import Prepared
 from tilefold.runtime.errors import LaunchError
-from tilefold.runtime.signature import Dynamic, dynamic
 from tilefold.runtime.streams import handle_of
 
 from tests.runtime.fakes import FakeLibrary, Tensor, prepared, torch_module

@@ -10,9 +10,9 @@ from time import monotonic, sleep
 
 import pytest
 from filelock import FileLock
-from tilefold.layout.errors import TilefoldError
+from tilefold.base.errors import TilefoldError
+from tilefold.runtime.compiled.store import Store, Usage, default_store, digest, store_of
 from tilefold.runtime.settings import CacheSettings, cache_settings
-from tilefold.runtime.store import Store, Usage, default_store, digest, store_of
 
 from tests.project.tree import ROOT
 from tests.runtime import siege

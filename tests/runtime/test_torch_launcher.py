@@ -7,13 +7,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tilefold.layout.core import Layout
-from tilefold.layout.unknown import Unknown
-from tilefold.runtime.artifact import Kind, Parameter
+from tilefold.layout.algebra.core import Layout
+from tilefold.layout.algebra.unknown import Unknown
+from tilefold.runtime.arrays.signature import Dynamic
+from tilefold.runtime.arrays.torch_guards import tensor_check
+from tilefold.runtime.compiled.artifact import Kind, Parameter
 from tilefold.runtime.cuda.comparison import Rules
 from tilefold.runtime.cuda.launcher import Launcher
-from tilefold.runtime.signature import Dynamic
-from tilefold.runtime.torch_guards import tensor_check
 
 from tests.runtime.fakes import FakeLibrary, prepared
 
@@ -35,7 +35,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
         return False
 
     if request.param == "attributes":
-        monkeypatch.setattr("tilefold.runtime.torch_guards._works", works)
+        monkeypatch.setattr("tilefold.runtime.arrays.torch_guards._works", works)
     return request.param
 
 

@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
-from tilefold.layout.core import Layout
-from tilefold.layout.text import parse_layout
+from tilefold.layout.algebra.core import Layout
+from tilefold.layout.text.layouts import parse_layout
 
 from tests.show.harness import refused, shown
 

@@ -6,7 +6,7 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilefold.layout.core import Layout
+from tilefold.layout.algebra.core import Layout
 
 from tests.show.harness import refused, shown
 from tilefold.show.ragged import within
@@ -40,7 +40,7 @@ def test_what_covers_is_shown_as_before(capsys: pytest.CaptureFixture[str]) -> N
 def test_elements_within_are_counted_one_by_one(rows: int, columns: int, thread: int) -> None:
     """A thread of 4 x 8 threads with 2 x 1 values: row 2 (t % 4) + v and column t // 4 of tiles of 8 x 8."""
     from tilefold.layout.atoms.table import copy_atom
-    from tilefold.layout.tiled_copy import make_tiled_copy
+    from tilefold.layout.tiling.tiled_copy import make_tiled_copy
 
     copy = make_tiled_copy(copy_atom("UniversalCopy<uint32_t>", 32), Layout((4, 8), (1, 4)), Layout(2, 1))
     of_rows = [8 * i + 2 * (thread % 4) + v for i in range(-(-rows // 8)) for v in range(2)]

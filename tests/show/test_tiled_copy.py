@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tilefold.layout.text import parse_layout, to_text
+from tilefold.layout.text.layouts import parse_layout, to_text
 
 from tests.show.harness import shown
 from tilefold.cli import main

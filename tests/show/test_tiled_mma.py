@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tilefold.layout.text import parse_layout
+from tilefold.layout.text.layouts import parse_layout
 
 from tests.layout.svg import cells
 from tests.show.harness import refused, shown

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tilefold.compiler.context import make_context
-from tilefold.compiler.frontend import parse_program
-from tilefold.compiler.source import plain_source
+from tilefold.compiler.frontend.context import make_context
+from tilefold.compiler.frontend.program import parse_program
+from tilefold.compiler.frontend.source import plain_source
 from tilefold.runtime.engine import Argument, LaunchConfig, RunResult, TensorArgument
-from tilefold.runtime.sim.engine import SimEngine, SimProgram
 from tilefold.runtime.sim.faults import SimulationError
+from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 from xdsl.dialects.builtin import ModuleOp
 
 

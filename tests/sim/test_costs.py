@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tilefold.layout.core import Layout
-from tilefold.layout.swizzle import Swizzle
-from tilefold.runtime.sim.costs import sectors, wavefronts
+from tilefold.layout.algebra.core import Layout
+from tilefold.layout.algebra.swizzle import Swizzle
+from tilefold.runtime.sim.memory.costs import sectors, wavefronts
 
 LANES = np.arange(32)
 

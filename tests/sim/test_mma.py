@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tilefold.base.errors import Code
+from tilefold.layout.algebra.core import Layout
 from tilefold.layout.atoms.mma_atom import BITS, MmaAtom
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
-from tilefold.layout.core import Layout
-from tilefold.layout.errors import Code
-from tilefold.runtime.packing import pack, unpack
+from tilefold.runtime.arrays.packing import pack, unpack
+from tilefold.runtime.sim.atoms.mma import DTYPES, bound, executor, from_bytes, to_bytes
 from tilefold.runtime.sim.faults import SimulationError
-from tilefold.runtime.sim.mma import DTYPES, bound, executor, from_bytes, to_bytes
 
 from ..mma import random_elements
 

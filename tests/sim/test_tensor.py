@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tilefold.layout.core import Layout, make_row_major_layout
-from tilefold.layout.text import parse_layout
-from tilefold.runtime.tensor import (
+from tilefold.layout.algebra.core import Layout, make_row_major_layout
+from tilefold.layout.text.layouts import parse_layout
+from tilefold.runtime.arrays.storage import (
     StorageError,
     element_indices,
     logical_array,

@@ -6,10 +6,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from tilefold.dialects.tile import PartitionDOp, TensorType
+from tilefold.layout.algebra.core import make_layout
 from tilefold.layout.atoms.table import copy_atom
-from tilefold.layout.core import make_layout
-from tilefold.layout.text import to_text
-from tilefold.runtime.sim.exchange import exchange_of
+from tilefold.layout.text.layouts import to_text
+from tilefold.runtime.sim.atoms.exchange import exchange_of
 from tilefold.runtime.sim.faults import SimulationError
 
 from tests.sim.harness import fault, launch, module_of, unwritten

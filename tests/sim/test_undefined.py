@@ -9,7 +9,7 @@ from tilefold.runtime.sim.faults import SimulationError
 
 from tests.kernels.harness import STAGES, Ran, program_of, simulate
 from tests.sim.harness import entry, fault, launch
-from tilefold.launches import Changes, launches_of
+from tilefold.running.launches import Changes, launches_of
 
 _B = "%B: !ptx.ptr<global> align 16"
 _HEAD = """\

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Does what was asked for. TilefoldError (E4003) for bad settings in the environment."""
-    from tilefold.runtime.store import Store
+    from tilefold.runtime.compiled.store import Store
 
     settings = cache_settings()
     store = Store(settings.folder, settings.limit)
@@ -57,7 +57,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def _what(data: bytes | None) -> str:
     """What an entry holds: a program, or the results of autotuning."""
-    from tilefold.runtime.build import Build
+    from tilefold.runtime.compiled.build import Build
 
     if data is None:
         return "damaged: compiled anew when it is needed"

@@ -5,13 +5,20 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from tilefold.commands.options import add_cache, add_file, add_remarks, add_target, chosen_cache, read_source
-from tilefold.dialects.target import DEFAULT_ARCH
+from tilefold.base.target import DEFAULT_ARCH
+from tilefold.commands.options import (
+    add_cache,
+    add_file,
+    add_remarks,
+    add_target,
+    chosen_cache,
+    read_source,
+)
+from tilefold.messages import print_remarks
 from tilefold.output import write_output
-from tilefold.report import print_remarks
 
 if TYPE_CHECKING:
-    from tilefold.dialects.target import Target
+    from tilefold.base.target import Target
     from tilefold.lowering import Program
 
 _STAGES = ("cute", "folded", "atoms", "index", "instr")
@@ -57,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Compiles, writes what was asked for, and prints the report."""
-    from tilefold.dialects.target import Target
+    from tilefold.base.target import Target
     from tilefold.lowering import TO_INDEX, load
 
     program = load(read_source(args), args.target, chosen_cache(args))
@@ -88,6 +95,6 @@ def _content(program: "Program", form: str, target: "Target", *, locations: bool
         case "cubin":
             return program.cubin(target).code
         case stage:
-            from tilefold.compiler.frontend import print_program
+            from tilefold.compiler.frontend.program import print_program
 
             return print_program(program.reached(stage, target), locations=locations, header=header)

@@ -3,7 +3,7 @@
 
 import argparse
 
-from tilefold.layout.errors import Code, TilefoldError
+from tilefold.base.errors import Code, TilefoldError
 
 _EPILOG = """\
 examples:

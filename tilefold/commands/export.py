@@ -4,9 +4,9 @@
 import argparse
 from pathlib import Path
 
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.base.target import DEFAULT_ARCH
 from tilefold.commands.options import add_cache, add_file, add_target, chosen_cache, read_source
-from tilefold.dialects.target import DEFAULT_ARCH
-from tilefold.layout.errors import Code, TilefoldError
 
 _EPILOG = """\
 writes KERNEL.cubin (or KERNEL.ptx), KERNEL.h and KERNEL_example.c. The header has static functions: KERNEL_load (from
@@ -33,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Compiles, writes the files and names them."""
-    from tilefold.dialects.target import Target
-    from tilefold.exporting import export
+    from tilefold.base.target import Target
+    from tilefold.export.exporting import export
     from tilefold.lowering import TO_INDEX, load
 
     program = load(read_source(args), args.target, chosen_cache(args))

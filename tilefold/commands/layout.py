@@ -5,18 +5,18 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.commands.options import add_pictures, write_pictures
-from tilefold.layout.errors import Code, TilefoldError
-from tilefold.layout.text import parse_int_tuple
+from tilefold.layout.text.layouts import parse_int_tuple
 from tilefold.output import write_output
 from tilefold.show.values import OptionText
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tilefold.layout.drawings import Table
-    from tilefold.layout.evaluate import Evaluator, Result
-    from tilefold.layout.scene import Picture
+    from tilefold.layout.drawing.drawings import Table
+    from tilefold.layout.drawing.scene import Picture
+    from tilefold.layout.text.evaluate import Evaluator, Result
 
 _EPILOG = """\
 An expression is a layout, a tiler, a swizzle, a shape or a coordinate in its usual text, in which calls, names
@@ -57,9 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Prints what was asked for."""
-    from tilefold.layout.drawings import text_table
-    from tilefold.layout.evaluate import Evaluator
-    from tilefold.layout.scene import side_by_side
+    from tilefold.layout.drawing.drawings import text_table
+    from tilefold.layout.drawing.scene import side_by_side
+    from tilefold.layout.text.evaluate import Evaluator
 
     if args.operations:
         write_output(_operations(), None)
@@ -98,7 +98,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def _operations() -> str:
     """A line for each operation: its name and the kinds of its arguments, those in brackets optional."""
-    from tilefold.layout.operations import OPERATIONS
+    from tilefold.layout.text.operations import OPERATIONS
 
     text = ""
     for name, operation in sorted(OPERATIONS.items()):
@@ -110,7 +110,7 @@ def _operations() -> str:
 
 def _results(results: "Sequence[tuple[OptionText, Result]]", *, cxx: bool) -> str:
     """The lines of the values; those of several have their names before them."""
-    from tilefold.layout.printing import cxx_style, lines, plain_style
+    from tilefold.layout.text.printing import cxx_style, lines, plain_style
 
     style = cxx_style if cxx else plain_style
     text = ""
@@ -122,7 +122,7 @@ def _results(results: "Sequence[tuple[OptionText, Result]]", *, cxx: bool) -> st
 
 
 def _explanation(written: OptionText, result: "Result", evaluator: "Evaluator") -> str:
-    from tilefold.layout.explain import explain
+    from tilefold.layout.text.explain import explain
 
     def explained(_: str) -> str:
         call = evaluator.prepare(result.expression)
@@ -132,8 +132,8 @@ def _explanation(written: OptionText, result: "Result", evaluator: "Evaluator") 
 
 
 def _tables(value: Any, tile: Any, args: argparse.Namespace) -> "Sequence[Table]":
-    from tilefold.layout.core import Layout
-    from tilefold.layout.drawings import tables, thread_value_table
+    from tilefold.layout.algebra.core import Layout
+    from tilefold.layout.drawing.drawings import tables, thread_value_table
 
     if isinstance(value, Layout) and args.tv:
         return (thread_value_table(str(value), value, tile),)
@@ -141,8 +141,8 @@ def _tables(value: Any, tile: Any, args: argparse.Namespace) -> "Sequence[Table]
 
 
 def _picture(value: Any, tile: Any, args: argparse.Namespace) -> "Picture":
-    from tilefold.layout.core import Layout
-    from tilefold.layout.pictures import picture, tables_picture
+    from tilefold.layout.algebra.core import Layout
+    from tilefold.layout.drawing.pictures import picture, tables_picture
 
     if isinstance(value, Layout) and args.tv:
         return tables_picture(_tables(value, tile, args))
@@ -151,11 +151,11 @@ def _picture(value: Any, tile: Any, args: argparse.Namespace) -> "Picture":
 
 def _drawn(value: Any, args: argparse.Namespace) -> Any:
     """A value that has tables. TilefoldError for any other."""
+    from tilefold.layout.algebra.core import ComposedLayout, Layout
     from tilefold.layout.atoms.copy_atom import CopyAtom
     from tilefold.layout.atoms.mma_atom import MmaAtom
-    from tilefold.layout.core import ComposedLayout, Layout
-    from tilefold.layout.tiled_copy import TiledCopy
-    from tilefold.layout.tiled_mma import TiledMma
+    from tilefold.layout.tiling.tiled_copy import TiledCopy
+    from tilefold.layout.tiling.tiled_mma import TiledMma
 
     of_threads = (TiledCopy, CopyAtom, TiledMma, MmaAtom)
     if not isinstance(value, of_threads if args.tv else (Layout, ComposedLayout, *of_threads)):

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.commands.options import add_file, add_remarks, pairs
 from tilefold.compiler.pipeline import PASSES
-from tilefold.layout.errors import Code, TilefoldError
+from tilefold.messages import print_diagnostics, print_remarks
 from tilefold.output import write_output
-from tilefold.report import print_diagnostics, print_remarks
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
 
-    from tilefold.compiler.remarks import Remarks
-    from tilefold.compiler.source import Source
+    from tilefold.compiler.frontend.source import Source
+    from tilefold.compiler.reports.remarks import Remarks
 
 _EPILOG = """\
 examples:
@@ -107,7 +107,7 @@ class _Printing:
     remarks: "Remarks"
 
     def text(self, module: "ModuleOp", *, locations: bool = False, header: bool = False) -> str:
-        from tilefold.compiler.frontend import print_program
+        from tilefold.compiler.frontend.program import print_program
 
         return print_program(
             module,
@@ -139,12 +139,12 @@ class _Printing:
 
 def execute(args: argparse.Namespace) -> int:
     """Runs the passes over each program of the file; 1 if any of them is refused."""
-    from tilefold.compiler.context import make_context
-    from tilefold.compiler.diagnostics import Diagnostic, ProgramError
     from tilefold.compiler.driver import parse_passes, run_passes
-    from tilefold.compiler.expectations import unmet
-    from tilefold.compiler.frontend import parse_program
-    from tilefold.compiler.remarks import Remarks
+    from tilefold.compiler.frontend.context import make_context
+    from tilefold.compiler.frontend.diagnostics import Diagnostic, ProgramError
+    from tilefold.compiler.frontend.expectations import unmet
+    from tilefold.compiler.frontend.program import parse_program
+    from tilefold.compiler.reports.remarks import Remarks
     from tilefold.lowering import available_passes
 
     passes = parse_passes(",".join(filter(None, args.passes)), available_passes())
@@ -188,8 +188,8 @@ def _check_names(args: argparse.Namespace, passes: "Sequence[ModulePass]") -> No
 
 def _sources(args: argparse.Namespace) -> "list[Source]":
     """The programs of the file. Each keeps the lines of the whole file: those before it are left empty."""
-    from tilefold.compiler.params import expand
-    from tilefold.compiler.source import read_text
+    from tilefold.compiler.frontend.params import expand
+    from tilefold.compiler.frontend.source import read_text
 
     name = "<stdin>" if args.file == "-" else args.file
     text = read_text(args.file)

@@ -5,13 +5,13 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tilefold.layout.errors import Code, TilefoldError
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.output import write_picture
 
 if TYPE_CHECKING:
-    from tilefold.compiler.source import Source
-    from tilefold.layout.scene import Picture
-    from tilefold.runtime.store import Store
+    from tilefold.compiler.frontend.source import Source
+    from tilefold.layout.drawing.scene import Picture
+    from tilefold.runtime.compiled.store import Store
 
 
 class _Arguments(Protocol):
@@ -81,7 +81,7 @@ def add_cache(parser: argparse.ArgumentParser) -> None:
 
 def chosen_cache(args: argparse.Namespace) -> "Store | None":
     """The cache of compiled kernels, unless it is turned off. TilefoldError (E4003) for bad settings."""
-    from tilefold.runtime.store import default_store
+    from tilefold.runtime.compiled.store import default_store
 
     return default_store() if args.cache else None
 
@@ -102,8 +102,8 @@ def pairs(texts: Sequence[str], option: str) -> dict[str, str]:
 
 def read_source(args: argparse.Namespace) -> "Source":
     """The text of the file that the command names, with its parameters substituted."""
-    from tilefold.compiler.params import expand
-    from tilefold.compiler.source import read_text
+    from tilefold.compiler.frontend.params import expand
+    from tilefold.compiler.frontend.source import read_text
 
     name = "<stdin>" if args.file == "-" else args.file
     return expand(read_text(args.file), name, pairs(args.define, "-D"))

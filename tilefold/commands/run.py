@@ -7,15 +7,23 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tilefold.commands.options import add_cache, add_file, add_remarks, add_target, chosen_cache, pairs, read_source
-from tilefold.dialects.target import DEFAULT_ARCH
-from tilefold.layout.errors import Code, TilefoldError
-from tilefold.report import print_remarks
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.base.target import DEFAULT_ARCH
+from tilefold.commands.options import (
+    add_cache,
+    add_file,
+    add_remarks,
+    add_target,
+    chosen_cache,
+    pairs,
+    read_source,
+)
+from tilefold.messages import print_remarks
 
 if TYPE_CHECKING:
-    from tilefold.launches import Changes
     from tilefold.lowering import Program
-    from tilefold.simulation import Simulation
+    from tilefold.running.launches import Changes
+    from tilefold.running.simulation import Simulation
 
 _EPILOG = """\
 A file says how it runs by launches such as
@@ -117,7 +125,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Runs the host function, or the launches in order; 1 if a check fails."""
     from tilefold.lowering import load
-    from tilefold.runtime.host.engine import entry_point
+    from tilefold.runtime.cute_ir.host_engine import entry_point
 
     program = load(read_source(args), args.target, chosen_cache(args))
     _check_limits(args)
@@ -137,8 +145,8 @@ def _print_remarks(args: argparse.Namespace, program: "Program") -> None:
 
 
 def _run_host(args: argparse.Namespace, program: "Program") -> int:
-    from tilefold.execution import chosen_device
-    from tilefold.host import Host
+    from tilefold.running.host_program import Host
+    from tilefold.running.session import chosen_device
 
     for option in ("launch", "grid", "block", "arg", "fill", "check", "save", "counters"):
         if getattr(args, option):
@@ -169,8 +177,8 @@ def _environment(allowed: Sequence[str]) -> dict[str, str | None]:
 
 
 def _run_launches(args: argparse.Namespace, program: "Program") -> int:
-    from tilefold.execution import Session
-    from tilefold.launches import launches_of
+    from tilefold.running.launches import launches_of
+    from tilefold.running.session import Session
 
     files, saves = pairs(args.arg, "--arg"), pairs(args.save, "--save")
     launches = launches_of(program.module, program.source, _changes(args))
@@ -204,13 +212,13 @@ def _check_limits(args: argparse.Namespace) -> None:
 
 
 def _simulation(args: argparse.Namespace) -> "Simulation":
-    from tilefold.simulation import Simulation, limited
+    from tilefold.running.simulation import Simulation, limited
 
     return Simulation(args.races, limited(args.max_steps, args.max_memory), args.seed)
 
 
 def _changes(args: argparse.Namespace) -> "Changes":
-    from tilefold.launches import Changes
+    from tilefold.running.launches import Changes
 
     return Changes(
         name=args.launch,

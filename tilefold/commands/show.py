@@ -194,8 +194,8 @@ def _add_form(parser: argparse.ArgumentParser) -> None:
 
 
 def _execute_mma(args: argparse.Namespace) -> int:
-    from tilefold.layout.drawings import operand_tables, text_table
-    from tilefold.layout.pictures import picture
+    from tilefold.layout.drawing.drawings import operand_tables, text_table
+    from tilefold.layout.drawing.pictures import picture
     from tilefold.show.mma import read_mma
 
     request = read_mma(args)
@@ -208,8 +208,8 @@ def _execute_mma(args: argparse.Namespace) -> int:
 
 
 def _execute_c_atom(args: argparse.Namespace) -> int:
-    from tilefold.layout.drawings import text_table
-    from tilefold.layout.pictures import tables_picture
+    from tilefold.layout.drawing.drawings import text_table
+    from tilefold.layout.drawing.pictures import tables_picture
     from tilefold.show.c_atom import read_c_atom
 
     request = read_c_atom(args)
@@ -230,8 +230,8 @@ def execute(args: argparse.Namespace) -> int:
         return _execute_mma(args)
     if args.kind == "c-atom":
         return _execute_c_atom(args)
-    from tilefold.layout.drawings import text_table, thread_value_tables
-    from tilefold.layout.pictures import picture
+    from tilefold.layout.drawing.drawings import text_table, thread_value_tables
+    from tilefold.layout.drawing.pictures import picture
     from tilefold.show.options import read_request
 
     request = read_request(args)

@@ -7,7 +7,35 @@ made of.
 
 import builtins
 
-from tilefold.compiler.builder.copies import (
+from tilefold.compiler.builder.control.explicit import for_, if_, while_
+from tilefold.compiler.builder.control.ranges import Range
+from tilefold.compiler.builder.control.ranges import make_range as range
+from tilefold.compiler.builder.instructions.printing import print_layout, print_tensor, printf
+from tilefold.compiler.builder.scalars.dtypes import DType, Int4, Uint1, Uint4
+from tilefold.compiler.builder.scalars.math import (
+    absolute,
+    ceil,
+    cos,
+    erf,
+    exp,
+    exp2,
+    floor,
+    fma,
+    log,
+    log2,
+    log10,
+    maximum,
+    minimum,
+    round_even,
+    rsqrt,
+    sin,
+    sqrt,
+    tanh,
+    trunc,
+    where,
+)
+from tilefold.compiler.builder.scalars.values import Bool, Float, Int, Value
+from tilefold.compiler.builder.tensors.copies import (
     CopyAtom,
     ThrCopy,
     TiledCopy,
@@ -26,10 +54,20 @@ from tilefold.compiler.builder.copies import (
     make_tiled_copy_S,
     make_tiled_copy_tv,
 )
-from tilefold.compiler.builder.dtypes import DType, Int4, Uint1, Uint4
-from tilefold.compiler.builder.explicit import for_, if_, while_
-from tilefold.compiler.builder.fragments import ADD, AND, MAX, MIN, MUL, OR, XOR, Reduction, Vec, full, full_like
-from tilefold.compiler.builder.layouts import (
+from tilefold.compiler.builder.tensors.fragments import (
+    ADD,
+    AND,
+    MAX,
+    MIN,
+    MUL,
+    OR,
+    XOR,
+    Reduction,
+    Vec,
+    full,
+    full_like,
+)
+from tilefold.compiler.builder.tensors.layouts import (
     blocked_product,
     ceil_div,
     compatible,
@@ -76,31 +114,9 @@ from tilefold.compiler.builder.layouts import (
     zip_layouts,
     zipped_product,
 )
-from tilefold.compiler.builder.math import (
-    absolute,
-    ceil,
-    cos,
-    erf,
-    exp,
-    exp2,
-    floor,
-    fma,
-    log,
-    log2,
-    log10,
-    maximum,
-    minimum,
-    round_even,
-    rsqrt,
-    sin,
-    sqrt,
-    tanh,
-    trunc,
-    where,
-)
-from tilefold.compiler.builder.memory import clear, fill, make_rmem_tensor, make_smem_tensor
-from tilefold.compiler.builder.mma import ThrMma, TiledMma, gemm, make_mma_atom, make_tiled_mma
-from tilefold.compiler.builder.modes import (
+from tilefold.compiler.builder.tensors.memory import clear, fill, make_rmem_tensor, make_smem_tensor
+from tilefold.compiler.builder.tensors.mma import ThrMma, TiledMma, gemm, make_mma_atom, make_tiled_mma
+from tilefold.compiler.builder.tensors.modes import (
     append,
     coalesce,
     dice,
@@ -115,18 +131,8 @@ from tilefold.compiler.builder.modes import (
     slice_,
     take,
 )
-from tilefold.compiler.builder.printing import print_layout, print_tensor, printf
-from tilefold.compiler.builder.ranges import Range
-from tilefold.compiler.builder.ranges import make_range as range
-from tilefold.compiler.builder.tensors import (
-    Address,
-    CoordTensor,
-    Pointer,
-    Tensor,
-    make_tensor,
-)
-from tilefold.compiler.builder.values import Bool, Float, Int, Value
-from tilefold.compiler.builder.views import (
+from tilefold.compiler.builder.tensors.tensors import Address, CoordTensor, Pointer, Tensor, make_tensor
+from tilefold.compiler.builder.tensors.views import (
     alias,
     bounds,
     composition,
@@ -143,9 +149,9 @@ from tilefold.compiler.builder.views import (
     tiled_divide,
     zipped_divide,
 )
-from tilefold.layout.core import ComposedLayout, Layout
-from tilefold.layout.swizzle import Swizzle
-from tilefold.runtime.signature import Dynamic, dynamic
+from tilefold.layout.algebra.core import ComposedLayout, Layout
+from tilefold.layout.algebra.swizzle import Swizzle
+from tilefold.runtime.arrays.signature import Dynamic, dynamic
 from tilefold.runtime.streams import Event, Graph, Stream, capture
 
 from . import arch, nvgpu

@@ -4,7 +4,7 @@
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
-from tilefold.runtime.signature import Dynamic
+from tilefold.runtime.arrays.signature import Dynamic
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`cute.arch`: what a thread knows of itself, and the instructions by which threads work together."""
 
-from tilefold.compiler.builder.arch import (
+from tilefold.compiler.builder.instructions.arch import (
     approx,
     atomic,
     atomic_add,
@@ -34,8 +34,8 @@ from tilefold.compiler.builder.arch import (
     thread_idx,
     warp_idx,
 )
-from tilefold.compiler.builder.inline import inline_ptx
-from tilefold.compiler.builder.warp import (
+from tilefold.compiler.builder.instructions.inline import inline_ptx
+from tilefold.compiler.builder.instructions.warp import (
     FULL_MASK,
     activemask,
     elect_one,

@@ -11,9 +11,9 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tilefold.dialects.target import Target
-from tilefold.layout.errors import TilefoldError
-from tilefold.runtime.build import Build
+from tilefold.base.errors import TilefoldError
+from tilefold.base.target import Target
+from tilefold.runtime.compiled.build import Build
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
@@ -61,9 +61,9 @@ def compile_text(text: str, name: str, arch: str) -> bytes | TilefoldError:
 
     Runs in another process, perhaps on another machine.
     """
-    from tilefold.compiler.source import plain_source
+    from tilefold.compiler.frontend.source import plain_source
     from tilefold.lowering import load
-    from tilefold.runtime.store import default_store
+    from tilefold.runtime.compiled.store import default_store
 
     try:
         program = load(plain_source(text, name), arch, default_store())

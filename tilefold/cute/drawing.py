@@ -4,9 +4,9 @@
 from os import PathLike, fspath
 from typing import Any
 
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.dialects.tile import MmaAtomAttr
-from tilefold.layout.display import Displayed
-from tilefold.layout.errors import Code, TilefoldError
+from tilefold.layout.drawing.display import Displayed
 from tilefold.output import write_picture
 
 
@@ -14,9 +14,9 @@ def save_picture(x: Displayed | MmaAtomAttr, path: str | PathLike[str]) -> None:
     """Writes the picture of a static layout, a tiled copy, a tiled MMA or an atom: SVG or PNG, as `path` ends.
 
     TilefoldError for what has no picture (E5002), for a path that ends otherwise (E4003) or cannot be written (E4002),
-    for PNG where Pillow is not installed (E4004), and where `tilefold.layout.drawings.tables` raises it.
+    for PNG where Pillow is not installed (E4004), and where `tilefold.layout.drawing.drawings.tables` raises it.
     """
-    from tilefold.layout.pictures import picture
+    from tilefold.layout.drawing.pictures import picture
 
     shown: Any = x.atom if isinstance(x, MmaAtomAttr) else getattr(x, "_displayed", None)
     if shown is None:

@@ -8,8 +8,8 @@ argument is converted to it. A type checker takes such a parameter for a `cute.F
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tilefold.compiler.builder.dtypes import DType
-    from tilefold.compiler.builder.values import Bool, Float, Int, Value
+    from tilefold.compiler.builder.scalars.dtypes import DType
+    from tilefold.compiler.builder.scalars.values import Bool, Float, Int, Value
 
     class _ScalarType(type, DType):
         def __call__(cls, x: Value | float) -> Any: ...
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     class Boolean(Bool, metaclass=_ScalarType): ...
 else:
-    from tilefold.compiler.builder.dtypes import (
+    from tilefold.compiler.builder.scalars.dtypes import (
         BFloat16,
         Boolean,
         Float8E4M3FN,

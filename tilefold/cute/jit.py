@@ -5,11 +5,11 @@ from collections.abc import Callable
 from functools import cached_property, update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
-from tilefold.compiler.builder.dtypes import DType
-from tilefold.compiler.builder.rewrite import rewritten
-from tilefold.compiler.builder.state import is_building
-from tilefold.layout.core import Layout
-from tilefold.runtime.signature import Marked
+from tilefold.compiler.builder.control.rewrite import rewritten
+from tilefold.compiler.builder.scalars.dtypes import DType
+from tilefold.compiler.builder.tracing.state import is_building
+from tilefold.layout.algebra.core import Layout
+from tilefold.runtime.arrays.signature import Marked
 
 from .specialise import element_type_of, layout_of, unmarked
 from .untraced import skip_frames, untraced

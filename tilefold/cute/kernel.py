@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property, partial, update_wrapper
 from typing import TYPE_CHECKING, Any, SupportsIndex, cast, overload
 
-from tilefold.compiler.builder.rewrite import rewritten
-from tilefold.compiler.builder.trace import trace
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.compiler.builder.control.rewrite import rewritten
+from tilefold.compiler.builder.tracing.trace import trace
 from tilefold.dialects.kernel import LaunchBounds
-from tilefold.layout.errors import Code, TilefoldError
 from tilefold.runtime.errors import dim3
 
 from .parameters import Signature
@@ -20,9 +20,9 @@ from .specialise import BoundArguments
 from .untraced import skip_frames, untraced
 
 if TYPE_CHECKING:
+    from tilefold.running.simulation import Simulation
     from tilefold.runtime.cuda.launcher import Launcher
     from tilefold.runtime.engine import RunResult
-    from tilefold.simulation import Simulation
 
     from .launch import Launches
 
@@ -246,7 +246,7 @@ class KernelCall:
                     return result
             simulation = None
             if not plain:
-                from tilefold.simulation import simulation_of
+                from tilefold.running.simulation import simulation_of
 
                 simulation = simulation_of(races, max_steps, max_memory)
             return self._launch(grid, block, stream, device, stage, smem, programmatic, simulation)

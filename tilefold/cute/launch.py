@@ -6,23 +6,23 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from tilefold.layout.errors import Code
-from tilefold.runtime.arrays import NOWHERE, Array
+from tilefold.base.errors import Code
+from tilefold.runtime.arrays.arrays import NOWHERE, Array
+from tilefold.runtime.arrays.host_tensors import HostTensors
 from tilefold.runtime.cuda.comparison import Rules
 from tilefold.runtime.cuda.direct import Args
 from tilefold.runtime.cuda.launcher import Launcher, Resolve
 from tilefold.runtime.cuda.prepared import Prepared
 from tilefold.runtime.engine import LaunchConfig, RunResult
 from tilefold.runtime.errors import LaunchError, argument_error, dim3
-from tilefold.runtime.hosted import HostTensors
 from tilefold.runtime.streams import handle_of
 
 from .parameters import Signature
 from .specialise import BoundArguments
 
 if TYPE_CHECKING:
+    from tilefold.running.simulation import Simulation
     from tilefold.runtime.cuda import CudaEngine
-    from tilefold.simulation import Simulation
 
     from .kernel import Kernel
     from .program import CompiledKernel
@@ -104,7 +104,7 @@ class Launches:
         """
         ordinal = place_of(bound.arrays, device)
         if ordinal is None:
-            from tilefold.execution import DEFAULT_STAGE
+            from tilefold.running.session import DEFAULT_STAGE
 
             return self.simulate(bound, block, grid, DEFAULT_STAGE, simulation=simulation), None
         built = self.kernel.build(bound, dim3("block", block))
@@ -112,7 +112,7 @@ class Launches:
         with engine.driver.current():
             if any(array.device is None for array in bound.arrays.values()):
                 return self._on_copies(built, bound, engine, grid, stream), None
-            from tilefold.runtime.cuda.arguments import PackedArguments
+            from tilefold.runtime.cuda.packed_arguments import PackedArguments
 
             prepared = self.prepare(built, engine)
             kernel = prepared.kernel
@@ -204,7 +204,7 @@ def _stream(stream: Any, bound: BoundArguments, ordinal: int) -> int:
     """The handle of the stream to launch in; see `Launcher.launch`."""
     if stream is not None:
         return handle_of(stream)
-    from tilefold.runtime.arrays import is_torch
+    from tilefold.runtime.arrays.arrays import is_torch
 
     if any(is_torch(value) for value in bound.values.values()):
         import sys

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`cute.nvgpu`: the instructions that atoms are made of."""
 
-from tilefold.compiler.builder.nvgpu import (
+from tilefold.compiler.builder.tensors.nvgpu import (
     CopyUniversalOp,
     CpAsyncOp,
     LdMatrixOp,

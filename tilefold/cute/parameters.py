@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from functools import cached_property
 from typing import Any
 
-from tilefold.compiler.builder.dtypes import DType
-from tilefold.runtime.signature import Dynamic
+from tilefold.compiler.builder.scalars.dtypes import DType
+from tilefold.runtime.arrays.signature import Dynamic
 
 from .annotations import is_constexpr, meaning
 from .specialise import BoundArguments

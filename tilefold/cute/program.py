@@ -6,20 +6,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tilefold.compiler.builder.trace import MODULE, Traced
-from tilefold.compiler.context import make_context
-from tilefold.compiler.frontend import print_program
+from tilefold.compiler.builder.tracing.trace import MODULE, Traced
+from tilefold.compiler.frontend.context import make_context
+from tilefold.compiler.frontend.program import print_program
 from tilefold.inspection import Inspection
 from tilefold.lowering import Program
-from tilefold.runtime.store import default_store
+from tilefold.runtime.compiled.store import default_store
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tilefold.exporting import Exported
-    from tilefold.runtime.artifact import Artifact
+    from tilefold.export.exporting import Exported
+    from tilefold.running.simulation import Simulation
+    from tilefold.runtime.compiled.artifact import Artifact
     from tilefold.runtime.engine import RunResult
-    from tilefold.simulation import Simulation
 
 
 @dataclass(repr=False)
@@ -55,7 +55,7 @@ class CompiledKernel(Inspection):
         """
         from pathlib import Path
 
-        from tilefold.exporting import export
+        from tilefold.export.exporting import export
 
         if ptx:
             (artifact,) = self.program.ptx_artifacts(self._target(target))
@@ -75,9 +75,9 @@ class CompiledKernel(Inspection):
         self, grid: Sequence[int], values: Mapping[str, Any], stage: str, simulation: "Simulation | None" = None
     ) -> "RunResult":
         """Runs the kernel on the simulator at a stage. Raises SimulationError, at the user's line."""
+        from tilefold.running.simulation import Simulation
         from tilefold.runtime.engine import LaunchConfig
-        from tilefold.runtime.sim.engine import SimProgram
-        from tilefold.simulation import Simulation
+        from tilefold.runtime.sim.sim_engine import SimProgram
 
         module = self.program.reached(stage, self.program.simulated_target(stage))
         with self.program.explaining():

@@ -12,19 +12,19 @@ from typing import Any, cast, get_type_hints
 from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Attribute
 
-from tilefold.compiler.builder.dtypes import DTYPES, Boolean, DType, Float32, Int32, Int64
-from tilefold.compiler.builder.objects import is_ours
-from tilefold.compiler.builder.tensors import Tensor
-from tilefold.compiler.builder.trace import Parameter
+from tilefold.base.errors import Code
+from tilefold.compiler.builder.control.objects import is_ours
+from tilefold.compiler.builder.scalars.dtypes import DTYPES, Boolean, DType, Float32, Int32, Int64
+from tilefold.compiler.builder.tensors.tensors import Tensor
+from tilefold.compiler.builder.tracing.trace import Parameter
 from tilefold.dialects.cute import LayoutAttr
 from tilefold.dialects.tile import Space, SpaceAttr, TensorType
-from tilefold.layout.core import Layout
-from tilefold.layout.errors import Code
-from tilefold.runtime.arrays import Array, array_of, is_array, is_numpy_scalar
-from tilefold.runtime.constants import constant_key
-from tilefold.runtime.elements import ELEMENTS, ELEMENTS_HINT
+from tilefold.layout.algebra.core import Layout
+from tilefold.runtime.arrays.arrays import Array, array_of, is_array, is_numpy_scalar
+from tilefold.runtime.arrays.constants import constant_key
+from tilefold.runtime.arrays.elements import ELEMENTS, ELEMENTS_HINT
+from tilefold.runtime.arrays.signature import ALIGN, ArraySpec, Dynamic, Marked, array_spec
 from tilefold.runtime.errors import LaunchError, argument_error
-from tilefold.runtime.signature import ALIGN, ArraySpec, Dynamic, Marked, array_spec
 
 from .annotations import is_constexpr, meaning
 

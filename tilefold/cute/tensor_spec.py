@@ -4,9 +4,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilefold.compiler.builder.dtypes import DType
-from tilefold.layout.errors import Code
-from tilefold.runtime.arrays import NOWHERE, Array, row_major
+from tilefold.base.errors import Code
+from tilefold.compiler.builder.scalars.dtypes import DType
+from tilefold.runtime.arrays.arrays import NOWHERE, Array, row_major
 from tilefold.runtime.errors import LaunchError
 
 from .specialise import name_of_elements

@@ -7,8 +7,8 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
-from tilefold.compiler.builder.dtypes import DType
-from tilefold.layout.errors import Code
+from tilefold.base.errors import Code
+from tilefold.compiler.builder.scalars.dtypes import DType
 from tilefold.runtime.errors import LaunchError
 
 from .kernel import Kernel, Size

@@ -7,8 +7,8 @@ from functools import update_wrapper
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from tilefold.layout.errors import Code, TilefoldError
-from tilefold.runtime.arrays import NOWHERE
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.runtime.arrays.arrays import NOWHERE
 from tilefold.runtime.errors import LaunchError
 
 from .kernel import Kernel, KernelCall, KernelFunction, shown

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tilefold.layout.errors import Code, TilefoldError
-from tilefold.runtime.build import Build
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.runtime.compiled.build import Build
+from tilefold.runtime.compiled.store import default_store, digest
 from tilefold.runtime.errors import dim3
-from tilefold.runtime.store import default_store, digest
 
 from .compiling import compile_all, progress
 from .kernel import Kernel, KernelCall, Size
@@ -24,8 +24,8 @@ from .specialise import BoundArguments
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from tilefold.compiler.assemble import KernelResources
-    from tilefold.dialects.target import Target
+    from tilefold.base.target import Target
+    from tilefold.compiler.machine.assemble import KernelResources
     from tilefold.runtime.cuda import CudaEngine
 
 Config: TypeAlias = Mapping[str, Any]
@@ -117,7 +117,7 @@ class Tuner:
         key, store = self._key([each.bound for each in calls], engine), default_store()
         kept = None if store is None or not key else store.get(key)
         if kept is not None:
-            from tilefold.compiler.assemble import KernelResources
+            from tilefold.compiler.machine.assemble import KernelResources
 
             candidates = [
                 Candidate(config, None if uses is None else KernelResources(**uses), milliseconds, problem)
@@ -139,7 +139,7 @@ class Tuner:
         """What the measurement depends on; empty where it is not known. The kernel is taken as it is for the first
         configuration, with all that it calls: to build all of them takes too long where nothing has to be compiled.
         """
-        from tilefold.builds import toolchain
+        from tilefold.machine_code import toolchain
 
         try:
             prune = inspect.getsource(self.prune)
@@ -175,7 +175,7 @@ class Tuner:
     def _candidate(self, config: Config, made: Build | Exception) -> Candidate:
         if isinstance(made, Exception):
             return Candidate(config, problem=_problem(made))
-        from tilefold.compiler.assemble import cubin_of
+        from tilefold.compiler.machine.assemble import cubin_of
 
         resources = cubin_of(made.cubin, made.log).kernels[made.artifacts[0].kernel]
         candidate = Candidate(config, resources)

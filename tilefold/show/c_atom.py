@@ -5,13 +5,13 @@ import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tilefold.layout.compose import composition
-from tilefold.layout.core import Layout, make_layout, size
-from tilefold.layout.cotiled_copy import tile_of
-from tilefold.layout.drawings import Table, thread_value_table
-from tilefold.layout.errors import Code, LayoutError
-from tilefold.layout.printing import Style, cxx_style, plain_style, print_layout_lines
-from tilefold.layout.tiled_mma import TiledMma
+from tilefold.base.errors import Code, LayoutError
+from tilefold.layout.algebra.compose import composition
+from tilefold.layout.algebra.core import Layout, make_layout, size
+from tilefold.layout.drawing.drawings import Table, thread_value_table
+from tilefold.layout.text.printing import Style, cxx_style, plain_style, print_layout_lines
+from tilefold.layout.tiling.cotiled_copy import tile_of
+from tilefold.layout.tiling.tiled_mma import TiledMma
 from tilefold.show.mma import read_tiled_mma
 from tilefold.show.values import OptionText
 

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from tilefold.layout.core import Layout, LayoutLike, plain_layout, size
-from tilefold.layout.divide import zipped_divide
-from tilefold.layout.errors import Code, LayoutError
-from tilefold.layout.inttuple import leaves, wrap
-from tilefold.layout.partition import inner_partition, project
-from tilefold.layout.run_time import run_time
-from tilefold.layout.swizzled_slice import slice_as_cute
-from tilefold.layout.text import parse_coord, parse_tiler
-from tilefold.layout.unknown import Unknown
+from tilefold.base.errors import Code, LayoutError
+from tilefold.layout.algebra.core import Layout, LayoutLike, plain_layout, size
+from tilefold.layout.algebra.divide import zipped_divide
+from tilefold.layout.algebra.inttuple import leaves, wrap
+from tilefold.layout.algebra.run_time import run_time
+from tilefold.layout.algebra.swizzled_slice import slice_as_cute
+from tilefold.layout.algebra.unknown import Unknown
+from tilefold.layout.text.layouts import parse_coord, parse_tiler
+from tilefold.layout.tiling.partition import inner_partition, project
 from tilefold.show.layouts import has_unknowns
 from tilefold.show.ragged import check_covered
 from tilefold.show.values import OptionText

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Layouts as the values of options."""
 
-from tilefold.layout.core import Layout, LayoutLike, make_layout, plain_layout
-from tilefold.layout.errors import Code, LayoutError
-from tilefold.layout.inttuple import leaves
-from tilefold.layout.text import parse_int_tuple, parse_layout
-from tilefold.layout.unknown import Unknown
+from tilefold.base.errors import Code, LayoutError
+from tilefold.layout.algebra.core import Layout, LayoutLike, make_layout, plain_layout
+from tilefold.layout.algebra.inttuple import leaves
+from tilefold.layout.algebra.unknown import Unknown
+from tilefold.layout.text.layouts import parse_int_tuple, parse_layout
 
 
 def static_layout(text: str) -> LayoutLike:

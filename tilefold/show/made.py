@@ -5,13 +5,13 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from tilefold.layout.core import Layout
-from tilefold.layout.cotiled_copy import make_cotiled_copy
-from tilefold.layout.errors import Code, LayoutError, TilefoldError
-from tilefold.layout.inttuple import leaves
-from tilefold.layout.text import parse_tiler
-from tilefold.layout.tiled_copy import TiledCopy, make_tiled_copy, make_tiled_copy_tv, tile_shape
-from tilefold.layout.tiled_copy_mma import BY_MMA
+from tilefold.base.errors import Code, LayoutError, TilefoldError
+from tilefold.layout.algebra.core import Layout
+from tilefold.layout.algebra.inttuple import leaves
+from tilefold.layout.text.layouts import parse_tiler
+from tilefold.layout.tiling.cotiled_copy import make_cotiled_copy
+from tilefold.layout.tiling.tiled_copy import TiledCopy, make_tiled_copy, make_tiled_copy_tv, tile_shape
+from tilefold.layout.tiling.tiled_copy_mma import BY_MMA
 from tilefold.show.layouts import unswizzled_layout
 from tilefold.show.mma import read_tiled_mma
 from tilefold.show.names import atom_of

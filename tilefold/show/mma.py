@@ -5,15 +5,15 @@ import argparse
 from dataclasses import dataclass
 from typing import Any, cast
 
+from tilefold.base.errors import Code, LayoutError, TilefoldError
+from tilefold.layout.algebra.core import LayoutLike, cosize
+from tilefold.layout.algebra.run_time import RunTimeInt, value_of
+from tilefold.layout.algebra.swizzled_slice import slice_as_cute
 from tilefold.layout.atoms.mma_table import mma_atom
-from tilefold.layout.core import LayoutLike, cosize
-from tilefold.layout.errors import Code, LayoutError, TilefoldError
-from tilefold.layout.printing import Style, cxx_style, plain_style, tiled_mma_lines
-from tilefold.layout.run_time import RunTimeInt, value_of
-from tilefold.layout.swizzled_slice import slice_as_cute
-from tilefold.layout.text import parse_tiler
-from tilefold.layout.tiled_mma import TiledMma, make_tiled_mma
-from tilefold.layout.tiler import check_tiler
+from tilefold.layout.text.layouts import parse_tiler
+from tilefold.layout.text.printing import Style, cxx_style, plain_style, tiled_mma_lines
+from tilefold.layout.tiling.tiled_mma import TiledMma, make_tiled_mma
+from tilefold.layout.tiling.tiler import check_tiler
 from tilefold.show.layouts import has_unknowns, tensor_layout, unswizzled_layout
 from tilefold.show.ragged import check_covered, ragged_lines, within
 from tilefold.show.values import OptionText

@@ -5,11 +5,11 @@ import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 
+from tilefold.base.errors import Code, LayoutError, TilefoldError
 from tilefold.layout.atoms.copy_atom import CopyAtom
 from tilefold.layout.atoms.mma_atom import BITS
 from tilefold.layout.atoms.scalar_mma import CXX_TYPES
 from tilefold.layout.atoms.table import copy_atom
-from tilefold.layout.errors import Code, LayoutError, TilefoldError
 
 _OF_IR = {"f8E4M3FN": 8, "f8E5M2": 8, "i1": 1, "ui1": 1, "si4": 4, "ui4": 4}
 _OF_CXX = {"tfloat32_t": 32, "char": 8, "int4b_t": 4, "uint4b_t": 4, "uint1b_t": 1}

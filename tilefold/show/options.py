@@ -3,11 +3,11 @@
 
 import argparse
 
-from tilefold.layout.core import LayoutLike, plain_layout
-from tilefold.layout.errors import Code, LayoutError, TilefoldError
-from tilefold.layout.inttuple import wrap
-from tilefold.layout.printing import cxx_style, plain_style
-from tilefold.layout.tiled_copy import TiledCopy
+from tilefold.base.errors import Code, LayoutError, TilefoldError
+from tilefold.layout.algebra.core import LayoutLike, plain_layout
+from tilefold.layout.algebra.inttuple import wrap
+from tilefold.layout.text.printing import cxx_style, plain_style
+from tilefold.layout.tiling.tiled_copy import TiledCopy
 from tilefold.show.cta_tile import read_cta_tile
 from tilefold.show.layouts import tensor_layout
 from tilefold.show.made import read_tiled_copy

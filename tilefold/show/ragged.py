@@ -4,13 +4,13 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tilefold.base.errors import LayoutError
 from tilefold.dialects.tile.divisibility import Remedies, check_tiles
-from tilefold.layout.core import Layout, LayoutLike, Tiler, plain_layout, size
-from tilefold.layout.errors import LayoutError
-from tilefold.layout.inttuple import flatten_to_tuple, is_fully_static, unflatten
-from tilefold.layout.run_time import value_of
-from tilefold.layout.tiled_copy import tile_shape
-from tilefold.layout.unknown import Unknown
+from tilefold.layout.algebra.core import Layout, LayoutLike, Tiler, plain_layout, size
+from tilefold.layout.algebra.inttuple import flatten_to_tuple, is_fully_static, unflatten
+from tilefold.layout.algebra.run_time import value_of
+from tilefold.layout.algebra.unknown import Unknown
+from tilefold.layout.tiling.tiled_copy import tile_shape
 
 Cut = Callable[[LayoutLike], tuple[LayoutLike, Any]]
 """Takes a part out of a layout, and says at which index it starts."""

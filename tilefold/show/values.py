@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tilefold.layout.errors import Code, LayoutSyntaxError, TilefoldError
+from tilefold.base.errors import Code, LayoutSyntaxError, TilefoldError
 
 _T = TypeVar("_T")
 _WIDTH = 100  # the most characters of a value that are shown

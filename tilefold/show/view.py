@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
-from tilefold.layout.core import Layout, LayoutLike, Tiler
-from tilefold.layout.printing import Style, tensor_text, thr_copy_lines, tiled_copy_lines
-from tilefold.layout.run_time import RunTimeInt, value_of
-from tilefold.layout.swizzled_slice import slice_as_cute
-from tilefold.layout.tiled_copy import TiledCopy
+from tilefold.layout.algebra.core import Layout, LayoutLike, Tiler
+from tilefold.layout.algebra.run_time import RunTimeInt, value_of
+from tilefold.layout.algebra.swizzled_slice import slice_as_cute
+from tilefold.layout.text.printing import Style, tensor_text, thr_copy_lines, tiled_copy_lines
+from tilefold.layout.tiling.tiled_copy import TiledCopy
 from tilefold.show.layouts import has_unknowns
 from tilefold.show.ragged import Cut, ragged_lines, within
 

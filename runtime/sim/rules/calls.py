@@ -4,11 +4,11 @@
 from xdsl.dialects import cf, func
 from xdsl.ir import Operation
 
-from ....layout.errors import Code as ErrorCode
+from ....base.errors import Code as ErrorCode
 from ..faults import site_of
 from ..functions import callee, function
 from ..translate import Rules, Step, Suspending, Suspension, Translator
-from ..values import varies
+from ..values.values import varies
 from ..warp import Warp
 
 

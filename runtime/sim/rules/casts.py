@@ -10,11 +10,11 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
 from xdsl.ir import Operation
 
-from ....layout.errors import Code as ErrorCode
+from ....base.errors import Code as ErrorCode
 from ..faults import SimulationError, site_of
-from ..rounding import narrow
 from ..translate import Rule, Rules, Step, Translator
-from ..values import Kind, Value, as_unsigned, kind_of, merge, varies, wrap
+from ..values.rounding import narrow
+from ..values.values import Kind, Value, as_unsigned, kind_of, merge, varies, wrap
 from ..warp import Warp
 
 

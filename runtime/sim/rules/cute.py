@@ -11,6 +11,8 @@ from typing import Any, cast
 import numpy as np
 from xdsl.ir import Attribute
 
+from ....base.errors import Code as ErrorCode
+from ....base.errors import LayoutError
 from ....dialects.cute.arithmetic import CompareOp
 from ....dialects.cute.brackets import parameter
 from ....dialects.cute.constructors import GatherOp, PrintOp, StaticOp
@@ -18,13 +20,11 @@ from ....dialects.cute.op import AlgebraOp
 from ....dialects.cute.types import CuteType
 from ....dialects.cute.values import integers, map_integers
 from ....dialects.ptx.types import integer_bits
-from ....layout.errors import Code as ErrorCode
-from ....layout.errors import LayoutError
-from ....layout.unknown import Unknown
+from ....layout.algebra.unknown import Unknown
 from ..faults import Site, site_of
-from ..lane_int import LaneInt, ZeroDivisorError, number
 from ..translate import Rules, Step, Translator
-from ..values import Value, varies
+from ..values.lane_int import LaneInt, ZeroDivisorError, number
+from ..values.values import Value, varies
 from ..warp import Warp
 
 Leaves = tuple[Value, ...]

@@ -15,10 +15,10 @@ import numpy as np
 from xdsl.dialects import arith, math
 from xdsl.ir import Operation
 
-from ...special import erf
-from ..rounding import fused_multiply_add, narrow
+from ...check.special import erf
 from ..translate import Rule, Rules, Step, Translator
-from ..values import choose, varies
+from ..values.rounding import fused_multiply_add, narrow
+from ..values.values import choose, varies
 from ..warp import Warp
 
 _FloatRule: TypeAlias = Callable[[Operation, Translator], Step]

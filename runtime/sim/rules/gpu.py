@@ -9,7 +9,7 @@ from xdsl.dialects import gpu
 
 from ....dialects.ptx import SregOp
 from ..translate import Rule, Rules, Step, Translator
-from ..values import Value, varies
+from ..values.values import Value, varies
 from ..warp import Warp
 
 _AXES = {"x": 0, "y": 1, "z": 2}

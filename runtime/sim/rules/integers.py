@@ -8,10 +8,10 @@ import numpy as np
 from xdsl.dialects import arith, math
 from xdsl.ir import Operation
 
-from ....layout.errors import Code as ErrorCode
+from ....base.errors import Code as ErrorCode
 from ..faults import Site, site_of
 from ..translate import Rule, Rules, Step, Translator
-from ..values import Kind, Value, as_unsigned, choose, signed_view, varies, wrap
+from ..values.values import Kind, Value, as_unsigned, choose, signed_view, varies, wrap
 from ..warp import Warp
 
 Check = Callable[[Warp, Site, Any, Any, Kind], tuple[Any, Any]]

@@ -8,19 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation
 
+from ....base.errors import Code as ErrorCode
 from ....dialects import ptx, tile
 from ....dialects.ptx.mma import REGISTER_TYPES
 from ....dialects.tile.gemm_rules import gemm_modes
+from ....layout.algebra.core import plain_layout, size
 from ....layout.atoms.mma_atom import MmaAtom
 from ....layout.atoms.mma_registers import registers
-from ....layout.core import plain_layout, size
-from ....layout.errors import Code as ErrorCode
-from ..elements import elements
+from ..atoms.mma import executor, from_bytes, to_bytes
 from ..faults import site_of
-from ..mma import executor, from_bytes, to_bytes
-from ..tensors import tensor_value
+from ..memory.elements import elements
+from ..memory.tensors import tensor_value
 from ..translate import Rules, Step, Translator
-from ..values import Kind, Value, kind_of, per_lane
+from ..values.values import Kind, Value, kind_of, per_lane
 from ..warp import WARP, Warp
 
 Bytes: TypeAlias = NDArray[np.uint8]

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ....base.errors import Code as ErrorCode
 from ....dialects import tile
-from ....layout.errors import Code as ErrorCode
-from ...tensor import distances
+from ...arrays.storage import distances
 from ..faults import Site, site_of
-from ..tensors import port, tensor_value
+from ..memory.tensors import port, tensor_value
 from ..translate import Translator
 from ..warp import Warp
 

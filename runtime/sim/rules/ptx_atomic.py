@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 from ....dialects import ptx
-from .. import ordering
-from ..rounding import narrow
-from ..spaces import Atomic, Space
+from ..memory.spaces import Atomic, Space
+from ..ordering import knowledge as ordering
 from ..translate import Pause, Rules, Step, Suspending, Suspension, Translator
-from ..values import Kind
+from ..values.rounding import narrow
+from ..values.values import Kind
 from ..warp import Warp
 from .ptx_memory import from_bytes, space_of, to_bytes
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 from ....dialects import ptx
-from ..rounding import narrow, round_to_tf32
 from ..translate import Rules, Step, Translator
-from ..values import Value
+from ..values.rounding import narrow, round_to_tf32
+from ..values.values import Value
 from ..warp import Warp
 
 Doubles = NDArray[np.float64]

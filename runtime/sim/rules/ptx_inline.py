@@ -5,8 +5,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from ....base.errors import Code
 from ....dialects import ptx
-from ....layout.errors import Code
 from ..faults import Site, site_of
 from ..translate import Rules, Step, Translator
 from ..warp import Warp

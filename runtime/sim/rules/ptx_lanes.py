@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
+from ....base.errors import Code as ErrorCode
 from ....dialects import ptx
-from ....layout.errors import Code as ErrorCode
 from ..faults import Site, site_of
 from ..translate import Rules, Step, Translator
-from ..values import Value, varies, wrap
+from ..values.values import Value, varies, wrap
 from ..warp import WARP, Bools, Warp
 from .floats import MAXIMUM_NUMBER, MINIMUM_NUMBER
 

@@ -4,11 +4,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from ....base.errors import Code as ErrorCode
 from ....dialects import ptx
-from ....layout.errors import Code as ErrorCode
 from ..faults import Site, site_of
 from ..translate import Rules, Step, Translator
-from ..values import Lanes, Value, varies
+from ..values.values import Lanes, Value, varies
 from ..warp import WARP, Warp
 
 _LANE = np.arange(WARP)

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 import numpy as np
 from xdsl.ir import Operation
 
+from ....base.errors import Code as ErrorCode
 from ....dialects import ptx
-from ....layout.errors import Code as ErrorCode
-from .. import async_copy
 from ..faults import site_of
-from ..mbarrier import Copies, Mbarrier
-from ..ordering import joined, snapshot
-from ..spaces import Access, Space
+from ..memory.spaces import Access, Space
+from ..ordering import async_copy
+from ..ordering.knowledge import joined, snapshot
+from ..ordering.mbarrier import Copies, Mbarrier
 from ..translate import Pause, Rules, Step, Suspending, Suspension, Translator, Until
-from ..values import Lanes, Value
+from ..values.values import Lanes, Value
 from ..warp import Warp
 
 _BYTES = 8

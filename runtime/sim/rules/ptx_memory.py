@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from ....dialects import ptx
 from ....dialects.ptx.address import fixed_pairs
 from ..faults import site_of
-from ..outside import name_of_view
-from ..spaces import Space
+from ..memory.outside import name_of_view
+from ..memory.spaces import Space
 from ..translate import Rules, Step, Translator
-from ..values import Kind, Lanes, Value, per_lane, varies, wrap
+from ..values.values import Kind, Lanes, Value, per_lane, varies, wrap
 from ..warp import Warp
 
 

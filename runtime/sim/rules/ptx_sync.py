@@ -3,13 +3,13 @@
 
 import numpy as np
 
+from ....base.errors import Code as ErrorCode
 from ....dialects import ptx
-from ....layout.errors import Code as ErrorCode
-from .. import async_copy
 from ..faults import Site, site_of
-from ..printf import formatted
+from ..ordering import async_copy
 from ..translate import Barrier, Rules, Step, Suspending, Suspension, Translator
-from ..values import varies
+from ..values.printf import formatted
+from ..values.values import varies
 from ..warp import Warp
 
 

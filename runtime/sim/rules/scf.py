@@ -4,10 +4,10 @@
 import numpy as np
 from xdsl.dialects import scf
 
-from ....layout.errors import Code as ErrorCode
+from ....base.errors import Code as ErrorCode
 from ..faults import site_of
 from ..translate import Code, Rules, Suspending, Suspension, Translator
-from ..values import Kind, Value, as_unsigned, kind_of, merge, per_lane, varies
+from ..values.values import Kind, Value, as_unsigned, kind_of, merge, per_lane, varies
 from ..warp import Bools, Warp
 
 

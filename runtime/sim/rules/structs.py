@@ -4,10 +4,10 @@
 from xdsl.dialects import llvm, ub
 from xdsl.ir import Attribute
 
-from ....layout.errors import Code as ErrorCode
+from ....base.errors import Code as ErrorCode
 from ..faults import SimulationError, site_of
 from ..translate import Rules, Step, Translator
-from ..values import Kind, Value, kind_of, varies
+from ..values.values import Kind, Value, kind_of, varies
 from ..warp import Warp
 
 

@@ -5,22 +5,22 @@ from typing import Any
 
 import numpy as np
 
+from ....base.errors import Code
 from ....dialects import tile
 from ....dialects.scalars import unknowns
 from ....dialects.tile.assembly import fill_coordinate, unwrapped
 from ....dialects.tile.view_base import LayoutViewOp
-from ....layout.axes import along
-from ....layout.errors import Code
-from ....layout.integers import add
-from ....layout.inttuple import leaves
-from ....layout.slicing import fixed_modes, slice_and_offset
-from ...tensor import distances
+from ....layout.algebra.axes import along
+from ....layout.algebra.integers import add
+from ....layout.algebra.inttuple import leaves
+from ....layout.algebra.slicing import fixed_modes, slice_and_offset
+from ...arrays.storage import distances
 from ..faults import SimulationError, site_of
-from ..lane_int import LaneInt
-from ..scalars import actual, lane_layout, no_zero_extents, numbers, scalars_for
-from ..tensors import check_count, port
+from ..memory.tensors import check_count, port
 from ..translate import Rules, Step, Translator
-from ..values import CoordTensorValue, TensorValue
+from ..values.lane_int import LaneInt
+from ..values.scalars import actual, lane_layout, no_zero_extents, numbers, scalars_for
+from ..values.values import CoordTensorValue, TensorValue
 from ..warp import Warp
 from .tile_memory import check_inside
 

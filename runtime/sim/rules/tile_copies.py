@@ -7,19 +7,19 @@ from functools import cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
+from ....base.errors import Code as ErrorCode
 from ....dialects import ptx, tile
 from ....dialects.scalars import unknowns
-from ....layout.core import make_layout, size
-from ....layout.errors import Code as ErrorCode
-from ...tensor import distances
-from .. import async_copy
-from ..exchange import Exchange, exchange_of
+from ....layout.algebra.core import make_layout, size
+from ...arrays.storage import distances
+from ..atoms.exchange import Exchange, exchange_of
 from ..faults import SimulationError, site_of
-from ..guard import check_all
-from ..scalars import actual, for_each_layout
-from ..tensors import Port, check_count, port, tensor_value
+from ..memory.guard import check_all
+from ..memory.tensors import Port, check_count, port, tensor_value
+from ..ordering import async_copy
 from ..translate import Rules, Step, Translator
-from ..values import TensorValue
+from ..values.scalars import actual, for_each_layout
+from ..values.values import TensorValue
 from ..warp import WARP, Warp
 from .predicates import leading_values, one_for_all, predicates_of, under
 

@@ -7,14 +7,21 @@ from xdsl.ir import Operation
 
 from ....dialects import tile
 from ....dialects.scalars import unknowns
-from ....layout.coordinates import crd2idx
-from ....layout.core import size
-from ...tensor import distances
+from ....layout.algebra.coordinates import crd2idx
+from ....layout.algebra.core import size
+from ...arrays.storage import distances
 from ..faults import site_of
-from ..guard import check_all
-from ..tensors import check_count, checked_index, in_64_bits, port, tensor_layout, tensor_value
+from ..memory.guard import check_all
+from ..memory.tensors import (
+    check_count,
+    checked_index,
+    in_64_bits,
+    port,
+    tensor_layout,
+    tensor_value,
+)
 from ..translate import Rules, Step, Suspending, Suspension, Translator
-from ..values import TensorValue, Value
+from ..values.values import TensorValue, Value
 from ..warp import Warp
 from .ptx_memory import from_bytes, to_bytes
 

@@ -6,20 +6,27 @@ from typing import Any
 
 import numpy as np
 
+from ....base.errors import Code as ErrorCode
 from ....dialects import tile
 from ....dialects.tile.assembly import fill_coordinate, unwrapped
 from ....dialects.tile.printing import elements_in_print_order, tensor_header
-from ....layout.coordinates import crd2idx
-from ....layout.core import size
-from ....layout.errors import Code as ErrorCode
-from ....layout.slicing import fixed_modes
-from ..arguments import static_offset
+from ....layout.algebra.coordinates import crd2idx
+from ....layout.algebra.core import size
+from ....layout.algebra.slicing import fixed_modes
+from ..bound_arguments import static_offset
 from ..faults import Site, site_of
-from ..guard import check_element
-from ..outside import HINT, name_of_view
-from ..tensors import check_count, checked_index, in_64_bits, port, tensor_layout, tensor_value
+from ..memory.guard import check_element
+from ..memory.outside import HINT, name_of_view
+from ..memory.tensors import (
+    check_count,
+    checked_index,
+    in_64_bits,
+    port,
+    tensor_layout,
+    tensor_value,
+)
 from ..translate import Rules, Step, Translator
-from ..values import Kind, TensorValue, Value, kind_of
+from ..values.values import Kind, TensorValue, Value, kind_of
 from ..warp import Warp
 from .ptx_memory import from_bytes, to_bytes
 

@@ -10,22 +10,22 @@ import numpy as np
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
+from ....base.errors import Code
 from ....dialects import tile
 from ....dialects.scalars import unknowns
 from ....dialects.tile.assembly import fill_coordinate
 from ....dialects.tile.view_base import LayoutViewOp
-from ....layout.core import plain_layout
-from ....layout.errors import Code
-from ....layout.slicing import fixed_modes, slice_and_offset
-from ....layout.unknown import Unknown
+from ....layout.algebra.core import plain_layout
+from ....layout.algebra.slicing import fixed_modes, slice_and_offset
+from ....layout.algebra.unknown import Unknown
 from ..faults import Site, site_of
-from ..guard import Guard, begin, viewed
-from ..lane_int import LaneInt, number
-from ..outside import name_of_view
-from ..scalars import actual, lane_layout, no_zero_extents, numbers, scalars_for
-from ..tensors import checked_index, in_64_bits, moved, recast, tensor_layout, tensor_value
+from ..memory.guard import Guard, begin, viewed
+from ..memory.outside import name_of_view
+from ..memory.tensors import checked_index, in_64_bits, moved, recast, tensor_layout, tensor_value
 from ..translate import Rules, Step, Translator
-from ..values import TensorValue, Value
+from ..values.lane_int import LaneInt, number
+from ..values.scalars import actual, lane_layout, no_zero_extents, numbers, scalars_for
+from ..values.values import TensorValue, Value
 from ..warp import Warp
 from .tile_coordinates import coordinate_view
 

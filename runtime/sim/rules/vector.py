@@ -9,11 +9,11 @@ from xdsl.dialects import vector
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
-from ....layout.errors import Code as ErrorCode
+from ....base.errors import Code as ErrorCode
 from ..faults import SimulationError, Site, site_of
-from ..rounding import fused_multiply_add
 from ..translate import Rules, Step, Translator
-from ..values import Kind, Value, varies
+from ..values.rounding import fused_multiply_add
+from ..values.values import Kind, Value, varies
 from ..warp import Warp
 from .casts import BITCAST
 from .floats import MAXIMUM, MAXIMUM_NUMBER, MINIMUM, MINIMUM_NUMBER

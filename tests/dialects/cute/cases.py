@@ -3,11 +3,18 @@
 
 from typing import Any
 
-from tilefold.layout import modes
-from tilefold.layout.algebra import coalesce, complement, composition, left_inverse, recast_layout, right_inverse
-from tilefold.layout.complement import open_complement
-from tilefold.layout.coordinates import crd2idx, idx2crd, increment
-from tilefold.layout.core import (
+from tilefold.layout import (
+    coalesce,
+    complement,
+    composition,
+    left_inverse,
+    recast_layout,
+    right_inverse,
+)
+from tilefold.layout.algebra import modes
+from tilefold.layout.algebra.complement import open_complement
+from tilefold.layout.algebra.coordinates import crd2idx, idx2crd, increment
+from tilefold.layout.algebra.core import (
     ComposedLayout,
     Layout,
     cosize,
@@ -16,9 +23,9 @@ from tilefold.layout.core import (
     make_ordered_layout,
     size,
 )
-from tilefold.layout.divide import flat_divide, logical_divide, tiled_divide, zipped_divide
-from tilefold.layout.integers import add
-from tilefold.layout.inttuple import (
+from tilefold.layout.algebra.divide import flat_divide, logical_divide, tiled_divide, zipped_divide
+from tilefold.layout.algebra.integers import add
+from tilefold.layout.algebra.inttuple import (
     ceil_div,
     compact_major,
     dice_tuple,
@@ -30,7 +37,7 @@ from tilefold.layout.inttuple import (
     shape_div,
     slice_tuple,
 )
-from tilefold.layout.product import (
+from tilefold.layout.algebra.product import (
     blocked_product,
     flat_product,
     logical_product,
@@ -39,7 +46,7 @@ from tilefold.layout.product import (
     tiled_product,
     zipped_product,
 )
-from tilefold.layout.slicing import dice, slice_
+from tilefold.layout.algebra.slicing import dice, slice_
 
 from tests.dialects.cute.forms import Case
 

@@ -11,20 +11,20 @@ from typing import Any, cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tilefold.compiler.diagnostics import ProgramError
+from tilefold.base.errors import LayoutError
 from tilefold.compiler.driver import parse_passes, run_passes
-from tilefold.compiler.source import plain_source
-from tilefold.layout.core import Layout, size
-from tilefold.layout.errors import LayoutError
-from tilefold.layout.text import parse_layout
+from tilefold.compiler.frontend.diagnostics import ProgramError
+from tilefold.compiler.frontend.source import plain_source
+from tilefold.layout.algebra.core import Layout, size
+from tilefold.layout.text.layouts import parse_layout
 from tilefold.passes.registry import PASSES
 
 from tests.dialects.cute.cases import CASES
 from tests.dialects.cute.examples import OPERATIONS, example
 from tests.dialects.cute.forms import KINDS, LANES, Case, Form
 from tests.dialects.cute.test_faults import OPERATIONS as REFUSED
-from tilefold.host import STAGES, Host
 from tilefold.lowering import Program, load
+from tilefold.running.host_program import STAGES, Host
 
 LOWERED = "cute-fold-static,cute-expand-ops,cute-to-base"
 STEPS = ("", "cute-fold-static", LOWERED, f"{LOWERED},base-prepare")

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Branches of the kernel: `scf.if`, or `arith.select`, on variables."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from xdsl.dialects import arith, scf
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.traits import Pure
+
+from ..scalars.values import Bool, is_scalar
+from ..tensors.fragments import Home, Vec
+from ..tracing.state import current
+from .carry import (
+    CONTAINERS_DIFFER,
+    SAME_LENGTH,
+    Kind,
+    common_dtype,
+    difference,
+    filled,
+    forget,
+    here,
+    is_pending,
+    kind_of,
+    put_back,
+    shown,
+    taken,
+)
+from .control import built, name_value, noted
+from .variables import MISSING, Tree, Variable, same
+
+
+def branch(
+    condition: Bool, then: Callable[[], object], otherwise: Callable[[], object], variables: Sequence[Variable]
+) -> None:
+    """Both paths of an `scf.if`, and after it in each variable what the path that is taken leaves in it.
+
+    A variable that the paths leave with things that cannot become one has no value afterwards.
+    """
+    before = [taken(variable) for variable in variables]
+    blocks = Block(), Block()
+    ends: list[list[Tree | None]] = []
+    for block, function in zip(blocks, (then, otherwise), strict=True):
+        with noted("each branch of an 'if' on a value of the kernel"):
+            built(function, block)
+        ends.append([taken(variable) for variable in variables])
+        for variable, tree in zip(variables, before, strict=True):
+            put_back(variable, tree)
+    merges = [
+        _Merge(variable, tree, *pair) for variable, tree, *pair in zip(variables, before, ends[0], ends[1], strict=True)
+    ]
+    results = [kind for merge in merges for kind in merge.kinds]
+    names = [merge.variable.name for merge in merges for _ in merge.kinds]
+    for side, block in enumerate(blocks):
+        with current().inside(block):
+            current().insert(scf.YieldOp(*(ssa for merge in merges for ssa in merge.yielded(side))))
+    costs = [op for block in blocks for op in _body(block)]
+    if results and len(costs) <= _MOST_CHEAP and all(map(_is_speculatable, costs)):
+        values = _selected(condition, blocks)
+    elif results or any(map(_body, blocks)):
+        values = _if(condition, results, blocks)
+    else:
+        values = []
+    for ssa, name in zip(values, names, strict=True):
+        name_value(ssa, name)
+    for merge in merges:
+        count = len(merge.kinds)
+        merge.finish(values[:count])
+        values = values[count:]
+
+
+def _body(block: Block) -> list[Operation]:
+    """The operations of a block but its terminator."""
+    return list(block.ops)[:-1]
+
+
+def _if(condition: Bool, results: Sequence[Kind], blocks: tuple[Block, Block]) -> list[SSAValue]:
+    then, otherwise = (Region(block) for block in blocks)
+    if not results and not _body(blocks[1]):
+        otherwise = Region()
+    op = scf.IfOp(condition.ssa, [kind.ir for kind in results], then, otherwise)
+    current().insert(op)
+    return list(op.results)
+
+
+_CHEAP = (
+    arith.ConstantOp, arith.CmpiOp, arith.CmpfOp, arith.AddiOp, arith.SubiOp, arith.AndIOp, arith.OrIOp, arith.XOrIOp,
+    arith.IndexCastOp, arith.ExtSIOp, arith.ExtUIOp, arith.TruncIOp, arith.SelectOp, arith.MinSIOp, arith.MaxSIOp,
+)  # fmt: skip
+"""What costs less than a branch, and is defined for all operands."""
+
+_MOST_CHEAP = 8
+
+
+def _is_speculatable(op: Operation) -> bool:
+    return isinstance(op, _CHEAP) and op.has_trait(Pure)
+
+
+def _selected(condition: Bool, blocks: tuple[Block, Block]) -> list[SSAValue]:
+    """The operations of both paths, and a selection of the results."""
+    pairs: list[list[SSAValue]] = []
+    for block in blocks:
+        *body, end = block.ops
+        pairs.append(list(end.operands))
+        for op in body:
+            block.detach_op(op)
+            current().block.add_op(op)
+        end.detach()
+        end.erase()
+    found: list[SSAValue] = []
+    for a, b in zip(*pairs, strict=True):
+        op = arith.SelectOp(condition.ssa, a, b)
+        current().insert(op)
+        found.append(op.result)
+    return found
+
+
+class _Merge:
+    """What two paths leave in a variable, as one."""
+
+    def __init__(self, variable: Variable, before: Tree | None, then: Tree | None, other: Tree | None) -> None:
+        self.variable = variable
+        self.before = before
+        self.problem = ""
+        if is_pending(then) and other is not None and not is_pending(other):
+            then = filled(other)
+        elif is_pending(other) and then is not None and not is_pending(then):
+            other = filled(then)
+        self.paths = then, other
+        self.merged: list[Kind | Home | None] = []
+        if then is None or other is None:
+            if then is not other:
+                self.problem = "has a value on one path only"
+        elif then.shape != other.shape:
+            self.problem = f"{CONTAINERS_DIFFER} on one path"
+        else:
+            for a, b in zip(then.leaves, other.leaves, strict=True):
+                self.merged.append(self._leaf(a, b))
+        if self.problem:
+            self.merged = []
+
+    def _leaf(self, a: object, b: object) -> Kind | Home | None:
+        """As what a leaf is carried; None if it is the same on both paths."""
+        if same(a, b):
+            return None
+        if isinstance(a, Vec) and isinstance(b, Vec) and (home := Home(a)).holds(b):
+            return home
+        if is_scalar(a) and is_scalar(b):
+            dtype = common_dtype(a, b)
+            if dtype is not None:
+                return kind_of(a, dtype).joined(kind_of(b, dtype))
+        self.problem = "is {} on one path and {} on the other".format(*difference(a, b))
+        return None
+
+    @property
+    def kinds(self) -> list[Kind]:
+        return [kind for kind in self.merged if isinstance(kind, Kind)]
+
+    def yielded(self, side: int) -> list[SSAValue]:
+        """The values of one path, at the end of the current block."""
+        tree = self.paths[side]
+        if tree is None:
+            return []
+        pairs: list[tuple[Any, Kind | Home | None]] = list(zip(tree.leaves, self.merged, strict=bool(self.merged)))
+        for leaf, home in pairs:
+            if isinstance(home, Home):
+                home.write(leaf)
+        return [kind.ssa(leaf) for leaf, kind in pairs if isinstance(kind, Kind)]
+
+    def finish(self, values: Sequence[SSAValue]) -> None:
+        """Sets the variable, `values` for what is carried."""
+        then, other = self.paths
+        if self.problem:
+            forget(
+                self.variable,
+                f"{shown(self.variable)} has no value here: it {self.problem} of the 'if' at {here()}",
+                SAME_LENGTH
+                if CONTAINERS_DIFFER in self.problem
+                else "give it a value of one type before the 'if' or on both paths; .to(...) converts",
+            )
+        elif then is None or other is None:
+            self.variable.set(MISSING)
+        else:
+            rest = iter(values)
+            pairs = zip(then.leaves, self.merged, strict=True)
+            leaves = [_merged(leaf, kind, rest) for leaf, kind in pairs]
+            mine = self.before is not None and then.container is other.container is self.before.container
+            self.variable.set(then.rebuilt(leaves, fresh=not mine))
+
+
+def _merged(leaf: object, kind: Kind | Home | None, values: Iterator[SSAValue]) -> object:
+    if kind is None:
+        return leaf
+    return kind.left() if isinstance(kind, Home) else kind.value(next(values))

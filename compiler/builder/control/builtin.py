@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Python's functions that decide by their arguments, such as `range`, `max` and `any`, for values of the kernel."""
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from ....base.errors import Code, TilefoldError
+from ..scalars.arithmetic import binary
+from ..scalars.dtypes import Float32, Int32
+from ..scalars.values import Value, convert
+from ..tensors.fragments import Vec
+from .conditions import and_, or_
+from .control import truth
+from .ranges import make_range
+
+
+def builtin(function: Any) -> Any:
+    """What a call of one of Python's functions calls: itself, unless it is given values of the kernel."""
+    ours = _BUILTINS.get(function) if isinstance(function, type | type(len)) else None
+    return function if ours is None else ours
+
+
+def _range(*arguments: Any) -> Any:
+    dynamic = any(isinstance(x, Value) for x in arguments)
+    return make_range(*arguments) if dynamic else range(*arguments)
+
+
+def _extreme(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def extreme(*arguments: Any, **options: Any) -> Any:
+        given: list[Any] = list(arguments)
+        if len(given) == 1:
+            given = list(given[0])
+        if options or not any(isinstance(x, Value) for x in given):
+            return function(given, **options)
+        result, *rest = given
+        for each in rest:
+            result = binary(name, result, each)
+        return result
+
+    return extreme
+
+
+def _quantifier(function: Callable[[Iterable[Any]], bool], join: Callable[..., Any]) -> Callable[[Iterable[Any]], Any]:
+    def quantifier(items: Iterable[Any]) -> Any:
+        given = list(items)
+        if not any(isinstance(x, Value) for x in given):
+            return function(given)
+        return join(given[0], *(lambda x=x: x for x in given[1:]))
+
+    return quantifier
+
+
+def _converted(function: Callable[..., Any], kind: str) -> Callable[..., Any]:
+    def converted(*arguments: Any, **options: Any) -> Any:
+        given: list[Any] = list(arguments)
+        if len(given) == 1 and isinstance(given[0], Vec) and kind != "bool":
+            hint = f"write x.to(cute.{'Int32' if kind == 'int' else 'Float32'})"
+            raise TilefoldError(Code.BUILD_VALUE, f"a fragment is not one {kind}", hint)
+        if len(given) != 1 or not isinstance(given[0], Value):
+            return function(*given, **options)
+        value = given[0]
+        if kind == "bool":
+            return truth(value)
+        return value if value.dtype.kind == kind else convert(value, Int32 if kind == "int" else Float32)
+
+    return converted
+
+
+_BUILTINS: Mapping[Any, Callable[..., Any]] = MappingProxyType({
+    range: _range,
+    min: _extreme("min", min),
+    max: _extreme("max", max),
+    any: _quantifier(any, or_),
+    all: _quantifier(all, and_),
+    bool: _converted(bool, "bool"),
+    int: _converted(int, "int"),
+    float: _converted(float, "float"),
+})  # fmt: skip

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What rewritten code calls: decides, while the kernel is built, whether Python or the kernel decides.
+
+A condition that Python knows is Python's: only the branch that is taken is built, and a loop over a sequence or over a
+static `range` is unrolled. A condition that is a value of the kernel becomes an operation of `scf`. These functions are
+called by code that `transform` has written, so that their arguments are right.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from xdsl.dialects import arith
+
+from ....base.errors import Code, TilefoldError
+from ..scalars.values import Bool, Value, is_scalar
+from ..tensors.tensors import AnyTensor
+from ..tracing.state import current
+from .branches import branch
+from .builtin import builtin
+from .conditions import (
+    Thunk,
+    and_,
+    and_value,
+    chain,
+    choose,
+    contains,
+    decided,
+    not_,
+    or_,
+    or_value,
+)
+from .control import discarded, name_value, truth
+from .loops import bounded, conditional_loop, counted_loop
+from .ranges import Range
+from .variables import MISSING, PENDING, Cell, Variable, cells_of, reached
+
+__all__ = [
+    "PENDING", "and_", "and_value", "builtin", "chain", "choose", "contains", "decided", "elected", "for_statement",
+    "if_statement", "named", "not_", "or_", "or_value", "while_statement",
+]  # fmt: skip
+
+
+def _nothing() -> None:
+    pass
+
+
+def named(value: Any, names: str | tuple[str, ...]) -> Any:
+    """`names = value`: in the IR the value has the name of the first variable that it is assigned to."""
+    given: object = value
+    if isinstance(names, str):
+        _name(given, names)
+    elif isinstance(given, tuple):
+        for each, name in zip(cast("tuple[object, ...]", given), names, strict=False):
+            _name(each, name)
+    return value
+
+
+def _name(value: object, name: str) -> None:
+    if isinstance(value, Value | AnyTensor):
+        ssa = value.ssa
+        if ssa.name_hint is None and not isinstance(ssa.owner, arith.ConstantOp):  # which others may share
+            name_value(ssa, name)
+
+
+def if_statement(test: Any, then: Thunk, otherwise: Thunk, names: Sequence[str]) -> None:
+    """`if test: then else: otherwise`, which assign the variables `names`."""
+    if isinstance(test, Value):
+        branch(truth(test), then, otherwise, reached(names, then, otherwise))
+    elif test:
+        then()
+    else:
+        otherwise()
+
+
+def elected(test: Any) -> Bool:
+    """The condition of `with elect_one():`. Raises TilefoldError (E5005) where it is a context manager of Python."""
+    if not isinstance(test, Bool):
+        hint = "name your function otherwise; cute.arch.elect_one is whether a thread is the chosen one"
+        raise TilefoldError(Code.BUILD_FORM, f"'with elect_one()' is on a {type(test).__name__}", hint)
+    return test
+
+
+def while_statement(test: Thunk, body: Thunk, names: Sequence[str]) -> None:
+    """`while test: body`. A loop that Python begins and the kernel decides about later is one of the kernel."""
+    variables = reached(names, test, body)
+    with discarded(variables) as attempt:
+        found = test()
+        while not isinstance(found, Value) and found:
+            current().step()
+            body()
+            found = test()
+        if not isinstance(found, Value):
+            attempt.keep()
+            return
+    conditional_loop(test, body, variables)
+
+
+def for_statement(
+    iterable: Any, body: Callable[[Any], object], names: Sequence[str], targets: Sequence[str], stop: str | None
+) -> None:
+    """`for targets in iterable: body`, which assigns the variables `names` and sets the flag `stop` to end early."""
+    own = cells_of(targets, body)
+    cells = {id(each.cell) for each in own}
+    changed = [each for each in reached(names, body) if not (isinstance(each, Cell) and id(each.cell) in cells)]
+    flag = next((variable for variable in changed if variable.name == stop), None)
+    if isinstance(iterable, Range):
+        _kernel_loop(iterable, body, [*changed, *own], len(changed), flag)
+        return
+    for item in iterable:
+        current().step()
+        stopped = False if flag is None else flag.get()
+        if isinstance(stopped, Value):
+            branch(truth(stopped), _nothing, lambda item=item: body(item), [*changed, *own])
+        elif stopped:
+            break
+        else:
+            body(item)
+
+
+def _kernel_loop(
+    range: Range, body: Callable[[Any], object], variables: list[Variable], carried: int, flag: Variable | None
+) -> None:
+    for target in variables[carried:]:
+        if not is_scalar(target.get()):  # what it holds where the loop is not executed
+            target.set(MISSING)
+    if flag is None:
+        counted_loop(range, body, variables)
+    else:
+        bounded(range, flag, body, variables)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Control flow as calls, for code that is not rewritten: `for_`, `while_` and `if_` take functions.
+
+What a loop carries is given to its body and returned by it: a value, a number, or a tuple, list, dictionary or
+dataclass of these.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from ....base.errors import Code, TilefoldError
+from ..scalars.values import Int, Value
+from .branches import branch
+from .carry import result_of
+from .control import truth
+from .loops import conditional_loop, counted_loop
+from .ranges import Range, make_range
+from .variables import Box
+
+
+def if_(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any] = lambda: None) -> Any:
+    """`then() if condition else otherwise()`: of a value of the kernel both are built.
+
+    What they return becomes one. Raises TilefoldError (E5006) where that is not of one type.
+    """
+    _check_functions(then, otherwise)
+    if not isinstance(condition, Value):
+        return then() if condition else otherwise()
+    result = Box("the result of if_")
+    branch(truth(condition), lambda: result.set(then()), lambda: result.set(otherwise()), [result])
+    return result_of(result)
+
+
+def for_(counts: "Range | Int | int", body: Callable[..., Any], *carried: Any) -> Any:
+    """A loop of the kernel: `body(i, *carried)` for each `i` of a `cute.range`, or of the numbers below an integer.
+
+    The body returns what the next iteration gets: nothing, one thing, or a tuple of as many as `carried` has. Returns
+    the same after the last iteration. Raises TilefoldError (E5006) where it changes its type from one iteration to the
+    next.
+    """
+    _check_functions(body)
+    range = counts if isinstance(counts, Range) else make_range(counts)
+    state = Box("what for_ carries", _one(carried))
+    counted_loop(range, lambda i: state.set(_returned(body(i, *_many(state, carried)), carried)), [state])
+    return result_of(state)
+
+
+def while_(condition: Callable[..., Any], body: Callable[..., Any], *carried: Any) -> Any:
+    """A loop of the kernel: `body(*carried)` as long as `condition(*carried)`; it returns what the next iteration gets,
+    as that of `for_` does.
+    """
+    _check_functions(condition, body)
+    state = Box("what while_ carries", _one(carried))
+    conditional_loop(
+        lambda: condition(*_many(state, carried)),
+        lambda: state.set(_returned(body(*_many(state, carried)), carried)),
+        [state],
+    )
+    return result_of(state)
+
+
+def _check_functions(*functions: object) -> None:
+    """Raises TilefoldError (E5002) for what cannot be called."""
+    for each in functions:
+        if not callable(each):
+            message = f"expected a function, got {type(each).__name__}"
+            raise TilefoldError(Code.BUILD_VALUE, message, "such as lambda: x + 1")
+
+
+def _one(carried: tuple[Any, ...]) -> Any:
+    return carried[0] if len(carried) == 1 else carried or None
+
+
+def _many(state: Box, carried: tuple[Any, ...]) -> tuple[Any, ...]:
+    value: Any = result_of(state)
+    return (value,) if len(carried) == 1 else tuple(value or ())
+
+
+def _returned(value: Any, carried: tuple[Any, ...]) -> Any:
+    return None if not carried else value

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What loops carry, which is found by building the body: first as if only values were carried and everything known of
+an integer stayed true, then again with what turned out otherwise.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute, SSAValue
+
+from ..scalars.values import Value, is_scalar, weak_type
+from ..tensors.fragments import Home, Vec
+from ..tracing.state import current
+from .carry import (
+    CONTAINERS_DIFFER,
+    SAME_LENGTH,
+    Kind,
+    common_dtype,
+    difference,
+    filled,
+    forget,
+    here,
+    is_pending,
+    joined_dtype,
+    kind_of,
+    put_back,
+    shown,
+    taken,
+)
+from .variables import MISSING, Variable, same
+
+_CHANGES = 5
+"""How often the type of a leaf may turn out to be another."""
+_ONE_TYPE = (
+    "make it one type by .to(...), or assign it before it is used; of a tensor carry the coordinate, and take the view "
+    "in the loop"
+)
+
+
+@dataclass
+class _Slot:
+    """A leaf of a variable in a loop: what it is before, and, if the loop carries it, as what."""
+
+    start: object
+    kind: Kind | None = None
+    changes: int = 0
+    home: Home | None = None  # of a fragment that the loop changes
+    entered: object = None  # the fragment as the iteration found it
+
+    def found(self, after: bool) -> object:
+        """What an iteration finds, or what is found after the loop, of a leaf that is no value."""
+        if self.home is None:
+            return self.start
+        self.entered = self.home.left() if after else self.home.entered()
+        return self.entered
+
+
+class _Carried:
+    """A variable in a loop."""
+
+    def __init__(self, variable: Variable) -> None:
+        self.variable = variable
+        self.tree = taken(variable)
+        self.lost: tuple[str, str] | None = None  # why it has no value when an iteration begins
+        self.kept = True  # the body changes the container and makes no new one
+        self.slots = self._slots()
+
+    def _slots(self) -> list[_Slot]:
+        leaves = () if self.tree is None else self.tree.leaves
+        if self.variable.watched:
+            return [_Slot(leaf) for leaf in leaves]
+        return [_Slot(leaf, kind_of(leaf, leaf.dtype).in_loop if isinstance(leaf, Value) else None) for leaf in leaves]
+
+    @property
+    def kinds(self) -> list[Kind]:
+        """What is carried, in its order."""
+        return [] if self.lost else [slot.kind for slot in self.slots if slot.kind is not None]
+
+    def filled(self, values: Sequence[SSAValue], after: bool = False) -> list[object]:
+        """The leaves with these for the carried ones, in an iteration or after the loop."""
+        rest = iter(values)
+        return [slot.found(after) if slot.kind is None else slot.kind.value(next(rest)) for slot in self.slots]
+
+    def restore(self) -> None:
+        """What it held before the loop."""
+        put_back(self.variable, self.tree)
+
+    def enter(self, values: Sequence[SSAValue]) -> None:
+        """What it holds when an iteration begins."""
+        if self.tree is None or self.lost:
+            self.variable.set(MISSING)
+            current().unbound[self.variable.name] = self.lost or _only_in_loop(self.variable)
+        else:
+            self.variable.set(self.tree.rebuilt(self.filled(values)))
+
+    def learn(self) -> bool:
+        """Compares what it holds after an iteration with what was thought; whether that was right."""
+        if self.tree is None or self.lost:
+            return True
+        now = taken(self.variable)
+        if now is None:
+            self.lost = current().unbound.get(self.variable.name) or _only_in_loop(self.variable)
+            return False
+        if is_pending(self.tree) and not is_pending(now):
+            self.tree = filled(now)
+            self.slots = [
+                _Slot(start, kind_of(leaf, leaf.dtype).in_loop if isinstance(leaf, Value) else None)
+                for start, leaf in zip(self.tree.leaves, now.leaves, strict=True)
+            ]
+            return False
+        if now.shape != self.tree.shape:
+            return self._lose(CONTAINERS_DIFFER + " after an iteration", SAME_LENGTH)
+        self.kept = now.container is self.tree.container
+        right = True
+        for slot, leaf in zip(self.slots, now.leaves, strict=True):
+            right &= self._learn_leaf(slot, leaf)
+        return right
+
+    def _learn_leaf(self, slot: _Slot, leaf: object) -> bool:
+        if slot.kind is None and same(slot.start, leaf):
+            return True
+        if isinstance(slot.start, Vec) and isinstance(leaf, Vec):
+            known = slot.home is not None
+            if slot.home is None:
+                slot.home = Home(slot.start)
+                slot.home.write(slot.start)
+            if slot.home.holds(leaf):
+                return known
+        differs = "is {} before the loop and {} after an iteration".format(*difference(slot.start, leaf))
+        if not is_scalar(leaf) or not is_scalar(slot.start):
+            return self._lose(differs)
+        if slot.kind is None or (not isinstance(slot.start, Value) and isinstance(leaf, Value)):
+            dtype = common_dtype(slot.start, leaf)
+        else:
+            held = leaf.dtype if isinstance(leaf, Value) else weak_type(leaf, slot.kind.dtype)
+            dtype = joined_dtype(slot.kind.dtype, held)
+        if dtype is None:
+            return self._lose(differs)
+        joined = kind_of(slot.start, dtype).joined(kind_of(leaf, dtype).counted).in_loop
+        before = slot.kind
+        if before is None or before.dtype != dtype:
+            slot.kind, slot.changes = joined, slot.changes + 1
+            if slot.changes > _CHANGES:
+                return self._lose("is of another type after each iteration")
+        else:
+            slot.kind = before.joined(joined).in_loop
+        return before == slot.kind
+
+    def _lose(self, problem: str, hint: str = _ONE_TYPE) -> bool:
+        self.lost = f"{shown(self.variable)} has no value here: it {problem} of the loop at {here()}", hint
+        return False
+
+    def ends(self) -> list[SSAValue]:
+        """What it holds, as the values that the next iteration gets, at the end of the current block."""
+        if self.lost or self.tree is None:
+            return []
+        now = taken(self.variable)
+        assert now is not None
+        for slot, leaf in zip(self.slots, now.leaves, strict=True):
+            if slot.home is not None and leaf is not slot.entered and isinstance(leaf, Vec):
+                slot.home.write(leaf)
+        pairs = zip(self.slots, now.leaves, strict=True)
+        return [slot.kind.ssa(leaf) for slot, leaf in pairs if slot.kind is not None]
+
+    def starts(self) -> list[SSAValue]:
+        """What it held before the loop, as the values that the first iteration gets."""
+        return [] if self.lost else [kind.ssa(slot.start) for slot in self.slots if (kind := slot.kind)]
+
+    def finish(self, values: Sequence[SSAValue]) -> None:
+        """What it holds after the loop."""
+        if self.tree is None:
+            if self.variable.get() is not MISSING:
+                forget(self.variable, *_only_in_loop(self.variable))
+        elif self.lost:
+            self.tree.rebuilt(self.tree.leaves)
+            forget(self.variable, *self.lost)
+        else:
+            self.variable.set(self.tree.rebuilt(self.filled(values, after=True), fresh=not self.kept))
+
+
+def _only_in_loop(variable: Variable) -> tuple[str, str]:
+    return (
+        f"{shown(variable)} has no value here: only the loop at {here()} gives it one, in an iteration",
+        "give it a value before the loop",
+    )
+
+
+class LoopVariables:
+    """The variables of a loop, as its body is built, perhaps several times."""
+
+    def __init__(self, variables: Sequence[Variable]) -> None:
+        self._all = [_Carried(variable) for variable in variables]
+
+    @property
+    def types(self) -> list[Attribute]:
+        """The types of what is carried."""
+        return [kind.ir for each in self._all for kind in each.kinds]
+
+    @property
+    def names(self) -> list[str]:
+        """The variable's name for each carried value."""
+        return [each.variable.name for each in self._all for _ in each.kinds]
+
+    def restore(self) -> None:
+        """The variables as they were before the loop."""
+        for each in self._all:
+            each.restore()
+
+    def enter(self, values: Sequence[SSAValue]) -> None:
+        """The variables as an iteration finds them: `values` for what is carried."""
+        for each, own in self._shared(values):
+            each.enter(own)
+
+    def learn(self) -> bool:
+        """After an iteration: whether what was thought of the variables is right. If not, build the body again."""
+        return all([each.learn() for each in self._all])
+
+    def starts(self) -> list[SSAValue]:
+        """What the first iteration gets, at the end of the current block."""
+        return [ssa for each in self._all for ssa in each.starts()]
+
+    def ends(self) -> list[SSAValue]:
+        """What the next iteration gets, at the end of the current block."""
+        return [ssa for each in self._all for ssa in each.ends()]
+
+    def finish(self, values: Sequence[SSAValue]) -> None:
+        """After the loop: `values` for what was carried."""
+        for each, own in self._shared(values):
+            each.finish(own)
+
+    def _shared(self, values: Sequence[SSAValue]) -> list[tuple[_Carried, Sequence[SSAValue]]]:
+        found: list[tuple[_Carried, Sequence[SSAValue]]] = []
+        at = 0
+        for each in self._all:
+            count = len(each.kinds)
+            found.append((each, values[at : at + count]))
+            at += count
+        return found

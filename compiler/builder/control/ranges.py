@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The numbers that a loop of the kernel counts through."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from math import gcd
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from ....base.errors import Code, TilefoldError
+from ....layout.algebra.unknown import Unknown
+from ....passes.analysis.loop_hints import MAX_UNROLL
+from ....passes.analysis.range_arithmetic import Range as Span
+from ....passes.analysis.range_arithmetic import clipped, either
+from ..scalars.arithmetic import binary, compare
+from ..scalars.dtypes import Index
+from ..scalars.values import MOST, Int, check_integer, convert, is_scalar, number_of
+
+
+@dataclass(frozen=True)
+class Range:
+    """`start`, `start + step`, ... up to but without `stop`, as a loop of the kernel counts. `unroll` is how many
+    iterations are done in one: 0 for all of them, None for as many as keep fragments in registers.
+    """
+
+    start: "int | Int"
+    stop: "int | Int"
+    step: "int | Int"
+    unroll: int | None = None
+
+    def __iter__(self) -> Iterator[int]:
+        raise TilefoldError(
+            Code.BUILD_RUN_TIME,
+            "a loop of the kernel cannot be iterated by Python",
+            "write `for i in cute.range(...)` as a statement of a function decorated with @cute.kernel or @cute.jit, "
+            "or use cute.range_constexpr for a loop that Python unrolls",
+        )
+
+    def __len__(self) -> int:
+        raise TilefoldError(
+            Code.BUILD_RUN_TIME,
+            "how often a loop of the kernel runs is not known to Python",
+            "compute it: cute.ceil_div(stop - start, step)",
+        )
+
+    def __reversed__(self) -> Iterator[int]:
+        raise TilefoldError(
+            Code.BUILD_RUN_TIME,
+            "a loop of the kernel cannot be reversed by Python",
+            "count down: cute.range(stop - 1, start - 1, -1)",
+        )
+
+    def holds(self, x: object) -> Any:
+        """Whether this is one of the numbers, as a predicate; False for what is no number."""
+        if not is_scalar(x):
+            return False
+        number = binary("floordiv", binary("sub", x, self.start), self.step)
+        inside = compare("ge", number, 0) & compare("lt", number, self.count())
+        if isinstance(self.step, int) and self.step == 1:
+            return inside
+        return inside & compare("eq", self.start + number * self.step, x)
+
+    @property
+    def _sign(self) -> int:
+        """Whether it counts up, 1, or down, -1; 0 if nobody knows."""
+        if isinstance(self.step, int):
+            return 1 if self.step > 0 else -1
+        return 1 if self.step.nonnegative else 0
+
+    def bounds(self) -> tuple[SSAValue, SSAValue, SSAValue]:
+        """What an `scf.for` counts through: from, to, by."""
+        whole = (self.start, self.stop, self.step) if self._sign > 0 else (0, self.count(), 1)
+        lower, upper, step = (convert(each, Index).ssa for each in whole)
+        return lower, upper, step
+
+    def value_of(self, counter: SSAValue) -> "int | Int":
+        """The number for the counter of an `scf.for` with these bounds."""
+        if self._sign <= 0:
+            return self.nth(Int(counter, Index, range=(0, MOST)))
+        return Int(counter, Index, Unknown(64, self._divisor), self._between)
+
+    def nth(self, number: Int) -> "int | Int":
+        """The number after so many others."""
+        found = self.start + number * self.step
+        return Int(found.ssa, Index, Unknown(64, self._divisor), self._between)
+
+    def count(self) -> "int | Int":
+        """How many numbers there are; of none, 0 or less."""
+        if self._sign == 0:
+            return -((self.start - self.stop) // self.step)  # rounded up, whichever sign the step has
+        up = self._sign > 0
+        distance = self.stop - self.start if up else self.start - self.stop
+        step = self.step if up else -self.step
+        return (distance + (step - 1)) // step
+
+    @property
+    def is_static(self) -> bool:
+        """Whether Python knows all the numbers."""
+        return all(isinstance(x, int) for x in (self.start, self.stop, self.step))
+
+    @property
+    def _divisor(self) -> int:
+        found = gcd(*(abs(x) if isinstance(x, int) else x.known.div for x in (self.start, self.step)))
+        return max(found, 1)
+
+    @property
+    def _between(self) -> Span:
+        """The range of the numbers, where there are any."""
+        (least, last), (first, most) = ((x, x) if isinstance(x, int) else x.range for x in (self.start, self.stop))
+        spans = [(least, max(least, most - 1))] if self._sign >= 0 else []
+        spans += [(min(first + 1, last), last)] if self._sign <= 0 else []
+        return clipped(reduce(either, spans), Index.limits)
+
+
+def make_range(
+    start: "int | Int", stop: "int | Int | None" = None, step: "int | Int" = 1, *, unroll: int | None = None,
+    unroll_full: bool = False,
+) -> Range:  # fmt: skip
+    """`range(stop)`, `range(start, stop)` or `range(start, stop, step)` as a loop of the kernel (`scf.for`).
+
+    `unroll` iterations are done in one, or all with `unroll_full`. Without either, a loop stays a loop, unless its
+    bounds are static and its body indexes fragments at run time, which registers do not allow. Raises TilefoldError
+    (E5002) for anything but integers and for a step of 0, E2007 for a number of iterations that is not possible.
+    """
+    bounds = (0, start, step) if stop is None else (start, stop, step)
+    first, last, by = map(number_of, bounds)
+    for what, given in (("start", first), ("stop", last), ("step", by)):
+        check_integer(f"the {what} of a range", given)
+    if isinstance(by, int) and by == 0:
+        raise TilefoldError(Code.BUILD_VALUE, "the step of a range is 0")
+    if unroll is not None and unroll not in range(1, MAX_UNROLL + 1):
+        raise TilefoldError(Code.LOOP_HINT, f"unroll is {unroll}; 1 to {MAX_UNROLL} are possible")
+    first, last, by = (convert(each, Index) if isinstance(each, Int) else each for each in (first, last, by))
+    return Range(first, last, by, 0 if unroll_full else unroll)

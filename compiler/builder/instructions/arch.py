@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a thread knows of itself, how threads wait for each other, and what they do to memory that they share."""
+
+from functools import partial
+from typing import Any, TypeVar
+
+from xdsl.dialects import arith
+from xdsl.dialects import gpu as xdsl_gpu
+from xdsl.dialects.builtin import IndexType, i32, i64
+
+from ....base.errors import Code, TilefoldError
+from ....base.target import MAX_BLOCK
+from ....dialects import gpu, ptx
+from ....dialects.ptx.approx import ApproximateOp
+from ....layout.algebra.unknown import Unknown
+from ....passes.analysis.ranges import register_of, register_ranges
+from ..scalars.dtypes import Float32, Index, Int32, of_sign
+from ..scalars.values import Int, Scalar, Value, convert, wrap
+from ..tensors.fragments import Vec, elementwise
+from ..tensors.tensors import Address
+from ..tracing.state import emit, insert_value
+
+T = TypeVar("T", int, "int | None")
+
+
+def _static(x: T, what: str) -> T:
+    if x is not None and type(x) is not int:
+        raise TilefoldError(
+            Code.BUILD_RUN_TIME, f"{what} is part of the instruction, but it is {x!r}", "it is a number of Python"
+        )
+    return x
+
+
+def _coordinates(op: type[Any]) -> tuple[Int, Int, Int]:
+    ranges = register_ranges(MAX_BLOCK)
+
+    def one(dimension: xdsl_gpu.DimensionEnum) -> Int:
+        made = op.create(properties={"dimension": xdsl_gpu.DimensionAttr(dimension)}, result_types=[IndexType()])
+        least, most = ranges[register_of(made)]
+        return Int(insert_value(made), Index, Unknown(32), (least if least == 0 else 1, most))
+
+    x, y, z = (one(dimension) for dimension in xdsl_gpu.DimensionEnum)
+    return x, y, z
+
+
+def thread_idx() -> tuple[Int, Int, Int]:
+    """The thread's coordinate in its block: x, y, z."""
+    return _coordinates(gpu.ThreadIdOp)
+
+
+def block_idx() -> tuple[Int, Int, Int]:
+    """The block's coordinate in the grid: x, y, z."""
+    return _coordinates(gpu.BlockIdOp)
+
+
+def block_dim() -> tuple[Int, Int, Int]:
+    """The block's size in threads: x, y, z."""
+    return _coordinates(gpu.BlockDimOp)
+
+
+def grid_dim() -> tuple[Int, Int, Int]:
+    """The grid's size in blocks: x, y, z."""
+    return _coordinates(gpu.GridDimOp)
+
+
+def linear_thread_idx() -> Int:
+    """The number of the thread in its block, x the fastest."""
+    (x, y, z), (width, height, _) = thread_idx(), block_dim()
+    return x + width * (y + height * z)
+
+
+def lane_idx() -> Int:
+    """The thread's lane in its warp, 0 to 31."""
+    return linear_thread_idx() % 32
+
+
+def warp_idx() -> Int:
+    """The number of the thread's warp in its block."""
+    return linear_thread_idx() // 32
+
+
+def barrier(id: int = 0, threads: int | None = None) -> None:
+    """Waits until all threads of the block, or so many, are at a barrier; what they wrote before can be read then."""
+    emit(ptx.BarSyncOp(_static(id, "a barrier"), _static(threads, "the number of threads")))
+
+
+def barrier_arrive(id: int, threads: int) -> None:
+    """Arrives at barrier `id`, at which so many threads meet, and does not wait."""
+    emit(ptx.BarArriveOp(_static(id, "a barrier"), _static(threads, "the number of threads")))
+
+
+def sync_warp(mask: int = -1) -> None:
+    """Waits for the lanes of a mask; what they wrote before can be read then."""
+    emit(ptx.BarWarpSyncOp(_static(mask, "a mask of lanes")))
+
+
+def cp_async_commit_group() -> None:
+    """Makes a group of the asynchronous copies that the thread began since the last one."""
+    emit(ptx.CpAsyncCommitGroupOp())
+
+
+def cp_async_wait_group(n: int) -> None:
+    """Waits until at most the last `n` groups of asynchronous copies are unfinished."""
+    emit(ptx.CpAsyncWaitGroupOp(_static(n, "the number of groups")))
+
+
+def cp_async_wait_all() -> None:
+    """Waits until all asynchronous copies of the thread are finished."""
+    emit(ptx.CpAsyncWaitAllOp())
+
+
+def fence(order: str = "acq_rel", scope: str = "gpu") -> None:
+    """A memory fence, `acq_rel` or `sc`, in the scope `cta`, `cluster`, `gpu` or `sys`."""
+    emit(ptx.FenceOp(order, None if scope == "gpu" else scope))
+
+
+def griddepcontrol_wait() -> None:
+    """Waits for what was in the stream before, where the kernel is launched with `programmatic=True` (sm_90)."""
+    emit(ptx.GridDependencyWaitOp())
+
+
+def griddepcontrol_launch_dependents() -> None:
+    """Lets the next kernel begin, if it is launched with `programmatic=True`, once all blocks got here (sm_90)."""
+    emit(ptx.LaunchDependentsOp())
+
+
+def nanosleep(nanoseconds: "Int | int") -> None:
+    """Suspends the thread for about this time."""
+    emit(ptx.NanosleepOp(convert(nanoseconds, Int32).ssa))
+
+
+def atomic(kind: str, at: Address, value: Scalar, order: str | None = None, scope: str | None = None) -> Any:
+    """Changes memory atomically and gives what was there before: `atomic("add", t.ptr(i), 1)`.
+
+    `add`, `min`, `max`, `umin`, `umax`, `and`, `or`, `xor` and `exch` of integers of 32 and 64 bits, `add` of floats,
+    `exch` of those of 32 and 64 bits; `min` of unsigned integers is `umin`. The order is relaxed unless it is
+    `acquire`, `release` or `acq_rel`, the scope that of the GPU.
+    """
+    operand = convert(value, _address(at).dtype).ssa
+    kind = of_sign(kind, at.dtype)
+    bits = {32: i32, 64: i64}.get(at.dtype.bits) if kind == "exch" and at.dtype.kind == "float" else None
+    if bits is None:
+        return wrap(emit(ptx.AtomOp(kind, at.ssa, operand, order, scope)).results[0], at.dtype)
+    before = emit(ptx.AtomOp(kind, at.ssa, insert_value(arith.BitcastOp(operand, bits)), order, scope)).results[0]
+    return wrap(insert_value(arith.BitcastOp(before, at.dtype.ir)), at.dtype)
+
+
+def atomic_add(at: Address, value: Scalar, order: str | None = None, scope: str | None = None) -> Any:
+    """Adds to memory atomically and gives what was there before."""
+    return atomic("add", at, value, order, scope)
+
+
+def atomic_max(at: Address, value: Scalar, order: str | None = None, scope: str | None = None) -> Any:
+    """Writes the larger of memory and a value atomically and gives what was there before."""
+    return atomic("max", at, value, order, scope)
+
+
+def atomic_min(at: Address, value: Scalar, order: str | None = None, scope: str | None = None) -> Any:
+    """Writes the smaller of memory and a value atomically and gives what was there before."""
+    return atomic("min", at, value, order, scope)
+
+
+def atomic_exch(at: Address, value: Scalar, order: str | None = None, scope: str | None = None) -> Any:
+    """Writes a value atomically and gives what was there before."""
+    return atomic("exch", at, value, order, scope)
+
+
+def atomic_cas(at: Address, compare: Scalar, value: Scalar, order: str | None = None, scope: str | None = None) -> Any:
+    """Writes a value atomically if memory holds `compare`, and gives what was there before."""
+    expected, new = convert(compare, _address(at).dtype), convert(value, at.dtype)
+    return wrap(emit(ptx.AtomCasOp(at.ssa, expected.ssa, new.ssa, order, scope)).results[0], at.dtype)
+
+
+def red(kind: str, at: Address, value: Scalar, order: str | None = None, scope: str | None = None) -> None:
+    """Changes memory atomically, like `atomic`, without asking what was there before."""
+    operand = convert(value, _address(at).dtype)
+    emit(ptx.RedOp(of_sign(kind, at.dtype), at.ssa, operand.ssa, order, scope))
+
+
+def load_acquire(at: Address, scope: str | None = None) -> Any:
+    """An element, after which what the thread that released it wrote before can be read."""
+    return wrap(emit(ptx.LoadAcquireOp(_address(at).ssa, at.dtype.ir, scope)).results[0], at.dtype)
+
+
+def store_release(at: Address, value: Scalar, scope: str | None = None) -> None:
+    """Writes an element after everything that the thread wrote before."""
+    emit(ptx.StoreReleaseOp(convert(value, _address(at).dtype).ssa, at.ssa, scope))
+
+
+def mbarrier_init(at: Address, count: "Int | int") -> None:
+    """Makes of eight bytes of shared memory a barrier at which `count` arrivals end a phase."""
+    emit(ptx.MbarrierInitOp(_address(at).ssa, convert(count, Int32).ssa))
+
+
+def mbarrier_arrive(at: Address) -> None:
+    """Arrives at a barrier in shared memory and does not wait."""
+    emit(ptx.MbarrierArriveOp(_address(at).ssa))
+
+
+def mbarrier_wait(at: Address, parity: "Int | int") -> None:
+    """Waits until the phase of this parity, 0 for the first, of a barrier in shared memory has ended."""
+    emit(ptx.MbarrierWaitOp(_address(at).ssa, convert(parity, Int32).ssa))
+
+
+def cp_async_mbarrier_arrive(at: Address) -> None:
+    """Arrives at a barrier in shared memory when the thread's asynchronous copies so far are finished."""
+    emit(ptx.CpAsyncMbarrierArriveOp(_address(at).ssa))
+
+
+_APPROXIMATIONS = {
+    "ex2": ptx.Ex2Op, "lg2": ptx.Lg2Op, "rcp": ptx.RcpOp, "rsqrt": ptx.RsqrtOp, "sqrt": ptx.SqrtOp, "sin": ptx.SinOp,
+    "cos": ptx.CosOp, "tanh": ptx.TanhOp,
+}  # fmt: skip
+
+
+def approx(function: str, x: Any, ftz: bool = False) -> Any:
+    """An approximation by one instruction: `ex2`, `lg2`, `rcp`, `rsqrt`, `sqrt`, `sin`, `cos` or `tanh`, of a Float32
+    or of the elements of a fragment. With `ftz`, subnormal numbers count as zero.
+    """
+    op = _APPROXIMATIONS.get(function)
+    if op is None:
+        listed = ", ".join(_APPROXIMATIONS)
+        raise TilefoldError(Code.BUILD_VALUE, f"there is no approximation '{function}'", f"there are {listed}")
+    if isinstance(x, Vec):
+        return elementwise(partial(_approximated, op, ftz), x.dtype, x)
+    return _approximated(op, ftz, x)
+
+
+def _approximated(op: type[ApproximateOp], ftz: bool, x: Scalar) -> Any:
+    value = x if isinstance(x, Value) else convert(x, Float32)
+    return wrap(emit(op(value.ssa, ftz)).results[0], value.dtype)
+
+
+def _address(x: Any) -> Address:
+    if not isinstance(x, Address):
+        raise TilefoldError(
+            Code.BUILD_VALUE, f"expected the address of an element, got {type(x).__name__}", "write tensor.ptr(i, j)"
+        )
+    return x

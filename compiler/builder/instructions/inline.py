@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""PTX as text in a kernel."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from ....base.errors import Code, TilefoldError
+from ....dialects.ptx import InlineOp
+from ..scalars.dtypes import Int64, as_dtype
+from ..scalars.values import Value, as_value, convert, wrap
+from ..tensors.tensors import Address
+from ..tracing.state import current, emit
+
+
+def inline_ptx(
+    text: str, constraints: str, *operands: Any, results: Any = (), sim: Callable[..., Any] | None = None
+) -> Any:
+    """Instructions as text: `inline_ptx("lop3.b32 $0, $1, $2, $3, 0x96;", "=r,r,r,r", a, b, c, results=cute.Int32)`.
+
+    `$0` and so on stand for the registers of the results, then of the operands: values, numbers, and addresses of
+    elements (`t.ptr(i)`). Constraints are CUDA's and are checked against the types, one for each register, `=` before
+    those of results: h, r, l for 16, 32 and 64 bits, f and d for Float32 and Float64. `results` is a type, or a tuple
+    of types, for which a value, or a tuple of values, is returned.
+
+    The simulator executes `sim` in place of the text: a function of NumPy's arrays, the operands in all lanes of a
+    warp, that gives such arrays of the results: `sim=lambda a, b, c: a ^ b ^ c`. It knows nothing of memory.
+    """
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TilefoldError(Code.BUILD_VALUE, f"expected PTX as text, got {type(text).__name__}")
+    if sim is not None:
+        current().texts[text] = sim
+    several = isinstance(results, tuple | list)
+    types = [as_dtype(each) for each in (cast("Sequence[Any]", results) if several else (results,))]
+    args = [_operand(each) for each in operands]
+    made = emit(InlineOp(text, constraints, args, [each.ir for each in types])).results
+    values = tuple(wrap(ssa, each) for ssa, each in zip(made, types, strict=True))
+    return values if several else values[0]
+
+
+def _operand(x: Any) -> Any:
+    if isinstance(x, Address):
+        return x.ssa
+    value = as_value(x) if not isinstance(x, Value) else x
+    return (convert(value, Int64) if value.dtype.name == "Index" else value).ssa

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Conversions between types, as operations."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+from typing import cast as cast_type
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType, i32, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ....base.errors import Code, TilefoldError
+from ....dialects.ptx import CvtOp
+from ..tracing.state import insert_value
+from .dtypes import DType, Float32, Int32
+
+
+def integer_attribute(number: int, type: Attribute) -> IntegerAttr[Any]:
+    """A number as an attribute of an integer type or `index`."""
+    return IntegerAttr(number, cast_type("IntegerType", type))
+
+
+def cast(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
+    """`ssa`, of type `source`, as a value of type `target`. Raises TilefoldError (E5002) where there is none."""
+    check_cast(source, target)
+    if target.name == "TFloat32":
+        wide = cast(ssa, source, Float32)
+        return insert_value(CvtOp("rna.tf32.f32", [wide]))
+    if source.ir == target.ir:
+        return ssa
+    return _CASTS[source.kind, target.kind](ssa, source, target)
+
+
+def check_cast(source: DType, target: DType) -> None:
+    """Raises TilefoldError (E5002) where there is no conversion."""
+    if "packed" in (source.kind, target.kind):
+        hint = "elements of less than a byte are copied and multiplied only"
+        raise TilefoldError(Code.BUILD_VALUE, f"there is no conversion from {source} to {target} in a kernel", hint)
+
+
+def _to(operation: Callable[..., Operation], ssa: SSAValue, target: DType) -> SSAValue:
+    """The result of an operation that converts, in the type of the IR that stands for `target`."""
+    return insert_value(operation(ssa, target.ir))
+
+
+def _int_to_int(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
+    if isinstance(target.ir, IndexType) and source.unsigned and source.bits < target.bits:
+        ssa = insert_value(arith.ExtUIOp(ssa, i64))  # an index is cast as if it had a sign
+    if isinstance(source.ir, IndexType) or isinstance(target.ir, IndexType):
+        return insert_value(arith.IndexCastOp(ssa, target.ir))
+    if source.bits < target.bits:
+        return _to(arith.ExtUIOp if source.unsigned else arith.ExtSIOp, ssa, target)
+    return _to(arith.TruncIOp, ssa, target)
+
+
+def _float_to_float(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
+    if source.bits == target.bits or (min(source.bits, target.bits) == 8 and max(source.bits, target.bits) != 32):
+        # between f16 and bf16, or the 8-bit floats, and from and to these: by way of f32, which has them all
+        wide = _float_to_float(ssa, source, Float32)
+        return _float_to_float(wide, Float32, target)
+    return _to(arith.ExtFOp if source.bits < target.bits else arith.TruncFOp, ssa, target)
+
+
+def _int_to_float(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
+    if target.bits == 8:
+        return _float_to_float(_int_to_float(ssa, source, Float32), Float32, target)
+    if isinstance(source.ir, IndexType):
+        ssa = insert_value(arith.IndexCastOp(ssa, i64))
+    return _to(arith.UIToFPOp if source.unsigned else arith.SIToFPOp, ssa, target)
+
+
+def _float_to_int(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
+    if source.bits == 8:
+        ssa, source = _float_to_float(ssa, source, Float32), Float32
+    if isinstance(target.ir, IndexType):
+        return insert_value(arith.IndexCastOp(insert_value(arith.FPToSIOp(ssa, i64)), target.ir))
+    return _to(arith.FPToUIOp if target.unsigned else arith.FPToSIOp, ssa, target)
+
+
+def _bool_to_int(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
+    if isinstance(target.ir, IndexType):
+        return insert_value(arith.IndexCastOp(insert_value(arith.ExtUIOp(ssa, i32)), target.ir))
+    return _to(arith.ExtUIOp, ssa, target)
+
+
+def _bool_to_float(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
+    return _int_to_float(_bool_to_int(ssa, source, Int32), Int32, target)
+
+
+def _int_to_bool(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
+    zero = insert_value(arith.ConstantOp(integer_attribute(0, source.ir)))
+    return insert_value(arith.CmpiOp(ssa, zero, "ne"))
+
+
+def _float_to_bool(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
+    if source.bits == 8:
+        ssa, source = _float_to_float(ssa, source, Float32), Float32
+    zero = insert_value(arith.ConstantOp(FloatAttr(0.0, cast_type("Any", source.ir))))
+    return insert_value(arith.CmpfOp(ssa, zero, "une"))
+
+
+_CASTS: Mapping[tuple[str, str], Callable[[SSAValue, DType, DType], SSAValue]] = MappingProxyType({
+    ("int", "int"): _int_to_int, ("int", "float"): _int_to_float, ("int", "bool"): _int_to_bool,
+    ("float", "float"): _float_to_float, ("float", "int"): _float_to_int, ("float", "bool"): _float_to_bool,
+    ("bool", "int"): _bool_to_int, ("bool", "float"): _bool_to_float,
+})  # fmt: skip

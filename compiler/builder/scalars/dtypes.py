@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The types of elements and values, as objects of Python: `Float16`, `Int32`, ..., and what two of them promote to."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float8E4M3FNType,
+    Float8E5M2Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IndexType,
+    IntegerType,
+    Signedness,
+    i1,
+    i8,
+    i16,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute
+
+from ....base.errors import Code, TilefoldError
+from ....passes.analysis.range_arithmetic import Range, limits
+
+if TYPE_CHECKING:
+    from .values import Value
+
+
+@dataclass(frozen=True)
+class DType:
+    """A type of values and elements. `dtype(x)` is a number or a value as a value of this type in the kernel.
+
+    `ir` is the type in the IR, `bits` its width, `kind` what can be computed with it: floats, integers, predicates, or
+    nothing (elements of less than a byte, which are only moved and multiplied). Integers of the IR have no sign, so
+    that it is the operations that are `unsigned`. `TFloat32` is `Float32` in memory and in the IR; a conversion to it
+    rounds to what tensor cores take.
+    """
+
+    name: str
+    ir: Attribute
+    kind: Literal["float", "int", "bool", "packed"]
+    bits: int
+    unsigned: bool = False
+
+    def __call__(self, x: "Value | int | float | bool") -> Any:
+        from .values import convert
+
+        return convert(x, self)
+
+    @property
+    def least(self) -> int:
+        """The smallest number of an integer type."""
+        return 0 if self.unsigned else -(1 << (self.bits - 1))
+
+    @property
+    def greatest(self) -> int:
+        """The greatest number of an integer type."""
+        return (1 << (self.bits if self.unsigned else self.bits - 1)) - 1
+
+    @property
+    def limits(self) -> Range:
+        """The least and the greatest number of an integer type."""
+        return limits(self.bits, unsigned=self.unsigned)
+
+    @property
+    def has_arithmetic(self) -> bool:
+        """Whether it is computed with; elements of other types are loaded, stored and converted only."""
+        return self.kind != "packed" and not (self.kind == "float" and self.bits == 8)
+
+    @property
+    def in_memory(self) -> Attribute:
+        """The type in the IR of an element in memory that threads share: a predicate is a byte there."""
+        return i8 if self.kind == "bool" else self.ir
+
+    @property
+    def of_tensor(self) -> "DType":
+        """The type of the elements of a tensor that is made for this type."""
+        return Float32 if self.name == "TFloat32" else self
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+Float8E4M3FN = DType("Float8E4M3FN", Float8E4M3FNType(), "float", 8)
+Float8E5M2 = DType("Float8E5M2", Float8E5M2Type(), "float", 8)
+Float16 = DType("Float16", Float16Type(), "float", 16)
+BFloat16 = DType("BFloat16", BFloat16Type(), "float", 16)
+Float32 = DType("Float32", Float32Type(), "float", 32)
+TFloat32 = DType("TFloat32", Float32Type(), "float", 32)
+Float64 = DType("Float64", Float64Type(), "float", 64)
+Int8 = DType("Int8", i8, "int", 8)
+Int16 = DType("Int16", i16, "int", 16)
+Int32 = DType("Int32", i32, "int", 32)
+Int64 = DType("Int64", i64, "int", 64)
+Uint8 = DType("Uint8", i8, "int", 8, unsigned=True)
+Uint16 = DType("Uint16", i16, "int", 16, unsigned=True)
+Uint32 = DType("Uint32", i32, "int", 32, unsigned=True)
+Uint64 = DType("Uint64", i64, "int", 64, unsigned=True)
+Index = DType("Index", IndexType(), "int", 64)
+Boolean = DType("Boolean", i1, "bool", 1, unsigned=True)
+Int4 = DType("Int4", IntegerType(4, Signedness.SIGNED), "packed", 4)
+Uint4 = DType("Uint4", IntegerType(4, Signedness.UNSIGNED), "packed", 4)
+Uint1 = DType("Uint1", IntegerType(1, Signedness.UNSIGNED), "packed", 1)
+
+DTYPES = (
+    Float8E4M3FN, Float8E5M2, Float16, BFloat16, Float32, TFloat32, Float64,
+    Int8, Int16, Int32, Int64, Uint8, Uint16, Uint32, Uint64, Index, Boolean, Int4, Uint4, Uint1,
+)  # fmt: skip
+"""Every type, those of one type in the IR after the one that stands for it."""
+
+
+def dtype_of(type: Attribute) -> DType:
+    """The type of Python for one of the IR. Raises TilefoldError (E5002) for a type that is none of values."""
+    found = next((each for each in DTYPES if each.ir == type), None)
+    if found is None:
+        raise TilefoldError(Code.BUILD_VALUE, f"{type} is not a type of values in a kernel", "such as cute.Float16")
+    return found
+
+
+def as_dtype(x: object) -> DType:
+    """A type as it is given to a function: one of this file, or a type of the IR. Raises TilefoldError (E5002)."""
+    if isinstance(x, DType):
+        return x
+    if isinstance(x, Attribute):
+        return dtype_of(x)
+    given = getattr(x, "name", None) or getattr(x, "__name__", None) or x
+    raise TilefoldError(Code.BUILD_VALUE, f"expected a type of elements, got {given!r}", "such as cute.Float16")
+
+
+def promote(a: DType, b: DType) -> DType:
+    """The type in which values of two types are computed.
+
+    The wider of two floats, and Float32 of Float16 and BFloat16; the wider of two integers, of one width the unsigned
+    one, as in C++; a float before any integer, an integer before a predicate. Raises TilefoldError (E5002) where there
+    is none.
+    """
+    if a == b:
+        return a
+    for each in (a, b):
+        if each.kind == "packed":
+            raise TilefoldError(Code.BUILD_VALUE, f"there is no arithmetic of {each}", "convert it first")
+    if a.kind != b.kind:
+        rank = ("bool", "int", "float")
+        return a if rank.index(a.kind) > rank.index(b.kind) else b
+    if a.kind == "int" and Index in (a, b):
+        return Index
+    if a.kind == "int" and a.bits == b.bits:
+        return a if a.unsigned else b
+    if a.bits == b.bits:
+        # TFloat32 is Float32 once it is computed with; the others of one width have no common type but Float32
+        return Float32
+    return a if a.bits > b.bits else b
+
+
+def of_sign(kind: str, dtype: DType) -> str:
+    """What PTX calls `min` and `max` of a type: `umin` and `umax` where it is unsigned. Other words stay."""
+    return f"u{kind}" if dtype.unsigned and kind in ("min", "max") else kind

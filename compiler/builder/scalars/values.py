@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Values of the kernel that is being built: integers, floats and predicates with Python's operators, and conversions.
+
+Python's own numbers stay numbers, and take the type of the value that they meet. So what is static is computed while
+the kernel is built, and only what depends on a `Value` becomes operations.
+"""
+
+from collections.abc import Callable
+from math import isfinite
+from typing import Any, TypeAlias, TypeGuard, cast
+
+from xdsl.dialects.builtin import FloatAttr
+from xdsl.ir import SSAValue
+
+from ....base.errors import Code, TilefoldError
+from ....layout.algebra.unknown import Unknown
+from ....passes.analysis.range_arithmetic import Range, contains, limits, reduced
+from ..tracing.state import current
+from . import casts
+from .casts import integer_attribute
+from .dtypes import (
+    Boolean,
+    DType,
+    Float32,
+    Index,
+    Int32,
+    Int64,
+    as_dtype,
+    dtype_of,
+    promote,
+)
+from .operators import Bits, Compared, Ordered
+
+Number: TypeAlias = "int | float | bool"
+Scalar: TypeAlias = "Value | int | float | bool"
+"""What arithmetic takes: a value of the kernel, or a number of Python."""
+
+
+class Value(Compared):
+    """A value that is known when the kernel runs: `ssa` in the IR, of type `dtype`."""
+
+    __slots__ = ("dtype", "ssa")
+
+    def __init__(self, ssa: SSAValue, dtype: DType | None = None) -> None:
+        if not isinstance(ssa, SSAValue):  # pyright: ignore[reportUnnecessaryIsInstance]
+            hint = "write cute.Int32(x), cute.Float32(x) and so on"
+            raise TilefoldError(Code.BUILD_VALUE, f"{type(self).__name__} is the class of values, not a type", hint)
+        self.ssa = ssa
+        self.dtype = dtype_of(ssa.type) if dtype is None else dtype
+
+    def to(self, dtype: DType) -> Any:
+        """The value as one of another type: floats round to nearest even, and towards zero to an integer; of a wider
+        integer the low bits are kept.
+        """
+        return convert(self, as_dtype(dtype))
+
+    def __bool__(self) -> bool:
+        raise TilefoldError(
+            Code.BUILD_RUN_TIME,
+            f"a {self.dtype} that is known only when the kernel runs cannot decide what Python does",
+            "in a function decorated with @cute.kernel or @cute.jit write `if`, `while` and `for` on it as statements, "
+            "or use cute.if_, cute.while_, cute.for_ and cute.where",
+        )
+
+    def __index__(self) -> int:
+        raise TilefoldError(
+            Code.BUILD_RUN_TIME,
+            f"Python needs a number here, but this {self.dtype} is known only when the kernel runs",
+            "pass it as a cute.Constexpr; choose by 'if', or from a tensor instead of a list; count by cute.range",
+        )
+
+    __int__ = __index__
+
+    def __float__(self) -> float:
+        raise TilefoldError(
+            Code.BUILD_RUN_TIME,
+            f"Python needs a number here, but this {self.dtype} is known only when the kernel runs",
+            "take the function from cute, such as cute.sqrt, or convert by .to(...)",
+        )
+
+    def __round__(self, digits: int | None = None) -> Any:
+        from .math import round_even
+
+        if digits is not None:
+            raise TilefoldError(Code.BUILD_VALUE, "a value is rounded to integers only", "write round(x)")
+        return self._whole(round_even)
+
+    def __floor__(self) -> Any:
+        from .math import floor
+
+        return self._whole(floor)
+
+    def __ceil__(self) -> Any:
+        from .math import ceil
+
+        return self._whole(ceil)
+
+    def __trunc__(self) -> Any:
+        return self._whole(lambda x: x)
+
+    def _whole(self, rounded: Callable[[Any], Any]) -> Any:
+        """As Python rounds: to an integer."""
+        return convert(rounded(self), Int32) if self.dtype.kind == "float" else self
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            hint = 'print it by cute.printf("{}", x) when the kernel runs'
+            raise TilefoldError(Code.BUILD_RUN_TIME, f"text is made while the kernel is built, {self!r} is not", hint)
+        return repr(self)
+
+    def __repr__(self) -> str:
+        return f"{self.dtype}(?)"
+
+    def _binary(self, name: str, a: Any, b: Any) -> Any:
+        from .arithmetic import binary  # which needs the values
+
+        return binary(name, a, b)
+
+    def _compare(self, predicate: str, a: Any, b: Any) -> Any:
+        from .arithmetic import compare
+
+        return compare(predicate, a, b)
+
+    def _unary(self, name: str) -> Any:
+        from .arithmetic import unary
+
+        return unary(name, self)
+
+
+class Float(Ordered, Value):
+    """A floating-point value."""
+
+    __slots__ = ()
+
+
+class Bool(Ordered, Bits, Value):
+    """A predicate. `&`, `|`, `^` and `~` combine predicates, other arithmetic takes it for the Int32 0 or 1; `and`,
+    `or` and `not` need the rewriting of a kernel.
+    """
+
+    __slots__ = ()
+
+
+class Int(Ordered, Bits, Value):
+    """An integer, in arithmetic modulo its width, except that `//` and `%` are Python's: they round down.
+
+    `known` says what divides it, `range` between which numbers it is; both follow the arithmetic, prove the alignment
+    of views and save instructions. Of a result that may wrap, only powers of two are known to divide it.
+    """
+
+    __slots__ = ("known", "range")
+
+    def __init__(
+        self, ssa: SSAValue, dtype: DType | None = None, known: Unknown | None = None, range: Range | None = None
+    ) -> None:
+        super().__init__(ssa, dtype)
+        self.known = Unknown(self.dtype.bits) if known is None else known
+        self.range = self.dtype.limits if range is None else range
+
+    @property
+    def nonnegative(self) -> bool:
+        """Whether it is known not to be negative."""
+        return self.range[0] >= 0
+
+    def ceil_div(self, a: "Int | int", b: "Int | int") -> Any:
+        """`a / b` rounded up; one of them is this integer."""
+        return self._binary("ceildiv", a, b)
+
+    def minimum(self, other: "Int | int") -> Any:
+        """The smaller of two integers."""
+        return self._binary("min", self, other)
+
+    def maximum(self, other: "Int | int") -> Any:
+        """The larger of two integers."""
+        return self._binary("max", self, other)
+
+
+MOST = 1 << 48
+"""More than any extent, stride or coordinate in memory is."""
+
+
+def wrap(ssa: SSAValue, dtype: DType | None = None, range: Range | None = None) -> Any:
+    """The Python value for an SSA value of a scalar type: `Int`, `Float` or `Bool`."""
+    dtype = dtype_of(ssa.type) if dtype is None else dtype
+    if dtype.kind == "int":
+        return Int(ssa, dtype, range=range)
+    return Float(ssa, dtype) if dtype.kind == "float" else Bool(ssa, dtype)
+
+
+def is_number(x: object) -> TypeGuard[Number]:
+    """Whether `x` is a number of Python, or a scalar of NumPy, which counts as the number that it is."""
+    return isinstance(number_of(x), int | float)
+
+
+def number_of(x: Any) -> Any:
+    """A scalar of NumPy as a number of Python; anything else as it is."""
+    if isinstance(x, int | float | Compared) or not hasattr(x, "__array_interface__"):
+        return x
+    return x.item() if x.shape == () else x
+
+
+def is_scalar(x: object) -> TypeGuard[Scalar]:
+    """Whether `x` is a value of the kernel or a number."""
+    return isinstance(x, Value) or is_number(x)
+
+
+def check_operand(x: object) -> None:
+    """Raises TilefoldError (E5002) for what is not computed with: anything but fragments, values and numbers."""
+    if not isinstance(x, Compared) and not is_number(x):
+        raise TilefoldError(
+            Code.BUILD_VALUE,
+            f"expected a fragment, a value or a number, got {type(x).__name__}",
+            "t.load() is all elements of a tensor as a fragment, t[i, j] is one of them",
+        )
+
+
+def constant(x: Number, dtype: DType) -> Any:
+    """A number as a value. Raises TilefoldError (E5002) for one that the type does not have, and for no number."""
+    if not is_number(x):
+        raise TilefoldError(
+            Code.BUILD_VALUE, f"expected a value or a number, got {type(x).__name__}", "load an element of a tensor"
+        )
+    x = number_of(x)
+    if dtype.kind == "float":
+        return Float(current().constant(_float_attribute(x, dtype)), dtype)
+    if dtype.kind == "bool":
+        return Bool(current().constant(integer_attribute(-int(bool(x)), dtype.ir)), dtype)
+    if isinstance(x, float) and not x.is_integer():
+        raise TilefoldError(Code.BUILD_VALUE, f"{x} is not a number of type {dtype}", f"write int({x})")
+    number = int(x)
+    if dtype.kind == "packed" or not dtype.least <= number < 1 << dtype.bits:
+        hint = "" if dtype.kind == "packed" else f"it has {dtype.least} to {dtype.greatest}"
+        raise TilefoldError(Code.BUILD_VALUE, f"{shown_number(number)} is not a number of type {dtype}", hint)
+    (held, _), (own, _) = (reduced((number, number), each) for each in (limits(dtype.bits), dtype.limits))
+    ssa = current().constant(integer_attribute(held, dtype.ir))
+    return Int(ssa, dtype, Unknown(dtype.bits, abs(own) or 1), (own, own))
+
+
+def shown_number(x: Number) -> str:
+    """A number in a message; of a very large integer its size."""
+    return f"an integer of {x.bit_length()} bits" if isinstance(x, int) and x.bit_length() > 128 else str(x)
+
+
+def _float_attribute(x: Number, dtype: DType) -> FloatAttr[Any]:
+    try:
+        number = float(x)
+        attribute = FloatAttr(number, cast("Any", dtype.ir))
+    except OverflowError:
+        number, attribute = 0.0, None
+    if attribute is None or (isfinite(number) and not isfinite(attribute.value.data)):
+        message = f"{shown_number(x)} is not a number of type {dtype}"
+        raise TilefoldError(Code.BUILD_VALUE, message, "float('inf') is infinity")
+    return attribute
+
+
+def weak_type(x: Number, like: DType | None = None) -> DType:
+    """The type of a number that meets a value of type `like`: that type, or one that can hold the number."""
+    x = number_of(x)
+    if isinstance(x, bool):
+        return Boolean if like is None else like
+    if isinstance(x, int):
+        if like is not None and like.kind != "bool":
+            return like
+        return Int32 if -(1 << 31) <= x < 1 << 31 else Int64
+    return like if like is not None and like.kind == "float" else Float32
+
+
+def check_numbers(dtype: DType, *xs: Any) -> None:
+    """Raises TilefoldError (E5002) for a number that would be another one in the type in which it is computed with."""
+    if dtype.kind == "int":
+        for x in xs:
+            if is_number(x) and not dtype.least <= number_of(x) <= dtype.greatest:
+                hint = "convert the value first: x.to(cute.Int64)"
+                raise TilefoldError(Code.BUILD_VALUE, f"{shown_number(x)} is not a number of type {dtype}", hint)
+
+
+def common_type(*xs: Any) -> DType:
+    """The type in which values, fragments and numbers are computed together; numbers take that of the
+    others, TFloat32 is Float32."""
+    found: DType | None = None
+    for x in xs:
+        check_operand(x)
+        if not is_number(x):
+            found = x.dtype if found is None else promote(found, x.dtype)
+    for x in xs:
+        if is_number(x):
+            own = weak_type(x, found)
+            found = own if found is None else promote(found, own)
+    assert found is not None, "there is at least one"
+    return Float32 if found.name == "TFloat32" else found
+
+
+def convert(x: Scalar, dtype: DType) -> Any:
+    """A value or a number as a value of a type. Raises TilefoldError (E5002) where there is no conversion."""
+    if isinstance(x, Value):
+        if x.dtype == dtype:
+            return x
+        ssa = casts.cast(x.ssa, x.dtype, dtype)
+        if isinstance(x, Int) and dtype.kind == "int":
+            return _resized(x, ssa, dtype)
+        return wrap(ssa, dtype, (0, 1) if x.dtype.kind == "bool" else None)
+    return constant(x, dtype)
+
+
+def _resized(x: Int, ssa: SSAValue, dtype: DType) -> Int:
+    """`x` in another width or with another sign, held by `ssa`."""
+    return limited(ssa, dtype, x.known, x.range)
+
+
+def limited(ssa: SSAValue, dtype: DType, known: Unknown, exact: Range | None) -> Int:
+    """The integer that `ssa` holds: one with the divisor `known` in the range `exact` (None for any), modulo the
+    numbers of its type.
+    """
+    if exact is not None and contains(dtype.limits, exact):
+        return Int(ssa, dtype, Unknown(dtype.bits, known.div), exact)
+    power = min(known.div & -known.div, 1 << (dtype.bits - 1))
+    return Int(ssa, dtype, Unknown(dtype.bits, power), None if exact is None else reduced(exact, dtype.limits))
+
+
+def as_value(x: Scalar, like: DType | None = None) -> Any:
+    """`x` as a value: a number takes the type `like`, or the narrowest usual one."""
+    return x if isinstance(x, Value) else constant(x, weak_type(x, like))
+
+
+def index_of(x: Any) -> Int:
+    """An integer as a coordinate, of type `index`. Raises TilefoldError (E5002) for anything but integers."""
+    check_integer("a coordinate", x)
+    return convert(x, Index)
+
+
+def check_integer(what: str, x: object) -> None:
+    """Raises TilefoldError (E5002), which says `what` it is, for anything but integers."""
+    if isinstance(x, bool) or not isinstance(x, int | Int):
+        shown = x.dtype if isinstance(x, Value) else type(x).__name__
+        raise TilefoldError(Code.BUILD_VALUE, f"{what} is an integer, not {shown}")

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Coordinates and layouts as users write them, with values of the kernel in them, as attributes and operands."""
+
+from operator import index
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from ....base.errors import Code, TilefoldError
+from ....dialects.cute import CoordAttr, LayoutAttr
+from ....layout.algebra.core import ComposedLayout, Layout, LayoutLike, make_layout
+from ....layout.algebra.integers import ScaledBasis
+from ....layout.algebra.inttuple import product, show, transform_leaves, wrap
+from ....layout.algebra.unknown import Unknown
+from ..scalars.values import Int, Value, index_of
+
+
+def split_coordinate(coord: Any) -> tuple[CoordAttr, list[SSAValue]]:
+    """A coordinate as an attribute with `?` for its values, and these as operands of type `index`.
+
+    `None`, `...` and `:` keep a mode. Raises TilefoldError (E5002) for what is no coordinate.
+    """
+    operands: list[SSAValue] = []
+
+    def one(part: Any) -> Any:
+        if isinstance(part, tuple | list):
+            return tuple([one(each) for each in part])  # pyright: ignore[reportUnknownVariableType]
+        if part is None or (isinstance(part, slice) and part == slice(None)):
+            return None
+        if isinstance(part, slice):
+            raise TilefoldError(
+                Code.BUILD_VALUE, "a mode is kept whole, not in part", "take a tile: cute.local_tile(t, (4,), (i,))"
+            )
+        if isinstance(part, Int):
+            operands.append(index_of(part).ssa)
+            return Unknown()
+        if type(part) is int:
+            if part < 0:
+                raise TilefoldError(
+                    Code.BUILD_VALUE, f"a coordinate is not negative, but it is {part}", "count from the first element"
+                )
+            return part
+        if hasattr(part, "__index__") and not isinstance(part, bool) and not getattr(part, "shape", ()):
+            return one(index(part))
+        index_of(part)  # raises, and says why
+        return None
+
+    return CoordAttr(one(coord)), operands
+
+
+def at_run_time(attribute: CoordAttr, operands: list[SSAValue]) -> tuple[CoordAttr, list[SSAValue]]:
+    """A split coordinate with values in place of its numbers: outside of the shape, it is a fault of who executes it,
+    not of the kernel.
+    """
+    rest = iter(operands)
+    values: list[SSAValue] = []
+
+    def one(leaf: Any) -> Any:
+        if leaf is None:
+            return None
+        values.append(next(rest) if isinstance(leaf, Unknown) else index_of(leaf).ssa)
+        return Unknown()
+
+    return CoordAttr(transform_leaves(one, attribute.data)), values
+
+
+def check_inside(coord: Any, shape: Any) -> None:
+    """Raises TilefoldError for an element that a tensor does not have, as far as integers are static (E5002), and for a
+    coordinate that has other modes than the shape (E0201).
+    """
+    parts, extents = wrap(coord), wrap(shape)
+    if len(parts) not in (1, len(extents)):
+        message = f"the coordinate {show(coord)} does not fit {show(shape)}"
+        raise TilefoldError(Code.PROFILE_MISMATCH, message, "give one number, or one for each mode")
+    if len(parts) > 1 and len(parts) == len(extents):
+        for part, extent in zip(parts, extents, strict=True):
+            check_inside(part, extent)
+        return
+    size, index = product(shape), parts[0] if len(parts) == 1 else None
+    if type(index) is int and type(size) is int and index >= size:
+        raise TilefoldError(Code.BUILD_VALUE, f"coordinate {index} is outside of {show(shape)}: 0 to {size - 1}")
+
+
+def as_tuple(coord: Any) -> tuple[Any, ...]:
+    """A coordinate as the tuple of its modes."""
+    if isinstance(coord, list):
+        return tuple(coord)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return coord if isinstance(coord, tuple) else (coord,)  # pyright: ignore[reportUnknownVariableType]
+
+
+def has_none(coord: Any) -> bool:
+    """Whether a coordinate keeps a mode."""
+    if isinstance(coord, tuple | list):
+        return any(map(has_none, coord))  # pyright: ignore[reportUnknownArgumentType]
+    return coord is None or isinstance(coord, slice)
+
+
+def split_layout(layout: LayoutLike) -> tuple[LayoutAttr, list[SSAValue]]:
+    """A layout as an attribute with `?` for its values, and these as operands, those of the shape first.
+
+    Raises TilefoldError (E5002) for a swizzled layout whose offset is a value.
+    """
+    operands: list[SSAValue] = []
+
+    def one(leaf: Any) -> Any:
+        if not isinstance(leaf, Int):
+            return leaf
+        operands.append(index_of(leaf).ssa)
+        return Unknown(64 if leaf.known.width > 32 else 32, leaf.known.div)
+
+    if isinstance(layout, ComposedLayout):
+        if isinstance(layout.offset, Int):
+            message = f"the offset of {show_layout(layout)} is known only at run time"
+            raise TilefoldError(Code.BUILD_VALUE, message, "take a view of the tensor at a coordinate instead")
+        return LayoutAttr(layout), operands
+    shape = transform_leaves(one, layout.shape)
+    return LayoutAttr(Layout(shape, transform_leaves(one, layout.stride))), operands
+
+
+def has_value(x: Any) -> bool:
+    """Whether a layout, a tiler or a tuple holds a value of the kernel."""
+    if isinstance(x, tuple | list):
+        return any(map(has_value, x))  # pyright: ignore[reportUnknownArgumentType]
+    if isinstance(x, Layout):
+        return has_value(x.shape) or has_value(x.stride)
+    return has_value(x.inner) if isinstance(x, ComposedLayout) else isinstance(x, Value)
+
+
+def as_layout(x: Any) -> Any:
+    """A layout as it is given to a function: a layout itself, or a shape, which stands for its compact layout."""
+    return x if isinstance(x, Layout | ComposedLayout) else make_layout(tuples(x))
+
+
+def check_static(x: Any, what: str) -> None:
+    """Raises TilefoldError (E5003), which says `what` must be static, where a layout, a tiler or a tuple is not."""
+    if has_value(x):
+        raise TilefoldError(Code.BUILD_RUN_TIME, f"{what} {show_layout(x)}", "pass the sizes as cute.Constexpr")
+
+
+def tuples(x: Any) -> Any:
+    """`x`, a tree of integers, layouts and None, with tuples in place of its lists and Python's integers in place of
+    those of others, such as NumPy's. Raises TilefoldError (E5002) for anything else in it.
+    """
+    if isinstance(x, tuple | list):
+        return tuple(map(tuples, x))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    if x is None or isinstance(x, int | Int | Unknown | Layout | ComposedLayout | ScaledBasis):
+        return x
+    if not isinstance(x, Value):
+        try:
+            return index(x)
+        except TypeError:  # arrays of several elements, and what is no integer
+            pass
+    shown = x.dtype if isinstance(x, Value) else f"{x!r}" if isinstance(x, str | float) else type(x).__name__
+    raise TilefoldError(Code.BUILD_VALUE, f"expected integers, or a tuple or a layout of them, got {shown}")
+
+
+def show_layout(layout: Any) -> str:
+    """A layout or a coordinate as text; a value of the kernel is `?`."""
+    if isinstance(layout, Layout):
+        return f"{show_layout(layout.shape)}:{show_layout(layout.stride)}"
+    if isinstance(layout, ComposedLayout):
+        return f"{layout.outer} o {show_layout(layout.offset)} o {show_layout(layout.inner)}"
+    return show(transform_leaves(lambda leaf: Unknown() if isinstance(leaf, Int) else leaf, layout))

@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Copy atoms, tiled copies, a thread's part of them, and copying (CuTe's copy_atom.hpp and copy.hpp).
+
+Atoms and tiled copies are static, so that they can be made inside and outside of kernels.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation, SSAValue
+
+from ....base.errors import Code, TilefoldError
+from ....dialects.cute import LayoutAttr, TilerAttr
+from ....dialects.tile import (
+    CopyAtomAttr,
+    CopyOp,
+    MakeFragmentLikeOp,
+    PartitionDOp,
+    PartitionSOp,
+    RetileDOp,
+    RetileSOp,
+    Space,
+    TiledCopyOp,
+    TiledCopyType,
+)
+from ....dialects.tile.fragments import FRAGMENT_ALIGN
+from ....layout.algebra.core import Layout, make_layout
+from ....layout.drawing.display import Displayed
+from ....layout.text.printing import plain_style, thr_copy_lines, tiled_copy_lines
+from ....layout.tiling import tiled_copy as algebra
+from ....layout.tiling.cotiled_copy import make_cotiled_copy as _cotiled
+from ....layout.tiling.tiled_copy_mma import BY_MMA
+from ..scalars.dtypes import Boolean, DType, as_dtype, dtype_of
+from ..tracing.state import checked, current, emit
+from . import nvgpu
+from .coordinates import as_layout, check_static, tuples
+from .fragments import Vec, load, store
+from .memory import allocate
+from .mma import TiledMma, partitioned, static_or_unknown
+from .tensors import Tensor, emit_inferred, tensor_type
+from .views import relaid
+
+
+@dataclass(frozen=True, repr=False)
+class CopyAtom(Displayed):
+    """A copy instruction, and the elements that it moves."""
+
+    attribute: CopyAtomAttr
+
+    @property
+    def name(self) -> str:
+        """CuTe's name of it."""
+        return self.attribute.atom_name.data
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return dtype_of(self.attribute.value_type)
+
+    def __repr__(self) -> str:
+        return f"CopyAtom({self.name}, {self.dtype})"
+
+    @property
+    def _displayed(self) -> algebra.CopyAtom:
+        return self.attribute.atom
+
+
+@dataclass(frozen=True, repr=False)
+class TiledCopy(Displayed):
+    """A tiled copy: an atom, spread over threads and values. `get_slice(thread)` is a thread's part."""
+
+    type: TiledCopyType
+
+    @property
+    def threads(self) -> int:
+        """How many threads take part."""
+        return self.type.tiled_copy.threads
+
+    @property
+    def layout_tv(self) -> Layout:
+        """(thread, value) to a place of the tile."""
+        return self.type.tiled_copy.layout_tv
+
+    @property
+    def tiler(self) -> Any:
+        """The tile that all threads copy at once."""
+        return self.type.tiler.data
+
+    @property
+    def atom(self) -> CopyAtom:
+        """The copy instruction."""
+        return CopyAtom(self.type.atom)
+
+    @property
+    def _displayed(self) -> algebra.TiledCopy:
+        return self.type.tiled_copy
+
+    def __repr__(self) -> str:
+        return f"TiledCopy({self.atom}, {self.layout_tv}, {plain_style(self.tiler)})"
+
+    def __str__(self) -> str:
+        return "\n".join(tiled_copy_lines(self._displayed, plain_style))
+
+    def get_layoutS_TV(self) -> Layout:
+        """(thread, value) to a place of the tile that is read."""
+        return self.type.tiled_copy.get_layoutS_TV()
+
+    def get_layoutD_TV(self) -> Layout:
+        """(thread, value) to a place of the tile that is written."""
+        return self.type.tiled_copy.get_layoutD_TV()
+
+    def tidfrg_S(self, target: Any, ragged: bool = False) -> Any:
+        """A layout, or a tensor, that is read: (Thr,(FrgV,FrgX),(RestM,RestN,...)), all threads' parts at once."""
+        return relaid(self.type.tiled_copy.tidfrg_S, target, self.tiler, ragged)
+
+    def tidfrg_D(self, target: Any, ragged: bool = False) -> Any:
+        """A layout, or a tensor, that is written: (Thr,(FrgV,FrgX),(RestM,RestN,...))."""
+        return relaid(self.type.tiled_copy.tidfrg_D, target, self.tiler, ragged)
+
+    def tile2thrfrg(self, tiles: Any, ref2trg: Any) -> Any:
+        """A layout, or a tensor, that `zipped_divide` has divided by the tiler: (Thr,(FrgV,FrgX),(RestM,RestN,...)).
+
+        `ref2trg` maps (thread, value) of an atom, as the result has them, to (thread, value) as the atom's reference
+        has them, counted first mode fastest (CuTe's tile2thrfrg).
+        """
+        layout = _plain(ref2trg)
+        return relaid(lambda x: self.type.tiled_copy.tile2thrfrg(x, layout), tiles, None, ragged=True)
+
+    def get_slice(self, thread: Any) -> "ThrCopy":
+        """Its part of a thread, whose index may be a value."""
+        return ThrCopy(self, thread)
+
+    def value(self) -> SSAValue:
+        """It as an operand of the kernel that is being built."""
+
+        def made() -> Operation:
+            properties = {"atom": self.type.atom, "tv": self.type.layout_tv, "tiler": self.type.tiler}
+            return TiledCopyOp.build(operands=[None], properties=properties, result_types=[self.type])
+
+        return current().shared(self.type, made)
+
+
+@dataclass(frozen=True)
+class ThrCopy:
+    """A thread's part of a tiled copy. `str` of it is what CuTe prints; an index of run time is `?`."""
+
+    tiled_copy: TiledCopy
+    thread: Any
+
+    def __str__(self) -> str:
+        return "\n".join(thr_copy_lines(self.tiled_copy.type.tiled_copy, static_or_unknown(self.thread), plain_style))
+
+    def partition_S(self, tensor: Any, ragged: bool = False) -> Any:
+        """What the thread reads of a tensor: ((AtomV,RestV),RestM,RestN,...)."""
+        return partitioned(PartitionSOp, self.tiled_copy.value(), tensor, self.thread, ragged)
+
+    def partition_D(self, tensor: Any, ragged: bool = False) -> Any:
+        """What the thread writes of a tensor: ((AtomV,RestV),RestM,RestN,...)."""
+        return partitioned(PartitionDOp, self.tiled_copy.value(), tensor, self.thread, ragged)
+
+    def retile_S(self, fragment: Tensor) -> Tensor:
+        """A fragment of another tiling of the same tile, such as an accumulator, in the profile of what is read."""
+        tensor_type(fragment)
+        return fragment.view_of(RetileSOp, [self.tiled_copy.value(), fragment.ssa, []], {})
+
+    def retile_D(self, fragment: Tensor) -> Tensor:
+        """As `retile_S`, in the profile of what is written."""
+        tensor_type(fragment)
+        return fragment.view_of(RetileDOp, [self.tiled_copy.value(), fragment.ssa, []], {})
+
+    retile = retile_S
+
+
+def make_copy_atom(
+    op: "nvgpu.CopyOp | str", dtype: Any, num_bits_per_copy: int | None = None, load: str = "", store: str = ""
+) -> CopyAtom:
+    """A copy atom: of an instruction of `nvgpu`, or by CuTe's name, for elements of a type.
+
+    `num_bits_per_copy` is what one execution moves, where the instruction leaves it open. `load` and `store` are cache
+    hints in PTX's words: `load="L1::no_allocate"`. Raises TilefoldError where there is no such atom.
+    """
+    if not isinstance(op, nvgpu.CopyOp | str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TilefoldError(
+            Code.BUILD_VALUE, f"expected a copy instruction, got {op!r}", "such as cute.nvgpu.CopyUniversalOp()"
+        )
+    name = op if isinstance(op, str) else op.atom_name(num_bits_per_copy)
+    with checked():
+        return CopyAtom(CopyAtomAttr(StringAttr(name), as_dtype(dtype).in_memory, StringAttr(load), StringAttr(store)))
+
+
+def make_tiled_copy(atom: CopyAtom, layout_tv: Any, tiler: Any) -> TiledCopy:
+    """The tiled copy by a layout that maps (thread, value) to a place of the tile, and the tile (CuTe's
+    make_tiled_copy_impl): `make_tiled_copy(atom, tv_layout, (8, 128))`.
+    """
+    return _tiled(algebra.make_tiled_copy_tv(_record(atom), _plain(layout_tv), _static(tuples(tiler))), atom)
+
+
+def make_tiled_copy_tv(atom: CopyAtom, threads: Any, values: Any) -> TiledCopy:
+    """The tiled copy by layouts of places of the tile to threads, and of places of a thread's part to its values
+    (CuTe C++'s make_tiled_copy): `make_tiled_copy_tv(atom, make_layout((32, 8)), make_layout((4, 1)))`.
+    """
+    return _tiled(algebra.make_tiled_copy(_record(atom), _plain(threads), _plain(values)), atom)
+
+
+def make_cotiled_copy(atom: CopyAtom, atom_tv: Any, data: Any) -> TiledCopy:
+    """The tiled copy by a layout that maps (thread, value) to an index that the data layout takes."""
+    return _tiled(_cotiled(_record(atom), _plain(atom_tv), _plain(data)), atom)
+
+
+def make_tiled_copy_A(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
+    """The tiled copy of what the threads of a tiled MMA hold of A."""
+    return _of_mma("A", atom, mma)
+
+
+def make_tiled_copy_B(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
+    """The tiled copy of what the threads of a tiled MMA hold of B."""
+    return _of_mma("B", atom, mma)
+
+
+def make_tiled_copy_C(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
+    """The tiled copy of what the threads of a tiled MMA hold of C."""
+    return _of_mma("C", atom, mma)
+
+
+def make_tiled_copy_C_atom(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
+    """Of C, as many values of each thread as one execution of the atom moves."""
+    return _of_mma("C_atom", atom, mma)
+
+
+def make_tiled_copy_S(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
+    """The tiled copy of what another tiled copy reads."""
+    return _tiled(algebra.make_tiled_copy_S(_record(atom), tiled_copy.type.tiled_copy), atom)
+
+
+def make_tiled_copy_D(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
+    """The tiled copy of what another tiled copy writes."""
+    return _tiled(algebra.make_tiled_copy_D(_record(atom), tiled_copy.type.tiled_copy), atom)
+
+
+def make_rmem_tensor_like(tensor: Tensor, dtype: Any = None) -> Tensor:
+    """Registers for the elements of a tensor, compact, the first mode contiguous (CuTe's make_fragment_like).
+
+    Without `dtype` the elements are those of the tensor. What is one element of the tensor at several coordinates, by
+    modes of equal strides, may be one register, as in CuTe; `make_rmem_tensor(shape, dtype)` has a register for each.
+    """
+    tensor_type(tensor)
+    element = tensor.element_type if dtype is None else as_dtype(dtype)
+    properties = {} if dtype is None else {"element": element.ir}
+    return Tensor(emit_inferred(MakeFragmentLikeOp, [tensor.ssa], properties), element)
+
+
+make_fragment_like = make_rmem_tensor_like
+
+
+def copy(
+    tiling: "TiledCopy | ThrCopy | CopyAtom", src: Tensor, dst: Tensor, pred: "Tensor | Vec | None" = None
+) -> None:
+    """Copies a thread's part `src` to `dst` by the atom of a tiled copy, or by an atom, once for each coordinate of the
+    modes after the first. With `pred`, a fragment of predicates with the modes of the source, only where they hold.
+    """
+    tiled = tiling.tiled_copy if isinstance(tiling, ThrCopy) else tiling
+    if isinstance(tiled, CopyAtom):
+        _copy(src, dst, pred, atom=tiled.attribute)
+    elif isinstance(tiled, TiledCopy):  # pyright: ignore[reportUnnecessaryIsInstance]
+        _copy(src, dst, pred, tiled_copy=tiled.value())
+    else:
+        raise TilefoldError(
+            Code.BUILD_VALUE,
+            f"expected a tiled copy or a copy atom, got {type(tiled).__name__}",
+            "cute.basic_copy(src, dst) copies element by element",
+        )
+
+
+def basic_copy(src: Tensor, dst: Tensor, pred: "Tensor | Vec | None" = None) -> None:
+    """Copies element by element, as wide as layouts and alignment allow (CuTe's `copy(src, dst)`)."""
+    _copy(src, dst, pred)
+
+
+def _copy(src: Tensor, dst: Tensor, pred: "Tensor | Vec | None", **by: Any) -> None:
+    """A copy; fragments of predicates are copied as the bytes that they are in memory."""
+    source, target = _in_bytes(src), _in_bytes(dst)
+    predicates = None if pred is None else _predicates(pred)
+    if source is not src:
+        store(source, load(src))
+    if target is not dst and pred is not None:
+        store(target, load(dst))  # where nothing is copied, it stays
+    emit(CopyOp(source.ssa, target.ssa, pred=predicates, **by))
+    if target is not dst:
+        store(dst, load(target))
+
+
+def _in_bytes(tensor: Tensor) -> Tensor:
+    """A tensor itself, or, of a fragment of predicates, registers of that layout for its elements as bytes."""
+    type = tensor_type(tensor)
+    if not type.is_predicate:
+        return tensor
+    return allocate(tensor.element_type, Space.Rmem, FRAGMENT_ALIGN, type.layout.data, tensor.element_type.in_memory)
+
+
+def _predicates(pred: "Tensor | Vec") -> SSAValue:
+    """A fragment of predicates as a copy takes it."""
+    if isinstance(pred, Tensor) and tensor_type(pred).is_predicate:
+        return pred.ssa
+    found = (pred if isinstance(pred, Vec) else load(pred)).to(Boolean)
+    settled = found.settle()
+    if not tensor_type(settled).is_predicate:
+        settled = allocate(Boolean, Space.Rmem, FRAGMENT_ALIGN, make_layout(found.shape))
+        store(settled, found)
+    return settled.ssa
+
+
+def _record(atom: CopyAtom) -> Any:
+    if not isinstance(atom, CopyAtom):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TilefoldError(Code.BUILD_VALUE, f"expected a copy atom, got {atom!r}", "see cute.make_copy_atom")
+    return atom.attribute.atom
+
+
+def _of_mma(role: str, atom: CopyAtom, mma: TiledMma) -> TiledCopy:
+    if not isinstance(mma, TiledMma):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TilefoldError(
+            Code.BUILD_VALUE, f"expected a tiled MMA, got {type(mma).__name__}", "see cute.make_tiled_mma"
+        )
+    return _tiled(BY_MMA[role](_record(atom), mma.type.tiled_mma), atom)
+
+
+def _tiled(made: algebra.TiledCopy, atom: CopyAtom) -> TiledCopy:
+    with checked():
+        return TiledCopy(TiledCopyType(atom.attribute, LayoutAttr(made.layout_tv), TilerAttr(made.tiler)))
+
+
+def _plain(layout: Any) -> Layout:
+    plain = _static(as_layout(layout))
+    if not isinstance(plain, Layout):
+        raise TilefoldError(Code.COMPOSED_UNSUPPORTED, "the layouts of a tiled copy are plain ones, without a swizzle")
+    return plain
+
+
+def _static(x: Any) -> Any:
+    check_static(x, "a tiled copy is static, but this is")
+    return x

@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Fragments as values: `t.load()` is all elements of a tensor at once, with NumPy's arithmetic and broadcasting."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from ....base.errors import Code, TilefoldError
+from ....dialects.tile import CopyOp, Space
+from ....dialects.tile.fragments import FRAGMENT_ALIGN
+from ....layout.algebra.core import cosize, make_layout
+from ....layout.algebra.inttuple import (
+    flatten_to_tuple,
+    is_fully_static,
+    product,
+    show,
+    slice_tuple,
+    unflatten,
+    wrap,
+    zip_modes,
+)
+from ..scalars.arithmetic import binary, binary_type, compare, unary
+from ..scalars.casts import check_cast
+from ..scalars.dtypes import Boolean, DType, Int32, as_dtype
+from ..scalars.operators import Bits, Ordered
+from ..scalars.values import Scalar, check_operand, common_type, is_scalar
+from ..tracing.state import current, emit
+from .coordinates import as_tuple, tuples
+from .expressions import Expression, Shape, broadcast, repeated, sizes, write
+from .memory import allocate
+from .tensors import AnyTensor, Tensor, tensor_type
+
+
+class Vec(Ordered, Bits):
+    """The elements of a fragment in registers, of a static shape and one type.
+
+    Arithmetic, comparisons and the functions of `cute` work element by element; shapes are broadcast as NumPy does:
+    modes are aligned at the last one, and those of size 1 are repeated. A number takes the type of the elements. It
+    never changes: it is what a tensor held when `load` was called.
+    """
+
+    __slots__ = ("__weakref__", "expression")
+
+    def __init__(self, expression: Expression, inside: bool = False) -> None:
+        if not isinstance(expression, Expression):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TilefoldError(Code.BUILD_VALUE, "a Vec is not made by its class", "write t.load() or cute.full")
+        self.expression = expression
+        if not expression.is_settled:
+            current().watch(self, inside)
+
+    @property
+    def shape(self) -> Shape:
+        """The modes, each a number or nested."""
+        return self.expression.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self.expression.dtype
+
+    element_type = dtype
+
+    @property
+    def rank(self) -> int:
+        """The number of modes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return product(self.shape)
+
+    def settle(self) -> Tensor:
+        """The registers that hold the elements, which must not be written to."""
+        return self.expression.settle()
+
+    def to(self, dtype: Any) -> "Vec":
+        """The elements as those of another type."""
+        target = as_dtype(dtype)
+        if target == self.dtype:
+            return self
+        check_cast(self.dtype, target)
+        return Vec(Expression(self.shape, target, _same, [self.expression]))  # which converts
+
+    def __getitem__(self, coord: Any) -> Any:
+        found = self.settle()[coord]
+        return load(found) if isinstance(found, Tensor) else found
+
+    def reshape(self, shape: Any) -> "Vec":
+        """The elements in another shape of the same size, counted colexicographically: the first mode is the fastest,
+        as in every function of CuTe. NumPy's `reshape` does so with `order="F"` alone.
+        """
+        modes = as_tuple(tuples(shape))
+        if product(modes) != self.size:
+            raise TilefoldError(Code.BUILD_VALUE, f"{self.size} elements have no shape {show(modes)}")
+        wanted = sizes(modes)
+        steps = [product(tuple(wanted[:mode])) if mode else 1 for mode in range(len(wanted))]
+        return Vec(Expression(tuple(wanted), self.dtype, tensor=repeated(self.settle(), wanted, steps)))
+
+    def broadcast_to(self, shape: Any) -> "Vec":
+        """The elements repeated to a shape."""
+        modes = broadcast(self.shape, as_tuple(tuples(shape)))
+        return Vec(Expression(modes, self.dtype, _same, [self.expression]))
+
+    def reduce(self, op: "Reduction", init: Any = None, axes: Any = None, keepdims: bool = False) -> Any:
+        """The elements combined over the modes `axes`, or over all: a fragment of the modes that are left, or a value.
+
+        `axes` is a mode or a tuple of them, or a profile of the shape, with None for what is kept and a number for what
+        is reduced: `(None, 1)` reduces the second mode of two, `((None, 1), None)` a part of the first one.
+
+        `op` is `ADD`, `MUL`, `MAX`, `MIN`, `AND`, `OR` or `XOR`. It begins with `init`, by default what changes
+        nothing, and takes elements in colexicographic order. The type is that of the elements; convert to a wider one
+        before.
+        """
+        check_reduction(op)
+        left = _kept_leaves(axes, self.shape)
+        over = {mode for mode, kept in enumerate(left) if not kept}
+        if any(0 < len(kept) < len(flatten_to_tuple(part)) for kept, part in zip(left, self.shape, strict=True)):
+            return self._reduce_parts(op, init, left, keepdims)
+        kept = tuple(1 if mode in over else part for mode, part in enumerate(self.shape))
+        start = op.start(self.dtype) if init is None else init
+        result = allocate(self.dtype, Space.Rmem, FRAGMENT_ALIGN, make_layout(kept))
+        first = full(kept, start, self.dtype) if not isinstance(start, Vec) else start.to(self.dtype)
+        write(result, first.expression)
+        steps: list[int] = []
+        step = 1
+        for mode, extent in enumerate(sizes(self.shape)):
+            steps.append(0 if mode in over else step)
+            step *= 1 if mode in over else extent
+        whole = sizes(self.shape)
+        self.settle()  # it is rarely needed for the reduction alone
+        write(repeated(result, whole, steps), self.expression, op.function, self.shape)
+        if len(over) == self.rank and not keepdims:
+            return result[0]
+        made = Vec(Expression(kept, self.dtype, tensor=result))
+        return (
+            made if keepdims else made.reshape(tuple(part for mode, part in enumerate(self.shape) if mode not in over))
+        )
+
+    def _reduce_parts(self, op: "Reduction", init: Any, left: list[tuple[int, ...]], keepdims: bool) -> Any:
+        """A reduction over some leaves of the shape, of which each mode keeps those in `left`."""
+        extents = flatten_to_tuple(self.shape)
+        kept = set(flatten_to_tuple(tuple(left)))
+        flat = self.reshape(extents).reduce(op, init, tuple(leaf for leaf in range(len(extents)) if leaf not in kept))
+        return flat.reshape(tuple(product(tuple(extents[leaf] for leaf in part)) for part in left if part or keepdims))
+
+    def __bool__(self) -> bool:
+        raise TilefoldError(
+            Code.BUILD_RUN_TIME,
+            "a fragment cannot decide what Python does",
+            "combine its elements first, such as x.reduce(cute.OR), or use cute.where",
+        )
+
+    def __len__(self) -> int:
+        """The rank, which is the number of modes, as of a tensor and a layout; `cute.size(x, 0)` is NumPy's `len`."""
+        return self.rank
+
+    def __iter__(self) -> Any:
+        raise TilefoldError(Code.BUILD_VALUE, "a fragment is not iterated over", "index it: x[i]")
+
+    def __repr__(self) -> str:
+        return f"{self.dtype}{show(self.shape)}"
+
+    def _binary(self, name: str, a: Any, b: Any) -> Any:
+        if not (_is_operand(a) and _is_operand(b)):
+            return NotImplemented
+        return combined(name, a, b)
+
+    def _compare(self, predicate: str, a: Any, b: Any) -> Any:
+        if not (_is_operand(a) and _is_operand(b)):
+            return NotImplemented
+        common_type(a, b)
+        return elementwise(partial(compare, predicate), Boolean, a, b)
+
+    def _unary(self, name: str) -> Any:
+        if name == "not":
+            binary_type("xor", self, self)  # raises, and says why, for floats
+        dtype = Int32 if name == "neg" and self.dtype.kind == "bool" else self.dtype
+        return elementwise(partial(unary, name), dtype, self)
+
+
+def _is_operand(x: object) -> bool:
+    return isinstance(x, Vec) or is_scalar(x)
+
+
+def _same(x: Scalar) -> Any:
+    return x
+
+
+def elementwise(function: Callable[..., Any], dtype: DType, *operands: Any) -> Vec:
+    """A function of values, applied to the elements of fragments and to values, which are the same everywhere."""
+    for operand in operands:
+        check_operand(operand)
+    parts = [o.expression if isinstance(o, Vec) else o for o in operands]
+    shape = broadcast(*(part.shape for part in parts if isinstance(part, Expression)))
+    return Vec(Expression(shape, dtype, function, parts))
+
+
+def combined(name: str, a: Any, b: Any) -> Any:
+    """An operation on two values or numbers, or on fragments, element by element. Raises TilefoldError (E5002)."""
+    if isinstance(a, Vec) or isinstance(b, Vec):
+        return elementwise(partial(binary, name), binary_type(name, a, b), a, b)
+    return binary(name, a, b)
+
+
+def load(tensor: Tensor) -> Vec:
+    """All elements of a tensor of a static shape. Raises TilefoldError (E5003) for another."""
+    type = tensor_type(tensor)
+    type.check_single_elements()
+    shape = type.layout.data.shape
+    if not is_fully_static(shape):
+        raise TilefoldError(
+            Code.BUILD_RUN_TIME, f"a fragment has a static shape, but this is {show(shape)}", "take a tile first"
+        )
+    modes: Shape = wrap(shape)
+    if type.space.data is Space.Rmem:
+        return Vec(Expression(modes, tensor.element_type, tensor=tensor, borrowed=True))
+    own = allocate(tensor.element_type, Space.Rmem, FRAGMENT_ALIGN, make_layout(shape), type.element_type)
+    emit(CopyOp(tensor.ssa, own.ssa), is_settled=True)
+    return Vec(Expression(modes, tensor.element_type, tensor=own))
+
+
+def store(tensor: Tensor, value: Any) -> None:
+    """Writes a fragment, which is broadcast to the tensor's shape, or one value everywhere, to a tensor.
+
+    What is written is converted to the tensor's elements, as by `x.to`: floats to integers towards zero, wider integers
+    to their low bits.
+    """
+    if isinstance(value, Tensor):
+        value = load(value)
+    if is_scalar(value):
+        tensor.fill(value)
+        return
+    check_operand(value)
+    held = tensor_type(tensor).element_type
+    if tensor_type(tensor).space.data is not Space.Rmem:  # a copy from registers is as wide as it can be
+        value = value.to(tensor.element_type)
+        if value.expression.tensor is None or tensor_type(value.expression.tensor).element_type != held:
+            own = allocate(value.dtype, Space.Rmem, FRAGMENT_ALIGN, make_layout(value.shape), held)
+            write(own, value.expression)
+            value = Vec(Expression(value.shape, value.dtype, tensor=own))
+    current().settle(keep=value)
+    expression = value.expression
+    write(tensor, expression)
+    if expression.tensor is None and _holds(tensor, expression):
+        expression.borrow(tensor)
+
+
+def _holds(tensor: Tensor, expression: Expression) -> bool:
+    """Whether a tensor to which an expression was written holds its elements as they are."""
+    type = tensor_type(tensor)
+    layout = type.layout.data
+    same = tensor.element_type == expression.dtype and sizes(wrap(layout.shape)) == sizes(expression.shape)
+    return same and type.space.data is Space.Rmem and cosize(layout) >= product(layout.shape)
+
+
+class Home:
+    """Registers in which control flow hands on a fragment: what is written on one path is read on the next."""
+
+    def __init__(self, like: Vec) -> None:
+        self.shape = like.shape
+        self.tensor = allocate(like.dtype, Space.Rmem, FRAGMENT_ALIGN, make_layout(like.shape))
+
+    def holds(self, value: Vec) -> bool:
+        """Whether a fragment has its shape and type."""
+        return sizes(value.shape) == sizes(self.shape) and value.dtype.of_tensor == self.tensor.element_type
+
+    def entered(self) -> Vec:
+        """The fragment in it as the block finds it that is entered next."""
+        return Vec(self._expression(True), inside=True)
+
+    def left(self) -> Vec:
+        """The fragment in it, to which nothing is written any more."""
+        return Vec(self._expression(False))
+
+    def _expression(self, borrowed: bool) -> Expression:
+        return Expression(self.shape, self.tensor.element_type, tensor=self.tensor, borrowed=borrowed)
+
+    def write(self, value: Vec) -> None:
+        """Hands on a fragment."""
+        store(self.tensor, value)
+
+
+def full(shape: Any, value: Scalar, dtype: Any) -> Vec:
+    """A fragment of a shape in which every element is `value`."""
+    target = as_dtype(dtype)
+    modes = as_tuple(tuples(shape))
+    if not is_fully_static(modes):
+        raise TilefoldError(Code.BUILD_RUN_TIME, "the shape of a fragment is static", "pass sizes as cute.Constexpr")
+    if not is_scalar(value):
+        message = f"expected a value or a number, got {type(value).__name__}"
+        raise TilefoldError(Code.BUILD_VALUE, message, "x.broadcast_to(shape) repeats a fragment")
+    return Vec(Expression(modes, target, partial(_same, value)))
+
+
+def full_like(fragment: "Vec | Tensor", value: Scalar, dtype: Any = None) -> Vec:
+    """A fragment in the shape of another, or of a tensor, in which every element is `value`."""
+    if not isinstance(fragment, Vec | AnyTensor):  # pyright: ignore[reportUnnecessaryIsInstance]
+        message = f"expected a fragment or a tensor, got {type(fragment).__name__}"
+        raise TilefoldError(Code.BUILD_VALUE, message, "cute.full(shape, value, type) takes a shape")
+    element = fragment.dtype if dtype is None else dtype
+    return full(fragment.shape, value, element)
+
+
+def _kept_leaves(axes: Any, shape: Shape) -> list[tuple[int, ...]]:
+    """The leaves of each mode that a reduction keeps, by their numbers in the shape.
+
+    Raises TilefoldError: E0208 for a mode that there is not, E0201 for the profile of another shape, E5002 for anything
+    else.
+    """
+    leaves = unflatten(range(len(flatten_to_tuple(shape))), shape)
+    if axes is None:
+        return [()] * len(shape)
+    given = as_tuple(tuples(axes))
+    if any(axis is None or isinstance(axis, tuple) for axis in given):
+        return [flatten_to_tuple(slice_tuple(axis, part)) for axis, part in zip_modes(given, leaves)]
+    if any(isinstance(axis, bool) or not isinstance(axis, int) for axis in given):
+        raise TilefoldError(Code.BUILD_VALUE, f"{show(given)} are no modes", "name modes by numbers, the first by 0")
+    if any(not -len(shape) <= axis < len(shape) for axis in given):
+        message = f"a fragment of {len(shape)} modes has no mode {axes}"
+        raise TilefoldError(Code.MODE_OUT_OF_RANGE, message, "the first is 0")
+    over = [axis % len(shape) for axis in given]
+    if len(set(over)) < len(over):
+        raise TilefoldError(
+            Code.BUILD_VALUE, f"{show(given)} names a mode twice", "a profile has None for the modes that are kept"
+        )
+    return [() if mode in over else flatten_to_tuple(part) for mode, part in enumerate(leaves)]
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """How `reduce` combines elements."""
+
+    name: str
+
+    def function(self, a: Any, b: Any) -> Any:
+        """Two values combined, or fragments element by element."""
+        return combined(self.name, a, b)
+
+    def start(self, dtype: DType) -> Any:
+        """What combined with an element is the element. Raises TilefoldError (E5002) where the type has no such."""
+        if dtype.kind == "float" and self.name in ("min", "max"):
+            return float("inf") if self.name == "min" else float("-inf")
+        ones = True if dtype.kind == "bool" else dtype.greatest if dtype.unsigned else -1
+        found = {"add": 0, "mul": 1, "max": dtype.least, "min": dtype.greatest, "and": ones, "or": 0, "xor": 0}
+        return found[self.name]
+
+
+def check_reduction(x: object) -> None:
+    """Raises TilefoldError (E5002) for anything but a reduction."""
+    if not isinstance(x, Reduction):
+        raise TilefoldError(Code.BUILD_VALUE, f"expected a reduction such as cute.ADD, got {x!r}")
+
+
+ADD, MUL, MAX, MIN = Reduction("add"), Reduction("mul"), Reduction("max"), Reduction("min")
+AND, OR, XOR = Reduction("and"), Reduction("or"), Reduction("xor")

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Layouts in kernels: those of `layout/`, whose integers may be values, by the names of CuTe.
+
+What takes a layout or a tensor is in `views.py`. Everything raises `LayoutError` where the algebra does.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
+from typing import Any, ParamSpec, TypeVar, cast
+
+from .... import layout as algebra
+from ....base.errors import Code, TilefoldError
+from ....layout.algebra.coordinates import crd2crd as _crd2crd
+from ....layout.algebra.coordinates import crd2idx as _crd2idx
+from ....layout.algebra.coordinates import idx2crd as _idx2crd
+from ....layout.algebra.core import ComposedLayout, Layout, LayoutLike, plain_layout
+from ....layout.algebra.integers import ceil_div_int
+from ....layout.algebra.inttuple import compatible as _compatible
+from ....layout.algebra.inttuple import congruent as _congruent
+from ....layout.algebra.inttuple import product
+from ....layout.algebra.inttuple import product_each as _product_each
+from ....layout.algebra.inttuple import shape_div as _shape_div
+from ....layout.algebra.inttuple import weakly_congruent as _weakly_congruent
+from ....layout.algebra.modes import compose_parts
+from ....layout.algebra.swizzle import Swizzle
+from ..scalars.dtypes import DType
+from ..tracing.python_errors import misused
+from .coordinates import as_layout, has_value, tuples
+from .modes import get, layout_of
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def make_layout(shape: Any, *more: Any, stride: Any = None) -> Layout:
+    """A layout of a shape and, unless it is compact, a stride; or the one whose modes are the given layouts.
+
+    `make_layout((8, 128), stride=(128, 1))`. Without a stride the first mode is the fastest.
+    """
+    if stride is not None:
+        if more:
+            raise TilefoldError(Code.BAD_ARGUMENT, "make_layout takes one stride")
+        return algebra.make_layout(tuples(shape), tuples(stride))
+    if isinstance(shape, Layout):
+        return algebra.make_layout(shape, *more)
+    return algebra.make_layout(tuples(shape), *map(tuples, more))
+
+
+def make_ordered_layout(shape: Any, order: Any) -> Layout:
+    """The compact layout of a shape whose modes run the faster the smaller their number in `order`.
+
+    Modes of equal numbers begin at the same stride, as in CuTe, so that coordinates share indices.
+    """
+    return algebra.make_ordered_layout(tuples(shape), tuples(order))
+
+
+def make_identity_layout(shape: Any) -> Layout:
+    """The layout that maps each coordinate of a shape to itself."""
+    return algebra.make_identity_layout(tuples(shape))
+
+
+def make_swizzle(bits: int, base: int, shift: int) -> Swizzle:
+    """CuTe's `Swizzle<bits, base, shift>`."""
+    return Swizzle(*tuples((bits, base, shift)))
+
+
+def make_composed_layout(swizzle: Swizzle, offset: int, layout: Any) -> LayoutLike:
+    """The layout `swizzle o offset o layout`, that of swizzled shared memory."""
+    return compose_parts(swizzle, offset, as_layout(layout))
+
+
+def tile_to_shape(block: LayoutLike, shape: Any, order: Any = None) -> LayoutLike:
+    """A layout of a shape that repeats `block`, the modes in `order`, the first the fastest."""
+    return algebra.tile_to_shape(layout_of(block), tuples(shape), *(() if order is None else (tuples(order),)))
+
+
+def recast_layout(layout: Any, old: Any, new: Any) -> Any:
+    """A layout of elements of type `old` as one of elements of type `new` in the same memory; types, or bits."""
+    bits = (x.bits if isinstance(x, DType) else x for x in (old, new))
+    return algebra.recast_layout(layout_of(layout), *bits)
+
+
+def size(x: Any, mode: Any = None) -> Any:
+    """The number of elements of a tensor, a fragment, a layout or a shape, or of a mode: `size(t, 1)`,
+    `size(t, mode=[0, 1])`; of threads of a tiled copy or a tiled MMA. Of a tuple, a shape, it is the product.
+    """
+    if (threads := getattr(x, "threads", None)) is not None:
+        return threads
+    return product(_shape(x, mode))
+
+
+def shape(x: Any, mode: Any = None) -> Any:
+    """The shape of a tensor or a layout, or of a mode of it."""
+    return _shape(x, mode)
+
+
+def stride(x: Any, mode: Any = None) -> Any:
+    """The strides of a tensor or a layout, or of a mode of it."""
+    return _of_mode(plain_layout(layout_of(_laid_out(x))).stride, mode)
+
+
+def rank(x: Any, mode: Any = None) -> int:
+    """The number of modes of a tensor, a layout or a tuple; 1 for an integer."""
+    return algebra.rank(_shape(x, mode))
+
+
+def depth(x: Any, mode: Any = None) -> int:
+    """How deep a tensor's shape, a layout or a tuple nests; 0 for an integer."""
+    return algebra.depth(_shape(x, mode))
+
+
+def cosize(x: Any) -> Any:
+    """One more than the largest index of a layout or a tensor: the elements that it takes in memory."""
+    return algebra.cosize(layout_of(_laid_out(x)))
+
+
+def ceil_div(a: Any, b: Any) -> Any:
+    """`a / b` rounded up; of tuples, leaf by leaf."""
+    a = tuples(a)
+    if isinstance(a, tuple):
+        parts = tuples(b) if isinstance(b, tuple | list) else (b,) * len(a)  # pyright: ignore[reportUnknownArgumentType]
+        if len(parts) > len(a):  # pyright: ignore[reportUnknownArgumentType]
+            raise TilefoldError(Code.RANK_MISMATCH, f"{len(parts)} divisors are more than {len(a)} integers")  # pyright: ignore[reportUnknownArgumentType]
+        missing = (1,) * (len(a) - len(parts))  # pyright: ignore[reportUnknownArgumentType]
+        return tuple([ceil_div(x, y) for x, y in zip(a, (*parts, *missing), strict=True)])  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return ceil_div_int(a, tuples(b))
+
+
+def shape_div(a: Any, b: Any) -> Any:
+    """What is left of extents `a` after `b` of them are taken, from the first mode on (CuTe's shape_div).
+
+    Raises `LayoutError` (E0204) where neither of two extents divides the other.
+    """
+    return _shape_div(tuples(a), tuples(b))
+
+
+def product_each(shape: Any) -> tuple[Any, ...]:
+    """The size of each mode of a shape."""
+    return _product_each(tuples(shape))
+
+
+def congruent(a: Any, b: Any) -> bool:
+    """Whether two tensors, layouts or tuples have the same profile."""
+    return _congruent(_shape(a, None), _shape(b, None))
+
+
+def weakly_congruent(a: Any, b: Any) -> bool:
+    """Whether the profile of `b` refines that of `a`."""
+    return _weakly_congruent(_shape(a, None), _shape(b, None))
+
+
+def compatible(a: Any, b: Any) -> bool:
+    """Whether every coordinate of shape `a` is one of shape `b`, too."""
+    return _compatible(_shape(a, None), _shape(b, None))
+
+
+def crd2crd(coord: Any, source: Any, target: Any) -> Any:
+    """The coordinate in shape `target` of the element that a coordinate names in shape `source`."""
+    return _crd2crd(tuples(coord), tuples(source), tuples(target))
+
+
+def is_static(x: Any) -> bool:
+    """Whether all integers of a tensor's layout, a layout or a tuple are known while the kernel is built."""
+    return not has_value(_laid_out(x))
+
+
+def crd2idx(coord: Any, layout: Any) -> Any:
+    """The index of a coordinate in a layout, or in the compact layout of a shape."""
+    if isinstance(layout, ComposedLayout):
+        return layout(tuples(coord))
+    plain = as_layout(layout)
+    return _crd2idx(tuples(coord), plain.shape, plain.stride)
+
+
+def idx2crd(index: Any, shape: Any) -> Any:
+    """The coordinate of a number that counts a shape colexicographically."""
+    return _idx2crd(index, tuples(shape))
+
+
+def _shape(x: Any, mode: Any) -> Any:
+    whole = _laid_out(x)
+    if isinstance(whole, Layout | ComposedLayout):
+        return _of_mode(whole.shape, mode)
+    return _of_mode(tuples(getattr(whole, "shape", None) or whole), mode)  # a fragment has a shape and no layout
+
+
+def _laid_out(x: Any) -> Any:
+    """The layout of what has one, such as a tensor of a kernel or of the host, or `x`, which may be a layout itself."""
+    layout = getattr(x, "layout", None)
+    return layout if isinstance(layout, Layout | ComposedLayout) else x
+
+
+def _of_mode(t: Any, mode: Any) -> Any:
+    return t if mode is None else get(t, mode)
+
+
+def _checked(function: Callable[P, R]) -> Callable[P, R]:
+    """A function of the algebra that is given a layout, as users give it: with a message for what is none."""
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        given: Any = args
+        layout, *rest = given or (kwargs.pop(next(iter(signature(function).parameters)), None),)
+        named: Any = {name: tuples(value) for name, value in kwargs.items()}
+        first, given = layout_of(layout), [*map(tuples, rest)]
+        try:
+            return cast("Any", function)(first, *given, **named)
+        except (TypeError, AttributeError, AssertionError) as error:
+            names = list(signature(function).parameters)
+            raise misused(function.__name__, [first, *given, *named.values()], names, error) from error
+
+    return checked
+
+
+complement = _checked(algebra.complement)
+right_inverse = _checked(algebra.right_inverse)
+left_inverse = _checked(algebra.left_inverse)
+nullspace = _checked(algebra.nullspace)
+logical_product = _checked(algebra.logical_product)
+zipped_product = _checked(algebra.zipped_product)
+tiled_product = _checked(algebra.tiled_product)
+flat_product = _checked(algebra.flat_product)
+blocked_product = _checked(algebra.blocked_product)
+raked_product = _checked(algebra.raked_product)
+upcast = _checked(algebra.upcast)
+downcast = _checked(algebra.downcast)
+coshape = _checked(algebra.coshape)
+make_layout_like = _checked(algebra.make_layout_like)
+with_shape = _checked(algebra.with_shape)
+unflatten = _checked(algebra.unflatten)
+replace = _checked(algebra.replace)
+zip_layout = _checked(algebra.zip_layout)
+zip_layouts = _checked(algebra.zip_layouts)
+max_alignment = _checked(algebra.max_alignment)
+max_common_layout = _checked(algebra.max_common_layout)
+max_common_vector = _checked(algebra.max_common_vector)

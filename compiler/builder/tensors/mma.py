@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tiled MMAs, a thread's part of their operands, and multiplying (CuTe's mma_atom.hpp and gemm.hpp)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation, SSAValue
+
+from ....base.errors import Code, TilefoldError
+from ....dialects.cute import LayoutAttr, TilerAttr
+from ....dialects.tile import (
+    FragmentOp,
+    GemmOp,
+    MakeFragmentAOp,
+    MakeFragmentBOp,
+    MakeFragmentCOp,
+    MmaAtomAttr,
+    PartitionAOp,
+    PartitionBOp,
+    PartitionCOp,
+    TiledMmaOp,
+    TiledMmaType,
+)
+from ....layout.algebra.core import Layout
+from ....layout.algebra.unknown import Unknown
+from ....layout.drawing.display import Displayed
+from ....layout.text.printing import plain_style, thr_mma_lines, tiled_mma_lines
+from ....layout.tiling import tiled_mma as algebra
+from ..scalars.values import index_of
+from ..tracing.state import checked, current, emit
+from .coordinates import as_layout, tuples
+from .nvgpu import MmaOp, MmaUniversalOp
+from .tensors import AnyTensor, Tensor, emit_inferred, ragged_unit, tensor_type
+from .views import as_tensor, relaid
+
+
+@dataclass(frozen=True, repr=False)
+class TiledMma(Displayed):
+    """A tiled MMA: an atom repeated over threads, and over values as far as the permutation says."""
+
+    type: TiledMmaType
+
+    @property
+    def threads(self) -> int:
+        """How many threads execute it."""
+        return self.type.tiled_mma.threads
+
+    @property
+    def tile_shape(self) -> tuple[int, int, int]:
+        """What all threads multiply at once: (M,N,K)."""
+        return self.type.tiled_mma.tile_shape
+
+    @property
+    def _displayed(self) -> algebra.TiledMma:
+        return self.type.tiled_mma
+
+    def __repr__(self) -> str:
+        atoms, permutation = self.type.atom_layout.data, plain_style(self.type.permutation.data)
+        return f"TiledMma({self.type.atom.atom_name.data}, {atoms}, {permutation})"
+
+    def __str__(self) -> str:
+        return "\n".join(tiled_mma_lines(self._displayed, plain_style))
+
+    def get_layoutA_TV(self) -> Layout:
+        """(thread, value) to a place of what is multiplied of A at once, (M,K)."""
+        return self.type.tiled_mma.layout_tv("A")
+
+    def get_layoutB_TV(self) -> Layout:
+        """(thread, value) to a place of what is multiplied of B at once, (N,K)."""
+        return self.type.tiled_mma.layout_tv("B")
+
+    def get_layoutC_TV(self) -> Layout:
+        """(thread, value) to a place of what is accumulated of C at once, (M,N)."""
+        return self.type.tiled_mma.layout_tv("C")
+
+    def thrfrg_A(self, target: Any, ragged: bool = False) -> Any:
+        """A layout, or a tensor, of A (M,K,...): ((ThrV,(ThrM,ThrK)),(FrgV,(RestM,RestK,...))), all threads' parts."""
+        return self._thrfrg("A", target, ragged)
+
+    def thrfrg_B(self, target: Any, ragged: bool = False) -> Any:
+        """A layout, or a tensor, of B (N,K,...): ((ThrV,(ThrN,ThrK)),(FrgV,(RestN,RestK,...)))."""
+        return self._thrfrg("B", target, ragged)
+
+    def thrfrg_C(self, target: Any, ragged: bool = False) -> Any:
+        """A layout, or a tensor, of C (M,N,...): ((ThrV,(ThrM,ThrN)),(FrgV,(RestM,RestN,...)))."""
+        return self._thrfrg("C", target, ragged)
+
+    def _thrfrg(self, operand: str, target: Any, ragged: bool) -> Any:
+        mma = self.type.tiled_mma
+        return relaid(lambda layout: mma.thrfrg(operand, layout), target, mma.tiler(operand), ragged)
+
+    def get_slice(self, thread: Any) -> "ThrMma":
+        """Its part of a thread, whose index may be a value."""
+        return ThrMma(self, thread)
+
+    def make_fragment_A(self, part: AnyTensor) -> Tensor:
+        """Registers for a thread's part of A: (MMA,MMA_M,MMA_K,...)."""
+        return _fragment(MakeFragmentAOp, self, part)
+
+    def make_fragment_B(self, part: AnyTensor) -> Tensor:
+        """Registers for a thread's part of B: (MMA,MMA_N,MMA_K,...)."""
+        return _fragment(MakeFragmentBOp, self, part)
+
+    def make_fragment_C(self, part: AnyTensor) -> Tensor:
+        """The accumulator for a thread's part of C: (MMA,MMA_M,MMA_N,...). Its elements are the instruction's."""
+        return _fragment(MakeFragmentCOp, self, part)
+
+    def value(self) -> SSAValue:
+        """It as an operand of the kernel that is being built."""
+
+        def made() -> Operation:
+            properties = {"atom": self.type.atom, "atoms": self.type.atom_layout, "permute": self.type.permutation}
+            return TiledMmaOp.create(properties=properties, result_types=[self.type])
+
+        return current().shared(self.type, made)
+
+
+@dataclass(frozen=True)
+class ThrMma:
+    """A thread's part of a tiled MMA. `str` of it is what CuTe prints; what depends on an index of run time is `?`."""
+
+    tiled_mma: TiledMma
+    thread: Any
+
+    def __str__(self) -> str:
+        return "\n".join(thr_mma_lines(self.tiled_mma.type.tiled_mma, static_or_unknown(self.thread), plain_style))
+
+    def partition_A(self, tensor: Any, ragged: bool = False) -> Any:
+        """What the thread multiplies of A (M,K,...): (MMA,MMA_M,MMA_K,...)."""
+        return self._part(PartitionAOp, tensor, ragged)
+
+    def partition_B(self, tensor: Any, ragged: bool = False) -> Any:
+        """What the thread multiplies of B (N,K,...): (MMA,MMA_N,MMA_K,...)."""
+        return self._part(PartitionBOp, tensor, ragged)
+
+    def partition_C(self, tensor: Any, ragged: bool = False) -> Any:
+        """What the thread accumulates of C (M,N,...): (MMA,MMA_M,MMA_N,...)."""
+        return self._part(PartitionCOp, tensor, ragged)
+
+    def make_fragment_A(self, part: AnyTensor) -> Tensor:
+        """As `TiledMma.make_fragment_A`."""
+        return self.tiled_mma.make_fragment_A(part)
+
+    def make_fragment_B(self, part: AnyTensor) -> Tensor:
+        """As `TiledMma.make_fragment_B`."""
+        return self.tiled_mma.make_fragment_B(part)
+
+    def make_fragment_C(self, part: AnyTensor) -> Tensor:
+        """As `TiledMma.make_fragment_C`."""
+        return self.tiled_mma.make_fragment_C(part)
+
+    def partition_fragment_C(self, tensor: Any) -> Tensor:
+        """The accumulator for a thread's part of C (M,N)."""
+        return self.make_fragment_C(self.partition_C(tensor))
+
+    def _part(self, op: type[Any], tensor: Any, ragged: bool) -> Any:
+        return partitioned(op, self.tiled_mma.value(), tensor, self.thread, ragged)
+
+
+def static_or_unknown(index: Any) -> Any:
+    """A thread's index as Python knows it, or `Unknown`."""
+    return index if type(index) is int else Unknown()
+
+
+def partitioned(op: type[Any], tiling: SSAValue, tensor: Any, thread: Any, ragged: bool) -> Any:
+    """A thread's part of a tensor under a tiled copy or a tiled MMA. Raises `LayoutError` where there is none."""
+    return as_tensor(tensor).view_of(op, [tiling, tensor.ssa, [index_of(thread).ssa]], ragged_unit(ragged))
+
+
+def _fragment(op: type[FragmentOp], mma: TiledMma, part: AnyTensor) -> Tensor:
+    if not isinstance(part, AnyTensor):  # pyright: ignore[reportUnnecessaryIsInstance]
+        message = f"expected a thread's part of a tensor, got {type(part).__name__}"
+        raise TilefoldError(Code.BUILD_VALUE, message, "take it by partition_A, partition_B or partition_C")
+    made = Tensor(emit_inferred(op, [mma.value(), part.ssa], {}))
+    held = part.element_type if isinstance(part, Tensor) else None
+    return Tensor(made.ssa, held) if held is not None and held.ir == tensor_type(made).element_type else made
+
+
+def make_mma_atom(op: "MmaOp | MmaUniversalOp | MmaAtomAttr | str") -> MmaAtomAttr:
+    """An MMA atom: of an instruction (`nvgpu.MmaOp`, `nvgpu.MmaUniversalOp`), or by CuTe's name."""
+    if isinstance(op, MmaAtomAttr):
+        return op
+    if not isinstance(op, MmaOp | MmaUniversalOp | str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TilefoldError(
+            Code.BUILD_VALUE, f"expected a matrix instruction, got {op!r}", "such as cute.nvgpu.MmaOp(...), or its name"
+        )
+    with checked():
+        return MmaAtomAttr(StringAttr(op if isinstance(op, str) else op.atom_name()))
+
+
+def make_tiled_mma(op: Any, atom_layout: Any = None, permutation: Any = None) -> TiledMma:
+    """A tiled MMA: `make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", (2, 2, 1), (32, 32, 16))`.
+
+    `atom_layout` maps the place of an atom in (M,N,K) to who executes it: a layout, or a shape, which stands for its
+    compact layout. `permutation` says for each of M, N and K which tile all threads multiply at once: a size, a
+    layout, or None for what the atoms cover. Raises `LayoutError` where they do not fit together.
+    """
+    properties: dict[str, Any] = {"atom": make_mma_atom(op)}
+    if atom_layout is not None:
+        properties["atoms"] = LayoutAttr(as_layout(atom_layout))
+    if permutation is not None:
+        properties["permute"] = TilerAttr(tuples(permutation))
+    with checked():
+        return TiledMma(TiledMmaOp.infer(properties))
+
+
+def gemm(mma: Any, *tensors: Tensor) -> None:
+    """`gemm(mma, D, A, B, C)`: D = A * B + C on each thread's fragments; `gemm(mma, A, B, C)` with D = C.
+
+    A and B are fragments or in shared memory, C and D fragments. The ranks say what is multiplied: (V)x(V)->(V),
+    (M)x(N)->(M,N), (M,K)x(N,K)->(M,N), (V,M)x(V,N)->(V,M,N) or (V,M,K)x(V,N,K)->(V,M,N), where V are the values of one
+    execution of the atom. `mma` is a tiled MMA, an atom, or None for UniversalFMA of
+    the types of the elements.
+    """
+    if len(tensors) not in (3, 4):
+        raise TilefoldError(Code.BUILD_VALUE, "gemm takes D, A, B, C or A, B, C after the tiled MMA")
+    for tensor in tensors:
+        tensor_type(tensor)
+    d, (a, b, c) = (None, tensors) if len(tensors) == 3 else (tensors[0], tensors[1:])
+    tiled = mma.tiled_mma if isinstance(mma, ThrMma) else mma
+    into = None if d is None or d.ssa is c.ssa else d.ssa
+    atom = tiled if isinstance(tiled, MmaAtomAttr) else None
+    if tiled is None and any(each.element_type.unsigned for each in (*tensors, c)):
+        types = [each.element_type for each in (d or c, a, b, c)]
+        atom = make_mma_atom(MmaUniversalOp(*types))
+    value = tiled.value() if isinstance(tiled, TiledMma) else None
+    emit(GemmOp(a.ssa, b.ssa, c.ssa, into, value, atom))

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The modes of tensors, layouts and tuples, by the functions of CuTe (int_tuple.hpp, layout.hpp, tensor_impl.hpp).
+
+Of a tensor the result is a view. Everything raises `LayoutError` where the algebra does.
+"""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from xdsl.dialects.builtin import DenseArrayBase, i64
+
+from .... import layout as algebra
+from ....base.errors import Code, TilefoldError
+from ....dialects.tile import CoalesceOp, GroupModesOp, SelectOp
+from ....layout.algebra.core import ComposedLayout, Layout
+from ....layout.algebra.inttuple import dice_tuple, slice_tuple
+from ....layout.algebra.inttuple import flatten as flatten_tuple
+from ..scalars.values import Value, check_integer
+from .coordinates import as_tuple, tuples
+from .tensors import AnyTensor, Pointer, Tensor, make_tensor, sliced
+
+
+def layout_of(x: Any) -> Any:
+    """A layout as it is given to a function of the algebra. Raises TilefoldError (E5002) for anything else."""
+    if not isinstance(x, Layout | ComposedLayout):
+        hint = "t.layout is a tensor's" if hasattr(x, "layout") else "make one by cute.make_layout(shape)"
+        shown = repr(x) if isinstance(x, tuple | int) else type(x).__name__  # pyright: ignore[reportUnknownArgumentType]
+        raise TilefoldError(Code.BUILD_VALUE, f"expected a layout, got {shown}", hint)
+    return x
+
+
+def get(target: Any, mode: Any) -> Any:
+    """A mode of a layout, or an element of a tuple: `get(layout, 1)`, `get(layout, (1, 0))` (CuTe's `get<1,0>`)."""
+    for each in as_tuple(mode):
+        parts = target if isinstance(target, tuple | Layout | ComposedLayout) else (target,)  # pyright: ignore[reportUnknownVariableType]
+        check_modes([each], len(parts))  # pyright: ignore[reportUnknownArgumentType]
+        target = parts[each]  # pyright: ignore[reportUnknownVariableType]
+    return target  # pyright: ignore[reportUnknownVariableType]
+
+
+def select(target: Any, mode: Any) -> Any:
+    """The named modes in that order: `select(t, [0, 1, 3, 2])`. Of a tensor, the others stay at coordinate 0.
+
+    It chooses modes, not elements by conditions as `numpy.select`; `cute.where` does that.
+    """
+    modes = list(as_tuple(tuples(mode)))
+    if isinstance(target, AnyTensor):
+        check_modes(modes, target.rank)
+        return target.view(SelectOp, [[]], {"modes": DenseArrayBase.from_list(i64, modes)})
+    if isinstance(target, tuple):
+        check_modes(modes, len(target))  # pyright: ignore[reportUnknownArgumentType]
+        return tuple([cast("Any", target)[each] for each in modes])
+    return algebra.select(layout_of(target), *modes)
+
+
+def take(target: Any, begin: int, end: int) -> Any:
+    """Modes `begin` to `end - 1` (CuTe's `take<begin, end>`); of a tensor, the others stay at coordinate 0.
+
+    It takes modes, not elements as `numpy.take`.
+    """
+    _check_range(begin, end, rank_of(target))
+    return select(target, list(range(begin, end)))
+
+
+def group_modes(target: Any, begin: int, end: int | None = None) -> Any:
+    """Modes `begin` to `end - 1` become one mode; by default all from `begin` on."""
+    last = rank_of(target) if end is None else end
+    if isinstance(target, AnyTensor):
+        return target.view(GroupModesOp, [[]], {"modes": DenseArrayBase.from_list(i64, [begin, last])})
+    if isinstance(target, tuple):
+        _check_range(begin, last, len(target))  # pyright: ignore[reportUnknownArgumentType]
+        return (*target[:begin], target[begin:last], *target[last:])  # pyright: ignore[reportUnknownVariableType]
+    return algebra.group_modes(layout_of(target), begin, last)
+
+
+def flatten(target: Any) -> Any:
+    """All modes at one level: `((2, 3), 4)` becomes `(2, 3, 4)`, and not one mode of 24 as by `numpy.ravel`."""
+    if isinstance(target, tuple):
+        return flatten_tuple(target)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return _relaid(target, algebra.flatten)
+
+
+def coalesce(target: Any, profile: Any = None) -> Any:
+    """The same elements in the same order with as few modes as possible. With a tuple `profile`, each mode under a leaf
+    of it for itself: `coalesce(layout, (1, 1))` keeps two modes.
+    """
+    if isinstance(target, AnyTensor) and profile is None:
+        return target.view(CoalesceOp, [[]], {})
+    return _relaid(target, lambda layout: algebra.coalesce(layout, tuples(profile)))
+
+
+def filter(target: Any, profile: Any = None) -> Any:
+    """Without modes of stride 0 and size 1, coalesced; by mode with a tuple `profile`.
+
+    Unlike Python's `filter` it knows layouts only; elements are chosen by `cute.where`.
+    """
+    return _relaid(target, lambda layout: algebra.filter(layout, tuples(profile)))
+
+
+def filter_zeros(target: Any, profile: Any = None) -> Any:
+    """With extent 1 where the stride is 0, or where `profile`, a stride, has a 0."""
+    return _relaid(target, lambda layout: algebra.filter_zeros(layout, tuples(profile)))
+
+
+def append(target: Any, mode: Any = None, rank: int | None = None) -> Any:
+    """`mode` after the modes, or so often that there are `rank` modes; of a tuple an element.
+
+    Without `mode` it is 1:0, and 1 for a tuple. It adds modes, not elements as `numpy.append`.
+    """
+    return _padded(target, mode, rank, algebra.append)
+
+
+def prepend(target: Any, mode: Any = None, rank: int | None = None) -> Any:
+    """`mode` before the modes, or so often that there are `rank` modes; of a tuple an element."""
+    return _padded(target, mode, rank, algebra.prepend)
+
+
+def slice_(target: Any, coord: Any) -> Any:
+    """The modes that `None` keeps, at a coordinate of the others; of a tensor the same as `t[coord]`."""
+    if isinstance(target, AnyTensor):
+        return cast("Any", target)[coord]
+    if isinstance(target, tuple):
+        return slice_tuple(tuples(coord), target)  # pyright: ignore[reportUnknownArgumentType]
+    return algebra.slice_(tuples(coord), layout_of(target))
+
+
+def dice(target: Any, coord: Any) -> Any:
+    """The modes of a layout or a tuple for which the coordinate has integers, not `None`."""
+    if isinstance(target, tuple):
+        return dice_tuple(tuples(coord), target)  # pyright: ignore[reportUnknownArgumentType]
+    return algebra.dice(tuples(coord), layout_of(target))
+
+
+def domain_offset(coord: Any, tensor: Any) -> Tensor:
+    """The tensor as seen from a coordinate: its layout, begun there. What reaches beyond its end must not be accessed.
+
+    The arguments may also stand in the other order. Raises TilefoldError for a swizzled tensor, and (E5002) where there
+    is no tensor.
+    """
+    if isinstance(coord, Tensor):
+        coord, tensor = tensor, coord
+    if not isinstance(tensor, Tensor):
+        message = f"expected a coordinate and a tensor, got {type(coord).__name__} and {type(tensor).__name__}"
+        raise TilefoldError(Code.BUILD_VALUE, message, "write cute.domain_offset((i, j), t)")
+    layout = tensor.layout
+    return make_tensor(Pointer(sliced(tensor, tuples(as_tuple(coord)))), layout)
+
+
+def rank_of(target: Any) -> int:
+    """The number of modes of a tensor, a layout or a tuple."""
+    if isinstance(target, AnyTensor):
+        return target.rank
+    return len(target) if isinstance(target, tuple) else len(layout_of(target))  # pyright: ignore[reportUnknownArgumentType]
+
+
+def check_modes(modes: list[Any], rank: int) -> None:
+    """Raises TilefoldError (E0208) unless these are modes of something that has `rank`."""
+    for mode in modes:
+        if isinstance(mode, Value) or type(mode) is not int or not 0 <= mode < rank:
+            raise TilefoldError(Code.MODE_OUT_OF_RANGE, f"there are modes 0 to {rank - 1}, not {mode}")
+
+
+def _check_range(begin: int, end: int, rank: int) -> None:
+    for each in (begin, end):
+        check_integer("the number of a mode", each)
+    if not 0 <= begin < end <= rank:
+        message = f"modes {begin} to {end - 1} are not a range of {rank} modes"
+        raise TilefoldError(Code.MODE_OUT_OF_RANGE, message)
+
+
+def _relaid(target: Any, function: Callable[[Any], Any]) -> Any:
+    if isinstance(target, Tensor):
+        return make_tensor(target.iterator, function(target.layout))
+    return function(layout_of(target))
+
+
+def _padded(target: Any, mode: Any, rank: int | None, function: Callable[[Any, int, Any], Any]) -> Any:
+    whole = rank_of(target) + 1 if rank is None else rank
+    if not isinstance(target, tuple):
+        added = None if mode is None else layout_of(mode)
+        return _relaid(target, lambda layout: function(layout, whole, added))
+    missing = whole - len(target)  # pyright: ignore[reportUnknownArgumentType]
+    if missing < 0:
+        raise TilefoldError(Code.RANK_MISMATCH, f"{target} has more than {whole} elements")
+    more = (1 if mode is None else tuples(mode),) * missing
+    return (*target, *more) if function is algebra.append else (*more, *target)  # pyright: ignore[reportUnknownVariableType]

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The instructions of NVIDIA's GPUs that atoms are made of, as `make_copy_atom` and `make_tiled_mma` take them.
+
+Each stands for atoms by CuTe's names (docs/reference/atoms.md), which can be given directly as well.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ....base.errors import Code, TilefoldError
+from ....layout.atoms.mma_table import MMA_ATOMS
+from ....layout.atoms.scalar_mma import CXX_TYPES
+from ..scalars.dtypes import DType
+
+
+@dataclass(frozen=True, slots=True)
+class CopyOp:
+    """The base of copy instructions."""
+
+    def atom_name(self, bits: int | None) -> str:
+        """CuTe's name of the atom that moves `bits` bits by one execution; None leaves it to the instruction."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class CopyUniversalOp(CopyOp):
+    """Loads and stores between any two memory spaces: of as many bits as are asked for, else as wide as layouts and
+    alignment allow.
+    """
+
+    def atom_name(self, bits: int | None) -> str:
+        return "AutoVectorizingCopy" if bits is None else f"UniversalCopy<uint{bits}_t>"
+
+
+@dataclass(frozen=True, slots=True)
+class CpAsyncOp(CopyOp):
+    """Asynchronous copies from global to shared memory, of 4, 8 or 16 bytes (16 by default; `cache="global"` bypasses
+    L1 and has 16 only). With `zfill`, zeros are written where a predicate does not hold.
+    """
+
+    cache: Literal["always", "global"] = "global"
+    zfill: bool = False
+
+    def atom_name(self, bits: int | None) -> str:
+        word = {"always": "CACHEALWAYS", "global": "CACHEGLOBAL"}.get(self.cache)
+        if word is None:
+            raise TilefoldError(Code.BUILD_VALUE, f'cp.async caches "always" or "global", not {self.cache!r}')
+        return f"SM80_CP_ASYNC_{word}{'_ZFILL' if self.zfill else ''}<uint{bits or 128}_t>"
+
+
+@dataclass(frozen=True, slots=True)
+class _MatrixOp(CopyOp):
+    """Matrices of 8 x 8 elements of 16 bits, 1, 2 or 4 at once, perhaps transposed."""
+
+    num_matrices: Literal[1, 2, 4] = 4
+    transpose: bool = False
+
+    def _suffix(self) -> str:
+        return f"U16x{2 * self.num_matrices}" if self.transpose else f"U32x{self.num_matrices}"
+
+
+@dataclass(frozen=True, slots=True)
+class LdMatrixOp(_MatrixOp):
+    """Loads matrices of 8 x 8 elements of 16 bits from shared memory into the registers of a warp (ldmatrix)."""
+
+    def atom_name(self, bits: int | None) -> str:
+        return f"SM75_{self._suffix()}_LDSM_{'T' if self.transpose else 'N'}"
+
+
+@dataclass(frozen=True, slots=True)
+class StMatrixOp(_MatrixOp):
+    """Stores matrices of 8 x 8 elements of 16 bits from the registers of a warp to shared memory (stmatrix, sm_90)."""
+
+    def atom_name(self, bits: int | None) -> str:
+        return f"SM90_{self._suffix()}_STSM_{'T' if self.transpose else 'N'}"
+
+
+@dataclass(frozen=True, slots=True)
+class MovMatrixOp(CopyOp):
+    """Transposes a matrix of 8 x 8 elements of 16 bits in the registers of a warp (movmatrix)."""
+
+    def atom_name(self, bits: int | None) -> str:
+        return "SM75_U32x1_MOVM_T"
+
+
+_PTX_NAMES = {
+    "Float16": "F16", "BFloat16": "BF16", "Float32": "F32", "TFloat32": "TF32", "Float64": "F64", "Int4": "S4",
+    "Int8": "S8", "Int16": "S16", "Int32": "S32", "Int64": "S64", "Uint4": "U4", "Uint8": "U8", "Uint16": "U16",
+    "Uint32": "U32", "Uint64": "U64", "Float8E4M3FN": "E4M3", "Float8E5M2": "E5M2",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class MmaOp:
+    """A matrix instruction of a warp (mma.sync) by its shape (M,N,K) and types: `MmaOp(Float16, Float32)`.
+
+    `b` is the type of B, by default that of A; the accumulator's is that of C and D.
+    """
+
+    a: DType
+    acc: DType
+    shape: tuple[int, int, int] = (16, 8, 16)
+    b: DType | None = None
+
+    def atom_name(self) -> str:
+        """CuTe's name. Raises TilefoldError (E0302) where there is no such instruction."""
+        a, b, c = (_PTX_NAMES.get(t.name, "?") for t in (self.a, self.b or self.a, self.acc))
+        names = [name for name in MMA_ATOMS if name.endswith(f"_{c}{a}{b}{c}_TN")]
+        found = next((name for name in names if f"_{'x'.join(map(str, self.shape))}_" in name), None)
+        if found is None:
+            shapes = ", ".join(map(str, sorted({MMA_ATOMS[name]().shape for name in names})))
+            raise TilefoldError(
+                Code.ATOM_UNKNOWN,
+                f"there is no matrix instruction of shape {self.shape} for {self.a}, {self.b or self.a} and {self.acc}",
+                f"shapes of these types: {shapes}" if shapes else "see the table of atoms, or give an atom's name",
+            )
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class MmaUniversalOp:
+    """One multiplication and addition of each thread, A * B + C in the type of D (CuTe's UniversalFMA).
+
+    `dtype` is the type of D; `a`, by default the same, that of A, `b`, by default A's, that of B, and `c`, by default
+    D's, that of C. D must hold all their numbers: all are floats, or all integers.
+    """
+
+    dtype: DType
+    a: DType | None = None
+    b: DType | None = None
+    c: DType | None = None
+
+    def atom_name(self) -> str:
+        """CuTe's name. Raises TilefoldError (E0302) where there is no such instruction."""
+        a = self.a or self.dtype
+        names = [_cxx_name(each) for each in (self.dtype, a, self.b or a, self.c or self.dtype)]
+        return f"UniversalFMA<{','.join(names if len(set(names)) > 1 else names[:1])}>"
+
+
+def _cxx_name(dtype: DType) -> str:
+    name = next((cxx for cxx, ptx in CXX_TYPES.items() if ptx == _PTX_NAMES.get(dtype.name, "?").lower()), None)
+    if name is None:
+        raise TilefoldError(Code.ATOM_UNKNOWN, f"there is no UniversalFMA of {dtype}", "floats and integers have one")
+    return name

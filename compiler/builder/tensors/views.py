@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Views of tensors, by the functions of CuTe. Those that are defined for layouts too take either.
+
+A view touches no element. Tiles must cover a tensor exactly (E0314) unless the view is `ragged`: then the last ones
+reach beyond it, and what lies there must not be accessed. Everything raises `LayoutError` where the algebra does.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from xdsl.dialects.builtin import IndexType, IntAttr, IntegerAttr, i64
+
+from .... import layout as algebra
+from ....base.errors import Code, TilefoldError
+from ....dialects.cute import CoordAttr, LayoutAttr, ShapeAttr, TilerAttr
+from ....dialects.tile import (
+    AliasOp,
+    BoundsOp,
+    CompositionOp,
+    FlatDivideOp,
+    IdentityOp,
+    LocalPartitionOp,
+    LocalTileOp,
+    LogicalDivideOp,
+    OuterPartitionOp,
+    RasterizeOp,
+    RecastOp,
+    TensorType,
+    TiledDivideOp,
+    ZippedDivideOp,
+)
+from ....dialects.tile.divisibility import check_tiles
+from ....dialects.tile.view_base import LayoutViewOp
+from ....layout.algebra.core import ComposedLayout, Layout
+from ....layout.algebra.inttuple import leaves
+from ....layout.algebra.swizzle import Swizzle
+from ..scalars.dtypes import Index, as_dtype
+from ..scalars.values import MOST, Int, index_of
+from ..tracing.state import checked, emit
+from .coordinates import (
+    as_layout,
+    as_tuple,
+    check_static,
+    has_value,
+    show_layout,
+    split_coordinate,
+    tuples,
+)
+from .modes import layout_of
+from .tensors import AnyTensor, CoordTensor, Tensor, make_tensor, ragged_unit, tensor_type
+
+T = TypeVar("T", Tensor, CoordTensor)
+"""A tensor, or a tensor of coordinates: a view of one is the same kind."""
+
+
+def local_tile(tensor: T, tiler: Any, coord: Any, proj: Any = None, ragged: bool = False) -> T:
+    """The tile at a coordinate of the tensor's tiles: `local_tile(mA, (128, 64), (m, None))`: (BLK_M,BLK_K,k).
+
+    `None` keeps a mode of the tiles; an integer in place of the tuple counts through all tiles, the first mode fastest.
+    With `proj=(1, None, 1)` only the modes marked 1 of tiler and coordinate are used (CuTe's Step).
+    """
+    return _tiles(LocalTileOp, tensor, tiler, coord, proj, ragged)
+
+
+def inner_partition(tensor: T, tiler: Any, coord: Any, ragged: bool = False) -> T:
+    """The elements within the tile at a coordinate of the tensor's tiles, as `local_tile`: (BLK_M,BLK_N,...)."""
+    return _tiles(LocalTileOp, tensor, tiler, coord, None, ragged)
+
+
+def outer_partition(tensor: T, tiler: Any, coord: Any, ragged: bool = False) -> T:
+    """The elements at a coordinate within every tile: `outer_partition(mA, (8, 4), (i, j))`: (RestM,RestN,...).
+
+    `None` keeps a mode of the tile, before the others; an integer in place of the tuple counts through the elements of
+    a tile, the first mode fastest. `local_partition` is this for the coordinate of a thread.
+    """
+    return _tiles(OuterPartitionOp, tensor, tiler, coord, None, ragged)
+
+
+def _tiles(op: type[LayoutViewOp], tensor: T, tiler: Any, coord: Any, proj: Any, ragged: bool) -> T:
+    attribute, operands = split_coordinate(coord)
+    properties: dict[str, Any] = {"tiler": _tiler(as_tuple(tiler)), "coord": attribute} | ragged_unit(ragged)
+    if proj is not None:
+        properties["proj"] = CoordAttr(tuples(proj))
+    return as_tensor(tensor).view(op, [operands], properties)
+
+
+def local_partition(tensor: T, threads: Any, index: Any, proj: Any = None, ragged: bool = False) -> T:
+    """The elements at the coordinate of thread `index` in every tile of the shape of `threads`, a layout that maps
+    coordinates to thread indices: (RestM,RestN,...).
+    """
+    properties: dict[str, Any] = {"threads": LayoutAttr(_static(as_layout(threads)))} | ragged_unit(ragged)
+    if proj is not None:
+        properties["proj"] = CoordAttr(tuples(proj))
+    return as_tensor(tensor).view(LocalPartitionOp, [[index_of(index).ssa]], properties)
+
+
+def relaid(function: Callable[[Any], Any], target: Any, tiler: Any, ragged: bool) -> Any:
+    """What a function of layouts gives for a layout, or for that of a tensor: the tensor in the resulting layout.
+
+    Tiles of `tiler` must cover a tensor exactly unless it is `ragged`. Raises `LayoutError` where the function does.
+    """
+    if not isinstance(target, Tensor):
+        return function(layout_of(target))
+    if not ragged:
+        with checked():
+            check_tiles(tensor_type(target).layout.data, tiler)
+    return make_tensor(target.iterator, function(target.layout))
+
+
+def logical_divide(target: Any, tiler: Any, ragged: bool = False) -> Any:
+    """Each mode becomes (inside the tile, the tiles): ((TileM,RestM),(TileN,RestN),...)."""
+    return _divided(LogicalDivideOp, algebra.logical_divide, target, tiler, ragged)
+
+
+def zipped_divide(target: Any, tiler: Any, ragged: bool = False) -> Any:
+    """Two modes, the tile and the tiles: ((TileM,TileN),(RestM,RestN,...))."""
+    return _divided(ZippedDivideOp, algebra.zipped_divide, target, tiler, ragged)
+
+
+def tiled_divide(target: Any, tiler: Any, ragged: bool = False) -> Any:
+    """The tile in one mode, then the tiles: ((TileM,TileN),RestM,RestN,...)."""
+    return _divided(TiledDivideOp, algebra.tiled_divide, target, tiler, ragged)
+
+
+def flat_divide(target: Any, tiler: Any, ragged: bool = False) -> Any:
+    """All modes in a row: (TileM,TileN,RestM,RestN,...)."""
+    return _divided(FlatDivideOp, algebra.flat_divide, target, tiler, ragged)
+
+
+def composition(target: Any, layout: Any) -> Any:
+    """Coordinates of `layout`, which names places in the target: `composition(gA, tv_layout)`: (T,V).
+
+    A tuple of layouts or extents composes mode by mode.
+    """
+    if isinstance(target, AnyTensor):
+        return target.view(CompositionOp, [[]], {"tiler": _tiler(layout)})
+    return algebra.composition(target if isinstance(target, Swizzle) else layout_of(target), tuples(layout))
+
+
+def recast(tensor: Tensor, dtype: Any) -> Tensor:
+    """The same memory as elements of another type (CuTe's recast)."""
+    element = as_dtype(dtype)
+    inferred = RecastOp.infer(tensor_type(tensor), element.in_memory)
+    properties = {"element_type": element.in_memory}
+    op = RecastOp.build(operands=[tensor.ssa], properties=properties, result_types=[inferred])
+    return Tensor(emit(op).results[0], element)
+
+
+def alias(tensor: Tensor, layout: Any, dtype: Any, offset: int = 0, alignment: int | None = None) -> Tensor:
+    """A tensor of another type in the memory of one that `make_smem_tensor` gave, from byte `offset` on.
+
+    Its alignment is that of the memory there, unless a smaller one is given. Stages of a kernel that follow each other
+    share memory so, with a barrier between.
+    """
+    source = tensor_type(tensor)
+    known = source.align.data
+    while offset % known:
+        known //= 2
+    plain, element = _static(as_layout(layout)), as_dtype(dtype)
+    type = TensorType(element.in_memory, source.space, IntAttr(alignment or known), LayoutAttr(plain))
+    return Tensor(emit(AliasOp(tensor.ssa, offset, type)).results[0], element)
+
+
+def make_identity_tensor(shape: Any) -> CoordTensor:
+    """The tensor that maps each coordinate of a shape, or of a tensor's shape, to itself."""
+    if isinstance(shape, Tensor):
+        inferred = IdentityOp.infer(tensor_type(shape).layout.data.shape)
+        return CoordTensor(emit(IdentityOp.build(operands=[shape.ssa], result_types=[inferred])).results[0])
+    extents = tuples(shape)
+    if has_value(extents):
+        raise TilefoldError(
+            Code.BUILD_RUN_TIME,
+            f"the shape {show_layout(extents)} is known only when the kernel runs",
+            "give the tensor that has this shape: cute.make_identity_tensor(mA)",
+        )
+    op = IdentityOp.build(
+        operands=[None], properties={"shape": ShapeAttr(extents)}, result_types=[IdentityOp.infer(extents)]
+    )
+    return CoordTensor(emit(op).results[0])
+
+
+def bounds(coords: CoordTensor, limits: Any) -> Tensor:
+    """For each coordinate of a tensor of coordinates whether it is below `limits`: a fragment of predicates in its
+    shape. Where a limit is `None`, nothing is asked.
+    """
+    if not isinstance(coords, CoordTensor):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TilefoldError(
+            Code.BUILD_VALUE,
+            f"expected a tensor of coordinates, got {type(coords).__name__}",
+            "take the same view of cute.make_identity_tensor(t)",
+        )
+    attribute, operands = split_coordinate(tuples(limits))
+    op = BoundsOp.build(
+        operands=[coords.ssa, operands],
+        properties={"coord": attribute},
+        result_types=[BoundsOp.infer(coords.ir_type)],
+    )
+    return Tensor(emit(op).results[0])
+
+
+def elem_less(coord: Any, limits: Any) -> Any:
+    """Whether all integers of a coordinate are below those of `limits` (CuTe's elem_less)."""
+    result: Any = True
+    parts, ends = list(leaves(tuples(coord))), list(leaves(tuples(limits)))
+    if len(parts) != len(ends):
+        message = f"a coordinate of {len(parts)} integers has {len(ends)} limits"
+        raise TilefoldError(Code.PROFILE_MISMATCH, message, "give one for each, None for no limit")
+    for part, limit in zip(parts, ends, strict=True):
+        below = True if limit is None else part < limit
+        if below is False:
+            return False
+        if below is not True:
+            result = below if result is True else result & below
+    return result
+
+
+def rasterize(index: Any, rows: Any, columns: Any, group: int = 8) -> tuple[Int, Int]:
+    """The tile of block `index` in a grid of tiles, in groups of rows: (m, n).
+
+    Blocks go through a group of rows column by column, then through the next, so that those that run at the same time
+    read few rows and columns.
+    """
+    grid, operands = split_coordinate((rows, columns))
+    op = RasterizeOp.build(
+        operands=[index_of(index).ssa, operands],
+        properties={"grid": grid, "group": IntegerAttr(group, i64)},
+        result_types=[IndexType(), IndexType()],
+    )
+    m, n = emit(op).results
+    return Int(m, Index, range=(0, MOST)), Int(n, Index, range=(0, MOST))
+
+
+def _divided(op: type[LayoutViewOp], function: Any, target: Any, tiler: Any, ragged: bool) -> Any:
+    if isinstance(target, AnyTensor):
+        return target.view(op, [[]], {"tiler": _tiler(tiler)} | ragged_unit(ragged))
+    return function(layout_of(target), tuples(tiler))
+
+
+def _tiler(tiler: Any) -> TilerAttr:
+    return TilerAttr(_static(tuples(tiler)))
+
+
+def _static(x: Any) -> Any:
+    check_static(x, "tiles and layouts of threads are static, but this is")
+    return x
+
+
+def as_tensor(x: Any) -> Any:
+    """A tensor as it is given to a function. Raises TilefoldError (E5002) for anything else."""
+    if not isinstance(x, AnyTensor):
+        what = "layout" if isinstance(x, Layout | ComposedLayout) else type(x).__name__
+        by = "make one by cute.make_tensor(t.iterator, layout)"
+        hint = "views are taken in the kernel, of its arguments" if hasattr(x, "layout") else by
+        raise TilefoldError(Code.BUILD_VALUE, f"expected a tensor, got a {what}", hint)
+    return x

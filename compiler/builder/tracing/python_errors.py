@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What Python itself refuses of a kernel's use of this folder, as an error of ours: with a code, and what would work.
+
+A name that does not exist, an argument that a function does not take, an operator on a tensor: Python raises these at
+the user's line, before any code of ours runs.
+"""
+
+import inspect
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from traceback import walk_tb
+from types import FrameType, ModuleType
+from typing import Any
+
+from ....base.errors import Code, TilefoldError
+from .places import is_users
+from .synonyms import called_here
+
+_PACKAGE = __name__.partition(".")[0]
+_BUILDER = f"{_PACKAGE}.compiler.builder"
+_LOAD = "t.load() is a tensor's elements as a value, t[i, j] is one of them"
+_OPERANDS = {
+    "Pointer": "p + n is where the n-th element begins, cute.make_tensor(p, layout) the tensor there",
+    "Tensor": _LOAD, "CoordTensor": "c[i, j] is a coordinate, a tuple of integers",
+    **dict.fromkeys(("Vec", "Int", "Float", "Bool"), "fragments and values are computed with one another and numbers"),
+}  # fmt: skip
+"""What would work instead, by the type of an operand; the first in this order."""
+_FOR_PYTHON = tuple(
+    f"{_BUILDER}.{name}" for name in ("control.dispatch", "control.conditions", "control.builtin", "scalars.operators")
+)
+"""The modules that do for a kernel's function what Python does, and are refused what Python refuses."""
+_LISTED = 24
+"""The most names that a message lists."""
+
+
+def explained(error: Exception, unbound: Mapping[str, tuple[str, str]]) -> TilefoldError | None:
+    """An exception that left a kernel's function as an error of ours; None where it is not about anything of ours.
+
+    `unbound` says of variables that control flow left without a value why, and what would work.
+    """
+    if isinstance(error, NameError):
+        name = re.search(r"'(\w+)'", str(error))
+        reason = None if name is None else unbound.get(name[1])
+        return None if reason is None else TilefoldError(Code.BUILD_UNBOUND, *reason)
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    if isinstance(error, TypeError):
+        while frames and frames[-1].f_globals.get("__name__") in _FOR_PYTHON:
+            frames.pop()
+    if not frames:
+        return None
+    if not is_users(frames[-1]):
+        return _within(error, frames)
+    if isinstance(error, AttributeError):
+        return _attribute(error) or _mentioned(str(error))
+    return _call(str(error)) or _mentioned(str(error)) if isinstance(error, TypeError) else None
+
+
+_BY_ARGUMENTS = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
+"""What Python raises within a function that is given arguments of another kind than it takes."""
+
+
+def _within(error: Exception, frames: Sequence[FrameType]) -> TilefoldError | None:
+    """An error that was raised within a function of ours, which the user called: about its arguments."""
+    last = max((at for at, frame in enumerate(frames) if is_users(frame)), default=None)
+    if last is None or not isinstance(error, _BY_ARGUMENTS):
+        return None
+    called = frames[last + 1]
+    if str(called.f_globals.get("__name__", "")).partition(".")[0] != _PACKAGE:
+        return None
+    code, given = called.f_code, called.f_locals
+    names = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    name = code.co_qualname
+    if "<locals>" in name and callable(wrapped := given.get("function")):  # one around a function of the algebra
+        name, arguments = wrapped.__qualname__, [*given.get("args", ()), *given.get("kwargs", {}).values()]
+        names = list(inspect.signature(wrapped).parameters)
+    else:
+        arguments = [given[each] for each in names if each in given and each != "self"]
+    return misused(name, arguments, [each for each in names if each != "self"], error)
+
+
+def misused(name: str, arguments: Sequence[object], takes: Sequence[str], error: Exception) -> TilefoldError:
+    """The error for a call with arguments of other kinds than a function takes, in which Python raised `error`."""
+    types = ", ".join(type(each).__name__ for each in arguments)
+    reason = str(error) or "these are of other kinds than it takes"
+    return TilefoldError(
+        Code.BUILD_VALUE, f"{name}({types}): {reason}", f"it takes {', '.join(takes)}" if takes else ""
+    )
+
+
+def _mentioned(message: str) -> TilefoldError | None:
+    """What Python refuses of an object of one of our classes, which its message names."""
+    for name in re.findall(r"'([\w.]+)'", message):
+        kind = _class(name.rpartition(".")[2])
+        if kind is not None:
+            return TilefoldError(Code.BUILD_VALUE, message, _OPERANDS.get(kind, ""))
+    return None
+
+
+def _class(name: str) -> str | None:
+    """The name itself where a class of the vocabulary has it."""
+    for module in sys.modules.copy().values():
+        if getattr(module, "__name__", "").startswith(_BUILDER):
+            found = getattr(module, name, None)
+            if isinstance(found, type) and found.__module__.partition(".")[0] == _PACKAGE:
+                return name
+    return None
+
+
+def _attribute(error: AttributeError) -> TilefoldError | None:
+    owner: Any = error.obj
+    if owner.__class__ is tuple and error.name in ("x", "y", "z"):
+        return TilefoldError(Code.BUILD_NAME, f"a tuple has no '{error.name}'", "unpack it: x, y, z = ...")
+    module = owner.__name__ if isinstance(owner, ModuleType) else type(owner).__module__
+    if module.partition(".")[0] != _PACKAGE or not isinstance(error.name, str):
+        return None
+    what = module.removeprefix(f"{_PACKAGE}.") if isinstance(owner, ModuleType) else f"a {type(owner).__name__}"
+    public: list[str] = getattr(owner, "__all__", None) or [name for name in dir(owner) if not name.startswith("_")]
+    listed = f"it has {', '.join(public)}" if len(public) <= _LISTED else ""
+    here = called_here(error.name, _vocabulary(module)) if isinstance(owner, ModuleType) else ""
+    hint = here or _similar(error.name, public) or listed
+    return TilefoldError(Code.BUILD_NAME, f"{what} has no '{error.name}'", hint)
+
+
+def _vocabulary(module: str) -> dict[str, list[str]]:
+    """The names of the modules that are in one package with a module, or in it."""
+    package = ".".join(module.split(".")[:2])
+    within = {name: each for name, each in sys.modules.copy().items() if f"{name}.".startswith(f"{package}.")}
+    return {name.removeprefix(f"{_PACKAGE}."): getattr(each, "__all__", []) for name, each in within.items()}
+
+
+def _call(message: str) -> TilefoldError | None:
+    operator = re.match(r"(?:unsupported|bad) operand type.*: '([\w.]+)'(?: and '([\w.]+)')?", message)
+    types = () if operator is None else operator.groups()
+    if hints := [hint for name, hint in _OPERANDS.items() if name in types]:
+        return TilefoldError(Code.BUILD_VALUE, message, hints[0])
+    if (ufunc := re.match(r"operand '(\w+)' does not support ufuncs", message)) and ufunc[1] in _OPERANDS:
+        text = f"NumPy has no functions of a {ufunc[1]}"
+        return TilefoldError(Code.BUILD_VALUE, text, "take the function from cute, such as cute.exp or cute.where")
+    if message.startswith("Concatenation operation is not implemented for NumPy arrays"):
+        text = "an array of NumPy is not computed with"
+        return TilefoldError(Code.BUILD_VALUE, text, "pass it to the kernel as an argument, and load its elements")
+    used = re.match(r"'(\w+)' object (?:is not|cannot be)|cannot unpack non-iterable (\w+)", message)
+    if used is not None and (name := used[1] or used[2]) in _OPERANDS:
+        counted = name == "Int" and message.endswith("is not iterable")
+        return TilefoldError(Code.BUILD_VALUE, message, "write cute.range(n)" if counted else _OPERANDS[name])
+    called = re.match(r"([\w.]+)\(\) (?:got|missing|takes)", message)
+    function = None if called is None else _function(called[1])
+    if function is None:
+        return None
+    keyword = re.search(r"keyword argument '(\w+)'", message) if "got an unexpected" in message else None
+    names = list(inspect.signature(function).parameters)
+    similar = "" if keyword is None else _similar(keyword[1], names)
+    takes = f"it takes {', '.join(name for name in names if name != 'self')}"
+    return TilefoldError(Code.BUILD_NAME, message, f"{similar} {takes}" if similar else takes)
+
+
+def _function(path: str) -> Any:
+    """The function of ours whose qualified name this is."""
+    for name, module in sys.modules.copy().items():
+        if name.startswith(_BUILDER):
+            found: Any = module
+            for part in path.split("."):
+                found = getattr(found, part, None)
+            if callable(found) and str(getattr(found, "__module__", "")).startswith(f"{_PACKAGE}."):
+                return found
+    return None
+
+
+def _similar(name: str, names: list[str]) -> str:
+    found = get_close_matches(name, names, 3, 0.5)
+    return f"did you mean {' or '.join(found)}?" if found else ""

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The source of a kernel that was written in Python: lines of files, and the program as text where one is needed."""
+
+import linecache
+from collections.abc import Mapping
+from functools import cached_property
+from types import MappingProxyType
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ...frontend.program import print_program
+from ...frontend.source import Source
+
+_SPELLING: Mapping[str, str] = MappingProxyType({
+    "{unroll = 4 : i64}": "cute.range(..., unroll=4)",
+    "{unroll}": "with cute.range(..., unroll_full=True)",
+    "add `ragged`": "add ragged=True",
+    "by tile.load and tile.store": "as t[i, j]",
+    "what tile.bounds": "what cute.bounds",
+    "by tile.local_tile": "by cute.local_tile",
+    "by tile.copy": "by cute.copy",
+    "compute the destination by tile.map": "write dst.store(src.load().to(dst.element_type))",
+    "for --target sm_": "for the target sm_",
+    "by --max-steps": "by launch(..., max_steps=...)",
+    "by --max-memory": "by launch(..., max_memory=...)",
+    "by --no-races": "by launch(..., races=False)",
+})  # fmt: skip
+"""What messages quote of the IR, and what is written for it in Python."""
+
+
+def spelled(message: str) -> str:
+    """A message in the words of Python where it quotes the IR's, such as `cute.range` for the hints of loops."""
+    for written, ours in _SPELLING.items():
+        message = message.replace(written, ours)
+    return message
+
+
+class PythonSource(Source):
+    """Shows lines of Python files for the locations of a module.
+
+    Its text is the module's as it was built, with locations: what reads a program from text reads that.
+    """
+
+    def __init__(self, file: str, module: ModuleOp) -> None:  # the text is made when it is needed
+        object.__setattr__(self, "name", file)
+        object.__setattr__(self, "_module", module)
+
+    @cached_property
+    def text(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The program as text."""
+        return print_program(self.__dict__["_module"], locations=True)
+
+    @property
+    def expanded(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The same: it has no parameters."""
+        return self.text
+
+    def line_of(self, file: str, number: int) -> str:
+        """The text of a line of a file, without its end; empty where there is none."""
+        return linecache.getline(file, number).rstrip("\r\n")
+
+    def spelled(self, message: str) -> str:
+        """A message in the words of Python."""
+        return spelled(message)

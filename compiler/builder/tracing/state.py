@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The kernel that is being built: where its next operation goes, and which line of the user's it comes from."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from types import CodeType, TracebackType
+from typing import Any, NoReturn, Protocol, cast
+from weakref import ref
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, IntegerAttr, StringAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
+from xdsl.utils.exceptions import VerifyException
+
+from ....base.errors import Code, TilefoldError
+from ...frontend.diagnostics import Diagnostic, Place, ProgramError, Severity
+from ...frontend.program import MAX_OPERATIONS
+from .places import place_of_code, places_of_traceback, user_frame
+from .source import spelled
+
+MAX_STEPS = 1 << 20
+"""The most iterations that Python does of loops in a kernel's functions."""
+_MOST_CALLS = 3
+"""How many of the calls that led to an error are shown."""
+
+
+@dataclass
+class Builder:
+    """A kernel under construction: operations go to the end of `block`.
+
+    `line` is the place of rewritten code, for lines that no frame of the user's executes; None looks at the frames.
+    `unbound` says of variables that control flow left without a value why, and what would work, `texts` of PTX as text
+    what the simulator executes in its place.
+    """
+
+    block: Block
+    line: Place | None = None
+    unbound: dict[str, tuple[str, str]] = field(default_factory=lambda: {})
+    texts: dict[str, Callable[..., Any]] = field(default_factory=lambda: {})
+    _pending: "list[ref[Fragment]]" = field(default_factory=lambda: [], repr=False)
+    _entering: "list[ref[Fragment]]" = field(default_factory=lambda: [], repr=False)
+    _root: Block | None = None
+    _shared: dict[Attribute, SSAValue] = field(default_factory=lambda: {}, repr=False)
+    _constants: dict[tuple[Block, Attribute], SSAValue] = field(default_factory=lambda: {}, repr=False)
+    _count: int = 0
+    _steps: int = 0
+    _places: dict[tuple[CodeType, int], FileLineColLoc] = field(default_factory=lambda: {}, repr=False)
+
+    def __post_init__(self) -> None:
+        self._root = self.block
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether every thread executes what is added now: it is in no branch, loop or map."""
+        return self.block is self._root
+
+    def location(self) -> FileLineColLoc | None:
+        """The line and column of the user's code that is being executed; None where there is none."""
+        if self.line is not None:
+            return FileLineColLoc(StringAttr(self.line.file), IntAttr(self.line.line), IntAttr(self.line.column))
+        frame = user_frame()
+        if frame is None:
+            return None
+        key = frame.f_code, frame.f_lasti
+        found = self._places.get(key)
+        if found is None:
+            place = place_of_code(*key, frame.f_globals)
+            found = self._places[key] = FileLineColLoc(
+                StringAttr(place.file), IntAttr(place.line), IntAttr(place.column)
+            )
+        return found
+
+    def insert(self, op: Operation) -> None:
+        """Adds an operation, at the user's line, after those of the current block."""
+        self._locate(op)
+        self._count += 1
+        if self._count > MAX_OPERATIONS:
+            self._endless(f"has more than {MAX_OPERATIONS} operations")
+        self.block.add_op(op)
+
+    def _locate(self, op: Operation) -> None:
+        location = self.location()
+        if location is not None:
+            op.location = location
+
+    def step(self) -> None:
+        """Counts an iteration that Python does. Raises TilefoldError (E5010) where loops do not end."""
+        self._steps += 1
+        if self._steps > MAX_STEPS:
+            self._endless(f"makes Python do more than {MAX_STEPS} iterations")
+
+    def _endless(self, what: str) -> NoReturn:
+        raise TilefoldError(
+            Code.BUILD_ENDLESS,
+            f"the kernel {what}; does a loop that Python decides about never end?",
+            "write `for i in cute.range(...)`, or a `while` whose condition is a value of the kernel",
+        )
+
+    def insert_after(self, value: SSAValue, op: Operation) -> None:
+        """Adds an operation right where `value` is defined, so that it can be used wherever the value can."""
+        self._locate(op)
+        owner = value.owner
+        if isinstance(owner, Block):
+            Rewriter.insert_op(op, InsertPoint.at_start(owner))
+        else:
+            Rewriter.insert_op(op, InsertPoint.after(owner))
+
+    def shared(self, key: Attribute, make: Callable[[], Operation]) -> SSAValue:
+        """What `make` makes, once for a kernel and before everything else: it depends on nothing but `key`."""
+        found = self._shared.get(key)
+        if found is None:
+            assert self._root is not None, "set on construction"
+            op = make()
+            self._locate(op)
+            op.verify()
+            Rewriter.insert_op(op, InsertPoint.at_start(self._root))
+            found = self._shared[key] = op.results[0]
+        return found
+
+    def constant(self, value: Attribute) -> SSAValue:
+        """A constant, once for each block that uses it."""
+        key = self.block, value
+        found = self._constants.get(key)
+        if found is None or found.owner.parent is not self.block:
+            op = arith.ConstantOp(cast("IntegerAttr[Any]", value))
+            self.insert(op)
+            found = self._constants[key] = op.result
+        return found
+
+    def watch(self, fragment: "Fragment", inside: bool = False) -> None:
+        """Notes a fragment that reads tensors when its elements are computed, which is not yet; `inside` the block that
+        is entered next.
+        """
+        (self._entering if inside else self._pending).append(ref(fragment))
+
+    def settle(self, keep: "Fragment | None" = None) -> None:
+        """Computes the fragments that somebody still holds, but `keep`: something may change what they read."""
+        pending, self._pending = self._pending, []
+        for each in pending:
+            fragment = each()
+            if fragment is keep and keep is not None:
+                self._pending.append(each)
+            elif fragment is not None:
+                fragment.settle()
+
+    @contextmanager
+    def body(self, block: Block) -> Generator[Block, None, None]:
+        """Within it, operations go to the end of the body of a `tile.map`, which computes one element.
+
+        Fragments are computed around it, never in it.
+        """
+        outer, self.block = self.block, block
+        pending, self._pending = self._pending, []
+        try:
+            yield block
+        finally:
+            self.block = outer
+            self._pending = pending + self._pending
+
+    @contextmanager
+    def inside(self, block: Block) -> Generator[Block, None, None]:
+        """Within it, operations go to the end of another block: the body of a loop, for instance."""
+        self.settle()
+        self._pending, self._entering = self._entering, []
+        outer, self.block = self.block, block
+        try:
+            yield block
+            self.settle()
+        finally:
+            self.block = outer
+
+    @contextmanager
+    def at(self, place: Place | None) -> Generator[None, None, None]:
+        """Within it, operations come from `place`; None looks at the frames again."""
+        outer, self.line = self.line, place
+        try:
+            yield
+        finally:
+            self.line = outer
+
+
+_CURRENT: ContextVar[Builder | None] = ContextVar("tilefold_builder", default=None)
+
+
+def is_building() -> bool:
+    """Whether a kernel is being built."""
+    return _CURRENT.get() is not None
+
+
+def current() -> Builder:
+    """The kernel that is being built. Raises TilefoldError (E5001) where there is none."""
+    builder = _CURRENT.get()
+    if builder is None:
+        raise TilefoldError(
+            Code.BUILD_OUTSIDE,
+            "this is an operation of a kernel, but no kernel is being built",
+            "call it in a function that is decorated with @cute.kernel, which a launch or .build(block) builds",
+        )
+    return builder
+
+
+@contextmanager
+def building(block: Block) -> Generator[Builder, None, None]:
+    """Within it, the functions of this folder write operations to the end of `block`.
+
+    An error that leaves it becomes a ProgramError that shows the line of the user's code.
+    """
+    builder = Builder(block)
+    token = _CURRENT.set(builder)
+    try:
+        yield builder
+    except ProgramError:
+        raise
+    except (TilefoldError, VerifyException) as fault:
+        error = fault if isinstance(fault, TilefoldError) else _typed(fault)
+        raise _shown(error, fault.__traceback__, builder.line) from fault
+    except RecursionError as fault:
+        error = TilefoldError(
+            Code.BUILD_ENDLESS,
+            "calls, branches or loops nest more deeply than Python allows; does a recursion never end?",
+            "a recursion ends by what Python knows: on values of the kernel both branches are built, so write a loop",
+        )
+        raise _shown(error, fault.__traceback__, builder.line) from None
+    finally:
+        _CURRENT.reset(token)
+
+
+def _shown(error: TilefoldError, traceback: TracebackType | None, line: Place | None) -> ProgramError:
+    """An error with the user's line at which it was raised, and the calls that led there."""
+    place, *calls = (line,) if line is not None else places_of_traceback(traceback) or (None,)
+    notes = [Diagnostic(Severity.NOTE, "called here", each) for each in calls[:_MOST_CALLS]]
+    fault = Diagnostic(Severity.ERROR, spelled(error.message), place, error.code, spelled(error.hint))
+    return ProgramError([fault, *notes])
+
+
+class Fragment(Protocol):
+    """Elements that are computed when they are needed."""
+
+    def settle(self) -> object:
+        """Computes them here, unless they are already."""
+        ...
+
+
+def emit(op: Operation, is_settled: bool = False) -> Operation:
+    """Verifies an operation and adds it to the kernel that is being built. Raises TilefoldError where it breaks a rule.
+
+    Before one that may write memory, or wait for others who do, fragments are computed that read it; unless
+    `is_settled` says that it changes nothing that they read.
+    """
+    _verify(op)
+    only_reads = op.has_trait(MemoryReadEffect) and not op.has_trait(MemoryWriteEffect)
+    if not (is_settled or only_reads or op.has_trait(Pure)):
+        current().settle()
+    current().insert(op)
+    return op
+
+
+def _verify(op: Operation) -> None:
+    """Raises TilefoldError where an operation, which is in no kernel yet, breaks a rule, and erases it then."""
+    try:
+        op.verify(verify_nested_ops=False)
+    except VerifyException as error:
+        op.erase()
+        raise _typed(error, f"'{op.name}': ") from error
+
+
+@contextmanager
+def checked() -> Generator[None, None, None]:
+    """Within it, an attribute or a type that breaks a rule raises TilefoldError."""
+    try:
+        yield
+    except VerifyException as error:
+        raise _typed(error) from error
+
+
+def _typed(error: VerifyException, prefix: str = "") -> TilefoldError:
+    """What a verifier refuses, as the error that caused it or one of its own."""
+    cause = error.__cause__
+    return cause if isinstance(cause, TilefoldError) else TilefoldError(Code.IR_VERIFY, f"{prefix}{error}")
+
+
+def insert_value(op: Operation) -> SSAValue:
+    """Adds an operation of one result, which is correct as it is made, and needs no verifying; returns the result."""
+    current().insert(op)
+    return op.results[0]

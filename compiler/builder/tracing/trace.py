@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From a function of Python to a module with one kernel: calls the function on the kernel's arguments."""
+
+import inspect
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from ....base.errors import Code, TilefoldError
+from ....dialects.gpu import ModuleOp as GpuModuleOp
+from ....dialects.kernel import LaunchBounds
+from ....dialects.tile import ReturnOp, TensorType, TileKernelOp
+from ....dialects.tile.threads import ThreadViewOp
+from ...frontend.diagnostics import Diagnostic, ProgramError, Severity, place_of
+from ...frontend.verify import refusal_of
+from ..control.objects import is_ours
+from ..control.variables import tree_of
+from ..scalars.dtypes import DType
+from ..scalars.values import wrap
+from ..tensors.tensors import Tensor
+from .places import place_of_line
+from .python_errors import explained
+from .source import PythonSource
+from .state import building, is_building
+
+MODULE = "kernels"
+"""The symbol of the module that holds the kernel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of the kernel: its name there, the type of a tensor in global memory, or of a scalar, and what the
+    elements, or the scalar, are to the function; None for what the type says.
+    """
+
+    name: str
+    type: Attribute
+    dtype: DType | None = None
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A module that is verified, with one kernel of the name `kernel` and its launch bounds, its source, and what the
+    simulator executes in place of PTX as text.
+    """
+
+    module: ModuleOp
+    kernel: str
+    bounds: LaunchBounds
+    source: PythonSource
+    texts: Mapping[str, Callable[..., Any]] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def trace(
+    function: Callable[..., object],
+    arguments: Mapping[str, object],
+    bounds: LaunchBounds,
+    name: str = "",
+) -> Traced:
+    """Builds the kernel of a function, which is rewritten (or needs no rewriting).
+
+    Each `Parameter` in `arguments`, also one in a tuple, a list, a dictionary or a dataclass, becomes a parameter of
+    the kernel; everything else is given to the function as it is. `bounds` are the kernel's. Raises ProgramError, at
+    the user's line, for what is wrong with the kernel; what the function raises by itself goes through.
+    """
+    kernel = name or re.sub(r"\W", "_", function.__name__, flags=re.ASCII)
+    if is_building():
+        hint = "launch it from the host, or make a function of what both do and decorate it with @cute.jit"
+        raise TilefoldError(Code.BUILD_FORM, f"the kernel '{kernel}' is launched within another kernel", hint)
+    trees = {each: tree_of(value) for each, value in arguments.items()}
+    parameters = [leaf for tree in trees.values() for leaf in tree.leaves if isinstance(leaf, Parameter)]
+    block = Block(arg_types=[parameter.type for parameter in parameters])
+    values = iter(block.args)
+    given = {
+        each: tree.rebuilt(
+            [_value(next(values), leaf.dtype) if isinstance(leaf, Parameter) else leaf for leaf in tree.leaves], True
+        )
+        for each, tree in trees.items()
+    }
+    call = inspect.BoundArguments(inspect.signature(function), OrderedDict(given))
+    code: Any = getattr(function, "__code__", None)
+    place = FileLineColLoc(StringAttr(code.co_filename), IntAttr(code.co_firstlineno), IntAttr(1))
+    with building(block) as builder, _restored(arguments.values()):
+        try:
+            result = function(*call.args, **call.kwargs)
+        except TilefoldError:
+            raise
+        except Exception as error:
+            if (ours := explained(error, builder.unbound)) is not None:
+                raise ours.with_traceback(error.__traceback__) from error
+            error.add_note(f"while the kernel '{kernel}' was built")
+            raise
+    if result is not None:
+        message = f"the kernel '{kernel}' returns a value of type {type(result).__name__}"
+        at = place_of_line(code.co_filename, code.co_firstlineno)
+        hint = "write results into a tensor"
+        raise ProgramError([Diagnostic(Severity.ERROR, message, at, Code.BUILD_FORM.id, hint)])
+    end = ReturnOp()
+    block.add_op(end)
+    op = TileKernelOp(kernel, [parameter.name for parameter in parameters], bounds, Region(block))
+    inner = GpuModuleOp.create(properties={"sym_name": StringAttr(MODULE)}, regions=[Region(Block([op]))])
+    module = ModuleOp([inner])
+    for each in (end, op, inner, module):
+        each.location = place
+    source = PythonSource(code.co_filename, module)
+    _check_scopes(op, source)
+    _verify(module, source)
+    return Traced(module, kernel, bounds, source, builder.texts)
+
+
+@contextmanager
+def _restored(arguments: Iterable[object]) -> Generator[None, None, None]:
+    """After it, no attribute of an object among the arguments holds a value of this kernel."""
+    before = [(each, tree_of(each)) for each in arguments]
+    try:
+        yield
+    finally:
+        for each, tree in before:
+            known = set(map(id, tree.leaves))
+            if any(is_ours(leaf) and id(leaf) not in known for leaf in tree_of(each).leaves):
+                tree.rebuilt(tree.leaves)
+
+
+def _verify(module: ModuleOp, source: PythonSource) -> None:
+    """Verifies what has regions: the kernel, its loops and branches; and the parts of threads, whose rules are about
+    the whole kernel. Other operations were verified as they were made.
+
+    Raises ProgramError.
+    """
+    for op in module.walk():
+        if op.regions or isinstance(op, ThreadViewOp):
+            try:
+                op.verify(verify_nested_ops=False)
+            except VerifyException as error:
+                raise ProgramError([refusal_of(op, error, source)]) from error
+
+
+def _value(ssa: SSAValue, dtype: DType | None) -> object:
+    return Tensor(ssa, dtype) if isinstance(ssa.type, TensorType) else wrap(ssa, dtype)
+
+
+def _check_scopes(kernel: Operation, source: PythonSource) -> None:
+    """Refuses the use of a value outside the branch or loop that computes it. Raises ProgramError (E5008)."""
+    visible: set[SSAValue] = set()
+    found: list[Diagnostic] = []
+
+    def visit(block: Block) -> None:
+        own: list[SSAValue] = list(block.args)
+        visible.update(own)
+        for op in block.ops:
+            for operand in op.operands:
+                if operand not in visible:
+                    found.append(_escaped(op, operand, source))
+            for region in op.regions:
+                for inner in region.blocks:
+                    visit(inner)
+            own += op.results
+            visible.update(op.results)
+        visible.difference_update(own)
+
+    visit(kernel.regions[0].block)
+    if found:
+        raise ProgramError(found[:1])
+
+
+def _escaped(op: Operation, operand: SSAValue, source: PythonSource) -> Diagnostic:
+    owner = operand.owner
+    around = owner if isinstance(owner, Block) else owner.parent_block()
+    outer = around.parent_op() if around is not None else None
+    line = "" if outer is None or (place := place_of(outer.location, source)) is None else f" at line {place.line}"
+    word = "loop" if outer is not None and outer.name in ("scf.for", "scf.while") else "branch"
+    return Diagnostic(
+        Severity.ERROR,
+        f"a value is used outside the {word}{line} that computes it",
+        place_of(op.location, source),
+        Code.BUILD_ESCAPED.id,
+        "assign it to a variable that has a value before; attributes are followed of objects whose classes are yours",
+    )

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`emit-gpu-binary`: device programs as `gpu.binary`."""
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import BytesAttr, ModuleOp, StringAttr
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ...base.errors import Code, TilefoldError
+from ...base.target import Target
+from ...dialects.gpu import ModuleOp as GpuModuleOp
+from ...dialects.gpu.binary import BinaryOp, ObjectAttr
+from ...dialects.nvvm import TargetAttr
+from ...passes.errors import LoweringError
+
+FORMATS = {"llvm": "offload", "isa": "assembly", "bin": "bin"}
+"""What `compilation-target` can be, and how `#gpu.object` calls it: LLVM bitcode, PTX, machine code."""
+
+
+@dataclass(frozen=True)
+class EmitGpuBinaryPass(ModulePass):
+    """Compiles every `gpu.module`, whose functions are in the `llvm` dialect, for each of its targets.
+
+    The option `compilation-target` is `isa` for PTX, `bin` for machine code or `llvm` for LLVM bitcode. Refuses a
+    module without a target, and a target with features other than the PTX version that the chip implies. The level of
+    a target changes nothing.
+
+    Before: `gpu.module @k [#nvvm.target<chip = "sm_80">] { llvm.func ... }`. After:
+
+        gpu.binary @k [#gpu.object<#nvvm.target<chip = "sm_80">, assembly = "...">]
+    """
+
+    name = "emit-gpu-binary"
+    compilation_target: str = "isa"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.compilation_target not in FORMATS:
+            raise TilefoldError(
+                Code.PASS_PIPELINE,
+                f"'{self.compilation_target}' is no compilation-target of emit-gpu-binary",
+                f"use one of: {', '.join(FORMATS)}",
+            )
+        for module in list(op.walk()):
+            if isinstance(module, GpuModuleOp):
+                binary = BinaryOp(module.name_of(), self._objects(module))
+                binary.location = module.location
+                Rewriter.insert_op(binary, InsertPoint.before(module))
+                Rewriter.erase_op(module, safe_erase=False)
+
+    def _objects(self, module: GpuModuleOp) -> list[ObjectAttr]:
+        from .llvm_dialect import llvm_text
+
+        if not module.targets:
+            raise LoweringError(
+                Code.PASS_FAILED, "the module has no target attributes", module, "run attach-nvvm-target before"
+            )
+        targets = [(each, _target(each, module)) for each in module.targets]
+        text = llvm_text(module)
+        format = StringAttr(FORMATS[self.compilation_target])
+        return [ObjectAttr(each, format, BytesAttr(self._compile(text, target))) for each, target in targets]
+
+    def _compile(self, text: str, target: Target) -> bytes:
+        from ..machine.assemble import assemble
+        from ..machine.nvptx import bitcode, compile_isolated
+
+        if self.compilation_target == "llvm":
+            return bitcode(text)
+        ptx = compile_isolated(text, target)  # the program's author may have written what crashes LLVM
+        return assemble(ptx, target).code if self.compilation_target == "bin" else ptx.encode()
+
+
+def _target(attribute: object, module: GpuModuleOp) -> Target:
+    if not isinstance(attribute, TargetAttr):
+        raise LoweringError(Code.PASS_FAILED, f"the target {attribute} is not a #nvvm.target", module)
+    target = Target(attribute.chip.data)
+    known = f"+ptx{target.ptx_version}"
+    if attribute.features.data not in ("", known):
+        message = f"features '{attribute.features.data}' cannot be chosen for {target}"
+        raise LoweringError(Code.PASS_FAILED, message, module, f"leave them out, or give '{known}'")
+    return target

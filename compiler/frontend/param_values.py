@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The values of a file's parameters, and of the expressions over them.
+
+A value is an integer of 64 bits, the name of a type, or text. Comparisons, `and`, `or` and `not` give 1 or 0; a
+condition is an integer that is not 0. Only what decides is evaluated: `N != 0 and M % N == 0` is never an error, nor is
+the branch of `A if C else B` that is not taken. A word that is no parameter is a name, as a branch and where a name is
+compared with it; elsewhere it is a fault, so that misspelt parameters are found.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ...base.errors import Code
+from ...dialects.run.expression import ExpressionError, parse_expression
+from ...dialects.run.expression_tree import (
+    COMPARISONS,
+    And,
+    Binary,
+    Call,
+    Compare,
+    Conditional,
+    Expression,
+    Name,
+    Negate,
+    Not,
+    Number,
+    Or,
+    Quoted,
+)
+
+MAX_TEXT = 4096
+"""Longest text that is a parameter's value, in characters."""
+
+USE = r"\$\{(?P<inner>(?:[^}'\n]|'[^'\n]*')*)\}"
+"""What `${...}` looks like; a `}` may stand in the quoted text of its expression."""
+
+_PARTS = re.compile(rf"(?P<literal>\$\$\{{)|(?P<use>{USE})|(?P<open>\$\{{)")
+_TEXT = re.compile(r'[^"\\\x00-\x1f\x7f]*')
+_LIMIT = 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """The value of a parameter that is quoted text."""
+
+    value: str
+
+
+Value = int | str | Text
+"""A parameter's value: an integer, the name of a type, or quoted text."""
+
+
+def is_text(text: str) -> bool:
+    """Whether a parameter can hold the text: without quotes, backslashes and control characters, and not too long."""
+    return len(text) <= MAX_TEXT and _TEXT.fullmatch(text) is not None
+
+
+def evaluate(node: Expression, names: Mapping[str, Value]) -> Value:
+    """The value of an expression over parameters. Raises ExpressionError at the part at fault."""
+    match node:
+        case Conditional():
+            return evaluate_word(node.value if _holds(node.condition, names) else node.otherwise, names)
+        case Quoted():
+            return substituted(node.text, node.start + 1, names)
+        case Name():
+            return _lookup(node, names)
+        case _:
+            return evaluate_integer(node, names)
+
+
+def evaluate_word(node: Expression, names: Mapping[str, Value]) -> Value:
+    """As `evaluate`, where a word that is no parameter is a name."""
+    return node.name if isinstance(node, Name) and node.name not in names else evaluate(node, names)
+
+
+def evaluate_integer(node: Expression, names: Mapping[str, Value]) -> int:
+    """The value of an integer expression over parameters. Raises ExpressionError at the part at fault."""
+    result = _integer(node, names)
+    if not -_LIMIT <= result < _LIMIT:
+        raise _fault("the integer does not fit in 64 bits", node)
+    return result
+
+
+def substituted(text: str, at: int, names: Mapping[str, Value]) -> Text:
+    """Text in which `${...}` is replaced; `at` is its offset in the whole that faults are reported in."""
+    parts: list[str] = []
+    size = copied = 0
+    for match in _PARTS.finditer(text):
+        start = at + match.start()
+        if match["open"]:
+            raise ExpressionError(Code.PARAM_SYNTAX, "'${' without a '}' in its text", start, start + 2)
+        new = "${" if match["literal"] else inserted(match["inner"], start + 2, names, in_text=True)
+        parts += text[copied : match.start()], new
+        size += match.start() - copied + len(new)
+        copied = match.end()
+        if size > MAX_TEXT:
+            break
+    parts.append(text[copied:])
+    if size + len(text) - copied > MAX_TEXT:
+        raise ExpressionError(
+            Code.PARAM_TOO_LARGE, f"the text grows beyond {MAX_TEXT} characters", at, at + max(len(text), 1)
+        )
+    return Text("".join(parts))
+
+
+def inserted(inner: str, at: int, names: Mapping[str, Value], *, in_text: bool) -> str:
+    """What stands in place of `${inner}`: a text keeps its quotes unless it is inserted into another one."""
+    value = evaluate_at(inner, at, names)
+    if not isinstance(value, Text):
+        return str(value)
+    return value.value if in_text else f'"{value.value}"'
+
+
+def evaluate_at(text: str, at: int, names: Mapping[str, Value], *, declared: bool = False) -> Value:
+    """The value of an expression that is written at offset `at`; where one is `declared`, a word may be a name."""
+    try:
+        node = parse_expression(text, choices=True)
+        return evaluate_word(node, names) if declared else evaluate(node, names)
+    except ExpressionError as error:
+        error.start += at
+        error.end += at
+        raise
+
+
+def holds_at(text: str, at: int, names: Mapping[str, Value]) -> bool:
+    """Whether a condition that is written at offset `at` holds."""
+    try:
+        return _holds(parse_expression(text, choices=True), names)
+    except ExpressionError as error:
+        error.start += at
+        error.end += at
+        raise
+
+
+def _holds(node: Expression, names: Mapping[str, Value]) -> bool:
+    value = evaluate(node, names)
+    if not isinstance(value, int):
+        raise _fault(f"the condition is {_kind(value)}, not an integer", node, "compare it: NAME == 'text'")
+    return value != 0
+
+
+def _integer(node: Expression, names: Mapping[str, Value]) -> int:
+    match node:
+        case Number(value=int(value)):
+            return value
+        case Name() | Conditional() | Quoted():
+            value = evaluate(node, names)
+            if isinstance(value, int):
+                return value
+            what = f"'{node.name}'" if isinstance(node, Name) else "this"
+            raise _fault(f"{what} is not an integer", node)
+        case Negate():
+            return -evaluate_integer(node.operand, names)
+        case Binary():
+            return _binary(node, evaluate_integer(node.left, names), evaluate_integer(node.right, names))
+        case Compare() if node.op in COMPARISONS:
+            return int(_compare(node, names))
+        case And():
+            return int(all(_holds(part, names) for part in node.parts))
+        case Or():
+            return int(any(_holds(part, names) for part in node.parts))
+        case Not():
+            return int(not _holds(node.operand, names))
+        case Call(name="min" | "max", arguments=(_, *_), keywords=()):
+            values = [evaluate_integer(argument, names) for argument in node.arguments]
+            return min(values) if node.name == "min" else max(values)
+        case _:
+            raise _fault(
+                "not an expression of integers",
+                node,
+                "use integers, parameters, + - * / // % **, min, max, comparisons, and, or, not, and if ... else",
+            )
+
+
+def _binary(node: Binary, left: int, right: int) -> int:
+    match node.op:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case "**" if 0 <= right < 64:
+            return left**right
+        case "/" | "//" | "%" if right != 0:
+            if node.op == "/" and left % right:
+                raise _fault(f"{left} / {right} leaves a remainder", node, "// divides and rounds down")
+            return left % right if node.op == "%" else left // right
+        case _:
+            raise _fault(f"{left} {node.op} {right} is not defined", node)
+
+
+def _compare(node: Compare, names: Mapping[str, Value]) -> bool:
+    """Whether two values of one kind compare so; names and texts are equal or not, and have no order."""
+    left, right = (_operand(this, that, names) for this, that in ((node.left, node.right), (node.right, node.left)))
+    if type(left) is not type(right):
+        raise _fault(f"{_kind(left)} is compared with {_kind(right)}", node)
+    if node.op not in ("==", "!=") and not (isinstance(left, int) and isinstance(right, int)):
+        raise _fault(f"'{node.op}' is not defined for {_kind(left)}", node, "names and texts are == or != only")
+    return COMPARISONS[node.op](left, right)
+
+
+def _operand(node: Expression, other: Expression, names: Mapping[str, Value]) -> Value:
+    """One side of a comparison: a word that is no parameter is a name if the other side is one by declaration."""
+    if isinstance(node, Name) and node.name not in names and isinstance(other, Name):
+        return node.name if isinstance(names.get(other.name), str) else _lookup(node, names)
+    return evaluate(node, names)
+
+
+def _kind(value: Value) -> str:
+    return "an integer" if isinstance(value, int) else "a name" if isinstance(value, str) else "a text"
+
+
+def _fault(message: str, node: Expression, hint: str = "") -> ExpressionError:
+    return ExpressionError(Code.PARAM_VALUE, message, node.start, node.end, hint=hint)
+
+
+def _lookup(node: Name, names: Mapping[str, Value]) -> Value:
+    if node.name in names:
+        return names[node.name]
+    known = ", ".join(names) or "none"
+    raise ExpressionError(
+        Code.PARAM_UNKNOWN,
+        f"there is no parameter '{node.name}' here",
+        node.start,
+        node.end,
+        hint=f"declared so far: {known}; declare it above by // param {node.name} = ...",
+    )

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""PTX to machine code by nvJitLink, in process, for any target and without a driver or GPU.
+
+What the assembler says of each kernel (registers, spills, stack, shared memory) is read from its log.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from ...base.errors import Code, TilefoldError
+from ...base.target import Target
+from .cubin import code_sizes
+
+
+class AssembleError(TilefoldError):
+    """The assembler refused the PTX, or is not installed. `log` is what it said, with line numbers of the PTX."""
+
+    def __init__(self, code: Code, message: str, hint: str = "", log: str = "") -> None:
+        super().__init__(code, message, hint)
+        self.log = log
+
+
+@dataclass(frozen=True, slots=True)
+class KernelResources:
+    """What one kernel uses: registers a thread; bytes of spills, stack and static shared memory; bytes of code."""
+
+    registers: int
+    spill_stores: int
+    spill_loads: int
+    stack: int
+    static_shared: int
+    code: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cubin:
+    """Machine code, what each kernel in it uses, and the assembler's log."""
+
+    code: bytes
+    kernels: Mapping[str, KernelResources]
+    log: str
+
+
+@cache
+def _nvjitlink() -> Any:
+    """cuda-python's binding, with the library loaded. AssembleError where either is missing."""
+    try:
+        binding = import_module("cuda.bindings.nvjitlink")
+        binding.version()
+    except (ImportError, RuntimeError) as error:  # cuda-python reports a missing library as a RuntimeError
+        raise AssembleError(
+            Code.ASSEMBLE_UNAVAILABLE,
+            f"nvJitLink, which assembles PTX, cannot be loaded: {str(error).splitlines()[0]}",
+            "`pip install nvidia-nvjitlink cuda-python` installs it on Linux and Windows; --emit ptx needs neither",
+        ) from error
+    return binding
+
+
+def assemble(ptx: str, target: Target) -> Cubin:
+    """Assembles PTX for the target. AssembleError with the assembler's message where it refuses the text."""
+    link = _nvjitlink()
+    # what comes out of nvJitLink's own cache comes without the log
+    options = [f"-arch={target.arch}", "-verbose", "-no-cache"]
+    handle = link.create(len(options), options)
+    try:
+        data = ptx.encode()
+        try:
+            link.add_data(handle, link.InputType.PTX, data, len(data), "kernel.ptx")
+            link.complete(handle)
+        except link.nvJitLinkError as error:
+            log = _log(handle, link.get_error_log_size, link.get_error_log)
+            first = next((line for line in log.splitlines() if "error" in line or "fatal" in line), str(error))
+            raise AssembleError(
+                Code.ASSEMBLE_REFUSED,
+                f"the assembler refused the PTX for {target}: {first}",
+                "please report this, with the text that --emit=ptx prints",
+                log,
+            ) from error
+        code = bytearray(link.get_linked_cubin_size(handle))
+        link.get_linked_cubin(handle, code)
+        log = _log(handle, link.get_info_log_size, link.get_info_log)
+    finally:
+        link.destroy(handle)
+    return cubin_of(bytes(code), log)
+
+
+def cubin_of(code: bytes, log: str) -> Cubin:
+    """Machine code with what the assembler's log says of its kernels."""
+    return Cubin(code, parse_log(log, code_sizes(code)), log)
+
+
+def _log(handle: int, size_of: Any, read: Any) -> str:
+    size = size_of(handle)
+    if not size:
+        return ""
+    buffer = bytearray(size)
+    read(handle, buffer)
+    return buffer.decode("utf-8", "replace").rstrip("\0 \n")
+
+
+_ENTRY = re.compile(r"Compiling entry function '([^']+)' for '[^']+'")
+_SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_REGISTERS = re.compile(r"Used (\d+) registers")
+_SHARED = re.compile(r"(\d+) bytes smem")
+
+
+def parse_log(log: str, code: Mapping[str, int]) -> dict[str, KernelResources]:
+    """Reads the assembler's verbose log (`ptxas -v`); `code` has the bytes of machine code of each kernel."""
+    kernels: dict[str, KernelResources] = {}
+    parts = _ENTRY.split(log)  # text before the first kernel, then name and text of each
+    for name, text in zip(parts[1::2], parts[2::2], strict=True):
+        lines = [line for line in text.splitlines() if line.startswith("ptxas")]  # the linker repeats itself after
+        own = "\n".join(lines)
+        spills, registers, shared = _SPILLS.search(own), _REGISTERS.search(own), _SHARED.search(own)
+        stack, stores, loads = (int(n) for n in spills.groups()) if spills else (0, 0, 0)
+        kernels[name] = KernelResources(
+            registers=int(registers[1]) if registers else 0,
+            spill_stores=stores,
+            spill_loads=loads,
+            stack=stack,
+            static_shared=int(shared[1]) if shared else 0,
+            code=code.get(name, 0),
+        )
+    return kernels

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""LLVM IR text to PTX by LLVM's NVPTX back end, through llvmlite.
+
+llvmlite is imported when the first kernel is compiled. LLVM ends the process on an instruction that the
+target cannot select; what `compiler.emit` writes has been checked operation by operation against the
+target, and `compile_isolated` keeps the process safe where the text comes from elsewhere.
+"""
+
+import re
+import subprocess
+import sys
+from functools import cache
+from importlib import import_module
+from threading import Lock
+from typing import Any
+
+from ...base.errors import Code, TilefoldError
+from ...base.target import Target
+from ..emit import DATA_LAYOUT
+
+_TRIPLE = "nvptx64-nvidia-cuda"
+_OPTIONS = (
+    "--nvptx-short-ptr",  # shared-memory addresses are 32-bit integers
+    "--disable-nvptx-load-store-vectorizer",  # the width of each access is what stage `instr` says
+    "--nvptx-no-f32x2",  # otherwise sm_100 moves pairs of f32 as b64, and an access changes its form
+)
+_STARTING = Lock()  # LLVM ends the process where an option is set twice
+_REFUSED = 3  # the exit status of the other process where LLVM refused the text
+_CALL = re.compile(
+    r"^(\t[{}]) // callseq \d+(?:, \d+)?$", re.MULTILINE
+)  # numbered through all that the process compiles
+_VOLATILE = re.compile(r"^(\t(?:@!?%p\d+ )?(?:ld|st))\.volatile", re.MULTILINE)
+
+
+class LlvmError(TilefoldError):
+    """LLVM refused its input, or did not survive it. `llvm_ir` is the text it was given."""
+
+    def __init__(self, code: Code, message: str, llvm_ir: str) -> None:
+        super().__init__(code, message, "please report this, with the text that --emit=llvm prints")
+        self.llvm_ir = llvm_ir
+
+
+@cache
+def _llvm() -> Any:
+    """llvmlite (which has no type stubs), with LLVM's options set before its first target machine is made.
+
+    The options belong to the whole process.
+    """
+    llvm = import_module("llvmlite.binding")
+    for option in _OPTIONS:
+        llvm.set_option("tilefold", option)
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return llvm
+
+
+@cache
+def _machine_of(target: Target) -> Any:
+    machine = (
+        _llvm()
+        .Target.from_triple(_TRIPLE)
+        .create_target_machine(cpu=target.arch, features=f"+ptx{target.ptx_version}", opt=3)
+    )
+    assert str(machine.target_data) == DATA_LAYOUT, "llvmlite's LLVM has another data layout for NVPTX"
+    return machine
+
+
+def optimised(llvm_ir: str, target: Target) -> Any:
+    """LLVM IR text as a module of llvmlite after the passes that `compile_llvm` runs.
+
+    Raises what `compile_llvm` raises.
+    """
+    with _STARTING:
+        llvm, machine = _llvm(), _machine_of(target)
+    try:
+        module = llvm.parse_assembly(llvm_ir, llvm.create_context())
+    except RuntimeError as error:
+        raise LlvmError(Code.LLVM_REFUSED, f"LLVM refused the kernel's text: {error}", llvm_ir) from error
+    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
+    tuning.loop_vectorization = False
+    tuning.loop_interleaving = False
+    builder = llvm.create_pass_builder(machine, tuning)
+    builder.getModulePassManager().run(module, builder)
+    return module
+
+
+def compile_llvm(llvm_ir: str, target: Target) -> str:
+    """Optimises LLVM IR text and returns PTX. The same text gives the same PTX, in every process.
+
+    Safe to call from several threads. LlvmError where LLVM's parser or verifier refuses the text; on text
+    that is not from `compiler.emit` LLVM may end the process (see `compile_isolated`).
+    """
+    with optimised(llvm_ir, target) as module:
+        ptx = _machine_of(target).emit_assembly(module)
+    # `volatile` kept LLVM from changing the accesses; PTX's `.volatile` would change how they are cached.
+    return _CALL.sub(r"\1", _VOLATILE.sub(r"\1", str(ptx)))
+
+
+def bitcode(llvm_ir: str) -> bytes:
+    """LLVM IR text as bitcode, not optimised. LlvmError where LLVM's parser or verifier refuses the text."""
+    llvm = _llvm()
+    try:
+        return bytes(llvm.parse_assembly(llvm_ir, llvm.create_context()).as_bitcode())
+    except RuntimeError as error:
+        raise LlvmError(Code.LLVM_REFUSED, f"LLVM refused the kernel's text: {error}", llvm_ir) from error
+
+
+def compile_isolated(llvm_ir: str, target: Target, timeout: float = 60.0) -> str:
+    """Like `compile_llvm`, in a process of its own: for text that is not trusted not to crash LLVM.
+
+    `timeout` is in seconds. LlvmError where LLVM refuses the text, ends the process or takes longer.
+    """
+    main = f"import sys; sys.path[:] = {sys.path!r}\nfrom tilefold.compiler.machine import nvptx\nnvptx.child_main()"
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", main, target.arch],
+            input=llvm_ir.encode(),
+            capture_output=True,
+            timeout=timeout,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise LlvmError(Code.LLVM_TIMEOUT, f"LLVM was stopped after {timeout:g} seconds", llvm_ir) from error
+    words = done.stderr.decode("utf-8", "replace").strip()
+    if done.returncode == _REFUSED:
+        raise LlvmError(Code.LLVM_REFUSED, words, llvm_ir)
+    if done.returncode != 0:
+        last = words.splitlines()[-1] if words else "no message"
+        raise LlvmError(Code.LLVM_CRASHED, f"LLVM ended with status {done.returncode}: {last}", llvm_ir)
+    return done.stdout.decode()
+
+
+def child_main() -> None:
+    """The other process of `compile_isolated`: LLVM IR on standard input, PTX on standard output."""
+    try:
+        ptx = compile_llvm(sys.stdin.buffer.read().decode(), Target(sys.argv[1]))
+    except LlvmError as error:
+        sys.stderr.write(error.message)
+        sys.exit(_REFUSED)
+    sys.stdout.buffer.write(ptx.encode())

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a compiled kernel costs: registers, spills, shared memory, how many of its blocks a multiprocessor holds, its
+instructions by kind, and what its accesses to shared and global memory cost.
+
+Resources come from the assembler's log, instruction counts from the PTX text: how often each instruction
+stands there, not how often it is executed.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from ...base.occupancy import Occupancy, occupancy
+from ...base.target import STATIC_SHARED_BYTES, Target
+from ...dialects.kernel import LaunchBounds
+from ...dialects.ptx import EntryOp, StateSpace
+from ...passes.analysis.local_memory import local_fragments
+from ..frontend.diagnostics import place_of
+from ..machine.assemble import Cubin, KernelResources
+from .access_costs import WORDS, AccessCost, access_costs
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_ENTRY = re.compile(r"\.entry\s+([\w$]+)\s*\(")
+_INSTRUCTION = re.compile(r"^\s+(?:@!?%p\d+\s+)?([a-z][\w.:]*)([^;]*);", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelReport:
+    """One kernel: its launch bounds and resources; its static shared memory, to which the assembler's log adds what is
+    reserved and aligned, and the dynamic one that its launch asks for; the blocks that a multiprocessor holds, the
+    bytes of its fragments that lie in local memory, its PTX instructions, and what its accesses to memory cost.
+    """
+
+    name: str
+    bounds: LaunchBounds
+    resources: KernelResources
+    static_shared: int
+    dynamic_shared: int
+    occupancy: Occupancy
+    local_fragments: int
+    instructions: Mapping[str, int]
+    accesses: Sequence[AccessCost]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The kernels of one program on one target."""
+
+    target: Target
+    kernels: tuple[KernelReport, ...]
+
+
+def make_report(ptx: str, cubin: Cubin, target: Target, entries: Sequence[EntryOp]) -> Report:
+    """Puts together what is known of the kernels `entries`, of stage `instr`, which became `ptx` and then `cubin`."""
+    counts = count_instructions(ptx)
+    return Report(target, tuple(_kernel(entry, counts, cubin, target) for entry in entries))
+
+
+def _kernel(entry: EntryOp, counts: Mapping[str, Mapping[str, int]], cubin: Cubin, target: Target) -> KernelReport:
+    name, bounds = entry.sym_name.data, entry.launch_bounds
+    resources = cubin.kernels[name]
+    shared = entry.shared_bytes.value.data if entry.shared_bytes is not None else 0
+    if shared > STATIC_SHARED_BYTES:
+        static, dynamic = 0, shared
+    else:
+        static, dynamic = shared if resources.static_shared else 0, 0  # LLVM leaves out what is not used
+    held = occupancy(target, prod(bounds.threads), resources.registers, static or dynamic)
+    local = sum(fragment.bytes for fragment in local_fragments(entry))
+    return KernelReport(
+        name, bounds, resources, static, dynamic, held, local, counts.get(name, {}), access_costs(entry)
+    )
+
+
+def count_instructions(ptx: str) -> dict[str, dict[str, int]]:
+    """For each kernel of a PTX text, how often each instruction stands in it, the most frequent first.
+
+    A call of the device's printf counts as `call.vprintf`, as the operation `ptx.printf` is named.
+    """
+    found: dict[str, dict[str, int]] = {}
+    entries = list(_ENTRY.finditer(ptx))
+    for entry in entries:
+        body = ptx[ptx.find("\n{", entry.end()) : ptx.find("\n}", entry.end())]
+        counter: Counter[str] = Counter()
+        for match in _INSTRUCTION.finditer(body):
+            mnemonic, operands = match.groups()
+            called = mnemonic.startswith("call") and "vprintf" in operands
+            counter["call.vprintf" if called else mnemonic] += 1
+        found[entry[1]] = dict(counter.most_common())
+    return found
+
+
+def print_report(report: Report, file: TextIO) -> None:
+    """Prints the report as tables."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(file=file, highlight=False)
+    table = Table("", title=f"resources on {report.target}", title_justify="left")
+    for kernel in report.kernels:
+        table.add_column(kernel.name, justify="right")
+    rows: tuple[tuple[str, Callable[[KernelReport], object]], ...] = (
+        ("threads a block", lambda kernel: prod(kernel.bounds.threads)),
+        ("registers a thread", lambda kernel: kernel.resources.registers),
+        ("spill stores, bytes", lambda kernel: kernel.resources.spill_stores),
+        ("spill loads, bytes", lambda kernel: kernel.resources.spill_loads),
+        ("stack, bytes", lambda kernel: kernel.resources.stack),
+        ("  of fragments indexed at run time", lambda kernel: kernel.local_fragments),
+        ("static shared memory, bytes", lambda kernel: kernel.static_shared),
+        ("dynamic shared memory, bytes", lambda kernel: kernel.dynamic_shared),
+        ("blocks a multiprocessor", lambda kernel: kernel.occupancy.resident),
+        ("  limited by", lambda kernel: ", ".join(kernel.occupancy.limits)),
+        ("machine code, bytes", lambda kernel: kernel.resources.code),
+    )
+    for name, value in rows:
+        table.add_row(name, *(str(value(kernel)) for kernel in report.kernels))
+    console.print(table)
+    for kernel in report.kernels:
+        table = Table("instruction", title=f"PTX instructions of {kernel.name}", title_justify="left")
+        table.add_column("count", justify="right")
+        for mnemonic, count in kernel.instructions.items():
+            table.add_row(mnemonic, str(count))
+        console.print(table)
+        for space in WORDS:
+            if any(cost.space is space for cost in kernel.accesses):
+                console.print(_access_table(kernel, space))
+
+
+def _access_table(kernel: KernelReport, space: StateSpace) -> "Table":
+    from rich.table import Table
+
+    table = Table("access", title=f"{space.value} memory of {kernel.name}, by one block", title_justify="left")
+    for name in ("operations", "by warps", f"{WORDS[space].unit}s", "least"):
+        table.add_column(name, justify="right")
+    for cost in kernel.accesses:
+        if cost.space is not space:
+            continue
+        place = place_of(cost.op.location)
+        name = cost.mnemonic
+        if place is not None:  # the file without its folders, since a table is narrow
+            name = f"{Path(place.file).name}:{place.line}:{place.column}: {name}"
+        numbers = ("?", "?", "?") if cost.unknown else (cost.executions, cost.count, cost.least)
+        table.add_row(name, str(cost.operations), *map(str, numbers))
+    return table

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the compiler says of a program that it compiles: which choices it made, and what the result costs.
+
+Passes leave remarks on operations (`passes.remarks`); they are collected at each stage, and named after the first at
+which they stand. What takes a whole program to see is found in the program as written and at stage `instr`: which
+partitions are among other threads than the block has, what became of loops, which instructions accesses to elements,
+what accesses to shared and global memory cost, and which fragments lie in local memory.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from ...dialects.ptx import EntryOp, LoadOp, StoreOp
+from ...dialects.tile import LoadOp as TileLoadOp
+from ...dialects.tile import StoreOp as TileStoreOp
+from ...dialects.tile import TileKernelOp
+from ...dialects.tile.threads import ThreadViewOp, is_thread_x
+from ...passes.analysis.local_memory import LocalFragment, local_fragments
+from ...passes.analysis.loop_hints import trip_values, unroll_count
+from ...passes.writing.remarks import remarks_in
+from ..frontend.diagnostics import Diagnostic, Place, Severity, place_of
+from ..frontend.source import Source
+from .access_costs import access_costs
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A remark: its place in the source, the stage (or pass) that led to it, the operation that it is about, and the
+    text. `place` is None where an operation has no place.
+    """
+
+    place: Place | None
+    stage: str
+    op: str
+    text: str
+
+    @property
+    def diagnostic(self) -> Diagnostic:
+        """The remark as a user reads it."""
+        return Diagnostic(Severity.REMARK, f"{self.op}: {self.text}", self.place)
+
+    def as_dict(self) -> dict[str, str | int]:
+        """The remark as what JSON holds."""
+        place = {} if self.place is None else asdict(self.place)
+        where = {key: place[key] for key in ("file", "line", "column") if key in place}
+        return {**where, "stage": self.stage, "op": self.op, "text": self.text}
+
+
+class Remarks:
+    """Remarks as they are collected: each once, in the order of the source."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._found: dict[tuple[str, str, str], Remark] = {}
+
+    def add(self, stage: str, op: Operation, text: str, name: str = "") -> None:
+        """Adds a remark about an operation, called `name`, unless it is there already."""
+        place = place_of(op.location, self._source)
+        text = self._source.spelled(text)
+        made = Remark(place, stage, name or op.name, text)
+        self._found.setdefault((str(place), made.op, text), made)
+
+    def collect(self, stage: str, module: ModuleOp) -> None:
+        """Adds what operations of a program carry."""
+        for op, text in remarks_in(module):
+            self.add(stage, op, text)
+
+    def all(self) -> tuple[Remark, ...]:
+        """All remarks: those without a place last, of one place in the order of their making."""
+
+        def key(remark: Remark) -> tuple[bool, str, int, int]:
+            place = remark.place
+            return (True, "", 0, 0) if place is None else (False, place.file, place.line, place.column)
+
+        return tuple(sorted(self._found.values(), key=key))
+
+
+def remarks_of(stages: Sequence[tuple[str, ModuleOp]], source: Source) -> tuple[Remark, ...]:
+    """The remarks about a program, given at each stage from the one at which it was written to `instr`."""
+    remarks = Remarks(source)
+    for stage, module in stages:
+        remarks.collect(stage, module)
+    (_, written), (last, module) = stages[0], stages[-1]
+    for op, text in (*_partitions(written), *_loops(written, module), *_elements(written, module)):
+        remarks.add(last, op, text)
+    for entry in module.walk():
+        if isinstance(entry, EntryOp):
+            for cost in access_costs(entry):
+                remarks.add(last, cost.op, str(cost), cost.mnemonic)
+            for fragment in local_fragments(entry):
+                for access in fragment.accesses:
+                    remarks.add(last, access, _in_local_memory(fragment), "fragment")
+    return remarks.all()
+
+
+def _partitions(written: ModuleOp) -> Iterator[tuple[Operation, str]]:
+    """Partitions among other threads than the block has, where each thread of the block takes the part of its x."""
+    for kernel in written.walk():
+        if not isinstance(kernel, TileKernelOp):
+            continue
+        threads = kernel.launch_bounds.threads[0]
+        for op in kernel.walk():
+            if isinstance(op, ThreadViewOp) and op.sharing not in (None, threads) and is_thread_x(op.coords[0]):
+                yield op, f"shares the tensor among {op.sharing} threads, but the block has {threads}"
+
+
+def _loops(written: ModuleOp, module: ModuleOp) -> Iterator[tuple[Operation, str]]:
+    """What became of the loops that stand in the program as written."""
+    left = {str(op.location): op for op in module.walk() if isinstance(op, scf.ForOp)}
+    for loop in written.walk():
+        if isinstance(loop, scf.ForOp):
+            now = left.get(str(loop.location))
+            yield loop, "unrolled completely, to join its narrow accesses" if now is None else _unrolling(now)
+
+
+def _elements(written: ModuleOp, module: ModuleOp) -> Iterator[tuple[Operation, str]]:
+    """Which instructions the accesses to single elements have become; those of fragments become none."""
+    made: dict[str, Counter[str]] = {}
+    for op in module.walk():
+        if isinstance(op, LoadOp | StoreOp) and (mnemonic := op.mnemonic()) is not None:
+            made.setdefault(str(op.location), Counter())[mnemonic] += 1
+    for op in written.walk():
+        if isinstance(op, TileLoadOp | TileStoreOp):
+            for mnemonic, count in made.get(str(op.location), Counter()).items():
+                yield op, f"{count} instruction{'s' if count != 1 else ''} {mnemonic}"
+
+
+def _in_local_memory(fragment: LocalFragment) -> str:
+    return (
+        f"the index is known at run time only, so all {fragment.bytes} bytes lie in local memory instead of registers; "
+        "mark the loops around it {unroll}"
+    )
+
+
+def _unrolling(loop: scf.ForOp) -> str:
+    count, trips = unroll_count(loop), trip_values(loop)
+    known = "" if trips is None else f": {len(trips)} iteration{'s' if len(trips) != 1 else ''}"
+    if count is None:
+        return f"stays a loop{known}"
+    return f"unrolled, {count} iterations at a time{known}" if count else f"unrolled completely{known}"

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Layouts: functions from coordinates to indices (CuTe's layout.hpp and layout_composed.hpp)."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, final
+
+from ...base.errors import Code, LayoutError
+from ..drawing.display import Displayed
+from .coordinates import crd2idx
+from .integers import Coord, IntTuple, ScaledBasis, Tree, add, as_coordinate, mul
+from .inttuple import (
+    MAX_LEAVES,
+    are_static,
+    compact_major,
+    compact_order,
+    congruent,
+    filter_zeros,
+    flatten_to_tuple,
+    has_underscore,
+    product,
+    repeat_like,
+    show,
+    slice_tuple,
+    transform_leaves,
+    wrap,
+)
+from .inttuple import depth as tuple_depth
+from .inttuple import rank as tuple_rank
+from .swizzle import Swizzle
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class Layout(Displayed):
+    """`shape:stride`, the function that maps a coordinate to the inner product with the stride.
+
+    Shape and stride are tuples of one profile, or two leaves. The constructor trusts its arguments;
+    `make_layout` checks them. Layouts are immutable, hashable and callable: `layout(coord)` is an index,
+    and a layout where `coord` holds an underscore (None). `layout[i]` is a mode, `len(layout)` the rank.
+    """
+
+    shape: IntTuple
+    stride: IntTuple
+
+    def __init__(self, shape: IntTuple, stride: IntTuple) -> None:
+        # What a frozen dataclass would do by name, done faster: layouts are made everywhere.
+        _set_shape(self, shape)
+        _set_stride(self, stride)
+
+    def __call__(self, *coord: Coord) -> Any:
+        """The index at `coord`, given whole or mode by mode; the sliced layout if it holds an underscore.
+
+        Raises `LayoutError` (E0201) if the coordinate does not fit the shape.
+        """
+        c = coord[0] if len(coord) == 1 else coord
+        if has_underscore(c):
+            return Layout(slice_tuple(c, self.shape), slice_tuple(c, self.stride))
+        return as_coordinate(crd2idx(c, self.shape, self.stride))
+
+    def __getitem__(self, mode: int) -> "Layout":
+        shape, stride = wrap(self.shape), wrap(self.stride)
+        check_mode(mode, len(shape), self)
+        return Layout(shape[mode], stride[mode])
+
+    def __len__(self) -> int:
+        return tuple_rank(self.shape)
+
+    def __iter__(self) -> "Iterator[Layout]":
+        return map(Layout, wrap(self.shape), wrap(self.stride))
+
+    def __str__(self) -> str:
+        return f"{show(self.shape)}:{show(self.stride)}"
+
+    @property
+    def size(self) -> Any:
+        """The number of coordinates."""
+        return product(self.shape)
+
+
+_set_shape: Callable[[Layout, IntTuple], None] = Layout.__dict__["shape"].__set__
+_set_stride: Callable[[Layout, IntTuple], None] = Layout.__dict__["stride"].__set__
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ComposedLayout(Displayed):
+    """The function `outer(offset + inner(coord))`; its domain is that of `inner`.
+
+    `outer` is a swizzle or a layout. Printed `S<3,4,3> o 0 o (8,8):(8,1)`.
+    """
+
+    outer: "Swizzle | Layout"
+    offset: IntTuple
+    inner: Layout
+
+    def __call__(self, *coord: Coord) -> Any:
+        """The index at `coord`; where it holds an underscore, the composed layout of what it keeps."""
+        c = coord[0] if len(coord) == 1 else coord
+        offset = add(self.offset, crd2idx(c, self.inner.shape, self.inner.stride))
+        if has_underscore(c):
+            shape, stride = slice_tuple(c, self.inner.shape), slice_tuple(c, self.inner.stride)
+            return ComposedLayout(self.outer, offset, Layout(shape, stride))
+        return self.outer(offset)
+
+    def __getitem__(self, mode: int) -> "ComposedLayout":
+        return ComposedLayout(self.outer, self.offset, self.inner[mode])
+
+    def __len__(self) -> int:
+        return len(self.inner)
+
+    def __str__(self) -> str:
+        return f"{self.outer} o {show(self.offset)} o {self.inner}"
+
+    @property
+    def shape(self) -> IntTuple:
+        """The shape of the domain."""
+        return self.inner.shape
+
+    @property
+    def size(self) -> Any:
+        """The number of coordinates."""
+        return product(self.inner.shape)
+
+
+LayoutLike: TypeAlias = "Layout | ComposedLayout"
+Tiler: TypeAlias = "IntTuple | Layout | tuple[Tiler, ...] | None"
+"""What tiles a layout: a layout; an extent, which stands for `extent:1`; `None`, which keeps a mode; or a
+tuple of these.
+"""
+
+
+def plain_layout(layout: LayoutLike) -> Layout:
+    """The layout itself, or of a composed one the inner layout, which takes the coordinates."""
+    return layout.inner if type(layout) is ComposedLayout else layout
+
+
+def check_mode(mode: int, modes: int, what: object) -> None:
+    """Raises `LayoutError` (E0208) unless 0 <= mode < modes."""
+    if not hasattr(mode, "__index__") or not 0 <= mode < modes:
+        raise LayoutError(Code.MODE_OUT_OF_RANGE, f"{what} has modes 0 to {modes - 1}, not {mode}")
+
+
+def check_shape(shape: IntTuple) -> None:
+    """Raises `LayoutError` unless all static extents are positive and there are not too many (E0205,
+    E0209).
+    """
+    extents = flatten_to_tuple(shape)
+    if len(extents) > MAX_LEAVES:
+        raise LayoutError(Code.RESULT_TOO_LARGE, f"a shape may have at most {MAX_LEAVES} extents")
+    for extent in extents:
+        if type(extent) is int:
+            if extent < 1:
+                raise LayoutError(
+                    Code.EXTENT_NOT_POSITIVE, f"extent {extent} in the shape {show(shape)} is not positive"
+                )
+        elif extent is None or type(extent) in (ScaledBasis, Layout, ComposedLayout, bool):
+            raise LayoutError(Code.BAD_ARGUMENT, f"an extent must be an integer, not {show(extent)}")
+
+
+def make_layout(shape: "IntTuple | Layout", *more: "IntTuple | Layout") -> Layout:
+    """`make_layout(shape)`, `make_layout(shape, stride)` or `make_layout(layout, ...)`.
+
+    Without a stride the layout is compact, first mode fastest, and static extents of 1 have stride 0. From
+    layouts it is the layout whose modes they are. Raises `LayoutError` if shape and stride are not congruent
+    (E0201), an extent is not positive (E0205) or layouts and integers are mixed (E0213).
+    """
+    if type(shape) is Layout:
+        return _join_layouts((shape, *more))
+    extents = _integers(shape)
+    check_shape(extents)
+    if not more:
+        return Layout(extents, compact_major(extents))
+    stride = _integers(more[0])
+    if len(more) > 1:
+        raise LayoutError(Code.BAD_ARGUMENT, "make_layout takes one shape and one stride, or layouts")
+    if not congruent(extents, stride):
+        raise LayoutError(Code.PROFILE_MISMATCH, f"shape {show(extents)} and stride {show(stride)} differ in profile")
+    return Layout(extents, stride)
+
+
+def _join_layouts(modes: "tuple[IntTuple | Layout, ...]") -> Layout:
+    shapes: list[IntTuple] = []
+    strides: list[IntTuple] = []
+    for mode in modes:
+        if type(mode) is not Layout:
+            raise LayoutError(Code.BAD_ARGUMENT, f"make_layout takes layouts or integers, not both: {mode}")
+        shapes.append(mode.shape)
+        strides.append(mode.stride)
+    return Layout(tuple(shapes), tuple(strides))
+
+
+def _integers(x: "IntTuple | Layout | ComposedLayout") -> IntTuple:
+    if type(x) is Layout or type(x) is ComposedLayout:
+        raise LayoutError(Code.BAD_ARGUMENT, f"make_layout takes plain layouts or integers, not both: {x}")
+    return x
+
+
+def join(modes: Sequence[Layout]) -> Layout:
+    """The layout whose modes are `modes`."""
+    return Layout(tuple([m.shape for m in modes]), tuple([m.stride for m in modes]))
+
+
+def size(x: "Tree | ComposedLayout") -> Any:
+    """The number of coordinates of a layout, or into a shape."""
+    return product(x.shape if type(x) is Layout or type(x) is ComposedLayout else x)
+
+
+def rank(x: "Tree | ComposedLayout") -> int:
+    """The number of modes of a layout or a tuple; 1 for an integer."""
+    return len(x) if isinstance(x, Layout | ComposedLayout) else tuple_rank(x)
+
+
+def depth(x: "Tree | ComposedLayout") -> int:
+    """How deep a layout or a tuple nests; 0 for an integer."""
+    return tuple_depth(x.shape if isinstance(x, Layout | ComposedLayout) else x)
+
+
+def coshape(layout: Layout) -> Any:
+    """One more than the largest index, for each axis of the indices."""
+    shape, stride = flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride)
+    if are_static(shape) and are_static(stride):
+        return 1 + sum([(s - 1) * abs(d) for s, d in zip(shape, stride, strict=True)])
+    steps = transform_leaves(lambda d: abs(d) if hasattr(d, "__abs__") else d, layout.stride)
+    last = transform_leaves(lambda s: add(s, -1), layout.shape)
+    return transform_leaves(lambda c: add(c, 1), as_coordinate(_inner_product(last, steps)))
+
+
+def _inner_product(a: Tree, b: Any) -> Any:
+    if not isinstance(a, tuple):
+        return mul(a, b)
+    result: Any = 0
+    for x, y in zip(a, b, strict=True):
+        result = add(result, _inner_product(x, y))
+    return result
+
+
+def cosize(layout: "Layout | ComposedLayout") -> Any:
+    """One more than the largest index (of the inner layout, for a composed one)."""
+    end = coshape(plain_layout(layout))
+    return end if type(end) is int else product(end)
+
+
+def make_row_major_layout(shape: IntTuple) -> Layout:
+    """The compact layout of `shape` with the last mode fastest."""
+    check_shape(shape)
+    return Layout(shape, compact_major(shape, row_major=True))
+
+
+def make_ordered_layout(shape: IntTuple, order: IntTuple) -> Layout:
+    """The compact layout of `shape` whose modes run the faster the smaller their leaf in `order`.
+
+    Modes of equal leaves begin at the same stride, as in CuTe: `(2,3,2)` by `(1,1,3)` is `(2,3,2):(1,1,6)`, in which
+    coordinates share indices.
+    """
+    check_shape(shape)
+    return Layout(shape, compact_order(shape, order))
+
+
+def make_identity_layout(shape: IntTuple) -> Layout:
+    """The layout that maps each coordinate of `shape` to itself."""
+    check_shape(shape)
+    return Layout(shape, make_basis_like(shape))
+
+
+def make_basis_like(shape: IntTuple, path: tuple[int, ...] = ()) -> IntTuple:
+    """The unit basis strides of an identity layout of `shape`; 1 for an integer."""
+    if type(shape) is tuple:
+        return tuple([make_basis_like(s, (*path, i)) for i, s in enumerate(shape)])
+    return ScaledBasis(1, path) if path else 1
+
+
+def make_layout_like(layout: Layout) -> Layout:
+    """A compact layout with the shape and the stride order of `layout`; stride-0 modes keep stride 0.
+
+    Modes of equal strides have equal strides in the result, as in CuTe.
+    """
+    return Layout(layout.shape, compact_order(filter_zeros(layout.stride, layout.shape), layout.stride))
+
+
+def zero_layout(shape: IntTuple) -> Layout:
+    """The layout of `shape` that maps everything to 0."""
+    return Layout(shape, repeat_like(shape, 0))

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The integers that layouts are made of, and the arithmetic that folds what is static.
+
+A leaf of a shape, stride or coordinate is one of
+- a static integer: a Python `int`;
+- a dynamic integer: any object with the operators + - * // % & ^ << >> and comparisons, which yield objects
+  of its
+  kind: `Unknown` in types, SSA values in a compiler, NumPy arrays in a simulator;
+- in strides, a `ScaledBasis`: a coordinate axis times an integer.
+
+The helpers here fold 0 and 1, so that nothing dynamic appears where everything is static. Dynamic shapes
+and strides are taken to be positive; division rounds down. A dynamic type may define `minimum(other)` and
+`maximum(other)`; otherwise they are computed from comparison and multiplication. It may define `ceil_div(a, b)` and
+`shape_div(a, b)`, which divide where it is `a` or `b`, and `abs`; what its comparisons yield may define `choose(a, b)`.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, final
+
+from ...base.errors import Code, LayoutError
+from .unknown import Unknown
+
+if TYPE_CHECKING:
+    from .core import Layout
+
+    @final
+    class DynamicInt:
+        """Stands, for the type checker alone, for every kind of dynamic integer but `Unknown`."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ScaledBasis:
+    """`value` times the unit vector of one mode of a coordinate; `path` names the mode, outermost index
+    first.
+
+    The stride of an identity layout. Printed innermost index first, as CuTe does: path (0, 1) is `value@1@0`.
+    """
+
+    value: "Int"
+    path: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return "@".join(str(part) for part in (self.value, *reversed(self.path)))
+
+    def __rmul__(self, factor: "Int") -> "ScaledBasis":
+        return ScaledBasis(mul(factor, self.value), self.path)
+
+
+Int: TypeAlias = "int | Unknown | DynamicInt"
+"""A leaf of a shape or coordinate."""
+IntTuple: TypeAlias = "int | Unknown | DynamicInt | ScaledBasis | tuple[IntTuple, ...]"
+"""A shape, a stride or an index: a leaf or a nested tuple of leaves."""
+Coord: TypeAlias = "int | Unknown | DynamicInt | tuple[Coord, ...] | None"
+"""A coordinate; `None` is CuTe's underscore, which keeps a mode whole."""
+Tree: TypeAlias = "int | Unknown | DynamicInt | ScaledBasis | Layout | tuple[Tree, ...] | None"
+"""Any of these, or a tiler: what functions take that look at the nesting alone."""
+
+
+def is_static(x: object) -> TypeGuard[int]:
+    """Whether `x` is a static integer."""
+    return type(x) is int
+
+
+def is_dynamic(x: object) -> bool:
+    """Whether `x` is a dynamic integer: neither static, nor a basis, nor a tuple, nor an underscore."""
+    return x is not None and type(x) not in (int, tuple, ScaledBasis)
+
+
+def static(x: object, what: str) -> int:
+    """`x` itself if it is a static integer. Raises `LayoutError` (E0207) that names it as `what`."""
+    if type(x) is int:
+        return x
+    raise LayoutError(Code.DYNAMIC_UNSUPPORTED, f"{what} must be static, but it is {x}")
+
+
+def add(a: Any, b: Any) -> Any:
+    """`a + b` for integers, bases and coordinates; tuples add element by element, missing elements counting
+    as 0.
+    """
+    if type(a) is int:
+        if type(b) is int:
+            return a + b
+        if a == 0:
+            return as_coordinate(b) if type(b) is ScaledBasis else b
+    elif type(b) is int and b == 0:
+        return as_coordinate(a) if type(a) is ScaledBasis else a
+    x: Tree = as_coordinate(a)
+    y: Tree = as_coordinate(b)
+    if isinstance(x, tuple) or isinstance(y, tuple):
+        return _add_tuples(x, y)
+    return a + b
+
+
+def _add_tuples(a: Tree, b: Tree) -> Any:
+    if not isinstance(a, tuple) or not isinstance(b, tuple):
+        raise LayoutError(Code.PROFILE_MISMATCH, f"cannot add a coordinate and an integer: {a} + {b}")
+    if len(a) < len(b):
+        a, b = b, a
+    return (*(add(x, y) for x, y in zip(a, b, strict=False)), *a[len(b) :])
+
+
+def as_coordinate(x: Any) -> Any:
+    """The coordinate that a scaled basis stands for, `3@1` being (0, 3); anything else unchanged."""
+    if type(x) is not ScaledBasis:
+        return x
+    result = x.value
+    for mode in reversed(x.path):
+        result = (0,) * mode + (result,)
+    return result
+
+
+def mul(a: Any, b: Any) -> Any:
+    """`a * b`, where a static 0 or 1 folds; a factor may be a basis, which stays one."""
+    if type(a) is int:
+        if type(b) is int:
+            return a * b
+        if a == 1:
+            return b
+        if a == 0 and type(b) is not ScaledBasis:
+            return 0
+    elif type(b) is int:
+        if b == 1:
+            return a
+        if b == 0 and type(a) is not ScaledBasis:
+            return 0
+    if type(a) is ScaledBasis:
+        a, b = b, a
+    if type(b) is ScaledBasis:
+        return ScaledBasis(mul(a, b.value), b.path)
+    return a * b
+
+
+def sub(a: Any, b: Any) -> Any:
+    """`a - b`, where a static 0 folds."""
+    return a if type(b) is int and b == 0 else a - b
+
+
+def floordiv(a: Any, b: Any) -> Any:
+    """`a // b`, where a static 0 // b and a // 1 fold."""
+    if type(b) is int:
+        if b == 1:
+            return a
+        if b == 0:
+            raise LayoutError(Code.BAD_ARGUMENT, f"division of {a} by zero")
+    if type(a) is int and a == 0:
+        return 0
+    if type(a) is ScaledBasis or type(b) is ScaledBasis:
+        raise LayoutError(Code.BAD_ARGUMENT, f"division of {a} by {b}: the strides of coordinates have none")
+    return a // b
+
+
+def mod(a: Any, b: Any) -> Any:
+    """`a % b`, where a static 0 % b and a % 1 fold."""
+    if type(b) is int:
+        if b == 1:
+            return 0
+        if b == 0:
+            raise LayoutError(Code.BAD_ARGUMENT, f"remainder of {a} by zero")
+    if type(a) is int and a == 0:
+        return 0
+    if type(a) is ScaledBasis or type(b) is ScaledBasis:
+        raise LayoutError(Code.BAD_ARGUMENT, f"remainder of {a} by {b}: the strides of coordinates have none")
+    return a % b
+
+
+def ceil_div_int(a: Any, b: Any) -> Any:
+    """`a / b` rounded up."""
+    if type(a) is int and type(b) is int and b != 0:
+        return -(-a // b)
+    if type(b) is int and b == 1:
+        return a
+    for x in (a, b):
+        if (own := getattr(x, "ceil_div", None)) is not None:
+            return own(a, b)
+    return floordiv(sub(add(a, b), 1), b)
+
+
+def minimum(a: Any, b: Any) -> Any:
+    """The smaller of two integers; dynamic if either is."""
+    if type(a) is int and type(b) is int:
+        return a if a < b else b
+    if type(a) is int:
+        a, b = b, a
+    own_minimum = getattr(a, "minimum", None)
+    if own_minimum is not None:
+        return own_minimum(b)
+    return b + (a - b) * (a < b)
+
+
+def maximum(a: Any, b: Any) -> Any:
+    """The larger of two integers; dynamic if either is."""
+    if type(a) is int and type(b) is int:
+        return a if a > b else b
+    if type(a) is int:
+        a, b = b, a
+    own_maximum = getattr(a, "maximum", None)
+    if own_maximum is not None:
+        return own_maximum(b)
+    return b + (a - b) * (a > b)
+
+
+def choose(condition: Any, a: Any, b: Any) -> Any:
+    """`a` where a comparison holds, `b` elsewhere; dynamic if the comparison is."""
+    if type(condition) is bool:
+        return a if condition else b
+    own = getattr(condition, "choose", None)
+    return own(a, b) if own is not None else b + (a - b) * condition
+
+
+def shape_div_int(a: Any, b: Any) -> Any:
+    """`a / b` where one divides the other, and at least 1."""
+    for x in (a, b):
+        if (own := getattr(x, "shape_div", None)) is not None:
+            return own(a, b)
+    return ceil_div_int(a, b)
+
+
+def signum(a: Any) -> int:
+    """-1, 0 or 1; a dynamic integer counts as positive."""
+    if type(a) is int:
+        return (a > 0) - (a < 0)
+    return 1

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Inverses of layouts, and what follows from them: common vectors and alignment."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...base.errors import Code, LayoutError
+from .axes import by_axis_inverse, has_basis
+from .coalesce import coalesce, from_modes, merge_modes
+from .compose import composition
+from .core import ComposedLayout, Layout, LayoutLike
+from .divide import logical_divide
+from .integers import is_static, mul, static
+from .inttuple import (
+    compact_major,
+    flatten_to_tuple,
+    is_fully_static,
+    transform_leaves,
+    tuple_gcd,
+    unwrap,
+    wrap,
+)
+from .swizzle import Swizzle
+
+
+def _modes(layout: Layout) -> tuple[tuple[Any, ...], tuple[Any, ...], list[Any]]:
+    """Shape and stride of the coalesced layout, and the coordinate step of each mode."""
+    plain: Layout = coalesce(layout)
+    shape, stride = wrap(plain.shape), wrap(plain.stride)
+    steps: list[Any] = [1]
+    for s in shape:
+        steps.append(mul(s, steps[-1]))
+    return shape, stride, steps
+
+
+def _by_stride(keys: list[int], modes: list[int]) -> list[int]:
+    """`modes` in the order of their `keys`.
+
+    Equal keys come out in the order that CuTe's exchange sort leaves, so that results agree with it.
+    """
+    if len(set(keys)) == len(keys):
+        return [m for _, m in sorted(zip(keys, modes, strict=True))]
+    pairs = list(zip(keys, modes, strict=True))
+    for i in range(len(pairs)):
+        for j in range(i + 1, len(pairs)):
+            if pairs[j][0] < pairs[i][0]:
+                pairs[i], pairs[j] = pairs[j], pairs[i]
+    return [m for _, m in pairs]
+
+
+def right_inverse(layout: LayoutLike) -> Any:
+    """The largest layout R with layout(R(i)) == i that follows contiguous indices from 0.
+
+    Modes with a dynamic stride are left out. For a composed layout with a swizzle and offset 0 the result
+    is composed as well; other composed layouts raise `LayoutError` (E0211).
+    """
+    if type(layout) is ComposedLayout:
+        inner, swizzle = _swizzled(layout)
+        return composition(right_inverse(inner), swizzle)
+    assert type(layout) is Layout
+    if has_basis(layout.stride):
+        return by_axis_inverse(layout, _right_inverse)
+    return _right_inverse(*_modes(layout))
+
+
+def _right_inverse(shape: Sequence[Any], stride: Sequence[Any], steps: Sequence[Any]) -> Layout:
+    ordered = [i for i, d in enumerate(stride) if type(d) is int]
+    result_shape: list[Any] = []
+    result_stride: list[Any] = []
+    current: Any = 1
+    for i in _by_stride([stride[i] for i in ordered], ordered):
+        if type(current) is int and stride[i] == current:
+            result_shape.append(shape[i])
+            result_stride.append(steps[i])
+            current = mul(shape[i], stride[i])
+    return from_modes(*merge_modes(result_shape, result_stride))
+
+
+def left_inverse(layout: LayoutLike) -> Any:
+    """A layout L with L(layout(i)) == i, for a layout that is injective but for stride-0 modes (those read
+    as 0).
+
+    Raises `LayoutError` if the strides do not divide each other (E0203), or one is dynamic (E0207) or negative
+    (E0213).
+    """
+    if type(layout) is ComposedLayout:
+        inner, swizzle = _swizzled(layout)
+        return composition(left_inverse(inner), swizzle)
+    assert type(layout) is Layout
+    if has_basis(layout.stride):
+        return by_axis_inverse(layout, _left_inverse)
+    return _left_inverse(*_modes(layout))
+
+
+def _left_inverse(shape: Sequence[Any], stride: Sequence[Any], steps: Sequence[Any]) -> Layout:
+    layout = Layout(tuple(shape), tuple(stride))
+    if not shape:
+        return Layout(1, 0)
+    if not is_fully_static(layout.stride):
+        raise LayoutError(Code.DYNAMIC_UNSUPPORTED, f"{layout} has no left inverse: a stride is dynamic")
+    if any(d < 0 for d in stride):
+        raise LayoutError(Code.BAD_ARGUMENT, f"{layout} has no left inverse: a stride is negative")
+    order = _by_stride(list(stride), list(range(len(stride))))
+    result_shape: list[Any] = []
+    result_stride: list[Any] = [0]
+    covered = 1
+    for i in order:
+        if stride[i] == 0:
+            continue
+        if stride[i] % covered:
+            raise LayoutError(
+                Code.STRIDE_DIVISIBILITY,
+                f"{layout} has no left inverse: its stride {stride[i]} is not a multiple of {covered}, where "
+                "its smaller strides end",
+            )
+        result_shape.append(stride[i] // covered)
+        result_stride.append(steps[i])
+        covered = stride[i]
+    return coalesce(Layout((*result_shape, shape[order[-1]]), tuple(result_stride)))
+
+
+def _swizzled(layout: ComposedLayout) -> tuple[Layout, Swizzle]:
+    if type(layout.outer) is not Swizzle or not is_static(layout.offset) or layout.offset != 0:
+        raise LayoutError(
+            Code.COMPOSED_UNSUPPORTED,
+            f"the inverse of {layout} is not a layout",
+            "a swizzle with offset 0 can be inverted",
+        )
+    return layout.inner, layout.outer
+
+
+def nullspace(layout: LayoutLike) -> Layout:
+    """The layout of all coordinates, as integers, that `layout` maps to 0 through its stride-0 modes."""
+    if type(layout) is ComposedLayout:
+        return Layout(1, 0)
+    assert type(layout) is Layout
+    shape, stride = flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride)
+    zeros = [i for i, d in enumerate(stride) if is_static(d) and d == 0]
+    if not zeros:
+        return Layout(1, 0)
+    steps = compact_major(shape)
+    return Layout(unwrap(tuple([shape[i] for i in zeros])), unwrap(tuple([steps[i] for i in zeros])))
+
+
+def max_common_layout(a: LayoutLike, b: LayoutLike) -> Layout:
+    """The layout of the coordinates that are contiguous, from index 0 on, in both `a` and `b`."""
+    if type(a) is ComposedLayout or type(b) is ComposedLayout:
+        common, limit = _without_swizzles(a, b)
+        result = max_common_layout(*common)
+        return composition(result, limit) if limit is not None and limit < result.size else result
+    inverse = right_inverse(b)
+    first = _first_common_mode(a, inverse)
+    return Layout(1, 0) if first is None else composition(inverse, first)
+
+
+def _first_common_mode(a: Layout, inverse: Layout) -> Layout | None:
+    """The first mode of `a` after `inverse`, if it is statically contiguous."""
+    try:
+        first: Layout = coalesce(composition(a, inverse))[0]
+    except LayoutError:
+        return None  # not a layout, so nothing is known to be contiguous
+    return first if is_static(first.shape) and is_static(first.stride) and first.stride == 1 else None
+
+
+def max_common_vector(a: LayoutLike, b: LayoutLike) -> int:
+    """How many elements, from the first on, are contiguous and in the same order in `a` and `b`; at least
+    1.
+    """
+    if type(a) is ComposedLayout or type(b) is ComposedLayout:
+        common, limit = _without_swizzles(a, b)
+        vector = max_common_vector(*common)
+        return vector if limit is None else min(vector, limit)
+    first = _first_common_mode(a, right_inverse(b))
+    return 1 if first is None else static(first.shape, "a common vector")
+
+
+def _without_swizzles(a: LayoutLike, b: LayoutLike) -> tuple[tuple[Layout, Layout], int | None]:
+    """The inner layouts, and how many contiguous elements the swizzles keep together (None for equal
+    swizzles).
+    """
+    swizzles: list[Swizzle] = []
+    inner: list[Layout] = []
+    for layout in (a, b):
+        if type(layout) is ComposedLayout:
+            if type(layout.outer) is not Swizzle:
+                raise LayoutError(Code.COMPOSED_UNSUPPORTED, f"{layout} has no contiguous elements to compare")
+            swizzles.append(layout.outer)
+            inner.append(layout.inner)
+        elif type(layout) is Layout:
+            inner.append(layout)
+    same = len(swizzles) == 2 and swizzles[0] == swizzles[1]
+    return (inner[0], inner[1]), None if same else 1 << min(s.base for s in swizzles)
+
+
+def max_alignment(layout: LayoutLike) -> int:
+    """The largest number of elements that divides the index of every contiguous run of `layout`, counting
+    from 0.
+
+    A dynamic stride counts as 0, a dynamic extent as 1, as in CuTe.
+    """
+    if type(layout) is ComposedLayout:
+        if type(layout.outer) is not Swizzle:
+            return 1
+        offset = layout.offset if is_static(layout.offset) else 1
+        return tuple_gcd(1 << layout.outer.base, offset, max_alignment(layout.inner))
+    plain: Layout = coalesce(layout)
+    shape = transform_leaves(lambda s: s if is_static(s) else 1, plain.shape)
+    stride = transform_leaves(lambda d: d if is_static(d) else 0, plain.stride)
+    known = Layout(shape, stride)
+    permuted = logical_divide(known, right_inverse(known))
+    return tuple_gcd(permuted[0].size, permuted[1].stride)

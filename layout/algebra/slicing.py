@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Fixing some modes of a layout and keeping others (CuTe's slice, dice and slice_and_offset).
+
+In a coordinate an underscore (None) keeps a mode, an integer fixes it.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...base.errors import Code, LayoutError
+from .coordinates import crd2idx
+from .core import ComposedLayout, Layout, LayoutLike, plain_layout
+from .integers import Coord, Tree, add, as_coordinate
+from .inttuple import dice_tuple, product, show, slice_tuple
+
+
+def slice_and_offset(coord: Coord, layout: LayoutLike) -> tuple[LayoutLike, Any]:
+    """The layout of the modes that `coord` keeps, and the index at which it starts.
+
+    Integers of `coord` may be dynamic. For a composed layout the start moves into its offset, and the index
+    returned is 0. Raises `LayoutError` (E0201) if `coord` does not fit the shape.
+    """
+    inner = plain_layout(layout)
+    assert type(inner) is Layout
+    kept = Layout(slice_tuple(coord, inner.shape), slice_tuple(coord, inner.stride))
+    offset = crd2idx(coord, inner.shape, inner.stride)
+    if type(layout) is ComposedLayout:
+        return ComposedLayout(layout.outer, add(layout.offset, offset), kept), 0
+    return kept, as_coordinate(offset)
+
+
+def slice_(coord: Coord, layout: LayoutLike) -> LayoutLike:
+    """The layout of the modes that `coord` keeps (for a composed layout, with the offset of the others)."""
+    return slice_and_offset(coord, layout)[0]
+
+
+def dice(coord: Coord, layout: LayoutLike) -> Layout:
+    """The layout of the modes that `coord` fixes. Raises `LayoutError` (E0211) for a composed layout."""
+    if type(layout) is ComposedLayout:
+        raise LayoutError(Code.COMPOSED_UNSUPPORTED, f"dice is not defined for the composed layout {layout}")
+    assert type(layout) is Layout
+    return Layout(dice_tuple(coord, layout.shape), dice_tuple(coord, layout.stride))
+
+
+def domain_offset(coord: Coord, layout: LayoutLike) -> tuple[LayoutLike, Any]:
+    """`layout` as seen from `coord`: a layout and the index where it starts (0 for a composed layout)."""
+    if type(layout) is ComposedLayout:
+        offset = add(layout.offset, crd2idx(coord, layout.inner.shape, layout.inner.stride))
+        return ComposedLayout(layout.outer, offset, layout.inner), 0
+    return layout, layout(coord)
+
+
+def fixed_modes(coord: Tree, shape: Tree) -> Iterator[tuple[Any, Any]]:
+    """The integers of `coord`, which fits `shape`, from left to right, each with the size of the mode that it fixes."""
+    if isinstance(coord, tuple) and isinstance(shape, tuple):
+        for part, mode in zip(coord, shape, strict=True):
+            yield from fixed_modes(part, mode)
+    elif coord is not None:
+        yield coord, product(shape)
+
+
+def check_within(coord: Tree, shape: Tree, what: str) -> None:
+    """Raises `LayoutError` (E0215) if a static integer of `coord` is outside of its static mode of `shape`, which is
+    that of `what`.
+    """
+    for integer, extent in fixed_modes(coord, shape):
+        if type(integer) is int and type(extent) is int and not 0 <= integer < extent:
+            raise LayoutError(
+                Code.COORDINATE_OUTSIDE,
+                f"the coordinate {show(coord)} is outside of {show(shape)}, the shape of {what}",
+                f"take one from 0 to {extent - 1} where {integer} stands",
+            )

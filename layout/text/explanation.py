@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What an explanation is made of: steps, each with the rule it follows and a claim that can be checked."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from ..algebra.core import ComposedLayout, Layout, LayoutLike
+from ..algebra.swizzle import Swizzle
+from ..tiling.tiled_copy import TiledCopy
+from .layouts import to_text
+
+Function: TypeAlias = "LayoutLike | Swizzle"
+
+
+def _apply(chain: tuple[Function, ...], index: int) -> Any:
+    for function in reversed(chain):
+        index = function(index)
+    return index
+
+
+@dataclass(frozen=True, slots=True)
+class Agree:
+    """The chains of functions `left` and `right`, each applied from the last to the first, are equal below `size`."""
+
+    left: tuple[Function, ...]
+    right: tuple[Function, ...]
+    size: int
+
+    def counterexample(self) -> int | None:
+        """The first index at which the chains differ; None if they are equal."""
+        different = (i for i in range(self.size) if _apply(self.left, i) != _apply(self.right, i))
+        return next(different, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """No two coordinates of `layout` have one index."""
+
+    layout: Layout
+
+    def counterexample(self) -> int | None:
+        """The first place in `layout` whose index has been seen before; None if there is none."""
+        seen: set[Any] = set()
+        for i in range(self.layout.size):
+            index = self.layout(i)
+            if index in seen:
+                return i
+            seen.add(index)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Increasing:
+    """The indices of `layout` increase with the coordinate."""
+
+    layout: Layout
+
+    def counterexample(self) -> int | None:
+        """The first place whose index is not larger than the one before; None if there is none."""
+        return next((i for i in range(1, self.layout.size) if self.layout(i) <= self.layout(i - 1)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class SameIndices:
+    """`left` and `right` have the same set of indices."""
+
+    left: Layout
+    right: Layout
+
+    def counterexample(self) -> int | None:
+        """An index that one of them has alone; None if there is none."""
+        a, b = ({layout(i) for i in range(layout.size)} for layout in (self.left, self.right))
+        return min(a ^ b, default=None)
+
+
+Claim: TypeAlias = Agree | Distinct | Increasing | SameIndices
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: the name of the `rule`, what it does here, and a claim that holds because of it.
+
+    `inside` explains an operation that the step calls.
+    """
+
+    rule: str
+    text: str
+    claim: Claim
+    inside: "Explanation | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How an operation came to its result, step by step; `str` gives it as text of several lines."""
+
+    operation: str
+    arguments: tuple[Any, ...]
+    steps: tuple[Step, ...]
+    result: Any
+
+    def __str__(self) -> str:
+        call = f"{self.operation}({', '.join(map(shown, self.arguments))})"
+        return "\n".join([call, *self._lines(""), f"= {shown(self.result)}"])
+
+    def _lines(self, number: str) -> Iterator[str]:
+        for i, step in enumerate(self.steps, 1):
+            label = f"{number}{i}."
+            yield f"{'  ' * label.count('.')}{label} {step.rule}: {step.text}"
+            if step.inside is not None:
+                yield from step.inside._lines(label)
+
+    def all_steps(self) -> Iterator[Step]:
+        """The steps, each followed by those of the operation it calls."""
+        for step in self.steps:
+            yield step
+            if step.inside is not None:
+                yield from step.inside.all_steps()
+
+
+def shown(x: Any) -> str:
+    """The canonical text of an argument or a result; of a tiled copy, what it copies."""
+    if x is None or isinstance(x, tuple | int | Swizzle | Layout | ComposedLayout):
+        return to_text(x)
+    return f"tiled copy of {shown(x.layout_tv)}" if isinstance(x, TiledCopy) else str(x)

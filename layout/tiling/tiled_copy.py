@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Copies of whole tiles by many threads: an atom repeated over threads and values (CuTe's copy_atom.hpp)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, final
+
+from ...base.errors import Code, LayoutError
+from ..algebra.coalesce import coalesce
+from ..algebra.compose import composition, with_shape
+from ..algebra.core import Layout, LayoutLike, Tiler, make_layout
+from ..algebra.divide import zipped_divide
+from ..algebra.integers import static
+from ..algebra.inttuple import is_fully_static, product_each, rank
+from ..algebra.inverse import right_inverse
+from ..algebra.modes import zip_layout
+from ..algebra.product import logical_product, raked_product
+from ..algebra.recast import upcast
+from ..algebra.slicing import slice_, slice_and_offset
+from ..atoms.copy_atom import CopyAtom
+from ..drawing.display import Displayed
+from .tiler import check_tiler
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TiledCopy(Displayed):
+    """`atom` repeated over a tile: `layout_tv` maps (thread, value) to a place in the tile that `tiler` cuts.
+
+    Raises `LayoutError` if the atom has no instruction (E0304) or is narrower than a value (E0303), if `layout_tv` or
+    the tiler is not static (E0207), if the tiler has an empty tuple (E0213), or if threads (E0305) or values (E0306)
+    are not multiples of the atom's.
+    """
+
+    atom: CopyAtom
+    layout_tv: Layout
+    tiler: Tiler
+    _src_to_tile: Layout = field(init=False, repr=False, compare=False)
+    _dst_to_tile: Layout = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        atom = self.atom
+        atom.check_executable()
+        if not is_fully_static((self.layout_tv.shape, self.layout_tv.stride)):
+            raise LayoutError(Code.DYNAMIC_UNSUPPORTED, f"the thread-value layout {self.layout_tv} must be static")
+        check_tiler(self.tiler, "the tiler of a tiled copy")
+        threads, values = self.threads, self.values
+        if threads % atom.threads:
+            raise LayoutError(
+                Code.TOO_FEW_THREADS,
+                f"{threads} threads are not a multiple of the {atom.threads} of {atom.name}",
+                f"use a thread layout of {atom.threads} threads, or a multiple",
+            )
+        if values % atom.values:
+            raise LayoutError(
+                Code.TOO_FEW_VALUES,
+                f"{values} values a thread are not a multiple of the {atom.values} of {atom}",
+                f"use a value layout of {atom.values} values, or a multiple, or a smaller atom",
+            )
+        inverse = right_inverse(atom.ref)
+        for name, bits in (("_src_to_tile", atom.src), ("_dst_to_tile", atom.dst)):
+            object.__setattr__(self, name, self._to_tile(composition(inverse, bits)))
+
+    def _to_tile(self, ref2trg: Layout) -> Layout:
+        """((Thr,(FrgV,FrgX)) to a place in the tile, of (thread, value) in the order to which `ref2trg` leads."""
+        atoms_tv = zipped_divide(self.layout_tv, (self.atom.threads, self.atom.values))
+        return coalesce(zip_layout(composition(atoms_tv, (ref2trg, None))), (1, (1, 1)))
+
+    @property
+    def threads(self) -> int:
+        """How many threads take part."""
+        return self.layout_tv[0].size
+
+    @property
+    def values(self) -> int:
+        """How many values each thread has in a tile."""
+        return self.layout_tv[1].size
+
+    def get_layoutS_TV(self) -> Layout:
+        """(thread, value) to a place in the tile, as the source is read."""
+        return self._tile_tv(self._src_to_tile)
+
+    def get_layoutD_TV(self) -> Layout:
+        """(thread, value) to a place in the tile, as the destination is written."""
+        return self._tile_tv(self._dst_to_tile)
+
+    def _tile_tv(self, to_tile: Layout) -> Layout:
+        return composition(make_layout(tile_shape(self.tiler)), to_tile)
+
+    def tidfrg_S(self, layout: LayoutLike) -> Any:
+        """The source tensor as (Thr,(FrgV,FrgX),(RestM,RestN,...))."""
+        return self._thrfrg(layout, self._src_to_tile)
+
+    def tidfrg_D(self, layout: LayoutLike) -> Any:
+        """The destination tensor as (Thr,(FrgV,FrgX),(RestM,RestN,...))."""
+        return self._thrfrg(layout, self._dst_to_tile)
+
+    def tile2thrfrg(self, tiles: LayoutLike, ref2trg: Layout) -> Any:
+        """A tensor that is divided by the tiler, ((TileM,TileN,...),(RestM,RestN,...)), as
+        (Thr,(FrgV,FrgX),(RestM,RestN,...)) (CuTe's tile2thrfrg).
+
+        `ref2trg` maps (thread, value) of an atom, as the result has them, to (thread, value) as the atom's ValLayoutRef
+        has them, counted first mode fastest. Raises `LayoutError` where the layouts do not compose.
+        """
+        return slice_(((None, None), None), composition(tiles, (self._to_tile(ref2trg), None)))
+
+    def partition_S(self, layout: LayoutLike, thr_idx: Any) -> tuple[LayoutLike, Any]:
+        """What thread `thr_idx` reads of the source: its layout ((FrgV,FrgX),RestM,RestN,...) and start
+        index.
+
+        The thread index may be dynamic. For a composed layout the start is inside the layout, and 0 is
+        returned.
+        """
+        return self._partition(layout, self._src_to_tile, thr_idx)
+
+    def partition_D(self, layout: LayoutLike, thr_idx: Any) -> tuple[LayoutLike, Any]:
+        """What thread `thr_idx` writes of the destination; see `partition_S`."""
+        return self._partition(layout, self._dst_to_tile, thr_idx)
+
+    def _tiled(self, layout: LayoutLike, to_tile: Layout) -> Any:
+        """The tensor as ((Thr,(FrgV,FrgX)),(RestM,RestN,...))."""
+        if len(layout) < rank(self.tiler):
+            raise LayoutError(
+                Code.TILE_RANK,
+                f"{layout} has fewer modes than the tiler of the tiled copy, {rank(self.tiler)}",
+            )
+        return composition(zipped_divide(layout, self.tiler), (to_tile, None))
+
+    def _thrfrg(self, layout: LayoutLike, to_tile: Layout) -> Any:
+        return slice_(((None, None), None), self._tiled(layout, to_tile))
+
+    def _partition(self, layout: LayoutLike, to_tile: Layout, thr_idx: Any) -> tuple[LayoutLike, Any]:
+        rest = (None,) * len(layout) if len(layout) > 1 else None
+        return slice_and_offset(((thr_idx, None), rest), self._tiled(layout, to_tile))
+
+    def retile(self, layout: LayoutLike) -> Any:
+        """A thread's fragment (V,RestM,RestN,...) of another tiling of the same tile, in the profile of
+        this copy.
+
+        The result is ((FrgV,FrgX),RestM,RestN,...) and addresses the same registers. Raises `LayoutError` (E0207)
+        unless the number of values is static.
+        """
+        values = static(layout[0].size, "the number of values in a fragment")
+        tile = with_shape(right_inverse(self.layout_tv), tile_shape(self.tiler))
+        fragments = upcast(tile, self.threads * values)
+        order = logical_product(make_layout(values), right_inverse(fragments))
+        fragment_v = zipped_divide(order, make_layout(self.atom.values))
+        tiled = zipped_divide(layout, (values, *product_each(fragments.shape)))
+        rest = (0, *(None,) * (len(layout) - 1)) if len(layout) > 1 else 0
+        return slice_((None, rest), composition(tiled, (fragment_v, None)))
+
+
+def tile_shape(tiler: Tiler) -> Any:
+    """The shape of one tile."""
+    if type(tiler) is tuple:
+        return tuple([tile_shape(t) for t in tiler])
+    return tiler.shape if type(tiler) is Layout else tiler
+
+
+def make_tiled_copy_tv(atom: CopyAtom, layout_tv: Layout, tiler: Tiler) -> TiledCopy:
+    """The tiled copy of given (thread, value) layout and tiler."""
+    return TiledCopy(atom, layout_tv, tiler)
+
+
+def make_tiled_copy(atom: CopyAtom, threads: Layout, values: Layout) -> TiledCopy:
+    """The tiled copy of threads side by side in the order `threads`, each with a block of values in the
+    order `values`.
+
+    Both layouts map tile coordinates to thread, or value, indices. Raises `LayoutError` (E0313) unless they
+    take every index from 0 once.
+    """
+    for what, layout in (("thread", threads), ("value", values)):
+        if right_inverse(layout).size != layout.size:
+            raise LayoutError(
+                Code.NOT_A_NUMBERING,
+                f"the {what} layout {layout} does not number its coordinates",
+                f"it must take every index from 0 to {static(layout.size, 'a size') - 1} once",
+            )
+    tile = raked_product(threads, values)
+    inverse = right_inverse(tile)
+    return TiledCopy(atom, with_shape(inverse, (threads.size, values.size)), product_each(tile.shape))
+
+
+def make_tiled_copy_S(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
+    """The tiled copy of `atom` that reads what `tiled_copy` reads."""
+    return TiledCopy(atom, tiled_copy.get_layoutS_TV(), tiled_copy.tiler)
+
+
+def make_tiled_copy_D(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
+    """The tiled copy of `atom` that writes what `tiled_copy` writes."""
+    return TiledCopy(atom, tiled_copy.get_layoutD_TV(), tiled_copy.tiler)
+
+
+BY_COPY: Mapping[str, Callable[[CopyAtom, TiledCopy], TiledCopy]] = MappingProxyType(
+    {"S": make_tiled_copy_S, "D": make_tiled_copy_D}
+)
+"""How to make a tiled copy for a side of another, by the end of CuTe's name for it."""

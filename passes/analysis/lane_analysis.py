@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How the integers and addresses of a kernel differ between the lanes of a warp, found without running it."""
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith, scf
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects.parameters import Parameter
+from ...dialects.ptx import EntryOp, LoadOp, PtrAddOp, PtrType, SmemAddrOp, SregOp
+from ...dialects.scalars import unknowns
+from ...layout.tiling.sectors import SECTOR
+from ..writing.constant_folding import compare, computed
+from ..writing.constants import constant_of, signed
+from ..writing.emitter import int_width
+from . import lane_values as lv
+from .lane_values import WARP, LaneValue
+from .loop_hints import trip_values
+from .ranges import Ranges
+
+_MAX_TRIPS = 4096
+"""Iterations of a loop that are gone through for the values of its counter."""
+_MAX_ROUNDS = 16
+"""Attempts to find what a value that a loop carries has in common in all iterations."""
+
+
+_UNDER_WAY = LaneValue(())
+"""Stands for a value that is being computed."""
+
+
+class WarpValues:
+    """The values of one warp of a block at stage `instr`. `of` is None for one whose lanes differ in ways that are not
+    known before the kernel runs.
+
+    A tensor in global memory is taken to begin at a multiple of the bytes of a sector, as allocations do.
+    """
+
+    def __init__(self, entry: EntryOp, warp: int, ranges: Ranges) -> None:
+        x, y, z = entry.block
+        self.threads = range(warp * WARP, min((warp + 1) * WARP, x * y * z))
+        lanes = range(warp * WARP, (warp + 1) * WARP)
+        self._registers = {
+            "tid.x": lv.exact([t % x for t in lanes]),
+            "tid.y": lv.exact([t // x % y for t in lanes]),
+            "tid.z": lv.exact([t // (x * y) for t in lanes]),
+            "ntid.x": lv.constant(x),
+            "ntid.y": lv.constant(y),
+            "ntid.z": lv.constant(z),
+        }
+        self._divisors = [divisor for each in entry.parameters() for divisor in _divisors(each)]
+        self._values: dict[SSAValue, LaneValue | None] = {}
+        self._ranges = ranges
+
+    def of(self, value: SSAValue) -> LaneValue | None:
+        """What is known of a value."""
+        if value not in self._values:
+            self._values[value] = _UNDER_WAY
+            self._values[value] = self._compute(value)
+        found = self._values[value]
+        return None if found is _UNDER_WAY else found
+
+    def active(self, op: Operation) -> tuple[int, ...] | None:
+        """The lanes that execute an operation whenever the warp does; None where that is not known."""
+        lanes = list(range(len(self.threads)))
+        inner, outer = op, op.parent_op()
+        while outer is not None and not isinstance(outer, EntryOp):
+            if isinstance(outer, scf.IfOp):
+                condition = self.of(outer.cond)
+                if condition is None:
+                    return None
+                if condition.is_exact:
+                    wanted = inner.parent_region() is outer.true_region
+                    known = condition.known
+                    lanes = [lane for lane in lanes if bool(known[lane] & 1) == wanted]
+                elif not condition.is_uniform:
+                    return None
+            elif not self._together(outer):
+                return None
+            inner, outer = outer, outer.parent_op()
+        return tuple(lanes)
+
+    def _together(self, loop: Operation) -> bool:
+        """Whether all lanes leave a loop at the same time."""
+        match loop:
+            case scf.ForOp():
+                deciding = [loop.lb, loop.ub, loop.step]
+            case scf.WhileOp():
+                condition = loop.before_region.block.last_op
+                assert isinstance(condition, scf.ConditionOp)
+                deciding = [condition.condition]
+            case _:
+                return False
+        return all((value := self.of(each)) is not None and value.is_uniform for each in deciding)
+
+    def _compute(self, value: SSAValue) -> LaneValue | None:
+        if (number := constant_of(value)) is not None:
+            return lv.constant(number)
+        owner = value.owner
+        if isinstance(owner, Block):
+            return self._argument(value, owner)
+        match owner:
+            case SregOp():
+                return self._registers.get(owner.register.data, lv.uniform())
+            case SmemAddrOp():
+                return lv.constant(owner.offset.value.data)
+            case LoadOp():  # one address, one value
+                pointer = self.of(owner.ptr)
+                return lv.uniform() if pointer is not None and pointer.is_uniform else None
+            case scf.ForOp():
+                index = owner.results.index(value)
+                return self._carried(owner.iter_args[index], owner.body.block.args[index + 1], owner.body.block, index)
+            case scf.IfOp():
+                return self._merged(owner, owner.results.index(value))
+            case scf.WhileOp():
+                condition = owner.before_region.block.last_op
+                assert isinstance(condition, scf.ConditionOp)
+                return self.of(condition.args[owner.results.index(value)])
+            case _:
+                counted = owner.operands[:2] if isinstance(owner, PtrAddOp) else owner.operands
+                operands = [self.of(operand) for operand in counted]
+                if owner.regions or None in operands:
+                    return None
+                return self._computed(owner, [operand for operand in operands if operand is not None])
+
+    def _computed(self, op: Operation, operands: Sequence[LaneValue]) -> LaneValue | None:
+        """The result of arithmetic on integers of a warp. Unless ranges prove that it does not wrap, only as many low
+        bits of it are known as its type has.
+        """
+        match op:
+            case arith.SelectOp():
+                return _selected(*operands)
+            case arith.CmpiOp():
+                predicate, width = op.predicate.value.data, int_width(op.lhs.type) or 64
+                return lv.elementwise(lambda a, b: -int(compare(predicate, a, b, width)), *operands)
+            case arith.ExtSIOp() | arith.ExtUIOp() | arith.IndexCastOp() | arith.TruncIOp():
+                return self._resized(op, operands[0])
+            case PtrAddOp():
+                return lv.add(*operands)
+            case arith.SignlessIntegerBinaryOperation():
+                a, b = operands
+                width = int_width(op.result.type) or 64
+                if a.is_exact and b.is_exact:
+                    return lv.elementwise(lambda x, y: computed(op, x, y, width), a, b)
+                if isinstance(op, _UNSIGNED) and self._ranges.of(op.lhs)[0] < 0 and not a.is_uniform:
+                    a = a.modulo(width)
+                found = _unbounded(op, a, b)
+                return found.wrapped(width) if found is not None and self._ranges.wraps(op) else found
+            case _:
+                return _uniform(*operands)
+
+    def _resized(self, op: Operation, a: LaneValue) -> LaneValue | None:
+        """An integer in another width."""
+        inner, result = op.operands[0], op.results[0]
+        bits, width = int_width(inner.type) or 64, int_width(result.type) or 64
+        is_unsigned = isinstance(op, arith.ExtUIOp)
+        if a.is_exact:
+            return lv.exact([x & ((1 << bits) - 1) if is_unsigned else signed(x, width) for x in a.known])
+        same = self._ranges.of(inner)[0] >= 0 if is_unsigned else self._ranges.fits(inner, width)
+        return a if same else a.wrapped(min(bits, width))
+
+    def _argument(self, value: SSAValue, block: Block) -> LaneValue | None:
+        parent, index = block.parent_op(), block.args.index(value)  # pyright: ignore[reportArgumentType]
+        match parent:
+            case EntryOp():
+                return lv.uniform(self._divisors[index])
+            case scf.ForOp() if index == 0:
+                return self._counter(parent)
+            case scf.ForOp():
+                return self._carried(parent.iter_args[index - 1], value, block, index - 1)
+            case scf.WhileOp() if block is parent.before_region.block:
+                return self._carried(parent.arguments[index], value, parent.after_region.block, index)
+            case scf.WhileOp():
+                condition = parent.before_region.block.last_op
+                assert isinstance(condition, scf.ConditionOp)
+                return self.of(condition.args[index])
+            case _:
+                return None
+
+    def _counter(self, loop: scf.ForOp) -> LaneValue | None:
+        trips = trip_values(loop)
+        if trips is not None and 0 < len(trips) <= _MAX_TRIPS:
+            return lv.bits_of(trips)
+        low, step = self.of(loop.lb), self.of(loop.step)
+        if low is None or step is None or not step.is_uniform:
+            return None
+        return lv.add(low, lv.uniform(step.known[0] if step.is_exact else 1))
+
+    def _carried(self, initial: SSAValue, argument: SSAValue, body: Block, index: int) -> LaneValue | None:
+        """What a loop carries: the value that it starts with, joined with what each iteration hands on."""
+        end = body.last_op
+        assert end is not None
+        assumed = self.of(initial)
+        before = {each: known for each, known in self._values.items() if known is not _UNDER_WAY}
+        for _ in range(_MAX_ROUNDS):
+            if assumed is None:
+                break
+            self._values = {**before, argument: assumed}
+            following = self.of(end.operands[index])
+            joined = None if following is None else lv.joined(assumed, following)
+            if joined == assumed:
+                return assumed
+            assumed = joined
+        self._values = before  # without what followed from an assumption that does not hold
+        return None
+
+    def _merged(self, op: scf.IfOp, index: int) -> LaneValue | None:
+        """A result of a branch: by lane where the condition is known, one of both where all lanes go one way."""
+        condition = self.of(op.cond)
+        sides = [region.block.last_op for region in (op.true_region, op.false_region)]
+        values = [None if side is None else self.of(side.operands[index]) for side in sides]
+        return _selected(condition, values[0], values[1])
+
+
+def _divisors(parameter: Parameter) -> list[int]:
+    """What is known to divide the arguments of a parameter: a pointer, and the integers of its layout."""
+    scalars = [] if parameter.layout is None else unknowns(parameter.layout)
+    first = SECTOR if isinstance(parameter.type, PtrType) else 1
+    return [max(first, parameter.align), *(unknown.div for unknown in scalars)]
+
+
+def _selected(condition: LaneValue | None, a: LaneValue | None, b: LaneValue | None) -> LaneValue | None:
+    if condition is None or a is None or b is None:
+        return None
+    if condition.is_exact and (condition.is_uniform or (a.is_exact and b.is_exact)):
+        if condition.is_uniform:
+            return a if condition.known[0] & 1 else b
+        return lv.exact([x if c & 1 else y for c, x, y in zip(condition.known, a.known, b.known, strict=True)])
+    return lv.joined(a, b) if condition.is_uniform else None
+
+
+_UNSIGNED = (arith.ShRUIOp, arith.DivUIOp)
+"""Operations that move the bits of a negative integer down without its sign."""
+
+
+def _unbounded(op: Operation, a: LaneValue, b: LaneValue) -> LaneValue | None:
+    """The result of an operation that does not wrap."""
+    match op:
+        case arith.AddiOp():
+            return lv.add(a, b)
+        case arith.SubiOp():
+            negative = lv.negated(b)
+            return None if negative is None else lv.add(a, negative)
+        case arith.MuliOp():
+            return lv.multiply(a, b)
+        case arith.XOrIOp():
+            return lv.xor(a, b)
+        case _:
+            return _by_constant(op, a, b)
+
+
+def _by_constant(op: Operation, a: LaneValue, b: LaneValue) -> LaneValue | None:
+    """Operations that take bits apart, which need a known right operand (or left, of `and`)."""
+    if isinstance(op, arith.AndIOp) and a.is_exact and a.is_uniform:
+        a, b = b, a
+    number = b.known[0] if b.is_exact and b.is_uniform else None
+    power = number.bit_length() - 1 if number is not None and number > 0 and number & (number - 1) == 0 else None
+    match op:
+        case arith.AndIOp() if number is not None:
+            return lv.masked(a, number)
+        case arith.ShLIOp() if number is not None and 0 <= number < 64:
+            return lv.multiply(a, lv.constant(1 << number))
+        case arith.ShRUIOp() | arith.ShRSIOp() if number is not None and 0 <= number < 64:
+            return lv.shifted_right(a, number)
+        case arith.DivUIOp() if power is not None:
+            return lv.shifted_right(a, power)
+        case arith.RemUIOp() if number is not None and power is not None:
+            return lv.masked(a, number - 1)
+        case _:
+            return _uniform(a, b)
+
+
+def _uniform(*operands: LaneValue) -> LaneValue | None:
+    """What is known of an operation of which nothing else is: uniform operands have a uniform result."""
+    return lv.uniform() if operands and all(operand.is_uniform for operand in operands) else None

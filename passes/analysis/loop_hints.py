@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The attribute `unroll` of a loop: what it asks for, and whether that can be done."""
+
+from typing import cast
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IntegerAttr, UnitAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from ..writing.constants import constant_of
+from ..writing.emitter import UNROLL
+
+MAX_UNROLL = 1024
+"""The most iterations that a loop can be asked to do in one."""
+MAX_COPIES = 1 << 14
+"""The most copies of a loop's body that hints may ask for. LLVM takes seconds for these; twice as many, four times."""
+
+
+def unroll_count(loop: Operation) -> int | None:
+    """How many iterations a loop is to do in one: 0 for all of them, None where it has no hint."""
+    hint = loop.attributes.get(UNROLL)
+    if isinstance(hint, IntegerAttr):
+        return cast("IntegerAttr", hint).value.data
+    return None if hint is None else 0
+
+
+def trip_values(loop: scf.ForOp) -> range | None:
+    """The values of the induction variable, where the bounds are constant."""
+    low, high, step = (constant_of(v) for v in (loop.lb, loop.ub, loop.step))
+    if low is None or high is None or step is None or step < 1:
+        return None
+    return range(low, high, step)
+
+
+def body_copies(loop: scf.ForOp) -> int:
+    """How many copies of a loop's body its hint and those of the loops around it ask for, where that is known."""
+    copies = 1
+    around: Operation | None = loop
+    while around is not None:
+        if isinstance(around, scf.ForOp) and (count := unroll_count(around)) is not None:
+            trips = trip_values(around)
+            known = count or 1 if trips is None else len(trips)
+            copies *= max(min(known, count) if count else known, 1)
+        around = around.parent_op()
+    return copies
+
+
+def malformed_hint(op: Operation) -> str | None:
+    """What is wrong with the hint of an operation; None if nothing is."""
+    hint = op.attributes.get(UNROLL)
+    if hint is None:
+        return None
+    if not isinstance(op, scf.ForOp):
+        return "only scf.for can be unrolled"
+    if isinstance(hint, UnitAttr):
+        return None
+    if not isinstance(hint, IntegerAttr) or not 2 <= cast("IntegerAttr", hint).value.data <= MAX_UNROLL:
+        return f"{{unroll}} unrolls completely, {{unroll = 4 : i64}} by a number from 2 to {MAX_UNROLL}"
+    return None
+
+
+def cannot_unroll(op: Operation) -> bool:
+    """Whether a loop is to be unrolled completely although nobody knows how often it runs."""
+    if not isinstance(op, scf.ForOp) or unroll_count(op) != 0:
+        return False
+    return not all(map(_known_once_unrolled, (op.lb, op.ub, op.step)))
+
+
+def _known_once_unrolled(value: SSAValue) -> bool:
+    """Whether a value is a constant once the loops around it are unrolled."""
+    if constant_of(value) is not None:
+        return True
+    owner = value.owner
+    if isinstance(owner, Block):
+        loop = owner.parent_op()
+        return isinstance(loop, scf.ForOp) and value is owner.args[0] and unroll_count(loop) == 0
+    arithmetic = arith.SignlessIntegerBinaryOperation | arith.ExtSIOp | arith.TruncIOp | arith.IndexCastOp
+    return isinstance(owner, arithmetic) and all(map(_known_once_unrolled, owner.operands))

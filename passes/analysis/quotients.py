@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Integers as sums of products of quotients, in which what cancels has cancelled.
+
+A remainder is a difference of quotients: `x / a % b == x / a - b * (x / (a * b))`. With every remainder written so,
+equal integers have equal sums: of `(x % 16) * 6 + x / 16 * 96` only `x * 6` is left.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from xdsl.dialects import arith
+from xdsl.ir import SSAValue
+
+from ..writing.constants import constant_of, signed
+from ..writing.emitter import int_width
+from .ranges import Ranges
+
+MOST_PRODUCTS, MOST_FACTORS, MOST_DEPTH = 16, 4, 64
+"""Sums of more products, products of more factors and what lies deeper are not looked into."""
+
+
+class Digit(NamedTuple):
+    """`root / div / by % mod` of a natural number: `root` and `by` are numbers of values, `by` divide one after the
+    other. `mod` is 0 where no remainder is taken, `mod_by` the number of a value by which it is taken, or -1.
+    """
+
+    root: int
+    div: int = 1
+    by: tuple[int, ...] = ()
+    mod: int = 0
+    mod_by: int = -1
+
+
+Product: TypeAlias = tuple[Digit, ...]
+"""Factors in ascending order."""
+Sum: TypeAlias = dict[Product, int]
+"""Coefficients, none of them 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A quotient or a remainder: of `value` by `number`, or by the value `by`."""
+
+    value: SSAValue
+    number: int
+    by: SSAValue | None
+    remainder: bool
+
+
+class Quotients:
+    """Reads the integers of one kernel as sums."""
+
+    def __init__(self, ranges: Ranges) -> None:
+        self._ranges = ranges
+        self.values: list[SSAValue] = []
+        self.written: dict[Digit, list[SSAValue]] = {}
+        """The values that digits were read from."""
+        self._numbers: dict[SSAValue, int] = {}
+        self._sums: dict[tuple[SSAValue, int], Sum] = {}
+        self._depth = 0
+
+    def sum_of(self, value: SSAValue, bits: int) -> Sum:
+        """An integer modulo `2**bits`, remainders as they stand."""
+        key = value, bits
+        if key not in self._sums:
+            self._depth += 1
+            self._sums[key] = reduced(self._read(value, bits), bits)
+            self._depth -= 1
+        return self._sums[key]
+
+    def _read(self, value: SSAValue, bits: int) -> Sum:
+        if (constant := constant_of(value)) is not None:
+            return {(): constant}
+        owner, width = value.owner, int_width(value.type) or 64
+        found: Sum | None = None
+        match owner:
+            case _ if self._depth > MOST_DEPTH:
+                pass
+            case arith.AddiOp() | arith.SubiOp() | arith.MuliOp() | arith.ShLIOp() if (
+                bits <= width or not self._ranges.wraps(owner)
+            ):
+                found = self._arithmetic(owner, bits)
+            case arith.IndexCastOp(input=inner) | arith.ExtSIOp(input=inner) | arith.TruncIOp(input=inner) if (
+                bits <= width or (int_width(inner.type) or 64) <= width or self._ranges.fits(inner, width)
+            ):
+                found = self.sum_of(inner, bits)
+            case arith.ExtUIOp(input=inner) if self._ranges.of(inner)[0] >= 0:
+                found = self.sum_of(inner, bits)
+            case _:
+                digit = self._digit(value)
+                found = {(digit,): 1} if digit is not None else {}
+                if digit is not None:
+                    self.written.setdefault(digit, []).append(value)
+        too_long = found is not None and (
+            len(found) > MOST_PRODUCTS or any(len(product) > MOST_FACTORS for product in found)
+        )
+        return {(Digit(self._number(value)),): 1} if found is None or too_long else found
+
+    def _arithmetic(self, op: arith.AddiOp | arith.SubiOp | arith.MuliOp | arith.ShLIOp, bits: int) -> Sum | None:
+        left = self.sum_of(op.lhs, bits)
+        if isinstance(op, arith.ShLIOp):
+            shift = constant_of(op.rhs)
+            return times(left, {(): 1 << shift}) if shift is not None and 0 <= shift < bits else None
+        right = self.sum_of(op.rhs, bits)
+        match op:
+            case arith.AddiOp():
+                return plus(left, right, 1)
+            case arith.SubiOp():
+                return plus(left, right, -1)
+            case _:
+                return times(left, right) if min(len(left), len(right)) <= 1 else None
+
+    def _digit(self, value: SSAValue) -> Digit | None:
+        """A value that is no sum, as a digit of what it was divided from; None for 0."""
+        value = self._plain(value)
+        part = _part(value)
+        operands = () if part is None else (part.value,) if part.by is None else (part.value, part.by)
+        if part is None or any(self._ranges.of(operand)[0] < 0 for operand in operands):
+            return Digit(self._number(value))
+        inner = self._digit(part.value)
+        if inner is None:
+            return None
+        digit = self._taken(inner, part)
+        return self._within(digit if digit is not None else self._taken(Digit(self._number(part.value)), part))
+
+    def _taken(self, inner: Digit, part: _Part) -> Digit | None:
+        """The quotient or remainder of a digit; None where it is no digit of the same number."""
+        number, mod = part.number, inner.mod
+        if inner.mod_by >= 0 or (mod and part.by is not None):
+            return None
+        if part.by is not None:
+            by = self._number(part.by)
+            return inner._replace(mod_by=by) if part.remainder else inner._replace(by=tuple(sorted((*inner.by, by))))
+        if mod and number >= mod:
+            return inner if part.remainder else inner._replace(mod=1)
+        if mod % number:
+            return None
+        if part.remainder:
+            return inner._replace(mod=number)
+        return inner._replace(div=inner.div * number, mod=mod // number)
+
+    def _within(self, digit: Digit | None) -> Digit | None:
+        """A digit without what its range makes superfluous; None for 0."""
+        assert digit is not None, "a number is a digit of itself"
+        most = self._ranges.of(self.values[digit.root])[1] // digit.div
+        if most == 0 or digit.mod == 1:
+            return None
+        return digit._replace(mod=0) if most < digit.mod and not digit.by else digit
+
+    def _plain(self, value: SSAValue) -> SSAValue:
+        """The same integer before it was put into another type."""
+        owner = value.owner
+        match owner:
+            case arith.IndexCastOp(input=inner) | arith.ExtSIOp(input=inner) | arith.TruncIOp(input=inner):
+                return self._plain(inner) if self._ranges.fits(inner, int_width(value.type) or 64) else value
+            case arith.ExtUIOp(input=inner):
+                return self._plain(inner) if self._ranges.of(inner)[0] >= 0 else value
+            case _:
+                return value
+
+    def _number(self, value: SSAValue) -> int:
+        value = self._plain(value)
+        if value not in self._numbers:
+            self._numbers[value] = len(self.values)
+            self.values.append(value)
+        return self._numbers[value]
+
+
+def _part(value: SSAValue) -> _Part | None:
+    """What a value is a quotient or remainder of, if it is that of numbers that are not negative."""
+    owner = value.owner
+    match owner:
+        case arith.DivUIOp() | arith.DivSIOp() | arith.RemUIOp() | arith.RemSIOp():
+            number = constant_of(owner.rhs)
+            remainder = isinstance(owner, arith.RemUIOp | arith.RemSIOp)
+            if number is not None:
+                return _Part(owner.lhs, number, None, remainder) if number > 0 else None
+            return _Part(owner.lhs, 1, owner.rhs, remainder)
+        case arith.ShRUIOp() | arith.ShRSIOp():
+            shift = constant_of(owner.rhs)
+            return _Part(owner.lhs, 1 << shift, None, False) if shift is not None and 0 <= shift < 63 else None
+        case arith.AndIOp():
+            mask = constant_of(owner.rhs)
+            is_mask = mask is not None and mask > 0 and mask & (mask + 1) == 0
+            return _Part(owner.lhs, mask + 1, None, True) if mask is not None and is_mask else None
+        case _:
+            return None
+
+
+def reduced(sum: Sum, bits: int) -> Sum:
+    """The same modulo `2**bits`, with coefficients that are signed integers of so many bits."""
+    found = {product: signed(coefficient, bits) for product, coefficient in sum.items()}
+    return {product: coefficient for product, coefficient in found.items() if coefficient}
+
+
+def plus(a: Sum, b: Sum, factor: int) -> Sum:
+    """`a + factor * b`."""
+    total = dict(a)
+    for product, coefficient in b.items():
+        total[product] = total.get(product, 0) + factor * coefficient
+    return {product: coefficient for product, coefficient in total.items() if coefficient}
+
+
+def times(a: Sum, b: Sum) -> Sum:
+    """`a * b`."""
+    total: Sum = {}
+    for left, x in a.items():
+        for right, y in b.items():
+            product = tuple(sorted((*left, *right)))
+            total[product] = total.get(product, 0) + x * y
+    return total
+
+
+def in_quotients(sum: Sum, bits: int) -> Sum:
+    """The same without remainders."""
+    total: Sum = {}
+    for product, coefficient in sum.items():
+        found: Sum = {(): coefficient}
+        for digit in product:
+            quotient = digit._replace(mod=0, mod_by=-1)
+            factor: Sum = {(quotient,): 1}
+            if digit.mod:
+                factor[(quotient._replace(div=digit.div * digit.mod),)] = -digit.mod
+            if digit.mod_by >= 0:
+                number, by = Digit(digit.mod_by), tuple(sorted((*digit.by, digit.mod_by)))
+                factor[tuple(sorted((number, quotient._replace(by=by))))] = -1
+            found = times(found, factor)
+        total = plus(total, found, 1)
+    return reduced(total, bits)
+
+
+def in_digits(quotients: Sum, bits: int) -> Sum:
+    """The same with a remainder for each quotient that is followed by another one of the same number."""
+    total: Sum = {}
+    rest = dict(quotients)
+    while rest:
+        product = min(rest, key=lambda each: [(d.root, d.by, d.div) for d in each])
+        coefficient = rest.pop(product)
+        for place, digit in enumerate(product):
+            others = (*product[:place], *product[place + 1 :])
+            following = _following(rest, others, digit)
+            if following is not None:
+                mod = following.div // digit.div
+                after = tuple(sorted((*others, following)))
+                rest = reduced(plus(rest, {after: mod * coefficient}, 1), bits)
+                product = tuple(sorted((*others, digit._replace(mod=mod))))
+                break
+        total = plus(total, {product: coefficient}, 1)
+    return total
+
+
+def _following(rest: Sum, others: Product, digit: Digit) -> Digit | None:
+    """The next coarser quotient of the same number in a product with the same other factors."""
+    found = [
+        each
+        for product in rest
+        for each in product
+        if (each.root, each.by) == (digit.root, digit.by)
+        and each.div > digit.div
+        and each.div % digit.div == 0
+        and tuple(sorted((*others, each))) == product
+    ]
+    return min(found, key=lambda each: each.div, default=None)

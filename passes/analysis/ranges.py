@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The ranges of integers: what a kernel's block, grid limits, loop bounds and layouts prove."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from xdsl.dialects import arith, math, scf
+from xdsl.dialects.builtin import DenseArrayBase, i64
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...base.target import MAX_GRID
+from ...dialects import gpu
+from ...dialects.kernel import KernelOp
+from ...dialects.ptx import SregOp
+from ..writing.constants import constant_of
+from ..writing.emitter import int_width
+from .range_arithmetic import (
+    Range,
+    absolute,
+    clipped,
+    contains,
+    either,
+    exact_range,
+    limits,
+    reduced,
+)
+from .range_facts import ends_in, grows_by, restricted
+
+FULL: Range = limits(64)
+"""What is known of any 64-bit integer."""
+_REGISTERS: Mapping[type[Operation], str] = MappingProxyType({
+    gpu.ThreadIdOp: "tid", gpu.BlockDimOp: "ntid", gpu.BlockIdOp: "ctaid", gpu.GridDimOp: "nctaid",
+})  # fmt: skip
+_OPERATIONS: Mapping[type[Operation], tuple[str, bool]] = MappingProxyType({
+    arith.AddiOp: ("add", False), arith.SubiOp: ("sub", False), arith.MuliOp: ("mul", False),
+    arith.DivSIOp: ("div", False), arith.DivUIOp: ("div", True),
+    arith.FloorDivSIOp: ("floordiv", False), arith.CeilDivSIOp: ("ceildiv", False),
+    arith.CeilDivUIOp: ("ceildiv", True), arith.RemSIOp: ("rem", False), arith.RemUIOp: ("rem", True),
+    arith.AndIOp: ("and", False), arith.OrIOp: ("or", False), arith.XOrIOp: ("xor", False),
+    arith.ShLIOp: ("shl", False), arith.ShRSIOp: ("shr", False), arith.ShRUIOp: ("shr", True),
+    arith.MinSIOp: ("min", False), arith.MaxSIOp: ("max", False),
+    arith.MinUIOp: ("min", True), arith.MaxUIOp: ("max", True),
+})  # fmt: skip
+"""The name of an operation in the table of ranges, and whether it reads its operands as unsigned."""
+_WRAPPING = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.ShLIOp)
+
+RANGE = "range"
+"""The attribute of an operation that says the range of its result, where more is known than its operands tell."""
+
+
+MOST_ATTEMPTS = 4096
+"""How often a range is tried for what loops of one kernel carry; loops within loops are tried again with each."""
+
+
+def set_range(op: Operation, low: int, high: int) -> None:
+    """Notes the range of the result of `op`."""
+    op.attributes[RANGE] = DenseArrayBase.from_list(i64, (low, high))
+
+
+class Ranges:
+    """Computes ranges of integers in one kernel, each once. Arithmetic wraps in its type, as `arith` says, unless its
+    `overflow` flags promise that it does not.
+    """
+
+    def __init__(self, kernel: KernelOp) -> None:
+        self._registers = register_ranges(kernel.block)
+        self._known: dict[SSAValue, Range] = {}
+        self._attempts = MOST_ATTEMPTS
+
+    def of(self, value: SSAValue) -> Range:
+        """The range of a value; that of its type where nothing is known."""
+        if int_width(value.type) is None:
+            return FULL
+        if value not in self._known:
+            whole = self._known[value] = _limits(value)  # what a value that depends on itself is taken to be
+            found = self._compute(value)
+            self._known[value] = found if contains(whole, found) else whole
+        return self._known[value]
+
+    def fits(self, value: SSAValue, bits: int = 32) -> bool:
+        """Whether a value always fits in a signed integer of so many bits."""
+        return contains(limits(bits), self.of(value))
+
+    def wraps(self, op: Operation) -> bool:
+        """Whether a sum, a difference, a product or a shift to the left may be reduced to its type."""
+        if not isinstance(op, _WRAPPING) or _promised(op):
+            return False
+        found = _exact(op, self.of(op.lhs), self.of(op.rhs))
+        return found is None or not contains(_limits(op.result), found)
+
+    def _compute(self, value: SSAValue) -> Range:
+        if (constant := constant_of(value)) is not None:
+            return constant, constant
+        owner = value.owner
+        if isinstance(owner, Block):
+            return self._argument(value, owner)
+        if isinstance(known := owner.attributes.get(RANGE), DenseArrayBase):
+            low, high = known.get_values()
+            return int(low), int(high)
+        match owner:
+            case gpu.ThreadIdOp() | gpu.BlockDimOp() | gpu.BlockIdOp() | gpu.GridDimOp():
+                return self._registers[register_of(owner)]
+            case SregOp() if owner.register.data in self._registers:
+                return self._registers[owner.register.data]
+            case arith.IndexCastOp(input=inner) | arith.ExtSIOp(input=inner) | arith.TruncIOp(input=inner):
+                return reduced(self.of(inner), _limits(value))
+            case arith.ExtUIOp(input=inner):
+                return reduced(self.of(inner), limits(int_width(inner.type) or 64, unsigned=True))
+            case math.AbsIOp(operand=inner):
+                return reduced(absolute(self.of(inner)), _limits(value))
+            case arith.SelectOp(cond=condition, lhs=left, rhs=right):
+                return either(self._where(left, condition, True), self._where(right, condition, False))
+            case scf.IfOp() if owner.false_region.blocks:
+                return self._branches(owner, owner.results.index(value))
+            case scf.ForOp():
+                return self.of(owner.body.block.args[owner.results.index(value) + 1])
+            case arith.SignlessIntegerBinaryOperation(lhs=left, rhs=right):
+                found, whole = _exact(owner, self.of(left), self.of(right)), _limits(value)
+                if found is None:
+                    return whole
+                return clipped(found, whole) if _promised(owner) else reduced(found, whole)
+            case _:
+                return FULL
+
+    def _argument(self, value: SSAValue, block: Block) -> Range:
+        loop = block.parent_op()
+        if not isinstance(loop, scf.ForOp) or self.of(loop.step)[0] <= 0:
+            return FULL
+        if value is not block.args[0]:
+            return self._carried(loop, value, block)
+        low = self.of(loop.lb)[0]
+        return low, max(low, self.of(loop.ub)[1] - 1)
+
+    def _where(self, value: SSAValue, condition: SSAValue, holds: bool) -> Range:
+        """The range of a value where a condition holds, or where it does not."""
+        known, compared = self.of(value), condition.owner
+        if not isinstance(compared, arith.CmpiOp) or value not in compared.operands:
+            return known
+        left = value is compared.lhs
+        other = self.of(compared.rhs if left else compared.lhs)
+        return restricted(known, compared.predicate.value.data, other, left=left, holds=holds)
+
+    def _branches(self, op: scf.IfOp, index: int) -> Range:
+        found: list[Range] = []
+        for region, holds in ((op.true_region, True), (op.false_region, False)):
+            end = region.block.last_op
+            assert isinstance(end, scf.YieldOp), "the verifier checks this"
+            found.append(self._where(end.operands[index], op.cond, holds))
+        return either(*found)
+
+    def _carried(self, loop: scf.ForOp, argument: SSAValue, body: Block) -> Range:
+        """The range of a value that a loop carries: one that holds what it starts with and, if it holds a value, holds
+        the following one.
+        """
+        index = body.args.index(argument) - 1  # pyright: ignore[reportArgumentType]
+        end = body.last_op
+        assert isinstance(end, scf.YieldOp), "the verifier checks this"
+        following = end.operands[index]
+        low, high = self.of(loop.iter_args[index])
+        whole = _limits(argument)
+        step = grows_by(following, argument)
+        if step is not None:
+            (least, most), (first, last) = self.of(step), (self.of(loop.lb)[0], self.of(loop.ub)[1])
+            trips = max(0, -(-(last - first) // self.of(loop.step)[0]))
+            grown = low + min(0, trips * least), high + max(0, trips * most)
+            if contains(whole, grown):
+                return grown
+        before = dict(self._known)
+        for limit in [high, *(e for e in ends_in(loop) if e > high)]:
+            for _ in range(2):  # with the low end that it starts with, then with the one that follows
+                if self._attempts == 0:
+                    break
+                self._attempts -= 1
+                self._known = {**before, argument: (low, limit)}
+                least, most = self.of(following)
+                if low <= least and most <= limit:
+                    return low, limit
+                low = min(low, least)
+        self._known = before  # without what followed from an assumption that does not hold
+        return whole
+
+
+def register_of(op: gpu.ThreadIdOp | gpu.BlockDimOp | gpu.BlockIdOp | gpu.GridDimOp) -> str:
+    """The special register that holds a coordinate."""
+    return f"{_REGISTERS[type(op)]}.{op.dimension.data.value}"
+
+
+def register_ranges(block: Sequence[int]) -> dict[str, Range]:
+    """The ranges of the special registers in blocks of a size."""
+    return {
+        f"{name}.{axis}": found
+        for axis, size, most in zip("xyz", block, MAX_GRID, strict=True)
+        for name, found in (
+            ("tid", (0, size - 1)),
+            ("ntid", (size, size)),
+            ("ctaid", (0, most - 1)),
+            ("nctaid", (1, most)),
+        )
+    }
+
+
+def _exact(op: arith.SignlessIntegerBinaryOperation, a: Range, b: Range) -> Range | None:
+    """The range of a result before it is reduced to its type; None where nothing is known."""
+    name, is_unsigned = _OPERATIONS.get(type(op), (None, False))
+    if name is None:
+        return None
+    bits = int_width(op.result.type) or 64
+    if is_unsigned:
+        a, b = (reduced(each, limits(bits, unsigned=True)) for each in (a, b))
+    return exact_range(name, a, b, bits)
+
+
+def _promised(op: Operation) -> bool:
+    """Whether the program says that a result does not wrap."""
+    return isinstance(op, _WRAPPING) and arith.IntegerOverflowFlag.NSW in op.overflow_flags.data
+
+
+def _limits(value: SSAValue) -> Range:
+    """The least and the greatest integer of a value's type."""
+    return limits(int_width(value.type) or 64)

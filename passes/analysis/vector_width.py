@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How wide a copy of two tensors can be: how many elements stay adjacent in both, and what their alignment allows."""
+
+from dataclasses import dataclass
+from math import gcd
+
+from ...base.errors import LayoutError
+from ...dialects.tile.copy_rules import access_align, contiguous_values, steps
+from ...dialects.tile.types import TensorType
+from ...layout.algebra.coalesce import coalesce
+from ...layout.algebra.compose import composition
+from ...layout.algebra.core import Layout, LayoutLike, plain_layout
+from ...layout.algebra.divide import logical_divide
+from ...layout.algebra.inttuple import leaves
+from ...layout.algebra.inverse import right_inverse
+from ..writing.tensor_scalars import typed
+from .copy_loops import Repeat, is_constant, repeats, with_inner
+
+MAX_BITS = 128
+"""The widest access of one instruction (PTX ISA, ld and st: vectors of at most 128 bits)."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorChoice:
+    """The accesses of a copy: bits of each, layouts of its elements in each operand, loops over the rest.
+
+    The operands are source and destination, and the predicates where there are any.
+    """
+
+    bits: int
+    values: tuple[LayoutLike, ...]
+    rest: list[Repeat]
+    remark: str
+
+
+def choose_vector(
+    src: TensorType,
+    dst: TensorType,
+    max_bits: int,
+    pred: Layout | None = None,
+    computed: tuple[LayoutLike, LayoutLike] | None = None,
+) -> VectorChoice:
+    """The widest access for copying `src` to `dst`, two tensors of one size and element type, up to `max_bits` wide.
+
+    The elements that an access moves are adjacent in both tensors, at the same coordinates; its bytes divide every
+    address; and they have the same predicate of `pred`, a layout of the same size. The remark says what the width is
+    and what kept it from being wider. `computed` are the layouts of source and destination with integers of the algebra
+    for the `?` of their types.
+    """
+    layouts = (src.layout.data, dst.layout.data) if computed is None else computed
+    like = (*layouts, *(() if pred is None else (pred,)))
+    order = _adjacent_order(plain_layout(layouts[0]), plain_layout(layouts[1]))
+    refusals: list[_RefusedError] = []
+    count = min(max_bits, MAX_BITS) // src.element_bits
+    while count > 1:
+        try:
+            parts = _divided((src, dst), layouts, pred, order, count)
+            break
+        except _RefusedError as refusal:
+            refusals.append(refusal)
+            count //= 2
+    else:
+        count, parts = 1, [logical_divide(plain_layout(layout), Layout(1, 0)) for layout in like]
+    bits = count * src.element_bits
+    return VectorChoice(
+        bits,
+        tuple([with_inner(layout, coalesce(part[0])) for layout, part in zip(like, parts, strict=True)]),
+        repeats(*([part[1]] for part in parts)),
+        f"{bits} bits: {count} element{'s' if count > 1 else ''} at a time{_reasons(refusals)}",
+    )
+
+
+class _RefusedError(Exception):
+    """Why accesses of so many bits are not possible, and in a word what that is about."""
+
+    def __init__(self, bits: int, about: str, reason: str):
+        super().__init__(f"{bits} bits refused: {reason}")
+        self.about = about
+
+
+def _reasons(refusals: list[_RefusedError]) -> str:
+    """Why the widest access is not possible, and why the next wider one is not, if that is another matter."""
+    chosen = refusals[:1]
+    if refusals and refusals[-1].about != refusals[0].about:
+        chosen.append(refusals[-1])
+    return "".join(f"; {refusal}" for refusal in chosen)
+
+
+def _adjacent_order(src: Layout, dst: Layout) -> Layout:
+    """The coordinates that are adjacent in both layouts, in memory order, as a layout into the common domain."""
+    inverse = coalesce(right_inverse(src))
+    shapes, strides = tuple(leaves(inverse.shape)), tuple(leaves(inverse.stride))
+    for modes in range(len(shapes), 0, -1):
+        prefix = Layout(shapes[:modes], strides[:modes])
+        try:
+            common = coalesce(composition(dst, prefix))
+            run = next(leaves(common.shape)) if next(leaves(common.stride)) == 1 else 1
+            return composition(prefix, Layout(run, 1))
+        except LayoutError:  # no layout walks the destination in the order of so much of the source
+            continue
+    return Layout(1, 0)
+
+
+def _divided(
+    tensors: tuple[TensorType, TensorType],
+    layouts: tuple[LayoutLike, LayoutLike],
+    pred: Layout | None,
+    order: Layout,
+    count: int,
+) -> list[Layout]:
+    """The operands, each as (the elements of one access, the accesses); _RefusedError if that cannot be."""
+    available, bits = order.size, count * tensors[0].element_bits
+    if available % count:
+        elements = f"{available} element{'s are' if available > 1 else ' is'}"
+        raise _RefusedError(bits, "neighbours", f"{elements} adjacent in source and destination")
+    try:
+        vector = composition(order, Layout(count, 1))
+        parts = [logical_divide(plain_layout(layout), vector) for layout in layouts]
+    except LayoutError:  # they begin at places that no layout describes, such as at 0, 2, 4 of rows of 3
+        raise _RefusedError(bits, "neighbours", f"the layouts do not divide into runs of {count} elements") from None
+    width = bits // 8
+    for what, tensor, part in zip(("source", "destination"), tensors, parts, strict=True):
+        run = contiguous_values(with_inner(tensor.layout.data, typed(part[0])))
+        if run % count:
+            raise _RefusedError(bits, "swizzle", f"the swizzle keeps {run} elements of the {what} together")
+        align = gcd(8 * access_align(tensor), steps(typed(part[1])) * tensor.element_bits) // 8
+        if align % width:
+            reason = f"the {what}'s addresses are aligned to {align} bytes, not {width}"
+            raise _RefusedError(bits, "alignment", reason)
+    if pred is None:
+        return parts
+    try:
+        flags = logical_divide(pred, vector)
+    except LayoutError:
+        raise _RefusedError(bits, "predicates", f"the predicates do not divide into runs of {count} elements") from None
+    if not is_constant(flags[0]):
+        raise _RefusedError(bits, "predicates", f"{count} adjacent elements have predicates of their own")
+    return [*parts, flags]

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`base-prepare`: what the public CuTe IR runs between its own passes and the conversion to LLVM."""
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.transforms.canonicalize import CanonicalizePass
+from xdsl.transforms.loop_invariant_code_motion import LoopInvariantCodeMotionPass
+from xdsl.transforms.reconcile_unrealized_casts import ReconcileUnrealizedCastsPass
+
+from ..cse import CsePass
+from ..writing.constant_folding import fold_constants
+
+
+@dataclass(frozen=True)
+class BasePreparePass(ModulePass):
+    """Canonicalises, merges common subexpressions, hoists what loops leave alone, and reconciles casts.
+
+    Each step but `cse` is xDSL's pass of that purpose, after integer arithmetic of constants has been folded here: xDSL
+    leaves divisions, comparisons and selections.
+
+    Before: `%2 = arith.divsi %c7, %c2 : i32`. After: `%2 = arith.constant 3 : i32`.
+    """
+
+    name = "base-prepare"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        while fold_constants(op):  # a branch that is decided leaves more constants
+            CanonicalizePass().apply(ctx, op)
+        for step in (
+            CanonicalizePass(),
+            CsePass(),
+            LoopInvariantCodeMotionPass(),
+            ReconcileUnrealizedCastsPass(),
+        ):
+            step.apply(ctx, op)

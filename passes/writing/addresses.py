@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Addresses of tensor elements: pointers plus index arithmetic, in 32 bits where the layout proves that they fit."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects import arith
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ...dialects.ptx import PtrAddOp
+from ...dialects.ptx.address import Fixed
+from ...dialects.ptx.types import GLOBAL
+from ...dialects.scalars import with_scalars
+from ...dialects.tile import Crd2IdxOp, TensorType
+from ...dialects.tile.assembly import count_operands, fill_coordinate, unwrapped
+from ...layout.algebra.coalesce import coalesce_under
+from ...layout.algebra.core import ComposedLayout, Layout, plain_layout
+from ...layout.algebra.inttuple import leaves, transform_leaves
+from ...layout.algebra.slicing import fixed_modes
+from ...layout.algebra.swizzle import Swizzle
+from ...layout.text.layouts import to_text
+from ..analysis.index_width import Place, greatest_index
+from ..analysis.ranges import Ranges
+from .constants import constant_of
+from .emitter import Emitter, erase_unused, int_type, int_width
+from .remarks import remark
+from .ssa_int import SsaInt
+from .swizzled import ANY_BITS, Part, by_period, cut_at_period, index_bits, split, sum_bits
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A tensor at run time: its pointer, for a swizzled one the parts of the offset within its layout, and the values
+    of the `?` in its type.
+
+    `fixed` are integers of type `index` of the coordinates behind the offset, each with the extent of its mode, that
+    are not proven to be inside.
+    """
+
+    pointer: SSAValue
+    offset: tuple[Part, ...] | None = None
+    scalars: Sequence[SSAValue] = ()
+    fixed: Fixed = ()
+
+
+class Addresses:
+    """Computes addresses for one kernel. Each coordinate is converted once, right after it is defined."""
+
+    def __init__(self, ranges: Ranges) -> None:
+        self._ranges = ranges
+        self._reaches: dict[int, list[int]] = {32: [], 64: []}
+        self._converted: dict[tuple[SSAValue, int], SSAValue] = {}
+
+    def converted(self, value: SSAValue, width: int) -> SSAValue:
+        """`value`, of type `index`, as i32 or i64."""
+        key = (value, width)
+        if key not in self._converted:
+            cast = arith.IndexCastOp(value, int_type(width))
+            owner = value.owner
+            if isinstance(owner, Block):
+                first = owner.first_op
+                assert first is not None
+                cast.location = first.location
+                Rewriter.insert_op(cast, InsertPoint.before(first))
+            else:
+                cast.location = owner.location
+                Rewriter.insert_op(cast, InsertPoint.after(owner))
+            self._converted[key] = cast.result
+        return self._converted[key]
+
+    def greatest(self, place: Place) -> int:
+        """The greatest index that can be at `place`."""
+        return greatest_index(place, self._ranges)
+
+    def width(self, place: Place, bits: int) -> int:
+        """32 if the index at `place`, and its distance in bytes in elements of `bits`, fits in 31 bits, else 64."""
+        return 32 if (self.greatest(place) + 1) * max(bits, 8) < 2**34 else 64
+
+    def _fixed(self, emitter: Emitter, place: Place) -> Fixed:
+        """The integers of the coordinate of `place`, each with the extent of its mode; none where all are proven to be
+        inside.
+        """
+
+        def integer(value: SSAValue) -> SsaInt:
+            return SsaInt(emitter, value)
+
+        shape = with_scalars(place.layout, [integer(value) for value in place.scalars]).shape
+        coord = unwrapped(fill_coordinate(place.coord, [integer(value) for value in place.values]))
+        pairs = [(_plain(given), _plain(extent)) for given, extent in fixed_modes(coord, shape)]
+        return () if all(self._inside(*pair) for pair in pairs) else pairs
+
+    def _inside(self, integer: SSAValue | int, extent: SSAValue | int) -> bool:
+        """Whether an integer of a coordinate is proven to be inside of its mode."""
+        low, high = (integer, integer) if isinstance(integer, int) else self._ranges.of(integer)
+        return low >= 0 and high < (extent if isinstance(extent, int) else self._ranges.of(extent)[0])
+
+    def _moved(
+        self, emitter: Emitter, pointer: SSAValue, bytes: SSAValue, place: Place | None, fixed: Fixed = ()
+    ) -> SSAValue:
+        """`pointer`, moved by the distance of `place`; `fixed` must be inside. A remark says why there are 64 bits."""
+        moved = self._step(emitter, pointer, bytes, fixed)
+        if place is not None and isinstance(moved.owner, PtrAddOp) and pointer.type == GLOBAL:
+            wide = bytes.type == int_type(64)
+            self._reaches[64 if wide else 32].append(self.greatest(place))
+            if wide:
+                remark(moved.owner, f"64-bit offset: {self._reason(place)}")
+        return moved
+
+    def _step(self, emitter: Emitter, pointer: SSAValue, bytes: SSAValue, fixed: Fixed = ()) -> SSAValue:
+        """`pointer`, moved by so many bytes if `fixed` is inside."""
+        if constant_of(bytes) == 0 and not fixed:
+            return pointer
+        width = int_width(bytes.type)
+        assert width is not None, "a distance is an integer"
+
+        def sized(x: SSAValue | int) -> SSAValue | int:
+            return x if isinstance(x, int) else self.converted(x, width)
+
+        pairs = [(sized(integer), sized(extent)) for integer, extent in fixed]
+        return emitter.value(PtrAddOp(pointer, bytes, pairs))
+
+    def summary(self) -> str | None:
+        """How many offsets in global memory were computed in 32 and in 64 bits, and why; None if there are none."""
+        narrow, wide = self._reaches[32], self._reaches[64]
+        parts: list[str] = []
+        if narrow:
+            parts.append(f"{len(narrow)} in 32 bits, which reach element {max(narrow)} at most")
+        if wide:
+            parts.append(f"{len(wide)} in 64 bits, as their own remarks say")
+        return f"offsets in global memory: {'; '.join(parts)}" if parts else None
+
+    def _reason(self, place: Place) -> str:
+        if place.scalars:
+            return f"nothing bounds the ? of {to_text(place.layout)}"
+        return f"{to_text(place.layout)} reaches element {self.greatest(place)}"
+
+    def erase_unused_conversions(self) -> None:
+        """Erases the conversions of coordinates that, in a mode of stride 0, did not matter after all."""
+        erase_unused([cast.owner for cast in self._converted.values() if isinstance(cast.owner, Operation)])
+
+    def evaluate(self, emitter: Emitter, place: Place, bits: int) -> SSAValue:
+        """The bytes before the element at `place`, of `bits` each: as i32 where ranges prove that they fit, else as
+        i64.
+
+        Of elements narrower than a byte, the coordinate is one that begins a byte, as the verifiers make sure.
+        """
+        width = self.width(place, bits)
+
+        def integer(value: SSAValue) -> SsaInt:
+            return SsaInt(emitter, self.converted(value, width))
+
+        scaled, rest = _in_bytes(with_scalars(place.layout, [integer(value) for value in place.scalars]), bits)
+        result = scaled(unwrapped(fill_coordinate(place.coord, [integer(value) for value in place.values])))
+        if rest:
+            result = result >> rest
+        return result.value if isinstance(result, SsaInt) else emitter.constant(result, int_type(width))
+
+    def distance(self, emitter: Emitter, offset: SSAValue, bits: int) -> SSAValue:
+        """The bytes of `offset` elements of `bits` each, of type `index`: the index of a coordinate, or any other
+        value.
+        """
+        owner = offset.owner
+        if isinstance(owner, Crd2IdxOp):
+            return self.evaluate(emitter, place_of(owner), bits)
+        if (constant := constant_of(offset)) is not None:
+            bytes = constant * bits // 8
+            return emitter.constant(bytes, int_type(32 if abs(bytes) < 2**31 else 64))
+        return bytes_of(SsaInt(emitter, self.converted(offset, 64)), bits).value
+
+    def advance(self, emitter: Emitter, tensor: Address, type: TensorType, offset: SSAValue | None) -> Address:
+        """The address `offset` elements after `tensor`."""
+        if offset is None:
+            return tensor
+        if isinstance(offset.owner, arith.AddiOp):  # an index and a constant: two steps, each as narrow as it can be
+            first, second = offset.owner.operands
+            return self.advance(emitter, self.advance(emitter, tensor, type, first), type, second)
+        owner = offset.owner
+        place = place_of(owner) if isinstance(owner, Crd2IdxOp) else None
+        fixed = () if place is None else self._fixed(emitter, place)
+        if tensor.offset is None:
+            step = self.distance(emitter, offset, type.element_bits)
+            return Address(self._moved(emitter, tensor.pointer, step, place, fixed))
+        if isinstance(owner, Crd2IdxOp):
+            parts = self._parts(emitter, _swizzle(type), owner.plain_layout, owner.coord.data, list(owner.coords))
+        else:
+            parts = [Part(_as_i32(emitter, self.distance(emitter, offset, BYTE)), ANY_BITS)]
+        return Address(tensor.pointer, (*tensor.offset, *parts), fixed=(*tensor.fixed, *fixed))
+
+    def recast(self, emitter: Emitter, tensor: Address, old_bits: int, new_bits: int) -> Address:
+        """The address of the same memory as elements of another width."""
+        if tensor.offset is None or old_bits == new_bits:
+            return tensor
+        if new_bits < old_bits:
+            factor = old_bits // new_bits
+            parts = [
+                Part((SsaInt(emitter, part.value) * factor).value, min(part.bits * factor, ANY_BITS))
+                for part in tensor.offset
+            ]
+            return Address(tensor.pointer, tuple(parts), fixed=tensor.fixed)
+        if not tensor.offset:
+            return tensor
+        first, *rest = [SsaInt(emitter, part.value) for part in tensor.offset]  # only their sum is known to divide
+        shift = (new_bits // old_bits).bit_length() - 1
+        whole = sum(rest, start=first) >> shift
+        part = Part(whole.value, sum_bits([part.bits for part in tensor.offset]) >> shift)
+        return Address(tensor.pointer, (part,), fixed=tensor.fixed)
+
+    def _parts(
+        self, emitter: Emitter, swizzle: Swizzle, layout: Layout, coord: Any, values: list[SSAValue]
+    ) -> list[Part]:
+        """The index of a coordinate as a part for each mode, or as two where some of it is whole periods. What a loop
+        moves is cut at the period, so that most of it is added to the swizzled pointer.
+        """
+        coords, modes = (coord, list(layout)) if isinstance(coord, tuple) else ((coord,), [layout])  # pyright: ignore[reportUnknownVariableType]
+        parts: list[Part] = []
+        for each, mode in zip(coords, modes, strict=True):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+            used = [values.pop(0) for _ in range(count_operands(each))]  # pyright: ignore[reportUnknownArgumentType]
+            mode = coalesce_under(each, mode)
+            if any(isinstance(value.owner, Block) for value in used):
+                mode = cut_at_period(mode, swizzle)
+            for summand in by_period(mode, swizzle):
+                index = self.evaluate(emitter, Place(summand, each, used), BYTE)
+                parts.append(Part(_as_i32(emitter, index), index_bits(summand)))
+        return parts
+
+    def element(
+        self, emitter: Emitter, tensor: Address, type: TensorType, coord: Any, values: list[SSAValue]
+    ) -> SSAValue:
+        """The pointer to the element of `tensor` at `coord`, whose run-time leaves are `values`."""
+        layout = type.layout.data
+        inner = plain_layout(layout)
+        assert isinstance(inner, Layout)
+        coord = unwrapped(coord)
+        fixed = self._fixed(emitter, Place(inner, coord, values, tensor.scalars))
+        if tensor.offset is None:
+            place = Place(coalesce_under(coord, inner), coord, values, tensor.scalars)
+            bytes = self.evaluate(emitter, place, type.element_bits)
+            return self._moved(emitter, tensor.pointer, bytes, place, fixed)
+        parts = self._parts(emitter, _swizzle(type), inner, coord, list(values))
+        whole = Address(tensor.pointer, (*tensor.offset, *parts), fixed=(*tensor.fixed, *fixed))
+        return self.first(emitter, whole, type)
+
+    def first(self, emitter: Emitter, tensor: Address, type: TensorType) -> SSAValue:
+        """The pointer to the first element of `tensor`."""
+        if tensor.offset is None:
+            return tensor.pointer
+        swizzle = _swizzle(type)
+        inside, outside = split(tensor.offset, swizzle)
+        pointer, fixed = tensor.pointer, tensor.fixed
+        indices: list[Any] = [SsaInt(emitter, part.value) for part in outside]
+        if inside:
+            first, *rest = [SsaInt(emitter, part.value) for part in inside]
+            indices.insert(0, swizzle(sum(rest, start=first)))
+        for index in indices:
+            pointer = self._step(emitter, pointer, bytes_of(index, type.element_bits).value, fixed)
+            fixed = ()
+        return pointer
+
+
+BYTE = 8
+"""The bits of an element where distances are wanted in elements."""
+
+
+def place_of(op: Crd2IdxOp) -> Place:
+    """The place of which an operation computes the index."""
+    return Place(op.plain_layout, op.coord.data, list(op.coords), list(op.scalars))
+
+
+def bytes_of(elements: SsaInt, bits: int) -> SsaInt:
+    """The bytes of so many elements of `bits` each; of elements narrower than a byte, a multiple of those in a byte."""
+    return elements * (bits // 8) if bits >= 8 else elements >> (8 // bits).bit_length() - 1
+
+
+def _in_bytes(layout: Layout, bits: int) -> tuple[Layout, int]:
+    """`layout` with strides in bytes; or in elements, with the shift that makes bytes of an index, where some strides
+    are no whole bytes.
+    """
+    modes = zip(leaves(layout.shape), leaves(layout.stride), strict=True)
+    if bits < 8 and any(extent != 1 and not _whole_bytes(stride, bits) for extent, stride in modes):
+        return layout, (8 // bits).bit_length() - 1
+    return Layout(layout.shape, transform_leaves(lambda d: _step(d, bits), layout.stride)), 0
+
+
+def _whole_bytes(stride: int | SsaInt, bits: int) -> bool:
+    return isinstance(stride, int) and stride * bits % 8 == 0
+
+
+def _step(stride: int | SsaInt, bits: int) -> Any:
+    """A stride in bytes."""
+    return stride * bits // 8 if isinstance(stride, int) else stride * (bits // 8) if bits > 8 else stride
+
+
+def _swizzle(type: TensorType) -> Swizzle:
+    """The swizzle of a swizzled tensor."""
+    layout = type.layout.data
+    assert isinstance(layout, ComposedLayout)
+    assert isinstance(layout.outer, Swizzle)
+    return layout.outer
+
+
+def start_offset(emitter: Emitter, type: TensorType) -> tuple[Part, ...] | None:
+    """The offset with which a tensor that is allocated or passed begins; None for a plain one."""
+    layout = type.layout.data
+    if not isinstance(layout, ComposedLayout):
+        return None
+    assert isinstance(layout.offset, int), "the verifier checks this"
+    return (Part(emitter.constant(layout.offset, int_type(32)), layout.offset),) if layout.offset else ()
+
+
+def _plain(x: int | SsaInt) -> int | SSAValue:
+    return x.value if isinstance(x, SsaInt) else x
+
+
+def _as_i32(emitter: Emitter, value: SSAValue) -> SSAValue:
+    """A distance within a swizzled tensor: it fits in 32 bits, as the tensor's type makes sure."""
+    if value.type == int_type(32):
+        return value
+    return emitter.value(arith.TruncIOp(value, int_type(32)))

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Coordinate tensors folded into index arithmetic: what is left are the integers of their starts."""
+
+from typing import Any
+
+from xdsl.dialects import arith
+from xdsl.ir import Operation, SSAValue
+
+from ...base.errors import Code
+from ...dialects.cute import CoordAttr
+from ...dialects.scalars import unknowns
+from ...dialects.tile import AllocOp, BoundsOp, CoordinateOp, CoordTensorType, IdentityOp, StoreOp
+from ...dialects.tile.assembly import fill_coordinate, unwrapped
+from ...dialects.tile.view_base import LayoutViewOp
+from ...layout.algebra.axes import along
+from ...layout.algebra.core import Layout, plain_layout
+from ...layout.algebra.inttuple import leaves, transform_leaves, wrap
+from ...layout.algebra.unknown import Unknown
+from ..errors import LoweringError
+from .emitter import Emitter
+from .slice_index import added, slice_index, sliced
+from .ssa_int import SsaInt
+from .tensor_scalars import Scalars, scalars_for
+
+Axes = dict[tuple[int, ...], "SSAValue | int"]
+"""The integers of a coordinate by their paths, in order."""
+
+
+class CoordinateFolding:
+    """Folds the coordinate tensors of a program; each is known by its start."""
+
+    def __init__(self, scalars: Scalars) -> None:
+        self._scalars = scalars
+        self._starts: dict[SSAValue, Axes] = {}
+        self._folded: list[Operation] = []
+
+    def fold(self, op: Operation) -> bool:
+        """Folds an operation on a coordinate tensor; False for any other operation. LoweringError (E2004) for control
+        flow that carries one.
+        """
+        carried = [*op.results, *(a for region in op.regions for block in region.blocks for a in block.args)]
+        if op.regions and any(isinstance(value.type, CoordTensorType) for value in carried):
+            raise LoweringError(
+                Code.CARRIED_TENSOR,
+                f"a coordinate tensor cannot be a result or argument of {op.name}",
+                op,
+                "carry the coordinate instead, and take the view inside",
+            )
+        match op:
+            case IdentityOp():
+                assert isinstance(op.result.type, CoordTensorType)
+                self._starts[op.result] = dict.fromkeys(axes(op.result.type.start.data), 0)
+                if op.like is not None:
+                    extents = len(unknowns(op.result.type.plain_layout))
+                    self._scalars.note(op.result, self._scalars.of(op.like)[:extents])
+                self._folded.append(op)
+            case LayoutViewOp() if isinstance(op.result_type, CoordTensorType):
+                self._starts[op.result] = self._view(op, Emitter(op))
+                self._folded.append(op)
+            case CoordinateOp():
+                self._coordinate(op, Emitter(op))
+            case BoundsOp():
+                self._bounds(op, Emitter(op))
+            case _:
+                return False
+        return True
+
+    def erase(self) -> None:
+        """Erases the coordinate tensors, which nothing uses any more."""
+        for op in reversed(self._folded):
+            op.detach()
+            op.erase()
+
+    def _view(self, op: LayoutViewOp, emitter: Emitter) -> Axes:
+        whole = plain_layout(op.relayout(self._scalars.layout(emitter, op.source)))
+        start = self._starts[op.source]
+        coord = op.coordinate(whole, [SsaInt(emitter, value) for value in op.coords])
+        kept = whole if coord is None else sliced(coord, whole)
+        self._scalars.note(op.result, scalars_for(emitter, op.result_type.layout.data, kept))
+        if coord is None:
+            return start
+        return {path: self._moved(emitter, value, coord, along(whole, path)) for path, value in start.items()}
+
+    def _moved(self, emitter: Emitter, value: SSAValue | int, coord: Any, layout: Layout) -> SSAValue | int:
+        """`value` plus the index at which the slice of `layout` at `coord` begins."""
+        distance, constant = slice_index(emitter, coord, layout)
+        return added(emitter, added(emitter, value, distance), constant)
+
+    def _coordinate(self, op: CoordinateOp, emitter: Emitter) -> None:
+        layout = plain_layout(self._scalars.layout(emitter, op.tensor))
+        coord = unwrapped(fill_coordinate(op.coord.data, [SsaInt(emitter, value) for value in op.coords]))
+        integers = [
+            self._moved(emitter, value, coord, along(layout, path)) for path, value in self._starts[op.tensor].items()
+        ]
+        emitter.replace([emitter.index(i) if isinstance(i, int) else i for i in integers])
+
+    def _bounds(self, op: BoundsOp, emitter: Emitter) -> None:
+        """A fragment of predicates, filled in loops: the starts are added outside of them, once."""
+        layout = plain_layout(self._scalars.layout(emitter, op.tensor))
+        start = self._starts[op.tensor]
+        predicates = emitter.value(AllocOp(op.result_type))
+        predicates.name_hint = op.result.name_hint
+        limits = [
+            (path, start[path], emitter.index(bound) if isinstance(bound, int) else bound)
+            for path, bound in op.limits(tuple(op.coords))
+        ]
+        indices: list[SSAValue] = [emitter.loop(n) for n in reversed(list(leaves(layout.shape))) if n != 1][::-1]
+        rest = iter([SsaInt(emitter, index) for index in indices])
+        where = transform_leaves(lambda n: 0 if n == 1 else next(rest), layout.shape)
+        inside: SSAValue | None = None
+        for path, value, bound in limits:
+            integer = self._moved(emitter, value, where, along(layout, path))
+            integer = emitter.index(integer) if isinstance(integer, int) else integer
+            below = emitter.value(arith.CmpiOp(integer, bound, "slt"))
+            inside = below if inside is None else emitter.value(arith.AndIOp(inside, below))
+        if inside is None:
+            inside = emitter.value(arith.ConstantOp.from_int_and_width(1, 1))
+        coord = transform_leaves(lambda n: 0 if n == 1 else Unknown(), layout.shape)
+        emitter.insert(
+            StoreOp.build(operands=[inside, predicates, indices], properties={"coord": CoordAttr(wrap(coord))})
+        )
+        emitter.replace([predicates])
+
+
+def axes(start: Any, path: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
+    """The paths of the integers of a coordinate, from left to right."""
+    if isinstance(start, tuple):
+        return [each for mode, part in enumerate(start) for each in axes(part, (*path, mode))]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return [path]

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How passes write operations: at a place, with the source location of what they replace."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, UnitAttr, i32, i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ...dialects.ptx import PtrAddOp
+from ...dialects.ptx.types import integer_bits
+from .constants import signed
+
+UNROLL = "unroll"
+"""The attribute of an scf.for that must be unrolled completely."""
+
+
+class Emitter:
+    """Inserts operations before `op`, giving each its location.
+
+    The insertion point can be moved into a new loop with `loop`; `op` stays the operation that is being replaced.
+    """
+
+    def __init__(self, op: Operation) -> None:
+        self.op = op
+        self.point = InsertPoint.before(op)
+
+    def insert(self, op: Operation) -> Operation:
+        """Inserts `op` at the current point, with the location of the operation that is being replaced."""
+        op.location = self.op.location
+        Rewriter.insert_op(op, self.point)
+        return op
+
+    def value(self, op: Operation) -> SSAValue:
+        """Inserts `op` and returns its only result."""
+        return self.insert(op).results[0]
+
+    def constant(self, value: int, type: IntegerType | IndexType) -> SSAValue:
+        """An integer constant: `value` modulo the width of its type, as a signed integer."""
+        attribute = _integer(signed(value, integer_bits(type) or 64), type)
+        return self.value(arith.ConstantOp.create(properties={"value": attribute}, result_types=[type]))
+
+    def constant_like(self, value: int, like: SSAValue) -> SSAValue:
+        """An integer constant of the type of `like`."""
+        bits = integer_bits(like.type)
+        return self.constant(value, IndexType() if bits is None else IntegerType(bits))
+
+    def index(self, value: int) -> SSAValue:
+        """A constant of type `index`."""
+        return self.constant(value, IndexType())
+
+    def moved(self, pointer: SSAValue, bytes: int) -> SSAValue:
+        """The pointer so many bytes further on; itself for none."""
+        return self.value(PtrAddOp(pointer, self.constant(bytes, i32))) if bytes else pointer
+
+    def loop(self, extent: int) -> SSAValue:
+        """Opens a fully unrolled loop over 0 .. extent-1 and moves the insertion point into it; the induction
+        variable.
+        """
+        body = Block(arg_types=[IndexType()])
+        loop = scf.ForOp(self.index(0), self.index(extent), self.index(1), (), Region(body))
+        loop.attributes[UNROLL] = UnitAttr()
+        self.insert(loop)
+        end = scf.YieldOp()
+        end.location = self.op.location
+        body.add_op(end)
+        self.point = InsertPoint.before(end)
+        return body.args[0]
+
+    def branch(self, condition: SSAValue) -> None:
+        """Opens an `scf.if` without an else and moves the insertion point into it."""
+        body = Block()
+        self.insert(scf.IfOp(condition, (), Region(body), Region()))
+        end = scf.YieldOp()
+        end.location = self.op.location
+        body.add_op(end)
+        self.point = InsertPoint.before(end)
+
+    def replace(self, results: Sequence[SSAValue] = ()) -> None:
+        """Replaces the operation's results by `results` and erases it."""
+        for old, new in zip(self.op.results, results, strict=True):
+            if new.name_hint is None:
+                new.name_hint = old.name_hint
+            old.replace_all_uses_with(new)
+        Rewriter.erase_op(self.op)
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _integer(value: int, type: IntegerType | IndexType) -> IntegerAttr[Any]:
+    """The attribute of an integer; kept, since verifying one takes longer than the rest of making a constant."""
+    return IntegerAttr(value, type)
+
+
+def int_width(type: Attribute) -> int | None:
+    """The width of an integer type in bits; 64 for `index`; None for other types."""
+    return 64 if isinstance(type, IndexType) else integer_bits(type)
+
+
+def int_type(width: int) -> IntegerType:
+    """The signless integer type of so many bits."""
+    return {32: i32, 64: i64}.get(width) or IntegerType(width)
+
+
+INDEX_ARITHMETIC = (arith.SignlessIntegerBinaryOperation, arith.ConstantOp, arith.IndexCastOp)
+"""What computing with extents, strides and coordinates leaves behind where nothing uses the result."""
+
+
+def erase_unused(ops: list[Operation]) -> None:
+    """Erases those of `ops`, in reverse order, whose results nothing uses."""
+    for op in reversed(ops):
+        if not any(result.uses for result in op.results):
+            Rewriter.erase_op(op)

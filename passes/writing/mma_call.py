@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""One execution of an MMA atom as its instruction on registers; part of `lower-tensors`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects import arith, math, vector
+from xdsl.dialects.builtin import AnyFloat, BFloat16Type, Float16Type, IntegerType, VectorType
+from xdsl.ir import Attribute, SSAValue
+
+from ...dialects.ptx import Dp4aOp, LoadOp, MmaSyncOp, StoreOp
+from ...dialects.ptx.mma import REGISTER_TYPES
+from ...dialects.tile import MmaCallOp, TensorType
+from ...dialects.tile.mma_types import ELEMENT_TYPES
+from ...layout.algebra.core import size
+from ...layout.atoms.mma_atom import MmaAtom
+from ...layout.atoms.mma_registers import OPERANDS, registers
+from .emitter import Emitter
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """The registers of an operand in its fragment: their type, width in bytes, and where each begins."""
+
+    type: Attribute
+    bytes: int
+    places: list[SSAValue]
+    pair: Attribute | None = None
+
+    def load(self, emitter: Emitter) -> list[SSAValue]:
+        """The registers."""
+        return [self._register(emitter, place) for place in self.places]
+
+    def _register(self, emitter: Emitter, place: SSAValue) -> SSAValue:
+        """A register; one of a pair of halves is loaded as such, so that LLVM converts and packs both at once."""
+        if self.pair is None:
+            return emitter.value(LoadOp(place, self.type, self.bytes))
+        halves = emitter.value(LoadOp(place, VectorType(self.pair, [2]), self.bytes))
+        packed = emitter.value(vector.BitcastOp(halves, VectorType(self.type, [1])))
+        return emitter.value(vector.ExtractOp(packed, [0], self.type))
+
+
+def lower_mma_call(emitter: Emitter, op: MmaCallOp, pointers: list[SSAValue]) -> None:
+    """Loads the registers of A, B and C from their fragments, multiplies, and stores D.
+
+    `pointers` are those to the first value of D, A, B and C.
+    """
+    atom = op.atom.atom
+    d, *others = [_held(emitter, atom, *o) for o in zip(OPERANDS, op.types, pointers, strict=True)]
+    a, b, c = [held.load(emitter) for held in others]
+    if atom.is_arithmetic:
+        results = [_multiply_add(emitter, atom, (a[0], b[0], c[0]))]
+    elif atom.threads == 1:
+        results = [emitter.value(Dp4aOp(atom.ptx.removeprefix("dp4a."), a[0], b[0], c[0]))]
+    else:
+        results = list(emitter.insert(MmaSyncOp(atom.name, a, b, c)).results)
+    for value, place in zip(results, d.places, strict=True):
+        emitter.insert(StoreOp(value, place, d.bytes))
+    emitter.replace()
+
+
+def _multiply_add(emitter: Emitter, atom: MmaAtom, values: Sequence[SSAValue]) -> SSAValue:
+    """a * b + c, all converted to the type of D, which holds their values."""
+    to = ELEMENT_TYPES[atom.types[0]][0]
+    a, b, c = [_widened(emitter, value, to, name) for value, name in zip(values, atom.types[1:], strict=True)]
+    if isinstance(to, IntegerType):
+        return emitter.value(arith.AddiOp(emitter.value(arith.MuliOp(a, b)), c))
+    return emitter.value(math.FmaOp(a, b, c))
+
+
+def _widened(emitter: Emitter, value: SSAValue, to: Attribute, name: str) -> SSAValue:
+    """A number of PTX type `name` in the wider type `to`."""
+    if value.type == to:
+        return value
+    if not isinstance(to, IntegerType):
+        return emitter.value(arith.ExtFOp(value, cast("AnyFloat", to)))
+    extend = arith.ExtUIOp if name.startswith("u") else arith.ExtSIOp
+    return emitter.value(extend(value, cast("IntegerType", to)))
+
+
+def _held(emitter: Emitter, atom: MmaAtom, operand: str, tensor: TensorType, pointer: SSAValue) -> _Held:
+    """The registers of an operand, the first of whose values is at `pointer`."""
+    layout = tensor.layout.data
+    count = size(layout)
+    if atom.is_arithmetic:
+        type, bytes, each = tensor.element_type, tensor.element_bytes, 1
+    else:
+        held = registers(atom, operand)
+        type, bytes, each = REGISTER_TYPES[held.kind], held.bytes, held.values
+    starts = [layout(i) * tensor.element_bits // 8 for i in range(0, count, each)]
+    pair = tensor.element_type if isinstance(tensor.element_type, Float16Type | BFloat16Type) and each == 2 else None
+    return _Held(type, bytes, [emitter.moved(pointer, start) for start in starts], pair)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Printing of tensors, as calls of the device's printf."""
+
+from typing import Any
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    f32,
+    i1,
+    i8,
+    i32,
+    i64,
+)
+from xdsl.ir import SSAValue
+
+from ...base.errors import Code
+from ...dialects.ptx import LoadOp, PrintfOp
+from ...dialects.tile import PrintOp, PrintTensorOp, TensorType
+from ...dialects.tile.printing import elements_in_print_order, tensor_header
+from ..errors import LoweringError
+from .addresses import Address, Addresses
+from .emitter import Emitter
+
+MAX_ELEMENTS = 1024
+"""The most elements that one print_tensor prints: each becomes a load in the program."""
+MAX_VALUES = 16
+"""The most values of one call of printf; longer rows are printed in pieces."""
+
+
+def lower_print(emitter: Emitter, op: PrintOp, tensor: Address) -> None:
+    """Replaces `tile.print` by one printf."""
+    _header(emitter, op.text.data, _tensor_type(op), tensor, "\n")
+    emitter.replace()
+
+
+def lower_print_tensor(emitter: Emitter, op: PrintTensorOp, tensor: Address, addresses: Addresses) -> None:
+    """Replaces `tile.print_tensor` by a printf for the header and one or more for each row."""
+    type = _tensor_type(op)
+    rows = elements_in_print_order(type.layout.data)
+    count = sum(map(len, rows))
+    if count > MAX_ELEMENTS:
+        raise LoweringError(
+            Code.PRINT_TOO_LARGE,
+            f"the tensor has {count} elements; at most {MAX_ELEMENTS} can be printed",
+            op,
+            "slice it",
+        )
+    _header(emitter, op.text.data, type, tensor, ":\n")
+    for row in rows:
+        for start in range(0, len(row), MAX_VALUES):
+            piece = row[start : start + MAX_VALUES]
+            values = [_element(emitter, type, tensor, addresses, coord) for coord in piece]
+            end = "\n" if start + MAX_VALUES >= len(row) else ""
+            emitter.insert(PrintfOp("".join(f"  {_conversion(type)}" for _ in piece) + end, values))
+    emitter.replace()
+
+
+def _tensor_type(op: PrintOp | PrintTensorOp) -> TensorType:
+    assert isinstance(op.tensor.type, TensorType)
+    return op.tensor.type
+
+
+def load_element(emitter: Emitter, pointer: SSAValue, type: TensorType) -> SSAValue:
+    """The element of a tensor of this type at `pointer`; a predicate is a byte in memory, 0 or 1."""
+    if not type.is_predicate:
+        return emitter.value(LoadOp(pointer, type.element_type, type.element_bytes))
+    return emitter.value(arith.TruncIOp(emitter.value(LoadOp(pointer, i8, 1)), i1))
+
+
+def _header(emitter: Emitter, text: str, type: TensorType, tensor: Address, end: str) -> None:
+    header = tensor_header(text, type, "\0", ["\1" for _ in tensor.scalars])
+    header = header.replace("%", "%%").replace("\0", "%p").replace("\1", "%lld")
+    scalars = [emitter.value(arith.IndexCastOp(scalar, i64)) for scalar in tensor.scalars]
+    emitter.insert(PrintfOp(header + end, [tensor.pointer, *scalars]))
+
+
+def _conversion(type: TensorType) -> str:
+    if isinstance(type.element_type, IntegerType):
+        return "%lld" if type.element_bits == 64 else "%d"
+    return "%g"
+
+
+def _element(emitter: Emitter, type: TensorType, tensor: Address, addresses: Addresses, coord: Any) -> SSAValue:
+    """The element at a static coordinate, widened to what printf takes."""
+    pointer = addresses.element(emitter, tensor, type, coord, [])
+    value = load_element(emitter, pointer, type)
+    match type.element_type:
+        case Float16Type() | BFloat16Type():
+            return emitter.value(arith.ExtFOp(value, f32))
+        case IntegerType() if type.is_predicate:
+            return emitter.value(arith.ExtUIOp(value, i32))
+        case IntegerType() if type.element_bits < 32:
+            return emitter.value(arith.ExtSIOp(value, i32))
+        case IntegerType() | Float32Type() | Float64Type():
+            return value
+        case _:
+            raise AssertionError("a tensor's elements are integers or floats")

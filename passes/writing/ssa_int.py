@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""SSA values as integers of the layout algebra: computing with them writes `arith` operations."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, Self, TypeAlias
+
+from xdsl.dialects import arith
+from xdsl.ir import SSAValue
+
+from ...layout.algebra.unknown import Unknown
+from .emitter import Emitter, int_width
+from .ssa_operators import Binary, SsaOperators
+
+Operand: TypeAlias = "int | SsaInt"
+
+
+class SsaInt(SsaOperators):
+    """A run-time integer that is not negative, held by an SSA value of type i32, i64 or index.
+
+    Division and remainder are those of unsigned integers: coordinates and offsets are never negative. `known` is what a
+    type can say of it; it follows the arithmetic, so that types need not be inferred a second time.
+    """
+
+    __slots__ = ("emitter", "known", "value")
+    DIVISION: ClassVar[Binary] = arith.DivUIOp
+    REMAINDER: ClassVar[Binary] = arith.RemUIOp
+
+    def __init__(self, emitter: Emitter, value: SSAValue, known: Unknown | None = None) -> None:
+        self.emitter = emitter
+        self.value = value
+        self.known = Unknown(int_width(value.type) or 64) if known is None else known
+
+    def binary(self, op: Binary, left: Any, right: Any) -> Self:
+        result = self.emitter.value(op(self._ssa(left), self._ssa(right)))
+        return type(self)(self.emitter, result, _KNOWN[op](known_of(left), known_of(right)))
+
+    def _ssa(self, operand: Operand) -> SSAValue:
+        if isinstance(operand, SsaInt):
+            return operand.value
+        return self.emitter.constant_like(operand, self.value)
+
+    def maximum(self, other: int | Self) -> Self:
+        """The larger of two integers, which may be negative."""
+        return self.binary(arith.MaxSIOp, self, other)
+
+
+def known_of(x: Operand) -> int | Unknown:
+    """What a type says of an integer of the algebra: its value, or what is known of it."""
+    return x.known if isinstance(x, SsaInt) else x
+
+
+_KNOWN: Mapping[Binary, Callable[[Any, Any], Any]] = MappingProxyType({
+    arith.AddiOp: lambda a, b: a + b,
+    arith.SubiOp: lambda a, b: a - b,
+    arith.MuliOp: lambda a, b: a * b,
+    arith.DivUIOp: lambda a, b: a // b,
+    arith.RemUIOp: lambda a, b: a % b,
+    arith.MinSIOp: lambda a, b: a + b,
+    arith.MaxSIOp: lambda a, b: a + b,
+    arith.AndIOp: lambda a, b: a & b,
+    arith.XOrIOp: lambda a, b: a ^ b,
+    arith.ShRUIOp: lambda a, b: a >> b,
+    arith.ShLIOp: lambda a, b: a << b,
+})  # fmt: skip
+"""What is known of a result; of a minimum and a maximum as much as of a sum."""

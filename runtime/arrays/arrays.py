@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Arrays of other libraries, as a launch sees them: address, element type, shape, strides, device. Nothing is copied.
+
+Torch is read by its tensors' attributes, which is fastest; NumPy by `__array_interface__`; others by DLPack, or else by
+`__cuda_array_interface__` (Numba's specification). No library is imported.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...layout.algebra.core import Layout
+from ..errors import argument_error
+from .elements import BY_LIBRARY_NAME, BY_TYPESTR, ELEMENTS, ELEMENTS_HINT, Element
+
+HOST = None
+"""The device of an array in the host's memory."""
+NOWHERE = -1
+"""The device of an array that is described only: kernels are built for it, but not launched on it."""
+_META_ADDRESS = 1 << 8
+"""The address of torch's tensors without memory, as far as it matters: they are aligned as those with memory are."""
+
+
+class ArrayError(Exception):
+    """An array that no kernel can be given; the text goes on from "argument 'A' "."""
+
+    def __init__(self, problem: str, hint: str = "") -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.hint = hint
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An array: the `address` of its first element, its element type as MLIR names it (`ui8` of unsigned integers, `i1`
+    of bools, a byte each), its shape, its strides in elements, and the CUDA device that holds it, None for the host,
+    `NOWHERE` for none. One of the host need not be `writable`.
+    """
+
+    address: int
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    device: int | None
+    writable: bool = True
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of an element."""
+        return ELEMENTS[self.dtype].bytes
+
+    @property
+    def layout(self) -> Layout:
+        """Shape and strides; an array without modes is one element."""
+        return Layout(self.shape, self.strides) if self.shape else Layout(1, 0)
+
+    @property
+    def span(self) -> int:
+        """The elements from the first to the last that a coordinate reaches, both included; 0 for an empty array."""
+        if 0 in self.shape:
+            return 0
+        return 1 + sum((n - 1) * step for n, step in zip(self.shape, self.strides, strict=True))
+
+
+def is_numpy_scalar(x: object) -> bool:
+    """Whether an object is a scalar of NumPy, not an array without modes, nor a tensor."""
+    return getattr(x, "shape", None) == () and hasattr(x, "dtype") and not hasattr(x, "__dlpack__")
+
+
+def is_torch(x: object) -> bool:
+    """Whether an object is a tensor of torch."""
+    return any(each.__module__ == "torch" and each.__name__ == "Tensor" for each in type(x).__mro__)
+
+
+def is_array(x: object) -> bool:
+    """Whether `array_of` can read an object, as far as its attributes tell."""
+    kind = type(x)
+    return (
+        isinstance(x, Array)
+        or is_torch(x)
+        or any(
+            hasattr(kind, name) or hasattr(x, name)
+            for name in ("__dlpack__", "__cuda_array_interface__", "__array_interface__")
+        )
+    )
+
+
+def array_of(name: str, x: Any) -> Array:
+    """What an array says of itself; `name` is the argument's, for messages.
+
+    LaunchError (E3106) for what is no array, has no elements or no memory, or has elements, strides or a device that
+    kernels do not have, and for an array of a GPU that is read-only.
+    """
+    try:
+        found = reader_of(x)(x)
+        if any(step < 0 for step in found.strides):
+            raise ArrayError(f"has negative strides {found.strides}", "pass a copy of it")
+        if 0 in found.shape:
+            raise ArrayError(f"is empty: its shape is {found.shape}", "there is nothing to launch on")
+        if not found.address:
+            raise ArrayError(
+                "has no memory", "it was freed, or is there to be traced only, as torch's fake tensors are"
+            )
+    except ArrayError as error:
+        raise argument_error(name, error.problem, error.hint) from None
+    except Exception as error:  # what a library raises, or what comes of an interface that is none
+        problem = f"cannot be read as an array: {type(error).__name__}: {error}".partition("\n")[0]
+        raise argument_error(name, problem) from error
+    return found
+
+
+def reader_of(x: Any) -> Callable[[Any], Array]:
+    """The function that reads arrays of the class of this one, and raises ArrayError for what no kernel can be given.
+
+    ArrayError for what is no array.
+    """
+    if isinstance(x, Array):
+        return _itself
+    if is_torch(x):
+        return _torch
+    if getattr(x, "__array_interface__", None) is not None:
+        return _host
+    if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
+        from .dlpack import dlpack_array
+
+        return dlpack_array
+    if getattr(x, "__cuda_array_interface__", None) is None:
+        raise ArrayError(f"is no array, but a {type(x).__name__}", "pass an array of torch, CuPy, JAX or NumPy")
+    return _cuda
+
+
+def _itself(x: Array) -> Array:
+    return x
+
+
+def _host(x: Any) -> Array:
+    return _interface(x.__array_interface__, HOST, getattr(x, "dtype", ""))
+
+
+def _cuda(x: Any) -> Array:
+    device = getattr(getattr(x, "device", None), "id", 0)
+    return _interface(x.__cuda_array_interface__, int(device), getattr(x, "dtype", ""))
+
+
+def _torch(x: Any) -> Array:
+    name = str(x.dtype).removeprefix("torch.")
+    if str(x.layout) != "torch.strided":
+        raise ArrayError(f"is a {str(x.layout).removeprefix('torch.')} tensor", "pass x.to_dense()")
+    if x.device.type == "meta":
+        return Array(_META_ADDRESS, _known(name).name, tuple(x.shape), tuple(x.stride()), NOWHERE)
+    if not x.is_cuda and x.device.type != "cpu":
+        raise ArrayError(f"is on the device {x.device}", "move it to the GPU or to the host")
+    if x.is_neg():
+        raise ArrayError("is a view that torch negates when it is read", "pass x.resolve_neg()")
+    return Array(
+        int(x.data_ptr()),
+        _known(name).name,
+        tuple(x.shape),
+        tuple(x.stride()),
+        x.get_device() if x.is_cuda else HOST,
+    )
+
+
+def _interface(interface: Mapping[str, Any], device: int | None, dtype: object) -> Array:
+    """An array by `__array_interface__` or `__cuda_array_interface__`. `dtype` names what the interface cannot."""
+    address, read_only = interface["data"]
+    if read_only and device is not HOST:
+        raise ArrayError("is read-only", "pass a writable array")
+    typestr = str(interface["typestr"])
+    if typestr[0] == ">":
+        raise ArrayError(f"has elements of type {typestr}, of the other byte order", "pass x.astype(...)")
+    element = BY_TYPESTR.get(typestr[1:]) or _known(str(dtype) or typestr)
+    shape = tuple(map(int, interface["shape"]))
+    steps: Any = interface.get("strides")
+    size = element.bytes
+    if steps is not None and any(int(step) % size for step in steps):
+        raise ArrayError(f"has strides of {tuple(steps)} bytes, between its elements", "pass a copy of it")
+    strides = row_major(shape) if steps is None else tuple(int(step) // size for step in steps)
+    return Array(int(address), element.name, shape, strides, device, not read_only)
+
+
+def _known(name: str) -> Element:
+    found = BY_LIBRARY_NAME.get(name)
+    if found is None:
+        raise ArrayError(f"has elements of type {name}, which no kernel has", ELEMENTS_HINT)
+    return found
+
+
+def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A compact array's strides, the last mode fastest, as NumPy has them: CuTe's are 0 where the extent is 1."""
+    strides: list[int] = []
+    step = 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= extent
+    return tuple(reversed(strides))

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Arrays in the host's memory as arguments of an engine, whatever library they are of.
+
+An engine copies an argument to memory of its own and back. So what two arguments have in common needs care: those that
+begin at the same place are one storage, of which the engine makes one copy. Others that overlap, as columns of one
+matrix do, and arrays that are read-only, are copied here, and of them only what changed is written back.
+"""
+
+import ctypes
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import ml_dtypes as ml_dtypes  # NumPy knows its types by their names then
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from ...base.errors import Code
+from ..engine import TensorArgument
+from ..errors import LaunchError
+from .arrays import Array
+from .elements import ELEMENTS
+
+
+class HostTensors:
+    """The host's arrays of a launch, which must outlive it: `arguments` are what an engine reads and writes."""
+
+    def __init__(self, arrays: Mapping[str, Array]) -> None:
+        places: dict[tuple[int, str, bool], _Place] = {}
+        for name, array in arrays.items():
+            place = places.setdefault((array.address, array.dtype, array.writable), _Place(array.address))
+            place.arrays[name] = array
+        self._apart: list[_Place] = []
+        self.arguments: dict[str, TensorArgument] = {}
+        for key, place in places.items():
+            memory = place.memory(_dtype(key[1]))
+            if not key[2] or any(place.overlaps(other) for other in places.values() if other is not place):
+                place.original = memory
+                memory = place.storage = memory.copy()
+                self._apart.append(place)
+            for name, array in place.arrays.items():
+                self.arguments[name] = TensorArgument(memory, array.layout)
+
+    def finish(self) -> None:
+        """Writes back what changed in the arguments that were copied, after the launch.
+
+        LaunchError, and nothing of these is written, where the kernel has written to an array that is read-only, or to
+        elements that two arguments share: each has had a copy of its own.
+        """
+        changes = [(place, place.changed()) for place in self._apart]
+        for place, changed in changes:
+            name, array = next(iter(place.arrays.items()))
+            if changed.size and not array.writable:
+                message = f"the kernel writes to argument '{name}', which is read-only"
+                raise LaunchError(Code.RUN_ARGUMENT, message, "pass a writable array")
+            for other in self._apart:
+                if other is not place and other.holds(changed + place.address):
+                    message = (
+                        f"the kernel writes to elements of argument '{name}' that are of '{min(other.arrays)}', too"
+                    )
+                    raise LaunchError(Code.RUN_ARGUMENT, message, "pass the same array twice, or a copy")
+        for place, changed in changes:
+            place.original.view(np.uint8)[changed] = place.storage.view(np.uint8)[changed]
+
+
+def _dtype(element: str) -> np.dtype[Any]:
+    """The element type in which the engines take storage; a bool is a byte."""
+    return np.dtype(np.uint8 if element == "i1" else ELEMENTS[element].library_name)
+
+
+@dataclass
+class _Place:
+    """The arrays of one element type that begin at an address. Where they are copied, `original` is their memory and
+    `storage` the copy.
+    """
+
+    address: int
+    arrays: dict[str, Array] = field(default_factory=lambda: {})
+    original: NDArray[Any] = field(default_factory=lambda: np.zeros(0))
+    storage: NDArray[Any] = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def end(self) -> int:
+        """The address behind the last element."""
+        return self.address + max(array.span * array.itemsize for array in self.arrays.values())
+
+    def memory(self, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """The memory itself, in the element type of the IR."""
+        memory: Any = (ctypes.c_uint8 * (self.end - self.address)).from_address(self.address)
+        return np.frombuffer(memory, dtype)
+
+    def overlaps(self, other: "_Place") -> bool:
+        """Whether two ranges have addresses in common."""
+        return self.address < other.end and other.address < self.end
+
+    def changed(self) -> NDArray[np.intp]:
+        """The bytes that the launch has changed, counted from the address."""
+        return np.flatnonzero(self.original.view(np.uint8) != self.storage.view(np.uint8))
+
+    def holds(self, addresses: NDArray[np.intp]) -> bool:
+        """Whether one of the addresses is of an element, and not between elements."""
+        inside = addresses[(addresses >= self.address) & (addresses < self.end)] - self.address
+        if not inside.size:
+            return False
+        held = np.zeros(self.end - self.address, np.bool_)
+        for array in self.arrays.values():
+            steps = (*(step * array.itemsize for step in array.strides), 1)
+            as_strided(held, (*array.shape, array.itemsize), steps)[...] = True
+        return bool(held[inside].any())

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a kernel is made for: of each argument the part that is fixed in its type, and promises about the rest.
+
+Equal types serve the same kernel, so they are the key of the cache of specialisations. What a type promises of an
+argument (divisors, widths, alignment) is a property of that argument, found out or declared, and found again in each
+launch.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...base.errors import Code
+from ...layout.algebra.core import Layout
+from ...layout.algebra.unknown import Unknown
+from ..errors import LaunchError
+from .arrays import Array, is_array
+
+ALIGN = 16
+"""The greatest alignment that is looked for, in bytes: that of the widest access of most GPUs."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Dynamic:
+    """A tensor parameter whose extents may differ from launch to launch: an annotation, `A: cute.Dynamic(modes=(0,))`,
+    or, for type checkers, `A: Annotated[cute.Tensor, cute.Dynamic(modes=(0,))]`.
+
+    `modes` are those whose extents are not part of the type, from the end where they are negative; None means all.
+    `divisibility` promises what divides these extents, one number for all or by mode, which every launch checks. A
+    stride is dynamic where it depends on such an extent, and what divides it, up to 16 bytes, becomes part of the type.
+    `align` promises bytes of which the address is a multiple, instead of what each argument has; `width` is the bits of
+    extents and strides, 32 or 64.
+    """
+
+    modes: tuple[int, ...] | None
+    divisibility: tuple[tuple[int | None, int], ...]
+    align: int | None
+    width: int
+
+    def __init__(
+        self,
+        *,
+        modes: int | Sequence[int] | None = None,
+        divisibility: int | Mapping[int, int] = 1,
+        align: int | None = None,
+        width: int = 32,
+    ) -> None:
+        """LaunchError (E3106) for senseless numbers."""
+        one = not isinstance(divisibility, Mapping)
+        by_mode: dict[int | None, int] = {None: divisibility} if one else {**divisibility}
+        if any(type(n) is not int or n < 1 for n in by_mode.values()):
+            raise _refused(f"a divisibility of {divisibility} is none", "give numbers of at least 1")
+        if align is not None and (align < 1 or align & (align - 1)):
+            raise _refused(f"an alignment of {align} bytes is none", "give a power of two")
+        if width not in (32, 64):
+            raise _refused(f"extents have no {width} bits", "give 32 or 64")
+        set = object.__setattr__
+        set(self, "modes", (modes,) if isinstance(modes, int) else None if modes is None else tuple(modes))
+        set(self, "divisibility", tuple(by_mode.items()))
+        set(self, "align", align)
+        set(self, "width", width)
+
+    def divisor(self, mode: int, rank: int) -> int:
+        """What divides the extent of a mode of `rank`."""
+        promised = {mode if mode is None or mode >= 0 else mode + rank: n for mode, n in self.divisibility}
+        return promised.get(mode, promised.get(None, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """An array with what is dynamic about it; see `dynamic`."""
+
+    array: Any
+    rule: Dynamic
+
+
+@dataclass(frozen=True, slots=True)
+class ArraySpec:
+    """What the type of a parameter says of its arrays: elements, extents and strides (in elements), each fixed or an
+    `Unknown`, and the bytes of which the address is a multiple.
+    """
+
+    dtype: str
+    shape: tuple[int | Unknown, ...]
+    strides: tuple[int | Unknown, ...]
+    align: int
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of the parameter's type; a tensor without modes is one element."""
+        return Layout(self.shape, self.strides) if self.shape else Layout(1, 0)
+
+    def scalars(self, array: Array) -> list[int]:
+        """The extents and strides of an array of this type that the type leaves open, in the kernel's order."""
+        pairs = zip((*self.shape, *self.strides), (*array.shape, *array.strides), strict=True)
+        return [value for expected, value in pairs if isinstance(expected, Unknown)]
+
+
+def dynamic(
+    array: Any,
+    *,
+    modes: int | Sequence[int] | None = None,
+    divisibility: int | Mapping[int, int] = 1,
+    align: int | None = None,
+    width: int = 32,
+) -> Marked:
+    """The array as an argument whose extents in `modes` (all by default) may differ from launch to launch; the other
+    parameters are those of `Dynamic`. LaunchError (E3106) for what is no array, and for senseless numbers.
+    """
+    if not (is_array(array) or hasattr(array, "__tilefold_array__")):
+        raise _refused(f"a {type(array).__name__} has no extents", "make arrays dynamic, each by itself")
+    return Marked(array, Dynamic(modes=modes, divisibility=divisibility, align=align, width=width))
+
+
+def array_spec(name: str, array: Array, rule: Dynamic | None = None) -> ArraySpec:
+    """The type of the parameter that an array is given to. LaunchError (E3106), which names the argument, for one that
+    breaks a promise of the rule.
+    """
+    align = address_alignment(array.address)
+    if rule is None:
+        return ArraySpec(array.dtype, array.shape, array.strides, align)
+    if rule.align is not None:
+        if array.address % rule.align:
+            raise _refused(
+                f"argument '{name}' is at address {array.address:#x}, which is not a multiple of {rule.align} bytes",
+                "promise less in align=, or pass a tensor that begins at such an address",
+            )
+        align = rule.align
+    rank = len(array.shape)
+    given = range(rank) if rule.modes is None else rule.modes
+    named = {*given, *(mode for mode, _ in rule.divisibility if mode is not None)}
+    if not named <= set(range(-rank, rank)):
+        raise _refused(f"argument '{name}' has {rank} modes; {sorted(named, key=str)} are declared dynamic")
+    modes = {mode % rank for mode in given}
+    shape = tuple(
+        _extent(name, mode, n, rule.divisor(mode, rank), rule.width) if mode in modes else n
+        for mode, n in enumerate(array.shape)
+    )
+    inside = [array.strides[mode] for mode in modes]
+    most = max(ALIGN // array.itemsize, 1)
+    strides = tuple(
+        Unknown(_width(step, rule.width), min(step & -step, most)) if any(other < step for other in inside) else step
+        for step in array.strides
+    )
+    return ArraySpec(array.dtype, shape, strides, align)
+
+
+def fitting(spec: ArraySpec, rule: Dynamic, itemsize: int, extents: Sequence[str], strides: Sequence[str]) -> list[str]:
+    """When an array has the type `spec`, which `array_spec` has made of another: conditions in Python on its extents
+    and strides, which have these names.
+    """
+    modes = range(len(extents)) if rule.modes is None else sorted(set(rule.modes))
+    inside = [strides[mode] for mode in modes]
+    most = max(ALIGN // itemsize, 1)
+    found: list[str] = []
+    for name, extent in zip(extents, spec.shape, strict=True):
+        if isinstance(extent, int):
+            found.append(f"{name} == {extent}")
+        else:
+            found.append(f"0 < {name} < {1 << (extent.width - 1)}")
+            found += [f"not {name} % {extent.div}"] if extent.div > 1 else []
+    for name, stride in zip(strides, spec.strides, strict=True):
+        if isinstance(stride, int):
+            found.append(f"{name} == {stride}")  # it exceeds none of `inside` then, of which the least is fixed as well
+            continue
+        found.append(f"({' or '.join(f'{other} < {name}' for other in inside if other != name)})")
+        full = stride.div == most
+        found.append(f"not {name} & {most - 1}" if full else f"{name} & {2 * stride.div - 1} == {stride.div}")
+        if rule.width == 32:
+            found.append(f"{name} {'<' if stride.width == 32 else '>='} {1 << 31}")
+    return found
+
+
+def address_alignment(address: int) -> int:
+    """The bytes of which an address is a multiple: a power of two, at most `ALIGN`."""
+    return min(address & -address, ALIGN) if address else ALIGN
+
+
+def _extent(name: str, mode: int, extent: int, divisor: int, width: int) -> Unknown:
+    if extent % divisor:
+        raise _refused(
+            f"argument '{name}': extent {extent} of mode {mode} is no multiple of {divisor}",
+            "promise less in divisibility=, or pad the tensor",
+        )
+    if extent >= 1 << (width - 1):
+        raise _refused(f"argument '{name}': extent {extent} of mode {mode} exceeds {width} bits", "give width=64")
+    return Unknown(width, divisor)
+
+
+def _width(step: int, width: int) -> int:
+    return 64 if step >= 1 << 31 else width
+
+
+def _refused(message: str, hint: str = "") -> LaunchError:
+    return LaunchError(Code.RUN_ARGUMENT, message, hint)

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Logical arrays and the storage behind them: how a layout places the elements of a NumPy array in memory.
+
+The logical array of a layout has one axis for each top-level mode, of that mode's size; a nested mode counts
+its coordinates colexicographically, as CuTe does. The storage is one-dimensional and has `cosize` elements.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...base.errors import Code, TilefoldError
+from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, cosize, plain_layout
+from ...layout.algebra.inttuple import leaves
+
+
+class StorageError(TilefoldError):
+    """Storage or an array that does not fit its layout."""
+
+
+def mode_sizes(layout: LayoutLike) -> tuple[int, ...]:
+    """The shape of the logical array: the size of each top-level mode. The layout must be static."""
+    inner = _static_inner(layout)
+    return tuple(_size(inner[mode]) for mode in range(len(inner)))
+
+
+def distances(layout: Layout) -> NDArray[np.int64]:
+    """The index of each coordinate of a static plain layout, in colexicographic order (1-D)."""
+    total: NDArray[np.int64] = np.zeros(1, np.int64)
+    for extent, stride in zip(leaves(layout.shape), leaves(layout.stride), strict=True):
+        steps: NDArray[np.int64] = np.arange(int(extent)) * int(stride)
+        total = (steps[:, None] + total).ravel()
+    return total
+
+
+def element_indices(layout: LayoutLike) -> NDArray[np.int64]:
+    """Where in the storage each element is: an array of the logical shape. The layout must be static."""
+    inner = _static_inner(layout)
+    sizes = mode_sizes(inner)
+    whole = distances(inner).reshape(sizes, order="F")
+    if isinstance(layout, ComposedLayout):
+        assert type(layout.offset) is int
+        whole = np.asarray(_outer(layout)(whole + layout.offset))
+    return whole
+
+
+def storage_size(layout: LayoutLike) -> int:
+    """Elements that storage for a static layout must have: one more than its greatest index."""
+    if isinstance(layout, ComposedLayout):
+        return int(element_indices(layout).max()) + 1
+    return int(cosize(layout))
+
+
+def logical_array(storage: NDArray[Any], layout: LayoutLike) -> NDArray[Any]:
+    """The elements of `storage` as a logical array: a read-only view where every mode has one stride, else a
+    copy.
+
+    StorageError (E3106) where the storage is not one-dimensional or too small.
+    """
+    _check_storage(storage, layout)
+    if isinstance(layout, Layout):
+        strides = [_one_stride(layout[mode]) for mode in range(len(layout))]
+        if None not in strides:
+            step = storage.strides[0]
+            raw = storage.view(f"u{step}")  # NumPy knows the floats of ml_dtypes by no name that it can look up
+            view = np.lib.stride_tricks.as_strided(
+                raw, mode_sizes(layout), [(s or 0) * step for s in strides], writeable=False
+            )
+            return view.view(storage.dtype)
+    return storage[element_indices(layout)]
+
+
+def scatter(array: NDArray[Any], storage: NDArray[Any], layout: LayoutLike) -> None:
+    """Writes a logical array into `storage`; elements that no coordinate reaches are left alone.
+
+    StorageError (E3106) where the array's shape is not the layout's, or the storage does not fit.
+    """
+    _check_storage(storage, layout)
+    sizes = mode_sizes(layout)
+    if array.shape != sizes:
+        raise StorageError(
+            Code.RUN_ARGUMENT,
+            f"an array of shape {array.shape} does not fit the layout {layout}",
+            f"its logical shape is {sizes}",
+        )
+    storage[element_indices(layout)] = array
+
+
+def storage_of(array: NDArray[Any], layout: LayoutLike) -> NDArray[Any]:
+    """New storage that holds a logical array; elements that no coordinate reaches are zero. Errors as
+    `scatter`.
+    """
+    storage = np.zeros(storage_size(layout), array.dtype)
+    scatter(array, storage, layout)
+    return storage
+
+
+def _size(layout: Layout) -> int:
+    return int(np.prod([int(extent) for extent in leaves(layout.shape)], dtype=np.int64))
+
+
+def _one_stride(mode: Layout) -> int | None:
+    """The stride by which all of a mode's coordinates, in their order, are apart; None where there is not
+    one.
+    """
+    run: tuple[int, int] = (1, 0)
+    for extent, stride in zip(leaves(mode.shape), leaves(mode.stride), strict=True):
+        if extent == 1:
+            continue
+        if run[0] == 1:
+            run = (extent, stride)
+        elif stride == run[0] * run[1]:
+            run = (run[0] * extent, run[1])
+        else:
+            return None
+    return run[1]
+
+
+def _static_inner(layout: LayoutLike) -> Layout:
+    inner = plain_layout(layout)
+    integers = [*leaves(inner.shape), *leaves(inner.stride)]
+    if isinstance(layout, ComposedLayout):
+        integers.append(layout.offset)
+    if not all(type(leaf) is int for leaf in integers):
+        raise StorageError(Code.RUN_ARGUMENT, f"the layout {layout} is not static", "storage needs known extents")
+    return inner
+
+
+def _outer(layout: ComposedLayout) -> Any:
+    return layout.outer
+
+
+def _check_storage(storage: NDArray[Any], layout: LayoutLike) -> None:
+    need = storage_size(layout)
+    if storage.ndim != 1 or storage.size < need:
+        raise StorageError(
+            Code.RUN_ARGUMENT,
+            f"the layout {layout} needs a one-dimensional array of {need} elements, not {storage.shape}",
+        )

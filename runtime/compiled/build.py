@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the compiler makes of a program for one target, as one record that can be kept: PTX, machine code, kernels."""
+
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any
+
+from ...base.target import Target
+from ...layout.algebra.core import Layout
+from ...layout.text.layouts import parse_layout, to_text
+from .artifact import Artifact, Kind, Parameter
+
+_LENGTHS = struct.Struct("<III")
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """A program compiled: `ptx`, the `cubin` that the assembler made of it with what it said (`log`), and the kernels
+    in it, whose code is the cubin.
+    """
+
+    ptx: str
+    cubin: bytes
+    log: str
+    artifacts: tuple[Artifact, ...]
+
+    def artifact(self, kernel: str) -> Artifact:
+        """The kernel of this name, which is there."""
+        return next(artifact for artifact in self.artifacts if artifact.kernel == kernel)
+
+    def to_bytes(self) -> bytes:
+        """The record as bytes, of which `from_bytes` makes an equal one."""
+        record = {"log": self.log, "kernels": [_record(artifact) for artifact in self.artifacts]}
+        head, ptx = json.dumps(record).encode(), self.ptx.encode()
+        return _LENGTHS.pack(len(head), len(ptx), len(self.cubin)) + head + ptx + self.cubin
+
+    @staticmethod
+    def from_bytes(data: bytes) -> "Build":
+        """The record of `to_bytes`. ValueError for other bytes."""
+        try:
+            lengths = _LENGTHS.unpack_from(data)
+            if _LENGTHS.size + sum(lengths) != len(data):
+                raise ValueError("the record has another length than it says")
+            ends = list(accumulate((_LENGTHS.size, *lengths)))
+            head, ptx, cubin = (data[begin:end] for begin, end in pairwise(ends))
+            record = json.loads(head)
+            artifacts = tuple(_artifact(kernel, cubin) for kernel in record["kernels"])
+            return Build(ptx.decode(), cubin, record["log"], artifacts)
+        except (struct.error, KeyError, TypeError) as error:
+            raise ValueError(f"not a record of a build: {error}") from error
+
+
+def _record(artifact: Artifact) -> dict[str, Any]:
+    return {
+        "kernel": artifact.kernel,
+        "target": artifact.target.arch,
+        "block": artifact.block,
+        "static_shared": artifact.static_shared,
+        "dynamic_shared": artifact.dynamic_shared,
+        "parameters": [
+            [each.name, each.kind.value, each.align, None if each.layout is None else to_text(each.layout)]
+            for each in artifact.parameters
+        ],
+    }
+
+
+def _artifact(record: Mapping[str, Any], code: bytes) -> Artifact:
+    x, y, z = record["block"]
+    return Artifact(
+        kernel=record["kernel"],
+        code=code,
+        target=Target(record["target"]),
+        parameters=tuple(
+            Parameter(name, Kind(kind), align, None if layout is None else _layout(layout))
+            for name, kind, align, layout in record["parameters"]
+        ),
+        block=(x, y, z),
+        static_shared=record["static_shared"],
+        dynamic_shared=record["dynamic_shared"],
+    )
+
+
+def _layout(text: str) -> Layout:
+    layout = parse_layout(text)
+    if not isinstance(layout, Layout):
+        raise ValueError(f"{text} is no plain layout")
+    return layout

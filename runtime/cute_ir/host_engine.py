@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Running a program's host part: `func.func @main` and what it calls, in one thread, within a budget."""
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NoReturn
+
+import numpy as np
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+
+from ...base.errors import Code
+from ..engine import LaunchConfig
+from ..errors import LaunchError
+from ..sim.faults import SimulationError, Site, site_of
+from ..sim.functions import deep_stack, function
+from ..sim.memory.arena import Arena
+from ..sim.memory.local import LocalSpace
+from ..sim.memory.spaces import Space
+from ..sim.rules import COMMON
+from ..sim.translate import Spaces, Translator
+from ..sim.warp import Block, Budget, Launch, Warp
+from .c_functions import World
+from .rules import Launcher, host_rules
+
+
+class _Host(Warp):
+    """The host's only thread, which has no place in a grid."""
+
+    def fault(self, code: Code, site: Site, lane: int | None, message: str, hint: str = "") -> NoReturn:
+        raise SimulationError(code, message, hint, site=site)
+
+
+@dataclass(frozen=True, slots=True)
+class HostEngine:
+    """Interprets host functions.
+
+    `launcher` runs the kernels that they launch. `environment` has the variables that the program may read (None: it
+    may ask, and is told that there is none). What it prints goes to `sink`, standard output if that is None.
+    """
+
+    launcher: Launcher
+    environment: Mapping[str, str | None] = field(default_factory=lambda: MappingProxyType({}))
+    budget: Budget = field(default_factory=Budget)
+    sink: Callable[[str], None] | None = None
+
+    def run(self, module: ModuleOp, entry: str = "main") -> int:
+        """Runs a function without arguments to its end; returns how many operations were executed, of kernels too.
+
+        LaunchError (E3404) where there is no such function, SimulationError for what the program does wrong.
+        """
+        main = entry_point(module, entry)
+        if main is None:
+            raise LaunchError(Code.HOST_ENTRY, f"the program has no func.func @{entry}", "name another by --entry")
+        if main.function_type.inputs.data:
+            raise LaunchError(Code.HOST_ENTRY, f"@{entry} takes arguments, which nobody gives", "begin without any")
+        one = LaunchConfig((1, 1, 1), (1, 1, 1))
+        launch = Launch(one, self.budget, _write if self.sink is None else self.sink)
+        rules = {**COMMON, **host_rules(World(self.environment, launch.print), self.launcher)}
+        spaces = Spaces(Space("global", 0, False, Arena()), Space("shared", 0, False), LocalSpace())
+        with deep_stack(site_of(main)), np.errstate(all="ignore"):
+            called = function(main, Translator(rules, launch, spaces))
+            host = _Host(Block(launch, (0, 0, 0), 0, 0, 0), 0, 1, [])
+            for _ in called.run(host, []):
+                raise AssertionError("nothing on the host waits for a barrier")
+        return launch.steps
+
+
+def entry_point(module: ModuleOp, name: str = "main") -> func.FuncOp | None:
+    """The host function of this name, if it has a body."""
+    for op in module.ops:
+        if isinstance(op, func.FuncOp) and op.sym_name.data == name and op.body.blocks:
+            return op
+    return None
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a matrix instruction computes, D = A * B + C, by the tables of its atom.
+
+Values are NumPy arrays (lanes, values), as the lanes of a warp hold them in their fragments, one element each; the
+element types are those of `DTYPES`. `from_bytes` and `to_bytes` change between them and what registers hold.
+
+The model: products are exact, the sum of all products and the element of C is taken in double precision, and the
+result is rounded once, to nearest even. tf32 operands lose the 13 low bits of their f32 pattern, as tensor cores ignore
+them. Integers are exact; the sum wraps at 32 bits or, with `.satfinite`, is clamped. Of f64 the products are rounded
+too. UniversalFMA is a fused multiply-add in the type of D.
+
+PTX leaves the order and the rounding of the sum open, so a GPU may differ; `bound` says by how much.
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.errors import Code
+from ....layout.algebra.complement import complement
+from ....layout.algebra.core import Layout
+from ....layout.atoms.mma_atom import BITS, MmaAtom
+from ...arrays.packing import pack, unpack
+from ...arrays.storage import distances
+from ..faults import SimulationError
+from ..values.rounding import fused_multiply_add
+from ..warp import WARP
+
+Values: TypeAlias = NDArray[Any]
+"""An array (lanes, values) of the elements in a warp's fragments."""
+Executor: TypeAlias = Callable[[Values, Values, Values], Values]
+"""D of A, B and C, for all lanes of a warp."""
+Widen: TypeAlias = Callable[[Values], NDArray[np.float64]]
+
+DTYPES: Mapping[str, np.dtype[Any]] = MappingProxyType(
+    {
+        "f64": np.dtype(np.float64),
+        "f32": np.dtype(np.float32),
+        "tf32": np.dtype(np.float32),
+        "f16": np.dtype(np.float16),
+        "bf16": np.dtype(ml_dtypes.bfloat16),
+        "e4m3": np.dtype(ml_dtypes.float8_e4m3fn),
+        "e5m2": np.dtype(ml_dtypes.float8_e5m2),
+        **{f"{sign}{bits}": np.dtype(f"{kind}{bits // 8}") for bits in (64, 32, 16, 8) for sign, kind in ("si", "uu")},
+        "s4": np.dtype(np.int8),
+        "u4": np.dtype(np.uint8),
+        "b1": np.dtype(np.uint8),
+    }
+)
+"""The NumPy type of one element of each PTX type. Elements of 4 bits and 1 bit take a byte each."""
+
+
+def from_bytes(name: str, content: NDArray[np.uint8]) -> Values:
+    """The elements of PTX type `name` in the bytes (lanes, bytes) of a fragment."""
+    if BITS[name] < 8:
+        return unpack(content, BITS[name], signed=name.startswith("s"))
+    return np.ascontiguousarray(content).view(DTYPES[name])
+
+
+def to_bytes(name: str, values: Values) -> NDArray[np.uint8]:
+    """The bytes (lanes, bytes) of a fragment that holds these elements of PTX type `name`."""
+    if BITS[name] < 8:
+        return pack(values, BITS[name])
+    return np.ascontiguousarray(values, DTYPES[name]).view(np.uint8)
+
+
+def executor(atom: MmaAtom) -> Executor:
+    """What `atom` computes for a whole warp, or, for an atom of one thread, for any number of lanes.
+
+    An instruction of fewer threads than a warp is executed once by each group of them. SimulationError (E3201) for an
+    atom of more than one warp, and one whose operands are not all in registers.
+    """
+    if atom.threads == 1:
+        return _fma(atom)
+    table = _Table(atom)
+    widen_a, widen_b, widen_c = [_widen(name) for name in atom.types[1:]]
+    narrow = _narrow(atom.types[0], ".satfinite" in atom.ptx)
+    differing = ".xor" in atom.ptx
+    at_a, at_b, at_c, from_d, shape_d = table.a, table.b, table.c, table.d, table.shape_d
+
+    def execute(a: Values, b: Values, c: Values) -> Values:
+        left, right = widen_a(a).ravel()[at_a], widen_b(b).ravel()[at_b]
+        total = np.matmul(left, right)
+        if differing:  # the bits in which two rows differ: those of either, less twice those of both
+            total = left.sum(axis=2, keepdims=True) + right.sum(axis=1, keepdims=True) - 2 * total
+        total += widen_c(c).ravel()[at_c]
+        return narrow(total).ravel()[from_d].reshape(shape_d)
+
+    return execute
+
+
+def bound(atom: MmaAtom, a: Values, b: Values, c: Values) -> NDArray[np.float64]:
+    """How far D may be from the model's on a GPU, for each element of D; see `allowed_error`."""
+    if atom.threads == 1:
+        return allowed_error(atom, np.zeros(c.shape, np.float64))
+    table = _Table(atom)
+    magnitude = [
+        np.abs(_widen(t)(x)).ravel()[at]
+        for t, x, at in zip(atom.types[1:], (a, b, c), (table.a, table.b, table.c), strict=True)
+    ]
+    total = np.matmul(magnitude[0], magnitude[1]) + magnitude[2]
+    return allowed_error(atom, total).ravel()[table.d].reshape(table.shape_d)
+
+
+def allowed_error(atom: MmaAtom, magnitude: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How far one execution on a GPU may be from the model, where |A| * |B| + |C| is `magnitude`.
+
+    Integers are exact, and so is a fused multiply-add. For floats, tensor cores add products in groups of at least
+    four, each addend truncated to the precision that the type's accumulator has, relative to the largest; the error of
+    each of K + 1 addends, and of each group's rounding, is at most that precision times the magnitude. Accumulators
+    keep 24 bits, of f16 results 11, and of e4m3 and e5m2 14 bits (sm_89). Of f64 each product and each sum is rounded.
+    """
+    d = atom.types[0]
+    if d == "s32" or atom.threads == 1:
+        return np.zeros(magnitude.shape, np.float64)
+    k = atom.shape[2]
+    addend = {"f64": 2.0**-53, "e4m3": 2.0**-13, "e5m2": 2.0**-13}.get(atom.types[1], 2.0**-23)
+    result, smallest = {"f64": (2.0**-53, 5e-324), "f32": (2.0**-23, 2.0**-149), "f16": (2.0**-10, 2.0**-24)}[d]
+    groups = k if d == "f64" else max(1, k // 4)
+    return magnitude * ((k + 1) * addend + groups * result) + groups * smallest
+
+
+class _Table:
+    """Where the elements of the matrices are among the values of a warp's lanes.
+
+    `a`, `b` and `c` are arrays (groups, M, K), (groups, K, N) and (groups, M, N) of positions in the raveled values;
+    `d` holds for each value of each lane its position among the raveled (groups, M, N).
+    """
+
+    def __init__(self, atom: MmaAtom) -> None:
+        if atom.threads > WARP or WARP % atom.threads or atom.spaces != ("rmem", "rmem"):
+            raise SimulationError(Code.SIM_UNSUPPORTED, f"the simulator does not execute atom {atom.name}")
+        m, n, k = atom.shape
+        groups = complement(atom.thr_id, WARP)
+        lanes = distances(groups)[:, None] + distances(atom.thr_id)  # (groups, threads)
+        self.a = _homes(atom.layout_a, lanes, (m, k))
+        self.b = _homes(atom.layout_b, lanes, (n, k)).transpose(0, 2, 1)
+        self.c = _homes(atom.layout_c, lanes, (m, n))
+        self.shape_d = (WARP, atom.layout_c[1].size)
+        self.d = np.argsort(self.c.ravel())
+
+
+def _homes(layout: Layout, lanes: NDArray[np.int64], shape: tuple[int, int]) -> NDArray[np.int64]:
+    """Where each element (group, row, column) of an operand is among the raveled values (lanes, values)."""
+    threads, values = layout[0].size, layout[1].size
+    places = distances(layout).reshape(threads, values, order="F")  # counted first mode fastest
+    homes = np.zeros((lanes.shape[0], shape[0] * shape[1]), np.int64)
+    homes[:, places] = lanes[:, :, None] * values + np.arange(values)
+    return homes.reshape(-1, shape[1], shape[0]).transpose(0, 2, 1)
+
+
+def _fma(atom: MmaAtom) -> Executor:
+    """The atom of one thread, in the type of D: floats rounded once, integers modulo two to the power of its width."""
+    dtype = DTYPES[atom.types[0]]
+
+    def of_integers(a: Values, b: Values, c: Values) -> Values:
+        products = a.astype(dtype) * b.astype(dtype)
+        return products.sum(axis=1, dtype=dtype, keepdims=True) + c.astype(dtype)
+
+    def of_floats(a: Values, b: Values, c: Values) -> Values:
+        return fused_multiply_add(a.astype(dtype), b.astype(dtype), c.astype(dtype), dtype)
+
+    return of_integers if dtype.kind in "iu" else of_floats
+
+
+_TRUNCATED = np.uint32(0xFFFFE000)
+_FP8 = {name: np.arange(256, dtype=np.uint8).view(DTYPES[name]).astype(np.float64) for name in ("e4m3", "e5m2")}
+
+
+def _widen(name: str) -> Widen:
+    """Elements of a PTX type in double precision, exactly; of tf32 without the bits that tensor cores ignore."""
+    if name == "f64":
+        return lambda x: x
+    if name == "tf32":
+        return lambda x: (np.ascontiguousarray(x).view(np.uint32) & _TRUNCATED).view(np.float32).astype(np.float64)
+    if name in _FP8:
+        table = _FP8[name]
+        return lambda x: table[np.ascontiguousarray(x).view(np.uint8)]
+    return lambda x: x.astype(np.float64)
+
+
+def _narrow(name: str, saturates: bool) -> Callable[[NDArray[np.float64]], Values]:
+    """Sums in double precision as elements of D's type."""
+    if name == "s32":  # whole numbers, far below 2**53
+        if saturates:
+            return lambda x: np.clip(x, -(2.0**31), 2.0**31 - 1).astype(np.int32)
+        return lambda x: x.astype(np.int64).astype(np.int32)
+    dtype = DTYPES[name]
+    return lambda x: x.astype(dtype, copy=False)

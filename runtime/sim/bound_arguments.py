@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Binding a launch's arguments to the parameters of a kernel."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import SupportsInt, cast
+
+import numpy as np
+from xdsl.ir import Attribute
+
+from ...base.errors import Code, LayoutError
+from ...dialects.kernel import KernelOp
+from ...dialects.ptx import GLOBAL
+from ...dialects.scalars import with_scalars
+from ...dialects.tile import TensorType
+from ...layout.algebra.core import ComposedLayout, Layout, size
+from ...layout.algebra.scalars import scalars_of
+from ..arrays.storage import storage_size
+from ..engine import Argument, TensorArgument
+from ..errors import LaunchError, argument_error
+from .translate import Translator
+from .values.values import TensorValue, Value, element_kind, kind_of
+
+MAX_TENSOR = 1 << 30
+"""The most elements of one tensor argument."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A tensor argument and the offset of its storage in the arena of global memory."""
+
+    offset: int
+    argument: TensorArgument
+
+
+def bind(kernel: KernelOp, args: Mapping[str, Argument], t: Translator) -> list[Binding]:
+    """Gives each parameter of the kernel its value, allocating global memory for tensors.
+
+    LaunchError (E3106) for an argument that is missing, unknown, or of another kind, type or size than the
+    parameter.
+    """
+    parameters = kernel.parameters()
+    names = [parameter.name for parameter in parameters]
+    for name in args:
+        if name not in names:
+            raise LaunchError(
+                Code.RUN_ARGUMENT,
+                f"the kernel has no argument '{name}'",
+                f"its arguments: {', '.join(names) or 'none'}",
+            )
+    bindings: list[Binding] = []
+    placed: dict[int, int] = {}  # arguments of one storage are the same memory
+    for parameter in parameters:
+        name, type = parameter.name, parameter.type
+        if name not in args:
+            raise argument_error(name, f"of type {type} is missing")
+        given = args[name]
+        if isinstance(type, TensorType) or type == GLOBAL:
+            if not isinstance(given, TensorArgument):
+                raise argument_error(name, f"is a tensor, and {given!r} is not", "pass a TensorArgument")
+            scalars = [] if parameter.layout is None else _scalars(name, parameter.layout, given)
+            _check_tensor(name, type, scalars, given)
+            offset = placed.get(id(given.storage))
+            if offset is None:
+                offset = t.spaces.global_.arena.allocate(f"argument {name}", given.storage.nbytes)
+                placed[id(given.storage)] = offset
+            bindings.append(Binding(offset, given))
+            address: Value = t.spaces.global_.base + bindings[-1].offset
+            if isinstance(type, TensorType):
+                address = TensorValue(address, static_offset(type), tuple(scalars))
+            t.constant(parameter.arguments[0], address)
+            for argument, scalar in zip(parameter.arguments[1:], scalars, strict=False):
+                t.constant(argument, scalar)
+        else:
+            if isinstance(given, TensorArgument):
+                raise argument_error(name, f"is a scalar of type {type}, not a tensor", "pass a number")
+            t.constant(parameter.arguments[0], _scalar(name, type, given))
+    return bindings
+
+
+def _scalars(name: str, layout: Layout, given: TensorArgument) -> list[int]:
+    """The values of the `?` of a parameter's layout."""
+    if given.layout is None:
+        raise argument_error(name, "needs the layout of the tensor", "pass a TensorArgument with its layout")
+    try:
+        return scalars_of(layout, given.layout)
+    except LayoutError as error:
+        raise argument_error(name, f"does not fit: {error.message}", error.hint) from None
+
+
+def static_offset(type: TensorType) -> int:
+    """The inner offset with which a swizzled layout is written; 0 for a plain one."""
+    layout = type.layout.data
+    return layout.offset if isinstance(layout, ComposedLayout) and isinstance(layout.offset, int) else 0
+
+
+def _check_tensor(name: str, type: Attribute, scalars: Sequence[int], given: TensorArgument) -> None:
+    """LaunchError (E3106) for a tensor that does not fit its parameter."""
+    storage = given.storage
+    if isinstance(type, TensorType):
+        kind = element_kind(type.element_type)
+        fits = kind is not None and storage.dtype.itemsize * 8 == max(kind.bits, 8)
+        if (
+            kind is None
+            or not fits
+            or not (storage.dtype == kind.dtype or (not kind.is_float and storage.dtype.kind == "u"))
+        ):
+            raise argument_error(
+                name,
+                f"has elements of {type.element_type}, the array of {storage.dtype}",
+                "convert the array",
+            )
+        layout = with_scalars(type.layout.data, scalars)
+        if size(layout) > MAX_TENSOR:
+            raise argument_error(name, f"has {size(layout)} elements", f"the simulator allows {MAX_TENSOR}")
+        need = -(-storage_size(layout) // type.per_byte)
+        if storage.size < need:
+            raise argument_error(name, f"spans {need} elements, the array has {storage.size}", "pass the whole tensor")
+    if storage.size == 0:
+        raise argument_error(name, "is an empty array", "a tensor has at least one element")
+
+
+def _scalar(name: str, type: Attribute, given: Argument) -> Value:
+    kind = kind_of(type)
+    if kind is None or kind.count is not None or isinstance(given, TensorArgument):
+        raise argument_error(name, f"has type {type}, which no argument can have", "use tensors, integers and floats")
+    if kind.is_float:
+        with np.errstate(over="ignore"):  # what is too large is infinite, as in the kernel
+            return kind.dtype.type(given)
+    if not isinstance(given, int | np.integer | np.bool_):
+        raise argument_error(name, f"has type {type}, and {given!r} is no integer", "pass an integer")
+    number = int(cast(SupportsInt, given))
+    if kind.bits == 1:
+        return bool(number)
+    if not -(1 << (kind.bits - 1)) <= number < 1 << kind.bits:
+        raise argument_error(name, f"has type {type}, into which {number} does not fit", "pass a smaller number")
+    return number - (1 << kind.bits) if number >= 1 << (kind.bits - 1) else number

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The elements of a whole tensor in the executing lanes, by accesses as wide as their places allow."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Operation
+
+from ....dialects.tile import TensorType
+from ....layout.algebra.core import Layout
+from ...arrays.storage import distances
+from ..translate import Translator
+from ..values.values import TensorValue
+from ..warp import Warp
+from .tensors import Port, port
+
+WIDEST = 16
+"""The most bytes that one access moves."""
+
+
+@dataclass(frozen=True)
+class Elements:
+    """How an operation reaches the elements at `indices` of a tensor, in that order."""
+
+    port: Port
+    indices: NDArray[np.int64]
+
+    @cached_property
+    def group(self) -> int:
+        """How many elements lie together, from each multiple of that many on."""
+        count = WIDEST * 8 // self.port.element_bits
+        while count > 1 and not self._in_runs(count):
+            count //= 2
+        return count
+
+    def _in_runs(self, count: int) -> bool:
+        indices = self.indices
+        return len(indices) % count == 0 and bool(
+            (indices.reshape(-1, count) == indices[::count, None] + np.arange(count)).all()
+        )
+
+    def load(self, warp: Warp, tensor: TensorValue) -> NDArray[np.uint8]:
+        """The elements in each active lane: an array (active, bytes)."""
+        source, group, least = self.port, self.group, self.port.per_byte
+        parts: list[NDArray[np.uint8]] = []
+        for first in self.indices[::group].tolist():
+            if group == least or source.adjacent(warp, tensor, first, group):
+                parts.append(source.load(warp, tensor, first, group))
+            else:
+                parts += [source.load(warp, tensor, first + i, least) for i in range(0, group, least)]
+        return np.concatenate(parts, axis=1)
+
+    def store(self, warp: Warp, tensor: TensorValue, content: NDArray[np.uint8]) -> None:
+        """Writes an array (active, bytes) to the elements in each active lane."""
+        target, group, least = self.port, self.group, self.port.per_byte
+        width = least * target.element_bits // 8
+        for first, part in zip(self.indices[::group].tolist(), _parts(content, group // least * width), strict=True):
+            if group == least or target.adjacent(warp, tensor, first, group):
+                target.store(warp, tensor, first, part)
+                continue
+            for number, piece in enumerate(_parts(part, width)):
+                target.store(warp, tensor, first + number * least, piece)
+
+
+def _parts(content: NDArray[np.uint8], width: int) -> list[NDArray[np.uint8]]:
+    """The bytes (active, bytes) in pieces of `width`."""
+    return [content[:, begin : begin + width] for begin in range(0, content.shape[1], width)]
+
+
+def elements(op: Operation, type: TensorType, layout: Layout, kind: str, t: Translator) -> Elements:
+    """The elements of a tensor in the order of `layout`, a plain one, for accesses of a `kind` ("load", "store")."""
+    return Elements(port(op, type, kind, t), distances(layout))

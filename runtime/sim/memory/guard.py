@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What of a ragged tile exists: views of it keep account of which element of the whole tensor each element is.
+
+Past the end of a row an address is that of the next row, in bounds of the memory: only the coordinate tells. At stage
+`cute`, where views are operations, the same views are taken of the tensor's coordinates; an access to one outside the
+tensor's shape is a fault. Coordinates that a view cannot follow are not checked.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Operation
+
+from ....base.errors import Code, LayoutError
+from ....dialects.tile.view_base import LayoutViewOp, TilingViewOp
+from ....layout.algebra.axes import along
+from ....layout.algebra.core import Layout, make_identity_layout
+from ....layout.algebra.integers import add
+from ....layout.algebra.inttuple import leaves, repeat_like, transform_leaves
+from ....layout.algebra.slicing import slice_and_offset
+from ...arrays.storage import distances
+from ..faults import site_of
+from ..values.values import Value, varies
+from ..warp import Warp
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Guard:
+    """The coordinates of a tensor's elements in the tensor that was tiled: `start` plus `layout`, within `shape`."""
+
+    layout: Layout
+    start: Any
+    shape: Any
+
+
+def begin(op: LayoutViewOp, layout: Layout) -> Guard | None:
+    """The guard of a tensor of which a ragged view is taken; None for another view, or extents that differ by lane."""
+    if not isinstance(op, TilingViewOp) or op.ragged is None or any(varies(n) for n in leaves(layout.shape)):
+        return None
+    shape = transform_leaves(int, layout.shape)
+    return Guard(make_identity_layout(shape), repeat_like(shape, 0), shape)
+
+
+def viewed(op: LayoutViewOp, guard: Guard, coords: Sequence[Value]) -> Guard | None:
+    """The guard of a view; None where its coordinates cannot be followed."""
+    try:
+        whole = op.relayout(guard.layout)
+        coord = op.coordinate(whole, coords)
+        layout, distance = (whole, 0) if coord is None else slice_and_offset(coord, whole)
+        return Guard(cast(Layout, layout), add(guard.start, distance), guard.shape)
+    except LayoutError:
+        return None
+
+
+def check_element(warp: Warp, op: Operation, guard: Guard, coord: Any) -> None:
+    """A fault of the first lane whose element at `coord` is outside the tensor that was tiled."""
+    try:
+        place = add(guard.start, guard.layout(coord))
+    except LayoutError:
+        return
+    bad: Any = False
+    for integer, extent in zip(leaves(place), leaves(guard.shape), strict=True):
+        bad = bad | (integer >= extent)
+    _fault(warp, op, guard, bad)
+
+
+def check_all(warp: Warp, op: Operation, guard: Guard, flags: NDArray[np.bool_] | None) -> None:
+    """A fault of the first lane that accesses an element outside; `flags` says which it does, in their order."""
+    if flags is not None and flags.shape[1] != int(guard.layout.size):
+        return
+    bad = np.zeros((warp.active, int(guard.layout.size)), bool)
+    for path, start, extent in _axes(guard.start, guard.shape):
+        bad |= warp.select(start)[:, None] + distances(along(guard.layout, path)) >= extent
+    lanes = np.zeros(warp.lanes, bool)
+    lanes[warp.lane_numbers()] = (bad if flags is None else bad & flags).any(axis=1)
+    _fault(warp, op, guard, lanes)
+
+
+def _axes(start: Any, shape: Any, path: tuple[int, ...] = ()) -> list[tuple[tuple[int, ...], Value, int]]:
+    if isinstance(shape, tuple):
+        parts = zip(start, cast("tuple[Any, ...]", shape), strict=True)
+        return [axis for mode, (s, n) in enumerate(parts) for axis in _axes(s, n, (*path, mode))]
+    return [(path, start, shape)]
+
+
+def _fault(warp: Warp, op: Operation, guard: Guard, bad: Any) -> None:
+    if np.any(bad):
+        text = f"the access is to a coordinate outside of the tensor's shape {guard.shape}, in a ragged tile"
+        hint = "access only what tile.bounds of the coordinates says is there"
+        warp.fault_where(bad, Code.SIM_OUT_OF_BOUNDS, site_of(op), text, hint)

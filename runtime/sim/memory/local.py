@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The local state space: each thread's fragments, which a GPU keeps in registers."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.errors import Code
+from ..faults import Site
+from ..values.values import Value, varies
+from ..warp import Warp
+from .arena import ABSENT, READY, UNWRITTEN, Allocation, Arena
+from .outside import HINT
+
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(slots=True)
+class LocalSpace:
+    """A frame of bytes for each thread of the block; an address is an offset into the executing thread's
+    frame.
+
+    `load` and `store` raise SimulationError for an access that is misaligned (E3203), outside every
+    allocation (E3202) or of undefined bytes (E3204).
+    """
+
+    frame: Arena = field(default_factory=Arena)
+    """Where the allocations lie in a frame; its bytes are not used."""
+    _data: Bytes = field(default_factory=lambda: np.zeros((0, 0), np.uint8))
+    _state: Bytes = field(default_factory=lambda: np.zeros((0, 0), np.uint8))
+
+    def build(self, threads: int) -> None:
+        """Creates the frames of a block of `threads` threads."""
+        size = -(-self.frame.size // 16) * 16
+        self._data = np.zeros((threads, size), np.uint8)
+        self._state = np.full((threads, size), ABSENT, np.uint8)
+
+    def define(self, warp: Warp, allocation: Allocation) -> None:
+        """Begins the life of an allocation in the active lanes: its bytes become undefined."""
+        threads = warp.first_thread + warp.lane_numbers()
+        self._state[threads, allocation.start : allocation.start + allocation.size] = UNWRITTEN
+
+    def load(self, warp: Warp, site: Site, address: Value, width: int) -> Bytes:
+        """The `width` bytes at `address` in each active lane, as an array (active, width)."""
+        if type(address) is int and 0 <= address <= self._data.shape[1] - width and address % width == 0:
+            threads = self._threads(warp)
+            states = self._state[threads, address : address + width]
+            if (states == READY).all():
+                return self._data[threads, address : address + width].copy()
+        rows = self._check(warp, site, address, width)
+        content = self._data.reshape(-1, width)[rows]
+        states = self._state.reshape(-1, width)[rows]
+        if not (states == READY).all():
+            lane, byte = np.argwhere(states != READY)[0].tolist()
+            where = self.frame.describe(int(warp.select(address)[lane]) + byte)
+            content[states != READY] = warp.undefined(site, lane, where)
+        return content
+
+    def store(self, warp: Warp, site: Site, address: Value, content: Bytes) -> None:
+        """Writes an array (active, width) of bytes at `address` in each active lane."""
+        width = content.shape[1]
+        rows = self._check(warp, site, address, width)
+        self._data.reshape(-1, width)[rows] = content
+        self._state.reshape(-1, width)[rows] = READY
+
+    def _threads(self, warp: Warp) -> "slice | NDArray[np.int64]":
+        first = warp.first_thread
+        return slice(first, first + warp.lanes) if warp.active_lanes is None else first + warp.active_lanes
+
+    def _check(self, warp: Warp, site: Site, address: Value, width: int) -> NDArray[np.int64]:
+        """The rows of `width` bytes that the active lanes access; raises the fault of the first lane that may
+        not.
+        """
+        at = warp.select(address)
+        if varies(address):
+            warp.note(site, "accesses an address by", at)
+        size = self._data.shape[1]
+        lanes = warp.lane_numbers()
+        inside = (at >= 0) & (at <= size - width)
+        rows = ((warp.first_thread + lanes) * size + np.where(inside, at, 0)) // width
+        states = self._state.reshape(-1, width)[rows]
+        allocated = inside & (states != ABSENT).all(axis=1)
+        aligned = at % width == 0
+        if not inside.all() and (view := warp.launch.outside.describe(int(at[inside.argmin()]))) is not None:
+            text = f"accesses {width} bytes of a fragment through {view}"
+            warp.fault(Code.SIM_OUT_OF_BOUNDS, site, int(lanes[inside.argmin()]), text, HINT)
+        for bad, code, text, hint in (
+            (~aligned, Code.SIM_MISALIGNED, f"accesses {width} bytes at {{}}, no multiple of that",
+             "use a narrower access"),
+            (~allocated, Code.SIM_OUT_OF_BOUNDS, "accesses local memory out of bounds at {}",
+             "check the coordinate against the fragment's layout"),
+        ):  # fmt: skip
+            if bad.any():
+                first = int(bad.argmax())
+                warp.fault(code, site, int(lanes[first]), text.format(self.frame.describe(int(at[first]))), hint)
+        return rows

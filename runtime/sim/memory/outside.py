@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Views at coordinates that their tensor does not have: addresses at which no memory is.
+
+A kernel may take such a view, for an access that a predicate leaves out, and other views of it. So the view itself is
+no fault. Its address is one of a range that belongs to the coordinate and lies beyond all memory; whoever accesses it
+is told of the coordinate.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Block, Operation, SSAValue
+
+from ....dialects.kernel import KernelOp
+from ....dialects.ptx import PtrAddOp
+from ....dialects.tile import ViewOp
+from ....dialects.tile.view_base import LayoutViewOp
+from ....layout.algebra.inttuple import show, unwrap
+from ..faults import site_of
+from ..values.values import Value, varies
+
+_BASE = 1 << 61
+_SPAN = 1 << 34
+"""Bytes for each coordinate, in the middle of which its view begins."""
+_MOST = 1 << 26
+_LOW_BITS = 4095
+"""Of an address these bits stay, so that it is aligned as before."""
+
+
+@dataclass(slots=True)
+class Outside:
+    """The coordinates outside of their tensors that a launch has taken views at."""
+
+    _numbers: dict[str, int] = field(default_factory=dict[str, int])
+    _texts: list[str] = field(default_factory=list[str])
+
+    def address(self, view: str, coord: Sequence[int], shape: Sequence[int]) -> int:
+        """The address of a view, which `view` describes, at `coord` of modes of the extents `shape`."""
+        text = f"{view}, whose coordinate {show(unwrap(tuple(coord)))} is outside of {show(unwrap(tuple(shape)))}"
+        number = self._numbers.setdefault(text, min(len(self._texts), _MOST))
+        if number == len(self._texts):
+            self._texts.append(text)
+        return _BASE + number * _SPAN + _SPAN // 2
+
+    def describe(self, address: int) -> str | None:
+        """The view whose memory an address would be, if it is outside of its tensor."""
+        number = (address - _BASE) // _SPAN
+        return self._texts[number] if 0 <= number < len(self._texts) else None
+
+
+HINT = "check the coordinate against the shape, or predicate the access"
+
+
+def name_of_view(op: Operation, source: SSAValue) -> str:
+    """A view of `source` in words: which tensor it is of, and where it stands."""
+    while isinstance(owner := source.owner, LayoutViewOp | ViewOp | PtrAddOp):
+        source = owner.ptr if isinstance(owner, PtrAddOp) else owner.source
+    site = site_of(op)
+    name = _name(source)
+    of = f" of {name}" if name else ""
+    return f"the view{of} at {site.location}" if site.location else f"the {op.name}{of}"
+
+
+def _name(tensor: SSAValue) -> str | None:
+    kernel = tensor.owner.parent_op() if isinstance(tensor.owner, Block) else None
+    if isinstance(kernel, KernelOp):
+        for parameter in kernel.parameters():
+            if tensor in parameter.arguments:
+                return parameter.name
+    return tensor.name_hint
+
+
+def led_outside(outside: Outside, address: Value, view: str, fixed: Sequence[tuple[Value, Value]], live: Any) -> Value:
+    """The address of a view at coordinates, each given with the extent of its mode: `address` unless one is outside.
+
+    `live` gives the active lanes, if it is needed.
+    """
+    bad: Any = False
+    for integer, extent in fixed:
+        bad = bad | (integer < 0) | (integer >= extent)
+    if not np.any(bad):
+        return address
+    if not varies(bad):
+        coord, shape = zip(*[(int(integer), int(extent)) for integer, extent in fixed], strict=True)
+        return outside.address(view, coord, shape) + (address & _LOW_BITS)
+    lanes = bad.shape[0]
+    moved = np.array(np.broadcast_to(address, lanes), np.int64)
+    for lane in np.flatnonzero(bad.astype(bool) & live()).tolist():
+        coord = [_of_lane(integer, lane) for integer, _ in fixed]
+        shape = [_of_lane(extent, lane) for _, extent in fixed]
+        moved[lane] = outside.address(view, coord, shape) + (int(moved[lane]) & _LOW_BITS)
+    return moved
+
+
+def _of_lane(value: Value, lane: int) -> int:
+    return int(value[lane] if varies(value) else value)

@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The global and shared state spaces: checked, counted accesses of a warp's active lanes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.errors import Code
+from ...counters import AccessCount
+from ..faults import Site
+from ..ordering.knowledge import Releases
+from ..ordering.races import Conflict, RaceShadow
+from ..values.values import Value
+from ..warp import Warp
+from . import costs
+from .arena import ABSENT, IN_FLIGHT, MBARRIER, READY, UNWRITTEN, Arena
+from .outside import HINT
+
+Bytes = NDArray[np.uint8]
+
+_TAKEN = (ABSENT, IN_FLIGHT, MBARRIER)
+"""The states of bytes that no thread may write."""
+
+
+@dataclass(slots=True)
+class Access:
+    """A memory operation of the program with what its executions have cost so far."""
+
+    site: Site
+    space: str
+    kind: str
+    width: int
+    requests: int = 0
+    threads: int = 0
+    transactions: int = 0
+    minimum: int = 0
+
+    def count(self) -> AccessCount:
+        """The counts so far, for the report."""
+        return AccessCount(
+            self.site.op, self.site.location, self.space, self.kind, self.width,
+            self.requests, self.threads, self.transactions, self.minimum,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Atomic:
+    """What an atomic read and write does, and what it orders."""
+
+    change: Callable[[int, Bytes], Bytes]
+    acquires: bool
+    releases: bool
+
+
+@dataclass(slots=True)
+class Space:
+    """A state space: bytes from virtual address `base` on. Accesses are by naturally aligned rows of 1 to 16
+    bytes.
+
+    `load` and `store` raise SimulationError, naming the first thread at fault, for an access that is
+    misaligned (E3203), outside every allocation (E3202), of undefined bytes (E3204), of bytes in flight
+    (E3206), of an mbarrier (E3215) or in a race (E3205).
+    """
+
+    name: str
+    base: int
+    races: bool
+    arena: Arena = field(default_factory=Arena)
+    shadow: RaceShadow | None = None
+    releases: Releases = field(default_factory=Releases)
+
+    def build(self, warps: int = 1) -> None:
+        """Creates the bytes of what was allocated in `arena`. The race check keeps the reads of so many warps apart."""
+        self.arena.build()
+        if self.races:
+            self.shadow = RaceShadow(self.arena.data[1].size, warps)
+
+    def reset(self) -> None:
+        """Makes all bytes undefined and forgets past accesses, as for a new block."""
+        self.arena.reset()
+        self.releases = Releases()
+        if self.shadow is not None:
+            self.shadow.reset()
+
+    def load(self, warp: Warp, access: Access, address: Value) -> Bytes:
+        """The `width` bytes at `address` in each active lane, as an array (active, width)."""
+        rows = self._rows(warp, access, address)
+        width = access.width
+        states = self.arena.state[width][rows]
+        missing = None if (states == READY).all() else self._undefined(warp, access, rows)
+        if self.shadow is not None:
+            conflict = self.shadow.read(warp, rows, width)
+            if conflict is not None:
+                self._race(warp, access, rows, conflict, "reads")
+        content = self.arena.data[width][rows]
+        if missing is not None:
+            content[states == UNWRITTEN] = missing
+        return content
+
+    def _undefined(self, warp: Warp, access: Access, rows: NDArray[Any]) -> int:
+        """What the undefined bytes of these rows hold. The fault of the first lane that reads bytes which are not
+        allocated or otherwise taken.
+        """
+        states = self.arena.state[access.width][rows]
+        if np.isin(states, _TAKEN).any():
+            self._refuse(warp, access, rows, loading=True)
+        lane, byte = np.argwhere(states == UNWRITTEN)[0].tolist()
+        where = self.show(self.base + int(rows[lane]) * access.width + byte)
+        return warp.undefined(access.site, lane, f"{self.name} {where}")
+
+    def load_leading(self, warp: Warp, access: Access, address: Value, counts: NDArray[Any]) -> Bytes:
+        """As `load`, but only the first `counts` bytes of each active lane; the others are 0, and are not accessed."""
+        width = access.width
+        content = np.zeros((warp.active, width), np.uint8)
+        warp.note(access.site, "copies a number of bytes by", counts)
+        lanes, at = warp.lane_numbers(), warp.select(address)
+        reading = np.zeros(warp.lanes, bool)
+        reading[lanes[counts > 0]] = True
+        if not reading.any():
+            access.requests += 1
+            return content
+        before = warp.mask_state()
+        warp.narrow(reading)
+        self._rows(warp, access, _spread(warp, lanes, at))  # counts the access, and checks its alignment
+        byte = replace(access, width=1)
+        for number in range(int(counts.max())):
+            reading[lanes] = counts > number
+            warp.narrow(reading)
+            places = _spread(warp, lanes, at + number)
+            content[counts > number, number] = self.load(warp, byte, places)[:, 0]
+        warp.restore(before)
+        return content
+
+    def store(self, warp: Warp, access: Access, address: Value, content: Bytes) -> None:
+        """Writes an array (active, width) of bytes at `address` in each active lane."""
+        rows = self.claim(warp, access, address)
+        if self.name == "global":
+            warp.note(access.site, "stores", content)
+        self.arena.data[access.width][rows] = content
+        self.arena.state[access.width][rows] = READY
+
+    def claim(self, warp: Warp, access: Access, address: Value) -> NDArray[Any]:
+        """Checks a write at `address` and records it for race detection; the rows that it will change."""
+        rows = self._rows(warp, access, address)
+        state = self.arena.state[access.width][rows]
+        if np.isin(state, _TAKEN).any():
+            self._refuse(warp, access, rows, loading=False)
+        if self.shadow is not None:
+            conflict = self.shadow.write(warp, rows, access.width)
+            if conflict is not None:
+                self._race(warp, access, rows, conflict, "writes")
+        return rows
+
+    def update(self, warp: Warp, access: Access, address: Value, how: Atomic) -> Bytes:
+        """Changes the `width` bytes at `address` atomically, lane by lane; the bytes from before in each active lane.
+
+        `how.change` gives what is written, from the number of the access and the bytes from before.
+        """
+        rows = self._rows(warp, access, address)
+        width, arena = access.width, self.arena
+        if not (arena.state[width][rows] == READY).all():
+            self._refuse(warp, access, rows, loading=True)
+        if self.shadow is not None:
+            conflict = self.shadow.update(warp, rows, width)
+            if conflict is not None:
+                self._race(warp, access, rows, conflict, "changes")
+        data = arena.data[width]
+        before = np.empty((len(rows), width), np.uint8)
+        for number, (row, lane) in enumerate(zip(rows.tolist(), warp.lane_numbers().tolist(), strict=True)):
+            before[number] = data[row]
+            data[row] = how.change(number, before[number])
+            self.releases.read(warp, row * width, how.acquires)
+            self.releases.write(warp, row * width, lane, how.releases, replaces=False)
+        if self.name == "global":
+            warp.note(access.site, "stores", data[rows])
+        return before
+
+    def observe(self, warp: Warp, access: Access, address: Value, acquires: bool) -> Bytes:
+        """The `width` bytes at `address` in each active lane, read atomically."""
+        rows = self._rows(warp, access, address)
+        width = access.width
+        if not (self.arena.state[width][rows] == READY).all():
+            self._refuse(warp, access, rows, loading=True)
+        if self.shadow is not None:
+            conflict = self.shadow.observe(warp, rows, width)
+            if conflict is not None:
+                self._race(warp, access, rows, conflict, "reads")
+        for row in set(rows.tolist()):
+            self.releases.read(warp, row * width, acquires)
+        return self.arena.data[width][rows]
+
+    def publish(self, warp: Warp, access: Access, address: Value, content: Bytes, releases: bool) -> None:
+        """Writes an array (active, width) of bytes at `address` in each active lane atomically."""
+        rows = self._rows(warp, access, address)
+        width = access.width
+        state = self.arena.state[width][rows]
+        if np.isin(state, _TAKEN).any():
+            self._refuse(warp, access, rows, loading=False)
+        if self.shadow is not None:
+            conflict = self.shadow.update(warp, rows, width)
+            if conflict is not None:
+                self._race(warp, access, rows, conflict, "writes")
+        if self.name == "global":
+            warp.note(access.site, "stores", content)
+        for row, lane, value in zip(rows.tolist(), warp.lane_numbers().tolist(), content, strict=True):
+            self.arena.data[width][row] = value
+            self.releases.write(warp, row * width, lane, releases, replaces=True)
+        self.arena.state[width][rows] = READY
+
+    def make_mbarrier(self, warp: Warp, access: Access, address: Value) -> NDArray[Any]:
+        """The rows at `address` in each active lane, which from now on hold mbarriers."""
+        rows = self.claim(warp, access, address)
+        self.arena.state[access.width][rows] = MBARRIER
+        return rows
+
+    def mbarrier(self, warp: Warp, access: Access, address: Value, ends: bool = False) -> NDArray[Any]:
+        """The rows at `address` in each active lane, which must hold mbarriers; with `ends` no more."""
+        rows = self._rows(warp, access, address)
+        state = self.arena.state[access.width]
+        wrong = (state[rows] != MBARRIER).any(axis=1)
+        if wrong.any():
+            index = int(wrong.argmax())
+            where = self.show(self.base + int(rows[index]) * access.width)
+            hint = "one thread initialises it with ptx.mbarrier.init, then a barrier of the block"
+            lane = int(warp.lane_numbers()[index])
+            warp.fault(Code.SIM_MBARRIER, access.site, lane, f"there is no mbarrier at {where}", hint)
+        if self.shadow is not None:
+            conflict = (self.shadow.write if ends else self.shadow.update)(warp, rows, access.width)
+            if conflict is not None:
+                self._race(warp, access, rows, conflict, "ends the mbarrier at" if ends else "uses the mbarrier at")
+        if ends:
+            state[rows] = UNWRITTEN
+        return rows
+
+    def _rows(self, warp: Warp, access: Access, address: Value) -> NDArray[Any]:
+        """The row of each active lane's access, checked for alignment and counted."""
+        at = warp.select(address)
+        warp.note(access.site, "accesses an address by", at)
+        width = access.width
+        offsets = at - self.base
+        if int(np.bitwise_or.reduce(offsets)) & (width - 1):
+            index = int(np.argmax(offsets & (width - 1) != 0))
+            warp.fault(
+                Code.SIM_MISALIGNED, access.site, int(warp.lane_numbers()[index]),
+                f"the {self.name} address {self.show(int(at[index]))} is not a multiple of the "
+                f"{width} bytes accessed",
+                "use a narrower access, or align the tensor and the strides of its layout",
+            )  # fmt: skip
+        rows = offsets // width
+        if int(rows.view(np.uint64).max()) >= len(self.arena.data[width]):
+            self._refuse(warp, access, rows, loading=access.kind in ("load", "matrix"))
+        self._cost(warp, access, at)
+        return rows
+
+    def _cost(self, warp: Warp, access: Access, at: NDArray[Any]) -> None:
+        if self.name == "shared":
+            transactions, minimum = costs.wavefronts(at, warp.lane_numbers(), access.width)
+        else:
+            transactions, minimum = costs.sectors(at, access.width)
+        access.requests += 1
+        access.threads += warp.active
+        access.transactions += transactions
+        access.minimum += minimum
+
+    def show(self, address: int) -> str:
+        """An address in words."""
+        return f"{address:#x} ({self.arena.describe(address - self.base)})"
+
+    def _refuse(self, warp: Warp, access: Access, rows: NDArray[Any], *, loading: bool) -> None:
+        """Raises the fault of the first lane whose bytes are in no state for the access."""
+        total = len(self.arena.data[access.width])
+        for index, row in enumerate(rows.tolist()):
+            states = self.arena.state[access.width][row] if 0 <= row < total else np.zeros(1, np.uint8)
+            if (states == READY).all() or not (loading or np.isin(states, _TAKEN).any()):
+                continue
+            lane = int(warp.lane_numbers()[index])
+            where = self.show(self.base + row * access.width)
+            verb = "reads" if loading else "writes"
+            if (states == ABSENT).any():
+                view = warp.launch.outside.describe(self.base + row * access.width)
+                beyond, hint = f"through {view}", HINT
+                if view is None:
+                    beyond = f"out of bounds at {where}"
+                    hint = "check the layout against the size of the tensor, or predicate the access"
+                warp.fault(
+                    Code.SIM_OUT_OF_BOUNDS, access.site, lane,
+                    f"{verb} {access.width} bytes of {self.name} memory {beyond}", hint,
+                )  # fmt: skip
+            if (states == IN_FLIGHT).any():
+                byte = row * access.width + int((states == IN_FLIGHT).argmax())
+                writer = 0 if self.shadow is None else self.shadow.writer(byte)
+                who = f" of {self._thread(warp, writer)}" if writer else ""
+                warp.fault(
+                    Code.SIM_IN_FLIGHT, access.site, lane,
+                    f"{verb} {where} while a cp.async{who} is still writing it",
+                    "wait for its group in the thread that issued the copy, and then at a barrier, or at an mbarrier",
+                )  # fmt: skip
+            if (states == MBARRIER).any():
+                hint = "end it with ptx.mbarrier.inval before its bytes are used otherwise"
+                warp.fault(Code.SIM_MBARRIER, access.site, lane, f"{verb} {where}, where an mbarrier is", hint)
+            warp.fault(
+                Code.SIM_UNINITIALISED, access.site, lane,
+                f"reads {where} in {self.name} memory, which nobody has written",
+                "write it first, or start from a fill that defines it",
+            )  # fmt: skip
+
+    def _thread(self, warp: Warp, agent: int) -> str:
+        """A thread of the launch in words, by its number."""
+        config = warp.launch.config
+        number, index = divmod(agent - 1, config.threads)
+        by_copy, number = divmod(number, config.blocks)
+        x, y, z = warp.block.thread(index)
+        other = "" if number == warp.block.number else f" of another block (number {number})"
+        return f"{'an asynchronous copy of ' * by_copy}thread ({x},{y},{z}){other}"
+
+    def _race(self, warp: Warp, access: Access, rows: NDArray[Any], conflict: Conflict, verb: str) -> None:
+        where = self.show(self.base + int(rows[conflict.index]) * access.width + conflict.byte)
+        did = "wrote" if conflict.with_write else "read"
+        lane = int(warp.lane_numbers()[conflict.index])
+        other = self._thread(warp, conflict.agent)
+        warp.fault(
+            Code.SIM_RACE, access.site, lane,
+            f"race: {verb} {self.name} {where}, which {other} {did}, and no barrier lies between",
+            "put a barrier between the two accesses (there is none between blocks)",
+        )  # fmt: skip
+
+
+def _spread(warp: Warp, lanes: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
+    """Values of some lanes as an array over all lanes of the warp."""
+    whole = np.zeros(warp.lanes, values.dtype)
+    whole[lanes] = values
+    return whole

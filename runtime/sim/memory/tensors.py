@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Accesses to the elements of tensors: from a tensor's address and an index to bytes in a state space."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Operation
+
+from ....base.errors import Code
+from ....dialects.ptx import PtrType, StateSpace
+from ....dialects.tile import Space as TileSpace
+from ....dialects.tile import TensorType
+from ....layout.algebra.core import ComposedLayout, Layout, size
+from ....layout.algebra.swizzle import Swizzle
+from ..faults import SimulationError, Site, site_of
+from ..translate import Translator
+from ..values.scalars import actual
+from ..values.values import TensorValue, Value
+from ..warp import Warp
+from .arena import WIDTHS
+from .spaces import Access, Space
+
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """How an operation reaches the elements of one of its tensors.
+
+    `space` is None for fragments, `swizzle` None for a plain layout. Indices are in elements of `element_bits`, before
+    the swizzle and relative to the tensor's address and offset. Elements narrower than a byte are reached by the byte:
+    at indices that begin one, and as many as fill some.
+    """
+
+    site: Site
+    space: Space | None
+    t: Translator
+    accesses: dict[int, Access]
+    element_bits: int
+    swizzle: Swizzle | None = None
+
+    def address(self, tensor: TensorValue, index: Value) -> Value:
+        """The byte address of the element at `index`, an integer or one per lane."""
+        if self.swizzle is not None:
+            index = self.swizzle(tensor.offset + index)
+        return tensor.address + index * self.element_bits // 8
+
+    @property
+    def per_byte(self) -> int:
+        """The fewest elements that can be reached: those in a byte, or one."""
+        return max(1, 8 // self.element_bits)
+
+    def adjacent(self, warp: Warp, tensor: TensorValue, index: int, count: int) -> bool:
+        """Whether in every active lane the `count` elements from `index` on lie together and are aligned to
+        their size.
+
+        The indices themselves are known to follow each other.
+        """
+        width = count * self.element_bits // 8
+        if self.swizzle is not None and (
+            count > 1 << self.swizzle.base or np.any(warp.select(tensor.offset + index) % count)
+        ):
+            return False
+        return not np.any(warp.select(self.address(tensor, index)) % width)
+
+    def load(self, warp: Warp, tensor: TensorValue, index: Value, count: int = 1) -> Bytes:
+        """The bytes of `count` adjacent elements from `index` on in each active lane: an array (active,
+        bytes).
+        """
+        address, width = self.address(tensor, index), count * self.element_bits // 8
+        if self.space is None:
+            return self.t.spaces.local.load(warp, self.site, address, width)
+        return self.space.load(warp, self.accesses[width], address)
+
+    def store(self, warp: Warp, tensor: TensorValue, index: Value, content: Bytes) -> None:
+        """Writes an array (active, bytes) to adjacent elements from `index` on in each active lane."""
+        address = self.address(tensor, index)
+        if self.space is None:
+            self.t.spaces.local.store(warp, self.site, address, content)
+        else:
+            self.space.store(warp, self.accesses[content.shape[1]], address, content)
+
+
+def port(op: Operation, type: TensorType | PtrType, kind: str, t: Translator, element_bits: int = 8) -> Port:
+    """How `op` reaches a tensor, or what a pointer addresses, for accesses of a `kind` as the memory report
+    names it.
+    """
+    swizzle = None
+    if isinstance(type, TensorType):
+        element_bits = type.element_bits
+        layout = type.layout.data
+        if isinstance(layout, ComposedLayout):
+            assert isinstance(layout.outer, Swizzle)
+            swizzle = layout.outer
+        state = _STATE_SPACES[type.space.data]
+    else:
+        state = type.space.data
+    spaces = {StateSpace.Global: t.spaces.global_, StateSpace.Shared: t.spaces.shared, StateSpace.Local: None}
+    space = spaces[state]
+    accesses = {} if space is None else {w: t.access(op, space.name, kind, w) for w in WIDTHS}
+    return Port(site_of(op), space, t, accesses, element_bits, swizzle)
+
+
+_STATE_SPACES = {
+    TileSpace.Gmem: StateSpace.Global,
+    TileSpace.Smem: StateSpace.Shared,
+    TileSpace.Rmem: StateSpace.Local,
+}
+
+
+MAX_COUNT = 1 << 20
+"""The most elements that one operation of a thread copies or prints."""
+
+
+def check_count(op: Operation, layout: Layout) -> None:
+    """SimulationError (E3211) for an operation on more elements than a simulation can go through."""
+    count = size(layout)
+    if count > MAX_COUNT:
+        raise SimulationError(
+            Code.SIM_MEMORY,
+            f"each thread goes through {count} elements here; the simulator allows {MAX_COUNT}",
+            "divide the tensor among threads, or use a smaller tile",
+            site=site_of(op),
+        )
+
+
+def moved(tensor: TensorValue, distance: Value, type: TensorType) -> TensorValue:
+    """A tensor that begins `distance` elements further on. OverflowError for a distance beyond 64 bits."""
+    if type.is_swizzled:
+        return TensorValue(tensor.address, checked_index(tensor.offset + distance))
+    address = checked_index(tensor.address + distance * type.element_bits // 8)
+    return TensorValue(address, 0, tensor.scalars)
+
+
+def recast(tensor: TensorValue, old_bits: int, new_bits: int) -> TensorValue:
+    """A tensor whose offset within a swizzle counts elements of another width."""
+    return tensor if old_bits == new_bits else replace(tensor, offset=tensor.offset * old_bits // new_bits)
+
+
+def checked_index(value: Value) -> Value:
+    """`value`, if it is no uniform integer beyond 64 bits: then OverflowError."""
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        raise OverflowError
+    return value
+
+
+@contextmanager
+def in_64_bits(warp: Warp, site: Site) -> Generator[None]:
+    """Turns an OverflowError in index arithmetic into a SimulationError (E3209) of the first active thread."""
+    try:
+        yield
+    except OverflowError:
+        lane = int(warp.lane_numbers()[0])
+        warp.fault(Code.SIM_ARITHMETIC, site, lane, "the coordinate is so large that its address exceeds 64 bits")
+
+
+def tensor_layout(type: TensorType, tensor: TensorValue) -> Layout:
+    """The plain layout of a tensor, with numbers for the `?` of its type."""
+    return actual(type.layout.data, tensor.scalars) if tensor.scalars else type.plain_layout
+
+
+def tensor_value(value: Value) -> TensorValue:
+    """A tensor's value, or a pointer's as that of a plain tensor."""
+    return value if isinstance(value, TensorValue) else TensorValue(value)

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Bytes that a thread reads and nobody has written: a fault where the kernel does anything that depends on them.
+
+A matrix instruction reads whole tiles, of which a kernel may have written and may use only some rows. What depends on a
+byte is found by running the launch once for each of some contents of all such bytes. The runs agree in all that is seen
+from outside and in every decision: stores to global memory, addresses, conditions, printed text, other faults. Where
+two runs differ, something undefined was used. A launch that reads no such byte runs once.
+"""
+
+from array import array
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.errors import Code
+from ..faults import SimulationError, Site
+
+if TYPE_CHECKING:
+    from ..warp import Warp
+
+T = TypeVar("T")
+
+FILLS = (0x00, 0xFF, 0x3C, 0xBC, 0x6D)
+"""What each undefined byte is in a run: 0, -1 or not a number, a positive number, a negative one, and an odd one."""
+
+_ENDS = "ends"
+WRITE_FIRST = "write it first, or start from a fill that defines it"
+
+
+class UndefinedReadError(Exception):
+    """A thread reads what nobody has written, in a run that cannot tell whether anything depends on it."""
+
+
+class _CapturedError(Exception):
+    """A run has reached the event of which it is to keep the data."""
+
+
+class _DifferenceError(Exception):
+    """An event of a run differs from that of the first one."""
+
+    def __init__(self, index: int, event: "_Event") -> None:
+        super().__init__()
+        self.index = index
+        self.event = event
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """What a warp does that must not depend on undefined bytes: where, in words, and with which data in its lanes."""
+
+    site: Site | None
+    does: str
+    data: NDArray[Any]
+    warp: "Warp | None" = None
+    error: SimulationError | None = None
+
+
+@dataclass(slots=True)
+class Trace:
+    """The events of a run; `expected` are those of another one, with which they are compared."""
+
+    fill: int
+    only: Site | None = None
+    """The operation that reads `fill`, where all others read what they read in the first run."""
+    expected: "array[int] | None" = None
+    capture: int = -1
+    """The number of the event of which to keep the data in `captured`, and to end the run."""
+    events: "array[int]" = field(default_factory=lambda: array("I"))
+    captured: NDArray[Any] | None = None
+    loads: dict[Site, str] = field(default_factory=dict[Site, str])
+    """The operations that have read undefined bytes, with the first read of each in words."""
+
+    def read(self, site: Site, text: str) -> int:
+        """What an undefined byte is that the operation at `site` reads, of which `text` tells."""
+        self.loads.setdefault(site, text)
+        return self.fill if self.only in (None, site) else FILLS[0]
+
+    def note(self, warp: "Warp | None", site: Site | None, does: str, data: Any) -> None:
+        """Adds an event, with data of each active lane: an array whose first axis is these lanes."""
+        self._add(_Event(site, does, np.ascontiguousarray(data), warp))
+
+    def note_error(self, error: SimulationError) -> None:
+        """Adds the fault that ends the run."""
+        text = np.frombuffer(str(error).encode(), np.uint8)
+        self._add(_Event(error.site, "faults by", text, error=error))
+
+    def _add(self, event: _Event) -> None:
+        index = len(self.events)
+        digest = crc32(event.data.tobytes(), crc32(repr(event.site).encode()))
+        self.events.append(digest)
+        if index == self.capture:
+            self.captured = event.data.copy()
+            raise _CapturedError
+        if self.expected is not None and (index >= len(self.expected) or self.expected[index] != digest):
+            raise _DifferenceError(index, event)
+
+
+def agreed(run: Callable[[Trace], T]) -> T:
+    """What `run` returns, the same whatever undefined bytes hold. Raises SimulationError (E3204) where it is not, and
+    the fault that `run` raises where that is always the same.
+    """
+    first = Trace(FILLS[0])
+    outcome = _outcome(run, first)
+    for fill in FILLS[1:]:
+        found = _difference(run, Trace(fill, expected=first.events))
+        if found is not None:
+            raise _fault(run, first, fill, *found)
+    if isinstance(outcome, SimulationError):
+        raise outcome
+    return outcome
+
+
+def _outcome(run: Callable[[Trace], T], trace: Trace) -> T | SimulationError:
+    try:
+        return run(trace)
+    except SimulationError as error:
+        trace.note_error(error)
+        return error
+
+
+def _difference(run: Callable[[Trace], Any], trace: Trace) -> tuple[_DifferenceError, Trace] | None:
+    """Where a run first differs from the events that are expected of it."""
+    try:
+        _outcome(run, trace)
+        trace.note(None, None, _ENDS, np.zeros(0))  # a run that ends too early
+    except _DifferenceError as difference:
+        assert trace.expected is not None
+        same = difference.event.does == _ENDS and difference.index == len(trace.expected)
+        return None if same else (difference, trace)
+    return None
+
+
+def _fault(
+    run: Callable[[Trace], Any], first: Trace, fill: int, difference: _DifferenceError, trace: Trace
+) -> SimulationError:
+    """The fault of what uses an undefined byte: it names the operation that read it, too."""
+    read = next(iter(trace.loads))
+    if len(trace.loads) > 1:
+        for site in trace.loads:
+            alone = _difference(run, Trace(fill, site, first.events))
+            if alone is not None:
+                read, difference = site, alone[0]
+                break
+    event = difference.event
+    block, thread = (event.error.block, event.error.thread) if event.error else (None, None)
+    if event.warp is not None:
+        lane = _lane(run, difference.index, event)
+        block, thread = event.warp.block.coordinate, event.warp.block.thread(event.warp.first_thread + lane)
+    where = trace.loads[read] if read == event.site else f"{read}: {trace.loads[read]}"
+    text = f"{event.does} what depends on undefined bytes: {where}"
+    return SimulationError(
+        Code.SIM_UNINITIALISED, text, WRITE_FIRST, site=event.site or read, block=block, thread=thread
+    )
+
+
+def _lane(run: Callable[[Trace], Any], index: int, event: _Event) -> int:
+    """The first lane whose data in an event differ from those in the first run."""
+    assert event.warp is not None
+    lanes = event.warp.lane_numbers()
+    first = Trace(FILLS[0], capture=index)
+    with suppress(_CapturedError, SimulationError):
+        run(first)
+    data = event.data
+    if first.captured is None or first.captured.shape != data.shape or len(data) != len(lanes):
+        return int(lanes[0])
+    differs = (first.captured != data).reshape(len(data), -1).any(axis=1)
+    return int(lanes[differs.argmax()])

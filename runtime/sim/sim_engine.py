@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The simulator as an engine: kernels as xDSL modules, at any of the executable stages."""
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from random import Random
+from types import MappingProxyType
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from ...base.errors import Code as ErrorCode
+from ...dialects import ptx
+from ...dialects.kernel import KernelOp
+from ..counters import Counters
+from ..engine import Argument, LaunchConfig, RunResult
+from ..errors import LaunchError
+from .bound_arguments import Binding, bind
+from .faults import SimulationError, Site, site_of
+from .functions import deep_stack
+from .memory.arena import Arena
+from .memory.local import LocalSpace
+from .memory.spaces import Space
+from .memory.undefined import Trace, UndefinedReadError, agreed
+from .ordering.races import MAX_THREADS
+from .ordering.schedule import run_block
+from .rules import RULES
+from .translate import Code, Spaces, Texts, Translator
+from .warp import WARP, Block, Budget, Launch, Warp
+
+GLOBAL_BASE = 0x7F00_0000_0000
+"""Where simulated global memory begins: far from small integers, so that a stray offset is out of bounds."""
+GLOBAL_GUARD = 1 << 20
+"""Bytes between two arguments, so that an index that is a little too large meets no other argument."""
+SHARED_BASE = 1024
+"""Where a block's shared memory begins. A multiple of all alignments that shared memory needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimProgram:
+    """A kernel of a module: `kernel` is its symbol, with or without the gpu.module (`kernels::k` or `k`)."""
+
+    module: ModuleOp
+    kernel: str
+
+    def find(self) -> KernelOp:
+        """The kernel's operation. LaunchError (E3107) where the module has none, or several, of the name."""
+        *modules, name = self.kernel.removeprefix("@").replace("::@", "::").split("::")
+        kernels = [op for op in self.module.walk() if isinstance(op, KernelOp)]
+        found = [op for op in kernels if op.sym_name.data == name and modules in ([], [_module_of(op)])]
+        if len(found) != 1:
+            known = ", ".join(f"@{_module_of(op)}::@{op.sym_name.data}" for op in kernels) or "none"
+            problem = "no kernel" if not found else "more than one kernel"
+            raise LaunchError(ErrorCode.RUN_KERNEL, f"{problem} {self.kernel} in the program", f"its kernels: {known}")
+        return found[0]
+
+
+def _module_of(kernel: KernelOp) -> str:
+    parent = kernel.parent_op()
+    symbol = None if parent is None else parent.properties.get("sym_name")
+    return getattr(symbol, "data", "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What a run leaves: where the arguments lie in its memory, and what was counted."""
+
+    bindings: list[Binding]
+    spaces: Spaces
+    counters: Counters
+
+
+@dataclass(frozen=True, slots=True)
+class SimEngine:
+    """Executes kernels on the CPU, warp by warp, and checks every access.
+
+    With `seed`, the order of warps (and with `shuffle_blocks` of blocks) is random but the same for the same
+    seed; otherwise they run in their order. `races` looks for unordered accesses, at some cost. `sink`
+    receives what the kernel prints, standard output if it is None. `texts` has what PTX as text computes.
+    """
+
+    budget: Budget = field(default_factory=Budget)
+    seed: int | None = None
+    shuffle_blocks: bool = False
+    races: bool = True
+    sink: Callable[[str], None] | None = None
+    texts: Texts = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def name(self) -> str:
+        """`sim`."""
+        return "sim"
+
+    def launch(self, program: SimProgram, config: LaunchConfig, args: Mapping[str, Argument]) -> RunResult:
+        """Runs the kernel over the grid. LaunchError for a launch that does not fit, SimulationError for a
+        fault.
+        """
+        began = time.perf_counter()
+        kernel = program.find()
+        _check_config(kernel, config)
+        printed: list[str] = []
+        sink = sys.stdout.write if self.sink is None else self.sink
+
+        def emit(text: str) -> None:
+            printed.append(text)
+            sink(text)
+
+        try:
+            run = self._run_once(kernel, config, args, emit)
+        except UndefinedReadError:
+            said = len("".join(printed))
+            texts: list[str] = []
+
+            def compared(trace: Trace) -> _Run:
+                texts.clear()
+                return self._run_once(kernel, config, args, texts.append, trace)
+
+            run = agreed(compared)
+            emit("".join(texts)[said:])
+        for binding in run.bindings:
+            run.spaces.global_.arena.read_back(binding.offset, binding.argument.storage)
+        return RunResult(time.perf_counter() - began, "".join(printed), run.counters)
+
+    def _run_once(
+        self,
+        kernel: KernelOp,
+        config: LaunchConfig,
+        args: Mapping[str, Argument],
+        emit: Callable[[str], None],
+        trace: Trace | None = None,
+    ) -> "_Run":
+        """A run that leaves the arguments as they are. UndefinedReadError for a read of undefined bytes without a
+        `trace`.
+        """
+        launch = Launch(config, self.budget, emit, repeats=True, trace=trace)
+        spaces = Spaces(
+            Space("global", GLOBAL_BASE, self.races, Arena(GLOBAL_GUARD)),
+            Space("shared", SHARED_BASE, self.races),
+            LocalSpace(),
+        )
+        translator = Translator(RULES, launch, spaces, self.texts)
+        if isinstance(kernel, ptx.EntryOp) and kernel.shared_bytes is not None:
+            size = kernel.shared_bytes.value.data
+            translator.shared_start = translator.shared(size, 1024, "the block's shared memory")
+        bindings = bind(kernel, args, translator)
+        with deep_stack(site_of(kernel)), np.errstate(all="ignore"):
+            code = translator.block(kernel.body.block)
+            self._build(launch, spaces, bindings, site_of(kernel))
+            self._run(launch, spaces, code, translator.initial)
+        counters = Counters(
+            MappingProxyType(translator.instructions()),
+            tuple(access.count() for access in translator.accesses if access.requests),
+            launch.steps,
+        )
+        return _Run(bindings, spaces, counters)
+
+    def _build(self, launch: Launch, spaces: Spaces, bindings: list[Binding], site: Site) -> None:
+        """Creates the memory, if the budget allows it, and puts the arguments there."""
+        threads = launch.config.threads
+        warps = -(-threads // WARP)
+        shadow = 8 if self.races else 0  # bytes for each byte: of its last write, and of its last reads
+        need = spaces.global_.arena.allocated * (2 + 2 * shadow)
+        need += spaces.shared.arena.allocated * (2 + shadow * (1 + warps))
+        need += 2 * spaces.local.frame.size * threads
+        if need > self.budget.bytes:
+            raise SimulationError(
+                ErrorCode.SIM_MEMORY,
+                f"the launch needs {need} bytes on the host, and its budget is {self.budget.bytes}",
+                "use smaller arguments, allow more by --max-memory, or leave out the race check by --no-races",
+                site=site,
+            )
+        spaces.global_.build()
+        spaces.shared.build(warps)
+        spaces.local.build(threads)
+        for binding in bindings:
+            spaces.global_.arena.fill(binding.offset, binding.argument.storage, binding.argument.initialised)
+
+    def _run(self, launch: Launch, spaces: Spaces, code: Code, initial: list[object]) -> None:
+        """Runs the blocks one after the other."""
+        config = launch.config
+        order = None if self.seed is None else Random(self.seed)
+        numbers = range(config.blocks)
+        if order is not None and self.shuffle_blocks:
+            numbers = order.sample(numbers, len(numbers))
+        x, y, _ = config.grid
+        for number in numbers:
+            now = launch.tick()
+            block = Block(launch, (number % x, number // x % y, number // (x * y)), number, now, now)
+            spaces.shared.reset()
+            warps = [
+                Warp(block, index, min(WARP, config.threads - index * WARP), list(initial))
+                for index in range(-(-config.threads // WARP))
+            ]
+            run_block(block, warps, code, order)
+
+
+def _check_config(kernel: KernelOp, config: LaunchConfig) -> None:
+    if config.block != kernel.block:
+        raise LaunchError(
+            ErrorCode.RUN_LAUNCH,
+            f"@{kernel.sym_name.data} is for blocks of {kernel.block} threads, not {config.block}",
+            "launch it with the block that its `threads(...)` names",
+        )
+    if config.blocks * config.threads > MAX_THREADS:
+        raise LaunchError(ErrorCode.RUN_LAUNCH, f"the simulator runs up to {MAX_THREADS} threads in one launch")

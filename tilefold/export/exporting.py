@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A kernel for programs in C and C++: machine code or PTX, a header that loads and launches it, and an example.
+
+The header needs the CUDA driver API alone and is all static functions, each of which returns the driver's status.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.export.example import example
+from tilefold.export.names import LICENCE, Argument, arguments
+from tilefold.output import write_output
+from tilefold.runtime.compiled.artifact import Artifact
+
+if TYPE_CHECKING:
+    from tilefold.dialects.tile import TensorType
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """The files of an exported kernel: its code, the header, and an example of a program."""
+
+    code: Path
+    header: Path
+    example: Path
+
+
+def export(artifact: Artifact, folder: Path, tensors: "Mapping[str, TensorType] | None" = None) -> Exported:
+    """Writes a kernel, as the machine code or PTX that the artifact has, to files in a folder.
+
+    `tensors` are the types of its tensors by name, which the header tells as far as they are known.
+    TilefoldError (E4002) where they cannot be written.
+    """
+    name, code = artifact.kernel, artifact.code
+    suffix = "ptx" if isinstance(code, str) else "cubin"
+    files = Exported(folder / f"{name}.{suffix}", folder / f"{name}.h", folder / f"{name}_example.c")
+    passed = arguments(artifact, tensors or {})
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TilefoldError(Code.CLI_WRITE, f"{folder}: {error.strerror}") from None
+    write_output(code, str(files.code))
+    write_output(header(artifact, passed), str(files.header))
+    write_output(example(name, files.code.name, passed), str(files.example))
+    return files
+
+
+def header(artifact: Artifact, passed: tuple[Argument, ...]) -> str:
+    """The header: `NAME_load` loads the code in the current context, `NAME_launch` queues the kernel."""
+    name = artifact.kernel
+    declared = "".join(f",\n    {each.type} {each.name}" for each in passed)
+    addresses = ", ".join(f"&{each.name}" for each in passed) or "0"
+    notes = "".join(f" *   {each.name}: {each.note}\n" for each in passed if each.note)
+    x, y, z = artifact.block
+    shared = ""
+    if artifact.dynamic_shared:
+        shared = f"""    if (status == CUDA_SUCCESS)
+        status = cuFuncSetAttribute(
+            kernel->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, {artifact.dynamic_shared});
+"""
+    guard = f"TILEFOLD_{name.upper()}_H"
+    return f"""{LICENCE}
+#ifndef {guard}
+#define {guard}
+
+#include <cuda.h>
+#include <stdint.h>
+
+/* Kernel {name} for {artifact.target}: blocks of {x} x {y} x {z} threads, {artifact.dynamic_shared} bytes of dynamic
+ * shared memory. Its arguments:
+{notes} */
+
+typedef struct {name}_kernel {{
+    CUmodule module;
+    CUfunction function;
+}} {name}_kernel;
+
+/* The end of a load: finds the kernel in its module, which is unloaded if there is none. */
+static inline CUresult {name}_find({name}_kernel *kernel)
+{{
+    CUresult status = cuModuleGetFunction(&kernel->function, kernel->module, "{name}");
+{shared}    if (status != CUDA_SUCCESS)
+        (void)cuModuleUnload(kernel->module);
+    return status;
+}}
+
+/* Loads the file with the code into the current context. */
+static inline CUresult {name}_load({name}_kernel *kernel, const char *file)
+{{
+    CUresult status = cuModuleLoad(&kernel->module, file);
+    return status == CUDA_SUCCESS ? {name}_find(kernel) : status;
+}}
+
+/* Loads what the file holds from memory; after PTX there must be a byte 0. */
+static inline CUresult {name}_load_data({name}_kernel *kernel, const void *data)
+{{
+    CUresult status = cuModuleLoadData(&kernel->module, data);
+    return status == CUDA_SUCCESS ? {name}_find(kernel) : status;
+}}
+
+/* Queues the kernel in a stream over a grid of blocks. */
+static inline CUresult {name}_launch(
+    const {name}_kernel *kernel,
+    unsigned grid_x,
+    unsigned grid_y,
+    unsigned grid_z,
+    CUstream stream{declared})
+{{
+    void *arguments[] = {{{addresses}}};
+    return cuLaunchKernel(
+        kernel->function, grid_x, grid_y, grid_z, {x}, {y}, {z}, {artifact.dynamic_shared}, stream, arguments, 0);
+}}
+
+static inline CUresult {name}_unload({name}_kernel *kernel)
+{{
+    return cuModuleUnload(kernel->module);
+}}
+
+#endif
+"""

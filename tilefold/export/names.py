@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The arguments of an exported kernel in C: a pointer and an integer for each `?` of a tensor, under names that C has
+not taken.
+
+A kernel and its parameters are named by letters, digits and underscores, which the verifiers hold.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tilefold.layout.algebra.inttuple import leaves
+from tilefold.layout.algebra.unknown import Unknown
+from tilefold.runtime.compiled.artifact import Artifact, Kind, Parameter
+
+if TYPE_CHECKING:
+    from tilefold.dialects.tile import TensorType
+
+LICENCE = "/* Written by tilefold. This file may be used under any terms. */"
+"""The first line of the files."""
+
+_C_TYPES: Mapping[Kind, str] = {
+    Kind.POINTER: "CUdeviceptr", Kind.I1: "uint8_t", Kind.I8: "int8_t", Kind.I16: "int16_t", Kind.I32: "int32_t",
+    Kind.I64: "int64_t", Kind.F16: "uint16_t", Kind.BF16: "uint16_t", Kind.F32: "float", Kind.F64: "double",
+}  # fmt: skip
+"""The types of parameters; the 16-bit floats are passed by their bits."""
+
+_OURS = (
+    "kernel grid_x grid_y grid_z stream arguments argc argv device context check number real tensor read_tensor "
+    "write_tensor main"
+)
+_C = (
+    "auto break case char const continue default do double else enum extern float for goto if inline int long register "
+    "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while asm typeof "
+    "NULL errno assert stderr stdin stdout fprintf linux unix i386"
+)
+_CPP = (
+    "alignas alignof and and_eq bitand bitor bool catch char8_t char16_t char32_t class co_await co_return co_yield "
+    "compl concept const_cast consteval constexpr constinit decltype delete dynamic_cast explicit export false friend "
+    "mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public reinterpret_cast "
+    "requires static_assert static_cast template this thread_local throw true try typeid typename using virtual "
+    "wchar_t xor xor_eq"
+)
+_OF_HEADER = ("kernel", "find", "load", "load_data", "launch", "unload")
+"""What the header defines, after the kernel's name."""
+_TAKEN = frozenset(f"{_OURS} {_C} {_CPP}".split())
+_RESERVED = re.compile(r"_[A-Z_]\w*|u?int\w*_t|size_t|CU\w*|cu[A-Z]\w*")
+"""What C keeps for itself, types of integers, and what the driver's header defines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument of a launch in C: its type and name, and the kind of the value; `tensor` for the address of one.
+
+    `note` says what a caller must hold to, unless the tensor to which an extent or a stride belongs says it.
+    """
+
+    type: str
+    name: str
+    kind: Kind
+    note: str
+
+    @property
+    def tensor(self) -> bool:
+        """Whether it is the address of a tensor."""
+        return self.kind is Kind.POINTER
+
+
+def arguments(artifact: Artifact, tensors: "Mapping[str, TensorType]") -> tuple[Argument, ...]:
+    """The arguments of a kernel's launch, in the order in which it takes them, with notes on `tensors` by name."""
+    fixed = _TAKEN | {f"{artifact.kernel}_{each}" for each in _OF_HEADER}
+    taken = set(artifact.names)
+    found: list[Argument] = []
+    for parameter in artifact.parameters:
+        taken.discard(parameter.name)
+        for kind, name, note in _values(parameter, tensors.get(parameter.name)):
+            if _RESERVED.fullmatch(name):
+                name = f"arg{name if name.startswith('_') else f'_{name}'}"
+            while name in taken or name in fixed:
+                name += "_"
+            taken.add(name)
+            found.append(Argument(_C_TYPES[kind], name, kind, note))
+    return tuple(found)
+
+
+def _values(parameter: Parameter, tensor: "TensorType | None") -> Iterator[tuple[Kind, str, str]]:
+    """Kind, wanted name and note of each value that is passed for a parameter."""
+    yield parameter.kind, parameter.name, _note(parameter, tensor)
+    layout = parameter.layout
+    if layout is not None:
+        for what, integers in (("extent", layout.shape), ("stride", layout.stride)):
+            for mode, each in enumerate(leaves(integers)):
+                if isinstance(each, Unknown):
+                    yield Kind.I64 if each.width == 64 else Kind.I32, f"{parameter.name}_{what}{mode}", ""
+
+
+def _note(parameter: Parameter, tensor: "TensorType | None") -> str:
+    if parameter.kind is not Kind.POINTER:
+        return parameter.kind.value + (", by its bits" if parameter.kind in (Kind.F16, Kind.BF16) else "")
+    elements = "" if tensor is None else f"{tensor.element_type}, "
+    layout = parameter.layout if tensor is None else tensor.layout.data
+    in_elements = "" if layout is None else f"; layout {layout}, in elements"
+    return f"{elements}an address that is a multiple of {parameter.align} bytes{in_elements}"

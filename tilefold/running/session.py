@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs launches on an engine and judges the results. What a run prints goes to the standard output as it happens."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.compiler.frontend.diagnostics import Diagnostic, Severity
+from tilefold.dialects.run.expression import ExpressionError
+from tilefold.lowering import EXECUTABLE_STAGES, Program
+from tilefold.messages import print_diagnostics
+from tilefold.output import write_output
+from tilefold.running.counter_tables import counters_text
+from tilefold.running.filled_arguments import Arguments, prepare
+from tilefold.running.launches import Check, Launch
+from tilefold.running.simulation import Simulation
+from tilefold.runtime.check import CheckResult, check_results
+from tilefold.runtime.engine import LaunchConfig, RunResult
+
+DEFAULT_STAGE = "instr"
+ALL = "all"
+
+
+@dataclass
+class Session:
+    """One invocation of `tilefold run`: where launches run, and how the simulator does.
+
+    `device` is auto, sim or cuda; `stage` a stage, `all`, or None for the default of the device.
+    """
+
+    program: Program
+    device: str = "auto"
+    stage: str | None = None
+    simulation: Simulation = field(default_factory=Simulation)
+    counters: bool = False
+
+    def __post_init__(self) -> None:
+        if self.stage is not None and self.stage not in (*EXECUTABLE_STAGES, ALL):
+            raise TilefoldError(
+                Code.CLI_VALUE,
+                f"--stage {self.stage[:40]}: there is no such stage",
+                f"stages: {', '.join(EXECUTABLE_STAGES)}, or {ALL}",
+            )
+        if self.device == "cuda" and self.stage is not None:
+            raise TilefoldError(
+                Code.CLI_VALUE, "--stage says where the simulator runs; a GPU runs machine code", "use --device sim"
+            )
+        self.device = chosen_device(self.device) if self.stage is None else "sim"
+
+    def run(self, launch: Launch, *, files: Mapping[str, str], saves: Mapping[str, str]) -> bool:
+        """Fills, launches, checks and saves; whether every check holds, and every stage gives the same results.
+
+        Raises TilefoldError for a launch that cannot run and for what the kernel does wrong.
+        """
+        arguments = prepare(launch, files, seed=self.simulation.seed, max_bytes=self.simulation.budget.bytes)
+        block, grid = _dim3(launch.block), _dim3(launch.grid)
+        print(f"{launch.label}: grid {grid}, block {block}, on {self._place()}", flush=True)
+        passed = True
+        first: Mapping[str, Any] = {}
+        for where, logical, result in self._runs(launch, arguments):
+            print(f"  {where}: {_duration(result.seconds)}", flush=True)
+            passed &= self._judge(launch, logical)
+            if first:
+                passed &= _same(first, logical, where)
+            first = first or logical
+            if self.counters:
+                _print_counters(result)
+        for name, path in saves.items():
+            if name in first:
+                _save(np.asarray(first[name]), path)
+        return passed
+
+    def runs(self, launch: Launch, files: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, Any], RunResult]]:
+        """Fills and launches: for each run where it was, the arguments afterwards, and the engine's result."""
+        arguments = prepare(launch, files, seed=self.simulation.seed, max_bytes=self.simulation.budget.bytes)
+        yield from self._runs(launch, arguments)
+
+    def _place(self) -> str:
+        return "the simulator" if self.device == "sim" else "the GPU"
+
+    def _runs(self, launch: Launch, arguments: Arguments) -> Iterator[tuple[str, Mapping[str, Any], RunResult]]:
+        """Each run of the launch: where, its arguments afterwards, and the engine's result."""
+        config = LaunchConfig(launch.grid, launch.block)
+        if self.device == "cuda":
+            yield self._run_on_gpu(launch, config, arguments)
+            return
+        from tilefold.runtime.sim.sim_engine import SimProgram
+
+        asked = EXECUTABLE_STAGES if self.stage == ALL else (self.stage or DEFAULT_STAGE,)
+        engine = self.simulation.engine
+        for stage in asked:
+            if (module := self.program.at(stage, self.program.simulated_target(stage))) is None:
+                continue  # the file is past this stage
+            given = arguments.launchable()
+            with self.program.explaining():
+                result = engine.launch(SimProgram(module, launch.kernel), config, given)
+            yield f"stage {stage}", arguments.logical(given), result
+
+    def _run_on_gpu(
+        self, launch: Launch, config: LaunchConfig, arguments: Arguments
+    ) -> tuple[str, Mapping[str, Any], RunResult]:
+        from tilefold.runtime.cuda import CudaEngine
+
+        engine = CudaEngine()
+        target = self.program.target or engine.driver.target
+        artifact = self.program.artifact(launch.kernel, target)
+        given = arguments.launchable()
+        result = engine.launch(artifact, config, given)
+        return str(target), arguments.logical(given), result
+
+    def _judge(self, launch: Launch, values: Mapping[str, Any]) -> bool:
+        passed = True
+        for check in launch.checks:
+            for result in _results(check, values):
+                if result.passed:
+                    print(f"    {result}", flush=True)
+                else:
+                    passed = False
+                    print(f"    {result.text}: FAILED", flush=True)
+                    place = check.condition.place
+                    print_diagnostics(Diagnostic(Severity.ERROR, str(result), place, Code.CHECK_FAILED.id).render())
+        if not launch.checks:
+            print("    nothing to check: the launch has no run.check", flush=True)
+        return passed
+
+
+def check_values(launch: Launch, values: Mapping[str, Any]) -> tuple[CheckResult, ...]:
+    """Every check of a launch on its arguments afterwards. Raises TilefoldError for one that cannot be evaluated."""
+    return tuple(result for check in launch.checks for result in _results(check, values))
+
+
+def chosen_device(device: str) -> str:
+    """`sim` or `cuda`: for `auto` the GPU if there is one."""
+    from tilefold.runtime.cuda import is_available
+
+    if device != "auto":
+        return device
+    return "cuda" if is_available() else "sim"
+
+
+def _results(check: Check, values: Mapping[str, Any]) -> tuple[CheckResult, ...]:
+    try:
+        return check_results(check.condition.text, values, rtol=check.rtol, atol=check.atol)
+    except ExpressionError as error:
+        raise check.condition.error(error) from error
+
+
+def _same(first: Mapping[str, Any], now: Mapping[str, Any], where: str) -> bool:
+    """Whether two runs left the same bytes; names the first argument that differs."""
+    for name, value in first.items():
+        before, after = np.asarray(value), np.asarray(now[name])
+        if before.tobytes() != after.tobytes():
+            message = f"{where} leaves other values in '{name}' than the stage before it: a pass changed the program"
+            print_diagnostics(Diagnostic(Severity.ERROR, message, code=Code.STAGES_DIFFER.id).render())
+            return False
+    return True
+
+
+def _save(array: np.ndarray[Any, Any], path: str) -> None:
+    buffer = BytesIO()
+    np.save(buffer, np.ascontiguousarray(array), allow_pickle=False)
+    write_output(buffer.getvalue(), path)
+
+
+def _print_counters(result: RunResult) -> None:
+    print(counters_text(result.counters, "    "), end="", flush=True)
+
+
+def _dim3(size: tuple[int, int, int]) -> str:
+    return "x".join(map(str, size))
+
+
+def _duration(seconds: float) -> str:
+    for unit, scale in (("s", 1.0), ("ms", 1e3)):
+        if seconds * scale >= 1:
+            return f"{seconds * scale:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} us"
