@@ -16,8 +16,8 @@ from tilefold import cute
 
 START = """
 import signal, llvmlite.binding as llvm
-from tilefold.compiler.nvptx import compile_llvm
-from tilefold.dialects.target import Target
+from tilefold.compiler.machine.nvptx import compile_llvm
+from tilefold.base.target import Target
 set_option, count = llvm.set_option, 0
 def interrupted(*words):
     global count

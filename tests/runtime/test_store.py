@@ -283,7 +283,7 @@ def test_only_one_process_makes_an_entry(store: Store) -> None:
     code = f"""
 import sys, time
 from pathlib import Path
-from tilefold.runtime.store import Store
+from tilefold.runtime.compiled.store import Store
 store = Store(Path({str(store.folder)!r}), {MIB})
 with store.making({KEY!r}):
     if store.get({KEY!r}) is None:
