@@ -17,6 +17,7 @@ from typing import Any
 from ...base.errors import Code, TilefoldError
 from ...base.target import Target
 from ..emit import DATA_LAYOUT
+from .wrapping import wrap_integers
 
 _TRIPLE = "nvptx64-nvidia-cuda"
 _OPTIONS = (
@@ -93,7 +94,7 @@ def compile_llvm(llvm_ir: str, target: Target) -> str:
     with optimised(llvm_ir, target) as module:
         ptx = _machine_of(target).emit_assembly(module)
     # `volatile` kept LLVM from changing the accesses; PTX's `.volatile` would change how they are cached.
-    return _CALL.sub(r"\1", _VOLATILE.sub(r"\1", str(ptx)))
+    return wrap_integers(_CALL.sub(r"\1", _VOLATILE.sub(r"\1", str(ptx))))
 
 
 def bitcode(llvm_ir: str) -> bytes:
