@@ -48,7 +48,7 @@ demo: $(READY)
 	@for file in $$(grep -l "def main(" examples/python/*.py); do echo "== $$file" && $(RUN) $$file || exit 1; done
 
 test: $(READY)
-	$(RUN) -m pytest -q -m "not gpu"
+	$(RUN) -m pytest -q -m "not gpu" -n auto
 
 gpu-test: $(READY)
 	$(RUN) -m pytest -q -m gpu --fuzz $(FUZZ) --fuzz-seed $(SEED)

@@ -2,8 +2,8 @@
 """Negations and absolute values in PTX that wrap after the assembler's optimisation, too.
 
 The least integer of a type has no negative in the type, so PTX's `neg` and `abs` return it as it is. ptxas optimises as
-if that never happened (seen with CUDA 13.0 for sm_90a, at -O1 and above): `abs.s16` and `neg.s16` of -32768 become 32768
-where the result is widened, compared, divided or shifted, and `abs.s32` and `abs.s64` count as not negative. The
+if that never happened (seen with CUDA 13.0 for sm_90a, at -O1 and above). `abs.s16` and `neg.s16` of -32768 become
+32768 where the result is widened, compared, divided or shifted; `abs.s32` and `abs.s64` count as not negative. The
 sequences here gave the right result with every use that was tried on an H200.
 """
 
