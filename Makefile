@@ -35,7 +35,7 @@ help:
 	@echo "make bench     the figures: of the compiler and simulator here, of kernels on a GPU where there is one"
 	@echo "make oracle DATA=DIR   layout algebra against the recorded results of CuTe C++ in DIR"
 	@echo "make conformance SUITE=DIR   the lit tests of the public CuTe IR in DIR (cutlass_compiler/ of NVIDIA/cutlass)"
-	@echo "make docs      write docs/reference/ from the code"
+	@echo "make docs      write docs/reference/ and the picture of the folders from the code"
 	@echo "make clean     remove the virtual environment and caches"
 
 $(VENV)/.ready: pyproject.toml

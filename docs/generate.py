@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes docs/reference/ from the code: `python -m docs.generate`, or `make docs`."""
+"""Writes docs/reference/ and the picture of the folders from the code: `python -m docs.generate`, or `make docs`."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -20,6 +20,7 @@ from tilefold.runtime.check.fill import generators
 from tilefold.runtime.check.functions import FUNCTIONS
 
 from docs.describe import dialect, docstring
+from docs.folders import ARCHITECTURE, picture
 
 REFERENCE = Path(__file__).parent / "reference"
 
@@ -163,7 +164,8 @@ def pages() -> dict[str, str]:
 
 
 def main() -> None:
-    """Writes every page, and removes those that are no longer made."""
+    """Writes every page and the picture, and removes pages that are no longer made."""
+    ARCHITECTURE.write_text(picture().svg(), encoding="utf-8")
     REFERENCE.mkdir(exist_ok=True)
     made = pages()
     for stale in set(REFERENCE.glob("*.md")) - {REFERENCE / name for name in made}:

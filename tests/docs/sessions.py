@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The folder in which a page's commands run: the examples, and the files that the page itself shows.
 
-A picture of the page is one that its commands make there: `--svg NAME.svg` for `pictures/NAME.svg`.
+A picture of the page is one that its commands make there: `--svg NAME.svg` for `pictures/NAME.svg`. `make docs` makes
+the picture of the folders.
 """
 
 import re
 from pathlib import Path
 
+from docs.folders import ARCHITECTURE
 from tests.project.tree import ROOT
 
 from .pages import blocks, prose
@@ -23,5 +25,6 @@ def prepare(folder: Path, text: str) -> None:
 
 
 def pictures(page: Path, text: str) -> list[Path]:
-    """The files of a page's pictures."""
-    return [page.parent / match["target"] for match in _PICTURE.finditer(prose(text))]
+    """The files of the pictures that a page's commands make."""
+    files = [page.parent / match["target"] for match in _PICTURE.finditer(prose(text))]
+    return [file for file in files if file != ARCHITECTURE]

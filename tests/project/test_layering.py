@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Imports run one way: layout <- dialects <- passes <- compiler, and layout, dialects <- runtime."""
+"""Imports run one way: base <- layout <- dialects <- passes <- compiler, and base, layout, dialects <- runtime."""
 
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.project.tree import PRODUCT, ROOT, module_name, product_files
+from tests.project.tree import PRODUCT, ROOT, imported_modules, product_files
 
 ALLOWED = {
     "base": {"base"},
@@ -31,21 +30,6 @@ EXTERNAL = {
     "runtime": {"xdsl", "numpy", "ml_dtypes", "cuda", "filelock", "platformdirs"},
     "tilefold": {"xdsl", "numpy", "rich", "ml_dtypes", "typing_extensions", "PIL"},
 }
-
-
-def imported_modules(path: Path) -> Iterator[str]:
-    """The absolute names of the modules that a file imports, anywhere in it."""
-    name = module_name(path)
-    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
-            if node.level and node.module is None:  # names of what is imported: `from .... import layout`
-                yield from (".".join([*base, alias.name]) for alias in node.names)
-            else:
-                yield ".".join([*base, *([node.module] if node.module else [])])
 
 
 @pytest.mark.parametrize("path", product_files(), ids=lambda path: str(path.relative_to(ROOT)))

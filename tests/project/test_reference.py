@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The reference in docs/reference/ is what the code says."""
+"""The reference in docs/reference/ and the picture of the folders are those of the code."""
 
 import pytest
 
+from docs.folders import ARCHITECTURE, picture
 from docs.generate import REFERENCE, pages
 
 PAGES = pages()
@@ -17,3 +18,8 @@ def test_page_is_up_to_date(name: str) -> None:
 
 def test_no_page_is_left_over() -> None:
     assert {path.name for path in REFERENCE.glob("*.md")} == set(PAGES), "run `make docs`"
+
+
+def test_picture_of_the_folders_is_up_to_date() -> None:
+    stale = "docs/pictures/architecture.svg is stale; run `make docs`"
+    assert ARCHITECTURE.read_text(encoding="utf-8") == picture().svg(), stale

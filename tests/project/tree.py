@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The source tree, as the tests of this folder see it."""
 
+import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,3 +27,25 @@ def module_name(path: Path) -> str:
     if parts[0] != "tilefold":
         parts = ("tilefold", *parts)
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported_modules(path: Path) -> Iterator[str]:
+    """The absolute names of the modules that a file imports, anywhere in it."""
+    name = module_name(path)
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            if node.level and node.module is None:  # names of what is imported: `from .... import layout`
+                yield from (".".join([*base, alias.name]) for alias in node.names)
+            else:
+                yield ".".join([*base, *([node.module] if node.module else [])])
+
+
+def docstring_of(path: Path) -> str:
+    """The docstring of a file. AssertionError where there is none."""
+    text = ast.get_docstring(ast.parse(path.read_text()))
+    assert text, f"{path} has no docstring"
+    return text
