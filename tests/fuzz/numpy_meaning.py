@@ -29,7 +29,7 @@ def to(x: Any, name: str) -> Any:
     """`x.to(T)`: integers wrap, floats round to the nearest, and saturate where they become integers or 8 bits wide."""
     value, target = np.asarray(x), DTYPES[name]
     if value.dtype == target:
-        return x
+        return value[()]  # a number of Python becomes one of NumPy
     if target == np.bool_:
         return (value != 0)[()]
     if value.dtype == np.bool_:
