@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What every layer shares: the catalogue of errors, the targets, and how many blocks a multiprocessor holds."""
+"""The base of every layer: the catalogue of errors, the targets, and the occupancy of a multiprocessor."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """tilefold: a compiler for CuTe-style GPU kernels, whose programs run at every stage of lowering.
 
-The subpackages (`tilefold.layout`, `tilefold.dialects`, `tilefold.passes`, `tilefold.compiler`, `tilefold.runtime`)
-are the folders of the same names at the root of the source tree. An installed package holds them inside `tilefold/`;
-in a checkout they lie beside it, and this file extends the package's search path to find them there.
+The layers (`tilefold.base`, `tilefold.layout`, `tilefold.dialects`, `tilefold.passes`, `tilefold.compiler`,
+`tilefold.runtime`) are the folders of the same names at the root of the source tree. An installed package holds them
+inside `tilefold/`; in a checkout they lie beside it, and this file extends the package's search path to them.
 """
 
 import os

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reports: what the compiler decided, and what a kernel costs."""
+"""Reports: the decisions of the compiler, and the costs of a kernel."""

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the compiler says of a program that it compiles: which choices it made, and what the result costs.
+"""Remarks: the choices of the compiler for a program that it compiles, and the costs of the result.
 
-Passes leave remarks on operations (`passes.remarks`); they are collected at each stage, and named after the first at
-which they stand. What takes a whole program to see is found in the program as written and at stage `instr`: which
-partitions are among other threads than the block has, what became of loops, which instructions accesses to elements,
-what accesses to shared and global memory cost, and which fragments lie in local memory.
+Passes leave remarks on operations (`passes.writing.remarks`); they are collected at each stage, and named after the
+first at which they stand. Facts about a whole program are found in the program as written and at stage `instr`:
+partitions among other threads than the block has, loops and how they end up, the instructions of accesses to elements,
+the costs of accesses to shared and global memory, and the fragments in local memory.
 """
 
 from collections import Counter

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Atoms: what one instruction moves or multiplies, thread by thread and value by value."""
+"""Atoms: the data that one instruction moves or multiplies, by thread and value."""

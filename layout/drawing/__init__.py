@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Layouts, tiled copies and tiled MMAs as tables and pictures."""
+"""Drawings: layouts, tiled copies and tiled MMAs as tables and pictures."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The parser behind `text`: recursive descent over one string, with the offset of every mistake."""
+"""The parser behind `layouts`: recursive descent over one string, with the offset of every mistake."""
 
 import re
 from collections.abc import Callable

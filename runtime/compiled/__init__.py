@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiled kernels: what a launch must know of one, and the cache on disk."""
+"""Compiled kernels: machine code with the facts that a launch needs, and the cache on disk."""

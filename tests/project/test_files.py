@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.project.tree import ROOT, product_files, source_files
+from tests.names import exists
+from tests.project.tree import ROOT, SUBPACKAGES, product_files, source_files
 
 LICENCE = "# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
 MAX_LINES = 400
 _MACHINE_PATH = re.compile(r"(?<![\w.])/(?:work|home|root|Users|opt|tmp)/\w")
+_NAMED = re.compile(rf"`(?P<name>(?:{'|'.join(SUBPACKAGES)})(?:\.\w+)+|[\w/]+/\w+\.py)`")
 
 
 def _name(path: Path) -> str:
@@ -55,3 +57,15 @@ def test_architecture_says_what_each_file_of_the_builder_is_about() -> None:
     files = {path.stem for path in builder.rglob("*.py")} - {"__init__"}
     assert files - named == set()
     assert named - files == {"match", "break", "continue", "return"}, "of Python"
+
+
+@pytest.mark.parametrize("path", product_files(), ids=_name)
+def test_modules_that_a_file_speaks_of_exist(path: Path) -> None:
+    for match in _NAMED.finditer(path.read_text()):
+        name = match["name"]
+        if name.endswith(".py"):
+            assert (ROOT / name).is_file(), f"{_name(path)}: {name}"
+        else:
+            parts = ["tilefold", *name.split(".")]
+            found = any(exists(".".join(parts[:n]), parts[n:]) for n in range(len(parts), 1, -1))
+            assert found, f"{_name(path)}: {name}"

@@ -419,9 +419,9 @@ def test_machine_code_is_kept_for_the_next_process(monkeypatch: pytest.MonkeyPat
     first = scaled(a, b, 5.0).build(THREADS)
     artifact = first.artifact("sm_80")
 
-    from tilefold import machine_code as builds
+    from tilefold import machine_code
 
-    monkeypatch.setattr(builds, "_compiled", None)  # cannot be called
+    monkeypatch.setattr(machine_code, "_compiled", None)  # cannot be called
     again = Kernel(scaled.function)(a, b, 5.0).build(THREADS)
     assert again is not first
     began = perf_counter()

@@ -13,8 +13,7 @@ from tilefold.base.errors import TilefoldError
 from tilefold.base.target import Target
 from tilefold.runtime.errors import LaunchError
 
-from tilefold import cute
-from tilefold import machine_code as builds
+from tilefold import cute, machine_code
 from tilefold.cute import launch
 from tilefold.cute.tuning import Candidate
 
@@ -168,7 +167,7 @@ def test_kernels_are_sent_as_text_and_come_back_compiled(monkeypatch: pytest.Mon
     with pytest.raises(TilefoldError, match="nobody is there"):  # another kernel, of the same source
         tuned(3, Dead()).tune(*_arrays())
     _use(monkeypatch, 1.0, 2.0)
-    monkeypatch.setattr(builds, "_compiled", None)  # cannot be called: all machine code is here
+    monkeypatch.setattr(machine_code, "_compiled", None)  # cannot be called: all machine code is here
     assert cute.autotune(configs=CONFIGS, grid=2, block=block_of, executor=Dead())(_local(2)).tune(*_arrays())
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Kernels for programs in C and C++."""
+"""Export: kernels as files for programs in C and C++."""

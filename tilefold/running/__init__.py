@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Running the launches of a file: their arguments, engines and checks."""
+"""Running a file: its launches or its host program, with arguments, engines and checks."""

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What `tilefold show tiled-copy` does: reads layouts and names from options, and lays out what CuTe would print."""
+"""The command `tilefold show`: reads layouts and names from options, and lays out the tables that CuTe prints."""

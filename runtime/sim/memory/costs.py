@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a warp's memory access costs: wavefronts of shared memory (`layout.banks`), sectors of global memory
-(`layout.sectors`).
+"""The costs of a warp's memory access: wavefronts of shared memory (`layout.tiling.banks`), sectors of global memory
+(`layout.tiling.sectors`).
 """
 
 from functools import lru_cache

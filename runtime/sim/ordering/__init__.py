@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Who sees which write when: schedules, barriers, asynchronous copies and races."""
+"""The order of accesses: schedules, barriers, asynchronous copies and races."""

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from benchmarks.workloads import Workload
 from tests.emit.harness import kernel, parse
 from tests.project.tree import ROOT
-from tilefold import machine_code as builds
+from tilefold import machine_code
 from tilefold.cli import main
 from tilefold.lowering import Program, load
 
@@ -48,7 +48,7 @@ def test_kept_program_is_not_compiled_again(store: Store, monkeypatch: pytest.Mo
     first = _program(store)
     build = first.build(SM80)
     assert store.usage().entries == 1
-    monkeypatch.setattr(builds, "_compiled", None)  # cannot be called
+    monkeypatch.setattr(machine_code, "_compiled", None)  # cannot be called
     second = _program(store)
     assert second.build(SM80) == build
     assert second.cubin(SM80).kernels == first.cubin(SM80).kernels
@@ -67,13 +67,13 @@ def test_other_program_or_target_is_another_entry(store: Store) -> None:
 
 def test_changed_compiler_is_another_entry(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     _program(store).build(SM80)
-    monkeypatch.setattr(builds, "toolchain", lambda: "another")
+    monkeypatch.setattr(machine_code, "toolchain", lambda: "another")
     _program(store).build(SM80)
     assert store.usage().entries == 2
 
 
 def test_toolchain_names_versions_and_files() -> None:
-    text = builds.toolchain()
+    text = machine_code.toolchain()
     for part in ("tilefold 0", "llvmlite 0", "nvidia-nvjitlink 1", "lower_tensors.py", "assemble.py"):
         assert part in text
 
