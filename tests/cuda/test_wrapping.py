@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Negatives and absolute values wrap on a GPU, whatever is done with them."""
+"""Negatives and absolute values of integers on a GPU, whatever is done with them."""
 
 from typing import Any
 
@@ -40,6 +40,38 @@ def _launched(dtype: Any, device: str) -> np.ndarray[Any, np.dtype[np.int64]]:
     return out
 
 
+@cute.kernel
+def extremes(X: cute.Tensor, Y: cute.Tensor, Z: cute.Tensor, out: cute.Tensor):
+    t, _, _ = cute.arch.thread_idx()
+    x, y, z = X[t], -Y[t], Z[t]
+    size = abs(Y[t])
+    for i, f in enumerate((cute.maximum, cute.minimum)):
+        for k, value in enumerate((f(f(x, y), z), f(f(y, x), z), f(z, f(x, y)), f(f(x, size), z), f(f(size, y), z))):
+            out[t, 5 * i + k] = value
+
+
+def _extremes(dtype: Any, device: str) -> None:
+    edges = np.array([np.iinfo(dtype).min, -9, 0, 9, np.iinfo(dtype).max], dtype)
+    x, y, z = (np.ascontiguousarray(each.reshape(-1)) for each in np.meshgrid(edges, edges, edges))
+    out = np.zeros((x.size, 10), dtype)
+    extremes(x, y, z, out).launch(1, x.size, device=device)
+    for i, f in enumerate((np.maximum, np.minimum)):
+        for k, second in enumerate((-y, -y, -y, np.abs(y), f(-y, np.abs(y)))):
+            wanted = f(f(x, second), z) if k < 4 else f(second, z)
+            assert np.array_equal(out[:, 5 * i + k], wanted), f"column {5 * i + k}"
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_extremes_in_the_simulator(name: str) -> None:
+    _extremes(TYPES[name], "sim")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", TYPES)
+def test_extremes_on_a_gpu(name: str) -> None:
+    _extremes(TYPES[name], "cuda")
+
+
 @pytest.mark.parametrize("name", TYPES)
 def test_in_the_simulator(name: str) -> None:
     _launched(TYPES[name], "sim")
@@ -59,6 +91,20 @@ def test_no_instruction_is_left_that_the_assembler_takes_not_to_wrap() -> None:
         assert "abs.s" not in ptx
         assert "neg.s16" not in ptx
         assert assemble(ptx, Target("sm_90a")).kernels
+
+
+@pytest.mark.parametrize("op", ["max", "min"])
+def test_a_negative_that_extremes_take_has_a_form_of_its_own(op: str) -> None:
+    """ptxas 13.0 drops it where another such instruction takes the result."""
+    text = f"\tneg.s32 \t%r1, %r2;\n\t{op}.s32 \t%r3, %r2, %r1;\n\t{op}.s32 \t%r5, %r3, %r4;\n"
+    negated = f"\tnot.b32 \t%r1, %r2;\n\tadd.s32 \t%r1, %r1, 1;\n\t{op}.s32"
+    assert wrap_integers(text).startswith(negated)
+    assert wrap_integers("\tabs.s32 \t%r1, %r2;\n").count("not.b32") == 1
+
+
+def test_other_negatives_stay() -> None:
+    text = "\tneg.s32 \t%r1, %r2;\n\tmax.s32 \t%r3, %r2, 7;\n"
+    assert wrap_integers(text) == text
 
 
 def test_the_programs_own_text_stays() -> None:

@@ -76,6 +76,25 @@ def of_integers(type: str) -> Kernel:
     return k
 
 
+def wrapping(type: str) -> Kernel:
+    """The negative and the size of integers, the least one among them, where they are compared and extended."""
+    k = Kernel(threads=8)
+    least = -(1 << WIDTHS[type] - 1)
+    edges = np.array([least, least + 1, -8, -7, -1, 0, 1, -(least + 1)])
+    x = k.input(type, np.resize(edges, k.elements))
+    zero, bound = k.constant(type, 0), k.constant(type, -7)
+    negative = k.whole("subi", zero, x)
+    chosen = k.select(k.compare("slt", x, zero), negative, x)
+    for value in (negative, k.absolute(x), chosen, k.whole("maxsi", x, negative)):
+        for predicate in ("sgt", "slt", "ugt"):
+            k.compare(predicate, value, bound)
+        for result in (t for t in INTEGERS if WIDTHS[t] > WIDTHS[type]):
+            k.whole_resize("extsi", value, result)
+            k.whole_resize("extui", value, result)
+        k.whole("addi", value, zero)
+    return k
+
+
 def constants(type: str) -> Kernel:
     """Operations on constants, which LLVM computes itself."""
     k = Kernel(threads=1)
@@ -116,6 +135,7 @@ MAKERS: tuple[tuple[Callable[[str], Kernel], tuple[str, ...]], ...] = (
     (constants, COMPUTED),
     (narrowed, ("f16", "bf16")),
     (of_integers, tuple(WIDTHS)),
+    (wrapping, INTEGERS),
 )
 """What makes a kernel, and the types that it is made for."""
 KERNELS = [(make, type) for make, types in MAKERS for type in types]

@@ -186,6 +186,11 @@ class Kernel:
         (type, x), (_, y) = self._of(a), self._of(b)
         return self._add(f"arith.{op} {a}, {b} : {type}", type, WHOLE[op](x, y), a, b)
 
+    def absolute(self, a: str) -> str:
+        """The size of an integer; of the least one, itself."""
+        type, x = self._of(a)
+        return self._add(f"math.absi {a} : {type}", type, np.abs(x), a)
+
     def whole_resize(self, op: str, a: str, result: str) -> str:
         """`trunci`, `extsi` or `extui`."""
         type, x = self._of(a)

@@ -321,6 +321,12 @@ def _copysign(m: Machine, modifiers: list[str], operands: list[str]) -> None:
     m.write(operands[0], modifiers[-1], np.copysign(size, sign))
 
 
+def _neg(m: Machine, modifiers: list[str], operands: list[str]) -> None:
+    if modifiers == ["s16"]:
+        raise ValueError("ptxas does not wrap it (tilefold.compiler.machine.wrapping), nor abs of integers")
+    _arithmetic(np.negative, np.negative)(m, modifiers, operands)
+
+
 def _exact(function: Callable[..., Any]) -> Instruction:
     """An instruction that must be rounded correctly."""
 
@@ -336,7 +342,7 @@ _INSTRUCTIONS: Mapping[str, Instruction] = MappingProxyType({
     "ld": _ld, "st": _st, "mov": _mov, "cvt": _cvt, "setp": _setp, "selp": _selp, "bfe": _bfe, "prmt": _prmt,
     "add": _arithmetic(np.add, np.add), "sub": _arithmetic(np.subtract, np.subtract), "mul": _mul, "mad": _mul,
     "fma": _fma, "rcp": _exact(np.reciprocal), "div": _exact(np.divide), "sqrt": _exact(np.sqrt),
-    "neg": _arithmetic(np.negative, np.negative), "abs": _arithmetic(np.abs, np.abs), "copysign": _copysign,
+    "neg": _neg, "abs": _arithmetic(np.abs), "copysign": _copysign,
     "min": _extreme(False), "max": _extreme(True), "and": _logic(np.bitwise_and), "or": _logic(np.bitwise_or),
     "xor": _logic(np.bitwise_xor), "not": _logic(np.invert), "shl": _shift(True), "shr": _shift(False),
 })  # fmt: skip
