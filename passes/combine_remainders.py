@@ -162,29 +162,33 @@ def _above(remainders: Iterable[Operation]) -> set[Operation]:
 
 def _has_other_use(value: SSAValue) -> bool:
     """Whether a value goes into any instruction but sums; a coordinate that is only checked goes into none."""
-    users = [use.operation for use in value.uses]
-    return any(
-        _has_other_use(user.results[0])
-        if isinstance(user, _CASTS)
-        else value is user.offset
-        if isinstance(user, PtrAddOp)
-        else not isinstance(user, _SUMS)
-        for user in users
-    )
-
-
-def _is_flat(value: SSAValue, in_product: bool = False) -> bool:
-    """Whether a sum has products of what is no sum or product itself."""
-    owner = value.owner
-    match owner:
-        case arith.AddiOp() | arith.SubiOp():
-            return not in_product and all(_is_flat(operand) for operand in owner.operands)
-        case arith.MuliOp() | arith.ShLIOp():
-            return not in_product and all(_is_flat(operand, True) for operand in owner.operands)
-        case arith.IndexCastOp() | arith.ExtSIOp() | arith.ExtUIOp() | arith.TruncIOp():
-            return _is_flat(owner.operands[0], in_product)
-        case _:
+    waiting = [(value, use.operation) for use in value.uses]
+    while waiting:
+        used, user = waiting.pop()
+        if isinstance(user, _CASTS):
+            waiting.extend((user.results[0], use.operation) for use in user.results[0].uses)
+        elif used is user.offset if isinstance(user, PtrAddOp) else not isinstance(user, _SUMS):
             return True
+    return False
+
+
+def _is_flat(value: SSAValue) -> bool:
+    """Whether a sum has products of what is no sum or product itself."""
+    waiting, seen = [(value, False)], set[tuple[SSAValue, bool]]()
+    while waiting:
+        each = waiting.pop()
+        if each in seen:
+            continue
+        seen.add(each)
+        owner, in_product = each[0].owner, each[1]
+        if isinstance(owner, _SUMS):
+            if in_product:
+                return False
+            in_product = isinstance(owner, arith.MuliOp | arith.ShLIOp)
+        elif not isinstance(owner, _CASTS):
+            continue
+        waiting.extend((operand, in_product) for operand in owner.operands)
+    return True
 
 
 def _is_part(op: Operation) -> bool:
@@ -194,12 +198,15 @@ def _is_part(op: Operation) -> bool:
 
 def _erase(op: Operation) -> None:
     """Erases an operation, and those whose results nothing else uses."""
-    operands = [operand.owner for operand in op.operands]
-    Rewriter.erase_op(op)
-    for owner in operands:
-        removable = isinstance(owner, (arith.ConstantOp, arith.SignlessIntegerBinaryOperation, *_CASTS))
-        if removable and owner.parent is not None and not owner.results[0].uses:
-            _erase(owner)
+    waiting = [op]
+    while waiting:
+        last = waiting.pop()
+        operands = dict.fromkeys(operand.owner for operand in last.operands)
+        Rewriter.erase_op(last)
+        for owner in operands:
+            removable = isinstance(owner, (arith.ConstantOp, arith.SignlessIntegerBinaryOperation, *_CASTS))
+            if removable and not owner.results[0].uses:
+                waiting.append(owner)
 
 
 def _depth(value: SSAValue) -> int:

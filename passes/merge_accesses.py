@@ -14,7 +14,7 @@ from xdsl.rewriter import Rewriter
 
 from ..dialects.ptx import LoadOp, PtrAddOp, PtrType, StoreOp, scalar_bits, value_bytes
 from ..dialects.ptx.types import LOCAL
-from .analysis.affine import AddressSum, Sum, address_sum, alignment
+from .analysis.affine import AddressSum, Sum, Sums
 from .analysis.effects import is_side_effect_free
 from .writing.emitter import Emitter
 
@@ -47,9 +47,9 @@ class MergeAccessesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         blocks = [block for each in op.walk() for region in each.regions for block in region.blocks]
-        for block in blocks:
-            for run in _runs(block):
-                _merge(run)
+        sums = Sums()
+        for run in [run for block in blocks for run in _runs(block, sums)]:
+            _merge(run, sums)
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ def _value_type(access: Access) -> Attribute:
     return (access.result if isinstance(access, LoadOp) else access.value).type
 
 
-def _runs(block: Block) -> list[_Run]:
+def _runs(block: Block, sums: Sums) -> list[_Run]:
     """The accesses of a block in runs that may be reordered."""
     runs: list[_Run] = []
     current: dict[Attribute, _Run] = {}
@@ -100,7 +100,7 @@ def _runs(block: Block) -> list[_Run]:
             if scalar_bits(_value_type(op)) is None or op.hinted:  # it stays as it is, and ends the run
                 current.pop(space, None)
                 continue
-            address = address_sum(op.ptr)
+            address = sums.address(op.ptr)
             run = current.get(space)
             if run is None or not run.admits(op, address):
                 run = current[space] = _Run(type(op))
@@ -111,41 +111,41 @@ def _runs(block: Block) -> list[_Run]:
     return runs
 
 
-def _merge(run: _Run) -> None:
+def _merge(run: _Run, sums: Sums) -> None:
     """Joins what is adjacent in a run, widest first."""
     groups: dict[tuple[SSAValue, frozenset[tuple[SSAValue, int]], Attribute], dict[int, Access]] = {}
     for access, address in run.accesses:
         places = groups.setdefault((address.base, address.offset.terms, _value_type(access)), {})
         places.setdefault(address.offset.constant, access)  # of two loads of one element, the first
     for (base, terms, type), places in groups.items():
-        bits = scalar_bits(type)
-        assert bits is not None
         for start in sorted(places):
             if start in places:
-                _merge_from(places, start, AddressSum(base, Sum(start, terms)), type, bits // 8)
+                aligned = sums.alignment(AddressSum(base, Sum(start, terms)))
+                _merge_from(places, start, aligned, type, sums)
 
 
-def _merge_from(places: dict[int, Access], start: int, address: AddressSum, type: Attribute, size: int) -> None:
-    """Joins the widest possible access that begins at `start`; takes its parts out of `places`."""
-    width = MAX_BYTES
-    aligned = alignment(address)
+def _merge_from(places: dict[int, Access], start: int, aligned: int, type: Attribute, sums: Sums) -> None:
+    """Joins the widest possible access that begins at `start`, a multiple of `aligned` bytes; takes its parts out of
+    `places`.
+    """
+    width, size = MAX_BYTES, (scalar_bits(type) or 0) // 8
     while width > size:
         offsets = range(start, start + width, size)
         if aligned % width == 0 and all(offset in places for offset in offsets):
             parts = [places.pop(offset) for offset in offsets]
-            _join(parts, start, type, width)
+            _join(parts, start, type, width, sums)
             return
         width //= 2
 
 
-def _join(parts: Sequence[Access], start: int, type: Attribute, width: int) -> None:
+def _join(parts: Sequence[Access], start: int, type: Attribute, width: int, sums: Sums) -> None:
     """Replaces accesses of adjacent elements, lowest address first, by one."""
     order = {op: index for index, op in enumerate(_block_of(parts[0]).ops)}
     wide = VectorType(type, [len(parts)])
     if isinstance(parts[0], LoadOp):
         anchor = min(parts, key=lambda part: order[part])
         emitter = Emitter(anchor)
-        loaded = emitter.value(LoadOp(_lowest(emitter, anchor, start), wide, width))
+        loaded = emitter.value(LoadOp(_lowest(emitter, anchor, start, sums), wide, width))
         loads = [part for part in parts if isinstance(part, LoadOp)]
         for index, load in enumerate(loads):
             element = emitter.value(vector.ExtractOp(loaded, [index], type))
@@ -158,7 +158,7 @@ def _join(parts: Sequence[Access], start: int, type: Attribute, width: int) -> N
         stored = emitter.value(vector.BroadcastOp(values[0], wide))
         for index, value in enumerate(values[1:], 1):
             stored = emitter.value(vector.InsertOp(value, stored, [index]))
-        emitter.insert(StoreOp(stored, _lowest(emitter, anchor, start), width))
+        emitter.insert(StoreOp(stored, _lowest(emitter, anchor, start, sums), width))
     for part in parts:
         Rewriter.erase_op(part)
 
@@ -169,9 +169,9 @@ def _block_of(op: Operation) -> Block:
     return block
 
 
-def _lowest(emitter: Emitter, anchor: Access, start: int) -> SSAValue:
+def _lowest(emitter: Emitter, anchor: Access, start: int, sums: Sums) -> SSAValue:
     """The address `start`, made from that of `anchor`, which is defined where the joined access stands."""
-    distance = start - address_sum(anchor.ptr).offset.constant
+    distance = start - sums.address(anchor.ptr).offset.constant
     assert isinstance(anchor.ptr.type, PtrType)
     if distance == 0:
         return anchor.ptr

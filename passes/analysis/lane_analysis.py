@@ -16,19 +16,18 @@ from ..writing.emitter import int_width
 from . import lane_values as lv
 from .lane_values import WARP, LaneValue
 from .loop_hints import trip_values
+from .memoised import Memoised
 from .ranges import Ranges
 
 _MAX_TRIPS = 4096
 """Iterations of a loop that are gone through for the values of its counter."""
 _MAX_ROUNDS = 16
 """Attempts to find what a value that a loop carries has in common in all iterations."""
+MOST_ROUNDS = 4096
+"""Attempts for all loops of a warp together; loops within loops are tried again with each."""
 
 
-_UNDER_WAY = LaneValue(())
-"""Stands for a value that is being computed."""
-
-
-class WarpValues:
+class WarpValues(Memoised[LaneValue | None]):
     """The values of one warp of a block at stage `instr`. `of` is None for one whose lanes differ in ways that are not
     known before the kernel runs.
 
@@ -36,6 +35,7 @@ class WarpValues:
     """
 
     def __init__(self, entry: EntryOp, warp: int, ranges: Ranges) -> None:
+        super().__init__()
         x, y, z = entry.block
         self.threads = range(warp * WARP, min((warp + 1) * WARP, x * y * z))
         lanes = range(warp * WARP, (warp + 1) * WARP)
@@ -48,16 +48,19 @@ class WarpValues:
             "ntid.z": lv.constant(z),
         }
         self._divisors = [divisor for each in entry.parameters() for divisor in _divisors(each)]
-        self._values: dict[SSAValue, LaneValue | None] = {}
+        self._under_way: set[SSAValue] = set()
+        self._rounds = MOST_ROUNDS
         self._ranges = ranges
 
     def of(self, value: SSAValue) -> LaneValue | None:
         """What is known of a value."""
-        if value not in self._values:
-            self._values[value] = _UNDER_WAY
-            self._values[value] = self._compute(value)
-        found = self._values[value]
-        return None if found is _UNDER_WAY else found
+        return None if value in self._under_way else super().of(value)
+
+    def _find(self, value: SSAValue) -> None:
+        self._under_way.add(value)
+        found = self._compute(value)
+        self._under_way.discard(value)
+        self._known[value] = found
 
     def active(self, op: Operation) -> tuple[int, ...] | None:
         """The lanes that execute an operation whenever the warp does; None where that is not known."""
@@ -190,17 +193,22 @@ class WarpValues:
         end = body.last_op
         assert end is not None
         assumed = self.of(initial)
-        before = {each: known for each, known in self._values.items() if known is not _UNDER_WAY}
+        under_way, self._under_way = self._under_way, set[SSAValue]()
+        size = len(self._known)
         for _ in range(_MAX_ROUNDS):
-            if assumed is None:
+            if assumed is None or self._rounds == 0:
                 break
-            self._values = {**before, argument: assumed}
+            self._rounds -= 1
+            self._forget(size)
+            self._known[argument] = assumed
             following = self.of(end.operands[index])
             joined = None if following is None else lv.joined(assumed, following)
             if joined == assumed:
+                self._under_way = under_way
                 return assumed
             assumed = joined
-        self._values = before  # without what followed from an assumption that does not hold
+        self._under_way = under_way
+        self._forget(size)  # without what followed from an assumption that does not hold
         return None
 
     def _merged(self, op: scf.IfOp, index: int) -> LaneValue | None:

@@ -6,13 +6,15 @@ One access whose offset only the run knows puts the whole fragment in memory.
 """
 
 from dataclasses import dataclass
+from itertools import islice
 
 from xdsl.dialects import arith, scf
 from xdsl.ir import BlockArgument, OpResult, Region, SSAValue
 
 from ...dialects.ptx import LOCAL, EntryOp, LoadOp, LocalAllocOp, StoreOp
-from .affine import address_sum
+from .affine import Sums
 from .loop_hints import trip_values, unroll_count
+from .memoised import Memoised
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,39 +33,36 @@ class LocalFragment:
 def local_fragments(entry: EntryOp) -> list[LocalFragment]:
     """The fragments of a kernel that lie in local memory, in the order of their first such access."""
     found: dict[LocalAllocOp, list[LoadOp | StoreOp]] = {}
-    constants = _Constants()
+    constants, sums = _Constants(), Sums()
     for op in entry.walk():
         if isinstance(op, LoadOp | StoreOp) and op.ptr.type == LOCAL:
-            address = address_sum(op.ptr)
+            address = sums.address(op.ptr)
             alloc = address.base.owner
-            if isinstance(alloc, LocalAllocOp) and not all(constants.holds(term) for term, _ in address.offset.terms):
+            if isinstance(alloc, LocalAllocOp) and not all(constants.of(term) for term, _ in address.offset.terms):
                 found.setdefault(alloc, []).append(op)
     return [LocalFragment(alloc, tuple(accesses)) for alloc, accesses in found.items()]
 
 
-class _Constants:
+class _Constants(Memoised[bool]):
     """Which values are constant in each copy of a loop's body once loops are unrolled."""
 
-    def __init__(self) -> None:
-        self._known: dict[SSAValue, bool] = {}
+    def _find(self, value: SSAValue) -> None:
+        """Notes whether a value is one. What a loop carries is taken to be until its body says otherwise."""
+        size = len(self._known)
+        self._known[value] = True
+        if not self._compute(value):  # then nothing that was found meanwhile to be one may rest on it
+            others = [
+                other for other in islice(reversed(self._known), len(self._known) - size) if not self._known[other]
+            ]
+            self._forget(size)
+            self._known.update(dict.fromkeys([*others, value], False))
 
-    def holds(self, value: SSAValue) -> bool:
-        """Whether a value is one. What a loop carries is taken to be until its body says otherwise."""
-        if value not in self._known:
-            self._known[value] = True
-            if not self._found(value):  # then nothing that was found meanwhile may rest on it
-                self._known = {other: known for other, known in self._known.items() if not known}
-                self._known[value] = False
-        return self._known.get(value, True)
-
-    def _found(self, value: SSAValue) -> bool:
+    def _compute(self, value: SSAValue) -> bool:
         if isinstance(value, BlockArgument):
             loop = value.block.parent_op()
             if not isinstance(loop, scf.ForOp) or not _unrolled(loop):
                 return False
-            return (
-                self._carried(loop, value.index - 1) if value.index else self.holds(loop.lb) and self.holds(loop.step)
-            )
+            return self._carried(loop, value.index - 1) if value.index else self.of(loop.lb) and self.of(loop.step)
         assert isinstance(value, OpResult)
         match value.op:
             case arith.ConstantOp():
@@ -72,13 +71,13 @@ class _Constants:
                 return _unrolled(loop) and self._carried(loop, value.index)
             case scf.IfOp() as branch:
                 yielded = [_yielded(region, value.index) for region in branch.regions]
-                return all(map(self.holds, (branch.cond, *yielded)))
+                return all(map(self.of, (branch.cond, *yielded)))
             case op:
-                return op.dialect_name() == "arith" and all(map(self.holds, op.operands))
+                return op.dialect_name() == "arith" and all(map(self.of, op.operands))
 
     def _carried(self, loop: scf.ForOp, index: int) -> bool:
         """Whether what a loop carries at `index` is one in each iteration."""
-        return self.holds(loop.iter_args[index]) and self.holds(_yielded(loop.body, index))
+        return self.of(loop.iter_args[index]) and self.of(_yielded(loop.body, index))
 
 
 def _yielded(region: Region, index: int) -> SSAValue:

@@ -68,11 +68,20 @@ def cannot_unroll(op: Operation) -> bool:
 
 def _known_once_unrolled(value: SSAValue) -> bool:
     """Whether a value is a constant once the loops around it are unrolled."""
-    if constant_of(value) is not None:
-        return True
-    owner = value.owner
-    if isinstance(owner, Block):
-        loop = owner.parent_op()
-        return isinstance(loop, scf.ForOp) and value is owner.args[0] and unroll_count(loop) == 0
     arithmetic = arith.SignlessIntegerBinaryOperation | arith.ExtSIOp | arith.TruncIOp | arith.IndexCastOp
-    return isinstance(owner, arithmetic) and all(map(_known_once_unrolled, owner.operands))
+    waiting, seen = [value], set[SSAValue]()
+    while waiting:
+        value = waiting.pop()
+        if value in seen or constant_of(value) is not None:
+            continue
+        seen.add(value)
+        owner = value.owner
+        if isinstance(owner, Block):
+            loop = owner.parent_op()
+            if not (isinstance(loop, scf.ForOp) and value is owner.args[0] and unroll_count(loop) == 0):
+                return False
+        elif not isinstance(owner, arithmetic):
+            return False
+        else:
+            waiting.extend(owner.operands)
+    return True

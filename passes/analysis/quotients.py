@@ -110,14 +110,14 @@ class Quotients:
             case _:
                 return times(left, right) if min(len(left), len(right)) <= 1 else None
 
-    def _digit(self, value: SSAValue) -> Digit | None:
+    def _digit(self, value: SSAValue, depth: int = MOST_DEPTH) -> Digit | None:
         """A value that is no sum, as a digit of what it was divided from; None for 0."""
         value = self._plain(value)
         part = _part(value)
         operands = () if part is None else (part.value,) if part.by is None else (part.value, part.by)
-        if part is None or any(self._ranges.of(operand)[0] < 0 for operand in operands):
+        if part is None or depth == 0 or any(self._ranges.of(operand)[0] < 0 for operand in operands):
             return Digit(self._number(value))
-        inner = self._digit(part.value)
+        inner = self._digit(part.value, depth - 1)
         if inner is None:
             return None
         digit = self._taken(inner, part)
@@ -149,14 +149,18 @@ class Quotients:
 
     def _plain(self, value: SSAValue) -> SSAValue:
         """The same integer before it was put into another type."""
-        owner = value.owner
-        match owner:
-            case arith.IndexCastOp(input=inner) | arith.ExtSIOp(input=inner) | arith.TruncIOp(input=inner):
-                return self._plain(inner) if self._ranges.fits(inner, int_width(value.type) or 64) else value
-            case arith.ExtUIOp(input=inner):
-                return self._plain(inner) if self._ranges.of(inner)[0] >= 0 else value
-            case _:
-                return value
+        for _ in range(MOST_DEPTH):
+            match value.owner:
+                case arith.IndexCastOp(input=inner) | arith.ExtSIOp(input=inner) | arith.TruncIOp(input=inner):
+                    same = self._ranges.fits(inner, int_width(value.type) or 64)
+                case arith.ExtUIOp(input=inner):
+                    same = self._ranges.of(inner)[0] >= 0
+                case _:
+                    break
+            if not same:
+                break
+            value = inner
+        return value
 
     def _number(self, value: SSAValue) -> int:
         value = self._plain(value)

@@ -14,6 +14,7 @@ from ...dialects.kernel import KernelOp
 from ...dialects.ptx import SregOp
 from ..writing.constants import constant_of
 from ..writing.emitter import int_width
+from .memoised import Memoised
 from .range_arithmetic import (
     Range,
     absolute,
@@ -57,25 +58,24 @@ def set_range(op: Operation, low: int, high: int) -> None:
     op.attributes[RANGE] = DenseArrayBase.from_list(i64, (low, high))
 
 
-class Ranges:
+class Ranges(Memoised[Range]):
     """Computes ranges of integers in one kernel, each once. Arithmetic wraps in its type, as `arith` says, unless its
     `overflow` flags promise that it does not.
     """
 
     def __init__(self, kernel: KernelOp) -> None:
+        super().__init__()
         self._registers = register_ranges(kernel.block)
-        self._known: dict[SSAValue, Range] = {}
         self._attempts = MOST_ATTEMPTS
 
     def of(self, value: SSAValue) -> Range:
         """The range of a value; that of its type where nothing is known."""
-        if int_width(value.type) is None:
-            return FULL
-        if value not in self._known:
-            whole = self._known[value] = _limits(value)  # what a value that depends on itself is taken to be
-            found = self._compute(value)
-            self._known[value] = found if contains(whole, found) else whole
-        return self._known[value]
+        return FULL if int_width(value.type) is None else super().of(value)
+
+    def _find(self, value: SSAValue) -> None:
+        whole = self._known[value] = _limits(value)  # what a value that depends on itself is taken to be
+        found = self._compute(value)
+        self._known[value] = found if contains(whole, found) else whole
 
     def fits(self, value: SSAValue, bits: int = 32) -> bool:
         """Whether a value always fits in a signed integer of so many bits."""
@@ -165,18 +165,19 @@ class Ranges:
             grown = low + min(0, trips * least), high + max(0, trips * most)
             if contains(whole, grown):
                 return grown
-        before = dict(self._known)
+        size = len(self._known)
         for limit in [high, *(e for e in ends_in(loop) if e > high)]:
             for _ in range(2):  # with the low end that it starts with, then with the one that follows
                 if self._attempts == 0:
                     break
                 self._attempts -= 1
-                self._known = {**before, argument: (low, limit)}
+                self._forget(size)
+                self._known[argument] = low, limit
                 least, most = self.of(following)
                 if low <= least and most <= limit:
                     return low, limit
                 low = min(low, least)
-        self._known = before  # without what followed from an assumption that does not hold
+        self._forget(size)  # without what followed from an assumption that does not hold
         return whole
 
 

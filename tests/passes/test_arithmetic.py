@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilefold.compiler.emit import emit_llvm
 from tilefold.dialects.ptx import EntryOp, StoreOp
-from tilefold.passes.analysis.affine import address_sum, alignment, integer_sum
+from tilefold.passes.analysis.affine import Sums
 from tilefold.passes.analysis.ranges import FULL, Ranges
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import SSAValue
@@ -308,12 +308,13 @@ def test_sums_equal_the_offset_and_its_alignment_divides_it(made: Arithmetic, u:
     ]  # fmt: skip
     module = apply(entry("\n".join(body), f"%u: i32, %v: i32, %out: !ptx.ptr<global> align {align}", "1"), "")
     store = next(op for op in module.walk() if isinstance(op, StoreOp))
-    address = address_sum(store.ptr)
+    sums = Sums()
+    address = sums.address(store.ptr)
     assert address.base.name_hint == "out"
     offset = address.offset.constant + sum(c * value[f"%{v.name_hint}"] for v, c in address.offset.terms)
     assert offset == value[last] + 12
-    assert offset % alignment(address) == 0
-    assert align % alignment(address) == 0
+    assert offset % sums.alignment(address) == 0
+    assert align % sums.alignment(address) == 0
 
 
 def test_a_sum_knows_multiples() -> None:
@@ -324,6 +325,7 @@ def test_a_sum_knows_multiples() -> None:
     )
     module = apply(entry(body, "%u: i32, %out: !ptx.ptr<global> align 16", "1"), "")
     store = next(op for op in module.walk() if isinstance(op, StoreOp))
-    assert alignment(address_sum(store.ptr)) == 8
+    sums = Sums()
+    assert sums.alignment(sums.address(store.ptr)) == 8
     multiple = next(r for op in module.walk() for r in op.results if r.name_hint == "m")
-    assert integer_sum(multiple).terms == frozenset({(next(iter(integer_sum(multiple).terms))[0], 24)})
+    assert sums.of(multiple).terms == frozenset({(next(iter(sums.of(multiple).terms))[0], 24)})

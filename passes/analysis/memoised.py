@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Analyses of values that look at operands, for programs in which an operand has operands tens of thousands deep."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Container, Iterator, Sequence
+from typing import Generic, TypeVar
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, SSAValue
+
+Known = TypeVar("Known")
+
+MOST_NESTED = 24
+"""How deep an analysis calls itself for operands. Deeper ones are found one after the other, operands first."""
+
+
+class Memoised(ABC, Generic[Known]):
+    """Finds something for each value from the same for its operands, each once."""
+
+    def __init__(self) -> None:
+        self._known: dict[SSAValue, Known] = {}
+        self._nested = 0
+
+    def of(self, value: SSAValue) -> Known:
+        """What is found for a value."""
+        if value not in self._known:
+            due = (value,) if self._nested < MOST_NESTED else operands_first(value, self._known)
+            self._nested += 1
+            for each in due:
+                if each not in self._known:
+                    self._find(each)
+            self._nested -= 1
+        return self._known[value]
+
+    def _find(self, value: SSAValue) -> None:
+        """Notes what is found for a value."""
+        self._known[value] = self._compute(value)
+
+    @abstractmethod
+    def _compute(self, value: SSAValue) -> Known:
+        """What is found for a value, by `of` of its operands."""
+
+    def _forget(self, size: int) -> None:
+        """Leaves what was known when so many values were: dictionaries keep the order in which keys were added."""
+        while len(self._known) > size:
+            self._known.popitem()
+
+
+def operands_first(value: SSAValue, known: Container[SSAValue]) -> Iterator[SSAValue]:
+    """A value after all that it is computed from and that is not known when its turn comes; some of it twice.
+
+    What a loop hands from one iteration to the next is left out.
+    """
+    waiting, opened = [value], set[SSAValue]()
+    while waiting:
+        last = waiting[-1]
+        if last in known or last in opened:
+            waiting.pop()
+            if last not in known:
+                yield last
+        else:
+            opened.add(last)
+            waiting.extend(each for each in _parts(last) if each not in opened)
+
+
+def _parts(value: SSAValue) -> Sequence[SSAValue]:
+    """What a value is computed from, but for what loops hand on."""
+    owner = value.owner
+    if isinstance(owner, Block):
+        parent = owner.parent_op()
+        return parent.operands if isinstance(parent, scf.ForOp | scf.WhileOp) else ()
+    if isinstance(owner, scf.IfOp):
+        index = owner.results.index(value)
+        ends = [region.block.last_op for region in owner.regions if region.blocks]
+        return [owner.cond, *(end.operands[index] for end in ends if end is not None)]
+    return owner.operands
