@@ -5,10 +5,12 @@ import dataclasses
 from collections.abc import Mapping
 from importlib import import_module
 from inspect import getmodule, signature
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 from tilefold.base.errors import Code
+from tilefold.base.explanations import Sample, explanation
 from tilefold.base.target import DEFAULT_ARCH, Target, known_targets
 from tilefold.compiler.frontend.context import OUR_DIALECTS
 from tilefold.compiler.pipeline import OUR_PASSES, PASSES, STAGES
@@ -99,14 +101,22 @@ def stages() -> str:
 
 def errors() -> str:
     """The page of the error codes."""
-    lines = ["# Error codes", "", docstring(import_module("tilefold.base.errors"))]
-    area = ""
-    for code in sorted(Code, key=lambda code: code.id):
-        if code.area != area:
-            area = code.area
-            lines += ["", f"## {area[:1].upper()}{area[1:]}", "", "| code | meaning |", "|---|---|"]
-        lines.append(f"| {code.id} | {code.summary} |")
-    return "\n".join(lines) + "\n"
+    parts = ["# Error codes", docstring(import_module("tilefold.base.errors"))]
+    parts.append("`tilefold explain CODE` prints the text of a code. Some cures are diffs against their example.")
+    for area, codes in groupby(sorted(Code, key=lambda code: code.id), lambda code: code.area):
+        parts.append(f"## {area[:1].upper()}{area[1:]}")
+        parts += [_explained(code) for code in codes]
+    return "\n\n".join(parts) + "\n"
+
+
+def _explained(code: Code) -> str:
+    page = explanation(code)
+    parts = [f"### {code.id}: {code.summary}", page.cause, _fenced(page.example), page.cure]
+    return "\n\n".join([*parts, _fenced(page.cured)] if page.cured else parts)
+
+
+def _fenced(sample: Sample) -> str:
+    return f"```{sample.kind}\n{sample.text}\n```"
 
 
 def targets() -> str:
