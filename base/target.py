@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The GPUs that kernels are compiled for: what each can execute, and how much shared memory it has.
+"""The GPUs that kernels are compiled for: their instructions and their shared memory.
 
 An architecture is named as PTX's `.target` directive names it: `sm_90` runs on compute capability 9.0 and on
 every later GPU, `sm_90a` has the features of exactly 9.0, `sm_100f` those common to the 10.x family.

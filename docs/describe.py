@@ -41,10 +41,10 @@ from xdsl.traits import (
 )
 
 _EFFECTS = {
-    Pure: "none: unused ones are removed, equal ones shared",
+    Pure: "none: unused operations are removed, equal ones are merged",
     NoMemoryEffect: "none on memory",
     MemoryReadEffect: "reads memory",
-    MemoryWriteEffect: "writes memory, or orders what does",
+    MemoryWriteEffect: "writes memory, or orders accesses",
     IsTerminator: "ends its block",
 }
 
@@ -107,7 +107,7 @@ def _rows(kind: str, definitions: Iterable[tuple[str, Any]]) -> list[str]:
     for name, each in definitions:
         many = isinstance(each, VarOperandDef | VarResultDef)
         optional = isinstance(each, OptOperandDef | OptResultDef | OptPropertyDef)
-        which = ", any number" if many else ", may be left out" if optional else ""
+        which = ", any number" if many else ", optional" if optional else ""
         rows.append(f"| {kind} | `{name}` | {constraint(each.constr)}{which} |")
     return rows
 

@@ -16,10 +16,10 @@ from .writing.emitter import Emitter
 
 @dataclass(frozen=True)
 class AllocateSmemPass(ModulePass):
-    """Places a kernel's shared memory: each allocation gets an offset, the kernel its total.
+    """Assigns shared memory: each allocation gets an offset, and the kernel gets the total size.
 
-    Allocations are placed in order, each aligned as it asks. Refuses a kernel that needs more than a block can have
-    on the target.
+    Allocations are placed in order, each with its alignment. Refuses a kernel that needs more shared memory than the
+    target allows per block.
 
     Before: `%s = ptx.smem.alloc 4096 align 128`. After: `%s = ptx.smem.addr 0`, and `shared(4096)` on the entry.
     """

@@ -45,9 +45,9 @@ class CheckStagePass(ModulePass):
     """Refuses operations that a stage does not allow. Changes nothing.
 
     Every stage allows builtin, gpu, run, arith, scf, math, vector and ptx, structures of llvm, and part of tile. Stage
-    `instr` has no type `index`, no `gpu` coordinate (they are special registers) and no shared memory without a place.
-    A loop's hint, `{unroll}` or `{unroll = 4 : i64}`, must be well formed, and at `instr` possible to follow
-    without more code than LLVM can cope with.
+    `instr` allows no type `index`, no `gpu` coordinates (they are special registers) and no shared memory without an
+    address. A loop's hint, `{unroll}` or `{unroll = 4 : i64}`, must be well formed. At `instr` it must not produce more
+    code than LLVM can handle.
     """
 
     name = "check-stage"

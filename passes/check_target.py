@@ -21,7 +21,7 @@ from .errors import LoweringError
 
 @dataclass(frozen=True)
 class CheckTargetPass(ModulePass):
-    """Checks every atom and instruction, and a kernel's shared memory, against the target. Changes nothing."""
+    """Checks atoms, instructions and the shared memory of kernels against the target. Changes nothing."""
 
     name = "check-target"
     target: str = DEFAULT_ARCH

@@ -27,10 +27,10 @@ _DIVISION, _VARIABLE_DIVISION = 3, 20
 
 @dataclass(frozen=True)
 class CombineRemaindersPass(ModulePass):
-    """Combines quotients and remainders of one number that a sum has multiples of, where that takes fewer instructions.
+    """Combines quotients and remainders of one number in a sum, if that takes fewer instructions.
 
-    What a coordinate was taken apart for is often put together again: by layouts whose strides continue each other, or
-    by index arithmetic. An address may also have a multiple of the number itself instead of one of its remainder.
+    Layouts whose strides continue each other, and index arithmetic, often split a coordinate and join its parts again.
+    An address may also use a multiple of the number itself instead of a multiple of its remainder.
 
     Before:
 

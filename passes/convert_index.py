@@ -30,8 +30,8 @@ _SHIFTS = (arith.ShLIOp, arith.ShRUIOp, arith.ShRSIOp)
 class ConvertIndexPass(ModulePass):
     """Replaces `index` by i32 where ranges prove that it suffices, by i64 elsewhere; thread coordinates by registers.
 
-    So is what a loop or branch hands on; what scf.while does is i64. A loop whose counter may leave its type at the end
-    counts in i64, or through its iterations.
+    Values that a loop or branch carries follow the same rule, except in scf.while, where they are i64. A loop whose
+    counter may leave its type at the end counts in i64, or counts its iterations.
 
     Before:
 

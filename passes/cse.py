@@ -31,10 +31,10 @@ _Effects = Set[EffectInstance] | None
 
 @dataclass(frozen=True)
 class CsePass(ModulePass):
-    """Replaces an operation by an equal one that is executed before it, and erases those whose results nothing uses.
+    """Replaces an operation by an equal earlier one, and erases operations whose results are unused.
 
-    Equal are operations of one name with the same operands, attributes and types, and with equal regions. One that
-    reads memory is equal only to one of its own block with nothing between them that may write.
+    Operations are equal if they have the same name, operands, attributes and types, and equal regions. An operation
+    that reads memory is equal only to one in its own block with no possible write between them.
 
     Before:
 

@@ -21,7 +21,7 @@ from .writing.emitter import Emitter
 class ExpandConversionsPass(ModulePass):
     """Replaces conversions from and to 8-bit floats by `cvt`, two numbers at a time in vectors.
 
-    What is beyond the greatest number becomes that (satfinite). There is no other arithmetic of 8-bit floats.
+    Numbers beyond the greatest become the greatest (satfinite). 8-bit floats have no other arithmetic.
 
     Before:
 

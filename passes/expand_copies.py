@@ -41,9 +41,9 @@ from .writing.tensor_scalars import Scalars, scalars_for, typed
 class ExpandCopiesPass(ModulePass):
     """Expands each copy into executions of a copy atom, in loops over the repetitions.
 
-    A copy by a tiled copy executes its atom. An element-by-element copy, and one by an auto-vectorising atom,
-    executes the widest universal atom that layouts and alignments allow; the attribute `remark` says which, and what
-    kept it from being wider.
+    A copy by a tiled copy executes its atom. An element-by-element copy, and one by an auto-vectorising atom, executes
+    the widest universal atom that layouts and alignments allow. The attribute `remark` names the atom and the reason
+    that it is not wider.
 
     Before:
 

@@ -36,11 +36,11 @@ from .writing.remarks import remark
 
 @dataclass(frozen=True)
 class ExpandGemmsPass(ModulePass):
-    """Expands each matrix multiplication into executions of its atom, in loops over K, and over M and N.
+    """Expands each matrix multiplication into executions of its atom, in loops over K, M and N.
 
-    The way through M and N turns at its ends, so that each execution shares an operand with the one before; which of
-    the two is in the outer loop depends on the widths of A and B, as in CuTe. Operands in shared memory are copied to a
-    fragment for each K.
+    The order through M and N is serpentine, so that each execution shares an operand with the one before. The widths of
+    A and B decide which of M and N is the outer loop, as in CuTe. Operands in shared memory are copied to a fragment
+    for each K.
 
     Before:
 

@@ -18,7 +18,7 @@ from .writing.emitter import Emitter
 
 @dataclass(frozen=True)
 class ExpandMapsPass(ModulePass):
-    """Expands `tile.map` and `tile.fill` into loops over single elements, one a mode, the first mode innermost.
+    """Expands `tile.map` and `tile.fill` into loops over single elements, one loop per mode, the first mode innermost.
 
     Before:
 

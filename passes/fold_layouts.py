@@ -38,8 +38,8 @@ from .writing.tensor_scalars import Scalars, scalars_for
 class FoldLayoutsPass(ModulePass):
     """Folds every layout operation: views become an index and a shifted view, tiled copies their atoms.
 
-    What is static goes into types; of run-time extents and strides the view carries the values. Coordinate tensors
-    become index arithmetic.
+    Static parts go into types; the view carries the values of run-time extents and strides. Coordinate tensors become
+    index arithmetic.
 
     Before:
 

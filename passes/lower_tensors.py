@@ -55,8 +55,8 @@ from .writing.remarks import remark
 class LowerTensorsPass(ModulePass):
     """Replaces tensors by pointers and layouts by index arithmetic on them.
 
-    A plain tensor becomes a pointer, a swizzled one a pointer and an offset to which the swizzle is applied at each
-    access. Offsets are computed in 32 bits where the layout's extent proves that they fit, in 64 otherwise.
+    A plain tensor becomes a pointer. A swizzled tensor becomes a pointer and an offset, and each access applies the
+    swizzle to the offset. Offsets are computed in 32 bits if the layout's extent proves that they fit, otherwise in 64.
 
     Before:
 

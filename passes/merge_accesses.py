@@ -26,10 +26,10 @@ MAX_BYTES = 16
 
 @dataclass(frozen=True)
 class MergeAccessesPass(ModulePass):
-    """Joins loads, and stores, of adjacent elements into vectors of up to 16 bytes, where alignment is proven.
+    """Joins loads and stores of adjacent elements into vectors of up to 16 bytes if their alignment is proven.
 
-    Only accesses by single elements are joined; a copy atom keeps the width that it names. Loads move to the first of
-    them, stores to the last, past nothing that may touch the same memory.
+    Only accesses to single elements are joined; a copy atom keeps the width in its name. Loads move up to the first
+    load, stores down to the last store, but never past an operation that may access the same memory.
 
     Before:
 

@@ -18,9 +18,9 @@ from .writing.emitter import Emitter
 
 @dataclass(frozen=True)
 class StrengthReducePass(ModulePass):
-    """Makes index arithmetic shifts, masks and adds: multiplications, divisions and remainders by powers of two.
+    """Replaces multiplications, divisions and remainders by powers of two by shifts, masks and adds.
 
-    Also folds what is constant, adds and multiplications that change nothing, and erases what is not used.
+    Also folds constants, removes additions and multiplications without effect, and erases unused operations.
 
     Before: `%1 = arith.divui %0, %c8 : i32`. After: `%1 = arith.shrui %0, %c3 : i32`.
     """

@@ -19,8 +19,8 @@ from .writing.emitter import Emitter
 class UnrollLoopsPass(ModulePass):
     """Unrolls short loops over single elements, so that `merge-accesses` can join their narrow loads and stores.
 
-    A loop is unrolled if its bounds are constant, it has no hint to unroll it in part, no inner region and no barrier,
-    it accesses global or shared memory by fewer than 16 bytes at a time, and at most `max_ops` operations come of it.
+    A loop is unrolled if its bounds are constant, it has no hint for partial unrolling, no inner region and no barrier,
+    it accesses global or shared memory less than 16 bytes at a time, and the result has at most `max_ops` operations.
 
     Before:
 

@@ -24,8 +24,8 @@ class EmitGpuBinaryPass(ModulePass):
     """Compiles every `gpu.module`, whose functions are in the `llvm` dialect, for each of its targets.
 
     The option `compilation-target` is `isa` for PTX, `bin` for machine code or `llvm` for LLVM bitcode. Refuses a
-    module without a target, and a target with features other than the PTX version that the chip implies. The level of
-    a target changes nothing.
+    module without a target, and a target with features other than the PTX version that the chip implies. The
+    optimisation level of a target has no effect.
 
     Before: `gpu.module @k [#nvvm.target<chip = "sm_80">] { llvm.func ... }`. After:
 

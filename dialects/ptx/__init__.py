@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The `ptx` dialect: how. One operation is one PTX instruction, with the semantics that the PTX ISA gives it."""
+"""The `ptx` dialect: one operation is one PTX instruction, with the semantics of the PTX ISA."""
 
 from xdsl.ir import Dialect
 

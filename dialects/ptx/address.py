@@ -26,9 +26,9 @@ Fixed: TypeAlias = Sequence[tuple[Any, Any]]
 class PtrAddOp(PtxOp):
     """`%q = ptx.ptr_add %p, %bytes`: the address `bytes` bytes after `p`. No instruction of its own.
 
-    `%q = ptx.ptr_add %p, %bytes within (%m < 8, %k < %n)` says of which coordinates it is the address, of the type of
-    the offset, and which extents their modes have. Nothing may be accessed there if one is outside of its mode, which
-    the simulator checks; the instructions are the same.
+    `%q = ptx.ptr_add %p, %bytes within (%m < 8, %k < %n)` names the coordinates of the address, which have the type of
+    the offset, and the extents of their modes. If a coordinate is outside of its mode, the address must not be
+    accessed. The simulator checks this; the instructions are the same.
 
     Preconditions: the offset is an integer (i32 is sign-extended) and the sum stays in the allocation or one past it,
     if something is accessed there.

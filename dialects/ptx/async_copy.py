@@ -109,7 +109,7 @@ class CpAsyncCommitGroupOp(_AsyncOp):
 
 @irdl_op_definition
 class CpAsyncWaitGroupOp(_AsyncOp):
-    """`ptx.cp.async.wait_group 1`: waits until at most that many of the thread's latest groups are in flight."""
+    """`ptx.cp.async.wait_group 1`: waits until at most this number of the thread's latest groups is in flight."""
 
     name = "ptx.cp.async.wait_group"
     n = prop_def(IntegerAttr[I64])

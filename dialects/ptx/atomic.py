@@ -110,7 +110,7 @@ def _properties(kind: str | None, order: str | None, scope: str | None) -> dict[
 @irdl_op_definition
 class AtomOp(_AtomicOp):
     """`%old = ptx.atom "add" %p, %v order "acq_rel" scope "sys" : !ptx.ptr<global>, f32`: changes memory atomically and
-    gives what was there before (PTX ISA, atom).
+    returns the old value (PTX ISA, atom).
 
     add, min, max, umin, umax, and, or, xor, exch of i32 and i64; add of f16, bf16, vectors of two of them, f32 and f64.
     The order is `relaxed` unless acquire, release or acq_rel is given.
@@ -154,7 +154,7 @@ class AtomOp(_AtomicOp):
 @irdl_op_definition
 class AtomCasOp(_AtomicOp):
     """`%old = ptx.atom.cas %p, %compare, %value : !ptx.ptr<global>, i32`: writes the value where memory holds
-    `compare`; gives what was there before (PTX ISA, atom.cas). Of i32 and i64, with order and scope as `ptx.atom`.
+    `compare`; returns the old value (PTX ISA, atom.cas). For i32 and i64, with order and scope as in `ptx.atom`.
     """
 
     name = "ptx.atom.cas"
@@ -251,8 +251,8 @@ def _check_scalar(type: Attribute) -> None:
 
 @irdl_op_definition
 class LoadAcquireOp(ScopedOp):
-    """`%v = ptx.ld.acquire %p scope "gpu" : !ptx.ptr<global> -> i32`: an atomic load; what its writer released with the
-    value happened before what follows (PTX ISA, ld.acquire).
+    """`%v = ptx.ld.acquire %p scope "gpu" : !ptx.ptr<global> -> i32`: an atomic load; everything that its writer
+    released with the value happened before all later accesses (PTX ISA, ld.acquire).
     """
 
     name = "ptx.ld.acquire"
@@ -275,8 +275,8 @@ class LoadAcquireOp(ScopedOp):
 
 @irdl_op_definition
 class StoreReleaseOp(ScopedOp):
-    """`ptx.st.release %v, %p scope "gpu" : i32, !ptx.ptr<global>`: an atomic store; what happened before it, has for
-    who acquires the value (PTX ISA, st.release).
+    """`ptx.st.release %v, %p scope "gpu" : i32, !ptx.ptr<global>`: an atomic store; everything before it happened
+    before the accesses of a thread that acquires the value (PTX ISA, st.release).
     """
 
     name = "ptx.st.release"

@@ -50,9 +50,9 @@ CVT_FORMS: Mapping[str, CvtForm] = MappingProxyType(_forms())
 class CvtOp(PtxOp):
     """`%r = ptx.cvt "rn.satfinite.e4m3x2.f32" %hi, %lo : (f32, f32) -> i16`: a conversion (PTX ISA, cvt).
 
-    To a pair from two numbers, the first of which goes to the upper half, or from a pair of another type; with `relu`,
-    what is negative becomes 0. A pair of 8-bit floats is an i16. `satfinite` gives the greatest finite number
-    for what is beyond it. `rna.tf32.f32` rounds an f32 to the precision of tf32, half away from zero.
+    To a pair from two numbers, the first of which goes to the upper half, or from a pair of another type. With `relu`,
+    negative numbers become 0. A pair of 8-bit floats is an i16. With `satfinite`, numbers beyond the greatest finite
+    number become that number. `rna.tf32.f32` rounds an f32 to the precision of tf32, half away from zero.
     """
 
     name = "ptx.cvt"

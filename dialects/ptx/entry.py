@@ -42,10 +42,10 @@ from .types import PtrType
 class EntryOp(KernelOp):
     """`ptx.entry @k(%A: !ptx.ptr<global> align 16) threads(32, 1, 1) shared(4096) { ... }`: a kernel on pointers.
 
-    `threads`, `min_blocks` and `max_registers` are those of `tile.kernel` (PTX ISA, .reqntid, .minnctapersm,
-    .maxnreg), `shared` the bytes of shared memory that a block needs (from stage `instr` on),
-    `align` what the caller promises of a pointer argument, in bytes. `layout "(?,4):(1,?)"` says that the pointer is a
-    tensor's, and that the arguments after it are the values of the `?` of its layout, i32 or i64 as their widths say.
+    `threads`, `min_blocks` and `max_registers` are those of `tile.kernel` (PTX ISA, .reqntid, .minnctapersm, .maxnreg).
+    `shared` is the number of bytes of shared memory that a block needs (from stage `instr` on), and `align` the
+    alignment in bytes that the caller promises for a pointer argument. `layout "(?,4):(1,?)"` says that the pointer is
+    a tensor's, and that the arguments after it are the values of the `?` of its layout, i32 or i64 by their widths.
     """
 
     name = "ptx.entry"

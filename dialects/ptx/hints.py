@@ -40,11 +40,11 @@ def with_hint(op: PtxOp, hint: StringAttr | None, policy: SSAValue | None) -> tu
 
 @irdl_op_definition
 class CreatePolicyOp(PtxOp):
-    """`%p = ptx.createpolicy "L2::evict_last" fraction 0.5`: a policy, by which accesses to global memory are
-    kept in the L2 cache (PTX ISA, createpolicy).
+    """`%p = ptx.createpolicy "L2::evict_last" fraction 0.5`: an L2 cache policy for accesses to global memory (PTX ISA,
+    createpolicy).
 
-    The priority is that of so many of the accesses, all without `fraction`; a second one, as in
-    `"L2::evict_last.L2::evict_first"`, is that of the others. `ptx.ld`, `ptx.st` and `ptx.cp.async` take a policy as
+    The priority applies to the given fraction of the accesses, or to all without `fraction`; a second priority, as in
+    `"L2::evict_last.L2::evict_first"`, applies to the others. `ptx.ld`, `ptx.st` and `ptx.cp.async` take a policy as
     operand. Its bits mean nothing else, and in the simulator they are zeros.
     """
 

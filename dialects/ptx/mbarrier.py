@@ -32,9 +32,8 @@ class _MbarrierOp(PtxOp):
 @irdl_op_definition
 class MbarrierInitOp(_MbarrierOp):
     """`ptx.mbarrier.init %bar, %count`: makes an mbarrier of 8 bytes of shared memory, in phase 0; each of its phases
-    needs so many arrivals, 1 to 2^20 - 1 (PTX ISA, mbarrier.init).
-
-    Preconditions: there is no mbarrier. One thread does it; the others need a barrier after that, before they use it.
+    needs `count` arrivals, 1 to 2^20 - 1 (PTX ISA, mbarrier.init). Preconditions: the bytes hold no mbarrier yet. One
+    thread executes it; the others need a barrier after it before they use the mbarrier.
     """
 
     name = "ptx.mbarrier.init"
@@ -53,7 +52,7 @@ class MbarrierInitOp(_MbarrierOp):
 class MbarrierInvalOp(_MbarrierOp):
     """`ptx.mbarrier.inval %bar`: ends an mbarrier, so that its bytes can be used otherwise (PTX ISA, mbarrier.inval).
 
-    Preconditions: no thread uses it any more, which a barrier before ensures.
+    Precondition: no thread uses it any more; a barrier before it ensures that.
     """
 
     name = "ptx.mbarrier.inval"
@@ -156,9 +155,8 @@ class MbarrierWaitOp(_MbarrierOp):
 @irdl_op_definition
 class CpAsyncMbarrierArriveOp(_MbarrierOp):
     """`ptx.cp.async.mbarrier.arrive noinc %bar`: the thread arrives when all the cp.async that it has started so far
-    are complete, and who waits for the phase sees their bytes (PTX ISA, cp.async.mbarrier.arrive).
-
-    With `noinc` it is one of the arrivals that the phase needs anyway; without, the phase needs one more.
+    are complete; threads that wait for the phase see their bytes (PTX ISA, cp.async.mbarrier.arrive). With `noinc` it
+    is one of the arrivals that the phase needs anyway; without `noinc`, the phase needs one more.
     """
 
     name = "ptx.cp.async.mbarrier.arrive"

@@ -91,9 +91,8 @@ class LoadOp(_Access):
 
     A `local` pointer addresses a fragment, which lives in registers: no instruction is emitted. `cache "..."` is a
     cache hint for global memory, in PTX's words, such as `"nc.L1::no_allocate.L2::128B"`; `policy %p`, of
-    `ptx.createpolicy`, says how the L2 cache keeps the data.
-    Preconditions: the address is a multiple of the access size, allocated and written before; with the hint `nc`,
-    nobody writes there while the kernel runs.
+    `ptx.createpolicy`, sets the eviction policy of the L2 cache. Preconditions: the address is a multiple of the access
+    size, allocated and written before; with the hint `nc`, nothing writes there while the kernel runs.
     """
 
     name = "ptx.ld"

@@ -31,11 +31,11 @@ REGISTER_TYPES: Mapping[str, Attribute] = MappingProxyType({"b32": i32, "f32": f
 
 @irdl_op_definition
 class MmaSyncOp(PtxOp):
-    """`%d:4 = ptx.mma.sync "SM80_16x8x16_F32F16F16F32_TN" (%a0, %a1, %a2, %a3), (%b0, %b1), (%c0, %c1, %c2, %c3)`:
-    D = A * B + C by the instruction of an MMA atom.
+    """`%d:4 = ptx.mma.sync "SM80_16x8x16_F32F16F16F32_TN" (%a0, %a1, %a2, %a3), (%b0, %b1), (%c0, %c1, %c2, %c3)`: D =
+    A * B + C by the instruction of an MMA atom.
 
-    The registers are f32 and f64 of accumulators of these types, all others i32, which hold the values from the lowest
-    bits up; their types follow from the atom and are not written.
+    Registers of f32 and f64 accumulators have these types. All others are i32 and hold the values from the lowest bits
+    up. The types follow from the atom and are not written.
 
     Preconditions: all lanes of the warp execute it.
     """

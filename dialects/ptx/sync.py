@@ -20,8 +20,8 @@ class BarSyncOp(PtxOp):
     """`ptx.bar.sync 1 threads 64`: all threads of the block, or so many, wait here for each other, and see what the
     others wrote before (PTX ISA, bar.sync).
 
-    Preconditions: whole warps reach it; all of the block, or as many as make up the number, together with those that
-    execute `ptx.bar.arrive`. All of them give the same number.
+    Preconditions: whole warps reach it: all warps of the block, or, together with those that execute `ptx.bar.arrive`,
+    as many as make up the number. All of them give the same number.
     """
 
     name = "ptx.bar.sync"
@@ -43,8 +43,8 @@ class BarSyncOp(PtxOp):
 
 @irdl_op_definition
 class BarArriveOp(PtxOp):
-    """`ptx.bar.arrive 1 threads 64`: counts at a barrier without waiting; what the threads wrote before, those see that
-    wait there with `ptx.bar.sync` (PTX ISA, bar.arrive). Preconditions as there.
+    """`ptx.bar.arrive 1 threads 64`: counts at a barrier without waiting. Threads that wait there with `ptx.bar.sync`
+    see the earlier writes of the arriving threads (PTX ISA, bar.arrive). The preconditions are those of `ptx.bar.sync`.
     """
 
     name = "ptx.bar.arrive"
@@ -72,7 +72,7 @@ def _check_barrier(id: int, threads: int | None) -> None:
 
 @irdl_op_definition
 class NanosleepOp(PtxOp):
-    """`ptx.nanosleep %ns`: pauses the thread for about so many nanoseconds, at most a million (PTX ISA, nanosleep)."""
+    """`ptx.nanosleep %ns`: pauses the thread for about `ns` nanoseconds, at most a million (PTX ISA, nanosleep)."""
 
     name = "ptx.nanosleep"
     MIN_PTX: ClassVar[int] = 63
@@ -89,10 +89,9 @@ class NanosleepOp(PtxOp):
 
 @irdl_op_definition
 class GridDependencyWaitOp(PtxOp):
-    """`ptx.griddepcontrol.wait`: waits until the grids that this one may overlap have ended and what they wrote can be
-    seen; at once in a launch that overlaps with none (PTX ISA, griddepcontrol).
-
-    A simulated launch begins when the one before has ended, so that there is nothing to wait for.
+    """`ptx.griddepcontrol.wait`: waits until the grids that this one may overlap have ended and their writes are
+    visible; returns at once in a launch without overlap (PTX ISA, griddepcontrol). A simulated launch begins when the
+    one before has ended, so it never waits.
     """
 
     name = "ptx.griddepcontrol.wait"
@@ -107,8 +106,8 @@ class GridDependencyWaitOp(PtxOp):
 
 @irdl_op_definition
 class LaunchDependentsOp(PtxOp):
-    """`ptx.griddepcontrol.launch_dependents`: once every block has executed it or ended, grids may begin that were
-    launched to overlap with this one (PTX ISA, griddepcontrol). What they read of this grid they must wait for.
+    """`ptx.griddepcontrol.launch_dependents`: once every block has executed it or ended, grids that were launched to
+    overlap with this one may begin (PTX ISA, griddepcontrol). They must wait before they read results of this grid.
     """
 
     name = "ptx.griddepcontrol.launch_dependents"

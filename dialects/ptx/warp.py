@@ -43,8 +43,8 @@ class ShflSyncOp(_LaneOp):
     """`%r = ptx.shfl.sync "bfly" %v, %b width 16 : f32`: another lane's value (PTX ISA, shfl.sync).
 
     It comes from lane `i ^ b` (`bfly`), `i - b` (`up`), `i + b` (`down`) or `b` (`idx`). The warp is divided into
-    segments of `width` lanes, 32 unless a power of two is given; where that lane would be before or after the
-    executing one's segment, the result is the lane's own value. `idx` counts from the segment's first lane.
+    segments of `width` lanes, 32 unless a power of two is given. If the source lane would be outside of the executing
+    lane's segment, the result is the lane's own value. `idx` counts from the segment's first lane.
 
     A value has 32 bits. Preconditions: those of the mask; the lane that the value comes from is one of the mask.
     """
@@ -98,7 +98,7 @@ class ShflSyncOp(_LaneOp):
 
 @irdl_op_definition
 class VoteSyncOp(_LaneOp):
-    """`%r = ptx.vote.sync "ballot" %p : i32`: what the lanes say of a predicate (PTX ISA, vote.sync).
+    """`%r = ptx.vote.sync "ballot" %p : i32`: a vote of the lanes on a predicate (PTX ISA, vote.sync).
 
     `all` and `any`: whether it holds in all, or in one, of the lanes; `uni`: whether it is the same in all. `ballot`:
     an i32 with a bit for each lane where it holds.
@@ -152,7 +152,8 @@ class ReduxSyncOp(_LaneOp):
     redux.sync).
 
     Of i32 `add`, `min`, `max` of signed numbers, `umin`, `umax` of unsigned ones, `and`, `or`, `xor` of bits; of f32
-    `min` and `max`, which only GPUs of compute capability 10.x have. Of f32, NaN counts only where all are NaN.
+    `min` and `max`, which only GPUs of compute capability 10.x have. In f32, the result is NaN only if all numbers are
+    NaN.
     """
 
     name = "ptx.redux.sync"
@@ -199,7 +200,7 @@ class ReduxSyncOp(_LaneOp):
 class ElectSyncOp(_LaneOp):
     """`%p = ptx.elect.sync`: whether this lane is the one that is elected of the mask's lanes (PTX ISA, elect.sync).
 
-    Which lane it is the PTX ISA leaves open; the simulator elects the first.
+    The PTX ISA does not specify which lane is elected; the simulator elects the first.
     """
 
     name = "ptx.elect.sync"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The `run` dialect: how a file runs its kernels and checks what they computed."""
+"""The `run` dialect: how a file runs its kernels and checks their results."""
 
 from xdsl.ir import Dialect
 

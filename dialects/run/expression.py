@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The small expression language of `.cute` files: its grammar and its parser.
 
-One grammar serves module parameters (`${TILE_M / 4}`), the values that fill a kernel's arguments
-(`normal(seed=0)`) and what a run checks (`B ~= A @ A.T`). Parsing never evaluates anything; each reader
-walks the tree with the operations that it allows.
+One grammar serves module parameters (`${TILE_M / 4}`), the values that fill a kernel's arguments (`normal(seed=0)`) and
+the checks of a run (`B ~= A @ A.T`). Parsing never evaluates anything; each reader walks the tree with the operations
+that it allows.
 
     conjunction := comparison ("and" comparison)*
     comparison  := sum (("==" | "~=" | "!=" | "<" | "<=" | ">" | ">=") sum)?

@@ -193,7 +193,7 @@ class ArgOp(IRDLOperation):
 
 @irdl_op_definition
 class CheckOp(IRDLOperation):
-    """`run.check "C ~= A @ B" rtol 1.0e-3`: what must hold of the arguments after the launch."""
+    """`run.check "C ~= A @ B" rtol 1.0e-3`: a condition on the arguments after the launch."""
 
     name = "run.check"
     expr = prop_def(StringAttr)

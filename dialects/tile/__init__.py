@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The `tile` dialect: what moves. Tensors, views of them, tiled copies, and the atoms that these come down to."""
+"""The `tile` dialect: tensors, views of them, tiled copies and MMAs, and the atoms that they expand to."""
 
 from xdsl.ir import Dialect
 

@@ -189,9 +189,9 @@ class CoordinateOp(_OfCoordinates):
 @irdl_op_definition
 class BoundsOp(_OfCoordinates):
     """`%p = tile.bounds %c, (%m, 100)`: for each coordinate of a coordinate tensor whether all its integers are below
-    the bounds; those at `_` are not looked at.
+    the bounds; `_` skips an integer.
 
-    The result is a new tensor of predicates in registers, compact, in the shape of `%c`. Bounds are compared as signed
+    The result is a new, compact tensor of predicates in registers, in the shape of `%c`. Bounds are compared as signed
     integers. The shape must be static.
     """
 

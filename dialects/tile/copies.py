@@ -46,7 +46,7 @@ class CopyOp(IRDLOperation):
     atom is executed where its predicate holds; an atom with zero-fill (SM80_CP_ASYNC_CACHEALWAYS_ZFILL<...>) copies
     the values whose predicates hold and writes zeros for the others.
 
-    Preconditions: equal element types, equal sizes of each mode; what the atom asks of spaces, contiguity and
+    Preconditions: equal element types, equal sizes of each mode, and the atom's requirements on spaces, contiguity and
     alignment. The predicates of the values of one execution are equal; with zero-fill those that hold come first. The
     elements of one copy are moved in no fixed order. After cp.async the destination is undefined until waited for.
     """

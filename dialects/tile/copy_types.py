@@ -124,7 +124,7 @@ class CopyAtomAttr(ParametrizedAttribute):
 class TiledCopyType(ParametrizedAttribute, TypeAttribute):
     """`!tile.tiled_copy<#tile.copy_atom<...>, "(32,8):(8,1)", "(64,4)">`: an atom, a thread-value layout and a tiler.
 
-    The layout maps (thread, value) to a place in the tile, the tiler says where in a tensor the tile is.
+    The layout maps (thread, value) to a position in the tile; the tiler gives the place of the tile in a tensor.
     """
 
     name = "tile.tiled_copy"

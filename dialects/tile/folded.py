@@ -113,7 +113,7 @@ class ViewOp(IRDLOperation):
 
     The pointer of a plain tensor moves; a swizzled tensor keeps its pointer, and its offset grows. Without `at` only
     the layout changes, and perhaps the element type. `with (%m, %ld)` gives the values of the `?` of T2, those of its
-    shape first. T2 has the space of the tensor; that its elements are the tensor's is the folding pass's promise.
+    shape first. T2 has the space of the tensor; the folding pass guarantees that its elements are the tensor's.
     """
 
     name = "tile.view"

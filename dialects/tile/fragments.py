@@ -153,7 +153,7 @@ class MakeFragmentBOp(_OperandFragmentOp):
 class MakeFragmentCOp(_OperandFragmentOp):
     """`%r = tile.make_fragment_C %mma, %tCgC`: the accumulator for a thread's part of C, (MMA,MMA_M,MMA_N,...).
 
-    Its elements are the instruction's, whatever C's are.
+    It has the element type of the instruction, whatever C has.
     """
 
     name = "tile.make_fragment_C"

@@ -40,13 +40,13 @@ _CXX_NAMES: Mapping[Attribute, str] = MappingProxyType(
 class GemmOp(IRDLOperation):
     """`tile.gemm %mma, %A, %B, %C`: C = A * B + C, on each thread's fragments (CuTe's gemm).
 
-    `tile.gemm %mma, %D, %A, %B, %C` puts the result in D. The ranks of A, B and C say what is multiplied:
-    `(V)x(V)->(V)`, `(M)x(N)->(M,N)`, `(M,K)x(N,K)->(M,N)`, `(V,M)x(V,N)->(V,M,N)` or `(V,M,K)x(V,N,K)->(V,M,N)`, where
-    V are the values of one execution of the atom, M, N and K executions. Without a tiled MMA the atom is UniversalFMA
-    of the types of the elements, where an integer is a signed one.
+    `tile.gemm %mma, %D, %A, %B, %C` puts the result in D. The ranks of A, B and C select the product: `(V)x(V)->(V)`,
+    `(M)x(N)->(M,N)`, `(M,K)x(N,K)->(M,N)`, `(V,M)x(V,N)->(V,M,N)` or `(V,M,K)x(V,N,K)->(V,M,N)`, where V are the values
+    of one execution of the atom, and M, N and K count executions. Without a tiled MMA the atom is UniversalFMA of the
+    element types, with signed integers.
     At stage `folded` the atom stands in the operation itself: `tile.gemm #tile.mma_atom<...> %A, %B, %C`.
 
-    C and D are in rmem, A and B in rmem or smem; from there each K is copied to a fragment first, with accesses as wide
+    C and D are in rmem, A and B in rmem or smem. From smem, each K is first copied to a fragment, with accesses as wide
     as layout and alignment allow. The products of all K are added in order, each execution of the atom rounding as its
     instruction does.
 

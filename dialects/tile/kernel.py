@@ -29,9 +29,9 @@ from .types import Space, TensorType
 class TileKernelOp(KernelOp):
     """`tile.kernel @k(%A: !gmem, %n: i32) threads(128) { ...; return }`: a kernel on tensors and scalars.
 
-    `threads` is the size of the block: one to three numbers. After it may stand `min_blocks(2)`, the blocks that a
-    multiprocessor is to hold at a time, and `max_registers(128)`, the registers that a thread may use; both direct the
-    assembler (PTX ISA, .minnctapersm and .maxnreg). Tensor arguments are in global memory.
+    `threads` is the size of the block: one to three numbers. Two options may follow: `min_blocks(2)`, the number of
+    blocks that a multiprocessor must hold at a time, and `max_registers(128)`, the number of registers that a thread
+    may use. Both direct the assembler (PTX ISA, .minnctapersm and .maxnreg). Tensor arguments are in global memory.
     """
 
     name = "tile.kernel"

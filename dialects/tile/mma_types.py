@@ -116,8 +116,9 @@ def parse_mma_atom(parser: AttrParser) -> MmaAtomAttr:
 class TiledMmaType(ParametrizedAttribute, TypeAttribute):
     """`!tile.tiled_mma<#tile.mma_atom<...>, "(2,2,1):(1,2,4)", "(32,32,16)">`: an atom, and how it is repeated.
 
-    The layout maps the place of an atom in (M,N,K) to the threads that execute it. The permutation says for each of M,
-    N and K which tile all threads multiply at once: a size, a layout that reorders it, or `_` for what they cover.
+    The layout maps the position of an atom in (M,N,K) to the threads that execute it. The permutation gives, for each
+    of M, N and K, the tile that all threads multiply at once: a size, a layout that reorders it, or `_` for the extent
+    that the threads cover.
     """
 
     name = "tile.tiled_mma"

@@ -59,7 +59,7 @@ class _PartitionOp(ThreadViewOp):
 
 @irdl_op_definition
 class PartitionSOp(_PartitionOp):
-    """`tile.partition_S %copy, %tensor, %thread`: what the thread reads: (CPY,CPY_M,CPY_N,...).
+    """`tile.partition_S %copy, %tensor, %thread`: the elements that the thread reads: (CPY,CPY_M,CPY_N,...).
 
     The first mode holds the values of one execution of the tiled copy, split by the atom: ((AtomV,RestV),...).
     """
@@ -73,7 +73,7 @@ class PartitionSOp(_PartitionOp):
 
 @irdl_op_definition
 class PartitionDOp(_PartitionOp):
-    """`tile.partition_D %copy, %tensor, %thread`: what the thread writes: (CPY,CPY_M,CPY_N,...)."""
+    """`tile.partition_D %copy, %tensor, %thread`: the elements that the thread writes: (CPY,CPY_M,CPY_N,...)."""
 
     name = "tile.partition_D"
 
@@ -106,7 +106,7 @@ class _RetileOp(LayoutViewOp):
 @irdl_op_definition
 class RetileSOp(_RetileOp):
     """`tile.retile_S %copy, %fragment`: a thread's fragment (V,M,N,...) of another tiling of the same tile, such as an
-    accumulator, in the profile of what `%copy` reads: ((AtomV,RestV),M,N,...). It is the same registers.
+    accumulator, in the profile that `%copy` reads: ((AtomV,RestV),M,N,...). The registers are the same.
     """
 
     name = "tile.retile_S"
@@ -114,6 +114,6 @@ class RetileSOp(_RetileOp):
 
 @irdl_op_definition
 class RetileDOp(_RetileOp):
-    """`tile.retile_D %copy, %fragment`: as `tile.retile_S`, in the profile of what `%copy` writes."""
+    """`tile.retile_D %copy, %fragment`: like `tile.retile_S`, in the profile that `%copy` writes."""
 
     name = "tile.retile_D"

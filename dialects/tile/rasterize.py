@@ -25,8 +25,8 @@ MAX_GROUP = 1 << 16
 class RasterizeOp(IRDLOperation):
     """`%m, %n = tile.rasterize %id in (%rows, 32) group 8`: the tile of a block, in grouped order.
 
-    Of a grid of `%rows` by 32 tiles, 8 rows form a group; blocks go through a group column by column, then through the
-    next group, so that those that run at the same time read few rows and columns. The last group may have fewer rows.
+    In a grid of `%rows` by 32 tiles, 8 rows form a group. Blocks go through a group column by column, then through the
+    next group, so that concurrent blocks read few rows and columns. The last group may have fewer rows.
     Precondition: 0 <= id < rows * columns.
     """
 

@@ -168,8 +168,8 @@ class MakeTensorOp(IRDLOperation):
     """`%B = tile.make_tensor %A, "(?,?):(?{div=8},1)" (%m, %n, %ld)`: another layout from the pointer of a tensor on
     (CuTe's make_tensor).
 
-    The operands are the values of the `?`, those of the shape first. Precondition: they are positive and what the
-    layout says of them is true; the elements lie in the memory of the tensor.
+    The operands are the values of the `?`, those of the shape first. Preconditions: they are positive and agree with
+    the layout; the elements lie in the memory of the tensor.
     """
 
     name = "tile.make_tensor"

@@ -45,13 +45,13 @@ class TiledCopyOp(IRDLOperation):
     """A tiled copy: an atom, spread over threads and values.
 
     `tile.tiled_copy #tile.copy_atom<"SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", f16> thr "(8,4):(1,8)" val "8:1"`: the
-    layouts map places of the tile to threads, and to the values of a thread (CuTe's make_tiled_copy).
-    `... tv "((16,8),8):((64,1),8)" tiler "(8,128)"`: the layout maps (thread, value) to a place of the tile.
-    `... cotiled "(32,8):(8,1)" data "(16,16):(16,1)"`: the layout maps (thread, value) to an index that the data layout
-    takes (make_cotiled_copy).
-    `... A %mma`, `B %mma`, `C %mma`, `C_atom %mma`: what the threads of a tiled MMA hold of an operand; of C, `C_atom`
-    takes only as many values of each thread as the atom moves. `... S %copy`, `D %copy`: what another tiled copy
-    reads, or writes.
+    layouts map positions in the tile to threads, and to the values of a thread (CuTe's make_tiled_copy).
+    `... tv "((16,8),8):((64,1),8)" tiler "(8,128)"`: the layout maps (thread, value) to a position in the tile.
+    `... cotiled "(32,8):(8,1)" data "(16,16):(16,1)"`: the layout maps (thread, value) to an index into the data layout
+    (make_cotiled_copy).
+    `... A %mma`, `B %mma`, `C %mma`, `C_atom %mma`: the parts of an operand that the threads of a tiled MMA hold;
+    `C_atom` takes only as many values of C in each thread as the atom moves. `... S %copy`, `D %copy`:
+    the elements that another tiled copy reads, or writes.
     """
 
     name = "tile.tiled_copy"

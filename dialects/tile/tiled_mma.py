@@ -124,7 +124,7 @@ class _PartitionOp(ThreadViewOp):
 
 @irdl_op_definition
 class PartitionAOp(_PartitionOp):
-    """`tile.partition_A %mma, %tensor, %thread`: what the thread multiplies of A (M,K,...): (MMA,MMA_M,MMA_K,...).
+    """`tile.partition_A %mma, %tensor, %thread`: the thread's part of A (M,K,...): (MMA,MMA_M,MMA_K,...).
 
     The first mode holds the values of one execution of the atom, the others the executions.
     """
@@ -135,7 +135,7 @@ class PartitionAOp(_PartitionOp):
 
 @irdl_op_definition
 class PartitionBOp(_PartitionOp):
-    """`tile.partition_B %mma, %tensor, %thread`: what the thread multiplies of B (N,K,...): (MMA,MMA_N,MMA_K,...)."""
+    """`tile.partition_B %mma, %tensor, %thread`: the thread's part of B (N,K,...): (MMA,MMA_N,MMA_K,...)."""
 
     name = "tile.partition_B"
     OPERAND: ClassVar[str] = "B"
@@ -143,7 +143,7 @@ class PartitionBOp(_PartitionOp):
 
 @irdl_op_definition
 class PartitionCOp(_PartitionOp):
-    """`tile.partition_C %mma, %tensor, %thread`: what the thread accumulates of C (M,N,...): (MMA,MMA_M,MMA_N,...)."""
+    """`tile.partition_C %mma, %tensor, %thread`: the thread's part of C (M,N,...): (MMA,MMA_M,MMA_N,...)."""
 
     name = "tile.partition_C"
     OPERAND: ClassVar[str] = "C"

@@ -77,7 +77,7 @@ class _TileView(_CoordinateView, TilingViewOp):
 class LocalTileOp(_TileView):
     """`tile.local_tile %A, "(128,32)", (%m, %k)`: the tile at a coordinate of the tensor's tiles (CuTe's local_tile).
 
-    The tensor is divided by the tiler; the tile's modes come first, then those that `_` keeps. A coordinate without
+    The tiler divides the tensor; the tile's modes come first, then those that `_` keeps. A coordinate without
     parentheses, `%i`, counts through all tiles. With `proj "(1,_,1)"` only the modes marked 1 of tiler and coordinate
     are used (CuTe's Step). Tiles must cover the tensor exactly, unless `ragged` follows.
     """

@@ -16,10 +16,10 @@ from ..writing.constant_folding import fold_constants
 
 @dataclass(frozen=True)
 class BasePreparePass(ModulePass):
-    """Canonicalises, merges common subexpressions, hoists what loops leave alone, and reconciles casts.
+    """Canonicalises, merges common subexpressions, hoists loop-invariant operations, and reconciles casts.
 
-    Each step but `cse` is xDSL's pass of that purpose, after integer arithmetic of constants has been folded here: xDSL
-    leaves divisions, comparisons and selections.
+    Each step except `cse` is xDSL's pass for that purpose. This pass first folds integer arithmetic of constants, since
+    xDSL does not fold divisions, comparisons and selections.
 
     Before: `%2 = arith.divsi %c7, %c2 : i32`. After: `%2 = arith.constant 3 : i32`.
     """

@@ -21,7 +21,7 @@ from ..writing.emitter import Emitter
 class CuteFoldStaticPass(ModulePass):
     """Replaces values whose types are static by `cute.static`, comparisons of such values by i1 constants.
 
-    Pure operations whose results nobody uses any more are erased, so that of static input only constants are left.
+    Erases pure operations whose results are no longer used, so that static input leaves only constants.
 
     Before:
 

@@ -40,11 +40,12 @@ Path = tuple[int, ...]
 
 @dataclass(frozen=True)
 class CuteToBasePass(ModulePass):
-    """Makes structures of values, and fields of their dynamic integers; what is static takes no room.
+    """Turns values into structures of their dynamic integers; static integers take no space.
 
-    A tuple is the structure of its dynamic integers, or the only one; a layout that of shape and stride; a composed
-    layout that of inner layout, offset and outer function; a tile that of its layouts, or the only one. Runs after
-    `cute-expand-ops`. `cute.print` becomes a call of C's printf, or `gpu.printf` in a kernel.
+    A tuple becomes the structure of its dynamic integers, or the integer if there is only one; a layout becomes the
+    structure of shape and stride; a composed layout that of inner layout, offset and outer function; a tile that of its
+    layouts, or the layout if there is only one. Runs after `cute-expand-ops`. `cute.print` becomes a call of C's
+    printf, or `gpu.printf` in a kernel.
 
     Before:
 

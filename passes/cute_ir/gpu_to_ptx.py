@@ -36,10 +36,11 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_]")
 
 @dataclass(frozen=True)
 class GpuToPtxPass(ModulePass):
-    """Makes `ptx.entry` of each kernel, and leaves out what is not for the device.
+    """Turns each kernel into a `ptx.entry`, and drops everything that is not for the device.
 
-    A kernel is for blocks of one size: `block`, or that of its attribute `known_block_size`, or of its launches, where
-    that is constant. An argument of the `cute` dialect becomes its dynamic integers, one of type `index` an i64.
+    A kernel has one block size: `block`, or that of its attribute `known_block_size`, or that of its launches if it is
+    constant. An argument of the `cute` dialect becomes its dynamic integers; an argument of type `index` becomes an
+    i64.
 
     Before:
 

@@ -23,9 +23,9 @@ MAX_INLINED = 100_000
 
 @dataclass(frozen=True)
 class InlineCallsPass(ModulePass):
-    """Puts the bodies of functions in the place of calls in kernels; functions of a device program are then erased.
+    """Inlines calls in kernels; functions of a device program are then erased.
 
-    A function is one block, and calls itself neither directly nor by way of others.
+    A function must be one block, and must not call itself directly or indirectly.
 
     Before:
 

@@ -45,9 +45,9 @@ _STAYS = (ModuleOp, GpuModuleOp, BinaryOp)
 class OneShotConvertToLLVMPass(ModulePass):
     """Converts `func`, `cf`, `scf`, `arith`, `math`, `ub` and the `gpu` operations of kernels, all at once.
 
-    `index` becomes i64, several results a structure, `gpu.func` an `llvm.func` within its `gpu.module`, thread and
-    block numbers `nvvm` operations. `gpu.launch_func` stays, with sizes of type i64. Refuses every operation that has
-    no counterpart.
+    `index` becomes i64, several results become a structure, `gpu.func` becomes an `llvm.func` within its `gpu.module`,
+    and thread and block numbers become `nvvm` operations. `gpu.launch_func` stays, with sizes of type i64. Refuses
+    every operation without a counterpart.
 
     Before: `gpu.func @k(%a: i32) kernel { %0 = arith.addi %a, %a : i32 ... gpu.return }`. After:
 

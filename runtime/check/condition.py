@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Judges what a run must have produced: conditions over its arguments, such as `B == A.T and C ~= A @ B`."""
+"""Checks the results of a run: conditions over its arguments, such as `B == A.T and C ~= A @ B`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
