@@ -26,7 +26,7 @@ class AssembleError(TilefoldError):
 
 @dataclass(frozen=True, slots=True)
 class KernelResources:
-    """What one kernel uses: registers a thread; bytes of spills, stack and static shared memory; bytes of code."""
+    """A kernel's resources: registers per thread; bytes of spills, stack and static shared memory; bytes of code."""
 
     registers: int
     spill_stores: int

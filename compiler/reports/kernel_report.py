@@ -105,15 +105,15 @@ def print_report(report: Report, file: TextIO) -> None:
     for kernel in report.kernels:
         table.add_column(kernel.name, justify="right")
     rows: tuple[tuple[str, Callable[[KernelReport], object]], ...] = (
-        ("threads a block", lambda kernel: prod(kernel.bounds.threads)),
-        ("registers a thread", lambda kernel: kernel.resources.registers),
+        ("threads per block", lambda kernel: prod(kernel.bounds.threads)),
+        ("registers per thread", lambda kernel: kernel.resources.registers),
         ("spill stores, bytes", lambda kernel: kernel.resources.spill_stores),
         ("spill loads, bytes", lambda kernel: kernel.resources.spill_loads),
         ("stack, bytes", lambda kernel: kernel.resources.stack),
         ("  of fragments indexed at run time", lambda kernel: kernel.local_fragments),
         ("static shared memory, bytes", lambda kernel: kernel.static_shared),
         ("dynamic shared memory, bytes", lambda kernel: kernel.dynamic_shared),
-        ("blocks a multiprocessor", lambda kernel: kernel.occupancy.resident),
+        ("blocks per multiprocessor", lambda kernel: kernel.occupancy.resident),
         ("  limited by", lambda kernel: ", ".join(kernel.occupancy.limits)),
         ("machine code, bytes", lambda kernel: kernel.resources.code),
     )

@@ -114,7 +114,7 @@ def test_report_shows_every_number() -> None:
         "spill stores",
         "static shared memory",
         "99999",
-        "blocks a multiprocessor",
+        "blocks per multiprocessor",
         "limited by",
         "shared memory of k",
         "wavefronts",

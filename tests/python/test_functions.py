@@ -267,7 +267,7 @@ def test_what_became_of_a_kernel() -> None:
     assert "scf.if" in kernel.ir()
     assert "ptx.st" in kernel.ir("instr")
     assert ".entry kernel" in kernel.ptx("sm_90")
-    assert "registers a thread" in kernel.report()
+    assert "registers per thread" in kernel.report()
     assert f"{__file__}:" in kernel.explain()
     assert program_of(kernel.to_cute()).ptx(TARGET) == kernel.ptx("sm_80")
 
