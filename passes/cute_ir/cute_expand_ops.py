@@ -46,7 +46,7 @@ from ...layout.algebra.swizzle import Swizzle
 from ...layout.algebra.unknown import Unknown
 from ..errors import LoweringError
 from ..writing.emitter import Emitter
-from .signed_int import SignedInt
+from .writing.signed_int import SignedInt
 
 _KEPT = (MakeLayoutOp, MakeComposedLayoutOp, GetScalarsOp)  # beside `static`, `print` and what gathers integers
 _GATHERS: Mapping[type[CuteType], type[GatherOp]] = MappingProxyType({

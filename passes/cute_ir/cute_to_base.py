@@ -32,7 +32,7 @@ from ...layout.algebra.inttuple import leaves
 from ...layout.algebra.unknown import Unknown
 from ..errors import LoweringError
 from ..writing.emitter import Emitter
-from .printing import format_of, print_value
+from .writing.printing import format_of, print_value
 
 Path = tuple[int, ...]
 """Where a value stands in nested structures: the field's number, outermost first."""

@@ -29,7 +29,7 @@ from ..errors import LoweringError
 from ..writing.constants import constant_of
 from ..writing.emitter import Emitter
 from .cute_expand_ops import gather
-from .signed_int import SignedInt
+from .writing.signed_int import SignedInt
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_]")
 

@@ -25,10 +25,10 @@ from ...dialects.gpu.launch import BarrierOp, FuncOp, LaunchFuncOp, PrintfOp, Re
 from ...dialects.nvvm import SPECIAL_REGISTERS, Barrier0Op
 from ..errors import LoweringError
 from ..writing.emitter import Emitter
-from .llvm_arith import CONVERSIONS, convertible
-from .llvm_types import llvm_type, pack, packed_type, unpack
-from .structured_to_blocks import scf_to_cf
-from .vprintf import lower_printf
+from .writing.llvm_arith import CONVERSIONS, convertible
+from .writing.llvm_types import llvm_type, pack, packed_type, unpack
+from .writing.structured_to_blocks import scf_to_cf
+from .writing.vprintf import lower_printf
 
 KERNEL = "gpu.kernel"
 """The attribute of an llvm.func that can be launched; `nvvm.kernel` comes with it."""

@@ -16,9 +16,9 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...dialects.llvm import PoisonOp
-from ...dialects.ptx.types import integer_bits
-from ..writing.emitter import Emitter
+from ....dialects.llvm import PoisonOp
+from ....dialects.ptx.types import integer_bits
+from ...writing.emitter import Emitter
 
 Convert = Callable[[Emitter, Any], SSAValue]
 """Emits the counterpart of an operation with one result, whose operands and result have their LLVM types already."""

@@ -9,9 +9,9 @@ from xdsl.dialects.builtin import IntAttr, ModuleOp, StringAttr, i8, i32
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...dialects.cute.types import CuteType
-from ...dialects.gpu.launch import PrintfOp
-from ..writing.emitter import Emitter
+from ....dialects.cute.types import CuteType
+from ....dialects.gpu.launch import PrintfOp
+from ...writing.emitter import Emitter
 
 _DYNAMIC = re.compile(r"\?(\{i64\})?")
 _PRINTF = "printf"

@@ -6,13 +6,13 @@ from xdsl.dialects.builtin import Float64Type, IntAttr, StringAttr, f64, i8, i32
 from xdsl.ir import Block, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...base.errors import Code
-from ...dialects.gpu import ModuleOp as GpuModuleOp
-from ...dialects.gpu.launch import PrintfOp
-from ...dialects.ptx.sync import conversions
-from ...dialects.ptx.types import integer_bits
-from ..errors import LoweringError
-from ..writing.emitter import Emitter
+from ....base.errors import Code
+from ....dialects.gpu import ModuleOp as GpuModuleOp
+from ....dialects.gpu.launch import PrintfOp
+from ....dialects.ptx.sync import conversions
+from ....dialects.ptx.types import integer_bits
+from ...errors import LoweringError
+from ...writing.emitter import Emitter
 from .llvm_types import integer
 
 _VPRINTF = "vprintf"

@@ -20,9 +20,9 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...base.errors import Code
-from ..errors import LoweringError
-from ..writing.emitter import Emitter
+from ....base.errors import Code
+from ...errors import LoweringError
+from ...writing.emitter import Emitter
 
 _AS_THEY_ARE = (
     BFloat16Type, Float16Type, Float32Type, Float64Type,
