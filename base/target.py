@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
+from typing import Literal, final
 
 from .errors import Code, TilefoldError
 
@@ -111,10 +112,6 @@ class Target:
         """The bytes of shared memory that one block can use, at most."""
         return _SHARED_KIB[self.sm] * 1024
 
-    def supports(self, min_sm: int, min_ptx: int = 0) -> bool:
-        """Whether an instruction that appeared with `min_sm` (80) and PTX ISA `min_ptx` (70) can be used."""
-        return self.sm >= min_sm and self.ptx_version >= min_ptx
-
     def runs_on(self, major: int, minor: int) -> bool:
         """Whether PTX for this target runs on compute capability `major.minor` (PTX ISA, .target)."""
         own_major, own_minor = divmod(self.sm, 10)
@@ -133,6 +130,56 @@ class Target:
                 f"{self.max_shared_bytes} on {self.arch}",
                 "use smaller or fewer shared-memory tensors, or a target with more shared memory",
             )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TargetFamily:
+    """The targets that have an instruction (PTX ISA, Target ISA Notes), from sm_`min_sm` and PTX `min_ptx` (87) on.
+
+    `suffix` says which of these: "" all, "f" those with a suffix, which have the features of their family, "a"
+    sm_`min_sm`a alone: sm_90a is not "90 or newer". `generation`, such as 10 for 10.x, is set where no other has the
+    instruction.
+    """
+
+    min_sm: int
+    min_ptx: int
+    suffix: Literal["", "f", "a"] = ""
+    generation: int | None = None
+
+    def includes(self, target: Target) -> bool:
+        """Whether `target` has the instruction."""
+        return self.refusal("", target) is None
+
+    def refusal(self, instruction: str, target: Target) -> tuple[str, str] | None:
+        """Why `target` lacks `instruction`, and a hint; None where it has it."""
+        other = f"or use an instruction that {target} has"
+        only = f"sm_{self.min_sm}a"
+        if self.suffix == "a" and target.arch != only:
+            return f"{instruction} is an instruction of {only} alone, not of {target}", f"compile for --target {only}"
+        if target.sm < self.min_sm or target.ptx_version < self.min_ptx:
+            return (
+                f"{instruction} needs sm_{self.min_sm} and PTX {_version(self.min_ptx)}; {target} is older",
+                f"compile for --target sm_{self.min_sm} or newer, {other}",
+            )
+        if self.suffix and not target.suffix:
+            return (
+                f"{instruction} is an instruction of single architectures; {target} stands for all later ones too",
+                f"compile for --target {target}a",
+            )
+        if self.generation is not None and target.sm // 10 != self.generation:
+            return (
+                f"{instruction} is an instruction of sm_{self.generation}x alone, not of {target}",
+                f"compile for --target sm_{self.generation}0f, {other}",
+            )
+        return None
+
+    def __str__(self) -> str:
+        return f"sm_{self.min_sm}{self.suffix}, PTX {_version(self.min_ptx)}"
+
+
+def _version(ptx: int) -> str:
+    return f"{ptx // 10}.{ptx % 10}"
 
 
 def target_of_device(major: int, minor: int) -> Target:

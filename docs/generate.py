@@ -16,6 +16,7 @@ from tilefold.compiler.frontend.context import OUR_DIALECTS
 from tilefold.compiler.pipeline import OUR_PASSES, PASSES, STAGES
 from tilefold.dialects import gpu
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
+from tilefold.layout.atoms.ptx_text import copy_text, mnemonic
 from tilefold.layout.atoms.table import COPY_ATOMS, copy_atom
 from tilefold.passes.check_stage import LEGAL_TILE_OPS
 from tilefold.runtime.check.fill import generators
@@ -39,17 +40,16 @@ def atoms() -> str:
         "An atom is named as in CuTe and moves values of a given type: "
         '`#tile.copy_atom<"SM75_U32x4_LDSM_N", f16>`. One without an instruction has layouts, but cannot copy. '
         "Where the name has a type of some width, another type of that width is as good: `UniversalCopy<double>` is "
-        "`UniversalCopy<uint64_t>`.",
+        "`UniversalCopy<uint64_t>`. An atom that needs sm_100f runs on every target with a suffix from sm_100 on.",
         "",
         "| atom | threads | instruction | from | to | needs | source |",
         "|---|---|---|---|---|---|---|",
     ]
     for name in COPY_ATOMS:
         atom = copy_atom(name)
-        ptx = f"`{atom.ptx}`".replace("|", "\\|") if atom.ptx else "none"
-        needs = f"sm_{atom.min_sm}, PTX {atom.min_ptx[0]}.{atom.min_ptx[1]}"
+        ptx = "none" if atom.instruction is None else f"`{copy_text(atom.instruction)}`"
         spaces = f"{', '.join(atom.src_spaces)} | {', '.join(atom.dst_spaces)}"
-        lines.append(f"| `{name}` | {atom.threads} | {ptx} | {spaces} | {needs} | {atom.source} |")
+        lines.append(f"| `{name}` | {atom.threads} | {ptx} | {spaces} | {atom.targets} | {atom.source} |")
     lines += [
         "",
         "## MMA atoms",
@@ -66,8 +66,7 @@ def atoms() -> str:
     ]
     for name in MMA_ATOMS:
         mma = mma_atom(name)
-        needs = f"sm_{mma.min_sm}, PTX {mma.min_ptx[0]}.{mma.min_ptx[1]}"
-        lines.append(f"| `{name}` | {mma.threads} | `{mma.ptx}` | {needs} |")
+        lines.append(f"| `{name}` | {mma.threads} | `{mnemonic(mma.instruction)}` | {mma.targets} |")
     return "\n".join(lines) + "\n"
 
 

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`expand-atoms`: on the way from stage `index` to stage `instr`."""
 
-import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
+from typing import assert_never
 
 from xdsl.context import Context
 from xdsl.dialects import arith, vector
@@ -28,6 +26,7 @@ from ..dialects.ptx.types import LOCAL
 from ..dialects.tile import AtomCallOp
 from ..layout.atoms.cache import split_policy
 from ..layout.atoms.copy_atom import CopyAtom
+from ..layout.atoms.instructions import AutoMove, CpAsync, LdMatrix, Move, MovMatrix, StMatrix
 from .errors import LoweringError
 from .writing.emitter import Emitter
 
@@ -51,18 +50,33 @@ class ExpandAtomsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for each in list(op.walk()):
             if isinstance(each, AtomCallOp):
-                atom = each.atom.atom
-                expand = _EXPANSIONS.get(atom.ptx.split(".", 1)[0].split(" ", 1)[0])
-                if expand is None:
-                    raise LoweringError(Code.EMIT_UNSUPPORTED, f"{atom.name} has no lowering to PTX yet", each)
                 emitter = Emitter(each)
-                expand(emitter, each, atom)
+                _expand(emitter, each, each.atom.atom)
                 emitter.replace()
 
 
-def _universal(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
+def _expand(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
+    match atom.instruction:
+        case Move(bits):
+            _move(emitter, op, atom, bits)
+        case CpAsync() as copy:
+            _cp_async(emitter, op, atom, copy)
+        case LdMatrix() as load:
+            _ldmatrix(emitter, op, load)
+        case StMatrix(num, trans, shape, element):
+            value = emitter.value(LoadOp(op.src, VectorType(i32, [num]), 4 * num))
+            emitter.insert(StMatrixOp(num, trans, value, op.dst, f"{shape}.{element}"))
+        case MovMatrix():
+            value = emitter.value(LoadOp(op.src, i32, 4))
+            emitter.insert(StoreOp(emitter.value(MovMatrixOp(value)), op.dst, 4))
+        case AutoMove() | None:
+            raise LoweringError(Code.EMIT_UNSUPPORTED, f"{atom.name} has no lowering to PTX yet", op)
+        case _:
+            assert_never(atom.instruction)
+
+
+def _move(emitter: Emitter, op: AtomCallOp, atom: CopyAtom, bits: int) -> None:
     """A load and a store of raw bits; one of them of registers where a side is a fragment."""
-    bits = atom.src_bits[1].size
     element = op.atom.value_type
     pairs = op.src.type == LOCAL and bits >= 32 and isinstance(element, Float16Type | BFloat16Type)
     # halves of a fragment are loaded as such, so that LLVM converts and packs two of them at once
@@ -97,31 +111,20 @@ def _raw(bits: int) -> Attribute:
     return {8: i8, 16: i16, 32: i32, 64: i64}.get(bits) or VectorType(i32, [bits // 32])
 
 
-def _cp_async(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
+def _cp_async(emitter: Emitter, op: AtomCallOp, atom: CopyAtom, copy: CpAsync) -> None:
     """The copy; the number of values that it is given with zero-fill becomes one of bytes."""
-    match = re.match(r"cp\.async\.(ca|cg)\.shared\.global \[%0\], \[%1\], (\d+)", atom.ptx)
-    assert match is not None, "the atom table's form"
     count = op.count
     if count is not None and atom.val_bits > 8:
         count = emitter.value(arith.MuliOp(count, emitter.constant(atom.val_bits // 8, i32)))
     elif count is not None and atom.val_bits < 8:
         count = emitter.value(arith.DivUIOp(count, emitter.constant(8 // atom.val_bits, i32)))
     prefetch, policy = _cached(op, atom.load_hint)
-    emitter.insert(CpAsyncOp(match[1], int(match[2]), op.dst, op.src, count, prefetch, policy))
+    emitter.insert(CpAsyncOp(copy.cache, copy.bytes, op.dst, op.src, count, prefetch, policy))
 
 
-def _matrix(atom: CopyAtom) -> tuple[int, bool, str]:
-    """How many matrices an ldmatrix or stmatrix moves, whether it transposes them, and shape and element of one."""
-    match = re.match(r"\w+\.sync\.aligned\.(\w+)\.x([124])(\.trans)?\.shared\.(\w+)", atom.ptx)
-    assert match is not None, "the atom table's form"
-    return int(match[2]), match[3] is not None, f"{match[1]}.{match[4]}"
-
-
-def _ldmatrix(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
-    num, trans, shape = _matrix(atom)
-    load = LdMatrixOp(num, trans, op.src, shape)
-    value = emitter.value(load)
-    if load.shape is not None:
+def _ldmatrix(emitter: Emitter, op: AtomCallOp, load: LdMatrix) -> None:
+    value = emitter.value(LdMatrixOp(load.num, load.trans, op.src, f"{load.shape}.{load.element}"))
+    if load.element == "b8":
         value = _in_order(emitter, value, load.registers)
     emitter.insert(StoreOp(value, op.dst, 4 * load.registers))
 
@@ -134,20 +137,3 @@ def _in_order(emitter: Emitter, value: SSAValue, registers: int) -> SSAValue:
     mask = DenseArrayBase.from_list(i64, order)
     paired = emitter.value(vector.ShuffleOp(bytes, bytes, mask, result_type=type))
     return emitter.value(vector.BitcastOp(paired, value.type))
-
-
-def _stmatrix(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
-    num, trans, shape = _matrix(atom)
-    value = emitter.value(LoadOp(op.src, VectorType(i32, [num]), 4 * num))
-    emitter.insert(StMatrixOp(num, trans, value, op.dst, shape))
-
-
-def _movmatrix(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
-    value = emitter.value(LoadOp(op.src, i32, 4))
-    emitter.insert(StoreOp(emitter.value(MovMatrixOp(value)), op.dst, 4))
-
-
-_EXPANSIONS: Mapping[str, Callable[[Emitter, AtomCallOp, CopyAtom], None]] = MappingProxyType(
-    {"ld": _universal, "cp": _cp_async, "ldmatrix": _ldmatrix, "stmatrix": _stmatrix, "movmatrix": _movmatrix}
-)
-"""By the first part of the atom's instruction."""

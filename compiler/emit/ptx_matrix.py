@@ -4,6 +4,8 @@
 from xdsl.ir import Operation
 
 from ...dialects import ptx
+from ...layout.atoms.instructions import MovMatrix
+from ...layout.atoms.ptx_text import copy_text
 from .writer import FunctionWriter, Rule, rule
 
 
@@ -15,7 +17,7 @@ def _ldmatrix(w: FunctionWriter, op: ptx.LdMatrixOp) -> None:
         name = f"llvm.nvvm.ldmatrix.sync.aligned.m8n8.x{op.num.value.data}{trans}.b16.p3"
         fragments = w.temp(f"call {returned} @{name}({pointer})")
     else:
-        text = f"{op.mnemonic()} {_registers(count, 0)}, [${count}];"
+        text = copy_text(op.instruction, "$")
         constraints = ",".join(["=r"] * count)
         call = f'call {returned} asm sideeffect "{text}", "{constraints},r,~{{memory}}"({pointer}) convergent'
         fragments = w.temp(call)
@@ -34,17 +36,14 @@ def _stmatrix(w: FunctionWriter, op: ptx.StMatrixOp) -> None:
         trans = ".trans" if op.trans is not None else ""
         w.emit(f"call void @llvm.nvvm.stmatrix.sync.aligned.m8n8.x{op.num.value.data}{trans}.b16.p3({operands})")
     else:
-        text = f"{op.mnemonic()} [$0], {_registers(count, 1)};"
+        text = copy_text(op.instruction, "$")
         constraints = ",".join(["r"] * (count + 1))
         w.emit(f'call void asm sideeffect "{text}", "{constraints},~{{memory}}"({operands}) convergent')
 
 
 def _movmatrix(w: FunctionWriter, op: ptx.MovMatrixOp) -> None:
-    w.define(op.result, f'call i32 asm sideeffect "{op.mnemonic()} $0, $1;", "=r,r"({w.typed(op.value)}) convergent')
-
-
-def _registers(count: int, first: int) -> str:
-    return "{" + ", ".join(f"${first + index}" for index in range(count)) + "}"
+    text = copy_text(MovMatrix(), "$")
+    w.define(op.result, f'call i32 asm sideeffect "{text}", "=r,r"({w.typed(op.value)}) convergent')
 
 
 PTX_MATRIX: tuple[tuple[type[Operation], Rule], ...] = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`ptx`: matrix instructions, as inline assembly of the text in their atom's record.
+"""`ptx`: matrix instructions, as inline assembly of the text of their atom's instruction.
 
 The assembly has no side effect, so that LLVM erases a product that is not used, and is convergent, so that it stays
 where all lanes of the warp execute it.
@@ -22,7 +22,7 @@ _LETTERS: Mapping[str, str] = MappingProxyType({"b32": "r", "f32": "f", "f64": "
 def _mma_sync(w: FunctionWriter, op: ptx.MmaSyncOp) -> None:
     atom = op.atom
     groups = [registers(atom, operand) for operand in "DABC"]
-    text = quote(f"{atom.ptx} {_operands(groups)};")
+    text = quote(f"{op.mnemonic()} {_operands(groups)};")
     letters = [_LETTERS[group.kind] for group in groups for _ in range(group.count)]
     results = groups[0].count
     constraints = ",".join([f"={letter}" for letter in letters[:results]] + letters[results:])

@@ -18,6 +18,8 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.atoms.cache import PREFETCH_HINTS
+from ...layout.atoms.instructions import CpAsync
+from ...layout.atoms.ptx_text import mnemonic
 from .base import PtxOp
 from .hints import check_hint, modifiers, with_hint
 from .types import GLOBAL, SHARED
@@ -76,7 +78,7 @@ class CpAsyncOp(_AsyncOp):
         )
 
     def mnemonic(self) -> str:
-        return f"cp.async.{self.cache.data}.shared.global{modifiers(self.prefetch, self.policy)}"
+        return mnemonic(CpAsync(self.cache.data, self.bytes.value.data)) + modifiers(self.prefetch, self.policy)
 
     def requires(self) -> tuple[int, int]:
         return with_hint(self, self.prefetch, self.policy)

@@ -6,6 +6,8 @@ from typing import ClassVar
 
 from xdsl.irdl import IRDLOperation
 
+from ...base.target import TargetFamily
+
 
 class PtxOp(IRDLOperation, ABC):
     """An operation that stands for one PTX instruction, or for none (address arithmetic, fragments).
@@ -18,14 +20,9 @@ class PtxOp(IRDLOperation, ABC):
     MIN_PTX: ClassVar[int] = 60
 
     @property
-    def arch_specific(self) -> bool:
-        """Whether only targets with a suffix have the instruction: sm_100a, sm_100f."""
-        return False
-
-    @property
-    def family(self) -> int | None:
-        """The only generation that has the instruction, such as 10 for 10.x; None where later ones have it too."""
-        return None
+    def targets(self) -> TargetFamily:
+        """The targets that have the instruction with these operands."""
+        return TargetFamily(*self.requires())
 
     def requires(self) -> tuple[int, int]:
         """The oldest target that has the instruction with these operands: sm and ten times the PTX version."""

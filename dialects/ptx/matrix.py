@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Warp-wide loads, stores and transpositions of matrices (PTX ISA, sections ldmatrix, stmatrix, movmatrix)."""
 
+from abc import abstractmethod
 from typing import ClassVar
 
 from xdsl.dialects.builtin import I32, I64, IntegerAttr, StringAttr, UnitAttr, VectorType, i32, i64
@@ -9,13 +10,11 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, r
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.target import TargetFamily
+from ...layout.atoms.instructions import UNPACKED_BITS, LdMatrix, MovMatrix, StMatrix
+from ...layout.atoms.ptx_text import mnemonic
 from .base import PtxOp
 from .types import SHARED
-
-BYTES_NEED = (100, 86)
-"""The oldest target with matrices of bytes: sm and ten times the PTX version."""
-UNPACKED_BITS = {"b8x16.b6x16_p32": 6, "b8x16.b4x16_p64": 4}
-"""The bits of elements in memory that ldmatrix unpacks to bytes: the first ones of a row of 16 bytes."""
 
 
 class _MatrixOp(PtxOp):
@@ -41,17 +40,16 @@ class _MatrixOp(PtxOp):
         return self.num.value.data * self.SHAPES[self.shape_text][0]
 
     @property
-    def arch_specific(self) -> bool:
-        return self.shape is not None
+    @abstractmethod
+    def instruction(self) -> LdMatrix | StMatrix:
+        """The instruction's record."""
 
-    def requires(self) -> tuple[int, int]:
-        return BYTES_NEED if self.arch_specific else (self.MIN_SM, self.MIN_PTX)
+    @property
+    def targets(self) -> TargetFamily:
+        return super().targets if self.shape is None else TargetFamily(100, 86, "f")
 
     def mnemonic(self) -> str:
-        size, element = self.shape_text.split(".", 1)
-        trans = ".trans" if self.trans is not None else ""
-        instruction = self.name.removeprefix("ptx.")
-        return f"{instruction}.sync.aligned.{size}.x{self.num.value.data}{trans}.shared.{element}"
+        return mnemonic(self.instruction)
 
     def check(self, fragment: Attribute) -> None:
         """Checks the form, and the type of the registers."""
@@ -111,9 +109,8 @@ class LdMatrixOp(_MatrixOp):
     assembly_format = "`x` $num (`trans` $trans^)? ($shape^)? $ptr attr-dict `:` type($result)"
 
     @property
-    def unpacked_bits(self) -> int | None:
-        """The bits of an element in memory, where elements are unpacked to bytes."""
-        return UNPACKED_BITS.get(self.shape_text.split(".", 1)[1])
+    def instruction(self) -> LdMatrix:
+        return LdMatrix(self.num.value.data, self.trans is not None, *self.shape_text.split(".", 1))
 
     def __init__(self, num: int, trans: bool, ptr: SSAValue | Operation, shape: str = "m8n8.b16"):
         super().__init__(
@@ -148,6 +145,10 @@ class StMatrixOp(_MatrixOp):
     traits = traits_def(MemoryWriteEffect())
     assembly_format = "`x` $num (`trans` $trans^)? ($shape^)? $value `,` $ptr attr-dict `:` type($value)"
 
+    @property
+    def instruction(self) -> StMatrix:
+        return StMatrix(self.num.value.data, self.trans is not None, *self.shape_text.split(".", 1))
+
     def __init__(
         self, num: int, trans: bool, value: SSAValue | Operation, ptr: SSAValue | Operation, shape: str = "m8n8.b16"
     ):
@@ -177,4 +178,4 @@ class MovMatrixOp(PtxOp):
         super().__init__(operands=[value], result_types=[i32])
 
     def mnemonic(self) -> str:
-        return "movmatrix.sync.aligned.m8n8.trans.b16"
+        return mnemonic(MovMatrix())

@@ -19,9 +19,12 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import TilefoldError
+from ...base.target import TargetFamily
+from ...layout.atoms.instructions import MmaSync
 from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_registers import registers
 from ...layout.atoms.mma_table import mma_atom
+from ...layout.atoms.ptx_text import mnemonic
 from ..errors import raise_at, refuse
 from .base import PtxOp
 
@@ -64,18 +67,18 @@ class MmaSyncOp(PtxOp):
         return mma_atom(self.atom_name.data)
 
     def mnemonic(self) -> str:
-        return self.atom.ptx
+        return mnemonic(self.atom.instruction)
 
-    def requires(self) -> tuple[int, int]:
-        atom = self.atom
-        return atom.min_sm, atom.min_ptx[0] * 10 + atom.min_ptx[1]
+    @property
+    def targets(self) -> TargetFamily:
+        return self.atom.targets
 
     def verify_(self) -> None:
         try:
             atom = self.atom
         except TilefoldError as error:
             refuse(error)
-        if not is_warp_wide(atom):
+        if not isinstance(atom.instruction, MmaSync):
             raise VerifyException(f"{atom.name} is no instruction of a warp on registers")
         for operand, values in (("A", self.a), ("B", self.b), ("C", self.c), ("D", self.d)):
             given, wanted = [value.type for value in values], register_types(atom, operand)
@@ -91,7 +94,7 @@ class MmaSyncOp(PtxOp):
             atom = mma_atom(name)
         except TilefoldError as error:
             raise_at(parser, error, at, at + len(name) + 2)
-        if not is_warp_wide(atom):
+        if not isinstance(atom.instruction, MmaSync):
             parser.raise_error(f"{name} is no instruction of a warp on registers", at, parser.pos)
         operands: list[Sequence[SSAValue]] = []
         for operand in "ABC":
@@ -115,11 +118,6 @@ class MmaSyncOp(PtxOp):
             printer.print_list(values, printer.print_operand)
             printer.print_string(")")
         printer.print_op_attributes(self.attributes)
-
-
-def is_warp_wide(atom: MmaAtom) -> bool:
-    """Whether `atom` is an instruction that all lanes of one warp execute on registers."""
-    return 1 < atom.threads <= 32 and atom.spaces == ("rmem", "rmem")
 
 
 def register_types(atom: MmaAtom, operand: str) -> list[Attribute]:

@@ -17,6 +17,7 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.target import TargetFamily
 from .base import PtxOp
 from .types import value_bytes
 
@@ -177,15 +178,8 @@ class ReduxSyncOp(_LaneOp):
         return self.value.type == f32
 
     @property
-    def arch_specific(self) -> bool:
-        return self.is_float
-
-    @property
-    def family(self) -> int | None:
-        return 10 if self.is_float else None
-
-    def requires(self) -> tuple[int, int]:
-        return (100, 86) if self.is_float else (self.MIN_SM, self.MIN_PTX)
+    def targets(self) -> TargetFamily:
+        return TargetFamily(100, 86, "f", generation=10) if self.is_float else super().targets
 
     def mnemonic(self) -> str:
         return f"redux.sync.{f'{self.kind.data}.f32' if self.is_float else suffix_of(self.kind.data, i32)}"

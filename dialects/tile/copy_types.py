@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Copy atoms and tiled copies as attributes and types of the IR."""
 
-import re
 from functools import lru_cache
 
 from xdsl.dialects.builtin import StringAttr
@@ -15,6 +14,7 @@ from ...base.errors import LayoutError, TilefoldError
 from ...layout.algebra.core import Layout
 from ...layout.atoms.cache import with_hints
 from ...layout.atoms.copy_atom import CopyAtom
+from ...layout.atoms.instructions import AutoMove, MovMatrix
 from ...layout.atoms.table import copy_atom
 from ...layout.text.layouts import parse_layout, parse_tiler, to_text
 from ...layout.tiling.tiled_copy import TiledCopy
@@ -22,12 +22,6 @@ from ..cute import LayoutAttr, TilerAttr, parse_quoted
 from ..errors import raise_at, refuse
 from ..ptx.types import scalar_bits
 from .types import PACKED_TYPES
-
-
-def _assumed(name: str) -> int | None:
-    """N of `AutoVectorizingCopyWithAssumedAlignment<N>`."""
-    match = re.fullmatch(r"AutoVectorizingCopyWithAssumedAlignment<(\d+)>", name)
-    return int(match[1]) if match else None
 
 
 @irdl_attr_definition
@@ -66,11 +60,8 @@ class CopyAtomAttr(ParametrizedAttribute):
     @property
     def auto_bits(self) -> int | None:
         """The widest access in bits of an atom that leaves the width to the compiler; None for an instruction."""
-        bits = scalar_bits(self.value_type)
-        assert bits is not None
-        return {"DefaultCopy": bits, "AutoVectorizingCopy": 128}.get(self.atom_name.data) or _assumed(
-            self.atom_name.data
-        )
+        atom = self.atom
+        return atom.instruction.max_bits or atom.val_bits if isinstance(atom.instruction, AutoMove) else None
 
     def verify(self) -> None:
         bits = scalar_bits(self.value_type)
@@ -82,7 +73,7 @@ class CopyAtomAttr(ParametrizedAttribute):
             self.atom.check_executable()
         except LayoutError as error:
             refuse(error)
-        if bits != 16 and self.atom.ptx.startswith("movmatrix"):
+        if bits != 16 and isinstance(self.atom.instruction, MovMatrix):
             raise VerifyException(f"movmatrix transposes matrices of 16-bit elements, not of {self.value_type}")
 
     def print_parameters(self, printer: Printer) -> None:

@@ -25,6 +25,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...base.errors import Code, LayoutError, TilefoldError
 from ...layout.algebra.core import Layout, rank
 from ...layout.algebra.inttuple import leaves
+from ...layout.atoms.instructions import WgMma
 from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_registers import OPERANDS
 from ...layout.atoms.mma_table import mma_atom
@@ -76,7 +77,7 @@ class MmaAtomAttr(ParametrizedAttribute):
     def verify(self) -> None:
         try:
             atom = self.atom
-            if atom.threads > 32 or atom.spaces != ("rmem", "rmem"):
+            if isinstance(atom.instruction, WgMma):
                 raise LayoutError(
                     Code.ATOM_OPERAND,
                     f"{atom.name} is executed by {atom.threads} threads; kernels have instructions of at most a warp",

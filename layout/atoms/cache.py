@@ -16,6 +16,7 @@ from types import MappingProxyType
 
 from ...base.errors import Code, LayoutError
 from .copy_atom import CopyAtom
+from .instructions import AutoMove, CpAsync, Move
 
 _PREFETCH = ("L2::64B", "L2::128B", "L2::256B")
 _EVICTION = tuple(f"L1::{kept}" for kept in ("evict_normal", "evict_unchanged", "evict_first", "evict_last"))
@@ -60,11 +61,11 @@ def _with_priorities(hints: frozenset[str]) -> frozenset[str]:
 
 
 _ATOM_HINTS = MappingProxyType({
-    "ld": ("load", _with_priorities(LOAD_HINTS)),
-    "st": ("store", _with_priorities(STORE_HINTS)),
-    "cp": ("cp.async", _with_priorities(PREFETCH_HINTS)),
+    "load": _with_priorities(LOAD_HINTS),
+    "store": _with_priorities(STORE_HINTS),
+    "cp.async": _with_priorities(PREFETCH_HINTS),
 })  # fmt: skip
-"""The hints of a copy atom by the first word of its instruction, and how messages call that."""
+"""The hints of a copy atom by the kind of instruction, as messages name it."""
 
 
 def hint_requires(hint: str) -> tuple[int, int]:
@@ -92,17 +93,17 @@ def with_hints(atom: CopyAtom, load: str = "", store: str = "") -> CopyAtom:
 
     Raises `LayoutError` (E0317) for a hint that the instruction does not have.
     """
-    word = atom.ptx.split(" ", 1)[0].split(".", 1)[0]
-    if word not in ("ld", "cp") or (word == "cp" and store):
+    is_async = isinstance(atom.instruction, CpAsync)
+    if not isinstance(atom.instruction, Move | AutoMove | CpAsync) or (is_async and store):
         raise LayoutError(
             Code.CACHE_HINT,
             f"{atom.name} has no cache hint for its {'store' if store else 'load'}",
             "copies by ld and st take them for both, cp.async for the load",
         )
-    for instruction, hint in ((word, load), ("st", store)):
+    for kind, hint in (("cp.async" if is_async else "load", load), ("store", store)):
         if hint:
-            check_hint(_ATOM_HINTS[instruction][0], hint, _ATOM_HINTS[instruction][1])
+            check_hint(kind, hint, _ATOM_HINTS[kind])
     needs = [hint_requires(hint) for hint in (load, store) if hint]
-    sm = max([atom.min_sm, *(need[0] for need in needs)])
-    ptx = max([atom.min_ptx, *(divmod(need[1], 10) for need in needs)])
-    return replace(atom, load_hint=load, store_hint=store, min_sm=sm, min_ptx=ptx)
+    sm = max([atom.targets.min_sm, *(need[0] for need in needs)])
+    ptx = max([atom.targets.min_ptx, *(need[1] for need in needs)])
+    return replace(atom, load_hint=load, store_hint=store, targets=replace(atom.targets, min_sm=sm, min_ptx=ptx))

@@ -6,10 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import final
 
 from ...base.errors import Code, LayoutError
+from ...base.target import TargetFamily
 from ..algebra.complement import complement
 from ..algebra.core import Layout, cosize
 from ..algebra.recast import recast_layout
 from ..drawing.display import Displayed
+from .instructions import CopyInstruction, CpAsync, LdMatrix, Move
 
 SPACES = ("gmem", "smem", "rmem")
 """The memory spaces: global, shared, registers."""
@@ -33,11 +35,10 @@ class CopyAtom(Displayed):
     assign threads. With `val_bits`, the width of the values, `src`, `dst` and `ref` are the same in values.
     Threads are numbered by `thr_id`, which maps them to lanes.
 
-    `ptx` is the instruction with {bytes} and such filled in, or empty where PTX has none: such an atom has
-    layouts but cannot copy. `load_hint` and `store_hint` say how global memory is cached (see `cache`).
-    `arch_specific` marks instructions that only targets with a suffix have (sm_100a, sm_100f). `unpacks` is the width
-    in bits of elements that the instruction makes bytes of; its layouts are those of the bytes. Raises `LayoutError`
-    (E0301) if the layouts contradict each other, (E0303) if values of `val_bits` bits would be split among threads.
+    `instruction` is None where PTX has none: such an atom has layouts but cannot copy. `targets` are those that have
+    it. The layouts of an instruction that unpacks elements to bytes are those of the bytes. `load_hint` and
+    `store_hint` say how global memory is cached (see `cache`). Raises `LayoutError` (E0301) if the layouts contradict
+    each other, (E0303) if values of `val_bits` bits would be split among threads.
     """
 
     name: str
@@ -47,15 +48,12 @@ class CopyAtom(Displayed):
     ref_bits: Layout
     src_spaces: tuple[str, ...]
     dst_spaces: tuple[str, ...]
-    min_sm: int
-    min_ptx: tuple[int, int]
-    ptx: str
+    targets: TargetFamily
+    instruction: CopyInstruction | None
     source: str
     val_bits: int = 1
     load_hint: str = ""
     store_hint: str = ""
-    arch_specific: bool = False
-    unpacks: int = 0
     src: Layout = field(init=False, repr=False, compare=False)
     dst: Layout = field(init=False, repr=False, compare=False)
     ref: Layout = field(init=False, repr=False, compare=False)
@@ -82,6 +80,12 @@ class CopyAtom(Displayed):
                     "use narrower values, or another atom",
                 )
             object.__setattr__(self, role, values)
+        match self.instruction:
+            case Move(bits=width) | CpAsync(bits=width) if self.src_bits[1].size != width:
+                text = f"the instruction moves {width} bits a thread, the source layout {self.src_bits} does not"
+                raise LayoutError(Code.ATOM_INVALID, f"{self.name}: {text}")
+            case _:
+                pass
         for space in (*self.src_spaces, *self.dst_spaces):
             if space not in SPACES:
                 raise LayoutError(Code.ATOM_INVALID, f"{self.name}: {space!r} is no memory space; {SPACES} are")
@@ -96,12 +100,12 @@ class CopyAtom(Displayed):
         """Raises `LayoutError` if PTX has no such instruction or it changes elements (E0304), or it is narrower than a
         value (E0303).
         """
-        if not self.ptx:
+        if self.instruction is None:
             raise LayoutError(Code.ATOM_OPERAND, f"PTX has no instruction for {self.name}, so it cannot copy")
-        if self.unpacks:
+        if isinstance(self.instruction, LdMatrix) and (unpacked := self.instruction.unpacked_bits) is not None:
             raise LayoutError(
                 Code.ATOM_OPERAND,
-                f"{self.name} makes bytes of elements of {self.unpacks} bits, which is more than a copy",
+                f"{self.name} makes bytes of elements of {unpacked} bits, which is more than a copy",
                 "use the operation ptx.ldmatrix between tensors",
             )
         bits = self.ref_bits[1].size  # 1 for an atom whose width the compiler chooses
@@ -111,7 +115,7 @@ class CopyAtom(Displayed):
     @property
     def zfill(self) -> bool:
         """Whether a thread may copy only its first values and fill up with zeros."""
-        return self.ptx.startswith("cp.async") and "%2" in self.ptx
+        return isinstance(self.instruction, CpAsync) and self.instruction.zfill
 
     @property
     def threads(self) -> int:

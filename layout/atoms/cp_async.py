@@ -2,8 +2,10 @@
 """Asynchronous copies from global to shared memory (PTX ISA, instruction cp.async, non-bulk)."""
 
 from ...base.errors import Code, LayoutError
+from ...base.target import TargetFamily
 from ..algebra.core import Layout
 from .copy_atom import CopyAtom
+from .instructions import CpAsync
 
 _CACHE = {"ca": "CACHEALWAYS", "cg": "CACHEGLOBAL"}
 
@@ -44,7 +46,6 @@ def _check(cache: str, size: int) -> None:
 def _atom(cache: str, size: int, zfill: bool) -> CopyAtom:
     layout = Layout((1, 8 * size), (0, 1))
     exists = cache == "ca" or size == 16
-    operands = "[%0], [%1], {size}, %2;" if zfill else "[%0], [%1], {size};"
     return CopyAtom(
         name=f"SM80_CP_ASYNC_{_CACHE[cache]}{'_ZFILL' if zfill else ''}<uint{8 * size}_t>",
         thr_id=Layout(1, 0),
@@ -53,8 +54,7 @@ def _atom(cache: str, size: int, zfill: bool) -> CopyAtom:
         ref_bits=layout,
         src_spaces=("gmem",),
         dst_spaces=("smem",),
-        min_sm=80,
-        min_ptx=(7, 0),
-        ptx=f"cp.async.{cache}.shared.global {operands.format(size=size)}" if exists else "",
+        targets=TargetFamily(80, 70),
+        instruction=CpAsync(cache, size, zfill) if exists else None,
         source="PTX ISA, Data Movement and Conversion Instructions: cp.async",
     )

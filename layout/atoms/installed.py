@@ -12,7 +12,9 @@ from typing import Any, TypeVar, cast
 
 from ...base.errors import Code, LayoutError
 from .copy_atom import CopyAtom
+from .instructions import MmaSync
 from .mma_atom import MmaAtom
+from .ptx_text import mnemonic
 
 GROUP = "tilefold.atoms"
 """The group of the entry points (Python Packaging User Guide, Entry points specification)."""
@@ -59,18 +61,18 @@ def _load(load: Any, where: str) -> Iterable[object]:
 def _check(atom: MmaAtom | CopyAtom, where: str) -> None:
     """Refuses atoms whose instruction tilefold cannot write, since it knows nothing of its operands."""
     if isinstance(atom, MmaAtom):
-        if not atom.ptx.startswith("mma.sync.aligned.") or atom.spaces != ("rmem", "rmem"):
+        if not isinstance(atom.instruction, MmaSync):
             raise LayoutError(
                 Code.ATOM_PACKAGE,
-                f"{where}: {atom.name} is {atom.ptx or 'no instruction'}",
-                "a matrix instruction of a package is an mma.sync.aligned on registers",
+                f"{where}: {atom.name} is {mnemonic(atom.instruction)}",
+                "a matrix instruction of a package is an MmaSync",
             )
         return
     from .table import COPY_ATOMS  # which imports this module
 
-    if not any(atom.ptx == make().ptx for make in COPY_ATOMS.values()):
+    if not any(atom.instruction == make().instruction for make in COPY_ATOMS.values()):
         raise LayoutError(
             Code.ATOM_PACKAGE,
-            f"{where}: {atom.name} has an instruction that no copy atom of tilefold has, {atom.ptx!r}",
+            f"{where}: {atom.name} has an instruction that no copy atom of tilefold has, {atom.instruction!r:.80}",
             "a copy atom of a package gives other layouts to one of these instructions",
         )

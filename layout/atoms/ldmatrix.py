@@ -7,8 +7,10 @@ elements 2c and 2c + 1 of row r of each matrix (of column r, transposed), one 32
 """
 
 from ...base.errors import Code, LayoutError
+from ...base.target import TargetFamily
 from ..algebra.core import Layout
 from .copy_atom import CopyAtom
+from .instructions import LdMatrix, MovMatrix, StMatrix
 
 _LANES = Layout(32, 1)
 
@@ -38,10 +40,6 @@ def _suffix(matrices: int, transposed: bool) -> str:
     return f"U16x{2 * matrices}" if transposed else f"U32x{matrices}"
 
 
-def _registers(matrices: int, first: int) -> str:
-    return "{" + ", ".join(f"%{first + i}" for i in range(matrices)) + "}"
-
-
 def ldmatrix(matrices: int, transposed: bool = False) -> CopyAtom:
     """A warp loads 1, 2 or 4 matrices, each as it is or transposed; other numbers raise E0304."""
     _check("ldmatrix", matrices)
@@ -54,10 +52,8 @@ def ldmatrix(matrices: int, transposed: bool = False) -> CopyAtom:
         ref_bits=registers,
         src_spaces=("smem",),
         dst_spaces=("rmem",),
-        min_sm=75,
-        min_ptx=(6, 5),
-        ptx=f"ldmatrix.sync.aligned.m8n8.x{matrices}{'.trans' if transposed else ''}.shared.b16 "
-        f"{_registers(matrices, 0)}, [%{matrices}];",
+        targets=TargetFamily(75, 65),
+        instruction=LdMatrix(matrices, transposed),
         source="PTX ISA, Warp-level Matrix Load Instruction: ldmatrix",
     )
 
@@ -74,10 +70,8 @@ def stmatrix(matrices: int, transposed: bool = False) -> CopyAtom:
         ref_bits=registers,
         src_spaces=("rmem",),
         dst_spaces=("smem",),
-        min_sm=90,
-        min_ptx=(7, 8),
-        ptx=f"stmatrix.sync.aligned.m8n8.x{matrices}{'.trans' if transposed else ''}.shared.b16 "
-        f"[%0], {_registers(matrices, 1)};",
+        targets=TargetFamily(90, 78),
+        instruction=StMatrix(matrices, transposed),
         source="PTX ISA, Warp-level Matrix Store Instruction: stmatrix",
     )
 
@@ -97,8 +91,7 @@ def movmatrix() -> CopyAtom:
         ref_bits=registers,
         src_spaces=("rmem",),
         dst_spaces=("rmem",),
-        min_sm=75,
-        min_ptx=(7, 8),
-        ptx="movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;",
+        targets=TargetFamily(75, 78),
+        instruction=MovMatrix(),
         source="PTX ISA, Warp-level Matrix Transpose Instruction: movmatrix",
     )

@@ -11,11 +11,14 @@ orders the rows, in the addresses that threads give, and the bytes within two re
 from dataclasses import replace
 
 from ...base.errors import Code, LayoutError
+from ...base.target import TargetFamily
 from ..algebra.core import Layout
 from .copy_atom import CopyAtom
+from .instructions import LdMatrix, StMatrix
 from .ldmatrix import ldmatrix
 
 _LANES = Layout(32, 1)
+_TARGETS = TargetFamily(100, 86, "f")
 
 
 def _fragment(matrices: int) -> Layout:
@@ -29,7 +32,6 @@ def ldmatrix_bytes(matrices: int) -> CopyAtom:
     if matrices not in (1, 2):
         raise LayoutError(Code.ATOM_OPERAND, f"ldmatrix moves 1 or 2 matrices of 16x16 bytes, not {matrices}")
     registers = _fragment(2 * matrices)
-    count = 2 * matrices
     return CopyAtom(
         name=f"SM100_U8x{8 * matrices}_LDSM_T",
         thr_id=_LANES,
@@ -38,12 +40,9 @@ def ldmatrix_bytes(matrices: int) -> CopyAtom:
         ref_bits=registers,
         src_spaces=("smem",),
         dst_spaces=("rmem",),
-        min_sm=100,
-        min_ptx=(8, 6),
-        ptx=f"ldmatrix.sync.aligned.m16n16.x{matrices}.trans.shared.b8 "
-        f"{{{', '.join(f'%{i}' for i in range(count))}}}, [%{count}];",
+        targets=_TARGETS,
+        instruction=LdMatrix(matrices, True, "m16n16", "b8"),
         source="PTX ISA, Warp-level Matrix Load Instruction: ldmatrix",
-        arch_specific=True,
     )
 
 
@@ -52,16 +51,11 @@ def ldmatrix_unpacked(bits: int, matrices: int) -> CopyAtom:
 
     A row has its elements in the first 8 or 12 of 16 bytes. Other numbers raise E0304.
     """
-    padding = {4: "p64", 6: "p32"}.get(bits)
-    if padding is None:
+    element = {4: "b8x16.b4x16_p64", 6: "b8x16.b6x16_p32"}.get(bits)
+    if element is None:
         raise LayoutError(Code.ATOM_OPERAND, f"ldmatrix unpacks elements of 4 or 6 bits, not of {bits}")
-    name, instruction = (
-        f"SM100_SU{bits}_DU8x16_x{matrices}_LDSM_N",
-        f"m8n16.x{matrices}.shared.b8x16.b{bits}x16_{padding}",
-    )
-    plain = ldmatrix(matrices)
-    ptx = plain.ptx.replace(f"m8n8.x{matrices}.shared.b16", instruction)
-    return replace(plain, name=name, min_sm=100, min_ptx=(8, 6), ptx=ptx, arch_specific=True, unpacks=bits)
+    name, instruction = f"SM100_SU{bits}_DU8x16_x{matrices}_LDSM_N", LdMatrix(matrices, False, "m8n16", element)
+    return replace(ldmatrix(matrices), name=name, targets=_TARGETS, instruction=instruction)
 
 
 def stmatrix_bytes(matrices: int) -> CopyAtom:
@@ -77,10 +71,7 @@ def stmatrix_bytes(matrices: int) -> CopyAtom:
         ref_bits=registers,
         src_spaces=("rmem",),
         dst_spaces=("smem",),
-        min_sm=100,
-        min_ptx=(8, 6),
-        ptx=f"stmatrix.sync.aligned.m16n8.x{matrices}.trans.shared.b8 "
-        f"[%0], {{{', '.join(f'%{i}' for i in range(1, matrices + 1))}}};",
+        targets=_TARGETS,
+        instruction=StMatrix(matrices, True, "m16n8", "b8"),
         source="PTX ISA, Warp-level Matrix Store Instruction: stmatrix",
-        arch_specific=True,
     )

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The record that describes one matrix multiply-accumulate instruction, D = A * B + C."""
 
-import re
 from dataclasses import dataclass
 from typing import final
 
 from ...base.errors import Code, LayoutError
+from ...base.target import TargetFamily
 from ..algebra.coalesce import filter_layout
 from ..algebra.complement import complement
 from ..algebra.core import Layout, cosize
 from ..algebra.inttuple import product
 from ..drawing.display import Displayed
 from .copy_atom import check_name
+from .instructions import MmaInstruction, MmaSync, Shape, Types, WgMma
 
 BITS = {
     "f64": 64,
@@ -35,43 +36,36 @@ BITS = {
 }
 """The widths of the element types, in bits, by their PTX names."""
 
-_INSTRUCTION = re.compile(r"([a-z][a-z0-9_]*(\.[a-z0-9_]+(::[a-z0-9_]+)*)*)?")
-
 
 @final
 @dataclass(frozen=True, slots=True)
 class MmaAtom(Displayed):
     """A matrix multiply-accumulate of one or more threads, as CuTe's MMA_Atom.
 
-    `shape` is (M, N, K). `layout_a`, `layout_b` and `layout_c` map (thread, value) to a place in A (M,K), B (N,K) and
-    C (M,N), each counted first mode fastest. D has the layout of C, since one `partition_C` serves both. `types` are
-    those of D, A, B and C. Threads are numbered by `thr_id`, which maps them to lanes. `spaces` says where A and B are:
-    registers ("rmem"), or shared memory ("smem"), which a descriptor names; `majors` which mode of A and B is
-    contiguous there, "K" or "MN". `arch_specific` marks instructions of one architecture alone (sm_90a). `ptx` is
-    the instruction; an atom of one thread and one element is ordinary arithmetic (`is_arithmetic`), which becomes it.
+    `instruction` has the shape (M, N, K) and the types of D, A, B and C. `layout_a`, `layout_b` and `layout_c` map
+    (thread, value) to a place in A (M,K), B (N,K) and C (M,N), each counted first mode fastest. D has the layout of C,
+    since one `partition_C` serves both. Threads are numbered by `thr_id`, which maps them to lanes. `targets` are those
+    that have the instruction.
 
-    Raises `LayoutError` (E0301) if a layout does not hold its matrix.
+    Raises `LayoutError` (E0301) if a layout does not hold its matrix, or an mma.sync is not of a warp or of an equal
+    part of it.
     """
 
     name: str
     thr_id: Layout
-    shape: tuple[int, int, int]
+    instruction: MmaInstruction
     layout_a: Layout
     layout_b: Layout
     layout_c: Layout
-    types: tuple[str, str, str, str]
-    min_sm: int
-    min_ptx: tuple[int, int]
-    ptx: str
+    targets: TargetFamily
     source: str
-    spaces: tuple[str, str] = ("rmem", "rmem")
-    majors: tuple[str, str] = ("K", "K")
-    arch_specific: bool = False
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        if not _INSTRUCTION.fullmatch(self.ptx):
-            raise LayoutError(Code.ATOM_INVALID, f"{self.name}: {self.ptx[:80]!r} is not the name of an instruction")
+        if isinstance(self.instruction, MmaSync) and (self.threads < 2 or 32 % self.threads):
+            raise LayoutError(
+                Code.ATOM_INVALID, f"{self.name}: {self.threads} threads are not a warp or an equal part of it"
+            )
         m, n, k = self.shape
         operands = (
             ("A", self.layout_a, m * k),
@@ -104,9 +98,19 @@ class MmaAtom(Displayed):
         return product(self.thr_id.shape)
 
     @property
-    def is_arithmetic(self) -> bool:
-        """Whether it is a multiplication and an addition of single elements, rather than one instruction."""
-        return self.threads == 1 and self.shape == (1, 1, 1)
+    def shape(self) -> Shape:
+        """M, N and K."""
+        return self.instruction.shape
+
+    @property
+    def types(self) -> Types:
+        """The element types of D, A, B and C by their PTX names."""
+        return self.instruction.types
+
+    @property
+    def spaces(self) -> tuple[str, str]:
+        """Where A and B are: registers ("rmem"), or shared memory ("smem"), which a descriptor names."""
+        return (self.instruction.a_space, "smem") if isinstance(self.instruction, WgMma) else ("rmem", "rmem")
 
     @property
     def bits(self) -> tuple[int, int, int, int]:

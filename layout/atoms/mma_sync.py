@@ -7,7 +7,9 @@ column c * v, v being the elements in a register, and again 4v columns on; B lik
 and 2c + 1 of row r (and r + 8).
 """
 
+from ...base.target import TargetFamily
 from ..algebra.core import Layout
+from .instructions import MmaOperation, MmaSync, Shape, Types
 from .mma_atom import BITS, MmaAtom
 
 _SOURCE = "PTX ISA, Warp-level matrix instructions: mma"
@@ -36,30 +38,25 @@ def _accumulator(m: int) -> Layout:
 
 def mma_sync(
     name: str,
-    shape: tuple[int, int, int],
-    types: tuple[str, str, str, str],
-    min_sm: int,
-    min_ptx: tuple[int, int],
-    modifier: str = "",
+    shape: Shape,
+    types: Types,
+    targets: TargetFamily,
+    operation: MmaOperation = MmaOperation.MULTIPLY_ADD,
 ) -> MmaAtom:
-    """The atom of a warp-wide mma.sync: `types` are those of D, A, B and C, `modifier` as in PTX
-    (".satfinite").
+    """The atom of a warp-wide mma.sync: `types` are those of D, A, B and C.
 
     Raises `LayoutError` (E0301) if the fragments do not hold the matrices.
     """
     m, n, k = shape
-    d, a, b, c = types
+    _, a, b, _ = types
     return MmaAtom(
         name=name,
         thr_id=Layout(32, 1),
-        shape=shape,
+        instruction=MmaSync(shape, types, operation=operation),
         layout_a=_operand(m, k, BITS[a]),
         layout_b=_operand(n, k, BITS[b]),
         layout_c=_accumulator(m),
-        types=types,
-        min_sm=min_sm,
-        min_ptx=min_ptx,
-        ptx=f"mma.sync.aligned.m{m}n{n}k{k}.row.col{modifier}.{d}.{a}.{b}.{c}",
+        targets=targets,
         source=_SOURCE,
     )
 
@@ -78,13 +75,10 @@ def mma_quad_pair(name: str, c: str, major_a: str, major_b: str) -> MmaAtom:
     return MmaAtom(
         name=name,
         thr_id=Layout((4, 2), (1, 16)),
-        shape=(8, 8, 4),
+        instruction=MmaSync((8, 8, 4), (c, "f16", "f16", c), (major_a, major_b)),
         layout_a=by_row if major_a == "row" else by_column,
         layout_b=by_row if major_b == "col" else by_column,
         layout_c=_QUAD_PAIR[c],
-        types=(c, "f16", "f16", c),
-        min_sm=70,
-        min_ptx=(6, 4),
-        ptx=f"mma.sync.aligned.m8n8k4.{major_a}.{major_b}.{c}.f16.f16.{c}",
+        targets=TargetFamily(70, 64),
         source=_SOURCE,
     )

@@ -12,7 +12,9 @@ from functools import cache, lru_cache, partial
 from types import MappingProxyType
 
 from ...base.errors import Code, LayoutError
+from ...base.target import TargetFamily
 from .installed import installed_atom
+from .instructions import MmaOperation
 from .mma_atom import MmaAtom
 from .mma_sync import mma_quad_pair, mma_sync
 from .scalar_mma import CXX_TYPES, MAX_FMA_NAME, dp4a, universal_fma
@@ -25,27 +27,32 @@ _FP8 = tuple([f"F32{a}{b}F32" for a in ("E4M3", "E5M2") for b in ("E4M3", "E5M2"
 _FP8_F16 = tuple([types.replace("F32", "F16") for types in _FP8])
 _TF32, _F64, _B1 = ("F32TF32TF32F32",), ("F64F64F64F64",), ("S32U1U1S32",)
 
-_WARP_WIDE: tuple[tuple[int, int, tuple[int, int], tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = (
+_WARP_WIDE: tuple[tuple[int, int, int, tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = (
     # architecture of the name, oldest architecture that has it, PTX version, shapes, types, endings
-    (75, 75, (6, 5), ("16x8x8",), _F16 + _F32, ("",)),
-    (75, 75, (6, 5), ("8x8x16",), _S8[:1], ("",)),
-    (80, 75, (6, 5), ("16x8x8",), _F16 + _F32, ("",)),
-    (80, 80, (7, 0), ("16x8x8",), ("F32BF16BF16F32",), ("",)),
-    (80, 80, (7, 0), ("16x8x16",), (*_F16, *_F32, "F32BF16BF16F32"), ("",)),
-    (80, 80, (7, 0), ("16x8x4", "16x8x8"), _TF32, ("",)),
-    (80, 80, (7, 0), ("8x8x4",), _F64, ("",)),
-    (80, 75, (6, 5), ("8x8x16",), _S8, ("", "_SATURATE")),
-    (80, 80, (7, 0), ("16x8x16", "16x8x32"), _S8, ("", "_SATURATE")),
-    (80, 75, (6, 5), ("8x8x32",), _S4, ("", "_SATURATE")),
-    (80, 80, (7, 0), ("16x8x32", "16x8x64"), _S4, ("", "_SATURATE")),
-    (80, 75, (7, 0), ("8x8x128",), _B1, ("_XORPOPC",)),
-    (80, 80, (7, 0), ("16x8x128", "16x8x256"), _B1, ("_XORPOPC",)),
-    (80, 80, (7, 1), ("8x8x128", "16x8x128", "16x8x256"), _B1, ("_ANDPOPC",)),
-    (89, 89, (8, 4), ("16x8x32",), _FP8, ("",)),
-    (89, 89, (8, 7), ("16x8x32",), _FP8_F16, ("",)),
-    (90, 90, (7, 8), ("16x8x4", "16x8x8", "16x8x16"), _F64, ("",)),
+    (75, 75, 65, ("16x8x8",), _F16 + _F32, ("",)),
+    (75, 75, 65, ("8x8x16",), _S8[:1], ("",)),
+    (80, 75, 65, ("16x8x8",), _F16 + _F32, ("",)),
+    (80, 80, 70, ("16x8x8",), ("F32BF16BF16F32",), ("",)),
+    (80, 80, 70, ("16x8x16",), (*_F16, *_F32, "F32BF16BF16F32"), ("",)),
+    (80, 80, 70, ("16x8x4", "16x8x8"), _TF32, ("",)),
+    (80, 80, 70, ("8x8x4",), _F64, ("",)),
+    (80, 75, 65, ("8x8x16",), _S8, ("", "_SATURATE")),
+    (80, 80, 70, ("16x8x16", "16x8x32"), _S8, ("", "_SATURATE")),
+    (80, 75, 65, ("8x8x32",), _S4, ("", "_SATURATE")),
+    (80, 80, 70, ("16x8x32", "16x8x64"), _S4, ("", "_SATURATE")),
+    (80, 75, 70, ("8x8x128",), _B1, ("_XORPOPC",)),
+    (80, 80, 70, ("16x8x128", "16x8x256"), _B1, ("_XORPOPC",)),
+    (80, 80, 71, ("8x8x128", "16x8x128", "16x8x256"), _B1, ("_ANDPOPC",)),
+    (89, 89, 84, ("16x8x32",), _FP8, ("",)),
+    (89, 89, 87, ("16x8x32",), _FP8_F16, ("",)),
+    (90, 90, 78, ("16x8x4", "16x8x8", "16x8x16"), _F64, ("",)),
 )
-_MODIFIERS = {"": "", "_SATURATE": ".satfinite", "_XORPOPC": ".xor.popc", "_ANDPOPC": ".and.popc"}
+_OPERATIONS = {
+    "": MmaOperation.MULTIPLY_ADD,
+    "_SATURATE": MmaOperation.SATURATE,
+    "_XORPOPC": MmaOperation.XOR_POPC,
+    "_ANDPOPC": MmaOperation.AND_POPC,
+}
 _TYPE = re.compile(r"TF32|BF16|F64|F32|F16|E4M3|E5M2|S32|S8|U8|S4|U4|U1")
 _WGMMA = re.compile(r"SM90_64x(\d{1,3})x(\d{1,2})_([A-Z0-9]+)_(SS|RS)(?:<Major::(K|MN),Major::(K|MN)>|_TN(_SATURATE)?)")
 _REFUSED = (
@@ -92,8 +99,8 @@ def _all() -> Iterator[tuple[str, Callable[[], MmaAtom]]]:
                 d, a, b, c = _types(text)
                 for ending in endings:
                     name = f"SM{sm}_{shape}_{text}_TN{ending}"
-                    modifier = _MODIFIERS[ending]
-                    yield name, partial(mma_sync, name, (m, n, k), (d, a, b, c), min_sm, version, modifier)
+                    targets, operation = TargetFamily(min_sm, version), _OPERATIONS[ending]
+                    yield name, partial(mma_sync, name, (m, n, k), (d, a, b, c), targets, operation)
 
 
 MMA_ATOMS: Mapping[str, Callable[[], MmaAtom]] = MappingProxyType(dict(_all()))

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from ...base.errors import Code, LayoutError
+from ...base.target import TargetFamily
 from ..algebra.core import Layout
+from .instructions import Dp4a, Fma
 from .mma_atom import BITS, MmaAtom
 
 CXX_TYPES: Mapping[str, str] = MappingProxyType({
@@ -23,8 +25,8 @@ _SIGNIFICAND: Mapping[str, tuple[int, int]] = {
     "f64": (11, 52), "f32": (8, 23), "f16": (5, 10), "bf16": (8, 7), "e4m3": (4, 3), "e5m2": (5, 2),
 }  # fmt: skip
 """The bits of exponent and fraction of each floating-point type."""
-_NEEDS: Mapping[str, tuple[int, tuple[int, int]]] = {
-    "f16": (53, (4, 2)), "bf16": (80, (7, 0)), "e4m3": (89, (8, 1)), "e5m2": (89, (8, 1)),
+_NEEDS: Mapping[str, tuple[int, int]] = {
+    "f16": (53, 42), "bf16": (80, 70), "e4m3": (89, 81), "e5m2": (89, 81),
 }  # fmt: skip
 """The oldest target and PTX version with arithmetic of a type, or, of 8-bit floats, with conversions (PTX ISA, cvt)."""
 _ONE = Layout((1, 1), (0, 0))
@@ -65,18 +67,15 @@ def universal_fma(name: str) -> MmaAtom:
                 f"{name[:80]!r} names no atom: it computes in the type of D, and {each} does not widen to {d}",
                 "give D the widest of the types, all floats or all integers",
             )
-    needs = [_NEEDS.get(each, (20, (2, 0))) for each in (d, a, b, c) if each == d or BITS[each] == 8]
+    needs = [_NEEDS.get(each, (20, 20)) for each in (d, a, b, c) if each == d or BITS[each] == 8]
     return MmaAtom(
         name=name,
         thr_id=Layout(1, 0),
-        shape=(1, 1, 1),
+        instruction=Fma((d, a, b, c)),
         layout_a=_ONE,
         layout_b=_ONE,
         layout_c=_ONE,
-        types=(d, a, b, c),
-        min_sm=max(sm for sm, _ in needs),
-        min_ptx=max(version for _, version in needs),
-        ptx=f"fma.rn.{d}" if d in _SIGNIFICAND else f"mad.lo.s{max(16, BITS[d])}",
+        targets=TargetFamily(max(sm for sm, _ in needs), max(version for _, version in needs)),
         source="PTX ISA, Floating Point Instructions: fma; Integer Arithmetic Instructions: mad",
     )
 
@@ -101,13 +100,10 @@ def dp4a() -> MmaAtom:
     return MmaAtom(
         name="SM61_DP4A",
         thr_id=Layout(1, 0),
-        shape=(1, 1, 4),
+        instruction=Dp4a(),
         layout_a=Layout((1, 4), (0, 1)),
         layout_b=Layout((1, 4), (0, 1)),
         layout_c=_ONE,
-        types=("s32", "s8", "s8", "s32"),
-        min_sm=61,
-        min_ptx=(5, 0),
-        ptx="dp4a.s32.s32",
+        targets=TargetFamily(61, 50),
         source="PTX ISA, Integer Arithmetic Instructions: dp4a",
     )

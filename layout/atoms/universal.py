@@ -2,10 +2,13 @@
 """Copies of one thread by plain loads, stores and moves (PTX ISA, instructions ld, st and mov)."""
 
 from ...base.errors import Code, LayoutError
+from ...base.target import TargetFamily
 from ..algebra.core import Layout
 from .copy_atom import SPACES, CopyAtom
+from .instructions import AutoMove, Move
 
-_SUFFIX = {8: "b8", 16: "b16", 32: "b32", 64: "b64", 128: "v4.b32"}
+_WIDTHS = (8, 16, 32, 64, 128)
+_TARGETS = TargetFamily(20, 20)
 
 
 def universal_copy(bits: int) -> CopyAtom:
@@ -13,9 +16,9 @@ def universal_copy(bits: int) -> CopyAtom:
 
     Raises `LayoutError` (E0304) unless `bits` is 8, 16, 32, 64 or 128.
     """
-    if bits not in _SUFFIX:
+    if bits not in _WIDTHS:
         raise LayoutError(
-            Code.ATOM_OPERAND, f"no load moves {bits} bits", f"widths are {', '.join(map(str, _SUFFIX))} bits"
+            Code.ATOM_OPERAND, f"no load moves {bits} bits", f"widths are {', '.join(map(str, _WIDTHS))} bits"
         )
     layout = Layout((1, bits), (0, 1))
     return CopyAtom(
@@ -26,9 +29,8 @@ def universal_copy(bits: int) -> CopyAtom:
         ref_bits=layout,
         src_spaces=SPACES,
         dst_spaces=SPACES,
-        min_sm=20,
-        min_ptx=(2, 0),
-        ptx=f"ld.{_SUFFIX[bits]} / st.{_SUFFIX[bits]}",
+        targets=_TARGETS,
+        instruction=Move(bits),
         source="PTX ISA, Data Movement and Conversion Instructions: ld, st, mov",
     )
 
@@ -50,8 +52,7 @@ def auto_vectorizing_copy(max_bits: int | None = 128) -> CopyAtom:
         ref_bits=layout,
         src_spaces=SPACES,
         dst_spaces=SPACES,
-        min_sm=20,
-        min_ptx=(2, 0),
-        ptx="ld / st",
+        targets=_TARGETS,
+        instruction=AutoMove(max_bits),
         source="PTX ISA, Data Movement and Conversion Instructions: ld, st, mov",
     )

@@ -8,7 +8,9 @@ the matrix.
 """
 
 from ...base.errors import Code, LayoutError
+from ...base.target import TargetFamily
 from ..algebra.core import Layout
+from .instructions import Types, WgMma
 from .mma_atom import BITS, MmaAtom
 
 _INTEGER_N = (8, 16, 24, *range(32, 257, 16))
@@ -29,15 +31,13 @@ def _registers(k: int, bits: int) -> Layout:
     return Layout((threads, (width, 2, groups)), (steps, (64, 8, 256 * width)))
 
 
-def wgmma(
-    name: str, n: int, types: tuple[str, str, str, str], a_space: str, majors: tuple[str, str] = ("K", "K")
-) -> MmaAtom:
+def wgmma(name: str, n: int, types: Types, a_space: str, majors: tuple[str, str] = ("K", "K")) -> MmaAtom:
     """The atom of wgmma.mma_async of shape 64 x `n` x (256 bits of A); A is in "smem" or "rmem", B in "smem".
 
     `majors` says of A and B in shared memory which mode is contiguous, "K" or "MN"; only 16-bit elements may
     be "MN". Raises `LayoutError` (E0304) for an `n` or majors that PTX has not.
     """
-    d, a, b, _ = types
+    d, a, _, _ = types
     bits = BITS[a]
     if n not in (_INTEGER_N if d == "s32" else range(8, 257, 8)):
         raise LayoutError(Code.ATOM_OPERAND, f"{name}: wgmma has no shape with N = {n}")
@@ -51,16 +51,10 @@ def wgmma(
     return MmaAtom(
         name=name,
         thr_id=Layout(128, 1),
-        shape=(64, n, k),
+        instruction=WgMma((64, n, k), types, a_space, majors),
         layout_a=_shared(64, k) if a_space == "smem" else _registers(k, bits),
         layout_b=_shared(n, k),
         layout_c=Layout(((4, 8, 4), (2, 2, n // 8)), ((128, 1, 16), (64, 8, 512))),
-        types=types,
-        min_sm=90,
-        min_ptx=(8, 0),
-        ptx=f"wgmma.mma_async.sync.aligned.m64n{n}k{k}.{d}.{a}.{b}",
+        targets=TargetFamily(90, 80, "a"),
         source="PTX ISA, Asynchronous warpgroup-level matrix instructions: wgmma.mma_async",
-        spaces=(a_space, "smem"),
-        majors=majors,
-        arch_specific=True,
     )

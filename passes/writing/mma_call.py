@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import assert_never, cast
 
 from xdsl.dialects import arith, math, vector
 from xdsl.dialects.builtin import AnyFloat, BFloat16Type, Float16Type, IntegerType, VectorType
@@ -14,6 +14,7 @@ from ...dialects.ptx.mma import REGISTER_TYPES
 from ...dialects.tile import MmaCallOp, TensorType
 from ...dialects.tile.mma_types import ELEMENT_TYPES
 from ...layout.algebra.core import size
+from ...layout.atoms.instructions import Dp4a, Fma, MmaSync, WgMma
 from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_registers import OPERANDS, registers
 from .emitter import Emitter
@@ -49,12 +50,17 @@ def lower_mma_call(emitter: Emitter, op: MmaCallOp, pointers: list[SSAValue]) ->
     atom = op.atom.atom
     d, *others = [_held(emitter, atom, *o) for o in zip(OPERANDS, op.types, pointers, strict=True)]
     a, b, c = [held.load(emitter) for held in others]
-    if atom.is_arithmetic:
-        results = [_multiply_add(emitter, atom, (a[0], b[0], c[0]))]
-    elif atom.threads == 1:
-        results = [emitter.value(Dp4aOp(atom.ptx.removeprefix("dp4a."), a[0], b[0], c[0]))]
-    else:
-        results = list(emitter.insert(MmaSyncOp(atom.name, a, b, c)).results)
+    match atom.instruction:
+        case Fma():
+            results = [_multiply_add(emitter, atom, (a[0], b[0], c[0]))]
+        case Dp4a(signed_a, signed_b):
+            results = [emitter.value(Dp4aOp(f"{signed_a}.{signed_b}", a[0], b[0], c[0]))]
+        case MmaSync():
+            results = list(emitter.insert(MmaSyncOp(atom.name, a, b, c)).results)
+        case WgMma():
+            raise AssertionError("the verifier refuses instructions of warpgroups")
+        case _:
+            assert_never(atom.instruction)
     for value, place in zip(results, d.places, strict=True):
         emitter.insert(StoreOp(value, place, d.bytes))
     emitter.replace()
@@ -83,7 +89,7 @@ def _held(emitter: Emitter, atom: MmaAtom, operand: str, tensor: TensorType, poi
     """The registers of an operand, the first of whose values is at `pointer`."""
     layout = tensor.layout.data
     count = size(layout)
-    if atom.is_arithmetic:
+    if isinstance(atom.instruction, Fma):
         type, bytes, each = tensor.element_type, tensor.element_bytes, 1
     else:
         held = registers(atom, operand)

@@ -2,11 +2,12 @@
 """Which targets and PTX versions have each MMA atom: the assembler's word against the table's."""
 
 import pytest
-from tilefold.base.target import Target
+from tilefold.base.target import Target, TargetFamily
 from tilefold.compiler.machine.assemble import AssembleError, assemble
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.atoms.mma_atom import BITS, MmaAtom
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
+from tilefold.layout.atoms.ptx_text import mnemonic
 
 from tests.emit.harness import ASSEMBLED
 
@@ -30,7 +31,7 @@ def entry(name: str, atom: MmaAtom) -> str:
     layouts = (atom.layout_c, atom.layout_a, atom.layout_b, atom.layout_c)
     operands = [registers(letter, t, layout) for letter, t, layout in zip("dabc", atom.types, layouts, strict=True)]
     declared, used = "\n".join([d for d, _ in operands]), ", ".join([o for _, o in operands])
-    return f".entry {name}() {{\n{declared}\n{atom.ptx} {used};\nret;\n}}\n"
+    return f".entry {name}() {{\n{declared}\n{mnemonic(atom.instruction)} {used};\nret;\n}}\n"
 
 
 def assembles(atoms: list[MmaAtom], arch: str, version: int) -> bool:
@@ -45,7 +46,7 @@ def assembles(atoms: list[MmaAtom], arch: str, version: int) -> bool:
 
 @pytest.mark.parametrize("target", ASSEMBLED, ids=str)
 def test_atoms_assemble_for_every_target_that_has_them(target: Target) -> None:
-    supported = [atom for atom in ATOMS if target.supports(atom.min_sm, 10 * atom.min_ptx[0] + atom.min_ptx[1])]
+    supported = [atom for atom in ATOMS if atom.targets.includes(target)]
     assert assembles(supported, target.arch, target.ptx_version)
     assert len(supported) == len(ATOMS) or target.sm < 90
 
@@ -54,12 +55,55 @@ def test_atoms_assemble_for_every_target_that_has_them(target: Target) -> None:
 def test_the_oldest_target_and_version_are_the_oldest(atom: MmaAtom) -> None:
     """An older architecture and an older version of PTX are refused; 13.0's assembler has nothing before sm_75."""
     names = list(TARGETS)
-    arch = f"sm_{max(atom.min_sm, 75)}"
-    version = max(10 * atom.min_ptx[0] + atom.min_ptx[1], TARGETS[arch])
+    arch = f"sm_{max(atom.targets.min_sm, 75)}"
+    version = max(atom.targets.min_ptx, TARGETS[arch])
     assert assembles([atom], arch, version)
     if arch != names[0]:
         older = names[names.index(arch) - 1]
         assert not assembles([atom], older, max(version, TARGETS[older]))
     before = VERSIONS[VERSIONS.index(version) - 1]
-    if before >= TARGETS[arch] and atom.min_sm >= 75:
+    if before >= TARGETS[arch] and atom.targets.min_sm >= 75:
         assert not assembles([atom], arch, before)
+
+
+def is_wgmma_assembled(target: Target) -> bool:
+    """Whether the assembler takes an instruction of warpgroups for this target."""
+    version = f"{target.ptx_version // 10}.{target.ptx_version % 10}"
+    body = ".entry k() {\nwgmma.fence.sync.aligned;\nret;\n}\n"
+    try:
+        return "k" in assemble(f".version {version}\n.target {target}\n.address_size 64\n{body}", target).kernels
+    except AssembleError:
+        return False
+
+
+@pytest.mark.parametrize("target", ASSEMBLED, ids=str)
+def test_warpgroups_multiply_on_a_single_architecture(target: Target) -> None:
+    """sm_90a is not "90 or newer": neither sm_90 nor sm_100a has wgmma."""
+    atom = mma_atom("SM90_64x8x16_F32F16F16_SS<Major::K,Major::K>")
+    assert atom.targets.includes(target) == is_wgmma_assembled(target) == (target.arch == "sm_90a")
+
+
+@pytest.mark.parametrize(
+    ("family", "target", "said", "hint"),
+    [
+        (TargetFamily(90, 80, "a"), "sm_90", "x is an instruction of sm_90a alone, not of sm_90", "--target sm_90a"),
+        (TargetFamily(90, 80, "a"), "sm_100a", "x is an instruction of sm_90a alone", "--target sm_90a"),
+        (TargetFamily(90, 80, "a"), "sm_90a", None, None),
+        (TargetFamily(90, 88, "a"), "sm_90a", "x needs sm_90 and PTX 8.8", "use an instruction that sm_90a has"),
+        (TargetFamily(90, 78), "sm_89", "x needs sm_90 and PTX 7.8; sm_89 is older", "--target sm_90 or newer"),
+        (TargetFamily(80, 88), "sm_90", "x needs sm_80 and PTX 8.8; sm_90 is older", "--target sm_80 or newer"),
+        (TargetFamily(90, 78), "sm_120", None, None),
+        (TargetFamily(100, 86, "f"), "sm_120", "sm_120 stands for all later ones too", "--target sm_120a"),
+        (TargetFamily(100, 86, "f"), "sm_120f", None, None),
+        (TargetFamily(100, 86, "f", 10), "sm_103f", None, None),
+        (TargetFamily(100, 86, "f", 10), "sm_120a", "x is an instruction of sm_10x alone", "--target sm_100f"),
+    ],
+)
+def test_a_family_of_targets_says_why_it_excludes_one(
+    family: TargetFamily, target: str, said: str | None, hint: str | None
+) -> None:
+    refusal = family.refusal("x", Target(target))
+    assert family.includes(Target(target)) == (refusal is None) == (said is None)
+    if refusal is not None and said is not None and hint is not None:
+        assert said in refusal[0]
+        assert hint in refusal[1]

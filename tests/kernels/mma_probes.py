@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tilefold.base.target import Target
 from tilefold.compiler.frontend.params import expand
+from tilefold.layout.atoms.instructions import MmaOperation, MmaSync
 from tilefold.layout.atoms.mma_atom import MmaAtom
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from tilefold.runtime.cuda import CudaEngine
@@ -97,11 +98,16 @@ def expected(atom: MmaAtom, values: dict[str, Any]) -> tuple[NDArray[Any], NDArr
         own = magnitude * (atom.shape[2] + 1) * 2.0**-53  # the error of NumPy's sum
         return product, allowed_error(atom, magnitude) + last + own
     wide = a[:, None, :], b[None, :, :]
+    operation = atom.instruction.operation if isinstance(atom.instruction, MmaSync) else MmaOperation.MULTIPLY_ADD
     products = (
-        wide[0] ^ wide[1] if ".xor" in atom.ptx else wide[0] & wide[1] if ".and" in atom.ptx else wide[0] * wide[1]
+        wide[0] ^ wide[1]
+        if operation is MmaOperation.XOR_POPC
+        else wide[0] & wide[1]
+        if operation is MmaOperation.AND_POPC
+        else wide[0] * wide[1]
     )
     total: NDArray[np.int64] = products.sum(axis=2) + c
-    if ".satfinite" in atom.ptx:
+    if operation is MmaOperation.SATURATE:
         total = np.clip(total, -(2**31), 2**31 - 1)
     return total.astype(DTYPES[atom.types[0]]), np.zeros(total.shape)
 
@@ -127,8 +133,7 @@ class Distance:
 
 def is_supported(name: str, target: Target) -> bool:
     """Whether a target has an atom."""
-    atom = mma_atom(name)
-    return target.supports(atom.min_sm, 10 * atom.min_ptx[0] + atom.min_ptx[1])
+    return mma_atom(name).targets.includes(target)
 
 
 def measure(

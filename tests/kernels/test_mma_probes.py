@@ -8,6 +8,7 @@ import pytest
 from tilefold.compiler.machine.assemble import assemble
 from tilefold.compiler.reports.kernel_report import count_instructions
 from tilefold.layout.atoms.mma_table import mma_atom
+from tilefold.layout.atoms.ptx_text import mnemonic
 
 from tests.kernels.harness import STAGES, simulate
 from tests.kernels.mma_probes import ATOMS, NEWEST, expected, is_supported, measure, probe
@@ -52,12 +53,12 @@ OF_EACH_KIND = [
 def test_the_instruction_in_ptx(name: str) -> None:
     """One instruction a probe, by the mnemonic in the atom's table, on registers that never leave them."""
     program, launch = probe(name)
-    ptx, mnemonic = program.ptx(NEWEST), mma_atom(name).ptx
-    assert count_instructions(ptx)["mma_probe"][mnemonic] == 1
+    ptx, instruction = program.ptx(NEWEST), mnemonic(mma_atom(name).instruction)
+    assert count_instructions(ptx)["mma_probe"][instruction] == 1
     assert assemble(ptx, NEWEST).kernels["mma_probe"].stack == 0
     if not name.startswith("UniversalFMA"):  # which is arithmetic
         counts = simulate(program, launch, "instr").result.counters.instructions
-        assert counts[mnemonic].warps == 1
+        assert counts[instruction].warps == 1
 
 
 EXTREMES = [

@@ -6,12 +6,15 @@ from dataclasses import replace
 
 import pytest
 from tilefold.base.errors import Code, LayoutError
+from tilefold.base.target import TargetFamily
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.atoms.cache import LOAD_HINTS, split_policy, with_hints, with_policy
 from tilefold.layout.atoms.copy_atom import CopyAtom
 from tilefold.layout.atoms.cp_async import cp_async
+from tilefold.layout.atoms.instructions import AutoMove, CpAsync
 from tilefold.layout.atoms.ldmatrix import ldmatrix, stmatrix
 from tilefold.layout.atoms.ldmatrix_bytes import ldmatrix_bytes, ldmatrix_unpacked, stmatrix_bytes
+from tilefold.layout.atoms.ptx_text import copy_text
 from tilefold.layout.atoms.table import COPY_ATOMS, copy_atom
 from tilefold.layout.atoms.universal import universal_copy
 
@@ -119,10 +122,10 @@ def test_cache_hints_raise_what_the_target_needs() -> None:
     assert with_hints(plain) == plain
     hinted = with_hints(plain, "nc.L1::no_allocate.L2::256B", "cs")
     assert (hinted.load_hint, hinted.store_hint) == ("nc.L1::no_allocate.L2::256B", "cs")
-    assert (hinted.min_sm, hinted.min_ptx) == (80, (7, 4))
-    assert with_hints(copy_atom("SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", 16), "L2::64B").min_ptx == (7, 4)
+    assert hinted.targets == TargetFamily(80, 74)
+    assert with_hints(copy_atom("SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", 16), "L2::64B").targets == TargetFamily(80, 74)
     kept = with_hints(copy_atom("UniversalCopy<uint128_t>", 16), "L1::no_allocate.L2::evict_first.L2::64B")
-    assert (kept.min_sm, kept.min_ptx) == (80, (7, 4))
+    assert kept.targets == TargetFamily(80, 74)
     assert split_policy(kept.load_hint) == ("L1::no_allocate.L2::64B", "L2::evict_first")
     assert all(split_policy(with_policy(hint, "L2::evict_last")) == (hint, "L2::evict_last") for hint in LOAD_HINTS)
 
@@ -154,8 +157,9 @@ def test_cp_async_copies_only_the_sizes_that_ptx_has(cache: str, sizes: list[int
             atom = cp_async(cache, size)
             assert (atom.src_spaces, atom.dst_spaces) == (("gmem",), ("smem",))
             assert [atom.src_bits(0, b) for b in range(8 * size)] == list(range(8 * size))
-            assert f"cp.async.{cache}." in atom.ptx
-            assert f" {size};" in atom.ptx
+            assert atom.instruction == CpAsync(cache, size)
+            text = f"cp.async.{cache}.shared.global [%0], [%1], {size}, %2;"
+            assert copy_text(CpAsync(cache, size, zfill=True)) == text
         else:
             with pytest.raises(LayoutError) as caught:
                 cp_async(cache, size)
@@ -174,8 +178,8 @@ def test_every_atom_is_complete(name: str) -> None:
     atom = copy_atom(name)
     assert atom.name == name
     assert atom.source.startswith("PTX ISA")
-    assert atom.min_sm >= 20
-    assert atom.min_ptx >= (2, 0)
+    assert atom.targets.min_sm >= 20
+    assert atom.targets.min_ptx >= 20
     sets = [
         {layout(t, b) for t in range(layout[0].size) for b in range(layout[1].size)}
         for layout in (atom.src_bits, atom.dst_bits, atom.ref_bits)
@@ -222,5 +226,5 @@ def test_unknown_atoms_are_refused_with_similar_names() -> None:
 )
 def test_atoms_check_themselves(src: Layout, dst: Layout, spaces: str) -> None:
     with pytest.raises(LayoutError) as caught:
-        CopyAtom("mine", Layout(2, 1), src, dst, src, (spaces,), ("rmem",), 80, (7, 0), "ld", "test")
+        CopyAtom("mine", Layout(2, 1), src, dst, src, (spaces,), ("rmem",), TargetFamily(80, 70), AutoMove(), "test")
     assert caught.value.code == Code.ATOM_INVALID.id

@@ -13,6 +13,7 @@ from tilefold.base.target import Target
 from tilefold.compiler.machine.assemble import assemble
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.atoms.installed import GROUP, installed_atoms
+from tilefold.layout.atoms.instructions import MmaSync
 from tilefold.layout.atoms.mma_table import mma_atom
 from tilefold.layout.atoms.table import copy_atom
 
@@ -83,31 +84,43 @@ def test_without_the_package_there_is_no_such_atom() -> None:
 
 COPY = """
 from dataclasses import replace
+from tilefold.layout.atoms.instructions import LdMatrix, Move
 from tilefold.layout.atoms.table import copy_atom
 
 def atoms():
-    return [replace(copy_atom("UniversalCopy<uint32_t>"), name="MyCopy", ptx={ptx!r})]
+    return [replace(copy_atom("UniversalCopy<uint32_t>"), name="MyCopy", instruction={instruction})]
 """
 
 
 def test_a_copy_atom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install(tmp_path, monkeypatch, "my_copies", COPY.format(ptx="ld.b32 / st.b32"), {"a": "my_copies:atoms"})
+    install(tmp_path, monkeypatch, "my_copies", COPY.format(instruction="Move(32)"), {"a": "my_copies:atoms"})
     assert copy_atom("MyCopy", 16).values == 2
     with pytest.raises(LayoutError) as caught:
         mma_atom("MyCopy")
     assert caught.value.code == Code.ATOM_UNKNOWN.id
 
 
-HEAD = "from dataclasses import replace\nfrom tilefold.layout.atoms.mma_table import mma_atom\n"
+HEAD = """
+from dataclasses import replace
+from tilefold.base.target import TargetFamily
+from tilefold.layout.algebra.core import Layout
+from tilefold.layout.atoms.instructions import MmaSync
+from tilefold.layout.atoms.mma_table import mma_atom
+"""
 F16 = 'mma_atom("SM80_16x8x8_F32F16F16F32_TN")'
 WRONG = {
     "raise ValueError('no')": "cannot be loaded: ValueError: no",
     "def atoms(): return 3": "TypeError",
     "def atoms(): return ['x']": "str is no MmaAtom or CopyAtom",
     f"def atoms(): return [replace({F16}, name='a b')]": "cannot be the name of an atom",
-    f"def atoms(): return [replace({F16}, ptx='mma.sync.aligned {{%r0}}; exit')]": "is not the name of an instruction",
-    f"def atoms(): return [replace({F16}, name='X', ptx='fma.rn.f16')]": "X is fma.rn.f16",
-    f"def atoms(): return [replace({F16}, name='X'), replace({F16}, name='X', min_sm=80)]": "another package has",
+    f"def atoms(): return [replace({F16}, instruction='mma.sync.aligned {{%r0}}; exit')]": "AttributeError",
+    f"I = {F16}.instruction\ndef atoms(): return [replace(I, majors=('row', 'col; exit'))]": "mma.sync has no form",
+    f"I = {F16}.instruction\ndef atoms(): return [replace(I, operation='.satfinite')]": "mma.sync has no form",
+    f"def atoms(): return [replace({F16}, thr_id=Layout(1, 0))]": "1 threads are not a warp",
+    f"def atoms(): return [replace({F16}, thr_id=Layout(64, 1))]": "64 threads are not a warp",
+    "def atoms(): return [replace(mma_atom('UniversalFMA<half_t>'), name='X')]": "X is fma.rn.f16",
+    f"""TWO = [{{}}, {{'targets': TargetFamily(80, 70)}}]
+def atoms(): return [replace({F16}, name='X', **x) for x in TWO]""": ("another package has"),
     f"def atoms(): return [replace({F16}, layout_a={F16}.layout_b)]": "does not hold the 128 elements",
 }
 
@@ -120,11 +133,14 @@ def test_packages_that_are_wrong(body: str, tmp_path: Path, monkeypatch: pytest.
     assert caught.value.code == Code.ATOM_PACKAGE.id
     assert WRONG[body] in caught.value.message
     assert "wrong_atoms" in caught.value.message
-    assert mma_atom("SM80_16x8x8_F32F16F16F32_TN").min_sm == 75
+    assert mma_atom("SM80_16x8x8_F32F16F16F32_TN").targets.min_sm == 75
 
 
-def test_a_copy_atom_with_an_instruction_that_nobody_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install(tmp_path, monkeypatch, "my_copies", COPY.format(ptx="ld.b33 / st.b33"), {"a": "my_copies:atoms"})
+@pytest.mark.parametrize("instruction", ["Move(33)", "Move(64)", "LdMatrix(3)", "'ld.b32 / st.b32'"])
+def test_a_copy_atom_with_an_instruction_that_nobody_knows(
+    instruction: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, monkeypatch, "my_copies", COPY.format(instruction=instruction), {"a": "my_copies:atoms"})
     with pytest.raises(LayoutError) as caught:
         copy_atom("MyCopy")
     assert caught.value.code == Code.ATOM_PACKAGE.id
@@ -144,5 +160,10 @@ def test_fragments_fill_registers() -> None:
 
     atom = mma_atom("SM80_16x8x8_F32F16F16F32_TN")
     with pytest.raises(LayoutError) as caught:
-        replace(atom, shape=(16, 8, 4), layout_a=Layout((32, 2), (1, 32)), layout_b=Layout((32, 1), (1, 0)))
+        replace(
+            atom,
+            instruction=MmaSync((16, 8, 4), atom.types),
+            layout_a=Layout((32, 2), (1, 32)),
+            layout_b=Layout((32, 1), (1, 0)),
+        )
     assert "fill no whole registers" in caught.value.message

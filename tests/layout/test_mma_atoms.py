@@ -5,9 +5,12 @@ from dataclasses import replace
 
 import pytest
 from tilefold.base.errors import Code, LayoutError
+from tilefold.base.target import TargetFamily
 from tilefold.layout.algebra.core import Layout
+from tilefold.layout.atoms.instructions import Dp4a, Fma, MmaSync
 from tilefold.layout.atoms.mma_atom import MmaAtom
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
+from tilefold.layout.atoms.ptx_text import mnemonic
 
 WARP_WIDE = [atom for atom in map(mma_atom, MMA_ATOMS) if atom.threads == 32]
 WARPGROUP = [
@@ -63,7 +66,7 @@ def test_warp_wide_fragments_follow_the_figures(atom: MmaAtom) -> None:
 def test_warpgroup_fragments_are_four_warps_of_sixteen_rows(name: str) -> None:
     atom = mma_atom(name)
     m, n, k = atom.shape
-    assert (atom.threads, atom.arch_specific, atom.spaces[1]) == (128, True, "smem")
+    assert (atom.threads, atom.targets, atom.spaces[1]) == (128, TargetFamily(90, 80, "a"), "smem")
     for thread in range(128):
         warp, lane = divmod(thread, 32)
         for value in range(m * n // 128):
@@ -126,8 +129,8 @@ def test_every_atom_is_complete(name: str) -> None:
     atom = mma_atom(name)
     assert atom.name == name
     assert atom.source.startswith("PTX ISA")
-    assert atom.ptx
-    assert atom.is_arithmetic or atom.name == "SM61_DP4A" or all(f".{t}" in atom.ptx for t in atom.types)
+    text = mnemonic(atom.instruction)
+    assert isinstance(atom.instruction, Fma | Dp4a) or all(f".{t}" in text for t in atom.types)
 
 
 @pytest.mark.parametrize(
@@ -200,4 +203,4 @@ def test_atoms_check_themselves() -> None:
             replace(atom, layout_a=broken)
         assert caught.value.code == Code.ATOM_INVALID.id
     with pytest.raises(LayoutError):
-        replace(atom, types=("f32", "f17", "f16", "f32"))
+        replace(atom, instruction=MmaSync((16, 8, 8), ("f32", "f17", "f16", "f32")))

@@ -51,7 +51,7 @@ def atom_of(text: str, bits: int) -> CopyAtom:
     LayoutError for an unknown atom (E0302), one that PTX does not have (E0304) or that splits values (E0303).
     """
     atom = copy_atom(_cute_name("".join(text.split()).replace("cute::", "")), bits)
-    if not atom.ptx:
+    if atom.instruction is None:
         raise LayoutError(Code.ATOM_OPERAND, f"PTX has no instruction for {atom.name}, so it cannot copy")
     return atom
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ....layout.algebra.core import Layout
 from ....layout.atoms.copy_atom import CopyAtom
+from ....layout.atoms.instructions import MovMatrix
 from ...arrays.packing import pack, unpack
 
 
@@ -47,9 +48,9 @@ def exchange_of(atom: CopyAtom, lanes: int) -> Exchange | None:
     does not have.
     """
     consecutive = all(atom.thr_id(i) == i for i in range(atom.threads))
-    if not atom.ptx or not consecutive or lanes % atom.threads:
+    if atom.instruction is None or not consecutive or lanes % atom.threads:
         return None
-    if atom.ptx.startswith("movmatrix"):
+    if isinstance(atom.instruction, MovMatrix):
         return _transposition() if atom.val_bits == 16 else None
     source, target = _table(atom.src), _table(atom.dst)
     home: dict[int, tuple[int, int]] = {}

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from ....base.errors import Code
 from ....layout.algebra.complement import complement
 from ....layout.algebra.core import Layout
+from ....layout.atoms.instructions import Dp4a, Fma, MmaOperation, MmaSync
 from ....layout.atoms.mma_atom import BITS, MmaAtom
 from ...arrays.packing import pack, unpack
 from ...arrays.storage import distances
@@ -74,12 +75,12 @@ def executor(atom: MmaAtom) -> Executor:
     An instruction of fewer threads than a warp is executed once by each group of them. SimulationError (E3201) for an
     atom of more than one warp, and one whose operands are not all in registers.
     """
-    if atom.threads == 1:
+    if isinstance(atom.instruction, Fma | Dp4a):
         return _fma(atom)
     table = _Table(atom)
     widen_a, widen_b, widen_c = [_widen(name) for name in atom.types[1:]]
-    narrow = _narrow(atom.types[0], ".satfinite" in atom.ptx)
-    differing = ".xor" in atom.ptx
+    narrow = _narrow(atom.types[0], table.operation is MmaOperation.SATURATE)
+    differing = table.operation is MmaOperation.XOR_POPC
     at_a, at_b, at_c, from_d, shape_d = table.a, table.b, table.c, table.d, table.shape_d
 
     def execute(a: Values, b: Values, c: Values) -> Values:
@@ -132,8 +133,9 @@ class _Table:
     """
 
     def __init__(self, atom: MmaAtom) -> None:
-        if atom.threads > WARP or WARP % atom.threads or atom.spaces != ("rmem", "rmem"):
+        if not isinstance(atom.instruction, MmaSync):
             raise SimulationError(Code.SIM_UNSUPPORTED, f"the simulator does not execute atom {atom.name}")
+        self.operation = atom.instruction.operation
         m, n, k = atom.shape
         groups = complement(atom.thr_id, WARP)
         lanes = distances(groups)[:, None] + distances(atom.thr_id)  # (groups, threads)

@@ -23,7 +23,8 @@ def _check_whole(warp: Warp, site: Site, instruction: str) -> None:
 
 def _ldmatrix(op: ptx.LdMatrixOp, t: Translator) -> Step:
     pointer, result, site = t.slot(op.ptr), t.slot(op.result), site_of(op)
-    transposed, high, bits = op.trans is not None, op.shape_text.startswith("m16n16"), op.unpacked_bits
+    instruction = op.instruction
+    transposed, high, bits = instruction.trans, instruction.shape == "m16n16", instruction.unpacked_bits
     shared = t.spaces.shared
     access = t.access(op, shared.name, "matrix", 16)
     rows = (16 if high else 8) * op.num.value.data

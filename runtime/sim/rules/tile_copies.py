@@ -11,6 +11,7 @@ from ....base.errors import Code as ErrorCode
 from ....dialects import ptx, tile
 from ....dialects.scalars import unknowns
 from ....layout.algebra.core import make_layout, size
+from ....layout.atoms.instructions import CpAsync
 from ...arrays.storage import distances
 from ..atoms.exchange import Exchange, exchange_of
 from ..faults import SimulationError, site_of
@@ -163,7 +164,7 @@ def _by_atom(
             ErrorCode.SIM_UNSUPPORTED, f"the simulator does not execute atom {record.name}", site=site
         )
     bits, count = record.val_bits, exchange.values_in
-    is_async = record.ptx.startswith("cp.async")
+    is_async = isinstance(record.instruction, CpAsync)
     reader = port(op, src, "async" if is_async else "load", t, bits)
     writer = port(op, dst, "async" if is_async else "store", t, bits)
     rows_in = first.reshape(-1, exchange.values_in).tolist()

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The instructions that atoms execute: one record for each kind, with the modifiers that change its effect.
+
+Verifier, lowering and simulator match on the type of a record. Its text is in `ptx_text`.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import ClassVar, TypeAlias, final
+
+from ...base.errors import Code, LayoutError
+
+Shape: TypeAlias = tuple[int, int, int]
+"""M, N and K."""
+Types: TypeAlias = tuple[str, str, str, str]
+"""The element types of D, A, B and C by their PTX names."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A load and a store of `bits` bits, or a move between registers (PTX ISA, ld, st and mov)."""
+
+    bits: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AutoMove:
+    """Loads and stores as wide as layouts and alignment allow, up to `max_bits` bits; None moves value by value."""
+
+    max_bits: int | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CpAsync:
+    """An asynchronous copy of 4, 8 or 16 bytes from global to shared memory (PTX ISA, cp.async).
+
+    `cache` is "ca" or "cg". With `zfill` a thread may copy only its first bytes and fill the others with zeros.
+    """
+
+    cache: str
+    bytes: int
+    zfill: bool = False
+
+    @property
+    def bits(self) -> int:
+        """The width of the copy."""
+        return 8 * self.bytes
+
+
+UNPACKED_BITS = {"b8x16.b6x16_p32": 6, "b8x16.b4x16_p64": 4}
+"""The bits of elements in memory that ldmatrix unpacks to bytes: the first ones of a row of 16 bytes."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LdMatrix:
+    """A warp loads `num` matrices from shared memory, transposed with `trans` (PTX ISA, ldmatrix).
+
+    `shape` and `element` are those of one matrix, "m8n8" and "b16".
+    """
+
+    num: int
+    trans: bool = False
+    shape: str = "m8n8"
+    element: str = "b16"
+
+    @property
+    def registers(self) -> int:
+        """How many 32-bit registers of each lane hold the matrices."""
+        return self.num * (2 if self.shape == "m16n16" else 1)
+
+    @property
+    def unpacked_bits(self) -> int | None:
+        """The bits of an element in memory, where elements are unpacked to bytes."""
+        return UNPACKED_BITS.get(self.element)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StMatrix:
+    """A warp stores `num` matrices to shared memory, transposed with `trans` (PTX ISA, stmatrix)."""
+
+    num: int
+    trans: bool = False
+    shape: str = "m8n8"
+    element: str = "b16"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MovMatrix:
+    """A warp transposes a matrix of 8x8 16-bit elements in registers (PTX ISA, movmatrix)."""
+
+
+CopyInstruction: TypeAlias = Move | AutoMove | CpAsync | LdMatrix | StMatrix | MovMatrix
+"""The instructions of copy atoms."""
+
+
+class MmaOperation(Enum):
+    """How mma.sync combines elements; the value is the modifier of PTX."""
+
+    MULTIPLY_ADD = ""
+    SATURATE = ".satfinite"
+    """The sum is clamped to 32 bits."""
+    XOR_POPC = ".xor.popc"
+    """Counts the bits in which A and B differ."""
+    AND_POPC = ".and.popc"
+    """Counts the bits that A and B share."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MmaSync:
+    """A matrix multiplication by a warp, or a quarter of it, on registers (PTX ISA, mma).
+
+    `majors` says how A and B are laid out, "row" or "col". Raises `LayoutError` (E0301) for other words and for an
+    operation that is not an `MmaOperation`.
+    """
+
+    shape: Shape
+    types: Types
+    majors: tuple[str, str] = ("row", "col")
+    operation: MmaOperation = MmaOperation.MULTIPLY_ADD
+
+    def __post_init__(self) -> None:
+        if not {*self.majors} <= {"row", "col"} or self.operation not in tuple(MmaOperation):
+            text = f"mma.sync has no form {str(self.majors)[:80]}, {str(self.operation)[:80]}"
+            raise LayoutError(Code.ATOM_INVALID, text, "majors are row and col, the operation is an MmaOperation")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class WgMma:
+    """A matrix multiplication by a warpgroup (PTX ISA, wgmma.mma_async).
+
+    A is in registers ("rmem") or in shared memory ("smem"), where descriptors name it and B. `majors` says which mode
+    of A and B is contiguous in shared memory, "K" or "MN".
+    """
+
+    shape: Shape
+    types: Types
+    a_space: str = "smem"
+    majors: tuple[str, str] = ("K", "K")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Dp4a:
+    """A thread adds the products of four bytes to an integer (PTX ISA, dp4a).
+
+    `a` and `b` are "s32" for signed bytes and "u32" for unsigned ones.
+    """
+
+    a: str = "s32"
+    b: str = "s32"
+    shape: ClassVar[Shape] = (1, 1, 4)
+
+    @property
+    def types(self) -> Types:
+        """The element types of D, A, B and C."""
+        d = "u32" if self.a == self.b == "u32" else "s32"
+        return d, f"{self.a[0]}8", f"{self.b[0]}8", d
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Fma:
+    """A thread multiplies and adds single elements in the type of D (PTX ISA, fma and mad)."""
+
+    types: Types
+    shape: ClassVar[Shape] = (1, 1, 1)
+
+
+MmaInstruction: TypeAlias = MmaSync | WgMma | Dp4a | Fma
+"""The instructions of MMA atoms."""

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The PTX text of the instructions of atoms: for inline assembly, counters and the reference."""
+
+from typing import assert_never
+
+from .instructions import (
+    AutoMove,
+    CopyInstruction,
+    CpAsync,
+    Dp4a,
+    Fma,
+    LdMatrix,
+    MmaInstruction,
+    MmaSync,
+    Move,
+    MovMatrix,
+    StMatrix,
+    WgMma,
+)
+from .mma_atom import BITS
+
+_WIDTHS = {8: "b8", 16: "b16", 32: "b32", 64: "b64", 128: "v4.b32"}
+
+
+def mnemonic(instruction: CopyInstruction | MmaInstruction) -> str:
+    """The instruction with its modifiers, `ldmatrix.sync.aligned.m8n8.x4.shared.b16`; of a move load and store."""
+    match instruction:
+        case Move(bits):
+            return f"ld.{_WIDTHS[bits]} / st.{_WIDTHS[bits]}"
+        case AutoMove():
+            return "ld / st"
+        case CpAsync(cache):
+            return f"cp.async.{cache}.shared.global"
+        case LdMatrix(num, trans, shape, element):
+            return f"ldmatrix.sync.aligned.{shape}.x{num}{'.trans' if trans else ''}.shared.{element}"
+        case StMatrix(num, trans, shape, element):
+            return f"stmatrix.sync.aligned.{shape}.x{num}{'.trans' if trans else ''}.shared.{element}"
+        case MovMatrix():
+            return "movmatrix.sync.aligned.m8n8.trans.b16"
+        case MmaSync((m, n, k), types, majors, operation):
+            return f"mma.sync.aligned.m{m}n{n}k{k}.{'.'.join(majors)}{operation.value}.{'.'.join(types)}"
+        case WgMma((m, n, k), (d, a, b, _)):
+            return f"wgmma.mma_async.sync.aligned.m{m}n{n}k{k}.{d}.{a}.{b}"
+        case Dp4a(a, b):
+            return f"dp4a.{a}.{b}"
+        case Fma((d, *_)):
+            return f"mad.lo.s{max(16, BITS[d])}" if d[0] in "su" else f"fma.rn.{d}"
+        case _:
+            assert_never(instruction)
+
+
+def copy_text(instruction: CopyInstruction, sign: str = "%") -> str:
+    """A copy with its operands by number, after `sign`: `movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;`.
+
+    A move has no operands here, since each of its two instructions has its own.
+    """
+    name = mnemonic(instruction)
+    match instruction:
+        case Move() | AutoMove():
+            return name
+        case CpAsync(bytes=bytes, zfill=zfill):
+            return f"{name} [{sign}0], [{sign}1], {bytes}{f', {sign}2' if zfill else ''};"
+        case LdMatrix(registers=count):
+            return f"{name} {_registers(count, 0, sign)}, [{sign}{count}];"
+        case StMatrix(num=count):
+            return f"{name} [{sign}0], {_registers(count, 1, sign)};"
+        case MovMatrix():
+            return f"{name} {sign}0, {sign}1;"
+        case _:
+            assert_never(instruction)
+
+
+def _registers(count: int, first: int, sign: str) -> str:
+    return "{" + ", ".join(f"{sign}{first + index}" for index in range(count)) + "}"
