@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Executes PTX without a GPU: what LLVM's back end makes of arithmetic, by what the PTX ISA says of each instruction.
 
-A kernel has no branches, no shared memory and no exchanges between threads here, so all threads of a grid execute
-an instruction at once. An instruction or modifier that is not known is an error, never skipped.
+A kernel has no exchanges between threads here, so all threads of a grid that are at an instruction
+execute it at once, the first in the text before others. An instruction or modifier that is not known is an error, never
+skipped.
 """
 
 import re
@@ -25,6 +26,7 @@ from tests.emit.numbers import (
     wrap,
     wrapped,
 )
+from tests.emit.ptx_integers import INTEGER_INSTRUCTIONS, QUOTIENT
 from tests.emit.ptx_machine import Machine, integer_type
 
 Instruction = Callable[[Machine, list[str], list[str]], None]
@@ -32,6 +34,7 @@ Instruction = Callable[[Machine, list[str], list[str]], None]
 
 _LINE = re.compile(r"^([a-z]\w*)((?:::?\w+|\.\w+)*)\s*(.*);$")
 _OPERAND = re.compile(r"\{[^}]*\}|\[[^\]]*\]|[^,\s][^,]*")
+_GUARDED = re.compile(r"(?:@(!?)(%\w+)\s+)?(\w+)[.\w:]*\s*([^;]*);")
 _KINDS = ("f16", "bf16", "f32", "f64")
 
 
@@ -39,18 +42,43 @@ class NotInterpreted(Exception):  # noqa: N818
     """The PTX has an instruction that is not known here."""
 
 
-def run_ptx(ptx: str, blocks: int, threads: int, arguments: list[NDArray[Any]]) -> None:
-    """Executes the only kernel of a text; its arguments are arrays, which it changes in place."""
+def run_ptx(ptx: str, blocks: int, threads: int, arguments: list[Any]) -> None:
+    """Executes the only kernel of a text; its arguments are numbers and arrays, which it changes in place."""
     body = ptx[ptx.index("{\n", ptx.index(".entry")) :]
-    machine = Machine(blocks, threads, [np.frombuffer(array.tobytes(), np.uint8).copy() for array in arguments])
+    machine = Machine(blocks, threads, arguments)
+    lines: list[str] = []
+    labels: dict[str, int] = {}
     for line in body.splitlines():
         text = line.split("//")[0].strip()
-        if text == "ret;":
-            break
-        if text and text not in "{}" and not text.startswith("."):
-            _execute(machine, text)
+        if text.endswith(":"):
+            labels[text[:-1]] = len(lines)
+        elif text and text not in "{}" and not text.startswith("."):
+            lines.append(text)
+    at = np.zeros(machine.count, np.int64)
+    while (here := int(at.min())) < len(lines):
+        _step(machine, lines[here], labels, at, len(lines))
     for array, content in zip(arguments, machine.memory, strict=True):
-        array.reshape(-1).view(np.uint8)[:] = content
+        if np.ndim(array):
+            array.reshape(-1).view(np.uint8)[:] = content
+
+
+def _step(machine: Machine, line: str, labels: Mapping[str, int], at: NDArray[np.int64], end: int) -> None:
+    """Executes a line in the threads that are first in the text, and moves them on: `at` is where each one is."""
+    match = _GUARDED.fullmatch(line)
+    if match is None:
+        raise NotInterpreted(line)
+    negated, guard, name, rest = match.groups()
+    active = at == at.min()
+    at[active] += 1
+    if guard:
+        active &= machine.predicates[guard] != bool(negated)
+    if name == "ret":
+        at[active] = end
+    elif name == "bra":
+        at[active] = labels[rest]
+    elif active.any():
+        machine.only(active)
+        _execute(machine, line.removeprefix(f"@{negated}{guard}").strip())
 
 
 def _execute(machine: Machine, line: str) -> None:
@@ -71,10 +99,10 @@ def _names(text: str) -> list[str]:
 
 def _ld(m: Machine, modifiers: list[str], operands: list[str]) -> None:
     if modifiers[0] == "param":
-        m.write(operands[0], modifiers[-1], np.uint64(int(operands[1][1:-1].rpartition("_")[2]) + 1 << 32))
+        m.write(operands[0], modifiers[-1], m.parameters[int(operands[1][1:-1].rpartition("_")[2])])
         return
     _, width = integer_type(modifiers[-1])
-    array, at = m.place(operands[1])
+    array, at = m.place(operands[1], modifiers[0])
     for index, name in enumerate(_names(operands[0])):
         places = at[:, None] + np.arange(width // 8) + index * width // 8
         content = np.zeros((m.count, 8), np.uint8)
@@ -84,16 +112,17 @@ def _ld(m: Machine, modifiers: list[str], operands: list[str]) -> None:
 
 def _st(m: Machine, modifiers: list[str], operands: list[str]) -> None:
     _, width = integer_type(modifiers[-1])
-    array, at = m.place(operands[0])
+    array, at = m.place(operands[0], modifiers[0])
     for index, name in enumerate(_names(operands[1])):
         places = at[:, None] + np.arange(width // 8) + index * width // 8
-        array[places] = np.array(m.bits(name)).view(np.uint8).reshape(m.count, 8)[:, : width // 8]
+        content = np.array(m.bits(name)).view(np.uint8).reshape(m.count, 8)[:, : width // 8]
+        array[places[m.active]] = content[m.active]
 
 
 def _mov(m: Machine, modifiers: list[str], operands: list[str]) -> None:
     target, source = operands
     if modifiers == ["pred"]:
-        m.predicates[target] = m.predicates[source]
+        m.predicates[target] = m.predicate(source)
         return
     _, width = integer_type(modifiers[-1].replace("f", "b"))
     targets, sources = _names(target), _names(source)
@@ -276,7 +305,7 @@ def _logic(function: Callable[..., Any]) -> Instruction:
     def run(m: Machine, modifiers: list[str], operands: list[str]) -> None:
         target, *sources = operands
         if modifiers == ["pred"]:
-            m.predicates[target] = function(*[m.predicates[text] for text in sources])
+            m.predicates[target] = function(*[m.predicate(text) for text in sources])
         else:
             m.write(target, modifiers[-1], function(*[m.read(text, modifiers[-1]) for text in sources]))
 
@@ -331,6 +360,9 @@ def _exact(function: Callable[..., Any]) -> Instruction:
     """An instruction that must be rounded correctly."""
 
     def run(m: Machine, modifiers: list[str], operands: list[str]) -> None:
+        if modifiers[-1][0] in "su":
+            QUOTIENT(m, modifiers, operands)
+            return
         if modifiers[:-1] != ["rn"]:
             raise ValueError("another rounding")
         _arithmetic(function)(m, modifiers, operands)
@@ -345,4 +377,5 @@ _INSTRUCTIONS: Mapping[str, Instruction] = MappingProxyType({
     "neg": _neg, "abs": _arithmetic(np.abs), "copysign": _copysign,
     "min": _extreme(False), "max": _extreme(True), "and": _logic(np.bitwise_and), "or": _logic(np.bitwise_or),
     "xor": _logic(np.bitwise_xor), "not": _logic(np.invert), "shl": _shift(True), "shr": _shift(False),
+    **INTEGER_INSTRUCTIONS,
 })  # fmt: skip

@@ -14,6 +14,7 @@ from tests.emit.numbers import FORMATS, decoded, encoded, wrap
 
 Bits = NDArray[np.uint64]
 
+_SHARED = 1 << 16  # bytes of shared memory of a block
 _INTEGER = re.compile(r"^([bsu])(8|16|32|64)$")
 
 
@@ -25,15 +26,44 @@ def integer_type(type: str) -> tuple[str, int]:
     return match[1], int(match[2])
 
 
-class Machine:
-    """What the threads of a grid have; an argument is the number of an array in the upper half of an address."""
+class Registers(dict[str, NDArray[Any]]):
+    """What each thread has in each register; the threads that do not execute an instruction keep it."""
 
-    def __init__(self, blocks: int, threads: int, memory: list[NDArray[np.uint8]]) -> None:
-        self.count, self.memory = blocks * threads, memory
+    active: NDArray[np.bool_] | None = None
+    """The threads that execute the instruction; None for all of them."""
+
+    def __setitem__(self, name: str, value: NDArray[Any]) -> None:
+        if self.active is not None and name in self:
+            value = np.where(self.active, value, self[name])
+        super().__setitem__(name, value)
+
+
+class Machine:
+    """What the threads of a grid have. An argument that is an array is its number in the upper half of an address;
+    `parameters` are the arguments as a kernel reads them.
+    """
+
+    def __init__(self, blocks: int, threads: int, arguments: list[Any]) -> None:
+        self.count = blocks * threads
+        self.memory = [np.frombuffer(np.asarray(each).tobytes(), np.uint8).copy() for each in arguments]
+        self.parameters = [
+            np.uint64(number + 1 << 32) if np.ndim(each) else np.uint64(int(each) & 2**64 - 1)
+            for number, each in enumerate(arguments)
+        ]
         block, thread = np.divmod(np.arange(self.count, dtype=np.uint64), np.uint64(threads))
+        self.shared, self._block = np.zeros(blocks * _SHARED, np.uint8), block.astype(np.int64)
         self.special = {"%tid.x": thread, "%ctaid.x": block}
-        self.registers: dict[str, Bits] = {}
-        self.predicates: dict[str, NDArray[np.bool_]] = {}
+        self.active = np.ones(self.count, np.bool_)
+        self.registers, self.predicates = Registers(), Registers()
+
+    def only(self, active: NDArray[np.bool_]) -> None:
+        """The threads that execute the instructions from here on."""
+        self.active = active
+        self.registers.active = self.predicates.active = None if active.all() else active
+
+    def predicate(self, text: str) -> NDArray[np.bool_]:
+        """An operand that is a predicate, or a number for all threads."""
+        return self.predicates[text] if text.startswith("%") else np.full(self.count, int(text) != 0)
 
     def bits(self, text: str) -> Bits:
         """An operand's bits: of a register, a special register or a number."""
@@ -41,6 +71,8 @@ class Machine:
             return self.registers[text]
         if text in self.special:
             return self.special[text]
+        if text.endswith("$shared"):
+            return np.zeros(self.count, np.uint64)
         if text.startswith(("0f", "0d")):
             return np.full(self.count, int(text[2:], 16), np.uint64)
         return np.full(self.count, int(text.removesuffix("U"), 0) & 2**64 - 1, np.uint64)
@@ -73,9 +105,14 @@ class Machine:
         """The two numbers of 16 bits as one register."""
         self.registers[text] = encoded(low, type) | encoded(high, type) << np.uint64(16)
 
-    def place(self, text: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """The array that an address lies in, and where in it."""
+    def place(self, text: str, space: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """The array that an address lies in, and where in it; `space` is the state space."""
         base, _, offset = text[1:-1].partition("+")
-        address = self.bits(base) + np.uint64(int(offset or 0))
-        array = int(address[0] >> np.uint64(32)) - 1
-        return self.memory[array], (address & np.uint64(0xFFFFFFFF)).astype(np.int64)
+        address = self.bits(base) + np.uint64(int(offset or 0) & 2**64 - 1)
+        if space == "shared":
+            return self.shared, np.where(self.active, (address & np.uint64(_SHARED - 1)).astype(np.int64), 0) + (
+                self._block * _SHARED
+            )
+        array = int(address[self.active][0] >> np.uint64(32)) - 1
+        at = (address & np.uint64(0xFFFFFFFF)).astype(np.int64)
+        return self.memory[array], np.where(self.active, at, 0)

@@ -148,18 +148,7 @@ def on_cpu(problem: Problem, totals: Totals) -> None:
     """Executes the emitted LLVM IR; the program must become PTX, too."""
     program, target = _program(problem), Target(problem.target)
     program.ptx(target)
-    (entry,) = [each for each in program.entries(target) if each.sym_name.data == problem.kernel]
-    parameters = artifact_of(entry, "", target).parameters
-
-    def given(copies: Mapping[str, Any]) -> list[Any]:
-        values: list[Any] = []
-        for parameter in parameters:
-            values.append(copies[parameter.name])
-            tensor = problem.arguments[parameter.name]
-            if isinstance(tensor, Tensor) and parameter.layout is not None:
-                assert tensor.layout is not None
-                values += scalars_of(parameter.layout, tensor.layout)
-        return values
+    given = partial(_given, program, target, problem)
 
     def run(copies: dict[str, Any]) -> None:
         run_kernel(program.llvm(target), problem.kernel, problem.grid, problem.block, given(copies), target=target)
@@ -170,16 +159,29 @@ def on_cpu(problem: Problem, totals: Totals) -> None:
         totals.not_on_cpu[error.instruction] += 1
 
 
+def _given(program: Program, target: Target, problem: Problem, copies: Mapping[str, Any]) -> list[Any]:
+    """The values of the compiled kernel's parameters."""
+    (entry,) = [each for each in program.entries(target) if each.sym_name.data == problem.kernel]
+    values: list[Any] = []
+    for parameter in artifact_of(entry, "", target).parameters:
+        values.append(copies[parameter.name])
+        tensor = problem.arguments[parameter.name]
+        if isinstance(tensor, Tensor) and parameter.layout is not None:
+            assert tensor.layout is not None
+            values += scalars_of(parameter.layout, tensor.layout)
+    return values
+
+
 def on_interpreter(problem: Problem, totals: Totals) -> None:
     """Executes the PTX of each target that the problem names, by the PTX ISA."""
     for arch in problem.interpreted:
         program, target = load(plain_source(problem.text, "fuzz.cute"), arch), Target(arch)
-        run = partial(_interpret, program.ptx(target), problem)
-        _compare(problem, PTX, totals, run)
+        ptx, given = program.ptx(target), partial(_given, program, target, problem)
+        _compare(problem, PTX, totals, partial(_interpret, ptx, problem, given))
 
 
-def _interpret(ptx: str, problem: Problem, copies: Mapping[str, Any]) -> None:
-    run_ptx(ptx, problem.grid[0], problem.block[0], list(copies.values()))
+def _interpret(ptx: str, problem: Problem, given: Callable[[Mapping[str, Any]], list[Any]], copies: Any) -> None:
+    run_ptx(ptx, problem.grid[0], problem.block[0], given(copies))
 
 
 def on_gpu(problem: Problem, totals: Totals, gpu: CudaEngine) -> None:

@@ -13,7 +13,7 @@ from tilefold.compiler.builder.scalars import dtypes
 
 from tests.fuzz.functions import defined
 from tests.fuzz.integer_functions import PARAMETERS, text_of
-from tests.fuzz.problem import Generator, Problem, Tensor
+from tests.fuzz.problem import INTERPRETED, Generator, Problem, Tensor
 from tests.fuzz.wrapping import INTEGERS, NAMES, TYPES, UndefinedError
 from tilefold import cute
 
@@ -83,7 +83,15 @@ def _generate(seed: int) -> Problem | None:
         raise
     arguments: dict[str, Any] = {**scalars, **{name: Tensor(array) for name, array in arrays.items()}}
     arguments["out"] = Tensor(out.reshape(-1), expected.reshape(-1), fresh=True)
-    return Problem(built.to_cute(), (GRID, 1, 1), (THREADS, 1, 1), arguments, source=text, names=frozenset({"out"}))
+    return Problem(
+        built.to_cute(),
+        (GRID, 1, 1),
+        (THREADS, 1, 1),
+        arguments,
+        interpreted=INTERPRETED,
+        source=text,
+        names=frozenset({"out"}),
+    )
 
 
 INTEGER_KERNELS = Generator(generate)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tests.fuzz import integer_programs
-from tests.fuzz.problem import Generator, Problem, Tensor
+from tests.fuzz.problem import INTERPRETED, Generator, Problem, Tensor
 
 _NEXT = 1_000_003  # from a seed whose program has no result to the next
 
@@ -21,7 +21,15 @@ def generate(seed: int) -> Problem:
         if hasattr(value, "reshape") and np.ndim(value):
             arguments[name] = Tensor(np.asarray(value))
     arguments["B"] = Tensor(np.zeros_like(expected), expected, fresh=True)
-    return Problem(made.text, (made.grid, 1, 1), (made.threads, 1, 1), arguments, costs=True, names=frozenset({"B"}))
+    return Problem(
+        made.text,
+        (made.grid, 1, 1),
+        (made.threads, 1, 1),
+        arguments,
+        costs=True,
+        interpreted=INTERPRETED,
+        names=frozenset({"B"}),
+    )
 
 
 INTEGERS = Generator(generate)

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from tilefold.layout.algebra.core import Layout
 
 Storage = NDArray[Any]
+INTERPRETED = ("sm_80", "sm_90a")
+"""Targets whose PTX of integer programs is interpreted."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Problem:
     costs: bool = False
     """Whether the costs of its accesses to global memory are compared with those that are told before the run."""
     interpreted: tuple[str, ...] = ()
-    """Targets whose PTX is interpreted: of a kernel whose PTX has no branches and no shared memory."""
+    """Targets whose PTX is interpreted: of a kernel whose threads do not exchange anything."""
     source: str = ""
     """What the text was made of, to be shown where it fails."""
     names: frozenset[str] = field(default_factory=lambda: frozenset[str]())
