@@ -2,6 +2,7 @@
 """`tilefold compile` and the command line itself: forms, reports, output files, help and exit status."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -106,8 +107,8 @@ def test_version(capsys: Capture) -> None:
 
 def test_every_code_is_explained(capsys: Capture) -> None:
     assert main(["explain"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == sorted(code.id for code in Code)
+    listed = re.findall(r"^\s*(E\d{4})\b", capsys.readouterr().out, re.MULTILINE)
+    assert listed == sorted(code.id for code in Code)
     assert len({code.id for code in Code}) == len(Code)
 
 

@@ -36,11 +36,11 @@ REFUSED = {
     "`break`, `continue` and `return` in `finally`": "break_in_finally return_in_finally",
     "a kernel that returns": "returned",
     "a `lambda`": "test_what_is_no_function test_a_file_that_has_changed",
-    "loops and recursion": "never_ends recursion",
+    "endless loops and recursion": "never_ends recursion",
     "operands of `and`": "operands_of_other_types part_of_a_global value_of_a_condition",
     "a variable without a value": "only_one_branch types_of_branches types_of_iterations after_a_loop",
     "`xs.append(...)`": "appended grown_set other_lists",
-    "what an attribute": "attribute",
+    "an assignment in a branch or loop to an attribute": "attribute",
     "a tensor that changes": "carried_tensor",
 }
 
