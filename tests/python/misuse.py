@@ -26,7 +26,7 @@ GIVEN = (
 )  # fmt: skip
 """What calls are given, of names in `build`."""
 
-LAUNCHES = {"autotune", "jit", "kernel", "torch_op", "capture", "save_picture", "Stream", "Event", "Graph", "Kernel"}
+LAUNCHES = {"autotune", "jit", "kernel", "torch_op", "save_picture", "Kernel"}
 """What launches, or works on the host: not a part of kernels."""
 
 FORMS = (

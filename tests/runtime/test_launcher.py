@@ -4,6 +4,7 @@
 import struct
 import threading
 from collections.abc import Callable
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
@@ -149,9 +150,10 @@ def test_current_stream_of_torch_is_read_in_each_launch(torch_module: SimpleName
 
 def test_handle_of_streams_of_other_libraries() -> None:
     assert handle_of(SimpleNamespace(ptr=5)) == 5
-    assert handle_of(SimpleNamespace(handle=6)) == 6
+    assert handle_of(SimpleNamespace(cuda_stream=6)) == 6
     assert handle_of(SimpleNamespace(__cuda_stream__=lambda: (0, 7))) == 7
-    with pytest.raises(LaunchError, match="a str is no stream"):
+    assert handle_of(import_module("cuda.bindings.driver").CUstream(8)) == 8
+    with pytest.raises(LaunchError, match="a str is not a stream"):
         handle_of("default")
 
 

@@ -152,7 +152,6 @@ from tilefold.compiler.builder.tensors.views import (
 from tilefold.layout.algebra.core import ComposedLayout, Layout
 from tilefold.layout.algebra.swizzle import Swizzle
 from tilefold.runtime.arrays.signature import Dynamic, dynamic
-from tilefold.runtime.streams import Event, Graph, Stream, capture
 
 from . import arch, nvgpu
 from .annotations import Constexpr
@@ -188,12 +187,12 @@ range_constexpr = builtins.range
 
 __all__ = [
     "ADD", "AND", "Address", "BFloat16", "Bool", "Boolean", "Candidate", "CompiledKernel", "ComposedLayout",
-    "Constexpr", "CoordTensor", "CopyAtom", "DType", "Dynamic", "Event", "Float", "Float16", "Float32", "Float64",
-    "Float8E4M3FN", "Float8E5M2", "Graph", "HostTensor", "Int", "Int16", "Int32", "Int4", "Int64", "Int8",
+    "Constexpr", "CoordTensor", "CopyAtom", "DType", "Dynamic", "Float", "Float16", "Float32", "Float64",
+    "Float8E4M3FN", "Float8E5M2", "HostTensor", "Int", "Int16", "Int32", "Int4", "Int64", "Int8",
     "JitFunction", "Kernel", "KernelCall", "Layout", "MAX", "MIN", "MUL", "OR", "Pointer", "Range", "Reduction",
-    "Stream", "Swizzle", "TFloat32", "Tensor", "TensorSpec", "ThrCopy", "ThrMma", "TiledCopy", "TiledMma", "Tuned",
+    "Swizzle", "TFloat32", "Tensor", "TensorSpec", "ThrCopy", "ThrMma", "TiledCopy", "TiledMma", "Tuned",
     "TunedCall", "Tuning", "Uint1", "Uint16", "Uint32", "Uint4", "Uint64", "Uint8", "Value", "Vec", "XOR", "absolute",
-    "alias", "append", "arch", "autotune", "basic_copy", "blocked_product", "bounds", "capture", "ceil", "ceil_div",
+    "alias", "append", "arch", "autotune", "basic_copy", "blocked_product", "bounds", "ceil", "ceil_div",
     "clear", "coalesce", "compatible", "complement", "composition", "congruent", "copy", "cos", "coshape", "cosize",
     "crd2crd", "crd2idx", "depth", "dice", "domain_offset", "downcast", "dynamic", "elem_less", "erf", "exp", "exp2",
     "fill", "filter", "filter_zeros", "flat_divide", "flat_product", "flatten", "floor", "fma", "for_", "full",

@@ -226,7 +226,7 @@ class KernelCall:
 
         `device` is "cuda", "cuda:1", "sim" (the simulator, at `stage`) or "auto": the GPU if there is one. Arrays of
         the host are copied to the GPU and back, and the launch is waited for. `stream` is one of torch, CuPy, cuda.core
-        or `cute.Stream`, or a handle; by default torch's current one where a tensor of torch is an argument.
+        or cuda-python, or a handle; by default torch's current one where a tensor of torch is an argument.
         `programmatic` lets the kernel begin before what is in the stream has ended. The shared memory that a kernel
         needs is known; `smem` may say more. The simulator looks for data races unless `races` is False, and ends a run
         after `max_steps` operations of warps, or where it needs more than `max_memory` MiB.
