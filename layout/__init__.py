@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The layout algebra in one place: every operation on layouts under its CuTe name."""
+"""The layout algebra in one place: every operation on layouts under its CuTe name.
+
+Here the algebra gets its pictures, too: notebooks call the methods that this module gives to layouts and atoms.
+"""
 
 from .algebra.coalesce import coalesce, filter_zeros
 from .algebra.coalesce import filter_layout as filter
@@ -21,6 +24,7 @@ from .algebra.core import (
     rank,
     size,
 )
+from .algebra.display import Displayed
 from .algebra.divide import flat_divide, logical_divide, tiled_divide, zipped_divide
 from .algebra.inverse import (
     left_inverse,
@@ -117,3 +121,21 @@ __all__ = [
     "zipped_divide",
     "zipped_product",
 ]
+
+
+def _html(x: Displayed) -> str:
+    """The notation and, where it can be drawn, the picture, as IPython asks for it."""
+    from .drawing.pictures import notebook_html  # most programs never draw
+
+    return notebook_html(x.displayed)
+
+
+def _svg(x: Displayed) -> str | None:
+    """The picture, as IPython asks for it; None where there is none, and the notebook shows the text."""
+    from .drawing.pictures import notebook_svg
+
+    return notebook_svg(x.displayed)
+
+
+for _name, _method in (("_repr_html_", _html), ("_repr_svg_", _svg)):
+    setattr(Displayed, _name, _method)

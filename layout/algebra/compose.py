@@ -6,7 +6,7 @@ from typing import Any
 from ...base.errors import Code, LayoutError
 from .axes import coprofile
 from .coalesce import coalesce_open
-from .core import ComposedLayout, Layout, LayoutLike, Tiler, check_shape, join
+from .core import ComposedLayout, Layout, LayoutLike, Tiler, check_shape, join, make_layout
 from .integers import (
     ScaledBasis,
     Tree,
@@ -77,8 +77,6 @@ def _swizzle_after(swizzle: Swizzle, b: Any) -> Any:
 
 def with_shape(layout: LayoutLike, shape: Any) -> Any:
     """`layout` as a function of coordinates into `shape`."""
-    from .core import make_layout
-
     return composition(layout, make_layout(shape))
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
 from ...base.errors import Code, LayoutError
-from ..drawing.display import Displayed
 from .coordinates import crd2idx
+from .display import Displayed
 from .integers import Coord, IntTuple, ScaledBasis, Tree, add, as_coordinate, mul
 from .inttuple import (
     MAX_LEAVES,

@@ -4,7 +4,6 @@
 from typing import Any
 
 from ...base.errors import Code, LayoutError
-from ..text.layouts import to_text
 from .core import ComposedLayout, Layout, LayoutLike
 from .inttuple import congruent, leaves
 from .unknown import Unknown
@@ -17,11 +16,11 @@ def scalars_of(parameter: Layout, given: LayoutLike) -> list[int]:
     says otherwise, one that the divisor does not divide or that is too wide.
     """
     if isinstance(given, ComposedLayout):
-        raise _misfit(f"it is swizzled, {to_text(given)}, and the parameter is plain")
+        raise _misfit(f"it is swizzled, {given}, and the parameter is plain")
     if not isinstance(parameter.shape, tuple) and isinstance(given.shape, tuple) and len(given) == 1:
         given = given[0]
     if not congruent(parameter.shape, given.shape):
-        raise _misfit(f"its layout is {to_text(given)}, which has not the profile of {to_text(parameter)}")
+        raise _misfit(f"its layout is {given}, which has not the profile of {parameter}")
     found: list[int] = []
     extents = [None for _ in leaves(given.shape)]
     for expected, value, extent in zip(
@@ -31,15 +30,15 @@ def scalars_of(parameter: Layout, given: LayoutLike) -> list[int]:
             found += [] if isinstance(expected, int) else [0]  # no step is made along a mode of one element
             continue
         if not isinstance(value, int):
-            raise _misfit(f"its layout {to_text(given)} is not static")
+            raise _misfit(f"its layout {given} is not static")
         if not isinstance(expected, Unknown):
             if value != expected:
-                raise _misfit(f"its layout is {to_text(given)}: {value} stands where the parameter has {expected}")
+                raise _misfit(f"its layout is {given}: {value} stands where the parameter has {expected}")
             continue
         if value % expected.div:
-            raise _misfit(f"its layout is {to_text(given)}: {value} is no multiple of {expected.div}")
+            raise _misfit(f"its layout is {given}: {value} is no multiple of {expected.div}")
         if not 0 <= value < 1 << (expected.width - 1):
-            raise _misfit(f"its layout is {to_text(given)}: {value} does not fit in {expected.width} bits")
+            raise _misfit(f"its layout is {given}: {value} does not fit in {expected.width} bits")
         found.append(value)
     return found
 

@@ -9,8 +9,8 @@ from ...base.errors import Code, LayoutError
 from ...base.target import TargetFamily
 from ..algebra.complement import complement
 from ..algebra.core import Layout, cosize
+from ..algebra.display import Displayed
 from ..algebra.recast import recast_layout
-from ..drawing.display import Displayed
 from .instructions import CopyInstruction, CpAsync, LdMatrix, Move
 
 SPACES = ("gmem", "smem", "rmem")

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 
 from ...base.errors import Code, LayoutError
 from .copy_atom import CopyAtom
+from .copy_table import COPY_ATOMS
 from .instructions import MmaSync
 from .mma_atom import MmaAtom
 from .ptx_text import mnemonic
@@ -68,8 +69,6 @@ def _check(atom: MmaAtom | CopyAtom, where: str) -> None:
                 "a matrix instruction of a package is an MmaSync",
             )
         return
-    from .table import COPY_ATOMS  # which imports this module
-
     if not any(atom.instruction == make().instruction for make in COPY_ATOMS.values()):
         raise LayoutError(
             Code.ATOM_PACKAGE,

@@ -9,8 +9,8 @@ from ...base.target import TargetFamily
 from ..algebra.coalesce import filter_layout
 from ..algebra.complement import complement
 from ..algebra.core import Layout, cosize
+from ..algebra.display import Displayed
 from ..algebra.inttuple import product
-from ..drawing.display import Displayed
 from .copy_atom import check_name
 from .instructions import MmaInstruction, MmaSync, Shape, Types, WgMma
 

@@ -10,6 +10,7 @@ from ...base.errors import Code, LayoutError
 from ..algebra.coalesce import coalesce
 from ..algebra.compose import composition, with_shape
 from ..algebra.core import Layout, LayoutLike, Tiler, make_layout
+from ..algebra.display import Displayed
 from ..algebra.divide import zipped_divide
 from ..algebra.integers import static
 from ..algebra.inttuple import is_fully_static, product_each, rank
@@ -19,7 +20,6 @@ from ..algebra.product import logical_product, raked_product
 from ..algebra.recast import upcast
 from ..algebra.slicing import slice_, slice_and_offset
 from ..atoms.copy_atom import CopyAtom
-from ..drawing.display import Displayed
 from .tiler import check_tiler
 
 

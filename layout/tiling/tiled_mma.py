@@ -22,6 +22,7 @@ from ..algebra.core import (
     size,
     zero_layout,
 )
+from ..algebra.display import Displayed
 from ..algebra.divide import logical_divide, zipped_divide
 from ..algebra.inttuple import rank
 from ..algebra.inverse import right_inverse
@@ -30,7 +31,6 @@ from ..algebra.product import make_fragment_like, tiled_product
 from ..algebra.recast import recast_layout
 from ..algebra.slicing import slice_and_offset
 from ..atoms.mma_atom import MmaAtom
-from ..drawing.display import Displayed
 from .partition import Slicing
 from .tiler import check_tiler
 

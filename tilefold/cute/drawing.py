@@ -6,7 +6,7 @@ from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.dialects.tile import MmaAtomAttr
-from tilefold.layout.drawing.display import Displayed
+from tilefold.layout.algebra.display import Displayed
 from tilefold.output import write_picture
 
 
@@ -18,7 +18,7 @@ def save_picture(x: Displayed | MmaAtomAttr, path: str | PathLike[str]) -> None:
     """
     from tilefold.layout.drawing.pictures import picture
 
-    shown: Any = x.atom if isinstance(x, MmaAtomAttr) else getattr(x, "_displayed", None)
+    shown: Any = x.atom if isinstance(x, MmaAtomAttr) else getattr(x, "displayed", None)
     if shown is None:
         hint = "pass a layout, a tiled copy, a tiled MMA or an atom"
         raise TilefoldError(Code.BUILD_VALUE, f"there is no picture of {x!r:.100}", hint)

@@ -26,7 +26,7 @@ from ....dialects.tile import (
 )
 from ....dialects.tile.fragments import FRAGMENT_ALIGN
 from ....layout.algebra.core import Layout, make_layout
-from ....layout.drawing.display import Displayed
+from ....layout.algebra.display import Displayed
 from ....layout.text.printing import plain_style, thr_copy_lines, tiled_copy_lines
 from ....layout.tiling import tiled_copy as algebra
 from ....layout.tiling.cotiled_copy import make_cotiled_copy as _cotiled
@@ -62,7 +62,7 @@ class CopyAtom(Displayed):
         return f"CopyAtom({self.name}, {self.dtype})"
 
     @property
-    def _displayed(self) -> algebra.CopyAtom:
+    def displayed(self) -> algebra.CopyAtom:
         return self.attribute.atom
 
 
@@ -93,14 +93,14 @@ class TiledCopy(Displayed):
         return CopyAtom(self.type.atom)
 
     @property
-    def _displayed(self) -> algebra.TiledCopy:
+    def displayed(self) -> algebra.TiledCopy:
         return self.type.tiled_copy
 
     def __repr__(self) -> str:
         return f"TiledCopy({self.atom}, {self.layout_tv}, {plain_style(self.tiler)})"
 
     def __str__(self) -> str:
-        return "\n".join(tiled_copy_lines(self._displayed, plain_style))
+        return "\n".join(tiled_copy_lines(self.displayed, plain_style))
 
     def get_layoutS_TV(self) -> Layout:
         """(thread, value) to a place of the tile that is read."""

@@ -23,8 +23,8 @@ from ....dialects.tile import (
     TiledMmaType,
 )
 from ....layout.algebra.core import Layout
+from ....layout.algebra.display import Displayed
 from ....layout.algebra.unknown import Unknown
-from ....layout.drawing.display import Displayed
 from ....layout.text.printing import plain_style, thr_mma_lines, tiled_mma_lines
 from ....layout.tiling import tiled_mma as algebra
 from ..scalars.values import index_of
@@ -52,7 +52,7 @@ class TiledMma(Displayed):
         return self.type.tiled_mma.tile_shape
 
     @property
-    def _displayed(self) -> algebra.TiledMma:
+    def displayed(self) -> algebra.TiledMma:
         return self.type.tiled_mma
 
     def __repr__(self) -> str:
@@ -60,7 +60,7 @@ class TiledMma(Displayed):
         return f"TiledMma({self.type.atom.atom_name.data}, {atoms}, {permutation})"
 
     def __str__(self) -> str:
-        return "\n".join(tiled_mma_lines(self._displayed, plain_style))
+        return "\n".join(tiled_mma_lines(self.displayed, plain_style))
 
     def get_layoutA_TV(self) -> Layout:
         """(thread, value) to a place of what is multiplied of A at once, (M,K)."""

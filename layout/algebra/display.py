@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The base of classes that a notebook shows as pictures: layouts, copies, multiplications, and their atoms."""
+
+from typing import Any
+
+
+class Displayed:
+    """An object with a picture. The package `layout` gives it the methods that notebooks call, since pictures are made
+    by `layout.drawing`, of which the algebra knows nothing.
+    """
+
+    __slots__ = ()
+
+    @property
+    def displayed(self) -> Any:
+        """The object of the layout algebra whose picture it has; of a tiled copy of a kernel, for instance."""
+        return self
