@@ -2,6 +2,7 @@
 """Operations that take values apart, and that see a tuple of one kind as one of another."""
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerType, UnitAttr, i32, i64
@@ -12,10 +13,8 @@ from xdsl.irdl import (
     opt_prop_def,
     prop_def,
     result_def,
-    traits_def,
     var_result_def,
 )
-from xdsl.traits import Pure
 
 from ...layout.algebra.axes import has_basis
 from ...layout.algebra.core import ComposedLayout, Layout
@@ -24,7 +23,7 @@ from ...layout.algebra.swizzle import Swizzle
 from . import modes
 from .brackets import Flag, Mode
 from .constructors import AnyType
-from .op import AlgebraOp, Signature
+from .op import PureOp, Signature
 from .types import (
     ComposedLayoutType,
     CoordType,
@@ -43,7 +42,7 @@ Indexable = ShapeType | IntTupleType | CoordType | StrideType | TileType | Layou
 
 
 @irdl_op_definition
-class GetShapeOp(AlgebraOp):
+class GetShapeOp(PureOp):
     """The shape of a layout, or the shapes of a tile's layouts. A tile may hold no `_`, which has no shape.
 
     `%s = cute.get_shape(%l) : !cute.layout<"(4,8):(1,4)"> -> !cute.shape<"(4,8)">`
@@ -52,7 +51,6 @@ class GetShapeOp(AlgebraOp):
     name = "cute.get_shape"
     input = operand_def(LayoutType | ComposedLayoutType | TileType)
     result = result_def(ShapeType)
-    traits = traits_def(Pure())
     KIND: ClassVar = ShapeType
     SIGNATURE: ClassVar = Signature.ARROW
 
@@ -68,24 +66,20 @@ class GetShapeOp(AlgebraOp):
 
 
 @irdl_op_definition
-class GetStrideOp(AlgebraOp):
+class GetStrideOp(PureOp):
     """The stride of a layout. `%d = cute.get_stride(%l) : <"(4,8):(1,4)"> -> !cute.stride<"(1,4)">`."""
 
     name = "cute.get_stride"
     input = operand_def(LayoutType)
     result = result_def(StrideType)
-    traits = traits_def(Pure())
     KIND: ClassVar = StrideType
     SIGNATURE: ClassVar = Signature.ARROW
     SHORT: ClassVar = {"input": LayoutType}
-
-    @classmethod
-    def evaluate(cls, layout: Layout) -> Any:
-        return layout.stride
+    FUNCTION: ClassVar = staticmethod(attrgetter("stride"))
 
 
 @irdl_op_definition
-class ComposedGetInnerOp(AlgebraOp):
+class ComposedGetInnerOp(PureOp):
     """What a composed layout applies last: a swizzle or a layout.
 
     `%s = cute.composed_get_inner(%c) : <"S<2,0,3> o 0 o (8,8):(8,1)"> -> !cute.swizzle<"S<2,0,3>">`
@@ -94,13 +88,9 @@ class ComposedGetInnerOp(AlgebraOp):
     name = "cute.composed_get_inner"
     input = operand_def(ComposedLayoutType)
     result = result_def(LayoutType | SwizzleType)
-    traits = traits_def(Pure())
     SIGNATURE: ClassVar = Signature.ARROW
     SHORT: ClassVar = {"input": ComposedLayoutType}
-
-    @classmethod
-    def evaluate(cls, layout: ComposedLayout) -> Any:
-        return layout.outer
+    FUNCTION: ClassVar = staticmethod(attrgetter("outer"))
 
     @classmethod
     def results_of(cls, value: Any, operand_types: Sequence[Attribute]) -> list[Attribute]:
@@ -108,7 +98,7 @@ class ComposedGetInnerOp(AlgebraOp):
 
 
 @irdl_op_definition
-class ComposedGetOffsetOp(AlgebraOp):
+class ComposedGetOffsetOp(PureOp):
     """The offset of a composed layout.
 
     `%o = cute.composed_get_offset(%c) : <"S<2,0,3> o 8 o 8:1"> -> !cute.int_tuple<"8">`
@@ -117,18 +107,14 @@ class ComposedGetOffsetOp(AlgebraOp):
     name = "cute.composed_get_offset"
     input = operand_def(ComposedLayoutType)
     result = result_def(IntTupleType)
-    traits = traits_def(Pure())
     KIND: ClassVar = IntTupleType
     SIGNATURE: ClassVar = Signature.ARROW
     SHORT: ClassVar = {"input": ComposedLayoutType}
-
-    @classmethod
-    def evaluate(cls, layout: ComposedLayout) -> Any:
-        return layout.offset
+    FUNCTION: ClassVar = staticmethod(attrgetter("offset"))
 
 
 @irdl_op_definition
-class ComposedGetOuterOp(AlgebraOp):
+class ComposedGetOuterOp(PureOp):
     """The layout that a composed layout applies first, and whose coordinates it takes.
 
     `%l = cute.composed_get_outer(%c) : <"S<2,0,3> o 0 o (8,8):(8,1)"> -> <"(8,8):(8,1)">`
@@ -137,18 +123,14 @@ class ComposedGetOuterOp(AlgebraOp):
     name = "cute.composed_get_outer"
     input = operand_def(ComposedLayoutType)
     result = result_def(LayoutType)
-    traits = traits_def(Pure())
     KIND: ClassVar = LayoutType
     SIGNATURE: ClassVar = Signature.ARROW
     SHORT: ClassVar = {"input": ComposedLayoutType, "result": LayoutType}
-
-    @classmethod
-    def evaluate(cls, layout: ComposedLayout) -> Layout:
-        return layout.inner
+    FUNCTION: ClassVar = staticmethod(attrgetter("inner"))
 
 
 @irdl_op_definition
-class GetLeavesOp(AlgebraOp):
+class GetLeavesOp(PureOp):
     """Each leaf of a tuple or a tile, from left to right, as a value of the same kind; layouts as layouts.
 
     `%a, %b = cute.get_leaves(%s) : !cute.shape<"(4,?)">`
@@ -157,7 +139,6 @@ class GetLeavesOp(AlgebraOp):
     name = "cute.get_leaves"
     input = operand_def(ShapeType | StrideType | CoordType | IntTupleType | TileType)
     leaves = var_result_def(ShapeType | StrideType | CoordType | IntTupleType | LayoutType | TileType)
-    traits = traits_def(Pure())
     SIGNATURE: ClassVar = Signature.OPERANDS
 
     @classmethod
@@ -172,7 +153,7 @@ class GetLeavesOp(AlgebraOp):
 
 
 @irdl_op_definition
-class GetScalarsOp(AlgebraOp):
+class GetScalarsOp(PureOp):
     """The integers of a value as i32 or i64: of a layout the shape's, then the stride's; of a basis its factor and the
     mode indices of its path.
 
@@ -184,7 +165,6 @@ class GetScalarsOp(AlgebraOp):
     value = operand_def(AnyType)
     only_dynamic = opt_prop_def(UnitAttr)
     scalars = var_result_def(IntegerType)
-    traits = traits_def(Pure())
     SIGNATURE: ClassVar = Signature.OPERANDS
     BRACKET: ClassVar = Flag("only_dynamic")
 
@@ -208,7 +188,7 @@ def _scalar_type(integer: Any) -> IntegerType:
 
 
 @irdl_op_definition
-class GetOp(AlgebraOp):
+class GetOp(PureOp):
     """The part of a value that a path of mode indices names; all of it without one.
 
     `%m = cute.get<[1, 0]> (%l) : !cute.layout<"(4,(2,8)):(1,(4,8))"> -> !cute.layout<"2:4">`
@@ -218,17 +198,13 @@ class GetOp(AlgebraOp):
     input = operand_def(Indexable)
     mode = opt_prop_def(DenseArrayBase.constr(i32))
     result = result_def(Indexable)
-    traits = traits_def(Pure())
     SIGNATURE: ClassVar = Signature.ARROW
     BRACKET: ClassVar = Mode(optional=True)
-
-    @classmethod
-    def evaluate(cls, value: Any, mode: Sequence[int] = ()) -> Any:
-        return modes.get(value, mode)
+    FUNCTION: ClassVar = staticmethod(modes.get)
 
 
 @irdl_op_definition
-class SelectOp(AlgebraOp):
+class SelectOp(PureOp):
     """The named modes of a value, in that order.
 
     `%r = cute.select<[2, 0]> (%s) : !cute.shape<"(4,8,2)"> -> !cute.shape<"(2,4)">`
@@ -238,19 +214,14 @@ class SelectOp(AlgebraOp):
     input = operand_def(Indexable)
     mode = prop_def(DenseArrayBase.constr(i32))
     result = result_def(Indexable)
-    traits = traits_def(Pure())
     SIGNATURE: ClassVar = Signature.ARROW
     BRACKET: ClassVar = Mode(optional=False)
-
-    @classmethod
-    def evaluate(cls, value: Any, mode: Sequence[int]) -> Any:
-        return modes.select(value, mode)
+    FUNCTION: ClassVar = staticmethod(modes.select)
 
 
-class CastOp(AlgebraOp):
+class CastOp(PureOp):
     """The same integers seen as another kind of tuple."""
 
-    traits = traits_def(Pure())
     SIGNATURE: ClassVar = Signature.ARROW
 
     @classmethod
@@ -308,7 +279,7 @@ class ToCoordOp(CastOp):
 
 
 @irdl_op_definition
-class GetLayoutsFromTileOp(AlgebraOp):
+class GetLayoutsFromTileOp(PureOp):
     """The layouts of a tile, from left to right, without its underscores; there must be one at least.
 
     `%a, %b = cute.get_layouts_from_tile(%t) : <"[4:1;_;[2:1;_]]">`
@@ -317,7 +288,6 @@ class GetLayoutsFromTileOp(AlgebraOp):
     name = "cute.get_layouts_from_tile"
     tile = operand_def(TileType)
     layouts = var_result_def(LayoutType)
-    traits = traits_def(Pure())
     SIGNATURE: ClassVar = Signature.OPERANDS
     SHORT: ClassVar[Mapping[str, type[CuteType]]] = {"tile": TileType}
 
@@ -331,9 +301,3 @@ class GetLayoutsFromTileOp(AlgebraOp):
     @classmethod
     def results_of(cls, value: Any, operand_types: Sequence[Attribute]) -> list[Attribute]:
         return [LayoutType.of(layout) for layout in value]
-
-
-ACCESSORS = (
-    GetShapeOp, GetStrideOp, ComposedGetInnerOp, ComposedGetOffsetOp, ComposedGetOuterOp, GetLeavesOp, GetScalarsOp,
-    GetOp, SelectOp, ToIntTupleOp, ToShapeOp, ToStrideOp, ToCoordOp, GetLayoutsFromTileOp,
-)  # fmt: skip

@@ -4,8 +4,7 @@
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import I32, IntegerAttr
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 
 from ...base.errors import Code
 from ...layout.algebra.axes import has_basis
@@ -31,7 +30,7 @@ from ...layout.algebra.swizzle import Swizzle
 from ...layout.algebra.swizzled_slice import MixedBits, slice_as_cute
 from .accessors import Indexable
 from .brackets import Integers
-from .op import AlgebraOp, Signature
+from .op import PureOp, Signature
 from .types import (
     ComposedLayoutType,
     CoordType,
@@ -48,7 +47,7 @@ Sliceable = ShapeType | StrideType | CoordType | IntTupleType | LayoutType | Com
 
 
 @irdl_op_definition
-class CompositionOp(AlgebraOp):
+class CompositionOp(PureOp):
     """The layout R with R(c) = lhs(rhs(c)). A shape stands for extents with stride 1, a tile composes mode by mode.
 
     `%r = cute.composition(%a, %b) : (!cute.layout<"(6,2):(8,2)">, !cute.layout<"(4,3):(3,1)">)
@@ -59,15 +58,11 @@ class CompositionOp(AlgebraOp):
     lhs = operand_def(AnyLayout)
     rhs = operand_def(LayoutType | ShapeType | TileType)
     result = result_def(AnyLayout)
-    traits = traits_def(Pure())
-
-    @classmethod
-    def evaluate(cls, lhs: LayoutLike, rhs: Any) -> Any:
-        return composition(lhs, rhs)
+    FUNCTION: ClassVar = staticmethod(composition)
 
 
 @irdl_op_definition
-class CoalesceOp(AlgebraOp):
+class CoalesceOp(PureOp):
     """The layout with the fewest modes that is the same function of integers; with a profile, each mode for itself.
 
     `%r = cute.coalesce(%l) : (!cute.layout<"(2,(1,6)):(1,(6,2))">) -> !cute.layout<"12:1">`
@@ -77,7 +72,6 @@ class CoalesceOp(AlgebraOp):
     input = operand_def(AnyLayout)
     target_profile = opt_operand_def(CoordType)
     result = result_def(AnyLayout)
-    traits = traits_def(Pure())
 
     @classmethod
     def evaluate(cls, layout: LayoutLike, profile: Any = None) -> Any:
@@ -87,7 +81,7 @@ class CoalesceOp(AlgebraOp):
 
 
 @irdl_op_definition
-class FlattenOp(AlgebraOp):
+class FlattenOp(PureOp):
     """A value with all its modes at one level.
 
     `%r = cute.flatten(%s) : (!cute.shape<"(2,(3,4))">) -> !cute.shape<"(2,3,4)">`
@@ -96,7 +90,6 @@ class FlattenOp(AlgebraOp):
     name = "cute.flatten"
     input = operand_def(Indexable)
     result = result_def(Indexable)
-    traits = traits_def(Pure())
 
     @classmethod
     def evaluate(cls, value: Any) -> Any:
@@ -104,7 +97,7 @@ class FlattenOp(AlgebraOp):
 
 
 @irdl_op_definition
-class ComplementOp(AlgebraOp):
+class ComplementOp(PureOp):
     """The indices that a layout leaves out, up to the size of `cotarget` (a shape or a layout), as a layout.
 
     Without a cotarget the layout must be static; the last mode then has extent 1 and the stride of all that follows.
@@ -115,7 +108,6 @@ class ComplementOp(AlgebraOp):
     input = operand_def(LayoutType)
     cotarget = opt_operand_def(LayoutType | ShapeType)
     result = result_def(LayoutType)
-    traits = traits_def(Pure())
 
     @classmethod
     def evaluate(cls, layout: Layout, cotarget: Any = None) -> Layout:
@@ -131,7 +123,7 @@ class ComplementOp(AlgebraOp):
 
 
 @irdl_op_definition
-class GroupModesOp(AlgebraOp):
+class GroupModesOp(PureOp):
     """A layout with modes `begin` to `end - 1` made one nested mode.
 
     `%r = cute.group_modes<0, 2> (%l) : (!cute.layout<"(2,3,4):(1,2,6)">) -> !cute.layout<"((2,3),4):((1,2),6)">`
@@ -142,16 +134,12 @@ class GroupModesOp(AlgebraOp):
     begin = prop_def(IntegerAttr[I32])
     end = prop_def(IntegerAttr[I32])
     result = result_def(AnyLayout)
-    traits = traits_def(Pure())
     BRACKET: ClassVar = Integers(("begin", "end"))
-
-    @classmethod
-    def evaluate(cls, layout: LayoutLike, begin: int, end: int) -> Any:
-        return group_modes(layout, begin, end)
+    FUNCTION: ClassVar = staticmethod(group_modes)
 
 
 @irdl_op_definition
-class RecastLayoutOp(AlgebraOp):
+class RecastLayoutOp(PureOp):
     """A layout of elements of `old_type_bits` bits, seen as elements of `new_type_bits` bits.
 
     `%r = cute.recast_layout<32, 8> (%l) : !cute.layout<"(8,4):(1,8)"> -> !cute.layout<"(2,4):(1,2)">`
@@ -162,7 +150,6 @@ class RecastLayoutOp(AlgebraOp):
     new_type_bits = prop_def(IntegerAttr[I32])
     old_type_bits = prop_def(IntegerAttr[I32])
     result = result_def(AnyLayout)
-    traits = traits_def(Pure())
     SIGNATURE: ClassVar = Signature.ARROW
     BRACKET: ClassVar = Integers(("new_type_bits", "old_type_bits"))
 
@@ -180,7 +167,7 @@ def _check_coord(coord: Any, value: Any) -> None:
 
 
 @irdl_op_definition
-class SliceOp(AlgebraOp):
+class SliceOp(PureOp):
     """What the underscores of a coordinate keep of a value; of a composed layout, with the offset of the rest.
 
     Of a swizzled layout the swizzle and the offset are kept only where CuTe C++ keeps them.
@@ -192,7 +179,6 @@ class SliceOp(AlgebraOp):
     input = operand_def(Sliceable)
     coord = operand_def(CoordType)
     result = result_def(Sliceable)
-    traits = traits_def(Pure())
     SIGNATURE: ClassVar = Signature.OPERANDS
 
     @classmethod
@@ -212,7 +198,7 @@ class SliceOp(AlgebraOp):
 
 
 @irdl_op_definition
-class DiceOp(AlgebraOp):
+class DiceOp(PureOp):
     """What the integers of a static coordinate keep of a value, the opposite of `slice`.
 
     `%r = cute.dice(%l, %c) : !cute.layout<"(2,3,4):(1,2,6)">, !cute.coord<"(_,1,_)">`
@@ -222,7 +208,6 @@ class DiceOp(AlgebraOp):
     input = operand_def(Sliceable)
     coord = operand_def(CoordType)
     result = result_def(Sliceable)
-    traits = traits_def(Pure())
     SIGNATURE: ClassVar = Signature.OPERANDS
 
     @classmethod
@@ -240,7 +225,7 @@ def _dice(coord: Any, layout: Layout) -> Layout:
 
 
 @irdl_op_definition
-class RightInverseOp(AlgebraOp):
+class RightInverseOp(PureOp):
     """The largest layout R with input(R(i)) = i that follows contiguous indices from 0. The shape must be static.
 
     `%r = cute.right_inverse(%l) : (!cute.layout<"(4,8):(8,1)">) -> !cute.layout<"(8,4):(4,1)">`
@@ -249,7 +234,6 @@ class RightInverseOp(AlgebraOp):
     name = "cute.right_inverse"
     input = operand_def(LayoutType)
     result = result_def(LayoutType)
-    traits = traits_def(Pure())
 
     @classmethod
     def evaluate(cls, layout: Layout) -> Layout:
@@ -259,7 +243,7 @@ class RightInverseOp(AlgebraOp):
 
 
 @irdl_op_definition
-class LeftInverseOp(AlgebraOp):
+class LeftInverseOp(PureOp):
     """A layout L with L(input(i)) = i, of a static injective layout.
 
     `%r = cute.left_inverse(%l) : (!cute.layout<"(4,8):(8,1)">) -> !cute.layout<"(8,4):(4,1)">`
@@ -268,7 +252,6 @@ class LeftInverseOp(AlgebraOp):
     name = "cute.left_inverse"
     input = operand_def(LayoutType)
     result = result_def(LayoutType)
-    traits = traits_def(Pure())
 
     @classmethod
     def evaluate(cls, layout: Layout) -> Layout:
@@ -277,9 +260,3 @@ class LeftInverseOp(AlgebraOp):
         if all(type(d) is int and d == 0 for d in leaves(layout.stride)):
             return Layout(1, 0)
         return left_inverse(layout)
-
-
-LAYOUT_ALGEBRA = (
-    CompositionOp, CoalesceOp, FlattenOp, ComplementOp, GroupModesOp, RecastLayoutOp, SliceOp, DiceOp, RightInverseOp,
-    LeftInverseOp,
-)  # fmt: skip

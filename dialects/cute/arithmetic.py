@@ -2,7 +2,7 @@
 """Arithmetic and comparison of tuples, element by element."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Operation
@@ -23,7 +23,7 @@ from ...layout.algebra.inttuple import (
     wrap,
 )
 from ..errors import refuse
-from .op import AlgebraOp, CuteOp
+from .op import AlgebraOp, CuteOp, PureOp
 from .types import (
     CoordType,
     CuteType,
@@ -47,13 +47,12 @@ def _check_nesting(a: Tree, b: Tree) -> None:
             _check_nesting(x, y)
 
 
-class SumOp(AlgebraOp):
+class SumOp(PureOp):
     """The base of `tuple_add` and `tuple_sub`: both operands are of one kind; of the longer, the last elements stay."""
 
     lhs = operand_def(IntTupleOrShape)
     rhs = operand_def(IntTupleOrShape)
     result = result_def(IntTupleOrShape)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, operand_types: Any, properties: Any) -> Any:
@@ -130,10 +129,7 @@ class ShapeDivOp(AlgebraOp):
     divisor = operand_def(ShapeType)
     result = result_def(ShapeType)
     traits = traits_def(NoMemoryEffect(), DivisorSpeculatable())
-
-    @classmethod
-    def evaluate(cls, dividend: Any, divisor: Any) -> Any:
-        return shape_div(dividend, divisor)
+    FUNCTION: ClassVar = staticmethod(shape_div)
 
 
 @irdl_op_definition
@@ -236,6 +232,3 @@ class EqualOp(CompareOp):
     def verify_(self) -> None:
         if type(self.lhs.type) is not type(self.rhs.type):
             refuse(refused(f"{self.lhs.type} and {self.rhs.type} are of different kinds"))
-
-
-ARITHMETIC = (TupleAddOp, TupleSubOp, ShapeDivOp, CeilDivOp, ElemLessOp, EqualOp)

@@ -117,3 +117,9 @@ class TilerAttr(QuotedAttr[Tiler]):
 
     name = "cute.tile"
     READ = staticmethod(parse_tiler)
+
+
+QUOTED_ATTRIBUTES = (
+    IntTupleAttr, CoordAttr, ShapeAttr, StrideAttr, LayoutAttr, TilerAttr, ComposedLayoutAttr, SwizzleAttr,
+)  # fmt: skip
+"""The attributes of the dialect."""

@@ -25,7 +25,7 @@ from ...layout.algebra.inttuple import show, weakly_congruent
 from ...layout.algebra.swizzle import Swizzle
 from ...layout.algebra.unknown import Unknown
 from ..errors import refuse
-from .op import AlgebraOp, CuteOp, Signature
+from .op import CuteOp, PureOp, Signature
 from .types import (
     ComposedLayoutType,
     CoordType,
@@ -170,7 +170,7 @@ class MakeTileOp(GatherOp):
 
 
 @irdl_op_definition
-class MakeLayoutOp(AlgebraOp):
+class MakeLayoutOp(PureOp):
     """The layout `shape:stride` of two congruent tuples.
 
     `%l = cute.make_layout(%s, %d) : (!cute.shape<"(4,?)">, !cute.stride<"(1,4)">) -> !cute.layout<"(4,?):(1,4)">`
@@ -180,16 +180,12 @@ class MakeLayoutOp(AlgebraOp):
     shape = operand_def(ShapeType)
     stride = operand_def(StrideType)
     layout = result_def(LayoutType)
-    traits = traits_def(Pure())
     KIND: ClassVar = LayoutType
-
-    @classmethod
-    def evaluate(cls, shape: Any, stride: Any) -> Layout:
-        return Layout(shape, stride)
+    FUNCTION: ClassVar = Layout
 
 
 @irdl_op_definition
-class MakeComposedLayoutOp(AlgebraOp):
+class MakeComposedLayoutOp(PureOp):
     """The function inner(offset + outer(coordinate)); here `inner`, a swizzle or a layout, is what is applied last.
 
     `%c = cute.make_composed_layout(%s, %o, %l) : (!cute.swizzle<"S<2,0,3>">, <"0">, <"8:1">) -> <"S<2,0,3> o 0 o 8:1">`
@@ -200,17 +196,13 @@ class MakeComposedLayoutOp(AlgebraOp):
     offset = operand_def(IntTupleType)
     outer = operand_def(LayoutType)
     result = result_def(ComposedLayoutType)
-    traits = traits_def(Pure())
     KIND: ClassVar = ComposedLayoutType
     SHORT: ClassVar = {"offset": IntTupleType, "outer": LayoutType, "result": ComposedLayoutType}
-
-    @classmethod
-    def evaluate(cls, inner: Swizzle | Layout, offset: Any, outer: Layout) -> ComposedLayout:
-        return ComposedLayout(inner, offset, outer)
+    FUNCTION: ClassVar = ComposedLayout
 
 
 @irdl_op_definition
-class MakeLayoutLikeOp(AlgebraOp):
+class MakeLayoutLikeOp(PureOp):
     """A compact layout with the shape of the source and its order of strides; modes of stride 0 keep it.
 
     `%r = cute.make_layout_like(%l) : !cute.layout<"(4,8):(16,1)"> -> !cute.layout<"(4,8):(8,1)">`
@@ -219,7 +211,6 @@ class MakeLayoutLikeOp(AlgebraOp):
     name = "cute.make_layout_like"
     source = operand_def(LayoutType | ComposedLayoutType)
     result = result_def(LayoutType)
-    traits = traits_def(Pure())
     KIND: ClassVar = LayoutType
     SIGNATURE: ClassVar = Signature.ARROW
 
@@ -235,7 +226,7 @@ class MakeLayoutLikeOp(AlgebraOp):
 
 
 @irdl_op_definition
-class MakeOrderedLayoutOp(AlgebraOp):
+class MakeOrderedLayoutOp(PureOp):
     """The compact layout of a shape whose modes run the faster the smaller their integer in `order`, which is static.
 
     Modes of equal integers begin at the same stride, as in CuTe C++.
@@ -248,7 +239,6 @@ class MakeOrderedLayoutOp(AlgebraOp):
     shape = operand_def(ShapeType)
     order = operand_def(IntTupleType)
     layout = result_def(LayoutType)
-    traits = traits_def(Pure())
     KIND: ClassVar = LayoutType
 
     @classmethod
@@ -261,7 +251,7 @@ class MakeOrderedLayoutOp(AlgebraOp):
 
 
 @irdl_op_definition
-class MakeIdentityLayoutOp(AlgebraOp):
+class MakeIdentityLayoutOp(PureOp):
     """The layout that maps each coordinate to itself; its strides are bases.
 
     `%l = cute.make_identity_layout(%s) : !cute.shape<"(4,8)"> -> !cute.layout<"(4,8):(1@0,1@1)">`
@@ -270,16 +260,6 @@ class MakeIdentityLayoutOp(AlgebraOp):
     name = "cute.make_identity_layout"
     shape = operand_def(ShapeType)
     result = result_def(LayoutType)
-    traits = traits_def(Pure())
     KIND: ClassVar = LayoutType
     SIGNATURE: ClassVar = Signature.ARROW
-
-    @classmethod
-    def evaluate(cls, shape: Any) -> Layout:
-        return make_identity_layout(shape)
-
-
-CONSTRUCTORS = (
-    StaticOp, PrintOp, MakeIntTupleOp, MakeShapeOp, MakeStrideOp, MakeCoordOp, MakeTileOp, MakeLayoutOp,
-    MakeComposedLayoutOp, MakeLayoutLikeOp, MakeOrderedLayoutOp, MakeIdentityLayoutOp,
-)  # fmt: skip
+    FUNCTION: ClassVar = staticmethod(make_identity_layout)

@@ -3,29 +3,13 @@
 
 from xdsl.ir import Dialect
 
-from .accessors import ACCESSORS
-from .algebra import LAYOUT_ALGEBRA
-from .arithmetic import ARITHMETIC
-from .attributes import (
-    ComposedLayoutAttr,
-    CoordAttr,
-    IntTupleAttr,
-    LayoutAttr,
-    ShapeAttr,
-    StrideAttr,
-    SwizzleAttr,
-    TilerAttr,
-)
-from .constructors import CONSTRUCTORS
-from .indexing import INDEXING
-from .tiling import TILING
+from ..listing import operations_of
+from . import accessors, algebra, arithmetic, constructors, indexing, tiling
+from .attributes import QUOTED_ATTRIBUTES
 from .types import CUTE_TYPES
 
 CUTE = Dialect(
     "cute",
-    [*CONSTRUCTORS, *ACCESSORS, *LAYOUT_ALGEBRA, *INDEXING, *ARITHMETIC, *TILING],
-    [
-        *CUTE_TYPES,
-        IntTupleAttr, CoordAttr, ShapeAttr, StrideAttr, LayoutAttr, TilerAttr, ComposedLayoutAttr, SwizzleAttr,
-    ],
-)  # fmt: skip
+    operations_of(constructors, accessors, algebra, indexing, arithmetic, tiling),
+    [*CUTE_TYPES, *QUOTED_ATTRIBUTES],
+)

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import I32, DenseArrayBase, IntegerAttr, i32
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
 from ...base.errors import Code
 from ...layout.algebra.coordinates import crd2idx, idx2crd, increment
@@ -24,7 +23,7 @@ from ...layout.algebra.inttuple import (
 from . import modes
 from .algebra import AnyLayout
 from .brackets import Integers, Mode
-from .op import AlgebraOp, Signature
+from .op import PureOp, Signature
 from .types import (
     ComposedLayoutType,
     CoordType,
@@ -40,7 +39,7 @@ TupleOrLayout = IntTupleType | CoordType | StrideType | ShapeType | LayoutType |
 
 
 @irdl_op_definition
-class SizeOp(AlgebraOp):
+class SizeOp(PureOp):
     """The number of coordinates of a layout or shape, or of the mode that a path names.
 
     `%n = cute.size<[1]> (%l) : (!cute.layout<"(4,(2,8)):(1,(4,8))">) -> !cute.int_tuple<"16">`
@@ -50,7 +49,6 @@ class SizeOp(AlgebraOp):
     input = operand_def(ShapeType | IntTupleType | LayoutType | ComposedLayoutType)
     mode = opt_prop_def(DenseArrayBase.constr(i32))
     result = result_def(IntTupleType)
-    traits = traits_def(Pure())
     KIND: ClassVar = IntTupleType
     BRACKET: ClassVar = Mode(optional=True)
 
@@ -60,7 +58,7 @@ class SizeOp(AlgebraOp):
 
 
 @irdl_op_definition
-class CosizeOp(AlgebraOp):
+class CosizeOp(PureOp):
     """One more than the largest index of a layout, or of the mode that a path names; a swizzle does not count.
 
     `%n = cute.cosize(%l) : (!cute.layout<"(4,8):(1,16)">) -> !cute.int_tuple<"116">`
@@ -70,7 +68,6 @@ class CosizeOp(AlgebraOp):
     input = operand_def(AnyLayout)
     mode = opt_prop_def(DenseArrayBase.constr(i32))
     result = result_def(IntTupleType)
-    traits = traits_def(Pure())
     KIND: ClassVar = IntTupleType
     BRACKET: ClassVar = Mode(optional=True)
 
@@ -82,21 +79,17 @@ class CosizeOp(AlgebraOp):
 
 
 @irdl_op_definition
-class TupleProductOp(AlgebraOp):
+class TupleProductOp(PureOp):
     """The product of all integers. `%n = cute.tuple_product(%s) : (!cute.shape<"(4,(2,8))">) -> !cute.shape<"64">`."""
 
     name = "cute.tuple_product"
     input = operand_def(IntTupleOrShape)
     result = result_def(IntTupleOrShape)
-    traits = traits_def(Pure())
-
-    @classmethod
-    def evaluate(cls, value: Any) -> Any:
-        return product(value)
+    FUNCTION: ClassVar = staticmethod(product)
 
 
 @irdl_op_definition
-class TupleProductEachOp(AlgebraOp):
+class TupleProductEachOp(PureOp):
     """The product of each mode, as a tuple.
 
     `%n = cute.tuple_product_each(%s) : (!cute.shape<"(4,(2,8))">) -> !cute.shape<"(4,16)">`
@@ -105,15 +98,11 @@ class TupleProductEachOp(AlgebraOp):
     name = "cute.tuple_product_each"
     input = operand_def(IntTupleOrShape)
     result = result_def(IntTupleOrShape)
-    traits = traits_def(Pure())
-
-    @classmethod
-    def evaluate(cls, value: Any) -> Any:
-        return product_each(value)
+    FUNCTION: ClassVar = staticmethod(product_each)
 
 
 @irdl_op_definition
-class LayoutEvalOp(AlgebraOp):
+class LayoutEvalOp(PureOp):
     """The index of a coordinate in a layout; a tuple where the strides are bases. An underscore counts as 0.
 
     `%i = cute.layout_eval(%c, %l) : (!cute.coord<"(1,2)">, !cute.layout<"(4,8):(1,4)">) -> !cute.int_tuple<"9">`
@@ -123,7 +112,6 @@ class LayoutEvalOp(AlgebraOp):
     coord = operand_def(CoordType)
     layout = operand_def(AnyLayout)
     result = result_def(IntTupleType)
-    traits = traits_def(Pure())
     KIND: ClassVar = IntTupleType
 
     @classmethod
@@ -140,7 +128,7 @@ class LayoutEvalOp(AlgebraOp):
 
 
 @irdl_op_definition
-class Crd2IdxOp(AlgebraOp):
+class Crd2IdxOp(PureOp):
     """The place of a coordinate in the colexicographic order of a shape.
 
     `%i = cute.crd2idx(%c, %s) : (!cute.coord<"(1,2)">, !cute.shape<"(4,8)">) -> !cute.int_tuple<"9">`
@@ -150,7 +138,6 @@ class Crd2IdxOp(AlgebraOp):
     coord = operand_def(CoordType)
     shape = operand_def(ShapeType)
     result = result_def(IntTupleType)
-    traits = traits_def(Pure())
     KIND: ClassVar = IntTupleType
 
     @classmethod
@@ -161,7 +148,7 @@ class Crd2IdxOp(AlgebraOp):
 
 
 @irdl_op_definition
-class Idx2CrdOp(AlgebraOp):
+class Idx2CrdOp(PureOp):
     """The coordinate at a place in the colexicographic order of a shape.
 
     `%c = cute.idx2crd(%i, %s) : (!cute.int_tuple<"9">, !cute.shape<"(4,8)">) -> !cute.coord<"(1,2)">`
@@ -171,7 +158,6 @@ class Idx2CrdOp(AlgebraOp):
     index = operand_def(IntTupleType)
     shape = operand_def(ShapeType)
     result = result_def(CoordType)
-    traits = traits_def(Pure())
     KIND: ClassVar = CoordType
 
     @classmethod
@@ -182,7 +168,7 @@ class Idx2CrdOp(AlgebraOp):
 
 
 @irdl_op_definition
-class IncrementCoordOp(AlgebraOp):
+class IncrementCoordOp(PureOp):
     """The next coordinate in the colexicographic order of a shape; the last mode runs on beyond its extent.
 
     `%d = cute.increment_coord(%c, %s) : (!cute.coord<"(3,2)">, !cute.shape<"(4,8)">) -> !cute.coord<"(0,3)">`
@@ -192,7 +178,6 @@ class IncrementCoordOp(AlgebraOp):
     coord = operand_def(CoordType)
     shape = operand_def(ShapeType)
     result = result_def(CoordType)
-    traits = traits_def(Pure())
     KIND: ClassVar = CoordType
 
     @classmethod
@@ -204,14 +189,13 @@ class IncrementCoordOp(AlgebraOp):
         return increment(coord, shape)
 
 
-class PadOp(AlgebraOp):
+class PadOp(PureOp):
     """The base of `append_to_rank` and `prepend_to_rank`. The element is of the input's kind."""
 
     rank = prop_def(IntegerAttr[I32])
     input = operand_def(TupleOrLayout)
     element = operand_def(TupleOrLayout)
     result = result_def(TupleOrLayout)
-    traits = traits_def(Pure())
     SIGNATURE: ClassVar = Signature.OPERANDS
     BRACKET: ClassVar = Integers(("rank",))
     AT_END: ClassVar[bool]
@@ -250,9 +234,3 @@ class PrependToRankOp(PadOp):
 
     name = "cute.prepend_to_rank"
     AT_END: ClassVar = False
-
-
-INDEXING = (
-    SizeOp, CosizeOp, TupleProductOp, TupleProductEachOp, LayoutEvalOp, Crd2IdxOp, Idx2CrdOp, IncrementCoordOp,
-    AppendToRankOp, PrependToRankOp,
-)  # fmt: skip

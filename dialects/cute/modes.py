@@ -15,14 +15,14 @@ Moded: TypeAlias = "Tree | ComposedLayout"
 """A value that has modes: any but a swizzle."""
 
 
-def get(value: Moded, path: Sequence[int]) -> Any:
+def get(value: Moded, mode: Sequence[int] = ()) -> Any:
     """The part of a value that a path of mode indices names, outermost first; a leaf is its own mode 0.
 
     Raises `LayoutError` (E0208) where an index is out of range, or goes on after a leaf.
     """
-    for level, index in enumerate(path):
+    for level, index in enumerate(mode):
         if level and _is_leaf(value):
-            raise refused(f"the indices {list(path)} go on after a leaf", Code.MODE_OUT_OF_RANGE)
+            raise refused(f"the indices {list(mode)} go on after a leaf", Code.MODE_OUT_OF_RANGE)
         if not 0 <= index < rank(value):
             raise refused(f"a value of {rank(value)} modes has no mode {index}", Code.MODE_OUT_OF_RANGE)
         value = value[index] if isinstance(value, tuple | Layout | ComposedLayout) else value
@@ -34,13 +34,13 @@ def _is_leaf(value: Moded) -> bool:
     return depth(shape) == 0
 
 
-def select(value: Moded, indices: Sequence[int]) -> Any:
+def select(value: Moded, mode: Sequence[int]) -> Any:
     """The named modes of a value, in that order, as modes of a new one. Raises `LayoutError` (E0208)."""
-    for index in indices:
+    for index in mode:
         get(value, (index,))
     if isinstance(value, Layout | ComposedLayout):
-        return modes.select(value, *indices)
-    return tuple([wrap(value)[index] for index in indices])
+        return modes.select(value, *mode)
+    return tuple([wrap(value)[index] for index in mode])
 
 
 def pad(value: Any, n: int, element: Any, at_end: bool) -> Any:

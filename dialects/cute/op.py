@@ -5,16 +5,17 @@ Most operations are one function of the layout algebra, `evaluate`. Called with 
 infers the types of the results; the same function folds static operations and is expanded into integer arithmetic.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from abc import ABC
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import IRDLOperation, VerificationContext
+from xdsl.irdl import IRDLOperation, VerificationContext, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+from xdsl.traits import Pure
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from ...base.errors import LayoutError
@@ -158,14 +159,16 @@ class AlgebraOp(CuteOp):
 
     KIND: ClassVar[type[CuteType] | None] = None
     """The kind of the result; None for that of the first operand. Layouts and composed layouts count as one kind."""
+    FUNCTION: ClassVar[Callable[..., Any]]
+    """What `evaluate` computes, where a function of the algebra is all of it."""
 
     @classmethod
-    @abstractmethod
     def evaluate(cls, *values: Any, **parameters: Any) -> Any:
         """The value of the result for the operands' values. Raises `LayoutError` where the operation is not defined.
 
         Integers of the values are static, `Unknown` or a pass's SSA values.
         """
+        return cls.FUNCTION(*values, **parameters)
 
     @classmethod
     def results_of(cls, value: Any, operand_types: Sequence[Attribute]) -> list[Attribute]:
@@ -194,6 +197,12 @@ class AlgebraOp(CuteOp):
         if list(map(_settled, self.result_types)) != list(map(_settled, expected)):
             should, found = (", ".join(map(str, types)) for types in (expected, self.result_types))
             refuse(refused(f"the result is {should}, but its type says {found}"))
+
+
+class PureOp(AlgebraOp):
+    """An operation of the algebra that may run, or be left out, wherever its operands are."""
+
+    traits = traits_def(Pure())
 
 
 def _settled(kind: Attribute) -> Attribute:

@@ -4,8 +4,7 @@
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
 
 from ...base.errors import Code
 from ...layout.algebra import divide, product
@@ -15,19 +14,18 @@ from ...layout.algebra.core import Layout, LayoutLike, Tiler, plain_layout, rank
 from ...layout.algebra.inttuple import leaves, show, wrap
 from ...layout.algebra.modes import ungroup_mode
 from .algebra import AnyLayout
-from .op import AlgebraOp
+from .op import PureOp
 from .types import IntTupleType, LayoutType, ShapeType, TileType
 from .values import is_static_value, refused
 
 
-class ProductOp(AlgebraOp):
+class ProductOp(PureOp):
     """The base of products: copies of a static layout `lhs`, arranged as `rhs`, whose strides are integers."""
 
     FUNCTION: ClassVar[Callable[[Any, Any], Any]]
     lhs = operand_def(AnyLayout)
     rhs = operand_def(LayoutType)
     result = result_def(AnyLayout)
-    traits = traits_def(Pure())
 
     @classmethod
     def evaluate(cls, lhs: LayoutLike, rhs: Layout) -> Any:
@@ -111,7 +109,7 @@ class BlockedProductOp(ProductOp):
     FUNCTION: ClassVar = staticmethod(product.blocked_product)
 
 
-class DivideOp(AlgebraOp):
+class DivideOp(PureOp):
     """The base of divides: a layout seen as tiles, inside a tile and from tile to tile.
 
     The tiler is a layout; or a shape or a tile, which divide mode by mode and may have no more modes than the layout.
@@ -121,7 +119,6 @@ class DivideOp(AlgebraOp):
     input = operand_def(AnyLayout)
     tiler = operand_def(LayoutType | TileType | ShapeType)
     result = result_def(AnyLayout)
-    traits = traits_def(Pure())
 
     @classmethod
     def evaluate(cls, layout: LayoutLike, tiler: Tiler) -> Any:
@@ -191,7 +188,7 @@ class FlatDivideOp(DivideOp):
 
 
 @irdl_op_definition
-class TileToShapeOp(AlgebraOp):
+class TileToShapeOp(PureOp):
     """Copies of a layout side by side until they cover a shape, those modes first that come first in `order`.
 
     The order is a static permutation of 0, 1, ...; without one, the first mode runs fastest.
@@ -204,7 +201,6 @@ class TileToShapeOp(AlgebraOp):
     shape = operand_def(ShapeType)
     order = opt_operand_def(IntTupleType)
     result = result_def(AnyLayout)
-    traits = traits_def(Pure())
 
     @classmethod
     def evaluate(cls, layout: LayoutLike, shape: Any, order: Any = None) -> Any:
@@ -213,9 +209,3 @@ class TileToShapeOp(AlgebraOp):
             if len(numbers) != rank(order) or sorted(numbers) != list(range(rank(shape))):
                 raise refused(f"the order {show(order)} is no permutation of the modes of {show(shape)}")
         return product.tile_to_shape(layout, shape, order, round_up=True)
-
-
-TILING = (
-    LogicalProductOp, ZippedProductOp, TiledProductOp, FlatProductOp, RakedProductOp, BlockedProductOp,
-    LogicalDivideOp, ZippedDivideOp, TiledDivideOp, FlatDivideOp, TileToShapeOp,
-)  # fmt: skip
