@@ -12,18 +12,13 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..dialects import gpu
+from ..dialects.arith.integer_range import limits
+from ..dialects.arith.semantics import INTEGER_OPERATIONS, OVERFLOW, TOO_FAR
 from ..dialects.ptx import EntryOp, SregOp
 from .analysis.loop_hints import trip_values
-from .analysis.range_arithmetic import contains, limits
 from .analysis.ranges import Ranges, register_of
 from .writing.constants import constant_of
 from .writing.emitter import Emitter, int_type, int_width
-
-_UNSIGNED = (arith.DivUIOp, arith.RemUIOp, arith.ShRUIOp, arith.CeilDivUIOp, arith.MinUIOp, arith.MaxUIOp)
-"""Operations whose result on a narrower type is the same only for operands that are not negative."""
-_ROUNDING = (arith.DivSIOp, arith.RemSIOp, arith.FloorDivSIOp, arith.CeilDivSIOp)
-"""Operations that have no result for the least integer and -1, also where the one of a wider type is narrow."""
-_SHIFTS = (arith.ShLIOp, arith.ShRUIOp, arith.ShRSIOp)
 
 
 @dataclass(frozen=True)
@@ -119,14 +114,13 @@ class _Conversion:
             return 64
         values = [v for v in (*op.operands, *op.results) if _is_index(v)]
         narrow = all(self.ranges.fits(v) for v in values)
-        if isinstance(op, _UNSIGNED):
-            narrow = narrow and all(self.ranges.of(v)[0] >= 0 for v in op.operands)
-        if isinstance(op, _ROUNDING):
-            narrow = narrow and not (
-                self.ranges.of(op.lhs)[0] == limits(32)[0] and contains(self.ranges.of(op.rhs), (-1, -1))
-            )
-        if isinstance(op, _SHIFTS):  # by 32 bits or more there is no result in 32
-            narrow = narrow and self.ranges.of(op.rhs)[1] < 32
+        operation = INTEGER_OPERATIONS.get(type(op))
+        if narrow and operation is not None:
+            (low, _), (least, most) = (self.ranges.of(operand) for operand in op.operands)
+            differs = operation.unsigned and min(low, least) < 0
+            # of 32 bits, fewer operands have a result
+            overflows = OVERFLOW in operation.undefined and low == limits(32)[0] and least <= -1 <= most
+            narrow = not (differs or overflows or (TOO_FAR in operation.undefined and most >= 32))
         return 32 if narrow else 64
 
     def _generic(self, op: Operation, emitter: Emitter, width: int) -> None:

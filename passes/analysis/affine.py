@@ -7,8 +7,9 @@ from math import gcd
 from xdsl.dialects import arith
 from xdsl.ir import Block, SSAValue
 
+from ...dialects.arith.integer_range import signed
 from ...dialects.ptx import EntryOp, LocalAllocOp, PtrAddOp, SmemAllocOp
-from ..writing.constants import constant_of, signed
+from ..writing.constants import constant_of
 from ..writing.emitter import int_width
 from .memoised import Memoised
 

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, SSAValue
 
+from ...dialects.arith.integer_range import signed
+from ...dialects.arith.semantics import INTEGER_OPERATIONS, compare
 from ...dialects.parameters import Parameter
 from ...dialects.ptx import EntryOp, LoadOp, PtrAddOp, PtrType, SmemAddrOp, SregOp
 from ...dialects.scalars import unknowns
 from ...layout.tiling.sectors import SECTOR
-from ..writing.constant_folding import compare, computed
-from ..writing.constants import constant_of, signed
+from ..writing.constants import constant_of
 from ..writing.emitter import int_width
 from . import lane_values as lv
 from .lane_values import WARP, LaneValue
@@ -138,15 +139,16 @@ class WarpValues(Memoised[LaneValue | None]):
             case arith.ExtSIOp() | arith.ExtUIOp() | arith.IndexCastOp() | arith.TruncIOp():
                 return self._resized(op, operands[0])
             case PtrAddOp():
-                return lv.add(*operands)
+                return operands[0] + operands[1]
             case arith.SignlessIntegerBinaryOperation():
                 a, b = operands
                 width = int_width(op.result.type) or 64
-                if a.is_exact and b.is_exact:
-                    return lv.elementwise(lambda x, y: computed(op, x, y, width), a, b)
-                if isinstance(op, _UNSIGNED) and self._ranges.of(op.lhs)[0] < 0 and not a.is_uniform:
+                operation = INTEGER_OPERATIONS[type(op)]
+                if (a.is_exact and b.is_exact) or not operation.algebraic:
+                    return lv.elementwise(lambda x, y: operation.result(x, y, width), a, b)
+                if operation.unsigned and self._ranges.of(op.lhs)[0] < 0 and not a.is_uniform:
                     a = a.modulo(width)
-                found = _unbounded(op, a, b)
+                found = operation.value(a, b)
                 return found.wrapped(width) if found is not None and self._ranges.wraps(op) else found
             case _:
                 return _uniform(*operands)
@@ -186,7 +188,7 @@ class WarpValues(Memoised[LaneValue | None]):
         low, step = self.of(loop.lb), self.of(loop.step)
         if low is None or step is None or not step.is_uniform:
             return None
-        return lv.add(low, lv.uniform(step.known[0] if step.is_exact else 1))
+        return low + lv.uniform(step.known[0] if step.is_exact else 1)
 
     def _carried(self, initial: SSAValue, argument: SSAValue, body: Block, index: int) -> LaneValue | None:
         """What a loop carries: the value that it starts with, joined with what each iteration hands on."""
@@ -234,47 +236,6 @@ def _selected(condition: LaneValue | None, a: LaneValue | None, b: LaneValue | N
             return a if condition.known[0] & 1 else b
         return lv.exact([x if c & 1 else y for c, x, y in zip(condition.known, a.known, b.known, strict=True)])
     return lv.joined(a, b) if condition.is_uniform else None
-
-
-_UNSIGNED = (arith.ShRUIOp, arith.DivUIOp)
-"""Operations that move the bits of a negative integer down without its sign."""
-
-
-def _unbounded(op: Operation, a: LaneValue, b: LaneValue) -> LaneValue | None:
-    """The result of an operation that does not wrap."""
-    match op:
-        case arith.AddiOp():
-            return lv.add(a, b)
-        case arith.SubiOp():
-            negative = lv.negated(b)
-            return None if negative is None else lv.add(a, negative)
-        case arith.MuliOp():
-            return lv.multiply(a, b)
-        case arith.XOrIOp():
-            return lv.xor(a, b)
-        case _:
-            return _by_constant(op, a, b)
-
-
-def _by_constant(op: Operation, a: LaneValue, b: LaneValue) -> LaneValue | None:
-    """Operations that take bits apart, which need a known right operand (or left, of `and`)."""
-    if isinstance(op, arith.AndIOp) and a.is_exact and a.is_uniform:
-        a, b = b, a
-    number = b.known[0] if b.is_exact and b.is_uniform else None
-    power = number.bit_length() - 1 if number is not None and number > 0 and number & (number - 1) == 0 else None
-    match op:
-        case arith.AndIOp() if number is not None:
-            return lv.masked(a, number)
-        case arith.ShLIOp() if number is not None and 0 <= number < 64:
-            return lv.multiply(a, lv.constant(1 << number))
-        case arith.ShRUIOp() | arith.ShRSIOp() if number is not None and 0 <= number < 64:
-            return lv.shifted_right(a, number)
-        case arith.DivUIOp() if power is not None:
-            return lv.shifted_right(a, power)
-        case arith.RemUIOp() if number is not None and power is not None:
-            return lv.masked(a, number - 1)
-        case _:
-            return _uniform(a, b)
 
 
 def _uniform(*operands: LaneValue) -> LaneValue | None:

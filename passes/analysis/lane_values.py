@@ -5,11 +5,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from math import gcd
-from typing import TypeAlias
+from typing import TypeGuard
 
 WARP = 32
 EXACT = 1 << 10
 """Stands for the bits of an integer of any size."""
+
+
+def _modular(
+    function: "Callable[[LaneValue, LaneValue], LaneValue | None]",
+) -> "Callable[[LaneValue, LaneValue], LaneValue | None]":
+    """A function of which as many low bits are known as of both operands."""
+
+    @wraps(function)
+    def of(a: "LaneValue", b: "LaneValue") -> "LaneValue | None":
+        found = function(a, b)
+        return None if found is None else found.modulo(min(a.bits, b.bits))
+
+    return of
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +30,8 @@ class LaneValue:
     """`(known[lane] ^ t) + s`, modulo `2**bits` unless that is EXACT: `t` is any integer with bits of `mask` only, `s`
     any multiple of `step` (0 if that is 0). Both are unknown, and the same in all lanes of the warp.
 
-    The functions here are those of integers of any size, which do not wrap. One returns None where its result is not
-    of this form.
+    Operators and functions are those of integers of any size, which do not wrap. One returns None where its result is
+    not of this form.
     """
 
     known: tuple[int, ...]
@@ -46,6 +59,78 @@ class LaneValue:
             return self.modulo(bits)
         shifted = as_shift(self)
         return uniform() if shifted is None else uniform(gcd(shifted.step, shifted.known[0], 1 << bits))
+
+    @property
+    def _number(self) -> int | None:
+        """The integer that all lanes are known to have."""
+        return self.known[0] if self.is_uniform and self.is_exact else None
+
+    def unspecified(self, other: "LaneValue") -> "LaneValue | None":
+        """The result of any function: that of uniform operands is uniform."""
+        return uniform() if self.is_uniform and other.is_uniform else None
+
+    __or__ = minimum = maximum = unspecified
+
+    @_modular
+    def __add__(self, other: "LaneValue") -> "LaneValue | None":
+        if not _reach(self) & _reach(other):
+            known = tuple(x | y for x, y in zip(self.known, other.known, strict=True))
+            return _normal(LaneValue(known, self.mask | other.mask, gcd(self.step, other.step)))
+        left, right = as_shift(self), as_shift(other)
+        if left is not None and right is not None:
+            known = tuple(x + y for x, y in zip(left.known, right.known, strict=True))
+            return LaneValue(known, 0, gcd(left.step, right.step))
+        for one, rest in ((self, right), (other, left)):  # an unknown that is xored stays; what is added is uniform
+            if rest is not None and rest.is_uniform:
+                return LaneValue(one.known, one.mask, gcd(one.step, rest.step, rest.known[0]))
+        return None
+
+    def __sub__(self, other: "LaneValue") -> "LaneValue | None":
+        shifted = as_shift(other)
+        if shifted is None:
+            return None
+        return self + LaneValue(tuple(-x for x in shifted.known), 0, shifted.step, other.bits)
+
+    @_modular
+    def __mul__(self, other: "LaneValue") -> "LaneValue | None":
+        for value, factor in ((self, other), (other, self)):
+            if (number := factor._number) is not None:
+                return _scaled(value, number)
+        if self.is_exact and other.is_exact:
+            return exact([x * y for x, y in zip(self.known, other.known, strict=True)])
+        return uniform(_divisor(self) * _divisor(other)) if self.is_uniform and other.is_uniform else None
+
+    @_modular
+    def __xor__(self, other: "LaneValue") -> "LaneValue | None":
+        left, right = _as_bits(self), _as_bits(other)
+        if left is None or right is None:
+            return self.unspecified(other)
+        known = tuple(x ^ y for x, y in zip(left.known, right.known, strict=True))
+        return _normal(LaneValue(known, left.mask | right.mask))
+
+    def __and__(self, other: "LaneValue") -> "LaneValue | None":
+        value, mask = (self, other._number) if self._number is None else (other, self._number)
+        return self.unspecified(other) if mask is None else masked(value, mask)
+
+    def __lshift__(self, other: "LaneValue") -> "LaneValue | None":
+        by = other._number
+        return self * constant(1 << by) if by is not None and 0 <= by < 64 else self.unspecified(other)
+
+    def __rshift__(self, other: "LaneValue") -> "LaneValue | None":
+        by = other._number
+        return shifted_right(self, by) if by is not None and 0 <= by < 64 else self.unspecified(other)
+
+    def __floordiv__(self, other: "LaneValue") -> "LaneValue | None":
+        by = other._number
+        return shifted_right(self, by.bit_length() - 1) if _is_power(by) else self.unspecified(other)
+
+    def __mod__(self, other: "LaneValue") -> "LaneValue | None":
+        by = other._number
+        return masked(self, by - 1) if _is_power(by) else self.unspecified(other)
+
+
+def _is_power(number: int | None) -> TypeGuard[int]:
+    return number is not None and number > 0 and number & (number - 1) == 0
 
 
 def exact(values: Sequence[int]) -> LaneValue:
@@ -77,65 +162,6 @@ def elementwise(function: Callable[[int, int], int | None], a: LaneValue, b: Lan
         results = [function(x, y) for x, y in zip(a.known, b.known, strict=True)]
         return None if None in results else exact([r for r in results if r is not None])
     return uniform() if a.is_uniform and b.is_uniform else None
-
-
-_Binary: TypeAlias = "Callable[[LaneValue, LaneValue], LaneValue | None]"
-
-
-def _modular(function: _Binary) -> _Binary:
-    """A function of which as many low bits are known as of both operands."""
-
-    @wraps(function)
-    def of(a: LaneValue, b: LaneValue) -> LaneValue | None:
-        found = function(a, b)
-        return None if found is None else found.modulo(min(a.bits, b.bits))
-
-    return of
-
-
-@_modular
-def add(a: LaneValue, b: LaneValue) -> LaneValue | None:
-    """`a + b`."""
-    if not _reach(a) & _reach(b):
-        known = tuple(x | y for x, y in zip(a.known, b.known, strict=True))
-        return _normal(LaneValue(known, a.mask | b.mask, gcd(a.step, b.step)))
-    shifted, other = as_shift(a), as_shift(b)
-    if shifted is not None and other is not None:
-        known = tuple(x + y for x, y in zip(shifted.known, other.known, strict=True))
-        return LaneValue(known, 0, gcd(shifted.step, other.step))
-    for one, rest in ((a, other), (b, shifted)):  # an unknown that is xored stays; what is added must be uniform
-        if rest is not None and rest.is_uniform:
-            return LaneValue(one.known, one.mask, gcd(one.step, rest.step, rest.known[0]))
-    return None
-
-
-def negated(a: LaneValue) -> LaneValue | None:
-    """`-a`."""
-    shifted = as_shift(a)
-    return None if shifted is None else LaneValue(tuple(-x for x in shifted.known), 0, shifted.step, a.bits)
-
-
-@_modular
-def multiply(a: LaneValue, b: LaneValue) -> LaneValue | None:
-    """`a * b`."""
-    for value, factor in ((a, b), (b, a)):
-        if factor.is_exact and factor.is_uniform:
-            return _scaled(value, factor.known[0])
-    if a.is_exact and b.is_exact:
-        return exact([x * y for x, y in zip(a.known, b.known, strict=True)])
-    if a.is_uniform and b.is_uniform:
-        return uniform(_divisor(a) * _divisor(b))
-    return None
-
-
-@_modular
-def xor(a: LaneValue, b: LaneValue) -> LaneValue | None:
-    """`a ^ b`."""
-    left, right = _as_bits(a), _as_bits(b)
-    if left is None or right is None:
-        return uniform() if a.is_uniform and b.is_uniform else None
-    known = tuple(x ^ y for x, y in zip(left.known, right.known, strict=True))
-    return _normal(LaneValue(known, left.mask | right.mask))
 
 
 def masked(a: LaneValue, mask: int) -> LaneValue | None:

@@ -11,7 +11,8 @@ from typing import NamedTuple, TypeAlias
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
-from ..writing.constants import constant_of, signed
+from ...dialects.arith.integer_range import signed
+from ..writing.constants import constant_of
 from ..writing.emitter import int_width
 from .ranges import Ranges
 

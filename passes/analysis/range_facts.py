@@ -4,8 +4,8 @@
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
+from ...dialects.arith.integer_range import Range
 from ..writing.constants import constant_of
-from .range_arithmetic import Range
 
 EQ, NE, SLT, SLE, SGT, SGE, ULT, ULE, UGT, UGE = range(10)
 """The predicates of `arith.cmpi`."""

@@ -10,21 +10,13 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...base.target import MAX_GRID
 from ...dialects import gpu
+from ...dialects.arith.integer_range import Range, absolute, clipped, contains, either, limits, reduced
+from ...dialects.arith.semantics import INTEGER_OPERATIONS
 from ...dialects.kernel import KernelOp
 from ...dialects.ptx import SregOp
 from ..writing.constants import constant_of
 from ..writing.emitter import int_width
 from .memoised import Memoised
-from .range_arithmetic import (
-    Range,
-    absolute,
-    clipped,
-    contains,
-    either,
-    exact_range,
-    limits,
-    reduced,
-)
 from .range_facts import ends_in, grows_by, restricted
 
 FULL: Range = limits(64)
@@ -32,17 +24,6 @@ FULL: Range = limits(64)
 _REGISTERS: Mapping[type[Operation], str] = MappingProxyType({
     gpu.ThreadIdOp: "tid", gpu.BlockDimOp: "ntid", gpu.BlockIdOp: "ctaid", gpu.GridDimOp: "nctaid",
 })  # fmt: skip
-_OPERATIONS: Mapping[type[Operation], tuple[str, bool]] = MappingProxyType({
-    arith.AddiOp: ("add", False), arith.SubiOp: ("sub", False), arith.MuliOp: ("mul", False),
-    arith.DivSIOp: ("div", False), arith.DivUIOp: ("div", True),
-    arith.FloorDivSIOp: ("floordiv", False), arith.CeilDivSIOp: ("ceildiv", False),
-    arith.CeilDivUIOp: ("ceildiv", True), arith.RemSIOp: ("rem", False), arith.RemUIOp: ("rem", True),
-    arith.AndIOp: ("and", False), arith.OrIOp: ("or", False), arith.XOrIOp: ("xor", False),
-    arith.ShLIOp: ("shl", False), arith.ShRSIOp: ("shr", False), arith.ShRUIOp: ("shr", True),
-    arith.MinSIOp: ("min", False), arith.MaxSIOp: ("max", False),
-    arith.MinUIOp: ("min", True), arith.MaxUIOp: ("max", True),
-})  # fmt: skip
-"""The name of an operation in the table of ranges, and whether it reads its operands as unsigned."""
 _WRAPPING = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.ShLIOp)
 
 RANGE = "range"
@@ -202,13 +183,7 @@ def register_ranges(block: Sequence[int]) -> dict[str, Range]:
 
 def _exact(op: arith.SignlessIntegerBinaryOperation, a: Range, b: Range) -> Range | None:
     """The range of a result before it is reduced to its type; None where nothing is known."""
-    name, is_unsigned = _OPERATIONS.get(type(op), (None, False))
-    if name is None:
-        return None
-    bits = int_width(op.result.type) or 64
-    if is_unsigned:
-        a, b = (reduced(each, limits(bits, unsigned=True)) for each in (a, b))
-    return exact_range(name, a, b, bits)
+    return INTEGER_OPERATIONS[type(op)].exact_range(a, b, int_width(op.result.type) or 64)
 
 
 def _promised(op: Operation) -> bool:

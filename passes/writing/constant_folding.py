@@ -1,19 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Integer arithmetic of constants, folded."""
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import TypeAlias
-
 from xdsl.dialects import arith, llvm, math
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from ..analysis.range_arithmetic import truncated
-from .constants import constant_of, signed
+from ...dialects.arith.semantics import INTEGER_OPERATIONS, compare
+from .constants import constant_of
 from .emitter import Emitter, int_width
-
-_Exact: TypeAlias = Callable[[int, int, int], int | None]
 
 
 def fold_constants(module: ModuleOp) -> bool:
@@ -48,7 +42,7 @@ def folded(op: Operation) -> int | SSAValue | None:
             return 0
         case arith.SignlessIntegerBinaryOperation(lhs=left, rhs=right):
             a, b, width = constant_of(left), constant_of(right), int_width(left.type)
-            return None if a is None or b is None or width is None else computed(op, a, b, width)
+            return None if a is None or b is None or width is None else INTEGER_OPERATIONS[type(op)].result(a, b, width)
         case arith.ExtSIOp(input=inner) | arith.TruncIOp(input=inner) | arith.IndexCastOp(input=inner):
             return constant_of(inner)
         case math.AbsIOp(operand=inner):
@@ -61,78 +55,6 @@ def folded(op: Operation) -> int | SSAValue | None:
             return _extracted(container, tuple(op.position.get_values()))
         case _:
             return None
-
-
-def compare(predicate: int, a: int, b: int, width: int) -> bool:
-    """What `arith.cmpi` says of two signed integers of so many bits."""
-    mask = (1 << width) - 1
-    return _COMPARISONS[predicate](a, b, a & mask, b & mask)
-
-
-_COMPARISONS: tuple[Callable[[int, int, int, int], bool], ...] = (
-    lambda a, b, _c, _d: a == b,
-    lambda a, b, _c, _d: a != b,
-    lambda a, b, _c, _d: a < b,
-    lambda a, b, _c, _d: a <= b,
-    lambda a, b, _c, _d: a > b,
-    lambda a, b, _c, _d: a >= b,
-    lambda _a, _b, c, d: c < d,
-    lambda _a, _b, c, d: c <= d,
-    lambda _a, _b, c, d: c > d,
-    lambda _a, _b, c, d: c >= d,
-)
-"""By the number of the predicate: eq, ne, slt, sle, sgt, sge, ult, ule, ugt, uge."""
-
-
-def computed(op: Operation, a: int, b: int, bits: int) -> int | None:
-    """What a binary operation on integers of `bits` yields for two signed ones, as a signed one; None where it has no
-    result, and for other operations.
-    """
-    function, is_unsigned = _BINARY.get(type(op), (None, False))
-    if function is None:
-        return None
-    if is_unsigned:
-        a, b = a & ((1 << bits) - 1), b & ((1 << bits) - 1)
-    result = function(a, b, bits)
-    return None if result is None else signed(result, bits)
-
-
-def _of_any(function: Callable[[int, int], int]) -> _Exact:
-    return lambda a, b, _: function(a, b)
-
-
-def _division(function: Callable[[int, int], int]) -> _Exact:
-    """One that has a result: it is not by 0, and the quotient fits."""
-    return lambda a, b, bits: None if b == 0 or (b == -1 and a == -1 << (bits - 1)) else function(a, b)
-
-
-def _shift(function: Callable[[int, int], int]) -> _Exact:
-    return lambda a, b, bits: function(a, b) if 0 <= b < bits else None
-
-
-_BINARY: Mapping[type[Operation], tuple[_Exact, bool]] = MappingProxyType({
-    arith.AddiOp: (_of_any(lambda a, b: a + b), False),
-    arith.SubiOp: (_of_any(lambda a, b: a - b), False),
-    arith.MuliOp: (_of_any(lambda a, b: a * b), False),
-    arith.AndIOp: (_of_any(lambda a, b: a & b), False),
-    arith.OrIOp: (_of_any(lambda a, b: a | b), False),
-    arith.XOrIOp: (_of_any(lambda a, b: a ^ b), False),
-    arith.DivSIOp: (_division(truncated), False),
-    arith.DivUIOp: (_division(lambda a, b: a // b), True),
-    arith.RemSIOp: (_division(lambda a, b: a - truncated(a, b) * b), False),
-    arith.RemUIOp: (_division(lambda a, b: a % b), True),
-    arith.FloorDivSIOp: (_division(lambda a, b: a // b), False),
-    arith.CeilDivSIOp: (_division(lambda a, b: -(-a // b)), False),
-    arith.CeilDivUIOp: (_division(lambda a, b: -(-a // b)), True),
-    arith.MinSIOp: (_of_any(min), False),
-    arith.MaxSIOp: (_of_any(max), False),
-    arith.MinUIOp: (_of_any(min), True),
-    arith.MaxUIOp: (_of_any(max), True),
-    arith.ShLIOp: (_shift(lambda a, b: a << b), False),
-    arith.ShRSIOp: (_shift(lambda a, b: a >> b), False),
-    arith.ShRUIOp: (_shift(lambda a, b: a >> b), True),
-})  # fmt: skip
-"""Each operation on integers of so many bits, and whether it reads them as unsigned."""
 
 
 def _extracted(container: SSAValue, position: tuple[int, ...]) -> SSAValue | None:

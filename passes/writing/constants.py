@@ -5,13 +5,8 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import SSAValue
 
+from ...dialects.arith.integer_range import signed
 from ...dialects.ptx.types import integer_bits
-
-
-def signed(value: int, bits: int) -> int:
-    """`value` modulo 2**bits, as a signed integer."""
-    half = 1 << (bits - 1)
-    return ((value + half) & ((1 << bits) - 1)) - half
 
 
 def constant_of(value: SSAValue) -> int | None:

@@ -10,9 +10,9 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, UnitAttr,
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from ...dialects.arith.integer_range import signed
 from ...dialects.ptx import PtrAddOp
 from ...dialects.ptx.types import integer_bits
-from .constants import signed
 
 UNROLL = "unroll"
 """The attribute of an scf.for that must be unrolled completely."""

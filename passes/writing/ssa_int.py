@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """SSA values as integers of the layout algebra: computing with them writes `arith` operations."""
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeAlias
 
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
+from ...dialects.arith.semantics import INTEGER_OPERATIONS
 from ...layout.algebra.unknown import Unknown
 from .emitter import Emitter, int_width
 from .ssa_operators import Binary, SsaOperators
@@ -33,7 +32,7 @@ class SsaInt(SsaOperators):
 
     def binary(self, op: Binary, left: Any, right: Any) -> Self:
         result = self.emitter.value(op(self._ssa(left), self._ssa(right)))
-        return type(self)(self.emitter, result, _KNOWN[op](known_of(left), known_of(right)))
+        return type(self)(self.emitter, result, INTEGER_OPERATIONS[op].value(known_of(left), known_of(right)))
 
     def _ssa(self, operand: Operand) -> SSAValue:
         if isinstance(operand, SsaInt):
@@ -48,19 +47,3 @@ class SsaInt(SsaOperators):
 def known_of(x: Operand) -> int | Unknown:
     """What a type says of an integer of the algebra: its value, or what is known of it."""
     return x.known if isinstance(x, SsaInt) else x
-
-
-_KNOWN: Mapping[Binary, Callable[[Any, Any], Any]] = MappingProxyType({
-    arith.AddiOp: lambda a, b: a + b,
-    arith.SubiOp: lambda a, b: a - b,
-    arith.MuliOp: lambda a, b: a * b,
-    arith.DivUIOp: lambda a, b: a // b,
-    arith.RemUIOp: lambda a, b: a % b,
-    arith.MinSIOp: lambda a, b: a + b,
-    arith.MaxSIOp: lambda a, b: a + b,
-    arith.AndIOp: lambda a, b: a & b,
-    arith.XOrIOp: lambda a, b: a ^ b,
-    arith.ShRUIOp: lambda a, b: a >> b,
-    arith.ShLIOp: lambda a, b: a << b,
-})  # fmt: skip
-"""What is known of a result; of a minimum and a maximum as much as of a sum."""

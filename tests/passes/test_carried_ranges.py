@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from tilefold.compiler.emit import emit_llvm
 from tilefold.compiler.pipeline import pipeline_to
+from tilefold.dialects.arith.semantics import compare
 from tilefold.dialects.ptx import EntryOp
 from tilefold.passes.analysis.range_facts import restricted
 from tilefold.passes.analysis.ranges import Ranges
-from tilefold.passes.writing.constant_folding import compare
 from xdsl.dialects import scf
 
 from tests.emit.cpu import SM80, run_kernel

@@ -161,6 +161,13 @@ def test_no_result(op: str, a: int, b: int, words: str) -> None:
     assert error.thread == (0, 0, 0)
 
 
+@pytest.mark.parametrize(("op", "words"), [("shrui", "a shift by 1 bits or more"), ("divsi", "does not fit in 1 bits")])
+def test_no_result_of_one_bit(op: str, words: str) -> None:
+    """An i1 is shifted by no bit, and its -1 by -1 is not in it."""
+    head = "%true = arith.constant true"
+    assert words in fault(entry(f"{head}\n%r = arith.{op} %true, %true : i1"), "E3209").message
+
+
 def test_division_by_zero_names_the_first_active_lane() -> None:
     body = """
         %t = gpu.thread_id x

@@ -11,8 +11,8 @@ from typing import Any
 from xdsl.ir import Attribute, SSAValue
 
 from ....base.errors import Code, TilefoldError
+from ....dialects.arith.integer_range import Range, contains, either
 from ....layout.algebra.unknown import Unknown
-from ....passes.analysis.range_arithmetic import Range, contains, either
 from ..scalars.dtypes import DType, promote
 from ..scalars.values import (
     Int,

@@ -10,10 +10,10 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from ....base.errors import Code, TilefoldError
+from ....dialects.arith.integer_range import Range as Span
+from ....dialects.arith.integer_range import clipped, either
 from ....layout.algebra.unknown import Unknown
 from ....passes.analysis.loop_hints import MAX_UNROLL
-from ....passes.analysis.range_arithmetic import Range as Span
-from ....passes.analysis.range_arithmetic import clipped, either
 from ..scalars.arithmetic import binary, compare
 from ..scalars.dtypes import Index
 from ..scalars.values import MOST, Int, check_integer, convert, is_scalar, number_of

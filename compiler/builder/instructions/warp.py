@@ -15,7 +15,7 @@ from xdsl.ir import SSAValue
 
 from ....base.errors import Code, TilefoldError
 from ....dialects import ptx
-from ....passes.analysis.range_arithmetic import contains
+from ....dialects.arith.integer_range import contains
 from ..scalars.casts import integer_attribute
 from ..scalars.dtypes import Boolean, Int32, Int64, Uint32, of_sign
 from ..scalars.values import Bool, Int, Value, as_value, convert, wrap

@@ -9,8 +9,9 @@ from xdsl.dialects import arith, math
 from xdsl.ir import Operation, SSAValue
 
 from ....base.errors import Code, TilefoldError
+from ....dialects.arith.integer_range import absolute, contains, modulo
+from ....dialects.arith.semantics import INTEGER_OPERATIONS
 from ....layout.algebra.unknown import Unknown
-from ....passes.analysis.range_arithmetic import absolute, contains, exact_range
 from ..tracing.state import insert_value
 from .dtypes import Boolean, DType, Float32, Int32
 from .values import (
@@ -33,7 +34,7 @@ _FLOATS: Mapping[str, Callable[[SSAValue, SSAValue], Operation]] = MappingProxyT
     "add": arith.AddfOp, "sub": arith.SubfOp, "mul": arith.MulfOp, "div": arith.DivfOp,
     "min": arith.MinnumfOp, "max": arith.MaxnumfOp,
 })  # fmt: skip
-_INTEGERS: Mapping[str, Callable[[SSAValue, SSAValue], Operation]] = MappingProxyType({
+_INTEGERS: Mapping[str, type[arith.SignlessIntegerBinaryOperation]] = MappingProxyType({
     "add": arith.AddiOp, "sub": arith.SubiOp, "mul": arith.MuliOp, "min": arith.MinSIOp, "max": arith.MaxSIOp,
     "and": arith.AndIOp, "or": arith.OrIOp, "xor": arith.XOrIOp, "shl": arith.ShLIOp, "shr": arith.ShRSIOp,
     "floordiv": arith.FloorDivSIOp, "ceildiv": arith.CeilDivSIOp,
@@ -44,11 +45,6 @@ _UNSIGNED: Mapping[str, Callable[[SSAValue, SSAValue], Operation]] = MappingProx
 _EXTREMES: Mapping[str, Callable[[SSAValue, SSAValue], Operation]] = MappingProxyType(
     {"min": arith.MinUIOp, "max": arith.MaxUIOp}
 )
-_KNOWN: Mapping[str, Callable[[Unknown, Unknown], Unknown]] = MappingProxyType({
-    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "min": lambda a, b: a.minimum(b),
-    "max": lambda a, b: a.maximum(b), "and": lambda a, b: a & b, "xor": lambda a, b: a ^ b, "or": lambda a, b: a | b,
-    "mod": lambda a, b: a % b,
-})  # fmt: skip
 
 
 def compare(predicate: str, a: Any, b: Any) -> Any:
@@ -141,21 +137,26 @@ def _int_binary(name: str, x: Int, y: Int, written: Any) -> Int:
         raise TilefoldError(Code.BUILD_VALUE, problem, f"shift by 0 to {x.dtype.bits - 1}")
     if name in ("floordiv", "ceildiv", "mod") and type(written) is int and written == -1 and not x.dtype.unsigned:
         return constant(0, x.dtype) if name == "mod" else unary("neg", x)  # also of the least integer
-    known = _KNOWN[name](x.known, y.known) if name in _KNOWN else Unknown(x.dtype.bits)
-    if name in ("floordiv", "ceildiv", "shr", "shl") and type(written) is int and 0 <= written < 1 << 62:
-        known = {"shr": x.known.__rshift__, "shl": x.known.__lshift__}.get(name, x.known.__floordiv__)(
-            min(written, 62) if name in ("shr", "shl") else written
-        )
-    return limited(
-        _int_operation(name, x, y, written), x.dtype, known, exact_range(name, x.range, y.range, x.dtype.bits)
-    )
+    known = Unknown(x.dtype.bits)
+    if name == "mod":
+        known, range = x.known % y.known, modulo(x.range, y.range, x.dtype.bits)
+    else:
+        operation = INTEGER_OPERATIONS[_INTEGERS[name]]
+        range = operation.range(x.range, y.range, x.dtype.bits)
+        if name in ("shr", "shl") and type(written) is int:
+            known = operation.value(x.known, written)
+        elif name in ("floordiv", "ceildiv") and type(written) is int and 0 <= written < 1 << 62:
+            known = x.known // written
+        elif name not in ("shr", "shl", "floordiv", "ceildiv"):
+            known = operation.value(x.known, y.known)
+    return limited(_int_operation(name, x, y, written), x.dtype, known, range)
 
 
 def _int_operation(name: str, x: Int, y: Int, written: Any) -> SSAValue:
     """The operation of `arith`, or several, for one of Python."""
     both = x.nonnegative and y.nonnegative
-    sum = exact_range("add", x.range, y.range, x.dtype.bits)
-    if name == "ceildiv" and y.range[0] > 0 and sum is not None and contains(x.dtype.limits, sum):
+    sum = x.range[0] + y.range[0], x.range[1] + y.range[1]
+    if name == "ceildiv" and y.range[0] > 0 and contains(x.dtype.limits, sum):
         return ((x + y - 1) // (written if type(written) is int else y)).ssa
     power = type(written) is int and written > 0 and written & (written - 1) == 0
     if name == "mod" and not both:

@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from ....base.errors import Code, TilefoldError
-from ....passes.analysis.range_arithmetic import Range, limits
+from ....dialects.arith.integer_range import Range, limits
 
 if TYPE_CHECKING:
     from .values import Value

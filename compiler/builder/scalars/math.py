@@ -9,7 +9,7 @@ from xdsl.dialects import arith, math
 from xdsl.ir import Operation, SSAValue
 
 from ....base.errors import Code, TilefoldError
-from ....passes.analysis.range_arithmetic import either
+from ....dialects.arith.integer_range import either
 from ..tensors.fragments import Vec, combined, elementwise
 from ..tracing.state import insert_value
 from .arithmetic import check_computed

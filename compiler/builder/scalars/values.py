@@ -13,8 +13,8 @@ from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import SSAValue
 
 from ....base.errors import Code, TilefoldError
+from ....dialects.arith.integer_range import Range, contains, limits, reduced
 from ....layout.algebra.unknown import Unknown
-from ....passes.analysis.range_arithmetic import Range, contains, limits, reduced
 from ..tracing.state import current
 from . import casts
 from .casts import integer_attribute

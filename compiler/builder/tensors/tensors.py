@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntAttr, UnitAttr, 
 from xdsl.ir import Attribute, SSAValue
 
 from ....base.errors import Code, LayoutError, TilefoldError
+from ....dialects.arith.integer_range import limits
 from ....dialects.cute import CoordAttr, LayoutAttr
 from ....dialects.ptx.types import GLOBAL, SHARED
 from ....dialects.tile import (
@@ -33,7 +34,6 @@ from ....dialects.tile.view_base import LayoutViewOp
 from ....layout.algebra.core import ComposedLayout, Layout, LayoutLike
 from ....layout.algebra.inttuple import rank
 from ....layout.algebra.unknown import Unknown
-from ....passes.analysis.range_arithmetic import limits
 from ..scalars import casts
 from ..scalars.dtypes import DType, Index, dtype_of
 from ..scalars.values import MOST, Int, convert, index_of, is_scalar, wrap

@@ -6,6 +6,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ....dialects.arith.semantics import remainder, truncated
+
 Number: TypeAlias = Any
 """A Python `int` where all lanes agree, else an array of Python integers (dtype `object`), one for each active lane."""
 
@@ -40,7 +42,7 @@ class LaneInt:
 
     def shape_div(self, a: "int | LaneInt", b: "int | LaneInt") -> "LaneInt":
         """`a / b` where one divides the other, and 1 where it would be 0; one of them is this integer."""
-        quotient = _truncated(number(a), number(b))
+        quotient = truncated(number(a), _divisor(number(b)))
         return LaneInt((quotient or 1) if type(quotient) is int else np.where(quotient == 0, 1, quotient))
 
     def __abs__(self) -> "LaneInt":
@@ -84,25 +86,12 @@ def _divisor(b: Number) -> Number:
     return b
 
 
-def _truncated(a: Number, b: Number) -> Number:
-    quotient = abs(a) // abs(_divisor(b))
-    same_sign = (a < 0) == (b < 0)
-    if type(same_sign) is bool:
-        return quotient if same_sign else -quotient
-    signs: Number = np.where(same_sign.astype(bool), 1, -1)
-    return quotient * signs.astype(object)
-
-
-def _remainder(a: Number, b: Number) -> Number:
-    return a - b * _truncated(a, b)
-
-
 _OPERATORS: dict[str, Callable[[Number, Number], Number]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
-    "floordiv": _truncated,
-    "mod": _remainder,
+    "floordiv": lambda a, b: truncated(a, _divisor(b)),
+    "mod": lambda a, b: remainder(a, _divisor(b)),
     "and": lambda a, b: a & b,
     "xor": lambda a, b: a ^ b,
     "lshift": lambda a, b: a << b,

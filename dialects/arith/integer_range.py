@@ -1,12 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What integer operations do to ranges: one table for ranges of the IR and for the values of kernels in Python."""
+"""Ranges of integers, and the range of an operation's results, which `semantics` lists."""
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 from typing import TypeAlias
 
 Range: TypeAlias = tuple[int, int]
 """The least and the greatest value, both included."""
+RangeOf: TypeAlias = Callable[[Range, Range, int], Range | None]
+"""The range of an operation on integers of any size, before the result is reduced to a type of so many bits.
+
+Shifts are by less than these bits. None where nothing is known, or there is no result.
+"""
+
+
+def signed(value: int, bits: int) -> int:
+    """`value` modulo 2**bits, as a signed integer."""
+    half = 1 << (bits - 1)
+    return ((value + half) & ((1 << bits) - 1)) - half
 
 
 def limits(bits: int, *, unsigned: bool = False) -> Range:
@@ -45,16 +55,7 @@ def absolute(a: Range) -> Range:
     return max(a[0], -a[1], 0), max(-a[0], a[1])
 
 
-def exact_range(name: str, a: Range, b: Range, bits: int) -> Range | None:
-    """The range of an operation on integers of any size, before the result is reduced to a type.
-
-    `name` is a key of the table below; shifts are by less than `bits`. None where nothing is known, or there is no
-    result.
-    """
-    return _TABLE[name](a, b, bits)
-
-
-def _corners(function: Callable[[int, int], int]) -> Callable[[Range, Range, int], Range]:
+def corners(function: Callable[[int, int], int]) -> RangeOf:
     """Of a function that rises or falls in each operand."""
 
     def of(a: Range, b: Range, _bits: int) -> Range:
@@ -64,7 +65,7 @@ def _corners(function: Callable[[int, int], int]) -> Callable[[Range, Range, int
     return of
 
 
-def _quotient(function: Callable[[int, int], int]) -> Callable[[Range, Range, int], Range | None]:
+def quotient(function: Callable[[int, int], int]) -> RangeOf:
     """Of a division, which rises or falls in each operand among divisors of one sign."""
 
     def of(a: Range, b: Range, _bits: int) -> Range | None:
@@ -75,13 +76,13 @@ def _quotient(function: Callable[[int, int], int]) -> Callable[[Range, Range, in
     return of
 
 
-def _remainder(a: Range, b: Range, _bits: int) -> Range | None:
+def remainder(a: Range, b: Range, _bits: int) -> Range | None:
     """With the sign of the dividend."""
     most = max(abs(b[0]), abs(b[1])) - 1
     return None if most < 0 else (max(min(a[0], 0), -most), min(max(a[1], 0), most))
 
 
-def _modulo(a: Range, b: Range, _bits: int) -> Range | None:
+def modulo(a: Range, b: Range, _bits: int) -> Range | None:
     """With the sign of the divisor."""
     if b == (0, 0):
         return None
@@ -90,18 +91,18 @@ def _modulo(a: Range, b: Range, _bits: int) -> Range | None:
     return min(b[0] + 1, 0), max(b[1] - 1, 0)
 
 
-def _and(a: Range, b: Range, _bits: int) -> Range:
+def conjunction(a: Range, b: Range, _bits: int) -> Range:
     if max(a[0], b[0]) >= 0:
         return 0, min(x[1] for x in (a, b) if x[0] >= 0)
     return -(1 << _length(a, b)), max(a[1], b[1])
 
 
-def _or(a: Range, b: Range, _bits: int) -> Range:
+def disjunction(a: Range, b: Range, _bits: int) -> Range:
     low = max(a[0], b[0]) if min(a[0], b[0]) >= 0 else min(a[0], b[0])
     return low, -1 if min(a[1], b[1]) < 0 else (1 << _length(a, b)) - 1
 
 
-def _xor(a: Range, b: Range, _bits: int) -> Range:
+def exclusive(a: Range, b: Range, _bits: int) -> Range:
     span = 1 << _length(a, b)
     signs = {x < 0 for x in a}, {x < 0 for x in b}
     if all(len(sign) == 1 for sign in signs):
@@ -114,33 +115,9 @@ def _length(a: Range, b: Range) -> int:
     return max((x if x >= 0 else ~x).bit_length() for x in (*a, *b))
 
 
-def _shift(function: Callable[[int, int], int]) -> Callable[[Range, Range, int], Range | None]:
+def shift(function: Callable[[int, int], int]) -> RangeOf:
     def of(a: Range, b: Range, bits: int) -> Range | None:
         least, most = max(b[0], 0), min(b[1], bits - 1)
-        return _corners(function)(a, (least, most), bits) if least <= most else None
+        return corners(function)(a, (least, most), bits) if least <= most else None
 
     return of
-
-
-def truncated(a: int, b: int) -> int:
-    """The quotient, rounded towards zero."""
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-
-
-_TABLE: Mapping[str, Callable[[Range, Range, int], Range | None]] = MappingProxyType({
-    "add": lambda a, b, _: (a[0] + b[0], a[1] + b[1]),
-    "sub": lambda a, b, _: (a[0] - b[1], a[1] - b[0]),
-    "mul": _corners(lambda x, y: x * y),
-    "div": _quotient(truncated),
-    "floordiv": _quotient(lambda x, y: x // y),
-    "ceildiv": _quotient(lambda x, y: -(-x // y)),
-    "rem": _remainder,
-    "mod": _modulo,
-    "and": _and,
-    "or": _or,
-    "xor": _xor,
-    "shl": _shift(lambda x, y: x << y),
-    "shr": _shift(lambda x, y: x >> y),
-    "min": lambda a, b, _: (min(a[0], b[0]), min(a[1], b[1])),
-    "max": lambda a, b, _: (max(a[0], b[0]), max(a[1], b[1])),
-})  # fmt: skip
