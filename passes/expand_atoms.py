@@ -6,7 +6,7 @@ from typing import assert_never
 
 from xdsl.context import Context
 from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import BFloat16Type, DenseArrayBase, Float16Type, ModuleOp, VectorType, i8, i16, i32, i64
+from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, VectorType, i8, i16, i32, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
@@ -22,7 +22,7 @@ from ..dialects.ptx import (
     StMatrixOp,
     StoreOp,
 )
-from ..dialects.ptx.types import LOCAL
+from ..dialects.ptx.types import LOCAL, float_bits
 from ..dialects.tile import AtomCallOp
 from ..layout.atoms.cache import split_policy
 from ..layout.atoms.copy_atom import CopyAtom
@@ -78,7 +78,7 @@ def _expand(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
 def _move(emitter: Emitter, op: AtomCallOp, atom: CopyAtom, bits: int) -> None:
     """A load and a store of raw bits; one of them of registers where a side is a fragment."""
     element = op.atom.value_type
-    pairs = op.src.type == LOCAL and bits >= 32 and isinstance(element, Float16Type | BFloat16Type)
+    pairs = op.src.type == LOCAL and bits >= 32 and float_bits(element) == 16
     # halves of a fragment are loaded as such, so that LLVM converts and packs two of them at once
     type = VectorType(element, [bits // 16]) if pairs else _raw(bits)
     value = emitter.value(LoadOp(op.src, type, bits // 8, *_cached(op, atom.load_hint)))

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import Float8E4M3FNType, Float16Type, FloatAttr, ModuleOp, VectorType, f16, f32, i8, i16
+from xdsl.dialects.builtin import FloatAttr, ModuleOp, VectorType, f16, f32, i8, i16
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ..base.errors import Code
+from ..dialects.element_types import FLOATS
 from ..dialects.ptx import CvtOp
 from ..dialects.ptx.types import float_bits, split_vector
 from .errors import LoweringError
@@ -63,7 +64,7 @@ def _computes(op: Operation) -> bool:
 
 def _pair(type: Attribute) -> str:
     """Two numbers of an 8-bit type as PTX spells them."""
-    return "e4m3x2" if isinstance(type, Float8E4M3FNType) else "e5m2x2"
+    return f"{FLOATS[type.__class__].ptx}x2"
 
 
 def _check_even(op: Operation, count: int) -> None:
@@ -126,7 +127,7 @@ def _as_f32(emitter: Emitter, value: SSAValue) -> SSAValue:
 
 def _from_f16(emitter: Emitter, value: SSAValue, type: Attribute) -> SSAValue:
     """A number that every wider type holds, in that type."""
-    if isinstance(type, Float16Type):
+    if type == f16:
         return value
     if float_bits(type) == 16:
         return emitter.value(arith.TruncFOp(emitter.value(arith.ExtFOp(value, f32)), type))

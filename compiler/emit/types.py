@@ -4,38 +4,19 @@
 import struct
 from typing import cast
 
-from xdsl.dialects.builtin import (
-    BFloat16Type,
-    DenseIntOrFPElementsAttr,
-    Float8E4M3FNType,
-    Float8E5M2Type,
-    Float16Type,
-    Float32Type,
-    Float64Type,
-    FloatAttr,
-    IntegerAttr,
-    VectorType,
-)
+from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, VectorType
 from xdsl.dialects.llvm import LLVMStructType
 from xdsl.ir import Attribute, Operation
 
 from ...base.errors import Code
+from ...dialects.element_types import FLOATS
 from ...dialects.ptx.types import PtrType, StateSpace, integer_bits
 from ...passes.errors import LoweringError
-from .eight_bits import bits_of
 
 MAX_VECTOR = 256
 """The elements a vector value can have: LLVM takes vectors apart, so a huge one would make a huge program."""
 
-_FLOATS: dict[type[Attribute], str] = {
-    Float8E4M3FNType: "i8",  # LLVM has no such type, and moves them only
-    Float8E5M2Type: "i8",
-    Float16Type: "half",
-    BFloat16Type: "bfloat",
-    Float32Type: "float",
-    Float64Type: "double",
-}
-_FLOAT_SUFFIX = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64"}
+_SUFFIXES = {element.llvm: element.mlir for element in FLOATS.values() if element.bits > 8}
 _SPACES = {
     StateSpace.Global: "ptr addrspace(1)",
     StateSpace.Shared: "ptr addrspace(3)",
@@ -50,8 +31,8 @@ def llvm_type(type: Attribute, op: Operation) -> str:
         return f"i{bits}"
     if isinstance(type, PtrType):
         return _SPACES[type.space.data]
-    if (name := _FLOATS.get(type.__class__)) is not None:
-        return name
+    if (element := FLOATS.get(type.__class__)) is not None:
+        return element.llvm
     if isinstance(type, VectorType):
         vector = cast("VectorType", type)
         shape = vector.get_shape()
@@ -72,7 +53,7 @@ def overload(llvm: str) -> str:
     if llvm.startswith("<"):
         count, _, element = llvm[1:-1].split(" ", 2)
         return f"v{count}{overload(element)}"
-    return _FLOAT_SUFFIX.get(llvm, llvm)
+    return _SUFFIXES.get(llvm, llvm)
 
 
 def constant(value: Attribute, op: Operation) -> str:
@@ -109,20 +90,18 @@ def _float(value: float, type: Attribute, op: Operation) -> str:
     """Hexadecimal forms, which lose nothing: 0xH for half, 0xR for bfloat, the 64-bit pattern for float and double; the
     byte of an 8-bit float, which is an i8.
     """
-    if isinstance(type, Float16Type):
-        return f"0xH{_pattern(type, value):04X}"
-    if isinstance(type, BFloat16Type):
-        return f"0xR{_pattern(type, value):04X}"
-    if isinstance(type, Float8E4M3FNType | Float8E5M2Type):
-        return str(bits_of(value, 3 if isinstance(type, Float8E4M3FNType) else 2))
-    if isinstance(type, Float32Type):
-        (value,) = struct.unpack("<f", _pattern(type, value).to_bytes(4, "little"))
-    elif not isinstance(type, Float64Type):
+    element = FLOATS.get(type.__class__)
+    if element is None:
         raise LoweringError(Code.EMIT_UNSUPPORTED, f"a constant of type {type} has no form in PTX", op)
-    (bits,) = struct.unpack("<Q", struct.pack("<d", value))
-    return f"0x{bits:016X}"
-
-
-def _pattern(type: Float16Type | BFloat16Type | Float32Type, value: float) -> int:
-    """The bits of the value rounded to the type."""
-    return int.from_bytes(type.pack([value]), "little")
+    pattern = int.from_bytes(cast("AnyFloat", type).pack([value]), "little")
+    match element.llvm:
+        case "half":
+            return f"0xH{pattern:04X}"
+        case "bfloat":
+            return f"0xR{pattern:04X}"
+        case "float":
+            return float_text(value)
+        case "double":
+            return f"0x{pattern:016X}"
+        case _:
+            return str(pattern)

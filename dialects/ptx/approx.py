@@ -5,18 +5,21 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar
 
-from xdsl.dialects.builtin import UnitAttr, VectorType, bf16, f16, f32
+from xdsl.dialects.builtin import UnitAttr, VectorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import AnyAttr, VarConstraint, irdl_op_definition, operand_def, opt_prop_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ..element_types import FLOATS
 from .base import PtxOp
 
 TYPE_SUFFIX: Mapping[Attribute, str] = MappingProxyType({
-    f32: "f32", f16: "f16", bf16: "bf16", VectorType(f16, [2]): "f16x2", VectorType(bf16, [2]): "bf16x2",
+    type: suffix
+    for float_type, element in FLOATS.items()
+    for type, suffix in ((float_type(), element.ptx), (VectorType(float_type(), [2]), f"{element.ptx}x2"))
 })  # fmt: skip
-"""How PTX spells the types of floating-point registers."""
+"""How PTX spells the types of floating-point registers, also of pairs."""
 
 Forms = Mapping[str, tuple[int, int]]
 _F32: Forms = MappingProxyType({"f32": (70, 60)})

@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
-from xdsl.dialects.builtin import I32, StringAttr, VectorType, bf16, f16, f32, i16, i32
+from xdsl.dialects.builtin import I32, StringAttr, VectorType, f16, f32, i16, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ..element_types import FLOATS, ir_type
 from .base import PtxOp
 from .warp import check_word
 
@@ -23,21 +24,18 @@ class CvtForm(NamedTuple):
     requires: tuple[int, int]
 
 
-_PAIRS: Mapping[str, Attribute] = MappingProxyType({
-    "f16x2": VectorType(f16, [2]), "bf16x2": VectorType(bf16, [2]), "e4m3x2": i16, "e5m2x2": i16,
-})  # fmt: skip
-"""Pairs of numbers in a register."""
-
-
 def _forms() -> dict[str, CvtForm]:
     forms: dict[str, CvtForm] = {}
     for relu in ("", ".relu"):
-        for pair in ("f16x2", "bf16x2"):
-            forms[f"rn{relu}.{pair}.f32"] = CvtForm((f32, f32), _PAIRS[pair], (80, 70))
-        for pair in ("e4m3x2", "e5m2x2"):
-            forms[f"rn.satfinite{relu}.{pair}.f32"] = CvtForm((f32, f32), i16, (89, 81))
-            forms[f"rn.satfinite{relu}.{pair}.f16x2"] = CvtForm((_PAIRS["f16x2"],), i16, (89, 81))
-            forms[f"rn{relu}.f16x2.{pair}"] = CvtForm((i16,), _PAIRS["f16x2"], (89, 81))
+        for element in FLOATS.values():
+            if element.bits == 16:
+                pair = VectorType(ir_type(element), [2])
+                forms[f"rn{relu}.{element.ptx}x2.f32"] = CvtForm((f32, f32), pair, (80, 70))
+            if element.bits == 8:
+                to, pair = f"rn.satfinite{relu}.{element.ptx}x2", VectorType(f16, [2])
+                forms[f"{to}.f32"] = CvtForm((f32, f32), i16, element.needs)
+                forms[f"{to}.f16x2"] = CvtForm((pair,), i16, element.needs)
+                forms[f"rn{relu}.f16x2.{element.ptx}x2"] = CvtForm((i16,), pair, element.needs)
     forms["rna.tf32.f32"] = CvtForm((f32,), f32, (80, 70))
     return forms
 

@@ -4,22 +4,15 @@
 from math import prod
 from typing import cast
 
-from xdsl.dialects.builtin import (
-    BFloat16Type,
-    Float8E4M3FNType,
-    Float8E5M2Type,
-    Float16Type,
-    Float32Type,
-    Float64Type,
-    IntegerType,
-    VectorType,
-)
+from xdsl.dialects.builtin import IntegerType, VectorType
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, ParametrizedAttribute, SpacedOpaqueSyntaxAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.str_enum import StrEnum
+
+from ..element_types import FLOATS
 
 
 class StateSpace(StrEnum):
@@ -66,13 +59,8 @@ def integer_bits(type: Attribute) -> int | None:
 
 def float_bits(type: Attribute) -> int | None:
     """The width in bits of a floating-point type, or None for any other type."""
-    if isinstance(type, Float8E4M3FNType | Float8E5M2Type):
-        return 8
-    if isinstance(type, Float16Type | BFloat16Type):
-        return 16
-    if isinstance(type, Float32Type):
-        return 32
-    return 64 if isinstance(type, Float64Type) else None
+    element = FLOATS.get(type.__class__)
+    return None if element is None else element.bits
 
 
 def scalar_bits(type: Attribute) -> int | None:

@@ -48,7 +48,7 @@ from .recast import RecastOp
 from .run_time import DimOp, GetScalarsOp, MakeTensorOp, StrideOp
 from .tiled_copy import TiledCopyOp
 from .tiled_mma import PartitionAOp, PartitionBOp, PartitionCOp, TiledMmaOp
-from .types import PACKED_TYPES, Space, SpaceAttr, TensorType
+from .types import Space, SpaceAttr, TensorType
 from .views import (
     CoalesceOp,
     CompositionOp,
@@ -77,7 +77,7 @@ __all__ = [
     "CoordinateOp", "CopyAtomAttr", "CopyOp", "Crd2IdxOp", "DimOp", "FillOp", "FlatDivideOp", "FragmentOp",
     "GemmOp", "GetScalarsOp", "GroupModesOp", "IdentityOp", "LoadOp", "LocalPartitionOp", "LocalTileOp",
     "LogicalDivideOp", "MakeFragmentAOp", "MakeFragmentBOp", "MakeFragmentCOp", "MakeFragmentLikeOp",
-    "MakeTensorOp", "MapOp", "MmaAtomAttr", "MmaCallOp", "OuterPartitionOp", "PACKED_TYPES", "PartitionAOp",
+    "MakeTensorOp", "MapOp", "MmaAtomAttr", "MmaCallOp", "OuterPartitionOp", "PartitionAOp",
     "PartitionBOp", "PartitionCOp", "PartitionDOp", "PartitionSOp", "PrintOp", "PrintTensorOp", "PtrOp",
     "RasterizeOp", "RecastOp", "RetileDOp", "RetileSOp", "ReturnOp", "SelectOp", "SliceOp", "Space", "SpaceAttr",
     "StoreOp", "StrideOp", "TILE", "TensorType", "TileKernelOp", "TiledCopyOp", "TiledCopyType", "TiledDivideOp",

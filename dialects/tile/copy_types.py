@@ -19,9 +19,9 @@ from ...layout.atoms.table import copy_atom
 from ...layout.text.layouts import parse_layout, parse_tiler, to_text
 from ...layout.tiling.tiled_copy import TiledCopy
 from ..cute import LayoutAttr, TilerAttr, parse_quoted
+from ..element_types import PACKED_TYPES
 from ..errors import raise_at, refuse
 from ..ptx.types import scalar_bits
-from .types import PACKED_TYPES
 
 
 @irdl_attr_definition

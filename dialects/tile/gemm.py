@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Matrix multiplications: of whole fragments by a tiled MMA, and one execution of an MMA atom."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Self, cast
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -23,17 +21,12 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, LayoutError
-from ...layout.atoms.scalar_mma import CXX_TYPES
+from ..element_types import element_of
 from ..errors import refuse
 from .assembly import parse_defined, parse_tensor
 from .gemm_rules import check_gemm, check_mma_call
-from .mma_types import ELEMENT_TYPES, MmaAtomAttr, TiledMmaType, parse_mma_atom
+from .mma_types import MmaAtomAttr, TiledMmaType, parse_mma_atom
 from .types import TensorType
-
-_CXX_NAMES: Mapping[Attribute, str] = MappingProxyType(
-    {ELEMENT_TYPES[ptx][0]: name for name, ptx in reversed(list(CXX_TYPES.items())) if not ptx.startswith("u")}
-)
-"""The name in CuTe of each element type; that of an integer, which has no sign here, is the signed one."""
 
 
 @irdl_op_definition
@@ -93,14 +86,16 @@ class GemmOp(IRDLOperation):
             return cast("TiledMmaType", self.tiled_mma.type).atom
         if self.atom is not None:
             return self.atom
-        elements = [type.element_type for type in self.types]
-        names = [_CXX_NAMES.get(element, "") for element in elements]
-        if "" in names:
-            raise LayoutError(
-                Code.MMA_OPERAND,
-                f"there is no multiplication of single elements of type {elements[names.index('')]}",
-                "name an atom, such as that of tile.tiled_mma",
-            )
+        names: list[str] = []
+        for type in self.types:
+            element = element_of(type.element_type)  # of integers, which have no sign here, the signed one
+            if element is None or not element.has_fma:
+                raise LayoutError(
+                    Code.MMA_OPERAND,
+                    f"there is no multiplication of single elements of type {type.element_type}",
+                    "name an atom, such as that of tile.tiled_mma",
+                )
+            names.append(element.cxx[0])
         return MmaAtomAttr(StringAttr(f"UniversalFMA<{','.join(names if len(set(names)) > 1 else names[:1])}>"))
 
     def verify_(self) -> None:

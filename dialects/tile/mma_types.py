@@ -1,27 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """MMA atoms and tiled MMAs as attributes and types of the IR."""
 
-from collections.abc import Mapping
 from functools import lru_cache
-from types import MappingProxyType
 
-from xdsl.dialects.builtin import (
-    BFloat16Type,
-    Float8E4M3FNType,
-    Float8E5M2Type,
-    Float16Type,
-    Float32Type,
-    Float64Type,
-    IntegerType,
-    Signedness,
-    StringAttr,
-)
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.element_types import BY_PTX
 from ...base.errors import Code, LayoutError, TilefoldError
 from ...layout.algebra.core import Layout, rank
 from ...layout.algebra.inttuple import leaves
@@ -32,27 +21,8 @@ from ...layout.atoms.mma_table import mma_atom
 from ...layout.text.layouts import parse_layout, parse_tiler, to_text
 from ...layout.tiling.tiled_mma import TiledMma, make_tiled_mma
 from ..cute import LayoutAttr, TilerAttr, parse_quoted
+from ..element_types import ir_types
 from ..errors import raise_at, refuse
-
-
-def _integers(bits: int, signedness: Signedness) -> tuple[IntegerType, ...]:
-    return IntegerType(bits, signedness), IntegerType(bits)
-
-
-ELEMENT_TYPES: Mapping[str, tuple[Attribute, ...]] = MappingProxyType({
-    "f64": (Float64Type(),),
-    "f32": (Float32Type(),),
-    "tf32": (Float32Type(),),
-    "f16": (Float16Type(),),
-    "bf16": (BFloat16Type(),),
-    "e4m3": (Float8E4M3FNType(),),
-    "e5m2": (Float8E5M2Type(),),
-    **{f"{sign}{bits}": (IntegerType(bits),) for bits in (64, 32, 16, 8) for sign in "su"},
-    "s4": _integers(4, Signedness.SIGNED),
-    "u4": _integers(4, Signedness.UNSIGNED),
-    "b1": (IntegerType(1, Signedness.UNSIGNED),),
-})  # fmt: skip
-"""The element types of tensors that an instruction takes for each of PTX's, that of a new fragment first."""
 
 
 @irdl_attr_definition
@@ -72,7 +42,7 @@ class MmaAtomAttr(ParametrizedAttribute):
 
     def element_types(self, operand: str) -> tuple[Attribute, ...]:
         """The element types that tensors of operand "D", "A", "B" or "C" can have, that of a new fragment first."""
-        return ELEMENT_TYPES[self.atom.types[OPERANDS.index(operand)]]
+        return ir_types(BY_PTX[self.atom.types[OPERANDS.index(operand)]])
 
     def verify(self) -> None:
         try:

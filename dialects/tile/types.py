@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tensors in memory as types of the IR. A type carries all that is known before the program runs."""
 
-from xdsl.dialects.builtin import IntAttr, IntegerType, Signedness, i1
+from xdsl.dialects.builtin import IntAttr, i1
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, ParametrizedAttribute, SpacedOpaqueSyntaxAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
@@ -18,6 +18,7 @@ from ...layout.algebra.swizzle import Swizzle
 from ...layout.algebra.unknown import Unknown
 from ...layout.text.layouts import parse_layout, to_text
 from ..cute import LayoutAttr, parse_quoted
+from ..element_types import PACKED_TYPES
 from ..errors import refuse
 from ..ptx.types import scalar_bits
 
@@ -36,14 +37,6 @@ class SpaceAttr(EnumAttribute[Space], SpacedOpaqueSyntaxAttribute):
 
     name = "tile.space"
 
-
-PACKED_TYPES = (
-    IntegerType(4),
-    IntegerType(4, Signedness.SIGNED),
-    IntegerType(4, Signedness.UNSIGNED),
-    IntegerType(1, Signedness.UNSIGNED),
-)
-"""Element types narrower than a byte, several of which share one in memory."""
 
 MAX_ALIGN = 1 << 16
 """The largest alignment that a tensor's pointer can promise, in bytes."""

@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 from typing import final
 
+from ...base.element_types import BY_PTX
 from ...base.errors import Code, LayoutError
 from ...base.target import TargetFamily
 from ..algebra.coalesce import filter_layout
@@ -13,28 +14,6 @@ from ..algebra.display import Displayed
 from ..algebra.inttuple import product
 from .copy_atom import check_name
 from .instructions import MmaInstruction, MmaSync, Shape, Types, WgMma
-
-BITS = {
-    "f64": 64,
-    "f32": 32,
-    "tf32": 32,
-    "f16": 16,
-    "bf16": 16,
-    "e4m3": 8,
-    "e5m2": 8,
-    "s64": 64,
-    "u64": 64,
-    "s32": 32,
-    "u32": 32,
-    "s16": 16,
-    "u16": 16,
-    "s8": 8,
-    "u8": 8,
-    "s4": 4,
-    "u4": 4,
-    "b1": 1,
-}
-"""The widths of the element types, in bits, by their PTX names."""
 
 
 @final
@@ -83,11 +62,11 @@ class MmaAtom(Displayed):
                     Code.ATOM_INVALID, f"{self.name}: {operand} {layout} does not hold the {size} elements once"
                 )
         for name in self.types:
-            if name not in BITS:
+            if name not in BY_PTX:
                 raise LayoutError(Code.ATOM_INVALID, f"{self.name}: there is no element type {name!r}")
         layouts = (self.layout_c, self.layout_a, self.layout_b, self.layout_c)
         for operand, layout, name in zip("DABC", layouts, self.types, strict=True):
-            if self.threads > 1 and layout[1].size * BITS[name] % 32:
+            if self.threads > 1 and layout[1].size * BY_PTX[name].bits % 32:
                 raise LayoutError(
                     Code.ATOM_INVALID, f"{self.name}: {layout[1].size} values of {operand} fill no whole registers"
                 )
@@ -115,8 +94,8 @@ class MmaAtom(Displayed):
     @property
     def bits(self) -> tuple[int, int, int, int]:
         """The widths of the elements of D, A, B and C."""
-        d, a, b, c = self.types
-        return BITS[d], BITS[a], BITS[b], BITS[c]
+        d, a, b, c = (BY_PTX[name].bits for name in self.types)
+        return d, a, b, c
 
     def __str__(self) -> str:
         return self.name

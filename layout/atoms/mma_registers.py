@@ -4,7 +4,8 @@
 from dataclasses import dataclass
 from typing import final
 
-from .mma_atom import BITS, MmaAtom
+from ...base.element_types import BY_PTX
+from .mma_atom import MmaAtom
 
 OPERANDS = ("D", "A", "B", "C")
 """The operands of D = A * B + C in the order of `MmaAtom.types`."""
@@ -38,7 +39,7 @@ def registers(atom: MmaAtom, operand: str) -> Registers:
     values = thread_values(atom, operand)
     if name in ("f32", "f64"):
         return Registers(name, values, 1)
-    each = max(1, min(32 // BITS[name], values))  # UniversalFMA has one value
+    each = max(1, min(32 // BY_PTX[name].bits, values))  # UniversalFMA has one value
     return Registers("b32", values // each, each)
 
 

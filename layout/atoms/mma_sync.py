@@ -7,10 +7,11 @@ column c * v, v being the elements in a register, and again 4v columns on; B lik
 and 2c + 1 of row r (and r + 8).
 """
 
+from ...base.element_types import BY_PTX
 from ...base.target import TargetFamily
 from ..algebra.core import Layout
 from .instructions import MmaOperation, MmaSync, Shape, Types
-from .mma_atom import BITS, MmaAtom
+from .mma_atom import MmaAtom
 
 _SOURCE = "PTX ISA, Warp-level matrix instructions: mma"
 
@@ -53,8 +54,8 @@ def mma_sync(
         name=name,
         thr_id=Layout(32, 1),
         instruction=MmaSync(shape, types, operation=operation),
-        layout_a=_operand(m, k, BITS[a]),
-        layout_b=_operand(n, k, BITS[b]),
+        layout_a=_operand(m, k, BY_PTX[a].bits),
+        layout_b=_operand(n, k, BY_PTX[b].bits),
         layout_c=_accumulator(m),
         targets=targets,
         source=_SOURCE,

@@ -11,13 +11,14 @@ from difflib import get_close_matches
 from functools import cache, lru_cache, partial
 from types import MappingProxyType
 
+from ...base.element_types import BY_PTX, ELEMENT_TYPES
 from ...base.errors import Code, LayoutError
 from ...base.target import TargetFamily
 from .installed import installed_atom
 from .instructions import MmaOperation
 from .mma_atom import MmaAtom
 from .mma_sync import mma_quad_pair, mma_sync
-from .scalar_mma import CXX_TYPES, MAX_FMA_NAME, dp4a, universal_fma
+from .scalar_mma import MAX_FMA_NAME, dp4a, universal_fma
 from .wgmma import wgmma
 
 _F16, _F32 = ("F16F16F16F16",), ("F32F16F16F32",)
@@ -53,7 +54,8 @@ _OPERATIONS = {
     "_XORPOPC": MmaOperation.XOR_POPC,
     "_ANDPOPC": MmaOperation.AND_POPC,
 }
-_TYPE = re.compile(r"TF32|BF16|F64|F32|F16|E4M3|E5M2|S32|S8|U8|S4|U4|U1")
+_ATOM_TYPES = {element.atom_name: element for element in BY_PTX.values()}
+_TYPE = re.compile("|".join(sorted(_ATOM_TYPES, key=len, reverse=True)))
 _WGMMA = re.compile(r"SM90_64x(\d{1,3})x(\d{1,2})_([A-Z0-9]+)_(SS|RS)(?:<Major::(K|MN),Major::(K|MN)>|_TN(_SATURATE)?)")
 _REFUSED = (
     (
@@ -78,13 +80,13 @@ _REFUSED = (
 def _types(text: str) -> tuple[str, ...]:
     """The PTX names of concatenated CuTe types; empty if `text` holds anything else."""
     found = _TYPE.findall(text)
-    return tuple(["b1" if t == "U1" else t.lower() for t in found]) if "".join(found) == text else ()
+    return tuple([_ATOM_TYPES[name].ptx for name in found]) if "".join(found) == text else ()
 
 
 def _all() -> Iterator[tuple[str, Callable[[], MmaAtom]]]:
-    for element in CXX_TYPES:
-        if element not in ("float_e4m3_t", "float_e5m2_t", "int", "unsigned"):  # without arithmetic; other names
-            name = f"UniversalFMA<{element}>"
+    for element in ELEMENT_TYPES:
+        if element.has_fma and (element.kind == "int" or element.bits > 8):
+            name = f"UniversalFMA<{element.cxx[0]}>"
             yield name, partial(universal_fma, name)
     yield "SM61_DP4A", dp4a
     for c in ("F16", "F32"):

@@ -3,6 +3,7 @@
 
 from typing import assert_never
 
+from ...base.element_types import BY_PTX
 from .instructions import (
     AutoMove,
     CopyInstruction,
@@ -17,7 +18,6 @@ from .instructions import (
     StMatrix,
     WgMma,
 )
-from .mma_atom import BITS
 
 _WIDTHS = {8: "b8", 16: "b16", 32: "b32", 64: "b64", 128: "v4.b32"}
 
@@ -44,7 +44,8 @@ def mnemonic(instruction: CopyInstruction | MmaInstruction) -> str:
         case Dp4a(a, b):
             return f"dp4a.{a}.{b}"
         case Fma((d, *_)):
-            return f"mad.lo.s{max(16, BITS[d])}" if d[0] in "su" else f"fma.rn.{d}"
+            element = BY_PTX[d]
+            return f"mad.lo.s{max(16, element.bits)}" if element.kind == "int" else f"fma.rn.{d}"
         case _:
             assert_never(instruction)
 

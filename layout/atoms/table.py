@@ -6,12 +6,11 @@ from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache, lru_cache
 
+from ...base.element_types import BY_CXX
 from ...base.errors import Code, LayoutError
 from .copy_atom import CopyAtom
 from .copy_table import COPY_ATOMS
 from .installed import installed_atom
-from .mma_atom import BITS
-from .scalar_mma import CXX_TYPES
 
 
 def copy_atom(name: str, val_bits: int = 1) -> CopyAtom:
@@ -44,8 +43,8 @@ def _by_width(name: str) -> str | None:
     match = _OF_TYPE.fullmatch(name)
     if match is None:
         return None
-    ptx = CXX_TYPES.get(match[2])
-    found = f"{match[1]}<{match[2] if ptx is None else f'uint{BITS[ptx]}_t'}>"
+    element = BY_CXX.get(match[2])
+    found = f"{match[1]}<{match[2] if element is None else f'uint{element.bits}_t'}>"
     return found if found in COPY_ATOMS else None
 
 

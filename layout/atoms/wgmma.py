@@ -7,11 +7,12 @@ as in mma.sync. Operands in shared memory belong to the whole group: their layou
 the matrix.
 """
 
+from ...base.element_types import BY_PTX
 from ...base.errors import Code, LayoutError
 from ...base.target import TargetFamily
 from ..algebra.core import Layout
 from .instructions import Types, WgMma
-from .mma_atom import BITS, MmaAtom
+from .mma_atom import MmaAtom
 
 _INTEGER_N = (8, 16, 24, *range(32, 257, 16))
 
@@ -38,7 +39,7 @@ def wgmma(name: str, n: int, types: Types, a_space: str, majors: tuple[str, str]
     be "MN". Raises `LayoutError` (E0304) for an `n` or majors that PTX has not.
     """
     d, a, _, _ = types
-    bits = BITS[a]
+    bits = BY_PTX[a].bits
     if n not in (_INTEGER_N if d == "s32" else range(8, 257, 8)):
         raise LayoutError(Code.ATOM_OPERAND, f"{name}: wgmma has no shape with N = {n}")
     if majors != ("K", "K") and (bits != 16 or (a_space == "rmem" and majors[0] != "K")):

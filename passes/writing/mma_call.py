@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from typing import assert_never, cast
 
 from xdsl.dialects import arith, math, vector
-from xdsl.dialects.builtin import AnyFloat, BFloat16Type, Float16Type, IntegerType, VectorType
+from xdsl.dialects.builtin import AnyFloat, IntegerType, VectorType
 from xdsl.ir import Attribute, SSAValue
 
+from ...base.element_types import BY_PTX
+from ...dialects.element_types import ir_type
 from ...dialects.ptx import Dp4aOp, LoadOp, MmaSyncOp, StoreOp
 from ...dialects.ptx.mma import REGISTER_TYPES
+from ...dialects.ptx.types import float_bits
 from ...dialects.tile import MmaCallOp, TensorType
-from ...dialects.tile.mma_types import ELEMENT_TYPES
 from ...layout.algebra.core import size
 from ...layout.atoms.instructions import Dp4a, Fma, MmaSync, WgMma
 from ...layout.atoms.mma_atom import MmaAtom
@@ -68,7 +70,7 @@ def lower_mma_call(emitter: Emitter, op: MmaCallOp, pointers: list[SSAValue]) ->
 
 def _multiply_add(emitter: Emitter, atom: MmaAtom, values: Sequence[SSAValue]) -> SSAValue:
     """a * b + c, all converted to the type of D, which holds their values."""
-    to = ELEMENT_TYPES[atom.types[0]][0]
+    to = ir_type(BY_PTX[atom.types[0]])
     a, b, c = [_widened(emitter, value, to, name) for value, name in zip(values, atom.types[1:], strict=True)]
     if isinstance(to, IntegerType):
         return emitter.value(arith.AddiOp(emitter.value(arith.MuliOp(a, b)), c))
@@ -95,5 +97,5 @@ def _held(emitter: Emitter, atom: MmaAtom, operand: str, tensor: TensorType, poi
         held = registers(atom, operand)
         type, bytes, each = REGISTER_TYPES[held.kind], held.bytes, held.values
     starts = [layout(i) * tensor.element_bits // 8 for i in range(0, count, each)]
-    pair = tensor.element_type if isinstance(tensor.element_type, Float16Type | BFloat16Type) and each == 2 else None
+    pair = tensor.element_type if float_bits(tensor.element_type) == 16 and each == 2 else None
     return _Held(type, bytes, [emitter.moved(pointer, start) for start in starts], pair)

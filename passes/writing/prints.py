@@ -4,18 +4,7 @@
 from typing import Any
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import (
-    BFloat16Type,
-    Float16Type,
-    Float32Type,
-    Float64Type,
-    IntegerType,
-    f32,
-    i1,
-    i8,
-    i32,
-    i64,
-)
+from xdsl.dialects.builtin import IntegerType, f32, i1, i8, i32, i64
 from xdsl.ir import SSAValue
 
 from ...base.errors import Code
@@ -89,14 +78,8 @@ def _element(emitter: Emitter, type: TensorType, tensor: Address, addresses: Add
     """The element at a static coordinate, widened to what printf takes."""
     pointer = addresses.element(emitter, tensor, type, coord, [])
     value = load_element(emitter, pointer, type)
-    match type.element_type:
-        case Float16Type() | BFloat16Type():
-            return emitter.value(arith.ExtFOp(value, f32))
-        case IntegerType() if type.is_predicate:
-            return emitter.value(arith.ExtUIOp(value, i32))
-        case IntegerType() if type.element_bits < 32:
-            return emitter.value(arith.ExtSIOp(value, i32))
-        case IntegerType() | Float32Type() | Float64Type():
-            return value
-        case _:
-            raise AssertionError("a tensor's elements are integers or floats")
+    if type.element_bits >= 32:
+        return value
+    if not isinstance(type.element_type, IntegerType):
+        return emitter.value(arith.ExtFOp(value, f32))
+    return emitter.value((arith.ExtUIOp if type.is_predicate else arith.ExtSIOp)(value, i32))

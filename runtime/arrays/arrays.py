@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ...base.element_types import ElementType
 from ...layout.algebra.core import Layout
 from ..errors import argument_error
-from .elements import BY_LIBRARY_NAME, BY_TYPESTR, ELEMENTS, ELEMENTS_HINT, Element
+from .elements import BY_LIBRARY_NAME, BY_TYPESTR, ELEMENTS, ELEMENTS_HINT
 
 HOST = None
 """The device of an array in the host's memory."""
@@ -147,14 +148,14 @@ def _torch(x: Any) -> Array:
     if str(x.layout) != "torch.strided":
         raise ArrayError(f"is a {str(x.layout).removeprefix('torch.')} tensor", "pass x.to_dense()")
     if x.device.type == "meta":
-        return Array(_META_ADDRESS, _known(name).name, tuple(x.shape), tuple(x.stride()), NOWHERE)
+        return Array(_META_ADDRESS, _known(name).signed_name, tuple(x.shape), tuple(x.stride()), NOWHERE)
     if not x.is_cuda and x.device.type != "cpu":
         raise ArrayError(f"is on the device {x.device}", "move it to the GPU or to the host")
     if x.is_neg():
         raise ArrayError("is a view that torch negates when it is read", "pass x.resolve_neg()")
     return Array(
         int(x.data_ptr()),
-        _known(name).name,
+        _known(name).signed_name,
         tuple(x.shape),
         tuple(x.stride()),
         x.get_device() if x.is_cuda else HOST,
@@ -176,10 +177,10 @@ def _interface(interface: Mapping[str, Any], device: int | None, dtype: object) 
     if steps is not None and any(int(step) % size for step in steps):
         raise ArrayError(f"has strides of {tuple(steps)} bytes, between its elements", "pass a copy of it")
     strides = row_major(shape) if steps is None else tuple(int(step) // size for step in steps)
-    return Array(int(address), element.name, shape, strides, device, not read_only)
+    return Array(int(address), element.signed_name, shape, strides, device, not read_only)
 
 
-def _known(name: str) -> Element:
+def _known(name: str) -> ElementType:
     found = BY_LIBRARY_NAME.get(name)
     if found is None:
         raise ArrayError(f"has elements of type {name}, which no kernel has", ELEMENTS_HINT)

@@ -49,7 +49,7 @@ def dlpack_array(array: Any) -> Array:
     shape = _integers(extents, modes)
     strides = _integers(steps, modes) if steps else row_major(shape)
     place = HOST if is_host else int(device)
-    return Array(data + offset, element.name, shape, strides, place, not (is_host and flags & _READ_ONLY))
+    return Array(data + offset, element.signed_name, shape, strides, place, not (is_host and flags & _READ_ONLY))
 
 
 def _versioned(array: Any) -> Any:

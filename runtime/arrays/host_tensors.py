@@ -66,7 +66,7 @@ class HostTensors:
 
 def _dtype(element: str) -> np.dtype[Any]:
     """The element type in which the engines take storage; a bool is a byte."""
-    return np.dtype(np.uint8 if element == "i1" else ELEMENTS[element].library_name)
+    return np.dtype(np.uint8 if element == "i1" else ELEMENTS[element].library)
 
 
 @dataclass

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from ...base.element_types import ELEMENT_TYPES, ElementType
+from ..numpy_types import numpy_type
 from ..sim.values.rounding import narrow, round_to_tf32
 from .budget import UnfitError
 from .dtypes import is_floating
@@ -28,16 +29,12 @@ def _cast(name: str, how: str, function: Callable[[_Array], _Array]) -> Function
     return apply
 
 
-def _to_native(dtype: Any) -> Callable[[_Array], _Array]:
-    return lambda a: a.astype(dtype)
-
-
-def _to_narrow(dtype: Any, limit: float = math.inf) -> Callable[[_Array], _Array]:
+def _to_narrow(dtype: np.dtype[Any], limit: float) -> Callable[[_Array], _Array]:
     def function(a: _Array) -> _Array:
         if a.dtype == dtype:
             return a
         wide = a.astype(np.float64)
-        return np.asarray(narrow(np.clip(wide, -limit, limit), np.dtype(dtype)))
+        return np.asarray(narrow(np.clip(wide, -limit, limit), dtype))
 
     return function
 
@@ -46,26 +43,30 @@ def _to_tf32(a: _Array) -> _Array:
     return np.asarray(round_to_tf32(a))
 
 
-def _to_integer(dtype: Any) -> Callable[[_Array], _Array]:
+def _to_integer(dtype: np.dtype[Any]) -> Callable[[_Array], _Array]:
     def function(a: _Array) -> _Array:
         return (np.trunc(a.astype(np.float64)) if is_floating(a.dtype) else a).astype(dtype)
 
     return function
 
 
-CASTS: Mapping[str, Function] = MappingProxyType(
-    {
-        "f16": _cast("f16", "", _to_native(np.float16)),
-        "bf16": _cast("bf16", "", _to_narrow(ml_dtypes.bfloat16)),
-        "f32": _cast("f32", "", _to_native(np.float32)),
-        "f64": _cast("f64", "", _to_native(np.float64)),
-        "tf32": _cast("f32 of 10 bits after the point, half away from zero", " (`cvt.rna.tf32`)", _to_tf32),
-        "f8E4M3FN": _cast("f8E4M3FN", ", beyond 448 to 448", _to_narrow(ml_dtypes.float8_e4m3fn, 448)),
-        "f8E5M2": _cast("f8E5M2", ", beyond 57344 to 57344", _to_narrow(ml_dtypes.float8_e5m2, 57344)),
-        **{
-            f"i{bits}": _cast(f"i{bits}", ", a fraction towards zero", _to_integer(np.dtype(f"i{bits // 8}")))
-            for bits in (8, 16, 32, 64)
-        },
-    }
-)
+def _to(element: ElementType) -> Function:
+    """The cast to a type; to 8-bit floats, what is beyond the greatest becomes that."""
+    dtype, name = numpy_type(element), element.mlir
+    if element.kind == "int":
+        return _cast(name, ", a fraction towards zero", _to_integer(dtype))
+    if element.stored:
+        how = f" of {element.fraction} bits after the point, half away from zero"
+        return _cast(name + how, f" (`cvt.rna.{element.ptx}`)", _to_tf32)
+    if element.in_numpy:
+        return _cast(name, "", lambda a: a.astype(dtype))
+    limit = element.greatest if element.bits == 8 else math.inf
+    return _cast(name, "" if limit == math.inf else f", beyond {limit:g} to {limit:g}", _to_narrow(dtype, limit))
+
+
+CASTS: Mapping[str, Function] = MappingProxyType({
+    element.ptx if element.stored else element.mlir: _to(element)
+    for element in ELEMENT_TYPES
+    if element.kind == "float" or (element.kind == "int" and not element.unsigned)
+})  # fmt: skip
 """The casts by name."""

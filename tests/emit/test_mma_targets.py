@@ -2,10 +2,11 @@
 """Which targets and PTX versions have each MMA atom: the assembler's word against the table's."""
 
 import pytest
+from tilefold.base.element_types import BY_PTX
 from tilefold.base.target import Target, TargetFamily
 from tilefold.compiler.machine.assemble import AssembleError, assemble
 from tilefold.layout.algebra.core import Layout
-from tilefold.layout.atoms.mma_atom import BITS, MmaAtom
+from tilefold.layout.atoms.mma_atom import MmaAtom
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from tilefold.layout.atoms.ptx_text import mnemonic
 
@@ -19,7 +20,7 @@ ATOMS = [atom for atom in map(mma_atom, MMA_ATOMS) if atom.threads > 1]
 
 def registers(letter: str, element: str, layout: Layout) -> tuple[str, str]:
     """The declaration of an operand's registers, and the operand."""
-    bits = BITS[element]
+    bits = BY_PTX[element].bits
     count = layout[1].size * bits // max(bits, 32)
     kind = {"f64": "f64", "f32": "f32"}.get(element, "b32")
     names = ", ".join(f"%{letter}{i}" for i in range(count))

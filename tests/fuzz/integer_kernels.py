@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tilefold.compiler.builder.scalars import dtypes
+from tilefold.compiler.builder.scalars.dtypes import DTYPES
 
 from tests.fuzz.functions import defined
 from tests.fuzz.integer_functions import PARAMETERS, text_of
@@ -23,7 +23,7 @@ from tilefold import cute
 GRID, THREADS = 2, 5
 _NEXT = 1_000_003  # from a seed whose function has no result to the next
 _IN_KERNELS: dict[str, Any] = {
-    **{name: getattr(dtypes, name) for name in (*INTEGERS, "Boolean")},
+    **{name: DTYPES[name] for name in (*INTEGERS, "Boolean")},
     **{name: getattr(cute, name) for name in ("where", "minimum", "maximum", "ceil_div")},
 }
 """What the names in a text are in a kernel."""

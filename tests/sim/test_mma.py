@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tilefold.base.element_types import BY_PTX
 from tilefold.base.errors import Code
 from tilefold.layout.algebra.core import Layout
-from tilefold.layout.atoms.mma_atom import BITS, MmaAtom
+from tilefold.layout.atoms.mma_atom import MmaAtom
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from tilefold.runtime.arrays.packing import pack, unpack
 from tilefold.runtime.sim.atoms.mma import DTYPES, bound, executor, from_bytes, to_bytes
@@ -131,8 +132,8 @@ def test_integers_of_one_thread_widen_by_their_sign(data: st.DataObject) -> None
     atom = mma_atom(name)
     numbers: list[list[int]] = []
     for element, count in zip(atom.types[1:], (atom.shape[2], atom.shape[2], 1), strict=True):
-        low = 0 if element.startswith("u") else -(2 ** (BITS[element] - 1))
-        drawn = st.integers(low, low + 2 ** BITS[element] - 1)
+        low = 0 if element.startswith("u") else -(2 ** (BY_PTX[element].bits - 1))
+        drawn = st.integers(low, low + 2 ** BY_PTX[element].bits - 1)
         numbers.append(data.draw(st.lists(drawn, min_size=count, max_size=count)))
     left, right, addend = numbers
     total = sum(x * y for x, y in zip(left, right, strict=True)) + addend[0]
@@ -200,17 +201,17 @@ def test_an_atom_of_more_than_a_warp_is_refused() -> None:
     assert caught.value.code == Code.SIM_UNSUPPORTED.id
 
 
-@pytest.mark.parametrize("name", sorted(BITS))
+@pytest.mark.parametrize("name", sorted(BY_PTX))
 def test_fragments_as_bytes(name: str) -> None:
     """Sub-byte elements lie in a register from the lowest bits up (PTX ISA, mma: fragments)."""
     values = random_elements(name, (WARP, 32), np.random.default_rng(3))
     content = to_bytes(name, values)
-    assert content.shape == (WARP, 32 * BITS[name] // 8)
+    assert content.shape == (WARP, 32 * BY_PTX[name].bits // 8)
     assert np.array_equal(from_bytes(name, content), values)
-    if BITS[name] < 8:
+    if BY_PTX[name].bits < 8:
         ones = np.zeros((1, 8), DTYPES[name])
         ones[0, 1] = 1
-        assert to_bytes(name, ones)[0, 0] == 1 << BITS[name]
+        assert to_bytes(name, ones)[0, 0] == 1 << BY_PTX[name].bits
 
 
 @given(st.binary(min_size=1, max_size=9), st.sampled_from([(4, True), (4, False), (1, False)]))

@@ -11,7 +11,7 @@ from tilefold.compiler.builder.control.explicit import for_, if_, while_
 from tilefold.compiler.builder.control.ranges import Range
 from tilefold.compiler.builder.control.ranges import make_range as range
 from tilefold.compiler.builder.instructions.printing import print_layout, print_tensor, printf
-from tilefold.compiler.builder.scalars.dtypes import DType, Int4, Uint1, Uint4
+from tilefold.compiler.builder.scalars.dtypes import DTYPES, DType
 from tilefold.compiler.builder.scalars.math import (
     absolute,
     ceil,
@@ -181,6 +181,8 @@ from .tensor_spec import TensorSpec
 from .torch_op import torch_op
 from .tuned import Tuned, TunedCall, autotune
 from .tuning import Candidate, Tuning
+
+Int4, Uint4, Uint1 = DTYPES["Int4"], DTYPES["Uint4"], DTYPES["Uint1"]
 
 range_constexpr = builtins.range
 """Python's `range`: a loop over it is unrolled while the kernel is built."""

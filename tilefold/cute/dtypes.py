@@ -7,6 +7,8 @@ argument is converted to it. A type checker takes such a parameter for a `cute.F
 
 from typing import TYPE_CHECKING, Any
 
+from tilefold.compiler.builder.scalars.dtypes import DTYPES
+
 if TYPE_CHECKING:
     from tilefold.compiler.builder.scalars.dtypes import DType
     from tilefold.compiler.builder.scalars.values import Bool, Float, Int, Value
@@ -45,27 +47,12 @@ if TYPE_CHECKING:
     class Uint64(Int, metaclass=_ScalarType): ...
 
     class Boolean(Bool, metaclass=_ScalarType): ...
-else:
-    from tilefold.compiler.builder.scalars.dtypes import (
-        BFloat16,
-        Boolean,
-        Float8E4M3FN,
-        Float8E5M2,
-        Float16,
-        Float32,
-        Float64,
-        Int8,
-        Int16,
-        Int32,
-        Int64,
-        TFloat32,
-        Uint8,
-        Uint16,
-        Uint32,
-        Uint64,
-    )
+
 
 __all__ = [
     "BFloat16", "Boolean", "Float16", "Float32", "Float64", "Float8E4M3FN", "Float8E5M2", "Int16", "Int32", "Int64",
     "Int8", "TFloat32", "Uint16", "Uint32", "Uint64", "Uint8",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:
+    globals().update({name: DTYPES[name] for name in __all__})

@@ -12,6 +12,7 @@ from typing import Any, cast, get_type_hints
 from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Attribute
 
+from tilefold.base.element_types import BY_NAME
 from tilefold.base.errors import Code
 from tilefold.compiler.builder.control.objects import is_ours
 from tilefold.compiler.builder.scalars.dtypes import DTYPES, Boolean, DType, Float32, Int32, Int64
@@ -74,7 +75,7 @@ class BoundArguments:
             if not is_array(value):
                 return self._constant(name, value)
             array = self.arrays[name] = array_of(name, value)
-            type_, dtype = array_type(name, array, rule), _element_type(name, array.dtype)
+            type_, dtype = array_type(name, array, rule), _element_type(array.dtype)
         self.values[name] = value
         self.key.append((type_, dtype))
         return Parameter(name, type_, dtype)
@@ -138,7 +139,7 @@ def _scalar_dtype(name: str, value: Any, annotation: object) -> DType | None:
     if dtype is None and isinstance(value, int | float):
         return Boolean if isinstance(value, bool) else Float32 if isinstance(value, float) else _integer_type(value)
     if dtype is None and is_numpy_scalar(value):
-        return _element_type(name, array_of(name, value).dtype)
+        return _element_type(array_of(name, value).dtype)
     return dtype
 
 
@@ -160,11 +161,8 @@ def _check_number(name: str, value: Any, dtype: DType) -> None:
 
 
 def array_type(name: str, array: Array, rule: Dynamic | None = None) -> TensorType:
-    """The type of a parameter for an array. LaunchError (E3106) for one that breaks a promise of its rule, or of a type
-    that no kernel has.
-    """
+    """The type of a parameter for an array. LaunchError (E3106) for one that breaks a promise of its rule."""
     spec = array_spec(name, array, rule)
-    _element_type(name, spec.dtype)
     align = spec.align if array.device is not None else ALIGN  # the host's arrays are copied, to where it is aligned
     return _tensor_type(spec, align)
 
@@ -172,32 +170,27 @@ def array_type(name: str, array: Array, rule: Dynamic | None = None) -> TensorTy
 @lru_cache(maxsize=4096)
 def _tensor_type(spec: ArraySpec, align: int) -> TensorType:
     """The type of a tensor in global memory; kept, since verifying it takes longer than a launch."""
-    element = _element_type("", spec.dtype).in_memory
+    element = _element_type(spec.dtype).in_memory
     return TensorType.new([element, SpaceAttr(Space.Gmem), IntAttr(align), LayoutAttr(spec.layout)])
 
 
 def element_type_of(name: str, array: Any) -> DType:
     """The type of an array's elements. LaunchError (E3106) for one that kernels do not have."""
-    return _element_type(name, array_of(name, array).dtype)
+    return _element_type(array_of(name, array).dtype)
 
 
 def name_of_elements(dtype: DType) -> str:
     """What `Array.dtype` calls a type. LaunchError (E3106) for one that the elements of no argument have."""
-    found = next((name for name, each in _BY_NAME.items() if each == dtype), None)
-    if found is None or found not in ELEMENTS:
+    element = BY_NAME.get(dtype.name)
+    if element is None or element.dlpack is None:
         message = f"no argument has elements of type {dtype}"
         raise LaunchError(Code.RUN_ARGUMENT, message, ELEMENTS_HINT)
-    return found
+    return element.signed_name
 
 
-_BY_NAME = {f"{'u' * (each.kind == 'int' and each.unsigned)}{each.ir}": each for each in reversed(DTYPES)}
-
-
-def _element_type(name: str, dtype: str) -> DType:
-    found = _BY_NAME.get(dtype)
-    if found is None:
-        raise argument_error(name, f"has elements of type {dtype}, which no kernel has", ELEMENTS_HINT)
-    return found
+def _element_type(dtype: str) -> DType:
+    """The type of Python for the elements of an array."""
+    return DTYPES[ELEMENTS[dtype].name]
 
 
 def unmarked(array: Any) -> Any:

@@ -5,23 +5,16 @@ import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 
+from tilefold.base.element_types import ELEMENT_TYPES
 from tilefold.base.errors import Code, LayoutError, TilefoldError
 from tilefold.layout.atoms.copy_atom import CopyAtom
-from tilefold.layout.atoms.mma_atom import BITS
-from tilefold.layout.atoms.scalar_mma import CXX_TYPES
 from tilefold.layout.atoms.table import copy_atom
 
-_OF_IR = {"f8E4M3FN": 8, "f8E5M2": 8, "i1": 1, "ui1": 1, "si4": 4, "ui4": 4}
-_OF_CXX = {"tfloat32_t": 32, "char": 8, "int4b_t": 4, "uint4b_t": 4, "uint1b_t": 1}
-_OF_PYTHON = {
-    "BFloat16": 16, "TFloat32": 32, "Float8E4M3FN": 8, "Float8E5M2": 8, "Boolean": 8, "Int4": 4, "Uint4": 4, "Uint1": 1,
-    **{f"Float{bits}": bits for bits in (16, 32, 64)},
-    **{f"{sign}{bits}": bits for sign in ("Int", "Uint") for bits in (8, 16, 32, 64)},
-}  # fmt: skip
 _WIDTHS: Mapping[str, int] = {
-    **BITS, **{name: BITS[ptx] for name, ptx in CXX_TYPES.items()}, **_OF_IR, **_OF_CXX, **_OF_PYTHON,
-}  # fmt: skip
-"""The widths in bits of element types by their names in PTX, C++, the IR and Python."""
+    **{name: element.bits for element in ELEMENT_TYPES for name in (element.ptx, element.mlir, *element.cxx) if name},
+    **{element.name: max(element.bits, 8) if element.kind == "bool" else element.bits for element in ELEMENT_TYPES},
+}
+"""The widths in bits of element types by their names in PTX, the IR, C++ and Python."""
 _NUMBERED = re.compile(r"(?:[isu]|u?int)(8|16|32|64|128)(?:_t)?|(1|4|8|16|32|64|128)b?")
 
 

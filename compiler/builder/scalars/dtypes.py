@@ -1,29 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The types of elements and values, as objects of Python: `Float16`, `Int32`, ..., and what two of them promote to."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import (
-    BFloat16Type,
-    Float8E4M3FNType,
-    Float8E5M2Type,
-    Float16Type,
-    Float32Type,
-    Float64Type,
-    IndexType,
-    IntegerType,
-    Signedness,
-    i1,
-    i8,
-    i16,
-    i32,
-    i64,
-)
+from xdsl.dialects.builtin import IndexType, i8
 from xdsl.ir import Attribute
 
+from ....base.element_types import ELEMENT_TYPES, Kind
 from ....base.errors import Code, TilefoldError
 from ....dialects.arith.integer_range import Range, limits
+from ....dialects.element_types import ir_type
 
 if TYPE_CHECKING:
     from .values import Value
@@ -41,7 +30,7 @@ class DType:
 
     name: str
     ir: Attribute
-    kind: Literal["float", "int", "bool", "packed"]
+    kind: Kind
     bits: int
     unsigned: bool = False
 
@@ -84,37 +73,24 @@ class DType:
         return self.name
 
 
-Float8E4M3FN = DType("Float8E4M3FN", Float8E4M3FNType(), "float", 8)
-Float8E5M2 = DType("Float8E5M2", Float8E5M2Type(), "float", 8)
-Float16 = DType("Float16", Float16Type(), "float", 16)
-BFloat16 = DType("BFloat16", BFloat16Type(), "float", 16)
-Float32 = DType("Float32", Float32Type(), "float", 32)
-TFloat32 = DType("TFloat32", Float32Type(), "float", 32)
-Float64 = DType("Float64", Float64Type(), "float", 64)
-Int8 = DType("Int8", i8, "int", 8)
-Int16 = DType("Int16", i16, "int", 16)
-Int32 = DType("Int32", i32, "int", 32)
-Int64 = DType("Int64", i64, "int", 64)
-Uint8 = DType("Uint8", i8, "int", 8, unsigned=True)
-Uint16 = DType("Uint16", i16, "int", 16, unsigned=True)
-Uint32 = DType("Uint32", i32, "int", 32, unsigned=True)
-Uint64 = DType("Uint64", i64, "int", 64, unsigned=True)
 Index = DType("Index", IndexType(), "int", 64)
-Boolean = DType("Boolean", i1, "bool", 1, unsigned=True)
-Int4 = DType("Int4", IntegerType(4, Signedness.SIGNED), "packed", 4)
-Uint4 = DType("Uint4", IntegerType(4, Signedness.UNSIGNED), "packed", 4)
-Uint1 = DType("Uint1", IntegerType(1, Signedness.UNSIGNED), "packed", 1)
+DTYPES: Mapping[str, DType] = MappingProxyType({
+    **{
+        element.name: DType(element.name, ir_type(element), element.kind, element.bits, element.unsigned)
+        for element in ELEMENT_TYPES
+    },
+    "Index": Index,
+})  # fmt: skip
+"""Every type by its name, those of one type in the IR after the one that stands for it."""
 
-DTYPES = (
-    Float8E4M3FN, Float8E5M2, Float16, BFloat16, Float32, TFloat32, Float64,
-    Int8, Int16, Int32, Int64, Uint8, Uint16, Uint32, Uint64, Index, Boolean, Int4, Uint4, Uint1,
-)  # fmt: skip
-"""Every type, those of one type in the IR after the one that stands for it."""
+Float32, Float64, Int32, Int64, Uint32, Boolean = [
+    DTYPES[name] for name in ("Float32", "Float64", "Int32", "Int64", "Uint32", "Boolean")
+]
 
 
 def dtype_of(type: Attribute) -> DType:
     """The type of Python for one of the IR. Raises TilefoldError (E5002) for a type that is none of values."""
-    found = next((each for each in DTYPES if each.ir == type), None)
+    found = next((each for each in DTYPES.values() if each.ir == type), None)
     if found is None:
         raise TilefoldError(Code.BUILD_VALUE, f"{type} is not a type of values in a kernel", "such as cute.Float16")
     return found

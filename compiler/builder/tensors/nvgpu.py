@@ -7,9 +7,9 @@ Each stands for atoms by CuTe's names (docs/reference/atoms.md), which can be gi
 from dataclasses import dataclass
 from typing import Literal
 
+from ....base.element_types import BY_NAME
 from ....base.errors import Code, TilefoldError
 from ....layout.atoms.mma_table import MMA_ATOMS
-from ....layout.atoms.scalar_mma import CXX_TYPES
 from ..scalars.dtypes import DType
 
 
@@ -83,13 +83,6 @@ class MovMatrixOp(CopyOp):
         return "SM75_U32x1_MOVM_T"
 
 
-_PTX_NAMES = {
-    "Float16": "F16", "BFloat16": "BF16", "Float32": "F32", "TFloat32": "TF32", "Float64": "F64", "Int4": "S4",
-    "Int8": "S8", "Int16": "S16", "Int32": "S32", "Int64": "S64", "Uint4": "U4", "Uint8": "U8", "Uint16": "U16",
-    "Uint32": "U32", "Uint64": "U64", "Float8E4M3FN": "E4M3", "Float8E5M2": "E5M2",
-}  # fmt: skip
-
-
 @dataclass(frozen=True, slots=True)
 class MmaOp:
     """A matrix instruction of a warp (mma.sync) by its shape (M,N,K) and types: `MmaOp(Float16, Float32)`.
@@ -104,7 +97,9 @@ class MmaOp:
 
     def atom_name(self) -> str:
         """CuTe's name. Raises TilefoldError (E0302) where there is no such instruction."""
-        a, b, c = (_PTX_NAMES.get(t.name, "?") for t in (self.a, self.b or self.a, self.acc))
+        a, b, c = (
+            BY_NAME[t.name].atom_name if t.name in BY_NAME else "?" for t in (self.a, self.b or self.a, self.acc)
+        )
         names = [name for name in MMA_ATOMS if name.endswith(f"_{c}{a}{b}{c}_TN")]
         found = next((name for name in names if f"_{'x'.join(map(str, self.shape))}_" in name), None)
         if found is None:
@@ -138,7 +133,7 @@ class MmaUniversalOp:
 
 
 def _cxx_name(dtype: DType) -> str:
-    name = next((cxx for cxx, ptx in CXX_TYPES.items() if ptx == _PTX_NAMES.get(dtype.name, "?").lower()), None)
-    if name is None:
+    element = BY_NAME.get(dtype.name)
+    if element is None or not element.has_fma:
         raise TilefoldError(Code.ATOM_UNKNOWN, f"there is no UniversalFMA of {dtype}", "floats and integers have one")
-    return name
+    return element.cxx[0]

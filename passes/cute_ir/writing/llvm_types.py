@@ -6,11 +6,7 @@ from typing import cast
 
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import (
-    BFloat16Type,
     DenseArrayBase,
-    Float16Type,
-    Float32Type,
-    Float64Type,
     IndexType,
     IntegerAttr,
     IntegerType,
@@ -21,13 +17,11 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....base.errors import Code
+from ....dialects.ptx.types import float_bits
 from ...errors import LoweringError
 from ...writing.emitter import Emitter
 
-_AS_THEY_ARE = (
-    BFloat16Type, Float16Type, Float32Type, Float64Type,
-    llvm.LLVMStructType, llvm.LLVMPointerType, llvm.LLVMArrayType,
-)  # fmt: skip
+_AS_THEY_ARE = (llvm.LLVMStructType, llvm.LLVMPointerType, llvm.LLVMArrayType)
 
 
 def llvm_type(type: Attribute, op: Operation) -> Attribute:
@@ -37,7 +31,7 @@ def llvm_type(type: Attribute, op: Operation) -> Attribute:
     """
     if isinstance(type, IndexType):
         return i64
-    if isinstance(type, _AS_THEY_ARE):
+    if isinstance(type, _AS_THEY_ARE) or (float_bits(type) or 0) > 8:
         return type
     if isinstance(type, IntegerType) and cast("IntegerType", type).signedness.data is Signedness.SIGNLESS:
         return cast("IntegerType", type)

@@ -16,17 +16,18 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from ....base.element_types import BY_PTX
 from ....base.errors import Code
 from ....layout.algebra.complement import complement
 from ....layout.algebra.core import Layout
 from ....layout.atoms.instructions import Dp4a, Fma, MmaOperation, MmaSync
-from ....layout.atoms.mma_atom import BITS, MmaAtom
+from ....layout.atoms.mma_atom import MmaAtom
 from ...arrays.packing import pack, unpack
 from ...arrays.storage import distances
+from ...numpy_types import numpy_type
 from ..faults import SimulationError
 from ..values.rounding import fused_multiply_add
 from ..warp import WARP
@@ -37,35 +38,22 @@ Executor: TypeAlias = Callable[[Values, Values, Values], Values]
 """D of A, B and C, for all lanes of a warp."""
 Widen: TypeAlias = Callable[[Values], NDArray[np.float64]]
 
-DTYPES: Mapping[str, np.dtype[Any]] = MappingProxyType(
-    {
-        "f64": np.dtype(np.float64),
-        "f32": np.dtype(np.float32),
-        "tf32": np.dtype(np.float32),
-        "f16": np.dtype(np.float16),
-        "bf16": np.dtype(ml_dtypes.bfloat16),
-        "e4m3": np.dtype(ml_dtypes.float8_e4m3fn),
-        "e5m2": np.dtype(ml_dtypes.float8_e5m2),
-        **{f"{sign}{bits}": np.dtype(f"{kind}{bits // 8}") for bits in (64, 32, 16, 8) for sign, kind in ("si", "uu")},
-        "s4": np.dtype(np.int8),
-        "u4": np.dtype(np.uint8),
-        "b1": np.dtype(np.uint8),
-    }
-)
+DTYPES: Mapping[str, np.dtype[Any]] = MappingProxyType({name: numpy_type(each) for name, each in BY_PTX.items()})
 """The NumPy type of one element of each PTX type. Elements of 4 bits and 1 bit take a byte each."""
 
 
 def from_bytes(name: str, content: NDArray[np.uint8]) -> Values:
     """The elements of PTX type `name` in the bytes (lanes, bytes) of a fragment."""
-    if BITS[name] < 8:
-        return unpack(content, BITS[name], signed=name.startswith("s"))
+    element = BY_PTX[name]
+    if element.bits < 8:
+        return unpack(content, element.bits, signed=not element.unsigned)
     return np.ascontiguousarray(content).view(DTYPES[name])
 
 
 def to_bytes(name: str, values: Values) -> NDArray[np.uint8]:
     """The bytes (lanes, bytes) of a fragment that holds these elements of PTX type `name`."""
-    if BITS[name] < 8:
-        return pack(values, BITS[name])
+    if BY_PTX[name].bits < 8:
+        return pack(values, BY_PTX[name].bits)
     return np.ascontiguousarray(values, DTYPES[name]).view(np.uint8)
 
 
@@ -115,14 +103,15 @@ def allowed_error(atom: MmaAtom, magnitude: NDArray[np.float64]) -> NDArray[np.f
     each of K + 1 addends, and of each group's rounding, is at most that precision times the magnitude. Accumulators
     keep 24 bits, of f16 results 11, and of e4m3 and e5m2 14 bits (sm_89). Of f64 each product and each sum is rounded.
     """
-    d = atom.types[0]
-    if d == "s32" or atom.threads == 1:
+    d, a = BY_PTX[atom.types[0]], BY_PTX[atom.types[1]]
+    if d.kind == "int" or atom.threads == 1:
         return np.zeros(magnitude.shape, np.float64)
     k = atom.shape[2]
-    addend = {"f64": 2.0**-53, "e4m3": 2.0**-13, "e5m2": 2.0**-13}.get(atom.types[1], 2.0**-23)
-    result, smallest = {"f64": (2.0**-53, 5e-324), "f32": (2.0**-23, 2.0**-149), "f16": (2.0**-10, 2.0**-24)}[d]
-    groups = k if d == "f64" else max(1, k // 4)
-    return magnitude * ((k + 1) * addend + groups * result) + groups * smallest
+    if d.bits == 64:
+        addend, result, groups = 2.0**-53, 2.0**-53, k
+    else:
+        addend, result, groups = 2.0**-13 if a.bits == 8 else 2.0**-23, 2.0**-d.fraction, max(1, k // 4)
+    return magnitude * ((k + 1) * addend + groups * result) + groups * d.least
 
 
 class _Table:
@@ -170,19 +159,21 @@ def _fma(atom: MmaAtom) -> Executor:
 
 
 _TRUNCATED = np.uint32(0xFFFFE000)
-_FP8 = {name: np.arange(256, dtype=np.uint8).view(DTYPES[name]).astype(np.float64) for name in ("e4m3", "e5m2")}
+_EIGHT_BITS = {
+    name: np.arange(256, dtype=np.uint8).view(DTYPES[name]).astype(np.float64)
+    for name, element in BY_PTX.items()
+    if element.kind == "float" and element.bits == 8
+}
 
 
 def _widen(name: str) -> Widen:
     """Elements of a PTX type in double precision, exactly; of tf32 without the bits that tensor cores ignore."""
-    if name == "f64":
-        return lambda x: x
-    if name == "tf32":
+    if BY_PTX[name].stored:
         return lambda x: (np.ascontiguousarray(x).view(np.uint32) & _TRUNCATED).view(np.float32).astype(np.float64)
-    if name in _FP8:
-        table = _FP8[name]
+    if name in _EIGHT_BITS:
+        table = _EIGHT_BITS[name]
         return lambda x: table[np.ascontiguousarray(x).view(np.uint8)]
-    return lambda x: x.astype(np.float64)
+    return lambda x: x.astype(np.float64, copy=False)
 
 
 def _narrow(name: str, saturates: bool) -> Callable[[NDArray[np.float64]], Values]:

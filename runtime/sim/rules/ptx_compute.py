@@ -8,12 +8,13 @@ on a GPU.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
+from ....base.element_types import BY_PTX, ElementType
 from ....dialects import ptx
+from ...numpy_types import numpy_type
 from ..translate import Rules, Step, Translator
 from ..values.rounding import narrow, round_to_tf32
 from ..values.values import Value
@@ -64,23 +65,16 @@ def _relu(x: Doubles) -> Doubles:
     return np.where(x <= 0, 0.0, x)
 
 
-_EIGHT: Mapping[str, tuple[Any, float]] = {
-    "e4m3x2": (ml_dtypes.float8_e4m3fn, 448.0), "e5m2x2": (ml_dtypes.float8_e5m2, 57344.0),
-}  # fmt: skip
-_SIXTEEN: Mapping[str, Any] = {"f16x2": np.float16, "bf16x2": ml_dtypes.bfloat16}
-
-
-def _to_eight(pair: str, x: Doubles) -> NDArray[Any]:
+def _saturated(x: Doubles, element: ElementType) -> NDArray[Any]:
     """Numbers as 8-bit floats, what is beyond the greatest as that (satfinite)."""
-    dtype, limit = _EIGHT[pair]
-    return np.asarray(narrow(np.clip(x, -limit, limit), np.dtype(dtype)))
+    return np.asarray(narrow(np.clip(x, -element.greatest, element.greatest), numpy_type(element)))
 
 
 def _cvt(op: ptx.CvtOp, t: Translator) -> Step:
     values, result = t.slots(op.values), t.slot(op.result)
     t.kind(op.result)
     modifiers = op.form.data.split(".")
-    target, source = modifiers[-2:]
+    target, source = (BY_PTX[name.removesuffix("x2")] for name in modifiers[-2:])
     relu = "relu" in modifiers
 
     def numbers(warp: Warp) -> Doubles:
@@ -89,9 +83,9 @@ def _cvt(op: ptx.CvtOp, t: Translator) -> Step:
         if len(given) == 2:
             columns = np.broadcast_arrays(*[np.atleast_1d(np.asarray(each, np.float64)) for each in reversed(given)])
             return np.stack(columns, axis=1)
-        if source in _EIGHT:
+        if source.bits == 8:
             words = np.atleast_1d(np.asarray(given[0], np.int16))
-            return words.view(np.uint8).reshape(-1, 2).view(_EIGHT[source][0]).astype(np.float64)
+            return words.view(np.uint8).reshape(-1, 2).view(numpy_type(source)).astype(np.float64)
         return np.asarray(given[0]).astype(np.float64)
 
     def tf32(warp: Warp) -> None:
@@ -100,13 +94,13 @@ def _cvt(op: ptx.CvtOp, t: Translator) -> Step:
     def pair(warp: Warp) -> None:
         x = numbers(warp)
         x = _relu(x) if relu else x
-        if target in _EIGHT:
-            words = np.ascontiguousarray(_to_eight(target, x)).view(np.int16)[:, 0]
+        if target.bits == 8:
+            words = np.ascontiguousarray(_saturated(x, target)).view(np.int16)[:, 0]
             warp.registers[result] = int(words[0]) if len(words) == 1 else words
         else:
-            warp.registers[result] = np.asarray(narrow(x, np.dtype(_SIXTEEN[target])))
+            warp.registers[result] = np.asarray(narrow(x, numpy_type(target)))
 
-    return tf32 if target == "tf32" else pair
+    return tf32 if target.stored else pair
 
 
 def _words(t: Translator, values: tuple[SSAValue, ...]) -> Callable[[Warp], list[NDArray[np.int64]]]:

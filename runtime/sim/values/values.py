@@ -11,26 +11,15 @@ result.
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeGuard, cast
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import (
-    BFloat16Type,
-    Float8E4M3FNType,
-    Float8E5M2Type,
-    Float16Type,
-    Float32Type,
-    Float64Type,
-    IndexType,
-    IntegerType,
-    Signedness,
-    VectorType,
-)
+from xdsl.dialects.builtin import IndexType, IntegerType, VectorType
 from xdsl.ir import Attribute
 from xdsl.utils.hints import isa
 
+from ....dialects.element_types import FLOATS, PACKED_TYPES, element_of
 from ....dialects.ptx import PtrType, scalar_bits
-from ....dialects.tile import PACKED_TYPES
+from ...numpy_types import numpy_type
 
 Value: TypeAlias = Any
 """A uniform value, an array over lanes, a tensor's address (`TensorValue`), or a tuple of a `cute` value's integers."""
@@ -66,14 +55,7 @@ class Kind:
 
 _INTEGERS = {width: Kind(np.dtype(f"i{width // 8}"), width) for width in (8, 16, 32, 64)}
 _BOOL = Kind(np.dtype(bool), 1)
-_FLOATS: dict[type[Attribute], Kind] = {
-    Float8E4M3FNType: Kind(np.dtype(ml_dtypes.float8_e4m3fn), 8),
-    Float8E5M2Type: Kind(np.dtype(ml_dtypes.float8_e5m2), 8),
-    Float16Type: Kind(np.dtype(np.float16), 16),
-    BFloat16Type: Kind(np.dtype(ml_dtypes.bfloat16), 16),
-    Float32Type: Kind(np.dtype(np.float32), 32),
-    Float64Type: Kind(np.dtype(np.float64), 64),
-}
+_FLOATS = {type: Kind(numpy_type(element), element.bits) for type, element in FLOATS.items()}
 
 
 def kind_of(type: Attribute) -> Kind | None:
@@ -99,11 +81,8 @@ def element_kind(type: Attribute) -> Kind | None:
 
     Integers without a sign are read as signed ones. In storage, narrow elements are packed (runtime.packing).
     """
-    if type in PACKED_TYPES:
-        integer = cast(IntegerType, type)
-        unsigned = integer.signedness.data is Signedness.UNSIGNED
-        return Kind(np.dtype(np.uint8 if unsigned else np.int8), integer.width.data)
-    return kind_of(type)
+    element = element_of(type) if type in PACKED_TYPES else None
+    return kind_of(type) if element is None else Kind(numpy_type(element), element.bits)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
