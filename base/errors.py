@@ -72,6 +72,8 @@ class Code(Enum):
     PACKED_ELEMENTS = ("E0319", "elements narrower than a byte are not taken in whole bytes")
     BLOCK_THREADS = ("E0321", "a block has fewer or more threads than share a tensor")
     ATOM_PACKAGE = ("E0320", "an installed package defines atoms that cannot be used")
+    TENSOR_MAP = ("E0322", "no tensor map describes a tensor in global memory")
+    TMA_BOX = ("E0323", "no tensor copy moves a tile between these layouts")
     CACHE_HINT = ("E0317", "the instruction has no such cache hint")
     PREDICATE_SHAPE = ("E0316", "predicates do not fit the copy that they are for")
 

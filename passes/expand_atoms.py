@@ -26,7 +26,7 @@ from ..dialects.ptx.types import LOCAL, float_bits
 from ..dialects.tile import AtomCallOp
 from ..layout.atoms.cache import split_policy
 from ..layout.atoms.copy_atom import CopyAtom
-from ..layout.atoms.instructions import AutoMove, CpAsync, LdMatrix, Move, MovMatrix, StMatrix
+from ..layout.atoms.instructions import AutoMove, CpAsync, LdMatrix, Move, MovMatrix, StMatrix, TensorCopy
 from .errors import LoweringError
 from .writing.emitter import Emitter
 
@@ -69,7 +69,7 @@ def _expand(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
         case MovMatrix():
             value = emitter.value(LoadOp(op.src, i32, 4))
             emitter.insert(StoreOp(emitter.value(MovMatrixOp(value)), op.dst, 4))
-        case AutoMove() | None:
+        case AutoMove() | TensorCopy() | None:
             raise LoweringError(Code.EMIT_UNSUPPORTED, f"{atom.name} has no lowering to PTX yet", op)
         case _:
             assert_never(atom.instruction)

@@ -5,6 +5,7 @@ CuTe C++ tells `Int<8>{}` from `8`: only the first lets a layout fold. Where a r
 there, `RunTimeInt(8)` stands for the second.
 """
 
+import operator
 from collections.abc import Callable
 from typing import Any, final
 
@@ -37,14 +38,17 @@ def run_time(x: Any) -> Any:
 
 
 def _operator(name: str) -> Callable[[RunTimeInt, Any], RunTimeInt]:
-    def apply(self: RunTimeInt, other: Any) -> RunTimeInt:
-        return RunTimeInt(getattr(self.value, name)(value_of(other)))
+    apply: Callable[[Any, Any], Any] = getattr(operator, name)
+    return lambda self, other: RunTimeInt(apply(self.value, value_of(other)))
 
-    return apply
+
+def _reflected(name: str) -> Callable[[RunTimeInt, Any], RunTimeInt]:
+    apply: Callable[[Any, Any], Any] = getattr(operator, name)
+    return lambda self, other: RunTimeInt(apply(value_of(other), self.value))
 
 
 for _name in ("add", "sub", "mul", "floordiv", "mod", "and", "or", "xor", "lshift", "rshift"):
     setattr(RunTimeInt, f"__{_name}__", _operator(f"__{_name}__"))
-    setattr(RunTimeInt, f"__r{_name}__", _operator(f"__r{_name}__"))
+    setattr(RunTimeInt, f"__r{_name}__", _reflected(f"__{_name}__"))
 for _name in ("__lt__", "__le__", "__gt__", "__ge__"):
     setattr(RunTimeInt, _name, _operator(_name))

@@ -95,7 +95,37 @@ class MovMatrix:
     """A warp transposes a matrix of 8x8 16-bit elements in registers (PTX ISA, movmatrix)."""
 
 
-CopyInstruction: TypeAlias = Move | AutoMove | CpAsync | LdMatrix | StMatrix | MovMatrix
+@final
+@dataclass(frozen=True, slots=True)
+class TensorCopy:
+    """A thread has a box of a tensor copied between global and shared memory (PTX ISA, cp.async.bulk.tensor).
+
+    `to_shared` tells loads from stores. A load may be a `multicast` to the blocks of a cluster, a store may combine
+    elements with those in memory by `reduction`: "add", "min", "max", "and", "or" or "xor", of the type that the tensor
+    map has (PTX ISA, cp.reduce.async.bulk.tensor). Raises `LayoutError` (E0301) for other combinations.
+    """
+
+    to_shared: bool = True
+    multicast: bool = False
+    reduction: str = ""
+
+    def __post_init__(self) -> None:
+        if (
+            self.reduction not in ("", *REDUCTIONS)
+            or (self.multicast and not self.to_shared)
+            or (self.reduction and self.to_shared)
+        ):
+            raise LayoutError(
+                Code.ATOM_INVALID,
+                f"no tensor copy is {self}",
+                f"loads may be a multicast, stores have a reduction: {', '.join(REDUCTIONS)}",
+            )
+
+
+REDUCTIONS = ("add", "min", "max", "and", "or", "xor")
+"""How a tensor copy to global memory may combine elements."""
+
+CopyInstruction: TypeAlias = Move | AutoMove | CpAsync | LdMatrix | StMatrix | MovMatrix | TensorCopy
 """The instructions of copy atoms."""
 
 

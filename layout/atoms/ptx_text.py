@@ -16,6 +16,7 @@ from .instructions import (
     Move,
     MovMatrix,
     StMatrix,
+    TensorCopy,
     WgMma,
 )
 
@@ -23,7 +24,10 @@ _WIDTHS = {8: "b8", 16: "b16", 32: "b32", 64: "b64", 128: "v4.b32"}
 
 
 def mnemonic(instruction: CopyInstruction | MmaInstruction) -> str:
-    """The instruction with its modifiers, `ldmatrix.sync.aligned.m8n8.x4.shared.b16`; of a move load and store."""
+    """The instruction with its modifiers, `ldmatrix.sync.aligned.m8n8.x4.shared.b16`; of a move load and store.
+
+    A tensor copy has N dimensions: those of its map.
+    """
     match instruction:
         case Move(bits):
             return f"ld.{_WIDTHS[bits]} / st.{_WIDTHS[bits]}"
@@ -37,6 +41,13 @@ def mnemonic(instruction: CopyInstruction | MmaInstruction) -> str:
             return f"stmatrix.sync.aligned.{shape}.x{num}{'.trans' if trans else ''}.shared.{element}"
         case MovMatrix():
             return "movmatrix.sync.aligned.m8n8.trans.b16"
+        case TensorCopy(to_shared=True, multicast=multicast):
+            modifiers = ".multicast::cluster" if multicast else ""
+            return f"cp.async.bulk.tensor.Nd.shared::cluster.global.mbarrier::complete_tx::bytes{modifiers}"
+        case TensorCopy(reduction=""):
+            return "cp.async.bulk.tensor.Nd.global.shared::cta.bulk_group"
+        case TensorCopy(reduction=reduction):
+            return f"cp.reduce.async.bulk.tensor.Nd.global.shared::cta.{reduction}.bulk_group"
         case MmaSync((m, n, k), types, majors, operation):
             return f"mma.sync.aligned.m{m}n{n}k{k}.{'.'.join(majors)}{operation.value}.{'.'.join(types)}"
         case WgMma((m, n, k), (d, a, b, _)):
@@ -53,11 +64,12 @@ def mnemonic(instruction: CopyInstruction | MmaInstruction) -> str:
 def copy_text(instruction: CopyInstruction, sign: str = "%") -> str:
     """A copy with its operands by number, after `sign`: `movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;`.
 
-    A move has no operands here, since each of its two instructions has its own.
+    A move has no operands here, since each of its two instructions has its own, nor has a tensor copy, since its map
+    decides them.
     """
     name = mnemonic(instruction)
     match instruction:
-        case Move() | AutoMove():
+        case Move() | AutoMove() | TensorCopy():
             return name
         case CpAsync(bytes=bytes, zfill=zfill):
             return f"{name} [{sign}0], [{sign}1], {bytes}{f', {sign}2' if zfill else ''};"

@@ -7,15 +7,18 @@ from typing import Any
 from .algebra_operations import ALGEBRA, is_composition
 from .copy_operations import COPY
 from .mma_operations import MMA, holds_its_matrices
+from .tma_operations import TMA, is_copy
 from .wgmma_operations import WGMMA
 
 Operation = Callable[[dict[str, Any], bool], dict[str, Any]]
 
-OPERATIONS: dict[str, Operation] = {**ALGEBRA, **COPY, **MMA, **WGMMA}
+OPERATIONS: dict[str, Operation] = {**ALGEBRA, **COPY, **MMA, **TMA, **WGMMA}
 
 
 def is_right(op: str, inputs: dict[str, Any], outputs: dict[str, Any]) -> bool:
     """Whether `outputs` is mathematically right, for the operations whose recorded results are not all so."""
     if op == "mma_atom":
         return holds_its_matrices(outputs)
+    if op == "tma_map":
+        return is_copy(inputs)
     return op == "composition" and is_composition(inputs, outputs["result"])

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The box that one tensor copy moves, and the modes of a tensor that are the dimensions of its map.
+
+The box is the longest run of shared memory whose elements are a box of the tensor (CuTe's construct_tma_gbasis).
+"""
+
+from typing import Any
+
+from ...base.errors import Code, LayoutError
+from ..algebra.coalesce import coalesce, continues
+from ..algebra.core import Layout, make_identity_layout
+from ..algebra.integers import ScaledBasis, is_static
+from ..algebra.inttuple import flatten_to_tuple, wrap
+from ..algebra.recast import recast_layout
+from .tensor_map import MAX_BOX, MAX_RANK
+
+Path = tuple[int, ...]
+"""A mode of a tensor, the outermost index first."""
+
+
+def box_of(gmem: Layout, to_mode: Layout, val_bits: int, bits: int) -> Layout:
+    """The extents of the box in elements of `bits` bits, and the modes of `gmem`, as basis strides: a mode for each
+    dimension of the map, innermost first.
+
+    `to_mode` takes positions in shared memory to coordinates of `gmem`, both of values of `val_bits` bits. Modes of the
+    tensor outside of the tile follow with extent 1. Where there are too many, the last dimension stands for the rest.
+
+    Raises `LayoutError` (E0323) if neighbours in shared memory are none in the tensor, or the last dimension stands for
+    several modes that the tile extends along.
+    """
+    extents, paths = _run(gmem, to_mode)
+    strides = tuple(at_path(gmem.stride, path) for path in paths)
+    tile: Layout = recast_layout(Layout(extents, strides), val_bits, bits)
+    modes = _merged(gmem, tile, paths)
+    modes += [([1], [path]) for path in _outside(recast_layout(gmem, val_bits, bits), paths)]
+    shape, stride = (
+        [_leaf(extents) for extents, _ in modes],
+        [_leaf([ScaledBasis(1, p) for p in ps]) for _, ps in modes],
+    )
+    if len(modes) >= MAX_RANK:
+        rest = [extent for extents, _ in modes[MAX_RANK - 1 :] for extent in extents]
+        if sum(extent > 1 for extent in rest) > 1:
+            raise LayoutError(
+                Code.TMA_BOX,
+                f"a tensor map has {MAX_RANK} dimensions; the tile extends along more modes of {gmem}",
+                "use a tile of one element along some of them",
+            )
+        shape[MAX_RANK - 1 :] = [tuple(rest)]
+        stride[MAX_RANK - 1 :] = [tuple(ScaledBasis(1, path) for _, ps in modes[MAX_RANK - 1 :] for path in ps)]
+    return Layout(tuple(shape), tuple(stride))
+
+
+def _leaf(items: list[Any]) -> Any:
+    return items[0] if len(items) == 1 else tuple(items)
+
+
+def _run(gmem: Layout, to_mode: Layout) -> tuple[tuple[int, ...], list[Path]]:
+    """The extents of the longest run in shared memory that is a box of `gmem`, and the modes along which it goes."""
+    run: Layout = coalesce(to_mode)
+    extents: list[int] = []
+    paths: list[Path] = []
+    for extent, stride in zip(wrap(run.shape), wrap(run.stride), strict=True):
+        basis = stride if isinstance(stride, ScaledBasis) else ScaledBasis(stride, ())
+        if not is_static(basis.value) or basis.value != 1:
+            break  # no instruction begins in the middle of a mode
+        extents.append(extent)
+        paths.append(basis.path)
+    if not paths:
+        raise LayoutError(
+            Code.TMA_BOX,
+            f"no tensor copy moves a part of the tile: neighbours in shared memory lie apart in the tensor {gmem}",
+            "shared memory begins with a mode in which the tile takes neighbours of the tensor",
+        )
+    return tuple(extents), paths
+
+
+def _merged(gmem: Layout, tile: Layout, paths: list[Path]) -> list[tuple[list[int], list[Path]]]:
+    """The dimensions of the box. Neighbouring modes are one dimension where both the tile and the tensor are contiguous
+    across them: between the end of a row and the next one lies nothing that would be copied too.
+    """
+    modes: list[tuple[list[int], list[Path]]] = []
+    size, first = 0, None
+    for extent, stride, path in zip(wrap(tile.shape), wrap(tile.stride), paths, strict=True):
+        if modes and size * extent <= MAX_BOX and continues(size, first, stride):
+            extents, before = modes[-1]
+            if continues(at_path(gmem.shape, before[-1]), at_path(gmem.stride, before[-1]), at_path(gmem.stride, path)):
+                extents.append(extent)
+                before.append(path)
+                size *= extent
+                continue
+        modes.append(([extent], [path]))
+        size, first = extent, stride
+    return modes
+
+
+def _outside(gmem: Layout, paths: list[Path]) -> list[Path]:
+    """The modes of the tensor that the box does not extend along, but that have several elements."""
+    leaves = zip(*map(flatten_to_tuple, (gmem.shape, gmem.stride, unit_bases(gmem.shape))), strict=True)
+    return [
+        basis.path
+        for extent, stride, basis in leaves
+        if basis.path not in paths and not _is(extent, 1) and not _is(stride, 0)
+    ]
+
+
+def _is(x: Any, value: int) -> bool:
+    return is_static(x) and x == value
+
+
+def unit_bases(shape: Any) -> Any:
+    """The unit basis of each mode of a shape, also of one that is an integer."""
+    bases = make_identity_layout(shape).stride
+    return bases if isinstance(bases, tuple) else ScaledBasis(1, ())
+
+
+def at_path(tree: Any, path: Path) -> Any:
+    """The leaf of a nested tuple at a path."""
+    for index in path:
+        tree = tree[index]
+    return tree

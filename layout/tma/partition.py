@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tiles of global and shared memory by tensor copies (CuTe's tma_partition and create_tma_multicast_mask)."""
+
+from typing import Any
+
+from ...base.errors import Code, LayoutError
+from ..algebra.coalesce import coalesce
+from ..algebra.compose import composition
+from ..algebra.core import Layout, LayoutLike, cosize, join, plain_layout
+from ..algebra.divide import logical_divide
+from ..algebra.integers import Coord
+from ..algebra.inttuple import show
+from ..algebra.inverse import right_inverse
+from ..algebra.product import tile_to_shape
+from ..algebra.slicing import slice_and_offset
+from .tma_copy import TmaCopy
+
+MAX_CLUSTER = 16
+"""Blocks of a cluster: as many as a multicast mask has bits."""
+
+
+def tma_partition(
+    copy: TmaCopy, coord: Coord, blocks: Layout, smem: LayoutLike, gmem: Layout
+) -> tuple[tuple[LayoutLike, Any], tuple[LayoutLike, Any]]:
+    """Shared memory and the coordinates of global memory by instructions: ((TMA,TMA_Iter),Rest...), each with where it
+    begins.
+
+    The first mode of `smem` and of `gmem` is a tile. The block at `coord` of a multicast, which may be dynamic, begins
+    where its part of each box does; `blocks` numbers the blocks. Raises `LayoutError` (E0323) where the tiles differ in
+    size.
+    """
+    tile = plain_layout(smem)[0]
+    if tile.size != gmem[0].size:
+        problem = f"the tile of shared memory has {tile.size} values, that of global memory {gmem[0].size}"
+        raise LayoutError(Code.TMA_BOX, problem, "group the modes of a tile to the first mode of each tensor")
+    order = tile_to_shape(join([right_inverse(tile)]), tile.size)
+    by_instruction = logical_divide(order[0], Layout(copy.values, 1))
+    offset = blocks(coord) * (copy.values // cosize(blocks))
+    return _parts(smem, by_instruction, offset), _parts(gmem, by_instruction, offset)
+
+
+def _parts(tensor: LayoutLike, by_instruction: Layout, offset: Any) -> tuple[LayoutLike, Any]:
+    rest = len(tensor) - 1
+    divided = coalesce(composition(tensor, (by_instruction, *(None,) * rest)), ((1, 1),))
+    inner = plain_layout(divided)
+    return divided, inner((offset, 0), *(0,) * rest) if rest else inner(((offset, 0),))
+
+
+def multicast_mask(blocks: Layout, coord: Coord, modes: tuple[int, ...] = ()) -> int:
+    """The mask of the block at `coord` of a cluster and of those beside it along `modes`: bit i stands for rank i (PTX
+    ISA, cp.async.bulk.tensor).
+
+    `blocks` maps coordinates in the cluster to ranks. Raises `LayoutError` (E0202) where `coord` or `modes` do not fit
+    its rank, (E0323) for ranks beyond the largest cluster.
+    """
+    rank = len(blocks)
+    position = list(coord) if isinstance(coord, tuple) else [coord]
+    if len(position) != rank or any(not 0 <= mode < rank for mode in modes):
+        problem = f"the coordinate {show(coord)} and the modes {show(modes)} do not fit the {rank} modes of {blocks}"
+        raise LayoutError(Code.RANK_MISMATCH, problem)
+    for mode in modes:
+        position[mode] = None
+    beside, first = slice_and_offset(tuple(position), blocks)
+    ranks = {first + plain_layout(beside)(i) for i in range(beside.size)}
+    if max(ranks) >= MAX_CLUSTER:
+        raise LayoutError(
+            Code.TMA_BOX, f"{blocks} has the rank {max(ranks)}; a cluster has at most {MAX_CLUSTER} blocks"
+        )
+    return sum(1 << number for number in ranks)

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tensor maps: what TMA knows of a tensor in global memory (CUDA Driver API, Tensor Map Object Management)."""
+
+from dataclasses import dataclass
+from math import prod
+from typing import final
+
+from ...base.errors import Code, LayoutError
+from ..algebra.inttuple import show
+
+MAX_RANK = 5
+MAX_BOX = 256
+"""Elements of a box along one dimension."""
+_MAX_EXTENT = 1 << 32
+_MAX_STRIDE = 1 << 40
+_UNIT = 16
+"""Addresses, strides and the rows of a box are multiples of so many bytes."""
+SHARED_ALIGNMENT = 128
+"""The bytes to which the address in shared memory of a tensor copy is aligned (PTX ISA, cp.async.bulk.tensor)."""
+
+SWIZZLE_NAMES = ("NONE", "32B", "64B", "128B")
+"""CUtensorMapSwizzle by the number of bits that are swizzled."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TensorMap:
+    """The arguments of cuTensorMapEncodeTiled that layouts decide.
+
+    `dims` are extents in elements of `bits` bits, innermost first; `strides` the bytes between neighbours of all
+    dimensions but the innermost; `box` the extents that one instruction moves. `swizzle_bits` bits of the addresses in
+    shared memory are swizzled, from 0 to 3. The interleave is none, element strides are 1, and elements outside of the
+    tensor are zero.
+
+    Raises `LayoutError` (E0322) for a tensor that no map describes, (E0323) for a box that TMA does not move.
+    """
+
+    bits: int
+    dims: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    swizzle_bits: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.dims) <= MAX_RANK:
+            raise _no_map(f"it has {len(self.dims)} dimensions", f"a map has 1 to {MAX_RANK}")
+        for mode, extent in enumerate(self.dims):
+            if not 1 <= extent <= _MAX_EXTENT:
+                raise _no_map(f"dimension {mode} has the extent {extent}", f"extents are 1 to {_MAX_EXTENT}")
+        for mode, stride in enumerate(self.strides, 1):
+            if stride % _UNIT:
+                hint = f"strides are multiples of {_UNIT} bytes: pad the rows of the tensor"
+                raise _no_map(f"dimension {mode} has a stride of {stride} bytes", hint)
+            if not 0 <= stride < _MAX_STRIDE:
+                raise _no_map(f"dimension {mode} has a stride of {stride} bytes", f"strides are below {_MAX_STRIDE}")
+        self._check_box()
+
+    def _check_box(self) -> None:
+        for mode, extent in enumerate(self.box):
+            if not 1 <= extent <= MAX_BOX:
+                hint = f"an instruction moves 1 to {MAX_BOX} elements along a dimension: use a smaller tile"
+                raise LayoutError(
+                    Code.TMA_BOX, f"the box {show(self.box)} has the extent {extent} in mode {mode}", hint
+                )
+        row = self.box[0] * self.bits // 8
+        if self.box[0] * self.bits % (8 * _UNIT):
+            hint = f"rows are multiples of {_UNIT} bytes: use a wider tile"
+            raise LayoutError(Code.TMA_BOX, f"the rows of the box {show(self.box)} have {row} bytes", hint)
+        span = _UNIT << self.swizzle_bits
+        if self.swizzle_bits and row > span:
+            hint = f"use a swizzle of at least {row} bytes, or a tile of {span} bytes a row"
+            problem = f"the rows of the box {show(self.box)} have {row} bytes, more than the {span} that are swizzled"
+            raise LayoutError(Code.TMA_BOX, problem, hint)
+
+    @property
+    def bytes(self) -> int:
+        """The bytes that one instruction moves, elements outside of the tensor included."""
+        return prod(self.box) * self.bits // 8
+
+    def check_address(self, address: int) -> None:
+        """Raises `LayoutError` (E0322) for an address that a tensor with a map cannot have."""
+        if address % _UNIT:
+            raise _no_map(f"it begins at the address {address:#x}", f"addresses are multiples of {_UNIT}")
+
+
+def _no_map(problem: str, hint: str) -> LayoutError:
+    return LayoutError(Code.TENSOR_MAP, f"no tensor map describes the tensor: {problem}", hint)

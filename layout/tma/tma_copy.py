@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The tensor copies that move a tile between global and shared memory (CuTe's copy_traits_sm90_tma.hpp)."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd
+from typing import Any, final
+
+from ...base.errors import Code, LayoutError
+from ..algebra.compose import composition
+from ..algebra.core import ComposedLayout, Layout, LayoutLike, Tiler, join, make_identity_layout, plain_layout
+from ..algebra.integers import ScaledBasis, add, mul, static
+from ..algebra.inttuple import flatten_to_tuple, product, product_each, transform_leaves
+from ..algebra.inverse import right_inverse
+from ..algebra.product import tile_to_shape
+from ..algebra.recast import recast_layout
+from ..algebra.run_time import value_of
+from ..algebra.swizzle import Swizzle
+from ..atoms.instructions import TensorCopy
+from ..atoms.tensor_copy import tensor_copy_atom
+from ..tiling.tiled_copy import TiledCopy
+from .box import Path, at_path, box_of, unit_bases
+from .tensor_map import SHARED_ALIGNMENT, TensorMap
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TmaCopy:
+    """Tensor copies by `instruction` between tiles of `gmem`, whose values have `val_bits` bits, and shared memory.
+
+    The tensor map has elements of `bits` bits; `basis` has a mode for each of its dimensions, innermost first: the
+    extents of the box, and the modes of `gmem` for which the dimension stands. The box is that of all `multicast`
+    blocks of a cluster, which load a part of it each. `swizzle_bits` bits of the addresses in shared memory are
+    swizzled. `tiled_copy` partitions tiles.
+    """
+
+    instruction: TensorCopy
+    gmem: Layout
+    val_bits: int
+    bits: int
+    basis: Layout
+    swizzle_bits: int
+    multicast: int
+    tiled_copy: TiledCopy
+
+    @property
+    def values(self) -> int:
+        """The values that an instruction moves, with those of all blocks of a multicast."""
+        return self.tiled_copy.atom.values
+
+    @property
+    def instructions(self) -> int:
+        """How many instructions move a tile."""
+        return self.tiled_copy.values // self.values
+
+    @property
+    def box(self) -> tuple[int, ...]:
+        """The box that each block of a multicast loads: the outermost dimensions are divided first.
+
+        Raises `LayoutError` (E0323) if the blocks do not divide them.
+        """
+        box, left = [mode.size for mode in self.basis], self.multicast
+        for mode in reversed(range(len(box))):
+            if left % box[mode] and box[mode] % left:
+                problem = f"{self.multicast} blocks cannot share the box {product_each(self.basis.shape)}"
+                raise LayoutError(
+                    Code.TMA_BOX, problem, "share it among a power of two of blocks, or use a larger tile"
+                )
+            box[mode], left = -(-box[mode] // left), -(-left // box[mode])
+        return tuple(box)
+
+    @property
+    def layout_tv(self) -> Layout:
+        """(block of the multicast, value) to a place in the tile."""
+        values = self.tiled_copy.layout_tv[1]
+        return join([composition(values, Layout(self.multicast, self._share)), values])
+
+    def tensor_map(self, gmem: Layout | None = None) -> TensorMap:
+        """The map of `gmem`, or of another tensor of its profile, whose integers are known.
+
+        Raises `LayoutError` for a tensor without a map (E0322) or a box that TMA does not move (E0323).
+        """
+        layout: Layout = recast_layout(self.gmem if gmem is None else gmem, self.val_bits, self.bits)
+        layout = Layout(value_of(layout.shape), value_of(layout.stride))
+        dimensions = [_dimension(layout, paths) for paths in self._paths()]
+        if dimensions[0][1] != 1:
+            raise LayoutError(
+                Code.TENSOR_MAP,
+                f"no tensor map describes {layout}: neighbours in its tile are {dimensions[0][1]} elements apart",
+                "the mode that is contiguous in shared memory must be contiguous in global memory",
+            )
+        strides = tuple(stride * self.bits // 8 for _, stride in dimensions[1:])
+        return TensorMap(self.bits, tuple(extent for extent, _ in dimensions), strides, self.box, self.swizzle_bits)
+
+    def coordinates(self, gmem: Layout | None = None) -> Layout:
+        """The coordinates in the map of the elements of a tensor: its shape with basis strides (CuTe's get_tma_tensor).
+
+        A mode without a dimension has stride 0. Modes that share a dimension have their strides in units of its own;
+        `LayoutError` (E0207) if they are dynamic.
+        """
+        layout = self.gmem if gmem is None else gmem
+        paths_of = {path: (number, paths) for number, paths in enumerate(self._paths()) for path in paths}
+
+        def step(basis: ScaledBasis) -> Any:
+            number, paths = paths_of.get(basis.path, (0, ()))
+            if not paths:
+                return 0
+            stride = at_path(layout.stride, basis.path)
+            if number == 0:
+                scale = mul(stride, Fraction(self.val_bits, self.bits))
+                return ScaledBasis(int(scale) if scale == int(scale) else scale, (0,))
+            if len(paths) == 1:
+                return ScaledBasis(1, (number,))
+            strides = [value_of(at_path(layout.stride, path)) for path in paths]
+            return ScaledBasis(
+                stride // gcd(*(static(d, "the stride of a mode beyond the fifth") for d in strides)), (number,)
+            )
+
+        return Layout(layout.shape, transform_leaves(step, unit_bases(layout.shape)))
+
+    def partition_gmem(self, tiles: Layout, block: Any = 0) -> tuple[Layout, Any]:
+        """Tiles of the coordinates of a tensor by instructions, ((TMA,TMA_Iter),RestM,...), and where a block of a
+        multicast begins. The number of the block may be dynamic.
+        """
+        part, start = self.tiled_copy.partition_S(tiles, 0)
+        assert isinstance(part, Layout)
+        return part, add(start, _begin(part, block, self._share))
+
+    def partition_smem(self, tiles: LayoutLike, block: Any = 0) -> tuple[LayoutLike, Any]:
+        """The same of tiles in shared memory."""
+        part, start = self.tiled_copy.partition_D(tiles, 0)
+        return part, add(start, _begin(plain_layout(part), block, self._share))
+
+    @property
+    def _share(self) -> int:
+        return self.values // self.multicast
+
+    def _paths(self) -> list[tuple[Path, ...]]:
+        return [tuple(basis.path for basis in flatten_to_tuple(mode.stride)) for mode in self.basis]
+
+
+def _begin(part: Layout, block: Any, share: int) -> Any:
+    rest = len(part) - 1
+    return part(((mul(block, share), 0), *(0,) * rest))
+
+
+def make_tma_copy(
+    instruction: TensorCopy,
+    gmem: Layout,
+    smem: LayoutLike,
+    tiler: "Tiler | None" = None,
+    *,
+    val_bits: int,
+    multicast: int = 1,
+    bits: int | None = None,
+) -> TmaCopy:
+    """The tensor copies between tiles of `gmem` that `tiler` cuts, and `smem`, the layout of a tile in shared memory.
+
+    Values have `val_bits` bits, elements of the map `bits` (default: as many). `smem` may be swizzled as TMA does it:
+    S<B,4,3> of bytes, with B up to 3. The default tiler is the shape of `smem`. `multicast` blocks of a cluster load a
+    part of each box for all of them.
+
+    Raises `LayoutError` (E0323) where no instruction moves a part of the tile: sizes differ, TMA has no such swizzle,
+    or `smem` begins with a mode in which the tile does not take neighbours of `gmem`; and what composition raises.
+    """
+    bits = val_bits if bits is None else bits
+    inner, swizzle_bits = plain_layout(smem), _swizzle_bits(smem, val_bits)
+    to_gmem: Layout = composition(
+        make_identity_layout(gmem.shape), product_each(inner.shape) if tiler is None else tiler
+    )
+    if product(to_gmem.shape) != inner.size:
+        problem = f"the tile {to_gmem.shape} and the shared memory {inner} differ in size"
+        raise LayoutError(Code.TMA_BOX, problem, "give shared memory the shape of the tile")
+    order: Layout = right_inverse(inner)
+    basis = box_of(gmem, composition(to_gmem, order), val_bits, bits)
+    values = basis.size * bits // val_bits
+    atom = tensor_copy_atom(instruction, values * val_bits).with_value_bits(val_bits)
+    places: Layout = tile_to_shape(join([composition(order, values)]), inner.size)
+    tiled = TiledCopy(atom, join([Layout(1, 0), places]), product_each(to_gmem.shape))
+    copy = TmaCopy(instruction, gmem, val_bits, bits, basis, swizzle_bits, multicast, tiled)
+    _check_addresses(copy, inner)
+    return copy
+
+
+def _swizzle_bits(smem: LayoutLike, val_bits: int) -> int:
+    """The bits that a layout of shared memory swizzles. `LayoutError` (E0323) for a swizzle that TMA does not have."""
+    if not isinstance(smem, ComposedLayout):
+        return 0
+    match smem.outer:
+        case Swizzle(bits, base, 3) if smem.offset == 0 and bits <= 3 and val_bits << base == 128:
+            return bits
+        case _:
+            pass
+    raise LayoutError(
+        Code.TMA_BOX,
+        f"TMA does not swizzle shared memory as {smem}",
+        "its swizzles are S<1,4,3>, S<2,4,3> and S<3,4,3> of bytes, as in the layouts of wgmma_smem_atom",
+    )
+
+
+def _dimension(gmem: Layout, paths: tuple[Path, ...]) -> tuple[int, int]:
+    """Extent and stride, in elements, of the dimension that stands for some modes of a tensor."""
+    extent, stride = 1, 0
+    for path in paths:
+        s, d = at_path(gmem.shape, path), at_path(gmem.stride, path)
+        common = gcd(stride, d)
+        if common == 0:
+            extent = s
+            continue
+        extent = (extent - 1) * (stride // common) + (s - 1) * (d // common) + 1
+        stride = common
+    return extent, stride
+
+
+def _check_addresses(copy: TmaCopy, smem: Layout) -> None:
+    """Raises `LayoutError` (E0323) if an instruction of an aligned tile begins at an address that TMA does not take."""
+    for block in range(copy.multicast):
+        part, start = copy.partition_smem(smem, block)
+        iterations = plain_layout(part)[0][1]
+        for i in range(iterations.size):
+            offset = (start + iterations(i)) * copy.val_bits
+            if offset % (8 * SHARED_ALIGNMENT):
+                raise LayoutError(
+                    Code.TMA_BOX,
+                    f"a tensor copy would begin {offset // 8} bytes after the tile in shared memory",
+                    f"addresses are multiples of {SHARED_ALIGNMENT} bytes: use a larger tile, or another layout",
+                )

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tensor copies (TMA): each element lands in its place, and tensors and tiles without a map are refused."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tilefold.base.errors import Code, LayoutError
+from tilefold.layout.algebra.core import Layout, make_ordered_layout, plain_layout
+from tilefold.layout.algebra.modes import group_modes
+from tilefold.layout.algebra.product import tile_to_shape
+from tilefold.layout.algebra.unknown import Unknown
+from tilefold.layout.atoms.instructions import TensorCopy
+from tilefold.layout.atoms.tensor_copy import TENSOR_COPIES, tensor_copy_atom
+from tilefold.layout.atoms.wgmma_smem import wgmma_smem_atom
+from tilefold.layout.tiling.partition import local_tile
+from tilefold.layout.tma.partition import multicast_mask, tma_partition
+from tilefold.layout.tma.tensor_map import TensorMap
+from tilefold.layout.tma.tma_copy import TmaCopy, make_tma_copy
+
+from tests.oracle.tma_model import moves_tiles
+
+LOAD = TensorCopy()
+ROWS = Layout((4096, 2048), (2048, 1))
+
+
+@st.composite
+def _cases(draw: st.DrawFn) -> tuple[TmaCopy, Layout, tuple[int, ...]] | None:
+    """A copy of values of 32 bits with its layout of shared memory and its tiler; None for what is refused."""
+    rank = draw(st.integers(1, 4))
+    order = draw(st.permutations(range(rank)))
+    fastest = order.index(0)
+    tiler = tuple(draw(st.sampled_from([4, 8, 16] if mode == fastest else [1, 2, 3, 8])) for mode in range(rank))
+    shape = tuple(draw(st.integers(1, 2 * tile + 1)) for tile in tiler)
+    stride, step = [0] * rank, 1
+    for mode in sorted(range(rank), key=order.__getitem__):
+        stride[mode] = step
+        step *= shape[mode] if draw(st.booleans()) else -(-shape[mode] // 8) * 8
+    of_smem = order if draw(st.integers(0, 4)) else draw(st.permutations(range(rank)))
+    smem = make_ordered_layout(tiler, tuple(of_smem))
+    multicast = draw(st.sampled_from([1, 1, 1, 2, 4]))
+    instruction = TensorCopy(multicast=multicast > 1)
+    try:
+        copy = make_tma_copy(instruction, Layout(shape, tuple(stride)), smem, tiler, val_bits=32, multicast=multicast)
+        copy.tensor_map()
+    except LayoutError as error:
+        if error.code not in (Code.TMA_BOX.id, Code.TENSOR_MAP.id):
+            raise
+        return None
+    return copy, smem, tiler
+
+
+@given(_cases())
+def test_every_element_lands_in_its_place(case: tuple[TmaCopy, Layout, tuple[int, ...]] | None) -> None:
+    assert case is None or moves_tiles(*case)
+
+
+@pytest.mark.parametrize(
+    ("smem", "order", "box", "instructions"),
+    [
+        ((128, 64), None, (64, 8), 16),  # of wgmma's MN-major layouts, by default
+        ((128, 64), (1, 0), (64, 64), 2),
+    ],
+)
+def test_the_order_of_shared_memory_decides_how_many_instructions_move_a_tile(
+    smem: tuple[int, int], order: tuple[int, int] | None, box: tuple[int, int], instructions: int
+) -> None:
+    layout = tile_to_shape(wgmma_smem_atom("MN", "SW128", 16), smem, order)
+    copy = make_tma_copy(LOAD, Layout((4096, 2048), (1, 4096)), layout, val_bits=16)
+    assert (copy.box, copy.instructions, copy.swizzle_bits) == (box, instructions, 3)
+    assert copy.tensor_map().bytes * instructions == 128 * 64 * 2
+
+
+def test_one_copy_serves_tensors_of_other_extents() -> None:
+    n = Unknown(64, 8)
+    copy = make_tma_copy(LOAD, Layout((Unknown(), Unknown()), (n, 1)), Layout((64, 32), (32, 1)), val_bits=16)
+    assert str(copy.coordinates()) == "(?,?):(1@1,1@0)"
+    for rows, columns in ((100, 40), (1, 8)):
+        tensor_map = copy.tensor_map(Layout((rows, columns), (columns, 1)))
+        assert tensor_map == TensorMap(16, (columns, rows), (2 * columns,), (32, 64))
+
+
+@pytest.mark.parametrize(
+    ("gmem", "smem", "bits", "code", "hint"),
+    [
+        (Layout((4096, 1001), (1001, 1)), Layout((64, 64), (64, 1)), 16, Code.TENSOR_MAP, "pad the rows"),
+        (Layout((64, 64), (4096, 16)), Layout((64, 64), (64, 1)), 16, Code.TENSOR_MAP, "must be contiguous in global"),
+        (Layout((2, 1 << 33), (1 << 33, 1)), Layout((2, 64), (64, 1)), 8, Code.TENSOR_MAP, "extents are 1 to"),
+        (Layout((2, 64), (1 << 40, 1)), Layout((2, 64), (64, 1)), 8, Code.TENSOR_MAP, "strides are below"),
+        (ROWS, Layout((4, 512), (512, 1)), 16, Code.TMA_BOX, "smaller tile"),
+        (ROWS, Layout((64, 4), (4, 1)), 16, Code.TMA_BOX, "wider tile"),
+        (ROWS, tile_to_shape(wgmma_smem_atom("K", "SW32", 16), (64, 64)).inner, 16, None, ""),
+        (ROWS, Layout((64, (8, 8)), (8, (1, 520))), 16, Code.TMA_BOX, "multiples of 128 bytes"),
+        (ROWS, Layout((64, 64), (1, 64)), 16, Code.TENSOR_MAP, "contiguous in shared memory"),
+        (Layout((8,) * 7, tuple(16**i for i in range(7))), Layout((8, 2, 2, 2, 2, 2, 1), (1, 8, 16, 32, 64, 128, 0)), 16,
+         Code.TMA_BOX, "one element along some of them"),
+    ],
+)  # fmt: skip
+def test_tensors_and_tiles_without_a_map_are_refused(
+    gmem: Layout, smem: Layout, bits: int, code: Code | None, hint: str
+) -> None:
+    if code is None:
+        assert make_tma_copy(LOAD, gmem, smem, val_bits=bits).tensor_map()
+        return
+    with pytest.raises(LayoutError) as caught:
+        make_tma_copy(LOAD, gmem, smem, val_bits=bits).tensor_map()
+    assert (caught.value.code, hint in caught.value.hint) == (code.id, True), caught.value
+
+
+def test_addresses_are_multiples_of_16_bytes() -> None:
+    tensor_map = make_tma_copy(LOAD, ROWS, Layout((64, 64), (64, 1)), val_bits=16).tensor_map()
+    tensor_map.check_address(0x7F0000000010)
+    with pytest.raises(LayoutError, match="0x7f0000000008"):
+        tensor_map.check_address(0x7F0000000008)
+
+
+def test_partition_of_stages_by_a_block_of_a_multicast() -> None:
+    stages = tile_to_shape(wgmma_smem_atom("K", "SW128", 16), (128, 64, 4))
+    copy = make_tma_copy(TensorCopy(multicast=True), ROWS, stages((None, None, 0)), (128, 64), val_bits=16, multicast=2)
+    tile, start = local_tile(copy.coordinates(), (128, 64), (2, None))
+    assert (copy.box, start) == ((64, 64), (0, 256))
+    for block in (0, 1):
+        smem, gmem = tma_partition(copy, block, Layout(2, 1), group_modes(stages, 0, 2), group_modes(tile, 0, 2))
+        assert (str(plain_layout(smem[0])), smem[1]) == ("((8192,1),(1,4)):((1,0),(0,8192))", 4096 * block)
+        assert (str(gmem[0]), gmem[1]) == ("(((64,128),1),32):(((1@0,1@1),0),64@0)", (0, 64 * block))
+
+
+def test_masks_of_rows_and_columns_of_a_cluster() -> None:
+    cluster = Layout((1, 2, 4, 1), (0, 1, 2, 0))
+    assert multicast_mask(cluster, (0, 1, 2, 0)) == 1 << 5
+    assert multicast_mask(cluster, (0, 1, 2, 0), (1,)) == 0b110000
+    assert multicast_mask(cluster, (0, 1, 2, 0), (2,)) == 0b10101010
+    assert multicast_mask(cluster, (0, 1, 2, 0), (1, 2)) == 0xFF
+    with pytest.raises(LayoutError, match="rank 16"):
+        multicast_mask(Layout((17, 1), (1, 0)), (16, 0))
+
+
+def test_atoms_name_their_spaces_and_targets() -> None:
+    for name, instruction in TENSOR_COPIES.items():
+        atom = tensor_copy_atom(instruction, 1024)
+        assert (atom.name, atom.instruction, atom.targets.min_sm) == (name, instruction, 90)
+        assert (atom.src_spaces, atom.dst_spaces)[not instruction.to_shared] == ("gmem",)
+    with pytest.raises(LayoutError, match="loads may be a multicast"):
+        TensorCopy(to_shared=False, multicast=True)
