@@ -21,7 +21,7 @@ from ..sim.memory.local import LocalSpace
 from ..sim.memory.spaces import Space
 from ..sim.rules import COMMON
 from ..sim.translate import Spaces, Translator
-from ..sim.warp import Block, Budget, Launch, Warp
+from ..sim.warp import Block, Budget, Cluster, Launch, Warp
 from .c_functions import World
 from .rules import Launcher, host_rules
 
@@ -62,7 +62,7 @@ class HostEngine:
         spaces = Spaces(Space("global", 0, False, Arena()), Space("shared", 0, False), LocalSpace())
         with deep_stack(site_of(main)), np.errstate(all="ignore"):
             called = function(main, Translator(rules, launch, spaces))
-            host = _Host(Block(launch, (0, 0, 0), 0, 0, 0), 0, 1, [])
+            host = _Host(Block(Cluster(launch), (0, 0, 0)), 0, 1, [])
             for _ in called.run(host, []):
                 raise AssertionError("nothing on the host waits for a barrier")
         return launch.steps

@@ -25,10 +25,10 @@ from .memory.local import LocalSpace
 from .memory.spaces import Space
 from .memory.undefined import Trace, UndefinedReadError, agreed
 from .ordering.races import MAX_THREADS
-from .ordering.schedule import run_block
+from .ordering.schedule import run_cluster
 from .rules import RULES
 from .translate import Code, Spaces, Texts, Translator
-from .warp import WARP, Block, Budget, Launch, Warp
+from .warp import WARP, Block, Budget, Cluster, Completion, Launch, Warp
 
 GLOBAL_BASE = 0x7F00_0000_0000
 """Where simulated global memory begins: far from small integers, so that a stray offset is out of bounds."""
@@ -76,9 +76,10 @@ class _Run:
 class SimEngine:
     """Executes kernels on the CPU, warp by warp, and checks every access.
 
-    With `seed`, the order of warps (and with `shuffle_blocks` of blocks) is random but the same for the same
-    seed; otherwise they run in their order. `races` looks for unordered accesses, at some cost. `sink`
-    receives what the kernel prints, standard output if it is None. `texts` has what PTX as text computes.
+    With `seed`, the order of warps (and with `shuffle_blocks` of clusters) is random but the same for the same
+    seed; otherwise they run in their order. `completion` says when asynchronous copies arrive at mbarriers. `races`
+    looks for unordered accesses, at some cost. `sink` receives what the kernel prints, standard output if it is
+    None. `texts` has what PTX as text computes.
     """
 
     budget: Budget = field(default_factory=Budget)
@@ -86,6 +87,7 @@ class SimEngine:
     shuffle_blocks: bool = False
     races: bool = True
     sink: Callable[[str], None] | None = None
+    completion: Completion = Completion.LATE
     texts: Texts = field(default_factory=lambda: MappingProxyType({}))
 
     @property
@@ -134,7 +136,8 @@ class SimEngine:
         """A run that leaves the arguments as they are. UndefinedReadError for a read of undefined bytes without a
         `trace`.
         """
-        launch = Launch(config, self.budget, emit, repeats=True, trace=trace)
+        chance = Random(self.seed or 0) if self.completion is Completion.RANDOM else None
+        launch = Launch(config, self.budget, emit, repeats=True, trace=trace, completion=self.completion, chance=chance)
         spaces = Spaces(
             Space("global", GLOBAL_BASE, self.races, Arena(GLOBAL_GUARD)),
             Space("shared", SHARED_BASE, self.races),
@@ -178,22 +181,19 @@ class SimEngine:
             spaces.global_.arena.fill(binding.offset, binding.argument.storage, binding.argument.initialised)
 
     def _run(self, launch: Launch, spaces: Spaces, code: Code, initial: list[object]) -> None:
-        """Runs the blocks one after the other."""
+        """Runs the clusters one after the other."""
         config = launch.config
         order = None if self.seed is None else Random(self.seed)
         numbers = range(config.blocks)
         if order is not None and self.shuffle_blocks:
             numbers = order.sample(numbers, len(numbers))
-        x, y, _ = config.grid
         for number in numbers:
-            now = launch.tick()
-            block = Block(launch, (number % x, number // x % y, number // (x * y)), number, now, now)
+            cluster = Cluster(launch, number, start=launch.tick())
             spaces.shared.reset()
-            warps = [
+            block = Block(cluster, launch.coordinate(number))
+            for index in range(-(-config.threads // WARP)):
                 Warp(block, index, min(WARP, config.threads - index * WARP), list(initial))
-                for index in range(-(-config.threads // WARP))
-            ]
-            run_block(block, warps, code, order)
+            run_cluster(cluster, code, order)
 
 
 def _check_config(kernel: KernelOp, config: LaunchConfig) -> None:

@@ -49,11 +49,11 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """What a warp yields that waits until a condition holds; `describe` says for what."""
+    """What a warp yields that waits until a condition holds; `describe` says at what, and what that lacks."""
 
     holds: Callable[[], bool]
     site: Site
-    describe: Callable[[], str]
+    describe: Callable[[], tuple[str, str]]
 
 
 Step: TypeAlias = Callable[[Warp], None]

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The state of a run: the launch, the block that is executing, and its warps with their active lanes."""
+"""The state of a run: the launch, the cluster that is executing, its blocks, and its warps with their active lanes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
+from random import Random
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -14,11 +16,12 @@ from ..errors import Dim3
 from .faults import SimulationError, Site
 from .memory.outside import Outside, led_outside
 from .memory.undefined import WRITE_FIRST, Trace, UndefinedReadError
-from .ordering.knowledge import Knowledge
+from .ordering.clocks import Clock
+from .ordering.races import ASYNC
 from .values.values import Lanes, Value, varies
 
 if TYPE_CHECKING:
-    from .ordering.async_copy import Pending
+    from .ordering.asynchronous import Operation
     from .ordering.mbarrier import Mbarrier
 
 WARP = 32
@@ -41,6 +44,16 @@ class Budget:
     characters: int = 16 << 20
 
 
+class Completion(Enum):
+    """When the asynchronous operations complete of which mbarriers tell, as PTX leaves open: when a thread looks at the
+    mbarrier, when they are issued, or at random times in between.
+    """
+
+    LATE = "late"
+    EARLY = "early"
+    RANDOM = "random"
+
+
 @dataclass(slots=True)
 class Launch:
     """What all blocks of a launch share: configuration, budget, clock, and where text goes."""
@@ -52,10 +65,18 @@ class Launch:
     """Whether the launch is run again after a read of undefined bytes."""
     trace: Trace | None = None
     """What the run is compared by, after a read of undefined bytes."""
+    completion: Completion = Completion.LATE
+    chance: Random | None = None
+    """What decides when operations complete, where that is at random times."""
     outside: Outside = field(default_factory=Outside)
     clock: int = 1
     steps: int = 0
     printed: int = 0
+
+    def coordinate(self, number: int) -> Dim3:
+        """The coordinate of a block, which are numbered cluster by cluster (x is fastest)."""
+        x, y, _ = self.config.grid
+        return number % x, number // x % y, number // (x * y)
 
     def tick(self) -> int:
         """Advances the clock at an event that orders threads; the new time."""
@@ -86,19 +107,77 @@ class Launch:
         self.sink(text)
 
 
-@dataclass(slots=True)
-class Block:
-    """The block that is executing: its coordinate, and the times when it began and when its last barrier
-    completed.
+@dataclass(slots=True, eq=False)
+class Cluster:
+    """The blocks that are executing, `size` of them: their number in the order of clusters, and when they began.
+
+    The agents of its clocks are its threads, block after block, and then those of asynchronous copies.
     """
 
     launch: Launch
-    coordinate: Dim3
-    number: int
-    start: int
-    epoch: int
+    number: int = 0
+    size: int = 1
+    start: int = 0
+    warps: "list[Warp]" = field(default_factory=lambda: [])
     mbarriers: "dict[int, Mbarrier]" = field(default_factory=lambda: {})
     """The mbarriers in its shared memory, by the row of 8 bytes."""
+    finished: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    """When the last copy of each agent of copies has completed; 0 where none has."""
+    issuers: "list[Warp]" = field(default_factory=lambda: [])
+    """The warps whose lanes have such agents, in the order of these."""
+    groups: tuple[NDArray[np.int64], ...] = field(init=False)
+    """The threads with which a warp, a block and the cluster begin."""
+
+    def __post_init__(self) -> None:
+        blocks = np.arange(self.size) * self.launch.config.threads
+        warps = blocks[:, None] + np.arange(0, self.launch.config.threads, WARP)
+        self.groups = warps.ravel(), blocks, np.zeros(1, np.int64)
+
+    @property
+    def threads(self) -> int:
+        """How many threads the cluster has."""
+        return self.size * self.launch.config.threads
+
+    @property
+    def first_agent(self) -> int:
+        """The number in the launch of its first thread; threads of a launch are numbered from 1."""
+        return self.number * self.threads + 1
+
+    def open_agents(self, warp: "Warp") -> int:
+        """Agents for the copies of the lanes of a warp; the number of the first."""
+        first = len(self.finished)
+        self.finished = np.concatenate([self.finished, np.zeros(warp.lanes, np.int64)])
+        self.issuers += [warp] * warp.lanes
+        return first
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """A block that is executing: its coordinate, and its rank in the cluster."""
+
+    cluster: Cluster
+    coordinate: Dim3
+    rank: int = 0
+    warps: "list[Warp]" = field(default_factory=lambda: [])
+
+    @property
+    def launch(self) -> Launch:
+        """The launch that the block belongs to."""
+        return self.cluster.launch
+
+    def describe(self, agent: int) -> str:
+        """An agent of a launch in words; the block only where it is another."""
+        if not agent:
+            return "threads of several blocks"
+        if agent & ASYNC:
+            issuer = self.cluster.issuers[agent & ~ASYNC]
+            assert issuer.first_copy is not None
+            number = int(issuer.agents[(agent & ~ASYNC) - issuer.first_copy])
+            return f"an asynchronous copy of {self.describe(number)}"
+        block, index = divmod(agent - 1, self.launch.config.threads)
+        thread = "thread ({},{},{})".format(*self.thread(index))
+        own = block == self.cluster.number * self.cluster.size + self.rank
+        return thread if own else "{} of block ({},{},{})".format(thread, *self.launch.coordinate(block))
 
     def thread(self, index: int) -> Dim3:
         """The coordinate of the thread with this number in the block (x is fastest)."""
@@ -118,11 +197,8 @@ class Warp:
     index: int
     lanes: int
     registers: list[Value]
-    pending: "list[Pending]" = field(init=False)
-    issued: int = 0
-    """Requests of asynchronous copies so far."""
-    tied: NDArray[Any] = field(init=False)
-    """How many of them each lane has let arrive at an mbarrier."""
+    operations: "list[Operation]" = field(default_factory=lambda: [])
+    """The asynchronous operations that it has issued and that are in flight, maybe some complete ones before these."""
     calls: list[int] = field(default_factory=lambda: [])
     """The sizes of the frames of the functions that have not returned."""
     mask: Bools | None = None
@@ -130,25 +206,36 @@ class Warp:
     active_lanes: NDArray[Any] | None = None
     groups: NDArray[Any] = field(init=False)
     """Groups of asynchronous copies that each lane has committed."""
-    seen: NDArray[Any] = field(init=False)
-    """`seen[i, j]`: lane i sees what lane j did before this time, through barriers of the warp."""
+    clock: Clock = field(init=False)
+    """What all of its lanes know."""
+    horizon: int = field(init=False)
+    """They know all that happened in the cluster before this time."""
+    seen: NDArray[np.int64] = field(init=False)
+    """`seen[i, j]`: lane i knows what lane j did before this time, through barriers of the warp."""
     agents: NDArray[Any] = field(init=False)
-    known: Knowledge = field(default_factory=dict[int, NDArray[np.int64]])
-    """What its lanes know of other threads, beyond the barriers of the block."""
-    fenced: Knowledge = field(default_factory=dict[int, NDArray[np.int64]])
-    """What they knew at their last fence."""
-    observed: Knowledge = field(default_factory=dict[int, NDArray[np.int64]])
+    first_index: int = field(init=False)
+    """The place of lane 0 in the clocks of the cluster."""
+    first_copy: int | None = None
+    """The agent of the copies of lane 0, once an mbarrier waits for such copies."""
+    fenced: Clock | None = None
+    """What the warp knew at its last fence."""
+    observed: Clock | None = None
     """What relaxed reads since then have found released."""
-    offered: Knowledge = field(default_factory=dict[int, NDArray[np.int64]])
-    """What they knew when they arrived at the barrier of some warps."""
+    offered: Clock | None = None
+    """What it knew when it arrived at the barrier of some warps."""
+    _stamps: tuple[int, NDArray[Any] | None, Lanes] | None = None
 
     def __post_init__(self) -> None:
+        cluster = self.block.cluster
         self.active = self.lanes
-        self.pending = []
         self.groups = np.zeros(self.lanes, np.int64)
-        self.tied = np.zeros(self.lanes, np.int64)
+        self.clock = Clock(cluster.number, np.full(cluster.threads, cluster.start))
+        self.horizon = cluster.start
         self.seen = np.zeros((self.lanes, self.lanes), np.int64)
-        self.agents = np.arange(self.first_agent, self.first_agent + self.lanes)
+        self.first_index = self.block.rank * self.launch.config.threads + self.first_thread
+        self.agents = cluster.first_agent + self.first_index + np.arange(self.lanes)
+        cluster.warps.append(self)
+        self.block.warps.append(self)
 
     @property
     def launch(self) -> Launch:
@@ -159,11 +246,6 @@ class Warp:
     def first_thread(self) -> int:
         """The number in the block of the thread in lane 0."""
         return self.index * WARP
-
-    @property
-    def first_agent(self) -> int:
-        """The number in the launch of the thread in lane 0; threads of a launch are numbered from 1."""
-        return self.block.number * self.launch.config.threads + self.first_thread + 1
 
     def narrow(self, lanes: Bools) -> None:
         """Makes exactly `lanes` (at least one) active."""
@@ -223,13 +305,13 @@ class Warp:
         """The numbers in the launch of the active threads."""
         return self.agents if self.active_lanes is None else self.agents[self.active_lanes]
 
-    def active_seen(self) -> Lanes:
-        """The rows of `seen` of the active lanes."""
-        return self.seen if self.active_lanes is None else self.seen[self.active_lanes]
-
     def stamps(self) -> Lanes:
         """The present time and the agent, packed as the race shadow keeps them: an array (active, 1)."""
-        return ((self.launch.clock << 32) | self.active_agents())[:, None]
+        clock, kept = self.launch.clock, self._stamps
+        if kept is None or kept[0] != clock or kept[1] is not self.active_lanes:
+            stamps = ((clock << 32) | self.active_agents())[:, None]
+            kept = self._stamps = (clock, self.active_lanes, stamps)
+        return kept[2]
 
     def fault(self, code: Code, site: Site, lane: int | None, message: str, hint: str = "") -> NoReturn:
         """Raises a SimulationError of the thread in `lane`, or of the block where that is None."""

@@ -132,7 +132,7 @@ def test_one_lane_arrives_for_its_warp(seed: int | None) -> None:
 
 
 @pytest.mark.parametrize(("body", "code", "said"), [
-    (INIT + COPY + COPIES_ARRIVE + use("mine"), "E3206", "while a cp.async of thread (0,0,0) is still writing it"),
+    (INIT + COPY + COPIES_ARRIVE + use("mine"), "E3206", "while ptx.cp.async at test.cute:29:1 of thread (0,0,0)"),
     (
         INIT + COPY + COPIES_ARRIVE + "scf.if %leads {\n" + WAIT + "}\nptx.nanosleep %odd\n"
         "scf.if %first {\n} else {\n" + use("mine") + "}", "E3205",
@@ -171,13 +171,18 @@ def test_bytes_of_an_mbarrier_can_be_used_again_once_it_has_ended() -> None:
     assert (run(INIT + ARRIVE + WAIT + ENDED + again) == 63 - np.arange(64)).all()
 
 
+BAR = "the mbarrier at 0x1000 (byte 2048 of the block's shared memory (4096 bytes))"
+
+
 @pytest.mark.parametrize("seed", [None, 0])
 @pytest.mark.parametrize(("body", "said"), [
-    (INIT + "scf.if %first {\n" + ARRIVE + WAIT + "}", "waits for phase 0 of the mbarrier at 0x1000 (byte 2048 of the "
-     "block's shared memory (4096 bytes)), which has 32 of 64 arrivals, for ever; the warps: 1 at mbarriers, 1 ended"),
-    (INIT + ARRIVE + WAIT + WAIT_ODD, "for phase 1 of the mbarrier"),
-    (INIT + "scf.if %first {\n" + WAIT + "} else {\nptx.bar.sync 0\n}", "1 at barrier 0, 1 at mbarriers"),
-], ids=["half", "the next phase", "at different barriers"])  # fmt: skip
+    (INIT + "scf.if %first {\n" + ARRIVE + WAIT + "}", f"warp 0 waits at {BAR} for ever; {BAR}, phase 0: 32 of 64 "
+     "arrivals, the last by thread (31,0,0), warp 0 waits; warp 1 has ended"),
+    (INIT + ARRIVE + WAIT + WAIT_ODD, f"{BAR}, phase 1: 0 of 64 arrivals, warps 0, 1 wait"),
+    (INIT + COPY + "scf.if %first {\n" + COPIES_ARRIVE + WAIT + "}", "32 of 64 arrivals, the last by a copy of thread"),
+    (INIT + "scf.if %first {\n" + WAIT + "} else {\nptx.bar.sync 0\n}",
+     f"; barrier 0, phase 1: 1 of 2 warps, warp 1 waits; {BAR}, phase 0: 0 of 64 arrivals, warp 0 waits"),
+], ids=["half", "the next phase", "copies", "at different barriers"])  # fmt: skip
 def test_waiting_for_ever(body: str, said: str, seed: int | None) -> None:
     message = refused(body, "E3207", seed)
     assert "ptx.mbarrier.wait at test.cute:" in message

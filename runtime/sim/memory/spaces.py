@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from ....base.errors import Code
 from ...counters import AccessCount
 from ..faults import Site
-from ..ordering.knowledge import Releases
+from ..ordering.asynchronous import writers
+from ..ordering.clocks import Releases
 from ..ordering.races import Conflict, RaceShadow
 from ..values.values import Value
 from ..warp import Warp
@@ -76,7 +77,7 @@ class Space:
         """Creates the bytes of what was allocated in `arena`. The race check keeps the reads of so many warps apart."""
         self.arena.build()
         if self.races:
-            self.shadow = RaceShadow(self.arena.data[1].size, warps)
+            self.shadow = RaceShadow(self.arena.data[1].size, warps, forgets=self.name == "shared")
 
     def reset(self) -> None:
         """Makes all bytes undefined and forgets past accesses, as for a new block."""
@@ -153,6 +154,17 @@ class Space:
             if conflict is not None:
                 self._race(warp, access, rows, conflict, "writes")
         return rows
+
+    def hold(self, rows: NDArray[Any], width: int) -> None:
+        """Puts rows of a width in flight, of which a claim has checked the write."""
+        self.arena.state[width][rows] = IN_FLIGHT
+
+    def land(self, rows: NDArray[Any], width: int, content: Bytes, time: int, agents: NDArray[Any]) -> None:
+        """Ends the flight of rows with these bytes, written by agents at a time."""
+        self.arena.data[width][rows] = content
+        self.arena.state[width][rows] = READY
+        if self.shadow is not None:
+            self.shadow.date(rows, width, time, agents)
 
     def update(self, warp: Warp, access: Access, address: Value, how: Atomic) -> Bytes:
         """Changes the `width` bytes at `address` atomically, lane by lane; the bytes from before in each active lane.
@@ -265,6 +277,10 @@ class Space:
         access.transactions += transactions
         access.minimum += minimum
 
+    def show_row(self, row: int, width: int) -> str:
+        """The address of a row of so many bytes, in words."""
+        return self.show(self.base + row * width)
+
     def show(self, address: int) -> str:
         """An address in words."""
         return f"{address:#x} ({self.arena.describe(address - self.base)})"
@@ -291,11 +307,9 @@ class Space:
                 )  # fmt: skip
             if (states == IN_FLIGHT).any():
                 byte = row * access.width + int((states == IN_FLIGHT).argmax())
-                writer = 0 if self.shadow is None else self.shadow.writer(byte)
-                who = f" of {self._thread(warp, writer)}" if writer else ""
+                operation, other = next(writers(warp.block.cluster, self, byte))
                 warp.fault(
-                    Code.SIM_IN_FLIGHT, access.site, lane,
-                    f"{verb} {where} while a cp.async{who} is still writing it",
+                    Code.SIM_IN_FLIGHT, access.site, lane, f"{verb} {where} while {operation.describe(other)}",
                     "wait for its group in the thread that issued the copy, and then at a barrier, or at an mbarrier",
                 )  # fmt: skip
             if (states == MBARRIER).any():
@@ -307,20 +321,11 @@ class Space:
                 "write it first, or start from a fill that defines it",
             )  # fmt: skip
 
-    def _thread(self, warp: Warp, agent: int) -> str:
-        """A thread of the launch in words, by its number."""
-        config = warp.launch.config
-        number, index = divmod(agent - 1, config.threads)
-        by_copy, number = divmod(number, config.blocks)
-        x, y, z = warp.block.thread(index)
-        other = "" if number == warp.block.number else f" of another block (number {number})"
-        return f"{'an asynchronous copy of ' * by_copy}thread ({x},{y},{z}){other}"
-
     def _race(self, warp: Warp, access: Access, rows: NDArray[Any], conflict: Conflict, verb: str) -> None:
         where = self.show(self.base + int(rows[conflict.index]) * access.width + conflict.byte)
         did = "wrote" if conflict.with_write else "read"
         lane = int(warp.lane_numbers()[conflict.index])
-        other = self._thread(warp, conflict.agent)
+        other = warp.block.describe(conflict.agent)
         warp.fault(
             Code.SIM_RACE, access.site, lane,
             f"race: {verb} {self.name} {where}, which {other} {did}, and no barrier lies between",

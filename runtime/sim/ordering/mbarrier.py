@@ -1,70 +1,107 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Mbarriers: phases, arrivals of threads and of asynchronous copies, and what they order (PTX ISA, mbarrier).
-
-When an asynchronous copy is complete, PTX leaves open. Here its bytes are in flight for as long as nobody looks at an
-mbarrier that it arrives at, and it is complete once somebody does, so that whoever does not wait there is caught.
-"""
+"""Mbarriers: phases, arrivals, bytes of transactions, and what they order (PTX ISA, mbarrier)."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from ....base.errors import Code
+from ....dialects.ptx import MAX_ARRIVALS
+from ..warp import Cluster, Warp
+from .asynchronous import Arrival
+from .clocks import Clock, learn
 
-from ..memory.spaces import Space
-from ..warp import Warp
-from . import async_copy
-from .knowledge import Knowledge, copied, joined
-
-
-@dataclass(frozen=True, slots=True)
-class Copies:
-    """The asynchronous copies of some lanes up to a number: each of the lanes arrives when its own are complete."""
-
-    warp: Warp
-    lanes: NDArray[Any]
-    number: int
+MAX_BYTES = (1 << 20) - 1
+"""The most bytes of transactions that a phase can expect, or have got before it expects them (PTX ISA, mbarrier,
+valid range of the tx-count).
+"""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Mbarrier:
-    """An mbarrier in a row of 8 bytes of shared memory: the arrivals that each phase needs, those that the current one
-    still needs, and its number.
+    """An mbarrier in a row of 8 bytes of shared memory. A phase is complete when it needs no more arrivals and no more
+    bytes: `pending` of `expected` arrivals, and `bytes`, which is negative where bytes come before they are expected.
     """
 
     row: int
     expected: int
     pending: int = field(init=False)
+    bytes: int = 0
     phase: int = 0
-    copies: list[Copies] = field(default_factory=list[Copies])
-    """Those that arrive when they are complete."""
-    offered: Knowledge = field(default_factory=dict[int, NDArray[np.int64]])
+    arrivals: list[Arrival] = field(default_factory=list[Arrival])
+    """Those that come when operations are complete."""
+    last: tuple[str, Warp, int] | None = None
+    """Who arrived last in this phase: the words for it, of which warp and lane."""
+    offered: Clock | None = None
     """What those know that have arrived."""
-    released: Knowledge = field(default_factory=dict[int, NDArray[np.int64]])
+    released: Clock | None = None
     """What those knew that arrived in complete phases."""
 
     def __post_init__(self) -> None:
         self.pending = self.expected
 
-    def arrive(self, count: int) -> None:
-        """Counts arrivals, not more than the phase still needs; the last one completes it."""
-        self.pending -= count
-        if self.pending == 0:
+    def change(self, arrivals: int = 0, expected: int = 0) -> str | None:
+        """Counts arrivals, or makes the phase need more where they are negative, and adds the bytes that it expects,
+        less those that came. Completes the phase where it needs nothing more. The problem in words, if there is one.
+        """
+        if self.pending - arrivals > MAX_ARRIVALS:
+            return f"the phase is to need {self.pending - arrivals} arrivals, where 1 to {MAX_ARRIVALS} are possible"
+        if abs(self.bytes + expected) > MAX_BYTES:
+            count = self.bytes + expected
+            return f"phase {self.phase} expects {count} bytes, where {-MAX_BYTES} to {MAX_BYTES} are possible"
+        self.pending -= arrivals
+        self.bytes += expected
+        if self.pending == 0 and self.bytes == 0:
             self.phase += 1
             self.pending = self.expected
-            self.released = self.offered
+            self.released, self.last = self.offered, None
+        return None
 
-    def finish_copies(self, shared: Space) -> None:
-        """Completes the copies that are to arrive, one warp's after the other."""
-        arriving, self.copies = self.copies, []
-        for each in arriving:
-            async_copy.complete(each.warp, shared, each.lanes, each.number)
-            if shared.shadow is not None:
-                self.offered = joined((self.offered, copied(each.warp, each.lanes)))
-            for _ in each.lanes:
-                self.arrive(1)
+    def arrive(self, count: int, known: Clock | None, warp: Warp, lane: int, who: str = "") -> str | None:
+        """Counts arrivals of a lane, or of `who` of it, which knows what a clock says. The problem in words, if any."""
+        if not self.pending:
+            return f"phase {self.phase} has all its arrivals, and lacks {self.bytes} bytes"
+        if not 1 <= count <= self.pending:
+            return f"phase {self.phase} is given {count} arrivals, where 1 to {self.pending} are possible"
+        self.last = who, warp, lane
+        if known is not None:
+            self.offered = known.joined(self.offered)
+        return self.change(count)
+
+    def land(self) -> None:
+        """Completes the operations that arrive next, in their order. SimulationError (E3215) for an arrival that the
+        phase does not need.
+        """
+        arrival = self.arrivals.pop(0)
+        warp, known = arrival.issuer, arrival.complete()
+        for lane in arrival.lanes.tolist():
+            problem = self.arrive(1, known, warp, lane, "a copy of ")
+            if problem is not None:
+                warp.fault(Code.SIM_MBARRIER, arrival.site, lane, problem)
+
+    def is_complete(self, parity: int) -> bool:
+        """Whether the phase of a parity is complete, of the current one and the one before."""
+        return self.phase % 2 != parity
+
+    def missing(self) -> str:
+        """What the current phase needs, in words."""
+        parts = [f"phase {self.phase}: {self.expected - self.pending} of {self.expected} arrivals"]
+        if self.bytes > 0:
+            parts.append(f"lacks {self.bytes} bytes")
+        if self.bytes < 0:
+            parts.append(f"has {-self.bytes} bytes more than it expects")
+        if self.last is not None:
+            who, warp, lane = self.last
+            parts.append(f"the last by {who}{warp.block.describe(int(warp.agents[lane]))}")
+        return ", ".join(parts)
 
     def acquire(self, warp: Warp) -> None:
         """Lets a warp know what happened before the arrivals of all complete phases."""
-        if self.released:
-            warp.known = joined((warp.known, self.released))
+        learn(warp, self.released)
+
+
+def progress(cluster: Cluster) -> None:
+    """Completes some of the operations of which mbarriers tell, where that happens at random times."""
+    chance = cluster.launch.chance
+    if chance is not None:
+        for barrier in cluster.mbarriers.values():
+            if barrier.arrivals and chance.random() < 0.5:
+                barrier.land()

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Data races: for each byte, who wrote it last and who has read it since, and whether anything orders two
-accesses.
+"""Data races: who wrote each byte last and who has read it since, and whether the clocks order two accesses.
 
-The simulator executes one access after the other, so an access happens before a later one exactly if both are
-of one thread, or if a barrier of the block, or a `bar.warp.sync` of both lanes, or a chain of these, lies
-between them (PTX ISA, Memory Consistency Model: causality order; there is no ordering between blocks). A
-clock that advances at each such event therefore dates every access well enough. The idea of keeping only the
-last writer and the last reader where reads are ordered is FastTrack's (Flanagan and Freund, PLDI 2009).
+An access happens before a later one exactly if both are of one agent, or if the clock of the later one knows the
+earlier one (PTX ISA, Memory Consistency Model: causality order). The idea of keeping only the last writer, and the last
+reader where reads are ordered, is FastTrack's (Flanagan and Freund, PLDI 2009).
 """
 
 from dataclasses import dataclass
@@ -16,63 +13,82 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..memory.arena import WIDTHS
-from .knowledge import knows
 
 if TYPE_CHECKING:
     from ..warp import Warp
 
-_AGENT = (1 << 28) - 1
+AGENT = (1 << 28) - 1
+ASYNC = 1 << 27
+"""The agent is one of asynchronous operations of the cluster, not a thread of the launch."""
 _ATOMIC = 1 << 28
 """The access was atomic, so that other atomic ones do not conflict with it."""
 _SEVERAL_LANES = 1 << 29
 """More than one lane of the agent's warp has read the byte."""
 _SEVERAL_WARPS = 1 << 30
-"""Threads of more than one warp have read the byte."""
+"""Threads of more than one warp of the agent's block have read the byte."""
 _SEVERAL_BLOCKS = 1 << 31
-"""Threads of more than one block have read the byte."""
+"""Threads of more than one block of the agent's cluster have read the byte; of several clusters where it is 0."""
 _BEYOND_WARP = _SEVERAL_WARPS | _SEVERAL_BLOCKS
 _SEVERAL = _SEVERAL_LANES | _BEYOND_WARP
 
-MAX_THREADS = _AGENT // 2
-"""The most threads of a launch that can be told apart: each stands for two agents."""
+MAX_THREADS = ASYNC - 1
+"""The most threads of a launch that can be told apart."""
 
 Entries = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Access number `index` of a request conflicts at byte `byte` with a write, or else a read, of thread
-    `agent`.
+    """Access number `index` of a request conflicts at byte `byte` with a write, or else a read, of `agent`, made at
+    `time`.
     """
 
     index: int
     byte: int
     agent: int
+    time: int
     with_write: bool
 
 
 class RaceShadow:
-    """The last write and the last reads of each byte of an arena.
+    """The last write and the last reads of each granule of an arena: as many bytes as the narrowest access so far.
 
-    An entry is `time << 32 | flags | agent`; agents are the threads of a launch, numbered from 1, and then the
-    asynchronous copies of each that mbarriers wait for; 0 is no access. The last reads of each warp are kept, or of all
-    together where `warps` is 1.
+    Accesses are aligned to their width, so that the bytes of a granule have the same history. An entry is
+    `time << 32 | flags | agent`; the agents are the threads of a launch, numbered from 1, and those of asynchronous
+    operations; 0 is no access. The last reads of each warp of a block are kept, or of all together where `warps` is 1.
+    Where it `forgets`, `reset` comes before each cluster.
     """
 
-    def __init__(self, size: int, warps: int = 1) -> None:
-        self._writes: Entries = np.zeros(size, np.int64)
-        self._reads: Entries = np.zeros((warps, size), np.int64)
-        self._write_rows = {w: self._writes.reshape(-1, w) for w in WIDTHS}
-        self._read_rows = {w: self._reads.reshape(warps, -1, w) for w in WIDTHS}
+    def __init__(self, size: int, warps: int = 1, forgets: bool = False) -> None:
+        self._granule = WIDTHS[-1]
+        self._forgets = forgets
+        self._writes: Entries = np.zeros(size // self._granule, np.int64)
+        self._reads: Entries = np.zeros((warps, size // self._granule), np.int64)
+        self._latest: Entries = self._reads[0].copy()
+        """The latest of the reads of several warps."""
+        self._view()
+
+    def _view(self) -> None:
+        """The tables as rows of each width."""
+        counts = {width: width // self._granule for width in WIDTHS if width >= self._granule}
+        self._write_rows = {width: self._writes.reshape(-1, count) for width, count in counts.items()}
+        self._latest_rows = {width: self._latest.reshape(-1, count) for width, count in counts.items()}
+        shape = len(self._reads), -1
+        self._read_rows = {width: self._reads.reshape(*shape, count) for width, count in counts.items()}
+
+    def _refine(self, width: int) -> None:
+        """Makes the granules as narrow as an access."""
+        parts = self._granule // width
+        self._writes, self._reads = np.repeat(self._writes, parts), np.repeat(self._reads, parts, 1)
+        self._latest = np.repeat(self._latest, parts)
+        self._granule = width
+        self._view()
 
     def reset(self) -> None:
         """Forgets all accesses."""
         self._writes[:] = 0
         self._reads[:] = 0
-
-    def writer(self, offset: int) -> int:
-        """The agent that wrote a byte last; 0 for none."""
-        return int(self._writes[offset]) & _AGENT
+        self._latest[:] = 0
 
     def date(self, rows: NDArray[Any], width: int, time: int, agents: NDArray[Any]) -> None:
         """Records a write by `agents` at a time without a check, as when a copy that was checked before
@@ -80,77 +96,100 @@ class RaceShadow:
         """
         self._write_rows[width][rows] = ((time << 32) | agents)[:, None]
 
+    def _unordered(self, warp: "Warp", entries: Entries, atomic: bool = False) -> NDArray[np.bool_] | None:
+        """Which entries are not ordered before the access that the active lanes make now; None if all are. Where that
+        is `atomic`, atomic entries need no order.
+        """
+        if self._forgets:
+            bad = entries >= warp.horizon << 32
+        elif not entries.any():
+            return None
+        else:  # accesses of clusters that ran earlier, too
+            bad = (entries >= warp.horizon << 32) | ((entries < warp.block.cluster.start << 32) & (entries != 0))
+        if atomic:
+            bad &= (entries & _ATOMIC) == 0
+        if not bad.any():
+            return None
+        chosen, lanes = entries[bad], np.nonzero(bad)[0]
+        own = (chosen & (AGENT | _SEVERAL)) == warp.active_agents()[lanes]
+        bad[bad] = ~own & (chosen >> 32 >= _known_until(warp, lanes, chosen))
+        return bad if bad.any() else None
+
+    def _first_write(self, warp: "Warp", rows: NDArray[Any], width: int, atomic: bool = False) -> Conflict | None:
+        """The first conflict of the active lanes' accesses with an earlier write."""
+        if width < self._granule:
+            self._refine(width)
+        entries = self._write_rows[width][rows]
+        bad = self._unordered(warp, entries, atomic)
+        return None if bad is None else _first(bad, entries, True, width)
+
+    def _first_access(self, warp: "Warp", rows: NDArray[Any], width: int, atomic: bool = False) -> Conflict | None:
+        """The first conflict of the active lanes' writes with an earlier access."""
+        conflict = self._first_write(warp, rows, width, atomic)
+        if conflict is not None:
+            return conflict
+        tables = self._read_rows[width]
+        if len(tables) == 1:
+            entries = tables[0, rows]
+        elif not (self._latest_rows[width][rows] >= warp.horizon << 32).any():
+            return None
+        else:  # the reads of one granule by each warp stand together
+            entries = np.moveaxis(tables[:, rows], 0, 2).reshape(len(rows), -1)
+        bad = self._unordered(warp, entries, atomic)
+        return None if bad is None else _first(bad, entries, False, width)
+
     def _own_reads(self, warp: "Warp", width: int) -> Entries:
         """The table of the warp's reads."""
         tables = self._read_rows[width]
         return tables[warp.index if len(tables) > 1 else 0]
 
-    def _all_reads(self, rows: NDArray[Any], width: int) -> Entries:
-        """The last reads of each byte by each warp: those of one byte stand together."""
-        tables = self._read_rows[width]
-        return tables[0, rows] if len(tables) == 1 else np.moveaxis(tables[:, rows], 0, 2).reshape(len(rows), -1)
-
     def read(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
-        """Records that the active lanes read `rows` of `width` bytes; the first conflict with an earlier
-        write.
-        """
-        writes = self._write_rows[width][rows]
-        conflict = _unordered(warp, writes)
+        """Records that the active lanes read `rows` of `width` bytes; the first conflict with an earlier write."""
+        conflict = self._first_write(warp, rows, width)
         if conflict is not None:
-            return _first(conflict, writes, True, width)
+            return conflict
         table = self._own_reads(warp, width)
-        earlier = table[rows]
-        now = warp.stamps()
-        entry: Entries = np.broadcast_to(now, earlier.shape)
-        concurrent = _unordered(warp, earlier)
-        if concurrent is not None:
-            other = (earlier & _AGENT) - warp.first_agent
-            same_warp = (other >= 0) & (other < warp.lanes) & ((earlier & _BEYOND_WARP) == 0)
-            other_block = (earlier >> 32 < warp.block.start) | ((earlier & _SEVERAL_BLOCKS) != 0)
-            flag = np.where(other_block, _SEVERAL_BLOCKS, np.where(same_warp, _SEVERAL_LANES, _SEVERAL_WARPS))
-            entry = entry | np.where(concurrent, flag, 0)
-        table[rows] = entry
-        kept = table[rows, 0]
-        shared = ((kept ^ now[:, 0]) & _AGENT) != 0
+        earlier, now = table[rows], warp.stamps()
+        concurrent = self._unordered(warp, earlier)
+        table[rows] = now if concurrent is None else np.where(concurrent, _shared(warp, earlier, now), now)
+        shared = ((table[rows, 0] ^ now[:, 0]) & AGENT) != 0
         if shared.any():  # lanes of this request read the same bytes
             table[rows[shared]] |= _SEVERAL_LANES
+        if len(self._reads) > 1:
+            self._latest_rows[width][rows] = now
         return None
 
     def update(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
         """Records that the active lanes write `rows` atomically; the first conflict with an earlier access that is not
         atomic.
         """
-        table = self._write_rows[width]
-        for entries, is_write in ((table[rows], True), (self._all_reads(rows, width), False)):
-            conflict = _unordered(warp, np.where((entries & _ATOMIC) != 0, 0, entries))
-            if conflict is not None:
-                return _first(conflict, entries, is_write, width)
-        table[rows] = warp.stamps() | _ATOMIC
-        return None
+        conflict = self._first_access(warp, rows, width, atomic=True)
+        if conflict is None:
+            self._write_rows[width][rows] = warp.stamps() | _ATOMIC
+        return conflict
 
     def observe(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
         """Records that the active lanes read `rows` atomically; the first conflict with a write that is not atomic."""
-        writes = self._write_rows[width][rows]
-        conflict = _unordered(warp, np.where((writes & _ATOMIC) != 0, 0, writes))
+        conflict = self._first_write(warp, rows, width, atomic=True)
         if conflict is not None:
-            return _first(conflict, writes, True, width)
+            return conflict
         table = self._own_reads(warp, width)
         earlier = table[rows]
-        kept = _unordered(warp, np.where((earlier & _ATOMIC) != 0, 0, earlier))  # plain reads that still count
-        now = np.broadcast_to(warp.stamps() | _ATOMIC, earlier.shape)
+        kept = self._unordered(warp, earlier, atomic=True)  # plain reads that still count
+        now = warp.stamps() | _ATOMIC
         table[rows] = now if kept is None else np.where(kept, earlier, now)
+        if len(self._reads) > 1:
+            self._latest_rows[width][rows] = now
         return None
 
     def write(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
         """Records that the active lanes write `rows` of `width` bytes; the first conflict with an earlier
         access.
         """
-        table = self._write_rows[width]
-        for entries, is_write in ((table[rows], True), (self._all_reads(rows, width), False)):
-            conflict = _unordered(warp, entries)
-            if conflict is not None:
-                return _first(conflict, entries, is_write, width)
-        now = warp.stamps()
+        conflict = self._first_access(warp, rows, width)
+        if conflict is not None:
+            return conflict
+        table, now = self._write_rows[width], warp.stamps()
         table[rows] = now
         lost = table[rows, 0] != now[:, 0]
         if lost.any():  # lanes of this request write the same bytes
@@ -158,42 +197,64 @@ class RaceShadow:
         return None
 
 
-def _unordered(warp: "Warp", entries: Entries) -> NDArray[np.bool_] | None:
-    """Which entries are not ordered before the access that the active lanes make now; None if all are."""
-    time = entries >> 32
-    block = warp.block
-    bad = (time >= block.epoch) | ((time < block.start) & (entries != 0)) | ((entries & _SEVERAL_BLOCKS) != 0)
-    if not bad.any():
-        return None
-    agent = entries & _AGENT
-    bad &= (agent != warp.active_agents()[:, None]) | ((entries & _SEVERAL) != 0)
-    if not bad.any():
-        return None
-    if warp.known:
-        bad &= ~_known(warp, entries, bad)
-    lane = agent - warp.first_agent
-    same_warp = (lane >= 0) & (lane < warp.lanes) & ((entries & _BEYOND_WARP) == 0)
-    if same_warp.any():
-        seen = warp.active_seen()
-        row = np.arange(warp.active)[:, None]
-        since = seen[row, np.where(same_warp, lane, 0)]
-        since = np.where((entries & _SEVERAL_LANES) != 0, seen.min(axis=1)[:, None], since)
-        bad &= ~(same_warp & (time < since))
-    return bad if bad.any() else None
+def _known_until(warp: "Warp", lanes: NDArray[Any], entries: Entries) -> NDArray[np.int64]:
+    """The time before which active lane `lanes[i]` knows the accesses of the agents that `entries[i]` stands for."""
+    cluster, times = warp.block.cluster, warp.clock.times
+    index = _place(warp, entries)
+    here = (index >= 0) & (index < len(times))
+    index = np.where(here, index, 0)
+    until = np.where(here, times[index], 0)
+    lane = index - warp.first_index
+    same = here & (lane >= 0) & (lane < warp.lanes) & ((entries & _BEYOND_WARP) == 0)
+    if same.any():
+        seen = np.maximum(warp.seen[warp.lane_numbers()[lanes]], times[warp.first_index :][: warp.lanes])
+        one = seen[np.arange(len(lanes)), np.where(same, lane, 0)]
+        until[same] = np.where((entries & _SEVERAL_LANES) != 0, seen.min(axis=1), one)[same]
+    for flag, starts in zip((_SEVERAL_LANES, _SEVERAL_WARPS, _SEVERAL_BLOCKS), cluster.groups, strict=True):
+        shared = here & ~same & ((entries & flag) != 0)
+        if shared.any():
+            least = np.minimum.reduceat(times[: cluster.threads], starts)
+            until[shared] = least[np.searchsorted(starts, index[shared], "right") - 1]
+    for position in np.flatnonzero(~here).tolist() if warp.clock.earlier else ():
+        until[position] = _known_earlier(warp, int(entries[position]))
+    return until
 
 
-def _known(warp: "Warp", entries: Entries, bad: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which of the entries for which `bad` holds the warp knows to have happened before."""
-    result = np.zeros(bad.shape, bool)
-    values, places = np.unique(entries[bad], return_inverse=True)
-    answers: list[bool] = []
-    for entry in values.tolist():
-        lanes = 1 if not entry & _SEVERAL else 32 if not entry & _BEYOND_WARP else 1 << 31
-        answers.append(not entry & _SEVERAL_BLOCKS and knows(warp, entry >> 32, entry & _AGENT, lanes))
-    result[bad] = np.array(answers)[places]
-    return result
+def _place(warp: "Warp", entries: Entries) -> NDArray[np.int64]:
+    """The places of agents in the clocks of the warp's cluster; -1 for those of clusters that ran earlier."""
+    cluster = warp.block.cluster
+    agent = entries & AGENT
+    place = np.where(agent & ASYNC, cluster.threads + (agent & ~ASYNC), agent - cluster.first_agent)
+    return np.where((entries >> 32 >= cluster.start) & (agent != 0), place, -1)
+
+
+def _known_earlier(warp: "Warp", entry: int) -> int:
+    """The time before which the warp knows the accesses of a thread of an earlier cluster, or of its warp or block."""
+    agent, cluster = entry & AGENT, warp.block.cluster
+    number, thread = divmod(agent - 1, cluster.threads)
+    times = warp.clock.earlier.get(number)
+    if times is None or agent & ASYNC or not agent:
+        return 0
+    flags = _SEVERAL_LANES, _SEVERAL_WARPS, _SEVERAL_BLOCKS
+    starts = [starts for flag, starts in zip(flags, cluster.groups, strict=True) if entry & flag]
+    if not starts:
+        return int(times[thread])
+    least = np.minimum.reduceat(times[: cluster.threads], starts[-1])
+    return int(least[np.searchsorted(starts[-1], thread, "right") - 1])
+
+
+def _shared(warp: "Warp", earlier: Entries, now: Entries) -> Entries:
+    """The entries for reads made now of what others have read, with no order between."""
+    place = _place(warp, earlier)
+    threads, lane = warp.launch.config.threads, place - warp.first_index
+    same_warp = (lane >= 0) & (lane < warp.lanes) & ((earlier & _BEYOND_WARP) == 0)
+    same_block = (place // threads == warp.block.rank) & ((earlier & _SEVERAL_BLOCKS) == 0)
+    same_cluster = (place >= 0) & (place < warp.block.cluster.threads)
+    flag = np.where(same_warp, _SEVERAL_LANES, np.where(same_block, _SEVERAL_WARPS, _SEVERAL_BLOCKS))
+    return np.bitwise_or(np.where(same_cluster, now, now & ~AGENT), flag)
 
 
 def _first(conflict: NDArray[np.bool_], entries: Entries, with_write: bool, width: int) -> Conflict:
     index, place = (int(i) for i in np.argwhere(conflict)[0])
-    return Conflict(index, place * width // conflict.shape[1], int(entries[index, place]) & _AGENT, with_write)
+    entry = int(entries[index, place])
+    return Conflict(index, place * width // conflict.shape[1], entry & AGENT, entry >> 32, with_write)

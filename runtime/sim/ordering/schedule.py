@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Running the warps of one block: which is next, and when a barrier or an mbarrier lets them go on."""
+"""Running the warps of a cluster: which is next, and when a barrier or an mbarrier lets them go on."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
 from random import Random
 from typing import TypeAlias
 
@@ -10,52 +12,92 @@ import numpy as np
 from ....base.errors import Code as ErrorCode
 from ..faults import SimulationError
 from ..translate import Barrier, Code, Pause, Suspension, Until
-from ..warp import WARP, Block, Warp
-from .knowledge import joined, meet, snapshot
+from ..warp import WARP, Block, Cluster, Warp
+from .clocks import meet_block, meet_warps, snapshot
+from .mbarrier import progress
 
 Entry: TypeAlias = tuple[Warp, Suspension, Barrier]
 """A warp at a barrier."""
-Waiting: TypeAlias = dict[int, list[Entry]]
-"""The warps at each barrier that is not complete."""
 Held: TypeAlias = list[tuple[Warp, Suspension, Until]]
 """The warps that wait at mbarriers."""
 
 
-def run_block(block: Block, warps: Sequence[Warp], code: Code, order: Random | None) -> None:
-    """Runs all warps of a block to their end: in their order, or picked by `order` wherever several could go
-    on.
+@dataclass(slots=True)
+class Meeting:
+    """A barrier of a block: how often it was complete, and who has arrived since."""
+
+    block: Block
+    number: int
+    phase: int = 0
+    arrived: list[Entry] = field(default_factory=list[Entry])
+
+    @property
+    def waiting(self) -> list[Warp]:
+        """The warps that wait here."""
+        return [warp for warp, _, barrier in self.arrived if barrier.waits]
+
+    def is_complete(self) -> bool:
+        """Whether all that meet here have arrived. Each warp counts as 32 threads (PTX ISA, bar)."""
+        warp, _, barrier = self.arrived[-1]
+        for _, _, other in self.arrived:
+            if other.threads != barrier.threads:
+                counts = " and ".join("all" if n is None else str(n) for n in (other.threads, barrier.threads))
+                text = f"warps meet at barrier {barrier.id} with different numbers of threads, {counts}"
+                warp.fault(ErrorCode.SIM_BARRIER, barrier.site, 0, text, "give one number wherever the barrier is used")
+        if barrier.threads is None:
+            return len(self.arrived) == len(self.block.warps)
+        return len(self.arrived) * WARP >= barrier.threads
+
+    def release(self) -> list[tuple[Warp, Suspension]]:
+        """Records what the complete barrier orders, and begins the next phase; the warps that may go on."""
+        if self.arrived[0][2].threads is None:
+            meet_block(self.block)
+        else:
+            meet_warps([warp for warp, _, _ in self.arrived], self.waiting)
+        released = [(warp, run) for warp, run, barrier in self.arrived if barrier.waits]
+        self.phase, self.arrived = self.phase + 1, []
+        return released
+
+    def missing(self) -> str:
+        """What the phase has and needs, in words."""
+        threads = self.arrived[0][2].threads
+        if threads is None:
+            return f"{len(self.arrived)} of {len(self.block.warps)} warps"
+        return f"{len(self.arrived) * WARP} of {threads} threads"
+
+
+def run_cluster(cluster: Cluster, code: Code, order: Random | None) -> None:
+    """Runs all warps of a cluster to their end: in their order, or picked by `order` wherever several could go on.
 
     SimulationError (E3207) where some warps wait at a barrier or an mbarrier for what never happens, and whatever the
     kernel's steps raise.
     """
-    ready: list[tuple[Warp, Suspension]] = [(warp, code.run(warp)) for warp in warps]
-    waiting: Waiting = {}
+    ready: list[tuple[Warp, Suspension]] = [(warp, code.run(warp)) for warp in cluster.warps]
+    meetings: dict[tuple[int, int], Meeting] = {}
     held: Held = []
-    ended = 0
+    ended: list[Warp] = []
     while _wake(held, ready) or ready:
         warp, run = ready.pop(0 if order is None else order.randrange(len(ready)))
         event = next(run, None)
+        progress(cluster)
         if event is None:
-            ended += 1
-            continue
-        if isinstance(event, Pause):
+            ended.append(warp)
+        elif isinstance(event, Pause):
             ready.append((warp, run))
-            continue
-        if isinstance(event, Until):
+        elif isinstance(event, Until):
             held.append((warp, run, event))
-            continue
-        arrived = waiting.setdefault(event.id, [])
-        arrived.append((warp, run, event))
-        if not event.waits:
-            ready.append((warp, run))
-        if event.threads is not None:
-            warp.offered = snapshot(warp, np.arange(warp.lanes))
-        if _is_complete(arrived, len(warps)):
-            _release(block, warps, arrived)
-            ready.extend((other, suspended) for other, suspended, barrier in arrived if barrier.waits)
-            del waiting[event.id]
-    if held or any(barrier.waits for entries in waiting.values() for _, _, barrier in entries):
-        _refuse(block, waiting, held, ended)
+        else:
+            key = warp.block.rank, event.id
+            meeting = meetings.setdefault(key, Meeting(warp.block, event.id))
+            meeting.arrived.append((warp, run, event))
+            if not event.waits:
+                ready.append((warp, run))
+            if event.threads is not None:
+                warp.offered = snapshot(warp, np.arange(warp.lanes))
+            if meeting.is_complete():
+                ready.extend(meeting.release())
+    if len(ended) < len(cluster.warps):
+        _refuse([meetings[key] for key in sorted(meetings)], held, ended)
 
 
 def _wake(held: Held, ready: list[tuple[Warp, Suspension]]) -> bool:
@@ -66,50 +108,46 @@ def _wake(held: Held, ready: list[tuple[Warp, Suspension]]) -> bool:
     return bool(woken)
 
 
-def _is_complete(arrived: list[Entry], warps: int) -> bool:
-    """Whether all that meet at a barrier have arrived. Each warp counts as 32 threads (PTX ISA, bar)."""
-    barrier = arrived[-1][2]
-    for _, _, other in arrived:
-        if other.threads != barrier.threads:
-            counts = " and ".join("all" if each is None else str(each) for each in (other.threads, barrier.threads))
-            text = f"warps meet at barrier {barrier.id} with different numbers of threads, {counts}"
-            warp = arrived[-1][0]
-            warp.fault(ErrorCode.SIM_BARRIER, barrier.site, 0, text, "give one number wherever the barrier is used")
-    return len(arrived) == warps if barrier.threads is None else len(arrived) * WARP >= barrier.threads
-
-
-def _release(block: Block, warps: Sequence[Warp], arrived: list[Entry]) -> None:
-    """Records what a completed barrier orders."""
-    if arrived[0][2].threads is not None:
-        meet([warp for warp, _, _ in arrived], [warp for warp, _, barrier in arrived if barrier.waits])
-        return
-    block.epoch = block.launch.tick()
-    if any(warp.known for warp in warps):
-        total = joined(warp.known for warp in warps)
-        for warp in warps:
-            warp.known = total
-
-
-def _refuse(block: Block, waiting: Waiting, held: Held, ended: int) -> None:
-    """Raises the fault of warps that wait for ever."""
-    groups = [f"{len(entries)} at barrier {number}" for number, entries in sorted(waiting.items())]
-    if held:
-        first, _, until = min(held, key=lambda entry: entry[0].index)
-        what, site = f"{until.describe()},", until.site
-        groups.append(f"{len(held)} at mbarriers")
-        hint = "let as many threads and copies arrive as the mbarrier was made for, and wait for the right parity"
-    else:
-        stuck = [entry for entries in waiting.values() for entry in entries if entry[2].waits]
-        first, _, barrier = min(stuck, key=lambda entry: entry[0].index)
-        what, site = f"at barrier {barrier.id}", barrier.site
-        hint = "every thread of the block must execute the same barriers"
+def _refuse(meetings: Sequence[Meeting], held: Held, ended: Sequence[Warp]) -> None:
+    """Raises the fault of warps that wait for ever: it names each barrier and mbarrier with what it lacks."""
+    stuck = [(warp, barrier.site, f"barrier {m.number}") for m in meetings for warp, _, barrier in m.arrived
+             if barrier.waits]  # fmt: skip
+    stuck += [(warp, until.site, until.describe()[0]) for warp, _, until in held]
+    first, site, place = min(stuck, key=lambda entry: entry[0].first_index)
+    parts = [
+        f"barrier {meeting.number}{_of_block(meeting.block)}, phase {meeting.phase}: {meeting.missing()}, "
+        f"{_warps(meeting.waiting, 'wait')}"
+        for meeting in meetings
+        if meeting.arrived
+    ]
+    states = sorted(((until.describe(), warp) for warp, _, until in held), key=lambda entry: entry[0])
+    for (title, state), group in groupby(states, key=lambda entry: entry[0]):
+        parts.append(f"{title}, {state}, {_warps([warp for _, warp in group], 'wait')}")
     if ended:
-        groups.append(f"{ended} ended without it")
+        parts.append(_warps(ended, "have ended"))
+    hint = "every thread of the block must execute the same barriers"
+    if held:
+        hint = "let as many threads and copies arrive as the mbarrier was made for, and wait for the right parity"
     raise SimulationError(
         ErrorCode.SIM_BARRIER,
-        f"warp {first.index} waits {what} for ever; the warps: {', '.join(groups)}",
+        f"warp {first.index} waits at {place} for ever; {'; '.join(parts)}",
         hint,
         site=site,
-        block=block.coordinate,
-        thread=block.thread(first.first_thread),
+        block=first.block.coordinate,
+        thread=first.block.thread(first.first_thread),
     )
+
+
+def _of_block(block: Block) -> str:
+    """The block in words, where there are several that run."""
+    return " of block ({},{},{})".format(*block.coordinate) if block.cluster.size > 1 else ""
+
+
+def _warps(warps: Iterable[Warp], do: str) -> str:
+    """What some warps do, in words."""
+    chosen = sorted(warps, key=lambda warp: warp.first_index)
+    blocks = groupby(chosen, key=lambda warp: warp.block)
+    names = [", ".join(str(warp.index) for warp in group) + _of_block(block) for block, group in blocks]
+    if len(chosen) < 2:
+        do = {"wait": "waits", "have ended": "has ended"}[do]
+    return f"{'warps' if len(chosen) > 1 else 'warp' if chosen else 'no warp'} {' and '.join(names)} {do}"

@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 
 from ....dialects import ptx
 from ..memory.spaces import Atomic, Space
-from ..ordering import knowledge
+from ..ordering.clocks import fence
 from ..translate import Pause, Rules, Step, Suspending, Suspension, Translator
 from ..values.rounding import narrow
 from ..values.values import Kind
@@ -120,7 +120,7 @@ def _store_release(op: ptx.StoreReleaseOp, t: Translator) -> Step:
 
 
 def _fence(op: ptx.FenceOp, t: Translator) -> Step:
-    return knowledge.fence
+    return fence
 
 
 def _nanosleep(op: ptx.NanosleepOp, t: Translator) -> Suspending:

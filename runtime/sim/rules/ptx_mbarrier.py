@@ -10,12 +10,12 @@ from ....base.errors import Code as ErrorCode
 from ....dialects import ptx
 from ..faults import site_of
 from ..memory.spaces import Access, Space
-from ..ordering import async_copy
-from ..ordering.knowledge import joined, snapshot
-from ..ordering.mbarrier import Copies, Mbarrier
+from ..ordering import asynchronous
+from ..ordering.clocks import snapshot
+from ..ordering.mbarrier import Mbarrier
 from ..translate import Pause, Rules, Step, Suspending, Suspension, Translator, Until
 from ..values.values import Lanes, Value
-from ..warp import Warp
+from ..warp import Completion, Warp
 
 _BYTES = 8
 
@@ -41,16 +41,12 @@ class _Barriers:
         """The mbarriers of the active lanes, and the lanes of each."""
         rows, lanes = self.rows(warp), warp.lane_numbers()
         for row in np.unique(rows).tolist():
-            yield warp.block.mbarriers[row], lanes[rows == row]
+            yield warp.block.cluster.mbarriers[row], lanes[rows == row]
 
-    def check_count(self, warp: Warp, lane: int, what: str, count: int, most: int) -> None:
-        """A fault unless a number of arrivals is 1 or more, and at most `most`."""
-        if not 1 <= count <= most:
-            self.fault(warp, lane, f"{what} {count} arrivals, where 1 to {most} are possible")
-
-    def fault(self, warp: Warp, lane: int, text: str, hint: str = "") -> None:
-        """Raises a fault of the lane."""
-        warp.fault(ErrorCode.SIM_MBARRIER, self.site, lane, text, hint)
+    def fault(self, warp: Warp, lane: int, problem: str | None) -> None:
+        """Raises a fault of the lane, if there is a problem."""
+        if problem is not None:
+            warp.fault(ErrorCode.SIM_MBARRIER, self.site, lane, problem)
 
 
 def _init(op: ptx.MbarrierInitOp, t: Translator) -> Step:
@@ -59,9 +55,11 @@ def _init(op: ptx.MbarrierInitOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         counts = warp.select(warp.registers[count]).tolist()
         for lane, number in zip(warp.lane_numbers().tolist(), counts, strict=True):
-            barriers.check_count(warp, lane, "the mbarrier is to need", number, ptx.MAX_ARRIVALS)
+            if not 1 <= number <= ptx.MAX_ARRIVALS:
+                text = f"the mbarrier is to need {number} arrivals, where 1 to {ptx.MAX_ARRIVALS} are possible"
+                barriers.fault(warp, lane, text)
         for row, number in zip(barriers.make(warp).tolist(), counts, strict=True):
-            warp.block.mbarriers[row] = Mbarrier(row, number)
+            warp.block.cluster.mbarriers[row] = Mbarrier(row, number)
 
     return step
 
@@ -71,7 +69,7 @@ def _inval(op: ptx.MbarrierInvalOp, t: Translator) -> Step:
 
     def step(warp: Warp) -> None:
         for row in barriers.rows(warp, ends=True).tolist():
-            del warp.block.mbarriers[row]
+            del warp.block.cluster.mbarriers[row]
 
     return step
 
@@ -84,12 +82,9 @@ def _arrive(op: ptx.MbarrierArriveOp, t: Translator) -> Step:
         if count is not None:
             counts[warp.lane_numbers()] = warp.select(warp.registers[count])
         for barrier, lanes in barriers.each(warp):
-            if barriers.shared.shadow is not None:
-                barrier.offered = joined((barrier.offered, snapshot(warp, lanes)))
+            known = None if barriers.shared.shadow is None else snapshot(warp, lanes)
             for lane in lanes.tolist():
-                number = int(counts[lane])
-                barriers.check_count(warp, lane, f"phase {barrier.phase} is given", number, barrier.pending)
-                barrier.arrive(number)
+                barriers.fault(warp, lane, barrier.arrive(int(counts[lane]), known, warp, lane))
 
     return step
 
@@ -98,21 +93,21 @@ def _copies_arrive(op: ptx.CpAsyncMbarrierArriveOp, t: Translator) -> Step:
     barriers, adds = _Barriers(op, t), op.noinc is None
 
     def step(warp: Warp) -> None:
-        number = async_copy.tie(warp)
         for barrier, lanes in barriers.each(warp):
             if adds:
-                total = barrier.pending + len(lanes)
-                barriers.check_count(warp, int(lanes[0]), "the phase is to need", total, ptx.MAX_ARRIVALS)
-                barrier.pending = total
-            barrier.copies.append(Copies(warp, lanes, number))
+                barriers.fault(warp, int(lanes[0]), barrier.change(-len(lanes)))
+            barrier.arrivals.append(asynchronous.tie(warp, barriers.site, lanes))
+            if warp.launch.completion is Completion.EARLY:
+                barrier.land()
 
     return step
 
 
-def _is_complete(barriers: _Barriers, barrier: Mbarrier, parity: int) -> bool:
-    """Whether the phase of a parity is complete, after the copies that arrive at the mbarrier are."""
-    barrier.finish_copies(barriers.shared)
-    return barrier.phase % 2 != parity
+def _is_complete(barrier: Mbarrier, parity: int, completes: bool) -> bool:
+    """Whether the phase of a parity is complete; if the look `completes` the operations that it needs, after these."""
+    while completes and barrier.arrivals and not barrier.is_complete(parity):
+        barrier.land()
+    return barrier.is_complete(parity)
 
 
 def _parities(barriers: _Barriers, warp: Warp, value: Value) -> Lanes:
@@ -132,10 +127,10 @@ def _test(op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp, t: Translator) -> 
     def run(warp: Warp) -> Suspension:
         yield Pause()  # a loop that waits for another warp's arrival lets that warp go on
         parities = _parities(barriers, warp, warp.registers[parity])
-        found = np.zeros(warp.lanes, bool)
+        found, completes = np.zeros(warp.lanes, bool), warp.launch.chance is None
         for barrier, lanes in barriers.each(warp):
             for lane in lanes.tolist():
-                found[lane] = _is_complete(barriers, barrier, int(parities[lane]))
+                found[lane] = _is_complete(barrier, int(parities[lane]), completes)
             if found[lanes].any():
                 barrier.acquire(warp)
         warp.registers[done] = found
@@ -151,13 +146,11 @@ def _wait(op: ptx.MbarrierWaitOp, t: Translator) -> Suspending:
         waits = [(each, value) for each, lanes in barriers.each(warp) for value in set(parities[lanes].tolist())]
 
         def incomplete() -> Iterator[Mbarrier]:
-            return (barrier for barrier, value in waits if not _is_complete(barriers, barrier, value))
+            return (barrier for barrier, value in waits if not _is_complete(barrier, value, True))
 
-        def describe() -> str:
+        def describe() -> tuple[str, str]:
             barrier = next(incomplete())
-            where = barriers.shared.show(barriers.shared.base + barrier.row * _BYTES)
-            arrived = f"{barrier.expected - barrier.pending} of {barrier.expected} arrivals"
-            return f"for phase {barrier.phase} of the mbarrier at {where}, which has {arrived}"
+            return f"the mbarrier at {barriers.shared.show_row(barrier.row, _BYTES)}", barrier.missing()
 
         yield Until(lambda: not any(incomplete()), barriers.site, describe)
         for barrier, _ in waits:

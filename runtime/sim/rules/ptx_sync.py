@@ -6,7 +6,9 @@ import numpy as np
 from ....base.errors import Code as ErrorCode
 from ....dialects import ptx
 from ..faults import Site, site_of
-from ..ordering import async_copy
+from ..ordering import asynchronous
+from ..ordering.asynchronous import Proxy
+from ..ordering.clocks import meet_lanes
 from ..translate import Barrier, Rules, Step, Suspending, Suspension, Translator
 from ..values.printf import formatted
 from ..values.values import varies
@@ -31,23 +33,23 @@ def _cp_async(op: ptx.CpAsyncOp, t: Translator) -> Step:
                 text = f"cp.async of {width} bytes is told to read {int(counts[index])} of them"
                 warp.fault(ErrorCode.SIM_ARITHMETIC, site, int(warp.lane_numbers()[index]), text)
             content = global_.load_leading(warp, reads, warp.registers[source], counts)
-        async_copy.issue(warp, shared, writes, warp.registers[target], content)
+        rows = shared.claim(warp, writes, warp.registers[target])
+        asynchronous.start(warp, site, Proxy.GENERIC, shared, rows, width, content)
 
     return step
 
 
 def _commit(op: ptx.CpAsyncCommitGroupOp, t: Translator) -> Step:
-    return async_copy.commit
+    return asynchronous.commit
 
 
 def _wait_group(op: ptx.CpAsyncWaitGroupOp, t: Translator) -> Step:
-    shared, in_flight = t.spaces.shared, op.n.value.data
-    return lambda warp: async_copy.wait(warp, shared, in_flight)
+    in_flight = op.n.value.data
+    return lambda warp: asynchronous.wait(warp, in_flight)
 
 
 def _wait_all(op: ptx.CpAsyncWaitAllOp, t: Translator) -> Step:
-    shared = t.spaces.shared
-    return lambda warp: async_copy.wait_all(warp, shared)
+    return asynchronous.wait_all
 
 
 def block_barrier(site: Site, number: int, threads: int | None = None, waits: bool = True) -> Suspending:
@@ -84,10 +86,7 @@ def _bar_warp_sync(op: ptx.BarWarpSyncOp, t: Translator) -> Step:
             text = "names this lane, which does not execute it" if named[lane] else "does not name this lane"
             hint = "let exactly the lanes of the mask execute the barrier"
             warp.fault(ErrorCode.SIM_CONVERGENCE, site, lane, f"the mask of the barrier {text}", hint)
-        chosen = warp.lane_numbers()
-        known = warp.seen[chosen].max(axis=0)
-        known[chosen] = warp.launch.tick()
-        warp.seen[chosen] = known
+        meet_lanes(warp, warp.lane_numbers())
 
     return step
 

@@ -17,7 +17,7 @@ from ..atoms.exchange import Exchange, exchange_of
 from ..faults import SimulationError, site_of
 from ..memory.guard import check_all
 from ..memory.tensors import Port, check_count, port, tensor_value
-from ..ordering import async_copy
+from ..ordering import asynchronous
 from ..translate import Rules, Step, Translator
 from ..values.scalars import actual, for_each_layout
 from ..values.values import TensorValue
@@ -236,7 +236,8 @@ def _start(warp: Warp, writer: Port, target: TensorValue, indices: list[int], co
     """Starts writing the bytes of a lane's values of one execution of cp.async."""
     assert writer.space is not None
     access = writer.accesses[content.shape[1]]
-    async_copy.issue(warp, writer.space, access, writer.address(target, indices[0]), content)
+    rows = writer.space.claim(warp, access, writer.address(target, indices[0]))
+    asynchronous.start(warp, writer.site, asynchronous.Proxy.GENERIC, writer.space, rows, access.width, content)
 
 
 TILE_COPIES: Rules = {tile.CopyOp: _copy, tile.AtomCallOp: _atom_call}

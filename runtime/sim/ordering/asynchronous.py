@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Asynchronous work: who issued it, by which proxy, what it reads and writes, and what completes it.
+
+The bytes that an operation writes are in flight until it is complete: any access to them is an error. What completes it
+says who may see them. A wait for its group is of the issuing thread alone, so that the writes count as that thread's
+own, made at the wait. An mbarrier tells whoever waits there, and not the thread: the writes are those of an agent of
+their own, in the order in which the operations of a thread complete (PTX ISA, cp.async, its groups and waits, and
+cp.async.mbarrier.arrive).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..faults import Site
+from ..warp import Cluster, Warp
+from .clocks import Clock, learn
+from .races import ASYNC
+
+
+class Proxy(Enum):
+    """The way by which an operation reaches memory (PTX ISA, Proxies)."""
+
+    GENERIC = "generic"
+    ASYNC = "async"
+
+
+class Memory(Protocol):
+    """A state space that operations write: the bytes in rows of a width, as its accesses count them."""
+
+    def hold(self, rows: NDArray[Any], width: int) -> None:
+        """Puts rows in flight."""
+        ...
+
+    def land(self, rows: NDArray[Any], width: int, content: NDArray[np.uint8], time: int, agents: NDArray[Any]) -> None:
+        """Ends the flight of rows with these bytes, written by agents at a time."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class Operation:
+    """Work that an operation of the program at `site` has begun for some `lanes` of a warp, one for each row of
+    `memory` that it writes. The lane's `groups` says which of its groups it is part of.
+    """
+
+    site: Site
+    proxy: Proxy
+    issuer: Warp
+    lanes: NDArray[Any]
+    groups: NDArray[Any]
+    memory: Memory
+    rows: NDArray[Any]
+    width: int
+    content: NDArray[np.uint8]
+    flying: NDArray[np.bool_] = field(init=False)
+    """The rows that are in flight."""
+    tied: NDArray[np.bool_] = field(init=False)
+    """The rows of whose completion an mbarrier will tell."""
+    dates: NDArray[np.int64] = field(init=False)
+    """When each row of which an mbarrier tells was complete."""
+
+    def __post_init__(self) -> None:
+        self.flying = np.ones(len(self.lanes), bool)
+        self.tied = np.zeros(len(self.lanes), bool)
+        self.dates = np.zeros(len(self.lanes), np.int64)
+
+    def complete(self, which: NDArray[np.bool_]) -> None:
+        """Lets the effects of some of its rows happen, those in flight; advances the time past them."""
+        which = which & self.flying
+        if not which.any():
+            return
+        warp, lanes, tied = self.issuer, self.lanes[which], self.tied[which]
+        time, agents = warp.launch.clock, warp.agents[lanes]
+        if tied.any():
+            assert warp.first_copy is not None
+            copies = warp.first_copy + lanes
+            agents = np.where(tied, ASYNC | copies, agents)
+            warp.block.cluster.finished[copies[tied]] = self.dates[which & self.tied] = time
+            warp.launch.tick()
+        self.memory.land(self.rows[which], self.width, self.content[which], time, agents)
+        self.flying[which] = False
+
+    def describe(self, lane: int) -> str:
+        """What the operation does for a lane, in words."""
+        block = self.issuer.block
+        return f"{self.site} of {block.describe(int(self.issuer.agents[lane]))} is still writing it"
+
+    def writes(self, memory: Memory, byte: int) -> int | None:
+        """The lane for which the operation is writing a byte of the memory; None if it is not."""
+        at = self.flying & (self.rows == byte // self.width)
+        return int(self.lanes[at.argmax()]) if memory is self.memory and at.any() else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrival:
+    """What arrives at an mbarrier for some lanes of a warp when operations are complete: those in flight, and those
+    that were complete before the times `since`.
+    """
+
+    site: Site
+    issuer: Warp
+    lanes: NDArray[Any]
+    operations: tuple[Operation, ...]
+    since: NDArray[np.int64]
+
+    def complete(self) -> Clock:
+        """Completes the operations; who waits for the arrival knows this."""
+        warp = self.issuer
+        assert warp.first_copy is not None
+        until = self.since.copy()
+        for operation in self.operations:
+            which = _of_lanes(operation, self.lanes)
+            operation.complete(which)
+            np.maximum.at(until, operation.lanes[which], operation.dates[which] + 1)
+        return _known(warp, self.lanes, until)
+
+
+def start(
+    warp: Warp, site: Site, proxy: Proxy, memory: Memory, rows: NDArray[Any], width: int, content: NDArray[np.uint8]
+) -> None:
+    """Starts writing the bytes `content`, an array (active, width), to a row of the memory for each active lane."""
+    memory.hold(rows, width)
+    lanes = warp.lane_numbers()
+    warp.operations.append(Operation(site, proxy, warp, lanes, warp.groups[lanes], memory, rows, width, content))
+
+
+def commit(warp: Warp) -> None:
+    """The active lanes' operations since the last commit become a group."""
+    if warp.active_lanes is None:
+        warp.groups += 1
+    else:
+        warp.groups[warp.active_lanes] += 1
+
+
+def wait(warp: Warp, in_flight: int) -> None:
+    """Completes the active lanes' groups except for their `in_flight` latest ones."""
+    limit = warp.groups - in_flight
+    if warp.mask is not None:
+        limit = np.where(warp.mask, limit, 0)
+    for operation in warp.operations:
+        operation.complete(operation.groups < limit[operation.lanes])
+    if warp.first_copy is not None:
+        lanes = warp.lane_numbers()
+        learn(warp, _known(warp, lanes, np.full(warp.lanes, warp.launch.clock)))
+    _forget(warp)
+
+
+def wait_all(warp: Warp) -> None:
+    """Completes all operations of the active lanes, as a commit and a wait for every group do."""
+    commit(warp)
+    wait(warp, 0)
+
+
+def tie(warp: Warp, site: Site, lanes: NDArray[Any]) -> Arrival:
+    """Lets an mbarrier tell of all that the lanes have issued so far, by the operation of the program at `site`."""
+    cluster = warp.block.cluster
+    if warp.first_copy is None:
+        warp.first_copy = cluster.open_agents(warp)
+    _forget(warp)
+    for operation in warp.operations:
+        operation.tied |= _of_lanes(operation, lanes)
+    since = cluster.finished[warp.first_copy :][: warp.lanes] + 1
+    return Arrival(site, warp, lanes, tuple(warp.operations), since)
+
+
+def _known(warp: Warp, lanes: NDArray[Any], until: NDArray[np.int64]) -> Clock:
+    """That the operations of some lanes of which mbarriers tell are complete up to a time for each lane of the warp."""
+    cluster = warp.block.cluster
+    assert warp.first_copy is not None
+    times = np.zeros(cluster.threads + len(cluster.finished), np.int64)
+    times[cluster.threads + warp.first_copy + lanes] = until[lanes]
+    return Clock(cluster.number, times)
+
+
+def _of_lanes(operation: Operation, lanes: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which rows of an operation belong to some lanes."""
+    chosen = np.zeros(operation.issuer.lanes, bool)
+    chosen[lanes] = True
+    return chosen[operation.lanes]
+
+
+def _forget(warp: Warp) -> None:
+    """Drops the operations that are complete."""
+    warp.operations = [operation for operation in warp.operations if operation.flying.any()]
+
+
+def writers(cluster: Cluster, memory: Memory, byte: int) -> Iterator[tuple[Operation, int]]:
+    """The operations that are writing a byte of a memory, and the lane for which each is."""
+    for warp in cluster.warps:
+        for operation in warp.operations:
+            lane = operation.writes(memory, byte)
+            if lane is not None:
+                yield operation, lane

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Vector clocks: up to when a warp, a barrier or an address knows the accesses of each agent.
+
+An agent is a sequence of accesses in a fixed order: those of a thread, or those of asynchronous copies that complete in
+order. The simulator executes one access after the other and dates them by one counter, which advances at each event
+that orders. So a clock is a time for each agent, and the holder knows the accesses that were made before that time. A
+barrier joins the clocks of those who meet; a release leaves a clock at its address, and an acquire takes it from there
+(PTX ISA, Memory Consistency Model: causality order, and release and acquire patterns, also those of a fence and a
+relaxed operation). The lanes of a warp share a clock; `Warp.seen` adds what each knows of the other lanes.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from ..warp import Block, Cluster, Warp
+
+Times: TypeAlias = NDArray[np.int64]
+"""A time for each agent of a cluster. Never changed in place once it belongs to a clock."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clock:
+    """`times` of the agents of a cluster, the threads first, and of the threads of clusters that ran `earlier`, by the
+    number of each. An agent that opened after the clock was taken has no time in it.
+    """
+
+    cluster: int
+    times: Times
+    earlier: Mapping[int, Times] = field(default_factory=lambda: MappingProxyType({}))
+
+    def joined(self, other: "Clock | None") -> "Clock":
+        """All that either knows, as a clock of this one's cluster, the one that is running."""
+        if other is None or other is self:
+            return self
+        if other.cluster == self.cluster:
+            times, earlier = _later(self.times, other.times), other.earlier
+        else:
+            times, earlier = self.times, {**other.earlier, other.cluster: other.times}
+        if not earlier:
+            return Clock(self.cluster, times, self.earlier)
+        total = dict(self.earlier)
+        for cluster, known in earlier.items():
+            total[cluster] = _later(total[cluster], known) if cluster in total else known
+        return Clock(self.cluster, times, total)
+
+
+def _later(first: Times, second: Times) -> Times:
+    """The later time of each agent, where one clock may be from before some agents opened."""
+    longer, shorter = (first, second) if len(first) >= len(second) else (second, first)
+    times = longer.copy()
+    np.maximum(times[: len(shorter)], shorter, out=times[: len(shorter)])
+    return times
+
+
+def joined(clocks: "Iterable[Clock | None]") -> Clock | None:
+    """All that any of the clocks knows, of one cluster."""
+    total: Clock | None = None
+    for clock in clocks:
+        total = clock if total is None else total.joined(clock)
+    return total
+
+
+def horizon(cluster: "Cluster", clock: Clock) -> int:
+    """A time before which the clock knows all accesses of the cluster. It spares a look at each agent's time."""
+    known = int(clock.times[: cluster.threads].min())
+    if len(cluster.finished):
+        until = _later(np.full(len(cluster.finished), cluster.start), clock.times[cluster.threads :])
+        unknown = until <= cluster.finished  # an operation has completed that the clock does not know
+        if unknown.any():
+            known = min(known, int(until[unknown].min()))
+    return known
+
+
+def learn(warp: "Warp", clock: Clock | None) -> None:
+    """Adds what a clock knows to that of a warp."""
+    if clock is not None:
+        warp.clock = warp.clock.joined(clock)
+        warp.horizon = horizon(warp.block.cluster, warp.clock)
+
+
+def snapshot(warp: "Warp", lanes: NDArray[np.int64]) -> Clock:
+    """What the given lanes of a warp know now, their own accesses included; advances the time past these."""
+    times = warp.clock.times.copy()
+    own = times[warp.first_index : warp.first_index + warp.lanes]
+    np.maximum(own, warp.seen[lanes].max(axis=0), out=own)
+    own[lanes] = warp.launch.tick()
+    return Clock(warp.clock.cluster, times, warp.clock.earlier)
+
+
+def meet_warps(arrived: "Iterable[Warp]", waiting: "Iterable[Warp]") -> None:
+    """A barrier of some warps: those that waited know what all who arrived knew and did when they arrived."""
+    total = joined(warp.offered for warp in arrived)
+    for warp in waiting:
+        learn(warp, total)
+
+
+def meet_block(block: "Block") -> None:
+    """A barrier of a block: all of its warps know what each knows, and all that its threads did."""
+    total = joined(warp.clock for warp in block.warps)
+    assert total is not None, "a block has warps"
+    times = total.times.copy()
+    first = block.rank * block.launch.config.threads
+    times[first : first + block.launch.config.threads] = block.launch.tick()
+    total = Clock(total.cluster, times, total.earlier)
+    known = horizon(block.cluster, total)
+    for warp in block.warps:
+        warp.clock, warp.horizon = total, known
+
+
+def meet_lanes(warp: "Warp", lanes: NDArray[np.int64]) -> None:
+    """A barrier of lanes of a warp: each of them knows what any of them knows and did."""
+    known = warp.seen[lanes].max(axis=0)
+    known[lanes] = warp.launch.tick()
+    warp.seen[lanes] = known
+
+
+def fence(warp: "Warp") -> None:
+    """A fence of the active lanes: relaxed writes after it release, relaxed reads before it acquire."""
+    learn(warp, warp.observed)
+    warp.observed = None
+    warp.fenced = snapshot(warp, warp.lane_numbers())
+
+
+class Releases:
+    """The clocks that were released at the addresses of a state space."""
+
+    def __init__(self) -> None:
+        self._at: dict[int, Clock] = {}
+
+    def write(self, warp: "Warp", address: int, lane: int, releases: bool, replaces: bool) -> None:
+        """An atomic write by a lane: it leaves what the lane knows, or knew at its last fence.
+
+        A write that reads as well keeps what was there: it continues the release sequence.
+        """
+        left = snapshot(warp, np.array([lane])) if releases else warp.fenced
+        before = None if replaces else self._at.get(address)
+        if left is not None:
+            self._at[address] = left.joined(before)
+        elif replaces:
+            self._at.pop(address, None)
+
+    def read(self, warp: "Warp", address: int, acquires: bool) -> None:
+        """An atomic read: it takes what was left at the address, at once or at the next fence."""
+        left = self._at.get(address)
+        if left is None:
+            return
+        if acquires:
+            learn(warp, left)
+        else:
+            warp.observed = warp.clock.joined(left).joined(warp.observed)
