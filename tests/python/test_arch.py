@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tilefold.base.errors import TilefoldError
-from tilefold.compiler.builder.scalars.values import wrap
+from tilefold.compiler.builder.scalars.values import convert, wrap
 from tilefold.compiler.builder.tracing.state import building
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from xdsl.dialects.builtin import Float32Type, IntegerType
@@ -319,6 +319,6 @@ MISTAKES: Sequence[tuple[Callable[[Any, Any], object], str, str]] = (
 @pytest.mark.parametrize(("mistake", "code", "words"), MISTAKES)
 def test_mistakes(mistake: Callable[[Any, Any], object], code: str, words: str) -> None:
     block = Block(arg_types=[IntegerType(32), Float32Type()])
-    with pytest.raises(ProgramError, match=words) as error, building(block):
+    with pytest.raises(ProgramError, match=words) as error, building(block, convert):
         mistake(*map(wrap, block.args))
     assert error.value.code == code

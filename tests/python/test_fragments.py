@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tilefold.base.errors import TilefoldError
+from tilefold.compiler.builder.scalars.values import convert
 from tilefold.compiler.builder.tensors.expressions import broadcast
 from tilefold.compiler.builder.tracing.state import building
 from tilefold.compiler.frontend.diagnostics import ProgramError
@@ -302,7 +303,7 @@ MISTAKES: Sequence[tuple[Callable[[Any], object], str]] = (
 
 @pytest.mark.parametrize(("mistake", "words"), MISTAKES)
 def test_mistakes(mistake: Callable[[Any], Any], words: str) -> None:
-    with pytest.raises(ProgramError, match=words), building(Block()):
+    with pytest.raises(ProgramError, match=words), building(Block(), convert):
         mistake(cute.make_rmem_tensor((4, 8), cute.Float32).load())
 
 

@@ -101,7 +101,7 @@ MISTAKES = MappingProxyType({
     "n ** n": ("E5002", "needs a static exponent", "1 << n"),
     "n ** -1": ("E5002", "is no integer", "cute.Float32"),
     "(-2.0) ** x": ("E5002", "-2.0 has no power by a value", "the base is positive"),
-    "x ** A": ("E5002", "got Tensor", ""),
+    "x ** A": ("E5002", "for ** or pow(): 'Vec' and 'Tensor'", "t.load() is a tensor's elements as a value"),
     # numbers
     "n * 1e300": ("E5002", "1e+300 is not a number of type Float32", "float('inf')"),
     "cute.BFloat16(1e39)": ("E5002", "1e+39 is not a number of type BFloat16", "float('inf')"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tilefold.base.errors import TilefoldError
-from tilefold.compiler.builder.scalars.values import Int, wrap
+from tilefold.compiler.builder.scalars.values import Int, convert, wrap
 from tilefold.compiler.builder.tracing.state import building
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.layout.algebra.unknown import Unknown
@@ -114,7 +114,7 @@ def test_floats(dtype: Any) -> None:
 
 
 def test_promotions() -> None:
-    with building(Block()):
+    with building(Block(), convert):
         i, h, b = cute.Int32(1), cute.Float16(1), cute.BFloat16(1)
         single, double, wide = cute.Float32(1), cute.Float64(1), cute.Int64(1)
         assert (h + 1).dtype == cute.Float16
@@ -149,7 +149,7 @@ def test_conversions() -> None:
 
 def test_what_divides_an_integer() -> None:
     block = Block(arg_types=[IndexType(), i32])
-    with building(block):
+    with building(block, convert):
         t: Int = wrap(block.args[0], range=(0, 1023))
         k: Int = wrap(block.args[1])
         assert (t * 8 + 16).known == Unknown(64, 8)
@@ -167,7 +167,7 @@ def test_what_divides_an_integer() -> None:
 
 def test_what_range_an_integer_has() -> None:
     block = Block(arg_types=[IndexType(), i32])
-    with building(block):
+    with building(block, convert):
         t: Int = wrap(block.args[0], range=(0, 1023))
         k: Int = wrap(block.args[1])
         narrow = t.to(cute.Int32)
@@ -220,7 +220,7 @@ def test_integers_wrap(stage: str) -> None:
 
 def test_static_arithmetic_writes_nothing() -> None:
     block = Block(arg_types=[IndexType()])
-    with building(block):
+    with building(block, convert):
         t = wrap(block.args[0])
         assert t + 0 is t
         assert 1 * t is t
@@ -244,7 +244,7 @@ MISTAKES: Sequence[tuple[Function, str, str]] = (
 @pytest.mark.parametrize(("mistake", "code", "words"), MISTAKES)
 def test_mistakes(mistake: Function, code: str, words: str) -> None:
     block = Block(arg_types=[i32, f32])
-    with pytest.raises(ProgramError, match=words) as error, building(block):
+    with pytest.raises(ProgramError, match=words) as error, building(block, convert):
         mistake(wrap(block.args[0]), wrap(block.args[1]))
     assert error.value.code == code
     place = error.value.diagnostics[0].place

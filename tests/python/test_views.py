@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from tilefold.compiler.builder.scalars.values import convert
 from tilefold.compiler.builder.tracing.state import building
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.dialects.cute import LayoutAttr
@@ -25,7 +26,7 @@ def tensor(layout: str, align: int = 16) -> TensorType:
 def viewed(layout: str, view: Callable[[cute.Tensor], Any]) -> str:
     """The layout of a view of a tensor, as text."""
     block = Block(arg_types=[tensor(layout)])
-    with building(block):
+    with building(block, convert):
         return to_text(view(cute.Tensor(block.args[0])).ir_type.layout.data)
 
 
@@ -67,7 +68,7 @@ def test_layouts_of_views(layout: str, view: Callable[[cute.Tensor], Any], wante
 
 def test_properties() -> None:
     block = Block(arg_types=[tensor("((4,2),16):((1,4),8)")])
-    with building(block):
+    with building(block, convert):
         t = cute.Tensor(block.args[0])
         assert t.shape == ((4, 2), 16)
         assert t.stride == ((1, 4), 8)
@@ -82,7 +83,7 @@ def test_properties() -> None:
 
 def test_extents_at_run_time_are_values() -> None:
     block = Block(arg_types=[tensor("(?,?{div=8}):(?{div=8},1)")])
-    with building(block):
+    with building(block, convert):
         t = cute.Tensor(block.args[0])
         m, n = t.shape
         assert (m.known.div, n.known.div, t.stride[0].known.div, t.stride[1]) == (1, 8, 8, 1)
@@ -94,7 +95,7 @@ def test_extents_at_run_time_are_values() -> None:
 def test_extents_are_taken_where_the_tensor_is() -> None:
     """What a loop asks for first can be used after it."""
     block, body = Block(arg_types=[tensor("(?,8):(8,1)")]), Block()
-    with building(block) as builder:
+    with building(block, convert) as builder:
         t = cute.Tensor(block.args[0])
         with builder.inside(body):
             inner = t.shape[0] + 1
@@ -275,7 +276,7 @@ MISTAKES: Sequence[tuple[Callable[[Any, Any], object], str, str]] = (
 @pytest.mark.parametrize(("mistake", "code", "words"), MISTAKES)
 def test_mistakes(mistake: Callable[[Any, Any], object], code: str, words: str) -> None:
     block = Block(arg_types=[tensor("(8,16):(16,1)")])
-    with pytest.raises(ProgramError, match=words) as error, building(block):
+    with pytest.raises(ProgramError, match=words) as error, building(block, convert):
         mistake(cute.Tensor(block.args[0]), cute.arch.thread_idx()[0])
     assert error.value.code == code
     place = error.value.diagnostics[0].place

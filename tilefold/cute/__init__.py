@@ -10,9 +10,7 @@ import builtins
 from tilefold.compiler.builder.control.explicit import for_, if_, while_
 from tilefold.compiler.builder.control.ranges import Range
 from tilefold.compiler.builder.control.ranges import make_range as range
-from tilefold.compiler.builder.instructions.printing import print_layout, print_tensor, printf
-from tilefold.compiler.builder.scalars.dtypes import DTYPES, DType
-from tilefold.compiler.builder.scalars.math import (
+from tilefold.compiler.builder.instructions.math import (
     absolute,
     ceil,
     cos,
@@ -34,6 +32,8 @@ from tilefold.compiler.builder.scalars.math import (
     trunc,
     where,
 )
+from tilefold.compiler.builder.instructions.printing import print_layout, print_tensor, printf
+from tilefold.compiler.builder.scalars.dtypes import DTYPES, DType
 from tilefold.compiler.builder.scalars.values import Bool, Float, Int, Value
 from tilefold.compiler.builder.tensors.copies import (
     CopyAtom,

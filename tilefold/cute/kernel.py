@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, cast, overload
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.builder.control.rewrite import rewritten
-from tilefold.compiler.builder.tracing.trace import trace
+from tilefold.compiler.builder.trace import trace
 from tilefold.dialects.kernel import LaunchBounds
 from tilefold.runtime.errors import dim3
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tilefold.compiler.builder.tracing.trace import MODULE, Traced
+from tilefold.compiler.builder.trace import MODULE, Traced
 from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.program import print_program
 from tilefold.inspection import Inspection

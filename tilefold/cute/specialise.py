@@ -17,7 +17,7 @@ from tilefold.base.errors import Code
 from tilefold.compiler.builder.control.objects import is_ours
 from tilefold.compiler.builder.scalars.dtypes import DTYPES, Boolean, DType, Float32, Int32, Int64
 from tilefold.compiler.builder.tensors.tensors import Tensor
-from tilefold.compiler.builder.tracing.trace import Parameter
+from tilefold.compiler.builder.trace import Parameter
 from tilefold.dialects.cute import LayoutAttr
 from tilefold.dialects.tile import Space, SpaceAttr, TensorType
 from tilefold.layout.algebra.core import Layout

@@ -6,9 +6,8 @@ from types import MappingProxyType
 from typing import Any
 
 from ....base.errors import Code, TilefoldError
-from ..scalars.arithmetic import binary
 from ..scalars.dtypes import Float32, Int32
-from ..scalars.values import Value, convert
+from ..scalars.values import Value, binary, convert
 from ..tensors.fragments import Vec
 from .conditions import and_, or_
 from .control import truth

@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from xdsl.ir import Block, SSAValue
 
 from ....base.errors import TilefoldError
-from ..scalars.arithmetic import compare
 from ..scalars.dtypes import Boolean
-from ..scalars.values import Bool, Scalar, Value, convert
+from ..scalars.values import Bool, Scalar, Value, compare, convert
 from ..tracing.state import current
 from .carry import put_back, taken
 from .variables import Variable

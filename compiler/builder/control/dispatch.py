@@ -13,7 +13,7 @@ from xdsl.dialects import arith
 
 from ....base.errors import Code, TilefoldError
 from ..scalars.values import Bool, Value, is_scalar
-from ..tensors.tensors import AnyTensor
+from ..tensors.elements import AnyTensor
 from ..tracing.state import current
 from .branches import branch
 from .builtin import builtin

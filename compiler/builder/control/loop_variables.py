@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute, SSAValue
 
-from ..scalars.values import Value, is_scalar, weak_type
+from ..scalars.numbers import weak_type
+from ..scalars.values import Value, is_scalar
 from ..tensors.fragments import Home, Vec
 from ..tracing.state import current
 from .carry import (

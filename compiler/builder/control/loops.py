@@ -11,9 +11,8 @@ from xdsl.ir import Block, Region, SSAValue
 from ....base.errors import Code, TilefoldError
 from ....dialects.tile import CoordTensorType, LoadOp, SliceOp, Space, StoreOp, TensorType
 from ....passes.writing.emitter import UNROLL
-from ..scalars.arithmetic import compare
 from ..scalars.dtypes import Index
-from ..scalars.values import MOST, Bool, Int, Scalar, convert, is_scalar
+from ..scalars.values import MOST, Bool, Int, Scalar, compare, convert, is_scalar
 from ..tracing.state import current
 from .control import built, drop, name_value, noted, truth
 from .loop_variables import LoopVariables

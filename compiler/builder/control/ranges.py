@@ -14,9 +14,9 @@ from ....dialects.arith.integer_range import Range as Span
 from ....dialects.arith.integer_range import clipped, either
 from ....layout.algebra.unknown import Unknown
 from ....passes.analysis.loop_hints import MAX_UNROLL
-from ..scalars.arithmetic import binary, compare
 from ..scalars.dtypes import Index
-from ..scalars.values import MOST, Int, check_integer, convert, is_scalar, number_of
+from ..scalars.numbers import number_of
+from ..scalars.values import MOST, Int, binary, check_integer, compare, convert, is_scalar
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xdsl.dialects.builtin import IndexType, i8
 from xdsl.ir import Attribute
@@ -13,9 +13,7 @@ from ....base.element_types import ELEMENT_TYPES, Kind
 from ....base.errors import Code, TilefoldError
 from ....dialects.arith.integer_range import Range, limits
 from ....dialects.element_types import ir_type
-
-if TYPE_CHECKING:
-    from .values import Value
+from ..tracing.state import current
 
 
 @dataclass(frozen=True)
@@ -34,10 +32,8 @@ class DType:
     bits: int
     unsigned: bool = False
 
-    def __call__(self, x: "Value | int | float | bool") -> Any:
-        from .values import convert
-
-        return convert(x, self)
+    def __call__(self, x: Any) -> Any:
+        return current().convert(x, self)
 
     @property
     def least(self) -> int:

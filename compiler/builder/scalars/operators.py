@@ -82,14 +82,10 @@ class Ordered(Compared):
         return self._binary("mod", other, self)
 
     def __pow__(self, exponent: Any) -> Any:
-        from .power import power  # which needs the operators
-
-        return power(self, exponent)
+        return self._binary("pow", self, exponent)
 
     def __rpow__(self, base: Any) -> Any:
-        from .power import power
-
-        return power(base, self)
+        return self._binary("pow", base, self)
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other

@@ -5,33 +5,31 @@ Python's own numbers stay numbers, and take the type of the value that they meet
 the kernel is built, and only what depends on a `Value` becomes operations.
 """
 
-from collections.abc import Callable
-from math import isfinite
-from typing import Any, TypeAlias, TypeGuard, cast
+from typing import Any, TypeAlias, TypeGuard
 
-from xdsl.dialects.builtin import FloatAttr
+from xdsl.dialects import arith, math
 from xdsl.ir import SSAValue
 
 from ....base.errors import Code, TilefoldError
-from ....dialects.arith.integer_range import Range, contains, limits, reduced
+from ....dialects.arith.integer_range import Range, absolute, contains, limits, reduced
 from ....layout.algebra.unknown import Unknown
-from ..tracing.state import current
+from ..tracing.state import current, insert_value
 from . import casts
-from .casts import integer_attribute
-from .dtypes import (
-    Boolean,
-    DType,
-    Float32,
-    Index,
-    Int32,
-    Int64,
-    as_dtype,
-    dtype_of,
-    promote,
+from .arithmetic import (
+    FUNCTIONS,
+    binary_type,
+    comparison,
+    float_operation,
+    integer_facts,
+    integer_operation,
+    unary_type,
 )
+from .casts import integer_attribute
+from .dtypes import Boolean, DType, Index, Int32, as_dtype, dtype_of
+from .numbers import Number, check_numbers, common_type, float_attribute, is_number, number_of, shown_number, weak_type
 from .operators import Bits, Compared, Ordered
+from .power import power
 
-Number: TypeAlias = "int | float | bool"
 Scalar: TypeAlias = "Value | int | float | bool"
 """What arithmetic takes: a value of the kernel, or a number of Python."""
 
@@ -79,28 +77,22 @@ class Value(Compared):
         )
 
     def __round__(self, digits: int | None = None) -> Any:
-        from .math import round_even
-
         if digits is not None:
             raise TilefoldError(Code.BUILD_VALUE, "a value is rounded to integers only", "write round(x)")
-        return self._whole(round_even)
+        return self._whole("round_even")
 
     def __floor__(self) -> Any:
-        from .math import floor
-
-        return self._whole(floor)
+        return self._whole("floor")
 
     def __ceil__(self) -> Any:
-        from .math import ceil
-
-        return self._whole(ceil)
+        return self._whole("ceil")
 
     def __trunc__(self) -> Any:
-        return self._whole(lambda x: x)
+        return convert(self, Int32) if self.dtype.kind == "float" else self
 
-    def _whole(self, rounded: Callable[[Any], Any]) -> Any:
+    def _whole(self, rounding: str) -> Any:
         """As Python rounds: to an integer."""
-        return convert(rounded(self), Int32) if self.dtype.kind == "float" else self
+        return convert(unary(rounding, self), Int32) if self.dtype.kind == "float" else self
 
     def __format__(self, spec: str) -> str:
         if spec:
@@ -112,18 +104,12 @@ class Value(Compared):
         return f"{self.dtype}(?)"
 
     def _binary(self, name: str, a: Any, b: Any) -> Any:
-        from .arithmetic import binary  # which needs the values
-
         return binary(name, a, b)
 
     def _compare(self, predicate: str, a: Any, b: Any) -> Any:
-        from .arithmetic import compare
-
         return compare(predicate, a, b)
 
     def _unary(self, name: str) -> Any:
-        from .arithmetic import unary
-
         return unary(name, self)
 
 
@@ -187,31 +173,9 @@ def wrap(ssa: SSAValue, dtype: DType | None = None, range: Range | None = None) 
     return Float(ssa, dtype) if dtype.kind == "float" else Bool(ssa, dtype)
 
 
-def is_number(x: object) -> TypeGuard[Number]:
-    """Whether `x` is a number of Python, or a scalar of NumPy, which counts as the number that it is."""
-    return isinstance(number_of(x), int | float)
-
-
-def number_of(x: Any) -> Any:
-    """A scalar of NumPy as a number of Python; anything else as it is."""
-    if isinstance(x, int | float | Compared) or not hasattr(x, "__array_interface__"):
-        return x
-    return x.item() if x.shape == () else x
-
-
 def is_scalar(x: object) -> TypeGuard[Scalar]:
     """Whether `x` is a value of the kernel or a number."""
     return isinstance(x, Value) or is_number(x)
-
-
-def check_operand(x: object) -> None:
-    """Raises TilefoldError (E5002) for what is not computed with: anything but fragments, values and numbers."""
-    if not isinstance(x, Compared) and not is_number(x):
-        raise TilefoldError(
-            Code.BUILD_VALUE,
-            f"expected a fragment, a value or a number, got {type(x).__name__}",
-            "t.load() is all elements of a tensor as a fragment, t[i, j] is one of them",
-        )
 
 
 def constant(x: Number, dtype: DType) -> Any:
@@ -222,7 +186,7 @@ def constant(x: Number, dtype: DType) -> Any:
         )
     x = number_of(x)
     if dtype.kind == "float":
-        return Float(current().constant(_float_attribute(x, dtype)), dtype)
+        return Float(current().constant(float_attribute(x, dtype)), dtype)
     if dtype.kind == "bool":
         return Bool(current().constant(integer_attribute(-int(bool(x)), dtype.ir)), dtype)
     if isinstance(x, float) and not x.is_integer():
@@ -234,60 +198,6 @@ def constant(x: Number, dtype: DType) -> Any:
     (held, _), (own, _) = (reduced((number, number), each) for each in (limits(dtype.bits), dtype.limits))
     ssa = current().constant(integer_attribute(held, dtype.ir))
     return Int(ssa, dtype, Unknown(dtype.bits, abs(own) or 1), (own, own))
-
-
-def shown_number(x: Number) -> str:
-    """A number in a message; of a very large integer its size."""
-    return f"an integer of {x.bit_length()} bits" if isinstance(x, int) and x.bit_length() > 128 else str(x)
-
-
-def _float_attribute(x: Number, dtype: DType) -> FloatAttr[Any]:
-    try:
-        number = float(x)
-        attribute = FloatAttr(number, cast("Any", dtype.ir))
-    except OverflowError:
-        number, attribute = 0.0, None
-    if attribute is None or (isfinite(number) and not isfinite(attribute.value.data)):
-        message = f"{shown_number(x)} is not a number of type {dtype}"
-        raise TilefoldError(Code.BUILD_VALUE, message, "float('inf') is infinity")
-    return attribute
-
-
-def weak_type(x: Number, like: DType | None = None) -> DType:
-    """The type of a number that meets a value of type `like`: that type, or one that can hold the number."""
-    x = number_of(x)
-    if isinstance(x, bool):
-        return Boolean if like is None else like
-    if isinstance(x, int):
-        if like is not None and like.kind != "bool":
-            return like
-        return Int32 if -(1 << 31) <= x < 1 << 31 else Int64
-    return like if like is not None and like.kind == "float" else Float32
-
-
-def check_numbers(dtype: DType, *xs: Any) -> None:
-    """Raises TilefoldError (E5002) for a number that would be another one in the type in which it is computed with."""
-    if dtype.kind == "int":
-        for x in xs:
-            if is_number(x) and not dtype.least <= number_of(x) <= dtype.greatest:
-                hint = "convert the value first: x.to(cute.Int64)"
-                raise TilefoldError(Code.BUILD_VALUE, f"{shown_number(x)} is not a number of type {dtype}", hint)
-
-
-def common_type(*xs: Any) -> DType:
-    """The type in which values, fragments and numbers are computed together; numbers take that of the
-    others, TFloat32 is Float32."""
-    found: DType | None = None
-    for x in xs:
-        check_operand(x)
-        if not is_number(x):
-            found = x.dtype if found is None else promote(found, x.dtype)
-    for x in xs:
-        if is_number(x):
-            own = weak_type(x, found)
-            found = own if found is None else promote(found, own)
-    assert found is not None, "there is at least one"
-    return Float32 if found.name == "TFloat32" else found
 
 
 def convert(x: Scalar, dtype: DType) -> Any:
@@ -315,6 +225,85 @@ def limited(ssa: SSAValue, dtype: DType, known: Unknown, exact: Range | None) ->
         return Int(ssa, dtype, Unknown(dtype.bits, known.div), exact)
     power = min(known.div & -known.div, 1 << (dtype.bits - 1))
     return Int(ssa, dtype, Unknown(dtype.bits, power), None if exact is None else reduced(exact, dtype.limits))
+
+
+def compare(predicate: str, a: Any, b: Any) -> Any:
+    """A comparison of two values or numbers: `eq`, `ne`, `lt`, `le`, `gt` or `ge`."""
+    if not (is_scalar(a) and is_scalar(b)):
+        return NotImplemented
+    a, b = number_of(a), number_of(b)
+    dtype = common_type(a, b)
+    check_numbers(dtype, a, b)
+    return Bool(insert_value(comparison(predicate, dtype, convert(a, dtype).ssa, convert(b, dtype).ssa)), Boolean)
+
+
+def binary(name: str, a: Any, b: Any) -> Any:
+    """An operation on two values or numbers, in their common type. Raises TilefoldError (E5002) where there is none."""
+    if not (is_scalar(a) and is_scalar(b)):
+        return NotImplemented
+    if name == "pow":
+        return power(a, b, unary, constant_like)
+    a, b = number_of(a), number_of(b)
+    dtype = binary_type(name, a, b)
+    if (same := _neutral(name, a, b, dtype)) is not None:
+        return same
+    if name not in ("and", "or", "xor"):
+        check_numbers(dtype, a, b)
+    x, y = convert(a, dtype), convert(b, dtype)
+    if dtype.kind == "float":
+        return _float_binary(name, x, y)
+    if dtype.kind == "bool":
+        return Bool(integer_operation(name, x, y, b), dtype)
+    return _int_binary(name, x, y, b)
+
+
+def _neutral(name: str, a: Any, b: Any, dtype: DType) -> Any:
+    """The operand that is the result already: x + 0, x * 1, x // 1; None otherwise."""
+    if dtype.kind != "int":
+        return None
+    if isinstance(a, Value) and a.dtype == dtype and type(b) is int:
+        if b == 0 and name in ("add", "sub", "or", "xor", "shl", "shr"):
+            return a
+        if b == 1 and name in ("mul", "floordiv"):
+            return a
+    neutral = (a == 0 and name in ("add", "or", "xor")) or (a == 1 and name == "mul") if type(a) is int else False
+    return b if neutral and isinstance(b, Value) and b.dtype == dtype else None
+
+
+def _float_binary(name: str, x: Float, y: Float) -> Any:
+    if name in ("floordiv", "mod"):
+        quotient = unary("floor", binary("div", x, y))
+        return quotient if name == "floordiv" else x - quotient * y
+    return Float(float_operation(name, x.ssa, y.ssa), x.dtype)
+
+
+def _int_binary(name: str, x: Int, y: Int, written: Any) -> Int:
+    if name in ("floordiv", "ceildiv", "mod") and type(written) is int and written == -1 and not x.dtype.unsigned:
+        return constant(0, x.dtype) if name == "mod" else unary("neg", x)  # also of the least integer
+    known, exact = integer_facts(name, x, y, written)
+    return limited(integer_operation(name, x, y, written), x.dtype, known, exact)
+
+
+def unary(name: str, x: Any) -> Any:
+    """`neg`, `abs`, `not` (of bits) or one of the mathematical `FUNCTIONS` of a value."""
+    dtype = unary_type(name, x.dtype)
+    if name == "not":
+        ones = dtype.greatest if dtype.unsigned else -1
+        return binary("xor", x, True if dtype.kind == "bool" else ones)
+    if name in FUNCTIONS:
+        return Float(insert_value(FUNCTIONS[name](convert(x, dtype).ssa)), dtype)
+    if name == "abs" and dtype.unsigned:
+        return x
+    if name == "neg":
+        return Float(insert_value(arith.NegfOp(x.ssa)), dtype) if dtype.kind == "float" else binary("sub", 0, x)
+    if dtype.kind == "float":
+        return Float(insert_value(math.AbsFOp(x.ssa)), dtype)
+    return limited(insert_value(math.AbsIOp(x.ssa)), dtype, x.known, absolute(x.range))
+
+
+def constant_like(x: Value, number: Number) -> Any:
+    """A number as a value of the type of another value."""
+    return constant(number, x.dtype)
 
 
 def as_value(x: Scalar, like: DType | None = None) -> Any:

@@ -20,11 +20,9 @@ from ....dialects.tile import (
     PartitionSOp,
     RetileDOp,
     RetileSOp,
-    Space,
     TiledCopyOp,
     TiledCopyType,
 )
-from ....dialects.tile.fragments import FRAGMENT_ALIGN
 from ....layout.algebra.core import Layout, make_layout
 from ....layout.algebra.display import Displayed
 from ....layout.text.printing import plain_style, thr_copy_lines, tiled_copy_lines
@@ -35,10 +33,10 @@ from ..scalars.dtypes import Boolean, DType, as_dtype, dtype_of
 from ..tracing.state import checked, current, emit
 from . import nvgpu
 from .coordinates import as_layout, check_static, tuples
+from .elements import emit_inferred, registers, tensor_type
 from .fragments import Vec, load, store
-from .memory import allocate
 from .mma import TiledMma, partitioned, static_or_unknown
-from .tensors import Tensor, emit_inferred, tensor_type
+from .tensors import Tensor
 from .views import relaid
 
 
@@ -295,7 +293,8 @@ def _in_bytes(tensor: Tensor) -> Tensor:
     type = tensor_type(tensor)
     if not type.is_predicate:
         return tensor
-    return allocate(tensor.element_type, Space.Rmem, FRAGMENT_ALIGN, type.layout.data, tensor.element_type.in_memory)
+    element = tensor.element_type
+    return Tensor(registers(element, type.layout.data, element.in_memory).ssa, element)
 
 
 def _predicates(pred: "Tensor | Vec") -> SSAValue:
@@ -305,7 +304,7 @@ def _predicates(pred: "Tensor | Vec") -> SSAValue:
     found = (pred if isinstance(pred, Vec) else load(pred)).to(Boolean)
     settled = found.settle()
     if not tensor_type(settled).is_predicate:
-        settled = allocate(Boolean, Space.Rmem, FRAGMENT_ALIGN, make_layout(found.shape))
+        settled = registers(Boolean, make_layout(found.shape))
         store(settled, found)
     return settled.ssa
 

@@ -13,16 +13,14 @@ from xdsl.ir import Block, BlockArgument, OpResult, Region, SSAValue
 
 from ....base.errors import Code, TilefoldError
 from ....dialects.cute import TilerAttr
-from ....dialects.tile import AliasOp, CompositionOp, CopyOp, MapOp, Space, YieldOp
-from ....dialects.tile.fragments import FRAGMENT_ALIGN
+from ....dialects.tile import AliasOp, CompositionOp, CopyOp, MapOp, YieldOp
 from ....dialects.tile.view_base import LayoutViewOp
 from ....layout.algebra.core import Layout, make_layout
 from ....layout.algebra.inttuple import product, show, wrap
 from ..scalars.dtypes import DType, Index, Int64
 from ..scalars.values import Scalar, convert
 from ..tracing.state import current, emit
-from .memory import allocate
-from .tensors import Tensor, tensor_type
+from .elements import Elements, registers, tensor_type
 
 Shape = tuple[Any, ...]
 """The top-level modes of a fragment, each a number or nested."""
@@ -45,7 +43,7 @@ class Expression:
         dtype: DType,
         function: Callable[..., Any] | None = None,
         operands: "Sequence[Expression | Scalar]" = (),
-        tensor: Tensor | None = None,
+        tensor: Elements | None = None,
         borrowed: bool = False,
     ) -> None:
         self.shape, self.tensor, self.borrowed = shape, tensor, borrowed
@@ -65,16 +63,16 @@ class Expression:
         """Whether its elements are in registers of its own, where nothing changes them."""
         return self.tensor is not None and not self.borrowed
 
-    def settle(self) -> Tensor:
+    def settle(self) -> Elements:
         """Its elements in registers of its own, computed here unless they are already."""
         if self.tensor is None or self.borrowed:
-            own = allocate(self.dtype, Space.Rmem, FRAGMENT_ALIGN, make_layout(self.shape))
+            own = registers(self.dtype, make_layout(self.shape))
             write(own, self)
             self.tensor, self.borrowed = own, False
             self.function, self.operands, self.depth = None, (), 1
         return self.tensor
 
-    def borrow(self, tensor: Tensor) -> None:
+    def borrow(self, tensor: Elements) -> None:
         """Takes its elements from a tensor of the user's that holds them, until somebody writes to it."""
         self.tensor, self.borrowed = tensor, True
         self.function, self.operands, self.depth = None, (), 1
@@ -107,7 +105,10 @@ class Expression:
 
 
 def write(
-    target: Tensor, expression: Expression, combine: Callable[[Any, Any], Any] | None = None, shape: Shape | None = None
+    target: Elements,
+    expression: Expression,
+    combine: Callable[[Any, Any], Any] | None = None,
+    shape: Shape | None = None,
 ) -> None:
     """Writes the elements of an expression to a tensor in its shape, or combines them with the old ones: `target` is
     a view with strides of 0 then. `shape` is that in which coordinates are taken, by default the target's.
@@ -182,7 +183,7 @@ def _check_fits(shape: Shape, target: Shape) -> None:
         )
 
 
-def _broadcast_view(leaf: Expression, shape: Shape) -> Tensor:
+def _broadcast_view(leaf: Expression, shape: Shape) -> Elements:
     """The tensor of a leaf, in which modes are repeated as `shape` has them."""
     assert leaf.tensor is not None
     wanted, own = sizes(shape), sizes(leaf.shape)
@@ -197,13 +198,13 @@ def _broadcast_view(leaf: Expression, shape: Shape) -> Tensor:
     return repeated(leaf.tensor, wanted, strides)
 
 
-def repeated(tensor: Tensor, extents: Sequence[int], strides: Sequence[int]) -> Tensor:
+def repeated(tensor: Elements, extents: Sequence[int], strides: Sequence[int]) -> Elements:
     """A tensor in other modes, which step through its elements by `strides`; one of 0 repeats."""
     layout = Layout(tuple(extents), tuple(strides))
     return tensor.view(CompositionOp, [[]], {"tiler": TilerAttr(layout)})
 
 
-def _overlaps(a: Tensor, b: Tensor) -> bool:
+def _overlaps(a: Elements, b: Elements) -> bool:
     """Whether two tensors may share memory: arguments may, and views of one allocation."""
     x, y = _origin(a.ssa), _origin(b.ssa)
     if isinstance(x, BlockArgument) and isinstance(y, BlockArgument):

@@ -8,7 +8,6 @@ from typing import Any
 
 from ....base.errors import Code, TilefoldError
 from ....dialects.tile import CopyOp, Space
-from ....dialects.tile.fragments import FRAGMENT_ALIGN
 from ....layout.algebra.core import cosize, make_layout
 from ....layout.algebra.inttuple import (
     flatten_to_tuple,
@@ -20,16 +19,17 @@ from ....layout.algebra.inttuple import (
     wrap,
     zip_modes,
 )
-from ..scalars.arithmetic import binary, binary_type, compare, unary
+from ..scalars.arithmetic import binary_type, unary_type
 from ..scalars.casts import check_cast
-from ..scalars.dtypes import Boolean, DType, Int32, as_dtype
+from ..scalars.dtypes import Boolean, DType, as_dtype
+from ..scalars.numbers import check_operand, common_type
 from ..scalars.operators import Bits, Ordered
-from ..scalars.values import Scalar, check_operand, common_type, is_scalar
+from ..scalars.power import power
+from ..scalars.values import Scalar, binary, compare, is_scalar, unary
 from ..tracing.state import current, emit
 from .coordinates import as_tuple, tuples
+from .elements import AnyTensor, Elements, registers, tensor_type
 from .expressions import Expression, Shape, broadcast, repeated, sizes, write
-from .memory import allocate
-from .tensors import AnyTensor, Tensor, tensor_type
 
 
 class Vec(Ordered, Bits):
@@ -71,7 +71,7 @@ class Vec(Ordered, Bits):
         """The number of elements."""
         return product(self.shape)
 
-    def settle(self) -> Tensor:
+    def settle(self) -> Elements:
         """The registers that hold the elements, which must not be written to."""
         return self.expression.settle()
 
@@ -85,7 +85,7 @@ class Vec(Ordered, Bits):
 
     def __getitem__(self, coord: Any) -> Any:
         found = self.settle()[coord]
-        return load(found) if isinstance(found, Tensor) else found
+        return load(found) if isinstance(found, Elements) else found
 
     def reshape(self, shape: Any) -> "Vec":
         """The elements in another shape of the same size, counted colexicographically: the first mode is the fastest,
@@ -120,7 +120,7 @@ class Vec(Ordered, Bits):
             return self._reduce_parts(op, init, left, keepdims)
         kept = tuple(1 if mode in over else part for mode, part in enumerate(self.shape))
         start = op.start(self.dtype) if init is None else init
-        result = allocate(self.dtype, Space.Rmem, FRAGMENT_ALIGN, make_layout(kept))
+        result = registers(self.dtype, make_layout(kept))
         first = full(kept, start, self.dtype) if not isinstance(start, Vec) else start.to(self.dtype)
         write(result, first.expression)
         steps: list[int] = []
@@ -174,10 +174,7 @@ class Vec(Ordered, Bits):
         return elementwise(partial(compare, predicate), Boolean, a, b)
 
     def _unary(self, name: str) -> Any:
-        if name == "not":
-            binary_type("xor", self, self)  # raises, and says why, for floats
-        dtype = Int32 if name == "neg" and self.dtype.kind == "bool" else self.dtype
-        return elementwise(partial(unary, name), dtype, self)
+        return unary_of(name, self)
 
 
 def _is_operand(x: object) -> bool:
@@ -199,12 +196,21 @@ def elementwise(function: Callable[..., Any], dtype: DType, *operands: Any) -> V
 
 def combined(name: str, a: Any, b: Any) -> Any:
     """An operation on two values or numbers, or on fragments, element by element. Raises TilefoldError (E5002)."""
-    if isinstance(a, Vec) or isinstance(b, Vec):
-        return elementwise(partial(binary, name), binary_type(name, a, b), a, b)
-    return binary(name, a, b)
+    if not (isinstance(a, Vec) or isinstance(b, Vec)):
+        return binary(name, a, b)
+    if name == "pow":
+        return power(a, b, unary_of, full_like)
+    return elementwise(partial(binary, name), binary_type(name, a, b), a, b)
 
 
-def load(tensor: Tensor) -> Vec:
+def unary_of(name: str, x: Any) -> Any:
+    """`neg`, `abs`, `not` or a mathematical function of a value, or of the elements of a fragment. Raises
+    TilefoldError (E5002).
+    """
+    return elementwise(partial(unary, name), unary_type(name, x.dtype), x) if isinstance(x, Vec) else unary(name, x)
+
+
+def load(tensor: Elements) -> Vec:
     """All elements of a tensor of a static shape. Raises TilefoldError (E5003) for another."""
     type = tensor_type(tensor)
     type.check_single_elements()
@@ -216,18 +222,18 @@ def load(tensor: Tensor) -> Vec:
     modes: Shape = wrap(shape)
     if type.space.data is Space.Rmem:
         return Vec(Expression(modes, tensor.element_type, tensor=tensor, borrowed=True))
-    own = allocate(tensor.element_type, Space.Rmem, FRAGMENT_ALIGN, make_layout(shape), type.element_type)
+    own = registers(tensor.element_type, make_layout(shape), type.element_type)
     emit(CopyOp(tensor.ssa, own.ssa), is_settled=True)
     return Vec(Expression(modes, tensor.element_type, tensor=own))
 
 
-def store(tensor: Tensor, value: Any) -> None:
+def store(tensor: Elements, value: Any) -> None:
     """Writes a fragment, which is broadcast to the tensor's shape, or one value everywhere, to a tensor.
 
     What is written is converted to the tensor's elements, as by `x.to`: floats to integers towards zero, wider integers
     to their low bits.
     """
-    if isinstance(value, Tensor):
+    if isinstance(value, Elements):
         value = load(value)
     if is_scalar(value):
         tensor.fill(value)
@@ -237,7 +243,7 @@ def store(tensor: Tensor, value: Any) -> None:
     if tensor_type(tensor).space.data is not Space.Rmem:  # a copy from registers is as wide as it can be
         value = value.to(tensor.element_type)
         if value.expression.tensor is None or tensor_type(value.expression.tensor).element_type != held:
-            own = allocate(value.dtype, Space.Rmem, FRAGMENT_ALIGN, make_layout(value.shape), held)
+            own = registers(value.dtype, make_layout(value.shape), held)
             write(own, value.expression)
             value = Vec(Expression(value.shape, value.dtype, tensor=own))
     current().settle(keep=value)
@@ -247,7 +253,7 @@ def store(tensor: Tensor, value: Any) -> None:
         expression.borrow(tensor)
 
 
-def _holds(tensor: Tensor, expression: Expression) -> bool:
+def _holds(tensor: Elements, expression: Expression) -> bool:
     """Whether a tensor to which an expression was written holds its elements as they are."""
     type = tensor_type(tensor)
     layout = type.layout.data
@@ -260,7 +266,7 @@ class Home:
 
     def __init__(self, like: Vec) -> None:
         self.shape = like.shape
-        self.tensor = allocate(like.dtype, Space.Rmem, FRAGMENT_ALIGN, make_layout(like.shape))
+        self.tensor = registers(like.dtype, make_layout(like.shape))
 
     def holds(self, value: Vec) -> bool:
         """Whether a fragment has its shape and type."""
@@ -294,7 +300,7 @@ def full(shape: Any, value: Scalar, dtype: Any) -> Vec:
     return Vec(Expression(modes, target, partial(_same, value)))
 
 
-def full_like(fragment: "Vec | Tensor", value: Scalar, dtype: Any = None) -> Vec:
+def full_like(fragment: Vec | Elements, value: Scalar, dtype: Any = None) -> Vec:
     """A fragment in the shape of another, or of a tensor, in which every element is `value`."""
     if not isinstance(fragment, Vec | AnyTensor):  # pyright: ignore[reportUnnecessaryIsInstance]
         message = f"expected a fragment or a tensor, got {type(fragment).__name__}"

@@ -17,7 +17,8 @@ from ....layout.algebra.inttuple import dice_tuple, slice_tuple
 from ....layout.algebra.inttuple import flatten as flatten_tuple
 from ..scalars.values import Value, check_integer
 from .coordinates import as_tuple, tuples
-from .tensors import AnyTensor, Pointer, Tensor, make_tensor, sliced
+from .elements import AnyTensor, sliced
+from .tensors import Pointer, Tensor, make_tensor
 
 
 def layout_of(x: Any) -> Any:

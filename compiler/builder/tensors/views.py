@@ -46,8 +46,9 @@ from .coordinates import (
     split_coordinate,
     tuples,
 )
+from .elements import AnyTensor, ragged_unit, tensor_type
 from .modes import layout_of
-from .tensors import AnyTensor, CoordTensor, Tensor, make_tensor, ragged_unit, tensor_type
+from .tensors import CoordTensor, Tensor, make_tensor
 
 T = TypeVar("T", Tensor, CoordTensor)
 """A tensor, or a tensor of coordinates: a view of one is the same kind."""

@@ -32,12 +32,14 @@ _MOST_CALLS = 3
 class Builder:
     """A kernel under construction: operations go to the end of `block`.
 
-    `line` is the place of rewritten code, for lines that no frame of the user's executes; None looks at the frames.
+    `convert` makes a value of a type of a number or a value: types come before the values that they make. `line` is the
+    place of rewritten code, for lines that no frame of the user's executes; None looks at the frames.
     `unbound` says of variables that control flow left without a value why, and what would work, `texts` of PTX as text
     what the simulator executes in its place.
     """
 
     block: Block
+    convert: Callable[[Any, Any], Any]
     line: Place | None = None
     unbound: dict[str, tuple[str, str]] = field(default_factory=lambda: {})
     texts: dict[str, Callable[..., Any]] = field(default_factory=lambda: {})
@@ -204,12 +206,13 @@ def current() -> Builder:
 
 
 @contextmanager
-def building(block: Block) -> Generator[Builder, None, None]:
-    """Within it, the functions of this folder write operations to the end of `block`.
+def building(block: Block, convert: Callable[[Any, Any], Any]) -> Generator[Builder, None, None]:
+    """Within it, the functions of this folder write operations to the end of `block`, and types make
+    values by `convert`.
 
     An error that leaves it becomes a ProgramError that shows the line of the user's code.
     """
-    builder = Builder(block)
+    builder = Builder(block, convert)
     token = _CURRENT.set(builder)
     try:
         yield builder

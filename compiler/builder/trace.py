@@ -14,22 +14,22 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from ....base.errors import Code, TilefoldError
-from ....dialects.gpu import ModuleOp as GpuModuleOp
-from ....dialects.kernel import LaunchBounds
-from ....dialects.tile import ReturnOp, TensorType, TileKernelOp
-from ....dialects.tile.threads import ThreadViewOp
-from ...frontend.diagnostics import Diagnostic, ProgramError, Severity, place_of
-from ...frontend.verify import refusal_of
-from ..control.objects import is_ours
-from ..control.variables import tree_of
-from ..scalars.dtypes import DType
-from ..scalars.values import wrap
-from ..tensors.tensors import Tensor
-from .places import place_of_line
-from .python_errors import explained
-from .source import PythonSource
-from .state import building, is_building
+from ...base.errors import Code, TilefoldError
+from ...dialects.gpu import ModuleOp as GpuModuleOp
+from ...dialects.kernel import LaunchBounds
+from ...dialects.tile import ReturnOp, TensorType, TileKernelOp
+from ...dialects.tile.threads import ThreadViewOp
+from ..frontend.diagnostics import Diagnostic, ProgramError, Severity, place_of
+from ..frontend.verify import refusal_of
+from .control.objects import is_ours
+from .control.variables import tree_of
+from .scalars.dtypes import DType
+from .scalars.values import convert, wrap
+from .tensors.tensors import Tensor
+from .tracing.places import place_of_line
+from .tracing.python_errors import explained
+from .tracing.source import PythonSource
+from .tracing.state import building, is_building
 
 MODULE = "kernels"
 """The symbol of the module that holds the kernel."""
@@ -88,7 +88,7 @@ def trace(
     call = inspect.BoundArguments(inspect.signature(function), OrderedDict(given))
     code: Any = getattr(function, "__code__", None)
     place = FileLineColLoc(StringAttr(code.co_filename), IntAttr(code.co_firstlineno), IntAttr(1))
-    with building(block) as builder, _restored(arguments.values()):
+    with building(block, convert) as builder, _restored(arguments.values()):
         try:
             result = function(*call.args, **call.kwargs)
         except TilefoldError:

@@ -6,41 +6,25 @@ from collections.abc import Callable
 from typing import Any
 
 from xdsl.dialects import arith, math
-from xdsl.ir import Operation, SSAValue
 
 from ....base.errors import Code, TilefoldError
 from ....dialects.arith.integer_range import either
-from ..tensors.fragments import Vec, combined, elementwise
+from ..scalars.arithmetic import check_computed
+from ..scalars.dtypes import Boolean
+from ..scalars.numbers import check_numbers, check_operand, common_type, is_number, shown_number
+from ..scalars.values import Float, Value, convert, wrap
+from ..tensors.fragments import Vec, combined, elementwise, unary_of
 from ..tracing.state import insert_value
-from .arithmetic import check_computed
-from .dtypes import Boolean, Float32
-from .values import (
-    Float,
-    Value,
-    check_numbers,
-    check_operand,
-    common_type,
-    convert,
-    is_number,
-    shown_number,
-    wrap,
-)
 
 
-def _function(
-    name: str, what: str, op: Callable[[SSAValue], Operation], of_numbers: Callable[[float], float]
-) -> Callable[[Any], Any]:
+def _function(name: str, what: str, of_numbers: Callable[[float], float]) -> Callable[[Any], Any]:
     """The function of a name, which computes `what`."""
 
     def function(x: Any) -> Any:
         if is_number(x):
             return _of_number(name, of_numbers, x)
         check_operand(x)
-        dtype = x.dtype if x.dtype.kind == "float" else Float32
-        check_computed(dtype)
-        if isinstance(x, Vec):
-            return elementwise(function, dtype, x)
-        return Float(insert_value(op(convert(x, dtype).ssa)), dtype)
+        return unary_of(name, x)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
@@ -58,28 +42,25 @@ def _of_number(name: str, function: Callable[[float], float], x: float) -> float
         raise TilefoldError(Code.BUILD_VALUE, f"{name} of {shown_number(x)} is no number", hint) from error
 
 
-exp = _function("exp", "e to the power of x", math.ExpOp, python.exp)
-exp2 = _function("exp2", "2 to the power of x", math.Exp2Op, lambda x: 2.0**x)
-log = _function("log", "The natural logarithm", math.LogOp, python.log)
-log2 = _function("log2", "The logarithm to base 2", math.Log2Op, python.log2)
-log10 = _function("log10", "The logarithm to base 10", math.Log10Op, python.log10)
-sqrt = _function("sqrt", "The square root", math.SqrtOp, python.sqrt)
-rsqrt = _function("rsqrt", "1 divided by the square root", math.RsqrtOp, lambda x: 1.0 / python.sqrt(x))
-sin = _function("sin", "The sine of an angle in radians", math.SinOp, python.sin)
-cos = _function("cos", "The cosine of an angle in radians", math.CosOp, python.cos)
-tanh = _function("tanh", "The hyperbolic tangent", math.TanhOp, python.tanh)
-erf = _function("erf", "The error function", math.ErfOp, python.erf)
-floor = _function(
-    "floor", "The greatest integer that is not greater, as a float", math.FloorOp, lambda x: float(python.floor(x))
-)
-ceil = _function("ceil", "The least integer that is not less, as a float", math.CeilOp, lambda x: float(python.ceil(x)))
+exp = _function("exp", "e to the power of x", python.exp)
+exp2 = _function("exp2", "2 to the power of x", lambda x: 2.0**x)
+log = _function("log", "The natural logarithm", python.log)
+log2 = _function("log2", "The logarithm to base 2", python.log2)
+log10 = _function("log10", "The logarithm to base 10", python.log10)
+sqrt = _function("sqrt", "The square root", python.sqrt)
+rsqrt = _function("rsqrt", "1 divided by the square root", lambda x: 1.0 / python.sqrt(x))
+sin = _function("sin", "The sine of an angle in radians", python.sin)
+cos = _function("cos", "The cosine of an angle in radians", python.cos)
+tanh = _function("tanh", "The hyperbolic tangent", python.tanh)
+erf = _function("erf", "The error function", python.erf)
+floor = _function("floor", "The greatest integer that is not greater, as a float", lambda x: float(python.floor(x)))
+ceil = _function("ceil", "The least integer that is not less, as a float", lambda x: float(python.ceil(x)))
 round_even = _function(
     "round_even",
     "The nearest integer, of two equally near ones the even one, as a float",
-    math.RoundEvenOp,
     lambda x: float(round(x)),
 )
-trunc = _function("trunc", "The integer part, as a float", math.TruncOp, lambda x: float(python.trunc(x)))
+trunc = _function("trunc", "The integer part, as a float", lambda x: float(python.trunc(x)))
 
 
 def absolute(x: Any) -> Any:
