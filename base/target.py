@@ -112,6 +112,11 @@ class Target:
         """The bytes of shared memory that one block can use, at most."""
         return _SHARED_KIB[self.sm] * 1024
 
+    @property
+    def has_clusters(self) -> bool:
+        """Whether blocks can be launched in clusters (PTX ISA, Cluster of Cooperative Thread Arrays)."""
+        return self.sm >= 90
+
     def runs_on(self, major: int, minor: int) -> bool:
         """Whether PTX for this target runs on compute capability `major.minor` (PTX ISA, .target)."""
         own_major, own_minor = divmod(self.sm, 10)

@@ -23,8 +23,8 @@ from tilefold.runtime.cuda.prepared import Prepared
 from benchmarks.record import Figure, Record, add_options, circumstances, keep_record
 from benchmarks.timing import Torch, load_torch
 from tilefold import cute
-from tilefold.cute.launch import engine_of
 from tilefold.messages import print_error
+from tilefold.running.devices import gpu_engine
 
 ROUND = 100
 """Launches between two synchronisations, fewer than the driver queues before it waits."""
@@ -89,7 +89,8 @@ def contenders(torch: Torch, count: int) -> dict[str, Callable[[], Any]]:
         kernel(*tensors).launch(grid=(1, 1, 1), block=(32, 1, 1))
 
     ours()  # builds, loads and prepares
-    prepared = kernel.launches.prepare(kernel.last, engine_of(0))
+    engine = gpu_engine(0)
+    prepared = engine.load(kernel.last.artifact(engine.driver.target.arch))
     found: dict[str, Callable[[], Any]] = {
         "driver, cuda-python": driver_call(prepared, tensors),
         "driver, ctypes": direct_call(prepared),
@@ -134,7 +135,7 @@ def measure(rounds: int, commit: str) -> Record:
             if limit is not None and "torch add_" in times:
                 limit = min(limit, 1.1 * times["torch add_"])
             figures.append(Figure(f"{group}: {name}", microseconds, "us", target=limit, at_most=limit is not None))
-    driver = engine_of(0).driver
+    driver = gpu_engine(0).driver
     facts = {"torch": str(torch.__version__), "target": str(driver.target), "commit": commit}
     return Record("host time of a launch", circumstances(driver.name, **facts), tuple(figures), "launch")
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What an engine is: something that launches kernels over a grid. The simulator and CUDA both are."""
+"""An engine launches kernels over a grid: the simulator and CUDA are engines. What both take and report."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -12,35 +13,53 @@ from ..base.errors import Code
 from ..layout.algebra.core import ComposedLayout, Layout
 from .counters import Counters
 from .errors import Dim3, LaunchError
+from .options import MAX_CLUSTER, Cluster, LaunchAttributes
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchConfig:
-    """The grid in blocks and the block in threads, each as (x, y, z); at least 1 everywhere, else a
-    LaunchError.
+    """The grid in blocks and the block in threads, each as (x, y, z), the handle of the CUDA stream to launch in, and
+    the attributes of the launch.
+
+    LaunchError (E3105) for a size below 1, and for a grid that is not made of whole clusters.
     """
 
     grid: Dim3
     block: Dim3
+    stream: int = 0
+    attributes: LaunchAttributes = ()
 
     def __post_init__(self) -> None:
-        for what, size in (("grid", self.grid), ("block", self.block)):
+        cluster = self.cluster
+        for name, size in (("grid", self.grid), ("block", self.block), ("cluster", cluster)):
             if len(size) != 3 or any(n < 1 for n in size):
                 raise LaunchError(
                     Code.RUN_LAUNCH,
-                    f"the {what} is {size}",
+                    f"the {name} is {size}",
                     "give three sizes of at least 1: x, y, z",
                 )
+        if prod(cluster) > MAX_CLUSTER:
+            message = f"a cluster of {cluster} has {prod(cluster)} blocks"
+            raise LaunchError(Code.RUN_LAUNCH, message, f"a cluster has at most {MAX_CLUSTER} blocks")
+        for axis, blocks, extent in zip("xyz", self.grid, cluster, strict=True):
+            if blocks % extent:
+                message = f"the grid {self.grid} is not made of clusters of {cluster}: {axis} leaves {blocks % extent}"
+                raise LaunchError(Code.RUN_LAUNCH, message, "make each size of the grid a multiple of the cluster's")
+
+    @property
+    def cluster(self) -> Dim3:
+        """The size of a cluster in blocks: (1, 1, 1) where none is asked for."""
+        return next((each.size for each in self.attributes if isinstance(each, Cluster)), (1, 1, 1))
 
     @property
     def blocks(self) -> int:
         """How many blocks the grid has."""
-        return self.grid[0] * self.grid[1] * self.grid[2]
+        return prod(self.grid)
 
     @property
     def threads(self) -> int:
         """How many threads a block has."""
-        return self.block[0] * self.block[1] * self.block[2]
+        return prod(self.block)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,11 +128,10 @@ class Engine(Protocol[ProgramT]):
         """The name on the command line: `sim` or `cuda`."""
         ...
 
-    def launch(self, program: ProgramT, config: LaunchConfig, args: Mapping[str, Argument]) -> RunResult:
-        """Runs the kernel on arguments by name; returns when it has finished and the tensors hold its
-        results.
+    def launch(self, program: ProgramT, config: LaunchConfig, args: Mapping[str, Any]) -> RunResult:
+        """Runs the kernel on arguments by name; returns when it has finished and the tensors hold its results.
 
-        TilefoldError for a launch that does not fit the kernel, and for what the kernel does wrong while it
-        runs.
+        Each engine takes an `Argument`; CUDA also arrays that are in a GPU's memory. TilefoldError for a launch that
+        does not fit the kernel, and for an error of the kernel while it runs.
         """
         ...

@@ -84,6 +84,10 @@ class Program:
             CheckStagePass(STAGE_NAMES[0]).apply(self.context, self.module)  # raises, and says why
         return found or STAGE_NAMES[0]
 
+    def has(self, stage: str) -> bool:
+        """Whether `at` finds the program at a stage: it was not written at a later one."""
+        return STAGE_NAMES.index(stage) > STAGE_NAMES.index(self.stage) or self._fulfils(stage)
+
     def at(self, stage: str, target: Target | None = None) -> ModuleOp | None:
         """The program at a stage, which must not be changed; None where it was written at a later one.
 
@@ -94,7 +98,7 @@ class Program:
         arch = (target or self.target or Target(DEFAULT_ARCH)).arch
         index, written = STAGE_NAMES.index(stage), STAGE_NAMES.index(self.stage)
         if index <= written:
-            return self.module if self._fulfils(stage) else None
+            return self.module if self.has(stage) else None
         if (stage, arch) not in self._stages:
             # go on from the nearest stage that is there already
             nearest = max(

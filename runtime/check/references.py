@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..special import erf
 from .budget import UnfitError, check_elements
 from .evaluate import Function, Value
-from .special import erf
 
 _Doubles = npt.NDArray[np.float64]
 

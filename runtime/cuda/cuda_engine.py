@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The engine that runs kernels on a GPU."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from typing import Any
 
 from ..compiled.artifact import Artifact
 from ..engine import LaunchConfig, RunResult
 from .driver import Driver, open_device
-from .kernel import Kernel
+from .kernel import Kernel, check_launch
+from .library import load_library
 from .packed_arguments import CudaArgument, PackedArguments
+from .prepared import Prepared
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,27 +35,22 @@ class CudaEngine:
     def __init__(self, ordinal: int = 0) -> None:
         """CudaUnavailable where there is no driver, or no such device."""
         self.driver: Driver = open_device(ordinal)
-        self._kernels: dict[Artifact, Kernel] = {}
+        self._library = load_library()
+        self._kernels: dict[Artifact, Prepared] = {}
 
     @property
     def name(self) -> str:
         """The name on the command line."""
         return "cuda"
 
-    def launch(
-        self, program: Artifact, config: LaunchConfig, args: Mapping[str, CudaArgument], stream: int = 0
-    ) -> RunResult:
+    def launch(self, program: Artifact, config: LaunchConfig, args: Mapping[str, CudaArgument]) -> RunResult:
         """Runs the kernel once and waits for it. Storage is copied to the device and back.
 
-        `stream` is the handle of a CUDA stream, 0 for the default one. What the kernel prints goes to the
-        process's standard output, from the driver. LaunchError for what does not fit the kernel, CudaError
-        for what fails on the GPU, with the kernel's name.
+        What the kernel prints goes to the process's standard output, from the driver. LaunchError for what does not fit
+        the kernel, CudaError for what fails on the GPU, with the kernel's name.
         """
-        kernel = self.load(program)
-        packed = PackedArguments(self.driver, program, args)
-        milliseconds = self._measured(lambda: kernel.launch(config, packed.addresses, stream), stream, program.kernel)
-        packed.read_back()
-        return RunResult(seconds=milliseconds / 1e3)
+        with self._ready(program, config, args) as run:
+            return RunResult(seconds=self._measured(run, config.stream, program.kernel) / 1e3)
 
     def time(
         self,
@@ -66,14 +65,8 @@ class CudaEngine:
 
         Results are copied back at the end, so that they can be checked. Raises what `launch` raises.
         """
-        kernel = self.load(program)
-        packed = PackedArguments(self.driver, program, args)
-
-        timing = self.measure(
-            lambda: kernel.launch(config, packed.addresses), program.kernel, warmup=warmup, repeat=repeat
-        )
-        packed.read_back()
-        return timing
+        with self._ready(program, config, args) as run:
+            return self.measure(run, program.kernel, warmup=warmup, repeat=repeat)
 
     def measure(self, run: Callable[[], object], kernel: str, *, warmup: int = 3, repeat: int = 20) -> Timing:
         """Times `repeat` calls of `run`, which queues work of `kernel` on the default stream, after `warmup` others."""
@@ -81,13 +74,26 @@ class CudaEngine:
             run()
         return Timing(tuple(self._measured(run, 0, kernel) for _ in range(repeat)))
 
-    def load(self, program: Artifact) -> Kernel:
-        """The kernel on this device, loaded at its first use. CudaError where it cannot be."""
-        kernel = self._kernels.get(program)
-        if kernel is None:
-            kernel = self._kernels[program] = Kernel(self.driver, program)
+    def load(self, program: Artifact) -> Prepared:
+        """The launches of a kernel on this device, loaded at its first use. CudaError where it cannot be."""
+        prepared = self._kernels.get(program)
+        if prepared is None:
+            prepared = self._kernels[program] = Prepared(Kernel(self.driver, program), self._library)
         self.driver.activate()
-        return kernel
+        return prepared
+
+    @contextmanager
+    def _ready(
+        self, program: Artifact, config: LaunchConfig, args: Mapping[str, CudaArgument]
+    ) -> Generator[Callable[[], None], None, None]:
+        """Within it, the function that queues the launch, any number of times; then the results are copied back."""
+        prepared = self.load(program)
+        check_launch(program, config)
+        packed = PackedArguments(self.driver, program, args)
+        frame = prepared.ready(packed, config.grid, config.stream, config.attributes)
+        yield partial(prepared.run, frame)
+        packed.read_back()
+        prepared.give(frame)
 
     def _measured(self, run: Callable[[], object], stream: int, kernel: str) -> float:
         """What the work that `run` queues took, in milliseconds; waits for it, which also flushes what it printed."""

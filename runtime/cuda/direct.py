@@ -16,13 +16,14 @@ from struct import error as StructError  # noqa: N812  # it is an exception
 from types import CodeType
 from typing import Any
 
+from ..options import LaunchAttributes
 from ..streams import handle_of
 from .comparison import Comparison, Rules
 from .prepared import Prepared
 
 Args = tuple[Any, ...]
-Launch = Callable[[Args, Any, Any, Any, bool], Any]
-"""Launches on arguments, with a block, a grid, a stream and an order, or returns NotImplemented."""
+Launch = Callable[[Args, Any, Any, Any, LaunchAttributes], Any]
+"""Launches on arguments, with a block, a grid, a stream and attributes, or returns NotImplemented."""
 
 
 def write(rules: Rules, args: Args, block: Any, prepared: Prepared) -> Launch | None:
@@ -43,7 +44,7 @@ def write(rules: Rules, args: Args, block: Any, prepared: Prepared) -> Launch | 
     if text.has_torch:
         scope["raw_stream"] = getattr(sys.modules["torch"]._C, "_cuda_getCurrentRawStream", None)
     lines = [
-        "def launch(args, block, grid, stream, programmatic):",
+        "def launch(args, block, grid, stream, attributes):",
         "    try:",
         f"        {', '.join(f'a{i}' for i in range(len(args)))}, = args" if args else "        () = args",
         *(f"        {line}" for line in text.lines),
@@ -57,6 +58,8 @@ def write(rules: Rules, args: Args, block: Any, prepared: Prepared) -> Launch | 
         f"        pack({', '.join(['frame.memory', '0', *text.values])})",
         "    except (StructError, OverflowError, TypeError):",
         "        return NotImplemented",
+        "    if attributes is not frame.attributes:",
+        "        frame.attach(attributes)",
         "    if grid != frame.grid:",
         "        frame.place(kernel, grid)",
         "    if stream is None:",
@@ -65,8 +68,6 @@ def write(rules: Rules, args: Args, block: Any, prepared: Prepared) -> Launch | 
         "        stream = handle_of(stream)",
         "    if stream != frame.stream:",
         "        frame.queue(stream)",
-        "    if programmatic is not frame.programmatic:",
-        "        frame.order(programmatic)",
         "    status = frame.call()",
         "    if status:",
         "        prepared.recover(frame, status)",

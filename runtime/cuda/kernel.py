@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A kernel loaded on a device (CUDA Driver API, Module Management and Execution Control)."""
 
-import ctypes
 import weakref
 from typing import Any
 
@@ -50,26 +49,6 @@ class Kernel:
         """The driver's handle of the kernel (CUfunction)."""
         return int(self._function)
 
-    def launch(self, config: LaunchConfig, packed: ctypes.Array[ctypes.c_void_p], stream: int = 0) -> None:
-        """Queues the kernel on a stream; `packed` has the addresses of the arguments (see `arguments`).
-
-        LaunchError for a block that is not the kernel's or a grid that no GPU has, CudaError where the
-        driver refuses.
-        """
-        artifact = self.artifact
-        check_launch(artifact, config)
-        self.driver.call(
-            "cuLaunchKernel",
-            self._function,
-            *config.grid,
-            *config.block,
-            artifact.dynamic_shared,
-            stream,
-            ctypes.addressof(packed),
-            0,
-            doing=self._doing("launching"),
-        )
-
     def _doing(self, what: str) -> str:
         return f"{what} kernel '{self.artifact.kernel}'"
 
@@ -97,7 +76,9 @@ class Kernel:
 
 
 def check_launch(artifact: Artifact, config: LaunchConfig) -> None:
-    """LaunchError (E3105) for a block that is not the kernel's, or a grid that no GPU has."""
+    """LaunchError (E3105) for a block that is not the kernel's, a grid that no GPU has, and for clusters where the
+    kernel's target has none.
+    """
     if config.block != artifact.block:
         raise LaunchError(
             Code.RUN_LAUNCH,
@@ -107,3 +88,6 @@ def check_launch(artifact: Artifact, config: LaunchConfig) -> None:
     if any(size > most for size, most in zip(config.grid, MAX_GRID, strict=True)):
         message = f"the grid is {config.grid}; a GPU has at most {MAX_GRID} blocks"
         raise LaunchError(Code.RUN_LAUNCH, message, "x can be the largest; let each block do more")
+    if config.cluster != (1, 1, 1) and not artifact.target.has_clusters:
+        message = f"kernel '{artifact.kernel}' is compiled for {artifact.target}, which has no clusters"
+        raise LaunchError(Code.RUN_LAUNCH, message, "compile for sm_90 or newer, or launch without cluster=")

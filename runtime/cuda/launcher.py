@@ -11,6 +11,7 @@ from typing import Any
 
 from ..arrays.constants import constant_key, is_exact
 from ..errors import dim3
+from ..options import LaunchAttributes
 from .comparison import Rules
 from .direct import Args, Launch, write
 from .prepared import Prepared
@@ -21,8 +22,8 @@ _ALIKE = 16
 """The launches that are kept for arguments of the same shapes."""
 
 
-Resolve = Callable[[Args, Any, Any, Any, bool], tuple[Any, Prepared | None]]
-"""Launches arguments that no prepared launch fits yet, or none ever will: on the simulator, say, or with copies.
+Resolve = Callable[[Args, Any, Any, Any, LaunchAttributes], tuple[Any, Prepared | None]]
+"""Launches arguments that no prepared launch fits yet, or none ever will, such as copies of the host's arrays.
 
 Takes what `Launcher.launch` does; returns what the launch reports, and the prepared launch for the next time, if there
 is one.
@@ -46,23 +47,23 @@ class Launcher:
     def __post_init__(self) -> None:
         self.fast = _nothing_yet
 
-    def launch(self, args: Args, block: Any, grid: Any, stream: Any = None, programmatic: bool = False) -> Any:
+    def launch(self, args: Args, block: Any, grid: Any, stream: Any = None, attributes: LaunchAttributes = ()) -> Any:
         """Launches on arguments in the order of the parameters. None, or what `resolve` returns.
 
         `stream` is a handle, an object of torch, CuPy or cuda.core, one of `runtime.streams`, or None: torch's
         current stream where a tensor of torch is an argument, else the default stream. Raises what `resolve` and the
         driver raise.
         """
-        result = self.fast(args, block, grid, stream, programmatic)
-        return result if result is not NotImplemented else self.search(args, block, grid, stream, programmatic)
+        result = self.fast(args, block, grid, stream, attributes)
+        return result if result is not NotImplemented else self.search(args, block, grid, stream, attributes)
 
-    def search(self, args: Args, block: Any, grid: Any, stream: Any, programmatic: bool) -> Any:
+    def search(self, args: Args, block: Any, grid: Any, stream: Any, attributes: LaunchAttributes) -> Any:
         """The same for arguments that are not for `fast`."""
         if not isinstance(block, int | tuple):
             block = dim3("block", block)
         for launch in self._recent:
             if launch is not self.fast:
-                result = launch(args, block, grid, stream, programmatic)
+                result = launch(args, block, grid, stream, attributes)
                 if result is not NotImplemented:
                     self.fast = launch
                     return result
@@ -70,11 +71,11 @@ class Launcher:
         known = self._known.get(hint, ())
         for launch in known:
             if launch not in self._recent:
-                result = launch(args, block, grid, stream, programmatic)
+                result = launch(args, block, grid, stream, attributes)
                 if result is not NotImplemented:
                     self._prefer(launch)
                     return result
-        result, prepared = self.resolve(args, block, grid, stream, programmatic)
+        result, prepared = self.resolve(args, block, grid, stream, attributes)
         if prepared is not None:
             launch = write(self.rules, args, block, prepared)
             if launch is not None:
@@ -101,5 +102,5 @@ class Launcher:
         return tuple(parts)
 
 
-def _nothing_yet(args: Args, block: Any, grid: Any, stream: Any, programmatic: bool) -> Any:
+def _nothing_yet(args: Args, block: Any, grid: Any, stream: Any, attributes: LaunchAttributes) -> Any:
     return NotImplemented

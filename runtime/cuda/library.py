@@ -11,14 +11,29 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from ..options import Cluster, LaunchAttributes
+
+CLUSTER_DIMENSION = 4
+"""CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION"""
 PROGRAMMATIC_STREAM_SERIALIZATION = 6
 """CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION"""
 
 
-class LaunchAttribute(ctypes.Structure):
-    """CUlaunchAttribute with a value of type int."""
+class NativeAttribute(ctypes.Structure):
+    """CUlaunchAttribute, with its union of 64 bytes as integers."""
 
-    _fields_ = (("id", ctypes.c_uint32), ("pad", ctypes.c_uint32), ("value", ctypes.c_int32 * 16))
+    _fields_ = (("id", ctypes.c_uint32), ("pad", ctypes.c_uint32), ("value", ctypes.c_uint32 * 16))
+
+
+def native_attributes(attributes: LaunchAttributes) -> "ctypes.Array[NativeAttribute]":
+    """The attributes of a launch as the driver takes them."""
+    native = (NativeAttribute * len(attributes))()
+    for to, attribute in zip(native, attributes, strict=True):
+        if isinstance(attribute, Cluster):
+            to.id, to.value[:3] = CLUSTER_DIMENSION, attribute.size
+        else:
+            to.id, to.value[0] = PROGRAMMATIC_STREAM_SERIALIZATION, 1
+    return native
 
 
 class LaunchConfiguration(ctypes.Structure):

@@ -15,13 +15,9 @@ from typing import Any
 from ..compiled.artifact import Kind, Parameter
 from ..engine import LaunchConfig
 from ..errors import dim3
+from ..options import LaunchAttributes
 from .kernel import Kernel, check_launch
-from .library import (
-    PROGRAMMATIC_STREAM_SERIALIZATION,
-    LaunchAttribute,
-    LaunchConfiguration,
-    Library,
-)
+from .library import LaunchConfiguration, Library, native_attributes
 from .packed_arguments import PackedArguments
 
 SLOT = 8
@@ -44,22 +40,18 @@ _OTHER_CONTEXT = (201, 400)
 
 
 class Frame:
-    """The memory of one launch. `grid`, `stream` and `programmatic` are those of the launch before."""
+    """The memory of one launch. `grid`, `stream` and `attributes` are those of the launch before."""
 
     __slots__ = (
-        "_attribute", "_configuration", "_grid_of", "_parameters", "call", "grid", "memory", "programmatic", "stream",
+        "_configuration", "_grid_of", "_native", "_parameters", "attributes", "call", "grid", "memory", "stream",
     )  # fmt: skip
 
     def __init__(self, kernel: Kernel, library: Library, values: int, grid_of: GridOf | None = None) -> None:
         self.memory = ctypes.create_string_buffer(SLOT * max(values, 1))
         base = ctypes.addressof(self.memory)
         self._parameters = (ctypes.c_void_p * max(values, 1))(*(base + SLOT * each for each in range(values)))
-        self._attribute = LaunchAttribute(PROGRAMMATIC_STREAM_SERIALIZATION)
-        self._attribute.value[0] = 1
         x, y, z = kernel.artifact.block
-        self._configuration = LaunchConfiguration(
-            1, 1, 1, x, y, z, kernel.artifact.dynamic_shared, None, ctypes.addressof(self._attribute), 0
-        )
+        self._configuration = LaunchConfiguration(1, 1, 1, x, y, z, kernel.artifact.dynamic_shared, None, None, 0)
         self.call: Callable[[], int] = partial(
             library.launch,
             ctypes.byref(self._configuration),
@@ -70,7 +62,8 @@ class Frame:
         self._grid_of = grid_of
         self.grid: Any = _UNPLACED
         self.stream = 0
-        self.programmatic = False
+        self.attributes: LaunchAttributes = ()
+        self._native = native_attributes(())
 
     def place(self, kernel: Kernel, grid: Any) -> None:
         """The grid of the next launches: one to three sizes, or what `grid_of` takes. LaunchError for one that no GPU
@@ -78,7 +71,7 @@ class Frame:
         """
         self.grid = _UNPLACED  # of a grid that is refused, nothing is remembered
         x, y, z = dim3("grid", grid if self._grid_of is None else self._grid_of(grid))
-        check_launch(kernel.artifact, LaunchConfig((x, y, z), kernel.artifact.block))
+        check_launch(kernel.artifact, LaunchConfig((x, y, z), kernel.artifact.block, attributes=self.attributes))
         configuration = self._configuration
         configuration.grid_x, configuration.grid_y, configuration.grid_z = x, y, z
         self.grid = grid if grid is None or isinstance(grid, tuple | int) else _UNPLACED  # a list may change
@@ -88,12 +81,13 @@ class Frame:
         self._configuration.stream = stream
         self.stream = stream
 
-    def order(self, programmatic: bool) -> None:
-        """Whether the next launches may begin before what is in the stream has ended (CUDA C++ Programming Guide,
-        Programmatic Dependent Launch).
-        """
-        self._configuration.attribute_count = int(programmatic)
-        self.programmatic = programmatic
+    def attach(self, attributes: LaunchAttributes) -> None:
+        """The attributes of the next launches. Their grid must be placed anew, since it depends on the cluster."""
+        self._native = native_attributes(attributes)
+        self._configuration.attributes = ctypes.addressof(self._native) if attributes else None
+        self._configuration.attribute_count = len(attributes)
+        self.attributes = attributes
+        self.grid = _UNPLACED
 
     def fill(self, packed: PackedArguments) -> None:
         """The values of arguments that are packed one by one."""
@@ -139,20 +133,23 @@ class Prepared:
         if status:
             driver.fail("cuLaunchKernelEx", status, doing=f"launching kernel '{self.kernel.artifact.kernel}'")
 
-    def launch(self, packed: PackedArguments, grid: Any, stream: int, programmatic: bool) -> None:
-        """Queues a launch on arguments that are packed one by one. LaunchError, CudaError."""
+    def ready(self, packed: PackedArguments, grid: Any, stream: int, attributes: LaunchAttributes) -> Frame:
+        """A frame for a launch on arguments that are packed one by one. LaunchError for a grid that cannot be."""
         try:
             frame = self.take()
         except IndexError:
             frame = self.frame()
         frame.fill(packed)
+        frame.attach(attributes)
         frame.place(self.kernel, grid)
         frame.queue(stream)
-        frame.order(programmatic)
+        return frame
+
+    def run(self, frame: Frame) -> None:
+        """Queues the launch of a frame. CudaError where the driver refuses it."""
         status = frame.call()
         if status:
             self.recover(frame, status)
-        self.give(frame)
 
 
 def _formats(parameter: Parameter) -> list[str]:

@@ -17,6 +17,7 @@ from ...dialects.kernel import KernelOp
 from ..counters import Counters
 from ..engine import Argument, LaunchConfig, RunResult
 from ..errors import LaunchError
+from ..options import RunOptions
 from .bound_arguments import Binding, bind
 from .faults import SimulationError, Site, site_of
 from .functions import deep_stack
@@ -89,6 +90,17 @@ class SimEngine:
     sink: Callable[[str], None] | None = None
     completion: Completion = Completion.LATE
     texts: Texts = field(default_factory=lambda: MappingProxyType({}))
+
+    @classmethod
+    def of(
+        cls,
+        options: RunOptions,
+        sink: Callable[[str], None] | None = None,
+        texts: Texts = MappingProxyType({}),
+    ) -> "SimEngine":
+        """The simulator with the options of a run."""
+        budget = Budget(options.steps, options.bytes)
+        return cls(budget, options.seed or None, races=options.races, sink=sink, texts=texts)
 
     @property
     def name(self) -> str:
@@ -203,5 +215,7 @@ def _check_config(kernel: KernelOp, config: LaunchConfig) -> None:
             f"@{kernel.sym_name.data} is for blocks of {kernel.block} threads, not {config.block}",
             "launch it with the block that its `threads(...)` names",
         )
+    if config.cluster != (1, 1, 1):
+        raise LaunchError(ErrorCode.RUN_LAUNCH, "the simulator runs no clusters", "launch without cluster=")
     if config.blocks * config.threads > MAX_THREADS:
         raise LaunchError(ErrorCode.RUN_LAUNCH, f"the simulator runs up to {MAX_THREADS} threads in one launch")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ...base.errors import Code
 from ..engine import LaunchConfig
 from ..errors import Dim3
+from ..options import MAX_BYTES, MAX_STEPS
 from .faults import SimulationError, Site
 from .memory.outside import Outside, led_outside
 from .memory.undefined import WRITE_FIRST, Trace, UndefinedReadError
@@ -39,8 +40,8 @@ class Budget:
     `characters` what the kernel prints.
     """
 
-    steps: int = 100_000_000
-    bytes: int = 4 << 30
+    steps: int = MAX_STEPS
+    bytes: int = MAX_BYTES
     characters: int = 16 << 20
 
 

@@ -13,7 +13,7 @@ from tilefold.runtime.cuda import driver as driver_module
 from tilefold.runtime.cuda.driver import CudaError, CudaUnavailable, Driver, is_available, open_device
 from tilefold.runtime.cuda.kernel import Kernel
 from tilefold.runtime.cuda.packed_arguments import PackedArguments
-from tilefold.runtime.engine import LaunchConfig, TensorArgument
+from tilefold.runtime.engine import TensorArgument
 from tilefold.runtime.errors import LaunchError
 
 from tests.cuda.harness import artifact
@@ -37,6 +37,7 @@ class RecordingDriver:
         self.api = SimpleNamespace(
             cuMemFree=self.memory.pop,
             cuModuleUnload=str,
+            cuEventDestroy=str,
             CUjit_option=option,
             CUfunction_attribute=attribute,
         )
@@ -159,28 +160,6 @@ def test_missing_and_unknown_arguments() -> None:
         PackedArguments(driver, program, {})
     with pytest.raises(LaunchError, match="there is no argument 'm'"):
         PackedArguments(driver, program, {"n": 1, "m": 2})
-
-
-def test_launch_passes_the_grid_the_block_and_the_shared_memory() -> None:
-    driver, recording = _driver()
-    program = _artifact(Parameter("n", Kind.I32), dynamic=65536)
-    loaded = Kernel(driver, program)
-    packed = PackedArguments(driver, program, {"n": 7})
-    loaded.launch(LaunchConfig((4, 2, 1), (32, 1, 1)), packed.addresses, stream=5)
-    calls = {call[0]: call for call in recording.calls}
-    assert calls["cuFuncSetAttribute"][2:] == (8, 65536)
-    assert calls["cuLaunchKernel"][2:-2] == (4, 2, 1, 32, 1, 1, 65536, 5)
-
-
-def test_launch_that_does_not_fit_the_kernel() -> None:
-    driver, _ = _driver()
-    program = _artifact()
-    loaded = Kernel(driver, program)
-    packed = PackedArguments(driver, program, {})
-    with pytest.raises(LaunchError, match=r"blocks of \(32, 1, 1\) threads, not \(64, 1, 1\)"):
-        loaded.launch(LaunchConfig((1, 1, 1), (64, 1, 1)), packed.addresses)
-    with pytest.raises(LaunchError, match="a GPU has at most"):
-        loaded.launch(LaunchConfig((1, 65536, 1), (32, 1, 1)), packed.addresses)
 
 
 def test_code_for_another_architecture_is_not_loaded() -> None:

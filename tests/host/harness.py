@@ -8,11 +8,11 @@ from contextlib import redirect_stdout
 import pytest
 from tilefold.compiler.frontend.diagnostics import Diagnostic, ProgramError
 from tilefold.compiler.frontend.source import plain_source
+from tilefold.runtime.sim.sim_engine import SimEngine
 from tilefold.runtime.sim.warp import Budget
 
 from tilefold.lowering import load
 from tilefold.running.host_program import Host
-from tilefold.running.simulation import Simulation
 
 C = """\
 llvm.func @printf(!llvm.ptr, ...) -> i32
@@ -55,7 +55,7 @@ def run(
 ) -> str:
     """What a program prints; its file name is `test.mlir`."""
     program = load(plain_source(text, "test.mlir"))
-    host = Host(program, environment or {}, Simulation(budget=budget or Budget()))
+    host = Host(program, environment or {}, SimEngine(budget or Budget()))
     output = io.StringIO()
     with redirect_stdout(output):
         assert host.simulate(entry, stage)

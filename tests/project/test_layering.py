@@ -84,3 +84,17 @@ def test_heavy_packages_stay_out(command: str, absent: set[str]) -> None:
     code = f"import sys; {command}; print(sorted(set(sys.modules) & {absent!r}))"
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
     assert result.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_simulated_launch_loads_neither_cuda_nor_the_command_line() -> None:
+    launch = """
+import sys
+import numpy as np
+sys.path.insert(0, "tests/project")
+from launched import scale
+scale(np.ones(128, np.float32), np.ones(128, np.float32)).launch(grid=1, block=128, device="sim")
+"""
+    others = ("cuda.", "tilefold.runtime.cuda.", "tilefold.cli.", "tilefold.commands.", "tilefold.messages.")
+    code = f"{launch}\nprint([name for name in sys.modules if (name + '.').startswith({others})])"
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert result.stdout.splitlines()[-1] == "[]"

@@ -82,7 +82,25 @@ def test_the_limits_of_a_launch_and_what_their_errors_advise() -> None:
     race(large).launch(grid=1, block=32, device="sim", max_memory=16)
 
 
-@pytest.mark.parametrize("option", [{"races": 1}, {"max_steps": 0}, {"max_memory": "1"}])
+@cute.kernel
+def order_of_warps(out: cute.Tensor):
+    t, _, _ = cute.arch.thread_idx()
+    if t % 32 == 0:
+        out[t // 32] = cute.arch.atomic_add(out.ptr(32), 1)
+
+
+def test_the_seed_of_a_launch_chooses_the_order_of_warps() -> None:
+    def launched(**options: Any) -> list[int]:
+        out = np.zeros(33, np.int32)
+        order_of_warps(out).launch(grid=1, block=1024, device="sim", **options)
+        return out[:32].tolist()
+
+    assert launched() == launched(seed=0) == [*range(32)]
+    assert launched(seed=5) == launched(seed=5) != launched(seed=6)
+    assert sorted(launched(seed=5)) == [*range(32)]
+
+
+@pytest.mark.parametrize("option", [{"races": 1}, {"max_steps": 0}, {"max_memory": "1"}, {"seed": 0.5}])
 def test_options_that_are_none(option: dict[str, Any]) -> None:
     with pytest.raises(TilefoldError, match=f"E3105: {next(iter(option))} is"):
         simulate(**option)

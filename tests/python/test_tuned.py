@@ -14,11 +14,14 @@ from tilefold.base.errors import TilefoldError
 from tilefold.runtime.compiled.artifact import Artifact
 from tilefold.runtime.cuda.driver import Driver
 from tilefold.runtime.cuda.kernel import Kernel
+from tilefold.runtime.cuda.library import Library
+from tilefold.runtime.cuda.prepared import Prepared
 from tilefold.runtime.errors import LaunchError
 
 from tests.runtime.fakes import FakeDriver, FakeLibrary, Tensor, torch_module
 from tilefold import cute
-from tilefold.cute import launch
+from tilefold.cute.gpu_launch import GpuLaunches
+from tilefold.running import devices
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false, reportUnknownVariableType=false
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
@@ -44,9 +47,12 @@ class Device:
         self.library = FakeLibrary()
         self.driver = FakeDriver(self.library)
         self.driver.capability = 9, 0
+        self.loaded: dict[Artifact, Prepared] = {}
 
-    def load(self, artifact: Artifact) -> Kernel:
-        return Kernel(cast(Driver, self.driver), artifact)
+    def load(self, artifact: Artifact) -> Prepared:
+        if artifact not in self.loaded:
+            self.loaded[artifact] = Prepared(Kernel(cast(Driver, self.driver), artifact), cast(Library, self.library))
+        return self.loaded[artifact]
 
     def measure(self, run: Callable[[], object], kernel: str, repeat: int) -> Any:
         run()
@@ -67,14 +73,10 @@ def use(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Callable[..., Device]
     def make(*times: float) -> Device:
         device = Device(*times)
 
-        def engine_of(ordinal: int) -> Device:
+        def gpu_engine(ordinal: int) -> Device:
             return device
 
-        def load_library() -> FakeLibrary:
-            return device.library
-
-        monkeypatch.setattr(launch, "engine_of", engine_of)
-        monkeypatch.setattr("tilefold.runtime.cuda.library.load_library", load_library)
+        monkeypatch.setattr(devices, "gpu_engine", gpu_engine)
         return device
 
     return make
@@ -98,7 +100,7 @@ def test_launches_of_types_that_were_tuned_do_not_look_again(
     assert device.launched() == [(10, 64, 0), (20, 32, 0), (20, 32, 0)]  # each was tried, and the best one was launched
     tuned(*halves).launch(stream=7)
     assert device.launched()[2:] == [(10, 64, 7)]
-    monkeypatch.setattr(launch.Launches, "resolve", None)  # cannot be called: all is prepared
+    monkeypatch.setattr(GpuLaunches, "resolve", None)  # cannot be called: all is prepared
     monkeypatch.setattr(cute.Tuned, "tuning", None)
     for _ in range(2):
         tuned(*_tensors(at=0x5000)).launch()

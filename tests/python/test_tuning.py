@@ -14,8 +14,8 @@ from tilefold.base.target import Target
 from tilefold.runtime.errors import LaunchError
 
 from tilefold import cute, machine_code
-from tilefold.cute import launch
 from tilefold.cute.tuning import Candidate
+from tilefold.running import devices
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false, reportUnknownVariableType=false
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -53,10 +53,10 @@ class Timer:
 def _use(monkeypatch: pytest.MonkeyPatch, *times: float) -> Timer:
     timer = Timer(list(times))
 
-    def engine_of(ordinal: int) -> Timer:
+    def gpu_engine(ordinal: int) -> Timer:
         return timer
 
-    monkeypatch.setattr(launch, "engine_of", engine_of)
+    monkeypatch.setattr(devices, "gpu_engine", gpu_engine)
     return timer
 
 

@@ -11,7 +11,7 @@ import pytest
 from tilefold.runtime.compiled.artifact import Artifact, Parameter
 from tilefold.runtime.cuda.driver import Driver
 from tilefold.runtime.cuda.kernel import Kernel
-from tilefold.runtime.cuda.library import Library
+from tilefold.runtime.cuda.library import Library, NativeAttribute
 from tilefold.runtime.cuda.prepared import SLOT, Prepared
 
 from tests.cuda.test_arguments import RecordingDriver
@@ -26,7 +26,7 @@ class Launched:
     block: tuple[int, int, int]
     shared: int
     stream: int
-    attributes: int
+    attributes: list[tuple[int, tuple[int, ...]]]
     function: int
     values: bytes
     context: int
@@ -52,13 +52,19 @@ class FakeLibrary:
                 (given.block_x, given.block_y, given.block_z),
                 given.shared_bytes,
                 given.stream or 0,
-                given.attribute_count,
+                [(each.id, tuple(each.value[:4])) for each in _attributes(given)],
                 function.value,
                 values,
                 self.current,
             )
         )
         return 0
+
+
+def _attributes(configuration: Any) -> Any:
+    """The attributes behind a configuration's address, which must stay valid until the launch."""
+    count = configuration.attribute_count
+    return (NativeAttribute * count).from_address(configuration.attributes) if count else ()
 
 
 class FakeDriver(RecordingDriver):
@@ -81,6 +87,8 @@ class FakeDriver(RecordingDriver):
         if function == "cuCtxSetCurrent":
             (self.library.current,) = args
             return None
+        if function == "cuEventElapsedTime":
+            return 2.0
         result = super().call(function, *args, doing=doing)
         return 1000 + len(self.calls) if function == "cuModuleGetFunction" else result
 

@@ -19,6 +19,7 @@ from tilefold.runtime.cuda.direct import Args
 from tilefold.runtime.cuda.launcher import Launcher
 from tilefold.runtime.cuda.prepared import Prepared
 from tilefold.runtime.errors import LaunchError
+from tilefold.runtime.options import LaunchAttributes, launch_attributes
 from tilefold.runtime.streams import handle_of
 
 from tests.runtime.fakes import FakeLibrary, Tensor, prepared, torch_module
@@ -39,7 +40,7 @@ class Resolving:
         self.make = make
 
     def __call__(
-        self, args: Args, block: Any, grid: Any, stream: Any, programmatic: bool
+        self, args: Args, block: Any, grid: Any, stream: Any, attributes: LaunchAttributes
     ) -> tuple[Any, Prepared | None]:
         self.asked.append(args)
         return "resolved", self.make()
@@ -64,7 +65,7 @@ def test_second_launch_of_the_same_types_goes_to_the_driver() -> None:
     assert launcher.launch((Tensor(0x2000), 4), BLOCK, (7, 2)) is None
     assert len(resolve.asked) == 1
     (launched,) = library.launched
-    assert (launched.grid, launched.block, launched.stream, launched.attributes) == ((7, 2, 1), BLOCK, 0, 0)
+    assert (launched.grid, launched.block, launched.stream, launched.attributes) == ((7, 2, 1), BLOCK, 0, [])
     assert launched.values == struct.pack("<Qi4x", 0x2000, 4)
     assert launched.function > 1000
 
@@ -142,10 +143,11 @@ def test_current_stream_of_torch_is_read_in_each_launch(torch_module: SimpleName
         torch_module.stream = stream
         launcher.launch((Tensor(0x1000),), BLOCK, GRID)
     launcher.launch((Tensor(0x1000),), BLOCK, GRID, 0x50)
-    launcher.launch((Tensor(0x1000),), BLOCK, GRID, SimpleNamespace(cuda_stream=0x60), True)
+    launcher.launch((Tensor(0x1000),), BLOCK, GRID, SimpleNamespace(cuda_stream=0x60), launch_attributes(None, True))
     launcher.launch((Tensor(0x1000),), BLOCK, GRID)
     assert [each.stream for each in library.launched] == [0x30, 0x40, 0x50, 0x60, 0x40]
-    assert [each.attributes for each in library.launched] == [0, 0, 0, 1, 0]
+    serialised = [(6, (1, 0, 0, 0))]
+    assert [each.attributes for each in library.launched] == [[], [], [], serialised, []]
 
 
 def test_handle_of_streams_of_other_libraries() -> None:

@@ -23,7 +23,7 @@ from tilefold.messages import print_remarks
 if TYPE_CHECKING:
     from tilefold.lowering import Program
     from tilefold.running.launches import Changes
-    from tilefold.running.simulation import Simulation
+    from tilefold.runtime.options import RunOptions
 
 _EPILOG = """\
 A file says how it runs by launches such as
@@ -145,15 +145,16 @@ def _print_remarks(args: argparse.Namespace, program: "Program") -> None:
 
 
 def _run_host(args: argparse.Namespace, program: "Program") -> int:
+    from tilefold.running.devices import chosen_device
     from tilefold.running.host_program import Host
-    from tilefold.running.session import chosen_device
+    from tilefold.runtime.sim.sim_engine import SimEngine
 
     for option in ("launch", "grid", "block", "arg", "fill", "check", "save", "counters"):
         if getattr(args, option):
             raise TilefoldError(
                 Code.CLI_VALUE, f"--{option} is for the launches of run.launch; this program begins on the host"
             )
-    host = Host(program, _environment(args.allow_env), _simulation(args))
+    host = Host(program, _environment(args.allow_env), SimEngine.of(_options(args)))
     entry, passed = args.entry or "main", True
     try:
         if program.gpu_kernels and args.stage is None and chosen_device(args.device) == "cuda":
@@ -195,7 +196,7 @@ def _run_launches(args: argparse.Namespace, program: "Program") -> int:
         program,
         device=args.device,
         stage=args.stage,
-        simulation=_simulation(args),
+        options=_options(args),
         counters=args.counters,
     )
     passed = True
@@ -211,10 +212,10 @@ def _check_limits(args: argparse.Namespace) -> None:
             raise TilefoldError(Code.CLI_VALUE, f"{option} {value}: must be at least 1")
 
 
-def _simulation(args: argparse.Namespace) -> "Simulation":
-    from tilefold.running.simulation import Simulation, limited
+def _options(args: argparse.Namespace) -> "RunOptions":
+    from tilefold.runtime.options import RunOptions
 
-    return Simulation(args.races, limited(args.max_steps, args.max_memory), args.seed)
+    return RunOptions(args.races, args.max_steps, args.max_memory, args.seed)
 
 
 def _changes(args: argparse.Namespace) -> "Changes":

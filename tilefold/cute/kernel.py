@@ -6,13 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, update_wrapper
-from typing import TYPE_CHECKING, Any, SupportsIndex, cast, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.builder.control.rewrite import rewritten
 from tilefold.compiler.builder.trace import trace
 from tilefold.dialects.kernel import LaunchBounds
 from tilefold.runtime.errors import dim3
+from tilefold.runtime.options import RunOptions, launch_attributes
 
 from .parameters import Signature
 from .program import CompiledKernel
@@ -20,11 +21,10 @@ from .specialise import BoundArguments
 from .untraced import skip_frames, untraced
 
 if TYPE_CHECKING:
-    from tilefold.running.simulation import Simulation
     from tilefold.runtime.cuda.launcher import Launcher
     from tilefold.runtime.engine import RunResult
 
-    from .launch import Launches
+    from .gpu_launch import GpuLaunches
 
 Size = SupportsIndex | Sequence[SupportsIndex]
 """A size of a grid or a block: x, or up to three of x, y, z."""
@@ -138,11 +138,11 @@ class Kernel(KernelFunction):
         return call
 
     @cached_property
-    def launches(self) -> "Launches":
-        """The launches that are prepared; `launchers` has them by device."""
-        from .launch import Launches
+    def on_gpus(self) -> "GpuLaunches":
+        """The launches on GPUs; `launchers` has those that are prepared, by device."""
+        from .gpu_launch import GpuLaunches
 
-        return Launches(self, self.launchers)
+        return GpuLaunches(self)
 
     @cached_property
     def rewritten(self) -> Callable[..., object]:
@@ -217,39 +217,43 @@ class KernelCall:
         device: str = "auto",
         stage: str | None = None,
         smem: int | None = None,
+        cluster: Size | None = None,
         programmatic: bool = False,
         races: bool = True,
         max_steps: int | None = None,
         max_memory: int | None = None,
+        seed: int = 0,
     ) -> "RunResult | None":
         """Runs the kernel over a grid of blocks, on the GPU that has its arrays, without waiting (docs/runtime.md).
 
         `device` is "cuda", "cuda:1", "sim" (the simulator, at `stage`) or "auto": the GPU if there is one. Arrays of
         the host are copied to the GPU and back, and the launch is waited for. `stream` is one of torch, CuPy, cuda.core
-        or cuda-python, or a handle; by default torch's current one where a tensor of torch is an argument.
-        `programmatic` lets the kernel begin before what is in the stream has ended. The shared memory that a kernel
-        needs is known; `smem` may say more. The simulator looks for data races unless `races` is False, and ends a run
-        after `max_steps` operations of warps, or where it needs more than `max_memory` MiB.
+        or cuda-python, or a handle; by default torch's current one where a tensor of torch is an argument. `cluster`
+        is the size of a cluster in blocks. `programmatic` lets the kernel begin before what is in the stream has ended.
+        The shared memory that a kernel needs is known; `smem` may say more. The simulator looks for data races unless
+        `races` is False, and ends a run after `max_steps` operations of warps, or where it needs more than `max_memory`
+        MiB; `seed` chooses the order of its warps.
 
         The result is that of a launch that was waited for, else None. Raises ProgramError for a fault of the kernel,
         LaunchError for arguments that do not fit, SimulationError and CudaError for what goes wrong while it runs.
         """
         try:
-            plain = races is True and max_steps is None and max_memory is None  # the options of the simulator
+            attributes = launch_attributes(cluster, programmatic) if programmatic or cluster is not None else ()
+            plain = races is True and max_steps is None and max_memory is None and not seed  # the simulator's options
             if plain and stage is None and smem is None and self.bindings is None:
                 launcher = self.kernel.launchers.get(device)
                 if launcher is not None:
                     args = self.args
-                    result = launcher.fast(args, block, grid, stream, programmatic)
+                    result = launcher.fast(args, block, grid, stream, attributes)
                     if result is NotImplemented:
-                        return launcher.search(args, block, grid, stream, programmatic)
+                        return launcher.search(args, block, grid, stream, attributes)
                     return result
-            simulation = None
-            if not plain:
-                from tilefold.running.simulation import simulation_of
+            if smem is not None and (type(smem) is not int or smem < 0):
+                raise TilefoldError(Code.RUN_LAUNCH, f"smem is {smem!r}", "leave it out: the kernel says what it needs")
+            from .launch import Asked, launch
 
-                simulation = simulation_of(races, max_steps, max_memory)
-            return self._launch(grid, block, stream, device, stage, smem, programmatic, simulation)
+            asked = Asked(device, None if stage is None else str(stage), stream, attributes)
+            return launch(self, grid, block, asked, RunOptions(races, max_steps, max_memory, seed))
         except TilefoldError as error:
             raise shown(error) from error.__cause__
         except TypeError:
@@ -257,31 +261,6 @@ class KernelCall:
                 raise
             error = TilefoldError(Code.RUN_LAUNCH, f"device is {device!r}", "a text such as 'cuda'")  # without a hash
             raise shown(error) from error.__cause__
-
-    def _launch(
-        self,
-        grid: Size,
-        block: Size,
-        stream: Any,
-        device: str,
-        stage: str | None,
-        smem: int | None,
-        programmatic: bool,
-        simulation: "Simulation | None",
-    ) -> "RunResult | None":
-        """Launches what no launch before was like; see `launch`."""
-        if smem is not None and (type(smem) is not int or smem < 0):
-            raise TilefoldError(Code.RUN_LAUNCH, f"smem is {smem!r}", "leave it out: the kernel says what it needs")
-        launches = self.kernel.launches
-        if stage is not None:
-            return launches.simulate(self.bound, block, grid, str(stage), device, simulation)
-        if simulation is not None:
-            return launches.resolve(device, self.bound, block, grid, stream, programmatic, simulation)[0]
-        if block.__class__ is list:
-            block = tuple(cast("list[int]", block))
-        if self.bindings is not None:
-            return launches.resolve(device, self.bindings, block, grid, stream, programmatic)[0]
-        return launches.launch(self.args, block, grid, stream, device, programmatic)
 
 
 @overload

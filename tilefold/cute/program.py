@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A kernel of Python for arguments of certain types: what it is at each stage, and how it is launched."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tilefold.export.exporting import Exported
-    from tilefold.running.simulation import Simulation
     from tilefold.runtime.compiled.artifact import Artifact
-    from tilefold.runtime.engine import RunResult
+    from tilefold.runtime.engine import LaunchConfig, RunResult
+    from tilefold.runtime.options import RunOptions
 
 
 @dataclass(repr=False)
@@ -34,7 +34,7 @@ class CompiledKernel(Inspection):
         return self.traced.kernel
 
     def __repr__(self) -> str:
-        return f"<kernel {self.name} that is built for blocks of {self._block} threads>"
+        return f"<kernel {self.name} that is built for blocks of {tuple(self.traced.bounds.threads)} threads>"
 
     @cached_property
     def program(self) -> Program:
@@ -72,23 +72,11 @@ class CompiledKernel(Inspection):
         return f"{MODULE}::{self.name}"
 
     def simulate(
-        self, grid: Sequence[int], values: Mapping[str, Any], stage: str, simulation: "Simulation | None" = None
+        self, config: "LaunchConfig", values: Mapping[str, Any], stage: str, options: "RunOptions"
     ) -> "RunResult":
         """Runs the kernel on the simulator at a stage. Raises SimulationError, at the user's line."""
-        from tilefold.running.simulation import Simulation
-        from tilefold.runtime.engine import LaunchConfig
-        from tilefold.runtime.sim.sim_engine import SimProgram
+        from tilefold.running.devices import simulated
+        from tilefold.runtime.sim.sim_engine import SimEngine
 
-        module = self.program.reached(stage, self.program.simulated_target(stage))
-        with self.program.explaining():
-            engine = replace((simulation or Simulation()).engine, texts=self.traced.texts)
-            return engine.launch(SimProgram(module, self._symbol), LaunchConfig(_dim3(grid), self._block), values)
-
-    @property
-    def _block(self) -> tuple[int, int, int]:
-        return _dim3(self.traced.bounds.threads)
-
-
-def _dim3(size: Sequence[int]) -> tuple[int, int, int]:
-    x, y, z = size
-    return x, y, z
+        engine = SimEngine.of(options, texts=self.traced.texts)
+        return simulated(self.program, self._symbol, stage, engine).launch(config, values)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.runtime.arrays.arrays import NOWHERE
 from tilefold.runtime.errors import LaunchError
+from tilefold.runtime.options import LaunchAttributes, launch_attributes
 
-from .kernel import Kernel, KernelCall, KernelFunction, shown
+from .kernel import Kernel, KernelCall, KernelFunction, Size, shown
 from .parameters import Signature
 from .program import CompiledKernel
 from .tuning import Candidate, Config, Sized, Tuner, Tuning, sized, without_spills
@@ -76,10 +77,8 @@ class Tuned(KernelFunction):
 
         Raises CudaUnavailable without a GPU, TilefoldError where no configuration works.
         """
-        from .launch import place_of
-
         call = self(*args, **kwargs)
-        ordinal = place_of(call.of(self.configs[0]).bound.arrays, "cuda")
+        ordinal = call.place("cuda")
         assert ordinal is not None, "it is no simulator"
         return self.tuning(call, ordinal)
 
@@ -95,8 +94,8 @@ class Tuned(KernelFunction):
         return found
 
     def launcher(self, device: str) -> "Launcher":
-        """The prepared launches for a device. LaunchError for one that is none."""
-        from .launch import launcher_of
+        """The prepared launches for a GPU. LaunchError for a device that does not exist."""
+        from .gpu_launch import launcher_of
 
         found = self.launchers.get(device)
         if found is None:
@@ -108,21 +107,22 @@ class Tuned(KernelFunction):
         return found
 
     def _resolve(
-        self, device: str, args: tuple[Any, ...], grid: Any, stream: Any, programmatic: bool
+        self, device: str, args: tuple[Any, ...], grid: Any, stream: Any, attributes: LaunchAttributes
     ) -> "tuple[RunResult | None, Prepared | None]":
         """Launches for arguments of types that were not there before, and prepares that of their configuration."""
         from tilefold.runtime.cuda.prepared import Prepared
 
         call = TunedCall()
         call.tuned, call.args, call.kwargs = self, args, None
-        config, tuner = call.config(device, grid), self.tuner
-        bound = call.of(config).bound
+        ordinal, tuner = call.place(device), self.tuner
+        assert ordinal is not None, "a device that has launches is a GPU"
+        config = self.tuning(call, ordinal, grid).best.config
 
         def grid_of(given: Any) -> Any:
             return sized(tuner.grid if given is None else given, config)
 
-        result, prepared = self.kernel.launches.resolve(
-            device, bound, sized(tuner.block, config), grid_of(grid), stream, programmatic
+        result, prepared = self.kernel.on_gpus.resolve(
+            ordinal, call.of(config).bound, sized(tuner.block, config), grid_of(grid), stream, attributes
         )
         return result, None if prepared is None else Prepared(prepared.kernel, prepared.library, grid_of)
 
@@ -144,15 +144,17 @@ class TunedCall:
             return self.tuned.kernel(**dict(zip(self.tuned.signature.names, self.args, strict=True)), **config)
         return self.tuned.kernel(*self.args, **self.kwargs, **config)
 
-    def config(self, device: str = "auto", grid: Sized | None = None) -> Config:
-        """The configuration that is launched: the fastest, which is found out where it is not known; on the simulator,
-        which has no time, the first. Raises what `Tuned.tune` does, LaunchError (E3106) for arguments in different
-        places.
-        """
+    def place(self, device: str, stage: str | None = None) -> int | None:
+        """The number of the GPU to run on; None for the simulator. LaunchError as `launch.place_of`."""
         from .launch import place_of
 
+        return place_of(self.of(self.tuned.configs[0]).bound.arrays, device, stage)
+
+    def config(self, ordinal: int | None, grid: Sized | None = None) -> Config:
+        """The configuration that is launched: on a GPU the fastest, which is found out where it is not known; on the
+        simulator (None), which has no time, the first. Raises what `Tuned.tune` does.
+        """
         tuned = self.tuned
-        ordinal = place_of(self.of(tuned.configs[0]).bound.arrays, device)
         return tuned.configs[0] if ordinal is None else tuned.tuning(self, ordinal, grid).best.config
 
     @untraced
@@ -164,7 +166,7 @@ class TunedCall:
             if config is None:
                 first = self.tuned.configs[0]
                 arrays = self.of(first).bound.arrays.values()
-                config = first if any(each.device == NOWHERE for each in arrays) else self.config()
+                config = first if any(each.device == NOWHERE for each in arrays) else self.config(self.place("auto"))
             return self.of(config).build(sized(self.tuned.tuner.block, config))
         except TilefoldError as error:
             raise shown(error) from error.__cause__
@@ -178,10 +180,12 @@ class TunedCall:
         device: str = "auto",
         stage: str | None = None,
         smem: int | None = None,
+        cluster: Size | None = None,
         programmatic: bool = False,
         races: bool = True,
         max_steps: int | None = None,
         max_memory: int | None = None,
+        seed: int = 0,
     ) -> "RunResult | None":
         """Launches the fastest configuration, as `KernelCall.launch` does, which says what the options mean. On the
         simulator it is the first one.
@@ -191,16 +195,21 @@ class TunedCall:
         if device.__class__ is not str:
             device = str(device)  # which is refused with it
         try:
-            plain = races is True and max_steps is None and max_memory is None  # the options of the simulator
-            if plain and stage is None and smem is None and self.kwargs is None:
-                launcher = self.tuned.launchers.get(device) or self.tuned.launcher(device)
-                return launcher.launch(self.args, _OF_CONFIG, grid, stream, programmatic)
-            config, tuner = self.config(device if stage is None else "sim", grid), self.tuned.tuner
-            return self.of(config).launch(
-                sized(tuner.grid if grid is None else grid, config), sized(tuner.block, config),
-                stream=stream, device=device, stage=stage, smem=smem, programmatic=programmatic,
-                races=races, max_steps=max_steps, max_memory=max_memory,
-            )  # fmt: skip
+            attributes = launch_attributes(cluster, programmatic) if programmatic or cluster is not None else ()
+            plain = races is True and max_steps is None and max_memory is None and not seed  # the simulator's options
+            prepared = plain and stage is None and smem is None and self.kwargs is None
+            launcher = self.tuned.launchers.get(device) if prepared else None
+            if launcher is None:
+                ordinal = self.place(device, stage)
+                if not prepared or ordinal is None:
+                    config, tuner = self.config(ordinal, grid), self.tuned.tuner
+                    return self.of(config).launch(
+                        sized(tuner.grid if grid is None else grid, config), sized(tuner.block, config),
+                        stream=stream, device=device, stage=stage, smem=smem, cluster=cluster,
+                        programmatic=programmatic, races=races, max_steps=max_steps, max_memory=max_memory, seed=seed,
+                    )  # fmt: skip
+                launcher = self.tuned.launcher(device)
+            return launcher.launch(self.args, _OF_CONFIG, grid, stream, attributes)
         except TilefoldError as error:
             raise shown(error) from error.__cause__
 

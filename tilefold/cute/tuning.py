@@ -111,9 +111,9 @@ class Tuner:
 
         Raises CudaUnavailable without the GPU, TilefoldError where no configuration works.
         """
-        from .launch import engine_of
+        from tilefold.running import devices
 
-        engine = engine_of(ordinal)
+        engine = devices.gpu_engine(ordinal)
         key, store = self._key([each.bound for each in calls], engine), default_store()
         kept = None if store is None or not key else store.get(key)
         if kept is not None:

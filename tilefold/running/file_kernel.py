@@ -14,14 +14,14 @@ from tilefold.dialects.tile import TensorType
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.scalars import scalars_of
 from tilefold.lowering import Program
+from tilefold.running.devices import executable
 from tilefold.running.filled_arguments import unpacked
-from tilefold.running.session import DEFAULT_STAGE, chosen_device
-from tilefold.running.simulation import simulation_of
 from tilefold.runtime.arrays.arrays import Array, array_of, is_array
 from tilefold.runtime.arrays.packing import pack
 from tilefold.runtime.arrays.storage import logical_array, mode_sizes, storage_of
 from tilefold.runtime.engine import LaunchConfig, RunResult, TensorArgument
 from tilefold.runtime.errors import argument_error, dim3
+from tilefold.runtime.options import RunOptions, launch_attributes
 from tilefold.runtime.sim.values.values import element_kind
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ class FileKernelCall:
         device: str = "auto",
         stage: str | None = None,
         stream: int = 0,
+        cluster: "Size | None" = None,
         seed: int = 0,
         races: bool = True,
         max_steps: int | None = None,
@@ -80,30 +81,18 @@ class FileKernelCall:
         A tensor is an array of the tensor's logical shape: of NumPy or of another library. An array of the host may
         have any strides, since its elements are copied to where the kernel's layout has them and back; one on the GPU
         is passed as it is. `device` is "auto", "sim" or "cuda"; `stage` where the simulator runs; `stream` the handle
-        of a CUDA stream. `seed`, `races`, `max_steps` and `max_memory` (MiB) are options of the simulator. Raises
+        of a CUDA stream; `cluster` the size of a cluster in blocks. `seed`, `races`, `max_steps` and `max_memory` (MiB)
+        are options of the simulator. Raises
         LaunchError for arguments that do not fit, SimulationError and CudaError for what goes wrong while it runs.
         """
         program, operation = self.kernel.program, self.kernel.operation
-        config = LaunchConfig(dim3("grid", grid), operation.block)
+        config = LaunchConfig(dim3("grid", grid), operation.block, stream, launch_attributes(cluster))
+        options = RunOptions(races, max_steps, max_memory, seed)
         tensors = program.tensors(operation.sym_name.data)
         given = _Arguments()
         for name, value in self.arguments.items():
             given.add(name, value, tensors.get(name))
-        if stage is None and chosen_device(device) == "cuda":
-            from tilefold.runtime.cuda import CudaEngine
-
-            engine = CudaEngine()
-            with program.explaining():
-                artifact = program.artifact(self.kernel.symbol, program.target or engine.driver.target)
-            result = engine.launch(artifact, config, given.passed, stream)
-        else:
-            from tilefold.runtime.sim.sim_engine import SimProgram
-
-            at = stage or DEFAULT_STAGE
-            with program.explaining():
-                module = program.reached(at, program.simulated_target(at))
-                simulator = simulation_of(races, max_steps, max_memory, seed).engine
-                result = simulator.launch(SimProgram(module, self.kernel.symbol), config, given.passed)
+        result = executable(program, self.kernel.symbol, device, stage, options).launch(config, given.passed)
         given.write_back()
         return result
 

@@ -4,7 +4,7 @@
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xdsl.ir import Attribute
 
@@ -13,15 +13,12 @@ from tilefold.compiler.frontend.diagnostics import Diagnostic, Severity
 from tilefold.dialects.cute.types import CuteType
 from tilefold.lowering import TO_INDEX, TO_SIMULATOR, Program
 from tilefold.messages import print_diagnostics
-from tilefold.running.simulation import Simulation
+from tilefold.running.devices import Executable, on_gpu, simulated
 from tilefold.runtime.cute_ir.host_engine import HostEngine
 from tilefold.runtime.cute_ir.rules import Launch
 from tilefold.runtime.engine import LaunchConfig
-from tilefold.runtime.sim.sim_engine import SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 from tilefold.runtime.sim.warp import Budget, Warp
-
-if TYPE_CHECKING:
-    from tilefold.runtime.cuda import CudaEngine
 
 STAGES = ("cute", "index", "instr")
 """The stages at which the simulator runs kernels that a host launches: as written, lowered, and as instructions."""
@@ -31,17 +28,16 @@ Arguments = list[tuple[Any, Attribute]]
 
 @dataclass
 class Host:
-    """One run of a program's host part. The limits of `simulation` are those of host and simulator together."""
+    """One run of a program's host part. The budget of `simulator` is that of host and kernels together."""
 
     program: Program
     environment: Mapping[str, str | None]
-    simulation: Simulation = field(default_factory=Simulation)
-    _gpu: "CudaEngine | None" = None
+    simulator: SimEngine = field(default_factory=SimEngine)
 
     def run_on_gpu(self, entry: str) -> None:
         """Runs `@entry`, and its kernels on the GPU. Raises TilefoldError with the place in the file."""
         with self.program.explaining():
-            HostEngine(self._on_gpu, self.environment, self.simulation.budget).run(self.program.module, entry)
+            HostEngine(self._on_gpu, self.environment, self.simulator.budget).run(self.program.module, entry)
 
     def simulate(self, entry: str, stage: str | None) -> bool:
         """Runs `@entry`, and its kernels on the simulator at a stage, by default as they are written.
@@ -74,33 +70,28 @@ class Host:
     def _simulate(self, entry: str, stage: str, write: Any) -> None:
         def launcher(launch: Launch, arguments: Arguments, host: Warp) -> None:
             program = self._for(launch, TO_SIMULATOR if stage == STAGES[0] else TO_INDEX)
-            module = program.module
+            engine = replace(self.simulator, budget=self._left(host), sink=host.launch.print)
             if stage == "instr":
-                module = program.reached(stage, program.simulated_target(stage))
-            engine = replace(self.simulation.engine, budget=self._left(host), sink=host.launch.print)
-            kernel = SimProgram(module, launch.kernel)
-            names = [name.data for name in kernel.find().arg_names]
+                ready = simulated(program, launch.kernel, stage, engine)
+            else:
+                ready = Executable(program, engine, SimProgram(program.module, launch.kernel), stage)
+            names = [name.data for name in ready.code.find().arg_names]
             values = dict(zip(names, _scalars(arguments), strict=True))
-            result = engine.launch(kernel, LaunchConfig(launch.grid, launch.block), values)
+            result = ready.launch(LaunchConfig(launch.grid, launch.block), values)
             host.launch.spend(result.counters.steps, launch.site)
 
         with self.program.explaining():
-            HostEngine(launcher, self.environment, self.simulation.budget, write).run(self.program.module, entry)
+            HostEngine(launcher, self.environment, self.simulator.budget, write).run(self.program.module, entry)
 
     def _left(self, host: Warp) -> Budget:
         """The budget without what the host has used."""
-        return replace(self.simulation.budget, steps=self.simulation.budget.steps - host.launch.steps)
+        return replace(self.simulator.budget, steps=self.simulator.budget.steps - host.launch.steps)
 
     def _on_gpu(self, launch: Launch, arguments: Arguments, host: Warp) -> None:
-        from tilefold.runtime.cuda import CudaEngine
-
-        if self._gpu is None:
-            self._gpu = CudaEngine()
-        target = self.program.target or self._gpu.driver.target
-        artifact = self._for(launch, TO_INDEX).artifact(launch.kernel, target)
-        values = dict(zip(artifact.names, _scalars(arguments), strict=True))
+        ready = on_gpu(self._for(launch, TO_INDEX), launch.kernel)
+        values = dict(zip(ready.code.names, _scalars(arguments), strict=True))
         sys.stdout.flush()  # what the kernel prints, the driver writes without Python's buffer
-        self._gpu.launch(artifact, LaunchConfig(launch.grid, launch.block), values)
+        ready.launch(LaunchConfig(launch.grid, launch.block), values)
 
     def _for(self, launch: Launch, passes: tuple[str, ...]) -> Program:
         """The device program for blocks of a launch's size."""

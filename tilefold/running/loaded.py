@@ -15,11 +15,11 @@ from tilefold.lowering import load as load_source
 from tilefold.running.file_kernel import FileKernel
 from tilefold.running.launches import Changes, Launch, launches_of
 from tilefold.running.session import Session, check_values
-from tilefold.running.simulation import simulation_of
 from tilefold.runtime.check import CheckResult
 from tilefold.runtime.compiled.store import default_store
 from tilefold.runtime.cute_ir.host_engine import entry_point
 from tilefold.runtime.engine import RunResult
+from tilefold.runtime.options import RunOptions
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,7 @@ class LoadedProgram(Inspection):
             raise TilefoldError(
                 Code.RUN_LAUNCH, "the program begins on the host, with @main", "run it by the command: tilefold run"
             )
-        simulation = simulation_of(races, max_steps, max_memory, seed)
-        session = Session(self._program, device, stage, simulation)
+        session = Session(self._program, device, stage, RunOptions(races, max_steps, max_memory, seed))
         launches = launches_of(self._program.module, self._program.source, Changes(name=launch))
         return tuple(outcome for each in launches for outcome in _outcomes(session, each))
 

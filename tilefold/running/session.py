@@ -15,14 +15,17 @@ from tilefold.lowering import EXECUTABLE_STAGES, Program
 from tilefold.messages import print_diagnostics
 from tilefold.output import write_output
 from tilefold.running.counter_tables import counters_text
-from tilefold.running.filled_arguments import Arguments, prepare
+from tilefold.running.devices import chosen_device, executable
+from tilefold.running.filled_arguments import prepare
 from tilefold.running.launches import Check, Launch
-from tilefold.running.simulation import Simulation
 from tilefold.runtime.check import CheckResult, check_results
 from tilefold.runtime.engine import LaunchConfig, RunResult
+from tilefold.runtime.options import RunOptions
 
-DEFAULT_STAGE = "instr"
 ALL = "all"
+
+Run = tuple[str, Mapping[str, Any], RunResult]
+"""A run of a launch: where it was, its arguments afterwards, and what the engine reports."""
 
 
 @dataclass
@@ -35,7 +38,7 @@ class Session:
     program: Program
     device: str = "auto"
     stage: str | None = None
-    simulation: Simulation = field(default_factory=Simulation)
+    options: RunOptions = field(default_factory=RunOptions)
     counters: bool = False
 
     def __post_init__(self) -> None:
@@ -56,12 +59,12 @@ class Session:
 
         Raises TilefoldError for a launch that cannot run and for what the kernel does wrong.
         """
-        arguments = prepare(launch, files, seed=self.simulation.seed, max_bytes=self.simulation.budget.bytes)
+        runs = self.runs(launch, files)
         block, grid = _dim3(launch.block), _dim3(launch.grid)
         print(f"{launch.label}: grid {grid}, block {block}, on {self._place()}", flush=True)
         passed = True
         first: Mapping[str, Any] = {}
-        for where, logical, result in self._runs(launch, arguments):
+        for where, logical, result in runs:
             print(f"  {where}: {_duration(result.seconds)}", flush=True)
             passed &= self._judge(launch, logical)
             if first:
@@ -74,43 +77,22 @@ class Session:
                 _save(np.asarray(first[name]), path)
         return passed
 
-    def runs(self, launch: Launch, files: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, Any], RunResult]]:
-        """Fills and launches: for each run where it was, the arguments afterwards, and the engine's result."""
-        arguments = prepare(launch, files, seed=self.simulation.seed, max_bytes=self.simulation.budget.bytes)
-        yield from self._runs(launch, arguments)
+    def runs(self, launch: Launch, files: Mapping[str, str]) -> Iterator[Run]:
+        """Fills the arguments at once, and launches as the iterator advances: once, or at each stage of the program."""
+        arguments = prepare(launch, files, seed=self.options.seed, max_bytes=self.options.bytes)
+        config = LaunchConfig(launch.grid, launch.block)
+        stages = filter(self.program.has, EXECUTABLE_STAGES) if self.stage == ALL else (self.stage,)
+
+        def run(stage: str | None) -> Run:
+            ready = executable(self.program, launch.kernel, self.device, stage, self.options)
+            given = arguments.launchable()
+            result = ready.launch(config, given)
+            return ready.where, arguments.logical(given), result
+
+        return map(run, stages)
 
     def _place(self) -> str:
         return "the simulator" if self.device == "sim" else "the GPU"
-
-    def _runs(self, launch: Launch, arguments: Arguments) -> Iterator[tuple[str, Mapping[str, Any], RunResult]]:
-        """Each run of the launch: where, its arguments afterwards, and the engine's result."""
-        config = LaunchConfig(launch.grid, launch.block)
-        if self.device == "cuda":
-            yield self._run_on_gpu(launch, config, arguments)
-            return
-        from tilefold.runtime.sim.sim_engine import SimProgram
-
-        asked = EXECUTABLE_STAGES if self.stage == ALL else (self.stage or DEFAULT_STAGE,)
-        engine = self.simulation.engine
-        for stage in asked:
-            if (module := self.program.at(stage, self.program.simulated_target(stage))) is None:
-                continue  # the file is past this stage
-            given = arguments.launchable()
-            with self.program.explaining():
-                result = engine.launch(SimProgram(module, launch.kernel), config, given)
-            yield f"stage {stage}", arguments.logical(given), result
-
-    def _run_on_gpu(
-        self, launch: Launch, config: LaunchConfig, arguments: Arguments
-    ) -> tuple[str, Mapping[str, Any], RunResult]:
-        from tilefold.runtime.cuda import CudaEngine
-
-        engine = CudaEngine()
-        target = self.program.target or engine.driver.target
-        artifact = self.program.artifact(launch.kernel, target)
-        given = arguments.launchable()
-        result = engine.launch(artifact, config, given)
-        return str(target), arguments.logical(given), result
 
     def _judge(self, launch: Launch, values: Mapping[str, Any]) -> bool:
         passed = True
@@ -131,15 +113,6 @@ class Session:
 def check_values(launch: Launch, values: Mapping[str, Any]) -> tuple[CheckResult, ...]:
     """Every check of a launch on its arguments afterwards. Raises TilefoldError for one that cannot be evaluated."""
     return tuple(result for check in launch.checks for result in _results(check, values))
-
-
-def chosen_device(device: str) -> str:
-    """`sim` or `cuda`: for `auto` the GPU if there is one."""
-    from tilefold.runtime.cuda import is_available
-
-    if device != "auto":
-        return device
-    return "cuda" if is_available() else "sim"
 
 
 def _results(check: Check, values: Mapping[str, Any]) -> tuple[CheckResult, ...]:

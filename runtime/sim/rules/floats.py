@@ -15,7 +15,7 @@ import numpy as np
 from xdsl.dialects import arith, math
 from xdsl.ir import Operation
 
-from ...check.special import erf
+from ...special import erf
 from ..translate import Rule, Rules, Step, Translator
 from ..values.rounding import fused_multiply_add, narrow
 from ..values.values import choose, varies

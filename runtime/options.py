@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a launch can ask for beside its sizes: attributes of the launch, and how the simulator runs it."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from ..base.errors import Code
+from .errors import Dim3, LaunchError, dim3
+
+MAX_CLUSTER = 8
+"""The most blocks of a cluster on every GPU that has clusters (CUDA C++ Programming Guide, Thread Block Clusters)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A launch in clusters of `size` blocks, which run at the same time and share their shared memory."""
+
+    size: Dim3
+
+
+@dataclass(frozen=True, slots=True)
+class ProgrammaticStreamSerialization:
+    """A launch that may begin before earlier work in its stream has ended (CUDA C++ Programming Guide, Programmatic
+    Dependent Launch).
+    """
+
+
+LaunchAttribute: TypeAlias = Cluster | ProgrammaticStreamSerialization
+"""A property of a launch beside its sizes (CUDA Driver API, CUlaunchAttribute)."""
+LaunchAttributes: TypeAlias = tuple[LaunchAttribute, ...]
+
+
+def launch_attributes(cluster: Any = None, programmatic: bool = False) -> LaunchAttributes:
+    """The attributes for the options of a launch in Python: the size of a cluster in blocks, and whether the launch is
+    a programmatic one. A cluster of one block is no attribute. Equal options give the same object.
+
+    LaunchError (E3105) for a cluster that is not one to three sizes.
+    """
+    return _attributes((1, 1, 1) if cluster is None else dim3("cluster", cluster), bool(programmatic))
+
+
+@lru_cache
+def _attributes(cluster: Dim3, programmatic: bool) -> LaunchAttributes:
+    attributes: list[LaunchAttribute] = [] if cluster == (1, 1, 1) else [Cluster(cluster)]
+    return (*attributes, ProgrammaticStreamSerialization()) if programmatic else tuple(attributes)
+
+
+MAX_STEPS = 100_000_000
+"""The operations of warps after which the simulator ends a run, unless it is told otherwise."""
+MAX_BYTES = 4 << 30
+"""The bytes of memory that a run on the simulator may use, unless it is told otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How the simulator runs a launch. A GPU has none of these options, and ignores them.
+
+    `races` looks for accesses that nothing orders. A run ends with an error after `max_steps` operations of warps, or
+    where it needs more than `max_memory` MiB; None is the simulator's own limit. `seed` chooses the order of warps; 0
+    is their own order. LaunchError (E3105) for other values.
+    """
+
+    races: bool = True
+    max_steps: int | None = None
+    max_memory: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if type(self.races) is not bool:
+            raise LaunchError(Code.RUN_LAUNCH, f"races is {self.races!r}", "True or False")
+        for name, limit in (("max_steps", self.max_steps), ("max_memory", self.max_memory)):
+            if limit is not None and (type(limit) is not int or limit < 1):
+                raise LaunchError(Code.RUN_LAUNCH, f"{name} is {limit!r}", "an integer that is at least 1")
+        if type(self.seed) is not int:
+            raise LaunchError(Code.RUN_LAUNCH, f"seed is {self.seed!r}", "an integer")
+
+    @property
+    def steps(self) -> int:
+        """The operations of warps after which the run ends."""
+        return MAX_STEPS if self.max_steps is None else self.max_steps
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of memory that the run may use."""
+        return MAX_BYTES if self.max_memory is None else self.max_memory << 20

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Launches of kernels in Python on GPUs: prepared once for arguments of the same types, on each device."""
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tilefold.running import devices
+from tilefold.runtime.arrays.arrays import is_torch
+from tilefold.runtime.cuda import CudaEngine
+from tilefold.runtime.cuda.comparison import Rules
+from tilefold.runtime.cuda.direct import Args
+from tilefold.runtime.cuda.launcher import Launcher, Resolve
+from tilefold.runtime.cuda.packed_arguments import PackedArguments
+from tilefold.runtime.cuda.prepared import Prepared
+from tilefold.runtime.engine import LaunchConfig, RunResult
+from tilefold.runtime.errors import dim3
+from tilefold.runtime.options import LaunchAttributes
+from tilefold.runtime.streams import handle_of
+
+from .launch import check_device, on_host, place_of
+from .parameters import Signature
+from .specialise import BoundArguments
+
+if TYPE_CHECKING:
+    from .kernel import Kernel
+    from .program import CompiledKernel
+
+
+@dataclass(frozen=True)
+class GpuLaunches:
+    """The launches of one kernel on GPUs."""
+
+    kernel: "Kernel"
+
+    def launcher(self, device: str) -> Launcher:
+        """The prepared launches for a device. LaunchError for one that does not exist."""
+        launchers, signature = self.kernel.launchers, self.kernel.signature
+        if device not in launchers:
+
+            def resolve(args: Args, *rest: Any) -> tuple[RunResult | None, Prepared | None]:
+                bound = signature.bind_in_order(args)
+                ordinal = place_of(bound.arrays, device)
+                assert ordinal is not None, "a device that has launches is a GPU"
+                return self.resolve(ordinal, bound, *rest)
+
+            launchers[device] = launcher_of(signature, device, resolve)
+        return launchers[device]
+
+    def resolve(
+        self,
+        ordinal: int,
+        bound: BoundArguments,
+        block: Any,
+        grid: Any,
+        stream: Any,
+        attributes: LaunchAttributes,
+    ) -> tuple[RunResult | None, Prepared | None]:
+        """Launches on arguments that are bound, which are checked and packed one by one, without waiting for the GPU.
+
+        The result is that of a launch on copies of the host's arrays, which is waited for, else None; then the prepared
+        launch, if this was one. Raises what building, preparing and launching raise.
+        """
+        built = self.kernel.build(bound, dim3("block", block))
+        engine = devices.gpu_engine(ordinal)
+        with engine.driver.current():
+            if any(array.device is None for array in bound.arrays.values()):
+                return self._on_copies(built, bound, engine, grid, stream, attributes), None
+            prepared = engine.load(built.artifact(engine.driver.target.arch))
+            packed = PackedArguments(engine.driver, prepared.kernel.artifact, bound.values)
+            frame = prepared.ready(packed, grid, _stream(stream, bound, ordinal), attributes)
+            prepared.run(frame)
+            prepared.give(frame)
+            return None, prepared
+
+    def _on_copies(
+        self,
+        built: "CompiledKernel",
+        bound: BoundArguments,
+        engine: CudaEngine,
+        grid: Any,
+        stream: Any,
+        attributes: LaunchAttributes,
+    ) -> RunResult:
+        artifact = built.artifact(engine.driver.target.arch)
+        config = LaunchConfig(
+            dim3("grid", grid), artifact.block, 0 if stream is None else handle_of(stream), attributes
+        )
+        values, tensors = on_host(bound)
+        result = engine.launch(artifact, config, values)
+        tensors.finish()
+        return result
+
+
+def launcher_of(signature: Signature, device: str, resolve: Resolve) -> Launcher:
+    """The launches for parameters of such a signature. LaunchError for a device that does not exist."""
+    check_device(device)
+    rules = Rules(signature.names, signature.constants, signature.rules, signature.ranges)
+    return Launcher(rules, resolve)
+
+
+def _stream(stream: Any, bound: BoundArguments, ordinal: int) -> int:
+    """The handle of the stream to launch in; see `Launcher.launch`."""
+    if stream is not None:
+        return handle_of(stream)
+    if any(is_torch(value) for value in bound.values.values()):
+        return int(sys.modules["torch"]._C._cuda_getCurrentRawStream(ordinal))
+    return 0
