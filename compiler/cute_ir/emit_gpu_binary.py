@@ -56,10 +56,12 @@ class EmitGpuBinaryPass(ModulePass):
             raise LoweringError(
                 Code.PASS_FAILED, "the module has no target attributes", module, "run attach-nvvm-target before"
             )
-        targets = [(each, _target(each, module)) for each in module.targets]
-        text = llvm_text(module)
         format = StringAttr(FORMATS[self.compilation_target])
-        return [ObjectAttr(each, format, BytesAttr(self._compile(text, target))) for each, target in targets]
+        targets = [(attribute, _target(attribute, module)) for attribute in module.targets]
+        return [
+            ObjectAttr(attribute, format, BytesAttr(self._compile(llvm_text(module, target), target)))
+            for attribute, target in targets
+        ]
 
     def _compile(self, text: str, target: Target) -> bytes:
         from ..machine.assemble import assemble

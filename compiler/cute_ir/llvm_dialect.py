@@ -1,46 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Device programs in the `llvm` and `nvvm` dialects as LLVM IR text."""
 
+from collections.abc import Sequence
+
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Attribute, Block, Operation
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...base.errors import Code
+from ...base.target import Target
 from ...dialects.cute.brackets import parameter
 from ...dialects.gpu import ModuleOp as GpuModuleOp
 from ...passes.cute_ir.one_shot_convert_to_llvm import BLOCK_SIZE, KERNEL
 from ...passes.errors import LoweringError
-from ..emit import DATA_LAYOUT
+from ..emit.control import join_paths
 from ..emit.text import escape
-from ..emit.types import constant
-from .llvm_instructions import CONSTANTS, Names, incoming, instruction, symbol, type_text
+from ..emit.types import constant, llvm_type, memory_type
+from ..emit.writer import FunctionWriter, ModuleWriter
+from .llvm_instructions import LLVM_RULES, constant_text, symbol
 
 
-def llvm_text(module: GpuModuleOp) -> str:
+def llvm_text(module: GpuModuleOp, target: Target) -> str:
     """The LLVM IR text of a `gpu.module` whose functions are in the `llvm` dialect, for the NVPTX back end.
 
     LoweringError for what has no translation: operations of other dialects, variadic calls, names that PTX lacks.
     """
-    declarations: dict[str, str] = {}
-    parts: list[str] = []
+    w = ModuleWriter(target, LLVM_RULES)
     for op in module.body.block.ops:
         match op:
             case llvm.GlobalOp():
-                parts.append(_global(op))
+                w.globals.append(_global(op))
             case llvm.FuncOp():
-                parts.append(_function(op, declarations))
+                _function(w, op)
             case _:
                 hint = "run one-shot-convert-to-llvm before"
                 raise LoweringError(Code.EMIT_UNSUPPORTED, f"'{op.name}' has no translation to PTX", op, hint)
-    head = f'target datalayout = "{DATA_LAYOUT}"', 'target triple = "nvptx64-nvidia-cuda"'
-    return "\n".join((*head, *parts, *declarations.values(), ""))
+    return w.text()
 
 
 def _global(op: llvm.GlobalOp) -> str:
     if op.value is None:
         raise LoweringError(Code.EMIT_UNSUPPORTED, "a global of a kernel needs a value", op)
     space = op.addr_space.value.data
-    kind = ("constant " if op.constant is not None else "global ") + type_text(op.global_type, op)
+    kind = ("constant " if op.constant is not None else "global ") + memory_type(op.global_type, op)
     where = f"addrspace({space}) " if space else ""
     align = f", align {op.alignment.value.data}" if op.alignment is not None else ""
     return f"{symbol(op.sym_name.data, op)} = {_linkage(op.linkage)}{where}{kind} {_initial(op.value, op)}{align}"
@@ -57,46 +59,71 @@ def _linkage(attribute: llvm.LinkageAttr) -> str:
     return "" if name == "external" else f"{name} "
 
 
-def _function(op: llvm.FuncOp, declarations: dict[str, str]) -> str:
+def _function(module: ModuleWriter, op: llvm.FuncOp) -> None:
     kind = op.function_type
     if kind.is_variadic:
         raise LoweringError(Code.EMIT_UNSUPPORTED, "PTX has no variadic functions of this kind", op)
-    name, result = symbol(op.sym_name.data, op), type_text(kind.output, op)
-    types = [type_text(type, op) for type in kind.inputs]
-    if not op.body.blocks:
-        return f"declare {result} {name}({', '.join(types)})"
+    name = symbol(op.sym_name.data, op)
+    result = "void" if isinstance(kind.output, llvm.LLVMVoidType) else llvm_type(kind.output, op)
+    types = [llvm_type(type, op) for type in kind.inputs]
     blocks = list(op.body.blocks)
-    names = Names(blocks, declarations)
-    parameters = ", ".join(f"{type} {names.ref(arg)}" for type, arg in zip(types, blocks[0].args, strict=True))
+    if not blocks:
+        module.functions.append(f"declare {result} {name}({', '.join(types)})")
+        return
+    w = FunctionWriter(module, op.sym_name.data)
+    _name(w, blocks)
+    paths = _paths(w, blocks)
+    for block in blocks:
+        if block is not blocks[0]:
+            w.start_block(w.labels[block])
+            _begin(w, block, paths[block], op)
+        w.write_block(block)
+    parameters = ", ".join(f"{type} {w.ref(arg)}" for type, arg in zip(types, blocks[0].args, strict=True))
     kernel = "ptx_kernel " if KERNEL in op.attributes else ""
     size = op.attributes.get(BLOCK_SIZE)
     threads = f' "{BLOCK_SIZE}"="{",".join(map(str, parameter(size)))}"' if size is not None else ""
-    lines = [f"define {_linkage(op.linkage)}{kernel}{result} {name}({parameters}){threads} {{"]
+    module.add_function(f"define {_linkage(op.linkage)}{kernel}{result} {name}({parameters}){threads}", w)
+
+
+def _name(w: FunctionWriter, blocks: Sequence[Block]) -> None:
+    """Names all blocks and values, since a block may stand before those that lead to it."""
+    entered = {blocks[0], *(after for block in blocks if block.last_op for after in block.last_op.successors)}
     for block in blocks:
-        lines += [f"{names.labels[block]}:", *_phis(names, block, op), *_instructions(names, block)]
-    return "\n".join((*lines, "}"))
+        w.labels[block] = w.fresh("bb") if w.labels else "entry"
+        for argument in block.args:
+            w.bind(argument, w.fresh() if block in entered else "poison")
+        for op in block.ops:
+            text = constant_text(op)
+            for result in op.results:
+                w.bind(result, text or w.fresh())
 
 
-def _phis(names: Names, block: Block, op: llvm.FuncOp) -> list[str]:
-    """The arguments of a block, each from every block that leads here; those of the first are the function's."""
-    entries = list(incoming(names, block))
-    if not entries or not block.args:
-        return []
-    if len({label for label, _ in entries}) != len(entries):
+_Paths = list[tuple[str, list[str]]]
+"""The labels of the blocks that lead to a block, each with the block's arguments from there."""
+
+
+def _paths(w: FunctionWriter, blocks: Sequence[Block]) -> dict[Block, _Paths]:
+    paths: dict[Block, _Paths] = {block: [] for block in blocks}
+
+    def add(origin: Block, to: Block, arguments: Sequence[SSAValue]) -> None:
+        paths[to].append((w.labels[origin], [w.ref(value) for value in arguments]))
+
+    for block in blocks:
+        match block.last_op:
+            case llvm.BrOp() as op:
+                add(block, op.successor, op.arguments)
+            case llvm.CondBrOp() as op:
+                add(block, op.then_block, op.then_arguments)
+                add(block, op.else_block, op.else_arguments)
+            case _:
+                pass
+    return paths
+
+
+def _begin(w: FunctionWriter, block: Block, paths: _Paths, op: llvm.FuncOp) -> None:
+    """Gives a block's arguments their values from every block that leads here."""
+    if block.args and len({label for label, _ in paths}) != len(paths):
         message = "both ways of a branch lead to the same block, with arguments"
         raise LoweringError(Code.EMIT_UNSUPPORTED, message, op, "choose the arguments by llvm.select")
-    lines: list[str] = []
-    for index, argument in enumerate(block.args):
-        origins = ", ".join(f"[ {values[index]}, %{label} ]" for label, values in entries)
-        lines.append(f"  {names.ref(argument)} = phi {type_text(argument.type, op)} {origins}")
-    return lines
-
-
-def _instructions(names: Names, block: Block) -> list[str]:
-    lines: list[str] = []
-    for op in block.ops:
-        if isinstance(op, CONSTANTS):
-            continue
-        text = instruction(names, op)
-        lines.append(f"  {names.ref(op.results[0])} = {text}" if op.results else f"  {text}")
-    return lines
+    if paths:
+        join_paths(w, block.args, paths)

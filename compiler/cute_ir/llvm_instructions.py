@@ -1,48 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Instructions of the `llvm` and `nvvm` dialects as LLVM IR text (LLVM Language Reference, Instruction Reference)."""
+"""The rules of the `llvm` and `nvvm` dialects, whose operations are instructions (LLVM Language Reference, Instruction
+Reference). The text of most is that of the same operation of `arith`.
+"""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, cast
+import re
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from xdsl.dialects import llvm
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.dialects.arith import CMPF_COMPARISON_OPERATIONS, CMPI_COMPARISON_OPERATIONS
+from xdsl.ir import Operation
 
 from ...base.errors import Code
 from ...dialects.llvm import PoisonOp
+from ...dialects.nvvm import NVVM
 from ...passes.errors import LoweringError
-from ..emit.types import constant, overload
-from ..emit.types import llvm_type as scalar_type
-
-CONSTANTS = (llvm.ConstantOp, llvm.UndefOp, PoisonOp, llvm.ZeroOp, llvm.AddressOfOp)
-"""The operations that are no instructions: their results are written where they are used."""
+from ..emit.arith import compare, flags, instruction, select
+from ..emit.control import nothing
+from ..emit.convert import cast
+from ..emit.structs import STRUCTS
+from ..emit.types import constant, memory_type
+from ..emit.writer import FunctionWriter, Rule, rule
 
 _CASTS = (
-    llvm.TruncOp, llvm.ZExtOp, llvm.SExtOp, llvm.PtrToIntOp, llvm.IntToPtrOp,
-    llvm.BitcastOp, llvm.SIToFPOp, llvm.FPExtOp, llvm.FPTruncOp,
+    llvm.TruncOp, llvm.ZExtOp, llvm.SExtOp, llvm.PtrToIntOp, llvm.IntToPtrOp, llvm.BitcastOp,
+    llvm.SIToFPOp, llvm.FPExtOp, llvm.FPTruncOp,
 )  # fmt: skip
-_BINARY = (
+_SAME = (
     llvm.ArithmeticBinOperation, llvm.ArithmeticBinOpOverflow, llvm.ArithmeticBinOpExact,
-    llvm.ArithmeticBinOpDisjoint, llvm.AbstractFloatArithOp,
+    llvm.ArithmeticBinOpDisjoint, llvm.AbstractFloatArithOp, llvm.FNegOp,
 )  # fmt: skip
-
-_NOT_IN_PTX = frozenset(f"llvm.intr.{name}" for name in ("exp", "exp2", "log", "log2", "sin", "cos", "pow"))
+"""Instructions on operands of the result's type."""
+_NOT_IN_PTX = (llvm.FExpOp, llvm.FExp2Op, llvm.FLogOp, llvm.FLog2Op, llvm.FSinOp, llvm.FCosOp, llvm.FPowOp)
 """Functions that are exact enough only in a library, which NVPTX does not have."""
-
-
-def type_text(type: Attribute, op: Operation) -> str:
-    """An LLVM type. LoweringError, placed at `op`, for one that kernels do not have."""
-    match type:
-        case llvm.LLVMVoidType():
-            return "void"
-        case llvm.LLVMPointerType():
-            space = getattr(type.addr_space, "value", None)
-            return "ptr" if space is None or space.data == 0 else f"ptr addrspace({space.data})"
-        case llvm.LLVMArrayType():
-            return f"[{type.size.data} x {type_text(type.type, op)}]"
-        case llvm.LLVMStructType():
-            return f"{{ {', '.join(type_text(part, op) for part in type.types)} }}"
-        case _:
-            return scalar_type(type, op)
+_NOT_IN_NAMES = re.compile(r"\W")
+_NAME_OF_INTRINSIC = re.compile(r"llvm\.[\w.]+", re.ASCII)
 
 
 def symbol(name: str, op: Operation) -> str:
@@ -52,8 +44,8 @@ def symbol(name: str, op: Operation) -> str:
     return f"@{name}"
 
 
-def constant_text(op: Operation) -> str:
-    """What one of `CONSTANTS` is written as, without its type."""
+def constant_text(op: Operation) -> str | None:
+    """The text of a constant, which is written where it is used; None for an operation that is an instruction."""
     match op:
         case llvm.ConstantOp():
             return constant(op.value, op)
@@ -61,88 +53,25 @@ def constant_text(op: Operation) -> str:
             return symbol(op.global_name.string_value(), op)
         case llvm.ZeroOp():
             return "zeroinitializer"
+        case llvm.UndefOp():
+            return "undef"
+        case PoisonOp():
+            return "poison"
         case _:
-            return "poison" if isinstance(op, PoisonOp) else "undef"
+            return None
 
 
-class Names:
-    """The names of a function's values and blocks, and what its calls of intrinsics declare."""
-
-    def __init__(self, blocks: Sequence[Block], declarations: dict[str, str]) -> None:
-        self.declarations = declarations
-        self.labels = {block: f"bb{index}" for index, block in enumerate(blocks)}
-        self._names: dict[SSAValue, str] = {}
-        for block in blocks:
-            results = [result for op in block.ops for result in op.results]
-            for value in (*block.args, *results):
-                self._names[value] = f"%v{len(self._names)}"
-            for op in block.ops:
-                if isinstance(op, CONSTANTS):
-                    self._names[op.results[0]] = constant_text(op)
-        entered = {blocks[0], *(after for block in blocks if block.last_op for after in block.last_op.successors)}
-        for block in blocks:
-            if block not in entered:
-                self._names |= dict.fromkeys(block.args, "poison")
-
-    def ref(self, value: SSAValue) -> str:
-        """A value without its type."""
-        return self._names[value]
-
-    def typed(self, value: SSAValue, op: Operation) -> str:
-        """A value with its type."""
-        return f"{type_text(value.type, op)} {self._names[value]}"
-
-    def list(self, values: Sequence[SSAValue], op: Operation) -> str:
-        """Values with their types, separated by commas."""
-        return ", ".join(self.typed(value, op) for value in values)
-
-
-def _flags(op: Operation) -> str:
-    """The flags of an operation, each before a space, as LLVM writes them."""
-    found: list[str] = []
-    overflow, fast = op.properties.get("overflowFlags"), op.properties.get("fastmathFlags")
-    if overflow is not None:
-        bits = cast(Any, overflow).value.data
-        found += sorted(flag.value for flag in llvm.OverflowAttr.from_int(bits).data)
-    if isinstance(fast, llvm.FastMathAttr):
-        found += sorted(flag.value for flag in fast.data)
-    found += [flag for flag, key in (("exact", "isExact"), ("disjoint", "isDisjoint")) if key in op.properties]
-    return "".join(f"{flag} " for flag in found)
-
-
-def _mnemonic(op: Operation) -> str:
-    return op.name.removeprefix("llvm.")
-
-
-def _binary(names: Names, op: Operation) -> str:
-    lhs, rhs = op.operands
-    return f"{_mnemonic(op)} {_flags(op)}{names.typed(lhs, op)}, {names.ref(rhs)}"
-
-
-def _cast(names: Names, op: Operation) -> str:
-    return f"{_mnemonic(op)} {names.typed(op.operands[0], op)} to {type_text(op.results[0].type, op)}"
-
-
-def _icmp(names: Names, op: llvm.ICmpOp) -> str:
-    predicate = llvm.ICmpPredicateFlag.from_int(op.predicate.value.data)
-    return f"icmp {predicate} {names.typed(op.lhs, op)}, {names.ref(op.rhs)}"
-
-
-def _fcmp(names: Names, op: llvm.FCmpOp) -> str:
-    predicate = llvm.FCmpPredicateFlag.from_int(op.predicate.value.data).removeprefix("_")
-    return f"fcmp {_flags(op)}{predicate} {names.typed(op.lhs, op)}, {names.ref(op.rhs)}"
-
-
-def _select(names: Names, op: llvm.SelectOp) -> str:
-    return f"select {_flags(op)}{names.list((op.cond, op.lhs, op.rhs), op)}"
+def _not_in_ptx(w: FunctionWriter, op: Operation) -> None:
+    hint = "call a function that computes it"
+    raise LoweringError(Code.EMIT_UNSUPPORTED, f"'{op.name}' has no instruction in PTX", op, hint)
 
 
 def _aligned(op: llvm.AllocaOp | llvm.LoadOp | llvm.StoreOp) -> str:
     return f", align {op.alignment.value.data}" if op.alignment is not None else ""
 
 
-def _alloca(names: Names, op: llvm.AllocaOp) -> str:
-    return f"alloca {type_text(op.elem_type, op)}, {names.typed(op.size, op)}{_aligned(op)}"
+def _alloca(w: FunctionWriter, op: llvm.AllocaOp) -> None:
+    w.define(op.res, f"alloca {memory_type(op.elem_type, op)}, {w.typed(op.size)}{_aligned(op)}")
 
 
 def _not_atomic(op: llvm.LoadOp | llvm.StoreOp) -> None:
@@ -150,115 +79,99 @@ def _not_atomic(op: llvm.LoadOp | llvm.StoreOp) -> None:
         raise LoweringError(Code.EMIT_UNSUPPORTED, f"an atomic '{op.name}' has no translation to PTX", op)
 
 
-def _load(names: Names, op: llvm.LoadOp) -> str:
+def _load(w: FunctionWriter, op: llvm.LoadOp) -> None:
     _not_atomic(op)
-    return f"load {type_text(op.results[0].type, op)}, {names.typed(op.ptr, op)}{_aligned(op)}"
+    (result,) = op.results
+    w.define(result, f"load {w.type(result)}, {w.typed(op.ptr)}{_aligned(op)}")
 
 
-def _store(names: Names, op: llvm.StoreOp) -> str:
+def _store(w: FunctionWriter, op: llvm.StoreOp) -> None:
     _not_atomic(op)
     volatile = "volatile " if op.volatile_ is not None else ""
-    return f"store {volatile}{names.typed(op.value, op)}, {names.typed(op.ptr, op)}{_aligned(op)}"
+    w.emit(f"store {volatile}{w.typed(op.value)}, {w.typed(op.ptr)}{_aligned(op)}")
 
 
-def _gep(names: Names, op: llvm.GEPOp) -> str:
+def _gep(w: FunctionWriter, op: llvm.GEPOp) -> None:
     dynamic = iter(op.ssa_indices)
     indices = [
-        names.typed(next(dynamic), op) if index == llvm.GEP_USE_SSA_VAL else f"i32 {index}"
+        w.typed(next(dynamic)) if index == llvm.GEP_USE_SSA_VAL else f"i32 {index}"
         for index in op.rawConstantIndices.iter_values()
     ]
     inbounds = "inbounds " if op.inbounds is not None else ""
-    return f"getelementptr {inbounds}{type_text(op.elem_type, op)}, {', '.join((names.typed(op.ptr, op), *indices))}"
+    place = ", ".join((w.typed(op.ptr), *indices))
+    w.define(op.result, f"getelementptr {inbounds}{memory_type(op.elem_type, op)}, {place}")
 
 
-def _position(op: llvm.InsertValueOp | llvm.ExtractValueOp) -> str:
-    return ", ".join(str(int(index)) for index in op.position.get_values())
-
-
-def _extract(names: Names, op: llvm.ExtractValueOp) -> str:
-    return f"extractvalue {names.typed(op.container, op)}, {_position(op)}"
-
-
-def _insert(names: Names, op: llvm.InsertValueOp) -> str:
-    return f"insertvalue {names.list((op.container, op.value), op)}, {_position(op)}"
-
-
-def _call(names: Names, op: llvm.CallOp) -> str:
+def _call(w: FunctionWriter, op: llvm.CallOp) -> None:
     if op.callee is None or op.var_callee_type is not None or op.op_bundle_operands:
         raise LoweringError(
             Code.EMIT_UNSUPPORTED, "only direct calls of functions that are not variadic have a form in PTX", op
         )
-    result = type_text(op.returned.type, op) if op.returned is not None else "void"
-    return f"call {result} {symbol(op.callee.string_value(), op)}({names.list(op.args, op)})"
+    w.call(op, symbol(op.callee.string_value(), op))
 
 
-def _intrinsic(names: Names, op: Operation) -> str:
-    """An operation that is a call of an intrinsic: those of `nvvm`, `llvm.call_intrinsic` and `llvm.intr.*`."""
-    result = type_text(op.results[0].type, op) if op.results else "void"
-    if isinstance(op, llvm.CallIntrinsicOp):
-        name = op.intrin.data
-    elif op.name.startswith("llvm.intr."):
-        name = f"{op.name.replace('llvm.intr.', 'llvm.')}.{overload(result)}"
-    else:
-        name = f"llvm.{op.name}"
-    types = ", ".join(type_text(value.type, op) for value in op.operands)
-    names.declarations[name] = f"declare {result} @{name}({types})"
-    return f"call {_flags(op)}{result} @{name}({names.list(op.operands, op)})"
+def _declared(w: FunctionWriter, op: Operation, name: str) -> None:
+    """A call of an intrinsic with a declaration: LLVM renames those of older versions by it."""
+    result = w.type(op.results[0]) if op.results else "void"
+    w.module.declarations[name] = f"declare {result} @{name}({', '.join(w.type(value) for value in op.operands)})"
+    w.call(op, f"@{name}", flags(op))
 
 
-def _return(names: Names, op: llvm.ReturnOp) -> str:
-    return f"ret {names.typed(op.arg, op)}" if op.arg is not None else "ret void"
+def _call_intrinsic(w: FunctionWriter, op: llvm.CallIntrinsicOp) -> None:
+    name = op.intrin.data
+    if _NAME_OF_INTRINSIC.fullmatch(name) is None or op.op_bundle_operands:
+        raise LoweringError(Code.EMIT_UNSUPPORTED, f"this call of '{name[:80]}' has no translation to PTX", op)
+    _declared(w, op, name)
 
 
-def _br(names: Names, op: llvm.BrOp) -> str:
-    return f"br label %{names.labels[op.successor]}"
+def _overloaded(w: FunctionWriter, op: Operation) -> None:
+    """A call of an intrinsic with any suffix of the types: LLVM puts the right one in its place."""
+    types = "_".join(w.type(value) for value in (*op.results, *op.operands))
+    _declared(w, op, f"llvm.{op.name.removeprefix('llvm.intr.')}.{_NOT_IN_NAMES.sub('_', types)}")
 
 
-def _cond_br(names: Names, op: llvm.CondBrOp) -> str:
-    then, other = names.labels[op.then_block], names.labels[op.else_block]
-    return f"br {names.typed(op.cond, op)}, label %{then}, label %{other}"
+def _nvvm(w: FunctionWriter, op: Operation) -> None:
+    _declared(w, op, f"llvm.{op.name}")
 
 
-def _unreachable(names: Names, op: llvm.UnreachableOp) -> str:
-    return "unreachable"
+def _return(w: FunctionWriter, op: llvm.ReturnOp) -> None:
+    w.emit(f"ret {w.typed(op.arg)}" if op.arg is not None else "ret void")
 
 
-_RULES: Mapping[type[Operation], Callable[[Names, Any], str]] = {
-    llvm.ICmpOp: _icmp, llvm.FCmpOp: _fcmp, llvm.SelectOp: _select, llvm.AllocaOp: _alloca, llvm.LoadOp: _load,
-    llvm.StoreOp: _store, llvm.GEPOp: _gep, llvm.ExtractValueOp: _extract, llvm.InsertValueOp: _insert,
-    llvm.CallOp: _call, llvm.CallIntrinsicOp: _intrinsic, llvm.ReturnOp: _return, llvm.BrOp: _br,
-    llvm.CondBrOp: _cond_br, llvm.UnreachableOp: _unreachable,
-}  # fmt: skip
+def _br(w: FunctionWriter, op: llvm.BrOp) -> None:
+    w.emit(f"br label %{w.labels[op.successor]}")
 
 
-def instruction(names: Names, op: Operation) -> str:
-    """One operation as an instruction, without its result. LoweringError for one that has no translation."""
-    if (rule := _RULES.get(type(op))) is not None:
-        return rule(names, op)
-    if isinstance(op, _BINARY):
-        return _binary(names, op)
-    if isinstance(op, _CASTS):
-        return _cast(names, op)
-    if isinstance(op, llvm.FNegOp):
-        return f"fneg {_flags(op)}{names.typed(op.arg, op)}"
-    if op.name in _NOT_IN_PTX:
-        hint = "call a function that computes it"
-        raise LoweringError(Code.EMIT_UNSUPPORTED, f"'{op.name}' has no instruction in PTX", op, hint)
-    if op.dialect_name() == "nvvm" or op.name.startswith("llvm.intr."):
-        return _intrinsic(names, op)
-    hint = "" if op.dialect_name() == "llvm" else "run one-shot-convert-to-llvm before"
-    raise LoweringError(Code.EMIT_UNSUPPORTED, f"'{op.name}' has no translation to PTX", op, hint)
+def _cond_br(w: FunctionWriter, op: llvm.CondBrOp) -> None:
+    then, other = w.labels[op.then_block], w.labels[op.else_block]
+    w.emit(f"br {w.typed(op.cond)}, label %{then}, label %{other}")
 
 
-def incoming(names: Names, block: Block) -> Iterator[tuple[str, list[str]]]:
-    """From where a block is entered: the label, and the block's arguments from there."""
-    for origin, label in names.labels.items():
-        match origin.last_op:
-            case llvm.BrOp() as op if op.successor is block:
-                yield label, [names.ref(value) for value in op.arguments]
-            case llvm.CondBrOp() as op:
-                arms = ((op.then_block, op.then_arguments), (op.else_block, op.else_arguments))
-                for arguments in [values for successor, values in arms if successor is block]:
-                    yield label, [names.ref(value) for value in arguments]
-            case _:
-                pass
+def _unreachable(w: FunctionWriter, op: llvm.UnreachableOp) -> None:
+    w.emit("unreachable")
+
+
+def _rules() -> Iterator[tuple[type[Operation], Rule]]:
+    for kind in llvm.LLVM.operations:
+        name = kind.name.removeprefix("llvm.")
+        if issubclass(kind, _SAME):
+            yield kind, instruction(name)
+        elif kind in _CASTS:
+            yield kind, cast(name)
+        elif name.startswith("intr."):
+            yield kind, _not_in_ptx if kind in _NOT_IN_PTX else _overloaded
+    for kind in (llvm.ConstantOp, llvm.AddressOfOp, llvm.ZeroOp, llvm.UndefOp, PoisonOp):
+        yield kind, nothing
+    for kind in NVVM.operations:
+        yield kind, _nvvm
+
+
+LLVM_RULES: Mapping[type[Operation], Rule] = MappingProxyType(dict((
+    *_rules(), *STRUCTS,
+    (llvm.ICmpOp, compare("icmp", CMPI_COMPARISON_OPERATIONS)), (llvm.SelectOp, select),
+    (llvm.FCmpOp, compare("fcmp", CMPF_COMPARISON_OPERATIONS)),
+    rule(llvm.AllocaOp, _alloca), rule(llvm.LoadOp, _load), rule(llvm.StoreOp, _store), rule(llvm.GEPOp, _gep),
+    rule(llvm.CallOp, _call), rule(llvm.CallIntrinsicOp, _call_intrinsic), rule(llvm.ReturnOp, _return),
+    rule(llvm.BrOp, _br), rule(llvm.CondBrOp, _cond_br), rule(llvm.UnreachableOp, _unreachable),
+)))  # fmt: skip
+"""The rule of every operation that a function of a device program may contain."""

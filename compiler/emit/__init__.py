@@ -7,12 +7,9 @@ from ...base.target import Target
 from ...dialects.ptx import EntryOp
 from .kernel import write_kernel
 from .table import RULES
-from .writer import ModuleWriter
+from .writer import DATA_LAYOUT, ModuleWriter
 
 __all__ = ["DATA_LAYOUT", "emit_llvm"]
-
-DATA_LAYOUT = "e-p3:32:32-p4:32:32-p5:32:32-p6:32:32-p7:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
-"""NVPTX's data layout with 32-bit shared-memory addresses (LLVM's option --nvptx-short-ptr)."""
 
 
 def emit_llvm(module: Operation, target: Target, *, lineinfo: bool = False) -> str:
@@ -26,4 +23,4 @@ def emit_llvm(module: Operation, target: Target, *, lineinfo: bool = False) -> s
     for op in module.walk():
         if isinstance(op, EntryOp):
             write_kernel(w, op)
-    return w.text(DATA_LAYOUT)
+    return w.text()

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`arith`: integer and floating-point arithmetic, comparison, selection."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from typing import cast
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, llvm
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.utils import FastMathAttrBase
 from xdsl.ir import Operation
 
 from ...base.errors import Code
@@ -11,7 +14,8 @@ from ...passes.errors import LoweringError
 from .types import constant, overload
 from .writer import FunctionWriter, Rule, rule
 
-_INTEGER: dict[type[Operation], str] = {
+_UNIT_FLAGS = {"isExact": "exact", "isDisjoint": "disjoint"}
+_INSTRUCTION: dict[type[Operation], str] = {
     arith.AddiOp: "add",
     arith.SubiOp: "sub",
     arith.MuliOp: "mul",
@@ -25,8 +29,6 @@ _INTEGER: dict[type[Operation], str] = {
     arith.AndIOp: "and",
     arith.OrIOp: "or",
     arith.XOrIOp: "xor",
-}
-_FLOAT: dict[type[Operation], str] = {
     arith.AddfOp: "fadd",
     arith.SubfOp: "fsub",
     arith.MulfOp: "fmul",
@@ -45,39 +47,33 @@ _INTRINSIC: dict[type[Operation], str] = {
 }
 
 
-def fastmath(op: Operation) -> str:
-    """The fast-math flags of an operation as LLVM spells them, with a leading blank; empty where there are none."""
-    return _flags(op, "fastmath")
+def flags(op: Operation) -> str:
+    """The flags of an operation as LLVM spells them, each after a blank: of overflow, of fast math, and others."""
+    names: list[str] = []
+    for key, value in op.properties.items():
+        if key == "overflowFlags" and isinstance(value, IntegerAttr):  # in the dialect `llvm`, the bits of the flags
+            value = llvm.OverflowAttr.from_int(cast("IntegerAttr", value).value.data)
+        if isinstance(value, llvm.OverflowAttr | arith.IntegerOverflowAttr | FastMathAttrBase):
+            names += sorted(flag.value for flag in value.data)  # a set has no order
+        elif key in _UNIT_FLAGS:
+            names.append(_UNIT_FLAGS[key])
+    return "".join(f" {name}" for name in names)
 
 
-def _flags(op: Operation, name: str) -> str:
-    flags = op.properties.get(name)
-    if not isinstance(flags, arith.FastMathFlagsAttr | arith.IntegerOverflowAttr):
-        return ""
-    return "".join(f" {flag}" for flag in sorted(flag.value for flag in flags.data))  # a set has no order
+def instruction(name: str) -> Rule:
+    """The rule of an operation that is one instruction on operands of its result's type."""
 
+    def write(w: FunctionWriter, op: Operation) -> None:
+        (result,) = op.results
+        operands = ", ".join(w.ref(operand) for operand in op.operands)
+        w.define(result, f"{name}{flags(op)} {w.type(result)} {operands}")
 
-def _operands(w: FunctionWriter, op: Operation) -> str:
-    return f"{w.type(op.results[0])} {', '.join(w.ref(operand) for operand in op.operands)}"
-
-
-def _integer(name: str) -> Rule:
-    return lambda w, op: w.define(op.results[0], f"{name}{_flags(op, 'overflowFlags')} {_operands(w, op)}")
-
-
-def _float(name: str) -> Rule:
-    return lambda w, op: w.define(op.results[0], f"{name}{fastmath(op)} {_operands(w, op)}")
+    return write
 
 
 def intrinsic(name: str) -> Rule:
-    """The rule of an operation that is one overloaded LLVM intrinsic on operands of its result's type."""
-
-    def write(w: FunctionWriter, op: Operation) -> None:
-        type = w.type(op.results[0])
-        args = ", ".join(f"{type} {w.ref(operand)}" for operand in op.operands)
-        w.define(op.results[0], f"call{fastmath(op)} {type} @llvm.{name}.{overload(type)}({args})")
-
-    return write
+    """The rule of an operation that is one LLVM intrinsic, overloaded on the type of its result."""
+    return lambda w, op: w.call(op, f"@llvm.{name}.{overload(w.type(op.results[0]))}", flags(op))
 
 
 def _constant(w: FunctionWriter, op: arith.ConstantOp) -> None:
@@ -85,20 +81,23 @@ def _constant(w: FunctionWriter, op: arith.ConstantOp) -> None:
     w.bind(op.result, constant(op.value, op))
 
 
-def _compare(name: str, predicates: list[str]) -> Callable[[FunctionWriter, Operation], None]:
+def compare(name: str, predicates: Sequence[str]) -> Rule:
+    """The rule of a comparison, whose attribute `predicate` is a number: the dialects number them alike."""
+
     def write(w: FunctionWriter, op: Operation) -> None:
-        assert isinstance(op, arith.CmpiOp | arith.CmpfOp)
+        assert isinstance(op, arith.CmpiOp | arith.CmpfOp | llvm.ICmpOp | llvm.FCmpOp)
         index = op.predicate.value.data
         if not 0 <= index < len(predicates):
             raise LoweringError(Code.EMIT_UNSUPPORTED, f"'{op.name}' has no predicate {index}", op)
         left, right = w.typed(op.lhs), w.ref(op.rhs)
-        w.define(op.result, f"{name}{fastmath(op)} {predicates[index]} {left}, {right}")
+        w.define(op.results[0], f"{name}{flags(op)} {predicates[index]} {left}, {right}")
 
     return write
 
 
-def _select(w: FunctionWriter, op: arith.SelectOp) -> None:
-    w.define(op.result, f"select i1 {w.ref(op.cond)}, {w.typed(op.lhs)}, {w.typed(op.rhs)}")
+def select(w: FunctionWriter, op: Operation) -> None:
+    """The rule of a choice between two values."""
+    w.define(op.results[0], f"select{flags(op)} {', '.join(w.typed(operand) for operand in op.operands)}")
 
 
 def _condition(type: str) -> str:
@@ -143,13 +142,12 @@ def _extended(w: FunctionWriter, condition: str, type: str) -> str:
 
 
 ARITH: tuple[tuple[type[Operation], Rule], ...] = (
-    *((kind, _integer(name)) for kind, name in _INTEGER.items()),
-    *((kind, _float(name)) for kind, name in _FLOAT.items()),
+    *((kind, instruction(name)) for kind, name in _INSTRUCTION.items()),
     *((kind, intrinsic(name)) for kind, name in _INTRINSIC.items()),
     rule(arith.ConstantOp, _constant),
-    rule(arith.CmpiOp, _compare("icmp", arith.CMPI_COMPARISON_OPERATIONS)),
-    rule(arith.CmpfOp, _compare("fcmp", arith.CMPF_COMPARISON_OPERATIONS)),
-    rule(arith.SelectOp, _select),
+    (arith.CmpiOp, compare("icmp", arith.CMPI_COMPARISON_OPERATIONS)),
+    (arith.CmpfOp, compare("fcmp", arith.CMPF_COMPARISON_OPERATIONS)),
+    (arith.SelectOp, select),
     (arith.FloorDivSIOp, _rounded_div(up=False)),
     (arith.CeilDivSIOp, _rounded_div(up=True)),
     rule(arith.CeilDivUIOp, _ceil_div_unsigned),

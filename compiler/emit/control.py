@@ -32,6 +32,13 @@ def _yielded(w: FunctionWriter, block: Block, parent: Operation, count: int) -> 
     return [w.ref(value) for value in values]
 
 
+def join_paths(w: FunctionWriter, joined: Sequence[SSAValue], paths: Sequence[tuple[str, Sequence[str]]]) -> None:
+    """Appends a phi for each value that several paths hand on, given the label of each path and its values."""
+    for index, value in enumerate(joined):
+        incoming = ", ".join(f"[ {values[index]}, %{label} ]" for label, values in paths)
+        w.define(value, f"phi {w.type(value)} {incoming}")
+
+
 def _if(w: FunctionWriter, op: scf.IfOp) -> None:
     n = w.fresh("")
     then, other, end = f"then{n}", f"else{n}", f"endif{n}"
@@ -48,9 +55,7 @@ def _if(w: FunctionWriter, op: scf.IfOp) -> None:
         paths.append((w.label, _yielded(w, block, op, len(op.output))))
         w.emit(f"br label %{end}")
     w.start_block(end)
-    for index, result in enumerate(op.output):
-        incoming = ", ".join(f"[ {values[index]}, %{label} ]" for label, values in paths)
-        w.define(result, f"phi {w.type(result)} {incoming}")
+    join_paths(w, op.output, paths)
 
 
 class _Header:
@@ -124,7 +129,7 @@ def _while(w: FunctionWriter, op: scf.WhileOp) -> None:
     w.start_block(end)
 
 
-def _nothing(w: FunctionWriter, op: Operation) -> None:
+def nothing(w: FunctionWriter, op: Operation) -> None:
     """A terminator: the operation that owns the region reads its operands."""
 
 
@@ -132,6 +137,6 @@ CONTROL: tuple[tuple[type[Operation], Rule], ...] = (
     rule(scf.IfOp, _if),
     rule(scf.ForOp, _for),
     rule(scf.WhileOp, _while),
-    (scf.YieldOp, _nothing),
-    (scf.ConditionOp, _nothing),
+    (scf.YieldOp, nothing),
+    (scf.ConditionOp, nothing),
 )

@@ -19,7 +19,8 @@ _CASTS: dict[type[Operation], str] = {
 }
 
 
-def _cast(name: str) -> Rule:
+def cast(name: str) -> Rule:
+    """The rule of a conversion that is one instruction."""
     return lambda w, op: w.define(op.results[0], f"{name} {w.typed(op.operands[0])} to {w.type(op.results[0])}")
 
 
@@ -123,7 +124,7 @@ def _round(w: FunctionWriter, op: Operation) -> None:
 
 
 CONVERT: tuple[tuple[type[Operation], Rule], ...] = (
-    *((kind, _cast(name)) for kind, name in _CASTS.items()),
+    *((kind, cast(name)) for kind, name in _CASTS.items()),
     (arith.SIToFPOp, _from_integer(signed=True)),
     (arith.UIToFPOp, _from_integer(signed=False)),
     (arith.FPToSIOp, _to_integer(signed=True)),

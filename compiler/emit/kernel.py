@@ -65,8 +65,7 @@ def write_kernel(module: ModuleWriter, entry: EntryOp) -> None:
     }
     given = " ".join(f'"{name}"="{value}"' for name, value in attributes.items() if value is not None)
     debug = f" !dbg {w.scope}" if w.scope else ""
-    head = f"define ptx_kernel void @{name}({', '.join(parameters)}) nounwind {given}{debug} {{"
-    module.functions.append("\n".join((head, "entry:", *w.allocas, *w.lines, "}")))
+    module.add_function(f"define ptx_kernel void @{name}({', '.join(parameters)}) nounwind {given}{debug}", w)
 
 
 def _parameter_type(type: Attribute, align: int, entry: EntryOp) -> str:

@@ -5,7 +5,7 @@ import struct
 from typing import cast
 
 from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, VectorType
-from xdsl.dialects.llvm import LLVMStructType
+from xdsl.dialects.llvm import LLVMArrayType, LLVMPointerType, LLVMStructType
 from xdsl.ir import Attribute, Operation
 
 from ...base.errors import Code
@@ -40,12 +40,24 @@ def llvm_type(type: Attribute, op: Operation) -> str:
             return f"<{shape[0]} x {llvm_type(vector.element_type, op)}>"
     if isinstance(type, LLVMStructType):
         return f"{{ {', '.join(llvm_type(part, op) for part in type.types)} }}"
+    if isinstance(type, LLVMPointerType):
+        space = getattr(type.addr_space, "value", None)
+        return "ptr" if space is None or space.data == 0 else f"ptr addrspace({space.data})"
+    if isinstance(type, LLVMArrayType) and type.size.data <= MAX_VECTOR:
+        return f"[{type.size.data} x {llvm_type(type.type, op)}]"
     raise LoweringError(
         Code.EMIT_UNSUPPORTED,
         f"'{op.name}' has a value of type {str(cast(Attribute, type))[:80]}, which PTX registers do not hold",
         op,
         f"use i1, i8, i16, i32, i64, f16, bf16, f32, f64, !ptx.ptr, or a 1-D vector of at most {MAX_VECTOR}",
     )
+
+
+def memory_type(type: Attribute, op: Operation) -> str:
+    """The LLVM type of something in memory, where arrays may have any length."""
+    if isinstance(type, LLVMArrayType):
+        return f"[{type.size.data} x {memory_type(type.type, op)}]"
+    return llvm_type(type, op)
 
 
 def overload(llvm: str) -> str:

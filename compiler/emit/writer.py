@@ -14,8 +14,12 @@ from .text import c_string
 from .types import llvm_type
 
 OpT = TypeVar("OpT", bound=Operation)
+DATA_LAYOUT = "e-p3:32:32-p4:32:32-p5:32:32-p6:32:32-p7:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
+"""NVPTX's data layout with 32-bit shared-memory addresses (LLVM's option --nvptx-short-ptr)."""
+
 Rule = Callable[["FunctionWriter", Operation], None]
 """Writes one operation."""
+_LOWER_FIRST = "lower the program to stage 'instr' first; for the dialect 'llvm', run one-shot-convert-to-llvm before"
 
 
 def rule(kind: type[OpT], write: Callable[["FunctionWriter", OpT], None]) -> tuple[type[Operation], Rule]:
@@ -26,9 +30,10 @@ def rule(kind: type[OpT], write: Callable[["FunctionWriter", OpT], None]) -> tup
 class ModuleWriter:
     """The parts of the text that belong to no single function: globals and metadata."""
 
-    def __init__(self, target: Target, rules: Mapping[type[Operation], Rule], lineinfo: bool) -> None:
+    def __init__(self, target: Target, rules: Mapping[type[Operation], Rule], lineinfo: bool = False) -> None:
         self.target = target
         self.rules = rules
+        self.declarations: dict[str, str] = {}  # of functions, by their names
         self.globals: list[str] = []
         self.functions: list[str] = []
         self.metadata: list[str] = []
@@ -51,35 +56,42 @@ class ModuleWriter:
 
     def string(self, kernel: str, text: str) -> str:
         """Adds a constant character array for a kernel and returns its symbol, for the device's vprintf to print."""
-        if not self._strings:
-            self.globals.append("declare i32 @vprintf(ptr, ptr)")
+        self.declarations["vprintf"] = "declare i32 @vprintf(ptr, ptr)"
         symbol = f"{kernel}$text{self._strings}"
         self._strings += 1
         array, size = c_string(text)
         self.globals.append(f"@{symbol} = private unnamed_addr addrspace(4) constant [{size} x i8] {array}, align 1")
         return symbol
 
-    def text(self, data_layout: str) -> str:
+    def add_function(self, head: str, body: "FunctionWriter") -> None:
+        """Adds a function; its body begins in the block `entry`."""
+        self.functions.append("\n".join((f"{head} {{", "entry:", *body.allocas, *body.lines, "}")))
+
+    def text(self) -> str:
         """The whole file."""
         named = self.lines.named_metadata() if self.lines is not None else []
         head = [
-            f'target datalayout = "{data_layout}"',
+            f'target datalayout = "{DATA_LAYOUT}"',
             'target triple = "nvptx64-nvidia-cuda"',
+            *self.declarations.values(),
             *self.globals,
         ]
         return "\n".join((*head, *self.functions, *named, *self.metadata, ""))
 
 
 class FunctionWriter:
-    """The body of one kernel. Values are numbered in the order of their definition, so that the text is
-    reproducible."""
+    """The body of one function. Values are numbered in the order of their definition, so that the text is
+    reproducible. `threads` and `shared_bytes` are those of a kernel's block."""
 
-    def __init__(self, module: ModuleWriter, kernel: str, block: tuple[int, int, int], shared_bytes: int) -> None:
+    def __init__(
+        self, module: ModuleWriter, kernel: str, threads: tuple[int, int, int] = (1, 1, 1), shared_bytes: int = 0
+    ) -> None:
         self.module = module
         self.kernel = kernel
-        self.threads = block
+        self.threads = threads
         self.shared_bytes = shared_bytes
         self.fenced_roundings: frozenset[type[Attribute]] = frozenset()  # the types to which `.convert` fences them
+        self.labels: dict[Block, str] = {}  # of a function whose blocks branch to one another
         self.scope = ""  # the debug-information scope, where line information is written
         self.label = "entry"
         self.lines: list[str] = []
@@ -123,8 +135,19 @@ class FunctionWriter:
         return name
 
     def define(self, result: SSAValue, text: str) -> None:
-        """Appends the instruction that computes an operation's result."""
-        self._names[result] = self.temp(text)
+        """Appends the instruction that computes an operation's result, under the name that it has been given, if so."""
+        name = self._names.get(result)
+        if name is None:
+            name = self._names[result] = self.fresh()
+        self.lines.append(f"  {name} = {text}{self._suffix}")
+
+    def call(self, op: Operation, function: str, flags: str = "") -> None:
+        """Appends the call of a function, such as `@llvm.nvvm.barrier0`, with an operation's operands and result."""
+        arguments = ", ".join(self.typed(operand) for operand in op.operands)
+        if op.results:
+            self.define(op.results[0], f"call{flags} {self.type(op.results[0])} {function}({arguments})")
+        else:
+            self.emit(f"call{flags} void {function}({arguments})")
 
     def alloca(self, type: str, align: int) -> str:
         """Reserves stack memory of the function, once, whatever loop asks for it; returns the pointer's name."""
@@ -154,12 +177,8 @@ class FunctionWriter:
         for op in block.ops:
             write = rules.get(op.__class__)
             if write is None:
-                raise LoweringError(
-                    Code.EMIT_UNSUPPORTED,
-                    f"'{op.name}' has no translation to PTX",
-                    op,
-                    "lower the program to stage 'instr' first",
-                )
+                hint = "" if op.dialect_name() == "llvm" else _LOWER_FIRST
+                raise LoweringError(Code.EMIT_UNSUPPORTED, f"'{op.name}' has no translation to PTX", op, hint)
             if lines is not None:
                 self._suffix = lines.suffix(op, self.scope)
             write(self, op)
