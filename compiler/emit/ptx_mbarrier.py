@@ -25,7 +25,7 @@ def _assembly(
     return f'call {result} asm sideeffect {text}, "{letters},~{{memory}}"({given})'
 
 
-def _init(w: FunctionWriter, op: ptx.MbarrierInitOp) -> None:
+def _with_count(w: FunctionWriter, op: ptx.MbarrierInitOp | ptx.MbarrierExpectTxOp | ptx.MbarrierCompleteTxOp) -> None:
     w.emit(_assembly(w, f"{op.mnemonic()} [$0], $1;", "r,r", op.operands))
 
 
@@ -33,8 +33,8 @@ def _on_address(w: FunctionWriter, op: ptx.MbarrierInvalOp | ptx.CpAsyncMbarrier
     w.emit(_assembly(w, f"{op.mnemonic()} [$0];", "r", op.operands))
 
 
-def _arrive(w: FunctionWriter, op: ptx.MbarrierArriveOp) -> None:
-    counted, letters = ("", "r") if op.count is None else (", $1", "r,r")
+def _arrive(w: FunctionWriter, op: ptx.MbarrierArriveOp | ptx.MbarrierArriveExpectTxOp) -> None:
+    counted, letters = ("", "r") if len(op.operands) == 1 else (", $1", "r,r")
     lines = ("{", ".reg .b64 state;", f"{op.mnemonic()} state, [$0]{counted};", "}")
     w.emit(_assembly(w, lines, letters, op.operands))
 
@@ -53,7 +53,10 @@ def _wait(w: FunctionWriter, op: ptx.MbarrierWaitOp) -> None:
 
 
 PTX_MBARRIER: tuple[tuple[type[Operation], Rule], ...] = (
-    rule(ptx.MbarrierInitOp, _init),
+    rule(ptx.MbarrierInitOp, _with_count),
+    rule(ptx.MbarrierExpectTxOp, _with_count),
+    rule(ptx.MbarrierCompleteTxOp, _with_count),
+    rule(ptx.MbarrierArriveExpectTxOp, _arrive),
     rule(ptx.MbarrierInvalOp, _on_address),
     rule(ptx.MbarrierArriveOp, _arrive),
     rule(ptx.MbarrierTestWaitOp, _test),

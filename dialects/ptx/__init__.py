@@ -43,8 +43,12 @@ from .inline import InlineOp
 from .matrix import LdMatrixOp, MovMatrixOp, StMatrixOp
 from .mbarrier import (
     MAX_ARRIVALS,
+    MAX_TRANSACTION,
     CpAsyncMbarrierArriveOp,
+    MbarrierArriveExpectTxOp,
     MbarrierArriveOp,
+    MbarrierCompleteTxOp,
+    MbarrierExpectTxOp,
     MbarrierInitOp,
     MbarrierInvalOp,
     MbarrierTestWaitOp,
@@ -97,7 +101,9 @@ __all__ = [
     "CVT_FORMS", "CosOp", "CpAsyncCommitGroupOp", "CpAsyncMbarrierArriveOp", "CpAsyncOp", "CpAsyncWaitAllOp",
     "CpAsyncWaitGroupOp", "CreatePolicyOp", "CvtOp", "Dp4aOp", "ElectSyncOp", "EntryOp", "Ex2Op", "FenceOp",
     "GLOBAL", "GridDependencyWaitOp", "InlineOp", "LOCAL", "LaunchDependentsOp", "LdMatrixOp", "Lg2Op",
-    "LoadAcquireOp", "LoadOp", "LocalAllocOp", "MAX_ARRIVALS", "MatchAnySyncOp", "MbarrierArriveOp",
+    "LoadAcquireOp", "LoadOp", "LocalAllocOp", "MAX_ARRIVALS",
+    "MAX_TRANSACTION", "MatchAnySyncOp", "MbarrierArriveExpectTxOp", "MbarrierArriveOp",
+    "MbarrierCompleteTxOp", "MbarrierExpectTxOp",
     "MbarrierInitOp", "MbarrierInvalOp", "MbarrierTestWaitOp", "MbarrierTryWaitOp", "MbarrierWaitOp", "MmaSyncOp",
     "MovMatrixOp", "NanosleepOp", "PTX", "PrintfOp", "PrmtOp", "PtrAddOp", "PtrType", "PtxOp", "RcpOp", "RedOp",
     "ReduxSyncOp", "RetOp", "RsqrtOp", "SHARED", "ShflSyncOp", "SinOp", "SmemAddrOp", "SmemAllocOp", "SqrtOp",

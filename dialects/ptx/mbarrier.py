@@ -3,8 +3,8 @@
 Parallel Synchronization and Communication Instructions: mbarrier).
 
 An mbarrier is 64 bits of shared memory, at a multiple of 8 bytes. It counts arrivals: when as many have arrived as
-`init` says, its phase is complete, and the next one begins with the same count. Phases are numbered from 0; their
-parity, 0 or 1, names the current one or the one before it.
+`init` says, and as many bytes have come as the phase expects, its phase is complete, and the next one begins with the
+same count. Phases are numbered from 0; their parity, 0 or 1, names the current one or the one before it.
 """
 
 from typing import ClassVar
@@ -19,6 +19,9 @@ from .types import SHARED
 
 MAX_ARRIVALS = 2**20 - 1
 """The most arrivals that a phase can need (PTX ISA, Contents of the mbarrier object)."""
+
+MAX_TRANSACTION = 2**20 - 1
+"""The most bytes that a phase can expect, or get before it expects them (PTX ISA, tx-count)."""
 
 
 class _MbarrierOp(PtxOp):
@@ -88,6 +91,55 @@ class MbarrierArriveOp(_MbarrierOp):
 
     def mnemonic(self) -> str:
         return "mbarrier.arrive.shared.b64"
+
+
+class _TransactionOp(_MbarrierOp):
+    """An instruction that changes the number of bytes that the phase still expects."""
+
+    MIN_SM: ClassVar[int] = 90
+    MIN_PTX: ClassVar[int] = 80
+    bar = operand_def(SHARED)
+    bytes = operand_def(I32)
+    assembly_format = "$bar `,` $bytes attr-dict"
+
+    def __init__(self, bar: SSAValue | Operation, bytes: SSAValue | Operation):
+        super().__init__(operands=[bar, bytes])
+
+
+@irdl_op_definition
+class MbarrierExpectTxOp(_TransactionOp):
+    """`ptx.mbarrier.expect_tx %bar, %bytes`: the phase needs so many more bytes of asynchronous copies, at most
+    2^20 - 1 together (PTX ISA, mbarrier.expect_tx: relaxed at scope cta). Bytes may come before they are expected.
+    """
+
+    name = "ptx.mbarrier.expect_tx"
+
+    def mnemonic(self) -> str:
+        return "mbarrier.expect_tx.relaxed.cta.shared.b64"
+
+
+@irdl_op_definition
+class MbarrierArriveExpectTxOp(_TransactionOp):
+    """`ptx.mbarrier.arrive.expect_tx %bar, %bytes`: each thread has the phase expect so many more bytes, then arrives
+    once (PTX ISA, mbarrier.arrive.expect_tx: release at scope cta).
+    """
+
+    name = "ptx.mbarrier.arrive.expect_tx"
+
+    def mnemonic(self) -> str:
+        return "mbarrier.arrive.expect_tx.release.cta.shared.b64"
+
+
+@irdl_op_definition
+class MbarrierCompleteTxOp(_TransactionOp):
+    """`ptx.mbarrier.complete_tx %bar, %bytes`: the phase needs so many bytes fewer, as when a copy has moved them (PTX
+    ISA, mbarrier.complete_tx: relaxed at scope cta).
+    """
+
+    name = "ptx.mbarrier.complete_tx"
+
+    def mnemonic(self) -> str:
+        return "mbarrier.complete_tx.relaxed.cta.shared.b64"
 
 
 class _TestOp(_MbarrierOp):

@@ -91,7 +91,8 @@ def test_one_copy_serves_tensors_of_other_extents() -> None:
         (ROWS, tile_to_shape(wgmma_smem_atom("K", "SW32", 16), (64, 64)).inner, 16, None, ""),
         (ROWS, Layout((64, (8, 8)), (8, (1, 520))), 16, Code.TMA_BOX, "multiples of 128 bytes"),
         (ROWS, Layout((64, 64), (1, 64)), 16, Code.TENSOR_MAP, "contiguous in shared memory"),
-        (Layout((8,) * 7, tuple(16**i for i in range(7))), Layout((8, 2, 2, 2, 2, 2, 1), (1, 8, 16, 32, 64, 128, 0)), 16,
+        (Layout((8,) * 7, tuple(16**i for i in range(7))),
+         Layout((8, 2, 2, 2, 2, 2, 1), (1, 8, 16, 32, 64, 128, 0)), 16,
          Code.TMA_BOX, "one element along some of them"),
     ],
 )  # fmt: skip

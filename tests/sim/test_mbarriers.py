@@ -193,3 +193,32 @@ def test_an_access_that_is_not_aligned() -> None:
     assert "is not a multiple of the 8 bytes" in refused(
         INIT.replace("%bar", "%mis").replace("scf.if", "%mis = ptx.smem.addr 2052\nscf.if", 1), "E3203"
     )
+
+
+BYTES = "%bytes = arith.constant 128 : i32\n%less = arith.constant 64 : i32\n%far = arith.constant 1048575 : i32\n"
+EXPECT = "ptx.mbarrier.arrive.expect_tx %bar, %bytes\n"
+MOVED = "ptx.mbarrier.complete_tx %bar, %bytes\n"
+
+
+@pytest.mark.parametrize("body", [
+    STORE + EXPECT + MOVED,
+    STORE + MOVED + EXPECT,  # bytes may come before they are expected
+    STORE + "ptx.mbarrier.expect_tx %bar, %less\nptx.mbarrier.expect_tx %bar, %less\n" + MOVED + ARRIVE,
+], ids=["expected", "early", "in parts"])  # fmt: skip
+def test_phase_is_complete_when_its_bytes_have_come(body: str) -> None:
+    assert (run(BYTES + INIT + body + WAIT + use()) == 63 - np.arange(64)).all()
+
+
+def test_arrivals_alone_do_not_complete_a_phase_that_expects_bytes() -> None:
+    text = refused(BYTES + INIT + EXPECT + "scf.if %leads {\n" + MOVED + "}\n" + WAIT, "E3207")
+    assert f"{BAR}, phase 0: 64 of 64 arrivals, lacks {63 * 128} bytes" in text
+
+
+def test_bytes_that_nothing_expects_keep_a_phase_from_ending() -> None:
+    text = refused(BYTES + INIT + MOVED + ARRIVE + WAIT, "E3207")
+    assert f"phase 0: 64 of 64 arrivals, has {64 * 128} bytes more than it expects" in text
+
+
+def test_transaction_counts_have_a_limit() -> None:
+    text = refused(BYTES + INIT + "ptx.mbarrier.expect_tx %bar, %far\n", "E3215")
+    assert "phase 0 expects 2097150 bytes, where -1048575 to 1048575 are possible" in text

@@ -197,6 +197,21 @@ def mbarrier_arrive(at: Address) -> None:
     emit(ptx.MbarrierArriveOp(_address(at).ssa))
 
 
+def mbarrier_expect_tx(at: Address, bytes: "Int | int") -> None:
+    """Has the phase of a barrier in shared memory expect so many more bytes of asynchronous copies."""
+    emit(ptx.MbarrierExpectTxOp(_address(at).ssa, convert(bytes, Int32).ssa))
+
+
+def mbarrier_arrive_and_expect_tx(at: Address, bytes: "Int | int") -> None:
+    """Has the phase expect so many more bytes, then arrives at the barrier and does not wait."""
+    emit(ptx.MbarrierArriveExpectTxOp(_address(at).ssa, convert(bytes, Int32).ssa))
+
+
+def mbarrier_complete_tx(at: Address, bytes: "Int | int") -> None:
+    """Counts so many bytes as moved, as an asynchronous copy does by itself."""
+    emit(ptx.MbarrierCompleteTxOp(_address(at).ssa, convert(bytes, Int32).ssa))
+
+
 def mbarrier_wait(at: Address, parity: "Int | int") -> None:
     """Waits until the phase of this parity, 0 for the first, of a barrier in shared memory has ended."""
     emit(ptx.MbarrierWaitOp(_address(at).ssa, convert(parity, Int32).ssa))

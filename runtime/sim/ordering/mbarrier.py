@@ -4,15 +4,10 @@
 from dataclasses import dataclass, field
 
 from ....base.errors import Code
-from ....dialects.ptx import MAX_ARRIVALS
+from ....dialects.ptx import MAX_ARRIVALS, MAX_TRANSACTION
 from ..warp import Cluster, Warp
 from .asynchronous import Arrival
 from .clocks import Clock, learn
-
-MAX_BYTES = (1 << 20) - 1
-"""The most bytes of transactions that a phase can expect, or have got before it expects them (PTX ISA, mbarrier,
-valid range of the tx-count).
-"""
 
 
 @dataclass(slots=True, eq=False)
@@ -44,9 +39,11 @@ class Mbarrier:
         """
         if self.pending - arrivals > MAX_ARRIVALS:
             return f"the phase is to need {self.pending - arrivals} arrivals, where 1 to {MAX_ARRIVALS} are possible"
-        if abs(self.bytes + expected) > MAX_BYTES:
+        if abs(self.bytes + expected) > MAX_TRANSACTION:
             count = self.bytes + expected
-            return f"phase {self.phase} expects {count} bytes, where {-MAX_BYTES} to {MAX_BYTES} are possible"
+            return (
+                f"phase {self.phase} expects {count} bytes, where {-MAX_TRANSACTION} to {MAX_TRANSACTION} are possible"
+            )
         self.pending -= arrivals
         self.bytes += expected
         if self.pending == 0 and self.bytes == 0:

@@ -89,6 +89,26 @@ def _arrive(op: ptx.MbarrierArriveOp, t: Translator) -> Step:
     return step
 
 
+def _transaction(
+    op: ptx.MbarrierExpectTxOp | ptx.MbarrierArriveExpectTxOp | ptx.MbarrierCompleteTxOp, t: Translator
+) -> Step:
+    barriers, bytes = _Barriers(op, t), t.slot(op.bytes)
+    sign = -1 if isinstance(op, ptx.MbarrierCompleteTxOp) else 1
+    arrives = isinstance(op, ptx.MbarrierArriveExpectTxOp)
+
+    def step(warp: Warp) -> None:
+        counts = np.zeros(warp.lanes, np.int64)
+        counts[warp.lane_numbers()] = warp.select(warp.registers[bytes])
+        for barrier, lanes in barriers.each(warp):
+            known = snapshot(warp, lanes) if arrives and barriers.shared.shadow is not None else None
+            for lane in lanes.tolist():
+                barriers.fault(warp, lane, barrier.change(expected=sign * int(counts[lane])))
+                if arrives:
+                    barriers.fault(warp, lane, barrier.arrive(1, known, warp, lane))
+
+    return step
+
+
 def _copies_arrive(op: ptx.CpAsyncMbarrierArriveOp, t: Translator) -> Step:
     barriers, adds = _Barriers(op, t), op.noinc is None
 
@@ -163,6 +183,9 @@ PTX_MBARRIER: Rules = {
     ptx.MbarrierInitOp: _init,
     ptx.MbarrierInvalOp: _inval,
     ptx.MbarrierArriveOp: _arrive,
+    ptx.MbarrierExpectTxOp: _transaction,
+    ptx.MbarrierArriveExpectTxOp: _transaction,
+    ptx.MbarrierCompleteTxOp: _transaction,
     ptx.CpAsyncMbarrierArriveOp: _copies_arrive,
     ptx.MbarrierTestWaitOp: _test,
     ptx.MbarrierTryWaitOp: _test,
