@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from random import Random
 from types import MappingProxyType
 
@@ -173,12 +174,13 @@ class SimEngine:
 
     def _build(self, launch: Launch, spaces: Spaces, bindings: list[Binding], site: Site) -> None:
         """Creates the memory, if the budget allows it, and puts the arguments there."""
+        size = prod(launch.config.cluster)
         threads = launch.config.threads
         warps = -(-threads // WARP)
         shadow = 8 if self.races else 0  # bytes for each byte: of its last write, and of its last reads
-        need = spaces.global_.arena.allocated * (2 + 2 * shadow)
-        need += spaces.shared.arena.allocated * (2 + shadow * (1 + warps))
-        need += 2 * spaces.local.frame.size * threads
+        need = spaces.global_.arena.allocated * (2 + shadow * (1 + size))
+        need += size * spaces.shared.arena.allocated * (2 + shadow * (2 + warps))
+        need += size * 2 * spaces.local.frame.size * threads
         if need > self.budget.bytes:
             raise SimulationError(
                 ErrorCode.SIM_MEMORY,
@@ -186,9 +188,9 @@ class SimEngine:
                 "use smaller arguments, allow more by --max-memory, or leave out the race check by --no-races",
                 site=site,
             )
-        spaces.global_.build()
-        spaces.shared.build(warps)
-        spaces.local.build(threads)
+        spaces.global_.build(readers=size)
+        spaces.shared.build(size, warps)
+        spaces.local.build(size * threads)
         for binding in bindings:
             spaces.global_.arena.fill(binding.offset, binding.argument.storage, binding.argument.initialised)
 
@@ -196,15 +198,17 @@ class SimEngine:
         """Runs the clusters one after the other."""
         config = launch.config
         order = None if self.seed is None else Random(self.seed)
-        numbers = range(config.blocks)
+        size = prod(config.cluster)
+        numbers = range(config.blocks // size)
         if order is not None and self.shuffle_blocks:
             numbers = order.sample(numbers, len(numbers))
         for number in numbers:
-            cluster = Cluster(launch, number, start=launch.tick())
+            cluster = Cluster(launch, number, size, launch.tick())
             spaces.shared.reset()
-            block = Block(cluster, launch.coordinate(number))
-            for index in range(-(-config.threads // WARP)):
-                Warp(block, index, min(WARP, config.threads - index * WARP), list(initial))
+            for rank in range(size):
+                block = Block(cluster, launch.coordinate(number * size + rank), rank)
+                for index in range(-(-config.threads // WARP)):
+                    Warp(block, index, min(WARP, config.threads - index * WARP), list(initial))
             run_cluster(cluster, code, order)
 
 
@@ -215,7 +219,5 @@ def _check_config(kernel: KernelOp, config: LaunchConfig) -> None:
             f"@{kernel.sym_name.data} is for blocks of {kernel.block} threads, not {config.block}",
             "launch it with the block that its `threads(...)` names",
         )
-    if config.cluster != (1, 1, 1):
-        raise LaunchError(ErrorCode.RUN_LAUNCH, "the simulator runs no clusters", "launch without cluster=")
     if config.blocks * config.threads > MAX_THREADS:
         raise LaunchError(ErrorCode.RUN_LAUNCH, f"the simulator runs up to {MAX_THREADS} threads in one launch")

@@ -4,6 +4,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from math import prod
 from random import Random
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
@@ -75,9 +76,16 @@ class Launch:
     printed: int = 0
 
     def coordinate(self, number: int) -> Dim3:
-        """The coordinate of a block, which are numbered cluster by cluster (x is fastest)."""
-        x, y, _ = self.config.grid
-        return number % x, number // x % y, number // (x * y)
+        """The coordinate of a block. Blocks are numbered cluster by cluster, and by rank within; x is fastest."""
+        size, (x, y, z) = self.config.cluster, self.config.grid
+        cluster, rank = divmod(number, prod(size))
+        clusters = x // size[0], y // size[1], z // size[2]
+        first, inside = (
+            (n % extent[0], n // extent[0] % extent[1], n // (extent[0] * extent[1]))
+            for n, extent in ((cluster, clusters), (rank, size))
+        )
+        i, j, k = (c * n + r for c, n, r in zip(first, size, inside, strict=True))
+        return i, j, k
 
     def tick(self) -> int:
         """Advances the clock at an event that orders threads; the new time."""

@@ -12,6 +12,7 @@ from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.program import parse_program
 from tilefold.compiler.frontend.source import plain_source
 from tilefold.runtime.engine import Argument, LaunchConfig, RunResult, TensorArgument
+from tilefold.runtime.options import launch_attributes
 from tilefold.runtime.sim.faults import SimulationError
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 from xdsl.dialects.builtin import ModuleOp
@@ -36,12 +37,13 @@ def launch(
     grid: tuple[int, int, int] = (1, 1, 1),
     block: tuple[int, int, int] = (32, 1, 1),
     engine: SimEngine | None = None,
+    cluster: tuple[int, int, int] = (1, 1, 1),
     **args: NDArray[Any] | Argument,
 ) -> RunResult:
     """Runs the kernel `@k`; arrays are tensor arguments, which the launch writes to. What it prints is not
     shown.
     """
-    return launch_on(text, args, grid, block, engine)
+    return launch_on(text, args, grid, block, engine, cluster)
 
 
 def launch_on(
@@ -50,11 +52,13 @@ def launch_on(
     grid: tuple[int, int, int] = (1, 1, 1),
     block: tuple[int, int, int] = (32, 1, 1),
     engine: SimEngine | None = None,
+    cluster: tuple[int, int, int] = (1, 1, 1),
 ) -> RunResult:
     """`launch` with the arguments in a mapping."""
     engine = SimEngine(sink=lambda _: None) if engine is None else engine
     bound = {n: TensorArgument(a) if isinstance(a, np.ndarray) else a for n, a in args.items()}
-    return engine.launch(SimProgram(module_of(text), "k"), LaunchConfig(grid, block), bound)
+    config = LaunchConfig(grid, block, attributes=launch_attributes(cluster))
+    return engine.launch(SimProgram(module_of(text), "k"), config, bound)
 
 
 def fault(text: str, code: str, **options: Any) -> SimulationError:

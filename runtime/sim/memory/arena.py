@@ -30,7 +30,7 @@ class Arena:
     """A range of bytes from which allocations are cut, with unallocated gaps between them.
 
     `data[w]` and `state[w]` show the bytes as rows of `w`, so that row `i` is the naturally aligned access of
-    `w` bytes at offset `i * w`.
+    `w` bytes at offset `i * w`. They hold one window after the other: `span` bytes each, with the same allocations.
     """
 
     ALIGN = 256
@@ -56,19 +56,23 @@ class Arena:
         """The bytes of all allocations."""
         return sum(allocation.size for allocation in self.allocations)
 
-    def build(self) -> None:
+    @property
+    def span(self) -> int:
+        """The bytes of a window, a multiple of `ALIGN`."""
+        return -(-self.size // self.ALIGN) * self.ALIGN
+
+    def build(self, windows: int = 1) -> None:
         """Creates the bytes; allocated ones are undefined. Pages that are not touched take no memory."""
-        padded = -(-self.size // self.ALIGN) * self.ALIGN
-        data, state = np.zeros(padded, np.uint8), np.zeros(padded, np.uint8)
+        data, state = np.zeros(windows * self.span, np.uint8), np.zeros(windows * self.span, np.uint8)
         self.data = {w: data.reshape(-1, w) for w in WIDTHS}
         self.state = {w: state.reshape(-1, w) for w in WIDTHS}
         self.reset()
 
     def reset(self) -> None:
         """Makes all allocated bytes undefined."""
-        state = self.state[1][:, 0]
+        windows = self.state[1].reshape(-1, self.span)
         for allocation in self.allocations:
-            state[allocation.start : allocation.start + allocation.size] = UNWRITTEN
+            windows[:, allocation.start : allocation.start + allocation.size] = UNWRITTEN
 
     def fill(self, start: int, content: NDArray[Any], defined: bool) -> None:
         """Writes an array's bytes at offset `start`; unless `defined`, they stay undefined for the kernel."""

@@ -18,7 +18,7 @@ Bytes = NDArray[np.uint8]
 
 @dataclass(slots=True)
 class LocalSpace:
-    """A frame of bytes for each thread of the block; an address is an offset into the executing thread's
+    """A frame of bytes for each thread of the cluster; an address is an offset into the executing thread's
     frame.
 
     `load` and `store` raise SimulationError for an access that is misaligned (E3203), outside every
@@ -31,14 +31,14 @@ class LocalSpace:
     _state: Bytes = field(default_factory=lambda: np.zeros((0, 0), np.uint8))
 
     def build(self, threads: int) -> None:
-        """Creates the frames of a block of `threads` threads."""
+        """Creates the frames of so many threads."""
         size = -(-self.frame.size // 16) * 16
         self._data = np.zeros((threads, size), np.uint8)
         self._state = np.full((threads, size), ABSENT, np.uint8)
 
     def define(self, warp: Warp, allocation: Allocation) -> None:
         """Begins the life of an allocation in the active lanes: its bytes become undefined."""
-        threads = warp.first_thread + warp.lane_numbers()
+        threads = warp.first_index + warp.lane_numbers()
         self._state[threads, allocation.start : allocation.start + allocation.size] = UNWRITTEN
 
     def load(self, warp: Warp, site: Site, address: Value, width: int) -> Bytes:
@@ -65,7 +65,7 @@ class LocalSpace:
         self._state.reshape(-1, width)[rows] = READY
 
     def _threads(self, warp: Warp) -> "slice | NDArray[np.int64]":
-        first = warp.first_thread
+        first = warp.first_index
         return slice(first, first + warp.lanes) if warp.active_lanes is None else first + warp.active_lanes
 
     def _check(self, warp: Warp, site: Site, address: Value, width: int) -> NDArray[np.int64]:
@@ -78,7 +78,7 @@ class LocalSpace:
         size = self._data.shape[1]
         lanes = warp.lane_numbers()
         inside = (at >= 0) & (at <= size - width)
-        rows = ((warp.first_thread + lanes) * size + np.where(inside, at, 0)) // width
+        rows = ((warp.first_index + lanes) * size + np.where(inside, at, 0)) // width
         states = self._state.reshape(-1, width)[rows]
         allocated = inside & (states != ABSENT).all(axis=1)
         aligned = at % width == 0

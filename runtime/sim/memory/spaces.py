@@ -3,7 +3,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,11 +73,13 @@ class Space:
     shadow: RaceShadow | None = None
     releases: Releases = field(default_factory=Releases)
 
-    def build(self, warps: int = 1) -> None:
-        """Creates the bytes of what was allocated in `arena`. The race check keeps the reads of so many warps apart."""
-        self.arena.build()
+    def build(self, windows: int = 1, readers: int = 1) -> None:
+        """Creates the bytes of what was allocated in `arena`, in each of some windows. The race check keeps the reads
+        of so many `readers` apart: of the warps of a block in shared memory, else of the blocks of a cluster.
+        """
+        self.arena.build(windows)
         if self.races:
-            self.shadow = RaceShadow(self.arena.data[1].size, warps, forgets=self.name == "shared")
+            self.shadow = RaceShadow(self.arena.data[1].size, readers, forgets=self.name == "shared")
 
     def reset(self) -> None:
         """Makes all bytes undefined and forgets past accesses, as for a new block."""
@@ -109,7 +111,7 @@ class Space:
         if np.isin(states, _TAKEN).any():
             self._refuse(warp, access, rows, loading=True)
         lane, byte = np.argwhere(states == UNWRITTEN)[0].tolist()
-        where = self.show(self.base + int(rows[lane]) * access.width + byte)
+        where = self.show_row(int(rows[lane]), access.width, byte)
         return warp.undefined(access.site, lane, f"{self.name} {where}")
 
     def load_leading(self, warp: Warp, access: Access, address: Value, counts: NDArray[Any]) -> Bytes:
@@ -235,7 +237,7 @@ class Space:
         wrong = (state[rows] != MBARRIER).any(axis=1)
         if wrong.any():
             index = int(wrong.argmax())
-            where = self.show(self.base + int(rows[index]) * access.width)
+            where = self.show_row(int(rows[index]), access.width)
             hint = "one thread initialises it with ptx.mbarrier.init, then a barrier of the block"
             lane = int(warp.lane_numbers()[index])
             warp.fault(Code.SIM_MBARRIER, access.site, lane, f"there is no mbarrier at {where}", hint)
@@ -261,11 +263,12 @@ class Space:
                 f"{width} bytes accessed",
                 "use a narrower access, or align the tensor and the strides of its layout",
             )  # fmt: skip
-        rows = offsets // width
-        if int(rows.view(np.uint64).max()) >= len(self.arena.data[width]):
-            self._refuse(warp, access, rows, loading=access.kind in ("load", "matrix"))
+        rows, span = offsets // width, self.arena.span // width
+        if int(rows.view(np.uint64).max()) >= span:
+            index = int(np.argmax(rows.view(np.uint64) >= span))
+            self._out_of_bounds(warp, access, index, int(at[index]), access.kind in ("load", "matrix"))
         self._cost(warp, access, at)
-        return rows
+        return rows + warp.block.rank * span if warp.block.rank and self.name == "shared" else rows
 
     def _cost(self, warp: Warp, access: Access, at: NDArray[Any]) -> None:
         if self.name == "shared":
@@ -277,9 +280,9 @@ class Space:
         access.transactions += transactions
         access.minimum += minimum
 
-    def show_row(self, row: int, width: int) -> str:
-        """The address of a row of so many bytes, in words."""
-        return self.show(self.base + row * width)
+    def show_row(self, row: int, width: int, byte: int = 0) -> str:
+        """The address of a byte in a row of so many bytes, in words."""
+        return self.show(self.base + (row * width + byte) % self.arena.span)
 
     def show(self, address: int) -> str:
         """An address in words."""
@@ -287,24 +290,15 @@ class Space:
 
     def _refuse(self, warp: Warp, access: Access, rows: NDArray[Any], *, loading: bool) -> None:
         """Raises the fault of the first lane whose bytes are in no state for the access."""
-        total = len(self.arena.data[access.width])
         for index, row in enumerate(rows.tolist()):
-            states = self.arena.state[access.width][row] if 0 <= row < total else np.zeros(1, np.uint8)
+            states = self.arena.state[access.width][row]
             if (states == READY).all() or not (loading or np.isin(states, _TAKEN).any()):
                 continue
             lane = int(warp.lane_numbers()[index])
-            where = self.show(self.base + row * access.width)
+            where = self.show_row(row, access.width)
             verb = "reads" if loading else "writes"
             if (states == ABSENT).any():
-                view = warp.launch.outside.describe(self.base + row * access.width)
-                beyond, hint = f"through {view}", HINT
-                if view is None:
-                    beyond = f"out of bounds at {where}"
-                    hint = "check the layout against the size of the tensor, or predicate the access"
-                warp.fault(
-                    Code.SIM_OUT_OF_BOUNDS, access.site, lane,
-                    f"{verb} {access.width} bytes of {self.name} memory {beyond}", hint,
-                )  # fmt: skip
+                self._out_of_bounds(warp, access, index, self.base + row * access.width % self.arena.span, loading)
             if (states == IN_FLIGHT).any():
                 byte = row * access.width + int((states == IN_FLIGHT).argmax())
                 operation, other = next(writers(warp.block.cluster, self, byte))
@@ -321,8 +315,19 @@ class Space:
                 "write it first, or start from a fill that defines it",
             )  # fmt: skip
 
+    def _out_of_bounds(self, warp: Warp, access: Access, index: int, address: int, loading: bool) -> NoReturn:
+        """Raises the fault of an active lane whose access is outside of every allocation."""
+        view = warp.launch.outside.describe(address)
+        beyond, hint = f"through {view}", HINT
+        if view is None:
+            beyond = f"out of bounds at {self.show(address)}"
+            hint = "check the layout against the size of the tensor, or predicate the access"
+        verb = "reads" if loading else "writes"
+        text = f"{verb} {access.width} bytes of {self.name} memory {beyond}"
+        warp.fault(Code.SIM_OUT_OF_BOUNDS, access.site, int(warp.lane_numbers()[index]), text, hint)
+
     def _race(self, warp: Warp, access: Access, rows: NDArray[Any], conflict: Conflict, verb: str) -> None:
-        where = self.show(self.base + int(rows[conflict.index]) * access.width + conflict.byte)
+        where = self.show_row(int(rows[conflict.index]), access.width, conflict.byte)
         did = "wrote" if conflict.with_write else "read"
         lane = int(warp.lane_numbers()[conflict.index])
         other = warp.block.describe(conflict.agent)

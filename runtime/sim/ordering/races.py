@@ -55,17 +55,17 @@ class RaceShadow:
 
     Accesses are aligned to their width, so that the bytes of a granule have the same history. An entry is
     `time << 32 | flags | agent`; the agents are the threads of a launch, numbered from 1, and those of asynchronous
-    operations; 0 is no access. The last reads of each warp of a block are kept, or of all together where `warps` is 1.
-    Where it `forgets`, `reset` comes before each cluster.
+    operations; 0 is no access. The last reads are kept in several tables: that of each warp of a block where the shadow
+    `forgets`, by a `reset` before each cluster, and otherwise that of each block of a cluster.
     """
 
-    def __init__(self, size: int, warps: int = 1, forgets: bool = False) -> None:
+    def __init__(self, size: int, tables: int, forgets: bool) -> None:
         self._granule = WIDTHS[-1]
         self._forgets = forgets
         self._writes: Entries = np.zeros(size // self._granule, np.int64)
-        self._reads: Entries = np.zeros((warps, size // self._granule), np.int64)
+        self._reads: Entries = np.zeros((tables, size // self._granule), np.int64)
         self._latest: Entries = self._reads[0].copy()
-        """The latest of the reads of several warps."""
+        """The latest of the reads in all tables, where these are several."""
         self._view()
 
     def _view(self) -> None:
@@ -131,17 +131,16 @@ class RaceShadow:
         tables = self._read_rows[width]
         if len(tables) == 1:
             entries = tables[0, rows]
-        elif not (self._latest_rows[width][rows] >= warp.horizon << 32).any():
+        elif self._forgets and not (self._latest_rows[width][rows] >= warp.horizon << 32).any():
             return None
-        else:  # the reads of one granule by each warp stand together
+        else:  # the reads of one granule in each table stand together
             entries = np.moveaxis(tables[:, rows], 0, 2).reshape(len(rows), -1)
         bad = self._unordered(warp, entries, atomic)
         return None if bad is None else _first(bad, entries, False, width)
 
     def _own_reads(self, warp: "Warp", width: int) -> Entries:
         """The table of the warp's reads."""
-        tables = self._read_rows[width]
-        return tables[warp.index if len(tables) > 1 else 0]
+        return self._read_rows[width][warp.index if self._forgets else warp.block.rank]
 
     def read(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
         """Records that the active lanes read `rows` of `width` bytes; the first conflict with an earlier write."""
