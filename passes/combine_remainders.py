@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from ..dialects.arith.semantics import SUMS
 from ..dialects.ptx import EntryOp, PtrAddOp
 from ..dialects.ptx.types import integer_bits
 from .analysis.quotients import Digit, Product, Quotients, Sum, in_digits, in_quotients
@@ -19,7 +20,6 @@ from .convert_index import resized
 from .writing.emitter import Emitter, int_width
 
 _REMAINDERS = (arith.RemUIOp, arith.RemSIOp, arith.AndIOp)
-_SUMS = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.ShLIOp)
 _CASTS = (arith.IndexCastOp, arith.ExtSIOp, arith.ExtUIOp, arith.TruncIOp)
 _DIVISION, _VARIABLE_DIVISION = 3, 20
 """About how many instructions a division takes, by a constant that is no power of two and by a value."""
@@ -64,7 +64,7 @@ class _Combination:
         ops = list(entry.walk())
         above = _above(op for op in ops if isinstance(op, _REMAINDERS))
         for op in reversed(ops):  # the whole sum before its parts
-            if op in above and isinstance(op, _SUMS) and not _is_part(op):
+            if op in above and isinstance(op, SUMS) and not _is_part(op):
                 self._combine(op)
 
     def _combine(self, op: Operation) -> None:
@@ -154,7 +154,7 @@ def _above(remainders: Iterable[Operation]) -> set[Operation]:
     while waiting:
         for use in waiting.pop().uses:
             user = use.operation
-            if isinstance(user, (*_SUMS, *_CASTS)) and user not in found:
+            if isinstance(user, (*SUMS, *_CASTS)) and user not in found:
                 found.add(user)
                 waiting.append(user.results[0])
     return found
@@ -167,7 +167,7 @@ def _has_other_use(value: SSAValue) -> bool:
         used, user = waiting.pop()
         if isinstance(user, _CASTS):
             waiting.extend((user.results[0], use.operation) for use in user.results[0].uses)
-        elif used is user.offset if isinstance(user, PtrAddOp) else not isinstance(user, _SUMS):
+        elif used is user.offset if isinstance(user, PtrAddOp) else not isinstance(user, SUMS):
             return True
     return False
 
@@ -181,7 +181,7 @@ def _is_flat(value: SSAValue) -> bool:
             continue
         seen.add(each)
         owner, in_product = each[0].owner, each[1]
-        if isinstance(owner, _SUMS):
+        if isinstance(owner, SUMS):
             if in_product:
                 return False
             in_product = isinstance(owner, arith.MuliOp | arith.ShLIOp)
@@ -193,7 +193,7 @@ def _is_flat(value: SSAValue) -> bool:
 
 def _is_part(op: Operation) -> bool:
     """Whether a result only goes into other sums of its type."""
-    return all(isinstance(use.operation, _SUMS) for use in op.results[0].uses)
+    return all(isinstance(use.operation, SUMS) for use in op.results[0].uses)
 
 
 def _erase(op: Operation) -> None:

@@ -141,6 +141,9 @@ INTEGER_OPERATIONS: Mapping[type[Operation], IntegerOperation] = MappingProxyTyp
     }
 )
 
+SUMS = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.ShLIOp)
+"""The operations of which sums of multiples consist. Theirs are the values that may exceed the type of the result."""
+
 COMPARISONS: tuple[tuple[Function, bool], ...] = (
     (operator.eq, False), (operator.ne, False),
     (operator.lt, False), (operator.le, False), (operator.gt, False), (operator.ge, False),

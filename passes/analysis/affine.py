@@ -8,6 +8,7 @@ from xdsl.dialects import arith
 from xdsl.ir import Block, SSAValue
 
 from ...dialects.arith.integer_range import signed
+from ...dialects.arith.semantics import INTEGER_OPERATIONS, SUMS
 from ...dialects.ptx import EntryOp, LocalAllocOp, PtrAddOp, SmemAllocOp
 from ..writing.constants import constant_of
 from ..writing.emitter import int_width
@@ -19,7 +20,28 @@ class Sum:
     """`constant` plus the sum of coefficient times value over `terms`, all in bytes."""
 
     constant: int
-    terms: frozenset[tuple[SSAValue, int]]
+    terms: frozenset[tuple[SSAValue, int]] = frozenset()
+
+    def __add__(self, other: "Sum") -> "Sum":
+        terms = dict(self.terms)
+        for value, factor in other.terms:
+            terms[value] = terms.get(value, 0) + factor
+        return Sum(self.constant + other.constant, frozenset([(v, c) for v, c in terms.items() if c]))
+
+    def __sub__(self, other: "Sum") -> "Sum":
+        return self + other.times(-1)
+
+    def __mul__(self, other: "Sum") -> "Sum | None":
+        if self.terms and other.terms:
+            return None
+        return self.times(other.constant) if self.terms else other.times(self.constant)
+
+    def __lshift__(self, other: "Sum") -> "Sum | None":
+        return None if other.terms or not 0 <= other.constant < 64 else self.times(1 << other.constant)
+
+    def times(self, factor: int) -> "Sum":
+        """All of it, multiplied by a number."""
+        return Sum(self.constant * factor, frozenset([(v, c * factor) for v, c in self.terms if c * factor]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +52,6 @@ class AddressSum:
     offset: Sum
 
 
-_ZERO = Sum(0, frozenset())
 MOST_TERMS = 32
 """A sum of more terms is taken for one value."""
 
@@ -56,12 +77,12 @@ class Sums(Memoised[Sum]):
         while base not in self._addresses and isinstance(base.owner, PtrAddOp):
             steps.append(base.owner)
             base = base.owner.ptr
-        found = self._addresses.setdefault(base, AddressSum(base, _ZERO))
+        found = self._addresses.setdefault(base, AddressSum(base, Sum(0)))
         for step in reversed(steps):
-            offset = _plus(found.offset, self.of(step.offset), 1)
+            offset = found.offset + self.of(step.offset)
             found = AddressSum(found.base, offset)
             if len(offset.terms) > MOST_TERMS:
-                found = AddressSum(step.result, _ZERO)
+                found = AddressSum(step.result, Sum(0))
             self._addresses[step.result] = found
         return found
 
@@ -82,25 +103,13 @@ class Sums(Memoised[Sum]):
 
     def _sum(self, value: SSAValue) -> Sum:
         if (constant := constant_of(value)) is not None:
-            return Sum(constant, frozenset())
-        match value.owner:
-            case arith.AddiOp(lhs=left, rhs=right):
-                return _plus(self.of(left), self.of(right), 1)
-            case arith.SubiOp(lhs=left, rhs=right):
-                return _plus(self.of(left), self.of(right), -1)
-            case arith.MuliOp(lhs=left, rhs=right):
-                for factor, other in ((left, right), (right, left)):
-                    if (constant := constant_of(factor)) is not None:
-                        return _plus(_ZERO, self.of(other), constant)
-            case arith.ShLIOp(lhs=left, rhs=right) if (
-                constant := constant_of(right)
-            ) is not None and 0 <= constant < 64:
-                return _plus(_ZERO, self.of(left), 1 << constant)
-            case arith.IndexCastOp(input=inner) if (int_width(inner.type) or 64) >= (int_width(value.type) or 64):
-                return self.of(inner)
-            case _:
-                pass
-        return Sum(0, frozenset({(value, 1)}))
+            return Sum(constant)
+        op, sum = value.owner, None
+        if isinstance(op, SUMS):
+            sum = INTEGER_OPERATIONS[type(op)].value(self.of(op.lhs), self.of(op.rhs))
+        elif isinstance(op, arith.IndexCastOp) and (int_width(op.input.type) or 64) >= (int_width(value.type) or 64):
+            sum = self.of(op.input)
+        return Sum(0, frozenset({(value, 1)})) if sum is None else sum
 
 
 class _Divisors(Memoised[int]):
@@ -125,14 +134,6 @@ class _Divisors(Memoised[int]):
             case _:
                 pass
         return 1
-
-
-def _plus(a: Sum, b: Sum, factor: int) -> Sum:
-    """`a + factor * b`."""
-    terms = dict(a.terms)
-    for value, coefficient in b.terms:
-        terms[value] = terms.get(value, 0) + factor * coefficient
-    return Sum(a.constant + factor * b.constant, frozenset((v, c) for v, c in terms.items() if c))
 
 
 def _power_of_two(number: int) -> int:

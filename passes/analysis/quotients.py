@@ -12,6 +12,7 @@ from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from ...dialects.arith.integer_range import signed
+from ...dialects.arith.semantics import INTEGER_OPERATIONS, SUMS
 from ..writing.constants import constant_of
 from ..writing.emitter import int_width
 from .ranges import Ranges
@@ -34,8 +35,36 @@ class Digit(NamedTuple):
 
 Product: TypeAlias = tuple[Digit, ...]
 """Factors in ascending order."""
-Sum: TypeAlias = dict[Product, int]
-"""Coefficients, none of them 0."""
+
+
+class Sum(dict[Product, int]):
+    """The coefficients of products, none of them 0."""
+
+    def __add__(self, other: "Sum") -> "Sum":
+        total = dict(self)
+        for product, coefficient in other.items():
+            total[product] = total.get(product, 0) + coefficient
+        return Sum({product: coefficient for product, coefficient in total.items() if coefficient})
+
+    def __sub__(self, other: "Sum") -> "Sum":
+        return self + Sum({product: -coefficient for product, coefficient in other.items()})
+
+    def __mul__(self, other: "Sum") -> "Sum":
+        total: dict[Product, int] = {}
+        for left, x in self.items():
+            for right, y in other.items():
+                product = tuple(sorted((*left, *right)))
+                total[product] = total.get(product, 0) + x * y
+        return Sum(total)
+
+    def __lshift__(self, other: "Sum") -> "Sum | None":
+        by = other.get((), 0)
+        return self * Sum({(): 1 << by}) if not other.keys() - {()} and 0 <= by < 64 else None
+
+    def reduced(self, bits: int) -> "Sum":
+        """The same modulo `2**bits`, with coefficients that are signed integers of so many bits."""
+        found = {product: signed(coefficient, bits) for product, coefficient in self.items()}
+        return Sum({product: coefficient for product, coefficient in found.items() if coefficient})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,22 +94,22 @@ class Quotients:
         key = value, bits
         if key not in self._sums:
             self._depth += 1
-            self._sums[key] = reduced(self._read(value, bits), bits)
+            self._sums[key] = self._read(value, bits).reduced(bits)
             self._depth -= 1
         return self._sums[key]
 
     def _read(self, value: SSAValue, bits: int) -> Sum:
         if (constant := constant_of(value)) is not None:
-            return {(): constant}
+            return Sum({(): constant})
         owner, width = value.owner, int_width(value.type) or 64
         found: Sum | None = None
         match owner:
             case _ if self._depth > MOST_DEPTH:
                 pass
-            case arith.AddiOp() | arith.SubiOp() | arith.MuliOp() | arith.ShLIOp() if (
-                bits <= width or not self._ranges.wraps(owner)
-            ):
-                found = self._arithmetic(owner, bits)
+            case _ if isinstance(owner, SUMS) and (bits <= width or not self._ranges.wraps(owner)):
+                left, right = self.sum_of(owner.lhs, bits), self.sum_of(owner.rhs, bits)
+                if not isinstance(owner, arith.MuliOp) or min(len(left), len(right)) <= 1:
+                    found = INTEGER_OPERATIONS[type(owner)].value(left, right)
             case arith.IndexCastOp(input=inner) | arith.ExtSIOp(input=inner) | arith.TruncIOp(input=inner) if (
                 bits <= width or (int_width(inner.type) or 64) <= width or self._ranges.fits(inner, width)
             ):
@@ -89,27 +118,13 @@ class Quotients:
                 found = self.sum_of(inner, bits)
             case _:
                 digit = self._digit(value)
-                found = {(digit,): 1} if digit is not None else {}
+                found = Sum() if digit is None else Sum({(digit,): 1})
                 if digit is not None:
                     self.written.setdefault(digit, []).append(value)
         too_long = found is not None and (
             len(found) > MOST_PRODUCTS or any(len(product) > MOST_FACTORS for product in found)
         )
-        return {(Digit(self._number(value)),): 1} if found is None or too_long else found
-
-    def _arithmetic(self, op: arith.AddiOp | arith.SubiOp | arith.MuliOp | arith.ShLIOp, bits: int) -> Sum | None:
-        left = self.sum_of(op.lhs, bits)
-        if isinstance(op, arith.ShLIOp):
-            shift = constant_of(op.rhs)
-            return times(left, {(): 1 << shift}) if shift is not None and 0 <= shift < bits else None
-        right = self.sum_of(op.rhs, bits)
-        match op:
-            case arith.AddiOp():
-                return plus(left, right, 1)
-            case arith.SubiOp():
-                return plus(left, right, -1)
-            case _:
-                return times(left, right) if min(len(left), len(right)) <= 1 else None
+        return Sum({(Digit(self._number(value)),): 1}) if found is None or too_long else found
 
     def _digit(self, value: SSAValue, depth: int = MOST_DEPTH) -> Digit | None:
         """A value that is no sum, as a digit of what it was divided from; None for 0."""
@@ -192,52 +207,28 @@ def _part(value: SSAValue) -> _Part | None:
             return None
 
 
-def reduced(sum: Sum, bits: int) -> Sum:
-    """The same modulo `2**bits`, with coefficients that are signed integers of so many bits."""
-    found = {product: signed(coefficient, bits) for product, coefficient in sum.items()}
-    return {product: coefficient for product, coefficient in found.items() if coefficient}
-
-
-def plus(a: Sum, b: Sum, factor: int) -> Sum:
-    """`a + factor * b`."""
-    total = dict(a)
-    for product, coefficient in b.items():
-        total[product] = total.get(product, 0) + factor * coefficient
-    return {product: coefficient for product, coefficient in total.items() if coefficient}
-
-
-def times(a: Sum, b: Sum) -> Sum:
-    """`a * b`."""
-    total: Sum = {}
-    for left, x in a.items():
-        for right, y in b.items():
-            product = tuple(sorted((*left, *right)))
-            total[product] = total.get(product, 0) + x * y
-    return total
-
-
 def in_quotients(sum: Sum, bits: int) -> Sum:
     """The same without remainders."""
-    total: Sum = {}
+    total = Sum()
     for product, coefficient in sum.items():
-        found: Sum = {(): coefficient}
+        found = Sum({(): coefficient})
         for digit in product:
             quotient = digit._replace(mod=0, mod_by=-1)
-            factor: Sum = {(quotient,): 1}
+            factor = Sum({(quotient,): 1})
             if digit.mod:
                 factor[(quotient._replace(div=digit.div * digit.mod),)] = -digit.mod
             if digit.mod_by >= 0:
                 number, by = Digit(digit.mod_by), tuple(sorted((*digit.by, digit.mod_by)))
                 factor[tuple(sorted((number, quotient._replace(by=by))))] = -1
-            found = times(found, factor)
-        total = plus(total, found, 1)
-    return reduced(total, bits)
+            found *= factor
+        total += found
+    return total.reduced(bits)
 
 
 def in_digits(quotients: Sum, bits: int) -> Sum:
     """The same with a remainder for each quotient that is followed by another one of the same number."""
-    total: Sum = {}
-    rest = dict(quotients)
+    total = Sum()
+    rest = Sum(quotients)
     while rest:
         product = min(rest, key=lambda each: [(d.root, d.by, d.div) for d in each])
         coefficient = rest.pop(product)
@@ -247,10 +238,10 @@ def in_digits(quotients: Sum, bits: int) -> Sum:
             if following is not None:
                 mod = following.div // digit.div
                 after = tuple(sorted((*others, following)))
-                rest = reduced(plus(rest, {after: mod * coefficient}, 1), bits)
+                rest = (rest + Sum({after: mod * coefficient})).reduced(bits)
                 product = tuple(sorted((*others, digit._replace(mod=mod))))
                 break
-        total = plus(total, {product: coefficient}, 1)
+        total += Sum({product: coefficient})
     return total
 
 

@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...base.target import MAX_GRID
 from ...dialects import gpu
 from ...dialects.arith.integer_range import Range, absolute, clipped, contains, either, limits, reduced
-from ...dialects.arith.semantics import INTEGER_OPERATIONS
+from ...dialects.arith.semantics import INTEGER_OPERATIONS, SUMS
 from ...dialects.kernel import KernelOp
 from ...dialects.ptx import SregOp
 from ..writing.constants import constant_of
@@ -24,7 +24,6 @@ FULL: Range = limits(64)
 _REGISTERS: Mapping[type[Operation], str] = MappingProxyType({
     gpu.ThreadIdOp: "tid", gpu.BlockDimOp: "ntid", gpu.BlockIdOp: "ctaid", gpu.GridDimOp: "nctaid",
 })  # fmt: skip
-_WRAPPING = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.ShLIOp)
 
 RANGE = "range"
 """The attribute of an operation that says the range of its result, where more is known than its operands tell."""
@@ -64,7 +63,7 @@ class Ranges(Memoised[Range]):
 
     def wraps(self, op: Operation) -> bool:
         """Whether a sum, a difference, a product or a shift to the left may be reduced to its type."""
-        if not isinstance(op, _WRAPPING) or _promised(op):
+        if not isinstance(op, SUMS) or _promised(op):
             return False
         found = _exact(op, self.of(op.lhs), self.of(op.rhs))
         return found is None or not contains(_limits(op.result), found)
@@ -188,7 +187,7 @@ def _exact(op: arith.SignlessIntegerBinaryOperation, a: Range, b: Range) -> Rang
 
 def _promised(op: Operation) -> bool:
     """Whether the program says that a result does not wrap."""
-    return isinstance(op, _WRAPPING) and arith.IntegerOverflowFlag.NSW in op.overflow_flags.data
+    return isinstance(op, SUMS) and arith.IntegerOverflowFlag.NSW in op.overflow_flags.data
 
 
 def _limits(value: SSAValue) -> Range:
