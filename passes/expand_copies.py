@@ -27,7 +27,7 @@ from ..layout.algebra.core import Layout, LayoutLike, plain_layout, size
 from ..layout.algebra.inttuple import leaves
 from ..layout.algebra.unknown import Unknown
 from ..layout.atoms.universal import universal_copy
-from .analysis.copy_loops import Repeat, is_constant, repeats, with_inner
+from ..layout.tiling.copy_loops import Repeat, is_constant, repeats, with_inner
 from .analysis.vector_width import MAX_BITS, choose_vector
 from .errors import LoweringError
 from .writing.adjacent_registers import adjacent, move_registers

@@ -25,11 +25,10 @@ from ..dialects.tile import (
 from ..dialects.tile.fragments import FRAGMENT_ALIGN
 from ..dialects.tile.gemm_rules import gemm_modes
 from ..dialects.tile.view_base import shifted_type
-from ..layout.algebra.core import ComposedLayout, Layout, LayoutLike, join, plain_layout, size
-from ..layout.algebra.inttuple import leaves
+from ..layout.algebra.core import ComposedLayout, Layout, LayoutLike, flat_modes, join, plain_layout, size
 from ..layout.algebra.product import make_fragment_like
 from ..layout.algebra.unknown import Unknown
-from .analysis.copy_loops import with_inner
+from ..layout.tiling.copy_loops import with_inner
 from .writing.emitter import Emitter
 from .writing.remarks import remark
 
@@ -100,7 +99,7 @@ class _Operand:
 
 def _moves(mode: Layout) -> bool:
     """Whether places of a mode are not all the same element."""
-    return any(extent != 1 and step != 0 for extent, step in zip(leaves(mode.shape), leaves(mode.stride), strict=True))
+    return any(extent != 1 and step != 0 for extent, step in flat_modes(mode))
 
 
 class _Expansion:

@@ -19,8 +19,8 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from ...base.errors import LayoutError
-from ...layout.algebra.core import ComposedLayout, Layout
-from ...layout.algebra.inttuple import leaves, unflatten
+from ...layout.algebra.core import ComposedLayout, Layout, flat_modes
+from ...layout.algebra.inttuple import unflatten
 from ..errors import refuse
 from .brackets import Bracket, Nothing, parameter
 from .types import ComposedLayoutType, CuteType, LayoutType, type_of
@@ -221,6 +221,5 @@ def _settled(kind: Attribute) -> Attribute:
 
 
 def _settled_layout(layout: Layout) -> Layout:
-    flat = zip(leaves(layout.shape), leaves(layout.stride), strict=True)
-    strides = [0 if type(s) is int and s == 1 else d for s, d in flat]
+    strides = [0 if type(s) is int and s == 1 else d for s, d in flat_modes(layout)]
     return Layout(layout.shape, unflatten(strides, layout.shape))

@@ -4,11 +4,10 @@
 from math import gcd
 
 from ...base.errors import Code, LayoutError
-from ...layout.algebra.coalesce import coalesce
+from ...layout.algebra.adjacency import contiguous_values, steps
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, plain_layout, size
-from ...layout.algebra.inttuple import leaves
 from ...layout.algebra.swizzle import Swizzle
-from ...layout.algebra.unknown import Unknown
+from ...layout.algebra.unknown import divisor
 from .copy_types import CopyAtomAttr
 from .types import TensorType
 
@@ -39,45 +38,13 @@ def layout_one(like: LayoutLike) -> LayoutLike:
     return Layout(1, 0)
 
 
-def contiguous_values(layout: LayoutLike) -> int:
-    """How many values from coordinate 0 on follow each other in memory, in order, wherever the layout starts.
-
-    For a swizzled layout at most its period of unmoved elements, and only as far as its offset keeps them together.
-    """
-    inner = plain_layout(layout)
-    flat = coalesce(inner)
-    assert isinstance(flat, Layout)
-    shapes, strides = tuple(leaves(flat.shape)), tuple(leaves(flat.stride))
-    run = _divisor(shapes[0]) if strides[0] == 1 else 1
-    if not isinstance(layout, ComposedLayout):
-        return run
-    assert isinstance(layout.outer, Swizzle)
-    return gcd(run, 1 << layout.outer.base, _divisor(layout.offset))
-
-
-def _divisor(offset: object) -> int:
-    """The largest number known to divide an integer; 0 for 0."""
-    if isinstance(offset, Unknown):
-        return offset.div
-    assert isinstance(offset, int)
-    return offset
-
-
 def access_align(tensor: TensorType) -> int:
     """The alignment in bytes that the tensor's first element is known to have."""
     layout = tensor.layout.data
     if not isinstance(layout, ComposedLayout):
         return tensor.align.data
     assert isinstance(layout.outer, Swizzle)
-    return gcd(8 * tensor.align.data, gcd(1 << layout.outer.base, _divisor(layout.offset)) * tensor.element_bits) // 8
-
-
-def steps(layout: LayoutLike) -> int:
-    """The greatest number of elements that divides every distance between coordinates of `layout`; 0 if there are
-    none.
-    """
-    inner = plain_layout(layout)
-    return gcd(*(_divisor(d) for s, d in zip(leaves(inner.shape), leaves(inner.stride), strict=True) if s != 1))
+    return gcd(8 * tensor.align.data, gcd(1 << layout.outer.base, divisor(layout.offset)) * tensor.element_bits) // 8
 
 
 def _name(atom: CopyAtomAttr) -> str:

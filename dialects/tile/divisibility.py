@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...base.errors import Code, LayoutError
-from ...layout.algebra.core import Layout, LayoutLike, Tiler, size
+from ...layout.algebra.core import Layout, LayoutLike, Tiler, flat_modes, size
 from ...layout.algebra.divide import logical_divide
-from ...layout.algebra.inttuple import leaves, show
+from ...layout.algebra.inttuple import show
 from ...layout.algebra.unknown import Unknown
 
 
@@ -73,4 +73,4 @@ def _period(tiler: Tiler) -> int:
     if not isinstance(tiler, Layout):
         assert isinstance(tiler, int), "the caller checks this"
         return tiler
-    return max(s * d for s, d in zip(leaves(tiler.shape), leaves(tiler.stride), strict=True))
+    return max(s * d for s, d in flat_modes(tiler))

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...base.errors import Code, LayoutError
+from ...layout.algebra.adjacency import steps
 from ...layout.algebra.complement import complement
-from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, join, rank, size
-from ...layout.algebra.inttuple import leaves
+from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, flat_modes, join, rank, size
 from ...layout.algebra.modes import append, prepend
 from ...layout.atoms.mma_registers import OPERANDS, registers, thread_values
-from .copy_rules import steps
 from .mma_types import MmaAtomAttr
 from .types import TensorType
 
@@ -145,6 +144,6 @@ def _check_registers(atom: MmaAtomAttr, operand: str, tensor: TensorType, layout
 def _check_distinct(d: LayoutLike) -> None:
     """Refuses a D two of whose values are one register."""
     assert not isinstance(d, ComposedLayout), "a fragment's layout is plain"
-    if any(extent != 1 and stride == 0 for extent, stride in zip(leaves(d.shape), leaves(d.stride), strict=True)):
+    if any(extent != 1 and stride == 0 for extent, stride in flat_modes(d)):
         raise LayoutError(Code.NOT_INJECTIVE, f"two results of the multiplication are one element of D {d}")
     _ = complement(d)  # the LayoutError, where two coordinates are one element

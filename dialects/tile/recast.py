@@ -12,10 +12,10 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 
 from ...base.errors import Code, LayoutError
-from ...layout.algebra.core import ComposedLayout, LayoutLike, plain_layout
+from ...layout.algebra.core import ComposedLayout, LayoutLike, flat_modes, plain_layout
 from ...layout.algebra.inttuple import leaves
 from ...layout.algebra.recast import recast_layout
-from ...layout.algebra.unknown import Unknown
+from ...layout.algebra.unknown import divisor
 from ...layout.text.layouts import to_text
 from ..cute import LayoutAttr
 from ..ptx.types import scalar_bits
@@ -109,21 +109,16 @@ def _bits(element: Attribute) -> int:
 
 def _check_groups(layout: LayoutLike, count: int) -> None:
     """`LayoutError` unless the elements form groups of `count` adjacent ones, each beginning at a multiple of that."""
-    if isinstance(layout, ComposedLayout) and _divisor(layout.offset) % count:
+    if isinstance(layout, ComposedLayout) and divisor(layout.offset) % count:
         raise LayoutError(
             Code.STRIDE_DIVISIBILITY, f"{to_text(layout)} begins at no multiple of {count} elements, which become one"
         )
-    plain = plain_layout(layout)
-    for extent, stride in zip(leaves(plain.shape), leaves(plain.stride), strict=True):
-        step = _divisor(stride)
+    for extent, stride in flat_modes(layout):
+        step = divisor(stride)
         inside = isinstance(stride, int) and 0 < stride < count
-        if (not inside and step % count) or (inside and _divisor(extent) * step % count):
+        if (not inside and step % count) or (inside and divisor(extent) * step % count):
             raise LayoutError(
                 Code.STRIDE_DIVISIBILITY,
                 f"the mode {extent}:{stride} of {to_text(layout)} does not fall into groups of {count} elements, which "
                 "become one",
             )
-
-
-def _divisor(x: Any) -> int:
-    return x.div if isinstance(x, Unknown) else x

@@ -15,7 +15,7 @@ from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, cosize, p
 from ...layout.algebra.integers import ScaledBasis
 from ...layout.algebra.inttuple import leaves
 from ...layout.algebra.swizzle import Swizzle
-from ...layout.algebra.unknown import Unknown
+from ...layout.algebra.unknown import Unknown, divisor
 from ...layout.text.layouts import parse_layout, to_text
 from ..cute import LayoutAttr, parse_quoted
 from ..element_types import PACKED_TYPES
@@ -205,7 +205,6 @@ def _check_packed(layout: LayoutLike, per_byte: int) -> None:
     """Refuses a swizzle of packed elements that would move some of a byte, or begin within one."""
     if isinstance(layout, ComposedLayout) and per_byte > 1:
         assert isinstance(layout.outer, Swizzle), "checked before"
-        offset = layout.offset.div if isinstance(layout.offset, Unknown) else layout.offset
-        assert isinstance(offset, int), "a layout of the IR has such an offset"
+        offset = divisor(layout.offset)
         if offset % per_byte or (1 << layout.outer.base) % per_byte:
             raise VerifyException(f"the layout {layout} does not keep the {per_byte} elements of a byte together")

@@ -22,7 +22,7 @@ from ...layout.algebra.core import Layout, LayoutLike, Tiler, plain_layout
 from ...layout.algebra.integers import Coord
 from ...layout.algebra.promises import check_promises
 from ...layout.algebra.slicing import check_within, slice_and_offset
-from ...layout.algebra.unknown import Unknown
+from ...layout.algebra.unknown import Unknown, divisor
 from ..cute.values import integers
 from ..scalars import unknowns, with_scalars
 from .assembly import AnyTensor, parse_viewed, parse_viewed_type, viewed_type_of
@@ -50,7 +50,7 @@ def shifted_type(tensor: TensorType, layout: LayoutLike, offset: Any) -> TensorT
     packed elements would begin within a byte.
     """
     align = tensor.align.data
-    step = offset.div if isinstance(offset, Unknown) else offset
+    step = divisor(offset)
     if step:
         bits = gcd(8 * align, step * tensor.element_bits)
         if bits % 8:

@@ -18,6 +18,7 @@ from .inttuple import (
     filter_zeros,
     flatten_to_tuple,
     has_underscore,
+    leaves,
     product,
     repeat_like,
     show,
@@ -199,6 +200,22 @@ def _integers(x: "IntTuple | Layout | ComposedLayout") -> IntTuple:
 def join(modes: Sequence[Layout]) -> Layout:
     """The layout whose modes are `modes`."""
     return Layout(tuple([m.shape for m in modes]), tuple([m.stride for m in modes]))
+
+
+def flat_modes(layout: "Layout | ComposedLayout") -> Iterator[tuple[Any, Any]]:
+    """The extents of a layout, each with its stride (those of the inner layout, for a composed one)."""
+    plain = plain_layout(layout)
+    return zip(leaves(plain.shape), leaves(plain.stride), strict=True)
+
+
+def all_indices(layout: Layout, counting: Callable[[int], Any]) -> Any:
+    """The index of each coordinate of a static layout, in colexicographic order: an array of the kind of `counting(n)`,
+    which is 0 to n - 1.
+    """
+    total = counting(1)
+    for extent, stride in flat_modes(layout):
+        total = ((counting(extent) * stride)[:, None] + total).ravel()
+    return total
 
 
 def size(x: "Tree | ComposedLayout") -> Any:

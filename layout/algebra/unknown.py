@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 from math import gcd
-from typing import final
+from typing import Any, final
 
 _LARGEST_DIV = 1 << 62
 
@@ -41,7 +41,7 @@ class Unknown:
         return Unknown(width, _known(div))
 
     def _gcd(self, other: "int | Unknown") -> "Unknown":
-        return self._with(other, gcd(self.div, other.div if isinstance(other, Unknown) else other))
+        return self._with(other, gcd(self.div, divisor(other)))
 
     def __add__(self, other: "int | Unknown") -> "Unknown":
         return self._gcd(other)
@@ -49,7 +49,7 @@ class Unknown:
     __radd__ = __sub__ = __rsub__ = minimum = maximum = __add__
 
     def __mul__(self, other: "int | Unknown") -> "Unknown":
-        return self._with(other, self.div * (other.div if isinstance(other, Unknown) else abs(other)) or 1)
+        return self._with(other, self.div * abs(divisor(other)) or 1)
 
     __rmul__ = __mul__
 
@@ -70,13 +70,13 @@ class Unknown:
         return self._gcd(other)
 
     def __and__(self, other: "int | Unknown") -> "Unknown":
-        zeros = other.div if isinstance(other, Unknown) else other
+        zeros = divisor(other)
         return self._with(other, max(self.div & -self.div, (zeros & -zeros) or 1))
 
     __rand__ = __and__
 
     def __xor__(self, other: "int | Unknown") -> "Unknown":
-        zeros = (other.div if isinstance(other, Unknown) else other) | self.div
+        zeros = divisor(other) | self.div
         return self._with(other, zeros & -zeros)
 
     __rxor__ = __or__ = __ror__ = __xor__
@@ -91,3 +91,8 @@ class Unknown:
         return Unknown(1)
 
     __lt__ = __le__ = __gt__ = __ge__ = _compare
+
+
+def divisor(x: Any) -> int:
+    """The largest number known to divide an integer: of a static one, itself."""
+    return x.div if isinstance(x, Unknown) else x

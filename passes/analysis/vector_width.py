@@ -5,16 +5,17 @@ from dataclasses import dataclass
 from math import gcd
 
 from ...base.errors import LayoutError
-from ...dialects.tile.copy_rules import access_align, contiguous_values, steps
+from ...dialects.tile.copy_rules import access_align
 from ...dialects.tile.types import TensorType
+from ...layout.algebra.adjacency import contiguous_values, steps
 from ...layout.algebra.coalesce import coalesce
 from ...layout.algebra.compose import composition
 from ...layout.algebra.core import Layout, LayoutLike, plain_layout
 from ...layout.algebra.divide import logical_divide
 from ...layout.algebra.inttuple import leaves
 from ...layout.algebra.inverse import right_inverse
+from ...layout.tiling.copy_loops import Repeat, is_constant, repeats, with_inner
 from ..writing.tensor_scalars import typed
-from .copy_loops import Repeat, is_constant, repeats, with_inner
 
 MAX_BITS = 128
 """The widest access of one instruction (PTX ISA, ld and st: vectors of at most 128 bits)."""

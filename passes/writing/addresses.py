@@ -16,10 +16,11 @@ from ...dialects.scalars import with_scalars
 from ...dialects.tile import Crd2IdxOp, TensorType
 from ...dialects.tile.assembly import count_operands, fill_coordinate, unwrapped
 from ...layout.algebra.coalesce import coalesce_under
-from ...layout.algebra.core import ComposedLayout, Layout, plain_layout
-from ...layout.algebra.inttuple import leaves, transform_leaves
+from ...layout.algebra.core import ComposedLayout, Layout, flat_modes, plain_layout
+from ...layout.algebra.inttuple import transform_leaves
 from ...layout.algebra.slicing import fixed_modes
 from ...layout.algebra.swizzle import Swizzle
+from ...layout.algebra.swizzled_sum import ANY_BITS, Part, by_period, cut_at_period, index_bits, split, sum_bits
 from ...layout.text.layouts import to_text
 from ..analysis.index_width import Place, greatest_index
 from ..analysis.ranges import Ranges
@@ -27,7 +28,6 @@ from .constants import constant_of
 from .emitter import Emitter, erase_unused, int_type, int_width
 from .remarks import remark
 from .ssa_int import SsaInt
-from .swizzled import ANY_BITS, Part, by_period, cut_at_period, index_bits, split, sum_bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Address:
     """
 
     pointer: SSAValue
-    offset: tuple[Part, ...] | None = None
+    offset: tuple[Part[SSAValue], ...] | None = None
     scalars: Sequence[SSAValue] = ()
     fixed: Fixed = ()
 
@@ -209,12 +209,12 @@ class Addresses:
 
     def _parts(
         self, emitter: Emitter, swizzle: Swizzle, layout: Layout, coord: Any, values: list[SSAValue]
-    ) -> list[Part]:
+    ) -> list[Part[SSAValue]]:
         """The index of a coordinate as a part for each mode, or as two where some of it is whole periods. What a loop
         moves is cut at the period, so that most of it is added to the swizzled pointer.
         """
         coords, modes = (coord, list(layout)) if isinstance(coord, tuple) else ((coord,), [layout])  # pyright: ignore[reportUnknownVariableType]
-        parts: list[Part] = []
+        parts: list[Part[SSAValue]] = []
         for each, mode in zip(coords, modes, strict=True):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
             used = [values.pop(0) for _ in range(count_operands(each))]  # pyright: ignore[reportUnknownArgumentType]
             mode = coalesce_under(each, mode)
@@ -277,8 +277,7 @@ def _in_bytes(layout: Layout, bits: int) -> tuple[Layout, int]:
     """`layout` with strides in bytes; or in elements, with the shift that makes bytes of an index, where some strides
     are no whole bytes.
     """
-    modes = zip(leaves(layout.shape), leaves(layout.stride), strict=True)
-    if bits < 8 and any(extent != 1 and not _whole_bytes(stride, bits) for extent, stride in modes):
+    if bits < 8 and any(extent != 1 and not _whole_bytes(stride, bits) for extent, stride in flat_modes(layout)):
         return layout, (8 // bits).bit_length() - 1
     return Layout(layout.shape, transform_leaves(lambda d: _step(d, bits), layout.stride)), 0
 
@@ -300,7 +299,7 @@ def _swizzle(type: TensorType) -> Swizzle:
     return layout.outer
 
 
-def start_offset(emitter: Emitter, type: TensorType) -> tuple[Part, ...] | None:
+def start_offset(emitter: Emitter, type: TensorType) -> tuple[Part[SSAValue], ...] | None:
     """The offset with which a tensor that is allocated or passed begins; None for a plain one."""
     layout = type.layout.data
     if not isinstance(layout, ComposedLayout):

@@ -10,8 +10,8 @@ from xdsl.ir import SSAValue
 
 from ...dialects.cute import LayoutAttr
 from ...dialects.tile import AllocOp, CopyAtomAttr, CopyOp, Space, TensorType, ViewOp
-from ...dialects.tile.copy_rules import contiguous_values
 from ...dialects.tile.fragments import FRAGMENT_ALIGN
+from ...layout.algebra.adjacency import contiguous_values
 from ...layout.algebra.core import Layout, make_layout, plain_layout, size
 from .emitter import Emitter
 

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import Code, TilefoldError
-from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, cosize, plain_layout
-from ...layout.algebra.inttuple import leaves
+from ...layout.algebra.coalesce import coalesce
+from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, all_indices, cosize, plain_layout, size
+from ...layout.algebra.inttuple import are_static, leaves
 
 
 class StorageError(TilefoldError):
@@ -21,17 +22,12 @@ class StorageError(TilefoldError):
 
 def mode_sizes(layout: LayoutLike) -> tuple[int, ...]:
     """The shape of the logical array: the size of each top-level mode. The layout must be static."""
-    inner = _static_inner(layout)
-    return tuple(_size(inner[mode]) for mode in range(len(inner)))
+    return tuple([size(mode) for mode in _static_inner(layout)])
 
 
 def distances(layout: Layout) -> NDArray[np.int64]:
     """The index of each coordinate of a static plain layout, in colexicographic order (1-D)."""
-    total: NDArray[np.int64] = np.zeros(1, np.int64)
-    for extent, stride in zip(leaves(layout.shape), leaves(layout.stride), strict=True):
-        steps: NDArray[np.int64] = np.arange(int(extent)) * int(stride)
-        total = (steps[:, None] + total).ravel()
-    return total
+    return all_indices(layout, np.arange)
 
 
 def element_indices(layout: LayoutLike) -> NDArray[np.int64]:
@@ -41,7 +37,8 @@ def element_indices(layout: LayoutLike) -> NDArray[np.int64]:
     whole = distances(inner).reshape(sizes, order="F")
     if isinstance(layout, ComposedLayout):
         assert type(layout.offset) is int
-        whole = np.asarray(_outer(layout)(whole + layout.offset))
+        outer: Any = layout.outer
+        whole = np.asarray(outer(whole + layout.offset))
     return whole
 
 
@@ -60,12 +57,12 @@ def logical_array(storage: NDArray[Any], layout: LayoutLike) -> NDArray[Any]:
     """
     _check_storage(storage, layout)
     if isinstance(layout, Layout):
-        strides = [_one_stride(layout[mode]) for mode in range(len(layout))]
-        if None not in strides:
+        strides = [coalesce(mode).stride for mode in layout]
+        if all(isinstance(stride, int) for stride in strides):
             step = storage.strides[0]
             raw = storage.view(f"u{step}")  # NumPy knows the floats of ml_dtypes by no name that it can look up
             view = np.lib.stride_tricks.as_strided(
-                raw, mode_sizes(layout), [(s or 0) * step for s in strides], writeable=False
+                raw, mode_sizes(layout), [stride * step for stride in strides], writeable=False
             )
             return view.view(storage.dtype)
     return storage[element_indices(layout)]
@@ -96,39 +93,12 @@ def storage_of(array: NDArray[Any], layout: LayoutLike) -> NDArray[Any]:
     return storage
 
 
-def _size(layout: Layout) -> int:
-    return int(np.prod([int(extent) for extent in leaves(layout.shape)], dtype=np.int64))
-
-
-def _one_stride(mode: Layout) -> int | None:
-    """The stride by which all of a mode's coordinates, in their order, are apart; None where there is not
-    one.
-    """
-    run: tuple[int, int] = (1, 0)
-    for extent, stride in zip(leaves(mode.shape), leaves(mode.stride), strict=True):
-        if extent == 1:
-            continue
-        if run[0] == 1:
-            run = (extent, stride)
-        elif stride == run[0] * run[1]:
-            run = (run[0] * extent, run[1])
-        else:
-            return None
-    return run[1]
-
-
 def _static_inner(layout: LayoutLike) -> Layout:
     inner = plain_layout(layout)
-    integers = [*leaves(inner.shape), *leaves(inner.stride)]
-    if isinstance(layout, ComposedLayout):
-        integers.append(layout.offset)
-    if not all(type(leaf) is int for leaf in integers):
+    offset = layout.offset if isinstance(layout, ComposedLayout) else 0
+    if not are_static([*leaves(inner.shape), *leaves(inner.stride), offset]):
         raise StorageError(Code.RUN_ARGUMENT, f"the layout {layout} is not static", "storage needs known extents")
     return inner
-
-
-def _outer(layout: ComposedLayout) -> Any:
-    return layout.outer
 
 
 def _check_storage(storage: NDArray[Any], layout: LayoutLike) -> None:

@@ -13,7 +13,7 @@ from tilefold.dialects.cute import LayoutAttr
 from tilefold.dialects.tile import AtomCallOp, Space, SpaceAttr, TensorType
 from tilefold.layout.algebra.core import Layout, LayoutLike, plain_layout
 from tilefold.layout.text.layouts import parse_layout, to_text
-from tilefold.passes.analysis.copy_loops import repeats
+from tilefold.layout.tiling.copy_loops import repeats
 from tilefold.passes.analysis.vector_width import MAX_BITS, choose_vector
 from tilefold.runtime.arrays.storage import element_indices, storage_size
 from xdsl.dialects.builtin import IntAttr, f16

@@ -8,30 +8,29 @@ loop adds is mostly of this kind, so that only what depends on the thread is swi
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Generic, TypeVar, cast
 
-from xdsl.ir import SSAValue
+from .core import Layout, flat_modes, join
+from .inttuple import leaves, transform_leaves
+from .swizzle import Swizzle
 
-from ...layout.algebra.core import Layout, join
-from ...layout.algebra.inttuple import leaves, transform_leaves
-from ...layout.algebra.swizzle import Swizzle
-
+Value = TypeVar("Value")
 ANY_BITS = (1 << 63) - 1
 """The bits of a value of which nothing is known."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A summand of an index: an i32 in elements, never negative, and the bits that can be set in it."""
+class Part(Generic[Value]):
+    """A summand of an index: a value in elements, never negative, and the bits that can be set in it."""
 
-    value: SSAValue
+    value: Value
     bits: int
 
 
-def split(parts: Sequence[Part], swizzle: Swizzle) -> tuple[list[Part], list[Part]]:
+def split(parts: Sequence[Part[Value]], swizzle: Swizzle) -> tuple[list[Part[Value]], list[Part[Value]]]:
     """The parts to which the swizzle is applied, and those that are added afterwards; their sum is the same."""
     touched = swizzle.y_mask | swizzle.z_mask
-    inside, outside = list(parts), list[Part]()
+    inside, outside = list(parts), list[Part[Value]]()
     for part in parts:
         others = [other for other in inside if other is not part]
         apart = part.bits & (touched | sum_bits([other.bits for other in others])) == 0
@@ -71,8 +70,7 @@ def _period(swizzle: Swizzle) -> int:
 
 def index_bits(mode: Layout) -> int:
     """The bits that can be set in an index of `mode`, at a coordinate within its shape."""
-    each = [_leaf_bits(n, d) for n, d in zip(leaves(mode.shape), leaves(mode.stride), strict=True)]
-    return sum_bits(each)
+    return sum_bits([_leaf_bits(n, d) for n, d in flat_modes(mode)])
 
 
 def _leaf_bits(extent: int, stride: int) -> int:

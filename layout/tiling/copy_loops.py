@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, cosize, size
-from ...layout.algebra.integers import add
-from ...layout.algebra.inttuple import leaves
-from ...layout.algebra.unknown import Unknown
+from ..algebra.core import ComposedLayout, Layout, LayoutLike, cosize, flat_modes, size
+from ..algebra.integers import add
+from ..algebra.unknown import Unknown
 
 Stride: TypeAlias = int | Unknown
 _Loop: TypeAlias = tuple[int, tuple[Stride, ...]]
@@ -81,5 +80,4 @@ def _refine(layouts: Sequence[Layout]) -> list[_Loop] | None:
 
 def _modes(layout: Layout) -> list[tuple[int, Stride]]:
     """The extents above 1 with their strides, the last mode first."""
-    pairs = zip(leaves(layout.shape), leaves(layout.stride), strict=True)
-    return [(n, d) for n, d in pairs if n != 1][::-1]
+    return [(n, d) for n, d in flat_modes(layout) if n != 1][::-1]

@@ -5,8 +5,8 @@ import pytest
 from tilefold.layout.algebra.core import Layout, size
 from tilefold.layout.algebra.inttuple import leaves
 from tilefold.layout.algebra.swizzle import Swizzle
+from tilefold.layout.algebra.swizzled_sum import by_period, cut_at_period
 from tilefold.layout.text.layouts import parse_layout
-from tilefold.passes.writing.swizzled import by_period, cut_at_period
 
 
 def layout(text: str) -> Layout:
