@@ -76,19 +76,14 @@ TOO_FAR = Undefined(
 )
 
 
-def _is_rounded_up(a: Any, b: Any) -> Any:
-    """Whether the quotient that is rounded towards zero is greater than the one that is rounded down."""
-    return (a % b != 0) & ((a < 0) != (b < 0))
-
-
 def truncated(a: Any, b: Any) -> Any:
-    """The quotient, rounded towards zero."""
-    return a // b + _is_rounded_up(a, b)
+    """The quotient, rounded towards zero: one more than the one that is rounded down, where they differ."""
+    return a // b + ((a % b != 0) & ((a < 0) != (b < 0)))
 
 
 def remainder(a: Any, b: Any) -> Any:
     """What the quotient that is rounded towards zero leaves, with the sign of the dividend."""
-    return a % b - b * _is_rounded_up(a, b)
+    return a - truncated(a, b) * b
 
 
 def _rounded_up(a: Any, b: Any) -> Any:

@@ -116,6 +116,19 @@ def test_each_operation(op: str) -> None:
     check(op, "i32", table[op], a, b, uniform=True)
 
 
+@pytest.mark.parametrize("type", ["i8", "i32"])
+@pytest.mark.parametrize("op", sorted({**ANY, **DIVISION, **SHIFTS}))
+def test_one_operand_is_uniform(op: str, type: str) -> None:
+    """Lanes that meet a number keep their width."""
+    function, bits, dtype = {**ANY, **DIVISION, **SHIFTS}[op], BITS[type], DTYPES[type]
+    lanes = [7, 3, 5, 2]
+    for text, both in (("%a, %c", [(x, 5) for x in lanes]), ("%c, %a", [(-100, x) for x in lanes])):
+        number = both[0][1] if text.endswith("c") else both[0][0]
+        body = f"%c = arith.constant {number} : {type}\n%r = arith.{op} {text} : {type}"
+        got = compute(body, type, dtype, {"a": (type, np.array(lanes, dtype))})
+        assert got.tolist() == [signed(function(x, y, bits), bits) for x, y in both]
+
+
 @pytest.mark.parametrize("uniform", [False, True])
 @pytest.mark.parametrize("predicate", ["eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"])
 def test_comparisons(predicate: str, uniform: bool) -> None:
