@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How many blocks of a kernel a multiprocessor of a target holds at a time."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
-from .target import Target
+from .target import WARP, Target
 
-WARP = 32
 _REGISTERS = 64 * 1024
 """Registers of a multiprocessor, all targets (CUDA C++ Programming Guide, Technical Specifications)."""
 _WARP_REGISTERS = 256
@@ -16,33 +13,6 @@ _PARTITIONS = 4
 """Parts of a multiprocessor, each of which holds whole warps with their registers."""
 _SHARED_UNIT = 128
 """Shared memory is given to a block in units of so many bytes."""
-_RESERVED_SHARED = 1024
-"""Bytes that the system takes of the shared memory of each block, from compute capability 8.0 on."""
-
-
-@dataclass(frozen=True, slots=True)
-class Multiprocessor:
-    """What a multiprocessor can hold: threads, blocks, and KiB of shared memory."""
-
-    threads: int
-    blocks: int
-    shared_kib: int
-
-
-_MULTIPROCESSORS: Mapping[int, Multiprocessor] = MappingProxyType({
-    75: Multiprocessor(1024, 16, 64),
-    80: Multiprocessor(2048, 32, 164),
-    86: Multiprocessor(1536, 16, 100),
-    87: Multiprocessor(1536, 16, 164),
-    89: Multiprocessor(1536, 24, 100),
-    90: Multiprocessor(2048, 32, 228),
-    100: Multiprocessor(2048, 32, 228),
-    103: Multiprocessor(2048, 32, 228),
-    110: Multiprocessor(1536, 24, 228),
-    120: Multiprocessor(1536, 24, 100),
-    121: Multiprocessor(1536, 24, 100),
-})  # fmt: skip
-"""By compute capability (the same table)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +40,10 @@ class Occupancy:
 
 def occupancy(target: Target, threads: int, registers: int, shared: int) -> Occupancy:
     """The blocks of `threads` threads, of so many `registers` each, and `shared` bytes that fit on a multiprocessor."""
-    unit = _MULTIPROCESSORS[target.sm]
+    holds = target.capability
     warps = -(-threads // WARP)
     each = -(-max(registers, 1) * WARP // _WARP_REGISTERS) * _WARP_REGISTERS
     by_registers = _REGISTERS // _PARTITIONS // each * _PARTITIONS // warps
-    taken = -(-(shared + (_RESERVED_SHARED if target.sm >= 80 else 0)) // _SHARED_UNIT) * _SHARED_UNIT
-    by_shared = unit.shared_kib * 1024 // taken if taken else unit.blocks
-    return Occupancy(unit.threads // (warps * WARP), unit.blocks, by_registers, by_shared)
+    taken = -(-(shared + target.reserved_shared_bytes) // _SHARED_UNIT) * _SHARED_UNIT
+    by_shared = holds.shared_kib * 1024 // taken if taken else holds.blocks
+    return Occupancy(holds.threads // (warps * WARP), holds.blocks, by_registers, by_shared)

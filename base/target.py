@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The GPUs that kernels are compiled for: their instructions and their shared memory.
+"""The GPUs that kernels are compiled for: their instructions, limits and memories.
 
 An architecture is named as PTX's `.target` directive names it: `sm_90` runs on compute capability 9.0 and on
 every later GPU, `sm_90a` has the features of exactly 9.0, `sm_100f` those common to the 10.x family.
@@ -13,8 +13,12 @@ from typing import Literal, final
 
 from .errors import Code, TilefoldError
 
+WARP = 32
+"""The threads of a warp, which are its lanes."""
 STATIC_SHARED_BYTES = 48 * 1024
 """Shared memory that a kernel can declare; more must be asked for at launch (CUDA C++ Programming Guide)."""
+RESERVED_SHARED_BYTES = 1024
+"""Shared memory that the system takes for each block, from compute capability 8.0 on."""
 
 MAX_THREADS = 1024
 """Threads a block can have (CUDA C++ Programming Guide, Technical Specifications per Compute Capability)."""
@@ -26,44 +30,80 @@ MAX_REGISTERS = 255
 """Registers that a thread can have, at most (the same table)."""
 MAX_GRID = (2**31 - 1, 65535, 65535)
 """The largest grid in x, y and z (the same table)."""
+MAX_LOCAL_BYTES = 512 * 1024
+"""Local memory that a thread can have (the same table)."""
+BANKS, BANK_BYTES = 32, 4
+"""The banks of shared memory, and the bytes that each serves at a time (CUDA C++ Programming Guide, Shared Memory)."""
+SECTOR_BYTES = 32
+"""The unit in which global memory is moved (CUDA C++ Best Practices Guide, Coalesced Access to Global Memory)."""
 
 DEFAULT_ARCH = "sm_80"
 """The target where none is given: its PTX runs on every GPU since 2020."""
 
-# The PTX ISA version written for each architecture: at least what the architecture and its instructions
-# need (PTX ISA, Release Notes). LLVM 22 writes these and nvJitLink 13 assembles them.
-_PTX_VERSION: Mapping[str, int] = MappingProxyType(
-    {
-        "sm_75": 80,
-        "sm_80": 80,
-        "sm_86": 80,
-        "sm_87": 80,
-        "sm_89": 87,
-        "sm_90": 87,
-        "sm_90a": 87,
-        "sm_100": 88,
-        "sm_100a": 88,
-        "sm_100f": 88,
-        "sm_103": 88,
-        "sm_103a": 88,
-        "sm_103f": 88,
-        "sm_110": 90,
-        "sm_110a": 90,
-        "sm_110f": 90,
-        "sm_120": 88,
-        "sm_120a": 88,
-        "sm_120f": 88,
-        "sm_121": 88,
-        "sm_121a": 88,
-        "sm_121f": 88,
-    }
+
+@dataclass(frozen=True, slots=True)
+class AddressSpace:
+    """A memory that pointers point to: its name in PTX (PTX ISA, State Spaces), that of tensors in it, what CuTe prints
+    for a pointer to it, LLVM's number (User Guide for NVPTX, Address Spaces), and the bits of a pointer.
+
+    Registers are local memory until LLVM promotes them, and LLVM addresses that as generic memory, number 0.
+    """
+
+    ptx: str
+    tensors: str
+    pointer: str
+    llvm: int
+    bits: int
+
+    @property
+    def llvm_pointer(self) -> str:
+        """The type of a pointer in LLVM IR."""
+        return f"ptr addrspace({self.llvm})" if self.llvm else "ptr"
+
+
+ADDRESS_SPACES = (
+    AddressSpace("global", "gmem", "gmem_ptr", llvm=1, bits=64),
+    AddressSpace("shared", "smem", "smem_ptr", llvm=3, bits=32),
+    AddressSpace("local", "rmem", "ptr", llvm=0, bits=64),
 )
 
-# KiB of shared memory a block can ask for (CUDA C++ Programming Guide, Technical Specifications per Compute
-# Capability).
-_SHARED_KIB: Mapping[int, int] = MappingProxyType({
-    75: 64, 80: 163, 86: 99, 87: 163, 89: 99, 90: 227, 100: 227, 103: 227, 110: 227, 120: 99, 121: 99,
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """The GPUs of a compute capability, 90 for 9.0, and what a multiprocessor of theirs holds: threads, blocks, and KiB
+    of shared memory (CUDA C++ Programming Guide, Technical Specifications per Compute Capability).
+
+    `ptx_version` is the PTX ISA version that is written for them: at least what they and their instructions need (PTX
+    ISA, Release Notes). LLVM 22 writes these and nvJitLink 13 assembles them. `suffixes` are those of targets: `a` has
+    the features of this GPU alone, `f` those of its family.
+    """
+
+    sm: int
+    ptx_version: int
+    suffixes: str
+    threads: int
+    blocks: int
+    shared_kib: int
+
+
+_TARGETS: Mapping[str, Capability] = MappingProxyType({
+    f"sm_{each.sm}{suffix}": each
+    for each in (
+        Capability(75, 80, "", threads=1024, blocks=16, shared_kib=64),
+        Capability(80, 80, "", threads=2048, blocks=32, shared_kib=164),
+        Capability(86, 80, "", threads=1536, blocks=16, shared_kib=100),
+        Capability(87, 80, "", threads=1536, blocks=16, shared_kib=164),
+        Capability(89, 87, "", threads=1536, blocks=24, shared_kib=100),
+        Capability(90, 87, "a", threads=2048, blocks=32, shared_kib=228),
+        Capability(100, 88, "af", threads=2048, blocks=32, shared_kib=228),
+        Capability(103, 88, "af", threads=2048, blocks=32, shared_kib=228),
+        Capability(110, 90, "af", threads=1536, blocks=24, shared_kib=228),
+        Capability(120, 88, "af", threads=1536, blocks=24, shared_kib=100),
+        Capability(121, 88, "af", threads=1536, blocks=24, shared_kib=100),
+    )
+    for suffix in ("", *each.suffixes)
 })  # fmt: skip
+"""The targets by name, oldest first."""
 
 
 class TargetError(TilefoldError):
@@ -72,7 +112,7 @@ class TargetError(TilefoldError):
 
 def known_targets() -> tuple[str, ...]:
     """The names of all architectures, oldest first."""
-    return tuple(_PTX_VERSION)
+    return tuple(_TARGETS)
 
 
 @dataclass(frozen=True)
@@ -82,7 +122,7 @@ class Target:
     arch: str = DEFAULT_ARCH
 
     def __post_init__(self) -> None:
-        if self.arch not in _PTX_VERSION:
+        if self.arch not in _TARGETS:
             raise TargetError(
                 Code.TARGET_UNKNOWN,
                 f"unknown target {self.arch[:40]!r}",
@@ -92,10 +132,15 @@ class Target:
     def __str__(self) -> str:
         return self.arch
 
-    @cached_property
+    @property
+    def capability(self) -> Capability:
+        """The GPUs that it is for, or, without a suffix, the oldest of them."""
+        return _TARGETS[self.arch]
+
+    @property
     def sm(self) -> int:
         """The compute capability as one number: 90 for sm_90 and sm_90a."""
-        return int(self.arch.removeprefix("sm_").rstrip("af"))
+        return self.capability.sm
 
     @cached_property
     def suffix(self) -> str:
@@ -105,12 +150,17 @@ class Target:
     @property
     def ptx_version(self) -> int:
         """The version of the PTX ISA that is written: 87 for `.version 8.7`."""
-        return _PTX_VERSION[self.arch]
+        return self.capability.ptx_version
 
     @property
     def max_shared_bytes(self) -> int:
         """The bytes of shared memory that one block can use, at most."""
-        return _SHARED_KIB[self.sm] * 1024
+        return self.capability.shared_kib * 1024 - self.reserved_shared_bytes
+
+    @property
+    def reserved_shared_bytes(self) -> int:
+        """The bytes of shared memory that the system takes for each block."""
+        return RESERVED_SHARED_BYTES if self.sm >= 80 else 0
 
     @property
     def has_clusters(self) -> bool:

@@ -17,7 +17,8 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 
-DEFAULT_CHIP = "sm_80"
+from ..base.target import DEFAULT_ARCH
+
 DEFAULT_LEVEL = 2
 
 
@@ -36,7 +37,7 @@ class TargetAttr(ParametrizedAttribute):
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        level, texts = DEFAULT_LEVEL, {"chip": DEFAULT_CHIP, "features": ""}
+        level, texts = DEFAULT_LEVEL, {"chip": DEFAULT_ARCH, "features": ""}
         with parser.in_angle_brackets():
             more = True
             while more:

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.base.target import DEFAULT_ARCH, Target
+from tilefold.base.target import DEFAULT_ARCH, Target, known_targets
 from tilefold.compiler.driver import parse_passes, run_passes_quickly
 from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.diagnostics import Diagnostic, Place, ProgramError, Severity, place_of
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 EXECUTABLE_STAGES = STAGE_NAMES
 """The stages whose programs are IR, which the simulator runs."""
 
-SIMULATED = (DEFAULT_ARCH, "sm_90a", "sm_100a", "sm_120a")
+SIMULATED = (DEFAULT_ARCH, *(name for name in known_targets() if Target(name).suffix == "a"))
 """The targets that a program is simulated for, one after the other, where it needs more than the one before has."""
 
 TO_SIMULATOR = ("gpu-to-ptx",)

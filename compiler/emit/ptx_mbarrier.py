@@ -12,9 +12,6 @@ from ...dialects import ptx
 from .text import quote
 from .writer import FunctionWriter, Rule, rule
 
-_SUSPENDS = 90
-"""The first architecture that has mbarrier.try_wait."""
-
 
 def _assembly(
     w: FunctionWriter, lines: str | Sequence[str], letters: str, operands: Sequence[SSAValue], result: str = "void"
@@ -46,7 +43,7 @@ def _test(w: FunctionWriter, op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp)
 
 def _wait(w: FunctionWriter, op: ptx.MbarrierWaitOp) -> None:
     mnemonic = op.mnemonic()
-    if w.module.target.sm < _SUSPENDS:
+    if w.module.target.sm < ptx.MbarrierTryWaitOp.MIN_SM:
         mnemonic = mnemonic.replace("try_wait", "test_wait")
     lines = ("{", ".reg .pred done;", "AGAIN:", f"{mnemonic} done, [$0], $1;", "@!done bra AGAIN;", "}")
     w.emit(_assembly(w, lines, "r,r", op.operands))

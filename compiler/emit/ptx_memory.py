@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...base.errors import Code
+from ...base.target import MAX_LOCAL_BYTES
 from ...dialects import ptx
 from ...dialects.ptx import PtrType, StateSpace
 from ...passes.errors import LoweringError
@@ -20,9 +21,6 @@ from .writer import FunctionWriter, Rule, rule
 
 MAX_ALIGN = 4096
 """What LLVM is told of an alignment at most; nothing depends on more."""
-
-_MAX_LOCAL = 512 * 1024
-"""Bytes of local memory that a thread can have (CUDA C++ Programming Guide, Technical Specifications)."""
 
 
 def _ptr_add(w: FunctionWriter, op: ptx.PtrAddOp) -> None:
@@ -72,12 +70,12 @@ def _store(w: FunctionWriter, op: ptx.StoreOp) -> None:
 
 def _local_alloc(w: FunctionWriter, op: ptx.LocalAllocOp) -> None:
     size, align = op.bytes.value.data, op.align.value.data
-    if size > _MAX_LOCAL or align > MAX_ALIGN:
+    if size > MAX_LOCAL_BYTES or align > MAX_ALIGN:
         raise LoweringError(
             Code.EMIT_UNSUPPORTED,
             f"a fragment of {size} bytes aligned to {align} does not fit a thread's local memory",
             op,
-            f"a thread can have {_MAX_LOCAL} bytes, aligned to at most {MAX_ALIGN}",
+            f"a thread can have {MAX_LOCAL_BYTES} bytes, aligned to at most {MAX_ALIGN}",
         )
     w.bind(op.result, w.alloca(f"[{size} x i8]", align))
 

@@ -24,7 +24,7 @@ def constraint_of(type: Attribute) -> str | None:
     and f64; None for what is in no register.
     """
     if isinstance(type, PtrType):
-        return {StateSpace.Global: "l", StateSpace.Shared: "r"}.get(type.space.data)
+        return None if type.space.data is StateSpace.Local else _LETTERS[type.space.data.address_space.bits // 8]
     if isinstance(type, Float32Type | Float64Type):
         return "f" if isinstance(type, Float32Type) else "d"
     return _LETTERS.get(value_bytes(type) or 0)

@@ -10,7 +10,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, t
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from ...base.target import MAX_THREADS
+from ...base.target import MAX_THREADS, WARP
 from .base import PtxOp
 from .types import PtrType, float_bits, scalar_bits
 
@@ -66,8 +66,8 @@ class BarArriveOp(PtxOp):
 def _check_barrier(id: int, threads: int | None) -> None:
     if not 0 <= id < 16:
         raise VerifyException(f"the barrier is {id}; a block has barriers 0 to 15")
-    if threads is not None and (not 32 <= threads <= MAX_THREADS or threads % 32):
-        raise VerifyException(f"{threads} threads meet at the barrier; it is a multiple of 32, up to {MAX_THREADS}")
+    if threads is not None and (not WARP <= threads <= MAX_THREADS or threads % WARP):
+        raise VerifyException(f"{threads} threads meet at the barrier; it is a multiple of {WARP}, up to {MAX_THREADS}")
 
 
 @irdl_op_definition

@@ -12,6 +12,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.str_enum import StrEnum
 
+from ...base.target import ADDRESS_SPACES, AddressSpace
 from ..element_types import FLOATS
 
 
@@ -21,6 +22,11 @@ class StateSpace(StrEnum):
     Global = "global"
     Shared = "shared"
     Local = "local"
+
+    @property
+    def address_space(self) -> AddressSpace:
+        """The memory, as base.target has it."""
+        return next(space for space in ADDRESS_SPACES if space.ptx == self.value)
 
 
 @irdl_attr_definition

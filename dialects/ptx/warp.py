@@ -17,12 +17,9 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from ...base.target import TargetFamily
+from ...base.target import WARP, TargetFamily
 from .base import PtxOp
 from .types import value_bytes
-
-WARP = 32
-"""Lanes of a warp."""
 
 
 class _LaneOp(PtxOp):

@@ -21,6 +21,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, LayoutError
+from ...base.target import ADDRESS_SPACES
 from ...layout.algebra.core import Layout, size
 from ...layout.algebra.inttuple import rank
 from ..errors import refuse
@@ -233,4 +234,4 @@ def _not_static(mode: int, src: TensorType, dst: TensorType) -> LayoutError:
 
 def state_space(space: Space) -> StateSpace:
     """The PTX state space of a memory space: fragments are `local` until LLVM promotes them to registers."""
-    return {Space.Gmem: StateSpace.Global, Space.Smem: StateSpace.Shared, Space.Rmem: StateSpace.Local}[space]
+    return StateSpace(next(each.ptx for each in ADDRESS_SPACES if each.tensors == space.value))

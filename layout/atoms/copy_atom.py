@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import final
 
 from ...base.errors import Code, LayoutError
-from ...base.target import TargetFamily
+from ...base.target import ADDRESS_SPACES, TargetFamily
 from ..algebra.complement import complement
 from ..algebra.core import Layout, cosize
 from ..algebra.display import Displayed
 from ..algebra.recast import recast_layout
 from .instructions import CopyInstruction, CpAsync, LdMatrix, Move
 
-SPACES = ("gmem", "smem", "rmem")
+SPACES = tuple(space.tensors for space in ADDRESS_SPACES)
 """The memory spaces: global, shared, registers."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_:<>,]{0,127}")

@@ -7,12 +7,12 @@ elements 2c and 2c + 1 of row r of each matrix (of column r, transposed), one 32
 """
 
 from ...base.errors import Code, LayoutError
-from ...base.target import TargetFamily
+from ...base.target import WARP, TargetFamily
 from ..algebra.core import Layout
 from .copy_atom import CopyAtom
 from .instructions import LdMatrix, MovMatrix, StMatrix
 
-_LANES = Layout(32, 1)
+_LANES = Layout(WARP, 1)
 
 
 def _rows(matrices: int) -> Layout:

@@ -11,13 +11,13 @@ orders the rows, in the addresses that threads give, and the bytes within two re
 from dataclasses import replace
 
 from ...base.errors import Code, LayoutError
-from ...base.target import TargetFamily
+from ...base.target import WARP, TargetFamily
 from ..algebra.core import Layout
 from .copy_atom import CopyAtom
 from .instructions import LdMatrix, StMatrix
 from .ldmatrix import ldmatrix
 
-_LANES = Layout(32, 1)
+_LANES = Layout(WARP, 1)
 _TARGETS = TargetFamily(100, 86, "f")
 
 

@@ -6,7 +6,7 @@ from typing import final
 
 from ...base.element_types import BY_PTX
 from ...base.errors import Code, LayoutError
-from ...base.target import TargetFamily
+from ...base.target import WARP, TargetFamily
 from ..algebra.coalesce import filter_layout
 from ..algebra.complement import complement
 from ..algebra.core import Layout, cosize
@@ -41,7 +41,7 @@ class MmaAtom(Displayed):
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        if isinstance(self.instruction, MmaSync) and (self.threads < 2 or 32 % self.threads):
+        if isinstance(self.instruction, MmaSync) and (self.threads < 2 or WARP % self.threads):
             raise LayoutError(
                 Code.ATOM_INVALID, f"{self.name}: {self.threads} threads are not a warp or an equal part of it"
             )

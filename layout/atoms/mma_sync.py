@@ -8,7 +8,7 @@ and 2c + 1 of row r (and r + 8).
 """
 
 from ...base.element_types import BY_PTX
-from ...base.target import TargetFamily
+from ...base.target import WARP, TargetFamily
 from ..algebra.core import Layout
 from .instructions import MmaOperation, MmaSync, Shape, Types
 from .mma_atom import MmaAtom
@@ -52,7 +52,7 @@ def mma_sync(
     _, a, b, _ = types
     return MmaAtom(
         name=name,
-        thr_id=Layout(32, 1),
+        thr_id=Layout(WARP, 1),
         instruction=MmaSync(shape, types, operation=operation),
         layout_a=_operand(m, k, BY_PTX[a].bits),
         layout_b=_operand(n, k, BY_PTX[b].bits),

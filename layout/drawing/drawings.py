@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from ...base.errors import Code, LayoutError
+from ...base.target import WARP
 from ..algebra.compose import composition
 from ..algebra.coordinates import crd2idx_in_shape
 from ..algebra.core import (
@@ -36,8 +37,6 @@ Drawn: TypeAlias = "LayoutLike | TiledCopy | CopyAtom | TiledMma | MmaAtom"
 
 MAX_CELLS = 1 << 16
 """The most cells that are drawn."""
-WARP = 32
-"""The threads of a warp."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,12 @@ from itertools import pairwise
 from math import ceil
 
 from ...base.errors import LayoutError
+from ...base.target import WARP
 from ..atoms.mma_atom import MmaAtom
 from ..text.printing import lines, plain_style
 from ..tiling.tiled_copy import TiledCopy, tile_shape
 from ..tiling.tiled_mma import TiledMma, make_tiled_mma
-from .drawings import WARP, Cell, Drawn, Table, operand_tables, tables
+from .drawings import Cell, Drawn, Table, operand_tables, tables
 from .excerpt import Excerpt, Repetition, excerpt
 from .scene import (
     INK,

@@ -8,6 +8,7 @@ integers are written: `cxx_style` (`(_8,_4):(_1,_8)`, as C++ does) or `plain_sty
 from collections.abc import Callable
 from typing import Any
 
+from ...base.target import ADDRESS_SPACES
 from ..algebra.core import Layout, cosize
 from ..atoms.copy_atom import CopyAtom
 from ..atoms.mma_atom import MmaAtom
@@ -17,7 +18,7 @@ from .layouts import to_cxx, to_text
 
 Style = Callable[[Any], str]
 
-POINTERS = {"gmem": "gmem_ptr", "smem": "smem_ptr", "rmem": "ptr"}
+POINTERS = {space.tensors: space.pointer for space in ADDRESS_SPACES}
 """What CuTe calls a pointer to each memory space. Registers, and memory without a tag, are plain `ptr`."""
 
 

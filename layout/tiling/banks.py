@@ -8,7 +8,7 @@ quarter warps; ldmatrix and stmatrix serve each 8x8 matrix, of eight 16-byte row
 
 from collections.abc import Sequence
 
-BANKS, WORD = 32, 4
+from ...base.target import BANK_BYTES, BANKS, WARP
 
 
 def wavefronts(addresses: Sequence[int], lanes: Sequence[int], width: int) -> tuple[int, int]:
@@ -16,8 +16,8 @@ def wavefronts(addresses: Sequence[int], lanes: Sequence[int], width: int) -> tu
     together = lanes_together(width)
     served: dict[int, set[int]] = {}
     for lane, address in zip(lanes, addresses, strict=True):
-        first = address // WORD
-        served.setdefault(lane // together, set()).update(range(first, first + max(1, width // WORD)))
+        first = address // BANK_BYTES
+        served.setdefault(lane // together, set()).update(range(first, first + max(1, width // BANK_BYTES)))
     total = 0
     for words in served.values():
         banks = [0] * BANKS
@@ -29,4 +29,4 @@ def wavefronts(addresses: Sequence[int], lanes: Sequence[int], width: int) -> tu
 
 def lanes_together(width: int) -> int:
     """How many lanes are served together in an access of `width` bytes each."""
-    return 32 if width <= WORD else BANKS * WORD // width
+    return WARP if width <= BANK_BYTES else BANKS * BANK_BYTES // width

@@ -7,7 +7,7 @@ Guide, Coalesced Access to Global Memory).
 
 from collections.abc import Sequence
 
-SECTOR = 32
+from ...base.target import SECTOR_BYTES
 
 
 def sectors(addresses: Sequence[int], width: int) -> tuple[int, int]:
@@ -15,5 +15,5 @@ def sectors(addresses: Sequence[int], width: int) -> tuple[int, int]:
 
     Addresses are multiples of `width`, and bytes that several lanes access count once.
     """
-    touched = {address // SECTOR for address in addresses}
-    return len(touched), -(-len(set(addresses)) * width // SECTOR)
+    touched = {address // SECTOR_BYTES for address in addresses}
+    return len(touched), -(-len(set(addresses)) * width // SECTOR_BYTES)

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from xdsl.ir import Operation, SSAValue
 
+from ...base.target import SECTOR_BYTES, WARP
 from ...dialects.ptx import (
     GLOBAL,
     SHARED,
@@ -27,10 +28,10 @@ from ...dialects.ptx import (
     value_bytes,
 )
 from ...layout.tiling.banks import wavefronts
-from ...layout.tiling.sectors import SECTOR, sectors
+from ...layout.tiling.sectors import sectors
 from . import lane_values as lv
 from .lane_analysis import WarpValues
-from .lane_values import WARP, LaneValue
+from .lane_values import LaneValue
 from .ranges import Ranges
 
 MATRIX_ROWS, ROW_BYTES = 8, 16
@@ -149,7 +150,7 @@ def _transactions(
     not known.
     """
     step = 0
-    if space is StateSpace.Global and (step := address.step % SECTOR):
+    if space is StateSpace.Global and (step := address.step % SECTOR_BYTES):
         shifted = lv.as_shift(address)
         if shifted is None:
             return None
@@ -160,7 +161,7 @@ def _transactions(
         now, best = wavefronts(places, lanes, width)
         return now, now, best
     # what all lanes xor permutes the sectors; so does what they add, in steps of a sector
-    moves = range(0, SECTOR, gcd(step, SECTOR)) if step else range(1)
+    moves = range(0, SECTOR_BYTES, gcd(step, SECTOR_BYTES)) if step else range(1)
     counts = [sectors([place + move for place in places], width) for move in moves]
     numbers = [count for count, _ in counts]
     return min(numbers), max(numbers), counts[0][1]

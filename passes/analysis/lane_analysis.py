@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, SSAValue
 
+from ...base.target import SECTOR_BYTES, WARP
 from ...dialects.arith.integer_range import signed
 from ...dialects.arith.semantics import INTEGER_OPERATIONS, compare
 from ...dialects.parameters import Parameter
 from ...dialects.ptx import EntryOp, LoadOp, PtrAddOp, PtrType, SmemAddrOp, SregOp
 from ...dialects.scalars import unknowns
-from ...layout.tiling.sectors import SECTOR
 from ..writing.constants import constant_of
 from ..writing.emitter import int_width
 from . import lane_values as lv
-from .lane_values import WARP, LaneValue
+from .lane_values import LaneValue
 from .loop_hints import trip_values
 from .memoised import Memoised
 from .ranges import Ranges
@@ -224,7 +224,7 @@ class WarpValues(Memoised[LaneValue | None]):
 def _divisors(parameter: Parameter) -> list[int]:
     """What is known to divide the arguments of a parameter: a pointer, and the integers of its layout."""
     scalars = [] if parameter.layout is None else unknowns(parameter.layout)
-    first = SECTOR if isinstance(parameter.type, PtrType) else 1
+    first = SECTOR_BYTES if isinstance(parameter.type, PtrType) else 1
     return [max(first, parameter.align), *(unknown.div for unknown in scalars)]
 
 

@@ -7,7 +7,8 @@ from functools import wraps
 from math import gcd
 from typing import TypeGuard
 
-WARP = 32
+from ...base.target import WARP
+
 EXACT = 1 << 10
 """Stands for the bits of an integer of any size."""
 

@@ -7,9 +7,10 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, IntAttr, ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
+from ...base.target import DEFAULT_ARCH
 from ...dialects.gpu import TARGETS
 from ...dialects.gpu import ModuleOp as GpuModuleOp
-from ...dialects.nvvm import DEFAULT_CHIP, DEFAULT_LEVEL, TargetAttr
+from ...dialects.nvvm import DEFAULT_LEVEL, TargetAttr
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class AttachNvvmTargetPass(ModulePass):
     """
 
     name = "attach-nvvm-target"
-    chip: str = DEFAULT_CHIP
+    chip: str = DEFAULT_ARCH
     features: str = ""
     opt_level: int = DEFAULT_LEVEL
 

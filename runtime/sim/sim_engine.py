@@ -13,6 +13,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from ...base.errors import Code as ErrorCode
+from ...base.target import WARP
 from ...dialects import ptx
 from ...dialects.kernel import KernelOp
 from ..counters import Counters
@@ -30,7 +31,7 @@ from .ordering.races import MAX_THREADS
 from .ordering.schedule import run_cluster
 from .rules import RULES
 from .translate import Code, Spaces, Texts, Translator
-from .warp import WARP, Block, Budget, Cluster, Completion, Launch, Warp
+from .warp import Block, Budget, Cluster, Completion, Launch, Warp
 
 GLOBAL_BASE = 0x7F00_0000_0000
 """Where simulated global memory begins: far from small integers, so that a stray offset is out of bounds."""

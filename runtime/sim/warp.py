@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import Code
+from ...base.target import WARP
 from ..engine import LaunchConfig
 from ..errors import Dim3
 from ..options import MAX_BYTES, MAX_STEPS
@@ -25,9 +26,6 @@ from .values.values import Lanes, Value, varies
 if TYPE_CHECKING:
     from .ordering.asynchronous import Operation
     from .ordering.mbarrier import Mbarrier
-
-WARP = 32
-"""Lanes of a full warp."""
 
 Bools: TypeAlias = NDArray[np.bool_]
 MaskState: TypeAlias = tuple[Bools | None, int, NDArray[Any] | None]

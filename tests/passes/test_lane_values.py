@@ -5,8 +5,9 @@ from collections.abc import Callable
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tilefold.base.target import WARP
 from tilefold.passes.analysis import lane_values as lv
-from tilefold.passes.analysis.lane_values import WARP, LaneValue
+from tilefold.passes.analysis.lane_values import LaneValue
 
 Known = tuple[LaneValue | None, list[int]]
 """What is said of a value, and what it is in each lane."""

@@ -9,7 +9,7 @@ from xdsl.dialects import gpu as xdsl_gpu
 from xdsl.dialects.builtin import IndexType, i32, i64
 
 from ....base.errors import Code, TilefoldError
-from ....base.target import MAX_BLOCK
+from ....base.target import MAX_BLOCK, WARP
 from ....dialects import gpu, ptx
 from ....dialects.ptx.approx import ApproximateOp
 from ....layout.algebra.unknown import Unknown
@@ -71,12 +71,12 @@ def linear_thread_idx() -> Int:
 
 def lane_idx() -> Int:
     """The thread's lane in its warp, 0 to 31."""
-    return linear_thread_idx() % 32
+    return linear_thread_idx() % WARP
 
 
 def warp_idx() -> Int:
     """The number of the thread's warp in its block."""
-    return linear_thread_idx() // 32
+    return linear_thread_idx() // WARP
 
 
 def barrier(id: int = 0, threads: int | None = None) -> None:

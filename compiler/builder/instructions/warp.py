@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import i8, i16, i32, i64
 from xdsl.ir import SSAValue
 
 from ....base.errors import Code, TilefoldError
+from ....base.target import WARP
 from ....dialects import ptx
 from ....dialects.arith.integer_range import contains
 from ..scalars.casts import integer_attribute
@@ -26,27 +27,27 @@ FULL_MASK = 0xFFFFFFFF
 """All lanes of the warp."""
 
 
-def shuffle_sync(value: Any, lane: Any, width: int = 32, mask: Any = FULL_MASK) -> Any:
+def shuffle_sync(value: Any, lane: Any, width: int = WARP, mask: Any = FULL_MASK) -> Any:
     """The value of lane `lane`, counted from the first of the segment of `width` lanes."""
     return _shuffled("idx", value, lane, width, mask)
 
 
-def shuffle_sync_bfly(value: Any, offset: Any, width: int = 32, mask: Any = FULL_MASK) -> Any:
+def shuffle_sync_bfly(value: Any, offset: Any, width: int = WARP, mask: Any = FULL_MASK) -> Any:
     """The value of the lane whose number differs in the bits of `offset`."""
     return _shuffled("bfly", value, offset, width, mask)
 
 
-def shuffle_sync_up(value: Any, offset: Any, width: int = 32, mask: Any = FULL_MASK) -> Any:
+def shuffle_sync_up(value: Any, offset: Any, width: int = WARP, mask: Any = FULL_MASK) -> Any:
     """The value of the lane `offset` before; its own where that is before the segment of `width` lanes."""
     return _shuffled("up", value, offset, width, mask)
 
 
-def shuffle_sync_down(value: Any, offset: Any, width: int = 32, mask: Any = FULL_MASK) -> Any:
+def shuffle_sync_down(value: Any, offset: Any, width: int = WARP, mask: Any = FULL_MASK) -> Any:
     """The value of the lane `offset` after; its own where that is after the segment of `width` lanes."""
     return _shuffled("down", value, offset, width, mask)
 
 
-def warp_reduce(value: Any, op: Reduction, width: int = 32, mask: Any = FULL_MASK) -> Any:
+def warp_reduce(value: Any, op: Reduction, width: int = WARP, mask: Any = FULL_MASK) -> Any:
     """The values of `width` lanes that follow each other, a power of two, combined in each of them, by a butterfly."""
     if width not in (1, 2, 4, 8, 16, 32):
         raise TilefoldError(Code.BUILD_VALUE, f"a segment has 1, 2, 4, 8, 16 or 32 lanes, not {width}")
@@ -126,7 +127,7 @@ def _shuffled(mode: str, value: Any, lane: Any, width: int, mask: Any) -> Any:
     where, lanes = convert(lane, Int32).ssa, _mask(mask)
 
     def word(ssa: SSAValue) -> SSAValue:
-        return emit(ptx.ShflSyncOp(mode, ssa, where, None if width == 32 else width, lanes)).results[0]
+        return emit(ptx.ShflSyncOp(mode, ssa, where, None if width == WARP else width, lanes)).results[0]
 
     if isinstance(value, Vec):
         moved = elementwise(partial(by_words, word), value.dtype, value)

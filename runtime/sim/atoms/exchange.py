@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ....base.target import WARP
 from ....layout.algebra.core import Layout
 from ....layout.atoms.copy_atom import CopyAtom
 from ....layout.atoms.instructions import MovMatrix
@@ -70,10 +71,10 @@ def exchange_of(atom: CopyAtom, lanes: int) -> Exchange | None:
 
 def _transposition() -> Exchange:
     """Of movmatrix, whose layouts name registers: lane t holds elements 2*(t % 4) and the next of row t / 4."""
-    lane, value = np.arange(32)[:, None], np.arange(2)[None, :]
+    lane, value = np.arange(WARP)[:, None], np.arange(2)[None, :]
     row, column = 2 * (lane % 4) + value, lane // 4  # of the matrix before it is transposed
-    everyone = np.ones(32, bool)
-    return Exchange(2, 2, everyone, everyone, 4 * row + column // 2, np.broadcast_to(column % 2, (32, 2)))
+    everyone = np.ones(WARP, bool)
+    return Exchange(2, 2, everyone, everyone, 4 * row + column // 2, np.broadcast_to(column % 2, (WARP, 2)))
 
 
 def _table(layout: Layout) -> list[list[int]]:

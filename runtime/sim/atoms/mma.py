@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ....base.element_types import BY_PTX
 from ....base.errors import Code
+from ....base.target import WARP
 from ....layout.algebra.complement import complement
 from ....layout.algebra.core import Layout
 from ....layout.atoms.instructions import Dp4a, Fma, MmaOperation, MmaSync
@@ -30,7 +31,6 @@ from ...arrays.storage import distances
 from ...numpy_types import numpy_type
 from ..faults import SimulationError
 from ..values.rounding import fused_multiply_add
-from ..warp import WARP
 
 Values: TypeAlias = NDArray[Any]
 """An array (lanes, values) of the elements in a warp's fragments."""

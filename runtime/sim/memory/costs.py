@@ -9,17 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ....base.target import BANK_BYTES, BANKS, SECTOR_BYTES
 from ....layout.tiling import banks
 from ....layout.tiling import sectors as layout_sectors
-from ....layout.tiling.banks import BANKS, WORD
-from ....layout.tiling.sectors import SECTOR
 
 
 def wavefronts(addresses: NDArray[Any], lanes: NDArray[Any], width: int) -> tuple[int, int]:
     """Wavefronts of an access of `width` bytes by `lanes` at byte `addresses`, and the least possible for
     that many.
     """
-    period = BANKS * WORD  # moving all addresses by it changes no bank
+    period = BANKS * BANK_BYTES  # moving all addresses by it changes no bank
     start = int(addresses[0]) // period * period
     return _wavefronts((addresses - start).tobytes(), lanes.astype(np.int64).tobytes(), width)
 
@@ -33,7 +32,7 @@ def sectors(addresses: NDArray[Any], width: int) -> tuple[int, int]:
     """Sectors that an access of `width` bytes at `addresses` touches, and the least that as many bytes can
     occupy.
     """
-    start = int(addresses[0]) // SECTOR * SECTOR
+    start = int(addresses[0]) // SECTOR_BYTES * SECTOR_BYTES
     return _sectors((addresses - start).tobytes(), width)
 
 

@@ -10,9 +10,10 @@ from typing import TypeAlias
 import numpy as np
 
 from ....base.errors import Code as ErrorCode
+from ....base.target import WARP
 from ..faults import SimulationError
 from ..translate import Barrier, Code, Pause, Suspension, Until
-from ..warp import WARP, Block, Cluster, Warp
+from ..warp import Block, Cluster, Warp
 from .clocks import meet_block, meet_warps, snapshot
 from .mbarrier import progress
 

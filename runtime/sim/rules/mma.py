@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from xdsl.ir import Operation
 
 from ....base.errors import Code as ErrorCode
+from ....base.target import WARP
 from ....dialects import ptx, tile
 from ....dialects.ptx.mma import REGISTER_TYPES
 from ....dialects.tile.gemm_rules import gemm_modes
@@ -21,7 +22,7 @@ from ..memory.elements import elements
 from ..memory.tensors import tensor_value
 from ..translate import Rules, Step, Translator
 from ..values.values import Kind, Value, kind_of, per_lane
-from ..warp import WARP, Warp
+from ..warp import Warp
 
 Bytes: TypeAlias = NDArray[np.uint8]
 Multiply: TypeAlias = Callable[[Warp, Bytes, Bytes, Bytes], Bytes]

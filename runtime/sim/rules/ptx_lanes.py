@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 from ....base.errors import Code as ErrorCode
+from ....base.target import WARP
 from ....dialects import ptx
 from ..faults import Site, site_of
 from ..translate import Rules, Step, Translator
 from ..values.values import Value, varies, wrap
-from ..warp import WARP, Bools, Warp
+from ..warp import Bools, Warp
 from .floats import MAXIMUM_NUMBER, MINIMUM_NUMBER
 
 

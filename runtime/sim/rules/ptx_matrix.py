@@ -5,11 +5,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code as ErrorCode
+from ....base.target import WARP
 from ....dialects import ptx
 from ..faults import Site, site_of
 from ..translate import Rules, Step, Translator
 from ..values.values import Lanes, Value, varies
-from ..warp import WARP, Warp
+from ..warp import Warp
 
 _LANE = np.arange(WARP)
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code as ErrorCode
+from ....base.target import WARP
 from ....dialects import ptx, tile
 from ....dialects.scalars import unknowns
 from ....layout.algebra.core import make_layout, size
@@ -21,7 +22,7 @@ from ..ordering import asynchronous
 from ..translate import Rules, Step, Translator
 from ..values.scalars import actual, for_each_layout
 from ..values.values import TensorValue
-from ..warp import WARP, Warp
+from ..warp import Warp
 from .predicates import leading_values, one_for_all, predicates_of, under
 
 Flags = NDArray[np.bool_]
