@@ -21,7 +21,7 @@ from .memory.outside import Outside, led_outside
 from .memory.undefined import WRITE_FIRST, Trace, UndefinedReadError
 from .ordering.clocks import Clock
 from .ordering.races import ASYNC
-from .values.values import Lanes, Value, varies
+from .values.values import Lanes, Value, anywhere, varies
 
 if TYPE_CHECKING:
     from .ordering.asynchronous import Operation
@@ -208,6 +208,8 @@ class Warp:
     """The asynchronous operations that it has issued and that are in flight, maybe some complete ones before these."""
     calls: list[int] = field(default_factory=lambda: [])
     """The sizes of the frames of the functions that have not returned."""
+    defined: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
+    """Addresses and widths in local memory that are known to be written in all lanes."""
     mask: Bools | None = None
     active: int = 0
     active_lanes: NDArray[Any] | None = None
@@ -333,5 +335,5 @@ class Warp:
             chosen = bad if self.mask is None else bad & self.mask
             if chosen.any():
                 self.fault(code, site, int(chosen.argmax()), message, hint)
-        elif np.any(bad):
+        elif anywhere(bad):
             self.fault(code, site, int(self.lane_numbers()[0]), message, hint)

@@ -23,7 +23,7 @@ from ....layout.algebra.inttuple import leaves, repeat_like, transform_leaves
 from ....layout.algebra.slicing import slice_and_offset
 from ...arrays.storage import distances
 from ..faults import site_of
-from ..values.values import Value, varies
+from ..values.values import Value, anywhere, varies
 from ..warp import Warp
 
 
@@ -87,7 +87,7 @@ def _axes(start: Any, shape: Any, path: tuple[int, ...] = ()) -> list[tuple[tupl
 
 
 def _fault(warp: Warp, op: Operation, guard: Guard, bad: Any) -> None:
-    if np.any(bad):
+    if anywhere(bad):
         text = f"the access is to a coordinate outside of the tensor's shape {guard.shape}, in a ragged tile"
         hint = "access only what tile.bounds of the coordinates says is there"
         warp.fault_where(bad, Code.SIM_OUT_OF_BOUNDS, site_of(op), text, hint)

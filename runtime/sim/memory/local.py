@@ -38,16 +38,15 @@ class LocalSpace:
 
     def define(self, warp: Warp, allocation: Allocation) -> None:
         """Begins the life of an allocation in the active lanes: its bytes become undefined."""
-        threads = warp.first_index + warp.lane_numbers()
-        self._state[threads, allocation.start : allocation.start + allocation.size] = UNWRITTEN
+        start, end = allocation.start, allocation.start + allocation.size
+        self._state[self._threads(warp), start:end] = UNWRITTEN
+        warp.defined = {span for span in warp.defined if not start <= span[0] < end}
 
     def load(self, warp: Warp, site: Site, address: Value, width: int) -> Bytes:
         """The `width` bytes at `address` in each active lane, as an array (active, width)."""
-        if type(address) is int and 0 <= address <= self._data.shape[1] - width and address % width == 0:
-            threads = self._threads(warp)
-            states = self._state[threads, address : address + width]
-            if (states == READY).all():
-                return self._data[threads, address : address + width].copy()
+        if type(address) is int and self._is_defined(warp, address, width):
+            content = self._data[self._threads(warp), address : address + width]
+            return content.copy() if warp.active_lanes is None else content
         rows = self._check(warp, site, address, width)
         content = self._data.reshape(-1, width)[rows]
         states = self._state.reshape(-1, width)[rows]
@@ -60,9 +59,25 @@ class LocalSpace:
     def store(self, warp: Warp, site: Site, address: Value, content: Bytes) -> None:
         """Writes an array (active, width) of bytes at `address` in each active lane."""
         width = content.shape[1]
+        if type(address) is int and self._is_defined(warp, address, width):
+            self._data[self._threads(warp), address : address + width] = content
+            return
         rows = self._check(warp, site, address, width)
         self._data.reshape(-1, width)[rows] = content
         self._state.reshape(-1, width)[rows] = READY
+
+    def _is_defined(self, warp: Warp, address: int, width: int) -> bool:
+        """Whether the bytes at an address are aligned and written in all lanes of the warp, active or not."""
+        span = address, width
+        if span in warp.defined:
+            return True
+        if not 0 <= address <= self._data.shape[1] - width or address % width:
+            return False
+        first = warp.first_index
+        defined = bool((self._state[first : first + warp.lanes, address : address + width] == READY).all())
+        if defined:
+            warp.defined.add(span)
+        return defined
 
     def _threads(self, warp: Warp) -> "slice | NDArray[np.int64]":
         first = warp.first_index

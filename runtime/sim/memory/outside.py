@@ -19,7 +19,7 @@ from ....dialects.tile import ViewOp
 from ....dialects.tile.view_base import LayoutViewOp
 from ....layout.algebra.inttuple import show, unwrap
 from ..faults import site_of
-from ..values.values import Value, varies
+from ..values.values import Value, anywhere, varies
 
 _BASE = 1 << 61
 _SPAN = 1 << 34
@@ -80,7 +80,7 @@ def led_outside(outside: Outside, address: Value, view: str, fixed: Sequence[tup
     bad: Any = False
     for integer, extent in fixed:
         bad = bad | (integer < 0) | (integer >= extent)
-    if not np.any(bad):
+    if not anywhere(bad):
         return address
     if not varies(bad):
         coord, shape = zip(*[(int(integer), int(extent)) for integer, extent in fixed], strict=True)

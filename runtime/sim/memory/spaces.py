@@ -127,7 +127,11 @@ class Space:
             return content
         before = warp.mask_state()
         warp.narrow(reading)
-        self._rows(warp, access, _spread(warp, lanes, at))  # counts the access, and checks its alignment
+        rows = self._rows(warp, access, _spread(warp, lanes, at))  # counts the access, and checks its alignment
+        if self._loads_whole(warp, rows, counts[counts > 0], width):
+            content[counts > 0] = self.arena.data[width][rows]
+            warp.restore(before)
+            return content
         byte = replace(access, width=1)
         for number in range(int(counts.max())):
             reading[lanes] = counts > number
@@ -136,6 +140,11 @@ class Space:
             content[counts > number, number] = self.load(warp, byte, places)[:, 0]
         warp.restore(before)
         return content
+
+    def _loads_whole(self, warp: Warp, rows: NDArray[Any], counts: NDArray[Any], width: int) -> bool:
+        """Whether all active lanes load `width` bytes, and may; if so, records that for race detection."""
+        whole = (counts == width).all() and (self.arena.state[width][rows] == READY).all()
+        return bool(whole) and (self.shadow is None or self.shadow.read(warp, rows, width) is None)
 
     def store(self, warp: Warp, access: Access, address: Value, content: Bytes) -> None:
         """Writes an array (active, width) of bytes at `address` in each active lane."""

@@ -18,7 +18,7 @@ from ....layout.algebra.swizzle import Swizzle
 from ..faults import SimulationError, Site, site_of
 from ..translate import Translator
 from ..values.scalars import actual
-from ..values.values import TensorValue, Value
+from ..values.values import TensorValue, Value, anywhere
 from ..warp import Warp
 from .arena import WIDTHS
 from .spaces import Access, Space
@@ -61,10 +61,10 @@ class Port:
         """
         width = count * self.element_bits // 8
         if self.swizzle is not None and (
-            count > 1 << self.swizzle.base or np.any(warp.select(tensor.offset + index) % count)
+            count > 1 << self.swizzle.base or anywhere(warp.select(tensor.offset + index) % count)
         ):
             return False
-        return not np.any(warp.select(self.address(tensor, index)) % width)
+        return not anywhere(warp.select(self.address(tensor, index)) % width)
 
     def load(self, warp: Warp, tensor: TensorValue, index: Value, count: int = 1) -> Bytes:
         """The bytes of `count` adjacent elements from `index` on in each active lane: an array (active,

@@ -24,7 +24,7 @@ from ....layout.algebra.unknown import Unknown
 from ..faults import Site, site_of
 from ..translate import Rules, Step, Translator
 from ..values.lane_int import LaneInt, ZeroDivisorError, number
-from ..values.values import Value, varies
+from ..values.values import Value, anywhere, varies
 from ..warp import Warp
 
 Leaves = tuple[Value, ...]
@@ -115,7 +115,7 @@ def _checked(warp: Warp, site: Site, bits: int, x: Any) -> Value:
     value = number(x)
     limit = 1 << (bits - 1)
     beyond = (value < -limit) | (value >= limit)
-    if np.any(beyond):
+    if anywhere(beyond):
         lane = _lane(warp, beyond)
         shown = value if not varies(value) else value[int(np.argmax(beyond))]
         text = f"the result {shown} does not fit in {bits} bits"

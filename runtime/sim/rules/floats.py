@@ -18,7 +18,7 @@ from xdsl.ir import Operation
 from ...special import erf
 from ..translate import Rule, Rules, Step, Translator
 from ..values.rounding import fused_multiply_add, narrow
-from ..values.values import choose, varies
+from ..values.values import anywhere, choose, varies
 from ..warp import Warp
 
 _FloatRule: TypeAlias = Callable[[Operation, Translator], Step]
@@ -81,7 +81,7 @@ def _ordered(pick: Callable[[Any, Any], Any], negative_first: bool) -> Callable[
     def function(a: Any, b: Any) -> Any:
         zeros = (a == 0) & (b == 0)
         chosen = pick(a, b)
-        if np.any(zeros):
+        if anywhere(zeros):
             first = np.signbit(a) == negative_first
             return choose(zeros, choose(first, a, b), chosen)[()]
         return chosen

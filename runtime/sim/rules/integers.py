@@ -12,7 +12,7 @@ from ....dialects.arith.integer_range import signed
 from ....dialects.arith.semantics import COMPARISONS, INTEGER_OPERATIONS
 from ..faults import site_of
 from ..translate import Rule, Rules, Step, Translator
-from ..values.values import Kind, Value, as_unsigned, choose, signed_view, varies
+from ..values.values import Kind, Value, anywhere, as_unsigned, choose, signed_view, varies
 from ..warp import Warp
 
 
@@ -33,7 +33,7 @@ def _binary(op: Operation, t: Translator) -> Step:
             a, b = _sign(a), _sign(b)
         for case in undefined:
             bad = case.holds(a, b, bits)
-            if bad is not False and np.any(bad):
+            if anywhere(bad):
                 text = case.problem.format(bits=bits, least=-half)
                 warp.fault_where(_by_lane(bad), ErrorCode.SIM_ARITHMETIC, site, text, case.hint)
                 b = choose(bad, kind.dtype.type(1), b)  # in lanes that are not active

@@ -26,7 +26,7 @@ from ..memory.tensors import (
     tensor_value,
 )
 from ..translate import Rules, Step, Translator
-from ..values.values import Kind, TensorValue, Value, kind_of
+from ..values.values import Kind, TensorValue, Value, anywhere, kind_of
 from ..warp import Warp
 from .ptx_memory import from_bytes, to_bytes
 
@@ -87,7 +87,7 @@ def check_inside(warp: Warp, site: Site, fixed: Sequence[tuple[Value, Value]]) -
     """A fault for a lane in which an integer of a coordinate is outside of its mode: the tensor has no such element."""
     for integer, extent in fixed:
         bad: Any = (integer < 0) | (integer >= extent)
-        if np.any(bad):
+        if anywhere(bad):
             text = f"a coordinate is outside the {extent} elements of its mode"
             warp.fault_where(bad, ErrorCode.SIM_OUT_OF_BOUNDS, site, text, HINT)
 

@@ -6,7 +6,6 @@ lanes.
 from collections.abc import Iterable
 from dataclasses import replace
 
-import numpy as np
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
@@ -25,7 +24,7 @@ from ..memory.tensors import checked_index, in_64_bits, moved, recast, tensor_la
 from ..translate import Rules, Step, Translator
 from ..values.lane_int import LaneInt, number
 from ..values.scalars import actual, lane_layout, no_zero_extents, numbers, scalars_for
-from ..values.values import TensorValue, Value
+from ..values.values import TensorValue, Value, anywhere
 from ..warp import Warp
 from .tile_coordinates import coordinate_view
 
@@ -109,7 +108,7 @@ def _check_scalar(warp: Warp, site: Site, unknown: Unknown, value: Value) -> Non
         (value % unknown.div != 0, f"is no multiple of {unknown.div}"),
         ((value < 0) | (value >= 1 << (unknown.width - 1)), f"is negative or does not fit in {unknown.width} bits"),
     ):
-        if np.any(bad):
+        if anywhere(bad):
             text = f"an integer for {unknown} {problem}"
             warp.fault_where(bad, Code.SIM_ARITHMETIC, site, text, "say less in the layout, or pass what it says")
 

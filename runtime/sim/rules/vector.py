@@ -13,7 +13,7 @@ from ....base.errors import Code as ErrorCode
 from ..faults import SimulationError, Site, site_of
 from ..translate import Rules, Step, Translator
 from ..values.rounding import fused_multiply_add
-from ..values.values import Kind, Value, varies
+from ..values.values import Kind, Value, anywhere, varies
 from ..warp import Warp
 from .casts import BITCAST
 from .floats import MAXIMUM, MAXIMUM_NUMBER, MINIMUM, MINIMUM_NUMBER
@@ -44,7 +44,7 @@ def _position(op: vector.ExtractOp | vector.InsertOp, t: Translator) -> int | SS
 
 def _in_range(warp: Warp, site: Site, index: Value, count: int) -> None:
     bad = (index < 0) | (index >= count)
-    if np.any(bad):
+    if anywhere(bad):
         warp.fault_where(bad, ErrorCode.SIM_OUT_OF_BOUNDS, site, f"an index beyond the {count} elements of the vector")
 
 

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ....dialects.arith.semantics import remainder, truncated
+from .values import anywhere
 
 Number: TypeAlias = Any
 """A Python `int` where all lanes agree, else an array of Python integers (dtype `object`), one for each active lane."""
@@ -81,7 +82,7 @@ def number(x: "int | LaneInt") -> Number:
 
 def _divisor(b: Number) -> Number:
     zero = b == 0
-    if np.any(zero):
+    if anywhere(zero):
         raise ZeroDivisorError(zero)
     return b
 
