@@ -4,7 +4,7 @@
 import struct
 from typing import cast
 
-from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, VectorType
+from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, FloatAttr, IntAttr, IntegerAttr, VectorType
 from xdsl.dialects.llvm import LLVMArrayType, LLVMPointerType, LLVMStructType
 from xdsl.ir import Attribute, Operation
 
@@ -41,8 +41,8 @@ def llvm_type(type: Attribute, op: Operation) -> str:
     if isinstance(type, LLVMStructType):
         return f"{{ {', '.join(llvm_type(part, op) for part in type.types)} }}"
     if isinstance(type, LLVMPointerType):
-        space = getattr(type.addr_space, "value", None)
-        return "ptr" if space is None or space.data == 0 else f"ptr addrspace({space.data})"
+        space = type.addr_space
+        return f"ptr addrspace({space.data})" if isinstance(space, IntAttr) and space.data else "ptr"
     if isinstance(type, LLVMArrayType) and type.size.data <= MAX_VECTOR:
         return f"[{type.size.data} x {llvm_type(type.type, op)}]"
     raise LoweringError(
