@@ -14,6 +14,7 @@ from ...dialects.gpu import ModuleOp as GpuModuleOp
 from ...passes.cute_ir.one_shot_convert_to_llvm import BLOCK_SIZE, KERNEL
 from ...passes.errors import LoweringError
 from ..emit.control import join_paths
+from ..emit.convert import fenced_roundings
 from ..emit.text import escape
 from ..emit.types import constant, llvm_type, memory_type
 from ..emit.writer import FunctionWriter, ModuleWriter
@@ -26,12 +27,13 @@ def llvm_text(module: GpuModuleOp, target: Target) -> str:
     LoweringError for what has no translation: operations of other dialects, variadic calls, names that PTX lacks.
     """
     w = ModuleWriter(target, LLVM_RULES)
+    fenced = fenced_roundings(module)  # of all functions, since LLVM puts one in the place of its call
     for op in module.body.block.ops:
         match op:
             case llvm.GlobalOp():
                 w.globals.append(_global(op))
             case llvm.FuncOp():
-                _function(w, op)
+                _function(w, op, fenced)
             case _:
                 hint = "run one-shot-convert-to-llvm before"
                 raise LoweringError(Code.EMIT_UNSUPPORTED, f"'{op.name}' has no translation to PTX", op, hint)
@@ -59,7 +61,7 @@ def _linkage(attribute: llvm.LinkageAttr) -> str:
     return "" if name == "external" else f"{name} "
 
 
-def _function(module: ModuleWriter, op: llvm.FuncOp) -> None:
+def _function(module: ModuleWriter, op: llvm.FuncOp, fenced: frozenset[type[Attribute]]) -> None:
     kind = op.function_type
     if kind.is_variadic:
         raise LoweringError(Code.EMIT_UNSUPPORTED, "PTX has no variadic functions of this kind", op)
@@ -71,6 +73,7 @@ def _function(module: ModuleWriter, op: llvm.FuncOp) -> None:
         module.functions.append(f"declare {result} {name}({', '.join(types)})")
         return
     w = FunctionWriter(module, op.sym_name.data)
+    w.fenced_roundings = fenced
     _name(w, blocks)
     paths = _paths(w, blocks)
     for block in blocks:

@@ -17,15 +17,12 @@ from ...dialects.nvvm import NVVM
 from ...passes.errors import LoweringError
 from ..emit.arith import compare, flags, instruction, select
 from ..emit.control import nothing
-from ..emit.convert import cast
+from ..emit.convert import cast, extend, from_integer, round_to_even
 from ..emit.structs import STRUCTS
 from ..emit.types import constant, memory_type
 from ..emit.writer import FunctionWriter, Rule, rule
 
-_CASTS = (
-    llvm.TruncOp, llvm.ZExtOp, llvm.SExtOp, llvm.PtrToIntOp, llvm.IntToPtrOp, llvm.BitcastOp,
-    llvm.SIToFPOp, llvm.FPExtOp, llvm.FPTruncOp,
-)  # fmt: skip
+_CASTS = (llvm.TruncOp, llvm.ZExtOp, llvm.SExtOp, llvm.PtrToIntOp, llvm.IntToPtrOp, llvm.BitcastOp)
 _SAME = (
     llvm.ArithmeticBinOperation, llvm.ArithmeticBinOpOverflow, llvm.ArithmeticBinOpExact,
     llvm.ArithmeticBinOpDisjoint, llvm.AbstractFloatArithOp, llvm.FNegOp,
@@ -170,6 +167,7 @@ LLVM_RULES: Mapping[type[Operation], Rule] = MappingProxyType(dict((
     *_rules(), *STRUCTS,
     (llvm.ICmpOp, compare("icmp", CMPI_COMPARISON_OPERATIONS)), (llvm.SelectOp, select),
     (llvm.FCmpOp, compare("fcmp", CMPF_COMPARISON_OPERATIONS)),
+    (llvm.SIToFPOp, from_integer(signed=True)), (llvm.FPExtOp, extend), (llvm.FPTruncOp, round_to_even),
     rule(llvm.AllocaOp, _alloca), rule(llvm.LoadOp, _load), rule(llvm.StoreOp, _store), rule(llvm.GEPOp, _gep),
     rule(llvm.CallOp, _call), rule(llvm.CallIntrinsicOp, _call_intrinsic), rule(llvm.ReturnOp, _return),
     rule(llvm.BrOp, _br), rule(llvm.CondBrOp, _cond_br), rule(llvm.UnreachableOp, _unreachable),

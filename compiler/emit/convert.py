@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`arith`: conversions between types."""
+"""`arith`: conversions between types, and those of the dialect `llvm`, which must not be narrowed by LLVM either."""
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import BFloat16Type, Float16Type
+from xdsl.dialects import arith, llvm
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
 from xdsl.ir import Attribute, Operation
 
 from ...base.errors import Code
 from ...dialects.ptx.types import float_bits, scalar_bits, split_vector
 from ...passes.errors import LoweringError
-from .types import overload
+from .types import llvm_type, overload
+from .vector import by_elements
 from .writer import FunctionWriter, Rule
 
 _CASTS: dict[type[Operation], str] = {
@@ -24,27 +25,36 @@ def cast(name: str) -> Rule:
     return lambda w, op: w.define(op.results[0], f"{name} {w.typed(op.operands[0])} to {w.type(op.results[0])}")
 
 
-def _from_integer(signed: bool) -> Rule:
+def from_integer(signed: bool) -> Rule:
     """The nearest number. That of bf16 is found by way of f32, whose last bit says whether anything was lost: LLVM
     would round twice before sm_90, and take a true i1 for 1 from there on.
     """
     name, extension = ("sitofp", "sext") if signed else ("uitofp", "zext")
 
     def write(w: FunctionWriter, op: Operation) -> None:
-        source, result = op.operands[0], op.results[0]
-        if not isinstance(result.type, BFloat16Type):
+        (source,), (result,) = op.operands, op.results
+        (element, count), (made, _) = split_vector(source.type), split_vector(result.type)
+        if not isinstance(made, BFloat16Type):
             w.define(result, f"{name} {w.typed(source)} to {w.type(result)}")
             return
-        bits = scalar_bits(source.type) or 0
+        bits, type = scalar_bits(element) or 0, llvm_type(element, op)
         sign, letters, integer = "" if signed else "u", *(("ll", "i64") if bits > 32 else ("i", "i32"))
-        value = w.ref(source) if bits >= 32 else w.temp(f"{extension} {w.typed(source)} to i32")
-        near = w.temp(f"call float @llvm.nvvm.{sign}{letters}2f.rz({integer} {value})")
-        if bits >= 32:
-            back = w.temp(f"call {integer} @llvm.nvvm.f2{sign}{letters}.rz(float {near})")
-            lost = w.temp(f"zext i1 {w.temp(f'icmp ne {integer} {back}, {value}')} to i32")
-            odd = w.temp(f"or i32 {w.temp(f'bitcast float {near} to i32')}, {lost}")
-            near = w.temp(f"bitcast i32 {odd} to float")
-        w.define(result, f"fptrunc float {near} to bfloat")
+
+        def rounded(value: str) -> str:
+            if bits < 32:
+                value = w.temp(f"{extension} {type} {value} to i32")
+            near = w.temp(f"call float @llvm.nvvm.{sign}{letters}2f.rz({integer} {value})")
+            if bits >= 32:
+                back = w.temp(f"call {integer} @llvm.nvvm.f2{sign}{letters}.rz(float {near})")
+                lost = w.temp(f"zext i1 {w.temp(f'icmp ne {integer} {back}, {value}')} to i32")
+                odd = w.temp(f"or i32 {w.temp(f'bitcast float {near} to i32')}, {lost}")
+                near = w.temp(f"bitcast i32 {odd} to float")
+            return f"fptrunc float {near} to bfloat"
+
+        if count:
+            by_elements(w, source, result, lambda value: w.temp(rounded(value)))
+        else:
+            w.define(result, rounded(w.ref(source)))
 
     return write
 
@@ -89,32 +99,36 @@ def _check_resize(op: Operation, grows: bool) -> None:
         )
 
 
-def _extend(w: FunctionWriter, op: Operation) -> None:
-    """Exact extension."""
+def extend(w: FunctionWriter, op: Operation) -> None:
+    """The rule of an exact extension."""
     _check_resize(op, grows=True)
     w.define(op.results[0], f"fpext {w.typed(op.operands[0])} to {w.type(op.results[0])}")
 
 
 def fenced_roundings(root: Operation) -> frozenset[type[Attribute]]:
-    """The types to which the numbers of a kernel must be rounded behind a fence.
+    """The types to which numbers must be rounded behind a fence, in a kernel or in functions that call one another.
 
     LLVM makes f16(f32(a) * f32(b)) a product of f16, which does not hold what bf16 does. It makes bf16(f64(i)) of an
-    integer one conversion, which rounds twice before sm_90 and takes a true i1 for 1 from there on. Its other ways to
-    narrow what is rounded do not change numbers: products of 16-bit types are exact in f32, or round to 0 in either,
-    and sums and quotients of types with less than half the bits are rounded as if once (Figueroa, When is double
-    rounding innocuous?, 1995).
+    integer one conversion, which rounds twice before sm_90 and takes a true i1 for 1 from there on. A remainder it
+    takes in the type of one operand, which may not hold the other; it ends the process where they are bf16 and f16. Its
+    other ways to narrow what is rounded do not change numbers: products of 16-bit types are exact in f32, or round to 0
+    in either, and sums and quotients of types with less than half the bits are rounded as if once (Figueroa, When is
+    double rounding innocuous?, 1995).
     """
     found: set[type[Attribute]] = set()
     for op in root.walk():
-        if isinstance(op, arith.ExtFOp) and isinstance(split_vector(op.input.type)[0], BFloat16Type):
-            found.add(Float16Type)
-        elif isinstance(op, arith.SIToFPOp | arith.UIToFPOp):
+        if isinstance(op, arith.ExtFOp | llvm.FPExtOp):
+            if isinstance(split_vector(op.operands[0].type)[0], BFloat16Type):
+                found.add(Float16Type)
+        elif isinstance(op, arith.SIToFPOp | arith.UIToFPOp | llvm.SIToFPOp):
             found.add(BFloat16Type)
+        elif isinstance(op, llvm.FRemOp):
+            found |= {BFloat16Type, Float32Type}
     return frozenset(found)
 
 
-def _round(w: FunctionWriter, op: Operation) -> None:
-    """Rounding to nearest even."""
+def round_to_even(w: FunctionWriter, op: Operation) -> None:
+    """The rule of a rounding to the nearest number, ties to even."""
     _check_resize(op, grows=False)
     source, result = op.operands[0], op.results[0]
     type, value = w.type(source), w.ref(source)
@@ -125,10 +139,10 @@ def _round(w: FunctionWriter, op: Operation) -> None:
 
 CONVERT: tuple[tuple[type[Operation], Rule], ...] = (
     *((kind, cast(name)) for kind, name in _CASTS.items()),
-    (arith.SIToFPOp, _from_integer(signed=True)),
-    (arith.UIToFPOp, _from_integer(signed=False)),
+    (arith.SIToFPOp, from_integer(signed=True)),
+    (arith.UIToFPOp, from_integer(signed=False)),
     (arith.FPToSIOp, _to_integer(signed=True)),
     (arith.FPToUIOp, _to_integer(signed=False)),
-    (arith.ExtFOp, _extend),
-    (arith.TruncFOp, _round),
+    (arith.ExtFOp, extend),
+    (arith.TruncFOp, round_to_even),
 )

@@ -18,6 +18,7 @@ from ...dialects.ptx.types import float_bits, split_vector
 from ...passes.errors import LoweringError
 from .arith import intrinsic
 from .types import float_text, llvm_type, overload
+from .vector import by_elements
 from .writer import FunctionWriter, Rule
 
 _INTRINSIC: dict[type[Operation], str] = {
@@ -132,15 +133,10 @@ def _through_f32(function: Callable[[FunctionWriter, str], str]) -> Rule:
             wide = function(w, w.temp(f"fpext {type} {x} to float"))
             return w.temp(f"fptrunc float {wide} to {type}")
 
-        if not count:
+        if count:
+            by_elements(w, operand, result, one)
+        else:
             w.bind(result, one(w.ref(operand)))
-            return
-        vector = w.type(result)
-        whole = "poison"
-        for index in range(count):
-            value = one(w.temp(f"extractelement {vector} {w.ref(operand)}, i32 {index}"))
-            whole = w.temp(f"insertelement {vector} {whole}, {type} {value}, i32 {index}")
-        w.bind(result, whole)
 
     return write
 

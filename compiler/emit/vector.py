@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`vector`: building and taking apart the 1-D vectors that loads and stores move."""
 
+from collections.abc import Callable
+
 from xdsl.dialects import vector
 from xdsl.ir import Operation, SSAValue
 
@@ -9,6 +11,20 @@ from ...dialects.ptx.types import split_vector
 from ...passes.errors import LoweringError
 from .types import overload
 from .writer import FunctionWriter, Rule, rule
+
+
+def by_elements(w: FunctionWriter, operand: SSAValue, result: SSAValue, one: Callable[[str], str]) -> None:
+    """Defines a vector: `one` writes the computation of one element, and returns the name of its result."""
+    type = w.type(result)  # `<4 x float>`
+    count, _, element = type[1:-1].split(" ", 2)
+    whole = "poison"
+    for index in range(int(count)):
+        value = one(w.temp(f"extractelement {w.typed(operand)}, i32 {index}"))
+        text = f"insertelement {type} {whole}, {element} {value}, i32 {index}"
+        if index == int(count) - 1:
+            w.define(result, text)
+        else:
+            whole = w.temp(text)
 
 
 def _position(w: FunctionWriter, op: vector.ExtractOp | vector.InsertOp, whole: SSAValue) -> str:
