@@ -7,7 +7,7 @@ name. A code, once released, keeps its meaning.
 """
 
 from collections.abc import Mapping
-from enum import Enum
+from enum import StrEnum
 from types import MappingProxyType
 
 _AREAS: Mapping[str, str] = MappingProxyType(
@@ -24,8 +24,15 @@ _AREAS: Mapping[str, str] = MappingProxyType(
 )
 
 
-class Code(Enum):
-    """A stable error code with a one-line description of the mistake."""
+class Code(StrEnum):
+    """A stable error code, such as `E0203`, which is also its text, with a `summary`: one line on the mistake."""
+
+    summary: str
+
+    def __new__(cls, id: str, summary: str) -> "Code":
+        code = str.__new__(cls, id)
+        code._value_, code.summary = id, summary
+        return code
 
     TEXT_SYNTAX = ("E0101", "layout text is malformed")
     TEXT_TOO_LARGE = ("E0102", "layout text is longer, deeper or holds more integers than is accepted")
@@ -168,13 +175,8 @@ class Code(Enum):
 
     @property
     def id(self) -> str:
-        """The code itself, such as `E0203`."""
-        return self.value[0]
-
-    @property
-    def summary(self) -> str:
-        """One line that describes the mistake."""
-        return self.value[1]
+        """The code's text."""
+        return self.value
 
     @property
     def area(self) -> str:
@@ -185,13 +187,13 @@ class Code(Enum):
 class TilefoldError(Exception):
     """A mistake in what tilefold was given.
 
-    `code` is the catalogue's stable string, `message` says what failed and where, `hint` what would work
+    `code` is that of the catalogue, `message` says what failed and where, `hint` what would work
     (it may be empty).
     """
 
     def __init__(self, code: Code, message: str, hint: str = "") -> None:
         super().__init__(message)
-        self.code = code.id
+        self.code = code
         self.message = message
         self.hint = hint
 

@@ -137,7 +137,7 @@ def _given(context: Context, source: Source, passes: Sequence[ModulePass]) -> st
 def _refusal(error: Exception, applied: ModulePass, source: Source) -> Diagnostic:
     """What a user reads when a pass refuses the program: at the operation, if the error names it."""
     known = error if isinstance(error, TilefoldError) else error.__cause__
-    code, hint, message = Code.PASS_FAILED.id, "", " ".join(str(error).split())
+    code, hint, message = Code.PASS_FAILED, "", " ".join(str(error).split())
     if isinstance(known, TilefoldError):
         code, hint, message = known.code, known.hint, known.message
     op = getattr(error, "operation", None)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The streams of other libraries, as the driver knows them. tilefold has no class of streams of its own."""
 
+from collections.abc import Callable
 from typing import Any
 
 from ..base.errors import Code
@@ -29,3 +30,13 @@ def handle_of(stream: Any) -> int:
         f"a {type(stream).__name__} is not a stream",
         "pass a stream of torch, CuPy, cuda.core or cuda-python, or the driver's handle",
     )
+
+
+def current_stream_of(torch: Any) -> Callable[[int], int]:
+    """The function that reads the handle of torch's current stream on a GPU, by its number.
+
+    Every launch on tensors calls it. `torch.cuda.current_stream` makes an object in each call, so the function by which
+    torch's own compiled code reads the handle is taken where torch has it, which it does not promise.
+    """
+    direct: Callable[[int], int] | None = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    return direct or (lambda ordinal: int(torch.cuda.current_stream(ordinal).cuda_stream))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -135,7 +135,7 @@ class Program:
             try:
                 self.at(stage, Target(arch))
             except TilefoldError as error:
-                if error.code not in (Code.TARGET_TOO_OLD.id, Code.TARGET_SHARED_MEMORY.id):
+                if error.code not in (Code.TARGET_TOO_OLD, Code.TARGET_SHARED_MEMORY):
                     raise
                 refused = refused or error
             else:
@@ -278,24 +278,18 @@ class Program:
         try:
             yield
         except TilefoldError as error:
-            location: str = ""
+            message: str = getattr(error, "fault", error.message)
+            site: Any = getattr(error, "site", None)  # of a SimulationError, whose module needs NumPy
             if isinstance(error, LoweringError):
                 place = place_of(error.operation.location, self.source)
             else:
-                location = getattr(error, "place", "") or getattr(getattr(error, "site", None), "location", "")
-                place = self._place(location) if location else None
+                place = None
+                if site is not None and site.file:
+                    place = Place(site.file, site.line, site.column, text=self.source.line_of(site.file, site.line))
             if place is None:
                 raise
-            message = error.message
-            if location:
-                message = message.removeprefix(f"{location}: ").replace(f" at {location}", "", 1)
             message, hint = self.source.spelled(message), self.source.spelled(error.hint)
             raise ProgramError([Diagnostic(Severity.ERROR, message, place, error.code, hint)]) from error
-
-    def _place(self, location: str) -> Place | None:
-        file, line, column = location.rsplit(":", 2)
-        text = self.source.line_of(file, int(line))
-        return Place(file, int(line), int(column), text=text)
 
     def _fulfils(self, stage: str) -> bool:
         try:

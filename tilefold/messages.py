@@ -20,9 +20,7 @@ def print_error(error: TilefoldError) -> None:
     """Prints a user's mistake on the standard error: every diagnostic of a program, or `error[E4001]: ...`."""
     diagnostics = getattr(error, "diagnostics", None)
     if diagnostics is None:
-        place: str = getattr(error, "place", "")
-        prefix = f"{place}: " if place else ""
-        text = f"{prefix}error[{error.code}]: {error.message.removeprefix(prefix)}"
+        text = f"error[{error.code}]: {error.message}"
         if error.hint:
             text += f"\n  hint: {error.hint}"
     else:

@@ -102,7 +102,7 @@ def trace(
         message = f"the kernel '{kernel}' returns a value of type {type(result).__name__}"
         at = place_of_line(code.co_filename, code.co_firstlineno)
         hint = "write results into a tensor"
-        raise ProgramError([Diagnostic(Severity.ERROR, message, at, Code.BUILD_FORM.id, hint)])
+        raise ProgramError([Diagnostic(Severity.ERROR, message, at, Code.BUILD_FORM, hint)])
     end = ReturnOp()
     block.add_op(end)
     op = TileKernelOp(kernel, [parameter.name for parameter in parameters], bounds, Region(block))
@@ -181,6 +181,6 @@ def _escaped(op: Operation, operand: SSAValue, source: PythonSource) -> Diagnost
         Severity.ERROR,
         f"a value is used outside the {word}{line} that computes it",
         place_of(op.location, source),
-        Code.BUILD_ESCAPED.id,
+        Code.BUILD_ESCAPED,
         "assign it to a variable that has a value before; attributes are followed of objects whose classes are yours",
     )

@@ -41,12 +41,12 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One message about a program. `code` is the catalogue's code, empty for a note or a remark."""
+    """One message about a program. A note or a remark has no code."""
 
     severity: Severity
     message: str
     place: Place | None = None
-    code: str = ""
+    code: Code | None = None
     hint: str = ""
 
     def render(self) -> str:
@@ -80,15 +80,12 @@ class ProgramError(TilefoldError):
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
         first = diagnostics[0]
-        super().__init__(_code(first.code), first.message, first.hint)
+        assert first.code is not None, "it is an error"
+        super().__init__(first.code, first.message, first.hint)
         self.diagnostics = tuple(diagnostics)
 
     def __str__(self) -> str:
         return "\n".join(diagnostic.render() for diagnostic in self.diagnostics)
-
-
-def _code(identifier: str) -> Code:
-    return next(code for code in Code if code.id == identifier)
 
 
 def place_of(location: Attribute, source: Source | None = None) -> Place | None:

@@ -43,4 +43,4 @@ def check_format(text: str, name: str) -> None:
         source = Source(name, text, text)
         line, column = source.position(start)
         place = Place(name, line, column, column + end - start, source.line(line))
-        raise ProgramError([Diagnostic(Severity.ERROR, message, place, Code.IR_FORMAT.id, hint)])
+        raise ProgramError([Diagnostic(Severity.ERROR, message, place, Code.IR_FORMAT, hint)])

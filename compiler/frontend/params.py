@@ -140,11 +140,10 @@ class _Expansion:
         source = Source(self.name, self.text, self.text)
         line, column = source.position(start)
         place = Place(self.name, line, column, column + end - start, source.line(line))
-        return ProgramError([Diagnostic(Severity.ERROR, message, place, code.id, hint)])
+        return ProgramError([Diagnostic(Severity.ERROR, message, place, code, hint)])
 
     def fault_in(self, error: ExpressionError) -> ProgramError:
-        code = next(code for code in Code if code.id == error.code)
-        return self.fault(code, error.message, error.start, error.end, error.hint)
+        return self.fault(error.code, error.message, error.start, error.end, error.hint)
 
     def declare(self, body: str, origin: int) -> None:
         match = _BODY.fullmatch(body.rstrip(_BLANKS))
@@ -185,7 +184,7 @@ class _Expansion:
         try:
             return holds_at(condition.rstrip(_BLANKS), origin, self.values)
         except ExpressionError as error:
-            if error.code == Code.EXPRESSION_SYNTAX.id and not error.hint:
+            if error.code == Code.EXPRESSION_SYNTAX and not error.hint:
                 error.hint = f"a comment line that begins with '{word}' is a condition; begin prose with another word"
             raise self.fault_in(error) from error
 

@@ -205,12 +205,11 @@ def _at(error: ParseError, source: Source, message: str, code: Code = Code.IR_SY
     place = Place(source.name, line, column, end_column + 1 if end_line == line else 0, source.line(line))
     if isinstance(error, _TooLargeError):
         code = Code.IR_TOO_LARGE
-    identifier = code.id
     if isinstance(cause := error.__cause__, TilefoldError):
-        identifier, hint = cause.code, cause.hint
+        code, hint = cause.code, cause.hint
     elif isinstance(cause, VerifyException):
-        identifier = Code.IR_VERIFY.id
-    return Diagnostic(Severity.ERROR, message, place, identifier, hint)
+        code = Code.IR_VERIFY
+    return Diagnostic(Severity.ERROR, message, place, code, hint)
 
 
 def _syntax_errors(error: ParseError, source: Source) -> list[Diagnostic]:

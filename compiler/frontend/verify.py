@@ -62,7 +62,7 @@ def _empty_blocks(op: Operation, blocks: list[Block], source: Source | None) -> 
 def refusal_of(op: Operation, error: Exception, source: Source | None) -> Diagnostic:
     """What a verifier says of an operation, with the code and the hint of the error that caused it."""
     parent = op.parent_op()
-    code = Code.IR_VERIFY.id
+    code = Code.IR_VERIFY
     said, hint = broken_rule(str(error), parent.name if parent else "")
     if isinstance(cause := error.__cause__, TilefoldError):
         code, hint = cause.code, cause.hint
@@ -77,7 +77,7 @@ def _control_flow(module: ModuleOp, source: Source | None) -> list[Diagnostic]:
         for region in op.regions:
             if len(region.blocks) > MAX_BLOCKS:
                 text = f"'{op.name}': {len(region.blocks)} blocks; at most {MAX_BLOCKS} are accepted"
-                found.append(Diagnostic(Severity.ERROR, text, place_of(op.location, source), Code.IR_TOO_LARGE.id))
+                found.append(Diagnostic(Severity.ERROR, text, place_of(op.location, source), Code.IR_TOO_LARGE))
         match op:
             case scf.IfOp() if len(op.regions) == 2:
                 if op.results and not op.false_region.blocks:
@@ -134,5 +134,5 @@ def _early_use(op: Operation, operand: SSAValue, source: Source | None) -> Diagn
         Severity.ERROR,
         f"'{op.name}': {name} is used before it is defined, or outside its scope",
         place_of(op.location, source),
-        Code.IR_USE_BEFORE_DEFINITION.id,
+        Code.IR_USE_BEFORE_DEFINITION,
     )

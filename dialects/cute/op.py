@@ -22,6 +22,7 @@ from ...base.errors import LayoutError
 from ...layout.algebra.core import ComposedLayout, Layout, flat_modes
 from ...layout.algebra.inttuple import unflatten
 from ..errors import refuse
+from .attributes import parse_quoted
 from .brackets import Bracket, Nothing, parameter
 from .types import ComposedLayoutType, CuteType, LayoutType, type_of
 from .values import refused
@@ -147,8 +148,6 @@ def _parse_short(parser: Parser, kind: type[CuteType]) -> CuteType | None:
     """A type whose name is left out, from its `<"...">`; None where the name comes next."""
     if parser.parse_optional_punctuation("<") is None:
         return None
-    from .attributes import parse_quoted
-
     value = parse_quoted(parser, kind.READ)
     parser.parse_punctuation(">")
     return kind(value)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The base of classes that a notebook shows as pictures: layouts, copies, multiplications, and their atoms."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 
 class Displayed:
@@ -10,6 +11,8 @@ class Displayed:
     """
 
     __slots__ = ()
+    _repr_html_: ClassVar[Callable[[Any], str]]
+    _repr_svg_: ClassVar[Callable[[Any], str | None]]
 
     @property
     def displayed(self) -> Any:

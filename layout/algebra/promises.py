@@ -11,7 +11,7 @@ from itertools import product
 from math import lcm
 from typing import Any, final
 
-from ...base.errors import Code, LayoutError
+from ...base.errors import LayoutError
 from .unknown import Unknown
 
 _MULTIPLES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13)
@@ -91,7 +91,7 @@ def _failure(
             see([Sample(number, checked) for number in numbers])
         except LayoutError as error:
             shown = ",".join(map(str, values))
-            return LayoutError(_code(error), f"where ? is {shown}, which the type allows: {error.message}")
+            return LayoutError(error.code, f"where ? is {shown}, which the type allows: {error.message}")
         if not checked:
             return None
     return None
@@ -114,7 +114,3 @@ def _greater(extents: Sequence[Unknown]) -> Iterator[int]:
     least = max(x.div for x in extents)
     yield from (least * n for n in range(2, 65))
     yield from (least << n for n in range(7, 17))
-
-
-def _code(error: LayoutError) -> Code:
-    return next(code for code in Code if code.id == error.code)

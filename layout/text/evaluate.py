@@ -236,4 +236,4 @@ def _error(node: Node, code: Code, message: str, hint: str = "") -> LayoutSyntax
 def _located(error: TilefoldError, node: Node) -> LayoutSyntaxError:
     if isinstance(error, LayoutSyntaxError):
         return error
-    return _error(node, next(code for code in Code if code.id == error.code), error.message, error.hint)
+    return _error(node, error.code, error.message, error.hint)

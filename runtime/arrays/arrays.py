@@ -6,61 +6,16 @@ Torch is read by its tensors' attributes, which is fastest; NumPy by `__array_in
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ...base.element_types import ElementType
-from ...layout.algebra.core import Layout
 from ..errors import argument_error
-from .elements import BY_LIBRARY_NAME, BY_TYPESTR, ELEMENTS, ELEMENTS_HINT
+from .array import HOST, NOWHERE, Array, ArrayError, row_major
+from .dlpack import dlpack_array
+from .elements import BY_LIBRARY_NAME, BY_TYPESTR, ELEMENTS_HINT
 
-HOST = None
-"""The device of an array in the host's memory."""
-NOWHERE = -1
-"""The device of an array that is described only: kernels are built for it, but not launched on it."""
 _META_ADDRESS = 1 << 8
 """The address of torch's tensors without memory, as far as it matters: they are aligned as those with memory are."""
-
-
-class ArrayError(Exception):
-    """An array that no kernel can be given; the text goes on from "argument 'A' "."""
-
-    def __init__(self, problem: str, hint: str = "") -> None:
-        super().__init__(problem)
-        self.problem = problem
-        self.hint = hint
-
-
-@dataclass(frozen=True, slots=True)
-class Array:
-    """An array: the `address` of its first element, its element type as MLIR names it (`ui8` of unsigned integers, `i1`
-    of bools, a byte each), its shape, its strides in elements, and the CUDA device that holds it, None for the host,
-    `NOWHERE` for none. One of the host need not be `writable`.
-    """
-
-    address: int
-    dtype: str
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    device: int | None
-    writable: bool = True
-
-    @property
-    def itemsize(self) -> int:
-        """The bytes of an element."""
-        return ELEMENTS[self.dtype].bytes
-
-    @property
-    def layout(self) -> Layout:
-        """Shape and strides; an array without modes is one element."""
-        return Layout(self.shape, self.strides) if self.shape else Layout(1, 0)
-
-    @property
-    def span(self) -> int:
-        """The elements from the first to the last that a coordinate reaches, both included; 0 for an empty array."""
-        if 0 in self.shape:
-            return 0
-        return 1 + sum((n - 1) * step for n, step in zip(self.shape, self.strides, strict=True))
 
 
 def is_numpy_scalar(x: object) -> bool:
@@ -122,8 +77,6 @@ def reader_of(x: Any) -> Callable[[Any], Array]:
     if getattr(x, "__array_interface__", None) is not None:
         return _host
     if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
-        from .dlpack import dlpack_array
-
         return dlpack_array
     if getattr(x, "__cuda_array_interface__", None) is None:
         raise ArrayError(f"is no array, but a {type(x).__name__}", "pass an array of torch, CuPy, JAX or NumPy")
@@ -185,13 +138,3 @@ def _known(name: str) -> ElementType:
     if found is None:
         raise ArrayError(f"has elements of type {name}, which no kernel has", ELEMENTS_HINT)
     return found
-
-
-def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """A compact array's strides, the last mode fastest, as NumPy has them: CuTe's are 0 where the extent is 1."""
-    strides: list[int] = []
-    step = 1
-    for extent in reversed(shape):
-        strides.append(step)
-        step *= extent
-    return tuple(reversed(strides))

@@ -5,7 +5,7 @@ import ctypes
 from struct import Struct, unpack
 from typing import Any
 
-from .arrays import HOST, Array, ArrayError, row_major
+from .array import HOST, Array, ArrayError, row_major
 from .elements import BY_DLPACK, ELEMENTS_HINT
 
 _HOST_DEVICES = (1, 3)  # kDLCPU, kDLCUDAHost

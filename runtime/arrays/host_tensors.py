@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...base.errors import Code
 from ..engine import TensorArgument
 from ..errors import LaunchError
-from .arrays import Array
+from .array import Array
 from .elements import ELEMENTS
 
 

@@ -14,7 +14,8 @@ from ...base.errors import Code
 from ...layout.algebra.core import Layout
 from ...layout.algebra.unknown import Unknown
 from ..errors import LaunchError
-from .arrays import Array, is_array
+from .array import Array
+from .arrays import is_array
 
 ALIGN = 16
 """The greatest alignment that is looked for, in bytes: that of the widest access of most GPUs."""

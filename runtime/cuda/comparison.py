@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..arrays.arrays import HOST, Array, array_of, is_array, is_numpy_scalar, is_torch, reader_of
+from ..arrays.array import HOST, Array
+from ..arrays.arrays import array_of, is_array, is_numpy_scalar, is_torch, reader_of
 from ..arrays.constants import constant_key, is_exact
 from ..arrays.signature import ALIGN, ArraySpec, Dynamic, Marked, array_spec, fitting
 from ..arrays.torch_guards import tensor_check

@@ -17,7 +17,7 @@ from types import CodeType
 from typing import Any
 
 from ..options import LaunchAttributes
-from ..streams import handle_of
+from ..streams import current_stream_of, handle_of
 from .comparison import Comparison, Rules
 from .prepared import Prepared
 
@@ -42,7 +42,7 @@ def write(rules: Rules, args: Args, block: Any, prepared: Prepared) -> Launch | 
         frame_of=prepared.frame, handle_of=handle_of, StructError=StructError,
     )  # fmt: skip
     if text.has_torch:
-        scope["raw_stream"] = getattr(sys.modules["torch"]._C, "_cuda_getCurrentRawStream", None)
+        scope["raw_stream"] = current_stream_of(sys.modules["torch"])
     lines = [
         "def launch(args, block, grid, stream, attributes):",
         "    try:",

@@ -12,31 +12,35 @@ from ..errors import Dim3
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """An operation of the kernel in words: its name and `file:line:column` (empty where the source is
-    unknown).
-    """
+    """An operation of the kernel by its name and its place in the source; `file` is empty where that is unknown."""
 
     op: str
-    location: str
+    file: str = ""
+    line: int = 0
+    column: int = 0
+
+    @property
+    def location(self) -> str:
+        """`file:line:column`; empty where it is unknown."""
+        return f"{self.file}:{self.line}:{self.column}" if self.file else ""
 
     def __str__(self) -> str:
-        return f"{self.op} at {self.location}" if self.location else self.op
+        return f"{self.op} at {self.location}" if self.file else self.op
 
 
 def site_of(op: Operation) -> Site:
     """The site of an operation."""
     location = op.location
     if isinstance(location, FileLineColLoc):
-        text = f"{location.filename.data}:{location.line.data}:{location.column.data}"
-        return Site(op.name, text)
-    return Site(op.name, "")
+        return Site(op.name, location.filename.data, location.line.data, location.column.data)
+    return Site(op.name)
 
 
 class SimulationError(TilefoldError):
     """A kernel did something that has no defined result, or that the simulator cannot execute.
 
     `site` is the operation, `block` and `thread` the coordinates of the first thread concerned; both are None
-    where the error belongs to no thread.
+    where the error belongs to no thread. `fault` is the message without the place.
     """
 
     def __init__(
@@ -54,9 +58,9 @@ class SimulationError(TilefoldError):
             where.append(f"block {_coordinate(block)}")
         if thread is not None:
             where.append(f"thread {_coordinate(thread)}")
-        prefix = f"{site}: " if site is not None else ""
-        middle = f"{', '.join(where)}: " if where else ""
-        super().__init__(code, prefix + middle + message, hint)
+        fault = f"{', '.join(where)}: {message}" if where else message
+        super().__init__(code, f"{site}: {fault}" if site is not None else fault, hint)
+        self.fault = f"{site.op}: {fault}" if site is not None else fault
         self.site = site
         self.block = block
         self.thread = thread

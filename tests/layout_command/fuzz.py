@@ -12,7 +12,7 @@ from random import Random
 from traceback import format_exception
 from typing import Any
 
-from tilefold.base.errors import LayoutError, LayoutSyntaxError
+from tilefold.base.errors import Code, LayoutError, LayoutSyntaxError
 from tilefold.layout.algebra.core import ComposedLayout, Layout
 from tilefold.layout.text.evaluate import Evaluator
 from tilefold.layout.text.layouts import parse_layout
@@ -112,7 +112,7 @@ def _check_value(value: Any) -> None:
         text = "\n".join(lines(value, plain_style))
         assert lines(value, cxx_style)
     except LayoutError as error:
-        if error.code != "E0103":  # an integer that leaves 64 bits
+        if error.code != Code.TEXT_INTEGER_RANGE:  # an integer that leaves 64 bits
             raise
         return
     if isinstance(value, Layout | ComposedLayout) and "()" not in text:

@@ -17,6 +17,12 @@ def test_every_public_name_has_a_docstring(module: ModuleType) -> None:
     assert len(described) > 3
 
 
+@pytest.mark.parametrize("module", [cute, cute.arch, cute.nvgpu])
+def test_a_shell_offers_the_public_names_alone(module: ModuleType) -> None:
+    assert dir(module) == sorted(module.__all__)
+    assert not [name for name in dir(module) if name.startswith("_")]
+
+
 def test_functions_made_from_a_table_have_their_own_names() -> None:
     assert (cute.exp2.__name__, cute.rsqrt.__name__) == ("exp2", "rsqrt")
     assert (cute.exp2.__doc__ or "").startswith("2 to the power of x, of a number")

@@ -123,7 +123,7 @@ class Tensor:
         return self.address
 
     def stride(self) -> tuple[int, ...]:
-        from tilefold.runtime.arrays.arrays import row_major
+        from tilefold.runtime.arrays.array import row_major
 
         return row_major(self.shape) if self._stride is None else self._stride
 

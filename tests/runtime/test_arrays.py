@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tilefold.layout.algebra.unknown import Unknown
-from tilefold.runtime.arrays.arrays import NOWHERE, Array, array_of, is_array, row_major
+from tilefold.runtime.arrays.array import NOWHERE, Array, row_major
+from tilefold.runtime.arrays.arrays import array_of, is_array
 from tilefold.runtime.arrays.dlpack import dlpack_array
 from tilefold.runtime.arrays.host_tensors import HostTensors
 from tilefold.runtime.arrays.signature import ArraySpec, Dynamic, array_spec, dynamic, fitting

@@ -20,7 +20,7 @@ from tilefold.runtime.cuda.launcher import Launcher
 from tilefold.runtime.cuda.prepared import Prepared
 from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.options import LaunchAttributes, launch_attributes
-from tilefold.runtime.streams import handle_of
+from tilefold.runtime.streams import current_stream_of, handle_of
 
 from tests.runtime.fakes import FakeLibrary, Tensor, prepared, torch_module
 
@@ -148,6 +148,14 @@ def test_current_stream_of_torch_is_read_in_each_launch(torch_module: SimpleName
     assert [each.stream for each in library.launched] == [0x30, 0x40, 0x50, 0x60, 0x40]
     serialised = [(6, (1, 0, 0, 0))]
     assert [each.attributes for each in library.launched] == [[], [], [], serialised, []]
+
+
+def test_current_stream_of_a_torch_without_the_private_function() -> None:
+    def current_stream(gpu: int) -> SimpleNamespace:
+        return SimpleNamespace(cuda_stream=0x30 + gpu)
+
+    torch = SimpleNamespace(_C=SimpleNamespace(), cuda=SimpleNamespace(current_stream=current_stream))
+    assert current_stream_of(torch)(2) == 0x32
 
 
 def test_handle_of_streams_of_other_libraries() -> None:

@@ -179,13 +179,16 @@ def test_what_several_blocks_read_is_written_once_all_have_released() -> None:
 
 
 def test_a_deadlock_names_the_blocks() -> None:
-    body = HEAD + """
+    body = (
+        HEAD
+        + """
 %t32 = arith.constant 32 : index
 %low = arith.cmpi ult, %t, %t32 : index
 scf.if %low {
   ptx.bar.sync 1
 }
 """
+    )
     arrays = {"A": np.zeros(1, np.int32), "B": np.zeros(4, np.int32)}
     options = {"grid": (2, 1, 1), "block": (64, 1, 1), "cluster": (2, 1, 1)}
     error = fault(entry(body, POINTERS, "64"), "E3207", **options, **arrays)

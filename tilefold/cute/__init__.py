@@ -212,3 +212,7 @@ __all__ = [
     "tiled_product", "torch_op", "trunc", "unflatten", "upcast", "weakly_congruent", "where", "while_", "with_shape",
     "zip_layout", "zip_layouts", "zipped_divide", "zipped_product",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -65,3 +65,7 @@ __all__ = [
     "shuffle_sync", "shuffle_sync_bfly", "shuffle_sync_down", "shuffle_sync_up", "store_release", "sync_warp",
     "thread_idx", "vote_all", "vote_any", "vote_ballot", "vote_uni", "warp_idx", "warp_reduce",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return __all__

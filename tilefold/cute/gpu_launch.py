@@ -16,7 +16,7 @@ from tilefold.runtime.cuda.prepared import Prepared
 from tilefold.runtime.engine import LaunchConfig, RunResult
 from tilefold.runtime.errors import dim3
 from tilefold.runtime.options import LaunchAttributes
-from tilefold.runtime.streams import handle_of
+from tilefold.runtime.streams import current_stream_of, handle_of
 
 from .launch import check_device, on_host, place_of
 from .parameters import Signature
@@ -104,5 +104,5 @@ def _stream(stream: Any, bound: BoundArguments, ordinal: int) -> int:
     if stream is not None:
         return handle_of(stream)
     if any(is_torch(value) for value in bound.values.values()):
-        return int(sys.modules["torch"]._C._cuda_getCurrentRawStream(ordinal))
+        return current_stream_of(sys.modules["torch"])(ordinal)
     return 0

@@ -12,3 +12,7 @@ from tilefold.compiler.builder.tensors.nvgpu import (
 )
 
 __all__ = ["CopyUniversalOp", "CpAsyncOp", "LdMatrixOp", "MmaOp", "MmaUniversalOp", "MovMatrixOp", "StMatrixOp"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tilefold.base.errors import Code
 from tilefold.compiler.builder.scalars.dtypes import DType
-from tilefold.runtime.arrays.arrays import NOWHERE, Array, row_major
+from tilefold.runtime.arrays.array import NOWHERE, Array, row_major
 from tilefold.runtime.errors import LaunchError
 
 from .specialise import name_of_elements

@@ -8,7 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.runtime.arrays.arrays import NOWHERE
+from tilefold.runtime.arrays.array import NOWHERE
 from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.options import LaunchAttributes, launch_attributes
 

@@ -16,7 +16,8 @@ from tilefold.layout.algebra.scalars import scalars_of
 from tilefold.lowering import Program
 from tilefold.running.devices import executable
 from tilefold.running.filled_arguments import unpacked
-from tilefold.runtime.arrays.arrays import Array, array_of, is_array
+from tilefold.runtime.arrays.array import Array
+from tilefold.runtime.arrays.arrays import array_of, is_array
 from tilefold.runtime.arrays.packing import pack
 from tilefold.runtime.arrays.storage import logical_array, mode_sizes, storage_of
 from tilefold.runtime.engine import LaunchConfig, RunResult, TensorArgument

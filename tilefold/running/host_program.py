@@ -63,7 +63,7 @@ class Host:
             texts.append("".join(printed))
             if texts[-1] != texts[0]:
                 message = f"at stage {each} the program prints other text than at the one before: a pass changed it"
-                print_diagnostics(Diagnostic(Severity.ERROR, message, code=Code.STAGES_DIFFER.id).render())
+                print_diagnostics(Diagnostic(Severity.ERROR, message, code=Code.STAGES_DIFFER).render())
                 return False
         return True
 

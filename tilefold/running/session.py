@@ -104,7 +104,7 @@ class Session:
                     passed = False
                     print(f"    {result.text}: FAILED", flush=True)
                     place = check.condition.place
-                    print_diagnostics(Diagnostic(Severity.ERROR, str(result), place, Code.CHECK_FAILED.id).render())
+                    print_diagnostics(Diagnostic(Severity.ERROR, str(result), place, Code.CHECK_FAILED).render())
         if not launch.checks:
             print("    nothing to check: the launch has no run.check", flush=True)
         return passed
@@ -128,7 +128,7 @@ def _same(first: Mapping[str, Any], now: Mapping[str, Any], where: str) -> bool:
         before, after = np.asarray(value), np.asarray(now[name])
         if before.tobytes() != after.tobytes():
             message = f"{where} leaves other values in '{name}' than the stage before it: a pass changed the program"
-            print_diagnostics(Diagnostic(Severity.ERROR, message, code=Code.STAGES_DIFFER.id).render())
+            print_diagnostics(Diagnostic(Severity.ERROR, message, code=Code.STAGES_DIFFER).render())
             return False
     return True
 

@@ -68,7 +68,7 @@ def _made(make: Callable[[], TiledCopy], atom: OptionText, threads: OptionText, 
     try:
         return make()
     except LayoutError as error:
-        blamed = {Code.ATOM_VALUE_WIDTH.id: atom, Code.TOO_FEW_VALUES.id: values}.get(error.code, threads)
-        if error.code == Code.NOT_A_NUMBERING.id and error.message.startswith("the value layout"):
+        blamed = {Code.ATOM_VALUE_WIDTH: atom, Code.TOO_FEW_VALUES: values}.get(error.code, threads)
+        if error.code == Code.NOT_A_NUMBERING and error.message.startswith("the value layout"):
             blamed = values
         raise blamed.error(error) from error

@@ -73,10 +73,9 @@ class OptionError(TilefoldError):
     """A value that cannot be used. The message shows the value with the part at fault marked."""
 
     def __init__(self, error: TilefoldError, value: OptionText, start: int, end: int) -> None:
-        code = next(code for code in Code if code.id == error.code)
         start = min(start, len(value.text))
         end = min(max(end, start + 1), max(len(value.text), start + 1))
         cut = max(0, start - _WIDTH // 2) if len(value.text) > _WIDTH else 0
         shown = "".join(c if c.isprintable() else " " for c in value.text[cut : cut + _WIDTH])
         marker = " " * (start - cut) + "^" * min(end - start, max(1, _WIDTH - (start - cut)))
-        super().__init__(code, f"{value.option}: {error.message}\n  {shown}\n  {marker}", error.hint)
+        super().__init__(error.code, f"{value.option}: {error.message}\n  {shown}\n  {marker}", error.hint)

@@ -153,7 +153,7 @@ _WITHOUT_SOURCE = (
 def _no_source(function: object, problem: str, hint: str) -> ProgramError:
     code = getattr(function, "__code__", None)
     place = None if code is None else place_of_line(code.co_filename, code.co_firstlineno)
-    return ProgramError([Diagnostic(Severity.ERROR, problem, place, Code.BUILD_SOURCE.id, hint)])
+    return ProgramError([Diagnostic(Severity.ERROR, problem, place, Code.BUILD_SOURCE, hint)])
 
 
 def _refusal(file: str, at: ast.AST, what: str, hint: str) -> ProgramError:
@@ -163,5 +163,5 @@ def _refusal(file: str, at: ast.AST, what: str, hint: str) -> ProgramError:
     text = linecache.getline(file, line).rstrip("\r\n")
     place = Place(file, line, column_of(text, start), column_of(text, end) if same_line and end else 0, text)
     return ProgramError(
-        [Diagnostic(Severity.ERROR, f"{what} cannot become part of a kernel", place, Code.BUILD_FORM.id, hint)]
+        [Diagnostic(Severity.ERROR, f"{what} cannot become part of a kernel", place, Code.BUILD_FORM, hint)]
     )

@@ -208,7 +208,7 @@ def inside(attribute: CoordAttr, operands: list[SSAValue], tensor: AnyTensor) ->
     try:
         check_inside(attribute.data, tensor.ir_type.layout.data.shape)
     except TilefoldError as error:
-        if current().is_certain or error.code != Code.BUILD_VALUE.id:
+        if current().is_certain or error.code != Code.BUILD_VALUE:
             raise
         return at_run_time(attribute, operands)  # a branch may be one that no thread takes
     return attribute, operands
@@ -223,7 +223,7 @@ def emit_inferred(
     try:
         return _emit_inferred(op, operands, properties)
     except LayoutError as error:
-        if error.code != Code.COORDINATE_OUTSIDE.id or current().is_certain:
+        if error.code != Code.COORDINATE_OUTSIDE or current().is_certain:
             raise
         coord, values = at_run_time(properties["coord"], operands[-1])  # a branch may be one that no thread takes
         return _emit_inferred(op, [*operands[:-1], values], {**properties, "coord": coord})

@@ -123,7 +123,7 @@ def codes(text: str) -> list[tuple[str, int]]:
     try:
         parse_program(Source("test", text, text), make_context())
     except ProgramError as error:
-        return [(d.code, d.place.line if d.place else 0) for d in error.diagnostics]
+        return [(d.code or "", d.place.line if d.place else 0) for d in error.diagnostics]
     return []
 
 

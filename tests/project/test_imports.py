@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Modules and folders import one way, imports within functions counted; and such imports have a reason."""
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from tests.project.tree import PRODUCT, ROOT, module_name, product_files
+
+MODULES = {module_name(path): path for path in product_files()}
+
+HEAVY = {"numpy", "ml_dtypes", "llvmlite", "cuda", "rich", "PIL", "filelock", "platformdirs"}
+"""Packages that take longer to import than most commands take, and that many programs never need."""
+
+LAZY: Mapping[str, str] = {
+    "tilefold": "a program that uses one part of the package does not wait for the others",
+    "tilefold.process": "the process is ready for interrupts before anything long is imported",
+    "tilefold.commands": "a command imports what its options ask for: `tilefold explain` needs no compiler",
+    "tilefold.layout": "most programs never draw",
+    "tilefold.cute.drawing": "most programs never draw",
+    "tilefold.output": "PNG needs Pillow, which need not be installed",
+    "tilefold.passes.registry": "a pass is imported when a pipeline names it",
+    "tilefold.compiler.frontend.context": "a dialect is imported when a program uses it",
+    "tilefold.compiler.pipeline": "a pass that few pipelines have, and which needs llvmlite",
+    "tilefold.compiler.cute_ir.emit_gpu_binary": "needs llvmlite and nvJitLink",
+    "tilefold.lowering": "a program that stays IR needs neither LLVM nor the assembler nor reports",
+    "tilefold.machine_code": "machine code that is in the cache needs no assembler",
+    "tilefold.inspection": "a program on a GPU is not printed",
+    "tilefold.running": "an engine is imported when it runs: CUDA needs cuda-python, the simulator NumPy",
+    "tilefold.cute": "kernels are built without NumPy and cuda-python, which launches and simulations need",
+    "tilefold.compiler.frontend.program": "most programs have nothing of the dialect llvm",
+}
+"""The modules and packages that import modules within functions, each with the reason."""
+
+
+def _graph(path: Path) -> Iterator[tuple[str, bool]]:
+    """The modules that a module imports, and whether it does so within a function; those of type checkers left out."""
+    package = module_name(path) if path.name == "__init__.py" else module_name(path).rpartition(".")[0]
+
+    def visit(node: ast.AST, within: bool) -> Iterator[tuple[str, bool]]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+                yield from (found for part in child.orelse for found in visit(part, within))
+            elif isinstance(child, ast.Import):
+                yield from ((alias.name, within) for alias in child.names)
+            elif isinstance(child, ast.ImportFrom):
+                above = package.split(".")[: len(package.split(".")) - child.level + 1] if child.level else []
+                base = ".".join([*above, *([child.module] if child.module else [])])
+                for alias in child.names:
+                    yield (f"{base}.{alias.name}" if f"{base}.{alias.name}" in MODULES else base), within
+            else:
+                yield from visit(child, within or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef))
+
+    return visit(ast.parse(path.read_text()), False)
+
+
+IMPORTS = {name: list(_graph(path)) for name, path in MODULES.items()}
+
+
+def _cycle(graph: Mapping[str, set[str]]) -> list[str]:
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return []
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    assert not _cycle(
+        {name: {each for each, _ in found if each in MODULES} - {name} for name, found in IMPORTS.items()}
+    )
+
+
+@pytest.mark.parametrize("parent", ["layout", "compiler", "compiler/builder", "tilefold"])
+def test_no_folder_imports_itself_by_way_of_others(parent: str) -> None:
+    """Of the folders and the modules in a folder, each imports others one way."""
+    top = ROOT / parent
+
+    def member(name: str) -> str | None:
+        path = MODULES.get(name)
+        if path is None or not path.is_relative_to(top) or path == top / "__init__.py":
+            return None
+        return path.relative_to(top).parts[0]
+
+    graph: dict[str, set[str]] = {}
+    for name, found in IMPORTS.items():
+        if (own := member(name)) is not None:
+            others = {other for each, _ in found if (other := member(each)) is not None}
+            graph.setdefault(own, set()).update(others - {own})
+    assert len(graph) > 3
+    assert not _cycle(graph)
+
+
+def test_a_cycle_is_found() -> None:
+    assert _cycle({"a": {"b"}, "b": {"c"}, "c": {"a"}})
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_imports_within_functions_have_a_reason(name: str) -> None:
+    packages = [name.rsplit(".", levels)[0] for levels in range(name.count("."))]
+    reasons = [LAZY[each] for each in packages if each in LAZY and each != "tilefold"]
+    late = [each for each, within in IMPORTS[name] if within and each.partition(".")[0] not in sys.stdlib_module_names]
+    ours = [each for each in late if each.partition(".")[0] not in HEAVY]
+    assert not ours or reasons or name == "tilefold", f"{name}: {ours}"
+
+
+def test_no_reason_is_left_over() -> None:
+    late = [name for name, found in IMPORTS.items() if any(within for _, within in found)]
+    for name in LAZY:
+        assert any(each == name or each.startswith(f"{name}.") for each in late), name
+
+
+def test_the_tree_is_read() -> None:
+    assert {name.split(".")[1] for name in MODULES if "." in name} >= set(PRODUCT) - {"tilefold"}
+    assert ("tilefold.layout.drawing.pictures", True) in IMPORTS["tilefold.layout"]
