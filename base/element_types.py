@@ -7,6 +7,7 @@ MLIR in `dialects.element_types`, that of NumPy in `runtime.numpy_types`.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Literal
 
@@ -18,7 +19,7 @@ _INT, _UINT, _FLOAT, _BFLOAT, _BOOL, _FLOAT8_E4M3FN, _FLOAT8_E5M2 = 0, 1, 2, 4, 
 """Codes of DLPack: kDLInt and so on (dlpack.h, DLDataTypeCode)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ElementType:
     """An element type: `name` in Python, its kind, its width in bits, and the following.
 
@@ -55,12 +56,12 @@ class ElementType:
     needs: tuple[int, int] = (20, 20)
     tolerance: tuple[float, float] = (0.0, 0.0)
 
-    @property
+    @cached_property  # each launch reads it, and the next one
     def bytes(self) -> int:
         """The bytes of an element in memory; a truth value takes one."""
         return max(self.bits // 8, 1)
 
-    @property
+    @cached_property
     def signed_name(self) -> str:
         """The name in MLIR with the sign that values lack there: `ui8`, as arrays have it."""
         return f"u{self.mlir}" if self.kind == "int" and self.unsigned else self.mlir

@@ -13,11 +13,12 @@ from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, cast
 
+from tilefold.base.parameters import POINTER
 from tilefold.base.target import Target
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.unknown import Unknown
 from tilefold.runtime.arrays.signature import Dynamic
-from tilefold.runtime.compiled.artifact import Artifact, Kind, Parameter
+from tilefold.runtime.compiled.artifact import Artifact, Parameter
 from tilefold.runtime.cuda.comparison import Rules
 from tilefold.runtime.cuda.kernel import Kernel
 from tilefold.runtime.cuda.launcher import Launcher
@@ -69,7 +70,7 @@ def microseconds(arrays: Sequence[Sequence[Any]], rounds: int, dynamic: bool = F
     kernel = KERNELS[count]
     layout = Layout((Unknown(), Unknown()), (Unknown(32, 4), 1)) if dynamic else None
     names = kernel.signature.names
-    made = prepared([Parameter(name, Kind.POINTER, 16, layout) for name in names], (lambda _: 1) if tuned else None)
+    made = prepared([Parameter(name, POINTER, 16, layout) for name in names], (lambda _: 1) if tuned else None)
     rules = Rules(names, dynamic={name: Dynamic() for name in names} if dynamic else {})
     missed = 0
 

@@ -5,12 +5,31 @@ From stage `index` on, a tensor whose type has `?` is a pointer and one integer 
 its layout stays with the pointer, so that a launch can take the integers from a tensor.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Attribute, SSAValue
 
+from ..base.parameters import SCALARS, ParameterKind
 from ..layout.algebra.core import Layout
+from .element_types import element_of
+
+
+class ParameterType(ABC):
+    """What a type of the IR inherits whose values a launch passes in another way than numbers."""
+
+    @abstractmethod
+    def passed_as(self) -> ParameterKind | None:
+        """How a launch passes a value; None for one that a launch cannot pass."""
+
+
+def passed_as(type: Attribute) -> ParameterKind | None:
+    """How a launch passes a value of a type, from stage `index` on; None for a type that a launch cannot pass."""
+    if isinstance(type, ParameterType):
+        return type.passed_as()
+    element = element_of(type)
+    return None if element is None else SCALARS.get(element.mlir)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +43,11 @@ class Parameter:
     align: int
     layout: Layout | None
     arguments: Sequence[SSAValue]
+
+    @property
+    def kind(self) -> ParameterKind | None:
+        """How a launch passes the first argument; None where it cannot, and for a tensor before stage `index`."""
+        return passed_as(self.type)
 
 
 def scalar_names(name: str, count: int, taken: set[str]) -> list[str]:

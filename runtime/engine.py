@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import Code
+from ..base.parameters import ParameterKind
 from ..layout.algebra.core import ComposedLayout, Layout
 from .counters import Counters
-from .errors import Dim3, LaunchError
+from .errors import Dim3, LaunchError, argument_error
 from .options import MAX_CLUSTER, Cluster, LaunchAttributes
 
 
@@ -104,6 +105,16 @@ class TensorArgument:
 
 Argument: TypeAlias = TensorArgument | int | float | np.generic
 """What a kernel is launched on: a tensor, or a scalar of the argument's type."""
+
+
+def pack_argument(name: str, kind: ParameterKind, value: Any) -> bytes:
+    """The bytes that a kernel reads for an argument. LaunchError (E3106) for a value that the kind cannot hold."""
+    try:
+        return kind.pack(value)
+    except ValueError:
+        given = repr(value)[:40] if isinstance(value, int | float | str) else f"a {type(value).__name__}"
+        hint = "give a value that the type can hold"
+        raise argument_error(name, f"is of type {kind.name}, but {given} was given", hint) from None
 
 
 @dataclass(frozen=True, slots=True)

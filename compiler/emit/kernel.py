@@ -5,8 +5,10 @@ from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code
+from ...base.parameters import MAX_PARAMETER_BYTES, offsets_of
 from ...base.target import STATIC_SHARED_BYTES
-from ...dialects.ptx import EntryOp, PtrType, RetOp, StateSpace
+from ...dialects.parameters import passed_as
+from ...dialects.ptx import EntryOp, PtrType, RetOp
 from ...passes.check_target import check_target
 from ...passes.errors import LoweringError
 from .convert import fenced_roundings
@@ -16,10 +18,6 @@ from .writer import FunctionWriter, ModuleWriter
 
 _RESERVED = frozenset({"_", "WARP_SZ", "vprintf"})
 """Names that a kernel cannot have: two of PTX itself, and the function that printf calls."""
-
-
-_MAX_ARGUMENTS = 512
-"""As many 8-byte arguments as the 4096 bytes of a kernel's parameters hold (PTX ISA, Kernel Function Parameters)."""
 
 
 def write_kernel(module: ModuleWriter, entry: EntryOp) -> None:
@@ -33,12 +31,13 @@ def write_kernel(module: ModuleWriter, entry: EntryOp) -> None:
         raise LoweringError(
             Code.EMIT_NAME, f"'{name}' cannot be the name of a kernel in PTX", entry, "choose another name"
         )
-    if len(entry.arg_names) > _MAX_ARGUMENTS:
+    _, size = offsets_of(kind for type in entry.function_type.inputs if (kind := passed_as(type)) is not None)
+    if size > MAX_PARAMETER_BYTES:
         raise LoweringError(
             Code.EMIT_UNSUPPORTED,
-            f"kernel '{name}' has {len(entry.arg_names)} arguments",
+            f"the arguments of kernel '{name}' take {size} bytes",
             entry,
-            f"a kernel can have {_MAX_ARGUMENTS}; pass more values in a tensor",
+            f"a kernel can have {MAX_PARAMETER_BYTES} bytes of arguments; pass more values in a tensor",
         )
     check_target(entry, module.target)
     shared = entry.shared_bytes.value.data if entry.shared_bytes is not None else 0
@@ -69,10 +68,11 @@ def write_kernel(module: ModuleWriter, entry: EntryOp) -> None:
 
 
 def _parameter_type(type: Attribute, align: int, entry: EntryOp) -> str:
+    kind = passed_as(type)
+    if kind is not None:
+        return kind.llvm(min(align, MAX_ALIGN))
     if not isinstance(type, PtrType):
         return llvm_type(type, entry)
-    if type.space.data is StateSpace.Global:
-        return f"{llvm_type(type, entry)} align {min(align, MAX_ALIGN)}"
     raise LoweringError(
         Code.EMIT_UNSUPPORTED,
         f"a kernel cannot have an argument of type {type}",

@@ -12,8 +12,10 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.str_enum import StrEnum
 
+from ...base.parameters import POINTER, Pointer
 from ...base.target import ADDRESS_SPACES, AddressSpace
 from ..element_types import FLOATS
+from ..parameters import ParameterType
 
 
 class StateSpace(StrEnum):
@@ -37,7 +39,7 @@ class StateSpaceAttr(EnumAttribute[StateSpace], SpacedOpaqueSyntaxAttribute):
 
 
 @irdl_attr_definition
-class PtrType(ParametrizedAttribute, TypeAttribute):
+class PtrType(ParametrizedAttribute, TypeAttribute, ParameterType):
     """`!ptx.ptr<global>`: an untyped byte address in a PTX state space."""
 
     name = "ptx.ptr"
@@ -51,6 +53,9 @@ class PtrType(ParametrizedAttribute, TypeAttribute):
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
         with parser.in_angle_brackets():
             return [StateSpaceAttr(parser.parse_str_enum(StateSpace))]
+
+    def passed_as(self) -> Pointer | None:
+        return POINTER if self.space.data is StateSpace.Global else None
 
 
 GLOBAL = PtrType(StateSpaceAttr(StateSpace.Global))

@@ -11,6 +11,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.parameters import POINTER
 from ...layout.algebra.core import plain_layout
 from ..kernel import (
     KernelOp,
@@ -19,7 +20,7 @@ from ..kernel import (
     parse_launch_bounds,
     print_kernel_args,
 )
-from ..parameters import Parameter
+from ..parameters import Parameter, passed_as
 from ..ptx.types import scalar_bits
 from ..scalars import unknowns
 from .types import Space, TensorType
@@ -57,7 +58,7 @@ class TileKernelOp(KernelOp):
                     raise VerifyException(
                         f"argument '{name.data}' must be in gmem: a kernel allocates other tensors itself"
                     )
-            elif scalar_bits(type) is None:
+            elif scalar_bits(type) is None and passed_as(type) in (None, POINTER):
                 raise VerifyException(f"argument '{name.data}' must be a tensor, an integer or a float, not {type}")
 
     def parameters(self) -> list[Parameter]:

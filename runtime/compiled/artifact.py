@@ -2,41 +2,27 @@
 """A compiled kernel: code, and what a launch must know. The CUDA engine needs this and nothing of the compiler."""
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING
 
 from ...base.errors import Code, TilefoldError
+from ...base.parameters import SCALARS, ParameterKind
 from ...base.target import STATIC_SHARED_BYTES, Target
 from ...layout.algebra.core import Layout
 from ...layout.algebra.inttuple import leaves
 from ...layout.algebra.unknown import Unknown
 
 if TYPE_CHECKING:
+    from ...dialects.parameters import Parameter as EntryParameter
     from ...dialects.ptx import EntryOp
-
-
-class Kind(Enum):
-    """What a kernel's parameter is: a pointer to global memory, or a scalar."""
-
-    POINTER = "pointer"
-    I1 = "i1"
-    I8 = "i8"
-    I16 = "i16"
-    I32 = "i32"
-    I64 = "i64"
-    F16 = "f16"
-    BF16 = "bf16"
-    F32 = "f32"
-    F64 = "f64"
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a kernel. `align` is what a pointer's address must be a multiple of, in bytes; 1 for
+    """One parameter of a kernel. `align` is what a tensor's address must be a multiple of, in bytes; 1 for
     scalars. A tensor with `?` in its `layout` is passed as a pointer and an integer for each `?`."""
 
     name: str
-    kind: Kind
+    kind: ParameterKind
     align: int = 1
     layout: Layout | None = None
 
@@ -46,6 +32,11 @@ class Parameter:
         if self.layout is None:
             return []
         return [each for each in (*leaves(self.layout.shape), *leaves(self.layout.stride)) if isinstance(each, Unknown)]
+
+    @property
+    def kinds(self) -> list[ParameterKind]:
+        """The kinds of the values that are passed: one, and one for each `?`."""
+        return [self.kind, *(SCALARS[f"i{each.width}"] for each in self.unknowns)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +61,11 @@ class Artifact:
         """The names of the parameters, in order."""
         return tuple(parameter.name for parameter in self.parameters)
 
+    @property
+    def kinds(self) -> list[ParameterKind]:
+        """The kinds of all values that are passed, in order."""
+        return [kind for parameter in self.parameters for kind in parameter.kinds]
+
 
 def artifact_of(entry: "EntryOp", code: str | bytes, target: Target) -> Artifact:
     """The artifact of a kernel of stage `instr`, whose code the compiler made for `target`.
@@ -82,21 +78,19 @@ def artifact_of(entry: "EntryOp", code: str | bytes, target: Target) -> Artifact
         kernel=entry.sym_name.data,
         code=code,
         target=target,
-        parameters=tuple(_parameter(each.name, str(each.type), each.align, each.layout) for each in entry.parameters()),
+        parameters=tuple(map(_parameter, entry.parameters())),
         block=entry.block,
         static_shared=0 if dynamic else shared,
         dynamic_shared=shared if dynamic else 0,
     )
 
 
-def _parameter(name: str, type: str, align: int, layout: Layout | None) -> Parameter:
-    if type == "!ptx.ptr<global>":
-        return Parameter(name, Kind.POINTER, align, layout)
-    try:
-        return Parameter(name, Kind(type))
-    except ValueError:
+def _parameter(given: "EntryParameter") -> Parameter:
+    kind = given.kind
+    if kind is None:
         raise TilefoldError(
             Code.RUN_ARGUMENT,
-            f"a launch cannot pass parameter '{name}' of type {type}",
+            f"a launch cannot pass parameter '{given.name}' of type {given.type}",
             "use pointers to global memory, i1 to i64, f16, bf16, f32 or f64",
-        ) from None
+        )
+    return Parameter(given.name, kind, max(given.align, 1) if kind.is_tensor else 1, given.layout)

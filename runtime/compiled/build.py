@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any
 
+from ...base.parameters import KindNamed, kind_named
 from ...base.target import Target
 from ...layout.algebra.core import Layout
 from ...layout.text.layouts import parse_layout, to_text
-from .artifact import Artifact, Kind, Parameter
+from .artifact import Artifact, Parameter
 
 _LENGTHS = struct.Struct("<III")
 
@@ -38,8 +39,8 @@ class Build:
         return _LENGTHS.pack(len(head), len(ptx), len(self.cubin)) + head + ptx + self.cubin
 
     @staticmethod
-    def from_bytes(data: bytes) -> "Build":
-        """The record of `to_bytes`. ValueError for other bytes."""
+    def from_bytes(data: bytes, kinds: KindNamed = kind_named) -> "Build":
+        """The record of `to_bytes`, whose parameters are of kinds that `kinds` knows. ValueError for other bytes."""
         try:
             lengths = _LENGTHS.unpack_from(data)
             if _LENGTHS.size + sum(lengths) != len(data):
@@ -47,7 +48,7 @@ class Build:
             ends = list(accumulate((_LENGTHS.size, *lengths)))
             head, ptx, cubin = (data[begin:end] for begin, end in pairwise(ends))
             record = json.loads(head)
-            artifacts = tuple(_artifact(kernel, cubin) for kernel in record["kernels"])
+            artifacts = tuple(_artifact(kernel, cubin, kinds) for kernel in record["kernels"])
             return Build(ptx.decode(), cubin, record["log"], artifacts)
         except (struct.error, KeyError, TypeError) as error:
             raise ValueError(f"not a record of a build: {error}") from error
@@ -61,20 +62,20 @@ def _record(artifact: Artifact) -> dict[str, Any]:
         "static_shared": artifact.static_shared,
         "dynamic_shared": artifact.dynamic_shared,
         "parameters": [
-            [each.name, each.kind.value, each.align, None if each.layout is None else to_text(each.layout)]
+            [each.name, each.kind.name, each.align, None if each.layout is None else to_text(each.layout)]
             for each in artifact.parameters
         ],
     }
 
 
-def _artifact(record: Mapping[str, Any], code: bytes) -> Artifact:
+def _artifact(record: Mapping[str, Any], code: bytes, kinds: KindNamed) -> Artifact:
     x, y, z = record["block"]
     return Artifact(
         kernel=record["kernel"],
         code=code,
         target=Target(record["target"]),
         parameters=tuple(
-            Parameter(name, Kind(kind), align, None if layout is None else _layout(layout))
+            Parameter(name, kinds(kind), align, None if layout is None else _layout(layout))
             for name, kind, align, layout in record["parameters"]
         ),
         block=(x, y, z),

@@ -9,14 +9,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...base.parameters import POINTER, Scalar
 from ..arrays.array import HOST, Array
 from ..arrays.arrays import array_of, is_array, is_numpy_scalar, is_torch, reader_of
 from ..arrays.constants import constant_key, is_exact
 from ..arrays.signature import ALIGN, ArraySpec, Dynamic, Marked, array_spec, fitting
 from ..arrays.torch_guards import tensor_check
-from ..compiled.artifact import Kind, Parameter
-
-_INTEGERS = {Kind.I8: 8, Kind.I16: 16, Kind.I32: 32, Kind.I64: 64}
+from ..compiled.artifact import Parameter
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +94,10 @@ class Comparison:
         this, name = f"a{number}", self.rules.names[number]
         kind = next(self._kinds, None)
         self._require(f"{this}.__class__ is {self._name(type(value))}")
-        if kind is None or kind is Kind.POINTER:
+        if not isinstance(kind, Scalar):
             return False
-        if kind not in _INTEGERS:
+        bits = kind.element.bits
+        if kind.element.kind != "int":
             self.values.append(this)
             return True
         if isinstance(value, float) or (is_numpy_scalar(value) and value.dtype.kind not in "biu"):
@@ -106,11 +106,10 @@ class Comparison:
             least, greatest = self.rules.ranges[name]
             self._require(f"{least} <= {this} <= {greatest}")
         elif type(value) is int:
-            bits = _INTEGERS[kind]
             self._require(f"{-(1 << bits - 1)} <= {this} < {1 << bits - 1}")
             if bits == 64:
                 self._require(f"not {-(1 << 31)} <= {this} < {1 << 31}")
-        self.values.append(f"{this if type(value) is int else f'int({this})'} & {(1 << _INTEGERS[kind]) - 1}")
+        self.values.append(f"{this if type(value) is int else f'int({this})'} & {(1 << bits) - 1}")
         return True
 
     @property
@@ -154,7 +153,7 @@ class Comparison:
                 break
         if not is_array(value):
             return self._other(number, value)
-        if next(self._kinds, None) is not Kind.POINTER:
+        if next(self._kinds, None) != POINTER:
             return False  # an array without modes that is passed as a number
         array = array_of(name, value)
         if array.device is HOST and not is_torch(value):

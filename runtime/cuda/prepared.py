@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A kernel whose launches are prepared: the memory that a launch needs is there, and holds all that does not change.
 
-A *frame* is that memory for one launch at a time: the driver's configuration, the values of the arguments in slots of 8
-bytes, and the array of their addresses. A launch takes a frame, writes what differs, calls the driver, which copies it
-all, and gives the frame back; so any number of threads can launch at once.
+A *frame* is that memory for one launch at a time: the driver's configuration, the values of the arguments where their
+kinds align them, and the array of their addresses. A launch takes a frame, writes what differs, calls the driver, which
+copies it all, and gives the frame back; so any number of threads can launch at once.
 """
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from struct import Struct
 from typing import Any
 
-from ..compiled.artifact import Kind, Parameter
+from ...base.parameters import ParameterKind, offsets_of
 from ..engine import LaunchConfig
 from ..errors import dim3
 from ..options import LaunchAttributes
@@ -20,17 +20,8 @@ from .kernel import Kernel, check_launch
 from .library import LaunchConfiguration, Library, native_attributes
 from .packed_arguments import PackedArguments
 
-SLOT = 8
-"""The bytes of a frame for each value: those of the largest."""
-
 GridOf = Callable[[Any], Any]
 """The grid for what a launch says of it. For None, which says nothing, it is always the same."""
-
-_FORMATS = {
-    Kind.POINTER: "P", Kind.I1: "?7x", Kind.I8: "B7x", Kind.I16: "H6x", Kind.I32: "I4x", Kind.I64: "Q",
-    Kind.F16: "e6x", Kind.BF16: "H6x", Kind.F32: "f4x", Kind.F64: "d",
-}  # fmt: skip
-"""How `struct` writes a value, in the machine's order, which is fastest. Integers have no sign in the IR."""
 
 _UNPLACED = object()
 """Stands for a grid of which nothing is remembered; equal to none."""
@@ -43,13 +34,19 @@ class Frame:
     """The memory of one launch. `grid`, `stream` and `attributes` are those of the launch before."""
 
     __slots__ = (
-        "_configuration", "_grid_of", "_native", "_parameters", "attributes", "call", "grid", "memory", "stream",
+        "_configuration", "_grid_of", "_native", "_offsets", "_parameters", "attributes", "call", "grid", "memory",
+        "stream",
     )  # fmt: skip
 
-    def __init__(self, kernel: Kernel, library: Library, values: int, grid_of: GridOf | None = None) -> None:
-        self.memory = ctypes.create_string_buffer(SLOT * max(values, 1))
-        base = ctypes.addressof(self.memory)
-        self._parameters = (ctypes.c_void_p * max(values, 1))(*(base + SLOT * each for each in range(values)))
+    def __init__(self, kernel: Kernel, library: Library, grid_of: GridOf | None = None) -> None:
+        kinds = kernel.artifact.kinds
+        self._offsets, size = offsets_of(kinds)
+        align = max((kind.align for kind in kinds), default=1)
+        memory = (ctypes.c_char * (size + align))()
+        begin = -ctypes.addressof(memory) % align
+        self.memory: Any = (ctypes.c_char * (size + 1)).from_buffer(memory, begin)
+        places = (ctypes.addressof(self.memory) + offset for offset in self._offsets)
+        self._parameters = (ctypes.c_void_p * max(len(kinds), 1))(*places)
         x, y, z = kernel.artifact.block
         self._configuration = LaunchConfiguration(1, 1, 1, x, y, z, kernel.artifact.dynamic_shared, None, None, 0)
         self.call: Callable[[], int] = partial(
@@ -91,9 +88,8 @@ class Frame:
 
     def fill(self, packed: PackedArguments) -> None:
         """The values of arguments that are packed one by one."""
-        base = ctypes.addressof(self.memory)
-        for index, value in enumerate(packed.values):
-            ctypes.memmove(base + SLOT * index, ctypes.addressof(value), min(ctypes.sizeof(value), SLOT))
+        for offset, value in zip(self._offsets, packed.values, strict=True):
+            self.memory[offset : offset + len(value)] = value
 
 
 class Prepared:
@@ -103,23 +99,21 @@ class Prepared:
     of which `take` raises IndexError where it is empty.
     """
 
-    __slots__ = ("_count", "_grid_of", "give", "kernel", "library", "ordinal", "pack", "take")
+    __slots__ = ("_grid_of", "give", "kernel", "library", "ordinal", "pack", "take")
 
     def __init__(self, kernel: Kernel, library: Library, grid_of: GridOf | None = None) -> None:
         self.kernel = kernel
         self.library = library
         self._grid_of = grid_of
         self.ordinal: int = kernel.driver.ordinal
-        formats = [each for parameter in kernel.artifact.parameters for each in _formats(parameter)]
-        self._count = len(formats)
-        self.pack: Callable[..., None] = Struct("@" + "".join(formats)).pack_into
+        self.pack: Callable[..., None] = Struct(_format(kernel.artifact.kinds)).pack_into
         pool: list[Frame] = []
         self.take: Callable[[], Frame] = pool.pop
         self.give: Callable[[Frame], None] = pool.append
 
     def frame(self) -> Frame:
         """A new frame; `give` keeps it for later launches."""
-        return Frame(self.kernel, self.library, self._count, self._grid_of)
+        return Frame(self.kernel, self.library, self._grid_of)
 
     def recover(self, frame: Frame, status: int) -> None:
         """Launches once more, in the kernel's context, where another was current in this thread. CudaError otherwise.
@@ -152,6 +146,10 @@ class Prepared:
             self.recover(frame, status)
 
 
-def _formats(parameter: Parameter) -> list[str]:
-    """How `struct` writes the values of a parameter: one, and one for each `?` of a tensor's layout."""
-    return [_FORMATS[parameter.kind], *("q" if each.width == 64 else "i4x" for each in parameter.unknowns)]
+def _format(kinds: Sequence[ParameterKind]) -> str:
+    """How `struct` writes all values, in the machine's order, which is fastest, with the bytes between them."""
+    text, end = "@", 0
+    for kind, offset in zip(kinds, offsets_of(kinds)[0], strict=True):
+        text += f"{offset - end}x{kind.packing}"
+        end = offset + kind.size
+    return text

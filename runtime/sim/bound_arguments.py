@@ -3,23 +3,25 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import SupportsInt, cast
+from typing import Any
 
-import numpy as np
+from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute
 
 from ...base.errors import Code, LayoutError
+from ...base.parameters import SCALARS, ParameterKind, Placed, Scalar
 from ...dialects.kernel import KernelOp
-from ...dialects.ptx import GLOBAL
+from ...dialects.parameters import passed_as
 from ...dialects.scalars import with_scalars
 from ...dialects.tile import TensorType
 from ...layout.algebra.core import ComposedLayout, Layout, size
 from ...layout.algebra.scalars import scalars_of
 from ..arrays.storage import storage_size
-from ..engine import Argument, TensorArgument
+from ..engine import Argument, TensorArgument, pack_argument
 from ..errors import LaunchError, argument_error
+from ..numpy_types import numpy_type
 from .translate import Translator
-from .values.values import TensorValue, Value, element_kind, kind_of
+from .values.values import TensorValue, Value, element_kind
 
 MAX_TENSOR = 1 << 30
 """The most elements of one tensor argument."""
@@ -55,7 +57,8 @@ def bind(kernel: KernelOp, args: Mapping[str, Argument], t: Translator) -> list[
         if name not in args:
             raise argument_error(name, f"of type {type} is missing")
         given = args[name]
-        if isinstance(type, TensorType) or type == GLOBAL:
+        kind = SCALARS["i64"] if isinstance(type, IndexType) else passed_as(type)
+        if isinstance(type, TensorType) or (kind is not None and kind.is_tensor):
             if not isinstance(given, TensorArgument):
                 raise argument_error(name, f"is a tensor, and {given!r} is not", "pass a TensorArgument")
             scalars = [] if parameter.layout is None else _scalars(name, parameter.layout, given)
@@ -65,16 +68,16 @@ def bind(kernel: KernelOp, args: Mapping[str, Argument], t: Translator) -> list[
                 offset = t.spaces.global_.arena.allocate(f"argument {name}", given.storage.nbytes)
                 placed[id(given.storage)] = offset
             bindings.append(Binding(offset, given))
-            address: Value = t.spaces.global_.base + bindings[-1].offset
+            address = t.spaces.global_.base + offset
             if isinstance(type, TensorType):
-                address = TensorValue(address, static_offset(type), tuple(scalars))
-            t.constant(parameter.arguments[0], address)
+                value: Value = TensorValue(address, static_offset(type), tuple(scalars))
+            else:
+                value = _read(name, kind, Placed(address, given.layout), type)
+            t.constant(parameter.arguments[0], value)
             for argument, scalar in zip(parameter.arguments[1:], scalars, strict=False):
                 t.constant(argument, scalar)
         else:
-            if isinstance(given, TensorArgument):
-                raise argument_error(name, f"is a scalar of type {type}, not a tensor", "pass a number")
-            t.constant(parameter.arguments[0], _scalar(name, type, given))
+            t.constant(parameter.arguments[0], _read(name, kind, given, type))
     return bindings
 
 
@@ -120,18 +123,9 @@ def _check_tensor(name: str, type: Attribute, scalars: Sequence[int], given: Ten
         raise argument_error(name, "is an empty array", "a tensor has at least one element")
 
 
-def _scalar(name: str, type: Attribute, given: Argument) -> Value:
-    kind = kind_of(type)
-    if kind is None or kind.count is not None or isinstance(given, TensorArgument):
+def _read(name: str, kind: ParameterKind | None, given: Any, type: Attribute) -> Value:
+    """The value that the kernel reads from the bytes that a launch passes."""
+    if kind is None:
         raise argument_error(name, f"has type {type}, which no argument can have", "use tensors, integers and floats")
-    if kind.is_float:
-        with np.errstate(over="ignore"):  # what is too large is infinite, as in the kernel
-            return kind.dtype.type(given)
-    if not isinstance(given, int | np.integer | np.bool_):
-        raise argument_error(name, f"has type {type}, and {given!r} is no integer", "pass an integer")
-    number = int(cast(SupportsInt, given))
-    if kind.bits == 1:
-        return bool(number)
-    if not -(1 << (kind.bits - 1)) <= number < 1 << kind.bits:
-        raise argument_error(name, f"has type {type}, into which {number} does not fit", "pass a smaller number")
-    return number - (1 << kind.bits) if number >= 1 << (kind.bits - 1) else number
+    value = kind.unpack(pack_argument(name, kind, given))
+    return numpy_type(kind.element).type(value) if isinstance(kind, Scalar) and isinstance(value, float) else value

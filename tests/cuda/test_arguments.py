@@ -8,7 +8,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from tilefold.base.errors import TilefoldError
-from tilefold.runtime.compiled.artifact import Artifact, Kind, Parameter
+from tilefold.base.parameters import POINTER, SCALARS, ParameterKind
+from tilefold.runtime.compiled.artifact import Artifact, Parameter
 from tilefold.runtime.cuda import driver as driver_module
 from tilefold.runtime.cuda.driver import CudaError, CudaUnavailable, Driver, is_available, open_device
 from tilefold.runtime.cuda.kernel import Kernel
@@ -67,55 +68,54 @@ def _artifact(*parameters: Parameter, block: tuple[int, int, int] = (32, 1, 1), 
     return Artifact("k", "code", SM80, parameters, block, dynamic_shared=dynamic)
 
 
-def _bytes(kind: Kind, value: Any) -> bytes:
+def _bytes(kind: ParameterKind, value: Any) -> bytes:
     """What the kernel would read for a scalar argument."""
     driver, _ = _driver()
-    packed = PackedArguments(driver, _artifact(Parameter("x", kind)), {"x": value})
-    sizes = {Kind.I1: 1, Kind.I8: 1, Kind.I16: 2, Kind.F16: 2, Kind.BF16: 2, Kind.I64: 8, Kind.F64: 8}
-    return ctypes.string_at(packed.addresses[0] or 0, sizes.get(kind, 4))
+    (data,) = PackedArguments(driver, _artifact(Parameter("x", kind)), {"x": value}).values
+    return data
 
 
 @pytest.mark.parametrize(
     ("kind", "value", "expected"),
     [
-        (Kind.I1, True, b"\x01"),
-        (Kind.I8, -1, b"\xff"),
-        (Kind.I8, 255, b"\xff"),
-        (Kind.I16, np.int64(-2), b"\xfe\xff"),
-        (Kind.I32, 1 << 31, b"\x00\x00\x00\x80"),
-        (Kind.I64, -1, b"\xff" * 8),
-        (Kind.F16, 1.5, np.float16(1.5).tobytes()),
-        (Kind.BF16, 1.0, b"\x80\x3f"),
-        (Kind.F32, np.float64(0.1), np.float32(0.1).tobytes()),
-        (Kind.F64, 3, np.float64(3).tobytes()),
+        (SCALARS["i1"], True, b"\x01"),
+        (SCALARS["i8"], -1, b"\xff"),
+        (SCALARS["i8"], 255, b"\xff"),
+        (SCALARS["i16"], np.int64(-2), b"\xfe\xff"),
+        (SCALARS["i32"], 1 << 31, b"\x00\x00\x00\x80"),
+        (SCALARS["i64"], -1, b"\xff" * 8),
+        (SCALARS["f16"], 1.5, np.float16(1.5).tobytes()),
+        (SCALARS["bf16"], 1.0, b"\x80\x3f"),
+        (SCALARS["f32"], np.float64(0.1), np.float32(0.1).tobytes()),
+        (SCALARS["f64"], 3, np.float64(3).tobytes()),
     ],
 )
-def test_scalar_is_passed_in_the_type_of_its_parameter(kind: Kind, value: Any, expected: bytes) -> None:
+def test_scalar_is_passed_in_the_type_of_its_parameter(kind: ParameterKind, value: Any, expected: bytes) -> None:
     assert _bytes(kind, value) == expected
 
 
 @pytest.mark.parametrize(
     ("kind", "value"),
     [
-        (Kind.I1, 2),
-        (Kind.I8, 256),
-        (Kind.I8, -129),
-        (Kind.I32, 1.5),
-        (Kind.I32, np.float32(1)),
-        (Kind.F32, "1"),
+        (SCALARS["i1"], 2),
+        (SCALARS["i8"], 256),
+        (SCALARS["i8"], -129),
+        (SCALARS["i32"], 1.5),
+        (SCALARS["i32"], np.float32(1)),
+        (SCALARS["f32"], "1"),
     ],
 )
-def test_scalar_that_the_type_cannot_hold(kind: Kind, value: Any) -> None:
-    with pytest.raises(LaunchError, match=f"argument 'x' is of type {kind.value}"):
+def test_scalar_that_the_type_cannot_hold(kind: ParameterKind, value: Any) -> None:
+    with pytest.raises(LaunchError, match=f"argument 'x' is of type {kind.name}"):
         _bytes(kind, value)
 
 
 def test_storage_is_copied_there_and_back_and_freed() -> None:
     driver, recording = _driver()
     storage = np.arange(8, dtype=np.float32)
-    packed = PackedArguments(driver, _artifact(Parameter("A", Kind.POINTER, 16)), {"A": TensorArgument(storage)})
+    packed = PackedArguments(driver, _artifact(Parameter("A", POINTER, 16)), {"A": TensorArgument(storage)})
     (address,) = recording.memory
-    assert ctypes.c_uint64.from_address(packed.addresses[0] or 0).value == address
+    assert packed.values == [address.to_bytes(8, "little")]
     assert ctypes.string_at(address, storage.nbytes) == storage.tobytes()
     ctypes.memset(address, 0, 4)  # what a kernel would do
     storage[1] = 99.0
@@ -132,8 +132,8 @@ class _OnDevice:
 
 def test_device_array_is_passed_as_it_is() -> None:
     driver, recording = _driver()
-    packed = PackedArguments(driver, _artifact(Parameter("A", Kind.POINTER, 16)), {"A": _OnDevice(0x1000)})
-    assert ctypes.c_uint64.from_address(packed.addresses[0] or 0).value == 0x1000
+    packed = PackedArguments(driver, _artifact(Parameter("A", POINTER, 16)), {"A": _OnDevice(0x1000)})
+    assert packed.values == [(0x1000).to_bytes(8, "little")]
     assert recording.calls == []
 
 
@@ -149,13 +149,13 @@ def test_device_array_is_passed_as_it_is() -> None:
 def test_tensor_that_cannot_be_passed(value: Any, message: str) -> None:
     driver, _ = _driver()
     with pytest.raises(LaunchError, match=message) as caught:
-        PackedArguments(driver, _artifact(Parameter("A", Kind.POINTER, 16)), {"A": value})
+        PackedArguments(driver, _artifact(Parameter("A", POINTER, 16)), {"A": value})
     assert caught.value.code == "E3106"
 
 
 def test_missing_and_unknown_arguments() -> None:
     driver, _ = _driver()
-    program = _artifact(Parameter("n", Kind.I32))
+    program = _artifact(Parameter("n", SCALARS["i32"]))
     with pytest.raises(LaunchError, match="argument 'n' is missing"):
         PackedArguments(driver, program, {})
     with pytest.raises(LaunchError, match="there is no argument 'm'"):
@@ -180,9 +180,9 @@ def test_artifact_knows_what_a_launch_needs() -> None:
     text = kernel("", "%A: !ptx.ptr<global> align 64, %n: i32, %x: bf16", threads="8, 4", shared=60_000)
     made = artifact(text, SM80)
     assert made.parameters == (
-        Parameter("A", Kind.POINTER, 64),
-        Parameter("n", Kind.I32),
-        Parameter("x", Kind.BF16),
+        Parameter("A", POINTER, 64),
+        Parameter("n", SCALARS["i32"]),
+        Parameter("x", SCALARS["bf16"]),
     )
     assert (made.kernel, made.block, made.static_shared, made.dynamic_shared) == ("k", (8, 4, 1), 0, 60_000)
     assert isinstance(made.code, str)

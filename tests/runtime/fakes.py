@@ -3,16 +3,18 @@
 
 import ctypes
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from tilefold.base.parameters import ParameterKind
 from tilefold.runtime.compiled.artifact import Artifact, Parameter
 from tilefold.runtime.cuda.driver import Driver
 from tilefold.runtime.cuda.kernel import Kernel
 from tilefold.runtime.cuda.library import Library, NativeAttribute
-from tilefold.runtime.cuda.prepared import SLOT, Prepared
+from tilefold.runtime.cuda.prepared import Prepared
 
 from tests.cuda.test_arguments import RecordingDriver
 from tests.emit.harness import SM80
@@ -39,13 +41,13 @@ class FakeLibrary:
     current: int = 77
     launched: list[Launched] = field(default_factory=lambda: [])
     statuses: list[int] = field(default_factory=lambda: [])
-    values: int = 0
+    kinds: Sequence[ParameterKind] = ()
 
     def launch(self, configuration: Any, function: Any, parameters: Any, extra: None) -> int:
         if self.statuses and (status := self.statuses.pop(0)):
             return status
         given, addresses = configuration._obj, parameters._obj
-        values = b"".join(ctypes.string_at(addresses[i], SLOT) for i in range(self.values))
+        values = b"".join(ctypes.string_at(addresses[i], kind.size) for i, kind in enumerate(self.kinds))
         self.launched.append(
             Launched(
                 (given.grid_x, given.grid_y, given.grid_z),
@@ -96,12 +98,10 @@ class FakeDriver(RecordingDriver):
         raise RuntimeError(f"{doing}: {function} {status}")
 
 
-def prepared(
-    library: FakeLibrary, *parameters: Parameter, values: int | None = None, dynamic_shared: int = 0
-) -> Prepared:
+def prepared(library: FakeLibrary, *parameters: Parameter, dynamic_shared: int = 0) -> Prepared:
     """A prepared kernel of blocks of 32 threads on a fake device."""
     artifact = Artifact("k", "code", SM80, parameters, (32, 1, 1), dynamic_shared=dynamic_shared)
-    library.values = len(parameters) if values is None else values
+    library.kinds = artifact.kinds
     return Prepared(Kernel(cast(Driver, FakeDriver(library)), artifact), cast(Library, library))
 
 

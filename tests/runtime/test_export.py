@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tilefold.base.errors import TilefoldError
+from tilefold.base.parameters import POINTER, SCALARS
 from tilefold.base.target import Target
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.unknown import Unknown
-from tilefold.runtime.compiled.artifact import Artifact, Kind, Parameter
+from tilefold.runtime.compiled.artifact import Artifact, Parameter
 
 from tests.project.tree import ROOT
 from tilefold import cute
@@ -27,6 +28,7 @@ from tilefold.export.names import arguments
 SM80 = Target("sm_80")
 DRIVER = Path(__file__).parent / "driver"
 TENSOR = Layout((Unknown(), 8), (Unknown(64, 8), 1))
+NUMBERS = ("i1", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64")
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"]
 
 
@@ -40,8 +42,8 @@ def _header(*parameters: Parameter, shared: int = 0) -> str:
 
 
 def test_header_has_an_argument_for_each_value() -> None:
-    scalars = [Parameter(f"x{kind.value}", kind) for kind in Kind if kind is not Kind.POINTER]
-    text = _header(Parameter("A", Kind.POINTER, 16, TENSOR), *scalars)
+    scalars = [Parameter(f"x{name}", SCALARS[name]) for name in NUMBERS]
+    text = _header(Parameter("A", POINTER, 16, TENSOR), *scalars)
     types = ["uint8_t xi1", "int8_t xi8", "int16_t xi16", "int32_t xi32", "int64_t xi64", "uint16_t xf16"]
     types += ["uint16_t xbf16", "float xf32", "double xf64"]
     expected = ["CUdeviceptr A", "int32_t A_extent0", "int64_t A_stride0", *types]
@@ -61,10 +63,14 @@ def test_names_that_c_takes_otherwise() -> None:
     taken = ["stream", "int", "class", "linux", "k_1_load", "argc", "main"]
     reserved = {"int32_t": "arg_int32_t", "CUstream": "arg_CUstream", "cuInit": "arg_cuInit", "_X": "arg_X"}
     plain = ["A", "x", "_x", "cut", "k_1", "k_2_load", "stride"]
-    found = arguments(_artifact(*(Parameter(name, Kind.I32) for name in [*taken, *reserved, *plain])), {})
+    found = arguments(_artifact(*(Parameter(name, SCALARS["i32"]) for name in [*taken, *reserved, *plain])), {})
     assert [each.name for each in found] == [*(f"{name}_" for name in taken), *reserved.values(), *plain]
-    clash = Parameter("A_extent0", Kind.I32), Parameter("A", Kind.POINTER, 16, TENSOR), Parameter("int_", Kind.I32)
-    names = [each.name for each in arguments(_artifact(*clash, Parameter("int", Kind.I32)), {})]
+    clash = (
+        Parameter("A_extent0", SCALARS["i32"]),
+        Parameter("A", POINTER, 16, TENSOR),
+        Parameter("int_", SCALARS["i32"]),
+    )
+    names = [each.name for each in arguments(_artifact(*clash, Parameter("int", SCALARS["i32"])), {})]
     assert names == ["A_extent0", "A", "A_extent0_", "A_stride0", "int_", "int__"]
 
 
@@ -145,9 +151,9 @@ def _compilers() -> list[Any]:
 
 @pytest.mark.parametrize("command", _compilers())
 def test_example_passes_what_it_is_given(tmp_path: Path, command: list[str]) -> None:
-    scalars = [Parameter(f"x{kind.value}", kind) for kind in Kind if kind is not Kind.POINTER]
-    static = Parameter("restrict", Kind.POINTER, 16, Layout(8, 1))
-    files = export(_artifact(Parameter("A", Kind.POINTER, 16, TENSOR), *scalars, static, shared=65536), tmp_path)
+    scalars = [Parameter(f"x{name}", SCALARS[name]) for name in NUMBERS]
+    static = Parameter("restrict", POINTER, 16, Layout(8, 1))
+    files = export(_artifact(Parameter("A", POINTER, 16, TENSOR), *scalars, static, shared=65536), tmp_path)
     program = _built(tmp_path, "k_1", command, str(DRIVER / "driver.c"))
     (tmp_path / "A.bin").write_bytes(bytes(40))
     (tmp_path / "B.bin").write_bytes(b"\x01\xff")

@@ -6,8 +6,9 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from tilefold.base.errors import TilefoldError
+from tilefold.base.parameters import SCALARS
 from tilefold.base.target import Target
-from tilefold.runtime.compiled.artifact import Artifact, Kind, Parameter
+from tilefold.runtime.compiled.artifact import Artifact, Parameter
 from tilefold.runtime.cuda import cuda_engine
 from tilefold.runtime.cuda.cuda_engine import CudaEngine
 from tilefold.runtime.cuda.driver import Driver
@@ -46,20 +47,20 @@ def engine(library: FakeLibrary, monkeypatch: pytest.MonkeyPatch) -> CudaEngine:
 
 
 def _artifact(arch: str = "sm_90", dynamic: int = 0) -> Artifact:
-    return Artifact("k", "code", Target(arch), (Parameter("n", Kind.I32),), BLOCK, dynamic_shared=dynamic)
+    return Artifact("k", "code", Target(arch), (Parameter("n", SCALARS["i32"]),), BLOCK, dynamic_shared=dynamic)
 
 
 def test_a_launch_passes_grid_block_shared_memory_stream_and_attributes(
     engine: CudaEngine, library: FakeLibrary
 ) -> None:
-    library.values = 1
+    library.kinds = [SCALARS["i32"]]
     config = LaunchConfig((4, 2, 1), BLOCK, 5, launch_attributes((2, 1), programmatic=True))
     result = engine.launch(_artifact(dynamic=65536), config, {"n": 7})
     assert result.seconds == 2e-3
     (launched,) = library.launched
     assert (launched.grid, launched.block, launched.shared, launched.stream) == ((4, 2, 1), BLOCK, 65536, 5)
     assert launched.attributes == [CLUSTER, SERIALISED]
-    assert launched.values[:4] == (7).to_bytes(4, "little")
+    assert launched.values == (7).to_bytes(4, "little")
     calls = {call[0]: call for call in cast(FakeDriver, engine.driver).calls}
     assert calls["cuFuncSetAttribute"][2:] == (8, 65536)
 

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tilefold.base.parameters import POINTER, SCALARS
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.unknown import Unknown
 from tilefold.runtime.arrays.signature import Dynamic, dynamic
-from tilefold.runtime.compiled.artifact import Kind, Parameter
+from tilefold.runtime.compiled.artifact import Parameter
 from tilefold.runtime.cuda.comparison import Rules
 from tilefold.runtime.cuda.direct import Args
 from tilefold.runtime.cuda.launcher import Launcher
@@ -27,8 +28,8 @@ from tests.runtime.fakes import FakeLibrary, Tensor, prepared, torch_module
 __all__ = ["torch_module"]
 pytestmark = pytest.mark.usefixtures("torch_module")
 
-A, B = Parameter("A", Kind.POINTER, 16), Parameter("B", Kind.POINTER, 16)
-N = Parameter("n", Kind.I32)
+A, B = Parameter("A", POINTER, 16), Parameter("B", POINTER, 16)
+N = Parameter("n", SCALARS["i32"])
 BLOCK, GRID = (32, 1, 1), (5, 1, 1)
 
 
@@ -49,12 +50,11 @@ class Resolving:
 def _launcher(
     *parameters: Parameter,
     constants: frozenset[str] = frozenset(),
-    values: int | None = None,
     **rules: Any,
 ) -> Any:
     library = FakeLibrary()
     kernel = [each for each in parameters if each.name not in constants]
-    resolve = Resolving(lambda: prepared(library, *kernel, values=values))
+    resolve = Resolving(lambda: prepared(library, *kernel))
     names = tuple(parameter.name for parameter in parameters)
     return Launcher(Rules(names, constants, **rules), resolve), resolve, library
 
@@ -66,7 +66,7 @@ def test_second_launch_of_the_same_types_goes_to_the_driver() -> None:
     assert len(resolve.asked) == 1
     (launched,) = library.launched
     assert (launched.grid, launched.block, launched.stream, launched.attributes) == ((7, 2, 1), BLOCK, 0, [])
-    assert launched.values == struct.pack("<Qi4x", 0x2000, 4)
+    assert launched.values == struct.pack("<Qi", 0x2000, 4)
     assert launched.function > 1000
 
 
@@ -121,9 +121,8 @@ def test_another_block_is_another_kernel() -> None:
 
 
 def test_constants_and_none_are_part_of_the_type_and_not_passed() -> None:
-    constant = Parameter("C", Kind.I32)
+    constant = Parameter("C", SCALARS["i32"])
     launcher, resolve, library = _launcher(A, constant, B, constants=frozenset({"C"}))
-    library.values = 2
     for tile in (8, 16, 8, True, 8.0):
         launcher.launch((Tensor(0x1000), tile, Tensor(0x2000)), BLOCK, GRID)
     assert [args[1] for args in resolve.asked] == [8, 16, True, 8.0]
@@ -182,7 +181,7 @@ def test_grid_that_no_gpu_launches_is_refused_and_forgotten() -> None:
 
 
 def test_number_that_its_type_cannot_hold_is_resolved() -> None:
-    small = Parameter("n", Kind.I8)
+    small = Parameter("n", SCALARS["i8"])
     launcher, resolve, library = _launcher(small)
     for number in (1, 2, 300):
         launcher.launch((number,), BLOCK, GRID)
@@ -191,13 +190,13 @@ def test_number_that_its_type_cannot_hold_is_resolved() -> None:
 
 
 def test_dynamic_extents_and_strides_are_passed() -> None:
-    tensor = Parameter("A", Kind.POINTER, 16, Layout((Unknown(32, 8), Unknown()), (Unknown(32, 4), 1)))
+    tensor = Parameter("A", POINTER, 16, Layout((Unknown(32, 8), Unknown()), (Unknown(32, 4), 1)))
     rule = Dynamic(divisibility={0: 8})
-    launcher, resolve, library = _launcher(tensor, values=4, dynamic={"A": rule})
+    launcher, resolve, library = _launcher(tensor, dynamic={"A": rule})
     for shape in ((8, 4), (16, 8), (24, 12)):
         launcher.launch((Tensor(0x1000, shape),), BLOCK, GRID)
     assert len(resolve.asked) == 1
-    assert library.launched[-1].values == struct.pack("<Qi4xi4xi4x", 0x1000, 24, 12, 12)
+    assert library.launched[-1].values == struct.pack("<Qiii", 0x1000, 24, 12, 12)
     launcher.launch((Tensor(0x1000, (8, 6)),), BLOCK, GRID)  # the stride 6 is divided by 2 only
     assert len(resolve.asked) == 2
     with pytest.raises(LaunchError, match="argument 'A': extent 9 of mode 0 is no multiple of 8"):
@@ -205,7 +204,7 @@ def test_dynamic_extents_and_strides_are_passed() -> None:
     for rows in (8, 16, 24):
         launcher.launch((dynamic(Tensor(0x1000, (rows, 12)), divisibility={0: 8}),), BLOCK, GRID)
     assert len(resolve.asked) == 4
-    assert library.launched[-1].values == struct.pack("<Qi4xi4xi4x", 0x1000, 24, 12, 12)
+    assert library.launched[-1].values == struct.pack("<Qiii", 0x1000, 24, 12, 12)
 
 
 def test_launch_without_a_context_makes_one_current() -> None:
@@ -246,7 +245,7 @@ def test_threads_do_not_mix_their_arguments() -> None:
         thread.join()
     assert len(library.launched) == 1800
     for each in library.launched:
-        a, b, n = struct.unpack("<QQi4x", each.values)
+        a, b, n = struct.unpack("<QQi", each.values)
         assert a == b == n
         assert each.grid == (a // 16000, 1, 1)
 
@@ -299,13 +298,18 @@ def test_arrays_in_wrappers() -> None:
 
 
 def test_numbers_of_declared_types_and_of_numpy() -> None:
-    names = [Parameter("a", Kind.I8), Parameter("b", Kind.I64), Parameter("c", Kind.F32), Parameter("d", Kind.I16)]
+    names = [
+        Parameter("a", SCALARS["i8"]),
+        Parameter("b", SCALARS["i64"]),
+        Parameter("c", SCALARS["f32"]),
+        Parameter("d", SCALARS["i16"]),
+    ]
     launcher, resolve, library = _launcher(*names, ranges={"a": (0, 255), "b": (-(1 << 63), (1 << 63) - 1)})
     first = (1, 2, np.float32(0.5), np.int16(-2))
     for args in (first, (255, -(1 << 63), np.float32(1.5), np.int16(-3)), (0, 5, np.float32(2), np.int16(7))):
         launcher.launch(args, BLOCK, GRID)
     assert len(resolve.asked) == 1
-    assert library.launched[0].values == struct.pack("<B7xqf4xh6x", 255, -(1 << 63), 1.5, -3)
+    assert library.launched[0].values == struct.pack("<Bqfh", 255, -(1 << 63), 1.5, -3)
     for position, other in ((0, 256), (0, -1), (0, True), (1, 1 << 63), (2, 0.5), (2, np.float64(0.5)), (3, -2)):
         launcher.launch((*first[:position], other, *first[position + 1 :]), BLOCK, GRID)
         assert resolve.asked[-1][position] is other

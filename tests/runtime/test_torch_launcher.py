@@ -7,11 +7,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tilefold.base.parameters import POINTER, SCALARS
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.unknown import Unknown
 from tilefold.runtime.arrays.signature import Dynamic
 from tilefold.runtime.arrays.torch_guards import tensor_check
-from tilefold.runtime.compiled.artifact import Kind, Parameter
+from tilefold.runtime.compiled.artifact import Parameter
 from tilefold.runtime.cuda.comparison import Rules
 from tilefold.runtime.cuda.launcher import Launcher
 
@@ -42,11 +43,11 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 class Launches:
     """A launcher for kernels of `count` tensors. `prepares` launches and says how many were prepared anew."""
 
-    def __init__(self, count: int, values: int | None = None, made: tuple[Parameter, ...] = (), **rules: Any) -> None:
-        parameters = made or tuple(Parameter(f"p{i}", Kind.POINTER, 1) for i in range(count))
+    def __init__(self, count: int, made: tuple[Parameter, ...] = (), **rules: Any) -> None:
+        parameters = made or tuple(Parameter(f"p{i}", POINTER, 1) for i in range(count))
         self.library = FakeLibrary()
         self.asked = 0
-        self.made = prepared(self.library, *parameters, values=values)
+        self.made = prepared(self.library, *parameters)
         names = tuple(parameter.name for parameter in parameters)
         self.launcher = Launcher(Rules(names, **rules), self._resolve)
 
@@ -124,7 +125,7 @@ def test_tensor_of_another_kind_is_not_taken_for_one(make: Callable[[], Any], fr
     launches = Launches(1)
     assert [launches.prepares(fresh()) for _ in range(2)] == [1, 0]
     kept = make()
-    assert launches.launcher.fast((kept,), BLOCK, GRID, None, False) is NotImplemented
+    assert launches.launcher.fast((kept,), BLOCK, GRID, None, ()) is NotImplemented
 
 
 def test_tensor_without_memory_is_not_launched_on(fresh: Callable[[], Any]) -> None:
@@ -132,7 +133,7 @@ def test_tensor_without_memory_is_not_launched_on(fresh: Callable[[], Any]) -> N
     a = fresh()
     assert [launches.prepares(a) for _ in range(2)] == [1, 0]
     a.untyped_storage().resize_(0)
-    assert launches.launcher.fast((a,), BLOCK, GRID, None, False) is NotImplemented
+    assert launches.launcher.fast((a,), BLOCK, GRID, None, ()) is NotImplemented
 
 
 def test_tensor_that_is_given_twice(fresh: Callable[[], Any]) -> None:
@@ -167,22 +168,22 @@ def test_modes_of_autograd_and_inference(fresh: Callable[[], Any]) -> None:
 
 def test_dynamic_extents(fresh: Callable[[], Any]) -> None:
     layout = Layout((Unknown(32, 2), Unknown()), (Unknown(32, 4), 1))
-    parameters = (Parameter("p0", Kind.POINTER, 16, layout), Parameter("p1", Kind.POINTER, 16))
-    launches = Launches(2, made=parameters, values=5, dynamic={"p0": Dynamic(divisibility={0: 2})})
+    parameters = (Parameter("p0", POINTER, 16, layout), Parameter("p1", POINTER, 16))
+    launches = Launches(2, made=parameters, dynamic={"p0": Dynamic(divisibility={0: 2})})
     other = fresh()
     wide = torch.zeros(64, 64)
     like = [torch.zeros(2, 8), torch.zeros(6, 8), wide[:8, :8], wide[8:20, 4:12]]
     assert [launches.prepares(each, other) for each in like] == [1, 0, 0, 0]
     assert launches.library.launched[-1].values == struct.pack(
-        "<Qi4xi4xi4xQ", like[-1].data_ptr(), 12, 8, 64, other.data_ptr()
+        "<QiiiQ", like[-1].data_ptr(), 12, 8, 64, other.data_ptr()
     )
     unlike = (
         torch.zeros(8), torch.zeros(2, 8, dtype=torch.int32), torch.zeros(8, 2).t(), wide[:8, 1:9],
         torch.zeros(2, 9)[:, :8], torch.zeros(2, 8).as_subclass(Subclass), wide[:8, :16:2], torch.zeros(3, 8),
     )  # fmt: skip
     for each in unlike:
-        assert launches.launcher.fast((each, other), BLOCK, GRID, None, False) is NotImplemented
-    assert launches.launcher.fast((other, like[0]), BLOCK, GRID, None, False) is NotImplemented
+        assert launches.launcher.fast((each, other), BLOCK, GRID, None, ()) is NotImplemented
+    assert launches.launcher.fast((other, like[0]), BLOCK, GRID, None, ()) is NotImplemented
 
 
 def test_many_shapes_are_all_kept() -> None:
@@ -196,13 +197,13 @@ def test_device_is_told_apart(fresh: Callable[[], Any]) -> None:
     launches = Launches(1)
     assert [launches.prepares(fresh()) for _ in range(2)] == [1, 0]
     elsewhere = torch.zeros(4, 8, device="meta")
-    assert launches.launcher.fast((elsewhere,), BLOCK, GRID, None, False) is NotImplemented
+    assert launches.launcher.fast((elsewhere,), BLOCK, GRID, None, ()) is NotImplemented
 
 
 def test_stream_object_and_arguments_of_other_kinds(fresh: Callable[[], Any]) -> None:
     names = ("a", "n", "f", "c", "s", "none")
     library = FakeLibrary()
-    made = prepared(library, Parameter("a", Kind.POINTER), Parameter("n", Kind.I32), Parameter("f", Kind.F32), values=3)
+    made = prepared(library, Parameter("a", POINTER), Parameter("n", SCALARS["i32"]), Parameter("f", SCALARS["f32"]))
     asked: list[Any] = []
 
     def resolve(args: Any, *_: Any) -> tuple[None, Any]:
@@ -213,7 +214,7 @@ def test_stream_object_and_arguments_of_other_kinds(fresh: Callable[[], Any]) ->
     a = fresh()
     for args in ((a, 1, 2.0, (64, 8), "relu", None), (a, -5, 3.0, (64, 8), "relu", None)):
         launcher.launch(args, BLOCK, GRID, SimpleNamespace(cuda_stream=0x60))
-    assert library.launched[0].values == struct.pack("<Qi4xf4x", a.data_ptr(), -5, 3.0)
+    assert library.launched[0].values == struct.pack("<Qif", a.data_ptr(), -5, 3.0)
     assert library.launched[0].stream == 0x60
     for args in (
         (a, 1, 2.0, (64, True), "relu", None), (a, 1, 2.0, (64, 8), "gelu", None), (a, 1, 2.0, (64, 8), "relu", 1),

@@ -34,9 +34,9 @@ def arguments(**changes: Any) -> dict[str, Any]:
         ({"A": np.zeros(32, np.float32)}, "'A' has elements of f16, the array of float32"),
         ({"A": np.zeros(32, ml_dtypes.bfloat16)}, "'A' has elements of f16, the array of bfloat16"),
         ({"A": 5}, "'A' is a tensor, and 5 is not"),
-        ({"n": np.zeros(3)}, "'n' is a scalar of type i32"),
-        ({"n": 1.5}, "'n' has type i32, and 1.5 is no integer"),
-        ({"n": 2**32}, "'n' has type i32, into which 4294967296 does not fit"),
+        ({"n": np.zeros(3)}, "'n' is of type i32, but a TensorArgument was given"),
+        ({"n": 1.5}, "'n' is of type i32, but 1.5 was given"),
+        ({"n": 2**32}, "'n' is of type i32, but 4294967296 was given"),
         ({"z": 1}, "the kernel has no argument 'z'"),
     ],
 )

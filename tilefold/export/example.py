@@ -2,7 +2,6 @@
 """The example beside an exported kernel: a program in C, or C++, that runs it once on tensors in files."""
 
 from tilefold.export.names import LICENCE, Argument
-from tilefold.runtime.compiled.artifact import Kind
 
 _CHECK = """\
 /* Ends the program where a call of the driver has failed. */
@@ -90,21 +89,24 @@ static void write_tensor(tensor *written)
 }
 """
 
+_REALS = ("float", "double")
+"""The types in C of numbers with a point; other floats are passed by their bits."""
+
 _FIRST = 5
 """The word of the command line that is the first argument: after the program, the code and the grid."""
 
 
 def example(name: str, code: str, passed: tuple[Argument, ...]) -> str:
     """The program for kernel `name`, whose code is in file `code` and takes the arguments `passed`."""
-    tensors = [each for each in passed if each.tensor]
+    tensors = [each for each in passed if each.kind.is_tensor]
     words = "".join(f" {each.name}" for each in passed)
     helpers = _CHECK
-    if any(each.kind in (Kind.F32, Kind.F64) for each in passed):
+    if any(each.kind.c in _REALS for each in passed):
         helpers += _REAL
     if tensors:
         helpers += _TENSOR
     declared = "".join(f"    {_declared(each, _FIRST + at)}\n" for at, each in enumerate(passed))
-    given = "".join(f",\n              {each.name}{'.address' if each.tensor else ''}" for each in passed)
+    given = "".join(f",\n              {each.name}{'.address' if each.kind.is_tensor else ''}" for each in passed)
     written = "".join(f"    write_tensor(&{each.name});\n" for each in tensors)
     return f"""{LICENCE}
 /* Runs kernel {name} once, on tensors in files of raw elements, which its results replace.
@@ -152,7 +154,7 @@ int main(int argc, char **argv)
 
 def _declared(argument: Argument, word: int) -> str:
     """The declaration of an argument's value, which a word of the command line gives."""
-    if argument.tensor:
+    if argument.kind.is_tensor:
         return f"tensor {argument.name} = read_tensor(argv[{word}]);"
-    read = "real" if argument.kind in (Kind.F32, Kind.F64) else "number"
-    return f"{argument.type} {argument.name} = ({argument.type}){read}(argv[{word}]);"
+    read = "real" if argument.kind.c in _REALS else "number"
+    return f"{argument.kind.c} {argument.name} = ({argument.kind.c}){read}(argv[{word}]);"

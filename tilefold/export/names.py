@@ -10,21 +10,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tilefold.base.parameters import ParameterKind, Scalar
 from tilefold.layout.algebra.inttuple import leaves
 from tilefold.layout.algebra.unknown import Unknown
-from tilefold.runtime.compiled.artifact import Artifact, Kind, Parameter
+from tilefold.runtime.compiled.artifact import Artifact, Parameter
 
 if TYPE_CHECKING:
     from tilefold.dialects.tile import TensorType
 
 LICENCE = "/* Written by tilefold. This file may be used under any terms. */"
 """The first line of the files."""
-
-_C_TYPES: Mapping[Kind, str] = {
-    Kind.POINTER: "CUdeviceptr", Kind.I1: "uint8_t", Kind.I8: "int8_t", Kind.I16: "int16_t", Kind.I32: "int32_t",
-    Kind.I64: "int64_t", Kind.F16: "uint16_t", Kind.BF16: "uint16_t", Kind.F32: "float", Kind.F64: "double",
-}  # fmt: skip
-"""The types of parameters; the 16-bit floats are passed by their bits."""
 
 _OURS = (
     "kernel grid_x grid_y grid_z stream arguments argc argv device context check number real tensor read_tensor "
@@ -51,20 +46,14 @@ _RESERVED = re.compile(r"_[A-Z_]\w*|u?int\w*_t|size_t|CU\w*|cu[A-Z]\w*")
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument of a launch in C: its type and name, and the kind of the value; `tensor` for the address of one.
+    """An argument of a launch in C: its name, and the kind of the value.
 
     `note` says what a caller must hold to, unless the tensor to which an extent or a stride belongs says it.
     """
 
-    type: str
     name: str
-    kind: Kind
+    kind: ParameterKind
     note: str
-
-    @property
-    def tensor(self) -> bool:
-        """Whether it is the address of a tensor."""
-        return self.kind is Kind.POINTER
 
 
 def arguments(artifact: Artifact, tensors: "Mapping[str, TensorType]") -> tuple[Argument, ...]:
@@ -80,24 +69,30 @@ def arguments(artifact: Artifact, tensors: "Mapping[str, TensorType]") -> tuple[
             while name in taken or name in fixed:
                 name += "_"
             taken.add(name)
-            found.append(Argument(_C_TYPES[kind], name, kind, note))
+            found.append(Argument(name, kind, note))
     return tuple(found)
 
 
-def _values(parameter: Parameter, tensor: "TensorType | None") -> Iterator[tuple[Kind, str, str]]:
+def _values(parameter: Parameter, tensor: "TensorType | None") -> Iterator[tuple[ParameterKind, str, str]]:
     """Kind, wanted name and note of each value that is passed for a parameter."""
-    yield parameter.kind, parameter.name, _note(parameter, tensor)
     layout = parameter.layout
-    if layout is not None:
-        for what, integers in (("extent", layout.shape), ("stride", layout.stride)):
-            for mode, each in enumerate(leaves(integers)):
-                if isinstance(each, Unknown):
-                    yield Kind.I64 if each.width == 64 else Kind.I32, f"{parameter.name}_{what}{mode}", ""
+    integers = () if layout is None else (("extent", layout.shape), ("stride", layout.stride))
+    names = [
+        f"{parameter.name}_{name}{mode}"
+        for name, part in integers
+        for mode, each in enumerate(leaves(part))
+        if isinstance(each, Unknown)
+    ]
+    first, *rest = parameter.kinds
+    yield first, parameter.name, _note(parameter, tensor)
+    yield from zip(rest, names, [""] * len(names), strict=True)
 
 
 def _note(parameter: Parameter, tensor: "TensorType | None") -> str:
-    if parameter.kind is not Kind.POINTER:
-        return parameter.kind.value + (", by its bits" if parameter.kind in (Kind.F16, Kind.BF16) else "")
+    kind = parameter.kind
+    if not kind.is_tensor:
+        by_bits = isinstance(kind, Scalar) and kind.element.kind == "float" and kind.c not in ("float", "double")
+        return kind.name + (", by its bits" if by_bits else "")
     elements = "" if tensor is None else f"{tensor.element_type}, "
     layout = parameter.layout if tensor is None else tensor.layout.data
     in_elements = "" if layout is None else f"; layout {layout}, in elements"
