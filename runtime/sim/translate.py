@@ -77,6 +77,14 @@ the result, or a tuple of them.
 """
 
 
+@dataclass(slots=True)
+class Executions:
+    """How often a block was executed, by warps and by threads."""
+
+    warps: int = 0
+    threads: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Code:
     """A translated block: the slots of its arguments, its steps in runs, and the slots that its terminator
@@ -89,10 +97,13 @@ class Code:
     length: int
     site: Site
     """The operation that holds the block."""
+    executions: Executions
 
     def run(self, warp: Warp) -> Suspension:
         """Executes the block in the active lanes."""
         warp.launch.spend(self.length, self.site)
+        self.executions.warps += 1
+        self.executions.threads += warp.active
         for steps, last in self.parts:
             for step in steps:
                 step(warp)
@@ -117,7 +128,8 @@ class Translator:
         self.shared_start = 0
         """Where the shared memory begins that the kernel's entry declares."""
         self.accesses: list[Access] = []
-        self.issued: list[_Issue] = []
+        self.issued: list[tuple[str, Executions]] = []
+        """The instructions of the program, with the executions of their blocks."""
         self.functions: dict[Operation, Function] = {}
         self._slots: dict[SSAValue, int] = {}
 
@@ -180,14 +192,15 @@ class Translator:
         parts: list[tuple[tuple[Step, ...], Suspending | None]] = []
         plain: list[Step] = []
         results: tuple[int, ...] = ()
-        length = 0
+        length, executions = 0, Executions()
         args = self.slots(block.args)
         for op in block.ops:
             length += 1
             if isinstance(op, _FORWARDING):
                 results = self.slots(op.operands)
                 continue
-            self._count(op, plain)
+            if isinstance(op, PtxOp) and (mnemonic := op.mnemonic()) is not None:
+                self.issued.append((mnemonic, executions))
             step = self._rule(op)(op, self)
             if isinstance(step, Suspending):
                 parts.append((tuple(plain), step))
@@ -197,14 +210,14 @@ class Translator:
         parts.append((tuple(plain), None))
         holder = block.parent_op()
         assert holder is not None, "a block of a program"
-        return Code(args, tuple(parts), results, length, site_of(holder))
+        return Code(args, tuple(parts), results, length, site_of(holder), executions)
 
     def instructions(self) -> dict[str, InstructionCount]:
         """How often each PTX instruction was executed so far."""
         counts: dict[str, InstructionCount] = {}
-        for issue in self.issued:
-            count = counts.get(issue.mnemonic, InstructionCount())
-            counts[issue.mnemonic] = count + InstructionCount(issue.warps, issue.threads)
+        for mnemonic, executions in self.issued:
+            count = InstructionCount(executions.warps, executions.threads)
+            counts[mnemonic] = counts.get(mnemonic, InstructionCount()) + count
         return {name: counts[name] for name in sorted(counts) if counts[name].warps}
 
     def _rule(self, op: Operation) -> Rule:
@@ -218,31 +231,6 @@ class Translator:
             "it runs cute, tile, ptx, arith, math, vector, scf, func, branches of cf and the coordinates of gpu",
             site=site_of(op),
         )
-
-    def _count(self, op: Operation, steps: list[Step]) -> None:
-        """Adds a step that counts an operation that stands for an instruction."""
-        if not isinstance(op, PtxOp):
-            return
-        mnemonic = op.mnemonic()
-        if mnemonic is None:
-            return
-        issue = _Issue(mnemonic)
-        self.issued.append(issue)
-
-        def count(warp: Warp) -> None:
-            issue.warps += 1
-            issue.threads += warp.active
-
-        steps.append(count)
-
-
-@dataclass(slots=True)
-class _Issue:
-    """One instruction of the program and how often it was executed."""
-
-    mnemonic: str
-    warps: int = 0
-    threads: int = 0
 
 
 @dataclass(frozen=True, slots=True)

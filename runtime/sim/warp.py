@@ -204,6 +204,7 @@ class Warp:
     index: int
     lanes: int
     registers: list[Value]
+    launch: Launch = field(init=False)
     operations: "list[Operation]" = field(default_factory=lambda: [])
     """The asynchronous operations that it has issued and that are in flight, maybe some complete ones before these."""
     calls: list[int] = field(default_factory=lambda: [])
@@ -236,6 +237,7 @@ class Warp:
 
     def __post_init__(self) -> None:
         cluster = self.block.cluster
+        self.launch = cluster.launch
         self.active = self.lanes
         self.groups = np.zeros(self.lanes, np.int64)
         self.clock = Clock(cluster.number, np.full(cluster.threads, cluster.start))
@@ -245,11 +247,6 @@ class Warp:
         self.agents = cluster.first_agent + self.first_index + np.arange(self.lanes)
         cluster.warps.append(self)
         self.block.warps.append(self)
-
-    @property
-    def launch(self) -> Launch:
-        """The launch that the warp belongs to."""
-        return self.block.launch
 
     @property
     def first_thread(self) -> int:

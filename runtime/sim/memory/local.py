@@ -59,25 +59,30 @@ class LocalSpace:
     def store(self, warp: Warp, site: Site, address: Value, content: Bytes) -> None:
         """Writes an array (active, width) of bytes at `address` in each active lane."""
         width = content.shape[1]
-        if type(address) is int and self._is_defined(warp, address, width):
+        if type(address) is int and self._is_defined(warp, address, width, storing=warp.active_lanes is None):
             self._data[self._threads(warp), address : address + width] = content
             return
         rows = self._check(warp, site, address, width)
         self._data.reshape(-1, width)[rows] = content
         self._state.reshape(-1, width)[rows] = READY
 
-    def _is_defined(self, warp: Warp, address: int, width: int) -> bool:
-        """Whether the bytes at an address are aligned and written in all lanes of the warp, active or not."""
+    def _is_defined(self, warp: Warp, address: int, width: int, storing: bool = False) -> bool:
+        """Whether the bytes at an address are aligned and written in all lanes of the warp, active or not; or are now,
+        as all lanes store there.
+        """
         span = address, width
         if span in warp.defined:
             return True
         if not 0 <= address <= self._data.shape[1] - width or address % width:
             return False
         first = warp.first_index
-        defined = bool((self._state[first : first + warp.lanes, address : address + width] == READY).all())
-        if defined:
-            warp.defined.add(span)
-        return defined
+        states = self._state[first : first + warp.lanes, address : address + width]
+        if storing and (states != ABSENT).all():
+            states[:] = READY
+        elif not (states == READY).all():
+            return False
+        warp.defined.add(span)
+        return True
 
     def _threads(self, warp: Warp) -> "slice | NDArray[np.int64]":
         first = warp.first_index

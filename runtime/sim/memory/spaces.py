@@ -22,8 +22,8 @@ from .outside import HINT
 
 Bytes = NDArray[np.uint8]
 
-_TAKEN = (ABSENT, IN_FLIGHT, MBARRIER)
-"""The states of bytes that no thread may write."""
+_TAKEN = np.isin(np.arange(MBARRIER + 1), (ABSENT, IN_FLIGHT, MBARRIER))
+"""By the state of a byte, whether no thread may write it."""
 
 
 @dataclass(slots=True)
@@ -108,7 +108,7 @@ class Space:
         allocated or otherwise taken.
         """
         states = self.arena.state[access.width][rows]
-        if np.isin(states, _TAKEN).any():
+        if _TAKEN[states].any():
             self._refuse(warp, access, rows, loading=True)
         lane, byte = np.argwhere(states == UNWRITTEN)[0].tolist()
         where = self.show_row(int(rows[lane]), access.width, byte)
@@ -158,7 +158,7 @@ class Space:
         """Checks a write at `address` and records it for race detection; the rows that it will change."""
         rows = self._rows(warp, access, address)
         state = self.arena.state[access.width][rows]
-        if np.isin(state, _TAKEN).any():
+        if _TAKEN[state].any():
             self._refuse(warp, access, rows, loading=False)
         if self.shadow is not None:
             conflict = self.shadow.write(warp, rows, access.width)
@@ -220,7 +220,7 @@ class Space:
         rows = self._rows(warp, access, address)
         width = access.width
         state = self.arena.state[width][rows]
-        if np.isin(state, _TAKEN).any():
+        if _TAKEN[state].any():
             self._refuse(warp, access, rows, loading=False)
         if self.shadow is not None:
             conflict = self.shadow.update(warp, rows, width)
@@ -301,7 +301,7 @@ class Space:
         """Raises the fault of the first lane whose bytes are in no state for the access."""
         for index, row in enumerate(rows.tolist()):
             states = self.arena.state[access.width][row]
-            if (states == READY).all() or not (loading or np.isin(states, _TAKEN).any()):
+            if (states == READY).all() or not (loading or _TAKEN[states].any()):
                 continue
             lane = int(warp.lane_numbers()[index])
             where = self.show_row(row, access.width)

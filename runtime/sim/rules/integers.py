@@ -25,6 +25,9 @@ def _binary(op: Operation, t: Translator) -> Step:
     if is_bool:
         kind = Kind(np.dtype(np.int8), 8)
     half, full = 1 << (bits - 1), (1 << bits) - 1
+    constant = t.initial[right]
+    if type(constant) is int:  # only the cases that some left operand makes true
+        undefined = [case for case in undefined if case.holds(-half, constant, bits)]
 
     def step(warp: Warp) -> None:
         registers = warp.registers
@@ -33,7 +36,7 @@ def _binary(op: Operation, t: Translator) -> Step:
             a, b = _sign(a), _sign(b)
         for case in undefined:
             bad = case.holds(a, b, bits)
-            if anywhere(bad):
+            if bad is not False and anywhere(bad):
                 text = case.problem.format(bits=bits, least=-half)
                 warp.fault_where(_by_lane(bad), ErrorCode.SIM_ARITHMETIC, site, text, case.hint)
                 b = choose(bad, kind.dtype.type(1), b)  # in lanes that are not active

@@ -21,7 +21,7 @@ from ..faults import site_of
 from ..memory.elements import elements
 from ..memory.tensors import tensor_value
 from ..translate import Rules, Step, Translator
-from ..values.values import Kind, Value, kind_of, per_lane
+from ..values.values import Kind, Value, kind_of
 from ..warp import Warp
 
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -114,8 +114,10 @@ def _kind(atom: MmaAtom, operand: str) -> Kind:
 
 def _bytes(warp: Warp, values: list[Value], kind: Kind) -> Bytes:
     """Registers in the executing lanes as bytes (active, bytes), the first register first."""
-    whole = np.stack([per_lane(value, warp.lanes, kind) for value in values], axis=1)
-    return warp.select(np.ascontiguousarray(whole).view(np.uint8))
+    whole = np.empty((warp.lanes, len(values)), kind.dtype)
+    for index, value in enumerate(values):
+        whole[:, index] = value
+    return warp.select(whole.view(np.uint8))
 
 
 MMA: Rules = {tile.GemmOp: _gemm, tile.MmaCallOp: _mma_call, ptx.MmaSyncOp: _mma_sync}

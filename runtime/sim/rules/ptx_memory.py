@@ -76,7 +76,7 @@ def add_address(address: Value, offset: Value) -> Value:
     if varies(offset) and offset.dtype != np.int64:
         offset = offset.astype(np.int64)
     total = address + offset
-    return wrap(total, 64) if isinstance(total, int) else total
+    return wrap(total, 64) if type(total) is int else total
 
 
 def _load(op: ptx.LoadOp, t: Translator) -> Step:

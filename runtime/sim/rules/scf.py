@@ -101,21 +101,22 @@ def _for(op: scf.ForOp, t: Translator) -> Suspending:
             return
         before = warp.mask_state()
         live = warp.live()
-        value = per_lane(first, warp.lanes, index)
+        value, limit, step = (per_lane(bound, warp.lanes, index) for bound in (first, limit, step))
+        distance = as_unsigned(limit - value - 1, index)  # of at least one iteration, without leaving the type
+        trips = np.where(value < limit, distance // as_unsigned(step, index) + 1, 0)
         ended = _Results(kinds)
-        going = live & (value < limit)
-        while True:
-            ended.leave(live & ~going, values)
-            if not going.any():
-                break
-            warp.narrow(going)
-            warp.registers[counter] = value
-            _assign(warp, carried, values)
-            yield from body.run(warp)
-            values = _gather(warp, body.results)
-            live = going
-            going = going & (as_unsigned(limit - value, index) > as_unsigned(step, index))  # without leaving the type
-            value = value + step
+        done = 0
+        for trip in np.unique(trips[live]).tolist():
+            if trip:
+                warp.narrow(live & (trips >= trip))
+            for _ in range(done, trip):
+                warp.registers[counter] = value
+                _assign(warp, carried, values)
+                yield from body.run(warp)
+                values = _gather(warp, body.results)
+                value = value + step
+            ended.leave(live & (trips == trip), values)
+            done = trip
         warp.restore(before)
         assert ended.values is not None
         _assign(warp, results, ended.values)
@@ -139,15 +140,16 @@ def _while(op: scf.WhileOp, t: Translator) -> Suspending:
             going = warp.registers[condition]
             warp.note(site, "decides by", going)
             values = _gather(warp, passed)
-            live = warp.live()
             if varies(going):
-                staying = live & going
-                ended.leave(live & ~staying, values)
-                if not staying.any():
-                    break
-                warp.narrow(staying)
+                staying = going if warp.mask is None else warp.mask & going
+                count = np.count_nonzero(staying)
+                if count < warp.active:
+                    ended.leave(warp.live() & ~staying, values)
+                    if not count:
+                        break
+                    warp.narrow(staying)
             elif not going:
-                ended.leave(live, values)
+                ended.leave(warp.live(), values)
                 break
             _assign(warp, body.args, values)
             yield from body.run(warp)
