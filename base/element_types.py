@@ -167,3 +167,5 @@ BY_PTX: Mapping[str, ElementType] = MappingProxyType({element.ptx: element for e
 """Those of instructions by their suffixes in PTX."""
 BY_CXX: Mapping[str, ElementType] = MappingProxyType({name: each for each in ELEMENT_TYPES for name in each.cxx})
 """By their names in CuTe C++."""
+VALUES = ", ".join(dict.fromkeys(each.mlir for each in ELEMENT_TYPES if each.kind != "packed"))
+"""What messages list as the types of values in the IR."""

@@ -61,11 +61,13 @@ class AddressSpace:
         return f"ptr addrspace({self.llvm})" if self.llvm else "ptr"
 
 
-ADDRESS_SPACES = (
-    AddressSpace("global", "gmem", "gmem_ptr", llvm=1, bits=64),
-    AddressSpace("shared", "smem", "smem_ptr", llvm=3, bits=32),
-    AddressSpace("local", "rmem", "ptr", llvm=0, bits=64),
-)
+GLOBAL = AddressSpace("global", "gmem", "gmem_ptr", llvm=1, bits=64)
+SHARED = AddressSpace("shared", "smem", "smem_ptr", llvm=3, bits=32)
+LOCAL = AddressSpace("local", "rmem", "ptr", llvm=0, bits=64)
+CONSTANT = AddressSpace("const", "", "", llvm=4, bits=32)
+
+ADDRESS_SPACES = (GLOBAL, SHARED, LOCAL)
+"""The memories that tensors can be in."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,27 +5,21 @@ from collections.abc import Sequence
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...dialects.ptx import PtrType, StateSpace, value_bytes
+from ...dialects.ptx.types import PtrType, constraint_of, value_bytes
 from .types import llvm_type
 from .writer import FunctionWriter
-
-_FLOATS = {"float": "f", "double": "d"}
-_INTEGERS = {2: ("i16", "h"), 4: ("i32", "r"), 8: ("i64", "l")}
 
 
 def register(type: Attribute, op: Operation) -> tuple[str, str]:
     """The LLVM type in which a value is in a register, and the constraint that asks for it.
 
-    Scalar f32 and f64 are themselves; everything else is the integer of its size.
+    Pointers and scalar f32 and f64 are themselves; everything else is the integer of its size.
     """
-    if isinstance(type, PtrType):
-        return llvm_type(type, op), "r" if type.space.data is StateSpace.Shared else "l"
-    llvm = llvm_type(type, op)
-    if llvm in _FLOATS:
-        return llvm, _FLOATS[llvm]
-    size = value_bytes(type)
-    assert size in _INTEGERS, "the verifiers of the instructions check their types"
-    return _INTEGERS[size]
+    letter = constraint_of(type)
+    assert letter is not None, "the verifiers of the instructions check their types"
+    if isinstance(type, PtrType) or letter in "fd":
+        return llvm_type(type, op), letter
+    return f"i{8 * (value_bytes(type) or 0)}", letter
 
 
 def in_register(w: FunctionWriter, value: SSAValue, op: Operation) -> str:

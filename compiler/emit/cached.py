@@ -5,10 +5,8 @@ The instruction's text is the operation's mnemonic, which its verifier composes 
 """
 
 from ...dialects import ptx
+from ...dialects.ptx.types import REGISTER_LETTERS
 from .writer import FunctionWriter
-
-_CONSTRAINT = {8: "h", 16: "h", 32: "r", 64: "l"}
-"""Registers by the bits that they move; there is none of 8."""
 
 
 def load_by_assembly(w: FunctionWriter, op: ptx.LoadOp) -> str:
@@ -17,7 +15,7 @@ def load_by_assembly(w: FunctionWriter, op: ptx.LoadOp) -> str:
     register = f"i{max(bits, 16)}"
     returned = register if count == 1 else f"{{ {', '.join([register] * count)} }}"
     loaded = _braced(count, 0)
-    constraints = ",".join([f"={_CONSTRAINT[bits]}"] * count)
+    constraints = ",".join([f"={_letter(bits)}"] * count)
     place, given, letter = _policy(w, op, count + 1)
     text = f"{op.mnemonic()} {loaded}, [${count}]{place};"
     operands = f"{w.typed(op.ptr)}{given}"
@@ -39,7 +37,7 @@ def store_by_assembly(w: FunctionWriter, op: ptx.StoreOp, value: str) -> None:
         parts = [f"{register} {w.temp(f'extractelement {value}, i32 {index}')}" for index in range(count)]
     else:
         parts = [value if bits == max(bits, 16) else f"{register} {w.temp(f'zext {value} to {register}')}"]
-    constraints = ",".join(["l", *[_CONSTRAINT[bits]] * count])
+    constraints = ",".join(["l", *[_letter(bits)] * count])
     place, given, letter = _policy(w, op, count + 1)
     text = f"{op.mnemonic()} [$0], {_braced(count, 1)}{place};"
     operands = f"{', '.join((w.typed(op.ptr), *parts))}{given}"
@@ -69,6 +67,11 @@ def _opaque(w: FunctionWriter, op: ptx.CpAsyncOp) -> str:
 def _policy(w: FunctionWriter, op: ptx.LoadOp | ptx.StoreOp | ptx.CpAsyncOp, index: int) -> tuple[str, str, str]:
     """What a policy, operand `index`, adds at the end of the text, of what it is given and of the constraints."""
     return ("", "", "") if op.policy is None else (f", ${index}", f", {w.typed(op.policy)}", ",l")
+
+
+def _letter(bits: int) -> str:
+    """The constraint of a register that moves so many bits; there is none of 8."""
+    return REGISTER_LETTERS[max(bits, 16)]
 
 
 def _braced(count: int, first: int) -> str:

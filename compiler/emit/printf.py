@@ -10,6 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code
+from ...base.target import CONSTANT
 from ...dialects import ptx
 from ...dialects.ptx.types import PtrType, float_bits, integer_bits
 from ...passes.errors import LoweringError
@@ -48,7 +49,7 @@ def _printf(w: FunctionWriter, op: ptx.PrintfOp) -> None:
             field = w.temp(f"getelementptr {struct}, ptr {buffer}, i32 0, i32 {index}")
             w.emit(f"store {type} {name}, ptr {field}")
     symbol = w.module.string(w.kernel, op.format.data)
-    text = f"ptr addrspacecast (ptr addrspace(4) @{symbol} to ptr)"
+    text = f"ptr addrspacecast ({CONSTANT.llvm_pointer} @{symbol} to ptr)"
     w.temp(f"call i32 @vprintf({text}, ptr {buffer})")
 
 

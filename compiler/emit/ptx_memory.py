@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...base.errors import Code
-from ...base.target import MAX_LOCAL_BYTES
+from ...base.target import MAX_LOCAL_BYTES, SHARED
 from ...dialects import ptx
 from ...dialects.ptx import PtrType, StateSpace
 from ...passes.errors import LoweringError
@@ -89,7 +89,7 @@ def _smem_addr(w: FunctionWriter, op: ptx.SmemAddrOp) -> None:
             f"offset {offset} is outside the {w.shared_bytes} bytes of shared memory of kernel '{w.kernel}'",
             op,
         )
-    w.bind(op.result, base if offset == 0 else f"getelementptr (i8, ptr addrspace(3) {base}, i32 {offset})")
+    w.bind(op.result, base if offset == 0 else f"getelementptr (i8, {SHARED.llvm_pointer} {base}, i32 {offset})")
 
 
 def shared_array(kernel: str) -> str:
@@ -103,8 +103,8 @@ def shared_declaration(kernel: str, size: int, static_limit: int) -> str:
     Aligned to 1024 bytes, the strictest that a swizzled tile can ask for.
     """
     if size <= static_limit:
-        return f"@{shared_array(kernel)} = internal addrspace(3) global [{size} x i8] undef, align 1024"
-    return f"@{shared_array(kernel)} = external addrspace(3) global [0 x i8], align 1024"
+        return f"@{shared_array(kernel)} = internal addrspace({SHARED.llvm}) global [{size} x i8] undef, align 1024"
+    return f"@{shared_array(kernel)} = external addrspace({SHARED.llvm}) global [0 x i8], align 1024"
 
 
 PTX_MEMORY: tuple[tuple[type[Operation], Rule], ...] = (

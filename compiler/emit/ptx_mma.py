@@ -5,25 +5,21 @@ The assembly has no side effect, so that LLVM erases a product that is not used,
 where all lanes of the warp execute it.
 """
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from xdsl.ir import Operation
 
 from ...dialects import ptx
+from ...dialects.ptx.mma import register_types
 from ...layout.atoms.mma_registers import Registers, registers
+from .assembly import register
 from .text import quote
 from .writer import FunctionWriter, Rule, rule
-
-_LETTERS: Mapping[str, str] = MappingProxyType({"b32": "r", "f32": "f", "f64": "d"})
-"""The constraint of each kind of register (PTX interoperability, inline assembly constraints)."""
 
 
 def _mma_sync(w: FunctionWriter, op: ptx.MmaSyncOp) -> None:
     atom = op.atom
     groups = [registers(atom, operand) for operand in "DABC"]
     text = quote(f"{op.mnemonic()} {_operands(groups)};")
-    letters = [_LETTERS[group.kind] for group in groups for _ in range(group.count)]
+    letters = [register(type, op)[1] for operand in "DABC" for type in register_types(atom, operand)]
     results = groups[0].count
     constraints = ",".join([f"={letter}" for letter in letters[:results]] + letters[results:])
     types = [w.type(result) for result in op.d]

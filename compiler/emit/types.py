@@ -8,20 +8,16 @@ from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, FloatAttr,
 from xdsl.dialects.llvm import LLVMArrayType, LLVMPointerType, LLVMStructType
 from xdsl.ir import Attribute, Operation
 
+from ...base.element_types import VALUES
 from ...base.errors import Code
 from ...dialects.element_types import FLOATS
-from ...dialects.ptx.types import PtrType, StateSpace, integer_bits
+from ...dialects.ptx.types import PtrType, integer_bits
 from ...passes.errors import LoweringError
 
 MAX_VECTOR = 256
 """The elements a vector value can have: LLVM takes vectors apart, so a huge one would make a huge program."""
 
 _SUFFIXES = {element.llvm: element.mlir for element in FLOATS.values() if element.bits > 8}
-_SPACES = {
-    StateSpace.Global: "ptr addrspace(1)",
-    StateSpace.Shared: "ptr addrspace(3)",
-    StateSpace.Local: "ptr",  # an alloca; NVPTX keeps it in the generic space until it places the stack
-}
 _INTEGERS = (1, 8, 16, 32, 64)
 
 
@@ -30,7 +26,7 @@ def llvm_type(type: Attribute, op: Operation) -> str:
     if (bits := integer_bits(type)) in _INTEGERS:
         return f"i{bits}"
     if isinstance(type, PtrType):
-        return _SPACES[type.space.data]
+        return type.space.data.address_space.llvm_pointer
     if (element := FLOATS.get(type.__class__)) is not None:
         return element.llvm
     if isinstance(type, VectorType):
@@ -49,7 +45,7 @@ def llvm_type(type: Attribute, op: Operation) -> str:
         Code.EMIT_UNSUPPORTED,
         f"'{op.name}' has a value of type {str(cast(Attribute, type))[:80]}, which PTX registers do not hold",
         op,
-        f"use i1, i8, i16, i32, i64, f16, bf16, f32, f64, !ptx.ptr, or a 1-D vector of at most {MAX_VECTOR}",
+        f"use {VALUES}, !ptx.ptr, or a 1-D vector of at most {MAX_VECTOR}",
     )
 
 

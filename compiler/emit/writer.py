@@ -7,7 +7,7 @@ from typing import TypeVar, cast
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...base.errors import Code
-from ...base.target import Target
+from ...base.target import CONSTANT, Target
 from ...passes.errors import LoweringError
 from .lineinfo import LineInfo
 from .text import c_string
@@ -60,7 +60,9 @@ class ModuleWriter:
         symbol = f"{kernel}$text{self._strings}"
         self._strings += 1
         array, size = c_string(text)
-        self.globals.append(f"@{symbol} = private unnamed_addr addrspace(4) constant [{size} x i8] {array}, align 1")
+        self.globals.append(
+            f"@{symbol} = private unnamed_addr addrspace({CONSTANT.llvm}) constant [{size} x i8] {array}, align 1"
+        )
         return symbol
 
     def add_function(self, head: str, body: "FunctionWriter") -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from ...base.element_types import BY_CXX
 from ...base.errors import Code
 from .rule_errors import broken_rule
 from .source import Source
@@ -126,9 +127,7 @@ _INSTEAD = {
     "--": "a comment begins with //",
     ";": "operations end without ';'",
     "'": 'text stands in "quotes"',
-    "int": "types of integers are i8, i16, i32, i64 and index",
-    "float": "types of numbers with a point are f16, bf16, f32 and f64",
-    "double": "types of numbers with a point are f16, bf16, f32 and f64",
+    **{name: f"'{name}' is {element.mlir} here" for name, element in BY_CXX.items()},
 }
 """What is written where people who know C or Python write something else."""
 

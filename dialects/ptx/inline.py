@@ -3,31 +3,19 @@
 
 import re
 
-from xdsl.dialects.builtin import Float32Type, Float64Type, StringAttr
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, prop_def, traits_def, var_operand_def, var_result_def
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from .base import PtxOp
-from .types import PtrType, StateSpace, value_bytes
+from .types import constraint_of
 
 MAX_TEXT = 4096
 """The longest text, in characters."""
 
 _PLACES = re.compile(r"\$(\d+|\$)?")
-_LETTERS = {2: "h", 4: "r", 8: "l"}
-
-
-def constraint_of(type: Attribute) -> str | None:
-    """The letter for the register of a value: h, r and l for integers and others of 16, 32 and 64 bits, f and d for f32
-    and f64; None for what is in no register.
-    """
-    if isinstance(type, PtrType):
-        return None if type.space.data is StateSpace.Local else _LETTERS[type.space.data.address_space.bits // 8]
-    if isinstance(type, Float32Type | Float64Type):
-        return "f" if isinstance(type, Float32Type) else "d"
-    return _LETTERS.get(value_bytes(type) or 0)
 
 
 @irdl_op_definition

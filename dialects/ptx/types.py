@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The types of the `ptx` dialect, and the sizes of the values that its instructions move."""
 
+from collections.abc import Mapping
 from math import prod
+from types import MappingProxyType
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType, VectorType
@@ -17,6 +19,8 @@ from ...base.target import ADDRESS_SPACES, AddressSpace
 from ..element_types import FLOATS
 from ..parameters import ParameterType
 
+_ADDRESS_SPACES = {space.ptx: space for space in ADDRESS_SPACES}
+
 
 class StateSpace(StrEnum):
     """The PTX state spaces that a kernel's memory operations address (PTX ISA, section State Spaces)."""
@@ -28,7 +32,7 @@ class StateSpace(StrEnum):
     @property
     def address_space(self) -> AddressSpace:
         """The memory, as base.target has it."""
-        return next(space for space in ADDRESS_SPACES if space.ptx == self.value)
+        return _ADDRESS_SPACES[self.value]
 
 
 @irdl_attr_definition
@@ -62,6 +66,9 @@ GLOBAL = PtrType(StateSpaceAttr(StateSpace.Global))
 SHARED = PtrType(StateSpaceAttr(StateSpace.Shared))
 LOCAL = PtrType(StateSpaceAttr(StateSpace.Local))
 
+REGISTER_LETTERS: Mapping[int, str] = MappingProxyType({16: "h", 32: "r", 64: "l"})
+"""How inline assembly names registers of so many bits, those of f32 and f64 apart."""
+
 
 def integer_bits(type: Attribute) -> int | None:
     """The width in bits of an integer type, or None for any other type (`index` too, which has no width yet)."""
@@ -72,6 +79,18 @@ def float_bits(type: Attribute) -> int | None:
     """The width in bits of a floating-point type, or None for any other type."""
     element = FLOATS.get(type.__class__)
     return None if element is None else element.bits
+
+
+def constraint_of(type: Attribute) -> str | None:
+    """The letter for the register of a value: h, r and l for integers and others of 16, 32 and 64 bits, f and d for f32
+    and f64; None for what is in no register (Inline PTX Assembly in CUDA, Constraints).
+    """
+    if isinstance(type, PtrType):
+        space = type.space.data
+        return None if space is StateSpace.Local else REGISTER_LETTERS[space.address_space.bits]
+    if (bits := float_bits(type)) in (32, 64):
+        return "f" if bits == 32 else "d"
+    return REGISTER_LETTERS.get(8 * (value_bytes(type) or 0))
 
 
 def scalar_bits(type: Attribute) -> int | None:

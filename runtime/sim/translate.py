@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
 
+from ...base.element_types import VALUES
 from ...base.errors import Code as ErrorCode
 from ...dialects.ptx import PtxOp
 from ...dialects.tile import YieldOp
@@ -167,7 +168,7 @@ class Translator:
             raise SimulationError(
                 ErrorCode.SIM_UNSUPPORTED,
                 f"the simulator has no values of type {value.type}",
-                "it has i1, i8, i16, i32, i64, index, f16, bf16, f32, f64 and 1-D vectors of them",
+                f"it has {VALUES}, index and 1-D vectors of them",
                 site=None if op is None else site_of(op),
             )
         return kind
