@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""An element type is one row: no other table lists them, and one row more is one type more in every layer."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import pytest
+from tilefold.base.element_types import ELEMENT_TYPES, ElementType
+from tilefold.base.target import ADDRESS_SPACES
+from tilefold.dialects.element_types import ir_type
+from tilefold.dialects.ptx import StateSpace
+from tilefold.dialects.tile import Space
+from tilefold.runtime.numpy_types import numpy_type
+
+import tilefold.cute.dtypes
+from tests.project.tree import ROOT, product_files
+from tilefold import cute
+
+finfo: Any = ml_dtypes.finfo  # pyright: ignore[reportUnknownMemberType]
+
+ROW = """    ElementType(
+        name="Float8E5M2FNUZ", kind="float", bits=8, mlir="f8E5M2FNUZ", ptx="e5m2fnuz", library="float8_e5m2fnuz",
+        llvm="i8", cxx=("float_e5m2fnuz_t",), dlpack=13, exponent=5, fraction=2, needs=(89, 81), tolerance=(0.25, 0.0),
+    ),
+"""
+
+ALLOWED = {
+    "base/element_types.py": "the table",
+    "runtime/cuda/packed_arguments.py": "how parameters are passed",
+    "runtime/cuda/prepared.py": "how parameters are passed",
+    "tilefold/export/example.py": "how parameters are passed",
+    "tilefold/export/names.py": "how parameters are passed",
+    "compiler/emit/convert.py": "the types that LLVM would round to twice",
+    "dialects/ptx/approx.py": "the types that an instruction has",
+    "dialects/ptx/atomic.py": "the types that an instruction has",
+    "dialects/ptx/mma.py": "the registers of instructions",
+    "layout/atoms/mma_registers.py": "the registers of instructions",
+    "layout/atoms/mma_sync.py": "the types that an instruction has",
+    "layout/atoms/mma_table.py": "the types that an instruction has",
+    "compiler/builder/scalars/dtypes.py": "names for the builder's own use",
+    "tilefold/cute/__init__.py": "public names",
+    "tilefold/cute/dtypes.py": "public names, compared with the table below",
+}
+
+
+def _by_name() -> Mapping[str, str]:
+    """The element type of each name that belongs to one alone: those that integers share with others are left out."""
+    found: dict[str, set[str]] = {}
+    for element in ELEMENT_TYPES:
+        names = {element.name, element.ptx, element.atom_name, element.mlir, element.llvm, element.library}
+        for name in (names | {*element.cxx, type(ir_type(element)).__name__}) - {""}:
+            found.setdefault(name, set()).add(element.mlir)
+    kinds = {element.mlir: element.kind for element in ELEMENT_TYPES}
+    of_one = {name: types.pop() for name, types in found.items() if len(types) == 1}
+    return {name: type for name, type in of_one.items() if kinds[type] in ("float", "packed")}
+
+
+def _name_of(node: ast.expr) -> str:
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case ast.Call(func=function, args=[]):
+            return _name_of(function)
+        case _:
+            return ""
+
+
+def _listed(node: ast.AST) -> list[ast.expr]:
+    """The keys or elements that an expression lists: of a display, a union, or alternatives of a pattern."""
+    match node:
+        case ast.Dict(keys=keys):
+            return [key for key in keys if key is not None]
+        case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items):
+            return items
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return [left, right]
+        case ast.MatchOr(patterns=patterns):
+            classes = [pattern.cls for pattern in patterns if isinstance(pattern, ast.MatchClass)]
+            return classes + [pattern.value for pattern in patterns if isinstance(pattern, ast.MatchValue)]
+        case _:
+            return []
+
+
+def tables(text: str) -> Iterator[tuple[int, list[str]]]:
+    """The lines of a module that list several floats or packed types, and their names there."""
+    known = _by_name()
+    for node in ast.walk(ast.parse(text)):
+        names = [name for each in _listed(node) if (name := _name_of(each)) in known]
+        if len({known[name] for name in names}) > 1 and isinstance(node, ast.expr | ast.pattern):
+            yield node.lineno, names
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '_BITS = {"f16": 16, "bf16": 16}',
+        "x = {Float16Type: 1, Float8E5M2Type: 2}",
+        "isinstance(t, Float16Type | BFloat16Type)",
+        'name in ("e4m3", "e5m2")',
+        '{np.float16: "e", ml_dtypes.bfloat16: "H"}',
+        "match t:\n    case Float16Type() | BFloat16Type():\n        pass",
+    ],
+)
+def test_a_table_is_seen(text: str) -> None:
+    assert len(list(tables(text))) == 1
+
+
+@pytest.mark.parametrize("path", product_files(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_other_table_lists_element_types(path: Path) -> None:
+    name = str(path.relative_to(ROOT))
+    found = list(tables(path.read_text()))
+    if name not in ALLOWED:
+        assert not found, f"{name} lists element types; read them from base/element_types.py: {found}"
+
+
+def test_a_row_is_all_that_a_type_needs() -> None:
+    command = [sys.executable, "-m", "tests.project.another_type", ROW]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert run.stdout.splitlines() == [
+        "NumPy, builder, simulator: [-8, -6, -4, -2, 0, 2, 4, 6]",
+        "PTX: True",
+        "file: kernels::copy, stage instr",
+        "  B ~= f8E5M2FNUZ(f32(A) * 1.1): 32 elements within rtol 0.25, atol 0: ok",
+        "names: 8 8 8 8",
+    ], run.stderr
+
+
+@pytest.mark.parametrize("element", ELEMENT_TYPES, ids=lambda element: element.name)
+def test_rows_are_those_of_xdsl_and_ml_dtypes(element: ElementType) -> None:
+    type: Any = ir_type(element)
+    assert (type.bitwidth, str(type)) == (element.bits, element.mlir)
+    dtype = numpy_type(element)
+    assert dtype.itemsize == element.bytes
+    if element.kind == "float" and not element.stored:
+        info = finfo(dtype)
+        assert (info.nexp, info.nmant, info.bits) == (element.exponent, element.fraction, element.bits)
+        assert (float(info.max), float(info.smallest_subnormal)) == (element.greatest, element.least)
+
+
+def test_names_are_of_one_type() -> None:
+    for names in (
+        [element.name for element in ELEMENT_TYPES],
+        [element.ptx for element in ELEMENT_TYPES],
+        [element.signed_name for element in ELEMENT_TYPES if not element.stored],
+        [name for element in ELEMENT_TYPES for name in element.cxx],
+        [(element.dlpack, element.bits) for element in ELEMENT_TYPES if element.dlpack is not None],
+    ):
+        assert len(set(names)) == len(names)
+
+
+def test_every_type_has_its_public_name() -> None:
+    names = {element.name for element in ELEMENT_TYPES}
+    packed = {element.name for element in ELEMENT_TYPES if element.kind == "packed"}
+    assert set(tilefold.cute.dtypes.__all__) == names - packed
+    assert names <= set(cute.__all__)
+    assert all(getattr(cute, name).name == name for name in names)
+
+
+def test_spaces_are_those_of_the_target() -> None:
+    assert [space.value for space in StateSpace] == [space.ptx for space in ADDRESS_SPACES]
+    assert [space.value for space in Space] == [space.tensors for space in ADDRESS_SPACES]
