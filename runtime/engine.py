@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..base.errors import Code
 from ..base.parameters import ParameterKind
+from ..base.target import Target
 from ..layout.algebra.core import ComposedLayout, Layout
 from .counters import Counters
 from .errors import Dim3, LaunchError, argument_error
@@ -51,6 +52,12 @@ class LaunchConfig:
     def cluster(self) -> Dim3:
         """The size of a cluster in blocks: (1, 1, 1) where none is asked for."""
         return next((each.size for each in self.attributes if isinstance(each, Cluster)), (1, 1, 1))
+
+    def check_target(self, target: Target) -> None:
+        """LaunchError (E3105) where the target of a kernel lacks an attribute of the launch."""
+        if self.cluster != (1, 1, 1) and not target.has_clusters:
+            message = f"the kernel is compiled for {target}, which has no clusters"
+            raise LaunchError(Code.RUN_LAUNCH, message, "compile for sm_90 or newer, or launch without a cluster")
 
     @property
     def blocks(self) -> int:

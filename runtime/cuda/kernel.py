@@ -88,6 +88,4 @@ def check_launch(artifact: Artifact, config: LaunchConfig) -> None:
     if any(size > most for size, most in zip(config.grid, MAX_GRID, strict=True)):
         message = f"the grid is {config.grid}; a GPU has at most {MAX_GRID} blocks"
         raise LaunchError(Code.RUN_LAUNCH, message, "x can be the largest; let each block do more")
-    if config.cluster != (1, 1, 1) and not artifact.target.has_clusters:
-        message = f"kernel '{artifact.kernel}' is compiled for {artifact.target}, which has no clusters"
-        raise LaunchError(Code.RUN_LAUNCH, message, "compile for sm_90 or newer, or launch without cluster=")
+    config.check_target(artifact.target)

@@ -14,7 +14,9 @@ from ...base.errors import Code
 from ...base.target import MAX_BLOCK, MAX_GRID
 from ...dialects.gpu.launch import FuncOp, LaunchFuncOp
 from ...dialects.ptx.types import integer_bits, scalar_bits
-from ..errors import Dim3
+from ..engine import LaunchConfig
+from ..errors import Dim3, LaunchError
+from ..options import launch_attributes
 from ..sim.faults import SimulationError, Site, site_of
 from ..sim.translate import Rules, Step, Translator
 from ..sim.values.values import Value, kind_of, wrap
@@ -27,11 +29,10 @@ _DYNAMIC_INDEX = llvm.GEP_USE_SSA_VAL
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A launch that the host asks for: the kernel's symbol (`m::k`), grid and block, and the operation."""
+    """A launch that the host asks for: the kernel's symbol (`m::k`), its sizes, and the operation."""
 
     kernel: str
-    grid: Dim3
-    block: Dim3
+    config: LaunchConfig
     site: Site
 
 
@@ -131,12 +132,12 @@ def _argument(value: Any, type: Attribute) -> Argument:
 
 def _launch(launcher: Launcher) -> Callable[[LaunchFuncOp, Translator], Step]:
     def rule(op: LaunchFuncOp, t: Translator) -> Step:
-        if op.cluster or op.dynamicSharedMemorySize is not None:
-            raise SimulationError(
-                Code.SIM_UNSUPPORTED, "launches with clusters or dynamic shared memory are not run", site=site_of(op)
-            )
+        if op.dynamicSharedMemorySize is not None:
+            text = "launches with dynamic shared memory are not run"
+            raise SimulationError(Code.SIM_UNSUPPORTED, text, site=site_of(op))
         kernel = _kernel(op)
-        grid, block, arguments = t.slots(op.grid), t.slots(op.block), t.slots(op.kernelOperands)
+        grid, block, cluster = t.slots(op.grid), t.slots(op.block), t.slots(op.cluster)
+        arguments = t.slots(op.kernelOperands)
         types = [operand.type for operand in op.kernelOperands]
         site = site_of(op)
         if op.asyncToken is not None:
@@ -144,9 +145,14 @@ def _launch(launcher: Launcher) -> Callable[[LaunchFuncOp, Translator], Step]:
 
         def step(warp: Warp) -> None:
             registers = warp.registers
-            launch = Launch(
-                kernel, _sizes(registers, grid, MAX_GRID, site), _sizes(registers, block, MAX_BLOCK, site), site
-            )
+            sizes = _sizes(registers, grid, MAX_GRID, site), _sizes(registers, block, MAX_BLOCK, site)
+            try:
+                config = LaunchConfig(
+                    *sizes, 0, launch_attributes(tuple(int(registers[slot]) for slot in cluster) or 1)
+                )
+            except LaunchError as error:  # for the cluster
+                raise SimulationError(Code.RUN_LAUNCH, error.message, error.hint, site=site) from None
+            launch = Launch(kernel, config, site)
             launcher(launch, [(registers[slot], type) for slot, type in zip(arguments, types, strict=True)], warp)
 
         return step

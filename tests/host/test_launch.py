@@ -14,6 +14,20 @@ def test_every_thread_prints() -> None:
     assert everywhere(kernel(body, threads=3, grid=2)) == "0.0\n0.1\n0.2\n1.0\n1.1\n1.2\n"
 
 
+def _in_clusters(blocks: int, of: int) -> str:
+    """A program that launches blocks in clusters of `of`."""
+    call = f"%c = arith.constant {of} : index\ngpu.launch_func @m::@k clusters in (%c, %y, %y) "
+    call += "blocks in (%g, %y, %y) threads in (%x, %y, %y)"
+    return kernel('gpu.printf "0"', threads=1, grid=blocks, call=call)
+
+
+def test_launches_in_clusters() -> None:
+    assert run(_in_clusters(4, 2)) == "0000"
+    assert "x leaves 1" in refused(_in_clusters(5, 2), "E3105").message
+    assert "a cluster has at most 8 blocks" in refused(_in_clusters(16, 16), "E3105").hint
+    assert "the cluster is (0, 1, 1)" in refused(_in_clusters(4, 0), "E3105").message
+
+
 def test_kernels_take_numbers_indices_and_layouts() -> None:
     call = """
       %n = arith.constant 5 : i32

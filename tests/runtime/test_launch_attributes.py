@@ -16,6 +16,7 @@ from tilefold.runtime.cuda.library import Library
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.options import Cluster, ProgrammaticStreamSerialization, launch_attributes
 
+import tilefold
 from tests.runtime.fakes import FakeDriver, FakeLibrary
 from tilefold import cute
 
@@ -128,3 +129,13 @@ def test_python_takes_a_cluster() -> None:
     out[:] = 0
     ones(out).launch(2, 32, cluster=2, device="sim", races=False)
     assert out.all()
+
+
+def test_a_program_for_a_target_without_clusters_is_not_launched_in_clusters() -> None:
+    text = ones(np.zeros(32, np.float32)).build(32).to_cute()
+    for target in (None, "sm_90"):
+        tilefold.load(text, target=target).kernel()(np.zeros(32, np.float32)).launch(
+            2, cluster=2, device="sim", races=False
+        )
+    with pytest.raises(TilefoldError, match="E3105: the kernel is compiled for sm_80, which has no clusters"):
+        tilefold.load(text, target="sm_80").kernel()(np.zeros(32, np.float32)).launch(2, cluster=2, device="sim")

@@ -34,6 +34,8 @@ class Executable(Generic[CodeT]):
 
     def launch(self, config: LaunchConfig, args: Mapping[str, Any]) -> RunResult:
         """Runs the kernel and waits for it. TilefoldError as `Engine.launch`, with the line of the source."""
+        if self.program.target is not None:
+            config.check_target(self.program.target)
         with self.program.explaining():
             return self.engine.launch(self.code, config, args)
 

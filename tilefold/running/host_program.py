@@ -16,7 +16,6 @@ from tilefold.messages import print_diagnostics
 from tilefold.running.devices import Executable, on_gpu, simulated
 from tilefold.runtime.cute_ir.host_engine import HostEngine
 from tilefold.runtime.cute_ir.rules import Launch
-from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 from tilefold.runtime.sim.warp import Budget, Warp
 
@@ -77,7 +76,7 @@ class Host:
                 ready = Executable(program, engine, SimProgram(program.module, launch.kernel), stage)
             names = [name.data for name in ready.code.find().arg_names]
             values = dict(zip(names, _scalars(arguments), strict=True))
-            result = ready.launch(LaunchConfig(launch.grid, launch.block), values)
+            result = ready.launch(launch.config, values)
             host.launch.spend(result.counters.steps, launch.site)
 
         with self.program.explaining():
@@ -91,11 +90,11 @@ class Host:
         ready = on_gpu(self._for(launch, TO_INDEX), launch.kernel)
         values = dict(zip(ready.code.names, _scalars(arguments), strict=True))
         sys.stdout.flush()  # what the kernel prints, the driver writes without Python's buffer
-        ready.launch(LaunchConfig(launch.grid, launch.block), values)
+        ready.launch(launch.config, values)
 
     def _for(self, launch: Launch, passes: tuple[str, ...]) -> Program:
         """The device program for blocks of a launch's size."""
-        return self.program.device_program(passes, launch.block)
+        return self.program.device_program(passes, launch.config.block)
 
 
 def _scalars(arguments: Arguments) -> list[Any]:
