@@ -119,6 +119,7 @@ class Code(StrEnum):
     LLVM_REFUSED = ("E2203", "LLVM refused the text written for it; this is a bug of tilefold")
     LLVM_CRASHED = ("E2204", "the process that ran LLVM ended abnormally")
     LLVM_TIMEOUT = ("E2205", "compiling took longer than is accepted")
+    LLVM_EFFORT = ("E2206", "a kernel is more work for LLVM than is accepted")
 
     ASSEMBLE_REFUSED = ("E2301", "the assembler refused the PTX")
     ASSEMBLE_UNAVAILABLE = ("E2302", "the assembler is not installed")

@@ -12,6 +12,7 @@ from ...dialects.ptx import EntryOp, PtrType, RetOp
 from ...passes.check_target import check_target
 from ...passes.errors import LoweringError
 from .convert import fenced_roundings
+from .effort import check_effort
 from .ptx_memory import MAX_ALIGN, shared_declaration
 from .types import llvm_type
 from .writer import FunctionWriter, ModuleWriter
@@ -40,6 +41,7 @@ def write_kernel(module: ModuleWriter, entry: EntryOp) -> None:
             f"a kernel can have {MAX_PARAMETER_BYTES} bytes of arguments; pass more values in a tensor",
         )
     check_target(entry, module.target)
+    check_effort(entry)
     shared = entry.shared_bytes.value.data if entry.shared_bytes is not None else 0
     if shared:
         module.globals.append(shared_declaration(name, shared, STATIC_SHARED_BYTES))

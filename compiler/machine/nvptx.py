@@ -25,6 +25,16 @@ _OPTIONS = (
     "--disable-nvptx-load-store-vectorizer",  # the width of each access is what stage `instr` says
     "--nvptx-no-f32x2",  # otherwise sm_100 moves pairs of f32 as b64, and an access changes its form
 )
+TIMEOUT = 60.0
+"""Seconds that LLVM may take in a process of its own."""
+MAX_SUMS = 1000
+"""The sums, products and addresses of a function, after LLVM's passes, that are translated in this process.
+
+The back end's "straight line strength reduction" compares each with all before it that share an operand, and subtracts
+them as polynomials (LLVM 22; llvm-project, pull request 217143): 400 take up to 4 seconds, 800 up to 22, and as many as
+are allowed here less than TIMEOUT. The kernels of the examples have at most 400.
+"""
+_SUMS = (" = add ", " = mul ", " = getelementptr ")
 _STARTING = Lock()  # LLVM ends the process where an option is set twice
 _REFUSED = 3  # the exit status of the other process where LLVM refused the text
 _CALL = re.compile(
@@ -34,10 +44,16 @@ _VOLATILE = re.compile(r"^(\t(?:@!?%p\d+ )?(?:ld|st))\.volatile", re.MULTILINE)
 
 
 class LlvmError(TilefoldError):
-    """LLVM refused its input, or did not survive it. `llvm_ir` is the text it was given."""
+    """LLVM refused its input, did not survive it, or took too long. `llvm_ir` is the text it was given."""
 
-    def __init__(self, code: Code, message: str, llvm_ir: str) -> None:
-        super().__init__(code, message, "please report this, with the text that --emit=llvm prints")
+    def __init__(
+        self,
+        code: Code,
+        message: str,
+        llvm_ir: str,
+        hint: str = "please report this, with the text that --emit=llvm prints",
+    ) -> None:
+        super().__init__(code, message, hint)
         self.llvm_ir = llvm_ir
 
 
@@ -85,14 +101,26 @@ def optimised(llvm_ir: str, target: Target) -> Any:
     return module
 
 
-def compile_llvm(llvm_ir: str, target: Target) -> str:
+def compile_llvm(llvm_ir: str, target: Target, timeout: float = TIMEOUT) -> str:
     """Optimises LLVM IR text and returns PTX. The same text gives the same PTX, in every process.
 
-    Safe to call from several threads. LlvmError where LLVM's parser or verifier refuses the text; on text
-    that is not from `compiler.emit` LLVM may end the process (see `compile_isolated`).
+    Safe to call from several threads. A text with a function of more than MAX_SUMS is compiled by
+    `compile_isolated`, which `timeout` is for. LlvmError where LLVM's parser or verifier refuses the text; on text
+    that is not from `compiler.emit` LLVM may end the process.
     """
     with optimised(llvm_ir, target) as module:
-        ptx = _machine_of(target).emit_assembly(module)
+        if _sums(str(module)) <= MAX_SUMS:
+            return _ptx_of(module, target)
+    return compile_isolated(llvm_ir, target, timeout)
+
+
+def _sums(llvm_ir: str) -> int:
+    """The sums, products and addresses of the function that has the most of them."""
+    return max(sum(map(function.count, _SUMS)) for function in llvm_ir.split("\ndefine "))
+
+
+def _ptx_of(module: Any, target: Target) -> str:
+    ptx = _machine_of(target).emit_assembly(module)
     # `volatile` kept LLVM from changing the accesses; PTX's `.volatile` would change how they are cached.
     return wrap_integers(_CALL.sub(r"\1", _VOLATILE.sub(r"\1", str(ptx))))
 
@@ -106,8 +134,8 @@ def bitcode(llvm_ir: str) -> bytes:
         raise LlvmError(Code.LLVM_REFUSED, f"LLVM refused the kernel's text: {error}", llvm_ir) from error
 
 
-def compile_isolated(llvm_ir: str, target: Target, timeout: float = 60.0) -> str:
-    """Like `compile_llvm`, in a process of its own: for text that is not trusted not to crash LLVM.
+def compile_isolated(llvm_ir: str, target: Target, timeout: float = TIMEOUT) -> str:
+    """Like `compile_llvm`, in a process of its own: for text that may crash LLVM or keep it busy.
 
     `timeout` is in seconds. LlvmError where LLVM refuses the text, ends the process or takes longer.
     """
@@ -121,7 +149,8 @@ def compile_isolated(llvm_ir: str, target: Target, timeout: float = 60.0) -> str
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise LlvmError(Code.LLVM_TIMEOUT, f"LLVM was stopped after {timeout:g} seconds", llvm_ir) from error
+        message = f"LLVM was stopped after {timeout:g} seconds"
+        raise LlvmError(Code.LLVM_TIMEOUT, message, llvm_ir, "unroll less, or split the kernel") from error
     words = done.stderr.decode("utf-8", "replace").strip()
     if done.returncode == _REFUSED:
         raise LlvmError(Code.LLVM_REFUSED, words, llvm_ir)
@@ -134,7 +163,9 @@ def compile_isolated(llvm_ir: str, target: Target, timeout: float = 60.0) -> str
 def child_main() -> None:
     """The other process of `compile_isolated`: LLVM IR on standard input, PTX on standard output."""
     try:
-        ptx = compile_llvm(sys.stdin.buffer.read().decode(), Target(sys.argv[1]))
+        target = Target(sys.argv[1])
+        with optimised(sys.stdin.buffer.read().decode(), target) as module:
+            ptx = _ptx_of(module, target)
     except LlvmError as error:
         sys.stderr.write(error.message)
         sys.exit(_REFUSED)

@@ -32,15 +32,30 @@ def trip_values(loop: scf.ForOp) -> range | None:
     return range(low, high, step)
 
 
+def own_copies(loop: scf.ForOp) -> int:
+    """How many copies of a loop's body its hint asks for, where that is known; 1 without a hint."""
+    count, trips = unroll_count(loop), trip_values(loop)
+    if count is None:
+        return 1
+    known = count or 1 if trips is None else len(trips)
+    return max(min(known, count) if count else known, 1)
+
+
+def stays_a_loop(op: Operation) -> bool:
+    """Whether an operation is a loop that is one still when LLVM has followed the hints."""
+    if not isinstance(op, scf.ForOp):
+        return isinstance(op, scf.WhileOp)
+    count, trips = unroll_count(op), trip_values(op)
+    return count is None or (count > 0 and (trips is None or len(trips) > count))
+
+
 def body_copies(loop: scf.ForOp) -> int:
     """How many copies of a loop's body its hint and those of the loops around it ask for, where that is known."""
     copies = 1
     around: Operation | None = loop
     while around is not None:
-        if isinstance(around, scf.ForOp) and (count := unroll_count(around)) is not None:
-            trips = trip_values(around)
-            known = count or 1 if trips is None else len(trips)
-            copies *= max(min(known, count) if count else known, 1)
+        if isinstance(around, scf.ForOp):
+            copies *= own_copies(around)
         around = around.parent_op()
     return copies
 
