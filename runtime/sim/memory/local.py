@@ -2,15 +2,17 @@
 """The local state space: each thread's fragments, which a GPU keeps in registers."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ..faults import Site
+from ..ordering.asynchronous import writers
 from ..values.values import Value, varies
 from ..warp import Warp
-from .arena import ABSENT, READY, UNWRITTEN, Allocation, Arena
+from .arena import ABSENT, IN_FLIGHT, READY, UNWRITTEN, Allocation, Arena
 from .outside import HINT
 
 Bytes = NDArray[np.uint8]
@@ -21,8 +23,8 @@ class LocalSpace:
     """A frame of bytes for each thread of the cluster; an address is an offset into the executing thread's
     frame.
 
-    `load` and `store` raise SimulationError for an access that is misaligned (E3203), outside every
-    allocation (E3202) or of undefined bytes (E3204).
+    `load` and `store` raise SimulationError for an access that is misaligned (E3203), outside every allocation (E3202),
+    of undefined bytes (E3204) or of registers that an asynchronous operation has yet to write (E3206).
     """
 
     frame: Arena = field(default_factory=Arena)
@@ -66,6 +68,20 @@ class LocalSpace:
         self._data.reshape(-1, width)[rows] = content
         self._state.reshape(-1, width)[rows] = READY
 
+    def claim(self, warp: Warp, site: Site, address: Value, width: int) -> NDArray[np.int64]:
+        """Checks a write at `address`; the rows that it will change."""
+        return self._check(warp, site, address, width)
+
+    def hold(self, warp: Warp, rows: NDArray[Any], width: int) -> None:
+        """Puts rows of a warp's fragments in flight, of which a claim has checked the write."""
+        self._state.reshape(-1, width)[rows] = IN_FLIGHT
+        warp.defined.clear()
+
+    def land(self, rows: NDArray[Any], width: int, content: Bytes, time: int, agents: NDArray[Any]) -> None:
+        """Ends the flight of rows with these bytes. Nobody else can reach them, so the time does not count."""
+        self._data.reshape(-1, width)[rows] = content
+        self._state.reshape(-1, width)[rows] = READY
+
     def _is_defined(self, warp: Warp, address: int, width: int, storing: bool = False) -> bool:
         """Whether the bytes at an address are aligned and written in all lanes of the warp, active or not; or are now,
         as all lanes store there.
@@ -77,7 +93,7 @@ class LocalSpace:
             return False
         first = warp.first_index
         states = self._state[first : first + warp.lanes, address : address + width]
-        if storing and (states != ABSENT).all():
+        if storing and ((states == UNWRITTEN) | (states == READY)).all():
             states[:] = READY
         elif not (states == READY).all():
             return False
@@ -114,4 +130,9 @@ class LocalSpace:
             if bad.any():
                 first = int(bad.argmax())
                 warp.fault(code, site, int(lanes[first]), text.format(self.frame.describe(int(at[first]))), hint)
+        if (states == IN_FLIGHT).any():
+            first, byte = np.argwhere(states == IN_FLIGHT)[0].tolist()
+            operation, lane = next(writers(warp.block.cluster, self, int(rows[first]) * width + byte))
+            text = f"uses {self.frame.describe(int(at[first]) + byte)} while {operation.describe(lane)}"
+            warp.fault(Code.SIM_IN_FLIGHT, site, int(lanes[first]), text, "wait for the operation first")
         return rows

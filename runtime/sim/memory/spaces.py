@@ -90,7 +90,10 @@ class Space:
 
     def load(self, warp: Warp, access: Access, address: Value) -> Bytes:
         """The `width` bytes at `address` in each active lane, as an array (active, width)."""
-        rows = self._rows(warp, access, address)
+        return self._read(warp, access, self._rows(warp, access, address))
+
+    def _read(self, warp: Warp, access: Access, rows: NDArray[Any]) -> Bytes:
+        """The bytes of a row for each active lane, after all checks but that of the address."""
         width = access.width
         states = self.arena.state[width][rows]
         missing = None if (states == READY).all() else self._undefined(warp, access, rows)
@@ -116,35 +119,34 @@ class Space:
 
     def load_leading(self, warp: Warp, access: Access, address: Value, counts: NDArray[Any]) -> Bytes:
         """As `load`, but only the first `counts` bytes of each active lane; the others are 0, and are not accessed."""
-        width = access.width
-        content = np.zeros((warp.active, width), np.uint8)
         warp.note(access.site, "copies a number of bytes by", counts)
-        lanes, at = warp.lane_numbers(), warp.select(address)
-        reading = np.zeros(warp.lanes, bool)
-        reading[lanes[counts > 0]] = True
-        if not reading.any():
+        if (counts == access.width).all():
+            return self.load(warp, access, address)
+        content = np.zeros((warp.active, access.width), np.uint8)
+        if not counts.any():
             access.requests += 1
             return content
-        before = warp.mask_state()
-        warp.narrow(reading)
-        rows = self._rows(warp, access, _spread(warp, lanes, at))  # counts the access, and checks its alignment
-        if self._loads_whole(warp, rows, counts[counts > 0], width):
-            content[counts > 0] = self.arena.data[width][rows]
-            warp.restore(before)
-            return content
-        byte = replace(access, width=1)
-        for number in range(int(counts.max())):
-            reading[lanes] = counts > number
+        lanes, at, before = warp.lane_numbers(), np.zeros(warp.lanes, np.int64), warp.mask_state()
+        at[lanes] = warp.select(address)
+
+        def activate(chosen: NDArray[np.bool_]) -> None:
+            reading = np.zeros(warp.lanes, bool)
+            reading[lanes[chosen]] = True
             warp.narrow(reading)
-            places = _spread(warp, lanes, at + number)
-            content[counts > number, number] = self.load(warp, byte, places)[:, 0]
+
+        activate(counts > 0)
+        rows = self._rows(warp, access, at)  # counts the access, and checks its alignment
+        whole = counts == access.width
+        if whole.any():
+            activate(whole)
+            content[whole] = self._read(warp, access, rows[whole[counts > 0]])
+        byte = replace(access, width=1)
+        for number in range(int(counts[~whole].max())):
+            part = ~whole & (counts > number)
+            activate(part)
+            content[part, number] = self.load(warp, byte, at + number)[:, 0]
         warp.restore(before)
         return content
-
-    def _loads_whole(self, warp: Warp, rows: NDArray[Any], counts: NDArray[Any], width: int) -> bool:
-        """Whether all active lanes load `width` bytes, and may; if so, records that for race detection."""
-        whole = (counts == width).all() and (self.arena.state[width][rows] == READY).all()
-        return bool(whole) and (self.shadow is None or self.shadow.read(warp, rows, width) is None)
 
     def store(self, warp: Warp, access: Access, address: Value, content: Bytes) -> None:
         """Writes an array (active, width) of bytes at `address` in each active lane."""
@@ -166,7 +168,7 @@ class Space:
                 self._race(warp, access, rows, conflict, "writes")
         return rows
 
-    def hold(self, rows: NDArray[Any], width: int) -> None:
+    def hold(self, warp: Warp, rows: NDArray[Any], width: int) -> None:
         """Puts rows of a width in flight, of which a claim has checked the write."""
         self.arena.state[width][rows] = IN_FLIGHT
 
@@ -345,10 +347,3 @@ class Space:
             f"race: {verb} {self.name} {where}, which {other} {did}, and no barrier lies between",
             "put a barrier between the two accesses (there is none between blocks)",
         )  # fmt: skip
-
-
-def _spread(warp: Warp, lanes: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
-    """Values of some lanes as an array over all lanes of the warp."""
-    whole = np.zeros(warp.lanes, values.dtype)
-    whole[lanes] = values
-    return whole

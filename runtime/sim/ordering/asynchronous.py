@@ -32,8 +32,8 @@ class Proxy(Enum):
 class Memory(Protocol):
     """A state space that operations write: the bytes in rows of a width, as its accesses count them."""
 
-    def hold(self, rows: NDArray[Any], width: int) -> None:
-        """Puts rows in flight."""
+    def hold(self, warp: Warp, rows: NDArray[Any], width: int) -> None:
+        """Puts rows in flight, for an operation of the warp."""
         ...
 
     def land(self, rows: NDArray[Any], width: int, content: NDArray[np.uint8], time: int, agents: NDArray[Any]) -> None:
@@ -123,7 +123,7 @@ def start(
     warp: Warp, site: Site, proxy: Proxy, memory: Memory, rows: NDArray[Any], width: int, content: NDArray[np.uint8]
 ) -> None:
     """Starts writing the bytes `content`, an array (active, width), to a row of the memory for each active lane."""
-    memory.hold(rows, width)
+    memory.hold(warp, rows, width)
     lanes = warp.lane_numbers()
     warp.operations.append(Operation(site, proxy, warp, lanes, warp.groups[lanes], memory, rows, width, content))
 
