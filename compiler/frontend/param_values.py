@@ -7,27 +7,13 @@ the branch of `A if C else B` that is not taken. A word that is no parameter is 
 compared with it; elsewhere it is a fault, so that misspelt parameters are found.
 """
 
+import ast
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...base.errors import Code
-from ...dialects.run.expression import ExpressionError, parse_expression
-from ...dialects.run.expression_tree import (
-    COMPARISONS,
-    And,
-    Binary,
-    Call,
-    Compare,
-    Conditional,
-    Expression,
-    Name,
-    Negate,
-    Not,
-    Number,
-    Or,
-    Quoted,
-)
+from ...dialects.run.expression import OPERATORS, Expression, ExpressionError, Near, parse_expression
 
 MAX_TEXT = 4096
 """Longest text that is a parameter's value, in characters."""
@@ -59,11 +45,11 @@ def is_text(text: str) -> bool:
 def evaluate(node: Expression, names: Mapping[str, Value]) -> Value:
     """The value of an expression over parameters. Raises ExpressionError at the part at fault."""
     match node:
-        case Conditional():
-            return evaluate_word(node.value if _holds(node.condition, names) else node.otherwise, names)
-        case Quoted():
-            return substituted(node.text, node.start + 1, names)
-        case Name():
+        case ast.IfExp():
+            return evaluate_word(node.body if _holds(node.test, names) else node.orelse, names)
+        case ast.Constant(value=str(text)):
+            return substituted(text, node.col_offset + 1, names)
+        case ast.Name():
             return _lookup(node, names)
         case _:
             return evaluate_integer(node, names)
@@ -71,7 +57,7 @@ def evaluate(node: Expression, names: Mapping[str, Value]) -> Value:
 
 def evaluate_word(node: Expression, names: Mapping[str, Value]) -> Value:
     """As `evaluate`, where a word that is no parameter is a name."""
-    return node.name if isinstance(node, Name) and node.name not in names else evaluate(node, names)
+    return node.id if isinstance(node, ast.Name) and node.id not in names else evaluate(node, names)
 
 
 def evaluate_integer(node: Expression, names: Mapping[str, Value]) -> int:
@@ -142,29 +128,28 @@ def _holds(node: Expression, names: Mapping[str, Value]) -> bool:
 
 def _integer(node: Expression, names: Mapping[str, Value]) -> int:
     match node:
-        case Number(value=int(value)):
+        case ast.Constant(value=int(value)):
             return value
-        case Name() | Conditional() | Quoted():
+        case ast.Name() | ast.IfExp() | ast.Constant(value=str()):
             value = evaluate(node, names)
             if isinstance(value, int):
                 return value
-            what = f"'{node.name}'" if isinstance(node, Name) else "this"
+            what = f"'{node.id}'" if isinstance(node, ast.Name) else "this"
             raise _fault(f"{what} is not an integer", node)
-        case Negate():
+        case ast.UnaryOp(op=ast.USub()):
             return -evaluate_integer(node.operand, names)
-        case Binary():
-            return _binary(node, evaluate_integer(node.left, names), evaluate_integer(node.right, names))
-        case Compare() if node.op in COMPARISONS:
-            return int(_compare(node, names))
-        case And():
-            return int(all(_holds(part, names) for part in node.parts))
-        case Or():
-            return int(any(_holds(part, names) for part in node.parts))
-        case Not():
+        case ast.UnaryOp():
             return int(not _holds(node.operand, names))
-        case Call(name="min" | "max", arguments=(_, *_), keywords=()):
-            values = [evaluate_integer(argument, names) for argument in node.arguments]
-            return min(values) if node.name == "min" else max(values)
+        case ast.BinOp():
+            return _binary(node, evaluate_integer(node.left, names), evaluate_integer(node.right, names))
+        case ast.Compare(ops=[op]) if not isinstance(op, Near):
+            return int(_compare(node, names))
+        case ast.BoolOp():
+            together = all if isinstance(node.op, ast.And) else any
+            return int(together(_holds(part, names) for part in node.values))
+        case ast.Call(func=ast.Name("min" | "max" as name), args=[_, *_], keywords=[]):
+            values = [evaluate_integer(argument, names) for argument in node.args]
+            return min(values) if name == "min" else max(values)
         case _:
             raise _fault(
                 "not an expression of integers",
@@ -173,38 +158,37 @@ def _integer(node: Expression, names: Mapping[str, Value]) -> int:
             )
 
 
-def _binary(node: Binary, left: int, right: int) -> int:
-    match node.op:
-        case "+":
-            return left + right
-        case "-":
-            return left - right
-        case "*":
-            return left * right
+def _binary(node: ast.BinOp, left: int, right: int) -> int:
+    text, function = OPERATORS[type(node.op)]
+    match text:
+        case "+" | "-" | "*":
+            return function(left, right)
         case "**" if 0 <= right < 64:
             return left**right
         case "/" | "//" | "%" if right != 0:
-            if node.op == "/" and left % right:
+            if text == "/" and left % right:
                 raise _fault(f"{left} / {right} leaves a remainder", node, "// divides and rounds down")
-            return left % right if node.op == "%" else left // right
+            return left % right if text == "%" else left // right
         case _:
-            raise _fault(f"{left} {node.op} {right} is not defined", node)
+            raise _fault(f"{left} {text} {right} is not defined", node)
 
 
-def _compare(node: Compare, names: Mapping[str, Value]) -> bool:
+def _compare(node: ast.Compare, names: Mapping[str, Value]) -> bool:
     """Whether two values of one kind compare so; names and texts are equal or not, and have no order."""
-    left, right = (_operand(this, that, names) for this, that in ((node.left, node.right), (node.right, node.left)))
+    sides = node.left, node.comparators[0]
+    left, right = (_operand(this, that, names) for this, that in (sides, sides[::-1]))
     if type(left) is not type(right):
         raise _fault(f"{_kind(left)} is compared with {_kind(right)}", node)
-    if node.op not in ("==", "!=") and not (isinstance(left, int) and isinstance(right, int)):
-        raise _fault(f"'{node.op}' is not defined for {_kind(left)}", node, "names and texts are == or != only")
-    return COMPARISONS[node.op](left, right)
+    text, function = OPERATORS[type(node.ops[0])]
+    if text not in ("==", "!=") and not (isinstance(left, int) and isinstance(right, int)):
+        raise _fault(f"'{text}' is not defined for {_kind(left)}", node, "names and texts are == or != only")
+    return function(left, right)
 
 
 def _operand(node: Expression, other: Expression, names: Mapping[str, Value]) -> Value:
     """One side of a comparison: a word that is no parameter is a name if the other side is one by declaration."""
-    if isinstance(node, Name) and node.name not in names and isinstance(other, Name):
-        return node.name if isinstance(names.get(other.name), str) else _lookup(node, names)
+    if isinstance(node, ast.Name) and node.id not in names and isinstance(other, ast.Name):
+        return node.id if isinstance(names.get(other.id), str) else _lookup(node, names)
     return evaluate(node, names)
 
 
@@ -213,17 +197,12 @@ def _kind(value: Value) -> str:
 
 
 def _fault(message: str, node: Expression, hint: str = "") -> ExpressionError:
-    return ExpressionError(Code.PARAM_VALUE, message, node.start, node.end, hint=hint)
+    return ExpressionError.at(node, Code.PARAM_VALUE, message, hint)
 
 
-def _lookup(node: Name, names: Mapping[str, Value]) -> Value:
-    if node.name in names:
-        return names[node.name]
+def _lookup(node: ast.Name, names: Mapping[str, Value]) -> Value:
+    if node.id in names:
+        return names[node.id]
     known = ", ".join(names) or "none"
-    raise ExpressionError(
-        Code.PARAM_UNKNOWN,
-        f"there is no parameter '{node.name}' here",
-        node.start,
-        node.end,
-        hint=f"declared so far: {known}; declare it above by // param {node.name} = ...",
-    )
+    hint = f"declared so far: {known}; declare it above by // param {node.id} = ..."
+    raise ExpressionError.at(node, Code.PARAM_UNKNOWN, f"there is no parameter '{node.id}' here", hint)

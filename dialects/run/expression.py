@@ -27,29 +27,36 @@ Module parameters also choose between values; in their expressions `or`, `not`, 
     atom        := ... | "'" text "'"
 """
 
+import ast
+import operator
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from ...base.errors import Code, TilefoldError
-from .expression_tree import (
-    COMPARISONS,
-    And,
-    Binary,
-    Call,
-    Compare,
-    Conditional,
-    Expression,
-    Name,
-    Negate,
-    Not,
-    Number,
-    Or,
-    Quoted,
-    Slice,
-    Subscript,
-    Tuple,
-)
+
+Expression: TypeAlias = ast.expr
+"""A node of Python's syntax tree, one of those of the grammar; its columns are character offsets in the text.
+
+`a ~= b` is a Compare by `Near`, `A.T` an Attribute; the slice of a Subscript is a Tuple of its indices.
+"""
+
+
+class Near(ast.cmpop):
+    """`~=`, within a tolerance, which Python does not have."""
+
+
+_UNTYPED: Any = operator
+OPERATORS: Mapping[type[ast.AST], tuple[str, Callable[[Any, Any], Any]]] = MappingProxyType({
+    ast.Add: ("+", _UNTYPED.add), ast.Sub: ("-", _UNTYPED.sub), ast.Mult: ("*", _UNTYPED.mul),
+    ast.Div: ("/", _UNTYPED.truediv), ast.FloorDiv: ("//", _UNTYPED.floordiv), ast.Mod: ("%", _UNTYPED.mod),
+    ast.MatMult: ("@", _UNTYPED.matmul), ast.Pow: ("**", _UNTYPED.pow),
+    ast.Eq: ("==", _UNTYPED.eq), ast.NotEq: ("!=", _UNTYPED.ne), ast.Lt: ("<", _UNTYPED.lt),
+    ast.LtE: ("<=", _UNTYPED.le), ast.Gt: (">", _UNTYPED.gt), ast.GtE: (">=", _UNTYPED.ge),
+})  # fmt: skip
+"""The operators, as written, and their functions on numbers and, element by element, on arrays."""
 
 MAX_LENGTH = 4096
 """Longest expression read, in characters."""
@@ -69,13 +76,21 @@ class ExpressionError(TilefoldError):
         self.start = start
         self.end = end
 
+    @classmethod
+    def at(cls, node: Expression, code: Code, message: str, hint: str = "") -> "ExpressionError":
+        """The error of a part of an expression."""
+        return cls(code, message, node.col_offset, node.end_col_offset or 0, hint=hint)
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+
+class _Token(NamedTuple):
+    """A token with `depth` brackets around it; `opening` is the number of the last open one before it, or -1."""
+
     kind: str
     text: str
     start: int
     end: int
+    depth: int
+    opening: int
 
 
 _TOKENS = re.compile(
@@ -89,250 +104,270 @@ _CHOICE_TOKENS = re.compile(_TOKENS.pattern + r"|(?P<text>'[^'\"\\\x00-\x1f\x7f]
 CHOICE_WORDS = frozenset(("and", "or", "not", "if", "else"))
 """The words of a parameter's expression, which no parameter can have as its name."""
 
-_COMPARISONS = ("~=", *COMPARISONS)
-_SUMS = ("+", "-")
-_PRODUCTS = ("*", "/", "//", "%", "@")
+_CLOSING: Mapping[str, str] = MappingProxyType({"(": ")", "[": "]"})
+_IN_PYTHON: Mapping[str, str] = MappingProxyType({"~=": "==", "=": ":="})
+"""Operators in the text for Python. There, `=` among the arguments of a call is an expression."""
+_COMPARISONS = ("==", "~=", "!=", "<", "<=", ">", ">=")
 _MAX_DIGITS = 40
 
 
+@lru_cache(maxsize=1024)
 def parse_expression(text: str, *, choices: bool = False) -> Expression:
-    """Read a whole expression; with `choices`, one of a parameter.
+    """Read a whole expression; with `choices`, one of a parameter. The tree is kept, since files repeat expressions;
+    readers do not change it.
 
     Raises ExpressionError, with the offsets of the fault, for text that is too long, too deep or not in the grammar.
     """
     if len(text) > MAX_LENGTH:
-        raise ExpressionError(
-            Code.EXPRESSION_TOO_LARGE,
-            f"an expression of {len(text)} characters",
-            0,
-            1,
-            hint=f"write at most {MAX_LENGTH}",
-        )
-    parser = _Parser(_tokenize(text, _CHOICE_TOKENS if choices else _TOKENS), choices)
-    node = parser.whole()
-    parser.expect_end()
-    return node
+        message = f"an expression of {len(text)} characters"
+        raise ExpressionError(Code.EXPRESSION_TOO_LARGE, message, 0, 1, hint=f"write at most {MAX_LENGTH}")
+    return _Reader(text, choices).whole()
 
 
-def _tokenize(text: str, pattern: re.Pattern[str]) -> list[_Token]:
-    tokens: list[_Token] = []
-    at = 0
-    while at < len(text):
-        match = pattern.match(text, at)
-        if match is None or match.lastgroup is None:
-            raise ExpressionError(
-                Code.EXPRESSION_SYNTAX, f"the character {text[at]!r} has no meaning in an expression", at, at + 1
-            )
-        if len(tokens) == MAX_TOKENS:
-            raise ExpressionError(
-                Code.EXPRESSION_TOO_LARGE,
-                "the expression has too many parts",
-                at,
-                at + 1,
-                hint=f"use at most {MAX_TOKENS} names, numbers and operators",
-            )
-        if match.lastgroup != "space":
-            tokens.append(_Token(match.lastgroup, match.group(), at, match.end()))
-        at = match.end()
-    tokens.append(_Token("end", "", len(text), len(text)))
-    return tokens
+class _Reader:
+    """Reads an expression by Python's parser, which sees a text of operators and names of the tokens' numbers, `_7`.
 
+    No other word, literal or name of the text reaches it. A token that Python allows and the grammar does not is `?`.
+    """
 
-class _Parser:
-    """Recursive descent over the tokens, one method a rule of the grammar."""
-
-    def __init__(self, tokens: Sequence[_Token], choices: bool) -> None:
-        self._tokens = tokens
-        self._choices = choices
+    def __init__(self, text: str, choices: bool) -> None:
         self._words = CHOICE_WORDS if choices else frozenset(("and",))
-        self._at = 0
-        self._depth = 0
+        self._partner: dict[int, int] = {}
+        self._tokens = self._tokenized(text, _CHOICE_TOKENS if choices else _TOKENS)
+        self._python = [self._in_python(number, token) for number, token in enumerate(self._tokens[:-1])]
+        self._first: dict[int, int] = {}
+        self._last: dict[int, int] = {}
+        at = 0
+        for number, word in enumerate(self._python):
+            self._first[at], self._last[at + len(word)] = number, number
+            at += len(word) + 1
 
-    @property
-    def _token(self) -> _Token:
-        return self._tokens[self._at]
+    def _tokenized(self, text: str, pattern: re.Pattern[str]) -> list[_Token]:
+        tokens: list[_Token] = []
+        brackets: list[int] = []
+        at = 0
+        while at < len(text):
+            match = pattern.match(text, at)
+            if match is None or match.lastgroup is None:
+                message = f"the character {text[at]!r} has no meaning in an expression"
+                raise ExpressionError(Code.EXPRESSION_SYNTAX, message, at, at + 1)
+            start, at = at, match.end()
+            if len(tokens) == MAX_TOKENS:
+                hint = f"use at most {MAX_TOKENS} names, numbers and operators"
+                message = "the expression has too many parts"
+                raise ExpressionError(Code.EXPRESSION_TOO_LARGE, message, start, start + 1, hint=hint)
+            if match.lastgroup == "space":
+                continue
+            word = match.group()
+            opening = brackets[-1] if brackets else -1
+            if brackets and word == _CLOSING[tokens[opening].text]:
+                self._partner[brackets.pop()] = len(tokens)
+            tokens.append(_Token(match.lastgroup, word, start, at, len(brackets), opening))
+            self._check_depth(tokens[-1], 0)
+            if word in _CLOSING:
+                brackets.append(len(tokens) - 1)
+        tokens.append(_Token("end", "", len(text), len(text), len(brackets), brackets[-1] if brackets else -1))
+        return tokens
 
-    def _fail(self, wanted: str) -> ExpressionError:
-        token = self._token
+    def _in_python(self, number: int, token: _Token) -> str:
+        if not self._is_allowed(number, token):
+            return "?"
+        if token.kind == "op":
+            return _IN_PYTHON.get(token.text, token.text)
+        return token.text if token.text in self._words else f"_{number}"
+
+    def _is_allowed(self, number: int, token: _Token) -> bool:
+        """Whether the grammar has a token here, where Python has it."""
+        before, operand = self._tokens[number - 1], self._ends_operand(number - 1)
+        match token.text:
+            case "+" | "*" | "**" | "[":
+                return operand
+            case "(":
+                return not operand or (before.kind == "name" and self._tokens[number - 2].text != ".")
+            case ")":
+                return before.text != "(" or self._ends_operand(number - 2)
+            case "]":
+                return before.text != ","
+            case ",":
+                return token.opening >= 0
+            case "=":
+                is_argument = self._is_in(token, "(") and self._ends_operand(token.opening - 1)
+                return is_argument and before.kind == "name" and self._tokens[number - 2].text in ("(", ",")
+            case text if before.text == ".":
+                return text == "T"
+            case text:
+                return not self._is_in(token, "[") or (text not in self._words and text not in _COMPARISONS)
+
+    def _is_in(self, token: _Token, bracket: str) -> bool:
+        return token.opening >= 0 and self._tokens[token.opening].text == bracket
+
+    def whole(self) -> Expression:
+        """The expression."""
+        try:
+            tree = ast.parse(" ".join(self._python), mode="eval")
+        except SyntaxError:
+            self._fail(self._misplaced())
+        return self._node(tree.body, 0)
+
+    def _misplaced(self) -> int:
+        """The number of the first token after which the text is no beginning of an expression of Python's."""
+        good, bad = 0, len(self._tokens)
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            good, bad = (middle, bad) if self._can_begin(middle) else (good, middle)
+        return good
+
+    def _can_begin(self, count: int) -> bool:
+        """Whether an expression may begin with the first tokens: what is open is closed after them."""
+        ends = [self._closed(count, -1)]
+        opening = self._tokens[count].opening
+        while opening >= 0:
+            ends.insert(-1, f"{self._closed(count, opening)} {_CLOSING[self._tokens[opening].text]}")
+            opening = self._tokens[opening].opening
+        for operand in ("", "x"):
+            try:
+                ast.parse(" ".join([*self._python[:count], operand, *ends]), mode="eval")
+            except SyntaxError:
+                continue
+            return True
+        return False
+
+    def _closed(self, count: int, opening: int) -> str:
+        """What an `if` within a bracket lacks."""
+        return "else x" if self._lacks_else(count, opening) else ""
+
+    def _lacks_else(self, count: int, opening: int) -> bool:
+        if "if" not in self._words:
+            return False
+        words = [token.text for token in self._tokens[:count] if token.opening == opening]
+        return words.count("if") > words.count("else")
+
+    def _fail(self, number: int, wanted: str = "") -> NoReturn:
+        """Raises the error of a token that does not fit; `wanted` would."""
+        token = self._tokens[number]
         found = f"'{token.text}'" if token.text else "the end of the expression"
-        return ExpressionError(
-            Code.EXPRESSION_SYNTAX, f"expected {wanted}, found {found}", token.start, max(token.end, token.start + 1)
+        raise ExpressionError(
+            Code.EXPRESSION_SYNTAX,
+            f"expected {wanted or self._wanted(number)}, found {found}",
+            token.start,
+            max(token.end, token.start + 1),
         )
 
-    def _take(self, *texts: str) -> _Token | None:
-        token = self._token
-        if token.kind in ("op", "name") and token.text in texts:
-            self._at += 1
-            return token
-        return None
+    def _wanted(self, number: int) -> str:
+        opening = self._tokens[number].opening
+        if number and self._tokens[number - 1].text == ".":
+            return "'T'"
+        if not self._ends_operand(number - 1):
+            return "a number, a name or '('"
+        if self._lacks_else(number, opening):
+            return "'else'"
+        if opening < 0:
+            return "an operator or the end of the expression"
+        return f"'{_CLOSING[self._tokens[opening].text]}'"
 
-    def _expect(self, text: str) -> _Token:
-        if (token := self._take(text)) is None:
-            raise self._fail(f"'{text}'")
-        return token
+    def _ends_operand(self, number: int) -> bool:
+        if number < 0:
+            return False
+        token = self._tokens[number]
+        return token.text in _CLOSING.values() if token.kind == "op" else token.text not in self._words
 
-    def _enter(self) -> None:
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            token = self._token
+    def _after(self, tree: ast.expr) -> int:
+        """The number of the token after an operand and the parentheses around it."""
+        number = self._last[tree.end_col_offset or 0] + 1
+        while self._tokens[number].text == ")":
+            number += 1
+        return number
+
+    def _is_grouped(self, tree: ast.expr) -> bool:
+        return self._partner.get(self._first[tree.col_offset]) == self._last[tree.end_col_offset or 0]
+
+    def _check_depth(self, token: _Token, operators: int) -> None:
+        if token.depth + operators + 1 > MAX_DEPTH:
             raise ExpressionError(
                 Code.EXPRESSION_TOO_LARGE,
                 "the expression nests too deeply",
                 token.start,
-                max(token.end, token.start + 1),
+                token.end,
                 hint=f"nest at most {MAX_DEPTH} levels",
             )
 
-    def expect_end(self) -> None:
-        """Fail unless the whole text has been read."""
-        if self._token.kind != "end":
-            raise self._fail("an operator or the end of the expression")
+    def _node(self, tree: ast.expr, operators: int) -> Expression:
+        """A part of the expression below so many operators that nest; its place has the parentheses around it."""
+        first, last = self._first[tree.col_offset], self._last[tree.end_col_offset or 0]
+        self._check_depth(self._tokens[first], operators)
+        node = self._read(tree, first, last, operators)
+        while (
+            first > 0
+            and self._tokens[first - 1].text == "("
+            and self._partner.get(first - 1) == last + 1
+            and not self._ends_operand(first - 2)
+        ):
+            first, last = first - 1, last + 1
+        node.col_offset, node.end_col_offset = self._tokens[first].start, self._tokens[last].end
+        return node
 
-    def whole(self) -> Expression:
-        """Read the widest expression of the grammar."""
-        return self._choice() if self._choices else self._conjunction()
+    def _nodes(self, trees: Sequence[ast.expr], operators: int) -> list[Expression]:
+        return [self._node(tree, operators) for tree in trees]
 
-    def _choice(self) -> Expression:
-        value = self._disjunction()
-        if self._take("if") is None:
-            return value
-        self._enter()
-        condition = self._disjunction()
-        self._expect("else")
-        otherwise = self._choice()
-        self._depth -= 1
-        return Conditional(value.start, otherwise.end, value, condition, otherwise)
+    def _read(self, tree: ast.expr, first: int, last: int, operators: int) -> Expression:
+        """Python's node with the words of the text in it, if it is one of the grammar."""
+        match tree:
+            case ast.Name():
+                return _atom(self._tokens[first])
+            case ast.UnaryOp(op=ast.USub() | ast.Not()):
+                tree.operand = self._node(tree.operand, operators + 1)
+            case ast.BinOp():
+                tree.left = self._node(tree.left, operators)
+                tree.right = self._node(tree.right, operators + isinstance(tree.op, ast.Pow))
+            case ast.Compare(ops=[_]):
+                if self._tokens[self._after(tree.left)].text == "~=":
+                    tree.ops = [Near()]
+                tree.left, *tree.comparators = self._nodes([tree.left, *tree.comparators], operators)
+            case ast.Compare():
+                self._fail(self._after(tree.comparators[0]), "'and' between two comparisons")
+            case ast.BoolOp():
+                tree.values = self._nodes(tree.values, operators)
+            case ast.IfExp():
+                tree.body = self._node(tree.body, operators)
+                tree.test, tree.orelse = self._nodes([tree.test, tree.orelse], operators + 1)
+            case ast.Attribute():
+                tree.attr, tree.value = "T", self._node(tree.value, operators)
+            case ast.Tuple():
+                tree.elts = self._nodes(tree.elts, operators)
+            case ast.Subscript():
+                inside = tree.slice
+                indices = [inside] if self._is_grouped(inside) or not isinstance(inside, ast.Tuple) else inside.elts
+                tree.slice = ast.Tuple(self._nodes(indices, operators), ast.Load())
+                tree.value = self._node(tree.value, operators)
+            case ast.Slice():
+                parts = (tree.lower, tree.upper, tree.step)
+                tree.lower, tree.upper, tree.step = (part and self._node(part, operators) for part in parts)
+            case ast.Call():
+                self._read_call(tree, operators)
+            case _:
+                self._fail(first)
+        return tree
 
-    def _disjunction(self) -> Expression:
-        parts = [self._conjunction()]
-        while self._take("or"):
-            parts.append(self._conjunction())
-        return parts[0] if len(parts) == 1 else Or(parts[0].start, parts[-1].end, tuple(parts))
-
-    def _negation(self) -> Expression:
-        if not self._choices or (word := self._take("not")) is None:
-            return self._comparison()
-        self._enter()
-        operand = self._negation()
-        self._depth -= 1
-        return Not(word.start, operand.end, operand)
-
-    def _conjunction(self) -> Expression:
-        parts = [self._negation()]
-        while self._take("and"):
-            parts.append(self._negation())
-        return parts[0] if len(parts) == 1 else And(parts[0].start, parts[-1].end, tuple(parts))
-
-    def _comparison(self) -> Expression:
-        left = self._sum()
-        if (op := self._take(*_COMPARISONS)) is None:
-            return left
-        right = self._sum()
-        if self._token.text in _COMPARISONS:
-            raise self._fail("'and' between two comparisons")
-        return Compare(left.start, right.end, op.text, left, right)
-
-    def _sum(self) -> Expression:
-        self._enter()
-        left = self._product()
-        while op := self._take(*_SUMS):
-            right = self._product()
-            left = Binary(left.start, right.end, op.text, left, right)
-        self._depth -= 1
-        return left
-
-    def _product(self) -> Expression:
-        left = self._unary()
-        while op := self._take(*_PRODUCTS):
-            right = self._unary()
-            left = Binary(left.start, right.end, op.text, left, right)
-        return left
-
-    def _unary(self) -> Expression:
-        if (minus := self._take("-")) is None:
-            return self._power()
-        self._enter()
-        operand = self._unary()
-        self._depth -= 1
-        return Negate(minus.start, operand.end, operand)
-
-    def _power(self) -> Expression:
-        base = self._postfix()
-        if self._take("**") is None:
-            return base
-        self._enter()
-        exponent = self._unary()
-        self._depth -= 1
-        return Binary(base.start, exponent.end, "**", base, exponent)
-
-    def _postfix(self) -> Expression:
-        node = self._atom()
-        while True:
-            if self._take("["):
-                indices = [self._index()]
-                while self._take(","):
-                    indices.append(self._index())
-                node = Subscript(node.start, self._expect("]").end, node, tuple(indices))
-            elif self._take("."):
-                node = Call(node.start, self._expect("T").end, "transpose", (node,))
+    def _read_call(self, tree: ast.Call, operators: int) -> None:
+        arguments, tree.args = tree.args, []
+        for argument in arguments:
+            number = self._first[argument.col_offset]
+            keyword = self._tokens[number]
+            if isinstance(argument, ast.NamedExpr):
+                if any(keyword.text == given.arg for given in tree.keywords):
+                    self._fail(number, f"'{keyword.text}' once")
+                tree.keywords.append(ast.keyword(keyword.text, self._node(argument.value, operators)))
+            elif tree.keywords:
+                self._fail(number, "'keyword=value', since positional arguments come first")
             else:
-                return node
+                tree.args.append(self._node(argument, operators))
+        tree.func = self._node(tree.func, operators)
 
-    def _index(self) -> "Expression | Slice":
-        start = self._token.start
-        lower = None if self._token.text == ":" else self._sum()
-        if self._take(":") is None:
-            assert lower is not None
-            return lower
-        upper = None if self._token.text in (":", ",", "]") else self._sum()
-        step = None
-        if self._take(":"):
-            step = None if self._token.text in (",", "]") else self._sum()
-        return Slice(start, self._tokens[self._at - 1].end, lower, upper, step)
 
-    def _atom(self) -> Expression:
-        token = self._token
-        if token.kind == "number":
-            self._at += 1
-            return Number(token.start, token.end, _number(token))
-        if token.kind == "text":
-            self._at += 1
-            return Quoted(token.start, token.end, token.text[1:-1])
-        if token.kind == "name" and token.text not in self._words:
-            self._at += 1
-            if self._take("(") is None:
-                return Name(token.start, token.end, token.text)
-            return self._call(token)
-        if self._take("("):
-            items = [self.whole()]
-            is_tuple = False
-            while self._take(","):
-                is_tuple = True
-                if self._token.text == ")":
-                    break
-                items.append(self.whole())
-            end = self._expect(")").end
-            # a parenthesised expression is itself, with its parentheses: its text is shown in reports
-            return Tuple(token.start, end, tuple(items)) if is_tuple else replace(items[0], start=token.start, end=end)
-        raise self._fail("a number, a name or '('")
-
-    def _call(self, name: _Token) -> Expression:
-        arguments: list[Expression] = []
-        keywords: list[tuple[str, Expression]] = []
-        while self._token.text != ")":
-            if self._token.kind == "name" and self._tokens[self._at + 1].text == "=":
-                keyword = self._token.text
-                if any(keyword == given for given, _ in keywords):
-                    raise self._fail(f"'{keyword}' once")
-                self._at += 2
-                keywords.append((keyword, self.whole()))
-            elif keywords:
-                raise self._fail("'keyword=value', since positional arguments come first")
-            else:
-                arguments.append(self.whole())
-            if self._take(",") is None:
-                break
-        return Call(name.start, self._expect(")").end, name.text, tuple(arguments), tuple(keywords))
+def _atom(token: _Token) -> Expression:
+    if token.kind == "name":
+        return ast.Name(token.text, ast.Load())
+    return ast.Constant(token.text[1:-1] if token.kind == "text" else _number(token))
 
 
 def _number(token: _Token) -> int | float:

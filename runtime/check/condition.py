@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Checks the results of a run: conditions over its arguments, such as `B == A.T and C ~= A @ B`."""
 
+import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...base.errors import Code
-from ...dialects.run.expression import ExpressionError, parse_expression
-from ...dialects.run.expression_tree import COMPARISONS, And, Compare, Expression
+from ...dialects.run.expression import OPERATORS, Expression, ExpressionError, Near, parse_expression
 from .dtypes import is_floating, tolerance
 from .evaluate import Array, Evaluator, Value
 from .functions import FUNCTIONS
@@ -70,31 +70,25 @@ def check_results(
     """
     node = parse_expression(text)
     evaluator = Evaluator(values, FUNCTIONS)
-    return tuple(
-        _compare(text, part, evaluator, rtol, atol) for part in (node.parts if isinstance(node, And) else (node,))
-    )
+    parts = node.values if isinstance(node, ast.BoolOp) else [node]
+    return tuple([_compare(text, part, evaluator, rtol, atol) for part in parts])
 
 
 def _compare(text: str, node: Expression, evaluator: Evaluator, rtol: float | None, atol: float | None) -> CheckResult:
-    if not isinstance(node, Compare):
-        raise ExpressionError(
-            Code.CHECK_VALUE,
-            "a check states comparisons",
-            node.start,
-            node.end,
-            hint="write left == right, or left ~= right, joined by 'and'",
-        )
-    left, right = evaluator.array(node.left), evaluator.array(node.right)
+    if not isinstance(node, ast.Compare):
+        hint = "write left == right, or left ~= right, joined by 'and'"
+        raise ExpressionError.at(node, Code.CHECK_VALUE, "a check states comparisons", hint)
+    left, right = evaluator.array(node.left), evaluator.array(node.comparators[0])
     if left.shape != right.shape and () not in (left.shape, right.shape):
-        raise ExpressionError(Code.CHECK_VALUE, f"shapes {left.shape} and {right.shape} differ", node.start, node.end)
+        raise ExpressionError.at(node, Code.CHECK_VALUE, f"shapes {left.shape} and {right.shape} differ")
     by_type = tolerance(left.dtype, right.dtype)
     rtol, atol = by_type[0] if rtol is None else rtol, by_type[1] if atol is None else atol
     shape = max(left.shape, right.shape, key=len)
     left, right = np.broadcast_to(left, shape), np.broadcast_to(right, shape)
-    holds = _holds_slabwise(node.op, left, right, rtol, atol)
+    holds = _holds_slabwise(node.ops[0], left, right, rtol, atol)
     return CheckResult(
-        text[node.start : node.end],
-        text[node.left.start : node.left.end],
+        text[node.col_offset : node.end_col_offset],
+        text[node.left.col_offset : node.left.end_col_offset],
         holds.size,
         rtol,
         atol,
@@ -102,7 +96,7 @@ def _compare(text: str, node: Expression, evaluator: Evaluator, rtol: float | No
     )
 
 
-def _holds_slabwise(op: str, left: Array, right: Array, rtol: float, atol: float) -> Array:
+def _holds_slabwise(op: ast.cmpop, left: Array, right: Array, rtol: float, atol: float) -> Array:
     """Where the comparison holds, slab by slab of the first mode."""
     if left.ndim == 0 or left.size <= _SLAB:
         return np.asarray(_holds(op, left, right, rtol, atol), dtype=np.bool_)
@@ -111,21 +105,21 @@ def _holds_slabwise(op: str, left: Array, right: Array, rtol: float, atol: float
     return np.concatenate([_holds(op, left[at : at + rows], right[at : at + rows], rtol, atol) for at in starts])
 
 
-def _holds(op: str, left: Array, right: Array, rtol: float, atol: float) -> Array:
+def _holds(op: ast.cmpop, left: Array, right: Array, rtol: float, atol: float) -> Array:
     both_nan = _isnan(left) & _isnan(right)
     with np.errstate(all="ignore"):
         match op:
-            case "==":
+            case ast.Eq():
                 if left.dtype == right.dtype and is_floating(left.dtype):
                     bits = f"u{left.dtype.itemsize}"
                     return both_nan | (left.view(bits) == right.view(bits))
                 return both_nan | (left == right)
-            case "~=":
+            case Near():
                 got, expected = left.astype(np.float64), right.astype(np.float64)
                 near = np.abs(got - expected) <= atol + rtol * np.abs(expected)
                 return both_nan | (got == expected) | (near & np.isfinite(expected))
             case _:
-                return COMPARISONS[op](left, right)
+                return OPERATORS[type(op)][1](left, right)
 
 
 def _isnan(array: Array) -> Array:

@@ -6,9 +6,10 @@ it), so that a kernel that does the same operation can be compared exactly. Prod
 accumulate in float64, or in int64 for integers: they are references for a comparison within a tolerance.
 """
 
+import ast
 import operator
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any, TypeAlias
@@ -17,24 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.errors import Code
-from ...dialects.run.expression import ExpressionError
-from ...dialects.run.expression_tree import (
-    And,
-    Binary,
-    Call,
-    Compare,
-    Conditional,
-    Expression,
-    Name,
-    Negate,
-    Not,
-    Number,
-    Or,
-    Quoted,
-    Slice,
-    Subscript,
-    Tuple,
-)
+from ...dialects.run.expression import OPERATORS, Expression, ExpressionError, Near
 from .budget import CostError, UnfitError, common_shape
 from .dtypes import is_floating
 from .products import product
@@ -45,23 +29,6 @@ Function: TypeAlias = Callable[..., Value]
 
 _INT_LIMIT = 2**63
 _MAX_EXPONENT = 64
-
-_OPERATORS: Mapping[str, str] = {
-    "+": "add",
-    "-": "sub",
-    "*": "mul",
-    "/": "truediv",
-    "//": "floordiv",
-    "%": "mod",
-    "**": "pow",
-    "==": "eq",
-    "!=": "ne",
-    "<": "lt",
-    "<=": "le",
-    ">": "gt",
-    ">=": "ge",
-}
-"""The function of Python's `operator` module for each operator."""
 
 
 @dataclass(frozen=True)
@@ -81,50 +48,50 @@ class Evaluator:
                 warnings.simplefilter("ignore", RuntimeWarning)  # of the mean of nothing; it is NaN
                 result = self._value(node)
         except CostError as error:
-            raise ExpressionError(Code.CHECK_TOO_LARGE, str(error), node.start, node.end) from error
+            raise ExpressionError.at(node, Code.CHECK_TOO_LARGE, str(error)) from error
         except MemoryError as error:
-            raise ExpressionError(Code.CHECK_TOO_LARGE, "not enough memory", node.start, node.end) from error
+            raise ExpressionError.at(node, Code.CHECK_TOO_LARGE, "not enough memory") from error
         except (ValueError, TypeError, LookupError, ArithmeticError) as error:
             unfit = refusal(error)
-            raise ExpressionError(Code.CHECK_VALUE, str(unfit), node.start, node.end, hint=unfit.hint) from error
+            raise ExpressionError.at(node, Code.CHECK_VALUE, str(unfit), unfit.hint) from error
         if isinstance(result, int) and not -_INT_LIMIT <= result < _INT_LIMIT:
-            raise ExpressionError(Code.CHECK_TOO_LARGE, "an integer beyond 64 bits", node.start, node.end)
+            raise ExpressionError.at(node, Code.CHECK_TOO_LARGE, "an integer beyond 64 bits")
         return result
 
     def array(self, node: Expression) -> Array:
         """The value of an expression as an array; a number is an array of rank 0."""
         value = self.value(node)
         if isinstance(value, tuple):
-            raise ExpressionError(
-                Code.CHECK_VALUE, "a tuple where an array or a number is needed", node.start, node.end
-            )
+            raise ExpressionError.at(node, Code.CHECK_VALUE, "a tuple where an array or a number is needed")
         return np.asarray(value)
 
     def _value(self, node: Expression) -> Value:
         match node:
-            case Number():
-                return node.value
-            case Name():
+            case ast.Constant(value=int() | float() as number):
+                return number
+            case ast.Name():
                 return self._name(node)
-            case Tuple():
-                return tuple(self._integer(item) for item in node.items)
-            case Negate():
+            case ast.Tuple():
+                return tuple([self._integer(item) for item in node.elts])
+            case ast.UnaryOp(op=ast.USub()):
                 return operator.neg(_numbers(self._operand(node.operand)))
-            case Binary(op="@"):
+            case ast.BinOp(op=ast.MatMult()):
                 return product(self.array(node.left), self.array(node.right))
-            case Binary():
-                return self._binary(node)
-            case Compare(op="~="):
+            case ast.BinOp():
+                return self._binary(node.op, node.left, node.right)
+            case ast.Compare(ops=[Near()]):
                 raise UnfitError("'~=' states a condition of its own; it has no value to compute with")
-            case Compare():
-                return self._binary(node)
-            case And():
-                return np.logical_and.reduce([self.array(part).astype(np.bool_) for part in node.parts])
-            case Subscript():
-                return self._subscript(node)
-            case Call():
-                return self._call(node, node.name)
-            case Or() | Not() | Conditional() | Quoted():
+            case ast.Compare():
+                return self._binary(node.ops[0], node.left, node.comparators[0])
+            case ast.BoolOp(op=ast.And()):
+                return np.logical_and.reduce([self.array(part).astype(np.bool_) for part in node.values])
+            case ast.Subscript(slice=ast.Tuple(elts=indices)):
+                return self._subscript(self.array(node.value), indices)
+            case ast.Attribute():
+                return self._call("transpose", [node.value], (), node)
+            case ast.Call(func=ast.Name(name)):
+                return self._call(name, node.args, node.keywords, node)
+            case _:
                 raise UnfitError("only the expressions of parameters choose")
 
     def _operand(self, node: Expression) -> Any:
@@ -136,21 +103,21 @@ class Evaluator:
     def _integer(self, node: Expression) -> int:
         value = self.value(node)
         if not isinstance(value, int):
-            raise ExpressionError(Code.CHECK_VALUE, "expected an integer", node.start, node.end)
+            raise ExpressionError.at(node, Code.CHECK_VALUE, "expected an integer")
         return value
 
-    def _name(self, node: Name) -> Value:
-        if node.name in self.names:
-            return self.names[node.name]
-        if node.name in self.functions:
-            return self._call(Call(node.start, node.end, node.name, ()), node.name)
-        raise self._unknown("argument", node.name, node, self.names)
+    def _name(self, node: ast.Name) -> Value:
+        if node.id in self.names:
+            return self.names[node.id]
+        if node.id in self.functions:
+            return self._call(node.id, (), (), node)
+        raise self._unknown("argument", node.id, node, self.names)
 
-    def _call(self, node: Call, name: str) -> Value:
+    def _call(self, name: str, given: Sequence[Expression], named: Sequence[ast.keyword], node: Expression) -> Value:
         if name not in self.functions:
             raise self._unknown("function", name, node, self.functions)
-        arguments = [self.value(argument) for argument in node.arguments]
-        keywords = {keyword: self.value(argument) for keyword, argument in node.keywords}
+        arguments = [self.value(argument) for argument in given]
+        keywords = {keyword.arg or "": self.value(keyword.value) for keyword in named}
         function = self.functions[name]
         try:
             signature(function).bind(*arguments, **keywords)
@@ -163,29 +130,28 @@ class Evaluator:
         return ExpressionError(
             Code.CHECK_NAME,
             f"there is no {kind} '{name}'",
-            node.start,
-            node.start + len(name),
+            node.col_offset,
+            node.col_offset + len(name),
             hint="known: " + (", ".join(sorted(known)) or "none"),
         )
 
-    def _binary(self, node: Binary | Compare) -> Value:
-        left, right = self._operand(node.left), self._operand(node.right)
+    def _binary(self, op: ast.operator | ast.cmpop, a: Expression, b: Expression) -> Value:
+        left, right = self._operand(a), self._operand(b)
         left, right = _typed(left, right), _typed(right, left)
         common_shape(np.shape(left), np.shape(right))
-        if node.op == "-":
+        if isinstance(op, ast.Sub):
             left, right = _numbers(left), _numbers(right)
         integers = isinstance(left, int) and isinstance(right, int)
-        if node.op == "**" and integers and not 0 <= right <= _MAX_EXPONENT:
+        if isinstance(op, ast.Pow) and integers and not 0 <= right <= _MAX_EXPONENT:
             raise CostError(f"an integer power must have an exponent of 0 to {_MAX_EXPONENT}")
-        return getattr(operator, _OPERATORS[node.op])(left, right)
+        return OPERATORS[type(op)][1](left, right)
 
-    def _subscript(self, node: Subscript) -> Value:
-        array = self.array(node.value)
+    def _subscript(self, array: Array, written: Sequence[Expression]) -> Value:
         indices = tuple(
             slice(*(None if part is None else self._integer(part) for part in (index.lower, index.upper, index.step)))
-            if isinstance(index, Slice)
+            if isinstance(index, ast.Slice)
             else self._integer(index)
-            for index in node.indices
+            for index in written
         )
         if len(indices) > array.ndim:
             raise UnfitError(f"{len(indices)} indices for an array of {array.ndim} modes")

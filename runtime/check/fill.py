@@ -6,6 +6,7 @@ A fill is an expression: a generator (`zeros`, `normal(seed=0)`), an earlier arg
 byte is 0xFF (a NaN for floats, -1 for integers), and an engine that tracks initialisation treats it as unwritten.
 """
 
+import ast
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +16,6 @@ import numpy as np
 
 from ...base.errors import Code
 from ...dialects.run.expression import ExpressionError, parse_expression
-from ...dialects.run.expression_tree import Name
 from .budget import UnfitError
 from .dtypes import is_floating
 from .evaluate import Array, Evaluator, Function, Value
@@ -44,25 +44,19 @@ def fill_argument(
     run's. Raises ExpressionError, with the offsets of the fault in `text`.
     """
     node = parse_expression(text)
-    if isinstance(node, Name) and node.name == "poison":
+    if isinstance(node, ast.Name) and node.id == "poison":
         bits = np.full(shape, -1, dtype=f"i{dtype.itemsize}") if dtype.itemsize <= 8 else None
         assert bits is not None
         return Filled(bits.view(dtype), initialised=False)
     evaluator = Evaluator(earlier, {**FUNCTIONS, **generators(name, shape, dtype, seed)})
     values = evaluator.array(node)
     if values.shape not in ((), shape):
-        raise ExpressionError(
-            Code.CHECK_VALUE, f"the fill has shape {values.shape}, argument '{name}' has {shape}", node.start, node.end
-        )
+        problem = f"the fill has shape {values.shape}, argument '{name}' has {shape}"
+        raise ExpressionError.at(node, Code.CHECK_VALUE, problem)
     rounds = not is_floating(dtype) and is_floating(values.dtype)
     if rounds and not np.array_equal(values, np.trunc(values)):
-        raise ExpressionError(
-            Code.CHECK_VALUE,
-            f"the fill is not whole, but argument '{name}' holds integers",
-            node.start,
-            node.end,
-            hint="use integers(lo, hi), or floor(...)",
-        )
+        problem = f"the fill is not whole, but argument '{name}' holds integers"
+        raise ExpressionError.at(node, Code.CHECK_VALUE, problem, "use integers(lo, hi), or floor(...)")
     with np.errstate(all="ignore"):
         return Filled(np.broadcast_to(values, shape).astype(dtype, order="C"), initialised=True)
 

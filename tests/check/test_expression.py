@@ -1,60 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The grammar of expressions: what it reads, and where it says that it cannot."""
 
+import ast
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tilefold.dialects.run.expression import MAX_DEPTH, MAX_LENGTH, ExpressionError, parse_expression
-from tilefold.dialects.run.expression_tree import (
-    And,
-    Binary,
-    Call,
-    Compare,
-    Conditional,
+from tilefold.dialects.run.expression import (
+    MAX_DEPTH,
+    MAX_LENGTH,
+    OPERATORS,
     Expression,
-    Name,
-    Negate,
-    Not,
-    Number,
-    Or,
-    Quoted,
-    Slice,
-    Subscript,
-    Tuple,
+    ExpressionError,
+    Near,
+    parse_expression,
 )
 
 
-def written(node: Expression | Slice) -> str:
+def written(node: Expression) -> str:
     """The expression with every operation in parentheses."""
     match node:
-        case Number():
+        case ast.Constant(value=str(text)):
+            return f"'{text}'"
+        case ast.Constant():
             return str(node.value)
-        case Name():
-            return node.name
-        case Negate():
-            return f"(-{written(node.operand)})"
-        case Binary() | Compare():
-            return f"({written(node.left)} {node.op} {written(node.right)})"
-        case And():
-            return "(" + " and ".join(map(written, node.parts)) + ")"
-        case Or():
-            return "(" + " or ".join(map(written, node.parts)) + ")"
-        case Not():
-            return f"(not {written(node.operand)})"
-        case Conditional():
-            return f"({written(node.value)} if {written(node.condition)} else {written(node.otherwise)})"
-        case Quoted():
-            return f"'{node.text}'"
-        case Tuple():
-            return "(" + "".join(written(item) + "," for item in node.items) + ")"
-        case Call():
-            keywords = [f"{name}={written(value)}" for name, value in node.keywords]
-            return f"{node.name}({', '.join([*map(written, node.arguments), *keywords])})"
-        case Subscript():
-            return f"{written(node.value)}[{', '.join(map(written, node.indices))}]"
-        case Slice():
-            parts = [node.lower, node.upper, node.step]
-            return ":".join("" if part is None else written(part) for part in parts)
+        case ast.Name():
+            return node.id
+        case ast.UnaryOp():
+            return f"({'-' if isinstance(node.op, ast.USub) else 'not '}{written(node.operand)})"
+        case ast.BinOp():
+            return f"({written(node.left)} {OPERATORS[type(node.op)][0]} {written(node.right)})"
+        case ast.Compare(ops=[op], comparators=[right]):
+            return f"({written(node.left)} {'~=' if isinstance(op, Near) else OPERATORS[type(op)][0]} {written(right)})"
+        case ast.BoolOp():
+            return "(" + f" {'and' if isinstance(node.op, ast.And) else 'or'} ".join(map(written, node.values)) + ")"
+        case ast.IfExp():
+            return f"({written(node.body)} if {written(node.test)} else {written(node.orelse)})"
+        case ast.Tuple():
+            return "(" + "".join(written(item) + "," for item in node.elts) + ")"
+        case ast.Attribute():
+            return f"transpose({written(node.value)})"
+        case ast.Call():
+            keywords = [f"{each.arg}={written(each.value)}" for each in node.keywords]
+            return f"{written(node.func)}({', '.join([*map(written, node.args), *keywords])})"
+        case ast.Subscript(slice=ast.Tuple(elts=indices)):
+            return f"{written(node.value)}[{', '.join(map(written, indices))}]"
+        case ast.Slice():
+            return ":".join("" if part is None else written(part) for part in (node.lower, node.upper, node.step))
+        case _:
+            raise AssertionError(f"{node} is not in the grammar")
 
 
 @pytest.mark.parametrize(
@@ -94,6 +88,14 @@ def test_reads_the_choices_of_parameters(text: str, meaning: str) -> None:
 
 def test_words_of_choices_are_names_elsewhere() -> None:
     assert written(parse_expression("not == or + if")) == "(not == (or + if))"
+    assert written(parse_expression("lambda(None, in=is) + await")) == "(lambda(None, in=is) + await)"
+
+
+@pytest.mark.parametrize(("text", "start"), [("a if b", 6), ("(a if b)", 7), ("a if (b else c)", 8)])
+def test_a_choice_has_another_branch(text: str, start: int) -> None:
+    with pytest.raises(ExpressionError, match=r"expected '(else|\))'") as caught:
+        parse_expression(text, choices=True)
+    assert caught.value.start == start
 
 
 @pytest.mark.parametrize("text", ["not " * 40 + "a", "a if b else " * 40 + "c", "(" * 40 + "1" + ")" * 40])
@@ -121,6 +123,17 @@ def test_the_depth_of_choices_is_bounded(text: str) -> None:
         ("1" * 50, 0, "a number of 50 characters"),
         ("lambda x: x", 7, "expected an operator"),
         ("a if b else c", 2, "expected an operator"),
+        ("+a", 0, "expected a number, a name"),
+        ("a * ()", 5, "expected a number, a name"),
+        ("a[b == c]", 4, "expected ']', found '=='"),
+        ("a[1,]", 4, "expected a number, a name"),
+        ("a[b, c=1]", 6, "expected ']', found '='"),
+        ("f(1=2)", 3, "expected ')', found '='"),
+        ("f(*a)", 2, "expected a number, a name"),
+        ("f(1)(2)", 4, "expected an operator"),
+        ("(a, b) + [c]", 9, "expected a number, a name"),
+        ("a, b", 1, "expected an operator"),
+        ("a[1 2 3]", 4, "expected ']', found '2'"),
     ],
 )
 def test_points_at_the_fault(text: str, start: int, said: str) -> None:
@@ -137,6 +150,7 @@ def test_points_at_the_fault(text: str, start: int, said: str) -> None:
         "a" * (MAX_LENGTH + 1),
         "(" * (MAX_DEPTH + 1) + "1" + ")" * (MAX_DEPTH + 1),
         "-" * 300 + "1",
+        "-" * 250 + "1",
         "f(" * 100,
         "a[" * 100,
         "1" + "**1" * 200,
@@ -169,6 +183,6 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 def test_parentheses_belong_to_what_they_enclose() -> None:
     text = "a * (b + 1)"
     node = parse_expression(text)
-    assert isinstance(node, Binary)
-    assert text[node.right.start : node.right.end] == "(b + 1)"
-    assert node.end == len(text)
+    assert isinstance(node, ast.BinOp)
+    assert text[node.right.col_offset : node.right.end_col_offset] == "(b + 1)"
+    assert node.end_col_offset == len(text)
