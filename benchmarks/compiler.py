@@ -10,11 +10,11 @@ import time
 from statistics import median
 
 from tilefold.base.target import Target
-from tilefold.compiler.driver import parse_passes
 from tilefold.compiler.emit import emit_llvm
 from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.program import parse_program
 from tilefold.compiler.machine.nvptx import compile_llvm
+from tilefold.compiler.pass_runner import parse_passes
 from tilefold.compiler.pipeline import pipeline_to
 from tilefold.passes.registry import PASSES
 from tilefold.runtime.engine import LaunchConfig

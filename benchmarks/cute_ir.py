@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 from statistics import median
 
-from tilefold.compiler.driver import parse_passes, run_passes_quickly
 from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.program import parse_program
 from tilefold.compiler.frontend.source import plain_source
+from tilefold.compiler.pass_runner import parse_passes, run_passes_quickly
 from tilefold.passes.registry import PASSES
 
 from benchmarks.record import Figure, Record, add_options, circumstances, keep_record, this_machine

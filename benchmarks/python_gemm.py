@@ -130,7 +130,7 @@ def _prepared() -> Callable[..., Any]:
     """A call of the kernel, on a copy of it that has built nothing; all that compiling needs is imported."""
     sys.path.insert(0, str(ROOT / "examples" / "python"))
     gemm, np = import_module("gemm"), import_module("numpy")
-    from tilefold.compiler.driver import parse_passes
+    from tilefold.compiler.pass_runner import parse_passes
     from tilefold.compiler.pipeline import pipeline_to
     from tilefold.passes.registry import PASSES
 

@@ -15,10 +15,10 @@ from tilefold.base.target import DEFAULT_ARCH, Target, known_targets
 from tilefold.compiler.frontend.context import OUR_DIALECTS
 from tilefold.compiler.pipeline import OUR_PASSES, PASSES, STAGES
 from tilefold.dialects import gpu
+from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.atoms.copy_table import COPY_ATOMS
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from tilefold.layout.atoms.ptx_text import copy_text, mnemonic
-from tilefold.layout.atoms.table import copy_atom
 from tilefold.passes.check_stage import LEGAL_TILE_OPS
 from tilefold.runtime.check.fill import generators
 from tilefold.runtime.check.functions import FUNCTIONS

@@ -14,10 +14,11 @@ from xdsl.rewriter import Rewriter
 from ..dialects.arith.semantics import SUMS
 from ..dialects.ptx import EntryOp, PtrAddOp
 from ..dialects.ptx.types import integer_bits
+from .analysis.integer_values import int_width
 from .analysis.quotients import Digit, Product, Quotients, Sum, in_digits, in_quotients
 from .analysis.ranges import Ranges
 from .convert_index import resized
-from .writing.emitter import Emitter, int_width
+from .writing.emitter import Emitter
 
 _REMAINDERS = (arith.RemUIOp, arith.RemSIOp, arith.AndIOp)
 _CASTS = (arith.IndexCastOp, arith.ExtSIOp, arith.ExtUIOp, arith.TruncIOp)

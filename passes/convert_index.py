@@ -15,10 +15,10 @@ from ..dialects import gpu
 from ..dialects.arith.integer_range import limits
 from ..dialects.arith.semantics import INTEGER_OPERATIONS, OVERFLOW, TOO_FAR
 from ..dialects.ptx import EntryOp, SregOp
+from .analysis.integer_values import constant_of, int_width
 from .analysis.loop_hints import trip_values
 from .analysis.ranges import Ranges, register_of
-from .writing.constants import constant_of
-from .writing.emitter import Emitter, int_type, int_width
+from .writing.emitter import Emitter, int_type
 
 
 @dataclass(frozen=True)

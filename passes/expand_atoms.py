@@ -24,7 +24,7 @@ from ..dialects.ptx import (
 )
 from ..dialects.ptx.types import LOCAL, float_bits
 from ..dialects.tile import AtomCallOp
-from ..layout.atoms.cache import split_policy
+from ..layout.atoms.cache_hints import split_policy
 from ..layout.atoms.copy_atom import CopyAtom
 from ..layout.atoms.instructions import AutoMove, CpAsync, LdMatrix, Move, MovMatrix, StMatrix, TensorCopy
 from .errors import LoweringError

@@ -28,13 +28,14 @@ from ..layout.algebra.inttuple import leaves
 from ..layout.algebra.unknown import Unknown
 from ..layout.atoms.universal import universal_copy
 from ..layout.tiling.copy_loops import Repeat, is_constant, repeats, with_inner
+from .analysis.integer_values import typed
 from .analysis.vector_width import MAX_BITS, choose_vector
 from .errors import LoweringError
 from .writing.adjacent_registers import adjacent, move_registers
 from .writing.emitter import Emitter
 from .writing.remarks import remark
 from .writing.ssa_int import SsaInt
-from .writing.tensor_scalars import Scalars, scalars_for, typed
+from .writing.tensor_scalars import Scalars, scalars_for
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from ..dialects.tile import (
 )
 from ..dialects.tile.view_base import LayoutViewOp
 from ..layout.algebra.core import plain_layout
-from .writing.constants import constant_of
+from .analysis.integer_values import constant_of
 from .writing.coordinate_folding import CoordinateFolding
 from .writing.emitter import INDEX_ARITHMETIC, Emitter, erase_unused
 from .writing.slice_index import added, slice_index, sliced

@@ -11,8 +11,8 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from ..dialects.ptx import PtrAddOp
+from .analysis.integer_values import constant_of
 from .writing.constant_folding import folded
-from .writing.constants import constant_of
 from .writing.emitter import Emitter
 
 

@@ -2,6 +2,7 @@
 """What xDSL says of an operation that breaks one of its general rules, in words for a user, with what would work."""
 
 import re
+from collections.abc import Iterable
 
 _ENDS = {
     "tile.kernel": "return",
@@ -52,10 +53,20 @@ _RULES: tuple[tuple[str, str, str], ...] = (
 def broken_rule(message: str, parent: str = "") -> tuple[str, str]:
     """The words for a broken rule, and a hint, empty where there is none."""
     message = " ".join(message.split())
-    for pattern, said, hint in _RULES:
-        if (match := re.fullmatch(pattern, message)) is not None:
-            groups = {**match.groupdict(""), "parent": parent, "end": _ENDS.get(parent, "its terminator")}
-            if "inner" in groups:
-                groups["inner"], hint = broken_rule(groups["inner"])
-            return said.format(**groups), hint.format(**groups)
-    return message, ""
+    if (found := first_match(_RULES, message)) is None:
+        return message, ""
+    groups, (said, hint) = found
+    groups |= {"parent": parent, "end": _ENDS.get(parent, "its terminator")}
+    if "inner" in groups:
+        groups["inner"], hint = broken_rule(groups["inner"])
+    return said.format(**groups), hint.format(**groups)
+
+
+def first_match(table: Iterable[tuple[str, ...]], message: str) -> tuple[dict[str, str], list[str]] | None:
+    """The groups of the first pattern of a table that matches a message, and the words that follow the pattern there;
+    None where none does.
+    """
+    for pattern, *words in table:
+        if (match := re.fullmatch(pattern, message, re.DOTALL)) is not None:
+            return match.groupdict(""), words
+    return None

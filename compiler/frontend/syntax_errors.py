@@ -13,7 +13,7 @@ from difflib import get_close_matches
 
 from ...base.element_types import BY_CXX
 from ...base.errors import Code
-from .rule_errors import broken_rule
+from .rule_errors import broken_rule, first_match
 from .source import Source
 
 _WANTED: tuple[tuple[str, str], ...] = (
@@ -166,28 +166,27 @@ def explained(message: str, start: int, end: int, source: Source) -> Explained:
     text = source.expanded
     if len(message) > _LONGEST:
         return Explained(f"{_own_style(message[:_LONG])}...", start, end, Code.IR_SYNTAX, "")
-    for pattern, wanted in _WANTED:
-        if (match := re.fullmatch(pattern, message, re.DOTALL)) is not None:
-            groups = match.groupdict("")
-            what = wanted.format(**groups).replace("`", "'") + groups.get("rest", "").rstrip("!. ")
-            return _missing(what, start, end, source)
-    for pattern, said, hint in _SAID:
-        if (match := re.fullmatch(pattern, message, re.DOTALL)) is not None:
-            groups = {"found": text[start : start + 1], **match.groupdict("")}
-            words = said.format(**groups)
-            if message.startswith(("undefined symbol alias", "region ends")):
-                return _unknown_alias(words, groups["it"], hint.format(**groups), start, text)
-            if message.startswith(_BEHIND):
-                start = _end_of_previous(text, start) - 1
-                start = max(text.rfind(" ", 0, start), text.rfind("\n", 0, start)) + 1
-            return Explained(words, start, end, Code.IR_SYNTAX, _hint(source, start) or hint.format(**groups))
+    if (found := first_match(_WANTED, message)) is not None:
+        groups, (wanted,) = found
+        what = wanted.format(**groups).replace("`", "'") + groups.get("rest", "").rstrip("!. ")
+        return _missing(what, start, end, source)
+    if (found := first_match(_SAID, message)) is not None:
+        groups, (said, hint) = found
+        groups = {"found": text[start : start + 1], **groups}
+        words = said.format(**groups)
+        if message.startswith(("undefined symbol alias", "region ends")):
+            return _unknown_alias(words, groups["it"], hint.format(**groups), start, text)
+        if message.startswith(_BEHIND):
+            start = _end_of_previous(text, start) - 1
+            start = max(text.rfind(" ", 0, start), text.rfind("\n", 0, start)) + 1
+        return Explained(words, start, end, Code.IR_SYNTAX, _hint(source, start) or hint.format(**groups))
     said, hint = broken_rule(message)
     return Explained(_own_style(said), start, end, Code.IR_SYNTAX, hint or _hint(source, start))
 
 
 def is_known(message: str) -> bool:
     """Whether the tables have words for a message."""
-    return any(re.fullmatch(pattern, message, re.DOTALL) for pattern, *_ in (*_WANTED, *_SAID))
+    return first_match((*_WANTED, *_SAID), message) is not None
 
 
 def missing_operand(start: int, source: Source) -> Explained | None:

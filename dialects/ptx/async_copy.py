@@ -17,7 +17,7 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.atoms.cache import PREFETCH_HINTS
+from ...layout.atoms.cache_hints import PREFETCH_HINTS
 from ...layout.atoms.instructions import CpAsync
 from ...layout.atoms.ptx_text import mnemonic
 from .base import PtxOp

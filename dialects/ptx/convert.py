@@ -11,6 +11,8 @@ from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, tra
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ...layout.atoms.instructions import Dp4a
+from ...layout.atoms.ptx_text import mnemonic
 from ..element_types import FLOATS, ir_type
 from .base import PtxOp
 from .warp import check_word
@@ -123,7 +125,7 @@ class Dp4aOp(PtxOp):
         super().__init__(operands=[a, b, c], properties={"form": StringAttr(form)}, result_types=[i32])
 
     def mnemonic(self) -> str:
-        return f"dp4a.{self.form.data}"
+        return mnemonic(Dp4a(*self.form.data.split(".")))
 
     def verify_(self) -> None:
         check_word("dp4a", self.form.data, self.FORMS)

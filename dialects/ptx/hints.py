@@ -10,8 +10,8 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import LayoutError
-from ...layout.atoms.cache import POLICIES, hint_requires, with_policy
-from ...layout.atoms.cache import check_hint as check_text
+from ...layout.atoms.cache_hints import POLICIES, hint_requires, with_policy
+from ...layout.atoms.cache_hints import check_hint as check_text
 from ..errors import refuse
 from .base import PtxOp
 

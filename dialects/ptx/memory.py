@@ -15,7 +15,7 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.atoms.cache import LOAD_HINTS, STORE_HINTS
+from ...layout.atoms.cache_hints import LOAD_HINTS, STORE_HINTS
 from .base import PtxOp
 from .hints import check_hint, modifiers, with_hint
 from .types import (

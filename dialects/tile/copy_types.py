@@ -12,10 +12,10 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import LayoutError, TilefoldError
 from ...layout.algebra.core import Layout
-from ...layout.atoms.cache import with_hints
+from ...layout.atoms.cache_hints import with_hints
 from ...layout.atoms.copy_atom import CopyAtom
+from ...layout.atoms.copy_names import copy_atom
 from ...layout.atoms.instructions import AutoMove, MovMatrix
-from ...layout.atoms.table import copy_atom
 from ...layout.text.layouts import parse_layout, parse_tiler, to_text
 from ...layout.tiling.tiled_copy import TiledCopy
 from ..cute import LayoutAttr, TilerAttr, parse_quoted

@@ -26,9 +26,9 @@ from ..algebra.inttuple import (
 from ..algebra.swizzle import Swizzle
 from ..algebra.unknown import Unknown
 from ..atoms.copy_atom import CopyAtom
+from ..atoms.copy_names import copy_atom
 from ..atoms.mma_atom import MmaAtom
 from ..atoms.mma_table import mma_atom
-from ..atoms.table import copy_atom
 from ..tiling.cotiled_copy import make_cotiled_copy
 from ..tiling.partition import inner_partition, local_partition, local_tile, outer_partition
 from ..tiling.tiled_copy import (

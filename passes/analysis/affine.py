@@ -10,8 +10,7 @@ from xdsl.ir import Block, SSAValue
 from ...dialects.arith.integer_range import signed
 from ...dialects.arith.semantics import INTEGER_OPERATIONS, SUMS
 from ...dialects.ptx import EntryOp, LocalAllocOp, PtrAddOp, SmemAllocOp
-from ..writing.constants import constant_of
-from ..writing.emitter import int_width
+from .integer_values import constant_of, int_width
 from .memoised import Memoised
 
 

@@ -12,9 +12,8 @@ from ...dialects.arith.semantics import INTEGER_OPERATIONS, compare
 from ...dialects.parameters import Parameter
 from ...dialects.ptx import EntryOp, LoadOp, PtrAddOp, PtrType, SmemAddrOp, SregOp
 from ...dialects.scalars import unknowns
-from ..writing.constants import constant_of
-from ..writing.emitter import int_width
 from . import lane_values as lv
+from .integer_values import constant_of, int_width
 from .lane_values import LaneValue
 from .loop_hints import trip_values
 from .memoised import Memoised

@@ -7,9 +7,10 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from ..writing.constants import constant_of
-from ..writing.emitter import UNROLL
+from .integer_values import constant_of
 
+UNROLL = "unroll"
+"""The attribute of an scf.for that must be unrolled completely."""
 MAX_UNROLL = 1024
 """The most iterations that a loop can be asked to do in one."""
 MAX_COPIES = 1 << 14

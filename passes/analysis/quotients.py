@@ -13,8 +13,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects.arith.integer_range import signed
 from ...dialects.arith.semantics import INTEGER_OPERATIONS, SUMS
-from ..writing.constants import constant_of
-from ..writing.emitter import int_width
+from .integer_values import constant_of, int_width
 from .ranges import Ranges
 
 MOST_PRODUCTS, MOST_FACTORS, MOST_DEPTH = 16, 4, 64

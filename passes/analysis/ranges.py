@@ -14,8 +14,7 @@ from ...dialects.arith.integer_range import Range, absolute, clipped, contains, 
 from ...dialects.arith.semantics import INTEGER_OPERATIONS, SUMS
 from ...dialects.kernel import KernelOp
 from ...dialects.ptx import SregOp
-from ..writing.constants import constant_of
-from ..writing.emitter import int_width
+from .integer_values import constant_of, int_width
 from .memoised import Memoised
 from .range_facts import ends_in, grows_by, restricted
 

@@ -15,7 +15,7 @@ from ...layout.algebra.divide import logical_divide
 from ...layout.algebra.inttuple import leaves
 from ...layout.algebra.inverse import right_inverse
 from ...layout.tiling.copy_loops import Repeat, is_constant, repeats, with_inner
-from ..writing.tensor_scalars import typed
+from .integer_values import typed
 
 MAX_BITS = 128
 """The widest access of one instruction (PTX ISA, ld and st: vectors of at most 128 bits)."""

@@ -25,8 +25,8 @@ from ...dialects.ptx import BarSyncOp, EntryOp, RetOp
 from ...dialects.ptx import PrintfOp as PtxPrintfOp
 from ...dialects.run import LaunchOp
 from ...layout.algebra.unknown import Unknown
+from ..analysis.integer_values import constant_of
 from ..errors import LoweringError
-from ..writing.constants import constant_of
 from ..writing.emitter import Emitter
 from .cute_expand_ops import gather
 from .writing.signed_int import SignedInt

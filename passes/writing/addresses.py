@@ -23,9 +23,9 @@ from ...layout.algebra.swizzle import Swizzle
 from ...layout.algebra.swizzled_sum import ANY_BITS, Part, by_period, cut_at_period, index_bits, split, sum_bits
 from ...layout.text.layouts import to_text
 from ..analysis.index_width import Place, greatest_index
+from ..analysis.integer_values import constant_of, int_width
 from ..analysis.ranges import Ranges
-from .constants import constant_of
-from .emitter import Emitter, erase_unused, int_type, int_width
+from .emitter import Emitter, erase_unused, int_type
 from .remarks import remark
 from .ssa_int import SsaInt
 

@@ -6,8 +6,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.arith.semantics import INTEGER_OPERATIONS, compare
-from .constants import constant_of
-from .emitter import Emitter, int_width
+from ..analysis.integer_values import constant_of, int_width
+from .emitter import Emitter
 
 
 def fold_constants(module: ModuleOp) -> bool:

@@ -7,15 +7,13 @@ from typing import Any
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, UnitAttr, i32, i64
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.arith.integer_range import signed
 from ...dialects.ptx import PtrAddOp
 from ...dialects.ptx.types import integer_bits
-
-UNROLL = "unroll"
-"""The attribute of an scf.for that must be unrolled completely."""
+from ..analysis.loop_hints import UNROLL
 
 
 class Emitter:
@@ -92,11 +90,6 @@ class Emitter:
 def _integer(value: int, type: IntegerType | IndexType) -> IntegerAttr[Any]:
     """The attribute of an integer; kept, since verifying one takes longer than the rest of making a constant."""
     return IntegerAttr(value, type)
-
-
-def int_width(type: Attribute) -> int | None:
-    """The width of an integer type in bits; 64 for `index`; None for other types."""
-    return 64 if isinstance(type, IndexType) else integer_bits(type)
 
 
 def int_type(width: int) -> IntegerType:

@@ -8,7 +8,8 @@ from xdsl.ir import SSAValue
 
 from ...dialects.arith.semantics import INTEGER_OPERATIONS
 from ...layout.algebra.unknown import Unknown
-from .emitter import Emitter, int_width
+from ..analysis.integer_values import int_width
+from .emitter import Emitter
 from .ssa_operators import Binary, SsaOperators
 
 Operand: TypeAlias = "int | SsaInt"

@@ -2,18 +2,17 @@
 """The scalars of tensors in a pass: SSA values of type `index` for the `?` of their types."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from xdsl.ir import Block, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...dialects.cute.values import integers, map_integers
+from ...dialects.cute.values import integers
 from ...dialects.scalars import unknowns, with_scalars
 from ...dialects.tile import CoordTensorType, GetScalarsOp, TensorType, ViewOp
 from ...layout.algebra.core import LayoutLike, plain_layout
 from ...layout.algebra.unknown import Unknown
 from .emitter import Emitter
-from .ssa_int import SsaInt, known_of
+from .ssa_int import SsaInt
 
 
 class Scalars:
@@ -65,11 +64,6 @@ def computed(emitter: Emitter, layout: LayoutLike, scalars: Sequence[SSAValue]) 
     """`layout` with integers of the algebra, which write operations, in place of its `?`."""
     known = zip(scalars, unknowns(layout), strict=True)
     return with_scalars(layout, [SsaInt(emitter, value, unknown) for value, unknown in known])
-
-
-def typed(layout: Any) -> Any:
-    """A layout as a type or an attribute holds it: what is known of its integers."""
-    return map_integers(known_of, layout)
 
 
 def scalars_for(emitter: Emitter, type: LayoutLike, layout: LayoutLike) -> list[SSAValue]:

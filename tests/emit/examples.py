@@ -6,7 +6,7 @@ A body may use the arguments of `ARGS`; what it computes it stores, so that noth
 
 from collections.abc import Iterator
 
-from tilefold.layout.atoms.cache import LOAD_HINTS, POLICIES, PREFETCH_HINTS, STORE_HINTS
+from tilefold.layout.atoms.cache_hints import LOAD_HINTS, POLICIES, PREFETCH_HINTS, STORE_HINTS
 from tilefold.layout.atoms.mma_registers import registers
 from tilefold.layout.atoms.mma_table import mma_atom
 

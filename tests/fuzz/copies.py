@@ -10,7 +10,7 @@ from random import Random
 
 import numpy as np
 from tilefold.layout.algebra.core import Layout, cosize
-from tilefold.layout.atoms.table import copy_atom
+from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.text.layouts import parse_layout, to_text
 from tilefold.layout.tiling.tiled_copy import make_tiled_copy
 from tilefold.runtime.arrays.storage import scatter, storage_size

@@ -10,9 +10,9 @@ from typing import Any
 
 from tilefold.base.errors import TilefoldError
 from tilefold.base.target import Target
-from tilefold.compiler.driver import parse_passes
 from tilefold.compiler.frontend.program import print_program
 from tilefold.compiler.frontend.source import plain_source
+from tilefold.compiler.pass_runner import parse_passes
 from tilefold.compiler.pipeline import PASSES, STAGE_NAMES, STAGES
 from tilefold.layout.algebra.scalars import scalars_of
 from tilefold.runtime.compiled.artifact import artifact_of

@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from tilefold.layout.atoms.table import copy_atom
+from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.text.layouts import to_text
 
 EPILOGUE = Path(__file__).with_name("epilogue.cute").read_text()

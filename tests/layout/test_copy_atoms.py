@@ -8,15 +8,15 @@ import pytest
 from tilefold.base.errors import Code, LayoutError
 from tilefold.base.target import TargetFamily
 from tilefold.layout.algebra.core import Layout
-from tilefold.layout.atoms.cache import LOAD_HINTS, split_policy, with_hints, with_policy
+from tilefold.layout.atoms.cache_hints import LOAD_HINTS, split_policy, with_hints, with_policy
 from tilefold.layout.atoms.copy_atom import CopyAtom
+from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.atoms.copy_table import COPY_ATOMS
 from tilefold.layout.atoms.cp_async import cp_async
 from tilefold.layout.atoms.instructions import AutoMove, CpAsync
 from tilefold.layout.atoms.ldmatrix import ldmatrix, stmatrix
 from tilefold.layout.atoms.ldmatrix_bytes import ldmatrix_bytes, ldmatrix_unpacked, stmatrix_bytes
 from tilefold.layout.atoms.ptx_text import copy_text
-from tilefold.layout.atoms.table import copy_atom
 from tilefold.layout.atoms.universal import universal_copy
 
 ROW_BITS, MATRIX_BITS = 8 * 16, 8 * 8 * 16

@@ -12,8 +12,8 @@ from tilefold.layout.algebra.core import ComposedLayout, Layout, make_identity_l
 from tilefold.layout.algebra.integers import ScaledBasis
 from tilefold.layout.algebra.swizzle import Swizzle
 from tilefold.layout.algebra.unknown import Unknown
+from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.atoms.mma_table import mma_atom
-from tilefold.layout.atoms.table import copy_atom
 from tilefold.layout.drawing.drawings import index_table, operand_tables, text_table, thread_value_table
 from tilefold.layout.tiling.tiled_copy import make_tiled_copy
 from tilefold.layout.tiling.tiled_mma import make_tiled_mma

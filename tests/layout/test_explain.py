@@ -13,7 +13,7 @@ from tilefold.base.errors import Code, LayoutError
 from tilefold.layout.algebra.core import ComposedLayout, Layout, make_identity_layout
 from tilefold.layout.algebra.swizzle import Swizzle
 from tilefold.layout.algebra.unknown import Unknown
-from tilefold.layout.atoms.table import copy_atom
+from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.text.explain import EXPLAINED, explain
 from tilefold.layout.text.explanation import Agree, Claim, Distinct, Explanation, Increasing, SameIndices
 from tilefold.layout.tiling.partition import inner_partition, local_tile, outer_partition

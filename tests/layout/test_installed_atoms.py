@@ -12,10 +12,10 @@ from tilefold.base.errors import Code, LayoutError
 from tilefold.base.target import Target
 from tilefold.compiler.machine.assemble import assemble
 from tilefold.layout.algebra.core import Layout
+from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.atoms.installed import GROUP, installed_atoms
 from tilefold.layout.atoms.instructions import MmaSync
 from tilefold.layout.atoms.mma_table import mma_atom
-from tilefold.layout.atoms.table import copy_atom
 
 from tests.docs.pages import blocks
 from tests.kernels.harness import STAGES, simulate
@@ -85,7 +85,7 @@ def test_without_the_package_there_is_no_such_atom() -> None:
 COPY = """
 from dataclasses import replace
 from tilefold.layout.atoms.instructions import LdMatrix, Move
-from tilefold.layout.atoms.table import copy_atom
+from tilefold.layout.atoms.copy_names import copy_atom
 
 def atoms():
     return [replace(copy_atom("UniversalCopy<uint32_t>"), name="MyCopy", instruction={instruction})]

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from tilefold.base.errors import TilefoldError
 from tilefold.layout.algebra.core import Layout, make_layout
+from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
-from tilefold.layout.atoms.table import copy_atom
 from tilefold.layout.drawing.drawings import Cell, Drawn, Table, index_table, operand_tables
 from tilefold.layout.drawing.excerpt import excerpt
 from tilefold.layout.drawing.pictures import mma_picture, picture, tables_picture

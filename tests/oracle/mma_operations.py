@@ -7,8 +7,8 @@ from typing import Any
 from tilefold.layout.algebra.core import ComposedLayout, Layout, make_layout, make_row_major_layout
 from tilefold.layout.algebra.integers import add
 from tilefold.layout.algebra.swizzled_slice import slice_as_cute
+from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.atoms.mma_table import mma_atom
-from tilefold.layout.atoms.table import copy_atom
 from tilefold.layout.tiling.tiled_copy import TiledCopy
 from tilefold.layout.tiling.tiled_copy_mma import (
     make_tiled_copy_A,

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from tilefold.base.target import Target
-from tilefold.compiler.driver import parse_passes
 from tilefold.compiler.frontend.program import print_program
 from tilefold.compiler.frontend.source import plain_source
+from tilefold.compiler.pass_runner import parse_passes
 from tilefold.compiler.pipeline import PASSES, STAGE_NAMES, STAGES
 from xdsl.dialects.builtin import ModuleOp
 

@@ -34,7 +34,7 @@ ALLOWED = {
     "runtime/cuda/packed_arguments.py": "how parameters are passed",
     "runtime/cuda/prepared.py": "how parameters are passed",
     "tilefold/export/example.py": "how parameters are passed",
-    "tilefold/export/names.py": "how parameters are passed",
+    "tilefold/export/c_names.py": "how parameters are passed",
     "compiler/emit/convert.py": "the types that LLVM would round to twice",
     "dialects/ptx/approx.py": "the types that an instruction has",
     "dialects/ptx/atomic.py": "the types that an instruction has",

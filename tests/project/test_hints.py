@@ -24,7 +24,7 @@ OTHERS = {
         "--nvptx-no-f",
     },  # LLVM's
     "tilefold/cute/drawing.py": {"tile.svg"},  # a file
-    "compiler/driver.py": {"y"},  # an option of a pass that stands for any
+    "compiler/pass_runner.py": {"y"},  # an option of a pass that stands for any
     "dialects/run/expression.py": {"keyword"},  # the same of an expression
 }
 """What looks like a name of ours and is none, by file."""

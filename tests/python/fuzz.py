@@ -30,6 +30,7 @@ from tilefold.compiler.builder.tracing.places import is_users
 
 from tests.python.damage import damaged
 from tests.python.test_generated import THREADS, call
+from tilefold.cute.jit import JitFunction
 
 ROOT = Path(__file__).parents[2]
 MAX_SECONDS = 30  # on a busy machine; most kernels take some milliseconds
@@ -58,15 +59,6 @@ _EXAMPLES = {
     " device='sim')",
     "softmax": "softmax(normal(0, (2, 40)), normal(1, (2, 40)), Config(2, 32), 'sim')",
 }
-_FOR_PYTHON = tuple(
-    f"tilefold.{name}"
-    for name in (
-        *(f"compiler.builder.control.{each}" for each in ("dispatch", "conditions", "builtin")),
-        "compiler.builder.scalars.operators",
-        "cute.jit",
-    )
-)
-"""The modules that do for a kernel's function what Python does, and are refused what Python refuses."""
 
 
 def programs() -> list[Program]:
@@ -156,7 +148,10 @@ def _is_users(error: BaseException) -> bool:
     """
     for frame in reversed([frame for frame, _ in walk_tb(error.__traceback__)]):
         module = str(frame.f_globals.get("__name__", ""))
-        if is_users(frame) or (isinstance(error, TypeError | ValueError) and module in _FOR_PYTHON):
+        if is_users(frame) or (
+            isinstance(error, TypeError | ValueError)
+            and (frame.f_globals.get("STANDS_FOR_PYTHON") or module == JitFunction.__module__)
+        ):
             return True
         is_made = frame.f_code.co_filename == "<string>"  # by dataclasses, whose attributes a text may set
         if module.partition(".")[0] in ("tilefold", "xdsl") and not is_made:

@@ -22,8 +22,8 @@ from tilefold.runtime.compiled.artifact import Artifact, Parameter
 from tests.project.tree import ROOT
 from tilefold import cute
 from tilefold.cli import main
+from tilefold.export.c_names import arguments
 from tilefold.export.exporting import export, header
-from tilefold.export.names import arguments
 
 SM80 = Target("sm_80")
 DRIVER = Path(__file__).parent / "driver"

@@ -49,8 +49,8 @@ from xdsl.irdl import irdl_attr_definition
 
 from tests.cuda.test_arguments import RecordingDriver
 from tests.runtime.fakes import FakeLibrary, Tensor, prepared, torch_module
+from tilefold.export.c_names import arguments
 from tilefold.export.exporting import header
-from tilefold.export.names import arguments
 from tilefold.lowering import Program
 
 __all__ = ["torch_module"]

@@ -39,7 +39,7 @@ def test_what_covers_is_shown_as_before(capsys: pytest.CaptureFixture[str]) -> N
 @given(st.integers(1, 40), st.integers(1, 20), st.integers(0, 31))
 def test_elements_within_are_counted_one_by_one(rows: int, columns: int, thread: int) -> None:
     """A thread of 4 x 8 threads with 2 x 1 values: row 2 (t % 4) + v and column t // 4 of tiles of 8 x 8."""
-    from tilefold.layout.atoms.table import copy_atom
+    from tilefold.layout.atoms.copy_names import copy_atom
     from tilefold.layout.tiling.tiled_copy import make_tiled_copy
 
     copy = make_tiled_copy(copy_atom("UniversalCopy<uint32_t>", 32), Layout((4, 8), (1, 4)), Layout(2, 1))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tilefold.dialects.tile import PartitionDOp, TensorType
 from tilefold.layout.algebra.core import make_layout
-from tilefold.layout.atoms.table import copy_atom
+from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.text.layouts import to_text
 from tilefold.runtime.sim.atoms.exchange import exchange_of
 from tilefold.runtime.sim.faults import SimulationError

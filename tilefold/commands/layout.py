@@ -9,7 +9,7 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.commands.options import add_pictures, write_pictures
 from tilefold.layout.text.layouts import parse_int_tuple
 from tilefold.output import write_output
-from tilefold.show.values import OptionText
+from tilefold.show.option_text import OptionText
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

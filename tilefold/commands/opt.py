@@ -139,11 +139,11 @@ class _Printing:
 
 def execute(args: argparse.Namespace) -> int:
     """Runs the passes over each program of the file; 1 if any of them is refused."""
-    from tilefold.compiler.driver import parse_passes, run_passes
     from tilefold.compiler.frontend.context import make_context
     from tilefold.compiler.frontend.diagnostics import Diagnostic, ProgramError
     from tilefold.compiler.frontend.expectations import unmet
     from tilefold.compiler.frontend.program import parse_program
+    from tilefold.compiler.pass_runner import parse_passes, run_passes
     from tilefold.compiler.reports.remarks import Remarks
     from tilefold.lowering import available_passes
 

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Lists stages and passes, or explains the named passes."""
-    from tilefold.compiler.driver import parse_passes
+    from tilefold.compiler.pass_runner import parse_passes
     from tilefold.compiler.pipeline import PASSES, STAGES
     from tilefold.lowering import available_passes
 

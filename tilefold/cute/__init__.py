@@ -7,9 +7,9 @@ made of.
 
 import builtins
 
+from tilefold.compiler.builder.control.counted import Range
+from tilefold.compiler.builder.control.counted import make_range as range
 from tilefold.compiler.builder.control.explicit import for_, if_, while_
-from tilefold.compiler.builder.control.ranges import Range
-from tilefold.compiler.builder.control.ranges import make_range as range
 from tilefold.compiler.builder.instructions.math import (
     absolute,
     ceil,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import cached_property, update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
-from tilefold.compiler.builder.control.rewrite import rewritten
+from tilefold.compiler.builder.control.rewrite import lines_of, rewritten
 from tilefold.compiler.builder.scalars.dtypes import DType
 from tilefold.compiler.builder.tracing.state import is_building
 from tilefold.layout.algebra.core import Layout
@@ -60,13 +60,14 @@ class JitFunction(Generic[P, R]):
 
     def __init__(self, function: Callable[P, R]) -> None:
         self.function = function
+        self._lines = lines_of(function)
         update_wrapper(self, function)
         skip_frames(type(self).__call__)
 
     @cached_property
     def rewritten(self) -> Callable[P, R]:
         """The function as kernels call it. Raises ProgramError (E5004, E5005)."""
-        return rewritten(self.function)
+        return rewritten(self.function, self._lines)
 
     @overload
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...

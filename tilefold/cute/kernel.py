@@ -9,7 +9,7 @@ from functools import cached_property, partial, update_wrapper
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.compiler.builder.control.rewrite import rewritten
+from tilefold.compiler.builder.control.rewrite import lines_of, rewritten
 from tilefold.compiler.builder.trace import trace
 from tilefold.dialects.kernel import LaunchBounds
 from tilefold.runtime.errors import dim3
@@ -114,6 +114,7 @@ class Kernel(KernelFunction):
         self.function = function
         self.options = options
         self.signature = Signature(function)
+        self._lines = lines_of(function) if options.rewrite else ()
         self._built: dict[tuple[object, ...], CompiledKernel] = {}
         self._last: CompiledKernel | None = None
         self.launchers: dict[str, Launcher] = {}
@@ -147,7 +148,7 @@ class Kernel(KernelFunction):
     @cached_property
     def rewritten(self) -> Callable[..., object]:
         """The function with control flow that becomes the kernel's. Raises ProgramError (E5004, E5005)."""
-        return rewritten(self.function) if self.options.rewrite else self.function
+        return rewritten(self.function, self._lines) if self.options.rewrite else self.function
 
     def build(self, bound: BoundArguments, block: Sequence[int]) -> CompiledKernel:
         """The kernel for arguments and a block. Raises ProgramError for a fault of the kernel."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The example beside an exported kernel: a program in C, or C++, that runs it once on tensors in files."""
 
-from tilefold.export.names import LICENCE, Argument
+from tilefold.export.c_names import LICENCE, Argument
 
 _CHECK = """\
 /* Ends the program where a call of the driver has failed. */

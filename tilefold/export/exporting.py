@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.export.c_names import LICENCE, Argument, arguments
 from tilefold.export.example import example
-from tilefold.export.names import LICENCE, Argument, arguments
 from tilefold.output import write_output
 from tilefold.runtime.compiled.artifact import Artifact
 

@@ -13,7 +13,7 @@ from tilefold.layout.text.printing import Style, cxx_style, plain_style, print_l
 from tilefold.layout.tiling.cotiled_copy import tile_of
 from tilefold.layout.tiling.tiled_mma import TiledMma
 from tilefold.show.mma import read_tiled_mma
-from tilefold.show.values import OptionText
+from tilefold.show.option_text import OptionText
 
 _RULE = "=" * 60
 _TRIED = 32  # numbers of values that a message looks among

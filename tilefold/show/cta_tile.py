@@ -16,8 +16,8 @@ from tilefold.layout.algebra.unknown import Unknown
 from tilefold.layout.text.layouts import parse_coord, parse_tiler
 from tilefold.layout.tiling.partition import inner_partition, project
 from tilefold.show.layouts import has_unknowns
+from tilefold.show.option_text import OptionText
 from tilefold.show.ragged import check_covered
-from tilefold.show.values import OptionText
 from tilefold.show.view import CtaTile, Tensor
 
 

@@ -12,10 +12,10 @@ from tilefold.layout.text.layouts import parse_tiler
 from tilefold.layout.tiling.cotiled_copy import make_cotiled_copy
 from tilefold.layout.tiling.tiled_copy import TiledCopy, make_tiled_copy, make_tiled_copy_tv, tile_shape
 from tilefold.layout.tiling.tiled_copy_mma import BY_MMA
+from tilefold.show.atom_names import atom_of
 from tilefold.show.layouts import unswizzled_layout
 from tilefold.show.mma import read_tiled_mma
-from tilefold.show.names import atom_of
-from tilefold.show.values import OptionText
+from tilefold.show.option_text import OptionText
 
 
 def read_tiled_copy(args: argparse.Namespace, atom: OptionText, bits: int) -> tuple[TiledCopy, dict[str, Layout]]:

@@ -15,8 +15,8 @@ from tilefold.layout.text.printing import Style, cxx_style, plain_style, tiled_m
 from tilefold.layout.tiling.tiled_mma import TiledMma, make_tiled_mma
 from tilefold.layout.tiling.tiler import check_tiler
 from tilefold.show.layouts import has_unknowns, tensor_layout, unswizzled_layout
+from tilefold.show.option_text import OptionText
 from tilefold.show.ragged import check_covered, ragged_lines, within
-from tilefold.show.values import OptionText
 
 OPERANDS = ("A", "B", "C")
 

@@ -8,12 +8,12 @@ from tilefold.layout.algebra.core import LayoutLike, plain_layout
 from tilefold.layout.algebra.inttuple import wrap
 from tilefold.layout.text.printing import cxx_style, plain_style
 from tilefold.layout.tiling.tiled_copy import TiledCopy
+from tilefold.show.atom_names import element_bits
 from tilefold.show.cta_tile import read_cta_tile
 from tilefold.show.layouts import tensor_layout
 from tilefold.show.made import read_tiled_copy
-from tilefold.show.names import element_bits
+from tilefold.show.option_text import OptionText
 from tilefold.show.ragged import check_covered
-from tilefold.show.values import OptionText
 from tilefold.show.view import Request, Tensor
 
 _POINTERS = {"gmem": "gmem_ptr", "smem": "smem_ptr", "rmem": "ptr", "ptr": "ptr"}

@@ -11,7 +11,10 @@ from ..scalars.values import Value, binary, convert
 from ..tensors.fragments import Vec
 from .conditions import and_, or_
 from .control import truth
-from .ranges import make_range
+from .counted import make_range
+
+STANDS_FOR_PYTHON = True
+"""What is here does for a kernel's function what Python does, and is refused what Python refuses."""
 
 
 def builtin(function: Any) -> Any:

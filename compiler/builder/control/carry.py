@@ -25,9 +25,8 @@ from ..scalars.values import (
     wrap,
 )
 from ..tensors.fragments import Vec, full
-from ..tracing.places import user_place
+from ..tracing.places import RESULT, user_place
 from ..tracing.state import current
-from .syntax.flow import RESULT
 from .variables import MISSING, PENDING, Box, Tree, Variable, tree_of
 
 _COUNTED = 5 << 59

@@ -14,8 +14,11 @@ from ..scalars.values import Bool, Value
 from .branches import branch
 from .carry import result_of
 from .control import truth
-from .ranges import Range, make_range
+from .counted import Range, make_range
 from .variables import Box, Variable, reached
+
+STANDS_FOR_PYTHON = True
+"""What is here does for a kernel's function what Python does, and is refused what Python refuses."""
 
 Thunk = Callable[[], Any]
 """An operand or a statement that is executed where it is wanted."""

@@ -13,7 +13,7 @@ from xdsl.dialects import arith
 
 from ....base.errors import Code, TilefoldError
 from ..scalars.values import Bool, Value, is_scalar
-from ..tensors.elements import AnyTensor
+from ..tensors.tensor_base import AnyTensor
 from ..tracing.state import current
 from .branches import branch
 from .builtin import builtin
@@ -30,9 +30,12 @@ from .conditions import (
     or_value,
 )
 from .control import discarded, name_value, truth
+from .counted import Range
 from .loops import bounded, conditional_loop, counted_loop
-from .ranges import Range
 from .variables import MISSING, PENDING, Cell, Variable, cells_of, reached
+
+STANDS_FOR_PYTHON = True
+"""What is here does for a kernel's function what Python does, and is refused what Python refuses."""
 
 __all__ = [
     "PENDING", "and_", "and_value", "builtin", "chain", "choose", "contains", "decided", "elected", "for_statement",

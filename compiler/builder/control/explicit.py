@@ -13,8 +13,8 @@ from ..scalars.values import Int, Value
 from .branches import branch
 from .carry import result_of
 from .control import truth
+from .counted import Range, make_range
 from .loops import conditional_loop, counted_loop
-from .ranges import Range, make_range
 from .variables import Box
 
 

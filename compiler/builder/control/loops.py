@@ -10,13 +10,13 @@ from xdsl.ir import Block, Region, SSAValue
 
 from ....base.errors import Code, TilefoldError
 from ....dialects.tile import CoordTensorType, LoadOp, SliceOp, Space, StoreOp, TensorType
-from ....passes.writing.emitter import UNROLL
+from ....passes.analysis.loop_hints import UNROLL
 from ..scalars.dtypes import Index
 from ..scalars.values import MOST, Bool, Int, Scalar, compare, convert, is_scalar
 from ..tracing.state import current
 from .control import built, drop, name_value, noted, truth
+from .counted import Range
 from .loop_variables import LoopVariables
-from .ranges import Range
 from .variables import Box, Variable
 
 

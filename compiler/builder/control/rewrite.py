@@ -6,12 +6,9 @@ branches or loops.
 """
 
 import ast
-import dis
 import inspect
 import linecache
-import os
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from types import CellType, CodeType, FunctionType
 from typing import Any
@@ -24,11 +21,20 @@ from .syntax.nodes import parameters, scope
 from .syntax.transform import RUNTIME, transform_function
 
 
-def rewritten(function: Callable[..., Any]) -> FunctionType:
-    """The function with control flow that can become the kernel's.
+def lines_of(function: object) -> Sequence[str]:
+    """The lines of the file that a function comes from, as they are now; none where Python keeps none."""
+    if not isinstance(function, FunctionType):
+        return ()
+    linecache.checkcache(function.__code__.co_filename)
+    return linecache.getlines(function.__code__.co_filename, function.__globals__)
 
-    Raises ProgramError: E5004 where Python keeps no source of the function, or it is no function; E5005 for a form of
-    Python that a kernel cannot have.
+
+def rewritten(function: Callable[..., Any], read: Sequence[str]) -> FunctionType:
+    """The function with control flow that can become the kernel's. `read` are the lines of its file as they were when
+    the function was defined (`lines_of`).
+
+    Raises ProgramError: E5004 where Python keeps no source of the function, or it is no function, or its lines have
+    changed; E5005 for a form of Python that a kernel cannot have.
     """
     if not isinstance(function, FunctionType):
         kind = type(function).__name__
@@ -39,7 +45,8 @@ def rewritten(function: Callable[..., Any]) -> FunctionType:
         return function  # a function within one that was rewritten
     file = function.__code__.co_filename
     try:
-        lines, start = _source_lines(function)
+        lines, start = _source_lines(function, lines_of(function))
+        has_changed = bool(read) and _source_lines(function, read)[0] != lines
         node, parents = _parse(function, "".join(lines), start)
     except (OSError, SyntaxError, LookupError) as error:
         raise _no_source(function, f"Python keeps no source of '{function.__name__}'", _WITHOUT_SOURCE) from error
@@ -50,7 +57,7 @@ def rewritten(function: Callable[..., Any]) -> FunctionType:
     if isinstance(node, ast.AsyncFunctionDef):
         raise refuse(node, "'async def'", "write def")
     node.decorator_list = []
-    if _may_have_changed(file) and not _is_same(function.__code__, _compile(function, node, parents, file)):
+    if has_changed:
         problem = f"the file of '{function.__name__}' has changed since Python read it"
         raise _no_source(function, problem, "import it again, or start Python anew")
     transform_function(node, refuse, parents[-1] if parents else "")
@@ -65,44 +72,17 @@ def rewritten(function: Callable[..., Any]) -> FunctionType:
     return new
 
 
-def _source_lines(function: FunctionType) -> tuple[list[str], int]:
-    """The lines of a function itself, not of what it wraps, and the number of the first. OSError where there are none.
+def _source_lines(function: FunctionType, lines: Sequence[str]) -> tuple[Sequence[str], int]:
+    """The lines of a function itself, not of what it wraps, among those of its file, and the number of the first.
+    OSError where there are none.
 
     `inspect.getsourcelines` looks for the function's module first, in the files of all that are loaded, which takes
     longer than building a small kernel; the function's globals tell as much. It knows more of code without a file.
     """
     code = function.__code__
-    linecache.checkcache(code.co_filename)
-    lines = linecache.getlines(code.co_filename, function.__globals__)
     if len(lines) < code.co_firstlineno:
         return inspect.getsourcelines(code)
     return inspect.getblock(lines[code.co_firstlineno - 1 :]), code.co_firstlineno
-
-
-_STARTED = time.time()
-
-
-def _may_have_changed(file: str) -> bool:
-    """Whether a file may be another than the one that Python read; what is no file stays as it is."""
-    try:
-        return os.stat(file).st_mtime > _STARTED
-    except OSError:
-        return False
-
-
-def _is_same(a: CodeType, b: CodeType) -> bool:
-    """Whether two functions do the same."""
-    return _meaning(a) == _meaning(b)
-
-
-def _meaning(code: CodeType) -> list[object]:
-    """What a function does. Not how it calls others: that depends on what its module imports."""
-    found: list[object] = [code.co_names, code.co_varnames]
-    for each in dis.get_instructions(code):
-        is_jump = each.opcode in dis.hasjrel or each.opcode in dis.hasjabs
-        if is_jump or each.opname.startswith(("BINARY", "COMPARE", "UNARY", "IS_", "CONTAINS", "STORE", "LOAD_FAST")):
-            found.append((each.opname, "" if is_jump else each.argrepr))
-    return found + [_meaning(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts]
 
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

@@ -14,7 +14,7 @@ from ....layout.text.printing import plain_style, print_layout_lines
 from ..scalars.dtypes import DType, Float32, Float64, Int32, Int64
 from ..scalars.values import Scalar, as_value, convert
 from ..tensors.coordinates import check_static
-from ..tensors.elements import tensor_type
+from ..tensors.tensor_base import tensor_type
 from ..tensors.tensors import Tensor
 from ..tracing.state import emit
 

@@ -3,6 +3,9 @@
 
 from typing import Any, Self
 
+STANDS_FOR_PYTHON = True
+"""What is here does for a kernel's function what Python does, and is refused what Python refuses."""
+
 
 class Compared:
     """What two values of the kernel are compared by; a comparison is a predicate, or a fragment of predicates."""

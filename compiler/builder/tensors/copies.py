@@ -33,9 +33,9 @@ from ..scalars.dtypes import Boolean, DType, as_dtype, dtype_of
 from ..tracing.state import checked, current, emit
 from . import nvgpu
 from .coordinates import as_layout, check_static, tuples
-from .elements import emit_inferred, registers, tensor_type
 from .fragments import Vec, load, store
 from .mma import TiledMma, partitioned, static_or_unknown
+from .tensor_base import emit_inferred, registers, tensor_type
 from .tensors import Tensor
 from .views import relaid
 

@@ -20,7 +20,7 @@ from ....layout.algebra.inttuple import product, show, wrap
 from ..scalars.dtypes import DType, Index, Int64
 from ..scalars.values import Scalar, convert
 from ..tracing.state import current, emit
-from .elements import Elements, registers, tensor_type
+from .tensor_base import Elements, registers, tensor_type
 
 Shape = tuple[Any, ...]
 """The top-level modes of a fragment, each a number or nested."""

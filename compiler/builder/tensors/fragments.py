@@ -28,8 +28,8 @@ from ..scalars.power import power
 from ..scalars.values import Scalar, binary, compare, is_scalar, unary
 from ..tracing.state import current, emit
 from .coordinates import as_tuple, tuples
-from .elements import AnyTensor, Elements, registers, tensor_type
 from .expressions import Expression, Shape, broadcast, repeated, sizes, write
+from .tensor_base import AnyTensor, Elements, registers, tensor_type
 
 
 class Vec(Ordered, Bits):

@@ -7,7 +7,7 @@ from ....dialects.tile import Space
 from ....dialects.tile.fragments import FRAGMENT_ALIGN
 from ..scalars.dtypes import as_dtype
 from .coordinates import as_layout
-from .elements import allocate, tensor_type
+from .tensor_base import allocate, tensor_type
 from .tensors import Tensor
 
 

@@ -30,8 +30,8 @@ from ....layout.tiling import tiled_mma as algebra
 from ..scalars.values import index_of
 from ..tracing.state import checked, current, emit
 from .coordinates import as_layout, tuples
-from .elements import AnyTensor, emit_inferred, ragged_unit, tensor_type
 from .nvgpu import MmaOp, MmaUniversalOp
+from .tensor_base import AnyTensor, emit_inferred, ragged_unit, tensor_type
 from .tensors import Tensor
 from .views import as_tensor, relaid
 

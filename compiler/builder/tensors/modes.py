@@ -17,7 +17,7 @@ from ....layout.algebra.inttuple import dice_tuple, slice_tuple
 from ....layout.algebra.inttuple import flatten as flatten_tuple
 from ..scalars.values import Value, check_integer
 from .coordinates import as_tuple, tuples
-from .elements import AnyTensor, sliced
+from .tensor_base import AnyTensor, sliced
 from .tensors import Pointer, Tensor, make_tensor
 
 

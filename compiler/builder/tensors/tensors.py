@@ -17,8 +17,8 @@ from ..scalars.dtypes import DType, Index
 from ..scalars.values import MOST, Int, index_of, is_scalar
 from ..tracing.state import emit
 from .coordinates import as_layout, as_tuple, has_none, show_layout, split_coordinate, split_layout
-from .elements import AnyTensor, Elements, inside, replaced_leaves, sliced
 from .fragments import Vec, load, store
+from .tensor_base import AnyTensor, Elements, inside, replaced_leaves, sliced
 
 
 class Pointer:

@@ -46,8 +46,8 @@ from .coordinates import (
     split_coordinate,
     tuples,
 )
-from .elements import AnyTensor, ragged_unit, tensor_type
 from .modes import layout_of
+from .tensor_base import AnyTensor, ragged_unit, tensor_type
 from .tensors import CoordTensor, Tensor, make_tensor
 
 T = TypeVar("T", Tensor, CoordTensor)

@@ -17,6 +17,8 @@ _INTERNAL = ("tilefold", "xdsl")
 """The packages whose frames are not the user's code; neither are those of Python's library."""
 _LIBRARY = sysconfig.get_paths()["stdlib"] + os.sep
 _PACKAGES = os.sep + "site-packages" + os.sep
+RESULT = "__result__"
+"""The variable in which the code of a rewritten function keeps its result."""
 _PARTS = re.compile(r"__(?:then|else|while|for|test)_\d+__$|<(?:lambda|listcomp|setcomp|dictcomp|genexpr)>$")
 """The names of functions that are parts of the function around them."""
 

@@ -10,12 +10,13 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from keyword import iskeyword
 from traceback import walk_tb
 from types import FrameType, ModuleType
 from typing import Any
 
 from ....base.errors import Code, TilefoldError
-from .places import is_users
+from .places import RESULT, is_users, places_of_traceback
 from .synonyms import called_here
 
 _PACKAGE = __name__.partition(".")[0]
@@ -27,10 +28,6 @@ _OPERANDS = {
     **dict.fromkeys(("Vec", "Int", "Float", "Bool"), "fragments and values are computed with one another and numbers"),
 }  # fmt: skip
 """What would work instead, by the type of an operand; the first in this order."""
-_FOR_PYTHON = tuple(
-    f"{_BUILDER}.{name}" for name in ("control.dispatch", "control.conditions", "control.builtin", "scalars.operators")
-)
-"""The modules that do for a kernel's function what Python does, and are refused what Python refuses."""
 _LISTED = 24
 """The most names that a message lists."""
 
@@ -41,12 +38,11 @@ def explained(error: Exception, unbound: Mapping[str, tuple[str, str]]) -> Tilef
     `unbound` says of variables that control flow left without a value why, and what would work.
     """
     if isinstance(error, NameError):
-        name = re.search(r"'(\w+)'", str(error))
-        reason = None if name is None else unbound.get(name[1])
+        reason = unbound.get(error.name or _unbound_local(error))
         return None if reason is None else TilefoldError(Code.BUILD_UNBOUND, *reason)
     frames = [frame for frame, _ in walk_tb(error.__traceback__)]
     if isinstance(error, TypeError):
-        while frames and frames[-1].f_globals.get("__name__") in _FOR_PYTHON:
+        while frames and frames[-1].f_globals.get("STANDS_FOR_PYTHON"):
             frames.pop()
     if not frames:
         return None
@@ -55,6 +51,15 @@ def explained(error: Exception, unbound: Mapping[str, tuple[str, str]]) -> Tilef
     if isinstance(error, AttributeError):
         return _attribute(error) or _mentioned(str(error))
     return _call(str(error)) or _mentioned(str(error)) if isinstance(error, TypeError) else None
+
+
+def _unbound_local(error: NameError) -> str:
+    """The local variable that has no value, whose name Python keeps in its message alone: the expression at fault, or
+    else the variable of the rewriting for a function's result.
+    """
+    place = next(iter(places_of_traceback(error.__traceback__)), None)
+    text = "" if place is None else place.text[place.column - 1 : place.end - 1]
+    return text if text.isidentifier() and not iskeyword(text) else RESULT
 
 
 _BY_ARGUMENTS = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)

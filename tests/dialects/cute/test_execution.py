@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tilefold.base.errors import LayoutError
-from tilefold.compiler.driver import parse_passes, run_passes
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.compiler.frontend.source import plain_source
+from tilefold.compiler.pass_runner import parse_passes, run_passes
 from tilefold.layout.algebra.core import Layout, size
 from tilefold.layout.text.layouts import parse_layout
 from tilefold.passes.registry import PASSES

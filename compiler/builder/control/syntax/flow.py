@@ -10,11 +10,11 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ...tracing.places import RESULT
 from .leaving import always_leaves, leaves, may_leave
 from .nodes import FUNCTIONS, own_nodes, placed, visited
 
 RETURNED = "__returned__"
-RESULT = "__result__"
 PENDING = "PENDING"
 """The name, in what rewritten code calls, of the result of a function that has not returned yet."""
 

@@ -16,11 +16,11 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from .bound_names import Names, assigned, names_in
 from .elected import lower_elected
 from .flow import lower_flow
 from .leaving import leaves_around
 from .matching import lower_match
-from .names import Names, assigned, names_in
 from .nodes import FUNCTIONS, own_nodes, parameters, placed, scope, visited
 
 RUNTIME = "__tilefold__"

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from tilefold.base.element_types import ELEMENT_TYPES
 from tilefold.base.errors import Code, LayoutError, TilefoldError
 from tilefold.layout.atoms.copy_atom import CopyAtom
-from tilefold.layout.atoms.table import copy_atom
+from tilefold.layout.atoms.copy_names import copy_atom
 
 _WIDTHS: Mapping[str, int] = {
     **{name: element.bits for element in ELEMENT_TYPES for name in (element.ptx, element.mlir, *element.cxx) if name},
