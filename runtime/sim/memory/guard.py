@@ -6,9 +6,9 @@ Past the end of a row an address is that of the next row, in bounds of the memor
 tensor's shape is a fault. Coordinates that a view cannot follow are not checked.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from xdsl.ir import Operation
 from ....base.errors import Code, LayoutError
 from ....dialects.tile.view_base import LayoutViewOp, TilingViewOp
 from ....layout.algebra.axes import along
-from ....layout.algebra.core import Layout, make_identity_layout
+from ....layout.algebra.core import Layout, LayoutLike, make_identity_layout
 from ....layout.algebra.integers import add
 from ....layout.algebra.inttuple import leaves, repeat_like, transform_leaves
 from ....layout.algebra.slicing import slice_and_offset
@@ -25,6 +25,8 @@ from ...arrays.storage import distances
 from ..faults import site_of
 from ..values.values import Value, anywhere, varies
 from ..warp import Warp
+
+Relayout: TypeAlias = Callable[[Layout], LayoutLike]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,10 +46,10 @@ def begin(op: LayoutViewOp, layout: Layout) -> Guard | None:
     return Guard(make_identity_layout(shape), repeat_like(shape, 0), shape)
 
 
-def viewed(op: LayoutViewOp, guard: Guard, coords: Sequence[Value]) -> Guard | None:
-    """The guard of a view; None where its coordinates cannot be followed."""
+def viewed(op: LayoutViewOp, relayout: Relayout, guard: Guard, coords: Sequence[Value]) -> Guard | None:
+    """The guard of a view, of which `relayout` is that of `op`; None where its coordinates cannot be followed."""
     try:
-        whole = op.relayout(guard.layout)
+        whole = relayout(guard.layout)
         coord = op.coordinate(whole, coords)
         layout, distance = (whole, 0) if coord is None else slice_and_offset(coord, whole)
         return Guard(cast(Layout, layout), add(guard.start, distance), guard.shape)

@@ -26,7 +26,8 @@ from ..memory.tensors import (
     tensor_value,
 )
 from ..translate import Rules, Step, Translator
-from ..values.values import Kind, TensorValue, Value, anywhere, kind_of
+from ..values.scalars import actual
+from ..values.values import Kind, TensorValue, Value, anywhere, kind_of, remembered
 from ..warp import Warp
 from .ptx_memory import from_bytes, to_bytes
 
@@ -68,17 +69,28 @@ def _element(op: tile.LoadOp | tile.StoreOp | tile.PtrOp, t: Translator) -> Any:
     coords, site, accesses = t.slots(op.coords), site_of(op), not isinstance(op, tile.PtrOp)
     coord, type, tensor = op.coord.data, op.tensor_type, t.slot(op.tensor)
 
+    count = len(coords)
+
+    @remembered
+    def fixed_by(*values: Value) -> list[tuple[Value, Value]]:
+        shape = actual(type.layout.data, values[count:]).shape
+        return list(fixed_modes(unwrapped(fill_coordinate(coord, values[:count])), shape))
+
+    @remembered
+    def index_of(*values: Value) -> Value:
+        layout = actual(type.layout.data, values[count:])
+        return checked_index(crd2idx(unwrapped(fill_coordinate(coord, values[:count])), layout.shape, layout.stride))
+
     def index(warp: Warp) -> tuple[Value, list[tuple[Value, Value]]]:
         value = tensor_value(warp.registers[tensor])
-        layout = tensor_layout(type, value)
-        filled = unwrapped(fill_coordinate(coord, [warp.registers[slot] for slot in coords]))
-        fixed = list(fixed_modes(filled, layout.shape))
+        values = [*[warp.registers[slot] for slot in coords], *value.scalars]
+        fixed = fixed_by(*values)
         if accesses:
             check_inside(warp, site, fixed)
             if value.guard is not None:
-                check_element(warp, op, value.guard, filled)
+                check_element(warp, op, value.guard, unwrapped(fill_coordinate(coord, values[:count])))
         with in_64_bits(warp, site):
-            return checked_index(crd2idx(filled, layout.shape, layout.stride)), fixed
+            return index_of(*values), fixed
 
     return index
 

@@ -3,8 +3,9 @@
 lanes.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import cache
 
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
@@ -12,19 +13,19 @@ from xdsl.ir import Operation, SSAValue
 from ....base.errors import Code
 from ....dialects import tile
 from ....dialects.scalars import unknowns
-from ....dialects.tile.assembly import fill_coordinate
+from ....dialects.tile.assembly import fill_coordinate, unwrapped
 from ....dialects.tile.view_base import LayoutViewOp
 from ....layout.algebra.core import plain_layout
 from ....layout.algebra.slicing import fixed_modes, slice_and_offset
 from ....layout.algebra.unknown import Unknown
 from ..faults import Site, site_of
-from ..memory.guard import Guard, begin, viewed
+from ..memory.guard import Guard, Relayout, begin, viewed
 from ..memory.outside import name_of_view
 from ..memory.tensors import checked_index, in_64_bits, moved, recast, tensor_layout, tensor_value
 from ..translate import Rules, Step, Translator
 from ..values.lane_int import LaneInt, number
 from ..values.scalars import actual, lane_layout, no_zero_extents, numbers, scalars_for
-from ..values.values import TensorValue, Value, anywhere
+from ..values.values import TensorValue, Value, anywhere, remembered
 from ..warp import Warp
 from .tile_coordinates import coordinate_view
 
@@ -38,18 +39,25 @@ def _view(op: LayoutViewOp, t: Translator) -> Step:
         return _run_time_view(op, type, t)
     whole = op.relayout(type.layout.data)
     plain, view = plain_layout(whole), name_of_view(op, op.source)
+    relayout = cache(op.relayout)
+
+    @remembered
+    def place(*values: Value) -> tuple[Value, list[tuple[Value, Value]]]:
+        """How far on the view begins, and the integers of its coordinate, with the extents of their modes."""
+        coord = op.coordinate(whole, values)
+        if coord is None:
+            return 0, []
+        return slice_and_offset(coord, plain)[1], list(fixed_modes(coord, plain.shape))
 
     def step(warp: Warp) -> None:
         registers = warp.registers
         tensor = tensor_value(registers[source])
         values = [registers[slot] for slot in coords]
-        coord = op.coordinate(whole, values)
-        seen = _guarded(op, type, tensor, values)
-        if coord is not None:
-            with in_64_bits(warp, site):
-                _, distance = slice_and_offset(coord, plain)
-                tensor = moved(tensor, distance, type)
-            tensor = _led_outside(warp, tensor, view, fixed_modes(coord, plain.shape))
+        seen = _guarded(op, relayout, type, tensor, values)
+        with in_64_bits(warp, site):
+            distance, fixed = place(*values)
+            tensor = moved(tensor, distance, type) if fixed else tensor
+        tensor = _led_outside(warp, tensor, view, fixed)
         registers[result] = tensor if seen is None else replace(tensor, guard=seen)
 
     return step
@@ -61,16 +69,18 @@ def _led_outside(warp: Warp, tensor: TensorValue, view: str, fixed: Iterable[tup
     return tensor if address is tensor.address else replace(tensor, address=address)
 
 
-def _guarded(op: LayoutViewOp, type: tile.TensorType, tensor: TensorValue, coords: list[Value]) -> Guard | None:
+def _guarded(
+    op: LayoutViewOp, relayout: Relayout, type: tile.TensorType, tensor: TensorValue, coords: list[Value]
+) -> Guard | None:
     """The guard of a view of `tensor`, if that is of a ragged tile."""
     before = begin(op, tensor_layout(type, tensor)) if tensor.guard is None else tensor.guard
-    return None if before is None else viewed(op, before, coords)
+    return None if before is None else viewed(op, relayout, before, coords)
 
 
 def _run_time_view(op: LayoutViewOp, type: tile.TensorType, t: Translator) -> Step:
     """A view of a tensor whose type has `?`: the algebra runs on their values."""
     source, result, coords = t.slot(op.source), t.slot(op.result), t.slots(op.coords)
-    site, view = site_of(op), name_of_view(op, op.source)
+    site, view, relayout = site_of(op), name_of_view(op, op.source), cache(op.relayout)
 
     def step(warp: Warp) -> None:
         registers = warp.registers
@@ -79,7 +89,7 @@ def _run_time_view(op: LayoutViewOp, type: tile.TensorType, t: Translator) -> St
             whole = plain_layout(op.relayout(lane_layout(type.layout.data, tensor.scalars)))
             coord = op.coordinate(whole, [LaneInt(registers[slot]) for slot in coords])
             kept, distance = (whole, 0) if coord is None else slice_and_offset(coord, whole)
-            seen = _guarded(op, type, tensor, [registers[slot] for slot in coords])
+            seen = _guarded(op, relayout, type, tensor, [registers[slot] for slot in coords])
             tensor = moved(tensor, numbers(distance), type)
             fixed = [(number(integer), number(extent)) for integer, extent in fixed_modes(coord, whole.shape)]
         tensor = _led_outside(warp, tensor, view, fixed)
@@ -162,32 +172,39 @@ def _folded_view(op: tile.ViewOp, t: Translator) -> Step:
         if offset is not None:
             with in_64_bits(warp, site):
                 tensor = moved(tensor, registers[offset], type)
-        for place, values, extents in places:
-            fixed = place.fixed([registers[slot] for slot in values], [registers[slot] for slot in extents])
-            tensor = _led_outside(warp, tensor, view, fixed)
+        for place, slots in places:
+            tensor = _led_outside(warp, tensor, view, place(*[registers[slot] for slot in slots]))
         registers[result] = replace(tensor, scalars=tuple([registers[slot] for slot in scalars]))
 
     return step
 
 
-def _places(offset: SSAValue, t: Translator) -> list[tuple[tile.Crd2IdxOp, tuple[int, ...], tuple[int, ...]]]:
-    """The indices of coordinates of which the offset of a view is the sum, with the registers of their integers."""
-    owner = offset.owner
-    if isinstance(owner, arith.AddiOp):
-        return [place for part in owner.operands for place in _places(part, t)]
-    return [(owner, t.slots(owner.coords), t.slots(owner.scalars))] if isinstance(owner, tile.Crd2IdxOp) else []
+def _places(offset: SSAValue, t: Translator) -> list[tuple[Callable[..., list[tuple[Value, Value]]], tuple[int, ...]]]:
+    """The coordinates whose indices make up the offset of a view: functions of operands, with the registers of these,
+    that give their integers, each with the extent of its mode.
+    """
+    op = offset.owner
+    if isinstance(op, arith.AddiOp):
+        return [place for part in op.operands for place in _places(part, t)]
+    if not isinstance(op, tile.Crd2IdxOp):
+        return []
+    count = len(op.coords)
+    return [(remembered(lambda *values: op.fixed(values[:count], values[count:])), t.slots(op.operands))]
 
 
 def _crd2idx(op: tile.Crd2IdxOp, t: Translator) -> Step:
-    coords, result, scalars = t.slots(op.coords), t.slot(op.result), t.slots(op.scalars)
+    operands, result, count = t.slots(op.operands), t.slot(op.result), len(op.coords)
     coord, static, site = op.coord.data, op.plain_layout, site_of(op)
+
+    @remembered
+    def index(*values: Value) -> Value:
+        filled = unwrapped(fill_coordinate(coord, values[:count]))
+        return checked_index(actual(static, values[count:])(filled))
 
     def step(warp: Warp) -> None:
         registers = warp.registers
-        filled = fill_coordinate(coord, [registers[slot] for slot in coords])
-        layout = actual(static, [registers[slot] for slot in scalars])
         with in_64_bits(warp, site):
-            registers[result] = checked_index(layout(filled[0] if len(filled) == 1 else filled))
+            registers[result] = index(*[registers[slot] for slot in operands])
 
     return step
 

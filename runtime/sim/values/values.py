@@ -8,8 +8,10 @@ NumPy scalar, a vector an array of shape (1, n). Any other value is an array ove
 result.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeGuard, cast
+from functools import lru_cache
+from typing import Any, TypeAlias, TypeGuard, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,7 @@ from ...numpy_types import numpy_type
 
 Value: TypeAlias = Any
 """A uniform value, an array over lanes, a tensor's address (`TensorValue`), or a tuple of a `cute` value's integers."""
+ResultT = TypeVar("ResultT")
 Lanes: TypeAlias = NDArray[Any]
 """An array whose first axis is the lanes of a warp."""
 
@@ -119,6 +122,19 @@ def varies(value: Value) -> TypeGuard[Lanes]:
 def anywhere(condition: Value) -> bool:
     """Whether a condition holds in any lane. Much faster than `np.any` where it is uniform."""
     return bool(condition.any()) if varies(condition) else bool(condition)
+
+
+def remembered(function: Callable[..., ResultT]) -> Callable[..., ResultT]:
+    """A pure function of values that keeps its latest results for integers that are the same in all lanes."""
+    kept = lru_cache(maxsize=1024)(function)
+
+    def call(*values: Value) -> ResultT:
+        for value in values:
+            if type(value) is not int:
+                return function(*values)
+        return kept(*values)
+
+    return call
 
 
 def per_lane(value: Value, lanes: int, kind: Kind) -> Lanes:
