@@ -80,7 +80,8 @@ STAGE_NAMES: tuple[str, ...] = tuple(stage.name for stage in STAGES)
 """The names of the stages in order."""
 
 
-def pipeline_to(stage: str, target: str = DEFAULT_ARCH) -> list[str]:
-    """The passes, as the command line writes them, that bring a program of stage `cute` to `stage`."""
-    last = STAGE_NAMES.index(stage)
-    return [text.format(target=target) for each in STAGES[: last + 1] for text in each.passes]
+def pipeline_to(stage: str, target: str = DEFAULT_ARCH, after: str | None = None) -> list[str]:
+    """The passes, as the command line writes them, that bring a program to a stage, from stage `after` or from text."""
+    first = 0 if after is None else STAGE_NAMES.index(after) + 1
+    passed = STAGES[first : STAGE_NAMES.index(stage) + 1]
+    return [text.format(target=target) for passing in passed for text in passing.passes]

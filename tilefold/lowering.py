@@ -18,7 +18,7 @@ from tilefold.compiler.frontend.diagnostics import Diagnostic, Place, ProgramErr
 from tilefold.compiler.frontend.program import parse_program
 from tilefold.compiler.frontend.source import Source
 from tilefold.compiler.pass_runner import parse_passes, run_passes_quickly
-from tilefold.compiler.pipeline import PASSES, STAGE_NAMES, STAGES
+from tilefold.compiler.pipeline import PASSES, STAGE_NAMES, pipeline_to
 from tilefold.dialects.gpu import ModuleOp as GpuModuleOp
 from tilefold.dialects.gpu.launch import FuncOp
 from tilefold.dialects.kernel import KernelOp
@@ -105,8 +105,7 @@ class Program:
                 (at for at in range(written, index) if (STAGE_NAMES[at], arch) in self._stages), default=written
             )
             start, done = self._stages.get((STAGE_NAMES[nearest], arch), (self.module, ()))
-            texts = [text for each in STAGES[nearest + 1 : index + 1] for text in each.passes]
-            passes = parse_passes(",".join(texts).format(target=arch), PASSES)
+            passes = parse_passes(",".join(pipeline_to(stage, arch, STAGE_NAMES[nearest])), PASSES)
             module = start.clone()
             run_passes_quickly(self.context, module, passes, source=self.source, done=done)
             self._stages[stage, arch] = module, (*done, *passes)

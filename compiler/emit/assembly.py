@@ -6,8 +6,18 @@ from collections.abc import Sequence
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.ptx.types import PtrType, constraint_of, value_bytes
+from .text import quote
 from .types import llvm_type
 from .writer import FunctionWriter
+
+
+def effect(text: str, letters: Sequence[str], given: Sequence[str], returned: str = "void") -> str:
+    """A call of assembly that LLVM neither drops nor moves accesses to memory across.
+
+    `letters` are the constraints of its registers, and `given` its operands with their types.
+    """
+    constraints = ",".join((*letters, "~{memory}"))
+    return f'call {returned} asm sideeffect {quote(text)}, "{constraints}"({", ".join(given)})'
 
 
 def register(type: Attribute, op: Operation) -> tuple[str, str]:

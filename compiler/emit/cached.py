@@ -6,6 +6,7 @@ The instruction's text is the operation's mnemonic, which its verifier composes 
 
 from ...dialects import ptx
 from ...dialects.ptx.types import REGISTER_LETTERS
+from .assembly import effect
 from .writer import FunctionWriter
 
 
@@ -15,11 +16,10 @@ def load_by_assembly(w: FunctionWriter, op: ptx.LoadOp) -> str:
     register = f"i{max(bits, 16)}"
     returned = register if count == 1 else f"{{ {', '.join([register] * count)} }}"
     loaded = _braced(count, 0)
-    constraints = ",".join([f"={_letter(bits)}"] * count)
-    place, given, letter = _policy(w, op, count + 1)
+    place, given, letters = _policy(w, op, count + 1)
     text = f"{op.mnemonic()} {loaded}, [${count}]{place};"
-    operands = f"{w.typed(op.ptr)}{given}"
-    value = w.temp(f'call {returned} asm sideeffect "{text}", "{constraints},l{letter},~{{memory}}"({operands})')
+    constraints = [*[f"={_letter(bits)}"] * count, "l", *letters]
+    value = w.temp(effect(text, constraints, [w.typed(op.ptr), *given], returned))
     if count == 1:
         return value if bits == max(bits, 16) else w.temp(f"trunc {register} {value} to i{bits}")
     whole = "poison"
@@ -37,22 +37,19 @@ def store_by_assembly(w: FunctionWriter, op: ptx.StoreOp, value: str) -> None:
         parts = [f"{register} {w.temp(f'extractelement {value}, i32 {index}')}" for index in range(count)]
     else:
         parts = [value if bits == max(bits, 16) else f"{register} {w.temp(f'zext {value} to {register}')}"]
-    constraints = ",".join(["l", *[_letter(bits)] * count])
-    place, given, letter = _policy(w, op, count + 1)
+    place, given, letters = _policy(w, op, count + 1)
     text = f"{op.mnemonic()} [$0], {_braced(count, 1)}{place};"
-    operands = f"{', '.join((w.typed(op.ptr), *parts))}{given}"
-    w.emit(f'call void asm sideeffect "{text}", "{constraints}{letter},~{{memory}}"({operands})')
+    w.emit(effect(text, ["l", *[_letter(bits)] * count, *letters], [w.typed(op.ptr), *parts, *given]))
 
 
 def copy_by_assembly(w: FunctionWriter, op: ptx.CpAsyncOp) -> None:
     """Writes a cp.async with a prefetch size or a policy, for which LLVM has no intrinsic."""
     sized = op.src_size is not None
-    place, _, letter = _policy(w, op, 3 if sized else 2)
+    place, _, letters = _policy(w, op, 3 if sized else 2)
     text = f"{op.mnemonic()} [$0], [$1], {op.bytes.value.data}{', $2' if sized else ''}{place};"
-    constraints = f"r,l{',r' if sized else ''}{letter}"
     destination = w.typed(op.dst) if op.policy is None else f"i32 {_opaque(w, op)}"
-    operands = ", ".join((destination, *(w.typed(value) for value in op.operands[1:])))
-    w.emit(f'call void asm sideeffect "{text}", "{constraints},~{{memory}}"({operands})')
+    operands = [destination, *(w.typed(value) for value in op.operands[1:])]
+    w.emit(effect(text, ["r", "l", *"r" * sized, *letters], operands))
 
 
 def _opaque(w: FunctionWriter, op: ptx.CpAsyncOp) -> str:
@@ -64,9 +61,11 @@ def _opaque(w: FunctionWriter, op: ptx.CpAsyncOp) -> str:
     return w.temp(f'call i32 asm "prmt.b32 $0, $1, 0, 0x3210;", "=r,r"({w.typed(op.dst)})')
 
 
-def _policy(w: FunctionWriter, op: ptx.LoadOp | ptx.StoreOp | ptx.CpAsyncOp, index: int) -> tuple[str, str, str]:
+def _policy(
+    w: FunctionWriter, op: ptx.LoadOp | ptx.StoreOp | ptx.CpAsyncOp, index: int
+) -> tuple[str, list[str], list[str]]:
     """What a policy, operand `index`, adds at the end of the text, of what it is given and of the constraints."""
-    return ("", "", "") if op.policy is None else (f", ${index}", f", {w.typed(op.policy)}", ",l")
+    return ("", [], []) if op.policy is None else (f", ${index}", [w.typed(op.policy)], ["l"])
 
 
 def _letter(bits: int) -> str:

@@ -5,8 +5,8 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import ptx
 from ...dialects.ptx.types import split_vector
-from .assembly import from_register, in_register, register
-from .writer import FunctionWriter, Rule, rule
+from .assembly import effect, from_register, in_register, register
+from .writer import FunctionWriter, Rule, calling, rule
 
 
 def _changing(w: FunctionWriter, op: ptx.AtomOp | ptx.AtomCasOp) -> None:
@@ -18,24 +18,22 @@ def _changing(w: FunctionWriter, op: ptx.AtomOp | ptx.AtomCasOp) -> None:
 def _with_result(w: FunctionWriter, op: Operation, ptr: SSAValue, text: str, values: list[SSAValue]) -> None:
     (result,) = op.results
     type, constraint = register(result.type, op)
-    constraints = ",".join([f"={constraint}", *(register(each.type, op)[1] for each in (ptr, *values)), "~{memory}"])
-    given = ", ".join([w.typed(ptr), *(in_register(w, value, op) for value in values)])
-    from_register(w, result, w.temp(f'call {type} asm sideeffect "{text}", "{constraints}"({given})'), op)
+    letters = [f"={constraint}", *(register(value.type, op)[1] for value in (ptr, *values))]
+    given = [w.typed(ptr), *(in_register(w, value, op) for value in values)]
+    from_register(w, result, w.temp(effect(text, letters, given, type)), op)
 
 
 def _red(w: FunctionWriter, op: ptx.RedOp) -> None:
     _, space = register(op.ptr.type, op)
     if op.mnemonic().endswith(("v2.f32", "v4.f32")):
         _, count = split_vector(op.value.type)
-        constraints, places = ["f"] * count, "{" + ", ".join(f"${index + 1}" for index in range(count)) + "}"
+        letters, places = ["f"] * count, "{" + ", ".join(f"${index + 1}" for index in range(count)) + "}"
         parts = [w.temp(f"extractelement {w.typed(op.value)}, i32 {index}") for index in range(count)]
         given = [f"float {part}" for part in parts]
     else:
-        constraints, places = [register(op.value.type, op)[1]], "$1"
+        letters, places = [register(op.value.type, op)[1]], "$1"
         given = [in_register(w, op.value, op)]
-    listed = ",".join([space, *constraints, "~{memory}"])
-    operands = ", ".join([w.typed(op.ptr), *given])
-    w.emit(f'call void asm sideeffect "{op.mnemonic()} [$0], {places};", "{listed}"({operands})')
+    w.emit(effect(f"{op.mnemonic()} [$0], {places};", [space, *letters], [w.typed(op.ptr), *given]))
 
 
 def _load(w: FunctionWriter, op: ptx.LoadAcquireOp) -> None:
@@ -43,17 +41,12 @@ def _load(w: FunctionWriter, op: ptx.LoadAcquireOp) -> None:
 
 
 def _store(w: FunctionWriter, op: ptx.StoreReleaseOp) -> None:
-    constraints = ",".join([*(register(each.type, op)[1] for each in (op.ptr, op.value)), "~{memory}"])
-    given = f"{w.typed(op.ptr)}, {in_register(w, op.value, op)}"
-    w.emit(f'call void asm sideeffect "{op.mnemonic()} [$0], $1;", "{constraints}"({given})')
+    letters = [register(value.type, op)[1] for value in (op.ptr, op.value)]
+    w.emit(effect(f"{op.mnemonic()} [$0], $1;", letters, [w.typed(op.ptr), in_register(w, op.value, op)]))
 
 
 def _fence(w: FunctionWriter, op: ptx.FenceOp) -> None:
-    w.emit(f'call void asm sideeffect "{op.mnemonic()};", "~{{memory}}"()')
-
-
-def _nanosleep(w: FunctionWriter, op: ptx.NanosleepOp) -> None:
-    w.emit(f"call void @llvm.nvvm.nanosleep({w.typed(op.duration)})")
+    w.emit(effect(f"{op.mnemonic()};", [], []))
 
 
 PTX_ATOMIC: tuple[tuple[type[Operation], Rule], ...] = (
@@ -63,5 +56,5 @@ PTX_ATOMIC: tuple[tuple[type[Operation], Rule], ...] = (
     rule(ptx.LoadAcquireOp, _load),
     rule(ptx.StoreReleaseOp, _store),
     rule(ptx.FenceOp, _fence),
-    rule(ptx.NanosleepOp, _nanosleep),
+    (ptx.NanosleepOp, calling("@llvm.nvvm.nanosleep")),
 )

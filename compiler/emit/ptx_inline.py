@@ -4,17 +4,16 @@
 from xdsl.ir import Operation
 
 from ...dialects import ptx
-from .assembly import from_register, in_register, register
-from .text import quote
+from .assembly import effect, from_register, in_register, register
 from .writer import FunctionWriter, Rule, rule
 
 
 def _inline(w: FunctionWriter, op: ptx.InlineOp) -> None:
     types = [register(result.type, op)[0] for result in op.res]
     returned = "void" if not types else types[0] if len(types) == 1 else f"{{ {', '.join(types)} }}"
-    constraints = ",".join(letter.strip() for letter in (*op.constraints.data.split(","), "~{memory}") if letter)
-    given = ", ".join(in_register(w, value, op) for value in op.args)
-    call = f'call {returned} asm sideeffect {quote(op.text.data)}, "{constraints}"({given}) convergent nounwind'
+    letters = [letter.strip() for letter in op.constraints.data.split(",") if letter]
+    given = [in_register(w, value, op) for value in op.args]
+    call = f"{effect(op.text.data, letters, given, returned)} convergent nounwind"
     if not types:
         w.emit(call)
         return

@@ -6,6 +6,7 @@ from xdsl.ir import Operation
 from ...dialects import ptx
 from ...layout.atoms.instructions import MovMatrix
 from ...layout.atoms.ptx_text import copy_text
+from .assembly import effect
 from .writer import FunctionWriter, Rule, rule
 
 
@@ -18,9 +19,7 @@ def _ldmatrix(w: FunctionWriter, op: ptx.LdMatrixOp) -> None:
         fragments = w.temp(f"call {returned} @{name}({pointer})")
     else:
         text = copy_text(op.instruction, "$")
-        constraints = ",".join(["=r"] * count)
-        call = f'call {returned} asm sideeffect "{text}", "{constraints},r,~{{memory}}"({pointer}) convergent'
-        fragments = w.temp(call)
+        fragments = w.temp(f"{effect(text, [*['=r'] * count, 'r'], [pointer], returned)} convergent")
     type, whole = w.type(op.result), "poison"
     for index in range(count):
         part = fragments if count == 1 else w.temp(f"extractvalue {returned} {fragments}, {index}")
@@ -31,14 +30,14 @@ def _ldmatrix(w: FunctionWriter, op: ptx.LdMatrixOp) -> None:
 def _stmatrix(w: FunctionWriter, op: ptx.StMatrixOp) -> None:
     count, pointer, value = op.registers, w.typed(op.ptr), w.typed(op.value)
     parts = [f"i32 {w.temp(f'extractelement {value}, i32 {index}')}" for index in range(count)]
-    operands = ", ".join((pointer, *parts))
+    operands = [pointer, *parts]
     if op.shape is None:
         trans = ".trans" if op.trans is not None else ""
-        w.emit(f"call void @llvm.nvvm.stmatrix.sync.aligned.m8n8.x{op.num.value.data}{trans}.b16.p3({operands})")
+        name = f"llvm.nvvm.stmatrix.sync.aligned.m8n8.x{op.num.value.data}{trans}.b16.p3"
+        w.emit(f"call void @{name}({', '.join(operands)})")
     else:
         text = copy_text(op.instruction, "$")
-        constraints = ",".join(["r"] * (count + 1))
-        w.emit(f'call void asm sideeffect "{text}", "{constraints},~{{memory}}"({operands}) convergent')
+        w.emit(f"{effect(text, ['r'] * (count + 1), operands)} convergent")
 
 
 def _movmatrix(w: FunctionWriter, op: ptx.MovMatrixOp) -> None:

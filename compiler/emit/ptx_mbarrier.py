@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import ptx
-from .text import quote
+from .assembly import effect
 from .writer import FunctionWriter, Rule, rule
 
 
@@ -17,9 +17,8 @@ def _assembly(
     w: FunctionWriter, lines: str | Sequence[str], letters: str, operands: Sequence[SSAValue], result: str = "void"
 ) -> str:
     """A call of assembly with registers of these letters."""
-    text = quote(lines if isinstance(lines, str) else "\n\t".join(lines))
-    given = ", ".join(w.typed(operand) for operand in operands)
-    return f'call {result} asm sideeffect {text}, "{letters},~{{memory}}"({given})'
+    text = lines if isinstance(lines, str) else "\n\t".join(lines)
+    return effect(text, letters.split(","), [w.typed(operand) for operand in operands], result)
 
 
 def _with_count(w: FunctionWriter, op: ptx.MbarrierInitOp | ptx.MbarrierExpectTxOp | ptx.MbarrierCompleteTxOp) -> None:

@@ -4,8 +4,9 @@
 from xdsl.ir import Operation
 
 from ...dialects import ptx
+from .assembly import effect
 from .cached import copy_by_assembly
-from .writer import FunctionWriter, Rule, rule
+from .writer import FunctionWriter, Rule, calling, rule
 
 
 def _cp_async(w: FunctionWriter, op: ptx.CpAsyncOp) -> None:
@@ -13,20 +14,11 @@ def _cp_async(w: FunctionWriter, op: ptx.CpAsyncOp) -> None:
         copy_by_assembly(w, op)
         return
     sized = ".s" if op.src_size is not None else ""
-    name = f"llvm.nvvm.cp.async.{op.cache.data}.shared.global.{op.bytes.value.data}{sized}"
-    w.emit(f"call void @{name}({', '.join(w.typed(value) for value in op.operands)})")
-
-
-def _commit_group(w: FunctionWriter, op: ptx.CpAsyncCommitGroupOp) -> None:
-    w.emit("call void @llvm.nvvm.cp.async.commit.group()")
+    w.call(op, f"@llvm.nvvm.cp.async.{op.cache.data}.shared.global.{op.bytes.value.data}{sized}")
 
 
 def _wait_group(w: FunctionWriter, op: ptx.CpAsyncWaitGroupOp) -> None:
     w.emit(f"call void @llvm.nvvm.cp.async.wait.group(i32 {op.n.value.data})")
-
-
-def _wait_all(w: FunctionWriter, op: ptx.CpAsyncWaitAllOp) -> None:
-    w.emit("call void @llvm.nvvm.cp.async.wait.all()")
 
 
 def _bar_sync(w: FunctionWriter, op: ptx.BarSyncOp) -> None:
@@ -47,7 +39,7 @@ def _bar_warp_sync(w: FunctionWriter, op: ptx.BarWarpSyncOp) -> None:
 
 
 def _grid_dependency(w: FunctionWriter, op: ptx.GridDependencyWaitOp | ptx.LaunchDependentsOp) -> None:
-    w.emit(f'call void asm sideeffect "{op.mnemonic()};", "~{{memory}}"()')
+    w.emit(effect(f"{op.mnemonic()};", [], []))
 
 
 def _ret(w: FunctionWriter, op: ptx.RetOp) -> None:
@@ -56,9 +48,9 @@ def _ret(w: FunctionWriter, op: ptx.RetOp) -> None:
 
 PTX_WARP: tuple[tuple[type[Operation], Rule], ...] = (
     rule(ptx.CpAsyncOp, _cp_async),
-    rule(ptx.CpAsyncCommitGroupOp, _commit_group),
+    (ptx.CpAsyncCommitGroupOp, calling("@llvm.nvvm.cp.async.commit.group")),
     rule(ptx.CpAsyncWaitGroupOp, _wait_group),
-    rule(ptx.CpAsyncWaitAllOp, _wait_all),
+    (ptx.CpAsyncWaitAllOp, calling("@llvm.nvvm.cp.async.wait.all")),
     rule(ptx.BarSyncOp, _bar_sync),
     rule(ptx.BarArriveOp, _bar_arrive),
     rule(ptx.BarWarpSyncOp, _bar_warp_sync),

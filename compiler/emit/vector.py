@@ -9,7 +9,7 @@ from xdsl.ir import Operation, SSAValue
 from ...base.errors import Code
 from ...dialects.ptx.types import split_vector
 from ...passes.errors import LoweringError
-from .types import overload
+from .arith import intrinsic
 from .writer import FunctionWriter, Rule, rule
 
 
@@ -76,17 +76,11 @@ def _bitcast(w: FunctionWriter, op: vector.BitcastOp) -> None:
     w.define(op.result, f"bitcast {w.typed(op.source)} to {w.type(op.result)}")
 
 
-def _fma(w: FunctionWriter, op: vector.FMAOp) -> None:
-    type = w.type(op.res)
-    args = ", ".join(w.typed(operand) for operand in op.operands)
-    w.define(op.res, f"call {type} @llvm.fma.{overload(type)}({args})")
-
-
 VECTOR: tuple[tuple[type[Operation], Rule], ...] = (
     rule(vector.ExtractOp, _extract),
     rule(vector.InsertOp, _insert),
     rule(vector.BroadcastOp, _broadcast),
     rule(vector.ShuffleOp, _shuffle),
     rule(vector.BitcastOp, _bitcast),
-    rule(vector.FMAOp, _fma),
+    (vector.FMAOp, intrinsic("fma")),
 )
