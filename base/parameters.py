@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
 from .element_types import ELEMENT_TYPES, ElementType
+from .target import GLOBAL
 
 MAX_PARAMETER_BYTES = 4096
 """The bytes that the parameters of a kernel can take (PTX ISA, Kernel Function Parameters)."""
@@ -85,7 +86,7 @@ class Pointer:
     c: str = "CUdeviceptr"
 
     def llvm(self, align: int) -> str:
-        return f"ptr addrspace(1) align {align}"
+        return f"{GLOBAL.llvm_pointer} align {align}"
 
     def pack(self, value: Placed) -> bytes:
         return value.address.to_bytes(8, "little")
@@ -123,6 +124,11 @@ class Scalar:
     @property
     def c(self) -> str:
         return self.element.c
+
+    @property
+    def by_bits(self) -> bool:
+        """Whether C lacks the type, so that the bits of a number are passed as an integer."""
+        return self.element.kind == "float" and self.c.startswith("uint")
 
     def llvm(self, align: int) -> str:
         return self.element.llvm

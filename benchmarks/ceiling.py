@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from tilefold.base.element_types import BY_PTX
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.layout.atoms.mma_atom import MmaAtom
 from tilefold.layout.atoms.mma_table import mma_atom
@@ -28,7 +29,6 @@ from tilefold.running.filled_arguments import prepare
 
 _NORMAL = ('"normal(seed=1)"', '"normal(seed=2)"')
 _INTEGERS = ('"integers(-128, 128, seed=1)"', '"integers(-128, 128, seed=2)"')
-_ELEMENTS = {"tf32": "f32", "e4m3": "f8E4M3FN", "e5m2": "f8E5M2", "s8": "i8", "u8": "i8", "s32": "i32"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Ceiling:
         """The kernel for a GPU of so many multiprocessors."""
         atom = mma_atom(self.atom)
         m, n, k = atom.shape
-        _, a, b, c = [_ELEMENTS.get(name, name) for name in atom.types]
+        _, a, b, c = [BY_PTX[name].mlir for name in atom.types]
         fills = _INTEGERS if atom.types[0] == "s32" else _NORMAL
         sizes = {
             "ATOM": f'"{self.atom}"', "M": m, "N": n, "K": k, "TA": a, "TB": b, "TC": c, "ROWS": self.rows,

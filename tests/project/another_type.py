@@ -10,9 +10,6 @@ from typing import Any
 
 from tests.project.tree import ROOT
 
-HEAD = "ELEMENT_TYPES = (\n"
-NAME = "tilefold.base.element_types"
-
 COPY = """
 !m = !tile.tensor<f8E5M2FNUZ, gmem, align<16>, "32:1">
 gpu.module @kernels {
@@ -33,15 +30,15 @@ run.launch @kernels::@copy grid(1) {
 """
 
 
-def add_row(row: str) -> None:
-    """Puts a table with one row more in the place of the table, before anything has read it."""
-    text = (ROOT / "base" / "element_types.py").read_text()
-    assert text.count(HEAD) == 1
-    assert NAME not in sys.modules
-    spec = spec_from_loader(NAME, None)
+def add_row(module: str, before: str, row: str) -> None:
+    """Puts a module of `base` with one row more, after the text `before`, in its place. Nothing may have read it."""
+    name, text = f"tilefold.base.{module}", (ROOT / "base" / f"{module}.py").read_text()
+    assert text.count(before) == 1
+    assert name not in sys.modules
+    spec = spec_from_loader(name, None)
     assert spec is not None
-    module = sys.modules[NAME] = module_from_spec(spec)
-    exec(compile(text.replace(HEAD, HEAD + row), NAME, "exec"), module.__dict__)
+    changed = sys.modules[name] = module_from_spec(spec)
+    exec(compile(text.replace(before, before + row), name, "exec"), changed.__dict__)
 
 
 def doubled(X: Any, Y: Any) -> None:
@@ -52,7 +49,7 @@ def doubled(X: Any, Y: Any) -> None:
 
 def main() -> None:
     """Prints one line for each layer."""
-    add_row(sys.argv[1])
+    add_row("element_types", "ELEMENT_TYPES = (\n", sys.argv[1])
     import ml_dtypes
     import numpy as np
 

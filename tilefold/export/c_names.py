@@ -91,8 +91,7 @@ def _values(parameter: Parameter, tensor: "TensorType | None") -> Iterator[tuple
 def _note(parameter: Parameter, tensor: "TensorType | None") -> str:
     kind = parameter.kind
     if not kind.is_tensor:
-        by_bits = isinstance(kind, Scalar) and kind.element.kind == "float" and kind.c not in ("float", "double")
-        return kind.name + (", by its bits" if by_bits else "")
+        return kind.name + (", by its bits" if isinstance(kind, Scalar) and kind.by_bits else "")
     elements = "" if tensor is None else f"{tensor.element_type}, "
     layout = parameter.layout if tensor is None else tensor.layout.data
     in_elements = "" if layout is None else f"; layout {layout}, in elements"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The example beside an exported kernel: a program in C, or C++, that runs it once on tensors in files."""
 
+from tilefold.base.parameters import ParameterKind, Scalar
 from tilefold.export.c_names import LICENCE, Argument
 
 _CHECK = """\
@@ -89,11 +90,13 @@ static void write_tensor(tensor *written)
 }
 """
 
-_REALS = ("float", "double")
-"""The types in C of numbers with a point; other floats are passed by their bits."""
-
 _FIRST = 5
 """The word of the command line that is the first argument: after the program, the code and the grid."""
+
+
+def _is_real(kind: ParameterKind) -> bool:
+    """Whether a value is a number with a point in C; other floats are passed by their bits."""
+    return isinstance(kind, Scalar) and kind.element.kind == "float" and not kind.by_bits
 
 
 def example(name: str, code: str, passed: tuple[Argument, ...]) -> str:
@@ -101,7 +104,7 @@ def example(name: str, code: str, passed: tuple[Argument, ...]) -> str:
     tensors = [each for each in passed if each.kind.is_tensor]
     words = "".join(f" {each.name}" for each in passed)
     helpers = _CHECK
-    if any(each.kind.c in _REALS for each in passed):
+    if any(_is_real(each.kind) for each in passed):
         helpers += _REAL
     if tensors:
         helpers += _TENSOR
@@ -156,5 +159,5 @@ def _declared(argument: Argument, word: int) -> str:
     """The declaration of an argument's value, which a word of the command line gives."""
     if argument.kind.is_tensor:
         return f"tensor {argument.name} = read_tensor(argv[{word}]);"
-    read = "real" if argument.kind.c in _REALS else "number"
+    read = "real" if _is_real(argument.kind) else "number"
     return f"{argument.kind.c} {argument.name} = ({argument.kind.c}){read}(argv[{word}]);"
