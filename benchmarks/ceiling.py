@@ -122,10 +122,11 @@ class Queued:
         )
         self._kernel = engine.load(artifact)
         self._packed = PackedArguments(driver, artifact, self._given)
+        self._frame = self._kernel.ready(self._packed, self._config.grid, self._config.stream, self._config.attributes)
 
     def run(self) -> None:
         """Queues the kernel on the default stream."""
-        self._kernel.launch(self._config, self._packed.addresses)
+        self._kernel.run(self._frame)
 
     def check(self) -> None:
         """Checks the accumulators of every block; see `check_product`."""
