@@ -132,6 +132,8 @@ class Cluster:
     """When the last copy of each agent of copies has completed; 0 where none has."""
     issuers: "list[Warp]" = field(default_factory=lambda: [])
     """The warps whose lanes have such agents, in the order of these."""
+    reads_late: bool = False
+    """Whether an asynchronous operation has begun that reads while it runs."""
     groups: tuple[NDArray[np.int64], ...] = field(init=False)
     """The threads with which a warp, a block and the cluster begin."""
 

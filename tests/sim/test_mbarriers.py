@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from tilefold.runtime.sim.warp import Completion
 
 from tests.sim.harness import SimEngine, entry, fault, launch, unwritten
 
@@ -48,10 +49,11 @@ def text_of(body: str) -> str:
     return entry(SETUP + body, POINTERS, "64", shared=4096)
 
 
-def run(body: str, seed: int | None = None) -> np.ndarray:
+def run(body: str, seed: int | None = None, completion: Completion = Completion.LATE) -> np.ndarray:
     """What the threads find: the number of the thread that wrote it."""
     a, b = np.repeat(np.arange(64, dtype=np.float32), 4), np.zeros(256, np.float32)
-    launch(text_of(body), block=(64, 1, 1), engine=SimEngine(seed=seed), A=a, B=unwritten(b))
+    engine = SimEngine(seed=seed, completion=completion)
+    launch(text_of(body), block=(64, 1, 1), engine=engine, A=a, B=unwritten(b))
     return b[::4]
 
 
@@ -80,9 +82,33 @@ def test_what_happened_before_arrivals_is_seen_after_a_wait(wait: str, seed: int
     assert (run(INIT + STORE + ARRIVE + wait + use(), seed) == 63 - np.arange(64)).all()
 
 
+@pytest.mark.parametrize("completion", Completion)
 @pytest.mark.parametrize("seed", [None, *range(3)])
-def test_copies_arrive_when_they_are_complete(seed: int | None) -> None:
-    assert (run(INIT + COPY + COPIES_ARRIVE + WAIT + use(), seed) == 63 - np.arange(64)).all()
+def test_copies_arrive_when_they_are_complete(seed: int | None, completion: Completion) -> None:
+    assert (run(INIT + COPY + COPIES_ARRIVE + WAIT + use(), seed, completion) == 63 - np.arange(64)).all()
+    tested = TESTED.replace("TEST", "try_wait %bar, %even")
+    assert (run(INIT + COPY + COPIES_ARRIVE + tested + use(), seed, completion) == 63 - np.arange(64)).all()
+
+
+@pytest.mark.parametrize(("completion", "possible"), [
+    (Completion.LATE, {1.0}), (Completion.EARLY, {1.0}), (Completion.RANDOM, {0.0, 1.0}),
+])  # fmt: skip
+def test_one_look_may_come_before_copies_are_complete(completion: Completion, possible: set[float]) -> None:
+    """Each warp looks once, at a phase for which its own copies suffice."""
+    body = INIT.replace("%n", "%half") + "scf.if %first {\n" + COPY + COPIES_ARRIVE
+    body += """%done = ptx.mbarrier.test_wait %bar, %even
+        %seen = arith.uitofp %done : i1 to f32
+        ptx.st %seen, %b align 4 : f32, !ptx.ptr<global>
+        }"""
+    half = "%half = arith.constant 32 : i32\n"
+    assert {float(run(half + body, seed, completion)[0]) for seed in range(12)} == possible
+
+
+@pytest.mark.parametrize(("completion", "code"), [(Completion.LATE, "E3206"), (Completion.EARLY, "E3205")])
+def test_no_time_of_completion_spares_the_wait(completion: Completion, code: str) -> None:
+    args = {"A": np.zeros(256, np.float32), "B": np.zeros(256, np.float32)}
+    body = text_of(INIT + COPY + COPIES_ARRIVE + use("mine"))
+    fault(body, code, block=(64, 1, 1), engine=SimEngine(completion=completion), **args)
 
 
 def test_copies_that_the_phase_needs_in_addition() -> None:

@@ -4,6 +4,7 @@ asynchronous operations on shared memory and on registers.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -218,8 +219,8 @@ def test_registers_in_flight(registers: tuple[Warp, LocalSpace], wait: Callable[
             use()
         assert caught.value.code == "E3206"
         assert caught.value.thread == (32, 0, 0)
-        said = "of a fragment (8 bytes) while ptx.start at test.cute:9:1 of thread (32,0,0) is still writing it"
-        assert said in caught.value.message
+        said = "while ptx.start at test.cute:9:1 by the async proxy of thread (32,0,0) is still writing it"
+        assert f"of a fragment (8 bytes) {said}" in caught.value.message
     assert (space.load(warp, SITE, 260, 4) == 1).all()
     assert (space.load(warp, SITE, 768, 4) == 1).all()
     wait(warp)
@@ -265,6 +266,32 @@ def reads(space: Space, warp: Warp, address: int) -> str:
     except SimulationError as error:
         return str(error.code)
     return "fine"
+
+
+@pytest.mark.parametrize("wait", [wait_for_groups, wait_at_an_mbarrier])
+def test_what_an_operation_reads_stays_until_it_is_complete(wait: Callable[[Warp], None]) -> None:
+    """An operation of each lane reads 8 bytes of shared memory, and writes 4 bytes elsewhere."""
+    (issuer, other, _), space = shared_space()
+    at = 256 + 8 * np.arange(32)
+    store, half = Access(SITE, "shared", "store", 8), Access(SITE, "shared", "store", 4)
+    space.store(issuer, store, at, np.ones((32, 8), np.uint8))
+    clocks.meet_block(issuer.block)
+    source = asynchronous.Source(space, at // 8, 8, np.arange(32))
+    rows = space.claim(issuer, half, 1024 + 4 * np.arange(32))
+    zeros = np.zeros((32, 4), np.uint8)
+    asynchronous.start(issuer, SITE, asynchronous.Proxy.ASYNC, space, rows, 4, zeros, source)
+    assert (space.load(other, store, at) == 1).all()
+    clocks.meet_block(issuer.block)
+    for write in (space.store, partial(space.publish, releases=False)):
+        with pytest.raises(SimulationError) as caught:
+            write(other, half, at + 4, zeros)
+        assert caught.value.code == "E3206"
+        said = "while ptx.test at test.cute:1:1 by the async proxy of thread (0,0,0) is still reading it"
+        assert f"writes 0x104 (byte 4 of shared memory (4096 bytes)) {said}" in caught.value.message
+    space.store(other, half, 512 + 4 * np.arange(32), zeros)  # behind it
+    wait(issuer)
+    clocks.meet_block(issuer.block)
+    space.store(other, half, at + 4, zeros)
 
 
 def test_who_waits_for_one_mbarrier_knows_the_copies_that_it_tells_of_only() -> None:

@@ -133,6 +133,7 @@ class LocalSpace:
         if (states == IN_FLIGHT).any():
             first, byte = np.argwhere(states == IN_FLIGHT)[0].tolist()
             operation, lane = next(writers(warp.block.cluster, self, int(rows[first]) * width + byte))
-            text = f"uses {self.frame.describe(int(at[first]) + byte)} while {operation.describe(lane)}"
+            where, other = self.frame.describe(int(at[first]) + byte), operation.describe(lane)
+            text = f"uses {where} while {other} is still writing it"
             warp.fault(Code.SIM_IN_FLIGHT, site, int(lanes[first]), text, "wait for the operation first")
         return rows

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ....base.errors import Code
 from ...counters import AccessCount
 from ..faults import Site
-from ..ordering.asynchronous import writers
+from ..ordering.asynchronous import readers, writers
 from ..ordering.clocks import Releases
 from ..ordering.races import Conflict, RaceShadow
 from ..values.values import Value
@@ -159,14 +159,21 @@ class Space:
     def claim(self, warp: Warp, access: Access, address: Value) -> NDArray[Any]:
         """Checks a write at `address` and records it for race detection; the rows that it will change."""
         rows = self._rows(warp, access, address)
-        state = self.arena.state[access.width][rows]
-        if _TAKEN[state].any():
-            self._refuse(warp, access, rows, loading=False)
+        self._check_writable(warp, access, rows)
         if self.shadow is not None:
             conflict = self.shadow.write(warp, rows, access.width)
             if conflict is not None:
                 self._race(warp, access, rows, conflict, "writes")
         return rows
+
+    def _check_writable(self, warp: Warp, access: Access, rows: NDArray[Any]) -> None:
+        """A fault of the first lane that may not write its row: another state than data, or an operation reads it."""
+        if _TAKEN[self.arena.state[access.width][rows]].any():
+            self._refuse(warp, access, rows, loading=False)
+        for index, operation, lane in readers(warp.block.cluster, self, rows, access.width):
+            where, writer = self.show_row(int(rows[index]), access.width), int(warp.lane_numbers()[index])
+            text = f"writes {where} while {operation.describe(lane)} is still reading it"
+            warp.fault(Code.SIM_IN_FLIGHT, access.site, writer, text, "wait for the operation first, and at a barrier")
 
     def hold(self, warp: Warp, rows: NDArray[Any], width: int) -> None:
         """Puts rows of a width in flight, of which a claim has checked the write."""
@@ -188,6 +195,7 @@ class Space:
         width, arena = access.width, self.arena
         if not (arena.state[width][rows] == READY).all():
             self._refuse(warp, access, rows, loading=True)
+        self._check_writable(warp, access, rows)
         if self.shadow is not None:
             conflict = self.shadow.update(warp, rows, width)
             if conflict is not None:
@@ -221,9 +229,7 @@ class Space:
         """Writes an array (active, width) of bytes at `address` in each active lane atomically."""
         rows = self._rows(warp, access, address)
         width = access.width
-        state = self.arena.state[width][rows]
-        if _TAKEN[state].any():
-            self._refuse(warp, access, rows, loading=False)
+        self._check_writable(warp, access, rows)
         if self.shadow is not None:
             conflict = self.shadow.update(warp, rows, width)
             if conflict is not None:
@@ -313,10 +319,9 @@ class Space:
             if (states == IN_FLIGHT).any():
                 byte = row * access.width + int((states == IN_FLIGHT).argmax())
                 operation, other = next(writers(warp.block.cluster, self, byte))
-                warp.fault(
-                    Code.SIM_IN_FLIGHT, access.site, lane, f"{verb} {where} while {operation.describe(other)}",
-                    "wait for its group in the thread that issued the copy, and then at a barrier, or at an mbarrier",
-                )  # fmt: skip
+                text = f"{verb} {where} while {operation.describe(other)} is still writing it"
+                hint = "wait for its group in the thread that issued the copy, and then at a barrier, or at an mbarrier"
+                warp.fault(Code.SIM_IN_FLIGHT, access.site, lane, text, hint)
             if (states == MBARRIER).any():
                 hint = "end it with ptx.mbarrier.inval before its bytes are used otherwise"
                 warp.fault(Code.SIM_MBARRIER, access.site, lane, f"{verb} {where}, where an mbarrier is", hint)

@@ -41,10 +41,21 @@ class Memory(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """Rows of a memory that an operation reads for some lanes, one for each row, until it is complete."""
+
+    memory: Memory
+    rows: NDArray[Any]
+    width: int
+    lanes: NDArray[Any]
+
+
 @dataclass(slots=True, eq=False)
 class Operation:
     """Work that an operation of the program at `site` has begun for some `lanes` of a warp, one for each row of
-    `memory` that it writes. The lane's `groups` says which of its groups it is part of.
+    `memory` that it writes. The lane's `groups` says which of its groups it is part of. Its `source`, if it reads while
+    it runs, must stay as it is.
     """
 
     site: Site
@@ -56,6 +67,7 @@ class Operation:
     rows: NDArray[Any]
     width: int
     content: NDArray[np.uint8]
+    source: Source | None = None
     flying: NDArray[np.bool_] = field(init=False)
     """The rows that are in flight."""
     tied: NDArray[np.bool_] = field(init=False)
@@ -85,14 +97,24 @@ class Operation:
         self.flying[which] = False
 
     def describe(self, lane: int) -> str:
-        """What the operation does for a lane, in words."""
-        block = self.issuer.block
-        return f"{self.site} of {block.describe(int(self.issuer.agents[lane]))} is still writing it"
+        """The operation and the thread that issued it for a lane, in words."""
+        by = " by the async proxy" if self.proxy is Proxy.ASYNC else ""
+        return f"{self.site}{by} of {self.issuer.block.describe(int(self.issuer.agents[lane]))}"
 
     def writes(self, memory: Memory, byte: int) -> int | None:
         """The lane for which the operation is writing a byte of the memory; None if it is not."""
         at = self.flying & (self.rows == byte // self.width)
         return int(self.lanes[at.argmax()]) if memory is self.memory and at.any() else None
+
+    def reads(self, memory: Memory, first: int, width: int) -> int | None:
+        """The lane for which the operation is reading some of `width` bytes of the memory; None if it is not."""
+        source = self.source
+        if source is None or source.memory is not memory:
+            return None
+        start = source.rows * source.width
+        at = (start < first + width) & (first < start + source.width)
+        at &= np.isin(source.lanes, self.lanes[self.flying])
+        return int(source.lanes[at.argmax()]) if at.any() else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,12 +142,21 @@ class Arrival:
 
 
 def start(
-    warp: Warp, site: Site, proxy: Proxy, memory: Memory, rows: NDArray[Any], width: int, content: NDArray[np.uint8]
+    warp: Warp,
+    site: Site,
+    proxy: Proxy,
+    memory: Memory,
+    rows: NDArray[Any],
+    width: int,
+    content: NDArray[np.uint8],
+    source: Source | None = None,
 ) -> None:
     """Starts writing the bytes `content`, an array (active, width), to a row of the memory for each active lane."""
     memory.hold(warp, rows, width)
     lanes = warp.lane_numbers()
-    warp.operations.append(Operation(site, proxy, warp, lanes, warp.groups[lanes], memory, rows, width, content))
+    operation = Operation(site, proxy, warp, lanes, warp.groups[lanes], memory, rows, width, content, source)
+    warp.operations.append(operation)
+    warp.block.cluster.reads_late |= source is not None
 
 
 def commit(warp: Warp) -> None:
@@ -186,6 +217,18 @@ def _of_lanes(operation: Operation, lanes: NDArray[Any]) -> NDArray[np.bool_]:
 def _forget(warp: Warp) -> None:
     """Drops the operations that are complete."""
     warp.operations = [operation for operation in warp.operations if operation.flying.any()]
+
+
+def readers(cluster: Cluster, memory: Memory, rows: NDArray[Any], width: int) -> Iterator[tuple[int, Operation, int]]:
+    """The operations that are reading some of the rows of a memory: the number of the row, and the lane for which each
+    is.
+    """
+    for index, row in enumerate(rows.tolist() if cluster.reads_late else ()):
+        for warp in cluster.warps:
+            for operation in warp.operations:
+                lane = operation.reads(memory, row * width, width)
+                if lane is not None:
+                    yield index, operation, lane
 
 
 def writers(cluster: Cluster, memory: Memory, byte: int) -> Iterator[tuple[Operation, int]]:
