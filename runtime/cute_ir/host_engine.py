@@ -19,8 +19,8 @@ from ..sim.functions import deep_stack, function
 from ..sim.memory.arena import Arena
 from ..sim.memory.local import LocalSpace
 from ..sim.memory.spaces import Space
-from ..sim.rules import COMMON
-from ..sim.translate import Spaces, Translator
+from ..sim.rules import COMMON, rules_of
+from ..sim.translate import Rules, Spaces, Translator
 from ..sim.warp import Block, Budget, Cluster, Launch, Warp
 from .c_functions import World
 from .rules import Launcher, host_rules
@@ -58,7 +58,11 @@ class HostEngine:
             raise LaunchError(Code.HOST_ENTRY, f"@{entry} takes arguments, which nobody gives", "begin without any")
         one = LaunchConfig((1, 1, 1), (1, 1, 1))
         launch = Launch(one, self.budget, _write if self.sink is None else self.sink)
-        rules = {**COMMON, **host_rules(World(self.environment, launch.print), self.launcher)}
+        own = host_rules(World(self.environment, launch.print), self.launcher)
+
+        def rules(dialect: str) -> Rules:
+            return {**rules_of(dialect), **own} if dialect in COMMON else own
+
         spaces = Spaces(Space("global", 0, False, Arena()), Space("shared", 0, False), LocalSpace())
         with deep_stack(site_of(main)), np.errstate(all="ignore"):
             called = function(main, Translator(rules, launch, spaces))

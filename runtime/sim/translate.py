@@ -72,6 +72,8 @@ class Suspending:
 Rule: TypeAlias = Callable[[Any, "Translator"], Step | Suspending | None]
 """Translates one class of operations; None where there is nothing to do at run time (a constant)."""
 Rules: TypeAlias = Mapping[type[Operation], Rule]
+RulesOf: TypeAlias = Callable[[str], Rules]
+"""The rules for the operations of a dialect."""
 Texts: TypeAlias = Mapping[str, Callable[..., Any]]
 """What PTX as text computes: for a text, a function of the operands' elements in all lanes, arrays, that gives those of
 the result, or a tuple of them.
@@ -119,7 +121,7 @@ _FORWARDING = (scf.YieldOp, scf.ConditionOp, func.ReturnOp, YieldOp)
 class Translator:
     """One translation: gives out slots and memory, and keeps the counters of the program's operations."""
 
-    def __init__(self, rules: Rules, launch: Launch, spaces: "Spaces", texts: Texts = MappingProxyType({})) -> None:
+    def __init__(self, rules: RulesOf, launch: Launch, spaces: "Spaces", texts: Texts = MappingProxyType({})) -> None:
         self.rules = rules
         self.launch = launch
         self.spaces = spaces
@@ -222,8 +224,9 @@ class Translator:
         return {name: counts[name] for name in sorted(counts) if counts[name].warps}
 
     def _rule(self, op: Operation) -> Rule:
+        rules = self.rules(op.name.partition(".")[0])
         for cls in type(op).__mro__:
-            rule = self.rules.get(cls)
+            rule = rules.get(cls)
             if rule is not None:
                 return rule
         raise SimulationError(

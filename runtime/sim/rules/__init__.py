@@ -1,38 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The simulator's rules, one file for each family of operations, and the table of them all."""
+"""The simulator's rules, one file for each family of operations, loaded for the dialects that a kernel has."""
 
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
 from types import MappingProxyType
 
-from ..translate import Rules
-from .calls import CALLS
-from .casts import CASTS
-from .cute import CUTE
-from .floats import FLOATS
-from .gpu import GPU
-from .integers import INTEGERS
-from .mma import MMA
-from .ptx_atomic import PTX_ATOMIC
-from .ptx_compute import PTX_COMPUTE
-from .ptx_inline import PTX_INLINE
-from .ptx_lanes import PTX_LANES
-from .ptx_matrix import PTX_MATRIX
-from .ptx_mbarrier import PTX_MBARRIER
-from .ptx_memory import PTX_MEMORY
-from .ptx_sync import PTX_SYNC
-from .scf import SCF
-from .structs import STRUCTS
-from .tile_coordinates import TILE_COORDINATES
-from .tile_copies import TILE_COPIES
-from .tile_maps import TILE_MAPS
-from .tile_memory import TILE_MEMORY
-from .tile_views import TILE_VIEWS
-from .vector import VECTOR
+from xdsl.ir import Operation
 
-COMMON: Rules = MappingProxyType({**INTEGERS, **FLOATS, **CASTS, **SCF, **VECTOR, **CALLS, **CUTE, **STRUCTS})
-"""The rules of operations that can run anywhere, on the host too."""
+from ..translate import Rule, Rules
 
-RULES: Rules = MappingProxyType({
-    **COMMON, **GPU, **PTX_MEMORY, **PTX_MATRIX, **PTX_SYNC, **PTX_LANES, **PTX_COMPUTE, **PTX_ATOMIC, **PTX_MBARRIER,
-    **PTX_INLINE, **TILE_VIEWS, **TILE_COORDINATES, **TILE_MEMORY, **TILE_MAPS, **TILE_COPIES, **MMA,
+COMMON: Mapping[str, tuple[str, ...]] = MappingProxyType({
+    "arith": ("integers", "floats", "casts"), "math": ("integers", "floats"), "scf": ("scf",), "vector": ("vector",),
+    "func": ("calls",), "cf": ("calls",), "cute": ("cute",), "llvm": ("structs",), "ub": ("structs",),
 })  # fmt: skip
-"""The rule of every operation that can run inside a kernel."""
+"""By dialect, the modules with the rules of operations that can run anywhere, on the host too."""
+
+MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType({
+    **COMMON,
+    "gpu": ("gpu",),
+    "ptx": (
+        "gpu", "ptx_memory", "ptx_matrix", "ptx_sync", "ptx_lanes", "ptx_compute", "ptx_atomic", "ptx_mbarrier",
+        "ptx_inline", "mma",
+    ),
+    "tile": ("tile_views", "tile_coordinates", "tile_memory", "tile_maps", "tile_copies", "mma"),
+})  # fmt: skip
+"""By dialect, the modules with the rules of operations that can run inside a kernel."""
+
+
+@cache
+def rules_of(dialect: str) -> Rules:
+    """The rule of every operation of a dialect that can run inside a kernel."""
+    found: dict[type[Operation], Rule] = {}
+    for name in MODULES.get(dialect, ()):
+        found.update(getattr(import_module(f".{name}", __package__), name.upper()))
+    return MappingProxyType(found)
