@@ -12,6 +12,7 @@ from xdsl.traits import SymbolTable
 
 from ...base.errors import Code
 from ...base.target import MAX_BLOCK, MAX_GRID
+from ...dialects.arith.integer_range import signed
 from ...dialects.gpu.launch import FuncOp, LaunchFuncOp
 from ...dialects.ptx.types import integer_bits, scalar_bits
 from ..engine import LaunchConfig
@@ -19,7 +20,7 @@ from ..errors import Dim3, LaunchError
 from ..options import launch_attributes
 from ..sim.faults import SimulationError, Site, site_of
 from ..sim.translate import Rules, Step, Translator
-from ..sim.values.values import Value, kind_of, wrap
+from ..sim.values.values import Value, kind_of
 from ..sim.warp import Warp
 from .c_functions import FUNCTIONS, Argument, CallError, World
 from .pointers import NULL, Pointer, PointerError, byte_size
@@ -59,7 +60,7 @@ def _constant(op: llvm.ConstantOp, t: Translator) -> None:
     match op.value:
         case IntegerAttr() if kind is not None:
             number: int = op.value.value.data
-            t.constant(op.result, bool(number & 1) if kind.bits == 1 else wrap(number, kind.bits))
+            t.constant(op.result, bool(number & 1) if kind.bits == 1 else signed(number, kind.bits))
         case FloatAttr() if kind is not None:
             t.constant(op.result, kind.dtype.type(op.value.value.data))
         case _:
@@ -118,7 +119,7 @@ def _call(world: World) -> Callable[[llvm.CallOp, Translator], Step]:
             except PointerError as error:
                 raise SimulationError(Code.HOST_POINTER, f"{name} reads {error}", site=site) from None
             if result is not None:
-                warp.registers[result] = returned if bits is None else wrap(returned, bits)
+                warp.registers[result] = returned if bits is None else signed(returned, bits)
 
         return step
 

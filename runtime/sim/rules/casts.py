@@ -11,10 +11,11 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAt
 from xdsl.ir import Operation
 
 from ....base.errors import Code as ErrorCode
+from ....dialects.arith.integer_range import signed
 from ..faults import SimulationError, site_of
 from ..translate import Rule, Rules, Step, Translator
 from ..values.rounding import narrow
-from ..values.values import Kind, Value, as_unsigned, kind_of, merge, varies, wrap
+from ..values.values import Kind, Value, as_unsigned, kind_of, merge, varies
 from ..warp import Warp
 
 
@@ -23,13 +24,13 @@ def _constant(op: arith.ConstantOp, t: Translator) -> None:
     attribute = op.value
     if isinstance(attribute, IntegerAttr):
         number = attribute.value.data
-        t.constant(op.result, bool(number & 1) if kind.bits == 1 else wrap(number, kind.bits))
+        t.constant(op.result, bool(number & 1) if kind.bits == 1 else signed(number, kind.bits))
     elif isinstance(attribute, FloatAttr):
         t.constant(op.result, kind.dtype.type(attribute.value.data))
     elif isinstance(attribute, DenseIntOrFPElementsAttr) and kind.count is not None:
         numbers: list[Any] = list(attribute.get_values())
         if not kind.is_float:
-            numbers = [wrap(int(n), kind.bits) for n in numbers]
+            numbers = [signed(int(n), kind.bits) for n in numbers]
         repeated = numbers * (kind.count if len(numbers) == 1 else 1)
         t.constant(op.result, np.array(repeated).astype(kind.dtype)[None, :])
     else:
@@ -77,13 +78,13 @@ def _resize(value: Value, before: Kind, after: Kind) -> Value:
             value = -value.astype(np.int8)
         return (value & 1) != 0 if after.bits == 1 else value.astype(after.dtype)
     number = -int(value) if before.bits == 1 else value
-    return bool(number & 1) if after.bits == 1 else wrap(number, after.bits)
+    return bool(number & 1) if after.bits == 1 else signed(number, after.bits)
 
 
 def _zero_extend(value: Value, before: Kind, after: Kind) -> Value:
     if varies(value):
         return value.astype(after.dtype) if before.bits == 1 else as_unsigned(value, before).astype(after.dtype)
-    return wrap(as_unsigned(value, before), after.bits)
+    return signed(as_unsigned(value, before), after.bits)
 
 
 def _round(value: Value, before: Kind, after: Kind) -> Value:
@@ -115,21 +116,21 @@ def _to_float(value: Value, before: Kind, after: Kind) -> Value:
     return narrow(number.astype(np.float64), after.dtype)
 
 
-def _to_integer(signed: bool) -> Callable[[Value, Kind, Kind], Value]:
+def _to_integer(*, is_signed: bool) -> Callable[[Value, Kind, Kind], Value]:
     """Truncation towards zero; out of range saturates. NaN becomes 0, but of f64 or where it becomes 64 bits the upper
     bit alone, as PTX's cvt.rzi has it (PTX ISA, cvt); fewer than 32 bits are those of 32 that are clamped.
     """
 
     def convert(value: Value, before: Kind, after: Kind) -> Value:
-        low = -(1 << (after.bits - 1)) if signed else 0
-        high = (1 << (after.bits - 1 if signed else after.bits)) - 1
-        invalid = (-1 if signed else 1) << (max(after.bits, 32) - 1) if 64 in (before.bits, after.bits) else 0
+        low = -(1 << (after.bits - 1)) if is_signed else 0
+        high = (1 << (after.bits - 1 if is_signed else after.bits)) - 1
+        invalid = (-1 if is_signed else 1) << (max(after.bits, 32) - 1) if 64 in (before.bits, after.bits) else 0
 
         def one(number: float) -> int:
             if number != number:
-                return wrap(min(max(invalid, low), high), after.bits)
+                return signed(min(max(invalid, low), high), after.bits)
             limited = min(max(number, float(low)), float(high))  # float(high) may be one too large
-            return wrap(min(int(limited), high), after.bits)
+            return signed(min(int(limited), high), after.bits)
 
         if varies(value):
             numbers = [one(float(x)) for x in value.ravel()]
@@ -163,7 +164,7 @@ CASTS: Rules = {
     arith.TruncFOp: _convert(_round),
     arith.SIToFPOp: _convert(_from_signed),
     arith.UIToFPOp: _convert(_from_unsigned),
-    arith.FPToSIOp: _convert(_to_integer(signed=True)),
-    arith.FPToUIOp: _convert(_to_integer(signed=False)),
+    arith.FPToSIOp: _convert(_to_integer(is_signed=True)),
+    arith.FPToUIOp: _convert(_to_integer(is_signed=False)),
     arith.BitcastOp: BITCAST,
 }

@@ -12,16 +12,17 @@ from xdsl.ir import SSAValue
 from ....base.errors import Code as ErrorCode
 from ....base.target import WARP
 from ....dialects import ptx
+from ....dialects.arith.integer_range import signed
 from ..faults import Site, site_of
 from ..translate import Rules, Step, Translator
-from ..values.values import Value, varies, wrap
+from ..values.values import Value, varies
 from ..warp import Bools, Warp
 from .floats import MAXIMUM_NUMBER, MINIMUM_NUMBER
 
 
 def bits_of(lanes: Bools) -> int:
     """A bit for each lane that is set, as a signed i32."""
-    return wrap(int(np.sum(lanes * (1 << np.arange(len(lanes))))), 32)
+    return signed(int(np.sum(lanes * (1 << np.arange(len(lanes))))), 32)
 
 
 class Group:
@@ -171,7 +172,7 @@ def _redux(op: ptx.ReduxSyncOp, t: Translator) -> Step:
         def total(row: Bools) -> Any:
             if is_float:
                 return reduce(_FLOAT_REDUCTIONS[kind], numbers[row])
-            return wrap(reduce(_REDUCTIONS[kind], numbers[row].tolist()), 32)
+            return signed(reduce(_REDUCTIONS[kind], numbers[row].tolist()), 32)
 
         warp.registers[result] = _of_groups(warp, group.rows(warp), total, numbers.dtype)
 

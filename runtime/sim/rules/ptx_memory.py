@@ -7,12 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....dialects import ptx
+from ....dialects.arith.integer_range import signed
 from ....dialects.ptx.address import fixed_pairs
 from ..faults import site_of
 from ..memory.outside import name_of_view
 from ..memory.spaces import Space
 from ..translate import Rules, Step, Translator
-from ..values.values import Kind, Lanes, Value, per_lane, varies, wrap
+from ..values.values import Kind, Lanes, Value, per_lane, varies
 from ..warp import Warp
 
 
@@ -76,7 +77,7 @@ def add_address(address: Value, offset: Value) -> Value:
     if varies(offset) and offset.dtype != np.int64:
         offset = offset.astype(np.int64)
     total = address + offset
-    return wrap(total, 64) if type(total) is int else total
+    return signed(total, 64) if type(total) is int else total
 
 
 def _load(op: ptx.LoadOp, t: Translator) -> Step:

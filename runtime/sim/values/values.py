@@ -108,12 +108,6 @@ class TensorValue:
     guard: Any = None
 
 
-def wrap(value: int, bits: int) -> int:
-    """`value` modulo 2**bits as a signed number."""
-    half = 1 << (bits - 1)
-    return ((value + half) & ((1 << bits) - 1)) - half
-
-
 def varies(value: Value) -> TypeGuard[Lanes]:
     """Whether a value is kept as an array: one per lane, or a vector."""
     return isinstance(value, np.ndarray)
