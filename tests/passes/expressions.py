@@ -41,15 +41,15 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType({
 """Operations on any two values; the result is taken modulo 2**n."""
 
 BY_CONSTANT: Mapping[str, Operation] = MappingProxyType({
-    "divui": lambda a, b, n: unsigned(a, n) // b,
-    "remui": lambda a, b, n: unsigned(a, n) % b,
+    "divui": lambda a, b, n: unsigned(a, n) // unsigned(b, n),
+    "remui": lambda a, b, n: unsigned(a, n) % unsigned(b, n),
     "divsi": lambda a, b, n: _truncated(a, b),
     "remsi": lambda a, b, n: a - _truncated(a, b) * b,
     "floordivsi": lambda a, b, n: a // b,
     "ceildivsi": lambda a, b, n: -(-a // b),
-    "ceildivui": lambda a, b, n: -(-unsigned(a, n) // b),
+    "ceildivui": lambda a, b, n: -(-unsigned(a, n) // unsigned(b, n)),
 })  # fmt: skip
-"""Operations whose right operand is a positive constant here."""
+"""Operations that have no result for some operands; the right one is a positive constant here."""
 
 SHIFTS: Mapping[str, Operation] = MappingProxyType({
     "shli": lambda a, b, n: a << b,
