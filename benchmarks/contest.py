@@ -39,8 +39,13 @@ class Bench:
         """
         artifact, config = self.built_for(workload)
         kernel = self.engine.load(artifact)
-        kept = (PackedArguments(self.engine.driver, artifact, args), args)
-        return lambda: kernel.launch(config, kept[0].addresses)
+        packed = PackedArguments(self.engine.driver, artifact, args)
+        frame = kernel.ready(packed, config.grid, config.stream, config.attributes)
+
+        def run(keep: Any = (packed, args)) -> None:
+            kernel.run(frame)
+
+        return run
 
     def check(
         self,

@@ -23,8 +23,8 @@ from tilefold.runtime.cuda.kernel import Kernel
 from benchmarks.launch import KERNELS, direct_call, time_on_host
 from benchmarks.record import Figure, Record, add_options, circumstances, keep_record
 from benchmarks.timing import Torch, load_torch
-from tilefold.cute.launch import engine_of
 from tilefold.messages import print_error
+from tilefold.running.devices import gpu_engine
 
 Pair = dict[str, Callable[[], Any]]
 
@@ -46,7 +46,8 @@ def pairs(torch: Torch, core: Any) -> dict[str, Pair]:
     kernel, tensor = KERNELS[3], tensors[0]
     grid, block = (1, 1, 1), (32, 1, 1)
     kernel(*tensors).launch(grid=grid, block=block)  # builds, loads and prepares
-    prepared = kernel.launches.prepare(kernel.last, engine_of(0))
+    engine = gpu_engine(0)
+    prepared = engine.load(kernel.last.artifact(engine.driver.target.arch))
     artifact = prepared.kernel.artifact
     device = core.Device(0)
     device.set_current()
@@ -122,7 +123,7 @@ def measure(rounds: int, commit: str) -> Record:
             figures += [Figure(f"{task}: {name}", time, "us") for name, time in times.items()]
     refused = ", ".join(unsupported_types(torch, core)) or "nothing"
     facts = {"cuda.core": core.__version__, "StridedMemoryView refuses": refused, "commit": commit}
-    name = engine_of(0).driver.name
+    name = gpu_engine(0).driver.name
     return Record("tilefold beside cuda.core", circumstances(name, **facts), tuple(figures), "cuda-core")
 
 

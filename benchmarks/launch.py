@@ -54,10 +54,12 @@ def driver_call(prepared: Prepared, tensors: Sequence[Any]) -> Callable[[], Any]
     kernel = prepared.kernel
     packed = PackedArguments(kernel.driver, kernel.artifact, dict(zip(kernel.artifact.names, tensors, strict=True)))
     launch: Any = kernel.driver.api.cuLaunchKernel
-    addresses = ctypes.addressof(packed.addresses)
+    values = [ctypes.create_string_buffer(value, len(value)) for value in packed.values]
+    places = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
+    addresses = ctypes.addressof(places)
     function: Any = kernel.driver.api.CUfunction(kernel.handle)
 
-    def run(keep: Any = packed) -> None:
+    def run(keep: Any = (packed, values, places)) -> None:
         launch(function, 1, 1, 1, 32, 1, 1, 0, 0, addresses, 0)
 
     return run
