@@ -56,7 +56,7 @@ class Completion(Enum):
 
 @dataclass(slots=True)
 class Launch:
-    """What all blocks of a launch share: configuration, budget, clock, and where text goes."""
+    """The state that all blocks of a launch share: configuration, budget, clock, and where text goes."""
 
     config: LaunchConfig
     budget: Budget
@@ -67,7 +67,7 @@ class Launch:
     """What the run is compared by, after a read of undefined bytes."""
     completion: Completion = Completion.LATE
     chance: Random | None = None
-    """What decides when operations complete, where that is at random times."""
+    """The source of the times at which operations complete, where these are random."""
     outside: Outside = field(default_factory=Outside)
     clock: int = 1
     steps: int = 0
@@ -219,22 +219,22 @@ class Warp:
     groups: NDArray[Any] = field(init=False)
     """Groups of asynchronous copies that each lane has committed."""
     clock: Clock = field(init=False)
-    """What all of its lanes know."""
+    """The knowledge of all of its lanes."""
     horizon: int = field(init=False)
     """They know all that happened in the cluster before this time."""
     seen: NDArray[np.int64] = field(init=False)
-    """`seen[i, j]`: lane i knows what lane j did before this time, through barriers of the warp."""
+    """`seen[i, j]`: lane i knows the accesses of lane j before this time, through barriers of the warp."""
     agents: NDArray[Any] = field(init=False)
     first_index: int = field(init=False)
     """The place of lane 0 in the clocks of the cluster."""
     first_copy: int | None = None
     """The agent of the copies of lane 0, once an mbarrier waits for such copies."""
     fenced: Clock | None = None
-    """What the warp knew at its last fence."""
+    """The knowledge at its last fence."""
     observed: Clock | None = None
-    """What relaxed reads since then have found released."""
+    """The clocks that relaxed reads since then have found released, joined to its own."""
     offered: Clock | None = None
-    """What it knew when it arrived at the barrier of some warps."""
+    """The knowledge with which it arrived at the barrier of some warps."""
     _stamps: tuple[int, NDArray[Any] | None, Lanes] | None = None
 
     def __post_init__(self) -> None:

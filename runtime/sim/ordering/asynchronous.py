@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Asynchronous work: who issued it, by which proxy, what it reads and writes, and what completes it.
+"""Asynchronous work: its issuer and proxy, the bytes that it reads and writes, and the event that completes it.
 
-The bytes that an operation writes are in flight until it is complete: any access to them is an error. What completes it
-says who may see them. A wait for its group is of the issuing thread alone, so that the writes count as that thread's
-own, made at the wait. An mbarrier tells whoever waits there, and not the thread: the writes are those of an agent of
-their own, in the order in which the operations of a thread complete (PTX ISA, cp.async, its groups and waits, and
-cp.async.mbarrier.arrive).
+The bytes that an operation writes are in flight until it is complete: any access to them is an error. The event that
+completes it decides who may see them. A wait for its group is of the issuing thread alone, so that the writes count as
+that thread's own, made at the wait. An mbarrier tells whoever waits there, and not the thread: the writes are those of
+an agent of their own, in the order in which the operations of a thread complete (PTX ISA, cp.async, its groups and
+waits, and cp.async.mbarrier.arrive).
 """
 
 from collections.abc import Iterator
@@ -119,8 +119,8 @@ class Operation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arrival:
-    """What arrives at an mbarrier for some lanes of a warp when operations are complete: those in flight, and those
-    that were complete before the times `since`.
+    """An arrival at an mbarrier for some lanes of a warp, once operations are complete: those in flight, and those that
+    were complete before the times `since`.
     """
 
     site: Site
@@ -199,7 +199,7 @@ def tie(warp: Warp, site: Site, lanes: NDArray[Any]) -> Arrival:
 
 
 def _known(warp: Warp, lanes: NDArray[Any], until: NDArray[np.int64]) -> Clock:
-    """That the operations of some lanes of which mbarriers tell are complete up to a time for each lane of the warp."""
+    """The clock of who knows the operations of some lanes of which mbarriers tell, up to a time for each lane."""
     cluster = warp.block.cluster
     assert warp.first_copy is not None
     times = np.zeros(cluster.threads + len(cluster.finished), np.int64)

@@ -6,7 +6,7 @@ order. The simulator executes one access after the other and dates them by one c
 that orders. So a clock is a time for each agent, and the holder knows the accesses that were made before that time. A
 barrier joins the clocks of those who meet; a release leaves a clock at its address, and an acquire takes it from there
 (PTX ISA, Memory Consistency Model: causality order, and release and acquire patterns, also those of a fence and a
-relaxed operation). The lanes of a warp share a clock; `Warp.seen` adds what each knows of the other lanes.
+relaxed operation). The lanes of a warp share a clock; `Warp.seen` adds the knowledge that each lane has of the others.
 """
 
 from collections.abc import Iterable, Mapping
@@ -78,14 +78,14 @@ def horizon(cluster: "Cluster", clock: Clock) -> int:
 
 
 def learn(warp: "Warp", clock: Clock | None) -> None:
-    """Adds what a clock knows to that of a warp."""
+    """Joins a clock to that of a warp."""
     if clock is not None:
         warp.clock = warp.clock.joined(clock)
         warp.horizon = horizon(warp.block.cluster, warp.clock)
 
 
 def snapshot(warp: "Warp", lanes: NDArray[np.int64]) -> Clock:
-    """What the given lanes of a warp know now, their own accesses included; advances the time past these."""
+    """The clock of some lanes of a warp now, their own accesses included; advances the time past these."""
     times = warp.clock.times.copy()
     own = times[warp.first_index : warp.first_index + warp.lanes]
     np.maximum(own, warp.seen[lanes].max(axis=0), out=own)
@@ -94,14 +94,14 @@ def snapshot(warp: "Warp", lanes: NDArray[np.int64]) -> Clock:
 
 
 def meet_warps(arrived: "Iterable[Warp]", waiting: "Iterable[Warp]") -> None:
-    """A barrier of some warps: those that waited know what all who arrived knew and did when they arrived."""
+    """A barrier of some warps: those that waited join the clocks of all that arrived, as they were then."""
     total = joined(warp.offered for warp in arrived)
     for warp in waiting:
         learn(warp, total)
 
 
 def meet_block(block: "Block") -> None:
-    """A barrier of a block: all of its warps know what each knows, and all that its threads did."""
+    """A barrier of a block: its warps join their clocks, and know all accesses of its threads."""
     total = joined(warp.clock for warp in block.warps)
     assert total is not None, "a block has warps"
     times = total.times.copy()
@@ -114,7 +114,7 @@ def meet_block(block: "Block") -> None:
 
 
 def meet_lanes(warp: "Warp", lanes: NDArray[np.int64]) -> None:
-    """A barrier of lanes of a warp: each of them knows what any of them knows and did."""
+    """A barrier of lanes of a warp: they join their times, and know all accesses of each other."""
     known = warp.seen[lanes].max(axis=0)
     known[lanes] = warp.launch.tick()
     warp.seen[lanes] = known
@@ -134,9 +134,9 @@ class Releases:
         self._at: dict[int, Clock] = {}
 
     def write(self, warp: "Warp", address: int, lane: int, releases: bool, replaces: bool) -> None:
-        """An atomic write by a lane: it leaves what the lane knows, or knew at its last fence.
+        """An atomic write by a lane: it leaves the clock of the lane now, or at its last fence.
 
-        A write that reads as well keeps what was there: it continues the release sequence.
+        A write that reads as well joins the clock that was there: it continues the release sequence.
         """
         left = snapshot(warp, np.array([lane])) if releases else warp.fenced
         before = None if replaces else self._at.get(address)
@@ -146,7 +146,7 @@ class Releases:
             self._at.pop(address, None)
 
     def read(self, warp: "Warp", address: int, acquires: bool) -> None:
-        """An atomic read: it takes what was left at the address, at once or at the next fence."""
+        """An atomic read: it joins the clock that was left at the address, at once or at the next fence."""
         left = self._at.get(address)
         if left is None:
             return

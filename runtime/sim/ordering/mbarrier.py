@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Mbarriers: phases, arrivals, bytes of transactions, and what they order (PTX ISA, mbarrier)."""
+"""Mbarriers: phases, arrivals, bytes of transactions, and the order that they establish (PTX ISA, mbarrier)."""
 
 from dataclasses import dataclass, field
 
@@ -26,9 +26,9 @@ class Mbarrier:
     last: tuple[str, Warp, int] | None = None
     """Who arrived last in this phase: the words for it, of which warp and lane."""
     offered: Clock | None = None
-    """What those know that have arrived."""
+    """The knowledge of those that have arrived."""
     released: Clock | None = None
-    """What those knew that arrived in complete phases."""
+    """The knowledge of those that arrived in complete phases."""
 
     def __post_init__(self) -> None:
         self.pending = self.expected
@@ -53,7 +53,7 @@ class Mbarrier:
         return None
 
     def arrive(self, count: int, known: Clock | None, warp: Warp, lane: int, who: str = "") -> str | None:
-        """Counts arrivals of a lane, or of `who` of it, which knows what a clock says. The problem in words, if any."""
+        """Counts arrivals of a lane, or of `who` of it, with its clock. The problem in words, if there is one."""
         if not self.pending:
             return f"phase {self.phase} has all its arrivals, and lacks {self.bytes} bytes"
         if not 1 <= count <= self.pending:
@@ -79,7 +79,7 @@ class Mbarrier:
         return self.phase % 2 != parity
 
     def missing(self) -> str:
-        """What the current phase needs, in words."""
+        """The state of the current phase, in words."""
         parts = [f"phase {self.phase}: {self.expected - self.pending} of {self.expected} arrivals"]
         if self.bytes > 0:
             parts.append(f"lacks {self.bytes} bytes")
@@ -91,7 +91,7 @@ class Mbarrier:
         return ", ".join(parts)
 
     def acquire(self, warp: Warp) -> None:
-        """Lets a warp know what happened before the arrivals of all complete phases."""
+        """Lets a warp know the accesses before the arrivals of all complete phases."""
         learn(warp, self.released)
 
 

@@ -245,7 +245,7 @@ def _known_earlier(warp: "Warp", entry: int) -> int:
 
 
 def _shared(warp: "Warp", earlier: Entries, now: Entries) -> Entries:
-    """The entries for reads made now of what others have read, with no order between."""
+    """The entries for reads made now of bytes that others have read, with no order between."""
     place = _place(warp, earlier)
     threads, lane = warp.launch.config.threads, place - warp.first_index
     same_warp = (lane >= 0) & (lane < warp.lanes) & ((earlier & _BEYOND_WARP) == 0)

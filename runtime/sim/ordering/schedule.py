@@ -50,7 +50,7 @@ class Meeting:
         return len(self.arrived) * WARP >= barrier.threads
 
     def release(self) -> list[tuple[Warp, Suspension]]:
-        """Records what the complete barrier orders, and begins the next phase; the warps that may go on."""
+        """Records the order of the complete barrier, and begins the next phase; the warps that may go on."""
         if self.arrived[0][2].threads is None:
             meet_block(self.block)
         else:
@@ -60,7 +60,7 @@ class Meeting:
         return released
 
     def missing(self) -> str:
-        """What the phase has and needs, in words."""
+        """How many of those that meet have arrived, in words."""
         threads = self.arrived[0][2].threads
         if threads is None:
             return f"{len(self.arrived)} of {len(self.block.warps)} warps"
@@ -70,8 +70,8 @@ class Meeting:
 def run_cluster(cluster: Cluster, code: Code, order: Random | None) -> None:
     """Runs all warps of a cluster to their end: in their order, or picked by `order` wherever several could go on.
 
-    SimulationError (E3207) where some warps wait at a barrier or an mbarrier for what never happens, and whatever the
-    kernel's steps raise.
+    SimulationError (E3207) where some warps wait at a barrier or an mbarrier for ever, and the errors of the kernel's
+    steps.
     """
     ready: list[tuple[Warp, Suspension]] = [(warp, code.run(warp)) for warp in cluster.warps]
     meetings: dict[tuple[int, int], Meeting] = {}
@@ -145,7 +145,7 @@ def _of_block(block: Block) -> str:
 
 
 def _warps(warps: Iterable[Warp], do: str) -> str:
-    """What some warps do, in words."""
+    """Some warps and their state, in words."""
     chosen = sorted(warps, key=lambda warp: warp.first_index)
     blocks = groupby(chosen, key=lambda warp: warp.block)
     names = [", ".join(str(warp.index) for warp in group) + _of_block(block) for block, group in blocks]
