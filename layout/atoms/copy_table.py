@@ -6,7 +6,7 @@ from functools import partial
 from types import MappingProxyType
 
 from .copy_atom import CopyAtom
-from .cp_async import cp_async_layouts
+from .cp_async import cp_async
 from .ldmatrix import ldmatrix, movmatrix, stmatrix
 from .ldmatrix_bytes import ldmatrix_bytes, ldmatrix_unpacked, stmatrix_bytes
 from .universal import auto_vectorizing_copy, universal_copy
@@ -23,7 +23,7 @@ def _all() -> Iterator[tuple[str, Callable[[], CopyAtom]]]:
         for size in (4, 8, 16):
             for zfill in (False, True):
                 name = f"SM80_CP_ASYNC_{word}{'_ZFILL' if zfill else ''}<uint{8 * size}_t>"
-                yield name, partial(cp_async_layouts, operator, size, zfill)
+                yield name, partial(cp_async, operator, size, zfill)
     for n in (1, 2, 4):
         yield f"SM75_U32x{n}_LDSM_N", partial(ldmatrix, n)
         yield f"SM75_U16x{2 * n}_LDSM_T", partial(ldmatrix, n, True)

@@ -13,12 +13,6 @@ from .layouts import to_text
 Function: TypeAlias = "LayoutLike | Swizzle"
 
 
-def _apply(chain: tuple[Function, ...], index: int) -> Any:
-    for function in reversed(chain):
-        index = function(index)
-    return index
-
-
 @dataclass(frozen=True, slots=True)
 class Agree:
     """The chains of functions `left` and `right`, each applied from the last to the first, are equal below `size`."""
@@ -27,27 +21,12 @@ class Agree:
     right: tuple[Function, ...]
     size: int
 
-    def counterexample(self) -> int | None:
-        """The first index at which the chains differ; None if they are equal."""
-        different = (i for i in range(self.size) if _apply(self.left, i) != _apply(self.right, i))
-        return next(different, None)
-
 
 @dataclass(frozen=True, slots=True)
 class Distinct:
     """No two coordinates of `layout` have one index."""
 
     layout: Layout
-
-    def counterexample(self) -> int | None:
-        """The first place in `layout` whose index has been seen before; None if there is none."""
-        seen: set[Any] = set()
-        for i in range(self.layout.size):
-            index = self.layout(i)
-            if index in seen:
-                return i
-            seen.add(index)
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +35,6 @@ class Increasing:
 
     layout: Layout
 
-    def counterexample(self) -> int | None:
-        """The first place whose index is not larger than the one before; None if there is none."""
-        return next((i for i in range(1, self.layout.size) if self.layout(i) <= self.layout(i - 1)), None)
-
 
 @dataclass(frozen=True, slots=True)
 class SameIndices:
@@ -67,11 +42,6 @@ class SameIndices:
 
     left: Layout
     right: Layout
-
-    def counterexample(self) -> int | None:
-        """An index that one of them has alone; None if there is none."""
-        a, b = ({layout(i) for i in range(layout.size)} for layout in (self.left, self.right))
-        return min(a ^ b, default=None)
 
 
 Claim: TypeAlias = Agree | Distinct | Increasing | SameIndices

@@ -15,11 +15,33 @@ from tilefold.layout.algebra.swizzle import Swizzle
 from tilefold.layout.algebra.unknown import Unknown
 from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.text.explain import EXPLAINED, explain
-from tilefold.layout.text.explanation import Agree, Claim, Distinct, Explanation, Increasing, SameIndices
+from tilefold.layout.text.explanation import Agree, Claim, Distinct, Explanation, Function, Increasing, SameIndices
 from tilefold.layout.tiling.partition import inner_partition, local_tile, outer_partition
 from tilefold.layout.tiling.tiled_copy import TiledCopy, make_tiled_copy
 
 from tests.layout.strategies import gapped_layouts, layouts, shapes
+
+
+def _apply(chain: tuple[Function, ...], index: int) -> Any:
+    for function in reversed(chain):
+        index = function(index)
+    return index
+
+
+def counterexample(claim: Claim) -> int | None:
+    """The first index at which chains of functions differ, or the first place in a layout where it breaks the claim, or
+    the least index that one of two layouts has alone; None if the claim holds.
+    """
+    match claim:
+        case Agree(left, right, size):
+            return next((i for i in range(size) if _apply(left, i) != _apply(right, i)), None)
+        case Distinct(layout):
+            indices = [layout(i) for i in range(layout.size)]
+            return next((i for i, index in enumerate(indices) if index in indices[:i]), None)
+        case Increasing(layout):
+            return next((i for i in range(1, layout.size) if layout(i) <= layout(i - 1)), None)
+        case SameIndices(left, right):
+            return min({*map(left, range(left.size))} ^ {*map(right, range(right.size))}, default=None)
 
 
 def checked(operation: Callable[..., Any], *arguments: Any) -> Explanation:
@@ -27,7 +49,7 @@ def checked(operation: Callable[..., Any], *arguments: Any) -> Explanation:
     explanation = explain(operation, *arguments)
     assert explanation.result == operation(*arguments)
     for step in explanation.all_steps():
-        assert step.claim.counterexample() is None, f"{step}\nin\n{explanation}"
+        assert counterexample(step.claim) is None, f"{step}\nin\n{explanation}"
         assert step.rule
         assert step.text
     assert str(explanation).startswith(f"{explanation.operation}(")
@@ -143,7 +165,7 @@ def test_what_cannot_be_explained(operation: Callable[..., Any], arguments: tupl
 
 
 @pytest.mark.parametrize(
-    ("claim", "counterexample"),
+    ("claim", "expected"),
     [
         (Agree((Layout(4, 1),), (Layout(4, 1), Layout((2, 2), (2, 1))), 4), 1),
         (Distinct(Layout((2, 2), (1, 1))), 2),
@@ -151,8 +173,8 @@ def test_what_cannot_be_explained(operation: Callable[..., Any], arguments: tupl
         (SameIndices(Layout(4, 1), Layout(4, 2)), 1),
     ],
 )
-def test_claims_can_fail(claim: Claim, counterexample: int) -> None:
-    assert claim.counterexample() == counterexample
+def test_claims_can_fail(claim: Claim, expected: int) -> None:
+    assert counterexample(claim) == expected
 
 
 def test_every_explained_operation_is_tested_here() -> None:

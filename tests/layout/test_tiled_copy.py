@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tilefold.base.errors import Code, LayoutError
 from tilefold.layout.algebra.core import ComposedLayout, Layout, make_layout, make_row_major_layout
-from tilefold.layout.atoms.cp_async import cp_async_layouts
+from tilefold.layout.atoms.cp_async import cp_async
 from tilefold.layout.atoms.ldmatrix import ldmatrix
 from tilefold.layout.atoms.universal import universal_copy
 from tilefold.layout.tiling.cotiled_copy import make_cotiled_copy
@@ -122,7 +122,7 @@ _ATOM = universal_copy(128).with_value_bits(16)
             lambda: make_tiled_copy(universal_copy(32).with_value_bits(64), make_layout(32), Layout(1, 0)),
             "E0303",
         ),
-        (lambda: make_tiled_copy(cp_async_layouts("cg", 8), make_layout(32), make_layout(64)), "E0304"),
+        (lambda: make_tiled_copy(cp_async("cg", 8), make_layout(32), make_layout(64)), "E0304"),
         (lambda: make_tiled_copy(_ATOM, Layout((8, 4), (1, 16)), make_layout((8, 1))), "E0313"),
         (
             lambda: make_tiled_copy(_ATOM, make_layout((8, 4)), make_layout((8, 1))).partition_S(Layout(64, 1), 0),
