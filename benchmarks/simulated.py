@@ -1,18 +1,82 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The measured kernels at a small size on the simulator: that they are right, and what their accesses cost there."""
+"""The simulator: the time that it takes (`python -m benchmarks.simulated`), and the measured kernels at a small size,
+that they are right and what their accesses cost there.
+"""
 
-from collections.abc import Sequence
+import argparse
+import json
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.compiler.frontend.params import expand
 from tilefold.runtime.check import check_results
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
+from benchmarks.compiler import GEMM_TILE
 from benchmarks.gpu import FAMILIES
-from benchmarks.record import Figure, Record, circumstances
+from benchmarks.record import Figure, Record, add_options, circumstances, keep_record, this_machine
 from benchmarks.workloads import Workload
+from tilefold.lowering import STAGE_NAMES, Program, load
 from tilefold.running.filled_arguments import prepare
+from tilefold.running.launches import Changes, Launch, launches_of
+
+CUBE = {"M": 512, "N": 512, "K": 512}
+GEMMS = (
+    Workload("f16 GEMM 512^3", GEMM_TILE.file, CUBE),
+    Workload("i8 GEMM 512^3", GEMM_TILE.file, CUBE | {"AB": "i8"}),
+)
+LOOP = """gpu.module @kernels {
+  tile.kernel @spin() threads(32) {
+    %first = arith.constant 0 : index
+    %step = arith.constant 1 : index
+    %count = arith.constant 1000000 : index
+    %t = gpu.thread_id x
+    %more = arith.addi %count, %t : index
+    scf.for %i = %first to LIMIT step %step {
+    }
+    return
+  }
+}
+run.launch @kernels::@spin grid(1) {
+}
+"""
+"""A million steps and nothing else, at stage `cute`, since the passes erase the loop."""
+LIMITS = {"one bound": "%count", "a bound for each lane": "%more"}
+
+
+def times(before: Mapping[str, float], **facts: str) -> Record:
+    """The user CPU time of launches on the simulator, against the time `before` of the same name."""
+    seconds = {workload.name: _seconds(*workload.loaded(), "instr") for workload in GEMMS}
+    for stage in STAGE_NAMES:
+        program, launch = GEMM_TILE.loaded()
+        name = f"f16 GEMM, tile of 128 x 128 x 64, stage {stage}"
+        seconds[name] = median(_seconds(program, launch, stage) for _ in range(5))
+    for name, limit in LIMITS.items():
+        program = load(expand(LOOP.replace("LIMIT", limit), "loop.cute", {}))
+        (launch,) = launches_of(program.module, program.source, Changes())
+        seconds[f"loop of a million steps, {name}"] = _seconds(program, launch, "cute")
+    figures = tuple(_against(before, name, value) for name, value in seconds.items())
+    return Record("simulator, user CPU time", circumstances(this_machine(), **facts), figures, "simulator")
+
+
+def _against(before: Mapping[str, float], name: str, value: float) -> Figure:
+    if name not in before:
+        return Figure(name, value, "s")
+    return Figure(name, value, "s", f"{before[name]:.4g} s before", before[name] / value)
+
+
+def _seconds(program: Program, launch: Launch, stage: str) -> float:
+    module = program.at(stage)
+    assert module is not None
+    given = prepare(launch, {}, seed=0, max_bytes=1 << 30).launchable()
+    began = os.times().user
+    SimEngine().launch(SimProgram(module, launch.kernel), LaunchConfig(launch.grid, launch.block), given)
+    return os.times().user - began
 
 
 def dry_run(families: Sequence[str] = tuple(FAMILIES)) -> Record:
@@ -43,3 +107,20 @@ def _run(workload: Workload) -> list[Figure]:
         if count:
             found.append(Figure(f"{name}: {what}", count, unit, f"the least, {least}", count / least))
     return found
+
+
+def main() -> None:
+    """Measures, prints and keeps the times."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.simulated", description="the simulator's CPU time")
+    parser.add_argument("--before", type=Path, metavar="JSON", help="a record with which the times are compared")
+    add_options(parser)
+    args = parser.parse_args()
+    facts, figures = {"commit": args.commit}, list[Any]()
+    if args.before is not None:
+        record = json.loads(args.before.read_text(encoding="utf-8"))
+        facts["before"], figures = record["circumstances"]["commit"], record["figures"]
+    keep_record(times({figure["name"]: figure["value"] for figure in figures}, **facts), args.out)
+
+
+if __name__ == "__main__":
+    main()

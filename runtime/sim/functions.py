@@ -54,7 +54,7 @@ class Function:
             block = self.blocks[number]
             for slot, value in zip(block.args, values, strict=True):
                 warp.registers[slot] = value
-            yield from block.run(warp)
+            yield from block.enter(warp)
             jump = self.jumps[number]
             if jump is None:
                 break

@@ -7,7 +7,7 @@ A rule of an operation that contains others, or that can suspend the warp, retur
 is a generator function.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -104,9 +104,21 @@ class Code:
 
     def run(self, warp: Warp) -> Suspension:
         """Executes the block in the active lanes."""
+        yield from self.enter(warp)
+
+    def enter(self, warp: Warp) -> Iterable[Event]:
+        """Executes the block in the active lanes: at once if nothing in it suspends the warp, else event by event."""
         warp.launch.spend(self.length, self.site)
         self.executions.warps += 1
         self.executions.threads += warp.active
+        steps, last = self.parts[0]
+        if last is not None:
+            return self._suspending(warp)
+        for step in steps:
+            step(warp)
+        return ()
+
+    def _suspending(self, warp: Warp) -> Suspension:
         for steps, last in self.parts:
             for step in steps:
                 step(warp)

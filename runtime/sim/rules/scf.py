@@ -47,7 +47,7 @@ def _if(op: scf.IfOp, t: Translator) -> Suspending:
 
     def side(warp: Warp, code: Code | None) -> Suspension:
         if code is not None:
-            yield from code.run(warp)
+            yield from code.enter(warp)
             _assign(warp, results, _gather(warp, code.results))
 
     def run(warp: Warp) -> Suspension:
@@ -92,11 +92,14 @@ def _for(op: scf.ForOp, t: Translator) -> Suspending:
             warp.note(site, "decides by", bound)
         values = _gather(warp, inits)
         if not any(varies(bound) for bound in (first, limit, step)):
+            registers = warp.registers
             for value in range(first, limit, step):
-                warp.registers[counter] = value
-                _assign(warp, carried, values)
-                yield from body.run(warp)
-                values = _gather(warp, body.results)
+                registers[counter] = value
+                if carried:
+                    _assign(warp, carried, values)
+                yield from body.enter(warp)
+                if carried:
+                    values = _gather(warp, body.results)
             _assign(warp, results, values)
             return
         before = warp.mask_state()
@@ -112,7 +115,7 @@ def _for(op: scf.ForOp, t: Translator) -> Suspending:
             for _ in range(done, trip):
                 warp.registers[counter] = value
                 _assign(warp, carried, values)
-                yield from body.run(warp)
+                yield from body.enter(warp)
                 values = _gather(warp, body.results)
                 value = value + step
             ended.leave(live & (trips == trip), values)
@@ -136,7 +139,7 @@ def _while(op: scf.WhileOp, t: Translator) -> Suspending:
         values = _gather(warp, inits)
         while True:
             _assign(warp, test.args, values)
-            yield from test.run(warp)
+            yield from test.enter(warp)
             going = warp.registers[condition]
             warp.note(site, "decides by", going)
             values = _gather(warp, passed)
@@ -152,7 +155,7 @@ def _while(op: scf.WhileOp, t: Translator) -> Suspending:
                 ended.leave(warp.live(), values)
                 break
             _assign(warp, body.args, values)
-            yield from body.run(warp)
+            yield from body.enter(warp)
             values = _gather(warp, body.results)
         warp.restore(before)
         assert ended.values is not None

@@ -92,7 +92,7 @@ def _map(op: tile.MapOp, t: Translator) -> Suspending:
         for index, found in zip(indices, elements if inputs else ((),) * len(indices), strict=True):
             for (_, slot, element, source, _), tensor, place in zip(inputs, given, found, strict=True):
                 registers[slot] = from_bytes(warp, source.load(warp, tensor, place), element)
-            yield from body.run(warp)
+            yield from body.enter(warp)
             target.store(warp, there, index, to_bytes(warp, registers[result], kind))
 
     return Suspending(run)
