@@ -5,6 +5,8 @@ The `TilefoldError` stays reachable as the `__cause__` of the exception raised h
 stable code and its hint.
 """
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import NoReturn
 
 from xdsl.parser import AttrParser
@@ -24,3 +26,12 @@ def raise_at(parser: AttrParser, error: TilefoldError, start: int, end: int) -> 
 def refuse(error: TilefoldError) -> NoReturn:
     """Raises a VerifyException for the operation that is being verified, caused by `error`."""
     raise VerifyException(error.message) from error
+
+
+@contextmanager
+def refusing() -> Generator[None, None, None]:
+    """Within it, a TilefoldError refuses the operation or attribute that is being verified."""
+    try:
+        yield
+    except TilefoldError as error:
+        refuse(error)

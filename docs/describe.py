@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Dialects as Markdown: what operations, types and attributes say of themselves."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from inspect import cleandoc
 from types import MappingProxyType
@@ -125,13 +126,21 @@ def operation(op: type[Operation]) -> str:
     if rows:
         lines += ["| | name | |", "|---|---|---|", *rows, ""]
     if definition.assembly_format is not None:
-        lines += ["Assembly:", "", f"    {op.name} {definition.assembly_format}", ""]
+        lines += ["Assembly:", "", f"    {op.name} {_plain_format(definition.assembly_format)}", ""]
     effects = [text for trait, text in _EFFECTS.items() if any(type(t) is trait for t in op.traits.traits)]
     if effects:
         lines += [f"Effects: {'; '.join(effects)}.", ""]
     if issubclass(op, PtxOp) and "mnemonic" in dir(op) and op.MIN_SM > 70:
         lines += [f"Needs `sm_{op.MIN_SM}` and PTX {op.MIN_PTX / 10}.", ""]
     return "\n".join(lines)
+
+
+def _plain_format(text: str) -> str:
+    """An assembly format without the directives that say how a variable is written, and where errors begin."""
+    text = re.sub(r"custom<(?:Marked>\(\)|Implied>\(.*?\)\)) ?", "", text)
+    text = re.sub(r"custom<Inferred\w*>\((.*?\))\)", r"(`:` \1^)?", text)
+    text = re.sub(r"custom<Written>\((.*?\))\)", r"`:` \1", text)
+    return re.sub(r"custom<\w+>\((\$\w+)(?:, (?:type\(\$\w+\)|\$\w+))*\)", r"\1", text).strip()
 
 
 def attribute(kind: type[Attribute]) -> str:

@@ -81,17 +81,17 @@ def _expand(op: CopyOp, scalars: Scalars, *, explained: bool = True) -> None:
     atom, pred = op.copy_atom, op.pred_layout
     widest = MAX_BITS if atom is None else atom.auto_bits
     if atom is None or widest is not None:
-        choice = choose_vector(op.src_type, op.dst_type, widest or MAX_BITS, pred, (src_layout, dst_layout))
+        choice = choose_vector(op.src.type, op.dst.type, widest or MAX_BITS, pred, (src_layout, dst_layout))
         if choice.bits < 8:
             raise LoweringError(
                 Code.PACKED_ELEMENTS,
                 f"the elements are not adjacent by the byte in source and destination ({choice.remark})",
                 op,
-                f"copy at least {op.src_type.per_byte} adjacent elements, from a multiple of that many on",
+                f"copy at least {op.src.type.per_byte} adjacent elements, from a multiple of that many on",
             )
         name = StringAttr(universal_copy(choice.bits).name)
         hints = () if atom is None else (atom.load, atom.store)
-        atom = CopyAtomAttr(name, op.src_type.element_type, *hints)
+        atom = CopyAtomAttr(name, op.src.type.element_type, *hints)
         values, rest, why = choice.values, choice.rest, choice.remark
     else:
         values, rest = _split_by_atom(atom, src_layout, dst_layout, pred)

@@ -41,7 +41,7 @@ class ExpandMapsPass(ModulePass):
         for each in list(op.walk()):
             if isinstance(each, FillOp):
                 emitter = Emitter(each)
-                coord = _loops(emitter, each.tensor_type)
+                coord = _loops(emitter, each.tensor.type)
                 emitter.insert(_store(each.value, each.tensor, *coord))
                 emitter.replace()
             elif isinstance(each, MapOp):

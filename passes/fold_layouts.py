@@ -66,8 +66,8 @@ class FoldLayoutsPass(ModulePass):
             elif isinstance(each, RecastOp):
                 emitter = Emitter(each)
                 layout = each.relayout(scalars.layout(emitter, each.source))
-                own = scalars_for(emitter, each.result_type.layout.data, layout)
-                emitter.replace([emitter.value(ViewOp(each.source, None, each.result_type, own))])
+                own = scalars_for(emitter, each.result.type.layout.data, layout)
+                emitter.replace([emitter.value(ViewOp(each.source, None, each.result.type, own))])
             elif isinstance(each, MakeTensorOp):
                 emitter = Emitter(each)
                 assert isinstance(each.result.type, TensorType)
@@ -80,7 +80,7 @@ class FoldLayoutsPass(ModulePass):
                 _fold_rasterize(each)
             elif isinstance(each, FragmentOp):
                 emitter = Emitter(each)
-                emitter.replace([emitter.value(AllocOp(each.tensor_type))])
+                emitter.replace([emitter.value(AllocOp(each.result.type))])
             elif isinstance(each, GemmOp):
                 emitter = Emitter(each)
                 emitter.insert(GemmOp(each.a, each.b, each.c, each.result, atom=each.mma_atom))
@@ -103,7 +103,7 @@ def _fold_rasterize(op: RasterizeOp) -> None:
 
 def _fold_view(op: LayoutViewOp, scalars: Scalars) -> None:
     emitter = Emitter(op)
-    assert isinstance(op.result_type, TensorType), "coordinate tensors are folded before"
+    assert isinstance(op.result.type, TensorType), "coordinate tensors are folded before"
     whole = op.relayout(scalars.layout(emitter, op.source))
     coord = op.coordinate(whole, [SsaInt(emitter, value) for value in op.coords])
     kept = plain_layout(whole)
@@ -112,8 +112,8 @@ def _fold_view(op: LayoutViewOp, scalars: Scalars) -> None:
         distance = added(emitter, *slice_index(emitter, coord, kept))
         offset = emitter.index(distance) if isinstance(distance, int) and distance else distance or None
         kept = sliced(coord, kept)
-    own = scalars_for(emitter, op.result_type.layout.data, kept)
-    if offset is None and op.result_type == op.source_type and own == scalars.of(op.source):
+    own = scalars_for(emitter, op.result.type.layout.data, kept)
+    if offset is None and op.result.type == op.source.type and own == scalars.of(op.source):
         emitter.replace([op.source])
     else:
-        emitter.replace([emitter.value(ViewOp(op.source, offset, op.result_type, own))])
+        emitter.replace([emitter.value(ViewOp(op.source, offset, op.result.type, own))])

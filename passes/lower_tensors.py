@@ -172,11 +172,11 @@ class _Kernel:
                 self.where[op.result] = self._allocate(op, emitter)
             case AliasOp():
                 pointer = emitter.moved(self._address(op.source).pointer, op.offset.value.data)
-                self.where[op.result] = Address(pointer, start_offset(emitter, op.tensor_type))
+                self.where[op.result] = Address(pointer, start_offset(emitter, op.result.type))
             case ViewOp():
-                bits = op.source_type.element_bits, op.result_type.element_bits
+                bits = op.source.type.element_bits, op.result.type.element_bits
                 there = self.addresses.recast(emitter, self._address(op.source), *bits)
-                moved = self.addresses.advance(emitter, there, op.source_type, op.offset)
+                moved = self.addresses.advance(emitter, there, op.source.type, op.offset)
                 self.where[op.result] = replace(moved, scalars=list(op.scalars))
             case GetScalarsOp():
                 for result, scalar in zip(op.scalars, self._address(op.tensor).scalars, strict=True):
@@ -193,13 +193,13 @@ class _Kernel:
             case MmaCallOp():
                 lower_mma_call(emitter, op, [self._first(emitter, tensor) for tensor in op.operands])
             case TileLoadOp():
-                emitter.replace([load_element(emitter, self._element(emitter, op), op.tensor_type)])
+                emitter.replace([load_element(emitter, self._element(emitter, op), op.tensor.type)])
             case PtrOp():
                 emitter.replace([self._element(emitter, op)])
             case TileStoreOp():
                 pointer = self._element(emitter, op)
-                value = emitter.value(arith.ExtUIOp(op.value, i8)) if op.tensor_type.is_predicate else op.value
-                emitter.insert(StoreOp(value, pointer, op.tensor_type.element_bytes))
+                value = emitter.value(arith.ExtUIOp(op.value, i8)) if op.tensor.type.is_predicate else op.value
+                emitter.insert(StoreOp(value, pointer, op.tensor.type.element_bytes))
                 emitter.replace()
             case PrintOp():
                 lower_print(emitter, op, self._address(op.tensor))
@@ -224,10 +224,10 @@ class _Kernel:
 
     def _element(self, emitter: Emitter, op: TileLoadOp | TileStoreOp | PtrOp) -> SSAValue:
         there = self._address(op.tensor)
-        return self.addresses.element(emitter, there, op.tensor_type, op.coord.data, list(op.coords))
+        return self.addresses.element(emitter, there, op.tensor.type, op.coord.data, list(op.coords))
 
     def _allocate(self, op: AllocOp, emitter: Emitter) -> Address:
-        type = op.tensor_type
+        type = op.result.type
         make = SmemAllocOp if type.space.data is Space.Smem else LocalAllocOp
         pointer = emitter.value(make(type.bytes, type.align.data))
         pointer.name_hint = op.result.name_hint

@@ -3,7 +3,7 @@
 
 from xdsl.ir import Dialect
 
-from ..listing import operations_of
+from ..definitions import operations_of
 from . import accessors, algebra, arithmetic, constructors, indexing, tiling
 from .attributes import QUOTED_ATTRIBUTES
 from .types import CUTE_TYPES

@@ -3,7 +3,7 @@
 
 from xdsl.ir import Dialect
 
-from ..listing import operations_of
+from ..definitions import operations_of
 from . import (
     address,
     approx,

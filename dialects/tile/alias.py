@@ -2,24 +2,21 @@
 """A tensor within the memory of another one: how stages of a kernel that follow each other share memory."""
 
 from math import gcd
-from typing import Self
 
 from xdsl.dialects.builtin import I64, IntegerAttr, i64
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
-from xdsl.parser import Parser
-from xdsl.printer import Printer
+from xdsl.irdl import irdl_op_definition, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .assembly import parse_tensor, parse_tensor_type, tensor_type_of
+from ..definitions import typed_operand
+from .directives import TileOp
 from .memory import AllocOp
-from .results import print_result
 from .types import TensorType
 
 
 @irdl_op_definition
-class AliasOp(IRDLOperation):
+class AliasOp(TileOp):
     """`%c = tile.alias %buf at 16384 : !tile.tensor<f32, smem, align<128>, "(64,64):(64,1)">`: a tensor of another
     type in the memory of `%buf`, from that byte on.
 
@@ -29,26 +26,17 @@ class AliasOp(IRDLOperation):
     """
 
     name = "tile.alias"
-    source = operand_def(TensorType)
+    source = typed_operand(TensorType)
     offset = prop_def(IntegerAttr[I64])
     result = result_def(TensorType)
     traits = traits_def(Pure())
+    assembly_format = "custom<Tensor>($source, type($source)) `at` $offset attr-dict custom<Written>(type($result))"
 
     def __init__(self, source: SSAValue | Operation, offset: int, type: TensorType):
         super().__init__(operands=[source], properties={"offset": IntegerAttr(offset, i64)}, result_types=[type])
 
-    @property
-    def source_type(self) -> TensorType:
-        """The type of the tensor whose memory is shared."""
-        return tensor_type_of(self.source)
-
-    @property
-    def tensor_type(self) -> TensorType:
-        """The type of the new tensor."""
-        return tensor_type_of(self.result)
-
     def verify_(self) -> None:
-        source, type, offset = self.source_type, self.tensor_type, self.offset.value.data
+        source, type, offset = self.source.type, self.result.type, self.offset.value.data
         if not isinstance(self.source.owner, AllocOp | AliasOp):
             raise VerifyException("the memory is that of a tile.alloc or tile.alias, not of a view or an argument")
         if type.space != source.space:
@@ -64,20 +52,3 @@ class AliasOp(IRDLOperation):
                 f"at byte {offset} of memory aligned to {source.align.data} the alignment is {known}, not "
                 f"{type.align.data}"
             )
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        source = parse_tensor(parser)
-        parser.parse_keyword("at")
-        offset = parser.parse_integer(allow_boolean=False)
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        op = cls(source, offset, parse_tensor_type(parser))
-        op.attributes |= attributes
-        return op
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_operand(self.source)
-        printer.print_string(f" at {self.offset.value.data}")
-        print_result(printer, self)

@@ -4,7 +4,6 @@
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from xdsl.dialects.builtin import IndexType
 from xdsl.ir import SSAValue
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
@@ -20,24 +19,12 @@ AnyTensor: TypeAlias = TensorType | CoordTensorType
 """The type of what views look at: elements in memory, or coordinates."""
 
 
-def tensor_type_of(value: SSAValue) -> TensorType:
-    """The type of a value that is a tensor in memory, as the definition of its operation says."""
-    assert isinstance(value.type, TensorType)
-    return value.type
-
-
-def viewed_type_of(value: SSAValue) -> AnyTensor:
-    """The type of a value that views look at."""
-    assert isinstance(value.type, TensorType | CoordTensorType)
-    return value.type
-
-
 MAX_COORD_DEPTH = 32
 """How deep the parentheses of a coordinate may nest."""
 
 
-def parse_coordinate(parser: Parser, linear: bool = False) -> tuple[CoordAttr, list[SSAValue]]:
-    """Parses `(%m, (0, %k), _)`: the coordinate with `?` for each operand, and the operands (`index`) in order.
+def parse_coordinate(parser: Parser, linear: bool = False) -> tuple[CoordAttr, list[UnresolvedOperand]]:
+    """Parses `(%m, (0, %k), _)`: the coordinate with `?` for each operand, and the operands in order.
 
     Where it may be `linear`, an integer without parentheses counts through all modes. `_` without them is everything.
     """
@@ -61,7 +48,7 @@ def parse_coordinate(parser: Parser, linear: bool = False) -> tuple[CoordAttr, l
     coord: Any = None
     if linear or parser.parse_optional_keyword("_") is None:
         coord = one(0) if linear else many(1)
-    return CoordAttr(coord), [parser.resolve_operand(operand, IndexType()) for operand in operands]
+    return CoordAttr(coord), operands
 
 
 def print_coordinate(printer: Printer, coord: Coord, operands: Sequence[SSAValue]) -> None:
@@ -117,20 +104,18 @@ def count_operands(coord: Coord) -> int:
     return int(isinstance(coord, Unknown))
 
 
-def parse_indices(parser: Parser) -> list[SSAValue]:
-    """Parses `(%m, %n)`, operands of type `index`; none where no parenthesis stands."""
-    operands = parser.parse_optional_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_unresolved_operand)
-    return [parser.resolve_operand(operand, IndexType()) for operand in operands or ()]
+def definition_of(parser: Parser, operand: UnresolvedOperand, at: int) -> SSAValue:
+    """The value that an operand names, which stands at `at`; a ParseError says so if none is defined before it."""
+    values = parser.ssa_values.get(operand.operand_name)
+    if values is None or operand.index >= len(values):
+        parser.raise_error(f"%{operand.operand_name} is not defined before this use", at, parser.pos)
+    return values[operand.index]
 
 
 def parse_defined(parser: Parser) -> SSAValue:
     """Parses an operand whose definition stands before it, so that its type need not be repeated."""
     at = parser.pos
-    operand = parser.parse_unresolved_operand()
-    values = parser.ssa_values.get(operand.operand_name)
-    if values is None or operand.index >= len(values):
-        parser.raise_error(f"%{operand.operand_name} is not defined before this use", at, parser.pos)
-    return values[operand.index]
+    return definition_of(parser, parser.parse_unresolved_operand(), at)
 
 
 def parse_tensor(parser: Parser) -> SSAValue:
@@ -140,30 +125,3 @@ def parse_tensor(parser: Parser) -> SSAValue:
     if not isinstance(operand.type, TensorType):
         parser.raise_error(f"expected a tensor, got a value of type {operand.type}", at, parser.pos)
     return operand
-
-
-def parse_viewed(parser: Parser) -> SSAValue:
-    """Parses an operand that is a tensor or a coordinate tensor; a ParseError says so where it is not."""
-    at = parser.pos
-    operand = parse_defined(parser)
-    if not isinstance(operand.type, TensorType | CoordTensorType):
-        parser.raise_error(f"expected a tensor, got a value of type {operand.type}", at, parser.pos)
-    return operand
-
-
-def parse_viewed_type(parser: Parser) -> AnyTensor:
-    """Parses the type of a tensor or a coordinate tensor; a ParseError says so where another type stands."""
-    at = parser.pos
-    type = parser.parse_type()
-    if not isinstance(type, TensorType | CoordTensorType):
-        parser.raise_error(f"expected a tensor type, got {type}", at, parser.pos)
-    return type
-
-
-def parse_tensor_type(parser: Parser) -> TensorType:
-    """Parses a tensor type; a ParseError says that one is needed where another type stands."""
-    at = parser.pos
-    type = parser.parse_type()
-    if not isinstance(type, TensorType):
-        parser.raise_error(f"expected a tensor type, got {type}", at, parser.pos)
-    return type

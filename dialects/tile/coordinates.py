@@ -5,16 +5,14 @@ A coordinate tensor is viewed as the tensor is whose elements it numbers; then i
 one of the whole it is (CuTe's identity tensors).
 """
 
-from collections.abc import Sequence
-from functools import partial
-from typing import Any, Self
+from abc import ABC
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from xdsl.dialects.builtin import IndexType, IntAttr, i1
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute
 from xdsl.irdl import (
-    IRDLOperation,
     irdl_op_definition,
-    operand_def,
     opt_operand_def,
     opt_prop_def,
     prop_def,
@@ -23,8 +21,6 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -34,27 +30,18 @@ from ...layout.algebra.integers import add
 from ...layout.algebra.inttuple import is_fully_static, leaves, repeat_like, show
 from ...layout.algebra.slicing import check_within
 from ...layout.algebra.unknown import Unknown
-from ...layout.text.layouts import parse_int_tuple, to_text
 from ...layout.text.parser import size_fits
-from ..cute import CoordAttr, LayoutAttr, ShapeAttr, parse_quoted
-from ..errors import refuse
-from .assembly import (
-    check_operands,
-    fill_coordinate,
-    parse_coordinate,
-    parse_defined,
-    parse_tensor,
-    print_coordinate,
-    tensor_type_of,
-    unwrapped,
-)
+from ..cute import CoordAttr, LayoutAttr, ShapeAttr
+from ..definitions import typed_operand
+from ..errors import refusing
+from .assembly import check_operands, fill_coordinate, unwrapped
 from .coord_type import CoordTensorType
-from .results import parse_result, print_result, verify_result
+from .results import InferringOp
 from .types import Space, SpaceAttr, TensorType
 
 
 @irdl_op_definition
-class IdentityOp(IRDLOperation):
+class IdentityOp(InferringOp):
     """`%c = tile.identity "(128,64)"`: the coordinate tensor that maps each coordinate of a shape to itself (CuTe's
     make_identity_tensor).
 
@@ -66,73 +53,46 @@ class IdentityOp(IRDLOperation):
     like = opt_operand_def(TensorType)
     result = result_def(CoordTensorType)
     traits = traits_def(Pure())
+    assembly_format = (
+        "custom<Marked>() (`like` custom<Tensor>($like, type($like))^) : (custom<Quoted>($shape))? "
+        "attr-dict custom<Inferred>(type($result))"
+    )
 
-    @staticmethod
-    def infer(shape: Any) -> CoordTensorType:
-        """The type of the identity of a shape. Raises `LayoutError` (E0103) where its size does not fit in 64 bits."""
+    @classmethod
+    def infer(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> Sequence[Attribute]:
+        """Raises `LayoutError` (E0103) where the size of the shape does not fit in 64 bits."""
+        shape = _shape(operand_types, properties)
         if not size_fits(shape):
             raise LayoutError(Code.TEXT_INTEGER_RANGE, f"the size of {show(shape)} does not fit in 64 bits")
-        return CoordTensorType(CoordAttr(repeat_like(shape, 0)), LayoutAttr(make_identity_layout(shape)))
+        return [CoordTensorType(CoordAttr(repeat_like(shape, 0)), LayoutAttr(make_identity_layout(shape)))]
 
     @property
     def extents(self) -> Any:
         """The shape, written or that of the tensor."""
-        if self.like is not None:
-            return tensor_type_of(self.like).layout.data.shape
-        assert self.shape is not None
-        return self.shape.data
+        return _shape(self.operand_types, self.properties)
 
     def verify_(self) -> None:
         if (self.shape is None) == (self.like is None):
             raise VerifyException("an identity tensor needs a shape or a tensor that has it")
         if self.shape is not None and not is_fully_static(self.shape.data):
             raise VerifyException("a written shape is static; take run-time extents from a tensor by 'like'")
-        verify_result(self.result, lambda: self.infer(self.extents))
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        start = parser.pos
-        like, shape = None, None
-        if parser.parse_optional_keyword("like") is not None:
-            like = parse_tensor(parser)
-            extents = tensor_type_of(like).layout.data.shape
-        else:
-            extents = parse_quoted(parser, parse_int_tuple)
-            shape = ShapeAttr(extents)
-        end = parser.pos
-        attributes = parser.parse_optional_attr_dict()
-        type = parse_result(parser, partial(cls.infer, extents), start, end)
-        return cls.build(operands=[like], properties={"shape": shape}, result_types=[type], attributes=attributes)
-
-    def print(self, printer: Printer) -> None:
-        if self.like is not None:
-            printer.print_string(" like ")
-            printer.print_operand(self.like)
-        elif self.shape is not None:
-            printer.print_string(f' "{to_text(self.shape.data)}"')
-        print_result(printer, self)
+        super().verify_()
 
 
-class _OfCoordinates(IRDLOperation):
+def _shape(operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> Any:
+    like, shape = next(iter(operand_types), None), properties.get("shape")
+    if isinstance(like, TensorType):
+        return like.layout.data.shape
+    assert isinstance(shape, ShapeAttr)
+    return shape.data
+
+
+class _OfCoordinates(InferringOp, ABC):
     """An operation on a coordinate tensor and a tuple of `index` operands and static integers."""
 
-    tensor = operand_def(CoordTensorType)
+    tensor = typed_operand(CoordTensorType)
     coords = var_operand_def(IndexType)
     coord = prop_def(CoordAttr)
-
-    @property
-    def tensor_type(self) -> CoordTensorType:
-        """The type of the coordinate tensor."""
-        assert isinstance(self.tensor.type, CoordTensorType)
-        return self.tensor.type
-
-
-def _parse_coord_tensor(parser: Parser) -> SSAValue:
-    at = parser.pos
-    operand = parse_defined(parser)
-    if not isinstance(operand.type, CoordTensorType):
-        parser.raise_error(f"expected a coordinate tensor, got a value of type {operand.type}", at, parser.pos)
-    return operand
 
 
 @irdl_op_definition
@@ -146,6 +106,15 @@ class CoordinateOp(_OfCoordinates):
     name = "tile.coordinate"
     integers = var_result_def(IndexType)
     traits = traits_def(Pure())
+    assembly_format = (
+        "custom<Coordinates>($tensor, type($tensor)) `` custom<Coordinate>($coord, $coords) attr-dict "
+        "custom<Implied>(type($integers))"
+    )
+
+    @classmethod
+    def infer(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> Sequence[Attribute]:
+        assert isinstance(operand_types[0], CoordTensorType)
+        return [IndexType() for _ in leaves(operand_types[0].start.data)]
 
     def value(self, start: Any, layout: Layout, values: Sequence[Any]) -> Any:
         """The coordinate, for `values` of the operands and the start and layout of the tensor."""
@@ -153,37 +122,17 @@ class CoordinateOp(_OfCoordinates):
 
     def verify_(self) -> None:
         check_operands(self.coord.data, self.coords)
-        type = self.tensor_type
+        type = self.tensor.type
         if any(leaf is None for leaf in leaves(self.coord.data)):
             raise VerifyException("the coordinate of one element has no '_'; use tile.slice for part of a tensor")
-        try:
+        with refusing():
             values = [Unknown() for _ in self.coords]
             self.value(type.start.data, type.plain_layout, values)
             coord = unwrapped(fill_coordinate(self.coord.data, values))
             check_within(coord, type.plain_layout.shape, "the tensor")
-        except LayoutError as error:
-            refuse(error)
         count = len(list(leaves(type.start.data)))
         if len(self.integers) != count:
             raise VerifyException(f"the coordinate {show(type.start.data)} has {count} integers")
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        tensor = _parse_coord_tensor(parser)
-        assert isinstance(tensor.type, CoordTensorType)
-        coord, coords = parse_coordinate(parser)
-        return cls.build(
-            operands=[tensor, coords],
-            result_types=[[IndexType() for _ in leaves(tensor.type.start.data)]],
-            properties={"coord": coord},
-            attributes=parser.parse_optional_attr_dict(),
-        )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_operand(self.tensor)
-        print_coordinate(printer, self.coord.data, self.coords)
-        printer.print_op_attributes(self.attributes)
 
 
 @irdl_op_definition
@@ -198,60 +147,36 @@ class BoundsOp(_OfCoordinates):
     name = "tile.bounds"
     result = result_def(TensorType)
     traits = traits_def(Pure())
+    assembly_format = (
+        "custom<Coordinates>($tensor, type($tensor)) `,` custom<Limits>($coord, $coords) "
+        "attr-dict custom<Inferred>(type($result))"
+    )
 
-    @staticmethod
-    def infer(tensor: CoordTensorType) -> TensorType:
-        """The type of the predicates. Raises `LayoutError` (E0207) for a shape that is not static."""
-        shape = tensor.layout.data.shape
+    @classmethod
+    def infer(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> Sequence[Attribute]:
+        """Raises `LayoutError` (E0207) for a shape that is not static."""
+        assert isinstance(operand_types[0], CoordTensorType)
+        shape = operand_types[0].layout.data.shape
         if not is_fully_static(shape):
             raise LayoutError(
                 Code.DYNAMIC_UNSUPPORTED,
                 f"predicates are in registers, so their number must be static, but the shape is {show(shape)}",
                 "take a tile first",
             )
-        return TensorType(i1, SpaceAttr(Space.Rmem), IntAttr(1), LayoutAttr(make_layout(shape)))
-
-    @property
-    def result_type(self) -> TensorType:
-        """The type of the predicates."""
-        return tensor_type_of(self.result)
+        return [TensorType(i1, SpaceAttr(Space.Rmem), IntAttr(1), LayoutAttr(make_layout(shape)))]
 
     def limits(self, values: Sequence[Any]) -> list[tuple[tuple[int, ...], Any]]:
         """The axes that are looked at, as paths in the start, with their bounds; `values` stand for the operands."""
-        return list(_axes(self.tensor_type.start.data, fill_coordinate(self.coord.data, values)))
+        return list(_axes(self.tensor.type.start.data, fill_coordinate(self.coord.data, values)))
 
     def verify_(self) -> None:
         check_operands(self.coord.data, self.coords)
-        if not _fits(self.coord.data, self.tensor_type.start.data):
+        if not _fits(self.coord.data, self.tensor.type.start.data):
             raise VerifyException(
                 f"the bounds {show(self.coord.data)} have not the profile of the coordinates, "
-                f"{show(self.tensor_type.start.data)}"
+                f"{show(self.tensor.type.start.data)}"
             )
-        verify_result(self.result, lambda: self.infer(self.tensor_type))
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        start = parser.pos
-        tensor = _parse_coord_tensor(parser)
-        assert isinstance(tensor.type, CoordTensorType)
-        parser.parse_punctuation(",")
-        coord, coords = parse_coordinate(parser)
-        end = parser.pos
-        attributes = parser.parse_optional_attr_dict()
-        type = parse_result(parser, partial(cls.infer, tensor.type), start, end)
-        if not isinstance(tensor.type.start.data, tuple):
-            coord = CoordAttr(unwrapped(coord.data))
-        return cls.build(
-            operands=[tensor, coords], result_types=[type], properties={"coord": coord}, attributes=attributes
-        )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_operand(self.tensor)
-        printer.print_string(", ")
-        bounds = self.coord.data
-        print_coordinate(printer, bounds if isinstance(bounds, tuple) else (bounds,), self.coords)
-        print_result(printer, self)
+        super().verify_()
 
 
 def _fits(bounds: Any, start: Any) -> bool:

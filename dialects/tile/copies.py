@@ -3,7 +3,7 @@
 
 from typing import Self
 
-from xdsl.dialects.builtin import I32, i32
+from xdsl.dialects.builtin import I32
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -24,11 +24,13 @@ from ...base.errors import Code, LayoutError
 from ...base.target import ADDRESS_SPACES
 from ...layout.algebra.core import Layout, size
 from ...layout.algebra.inttuple import rank
-from ..errors import refuse
+from ..definitions import typed_operand
+from ..errors import refuse, refusing
 from ..ptx.types import PtrType, StateSpace
-from .assembly import parse_defined, parse_tensor, tensor_type_of
+from .assembly import parse_defined, parse_tensor
 from .copy_rules import atom_values, check_atom_operands, check_tiled_operands
 from .copy_types import CopyAtomAttr, TiledCopyType
+from .directives import TileOp
 from .predicates import predicate_layout
 from .types import Space, TensorType
 
@@ -55,8 +57,8 @@ class CopyOp(IRDLOperation):
     name = "tile.copy"
     atom = opt_prop_def(CopyAtomAttr)
     tiled_copy = opt_operand_def(TiledCopyType)
-    src = operand_def(TensorType)
-    dst = operand_def(TensorType)
+    src = typed_operand(TensorType)
+    dst = typed_operand(TensorType)
     pred = opt_operand_def(TensorType)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
@@ -72,16 +74,6 @@ class CopyOp(IRDLOperation):
         super().__init__(operands=[tiled_copy, src, dst, pred], properties={"atom": atom})
 
     @property
-    def src_type(self) -> TensorType:
-        """The type of the source."""
-        return tensor_type_of(self.src)
-
-    @property
-    def dst_type(self) -> TensorType:
-        """The type of the destination."""
-        return tensor_type_of(self.dst)
-
-    @property
     def copy_atom(self) -> CopyAtomAttr | None:
         """The atom, from the tiled copy or the operation itself; None for an element-by-element copy."""
         if self.tiled_copy is not None:
@@ -95,12 +87,13 @@ class CopyOp(IRDLOperation):
         if self.pred is None:
             return None
         atom = self.copy_atom
-        return predicate_layout(tensor_type_of(self.pred), self.src_type, 1 if atom is None else atom_values(atom)[0])
+        assert isinstance(self.pred.type, TensorType)
+        return predicate_layout(self.pred.type, self.src.type, 1 if atom is None else atom_values(atom)[0])
 
     def verify_(self) -> None:
         if self.tiled_copy is not None and self.atom is not None:
             raise VerifyException("the atom is given twice: by the tiled copy and by the attribute")
-        src, dst = self.src_type, self.dst_type
+        src, dst = self.src.type, self.dst.type
         if src.element_type != dst.element_type:
             raise VerifyException(
                 f"the source's elements are {src.element_type}, the destination's {dst.element_type}, and a copy does "
@@ -119,12 +112,10 @@ class CopyOp(IRDLOperation):
                 )
         if src.is_predicate:
             raise VerifyException("predicates, i1, are not copied; read and write them by tile.load and tile.store")
-        try:
+        with refusing():
             if self.copy_atom is not None:
                 check_tiled_operands(self.copy_atom, src, dst)
             _ = self.pred_layout
-        except LayoutError as error:
-            refuse(error)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -157,7 +148,7 @@ class CopyOp(IRDLOperation):
 
 
 @irdl_op_definition
-class AtomCallOp(IRDLOperation):
+class AtomCallOp(TileOp):
     """`tile.atom_call #tile.copy_atom<"SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", f16> %src, %dst`: one execution of a
     copy atom by each thread.
 
@@ -174,6 +165,10 @@ class AtomCallOp(IRDLOperation):
     dst = operand_def(TensorType | PtrType)
     count = opt_operand_def(I32)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = (
+        "custom<CopyAtom>($atom) custom<Defined>($src, type($src)) `,` custom<Defined>($dst, type($dst)) "
+        "(`count` custom<Operand>($count)^)? attr-dict"
+    )
 
     def __init__(
         self,
@@ -187,40 +182,12 @@ class AtomCallOp(IRDLOperation):
     def verify_(self) -> None:
         src, dst = self.src.type, self.dst.type
         if isinstance(src, TensorType) and isinstance(dst, TensorType):
-            try:
+            with refusing():
                 check_atom_operands(self.atom, src, dst)
-            except LayoutError as error:
-                refuse(error)
         elif not isinstance(src, PtrType) or not isinstance(dst, PtrType):
             raise VerifyException("source and destination are two tensors or two pointers")
         if self.count is not None and not self.atom.atom.zfill:
             raise VerifyException(f"{self.atom.atom_name.data} has no zero-fill, so it copies all values or none")
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        at = parser.pos
-        atom = parser.parse_attribute()
-        if not isinstance(atom, CopyAtomAttr):
-            parser.raise_error("expected a copy atom", at, parser.pos)
-        src = parse_defined(parser)
-        parser.parse_punctuation(",")
-        dst = parse_defined(parser)
-        count = None
-        if parser.parse_optional_keyword("count") is not None:
-            count = parser.resolve_operand(parser.parse_unresolved_operand(), i32)
-        op = cls(atom, src, dst, count)
-        op.attributes |= parser.parse_optional_attr_dict()
-        return op
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_attribute(self.atom)
-        printer.print_string(" ")
-        printer.print_list([self.src, self.dst], printer.print_operand)
-        if self.count is not None:
-            printer.print_string(" count ")
-            printer.print_operand(self.count)
-        printer.print_op_attributes(self.attributes)
 
 
 def _not_static(mode: int, src: TensorType, dst: TensorType) -> LayoutError:

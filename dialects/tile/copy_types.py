@@ -111,6 +111,17 @@ class CopyAtomAttr(ParametrizedAttribute):
             return [StringAttr(name), value, *(StringAttr(hint) for hint in hints.values())]
 
 
+def parse_copy_atom(parser: AttrParser) -> CopyAtomAttr:
+    """Parses a copy atom; a ParseError says that one is expected where something else stands."""
+    at = parser.pos
+    atom = parser.parse_optional_attribute()
+    if not isinstance(atom, CopyAtomAttr):
+        parser.raise_error(
+            'expected a copy atom, such as #tile.copy_atom<"UniversalCopy<uint128_t>", f16>', at, parser.pos
+        )
+    return atom
+
+
 @irdl_attr_definition
 class TiledCopyType(ParametrizedAttribute, TypeAttribute):
     """`!tile.tiled_copy<#tile.copy_atom<...>, "(32,8):(8,1)", "(64,4)">`: an atom, a thread-value layout and a tiler.
@@ -144,12 +155,7 @@ class TiledCopyType(ParametrizedAttribute, TypeAttribute):
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
         with parser.in_angle_brackets():
-            at = parser.pos
-            atom = parser.parse_attribute()
-            if not isinstance(atom, CopyAtomAttr):
-                parser.raise_error(
-                    'expected a copy atom, such as #tile.copy_atom<"UniversalCopy<uint128_t>", f16>', at, parser.pos
-                )
+            atom = parse_copy_atom(parser)
             parser.parse_punctuation(",")
             layout = LayoutAttr(parse_quoted(parser, parse_layout))
             parser.parse_punctuation(",")

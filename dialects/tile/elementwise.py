@@ -21,8 +21,10 @@ from xdsl.utils.exceptions import VerifyException
 from ...base.errors import Code, LayoutError
 from ...layout.algebra.core import size
 from ...layout.algebra.inttuple import is_fully_static, rank, show
+from ..definitions import typed_operand
 from ..errors import refuse
-from .assembly import parse_defined, parse_tensor, tensor_type_of
+from .assembly import parse_tensor
+from .directives import TileOp
 from .types import TensorType
 
 
@@ -41,41 +43,24 @@ def _check_elements(type: TensorType) -> None:
 
 
 @irdl_op_definition
-class FillOp(IRDLOperation):
+class FillOp(TileOp):
     """`tile.fill %t, %zero`: writes a value to every element (CuTe's `fill`; `clear` with zero)."""
 
     name = "tile.fill"
-    tensor = operand_def(TensorType)
+    tensor = typed_operand(TensorType)
     value = operand_def()
     traits = traits_def(MemoryWriteEffect())
+    assembly_format = "custom<Tensor>($tensor, type($tensor)) `,` custom<Defined>($value, type($value)) attr-dict"
 
     def __init__(self, tensor: SSAValue | Operation, value: SSAValue | Operation):
         super().__init__(operands=[tensor, value])
 
-    @property
-    def tensor_type(self) -> TensorType:
-        """The type of the tensor."""
-        return tensor_type_of(self.tensor)
-
     def verify_(self) -> None:
-        _check_elements(self.tensor_type)
-        if self.value.type != self.tensor_type.element_type:
+        _check_elements(self.tensor.type)
+        if self.value.type != self.tensor.type.element_type:
             raise VerifyException(
-                f"the tensor's elements are {self.tensor_type.element_type}, the value is {self.value.type}"
+                f"the tensor's elements are {self.tensor.type.element_type}, the value is {self.value.type}"
             )
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        tensor = parse_tensor(parser)
-        parser.parse_punctuation(",")
-        op = cls(tensor, parse_defined(parser))
-        op.attributes |= parser.parse_optional_attr_dict()
-        return op
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list(self.operands, printer.print_operand)
-        printer.print_op_attributes(self.attributes)
 
 
 @irdl_op_definition

@@ -1,69 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Fragments: registers laid out for a part of a tensor (CuTe's make_fragment_A and make_fragment_like)."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import ClassVar, Self
+from abc import ABC
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import IntAttr
-from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, result_def
-from xdsl.parser import Parser
-from xdsl.printer import Printer
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, result_def
 
 from ...layout.algebra.core import Layout, make_layout
 from ...layout.algebra.product import make_fragment_like
 from ..cute import LayoutAttr
-from .assembly import parse_tensor, parse_tensor_type, parse_viewed, tensor_type_of
 from .coord_type import CoordTensorType
 from .memory import check_allocation
 from .mma_types import TiledMmaType
-from .results import parse_result, print_result, verify_result
-from .tiled_mma import parse_tiled_mma
+from .results import InferringOp
 from .types import Space, SpaceAttr, TensorType
 
 FRAGMENT_ALIGN = 16
 """The alignment of a fragment in bytes: that of the widest access."""
 
 
-class FragmentOp(IRDLOperation, ABC):
+class FragmentOp(InferringOp, ABC):
     """The base of operations that allocate a fragment, contents undefined, whose type is inferred."""
 
     result = result_def(TensorType)
 
-    @property
-    def tensor_type(self) -> TensorType:
-        """The type of the fragment."""
-        return tensor_type_of(self.result)
-
-    @abstractmethod
-    def element_and_layout(self) -> tuple[Attribute, Layout]:
-        """What the fragment's elements are, and its layout."""
-
-    def inferred_type(self) -> TensorType:
-        """The type that the fragment must have. Raises `LayoutError`."""
-        element, layout = self.element_and_layout()
-        return TensorType(element, SpaceAttr(Space.Rmem), IntAttr(FRAGMENT_ALIGN), LayoutAttr(layout))
-
     def verify_(self) -> None:
-        verify_result(self.result, self.inferred_type)
-        check_allocation(self.tensor_type)
+        super().verify_()
+        check_allocation(self.result.type)
 
-    @classmethod
-    def parse_type(
-        cls, parser: Parser, start: int, operands: Sequence[SSAValue], properties: dict[str, Attribute]
-    ) -> Self:
-        """Parses attributes and the type, which may be left out, and builds the operation, whose text begins at
-        `start`.
-        """
-        end = parser.pos
-        attributes = parser.parse_optional_attr_dict()
-        draft = cls.create(operands=operands, result_types=[operands[-1].type], properties=properties)
-        try:
-            type = parse_result(parser, draft.inferred_type, start, end, parse_tensor_type)
-        finally:
-            draft.erase()
-        return cls.create(operands=operands, result_types=[type], properties=properties, attributes=attributes)
+
+def _fragment(element: Attribute, layout: Layout) -> Sequence[Attribute]:
+    return [TensorType(element, SpaceAttr(Space.Rmem), IntAttr(FRAGMENT_ALIGN), LayoutAttr(layout))]
 
 
 @irdl_op_definition
@@ -78,27 +48,16 @@ class MakeFragmentLikeOp(FragmentOp):
     name = "tile.make_fragment_like"
     part = operand_def(TensorType)
     element = opt_prop_def(Attribute)
-
-    def element_and_layout(self) -> tuple[Attribute, Layout]:
-        part = tensor_type_of(self.part)
-        return self.element or part.element_type, make_fragment_like(part.layout.data)
+    assembly_format = (
+        "custom<Tensor>($part, type($part)) (`as` custom<ElementType>($element)^)? "
+        "attr-dict custom<Inferred>(type($result))"
+    )
 
     @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        start = parser.pos
-        part = parse_tensor(parser)
-        properties: dict[str, Attribute] = {}
-        if parser.parse_optional_keyword("as") is not None:
-            properties["element"] = parser.parse_type()
-        return cls.parse_type(parser, start, [part], properties)
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_operand(self.part)
-        if self.element is not None:
-            printer.print_string(" as ")
-            printer.print_attribute(self.element)
-        print_result(printer, self)
+    def infer(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> Sequence[Attribute]:
+        (part,) = operand_types
+        assert isinstance(part, TensorType)
+        return _fragment(properties.get("element") or part.element_type, make_fragment_like(part.layout.data))
 
 
 class _OperandFragmentOp(FragmentOp):
@@ -111,26 +70,21 @@ class _OperandFragmentOp(FragmentOp):
     OPERAND: ClassVar[str]
     tiled_mma = operand_def(TiledMmaType)
     part = operand_def(TensorType | CoordTensorType)
-
-    def element_and_layout(self) -> tuple[Attribute, Layout]:
-        assert isinstance(self.tiled_mma.type, TiledMmaType)
-        mma, part = self.tiled_mma.type, self.part.type
-        allowed = mma.atom.element_types(self.OPERAND)
-        if isinstance(part, CoordTensorType):
-            return allowed[0], mma.tiled_mma.make_fragment(self.OPERAND, make_layout(part.plain_layout.shape))
-        assert isinstance(part, TensorType)
-        element = part.element_type if part.element_type in allowed else allowed[0]
-        return element, mma.tiled_mma.make_fragment(self.OPERAND, part.layout.data)
+    assembly_format = (
+        "custom<TiledMmaValue>($tiled_mma, type($tiled_mma)) `,` custom<Viewed>($part, type($part)) "
+        "attr-dict custom<Inferred>(type($result))"
+    )
 
     @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        start = parser.pos
-        return cls.parse_type(parser, start, [parse_tiled_mma(parser), parse_viewed(parser)], {})
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list([self.tiled_mma, self.part], printer.print_operand)
-        print_result(printer, self)
+    def infer(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> Sequence[Attribute]:
+        mma, part = operand_types
+        assert isinstance(mma, TiledMmaType)
+        allowed = mma.atom.element_types(cls.OPERAND)
+        if isinstance(part, CoordTensorType):
+            return _fragment(allowed[0], mma.tiled_mma.make_fragment(cls.OPERAND, make_layout(part.plain_layout.shape)))
+        assert isinstance(part, TensorType)
+        element = part.element_type if part.element_type in allowed else allowed[0]
+        return _fragment(element, mma.tiled_mma.make_fragment(cls.OPERAND, part.layout.data))
 
 
 @irdl_op_definition

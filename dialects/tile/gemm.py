@@ -22,10 +22,11 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, LayoutError
 from ..element_types import element_of
-from ..errors import refuse
-from .assembly import parse_defined, parse_tensor
+from ..errors import refusing
+from .assembly import parse_defined
+from .directives import TileOp
 from .gemm_rules import check_gemm, check_mma_call
-from .mma_types import MmaAtomAttr, TiledMmaType, parse_mma_atom
+from .mma_types import MmaAtomAttr, TiledMmaType
 from .types import TensorType
 
 
@@ -101,10 +102,8 @@ class GemmOp(IRDLOperation):
     def verify_(self) -> None:
         if self.tiled_mma is not None and self.atom is not None:
             raise VerifyException("the atom is given twice: by the tiled MMA and by the attribute")
-        try:
+        with refusing():
             check_gemm(self.mma_atom, *self.types)
-        except LayoutError as error:
-            refuse(error)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -134,7 +133,7 @@ class GemmOp(IRDLOperation):
 
 
 @irdl_op_definition
-class MmaCallOp(IRDLOperation):
+class MmaCallOp(TileOp):
     """`tile.mma_call #tile.mma_atom<"SM80_16x8x16_F32F16F16F32_TN"> %d, %a, %b, %c`: one execution of an MMA atom,
     D = A * B + C.
 
@@ -148,6 +147,10 @@ class MmaCallOp(IRDLOperation):
     b = operand_def(TensorType)
     c = operand_def(TensorType)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = (
+        "custom<MmaAtom>($atom) custom<Tensor>($d, type($d)) `,` custom<Tensor>($a, type($a)) `,` "
+        "custom<Tensor>($b, type($b)) `,` custom<Tensor>($c, type($c)) attr-dict"
+    )
 
     def __init__(self, atom: MmaAtomAttr, d: SSAValue, a: SSAValue, b: SSAValue, c: SSAValue):
         super().__init__(operands=[d, a, b, c], properties={"atom": atom})
@@ -159,25 +162,5 @@ class MmaCallOp(IRDLOperation):
         return d, a, b, c
 
     def verify_(self) -> None:
-        try:
+        with refusing():
             check_mma_call(self.atom, *self.types)
-        except LayoutError as error:
-            refuse(error)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        atom = parse_mma_atom(parser)
-        operands = [parse_tensor(parser)]
-        for _ in range(3):
-            parser.parse_punctuation(",")
-            operands.append(parse_tensor(parser))
-        op = cls(atom, *operands)
-        op.attributes |= parser.parse_optional_attr_dict()
-        return op
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_attribute(self.atom)
-        printer.print_string(" ")
-        printer.print_list(self.operands, printer.print_operand)
-        printer.print_op_attributes(self.attributes)

@@ -2,59 +2,32 @@
 """A thread's part of a tensor under a tiled copy (CuTe's copy_atom.hpp)."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
-from xdsl.ir import SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def
-from xdsl.parser import Parser
+from xdsl.irdl import irdl_op_definition
 
 from ...base.errors import Code, LayoutError
 from ...layout.algebra.core import LayoutLike, size
 from ...layout.algebra.integers import Coord
-from ...layout.tiling.tiled_copy import TiledCopy
-from .assembly import parse_defined, parse_viewed
+from ..definitions import typed_operand
 from .copy_types import TiledCopyType
 from .threads import ThreadViewOp
-from .view_base import LayoutViewOp
-
-
-def _parse_copy(parser: Parser) -> SSAValue:
-    """Parses an operand that is a tiled copy, and the comma after it."""
-    at = parser.pos
-    copy = parse_defined(parser)
-    if not isinstance(copy.type, TiledCopyType):
-        parser.raise_error(f"expected a tiled copy, got a value of type {copy.type}", at, parser.pos)
-    parser.parse_punctuation(",")
-    return copy
-
-
-def _tiled_copy(value: SSAValue) -> TiledCopy:
-    assert isinstance(value.type, TiledCopyType)
-    return value.type.tiled_copy
+from .view_base import RESULT, VIEWED, LayoutViewOp
 
 
 class _PartitionOp(ThreadViewOp):
     """A view through a tiled copy: `tile.xyz %copy, %tensor, %thread : type`."""
 
-    tiled_copy = operand_def(TiledCopyType)
-
-    @property
-    def copy(self) -> TiledCopy:
-        """The tiled copy."""
-        return _tiled_copy(self.tiled_copy)
-
-    @property
-    def sharing(self) -> int | None:
-        return self.copy.threads
-
-    def coordinate(self, layout: LayoutLike, values: Sequence[Any]) -> Coord:
-        (thread,) = values
-        modes = len(self.source_type.layout.data)
-        return (thread, None, (None,) * modes if modes > 1 else None)
+    tiled_copy = typed_operand(TiledCopyType)
+    assembly_format = (
+        f"custom<TiledCopyValue>($tiled_copy, type($tiled_copy)) `,` {VIEWED} `,` custom<Operand>($coords) "
+        f"(`ragged` $ragged^)? {RESULT}"
+    )
 
     @classmethod
-    def parse_operands(cls, parser: Parser) -> list[SSAValue | Sequence[SSAValue]]:
-        return [_parse_copy(parser), parse_viewed(parser)]
+    def coordinate_by(cls, given: Any, layout: LayoutLike, values: Sequence[Any]) -> Coord:
+        (thread,) = values
+        return (thread, None, (None,) * given.modes_of_source if given.modes_of_source > 1 else None)
 
 
 @irdl_op_definition
@@ -66,9 +39,10 @@ class PartitionSOp(_PartitionOp):
 
     name = "tile.partition_S"
 
-    def relayout(self, layout: LayoutLike) -> LayoutLike:
-        self.check_tiles(layout, self.copy.tiler)
-        return self.copy.tidfrg_S(layout)
+    @classmethod
+    def layout_by(cls, given: Any, layout: LayoutLike) -> LayoutLike:
+        cls.check_tiles(given, layout, given.tiling.tiler)
+        return given.tiling.tidfrg_S(layout)
 
 
 @irdl_op_definition
@@ -77,19 +51,21 @@ class PartitionDOp(_PartitionOp):
 
     name = "tile.partition_D"
 
-    def relayout(self, layout: LayoutLike) -> LayoutLike:
-        self.check_tiles(layout, self.copy.tiler)
-        return self.copy.tidfrg_D(layout)
+    @classmethod
+    def layout_by(cls, given: Any, layout: LayoutLike) -> LayoutLike:
+        cls.check_tiles(given, layout, given.tiling.tiler)
+        return given.tiling.tidfrg_D(layout)
 
 
 class _RetileOp(LayoutViewOp):
     """A view of a fragment in the profile of a tiled copy: `tile.xyz %copy, %fragment : type`."""
 
-    HAS_BODY: ClassVar[bool] = False
-    tiled_copy = operand_def(TiledCopyType)
+    tiled_copy = typed_operand(TiledCopyType)
+    assembly_format = f"custom<TiledCopyValue>($tiled_copy, type($tiled_copy)) `,` {VIEWED} {RESULT}"
 
-    def relayout(self, layout: LayoutLike) -> LayoutLike:
-        tiled = _tiled_copy(self.tiled_copy).retile(layout)
+    @classmethod
+    def layout_by(cls, given: Any, layout: LayoutLike) -> LayoutLike:
+        tiled = given.tiling.retile(layout)
         if size(tiled) != size(layout):
             raise LayoutError(
                 Code.TILE_NOT_DIVIDING,
@@ -97,10 +73,6 @@ class _RetileOp(LayoutViewOp):
                 "the tile of the tiled copy and that of the fragment's partition must divide each other",
             )
         return tiled
-
-    @classmethod
-    def parse_operands(cls, parser: Parser) -> list[SSAValue | Sequence[SSAValue]]:
-        return [_parse_copy(parser), parse_viewed(parser)]
 
 
 @irdl_op_definition

@@ -2,12 +2,10 @@
 """Which tile a block works on."""
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
-from xdsl.dialects.builtin import I64, IndexType, IntegerAttr, i64
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def, var_operand_def
-from xdsl.parser import Parser
-from xdsl.printer import Printer
+from xdsl.dialects.builtin import I64, IndexType, IntegerAttr
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -15,14 +13,15 @@ from ...layout.algebra.inttuple import leaves
 from ...layout.algebra.unknown import Unknown
 from ...layout.tiling.rasterize import rasterize
 from ..cute import CoordAttr
-from .assembly import check_operands, fill_coordinate, parse_coordinate, print_coordinate
+from .assembly import check_operands, fill_coordinate
+from .directives import TileOp
 
 MAX_GROUP = 1 << 16
 """The most rows of tiles in a group; a grid has hardly more."""
 
 
 @irdl_op_definition
-class RasterizeOp(IRDLOperation):
+class RasterizeOp(TileOp):
     """`%m, %n = tile.rasterize %id in (%rows, 32) group 8`: the tile of a block, in grouped order.
 
     In a grid of `%rows` by 32 tiles, 8 rows form a group. Blocks go through a group column by column, then through the
@@ -38,6 +37,7 @@ class RasterizeOp(IRDLOperation):
     m = result_def(IndexType)
     n = result_def(IndexType)
     traits = traits_def(Pure())
+    assembly_format = "$index `in` custom<Coordinate>($grid, $sizes) `group` $group attr-dict"
 
     def tile(self, index: Any, sizes: Sequence[Any]) -> tuple[Any, Any]:
         """The coordinate of the tile: `index` and `sizes` stand for the operands, as integers of the algebra."""
@@ -53,25 +53,3 @@ class RasterizeOp(IRDLOperation):
             raise VerifyException("the grid has at least one row and one column, and less than 2^31")
         if not 1 <= self.group.value.data <= MAX_GROUP:
             raise VerifyException(f"a group has 1 to {MAX_GROUP} rows, not {self.group.value.data}")
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        index = parser.resolve_operand(parser.parse_unresolved_operand(), IndexType())
-        parser.parse_keyword("in")
-        grid, sizes = parse_coordinate(parser)
-        parser.parse_keyword("group")
-        group = parser.parse_integer(allow_boolean=False)
-        return cls.build(
-            operands=[index, sizes],
-            properties={"grid": grid, "group": IntegerAttr(group, i64)},
-            result_types=[IndexType(), IndexType()],
-            attributes=parser.parse_optional_attr_dict(),
-        )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_operand(self.index)
-        printer.print_string(" in ")
-        print_coordinate(printer, self.grid.data, self.sizes)
-        printer.print_string(f" group {self.group.value.data}")
-        printer.print_op_attributes(self.attributes)

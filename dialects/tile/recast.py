@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The same memory as elements of another type (CuTe's recast)."""
 
-from functools import partial
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
-from xdsl.parser import Parser
-from xdsl.printer import Printer
+from xdsl.irdl import irdl_op_definition, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from ...base.errors import Code, LayoutError
@@ -18,14 +16,14 @@ from ...layout.algebra.recast import recast_layout
 from ...layout.algebra.unknown import divisor
 from ...layout.text.layouts import to_text
 from ..cute import LayoutAttr
+from ..definitions import typed_operand
 from ..ptx.types import scalar_bits
-from .assembly import parse_tensor, tensor_type_of
-from .results import parse_result, print_result, verify_result
+from .results import InferringOp
 from .types import TensorType
 
 
 @irdl_op_definition
-class RecastOp(IRDLOperation):
+class RecastOp(InferringOp):
     """`%u = tile.recast %t, i32`: the tensor's memory as elements of another type.
 
     Elements that become wider must be adjacent, begin at multiples of the new width and fill whole new elements;
@@ -33,28 +31,23 @@ class RecastOp(IRDLOperation):
     """
 
     name = "tile.recast"
-    source = operand_def(TensorType)
+    source = typed_operand(TensorType)
     element_type = prop_def()
     result = result_def(TensorType)
     traits = traits_def(Pure())
-
-    @property
-    def source_type(self) -> TensorType:
-        """The type of the tensor."""
-        return tensor_type_of(self.source)
-
-    @property
-    def result_type(self) -> TensorType:
-        """The type of the recast tensor."""
-        return tensor_type_of(self.result)
+    assembly_format = (
+        "custom<Tensor>($source, type($source)) `,` custom<ElementType>($element_type) "
+        "attr-dict custom<Inferred>(type($result))"
+    )
 
     def relayout(self, layout: LayoutLike) -> Any:
         """The layout of the new elements. Raises `LayoutError`."""
-        return recast_layout(layout, self.source_type.element_bits, _bits(self.element_type))
+        return recast_layout(layout, self.source.type.element_bits, _bits(self.element_type))
 
-    @staticmethod
-    def infer(source: TensorType, element: Attribute) -> TensorType:
-        """The type of `source` as elements of another type. Raises `LayoutError`."""
+    @classmethod
+    def infer(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> Sequence[Attribute]:
+        (source,), element = operand_types, properties["element_type"]
+        assert isinstance(source, TensorType)
         new, old = _bits(element), source.element_bits
         if source.is_predicate or element == i1:
             raise LayoutError(Code.BAD_ARGUMENT, "predicates, i1, are not seen as other elements, nor others as them")
@@ -74,30 +67,7 @@ class RecastOp(IRDLOperation):
                 "raise the tensor's alignment, or take a view that begins at a multiple",
             )
         layout = recast_layout(source.layout.data, old, new)
-        return TensorType(element, source.space, source.align, LayoutAttr(layout))
-
-    def verify_(self) -> None:
-        verify_result(self.result, lambda: self.infer(self.source_type, self.element_type))
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        start = parser.pos
-        source = parse_tensor(parser)
-        parser.parse_punctuation(",")
-        element = parser.parse_type()
-        end = parser.pos
-        attributes = parser.parse_optional_attr_dict()
-        type = parse_result(parser, partial(cls.infer, tensor_type_of(source), element), start, end)
-        return cls.build(
-            operands=[source], properties={"element_type": element}, result_types=[type], attributes=attributes
-        )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_operand(self.source)
-        printer.print_string(", ")
-        printer.print_attribute(self.element_type)
-        print_result(printer, self)
+        return [TensorType(element, source.space, source.align, LayoutAttr(layout))]
 
 
 def _bits(element: Attribute) -> int:

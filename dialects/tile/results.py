@@ -1,48 +1,62 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Result types that operands and properties determine: the verifier compares them, and the text may leave them out."""
+"""Result types that operands and properties determine: builder, passes, parser and verifier infer them in one way."""
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, Self
 
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import IRDLOperation
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import LayoutError
-from ..errors import raise_at, refuse
+from ..errors import refuse
+from .directives import TileOp
 
 
-def verify_result(result: SSAValue, infer: Callable[[], Attribute]) -> None:
-    """VerifyException unless `result` has the type that `infer` returns; also for a `LayoutError` from it."""
-    try:
-        expected = infer()
-    except LayoutError as error:
-        refuse(error)
-    if result.type != expected:
-        raise VerifyException(f"the result is {expected}, but {result.type} is written")
+class InferringOp(TileOp, ABC):
+    """An operation whose operands and properties determine the types of its results. The text may leave out that of a
+    tensor, a tiled copy or a tiled MMA."""
+
+    @classmethod
+    @abstractmethod
+    def infer(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> Sequence[Attribute]:
+        """The types of the results. Raises `LayoutError` where there are none."""
+
+    @classmethod
+    def inferred(
+        cls,
+        operands: Sequence[SSAValue | Sequence[SSAValue] | None],
+        properties: Mapping[str, Attribute | None] = MappingProxyType({}),
+    ) -> Self:
+        """The operation with these operands and properties. Raises `LayoutError` as `infer` does."""
+        given = {name: value for name, value in properties.items() if value is not None}
+        flat = [value for group in operands for value in ((group,) if isinstance(group, SSAValue) else group or ())]
+        types = cls.inferred_types([value.type for value in flat], given)
+        single = len(cls.get_irdl_definition().results) == len(types)
+        results: Sequence[Any] = types if single else [types]
+        return cls.build(operands=operands, result_types=results, properties=given)
+
+    @classmethod
+    def inferred_types(
+        cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]
+    ) -> tuple[Attribute, ...]:
+        """What `infer` returns; kept, since first a parser, pass or builder asks for it and then the verifier."""
+        return _inferred_types(cls, tuple(operand_types), tuple(properties.items()))
+
+    def verify_(self) -> None:
+        try:
+            expected = self.inferred_types(self.operand_types, self.properties)
+        except LayoutError as error:
+            refuse(error)
+        if tuple(self.result_types) != expected:
+            should, written = (", ".join(map(str, types)) for types in (expected, self.result_types))
+            raise VerifyException(f"the result is {should}, but {written} is written")
 
 
-def parse_result(
-    parser: Parser,
-    infer: Callable[[], Attribute],
-    start: int,
-    end: int,
-    parse_type: Callable[[Parser], Attribute] = Parser.parse_type,
-) -> Attribute:
-    """Parses `: type`, or else returns what `infer` returns; a `LayoutError` from it is one of the text from `start`
-    to `end`.
-    """
-    if parser.parse_optional_punctuation(":") is not None:
-        return parse_type(parser)
-    try:
-        return infer()
-    except LayoutError as error:
-        raise_at(parser, error, start, end)
-
-
-def print_result(printer: Printer, op: IRDLOperation) -> None:
-    """Prints the attributes of an operation and `: type` of its result, the end of its text."""
-    printer.print_op_attributes(op.attributes)
-    printer.print_string(" : ")
-    printer.print_attribute(op.results[0].type)
+@lru_cache(maxsize=256)
+def _inferred_types(
+    op: type[InferringOp], operand_types: tuple[Attribute, ...], properties: tuple[tuple[str, Attribute], ...]
+) -> tuple[Attribute, ...]:
+    return tuple(op.infer(operand_types, dict(properties)))

@@ -4,18 +4,16 @@
 from collections.abc import Iterator
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.dialects.gpu import DimensionEnum
-from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.parser import Parser
-from xdsl.printer import Printer
+from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, LayoutError
 from .. import gpu
-from ..errors import refuse
+from ..errors import refusing
 from ..kernel import KernelOp
-from .view_base import LayoutViewOp, TilingViewOp
+from .view_base import LayoutViewOp, SlicedViewOp, TilingViewOp
 
 _ACCESSES = frozenset({"tile.copy", "tile.gemm", "tile.load", "tile.store", "tile.fill", "tile.map", "tile.ptr"})
 """Operations that access elements of the tensors they are given, or give an address for that."""
@@ -28,30 +26,21 @@ def is_thread_x(value: SSAValue) -> bool:
     return isinstance(owner, gpu.ThreadIdOp) and owner.dimension.data is DimensionEnum.X
 
 
-class ThreadViewOp(TilingViewOp):
+class ThreadViewOp(SlicedViewOp, TilingViewOp):
     """The base of views of a thread's part of a tensor: the last operand is the thread's index."""
 
     @property
     def sharing(self) -> int | None:
         """How many threads share the tensor; None where their number is not part of the operation."""
-        return None
+        tiling = self.given(self.operand_types, self.properties).tiling
+        return None if tiling is None else tiling.threads
 
     def verify_(self) -> None:
         if len(self.coords) != 1:
             raise VerifyException("a partition needs one thread index")
         super().verify_()
-        try:
+        with refusing():
             _check_part(self)
-        except LayoutError as error:
-            refuse(error)
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[list[SSAValue], dict[str, Attribute]]:
-        return [parser.resolve_operand(parser.parse_unresolved_operand(), IndexType())], {}
-
-    def print_body(self, printer: Printer) -> None:
-        printer.print_string(", ")
-        printer.print_operand(self.coords[0])
 
 
 def _check_part(op: ThreadViewOp) -> None:

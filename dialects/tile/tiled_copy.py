@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tiled copies, in all the ways in which CuTe makes them (copy_atom.hpp)."""
 
-from typing import Self
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from xdsl.dialects.builtin import IndexType, StringAttr
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Attribute
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -14,22 +15,29 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
+from xdsl.irdl.declarative_assembly_format import (
+    AttributeVariable,
+    CustomDirective,
+    OptionalOperandVariable,
+    ParsingState,
+    PrintingState,
+    TypeDirective,
+    irdl_custom_directive,
+)
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.algebra.core import Layout
-from ...layout.atoms.copy_atom import CopyAtom
-from ...layout.text.layouts import parse_layout, parse_tiler, to_text
 from ...layout.tiling.cotiled_copy import make_cotiled_copy
 from ...layout.tiling.tiled_copy import BY_COPY, TiledCopy, make_tiled_copy
 from ...layout.tiling.tiled_copy_mma import BY_MMA
-from ..cute import LayoutAttr, TilerAttr, parse_quoted
-from .assembly import parse_defined
+from ..cute import LayoutAttr, TilerAttr
 from .copy_types import CopyAtomAttr, TiledCopyType
+from .directives import DIRECTIVES, parse_operand
 from .mma_types import TiledMmaType
-from .results import parse_result, print_result, verify_result
+from .results import InferringOp
 
 BY_LAYOUTS = (("thr", "val"), ("tv", "tiler"), ("cotiled", "data"))
 """The ways that take two layouts, or a layout and a tiler, by the words before them."""
@@ -40,8 +48,35 @@ _EXPECTED = (
 )
 
 
+@irdl_custom_directive
+class PartsOf(CustomDirective):
+    """`A %mma`: the parts of a tiled MMA's or a tiled copy's operand, where no layouts are given."""
+
+    role: AttributeVariable
+    like: OptionalOperandVariable
+    type: TypeDirective
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        self.like.set_empty(state)
+        self.type.set_empty(state)
+        for roles, kind, expected in ((BY_MMA, TiledMmaType, "a tiled MMA"), (BY_COPY, TiledCopyType, "a tiled copy")):
+            for role in roles:
+                if parser.parse_optional_keyword(role) is not None:
+                    self.role.set(state, StringAttr(role))
+                    parse_operand(parser, state, (self.like, self.type), (kind,), expected)
+                    return
+        if len(state.properties) < 2:
+            parser.raise_error(_EXPECTED)
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        role = op.properties.get(self.role.name)
+        if isinstance(role, StringAttr):
+            printer.print_string(f" {role.data}")
+            self.like.print(printer, state, op)
+
+
 @irdl_op_definition
-class TiledCopyOp(IRDLOperation):
+class TiledCopyOp(InferringOp):
     """A tiled copy: an atom, spread over threads and values.
 
     `tile.tiled_copy #tile.copy_atom<"SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", f16> thr "(8,4):(1,8)" val "8:1"`: the
@@ -66,26 +101,33 @@ class TiledCopyOp(IRDLOperation):
     like = opt_operand_def(TiledMmaType | TiledCopyType)
     result = result_def(TiledCopyType)
     traits = traits_def(Pure())
+    assembly_format = (
+        "custom<CopyAtom>($atom) "
+        "(`thr` custom<Plain>($thr)^ `val` custom<Plain>($val))? "
+        "(`tv` custom<Plain>($tv)^ `tiler` custom<Quoted>($tiler))? "
+        "(`cotiled` custom<Plain>($cotiled)^ `data` custom<Plain>($data))? "
+        "custom<PartsOf>($role, $like, type($like)) attr-dict custom<InferredTiling>(type($result))"
+    )
+    custom_directives = (*DIRECTIVES, PartsOf)
 
-    def infer(self) -> TiledCopyType:
-        """The type of the tiled copy that the properties describe. Raises `LayoutError`."""
-        made = self._made(self.atom.atom)
-        return TiledCopyType(self.atom, LayoutAttr(made.layout_tv), TilerAttr(made.tiler))
-
-    def _made(self, atom: CopyAtom) -> TiledCopy:
-        if self.role is not None and self.like is not None:
-            role, like = self.role.data, self.like.type
-            if isinstance(like, TiledMmaType):
-                return BY_MMA[role](atom, like.tiled_mma)
-            assert isinstance(like, TiledCopyType)
-            return BY_COPY[role](atom, like.tiled_copy)
-        if self.tv is not None and self.tiler is not None:
-            return TiledCopy(atom, _plain(self.tv), self.tiler.data)
-        if self.cotiled is not None and self.data is not None:
-            return make_cotiled_copy(atom, _plain(self.cotiled), _plain(self.data))
-        assert self.thr is not None
-        assert self.val is not None
-        return make_tiled_copy(atom, _plain(self.thr), _plain(self.val))
+    @classmethod
+    def infer(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> Sequence[Attribute]:
+        atom, role, like = properties["atom"], properties.get("role"), next(iter(operand_types), None)
+        assert isinstance(atom, CopyAtomAttr)
+        given: dict[str, Any] = {
+            name: value.data for name, value in properties.items() if isinstance(value, LayoutAttr | TilerAttr)
+        }
+        if isinstance(role, StringAttr) and isinstance(like, TiledMmaType):
+            made = BY_MMA[role.data](atom.atom, like.tiled_mma)
+        elif isinstance(role, StringAttr) and isinstance(like, TiledCopyType):
+            made = BY_COPY[role.data](atom.atom, like.tiled_copy)
+        elif "tv" in given:
+            made = TiledCopy(atom.atom, given["tv"], given["tiler"])
+        elif "cotiled" in given:
+            made = make_cotiled_copy(atom.atom, given["cotiled"], given["data"])
+        else:
+            made = make_tiled_copy(atom.atom, given["thr"], given["val"])
+        return [TiledCopyType(atom, LayoutAttr(made.layout_tv), TilerAttr(made.tiler))]
 
     def verify_(self) -> None:
         given = [name for names in BY_LAYOUTS for name in names if name in self.properties]
@@ -100,70 +142,4 @@ class TiledCopyOp(IRDLOperation):
             allowed = BY_MMA if isinstance(self.like.type, TiledMmaType) else BY_COPY
             if self.role.data not in allowed:
                 raise VerifyException(f"the part is '{self.role.data}'; {self.like.type} has {', '.join(allowed)}")
-        verify_result(self.result, self.infer)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        start = parser.pos
-        atom = parser.parse_attribute()
-        if not isinstance(atom, CopyAtomAttr):
-            parser.raise_error(
-                'expected a copy atom, such as #tile.copy_atom<"UniversalCopy<uint128_t>", f16>', start, parser.pos
-            )
-        properties, like = cls._parse_way(parser)
-        properties["atom"] = atom
-        end = parser.pos
-        attributes = parser.parse_optional_attr_dict()
-        operands = [like]
-        draft = cls.build(operands=operands, properties=properties, result_types=[IndexType()])
-        try:
-            type = parse_result(parser, draft.infer, start, end)
-        finally:
-            draft.erase()
-        return cls.build(operands=operands, result_types=[type], properties=properties, attributes=attributes)
-
-    @classmethod
-    def _parse_way(cls, parser: Parser) -> tuple[dict[str, Attribute], SSAValue | None]:
-        for first, second in BY_LAYOUTS:
-            if parser.parse_optional_keyword(first) is not None:
-                one = cls._parse_plain(parser)
-                parser.parse_keyword(second)
-                if second == "tiler":
-                    return {first: one, second: TilerAttr(parse_quoted(parser, parse_tiler))}, None
-                return {first: one, second: cls._parse_plain(parser)}, None
-        for role, type, what in (
-            *((role, TiledMmaType, "a tiled MMA") for role in BY_MMA),
-            *((role, TiledCopyType, "a tiled copy") for role in BY_COPY),
-        ):
-            if parser.parse_optional_keyword(role) is not None:
-                at = parser.pos
-                like = parse_defined(parser)
-                if not isinstance(like.type, type):
-                    parser.raise_error(f"expected {what}, got a value of type {like.type}", at, parser.pos)
-                return {"role": StringAttr(role)}, like
-        parser.raise_error(_EXPECTED)
-
-    @staticmethod
-    def _parse_plain(parser: Parser) -> LayoutAttr:
-        start = parser.pos
-        layout = parse_quoted(parser, parse_layout)
-        if not isinstance(layout, Layout):
-            parser.raise_error("expected a plain layout, without a swizzle", start, parser.pos)
-        return LayoutAttr(layout)
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_attribute(self.atom)
-        for name in (name for names in BY_LAYOUTS for name in names):
-            value = self.properties.get(name)
-            if isinstance(value, LayoutAttr | TilerAttr):
-                printer.print_string(f' {name} "{to_text(value.data)}"')
-        if self.role is not None and self.like is not None:
-            printer.print_string(f" {self.role.data} ")
-            printer.print_operand(self.like)
-        print_result(printer, self)
-
-
-def _plain(layout: LayoutAttr) -> Layout:
-    assert isinstance(layout.data, Layout), "the verifier checks this"
-    return layout.data
+        super().verify_()

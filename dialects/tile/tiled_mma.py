@@ -1,32 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tiled MMAs, and a thread's part of the operands under one (CuTe's mma_atom.hpp)."""
 
-from collections.abc import Sequence
-from functools import partial
-from typing import Any, ClassVar, Self, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, cast
 
-from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
-from xdsl.parser import Parser
-from xdsl.printer import Printer
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from ...base.errors import Code, LayoutError
 from ...layout.algebra.core import Layout, LayoutLike, Tiler
 from ...layout.algebra.integers import Coord
 from ...layout.algebra.inttuple import rank
-from ...layout.text.layouts import parse_layout, parse_tiler, to_text
-from ...layout.tiling.tiled_mma import TiledMma, make_tiled_mma
+from ...layout.tiling.tiled_mma import make_tiled_mma
 from ...layout.tiling.tiler import check_tiler
-from ..cute import LayoutAttr, TilerAttr, parse_quoted
-from .assembly import parse_defined, parse_viewed
-from .mma_types import MmaAtomAttr, TiledMmaType, parse_mma_atom
-from .results import parse_result, print_result, verify_result
+from ..cute import LayoutAttr, TilerAttr
+from ..definitions import typed_operand
+from .mma_types import MmaAtomAttr, TiledMmaType
+from .results import InferringOp
 from .threads import ThreadViewOp
+from .view_base import RESULT, VIEWED
 
 
 @irdl_op_definition
-class TiledMmaOp(IRDLOperation):
+class TiledMmaOp(InferringOp):
     """A tiled MMA: an atom repeated over threads, and over values as far as the permutation says (CuTe's
     make_tiled_mma).
 
@@ -41,10 +38,13 @@ class TiledMmaOp(IRDLOperation):
     permute = opt_prop_def(TilerAttr)
     result = result_def(TiledMmaType)
     traits = traits_def(Pure())
+    assembly_format = (
+        "custom<MmaAtom>($atom) custom<Marked>() (`atoms` custom<Quoted>($atoms)^)? "
+        "(`permute` custom<Quoted>($permute)^)? attr-dict custom<InferredTiling>(type($result))"
+    )
 
-    @staticmethod
-    def infer(properties: dict[str, Attribute]) -> TiledMmaType:
-        """The type of the tiled MMA that the properties describe. Raises `LayoutError`."""
+    @classmethod
+    def infer(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> Sequence[Attribute]:
         atom, atoms, permute = (properties.get(name) for name in ("atom", "atoms", "permute"))
         assert isinstance(atom, MmaAtomAttr)
         layout = atoms.data if isinstance(atoms, LayoutAttr) else None
@@ -55,71 +55,28 @@ class TiledMmaOp(IRDLOperation):
             tile = permute.data
             check_tiler(tile, "the permutation of a tiled MMA")
         made = make_tiled_mma(atom.atom, layout, cast("Sequence[Tiler]", tile) if isinstance(tile, tuple) else (tile,))
-        return TiledMmaType(atom, LayoutAttr(made.atom_layout), TilerAttr(made.permutation))
-
-    def verify_(self) -> None:
-        verify_result(self.result, lambda: self.infer(self.properties))
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        properties: dict[str, Attribute] = {"atom": parse_mma_atom(parser)}
-        start = parser.pos
-        if parser.parse_optional_keyword("atoms") is not None:
-            properties["atoms"] = LayoutAttr(parse_quoted(parser, parse_layout))
-        if parser.parse_optional_keyword("permute") is not None:
-            properties["permute"] = TilerAttr(parse_quoted(parser, parse_tiler))
-        end = parser.pos
-        attributes = parser.parse_optional_attr_dict()
-        type = parse_result(parser, partial(cls.infer, properties), start, end)
-        return cls.create(result_types=[type], properties=properties, attributes=attributes)
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_attribute(self.atom)
-        for name, value in (("atoms", self.atoms), ("permute", self.permute)):
-            if value is not None:
-                printer.print_string(f' {name} "{to_text(value.data)}"')
-        print_result(printer, self)
-
-
-def parse_tiled_mma(parser: Parser) -> SSAValue:
-    """Parses an operand that is a tiled MMA, and the comma after it."""
-    at = parser.pos
-    mma = parse_defined(parser)
-    if not isinstance(mma.type, TiledMmaType):
-        parser.raise_error(f"expected a tiled MMA, got a value of type {mma.type}", at, parser.pos)
-    parser.parse_punctuation(",")
-    return mma
+        return [TiledMmaType(atom, LayoutAttr(made.atom_layout), TilerAttr(made.permutation))]
 
 
 class _PartitionOp(ThreadViewOp):
     """A view through a tiled MMA: `tile.xyz %mma, %tensor, %thread : type`."""
 
     OPERAND: ClassVar[str]
-    tiled_mma = operand_def(TiledMmaType)
-
-    @property
-    def mma(self) -> TiledMma:
-        """The tiled MMA."""
-        assert isinstance(self.tiled_mma.type, TiledMmaType)
-        return self.tiled_mma.type.tiled_mma
-
-    @property
-    def sharing(self) -> int | None:
-        return self.mma.threads
-
-    def relayout(self, layout: LayoutLike) -> LayoutLike:
-        mma = self.mma
-        self.check_tiles(layout, mma.tiler(self.OPERAND))
-        return mma.tidfrg(self.OPERAND, layout)
-
-    def coordinate(self, layout: LayoutLike, values: Sequence[Any]) -> Coord:
-        (thread,) = values
-        return (thread, (None, (None,) * rank(layout[1][1].shape)))
+    tiled_mma = typed_operand(TiledMmaType)
+    assembly_format = (
+        f"custom<TiledMmaValue>($tiled_mma, type($tiled_mma)) `,` {VIEWED} `,` custom<Operand>($coords) "
+        f"(`ragged` $ragged^)? {RESULT}"
+    )
 
     @classmethod
-    def parse_operands(cls, parser: Parser) -> list[SSAValue | Sequence[SSAValue]]:
-        return [parse_tiled_mma(parser), parse_viewed(parser)]
+    def layout_by(cls, given: Any, layout: LayoutLike) -> LayoutLike:
+        cls.check_tiles(given, layout, given.tiling.tiler(cls.OPERAND))
+        return given.tiling.tidfrg(cls.OPERAND, layout)
+
+    @classmethod
+    def coordinate_by(cls, given: Any, layout: LayoutLike, values: Sequence[Any]) -> Coord:
+        (thread,) = values
+        return (thread, (None, (None,) * rank(layout[1][1].shape)))
 
 
 @irdl_op_definition

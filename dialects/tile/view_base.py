@@ -5,16 +5,15 @@ Each view is a new layout of the whole tensor (`relayout`), then a slice at a co
 folding and the simulator all use these two steps; they differ only in what stands for a run-time coordinate.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from math import gcd
-from typing import Any, ClassVar, Self
+from types import SimpleNamespace
+from typing import Any, ClassVar, cast
 
 from xdsl.dialects.builtin import IndexType, UnitAttr
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import IRDLOperation, operand_def, opt_prop_def, result_def, traits_def, var_operand_def
-from xdsl.parser import Parser
-from xdsl.printer import Printer
+from xdsl.irdl import operand_def, opt_prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import Pure
 
 from ...base.errors import Code, LayoutError
@@ -23,12 +22,16 @@ from ...layout.algebra.integers import Coord
 from ...layout.algebra.promises import check_promises
 from ...layout.algebra.slicing import check_within, slice_and_offset
 from ...layout.algebra.unknown import Unknown, divisor
+from ..cute.attributes import QuotedAttr
+from ..cute.brackets import parameter
 from ..cute.values import integers
 from ..scalars import unknowns, with_scalars
-from .assembly import AnyTensor, parse_viewed, parse_viewed_type, viewed_type_of
+from .assembly import AnyTensor
 from .coord_type import CoordTensorType
+from .copy_types import TiledCopyType
 from .divisibility import check_tiles
-from .results import parse_result, print_result, verify_result
+from .mma_types import TiledMmaType
+from .results import InferringOp
 from .types import TensorType
 
 
@@ -63,121 +66,95 @@ def shifted_type(tensor: TensorType, layout: LayoutLike, offset: Any) -> TensorT
     return tensor.with_layout(layout, align)
 
 
-class LayoutViewOp(IRDLOperation, ABC):
+class LayoutViewOp(InferringOp):
     """The base of all views: `%result = tile.xyz %source, ... : type`. The type can be left out: it is inferred."""
 
-    HAS_BODY: ClassVar[bool] = True
     SELECTS: ClassVar[str] = "the tensor"
     """What the coordinate selects from, in words."""
-    source = operand_def(TensorType | CoordTensorType)
-    coords = var_operand_def(IndexType)
-    result = result_def(TensorType | CoordTensorType)
+    source = cast("SSAValue[AnyTensor]", operand_def(AnyTensor))
+    result = result_def(AnyTensor)
     traits = traits_def(Pure())
 
     @property
-    def source_type(self) -> AnyTensor:
-        """The type of the tensor that is looked at."""
-        return viewed_type_of(self.source)
+    def coords(self) -> Sequence[SSAValue]:
+        """The operands of a coordinate at which the view is sliced."""
+        return ()
 
-    @property
-    def result_type(self) -> AnyTensor:
-        """The type of the view."""
-        return viewed_type_of(self.result)
-
+    @classmethod
     @abstractmethod
-    def relayout(self, layout: LayoutLike) -> LayoutLike:
-        """The layout of the whole source in the order of the view, before slicing. Raises `LayoutError`."""
+    def layout_by(cls, given: Any, layout: LayoutLike) -> LayoutLike:
+        """The layout of a whole source in the order of the view, before slicing. Raises `LayoutError`.
 
-    def coordinate(self, layout: LayoutLike, values: Sequence[Any]) -> Coord:
-        """Where `relayout(...)`, given as `layout`, is sliced; None keeps everything.
+        `given` has the operation's properties as Python values, None for one that is left out; the tiled copy or MMA
+        that is an operand as `tiling`; and the number `modes_of_source`.
+        """
+
+    @classmethod
+    def coordinate_by(cls, given: Any, layout: LayoutLike, values: Sequence[Any]) -> Coord:
+        """Where `layout_by(...)`, given as `layout`, is sliced; None keeps everything.
 
         `values` stand for the operands `coords`, in order.
         """
         return None
 
-    def view(self, layout: LayoutLike, values: Sequence[Any]) -> tuple[LayoutLike, Any]:
-        """The layout of the view of a tensor with `layout`, and the distance in elements at which it starts.
-
-        `values` stand for the run-time coordinates: any integers of the algebra. For a swizzled layout the distance is
-        within the layout, and 0 is returned. Raises `LayoutError`, (E0215) for a static coordinate outside of its mode.
-        """
-        whole = self.relayout(layout)
-        coord = self.coordinate(whole, values)
-        if coord is None:
-            return whole, 0
-        view = slice_and_offset(coord, whole)
-        check_within(*self.selection(coord, whole.shape), self.SELECTS)
-        return view
-
-    def selection(self, coord: Coord, shape: Any) -> tuple[Any, Any]:
+    @classmethod
+    def selection(cls, coord: Coord, shape: Any) -> tuple[Any, Any]:
         """Of a coordinate and the shape that it slices, what messages show."""
         return coord, shape
 
-    def inferred_type(self) -> AnyTensor:
-        """The type that the result must have. Raises `LayoutError`, also for values of the `?` that make it wrong."""
-        source = self.source_type
-        layout, offset = self.view(source.layout.data, [Unknown() for _ in self.coords])
-        plain = plain_layout(source.layout.data)
-        if extents := [x for x in integers(plain.shape) if isinstance(x, Unknown)]:
-            strides = unknowns(source.layout.data)[len(extents) :]
-            check_promises(extents, strides, lambda values: self.relayout(with_scalars(source.layout.data, values)))
-        return viewed_type(source, layout, offset)
-
-    def verify_(self) -> None:
-        verify_result(self.result, self.inferred_type)
+    @classmethod
+    def infer(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> Sequence[Attribute]:
+        source = _source(operand_types)
+        given, layout = cls.given(operand_types, properties), source.layout.data
+        whole = cls.layout_by(given, layout)
+        values = [Unknown() for type in operand_types if isinstance(type, IndexType)]
+        coord, offset = cls.coordinate_by(given, whole, values), 0
+        view = whole
+        if coord is not None:
+            view, offset = slice_and_offset(coord, whole)
+            check_within(*cls.selection(coord, whole.shape), cls.SELECTS)
+        if extents := [x for x in integers(plain_layout(layout).shape) if isinstance(x, Unknown)]:
+            strides = unknowns(layout)[len(extents) :]
+            check_promises(extents, strides, lambda values: cls.layout_by(given, with_scalars(layout, values)))
+        return [viewed_type(source, view, offset)]
 
     @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[list[SSAValue], dict[str, Attribute]]:
-        """Parses what follows the operands and a comma: coordinates and properties."""
-        return [], {}
+    def given(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> Any:
+        """What `layout_by` and `coordinate_by` read of an operation."""
+        values = {name: _value(properties.get(name)) for name in cls.get_irdl_definition().properties}
+        first = operand_types[0]
+        tiling = None
+        if isinstance(first, TiledCopyType):
+            tiling = first.tiled_copy
+        elif isinstance(first, TiledMmaType):
+            tiling = first.tiled_mma
+        return SimpleNamespace(**values, tiling=tiling, modes_of_source=len(_source(operand_types).layout.data))
 
-    def print_body(self, printer: Printer) -> None:
-        """Prints what `parse_body` parses, with the comma before it."""
+    def relayout(self, layout: LayoutLike) -> LayoutLike:
+        """The layout of the whole source in the order of this view, before slicing. Raises `LayoutError`."""
+        return self.layout_by(self.given(self.operand_types, self.properties), layout)
 
-    @classmethod
-    def parse_notes(cls, parser: Parser) -> dict[str, Attribute]:
-        """Parses the words after the body, such as `ragged`."""
-        return {}
+    def coordinate(self, layout: LayoutLike, values: Sequence[Any]) -> Coord:
+        """Where `relayout(...)`, given as `layout`, is sliced at `values` of the operands; None keeps everything."""
+        return self.coordinate_by(self.given(self.operand_types, self.properties), layout, values)
 
-    def print_notes(self, printer: Printer) -> None:
-        """Prints what `parse_notes` parses."""
 
-    @classmethod
-    def parse_operands(cls, parser: Parser) -> list[SSAValue | Sequence[SSAValue]]:
-        """Parses the operands before the coordinates, in the order of their definition."""
-        return [parse_viewed(parser)]
+def _source(operand_types: Sequence[Attribute]) -> AnyTensor:
+    return next(type for type in operand_types if isinstance(type, TensorType | CoordTensorType))
 
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        start = parser.pos
-        operands = cls.parse_operands(parser)
-        coords: list[SSAValue] = []
-        properties: dict[str, Attribute] = {}
-        if cls.HAS_BODY:
-            parser.parse_punctuation(",")
-            if len(operands) == 1:  # a fault is in how the tensor is looked at; of a partition, in the tensor too
-                start = parser.pos
-            coords, properties = cls.parse_body(parser)
-        properties |= cls.parse_notes(parser)
-        end = parser.pos
-        attributes = parser.parse_optional_attr_dict()
-        operands.append(coords)
-        tensor = next(
-            o.type for o in operands if isinstance(o, SSAValue) and isinstance(o.type, TensorType | CoordTensorType)
-        )
-        draft = cls.build(operands=operands, result_types=[tensor], properties=properties)
-        try:
-            type = parse_result(parser, draft.inferred_type, start, end, parse_viewed_type)
-        finally:
-            draft.erase()
-        return cls.build(operands=operands, result_types=[type], properties=properties, attributes=attributes)
 
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list([o for o in self.operands if o not in self.coords], printer.print_operand)
-        self.print_body(printer)
-        self.print_notes(printer)
-        print_result(printer, self)
+def _value(attribute: Attribute | None) -> Any:
+    """A property of a view as a Python value."""
+    if isinstance(attribute, QuotedAttr):
+        return cast("QuotedAttr[Any]", attribute).data
+    return None if attribute is None else parameter(attribute)
+
+
+class SlicedViewOp(LayoutViewOp):
+    """The base of views that are sliced at a coordinate."""
+
+    source = cast("SSAValue[AnyTensor]", operand_def(AnyTensor))  # again, since it comes before the coordinate
+    coords = var_operand_def(IndexType)  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
 
 
 class TilingViewOp(LayoutViewOp):
@@ -188,15 +165,13 @@ class TilingViewOp(LayoutViewOp):
 
     ragged = opt_prop_def(UnitAttr)
 
-    def check_tiles(self, layout: LayoutLike, tiler: Tiler) -> None:
+    @staticmethod
+    def check_tiles(given: Any, layout: LayoutLike, tiler: Tiler) -> None:
         """Raises `LayoutError` (E0314) unless tiles of `tiler` cover `layout` exactly, or the view is ragged."""
-        if self.ragged is None:
+        if given.ragged is None:
             check_tiles(layout, tiler)
 
-    @classmethod
-    def parse_notes(cls, parser: Parser) -> dict[str, Attribute]:
-        return {"ragged": UnitAttr()} if parser.parse_optional_keyword("ragged") is not None else {}
 
-    def print_notes(self, printer: Printer) -> None:
-        if self.ragged is not None:
-            printer.print_string(" ragged")
+VIEWED = "custom<Viewed>($source, type($source))"
+RESULT = "attr-dict custom<Inferred>(type($result))"
+"""The beginning and the end of the formats of views."""

@@ -5,10 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, i64
-from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 
 from ...base.errors import Code, LayoutError
 from ...layout import coalesce, composition
@@ -17,15 +14,14 @@ from ...layout.algebra.divide import flat_divide, logical_divide, tiled_divide, 
 from ...layout.algebra.integers import Coord
 from ...layout.algebra.inttuple import rank
 from ...layout.algebra.modes import group_modes, select
-from ...layout.text.layouts import parse_coord, parse_tiler, to_text
 from ...layout.tiling.partition import everything, padded, project
 from ...layout.tiling.tiler import check_tiler
-from ..cute import CoordAttr, TilerAttr, parse_quoted
-from .assembly import check_operands, fill_coordinate, parse_coordinate, print_coordinate
-from .view_base import LayoutViewOp, TilingViewOp
+from ..cute import CoordAttr, TilerAttr
+from .assembly import check_operands, fill_coordinate
+from .view_base import RESULT, VIEWED, LayoutViewOp, SlicedViewOp, TilingViewOp
 
 
-class _CoordinateView(LayoutViewOp):
+class _CoordinateView(SlicedViewOp):
     """A view sliced at a written coordinate."""
 
     coord = prop_def(CoordAttr)
@@ -43,34 +39,26 @@ class _TileView(_CoordinateView, TilingViewOp):
 
     tiler = prop_def(TilerAttr)
     proj = opt_prop_def(CoordAttr)
-
-    def _projected(self, t: Any) -> Any:
-        return t if self.proj is None else project(self.proj.data, t)
-
-    def relayout(self, layout: LayoutLike) -> LayoutLike:
-        tiler = self._projected(self.tiler.data)
-        check_tiler(tiler, "the tiler")
-        self.check_tiles(layout, tiler)
-        return zipped_divide(layout, tiler)
-
-    def chosen(self, values: Sequence[Any]) -> Coord:
-        """The coordinate with values for its operands."""
-        return self._projected(fill_coordinate(self.coord.data, values))
+    assembly_format = (
+        f"{VIEWED} `,` custom<Marked>() custom<Quoted>($tiler) `,` custom<LinearCoordinate>($coord, $coords) "
+        f"(`proj` custom<Quoted>($proj)^)? (`ragged` $ragged^)? {RESULT}"
+    )
 
     @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[list[SSAValue], dict[str, Attribute]]:
-        properties: dict[str, Attribute] = {"tiler": TilerAttr(parse_quoted(parser, parse_tiler))}
-        parser.parse_punctuation(",")
-        properties["coord"], operands = parse_coordinate(parser, linear=True)
-        if parser.parse_optional_keyword("proj") is not None:
-            properties["proj"] = CoordAttr(parse_quoted(parser, parse_coord))
-        return operands, properties
+    def layout_by(cls, given: Any, layout: LayoutLike) -> LayoutLike:
+        tiler = _projected(given, given.tiler)
+        check_tiler(tiler, "the tiler")
+        cls.check_tiles(given, layout, tiler)
+        return zipped_divide(layout, tiler)
 
-    def print_body(self, printer: Printer) -> None:
-        printer.print_string(f', "{to_text(self.tiler.data)}", ')
-        print_coordinate(printer, self.coord.data, self.coords)
-        if self.proj is not None:
-            printer.print_string(f' proj "{to_text(self.proj.data)}"')
+    @staticmethod
+    def chosen(given: Any, values: Sequence[Any]) -> Coord:
+        """The coordinate with values for its operands."""
+        return _projected(given, fill_coordinate(given.coord, values))
+
+
+def _projected(given: Any, t: Any) -> Any:
+    return t if given.proj is None else project(given.proj, t)
 
 
 @irdl_op_definition
@@ -85,10 +73,12 @@ class LocalTileOp(_TileView):
     name = "tile.local_tile"
     SELECTS: ClassVar[str] = "the tiles"
 
-    def coordinate(self, layout: LayoutLike, values: Sequence[Any]) -> Coord:
-        return (None,) * rank(layout[0].shape), padded(self.chosen(values), layout[1].shape)
+    @classmethod
+    def coordinate_by(cls, given: Any, layout: LayoutLike, values: Sequence[Any]) -> Coord:
+        return (None,) * rank(layout[0].shape), padded(cls.chosen(given, values), layout[1].shape)
 
-    def selection(self, coord: Any, shape: Any) -> tuple[Any, Any]:
+    @classmethod
+    def selection(cls, coord: Any, shape: Any) -> tuple[Any, Any]:
         return coord[1], shape[1]
 
 
@@ -105,10 +95,12 @@ class OuterPartitionOp(_TileView):
     name = "tile.outer_partition"
     SELECTS: ClassVar[str] = "a tile"
 
-    def coordinate(self, layout: LayoutLike, values: Sequence[Any]) -> Coord:
-        return padded(self.chosen(values), layout[0].shape), everything(layout[1].shape)
+    @classmethod
+    def coordinate_by(cls, given: Any, layout: LayoutLike, values: Sequence[Any]) -> Coord:
+        return padded(cls.chosen(given, values), layout[0].shape), everything(layout[1].shape)
 
-    def selection(self, coord: Any, shape: Any) -> tuple[Any, Any]:
+    @classmethod
+    def selection(cls, coord: Any, shape: Any) -> tuple[Any, Any]:
         return coord[0], shape[0]
 
 
@@ -117,21 +109,15 @@ class SliceOp(_CoordinateView):
     """`tile.slice %t, (_, %k)`: the modes that `_` keeps, at a coordinate of the others (CuTe's `tensor(_, k)`)."""
 
     name = "tile.slice"
-
-    def relayout(self, layout: LayoutLike) -> LayoutLike:
-        return layout
-
-    def coordinate(self, layout: LayoutLike, values: Sequence[Any]) -> Coord:
-        return fill_coordinate(self.coord.data, values)
+    assembly_format = f"{VIEWED} `,` custom<Marked>() custom<Coordinate>($coord, $coords) {RESULT}"
 
     @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[list[SSAValue], dict[str, Attribute]]:
-        coord, operands = parse_coordinate(parser)
-        return operands, {"coord": coord}
+    def layout_by(cls, given: Any, layout: LayoutLike) -> LayoutLike:
+        return layout
 
-    def print_body(self, printer: Printer) -> None:
-        printer.print_string(", ")
-        print_coordinate(printer, self.coord.data, self.coords)
+    @classmethod
+    def coordinate_by(cls, given: Any, layout: LayoutLike, values: Sequence[Any]) -> Coord:
+        return fill_coordinate(given.coord, values)
 
 
 class _TilerView(LayoutViewOp):
@@ -139,26 +125,24 @@ class _TilerView(LayoutViewOp):
 
     FUNCTION: ClassVar[Callable[[Any, Any], Any]]
     tiler = prop_def(TilerAttr)
-
-    def relayout(self, layout: LayoutLike) -> LayoutLike:
-        check_tiler(self.tiler.data, "the tiler")
-        return type(self).FUNCTION(layout, self.tiler.data)
+    assembly_format = f"{VIEWED} `,` custom<Marked>() custom<Quoted>($tiler) {RESULT}"
 
     @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[list[SSAValue], dict[str, Attribute]]:
-        return [], {"tiler": TilerAttr(parse_quoted(parser, parse_tiler))}
-
-    def print_body(self, printer: Printer) -> None:
-        printer.print_string(f', "{to_text(self.tiler.data)}"')
+    def layout_by(cls, given: Any, layout: LayoutLike) -> LayoutLike:
+        check_tiler(given.tiler, "the tiler")
+        return cls.FUNCTION(layout, given.tiler)
 
 
 class _DivideView(_TilerView, TilingViewOp):
     """A view by a function that divides the layout into tiles, exactly or `ragged`."""
 
-    def relayout(self, layout: LayoutLike) -> LayoutLike:
-        check_tiler(self.tiler.data, "the tiler")
-        self.check_tiles(layout, self.tiler.data)
-        return super().relayout(layout)
+    assembly_format = f"{VIEWED} `,` custom<Marked>() custom<Quoted>($tiler) (`ragged` $ragged^)? {RESULT}"
+
+    @classmethod
+    def layout_by(cls, given: Any, layout: LayoutLike) -> LayoutLike:
+        check_tiler(given.tiler, "the tiler")
+        cls.check_tiles(given, layout, given.tiler)
+        return super().layout_by(given, layout)
 
 
 @irdl_op_definition
@@ -209,9 +193,10 @@ class CoalesceOp(LayoutViewOp):
     """`tile.coalesce %t`: the same elements in the same order with as few modes as possible."""
 
     name = "tile.coalesce"
-    HAS_BODY: ClassVar[bool] = False
+    assembly_format = f"{VIEWED} {RESULT}"
 
-    def relayout(self, layout: LayoutLike) -> LayoutLike:
+    @classmethod
+    def layout_by(cls, given: Any, layout: LayoutLike) -> LayoutLike:
         return coalesce(layout)
 
 
@@ -219,21 +204,7 @@ class _ModesView(LayoutViewOp):
     """A view given by a list of mode numbers."""
 
     modes = prop_def(DenseArrayBase.constr(i64))
-
-    @property
-    def mode_list(self) -> tuple[int, ...]:
-        """The mode numbers."""
-        return tuple(self.modes.get_values())
-
-    @classmethod
-    def parse_body(cls, parser: Parser) -> tuple[list[SSAValue], dict[str, Attribute]]:
-        modes = parser.parse_comma_separated_list(
-            Parser.Delimiter.SQUARE, lambda: parser.parse_integer(allow_boolean=False, allow_negative=False)
-        )
-        return [], {"modes": DenseArrayBase.from_list(i64, modes)}
-
-    def print_body(self, printer: Printer) -> None:
-        printer.print_string(f", [{', '.join(map(str, self.mode_list))}]")
+    assembly_format = f"{VIEWED} `,` custom<Marked>() custom<Modes>($modes) {RESULT}"
 
 
 @irdl_op_definition
@@ -242,8 +213,9 @@ class SelectOp(_ModesView):
 
     name = "tile.select"
 
-    def relayout(self, layout: LayoutLike) -> LayoutLike:
-        return select(layout, *self.mode_list)
+    @classmethod
+    def layout_by(cls, given: Any, layout: LayoutLike) -> LayoutLike:
+        return select(layout, *given.modes)
 
 
 @irdl_op_definition
@@ -252,11 +224,11 @@ class GroupModesOp(_ModesView):
 
     name = "tile.group_modes"
 
-    def relayout(self, layout: LayoutLike) -> LayoutLike:
-        if len(self.mode_list) != 2:
+    @classmethod
+    def layout_by(cls, given: Any, layout: LayoutLike) -> LayoutLike:
+        if len(given.modes) != 2:
             raise LayoutError(
                 Code.BAD_ARGUMENT,
-                f"group_modes takes the first mode and the one after the last, not {len(self.mode_list)} numbers",
+                f"group_modes takes the first mode and the one after the last, not {len(given.modes)} numbers",
             )
-        begin, end = self.mode_list
-        return group_modes(layout, begin, end)
+        return group_modes(layout, *given.modes)

@@ -54,7 +54,7 @@ class CoordinateFolding:
                     extents = len(unknowns(op.result.type.plain_layout))
                     self._scalars.note(op.result, self._scalars.of(op.like)[:extents])
                 self._folded.append(op)
-            case LayoutViewOp() if isinstance(op.result_type, CoordTensorType):
+            case LayoutViewOp() if isinstance(op.result.type, CoordTensorType):
                 self._starts[op.result] = self._view(op, Emitter(op))
                 self._folded.append(op)
             case CoordinateOp():
@@ -76,7 +76,7 @@ class CoordinateFolding:
         start = self._starts[op.source]
         coord = op.coordinate(whole, [SsaInt(emitter, value) for value in op.coords])
         kept = whole if coord is None else sliced(coord, whole)
-        self._scalars.note(op.result, scalars_for(emitter, op.result_type.layout.data, kept))
+        self._scalars.note(op.result, scalars_for(emitter, op.result.type.layout.data, kept))
         if coord is None:
             return start
         return {path: self._moved(emitter, value, coord, along(whole, path)) for path, value in start.items()}
@@ -98,7 +98,7 @@ class CoordinateFolding:
         """A fragment of predicates, filled in loops: the starts are added outside of them, once."""
         layout = plain_layout(self._scalars.layout(emitter, op.tensor))
         start = self._starts[op.tensor]
-        predicates = emitter.value(AllocOp(op.result_type))
+        predicates = emitter.value(AllocOp(op.result.type))
         predicates.name_hint = op.result.name_hint
         limits = [
             (path, start[path], emitter.index(bound) if isinstance(bound, int) else bound)

@@ -160,12 +160,12 @@ class ThrCopy:
     def retile_S(self, fragment: Tensor) -> Tensor:
         """A fragment of another tiling of the same tile, such as an accumulator, in the profile of what is read."""
         tensor_type(fragment)
-        return fragment.view_of(RetileSOp, [self.tiled_copy.value(), fragment.ssa, []], {})
+        return fragment.view_of(RetileSOp, [self.tiled_copy.value(), fragment.ssa], {})
 
     def retile_D(self, fragment: Tensor) -> Tensor:
         """As `retile_S`, in the profile of what is written."""
         tensor_type(fragment)
-        return fragment.view_of(RetileDOp, [self.tiled_copy.value(), fragment.ssa, []], {})
+        return fragment.view_of(RetileDOp, [self.tiled_copy.value(), fragment.ssa], {})
 
     retile = retile_S
 

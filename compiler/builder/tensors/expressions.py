@@ -201,7 +201,7 @@ def _broadcast_view(leaf: Expression, shape: Shape) -> Elements:
 def repeated(tensor: Elements, extents: Sequence[int], strides: Sequence[int]) -> Elements:
     """A tensor in other modes, which step through its elements by `strides`; one of 0 repeats."""
     layout = Layout(tuple(extents), tuple(strides))
-    return tensor.view(CompositionOp, [[]], {"tiler": TilerAttr(layout)})
+    return tensor.view(CompositionOp, [], {"tiler": TilerAttr(layout)})
 
 
 def _overlaps(a: Elements, b: Elements) -> bool:

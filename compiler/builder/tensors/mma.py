@@ -203,7 +203,9 @@ def make_tiled_mma(op: Any, atom_layout: Any = None, permutation: Any = None) ->
     if permutation is not None:
         properties["permute"] = TilerAttr(tuples(permutation))
     with checked():
-        return TiledMma(TiledMmaOp.infer(properties))
+        (type,) = TiledMmaOp.infer((), properties)
+    assert isinstance(type, TiledMmaType)
+    return TiledMma(type)
 
 
 def gemm(mma: Any, *tensors: Tensor) -> None:

@@ -47,7 +47,7 @@ def select(target: Any, mode: Any) -> Any:
     modes = list(as_tuple(tuples(mode)))
     if isinstance(target, AnyTensor):
         check_modes(modes, target.rank)
-        return target.view(SelectOp, [[]], {"modes": DenseArrayBase.from_list(i64, modes)})
+        return target.view(SelectOp, [], {"modes": DenseArrayBase.from_list(i64, modes)})
     if isinstance(target, tuple):
         check_modes(modes, len(target))  # pyright: ignore[reportUnknownArgumentType]
         return tuple([cast("Any", target)[each] for each in modes])
@@ -67,7 +67,7 @@ def group_modes(target: Any, begin: int, end: int | None = None) -> Any:
     """Modes `begin` to `end - 1` become one mode; by default all from `begin` on."""
     last = rank_of(target) if end is None else end
     if isinstance(target, AnyTensor):
-        return target.view(GroupModesOp, [[]], {"modes": DenseArrayBase.from_list(i64, [begin, last])})
+        return target.view(GroupModesOp, [], {"modes": DenseArrayBase.from_list(i64, [begin, last])})
     if isinstance(target, tuple):
         _check_range(begin, last, len(target))  # pyright: ignore[reportUnknownArgumentType]
         return (*target[:begin], target[begin:last], *target[last:])  # pyright: ignore[reportUnknownVariableType]
@@ -86,7 +86,7 @@ def coalesce(target: Any, profile: Any = None) -> Any:
     of it for itself: `coalesce(layout, (1, 1))` keeps two modes.
     """
     if isinstance(target, AnyTensor) and profile is None:
-        return target.view(CoalesceOp, [[]], {})
+        return target.view(CoalesceOp, [], {})
     return _relaid(target, lambda layout: algebra.coalesce(layout, tuples(profile)))
 
 

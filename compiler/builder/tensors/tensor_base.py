@@ -16,7 +16,6 @@ from ....dialects.arith.integer_range import limits
 from ....dialects.cute import CoordAttr, LayoutAttr
 from ....dialects.tile import (
     AllocOp,
-    CoordTensorType,
     DimOp,
     FillOp,
     FragmentOp,
@@ -165,12 +164,7 @@ class Elements(AnyTensor):
         if has_none(coord):
             return sliced(self, coord)
         attribute, operands = self._place(coord)
-        op = LoadOp.build(
-            operands=[self.ssa, operands],
-            result_types=[self.ir_type.element_type],
-            properties={"coord": attribute},
-        )
-        return self.element(emit(op).results[0])
+        return self.element(emit(LoadOp.inferred([self.ssa, operands], {"coord": attribute})).results[0])
 
     def _place(self, coord: Any) -> Any:
         return inside(*split_coordinate(as_tuple(coord)), self)
@@ -221,22 +215,12 @@ def emit_inferred(
     TilefoldError.
     """
     try:
-        return _emit_inferred(op, operands, properties)
+        return emit(op.inferred(operands, properties)).results[0]
     except LayoutError as error:
         if error.code != Code.COORDINATE_OUTSIDE or current().is_certain:
             raise
         coord, values = at_run_time(properties["coord"], operands[-1])  # a branch may be one that no thread takes
-        return _emit_inferred(op, [*operands[:-1], values], {**properties, "coord": coord})
-
-
-def _emit_inferred(op: Any, operands: Sequence[Any], properties: Mapping[str, Any]) -> SSAValue:
-    tensor = next(o.type for o in operands if isinstance(getattr(o, "type", None), TensorType | CoordTensorType))
-    draft = op.build(operands=operands, result_types=[tensor], properties={**properties})
-    try:
-        inferred = draft.inferred_type()
-    finally:
-        draft.erase()
-    return emit(op.build(operands=operands, result_types=[inferred], properties={**properties})).results[0]
+        return emit(op.inferred([*operands[:-1], values], {**properties, "coord": coord})).results[0]
 
 
 def replaced_leaves(

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Any
 
-from xdsl.dialects.builtin import IndexType, IntAttr
+from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import SSAValue
 
 from ....base.errors import Code, TilefoldError
 from ....dialects.cute import LayoutAttr
-from ....dialects.ptx.types import GLOBAL, SHARED
 from ....dialects.tile import CoordinateOp, MakeTensorOp, PtrOp, StoreOp, TensorType, ViewOp
 from ....layout.algebra.core import Layout
 from ..scalars.dtypes import DType, Index
@@ -107,9 +106,7 @@ class Tensor(Elements):
     def ptr(self, *coord: Any) -> Address:
         """The address of the element at a coordinate, for atomic operations: `t.ptr(i, j)`; of the first for none."""
         attribute, operands = inside(*split_coordinate(coord or (0,)), self)
-        kind = SHARED if self.memspace == "smem" else GLOBAL
-        op = PtrOp.build(operands=[self.ssa, operands], properties={"coord": attribute}, result_types=[kind])
-        return Address(emit(op).results[0], self.element_type)
+        return Address(emit(PtrOp.inferred([self.ssa, operands], {"coord": attribute})).results[0], self.element_type)
 
     def load(self) -> Vec:
         """All elements as a value in the tensor's shape, on which arithmetic works element by element."""
@@ -136,11 +133,7 @@ class CoordTensor(AnyTensor):
             return sliced(self, coord)
         attribute, operands = inside(*split_coordinate(as_tuple(coord)), self)
         start = self.ir_type.start.data
-        count = _count(start)
-        op = CoordinateOp.build(
-            operands=[self.ssa, operands], result_types=[[IndexType()] * count], properties={"coord": attribute}
-        )
-        results = iter(emit(op).results)
+        results = iter(emit(CoordinateOp.inferred([self.ssa, operands], {"coord": attribute})).results)
 
         def one(path: tuple[int, ...], leaf: Any) -> Int:
             return Int(next(results), Index, range=(0, MOST))
@@ -149,10 +142,6 @@ class CoordTensor(AnyTensor):
 
     def __repr__(self) -> str:
         return f"{show_layout(self.ir_type.start.data)} o {show_layout(self.ir_type.layout.data)}"
-
-
-def _count(t: Any) -> int:
-    return sum(map(_count, t)) if isinstance(t, tuple) else 1  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
 def make_tensor(iterator: Pointer, layout: Any) -> Tensor:
@@ -167,6 +156,5 @@ def make_tensor(iterator: Pointer, layout: Any) -> Tensor:
         raise TilefoldError(Code.BUILD_VALUE, f"expected where a tensor begins, got {given}", "write t.iterator")
     source = iterator.tensor
     attribute, operands = split_layout(plain)
-    inferred = MakeTensorOp.infer(source.ir_type, attribute)
-    op = MakeTensorOp.build(operands=[source.ssa, operands], properties={"layout": attribute}, result_types=[inferred])
-    return Tensor(emit(op).results[0], source.element_type)
+    made = emit(MakeTensorOp.inferred([source.ssa, operands], {"layout": attribute}))
+    return Tensor(made.results[0], source.element_type)

@@ -134,17 +134,15 @@ def composition(target: Any, layout: Any) -> Any:
     A tuple of layouts or extents composes mode by mode.
     """
     if isinstance(target, AnyTensor):
-        return target.view(CompositionOp, [[]], {"tiler": _tiler(layout)})
+        return target.view(CompositionOp, [], {"tiler": _tiler(layout)})
     return algebra.composition(target if isinstance(target, Swizzle) else layout_of(target), tuples(layout))
 
 
 def recast(tensor: Tensor, dtype: Any) -> Tensor:
     """The same memory as elements of another type (CuTe's recast)."""
     element = as_dtype(dtype)
-    inferred = RecastOp.infer(tensor_type(tensor), element.in_memory)
-    properties = {"element_type": element.in_memory}
-    op = RecastOp.build(operands=[tensor.ssa], properties=properties, result_types=[inferred])
-    return Tensor(emit(op).results[0], element)
+    tensor_type(tensor)  # refuses a tensor of coordinates
+    return Tensor(emit(RecastOp.inferred([tensor.ssa], {"element_type": element.in_memory})).results[0], element)
 
 
 def alias(tensor: Tensor, layout: Any, dtype: Any, offset: int = 0, alignment: int | None = None) -> Tensor:
@@ -165,8 +163,7 @@ def alias(tensor: Tensor, layout: Any, dtype: Any, offset: int = 0, alignment: i
 def make_identity_tensor(shape: Any) -> CoordTensor:
     """The tensor that maps each coordinate of a shape, or of a tensor's shape, to itself."""
     if isinstance(shape, Tensor):
-        inferred = IdentityOp.infer(tensor_type(shape).layout.data.shape)
-        return CoordTensor(emit(IdentityOp.build(operands=[shape.ssa], result_types=[inferred])).results[0])
+        return CoordTensor(emit(IdentityOp.inferred([shape.ssa])).results[0])
     extents = tuples(shape)
     if has_value(extents):
         raise TilefoldError(
@@ -174,10 +171,7 @@ def make_identity_tensor(shape: Any) -> CoordTensor:
             f"the shape {show_layout(extents)} is known only when the kernel runs",
             "give the tensor that has this shape: cute.make_identity_tensor(mA)",
         )
-    op = IdentityOp.build(
-        operands=[None], properties={"shape": ShapeAttr(extents)}, result_types=[IdentityOp.infer(extents)]
-    )
-    return CoordTensor(emit(op).results[0])
+    return CoordTensor(emit(IdentityOp.inferred([None], {"shape": ShapeAttr(extents)})).results[0])
 
 
 def bounds(coords: CoordTensor, limits: Any) -> Tensor:
@@ -191,12 +185,7 @@ def bounds(coords: CoordTensor, limits: Any) -> Tensor:
             "take the same view of cute.make_identity_tensor(t)",
         )
     attribute, operands = split_coordinate(tuples(limits))
-    op = BoundsOp.build(
-        operands=[coords.ssa, operands],
-        properties={"coord": attribute},
-        result_types=[BoundsOp.infer(coords.ir_type)],
-    )
-    return Tensor(emit(op).results[0])
+    return Tensor(emit(BoundsOp.inferred([coords.ssa, operands], {"coord": attribute})).results[0])
 
 
 def elem_less(coord: Any, limits: Any) -> Any:
@@ -233,7 +222,7 @@ def rasterize(index: Any, rows: Any, columns: Any, group: int = 8) -> tuple[Int,
 
 def _divided(op: type[LayoutViewOp], function: Any, target: Any, tiler: Any, ragged: bool) -> Any:
     if isinstance(target, AnyTensor):
-        return target.view(op, [[]], {"tiler": _tiler(tiler)} | ragged_unit(ragged))
+        return target.view(op, [], {"tiler": _tiler(tiler)} | ragged_unit(ragged))
     return function(layout_of(target), tuples(tiler))
 
 

@@ -52,7 +52,7 @@ def coordinate_view(op: LayoutViewOp, type: tile.CoordTensorType, t: Translator)
             whole = op.relayout(lane_layout(type.plain_layout, tensor.scalars)) if static is None else static
             coord = op.coordinate(whole, [LaneInt(registers[slot]) for slot in coords])
             kept, distance = (whole, 0) if coord is None else slice_and_offset(coord, whole)
-        scalars = scalars_for(op.result_type.layout.data, kept)
+        scalars = scalars_for(op.result.type.layout.data, kept)
         registers[result] = CoordTensorValue(add(tensor.start, numbers(distance)), scalars)
 
     return step
@@ -60,7 +60,7 @@ def coordinate_view(op: LayoutViewOp, type: tile.CoordTensorType, t: Translator)
 
 def _coordinate(op: tile.CoordinateOp, t: Translator) -> Step:
     source, results, coords = t.slot(op.tensor), t.slots(op.integers), t.slots(op.coords)
-    type, site = op.tensor_type, site_of(op)
+    type, site = op.tensor.type, site_of(op)
 
     def step(warp: Warp) -> None:
         registers = warp.registers
@@ -75,7 +75,7 @@ def _coordinate(op: tile.CoordinateOp, t: Translator) -> Step:
 
 def _bounds(op: tile.BoundsOp, t: Translator) -> Step:
     source, result, bounds = t.slot(op.tensor), t.slot(op.result), t.slots(op.coords)
-    layout = op.tensor_type.plain_layout
+    layout = op.tensor.type.plain_layout
     check_count(op, layout)
     if unknowns(layout):
         raise SimulationError(
@@ -84,9 +84,9 @@ def _bounds(op: tile.BoundsOp, t: Translator) -> Step:
             site=site_of(op),
         )
     steps = {path: distances(along(layout, path)) for path, _ in op.limits(op.coords)}
-    places = distances(op.result_type.plain_layout).tolist()
-    allocation, local = t.local(op.result_type.bytes), t.spaces.local
-    target, value = port(op, op.result_type, "store", t), TensorValue(allocation.start)
+    places = distances(op.result.type.plain_layout).tolist()
+    allocation, local = t.local(op.result.type.bytes), t.spaces.local
+    target, value = port(op, op.result.type, "store", t), TensorValue(allocation.start)
 
     def step(warp: Warp) -> None:
         registers = warp.registers

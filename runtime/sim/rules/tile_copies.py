@@ -33,10 +33,10 @@ Indices = NDArray[np.int64]
 
 def _copy(op: tile.CopyOp, t: Translator) -> Step:
     source, target = t.slot(op.src), t.slot(op.dst)
-    check_count(op, op.src_type.plain_layout)
-    count, first = int(size(op.src_type.plain_layout)), len(unknowns(op.src_type.layout.data))
+    check_count(op, op.src.type.plain_layout)
+    count, first = int(size(op.src.type.plain_layout)), len(unknowns(op.src.type.layout.data))
     move_of = cache(partial(_move, op, t, first))  # one for each set of run-time strides
-    if not first and not unknowns(op.dst_type.layout.data):
+    if not first and not unknowns(op.dst.type.layout.data):
         move_of(())  # says what it cannot do before anything runs
     flags, site = predicates_of(op, t), site_of(op)
 
@@ -59,14 +59,14 @@ def _copy(op: tile.CopyOp, t: Translator) -> Step:
 
 def _move(op: tile.CopyOp, t: Translator, first: int, scalars: tuple[int, ...]) -> Move:
     """How a copy moves, for the `?` of its source, `first` of them, and of its destination."""
-    src = distances(actual(op.src_type.layout.data, scalars[:first]))
-    dst = distances(actual(op.dst_type.layout.data, scalars[first:]))
+    src = distances(actual(op.src.type.layout.data, scalars[:first]))
+    dst = distances(actual(op.dst.type.layout.data, scalars[first:]))
     atom = op.copy_atom
     widest = 128 if atom is None else atom.auto_bits
     if widest is not None:
-        return _elementwise(op, op.src_type, op.dst_type, src, dst, widest // 8, t)
+        return _elementwise(op, op.src.type, op.dst.type, src, dst, widest // 8, t)
     assert atom is not None
-    return _by_atom(op, atom, op.src_type, op.dst_type, src, dst, t)
+    return _by_atom(op, atom, op.src.type, op.dst.type, src, dst, t)
 
 
 def _atom_call(op: tile.AtomCallOp, t: Translator) -> Step:

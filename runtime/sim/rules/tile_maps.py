@@ -56,8 +56,8 @@ def _checked(op: Operation, warp: Warp, value: Value) -> TensorValue:
 
 def _fill(op: tile.FillOp, t: Translator) -> Step:
     tensor, value, kind = t.slot(op.tensor), t.slot(op.value), t.kind(op.value)
-    places, target, site = _places(op, op.tensor_type), port(op, op.tensor_type, "store", t), site_of(op)
-    count = int(size(op.tensor_type.plain_layout))
+    places, target, site = _places(op, op.tensor.type), port(op, op.tensor.type, "store", t), site_of(op)
+    count = int(size(op.tensor.type.plain_layout))
 
     def step(warp: Warp) -> None:
         registers = warp.registers

@@ -33,7 +33,7 @@ from .ptx_memory import from_bytes, to_bytes
 
 
 def _alloc(op: tile.AllocOp | tile.FragmentOp, t: Translator) -> Step | None:
-    type = op.tensor_type
+    type = op.result.type
     start = static_offset(type)
     if type.space.data is tile.Space.Smem:
         name = op.result.name_hint
@@ -52,7 +52,7 @@ def _alloc(op: tile.AllocOp | tile.FragmentOp, t: Translator) -> Step | None:
 
 def _alias(op: tile.AliasOp, t: Translator) -> Step:
     source, result = t.slot(op.source), t.slot(op.result)
-    offset, start = op.offset.value.data, static_offset(op.tensor_type)
+    offset, start = op.offset.value.data, static_offset(op.result.type)
 
     def step(warp: Warp) -> None:
         registers = warp.registers
@@ -67,7 +67,7 @@ def _element(op: tile.LoadOp | tile.StoreOp | tile.PtrOp, t: Translator) -> Any:
     The coordinate of an access is checked; that of a pointer is not, since an access may be left out.
     """
     coords, site, accesses = t.slots(op.coords), site_of(op), not isinstance(op, tile.PtrOp)
-    coord, type, tensor = op.coord.data, op.tensor_type, t.slot(op.tensor)
+    coord, type, tensor = op.coord.data, op.tensor.type, t.slot(op.tensor)
 
     count = len(coords)
 
@@ -106,7 +106,7 @@ def check_inside(warp: Warp, site: Site, fixed: Sequence[tuple[Value, Value]]) -
 
 def _load(op: tile.LoadOp, t: Translator) -> Step:
     tensor, result, kind = t.slot(op.tensor), t.slot(op.result), t.kind(op.result)
-    index, source = _element(op, t), port(op, op.tensor_type, "load", t)
+    index, source = _element(op, t), port(op, op.tensor.type, "load", t)
 
     def step(warp: Warp) -> None:
         registers = warp.registers
@@ -118,7 +118,7 @@ def _load(op: tile.LoadOp, t: Translator) -> Step:
 
 def _store(op: tile.StoreOp, t: Translator) -> Step:
     tensor, value, kind = t.slot(op.tensor), t.slot(op.value), t.kind(op.value)
-    index, target = _element(op, t), port(op, op.tensor_type, "store", t)
+    index, target = _element(op, t), port(op, op.tensor.type, "store", t)
 
     def step(warp: Warp) -> None:
         registers = warp.registers
@@ -130,7 +130,7 @@ def _store(op: tile.StoreOp, t: Translator) -> Step:
 
 def _ptr(op: tile.PtrOp, t: Translator) -> Step:
     tensor, result = t.slot(op.tensor), t.slot(op.result)
-    element, place, view = _element(op, t), port(op, op.tensor_type, "load", t), name_of_view(op, op.tensor)
+    element, place, view = _element(op, t), port(op, op.tensor.type, "load", t), name_of_view(op, op.tensor)
 
     def step(warp: Warp) -> None:
         registers = warp.registers
@@ -141,13 +141,8 @@ def _ptr(op: tile.PtrOp, t: Translator) -> Step:
     return step
 
 
-def _tensor_type(op: tile.PrintOp | tile.PrintTensorOp) -> tile.TensorType:
-    assert isinstance(op.tensor.type, tile.TensorType)
-    return op.tensor.type
-
-
 def _print(op: tile.PrintOp, t: Translator) -> Step:
-    tensor, text, type, site = t.slot(op.tensor), op.text.data, _tensor_type(op), site_of(op)
+    tensor, text, type, site = t.slot(op.tensor), op.text.data, op.tensor.type, site_of(op)
 
     def step(warp: Warp) -> None:
         for header in _headers(warp, text, type, tensor_value(warp.registers[tensor])):
@@ -167,7 +162,7 @@ def _headers(warp: Warp, text: str, type: tile.TensorType, tensor: TensorValue) 
 
 
 def _print_tensor(op: tile.PrintTensorOp, t: Translator) -> Step:
-    tensor, text, type, site = t.slot(op.tensor), op.text.data, _tensor_type(op), site_of(op)
+    tensor, text, type, site = t.slot(op.tensor), op.text.data, op.tensor.type, site_of(op)
     source = port(op, type, "load", t)
     kind = kind_of(type.element_type)
     assert kind is not None

@@ -32,7 +32,7 @@ from .tile_coordinates import coordinate_view
 
 def _view(op: LayoutViewOp, t: Translator) -> Step:
     source, result, coords = t.slot(op.source), t.slot(op.result), t.slots(op.coords)
-    type, site = op.source_type, site_of(op)
+    type, site = op.source.type, site_of(op)
     if isinstance(type, tile.CoordTensorType):
         return coordinate_view(op, type, t)
     if unknowns(type.layout.data):
@@ -93,7 +93,7 @@ def _run_time_view(op: LayoutViewOp, type: tile.TensorType, t: Translator) -> St
             tensor = moved(tensor, numbers(distance), type)
             fixed = [(number(integer), number(extent)) for integer, extent in fixed_modes(coord, whole.shape)]
         tensor = _led_outside(warp, tensor, view, fixed)
-        registers[result] = replace(tensor, scalars=scalars_for(op.result_type.layout.data, kept), guard=seen)
+        registers[result] = replace(tensor, scalars=scalars_for(op.result.type.layout.data, kept), guard=seen)
 
     return step
 
@@ -124,7 +124,7 @@ def _check_scalar(warp: Warp, site: Site, unknown: Unknown, value: Value) -> Non
 
 
 def _of_mode(op: tile.DimOp | tile.StrideOp, t: Translator) -> Step:
-    tensor, result, type = t.slot(op.tensor), t.slot(op.result), op.tensor_type
+    tensor, result, type = t.slot(op.tensor), t.slot(op.result), op.tensor.type
 
     def step(warp: Warp) -> None:
         registers = warp.registers
@@ -146,14 +146,14 @@ def _get_scalars(op: tile.GetScalarsOp, t: Translator) -> Step:
 
 
 def _recast(op: tile.RecastOp, t: Translator) -> Step:
-    source, result, type = t.slot(op.source), t.slot(op.result), op.source_type
-    old, new = type.element_bits, op.result_type.element_bits
+    source, result, type = t.slot(op.source), t.slot(op.result), op.source.type
+    old, new = type.element_bits, op.result.type.element_bits
 
     def step(warp: Warp) -> None:
         registers = warp.registers
         tensor = recast(tensor_value(registers[source]), old, new)
         layout = op.relayout(lane_layout(type.layout.data, tensor.scalars))
-        registers[result] = replace(tensor, scalars=scalars_for(op.result_type.layout.data, layout))
+        registers[result] = replace(tensor, scalars=scalars_for(op.result.type.layout.data, layout))
 
     return step
 
@@ -162,8 +162,8 @@ def _folded_view(op: tile.ViewOp, t: Translator) -> Step:
     source, result = t.slot(op.source), t.slot(op.result)
     offset = None if op.offset is None else t.slot(op.offset)
     scalars = t.slots(op.scalars)
-    type, site = op.source_type, site_of(op)
-    old, new = type.element_bits, op.result_type.element_bits
+    type, site = op.source.type, site_of(op)
+    old, new = type.element_bits, op.result.type.element_bits
     view, places = name_of_view(op, op.source), [] if op.offset is None else _places(op.offset, t)
 
     def step(warp: Warp) -> None:

@@ -1,9 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The operations of a dialect are those that its modules define."""
+"""Definitions of operations: typed operands, and the operations of a dialect."""
 
 from types import ModuleType
+from typing import TypeVar, cast
 
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import operand_def
+
+T = TypeVar("T", bound=Attribute)
+
+
+def typed_operand(kind: type[T]) -> SSAValue[T]:
+    """`operand_def(kind)`, of which the type checker knows what `.type` is."""
+    return cast("SSAValue[T]", operand_def(kind))
 
 
 def operations_of(*modules: ModuleType) -> list[type[Operation]]:
