@@ -36,6 +36,16 @@ def rows(A: cute.Dynamic(divisibility={1: 32}), B: cute.Dynamic(divisibility={1:
     B[x, i] = A[x, i]
 
 
+@cute.kernel
+def ranks(R):
+    x, _, _ = cute.arch.block_idx()
+    i, _, _ = cute.arch.thread_idx()
+    rank = cute.arch.inline_ptx("mov.u32 $0, %cluster_ctarank;", "=r", results=cute.Int32)
+    size = cute.arch.inline_ptx("mov.u32 $0, %cluster_nctarank;", "=r", results=cute.Int32)
+    if i == 0:
+        R[x] = rank + 10 * size
+
+
 @pytest.fixture(scope="module")
 def torch() -> Any:
     """PyTorch, which sees the GPU."""
@@ -193,6 +203,16 @@ def test_programmatic_launch_order(torch: Any) -> None:
         _launch(a, b, 1.0, programmatic=True)
         torch.cuda.synchronize()  # the kernel does not wait for the one before by itself
     torch.testing.assert_close(b, a * 20)
+
+
+@pytest.mark.parametrize("programmatic", [False, True])
+def test_launch_in_clusters(torch: Any, programmatic: bool) -> None:
+    result = torch.zeros(8, dtype=torch.int32, device="cuda")
+    for cluster in (1, 2, 4, (2, 1), 8, None):
+        ranks(result).launch(8, 32, cluster=cluster, programmatic=programmatic)
+        torch.cuda.synchronize()
+        size = {None: 1, (2, 1): 2}.get(cluster, cluster)
+        assert result.tolist() == [block % size + 10 * size for block in range(8)]
 
 
 def test_dynamic_extents(torch: Any) -> None:
