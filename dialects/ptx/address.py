@@ -52,9 +52,6 @@ class PtrAddOp(PtxOp):
         """The integers of coordinates and the extents of their modes: what `within` says."""
         return fixed_pairs(self.within, self.bounds)
 
-    def mnemonic(self) -> None:
-        return None
-
     def verify_(self) -> None:
         if self.ptr.type != self.result.type:
             raise VerifyException("the result must be a pointer into the same state space as the operand")

@@ -99,14 +99,12 @@ class CpAsyncCommitGroupOp(_AsyncOp):
     """`ptx.cp.async.commit_group`: the thread's cp.async since the last commit become one group."""
 
     name = "ptx.cp.async.commit_group"
+    MNEMONIC: ClassVar[str | None] = "cp.async.commit_group"
     traits = traits_def(MemoryWriteEffect())
     assembly_format = "attr-dict"
 
     def __init__(self):
         super().__init__()
-
-    def mnemonic(self) -> str:
-        return "cp.async.commit_group"
 
 
 @irdl_op_definition
@@ -114,15 +112,13 @@ class CpAsyncWaitGroupOp(_AsyncOp):
     """`ptx.cp.async.wait_group 1`: waits until at most this number of the thread's latest groups is in flight."""
 
     name = "ptx.cp.async.wait_group"
+    MNEMONIC: ClassVar[str | None] = "cp.async.wait_group"
     n = prop_def(IntegerAttr[I64])
     traits = traits_def(MemoryWriteEffect())
     assembly_format = "$n attr-dict"
 
     def __init__(self, n: int):
         super().__init__(properties={"n": IntegerAttr(n, i64)})
-
-    def mnemonic(self) -> str:
-        return "cp.async.wait_group"
 
     def verify_(self) -> None:
         if not 0 <= self.n.value.data < 2**31:
@@ -134,11 +130,9 @@ class CpAsyncWaitAllOp(_AsyncOp):
     """`ptx.cp.async.wait_all`: waits for all of the thread's cp.async, committed or not."""
 
     name = "ptx.cp.async.wait_all"
+    MNEMONIC: ClassVar[str | None] = "cp.async.wait_all"
     traits = traits_def(MemoryWriteEffect())
     assembly_format = "attr-dict"
 
     def __init__(self):
         super().__init__()
-
-    def mnemonic(self) -> str:
-        return "cp.async.wait_all"

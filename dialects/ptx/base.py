@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What every `ptx` operation has: a mnemonic and the oldest target that executes it."""
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from typing import ClassVar
 
 from xdsl.irdl import IRDLOperation
@@ -18,6 +18,8 @@ class PtxOp(IRDLOperation, ABC):
 
     MIN_SM: ClassVar[int] = 70
     MIN_PTX: ClassVar[int] = 60
+    MNEMONIC: ClassVar[str | None] = None
+    """The instruction, where it has no modifiers that depend on the operation's properties."""
 
     @property
     def targets(self) -> TargetFamily:
@@ -28,6 +30,6 @@ class PtxOp(IRDLOperation, ABC):
         """The oldest target that has the instruction with these operands: sm and ten times the PTX version."""
         return self.MIN_SM, self.MIN_PTX
 
-    @abstractmethod
     def mnemonic(self) -> str | None:
         """The instruction with its modifiers as PTX spells it (`ld.global.v4.b32`), or None where none is emitted."""
+        return self.MNEMONIC

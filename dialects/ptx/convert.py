@@ -90,6 +90,7 @@ class PrmtOp(PtxOp):
     """
 
     name = "ptx.prmt"
+    MNEMONIC: ClassVar[str | None] = "prmt.b32"
     a = operand_def(I32)
     b = operand_def(I32)
     selector = operand_def(I32)
@@ -99,9 +100,6 @@ class PrmtOp(PtxOp):
 
     def __init__(self, a: SSAValue | Operation, b: SSAValue | Operation, selector: SSAValue | Operation):
         super().__init__(operands=[a, b, selector], result_types=[i32])
-
-    def mnemonic(self) -> str:
-        return "prmt.b32"
 
 
 @irdl_op_definition

@@ -2,6 +2,7 @@
 """The kernel at the stages `index` and `instr`: `ptx.entry`, PTX's `.entry` directive."""
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     I64,
@@ -149,11 +150,9 @@ class RetOp(PtxOp):
     """`ptx.ret`: the thread ends (PTX ISA, ret)."""
 
     name = "ptx.ret"
+    MNEMONIC: ClassVar[str | None] = "ret"
     traits = traits_def(IsTerminator())
     assembly_format = "attr-dict"
 
     def __init__(self):
         super().__init__()
-
-    def mnemonic(self) -> str:
-        return "ret"

@@ -40,15 +40,13 @@ class MbarrierInitOp(_MbarrierOp):
     """
 
     name = "ptx.mbarrier.init"
+    MNEMONIC: ClassVar[str | None] = "mbarrier.init.shared.b64"
     bar = operand_def(SHARED)
     count = operand_def(I32)
     assembly_format = "$bar `,` $count attr-dict"
 
     def __init__(self, bar: SSAValue | Operation, count: SSAValue | Operation):
         super().__init__(operands=[bar, count])
-
-    def mnemonic(self) -> str:
-        return "mbarrier.init.shared.b64"
 
 
 @irdl_op_definition
@@ -59,14 +57,12 @@ class MbarrierInvalOp(_MbarrierOp):
     """
 
     name = "ptx.mbarrier.inval"
+    MNEMONIC: ClassVar[str | None] = "mbarrier.inval.shared.b64"
     bar = operand_def(SHARED)
     assembly_format = "$bar attr-dict"
 
     def __init__(self, bar: SSAValue | Operation):
         super().__init__(operands=[bar])
-
-    def mnemonic(self) -> str:
-        return "mbarrier.inval.shared.b64"
 
 
 @irdl_op_definition
@@ -79,6 +75,7 @@ class MbarrierArriveOp(_MbarrierOp):
     """
 
     name = "ptx.mbarrier.arrive"
+    MNEMONIC: ClassVar[str | None] = "mbarrier.arrive.shared.b64"
     bar = operand_def(SHARED)
     count = opt_operand_def(I32)
     assembly_format = "$bar (`count` $count^)? attr-dict"
@@ -88,9 +85,6 @@ class MbarrierArriveOp(_MbarrierOp):
 
     def requires(self) -> tuple[int, int]:
         return (90, 78) if self.count is not None else (self.MIN_SM, self.MIN_PTX)
-
-    def mnemonic(self) -> str:
-        return "mbarrier.arrive.shared.b64"
 
 
 class _TransactionOp(_MbarrierOp):
@@ -113,9 +107,7 @@ class MbarrierExpectTxOp(_TransactionOp):
     """
 
     name = "ptx.mbarrier.expect_tx"
-
-    def mnemonic(self) -> str:
-        return "mbarrier.expect_tx.relaxed.cta.shared.b64"
+    MNEMONIC: ClassVar[str | None] = "mbarrier.expect_tx.relaxed.cta.shared.b64"
 
 
 @irdl_op_definition
@@ -125,9 +117,7 @@ class MbarrierArriveExpectTxOp(_TransactionOp):
     """
 
     name = "ptx.mbarrier.arrive.expect_tx"
-
-    def mnemonic(self) -> str:
-        return "mbarrier.arrive.expect_tx.release.cta.shared.b64"
+    MNEMONIC: ClassVar[str | None] = "mbarrier.arrive.expect_tx.release.cta.shared.b64"
 
 
 @irdl_op_definition
@@ -137,9 +127,7 @@ class MbarrierCompleteTxOp(_TransactionOp):
     """
 
     name = "ptx.mbarrier.complete_tx"
-
-    def mnemonic(self) -> str:
-        return "mbarrier.complete_tx.relaxed.cta.shared.b64"
+    MNEMONIC: ClassVar[str | None] = "mbarrier.complete_tx.relaxed.cta.shared.b64"
 
 
 class _TestOp(_MbarrierOp):
@@ -162,10 +150,8 @@ class MbarrierTestWaitOp(_TestOp):
     """
 
     name = "ptx.mbarrier.test_wait"
+    MNEMONIC: ClassVar[str | None] = "mbarrier.test_wait.parity.shared.b64"
     MIN_PTX: ClassVar[int] = 71
-
-    def mnemonic(self) -> str:
-        return "mbarrier.test_wait.parity.shared.b64"
 
 
 @irdl_op_definition
@@ -175,11 +161,9 @@ class MbarrierTryWaitOp(_TestOp):
     """
 
     name = "ptx.mbarrier.try_wait"
+    MNEMONIC: ClassVar[str | None] = "mbarrier.try_wait.parity.shared.b64"
     MIN_SM: ClassVar[int] = 90
     MIN_PTX: ClassVar[int] = 78
-
-    def mnemonic(self) -> str:
-        return "mbarrier.try_wait.parity.shared.b64"
 
 
 @irdl_op_definition
@@ -192,6 +176,7 @@ class MbarrierWaitOp(_MbarrierOp):
     """
 
     name = "ptx.mbarrier.wait"
+    MNEMONIC: ClassVar[str | None] = "mbarrier.try_wait.parity.shared.b64"
     MIN_PTX: ClassVar[int] = 71
     bar = operand_def(SHARED)
     parity = operand_def(I32)
@@ -199,9 +184,6 @@ class MbarrierWaitOp(_MbarrierOp):
 
     def __init__(self, bar: SSAValue | Operation, parity: SSAValue | Operation):
         super().__init__(operands=[bar, parity])
-
-    def mnemonic(self) -> str:
-        return "mbarrier.try_wait.parity.shared.b64"
 
 
 @irdl_op_definition

@@ -166,9 +166,6 @@ class _Alloc(PtxOp):
     bytes = prop_def(IntegerAttr[I64])
     align = prop_def(IntegerAttr[I64])
 
-    def mnemonic(self) -> None:
-        return None
-
     def verify_(self) -> None:
         if self.bytes.value.data < 1:
             raise VerifyException(f"an allocation of {self.bytes.value.data} bytes; at least one is needed")
@@ -214,9 +211,6 @@ class SmemAddrOp(PtxOp):
 
     def __init__(self, offset: int):
         super().__init__(properties={"offset": _i64(offset)}, result_types=[SHARED])
-
-    def mnemonic(self) -> None:
-        return None
 
     def verify_(self) -> None:
         if self.offset.value.data < 0:

@@ -29,9 +29,6 @@ class SregOp(PtxOp):
     def __init__(self, register: str):
         super().__init__(properties={"register": StringAttr(register)}, result_types=[i32])
 
-    def mnemonic(self) -> None:
-        return None
-
     def verify_(self) -> None:
         if self.register.data not in REGISTERS:
             raise VerifyException(f"unknown special register '{self.register.data}'; known: {', '.join(REGISTERS)}")

@@ -25,6 +25,7 @@ class BarSyncOp(PtxOp):
     """
 
     name = "ptx.bar.sync"
+    MNEMONIC: ClassVar[str | None] = "bar.sync"
     id = prop_def(IntegerAttr[I64])
     threads = opt_prop_def(IntegerAttr[I64])
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
@@ -33,9 +34,6 @@ class BarSyncOp(PtxOp):
     def __init__(self, id: int = 0, threads: int | None = None):
         count = None if threads is None else IntegerAttr(threads, i64)
         super().__init__(properties={"id": IntegerAttr(id, i64), "threads": count})
-
-    def mnemonic(self) -> str:
-        return "bar.sync"
 
     def verify_(self) -> None:
         _check_barrier(self.id.value.data, None if self.threads is None else self.threads.value.data)
@@ -48,6 +46,7 @@ class BarArriveOp(PtxOp):
     """
 
     name = "ptx.bar.arrive"
+    MNEMONIC: ClassVar[str | None] = "bar.arrive"
     id = prop_def(IntegerAttr[I64])
     threads = prop_def(IntegerAttr[I64])
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
@@ -55,9 +54,6 @@ class BarArriveOp(PtxOp):
 
     def __init__(self, id: int, threads: int):
         super().__init__(properties={"id": IntegerAttr(id, i64), "threads": IntegerAttr(threads, i64)})
-
-    def mnemonic(self) -> str:
-        return "bar.arrive"
 
     def verify_(self) -> None:
         _check_barrier(self.id.value.data, self.threads.value.data)
@@ -75,6 +71,7 @@ class NanosleepOp(PtxOp):
     """`ptx.nanosleep %ns`: pauses the thread for about `ns` nanoseconds, at most a million (PTX ISA, nanosleep)."""
 
     name = "ptx.nanosleep"
+    MNEMONIC: ClassVar[str | None] = "nanosleep.u32"
     MIN_PTX: ClassVar[int] = 63
     duration = operand_def(I32)
     traits = traits_def(MemoryWriteEffect())
@@ -82,9 +79,6 @@ class NanosleepOp(PtxOp):
 
     def __init__(self, duration: SSAValue | Operation):
         super().__init__(operands=[duration])
-
-    def mnemonic(self) -> str:
-        return "nanosleep.u32"
 
 
 @irdl_op_definition
@@ -95,13 +89,11 @@ class GridDependencyWaitOp(PtxOp):
     """
 
     name = "ptx.griddepcontrol.wait"
+    MNEMONIC: ClassVar[str | None] = "griddepcontrol.wait"
     MIN_SM: ClassVar[int] = 90
     MIN_PTX: ClassVar[int] = 78
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = "attr-dict"
-
-    def mnemonic(self) -> str:
-        return "griddepcontrol.wait"
 
 
 @irdl_op_definition
@@ -111,13 +103,11 @@ class LaunchDependentsOp(PtxOp):
     """
 
     name = "ptx.griddepcontrol.launch_dependents"
+    MNEMONIC: ClassVar[str | None] = "griddepcontrol.launch_dependents"
     MIN_SM: ClassVar[int] = 90
     MIN_PTX: ClassVar[int] = 78
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = "attr-dict"
-
-    def mnemonic(self) -> str:
-        return "griddepcontrol.launch_dependents"
 
 
 @irdl_op_definition
@@ -125,15 +115,13 @@ class BarWarpSyncOp(PtxOp):
     """`ptx.bar.warp.sync -1`: the lanes in the mask wait for each other (PTX ISA, bar.warp.sync)."""
 
     name = "ptx.bar.warp.sync"
+    MNEMONIC: ClassVar[str | None] = "bar.warp.sync"
     mask = prop_def(IntegerAttr[I64])
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = "$mask attr-dict"
 
     def __init__(self, mask: int = -1):
         super().__init__(properties={"mask": IntegerAttr(mask, i64)})
-
-    def mnemonic(self) -> str:
-        return "bar.warp.sync"
 
     def verify_(self) -> None:
         if not -1 <= self.mask.value.data < 2**32 or self.mask.value.data == 0:
@@ -149,6 +137,7 @@ class PrintfOp(PtxOp):
     """
 
     name = "ptx.printf"
+    MNEMONIC: ClassVar[str | None] = "call.vprintf"
     format = prop_def(StringAttr)
     args = var_operand_def()
     traits = traits_def(MemoryWriteEffect())
@@ -156,9 +145,6 @@ class PrintfOp(PtxOp):
 
     def __init__(self, format: str, args: Sequence[SSAValue | Operation]):
         super().__init__(operands=[args], properties={"format": StringAttr(format)})
-
-    def mnemonic(self) -> str:
-        return "call.vprintf"
 
     def verify_(self) -> None:
         conversions = self.conversions()

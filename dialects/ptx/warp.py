@@ -132,6 +132,7 @@ class MatchAnySyncOp(_LaneOp):
     """`%r = ptx.match.any.sync %v`: a bit for each lane of the mask whose value is the same (PTX ISA, match.sync)."""
 
     name = "ptx.match.any.sync"
+    MNEMONIC: ClassVar[str | None] = "match.any.sync.b32"
     value = operand_def(I32)
     mask = opt_operand_def(I32)
     result = result_def(I32)
@@ -139,9 +140,6 @@ class MatchAnySyncOp(_LaneOp):
 
     def __init__(self, value: SSAValue | Operation, mask: SSAValue | None = None):
         super().__init__(operands=[value, mask], result_types=[i32])
-
-    def mnemonic(self) -> str:
-        return "match.any.sync.b32"
 
 
 @irdl_op_definition
@@ -195,6 +193,7 @@ class ElectSyncOp(_LaneOp):
     """
 
     name = "ptx.elect.sync"
+    MNEMONIC: ClassVar[str | None] = "elect.sync"
     MIN_SM: ClassVar[int] = 90
     MIN_PTX: ClassVar[int] = 80
     mask = opt_operand_def(I32)
@@ -203,9 +202,6 @@ class ElectSyncOp(_LaneOp):
 
     def __init__(self, mask: SSAValue | None = None):
         super().__init__(operands=[mask], result_types=[i1])
-
-    def mnemonic(self) -> str:
-        return "elect.sync"
 
 
 @irdl_op_definition
@@ -216,15 +212,13 @@ class ActivemaskOp(PtxOp):
     """
 
     name = "ptx.activemask"
+    MNEMONIC: ClassVar[str | None] = "activemask.b32"
     MIN_PTX: ClassVar[int] = 62
     result = result_def(I32)
     assembly_format = "attr-dict"
 
     def __init__(self):
         super().__init__(result_types=[i32])
-
-    def mnemonic(self) -> str:
-        return "activemask.b32"
 
 
 def suffix_of(kind: str, type: Attribute) -> str:
