@@ -46,11 +46,13 @@ run.launch @kernels::@spin grid(1) {
 }
 """
 """A million steps and nothing else, at stage `cute`, since the passes erase the loop."""
+_TICK = 0.01
+"""Seconds, the least difference of user CPU times."""
 LIMITS = {"one bound": "%count", "a bound for each lane": "%more"}
 
 
-def times(before: Mapping[str, float], **facts: str) -> Record:
-    """The user CPU time of launches on the simulator, against the time `before` of the same name."""
+def times(earlier: Mapping[str, float], **facts: str) -> Record:
+    """The user CPU time of launches on the simulator, against `earlier` times by their names."""
     seconds = {workload.name: _seconds(*workload.loaded(), "instr") for workload in GEMMS}
     for stage in STAGE_NAMES:
         program, launch = GEMM_TILE.loaded()
@@ -60,14 +62,14 @@ def times(before: Mapping[str, float], **facts: str) -> Record:
         program = load(expand(LOOP.replace("LIMIT", limit), "loop.cute", {}))
         (launch,) = launches_of(program.module, program.source, Changes())
         seconds[f"loop of a million steps, {name}"] = _seconds(program, launch, "cute")
-    figures = tuple(_against(before, name, value) for name, value in seconds.items())
+    figures = tuple(_against(earlier, name, value) for name, value in seconds.items())
     return Record("simulator, user CPU time", circumstances(this_machine(), **facts), figures, "simulator")
 
 
-def _against(before: Mapping[str, float], name: str, value: float) -> Figure:
-    if name not in before:
+def _against(earlier: Mapping[str, float], name: str, value: float) -> Figure:
+    if name not in earlier:
         return Figure(name, value, "s")
-    return Figure(name, value, "s", f"{before[name]:.4g} s before", before[name] / value)
+    return Figure(name, value, "s", f"{earlier[name]:.4g} s before", earlier[name] / max(value, _TICK))
 
 
 def _seconds(program: Program, launch: Launch, stage: str) -> float:
@@ -109,12 +111,12 @@ def _run(workload: Workload) -> list[Figure]:
     return found
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measures, prints and keeps the times."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.simulated", description="the simulator's CPU time")
     parser.add_argument("--before", type=Path, metavar="JSON", help="a record with which the times are compared")
     add_options(parser)
-    args = parser.parse_args()
+    args = parser.parse_args(arguments)
     facts, figures = {"commit": args.commit}, list[Any]()
     if args.before is not None:
         record = json.loads(args.before.read_text(encoding="utf-8"))

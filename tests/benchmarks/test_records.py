@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import simulated
 from benchmarks.__main__ import main
 from benchmarks.record import Figure, Record, circumstances, print_record
 
@@ -34,6 +35,22 @@ def test_records_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert kept["figures"][1]["samples"] == [1.0, 2.0]
     print_record(record)
     assert "at least 0.85" in capsys.readouterr().out
+
+
+def test_times_of_the_simulator_are_compared_with_a_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulated, "GEMMS", ())
+    monkeypatch.setattr(simulated, "STAGE_NAMES", ("folded",))
+    monkeypatch.setattr(simulated, "LOOP", simulated.LOOP.replace("1000000", "10000"))
+    before, after = tmp_path / "before", tmp_path / "after"
+    simulated.main(["--out", str(before), "--commit", "one"])
+    (first,) = before.glob("*-simulator.json")
+    simulated.main(["--out", str(after), "--commit", "two", "--before", str(first)])
+    (second,) = after.glob("*-simulator.json")
+    earlier, kept = json.loads(first.read_text())["figures"], json.loads(second.read_text())
+    assert (kept["circumstances"]["before"], kept["circumstances"]["commit"]) == ("one", "two")
+    assert [figure["name"] for figure in kept["figures"]] == [figure["name"] for figure in earlier]
+    assert all(figure["ratio"] is not None and figure["base"].endswith("before") for figure in kept["figures"])
+    assert earlier[0]["value"] > 0
 
 
 def test_a_gpu_is_asked_for_by_name(capsys: pytest.CaptureFixture[str]) -> None:
