@@ -103,9 +103,6 @@ class CpAsyncCommitGroupOp(_AsyncOp):
     traits = traits_def(MemoryWriteEffect())
     assembly_format = "attr-dict"
 
-    def __init__(self):
-        super().__init__()
-
 
 @irdl_op_definition
 class CpAsyncWaitGroupOp(_AsyncOp):
@@ -133,6 +130,3 @@ class CpAsyncWaitAllOp(_AsyncOp):
     MNEMONIC: ClassVar[str | None] = "cp.async.wait_all"
     traits = traits_def(MemoryWriteEffect())
     assembly_format = "attr-dict"
-
-    def __init__(self):
-        super().__init__()

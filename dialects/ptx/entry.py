@@ -153,6 +153,3 @@ class RetOp(PtxOp):
     MNEMONIC: ClassVar[str | None] = "ret"
     traits = traits_def(IsTerminator())
     assembly_format = "attr-dict"
-
-    def __init__(self):
-        super().__init__()

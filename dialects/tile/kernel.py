@@ -95,6 +95,3 @@ class ReturnOp(IRDLOperation):
     name = "tile.return"
     traits = traits_def(IsTerminator())
     assembly_format = "attr-dict"
-
-    def __init__(self):
-        super().__init__()

@@ -158,6 +158,7 @@ COPIES = [
         ("%0 = tile.partition_S «%A», %A, %t", "expected a tiled copy, got a value of type !tile.tensor"),
         ("%0 = tile.partition_S %c, «%t», %t", "expected a tensor"),
         ("%0 = «tile.partition_S» %c, %A, %t : " + _G, "the result is"),
+        ("%0 = tile.partition_S %c, %A, «:» " + _G, "expected a value such as %a"),
         ('%v = tile.view %A : !tile.tensor<f16, gmem, align<16>, "64:1">\n%0 = tile.partition_S «%c, %v, %t»', "E0307"),
         ('%v = tile.view %A : !tile.tensor<f16, gmem, align<16>, "(64,6):(1,64)">\n%0 = tile.partition_S «%c, %v, %t»', "E0314"),
         (_parts("(8,2):(1,8)"), "16 threads share the tensor, but each of the 32"),
@@ -197,6 +198,7 @@ COPIES = [
     *tile_faults(
         "tile.atom_call",
         ("tile.atom_call «f16» %A, %s", "expected a copy atom"),
+        (f"tile.atom_call {WIDE} %A, %s count«\n»tile.return", "expected a value such as %a"),
         (f"tile.atom_call {WIDE} %A«\n»tile.return", "','"),
         (f"«tile.atom_call» {WIDE} %A, %r", "E0310"),
         ('%v = tile.view %A : !tile.tensor<f16, gmem, align<16>, "8:2">\n' f"«tile.atom_call» {WIDE} %v, %r", "E0311"),
@@ -300,6 +302,7 @@ MEMORY = [
         ('%0 = «tile.view» %A : !tile.tensor<f16, gmem, align<32>, "8:1">', "promises alignment 32"),
         ("%0 = tile.view %A«\n»tile.return", "':'"),
         ("%0 = tile.view «%t» : " + _G, "expected a tensor"),
+        ("%0 = tile.view %A at «:» " + _G, "expected a value such as %a"),
         ("%0 = tile.view %A : «f16»", "expected a tensor type, got f16"),
     ),
 ]  # fmt: skip
