@@ -75,15 +75,15 @@ def trace(
     if is_building():
         hint = "launch it from the host, or make a function of what both do and decorate it with @cute.jit"
         raise TilefoldError(Code.BUILD_FORM, f"the kernel '{kernel}' is launched within another kernel", hint)
-    trees = {each: tree_of(value) for each, value in arguments.items()}
+    trees = {key: tree_of(value) for key, value in arguments.items()}
     parameters = [leaf for tree in trees.values() for leaf in tree.leaves if isinstance(leaf, Parameter)]
     block = Block(arg_types=[parameter.type for parameter in parameters])
     values = iter(block.args)
     given = {
-        each: tree.rebuilt(
+        key: tree.rebuilt(
             [_value(next(values), leaf.dtype) if isinstance(leaf, Parameter) else leaf for leaf in tree.leaves], True
         )
-        for each, tree in trees.items()
+        for key, tree in trees.items()
     }
     call = inspect.BoundArguments(inspect.signature(function), OrderedDict(given))
     code: Any = getattr(function, "__code__", None)
@@ -108,8 +108,8 @@ def trace(
     op = TileKernelOp(kernel, [parameter.name for parameter in parameters], bounds, Region(block))
     inner = GpuModuleOp.create(properties={"sym_name": StringAttr(MODULE)}, regions=[Region(Block([op]))])
     module = ModuleOp([inner])
-    for each in (end, op, inner, module):
-        each.location = place
+    for part in (end, op, inner, module):
+        part.location = place
     source = PythonSource(code.co_filename, module)
     _check_scopes(op, source)
     _verify(module, source)
@@ -119,13 +119,13 @@ def trace(
 @contextmanager
 def _restored(arguments: Iterable[object]) -> Generator[None, None, None]:
     """After it, no attribute of an object among the arguments holds a value of this kernel."""
-    before = [(each, tree_of(each)) for each in arguments]
+    before = [(argument, tree_of(argument)) for argument in arguments]
     try:
         yield
     finally:
-        for each, tree in before:
+        for argument, tree in before:
             known = set(map(id, tree.leaves))
-            if any(is_ours(leaf) and id(leaf) not in known for leaf in tree_of(each).leaves):
+            if any(is_ours(leaf) and id(leaf) not in known for leaf in tree_of(argument).leaves):
                 tree.rebuilt(tree.leaves)
 
 
@@ -150,7 +150,7 @@ def _value(ssa: SSAValue, dtype: DType | None) -> object:
 def _check_scopes(kernel: Operation, source: PythonSource) -> None:
     """Refuses the use of a value outside the branch or loop that computes it. Raises ProgramError (E5008)."""
     visible: set[SSAValue] = set()
-    found: list[Diagnostic] = []
+    problems: list[Diagnostic] = []
 
     def visit(block: Block) -> None:
         own: list[SSAValue] = list(block.args)
@@ -158,7 +158,7 @@ def _check_scopes(kernel: Operation, source: PythonSource) -> None:
         for op in block.ops:
             for operand in op.operands:
                 if operand not in visible:
-                    found.append(_escaped(op, operand, source))
+                    problems.append(_escaped(op, operand, source))
             for region in op.regions:
                 for inner in region.blocks:
                     visit(inner)
@@ -167,8 +167,8 @@ def _check_scopes(kernel: Operation, source: PythonSource) -> None:
         visible.difference_update(own)
 
     visit(kernel.regions[0].block)
-    if found:
-        raise ProgramError(found[:1])
+    if problems:
+        raise ProgramError(problems[:1])
 
 
 def _escaped(op: Operation, operand: SSAValue, source: PythonSource) -> Diagnostic:

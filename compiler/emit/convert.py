@@ -115,16 +115,16 @@ def fenced_roundings(root: Operation) -> frozenset[type[Attribute]]:
     in either, and sums and quotients of types with less than half the bits are rounded as if once (Figueroa, When is
     double rounding innocuous?, 1995).
     """
-    found: set[type[Attribute]] = set()
+    types: set[type[Attribute]] = set()
     for op in root.walk():
         if isinstance(op, arith.ExtFOp | llvm.FPExtOp):
             if isinstance(split_vector(op.operands[0].type)[0], BFloat16Type):
-                found.add(Float16Type)
+                types.add(Float16Type)
         elif isinstance(op, arith.SIToFPOp | arith.UIToFPOp | llvm.SIToFPOp):
-            found.add(BFloat16Type)
+            types.add(BFloat16Type)
         elif isinstance(op, llvm.FRemOp):
-            found |= {BFloat16Type, Float32Type}
-    return frozenset(found)
+            types |= {BFloat16Type, Float32Type}
+    return frozenset(types)
 
 
 def round_to_even(w: FunctionWriter, op: Operation) -> None:

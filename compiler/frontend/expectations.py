@@ -40,7 +40,7 @@ class Expectation:
 
 def expectations(source: Source) -> list[Expectation]:
     """The diagnostics that the comments of a text announce, in order."""
-    found: list[Expectation] = []
+    announced: list[Expectation] = []
     lines = source.text.split("\n")
     marked = [bool(_EXPECTED.search(line, line.find("//"))) if "//" in line else False for line in lines]
     for number, line in enumerate(lines, 1):
@@ -48,8 +48,8 @@ def expectations(source: Source) -> list[Expectation]:
             continue
         for match in _EXPECTED.finditer(line, line.find("//")):
             target = _target(match["where"] or "+0", number, marked)
-            found.append(Expectation(Severity(match["severity"]), match["text"], target, number))
-    return found
+            announced.append(Expectation(Severity(match["severity"]), match["text"], target, number))
+    return announced
 
 
 def _target(where: str, number: int, marked: Sequence[bool]) -> int | None:

@@ -44,9 +44,9 @@ class _Writer:
             ",".join([str(numbers.setdefault(operand, len(numbers))) for operand in op.operands]),
             ",".join([str(blocks.setdefault(block, len(blocks))) for block in op.successors]),
         ]
-        for found in (op.properties, op.attributes):
-            if found:
-                words += [f"{name}={text(found[name])}" for name in sorted(found)]
+        for attributes in (op.properties, op.attributes):
+            if attributes:
+                words += [f"{name}={text(attributes[name])}" for name in sorted(attributes)]
         words += [self._defined(result) for result in op.results]
         location = op.location
         if isinstance(location, FileLineColLoc):
@@ -67,22 +67,22 @@ class _Writer:
 
     def text(self, attribute: Attribute) -> str:
         """The text of an attribute, which the module keeps."""
-        found = self._texts.get(id(attribute))
-        if found is None:
-            found = self._texts[id(attribute)] = self._write(attribute)
-        return found
+        text = self._texts.get(id(attribute))
+        if text is None:
+            text = self._texts[id(attribute)] = self._write(attribute)
+        return text
 
     def _write(self, attribute: Attribute) -> str:
         """The text of an attribute by its name and its parts; as it is printed, where those are of an unknown kind."""
         kind = self._kinds.get(type(attribute))
         if kind is None:
-            kind = self._kinds[type(attribute)] = next(each for each in _KINDS if isinstance(attribute, each))
+            kind = self._kinds[type(attribute)] = next(kind for kind in _KINDS if isinstance(attribute, kind))
         if kind is ParametrizedAttribute:
             parts = cast("ParametrizedAttribute", attribute).parameters
-            return f"{attribute.name}<{','.join([self.text(each) for each in parts])}>"
+            return f"{attribute.name}<{','.join([self.text(part) for part in parts])}>"
         data: object = getattr(attribute, "data", None)
         if kind is ArrayAttr:
-            return f"[{','.join([self.text(each) for each in cast('tuple[Attribute, ...]', data)])}]"
+            return f"[{','.join([self.text(part) for part in cast('tuple[Attribute, ...]', data)])}]"
         if kind is QuotedAttr or type(data) in _EXACT:
             return f"{attribute.name}<{data!r}>"
         if isinstance(data, Enum):

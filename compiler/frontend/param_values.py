@@ -134,8 +134,8 @@ def _integer(node: Expression, names: Mapping[str, Value]) -> int:
             value = evaluate(node, names)
             if isinstance(value, int):
                 return value
-            what = f"'{node.id}'" if isinstance(node, ast.Name) else "this"
-            raise _fault(f"{what} is not an integer", node)
+            subject = f"'{node.id}'" if isinstance(node, ast.Name) else "this"
+            raise _fault(f"{subject} is not an integer", node)
         case ast.UnaryOp(op=ast.USub()):
             return -evaluate_integer(node.operand, names)
         case ast.UnaryOp():

@@ -216,12 +216,12 @@ def _syntax_errors(error: ParseError, source: Source) -> list[Diagnostic]:
     undefined = _UNDEFINED.fullmatch(error.msg)
     if undefined is None:
         return [_syntax_error(error, source)]
-    found: list[Diagnostic] = []
+    problems: list[Diagnostic] = []
     for name in undefined[1].split(", ")[:MAX_REPORTED]:
         use = re.search(re.escape(name) + r"(?![\w$.-])", source.expanded)
         at = use.span() if use else (error.span.start, error.span.end)
-        found.append(_undefined(name, at, source))
-    return found
+        problems.append(_undefined(name, at, source))
+    return problems
 
 
 def _syntax_error(error: ParseError, source: Source) -> Diagnostic:

@@ -53,9 +53,9 @@ _RULES: tuple[tuple[str, str, str], ...] = (
 def broken_rule(message: str, parent: str = "") -> tuple[str, str]:
     """The words for a broken rule, and a hint, empty where there is none."""
     message = " ".join(message.split())
-    if (found := first_match(_RULES, message)) is None:
+    if (match := first_match(_RULES, message)) is None:
         return message, ""
-    groups, (said, hint) = found
+    groups, (said, hint) = match
     groups |= {"parent": parent, "end": _ENDS.get(parent, "its terminator")}
     if "inner" in groups:
         groups["inner"], hint = broken_rule(groups["inner"])

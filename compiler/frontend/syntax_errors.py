@@ -166,12 +166,12 @@ def explained(message: str, start: int, end: int, source: Source) -> Explained:
     text = source.expanded
     if len(message) > _LONGEST:
         return Explained(f"{_own_style(message[:_LONG])}...", start, end, Code.IR_SYNTAX, "")
-    if (found := first_match(_WANTED, message)) is not None:
-        groups, (wanted,) = found
-        what = wanted.format(**groups).replace("`", "'") + groups.get("rest", "").rstrip("!. ")
-        return _missing(what, start, end, source)
-    if (found := first_match(_SAID, message)) is not None:
-        groups, (said, hint) = found
+    if (match := first_match(_WANTED, message)) is not None:
+        groups, (wanted,) = match
+        missing = wanted.format(**groups).replace("`", "'") + groups.get("rest", "").rstrip("!. ")
+        return _missing(missing, start, end, source)
+    if (match := first_match(_SAID, message)) is not None:
+        groups, (said, hint) = match
         groups = {"found": text[start : start + 1], **groups}
         words = said.format(**groups)
         if message.startswith(("undefined symbol alias", "region ends")):
@@ -220,38 +220,38 @@ def unclosed(source: Source) -> str:
     return "" if balanced or not wrong else wrong[0]
 
 
-def _missing(what: str, start: int, end: int, source: Source) -> Explained:
-    """`what` is missing: before the token at `start`, or at the end of a line before that token's."""
+def _missing(missing: str, start: int, end: int, source: Source) -> Explained:
+    """The error for `missing`, expected before the token at `start`, or at the end of a line before that token's."""
     text = source.expanded
     last = _end_of_previous(text, start)
-    if "\n" in text[last:start] and what != "an operation" and not what.startswith("an operation or"):
+    if "\n" in text[last:start] and missing != "an operation" and not missing.startswith("an operation or"):
         return Explained(
-            f"expected {what}, found the end of the line", last, last + 1, Code.IR_SYNTAX, unclosed(source)
+            f"expected {missing}, found the end of the line", last, last + 1, Code.IR_SYNTAX, unclosed(source)
         )
     token = _TOKEN.match(text, start)
     if token is None:
         return Explained(
-            f"expected {what}, found the end of the text", last, last + 1, Code.IR_SYNTAX, unclosed(source)
+            f"expected {missing}, found the end of the text", last, last + 1, Code.IR_SYNTAX, unclosed(source)
         )
-    found = f"'{token[0][:40]}'"
-    return Explained(f"expected {what}, found {found}", start, end, Code.IR_SYNTAX, _hint(source, start, what))
+    message = f"expected {missing}, found '{token[0][:40]}'"
+    return Explained(message, start, end, Code.IR_SYNTAX, _hint(source, start, missing))
 
 
-def _hint(source: Source, start: int, what: str = "") -> str:
+def _hint(source: Source, start: int, missing: str = "") -> str:
     """What would work, where the text shows what somebody meant."""
     text = source.expanded
     token = _TOKEN.match(text, start)
-    found = token[0] if token else ""
-    if found.startswith("#") and "." not in found:
+    word = token[0] if token else ""
+    if word.startswith("#") and "." not in word:
         return "a comment begins with //"
-    if found in _INSTEAD:
-        return _INSTEAD[found]
-    if what and re.fullmatch(r"[A-Za-z_][\w$.-]*", found):
-        mark = next((mark for words, mark in _MARKS.items() if what.startswith(words)), "")
-        names = re.findall(rf"[{mark}]{re.escape(found)}(?![\w$.-])", text) if mark else []
+    if word in _INSTEAD:
+        return _INSTEAD[word]
+    if missing and re.fullmatch(r"[A-Za-z_][\w$.-]*", word):
+        mark = next((mark for words, mark in _MARKS.items() if missing.startswith(words)), "")
+        names = re.findall(rf"[{mark}]{re.escape(word)}(?![\w$.-])", text) if mark else []
         return did_you_mean(names[:1]) or ("values begin with %" if mark == "%" else "")
-    if found.isdecimal() and what.startswith(("a value", "an operation")):
-        return f"a number becomes a value by %c = arith.constant {found[:20]} : index"
+    if word.isdecimal() and missing.startswith(("a value", "an operation")):
+        return f"a number becomes a value by %c = arith.constant {word[:20]} : index"
     return unclosed(source)
 
 
@@ -265,7 +265,7 @@ def _unknown_alias(words: str, name: str, hint: str, start: int, text: str) -> E
 
 def close_names(name: str, known: Iterable[str]) -> list[str]:
     """Names much like this one; none among very many or for a very long one, since comparing takes long."""
-    names = {each for each in known if len(each) <= _LONG} - {name}
+    names = {other for other in known if len(other) <= _LONG} - {name}
     return get_close_matches(name, names, n=3, cutoff=0.6) if len(names) <= _MANY and len(name) <= _LONG else []
 
 

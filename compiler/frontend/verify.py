@@ -72,44 +72,44 @@ def refusal_of(op: Operation, error: Exception, source: Source | None) -> Diagno
 
 def _control_flow(module: ModuleOp, source: Source | None) -> list[Diagnostic]:
     """What xDSL does not check: that ends of scf regions hand on what is wanted, and how many blocks there are."""
-    found: list[Diagnostic] = []
+    faults: list[Diagnostic] = []
     for op in module.walk():
         for region in op.regions:
             if len(region.blocks) > MAX_BLOCKS:
                 text = f"'{op.name}': {len(region.blocks)} blocks; at most {MAX_BLOCKS} are accepted"
-                found.append(Diagnostic(Severity.ERROR, text, place_of(op.location, source), Code.IR_TOO_LARGE))
+                faults.append(Diagnostic(Severity.ERROR, text, place_of(op.location, source), Code.IR_TOO_LARGE))
         match op:
             case scf.IfOp() if len(op.regions) == 2:
                 if op.results and not op.false_region.blocks:
-                    found.append(refusal_of(op, VerifyException("without an else there are no results"), source))
+                    faults.append(refusal_of(op, VerifyException("without an else there are no results"), source))
                 wanted = [(region, op.result_types) for region in op.regions if region.blocks]
             case scf.WhileOp() if [len(region.blocks) for region in op.regions] == [1, 1]:
                 test, body = op.before_region.block, op.after_region.block
                 wanted = [(op.before_region, [i1, *body.arg_types]), (op.after_region, test.arg_types)]
                 if list(body.arg_types) != list(op.result_types):
-                    found.append(refusal_of(op, VerifyException("the body's arguments are not the results"), source))
+                    faults.append(refusal_of(op, VerifyException("the body's arguments are not the results"), source))
                 if list(test.arg_types) != list(op.operand_types):
                     error = VerifyException("the condition's arguments are not the operands")
-                    found.append(refusal_of(op, error, source))
+                    faults.append(refusal_of(op, error, source))
             case _:
                 continue
         for region, types in wanted:
             end = region.blocks[-1].last_op
             if end is None or list(end.operand_types) != list(types):
-                lists = [", ".join(map(str, each)) or "nothing" for each in (types, end.operand_types if end else ())]
+                lists = [", ".join(map(str, side)) or "nothing" for side in (types, end.operand_types if end else ())]
                 error = VerifyException(f"{lists[0]} must be handed on here, not {lists[1]}")
-                found.append(refusal_of(end or op, error, source))
-    return found
+                faults.append(refusal_of(end or op, error, source))
+    return faults
 
 
 def _early_uses(module: ModuleOp, source: Source | None) -> list[Diagnostic]:
     """Uses of a value that its definition does not dominate (xDSL resolves forward references without that check)."""
-    found: list[Diagnostic] = []
-    _check_uses(module, frozenset(), source, found)
-    return found
+    faults: list[Diagnostic] = []
+    _check_uses(module, frozenset(), source, faults)
+    return faults
 
 
-def _check_uses(op: Operation, visible: Set[SSAValue], source: Source | None, found: list[Diagnostic]) -> None:
+def _check_uses(op: Operation, visible: Set[SSAValue], source: Source | None, faults: list[Diagnostic]) -> None:
     for region in op.regions:
         inherited = frozenset[SSAValue]() if op.has_trait(IsolatedFromAbove) else visible
         dominance = DominanceInfo(region) if len(region.blocks) > 1 else None
@@ -122,9 +122,9 @@ def _check_uses(op: Operation, visible: Set[SSAValue], source: Source | None, fo
             for inner in block.ops:
                 for operand in dict.fromkeys(inner.operands):
                     if operand not in seen:
-                        found.append(_early_use(inner, operand, source))
+                        faults.append(_early_use(inner, operand, source))
                 if inner.regions:
-                    _check_uses(inner, seen, source, found)
+                    _check_uses(inner, seen, source, faults)
                 seen.update(inner.results)
 
 

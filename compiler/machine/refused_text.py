@@ -26,14 +26,14 @@ def refusal(error: AssembleError, ptx: str, target: Target, texts: Sequence[Inli
     if refused is None or not texts:
         return error
     line = int(refused[1])
-    before = [found for found in _INLINE.finditer(ptx) if _line(ptx, found.start(1)) <= line]
+    before = [text for text in _INLINE.finditer(ptx) if _line(ptx, text.start(1)) <= line]
     # a text without its last semicolon is refused at the line that follows its comment
     is_inside = bool(before) and line <= _line(ptx, before[-1].end())
     ops = [op for op in texts if _becomes(op, before[-1])] if is_inside else []
     if not ops:
         hint = "see whether the texts of `ptx.inline` end what they begin, such as braces and comments"
         return AssembleError(Code.ASSEMBLE_REFUSED, error.message, hint, error.log)
-    number = sum(_becomes(ops[0], each) for each in before)  # of several with this text
+    number = sum(_becomes(ops[0], text) for text in before)  # of several with this text
     message = f"the assembler refused the text for {target}: {refused[2]}"
     hint = "the PTX ISA has the instructions, and the types of their registers"
     return LoweringError(Code.ASSEMBLE_REFUSED, message, ops[min(number, len(ops)) - 1], hint)
@@ -43,7 +43,7 @@ def _line(text: str, position: int) -> int:
     return text.count("\n", 0, position) + 1
 
 
-def _becomes(op: InlineOp, found: re.Match[str]) -> bool:
+def _becomes(op: InlineOp, text: re.Match[str]) -> bool:
     """Whether LLVM makes this of a text: a register in each place, and the rest as it is, but for space at its ends."""
     pattern = _PLACE.sub(lambda place: r"\$" if place[1] == r"\$" else r"\S+?", re.escape(op.text.data.strip()))
-    return re.fullmatch(pattern, found[1].strip()) is not None
+    return re.fullmatch(pattern, text[1].strip()) is not None

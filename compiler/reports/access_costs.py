@@ -79,6 +79,6 @@ def access_costs(entry: EntryOp) -> list[AccessCost]:
 def _together(mnemonic: str, accesses: Sequence[MemoryAccess]) -> AccessCost:
     unknown = next((access.unknown for access in accesses if access.unknown), "")
     numbers = zip(*((a.warps, a.transactions, a.most, a.least) for a in accesses), strict=True)
-    warps, transactions, most, least = (0 if unknown else sum(each) for each in numbers)
+    warps, transactions, most, least = (0 if unknown else sum(column) for column in numbers)
     first = accesses[0]
     return AccessCost(first.op, first.space, mnemonic, len(accesses), warps, transactions, most, least, unknown)

@@ -82,7 +82,7 @@ def count_instructions(ptx: str) -> dict[str, dict[str, int]]:
 
     A call of the device's printf counts as `call.vprintf`, as the operation `ptx.printf` is named.
     """
-    found: dict[str, dict[str, int]] = {}
+    counts: dict[str, dict[str, int]] = {}
     entries = list(_ENTRY.finditer(ptx))
     for entry in entries:
         body = ptx[ptx.find("\n{", entry.end()) : ptx.find("\n}", entry.end())]
@@ -91,8 +91,8 @@ def count_instructions(ptx: str) -> dict[str, dict[str, int]]:
             mnemonic, operands = match.groups()
             called = mnemonic.startswith("call") and "vprintf" in operands
             counter["call.vprintf" if called else mnemonic] += 1
-        found[entry[1]] = dict(counter.most_common())
-    return found
+        counts[entry[1]] = dict(counter.most_common())
+    return counts
 
 
 def print_report(report: Report, file: TextIO) -> None:

@@ -107,12 +107,12 @@ def _selected(condition: Bool, blocks: tuple[Block, Block]) -> list[SSAValue]:
             current().block.add_op(op)
         end.detach()
         end.erase()
-    found: list[SSAValue] = []
+    selected: list[SSAValue] = []
     for a, b in zip(*pairs, strict=True):
         op = arith.SelectOp(condition.ssa, a, b)
         current().insert(op)
-        found.append(op.result)
-    return found
+        selected.append(op.result)
+    return selected
 
 
 class _Merge:

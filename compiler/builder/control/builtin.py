@@ -36,8 +36,8 @@ def _extreme(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         if options or not any(isinstance(x, Value) for x in given):
             return function(given, **options)
         result, *rest = given
-        for each in rest:
-            result = binary(name, result, each)
+        for operand in rest:
+            result = binary(name, result, operand)
         return result
 
     return extreme

@@ -92,12 +92,12 @@ _UNDECIDED: Mapping[str, tuple[str, str]] = MappingProxyType({
 })  # fmt: skip
 
 
-def decided(test: Any, what: str) -> Any:
+def decided(test: Any, kind: str) -> Any:
     """A condition that Python decides: of an `assert`, a comprehension, a guard of `match`. Raises TilefoldError
     (E5003) for a value of the kernel.
     """
     if isinstance(test, Value):
-        message, hint = _UNDECIDED[what]
+        message, hint = _UNDECIDED[kind]
         raise TilefoldError(Code.BUILD_RUN_TIME, message.format(test.dtype), hint)
     return test
 
@@ -120,18 +120,18 @@ def contains(item: Any, items: Any) -> Any:
         return items.holds(item)
     if isinstance(items, str | bytes) or not isinstance(items, Collection):
         return operator.contains(items, item)
-    found: Any = False
+    result: Any = False
     given = list(cast("Collection[object]", items))
-    if not (isinstance(item, Value) or any(isinstance(each, Value) for each in given)):
+    if not (isinstance(item, Value) or any(isinstance(element, Value) for element in given)):
         return operator.contains(cast("Collection[object]", items), item)
-    for each in given:
-        equal: Any = each is item or each == item
+    for element in given:
+        equal: Any = element is item or element == item
         if not isinstance(equal, Value):
             if equal:
                 return True
         else:
-            found = equal if found is False else found | equal
-    return found
+            result = equal if result is False else result | equal
+    return result
 
 
 _COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType({

@@ -22,14 +22,14 @@ def truth(x: Scalar) -> Bool:
 
 
 @contextmanager
-def noted(what: str) -> Generator[None, None, None]:
+def noted(part: str) -> Generator[None, None, None]:
     """An exception of the user's code says that it was raised while a path was built, not while it ran."""
     try:
         yield
     except (TilefoldError, NameError):
         raise
     except Exception as error:
-        note = f"while the kernel was built; {what} is built whether or not it will be executed"
+        note = f"while the kernel was built; {part} is built whether or not it will be executed"
         if note not in getattr(error, "__notes__", ()):
             error.add_note(note)
         raise

@@ -72,7 +72,7 @@ class Range:
     def bounds(self) -> tuple[SSAValue, SSAValue, SSAValue]:
         """What an `scf.for` counts through: from, to, by."""
         whole = (self.start, self.stop, self.step) if self._sign > 0 else (0, self.count(), 1)
-        lower, upper, step = (convert(each, Index).ssa for each in whole)
+        lower, upper, step = (convert(bound, Index).ssa for bound in whole)
         return lower, upper, step
 
     def value_of(self, counter: SSAValue) -> "int | Int":
@@ -83,8 +83,8 @@ class Range:
 
     def nth(self, number: Int) -> "int | Int":
         """The number after so many others."""
-        found = self.start + number * self.step
-        return Int(found.ssa, Index, Unknown(64, self._divisor), self._between)
+        value = self.start + number * self.step
+        return Int(value.ssa, Index, Unknown(64, self._divisor), self._between)
 
     def count(self) -> "int | Int":
         """How many numbers there are; of none, 0 or less."""
@@ -102,8 +102,8 @@ class Range:
 
     @property
     def _divisor(self) -> int:
-        found = gcd(*(abs(x) if isinstance(x, int) else x.known.div for x in (self.start, self.step)))
-        return max(found, 1)
+        divisor = gcd(*(abs(x) if isinstance(x, int) else x.known.div for x in (self.start, self.step)))
+        return max(divisor, 1)
 
     @property
     def _between(self) -> Span:
@@ -126,11 +126,11 @@ def make_range(
     """
     bounds = (0, start, step) if stop is None else (start, stop, step)
     first, last, by = map(number_of, bounds)
-    for what, given in (("start", first), ("stop", last), ("step", by)):
-        check_integer(f"the {what} of a range", given)
+    for word, given in (("start", first), ("stop", last), ("step", by)):
+        check_integer(f"the {word} of a range", given)
     if isinstance(by, int) and by == 0:
         raise TilefoldError(Code.BUILD_VALUE, "the step of a range is 0")
     if unroll is not None and unroll not in range(1, MAX_UNROLL + 1):
         raise TilefoldError(Code.LOOP_HINT, f"unroll is {unroll}; 1 to {MAX_UNROLL} are possible")
-    first, last, by = (convert(each, Index) if isinstance(each, Int) else each for each in (first, last, by))
+    first, last, by = (convert(bound, Index) if isinstance(bound, Int) else bound for bound in (first, last, by))
     return Range(first, last, by, 0 if unroll_full else unroll)

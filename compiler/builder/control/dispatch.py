@@ -53,8 +53,8 @@ def named(value: Any, names: str | tuple[str, ...]) -> Any:
     if isinstance(names, str):
         _name(given, names)
     elif isinstance(given, tuple):
-        for each, name in zip(cast("tuple[object, ...]", given), names, strict=False):
-            _name(each, name)
+        for element, name in zip(cast("tuple[object, ...]", given), names, strict=False):
+            _name(element, name)
     return value
 
 
@@ -87,12 +87,12 @@ def while_statement(test: Thunk, body: Thunk, names: Sequence[str]) -> None:
     """`while test: body`. A loop that Python begins and the kernel decides about later is one of the kernel."""
     variables = reached(names, test, body)
     with discarded(variables) as attempt:
-        found = test()
-        while not isinstance(found, Value) and found:
+        condition = test()
+        while not isinstance(condition, Value) and condition:
             current().step()
             body()
-            found = test()
-        if not isinstance(found, Value):
+            condition = test()
+        if not isinstance(condition, Value):
             attempt.keep()
             return
     conditional_loop(test, body, variables)
@@ -103,8 +103,10 @@ def for_statement(
 ) -> None:
     """`for targets in iterable: body`, which assigns the variables `names` and sets the flag `stop` to end early."""
     own = cells_of(targets, body)
-    cells = {id(each.cell) for each in own}
-    changed = [each for each in reached(names, body) if not (isinstance(each, Cell) and id(each.cell) in cells)]
+    cells = {id(cell.cell) for cell in own}
+    changed = [
+        variable for variable in reached(names, body) if not (isinstance(variable, Cell) and id(variable.cell) in cells)
+    ]
     flag = next((variable for variable in changed if variable.name == stop), None)
     if isinstance(iterable, Range):
         _kernel_loop(iterable, body, [*changed, *own], len(changed), flag)

@@ -61,9 +61,9 @@ def while_(condition: Callable[..., Any], body: Callable[..., Any], *carried: An
 
 def _check_functions(*functions: object) -> None:
     """Raises TilefoldError (E5002) for what cannot be called."""
-    for each in functions:
-        if not callable(each):
-            message = f"expected a function, got {type(each).__name__}"
+    for function in functions:
+        if not callable(function):
+            message = f"expected a function, got {type(function).__name__}"
             raise TilefoldError(Code.BUILD_VALUE, message, "such as lambda: x + 1")
 
 

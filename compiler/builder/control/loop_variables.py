@@ -48,7 +48,7 @@ class _Slot:
     home: Home | None = None  # of a fragment that the loop changes
     entered: object = None  # the fragment as the iteration found it
 
-    def found(self, after: bool) -> object:
+    def held(self, after: bool) -> object:
         """What an iteration finds, or what is found after the loop, of a leaf that is no value."""
         if self.home is None:
             return self.start
@@ -80,7 +80,7 @@ class _Carried:
     def filled(self, values: Sequence[SSAValue], after: bool = False) -> list[object]:
         """The leaves with these for the carried ones, in an iteration or after the loop."""
         rest = iter(values)
-        return [slot.found(after) if slot.kind is None else slot.kind.value(next(rest)) for slot in self.slots]
+        return [slot.held(after) if slot.kind is None else slot.kind.value(next(rest)) for slot in self.slots]
 
     def restore(self) -> None:
         """What it held before the loop."""
@@ -195,45 +195,45 @@ class LoopVariables:
     @property
     def types(self) -> list[Attribute]:
         """The types of what is carried."""
-        return [kind.ir for each in self._all for kind in each.kinds]
+        return [kind.ir for carried in self._all for kind in carried.kinds]
 
     @property
     def names(self) -> list[str]:
         """The variable's name for each carried value."""
-        return [each.variable.name for each in self._all for _ in each.kinds]
+        return [carried.variable.name for carried in self._all for _ in carried.kinds]
 
     def restore(self) -> None:
         """The variables as they were before the loop."""
-        for each in self._all:
-            each.restore()
+        for carried in self._all:
+            carried.restore()
 
     def enter(self, values: Sequence[SSAValue]) -> None:
         """The variables as an iteration finds them: `values` for what is carried."""
-        for each, own in self._shared(values):
-            each.enter(own)
+        for carried, own in self._shared(values):
+            carried.enter(own)
 
     def learn(self) -> bool:
         """After an iteration: whether what was thought of the variables is right. If not, build the body again."""
-        return all([each.learn() for each in self._all])
+        return all([carried.learn() for carried in self._all])
 
     def starts(self) -> list[SSAValue]:
         """What the first iteration gets, at the end of the current block."""
-        return [ssa for each in self._all for ssa in each.starts()]
+        return [ssa for carried in self._all for ssa in carried.starts()]
 
     def ends(self) -> list[SSAValue]:
         """What the next iteration gets, at the end of the current block."""
-        return [ssa for each in self._all for ssa in each.ends()]
+        return [ssa for carried in self._all for ssa in carried.ends()]
 
     def finish(self, values: Sequence[SSAValue]) -> None:
         """After the loop: `values` for what was carried."""
-        for each, own in self._shared(values):
-            each.finish(own)
+        for carried, own in self._shared(values):
+            carried.finish(own)
 
     def _shared(self, values: Sequence[SSAValue]) -> list[tuple[_Carried, Sequence[SSAValue]]]:
-        found: list[tuple[_Carried, Sequence[SSAValue]]] = []
+        shares: list[tuple[_Carried, Sequence[SSAValue]]] = []
         at = 0
-        for each in self._all:
-            count = len(each.kinds)
-            found.append((each, values[at : at + count]))
+        for carried in self._all:
+            count = len(carried.kinds)
+            shares.append((carried, values[at : at + count]))
             at += count
-        return found
+        return shares

@@ -34,23 +34,23 @@ def attributes_of(value: object) -> Mapping[str, object] | None:
         or kind.__setattr__ is not object.__setattr__
     ):
         return None
-    found: dict[str, object] = {}
+    attributes: dict[str, object] = {}
     for name in _names(kind):
         if hasattr(value, name):
-            found[name] = getattr(value, name)
-    return found | getattr(value, "__dict__", {})
+            attributes[name] = getattr(value, name)
+    return attributes | getattr(value, "__dict__", {})
 
 
 @lru_cache(maxsize=1024)
 def _names(kind: type) -> tuple[str, ...]:
     """The attributes of a class that its objects have without a dictionary: its slots, and those of its own."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for base in reversed(kind.__mro__[:-1]):
-        for name, each in vars(base).items():
-            is_slot = isinstance(each, MemberDescriptorType)
-            if is_slot or not (name.startswith("__") or callable(each) or hasattr(each, "__get__")):
-                found[name] = None
-    return tuple(found)
+        for name, attribute in vars(base).items():
+            is_slot = isinstance(attribute, MemberDescriptorType)
+            if is_slot or not (name.startswith("__") or callable(attribute) or hasattr(attribute, "__get__")):
+                names[name] = None
+    return tuple(names)
 
 
 def set_attributes(value: object, attributes: Mapping[str, object]) -> None:

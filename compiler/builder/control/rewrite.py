@@ -51,8 +51,8 @@ def rewritten(function: Callable[..., Any], read: Sequence[str]) -> FunctionType
     except (OSError, SyntaxError, LookupError) as error:
         raise _no_source(function, f"Python keeps no source of '{function.__name__}'", _WITHOUT_SOURCE) from error
 
-    def refuse(at: ast.AST, what: str, hint: str) -> ProgramError:
-        return _refusal(file, at, what, hint)
+    def refuse(at: ast.AST, form: str, hint: str) -> ProgramError:
+        return _refusal(file, at, form, hint)
 
     if isinstance(node, ast.AsyncFunctionDef):
         raise refuse(node, "'async def'", "write def")
@@ -97,11 +97,11 @@ def _parse(function: FunctionType, text: str, start: int) -> tuple[ast.FunctionD
         tree = ast.parse(text)
         ast.increment_lineno(tree, start - 1)
     name = function.__code__.co_name
-    node = next((each for each in ast.walk(tree) if isinstance(each, _DEFINITIONS) and each.name == name), None)
+    node = next((node for node in ast.walk(tree) if isinstance(node, _DEFINITIONS) and node.name == name), None)
     if node is None:
         raise LookupError(name)
     names = function.__code__.co_qualname.split(".")
-    classes = [each for each, after in pairwise(names) if "<locals>" not in (each, after)]
+    classes = [outer for outer, inner in pairwise(names) if "<locals>" not in (outer, inner)]
     return node, classes
 
 
@@ -116,7 +116,9 @@ def _compile(function: FunctionType, node: ast.FunctionDef, parents: list[str], 
     flags = function.__code__.co_flags & _FUTURE
     code = compile(module, file, "exec", flags=flags, dont_inherit=True)
     for name in ("__scope__", *parents, node.name):
-        code = next(each for each in code.co_consts if isinstance(each, CodeType) and each.co_name == name)
+        code = next(
+            constant for constant in code.co_consts if isinstance(constant, CodeType) and constant.co_name == name
+        )
     return code
 
 
@@ -136,12 +138,12 @@ def _no_source(function: object, problem: str, hint: str) -> ProgramError:
     return ProgramError([Diagnostic(Severity.ERROR, problem, place, Code.BUILD_SOURCE, hint)])
 
 
-def _refusal(file: str, at: ast.AST, what: str, hint: str) -> ProgramError:
+def _refusal(file: str, at: ast.AST, form: str, hint: str) -> ProgramError:
     line, start = getattr(at, "lineno", 1), getattr(at, "col_offset", 0)
     same_line = getattr(at, "end_lineno", None) == line
     end = getattr(at, "end_col_offset", None)
     text = linecache.getline(file, line).rstrip("\r\n")
     place = Place(file, line, column_of(text, start), column_of(text, end) if same_line and end else 0, text)
     return ProgramError(
-        [Diagnostic(Severity.ERROR, f"{what} cannot become part of a kernel", place, Code.BUILD_FORM, hint)]
+        [Diagnostic(Severity.ERROR, f"{form} cannot become part of a kernel", place, Code.BUILD_FORM, hint)]
     )

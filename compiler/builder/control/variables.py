@@ -124,11 +124,11 @@ class Global:
 
 def cells_of(names: Sequence[str], *functions: Callable[..., object]) -> list[Cell]:
     """The variables of these names that functions share with the function around them."""
-    found: dict[str, CellType] = {}
+    cells: dict[str, CellType] = {}
     for function in functions:
         assert isinstance(function, FunctionType)
-        found |= dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    return [Cell(name, found[name]) for name in names if name in found]
+        cells |= dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    return [Cell(name, cells[name]) for name in names if name in cells]
 
 
 def reached(names: Sequence[str], *functions: Callable[..., object]) -> list[Variable]:
@@ -136,13 +136,13 @@ def reached(names: Sequence[str], *functions: Callable[..., object]) -> list[Var
     and dataclasses that the functions see, and the variables of functions that they see.
     """
     cells = cells_of(names, *functions)
-    found: list[Variable] = [*cells]
-    seen = {id(each.cell) for each in cells}
-    known = {each.name for each in cells}
+    variables: list[Variable] = [*cells]
+    seen = {id(cell.cell) for cell in cells}
+    known = {cell.name for cell in cells}
     for name in names:
         space = functions[0].__globals__
         if name not in known and name in space and _parts(space[name]) is not None:
-            found.append(Global(name, space))
+            variables.append(Global(name, space))
     pending = [(function, False) for function in functions]
     while pending:
         function, is_helper = pending.pop()
@@ -156,8 +156,8 @@ def reached(names: Sequence[str], *functions: Callable[..., object]) -> list[Var
             if isinstance(inner, FunctionType):
                 pending.append((inner, True))
             elif is_helper or (not isinstance(value, tuple) and _parts(value) is not None):
-                found.append(Cell(name, cell, watched=True))
-    return found
+                variables.append(Cell(name, cell, watched=True))
+    return variables
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ def _node(value: object, leaves: list[object], depth: int, objects: list[object]
     is_object = parts is not None and _is_object(value)
     if is_object:
         leaves.append(value)
-        if depth > MAX_ATTRIBUTES or any(each is value for each in objects):
+        if depth > MAX_ATTRIBUTES or any(outer is value for outer in objects):
             return None  # objects may refer to each other
         objects.append(value)
     elif parts is None:

@@ -23,10 +23,10 @@ from ..tracing.state import emit, insert_value
 T = TypeVar("T", int, "int | None")
 
 
-def _static(x: T, what: str) -> T:
+def _static(x: T, subject: str) -> T:
     if x is not None and type(x) is not int:
         raise TilefoldError(
-            Code.BUILD_RUN_TIME, f"{what} is part of the instruction, but it is {x!r}", "it is a number of Python"
+            Code.BUILD_RUN_TIME, f"{subject} is part of the instruction, but it is {x!r}", "it is a number of Python"
         )
     return x
 

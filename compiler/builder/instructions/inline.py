@@ -30,10 +30,10 @@ def inline_ptx(
     if sim is not None:
         current().texts[text] = sim
     several = isinstance(results, tuple | list)
-    types = [as_dtype(each) for each in (cast("Sequence[Any]", results) if several else (results,))]
-    args = [_operand(each) for each in operands]
-    made = emit(InlineOp(text, constraints, args, [each.ir for each in types])).results
-    values = tuple(wrap(ssa, each) for ssa, each in zip(made, types, strict=True))
+    types = [as_dtype(result) for result in (cast("Sequence[Any]", results) if several else (results,))]
+    args = [_operand(operand) for operand in operands]
+    made = emit(InlineOp(text, constraints, args, [dtype.ir for dtype in types])).results
+    values = tuple(wrap(ssa, dtype) for ssa, dtype in zip(made, types, strict=True))
     return values if several else values[0]
 
 

@@ -17,8 +17,8 @@ from ..tensors.fragments import Vec, combined, elementwise, unary_of
 from ..tracing.state import insert_value
 
 
-def _function(name: str, what: str, of_numbers: Callable[[float], float]) -> Callable[[Any], Any]:
-    """The function of a name, which computes `what`."""
+def _function(name: str, description: str, of_numbers: Callable[[float], float]) -> Callable[[Any], Any]:
+    """The function of a name, which computes `description`."""
 
     def function(x: Any) -> Any:
         if is_number(x):
@@ -28,8 +28,8 @@ def _function(name: str, what: str, of_numbers: Callable[[float], float]) -> Cal
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
-        f"{what}, of a number, a value, or each element of a fragment, whose shape the result has. An integer is\n"
-        "converted to Float32 before."
+        f"{description}, of a number, a value, or each element of a fragment, whose shape the result has. An integer\n"
+        "is converted to Float32 before."
     )
     return function
 
@@ -74,10 +74,10 @@ def fma(a: Any, b: Any, c: Any) -> Any:
     if _has_fragment(a, b, c):
         return elementwise(fma, common_type(a, b, c), a, b, c)
     dtype = common_type(a, b, c)
-    if dtype.kind != "float" or not any(isinstance(each, Value) for each in (a, b, c)):
+    if dtype.kind != "float" or not any(isinstance(operand, Value) for operand in (a, b, c)):
         return a * b + c
     check_computed(dtype)
-    x, y, z = (convert(each, dtype) for each in (a, b, c))
+    x, y, z = (convert(operand, dtype) for operand in (a, b, c))
     return Float(insert_value(math.FmaOp(x.ssa, y.ssa, z.ssa)), dtype)
 
 

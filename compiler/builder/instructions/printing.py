@@ -58,12 +58,12 @@ def printf(format: str, *values: Scalar) -> None:
                 Code.BUILD_VALUE, f"the format has {len(parts) - 1} {{}}, but {len(given)} values follow"
             )
         wanted = [_conversion(value.dtype) for value in given]
-        format = "".join(part + each for part, each in zip(parts, [*wanted, "\n"], strict=True))
+        format = "".join(part + conversion for part, conversion in zip(parts, [*wanted, "\n"], strict=True))
     try:
-        found = conversions(format)
+        specifiers = conversions(format)
     except ValueError as error:
         raise TilefoldError(Code.BUILD_VALUE, str(error)) from None
-    args = [_printed(value, each).ssa for value, each in zip(given, found, strict=False)]
+    args = [_printed(value, specifier).ssa for value, specifier in zip(given, specifiers, strict=False)]
     emit(PrintfOp(format, [*args, *(value.ssa for value in given[len(args) :])]))
 
 

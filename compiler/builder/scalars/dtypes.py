@@ -86,10 +86,10 @@ Float32, Float64, Int32, Int64, Uint32, Boolean = [
 
 def dtype_of(type: Attribute) -> DType:
     """The type of Python for one of the IR. Raises TilefoldError (E5002) for a type that is none of values."""
-    found = next((each for each in DTYPES.values() if each.ir == type), None)
-    if found is None:
+    dtype = next((dtype for dtype in DTYPES.values() if dtype.ir == type), None)
+    if dtype is None:
         raise TilefoldError(Code.BUILD_VALUE, f"{type} is not a type of values in a kernel", "such as cute.Float16")
-    return found
+    return dtype
 
 
 def as_dtype(x: object) -> DType:
@@ -111,9 +111,9 @@ def promote(a: DType, b: DType) -> DType:
     """
     if a == b:
         return a
-    for each in (a, b):
-        if each.kind == "packed":
-            raise TilefoldError(Code.BUILD_VALUE, f"there is no arithmetic of {each}", "convert it first")
+    for dtype in (a, b):
+        if dtype.kind == "packed":
+            raise TilefoldError(Code.BUILD_VALUE, f"there is no arithmetic of {dtype}", "convert it first")
     if a.kind != b.kind:
         rank = ("bool", "int", "float")
         return a if rank.index(a.kind) > rank.index(b.kind) else b

@@ -77,14 +77,14 @@ def check_numbers(dtype: DType, *xs: Any) -> None:
 def common_type(*xs: Any) -> DType:
     """The type in which values, fragments and numbers are computed together; numbers take that of the
     others, TFloat32 is Float32."""
-    found: DType | None = None
+    common: DType | None = None
     for x in xs:
         check_operand(x)
         if not is_number(x):
-            found = x.dtype if found is None else promote(found, x.dtype)
+            common = x.dtype if common is None else promote(common, x.dtype)
     for x in xs:
         if is_number(x):
-            own = weak_type(x, found)
-            found = own if found is None else promote(found, own)
-    assert found is not None, "there is at least one"
-    return Float32 if found.name == "TFloat32" else found
+            own = weak_type(x, common)
+            common = own if common is None else promote(common, own)
+    assert common is not None, "there is at least one"
+    return Float32 if common.name == "TFloat32" else common

@@ -195,7 +195,7 @@ def constant(x: Number, dtype: DType) -> Any:
     if dtype.kind == "packed" or not dtype.least <= number < 1 << dtype.bits:
         hint = "" if dtype.kind == "packed" else f"it has {dtype.least} to {dtype.greatest}"
         raise TilefoldError(Code.BUILD_VALUE, f"{shown_number(number)} is not a number of type {dtype}", hint)
-    (held, _), (own, _) = (reduced((number, number), each) for each in (limits(dtype.bits), dtype.limits))
+    (held, _), (own, _) = (reduced((number, number), span) for span in (limits(dtype.bits), dtype.limits))
     ssa = current().constant(integer_attribute(held, dtype.ir))
     return Int(ssa, dtype, Unknown(dtype.bits, abs(own) or 1), (own, own))
 
@@ -317,8 +317,8 @@ def index_of(x: Any) -> Int:
     return convert(x, Index)
 
 
-def check_integer(what: str, x: object) -> None:
-    """Raises TilefoldError (E5002), which says `what` it is, for anything but integers."""
+def check_integer(subject: str, x: object) -> None:
+    """Raises TilefoldError (E5002), which names `subject`, for anything but integers."""
     if isinstance(x, bool) or not isinstance(x, int | Int):
         shown = x.dtype if isinstance(x, Value) else type(x).__name__
-        raise TilefoldError(Code.BUILD_VALUE, f"{what} is an integer, not {shown}")
+        raise TilefoldError(Code.BUILD_VALUE, f"{subject} is an integer, not {shown}")

@@ -24,7 +24,7 @@ def split_coordinate(coord: Any) -> tuple[CoordAttr, list[SSAValue]]:
 
     def one(part: Any) -> Any:
         if isinstance(part, tuple | list):
-            return tuple([one(each) for each in part])  # pyright: ignore[reportUnknownVariableType]
+            return tuple([one(inner) for inner in part])  # pyright: ignore[reportUnknownVariableType]
         if part is None or (isinstance(part, slice) and part == slice(None)):
             return None
         if isinstance(part, slice):
@@ -131,10 +131,10 @@ def as_layout(x: Any) -> Any:
     return x if isinstance(x, Layout | ComposedLayout) else make_layout(tuples(x))
 
 
-def check_static(x: Any, what: str) -> None:
-    """Raises TilefoldError (E5003), which says `what` must be static, where a layout, a tiler or a tuple is not."""
+def check_static(x: Any, subject: str) -> None:
+    """Raises TilefoldError (E5003), whose message begins with `subject`, where a layout, a tiler or a tuple is not."""
     if has_value(x):
-        raise TilefoldError(Code.BUILD_RUN_TIME, f"{what} {show_layout(x)}", "pass the sizes as cute.Constexpr")
+        raise TilefoldError(Code.BUILD_RUN_TIME, f"{subject} {show_layout(x)}", "pass the sizes as cute.Constexpr")
 
 
 def tuples(x: Any) -> Any:

@@ -301,11 +301,11 @@ def _predicates(pred: "Tensor | Vec") -> SSAValue:
     """A fragment of predicates as a copy takes it."""
     if isinstance(pred, Tensor) and tensor_type(pred).is_predicate:
         return pred.ssa
-    found = (pred if isinstance(pred, Vec) else load(pred)).to(Boolean)
-    settled = found.settle()
+    fragment = (pred if isinstance(pred, Vec) else load(pred)).to(Boolean)
+    settled = fragment.settle()
     if not tensor_type(settled).is_predicate:
-        settled = registers(Boolean, make_layout(found.shape))
-        store(settled, found)
+        settled = registers(Boolean, make_layout(fragment.shape))
+        store(settled, fragment)
     return settled.ssa
 
 

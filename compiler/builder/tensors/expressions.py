@@ -81,11 +81,11 @@ class Expression:
         """The tensors in it, each once."""
         if self.tensor is not None:
             return [self]
-        found: dict[tuple[SSAValue, Shape], Expression] = {}
-        for operand in {id(each): each for each in self.operands if isinstance(each, Expression)}.values():
+        tensors: dict[tuple[SSAValue, Shape], Expression] = {}
+        for operand in {id(operand): operand for operand in self.operands if isinstance(operand, Expression)}.values():
             for leaf in operand.leaves():
-                found.setdefault(leaf.key, leaf)
-        return list(found.values())
+                tensors.setdefault(leaf.key, leaf)
+        return list(tensors.values())
 
     @property
     def key(self) -> tuple[SSAValue, Shape]:

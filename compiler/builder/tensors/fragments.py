@@ -84,8 +84,8 @@ class Vec(Ordered, Bits):
         return Vec(Expression(self.shape, target, _same, [self.expression]))  # which converts
 
     def __getitem__(self, coord: Any) -> Any:
-        found = self.settle()[coord]
-        return load(found) if isinstance(found, Elements) else found
+        part = self.settle()[coord]
+        return load(part) if isinstance(part, Elements) else part
 
     def reshape(self, shape: Any) -> "Vec":
         """The elements in another shape of the same size, counted colexicographically: the first mode is the fastest,
@@ -349,8 +349,8 @@ class Reduction:
         if dtype.kind == "float" and self.name in ("min", "max"):
             return float("inf") if self.name == "min" else float("-inf")
         ones = True if dtype.kind == "bool" else dtype.greatest if dtype.unsigned else -1
-        found = {"add": 0, "mul": 1, "max": dtype.least, "min": dtype.greatest, "and": ones, "or": 0, "xor": 0}
-        return found[self.name]
+        neutral = {"add": 0, "mul": 1, "max": dtype.least, "min": dtype.greatest, "and": ones, "or": 0, "xor": 0}
+        return neutral[self.name]
 
 
 def check_reduction(x: object) -> None:

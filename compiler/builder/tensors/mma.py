@@ -224,8 +224,8 @@ def gemm(mma: Any, *tensors: Tensor) -> None:
     tiled = mma.tiled_mma if isinstance(mma, ThrMma) else mma
     into = None if d is None or d.ssa is c.ssa else d.ssa
     atom = tiled if isinstance(tiled, MmaAtomAttr) else None
-    if tiled is None and any(each.element_type.unsigned for each in (*tensors, c)):
-        types = [each.element_type for each in (d or c, a, b, c)]
+    if tiled is None and any(tensor.element_type.unsigned for tensor in (*tensors, c)):
+        types = [tensor.element_type for tensor in (d or c, a, b, c)]
         atom = make_mma_atom(MmaUniversalOp(*types))
     value = tiled.value() if isinstance(tiled, TiledMma) else None
     emit(GemmOp(a.ssa, b.ssa, c.ssa, into, value, atom))

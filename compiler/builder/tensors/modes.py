@@ -32,10 +32,10 @@ def layout_of(x: Any) -> Any:
 
 def get(target: Any, mode: Any) -> Any:
     """A mode of a layout, or an element of a tuple: `get(layout, 1)`, `get(layout, (1, 0))` (CuTe's `get<1,0>`)."""
-    for each in as_tuple(mode):
+    for index in as_tuple(mode):
         parts = target if isinstance(target, tuple | Layout | ComposedLayout) else (target,)  # pyright: ignore[reportUnknownVariableType]
-        check_modes([each], len(parts))  # pyright: ignore[reportUnknownArgumentType]
-        target = parts[each]  # pyright: ignore[reportUnknownVariableType]
+        check_modes([index], len(parts))  # pyright: ignore[reportUnknownArgumentType]
+        target = parts[index]  # pyright: ignore[reportUnknownVariableType]
     return target  # pyright: ignore[reportUnknownVariableType]
 
 
@@ -50,7 +50,7 @@ def select(target: Any, mode: Any) -> Any:
         return target.view(SelectOp, [], {"modes": DenseArrayBase.from_list(i64, modes)})
     if isinstance(target, tuple):
         check_modes(modes, len(target))  # pyright: ignore[reportUnknownArgumentType]
-        return tuple([cast("Any", target)[each] for each in modes])
+        return tuple([cast("Any", target)[index] for index in modes])
     return algebra.select(layout_of(target), *modes)
 
 
@@ -162,8 +162,8 @@ def check_modes(modes: list[Any], rank: int) -> None:
 
 
 def _check_range(begin: int, end: int, rank: int) -> None:
-    for each in (begin, end):
-        check_integer("the number of a mode", each)
+    for number in (begin, end):
+        check_integer("the number of a mode", number)
     if not 0 <= begin < end <= rank:
         message = f"modes {begin} to {end - 1} are not a range of {rank} modes"
         raise TilefoldError(Code.MODE_OUT_OF_RANGE, message)

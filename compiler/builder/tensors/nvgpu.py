@@ -101,15 +101,15 @@ class MmaOp:
             BY_NAME[t.name].atom_name if t.name in BY_NAME else "?" for t in (self.a, self.b or self.a, self.acc)
         )
         names = [name for name in MMA_ATOMS if name.endswith(f"_{c}{a}{b}{c}_TN")]
-        found = next((name for name in names if f"_{'x'.join(map(str, self.shape))}_" in name), None)
-        if found is None:
+        match = next((name for name in names if f"_{'x'.join(map(str, self.shape))}_" in name), None)
+        if match is None:
             shapes = ", ".join(map(str, sorted({MMA_ATOMS[name]().shape for name in names})))
             raise TilefoldError(
                 Code.ATOM_UNKNOWN,
                 f"there is no matrix instruction of shape {self.shape} for {self.a}, {self.b or self.a} and {self.acc}",
                 f"shapes of these types: {shapes}" if shapes else "see the table of atoms, or give an atom's name",
             )
-        return found
+        return match
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class MmaUniversalOp:
     def atom_name(self) -> str:
         """CuTe's name. Raises TilefoldError (E0302) where there is no such instruction."""
         a = self.a or self.dtype
-        names = [_cxx_name(each) for each in (self.dtype, a, self.b or a, self.c or self.dtype)]
+        names = [_cxx_name(dtype) for dtype in (self.dtype, a, self.b or a, self.c or self.dtype)]
         return f"UniversalFMA<{','.join(names if len(set(names)) > 1 else names[:1])}>"
 
 

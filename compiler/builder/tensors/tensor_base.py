@@ -146,8 +146,8 @@ class Elements(AnyTensor):
 
     def element(self, ssa: SSAValue, dtype: DType | None = None) -> Any:
         """What was read from it as a value, of the type of its elements or of one that is the same in memory."""
-        found = self._dtype if dtype is None else dtype
-        return wrap(ssa, found) if ssa.type == found.ir else convert(wrap(ssa), found)
+        target = self._dtype if dtype is None else dtype
+        return wrap(ssa, target) if ssa.type == target.ir else convert(wrap(ssa), target)
 
     def stored(self, value: Any) -> SSAValue:
         """A value or number as what is written to it. Raises TilefoldError (E5002) where there is no conversion."""

@@ -238,8 +238,8 @@ def _static(x: Any) -> Any:
 def as_tensor(x: Any) -> Any:
     """A tensor as it is given to a function. Raises TilefoldError (E5002) for anything else."""
     if not isinstance(x, AnyTensor):
-        what = "layout" if isinstance(x, Layout | ComposedLayout) else type(x).__name__
+        kind = "layout" if isinstance(x, Layout | ComposedLayout) else type(x).__name__
         by = "make one by cute.make_tensor(t.iterator, layout)"
         hint = "views are taken in the kernel, of its arguments" if hasattr(x, "layout") else by
-        raise TilefoldError(Code.BUILD_VALUE, f"expected a tensor, got a {what}", hint)
+        raise TilefoldError(Code.BUILD_VALUE, f"expected a tensor, got a {kind}", hint)
     return x

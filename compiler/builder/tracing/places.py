@@ -52,16 +52,16 @@ def user_place() -> Place | None:
 
 def places_of_traceback(traceback: TracebackType | None) -> list[Place]:
     """The places of the user's code that led to an error: where it was raised, what called that, and so on outwards."""
-    found: list[Place] = []
+    places: list[Place] = []
     while traceback is not None:
         code = traceback.tb_frame.f_code
         if is_users(traceback.tb_frame):
             place = place_of_code(code, traceback.tb_lasti, traceback.tb_frame.f_globals)
-            if _PARTS.search(code.co_name) and found:
-                found.pop()  # the statement that this is a part of
-            found.append(place)
+            if _PARTS.search(code.co_name) and places:
+                places.pop()  # the statement that this is a part of
+            places.append(place)
         traceback = traceback.tb_next
-    return list(dict.fromkeys(reversed(found)))  # of a recursion each line once
+    return list(dict.fromkeys(reversed(places)))  # of a recursion each line once
 
 
 def place_of_code(code: CodeType, at: int, names: "dict[str, Any] | None" = None) -> Place:

@@ -81,13 +81,13 @@ def _within(error: Exception, frames: Sequence[FrameType]) -> TilefoldError | No
         name, arguments = wrapped.__qualname__, [*given.get("args", ()), *given.get("kwargs", {}).values()]
         names = list(inspect.signature(wrapped).parameters)
     else:
-        arguments = [given[each] for each in names if each in given and each != "self"]
-    return misused(name, arguments, [each for each in names if each != "self"], error)
+        arguments = [given[parameter] for parameter in names if parameter in given and parameter != "self"]
+    return misused(name, arguments, [parameter for parameter in names if parameter != "self"], error)
 
 
 def misused(name: str, arguments: Sequence[object], takes: Sequence[str], error: Exception) -> TilefoldError:
     """The error for a call with arguments of other kinds than a function takes, in which Python raised `error`."""
-    types = ", ".join(type(each).__name__ for each in arguments)
+    types = ", ".join(type(argument).__name__ for argument in arguments)
     reason = str(error) or "these are of other kinds than it takes"
     return TilefoldError(
         Code.BUILD_VALUE, f"{name}({types}): {reason}", f"it takes {', '.join(takes)}" if takes else ""
@@ -107,8 +107,8 @@ def _class(name: str) -> str | None:
     """The name itself where a class of the vocabulary has it."""
     for module in sys.modules.copy().values():
         if getattr(module, "__name__", "").startswith(_BUILDER):
-            found = getattr(module, name, None)
-            if isinstance(found, type) and found.__module__.partition(".")[0] == _PACKAGE:
+            member = getattr(module, name, None)
+            if isinstance(member, type) and member.__module__.partition(".")[0] == _PACKAGE:
                 return name
     return None
 
@@ -120,19 +120,19 @@ def _attribute(error: AttributeError) -> TilefoldError | None:
     module = owner.__name__ if isinstance(owner, ModuleType) else type(owner).__module__
     if module.partition(".")[0] != _PACKAGE or not isinstance(error.name, str):
         return None
-    what = module.removeprefix(f"{_PACKAGE}.") if isinstance(owner, ModuleType) else f"a {type(owner).__name__}"
+    subject = module.removeprefix(f"{_PACKAGE}.") if isinstance(owner, ModuleType) else f"a {type(owner).__name__}"
     public: list[str] = getattr(owner, "__all__", None) or [name for name in dir(owner) if not name.startswith("_")]
     listed = f"it has {', '.join(public)}" if len(public) <= _LISTED else ""
     here = called_here(error.name, _vocabulary(module)) if isinstance(owner, ModuleType) else ""
     hint = here or _similar(error.name, public) or listed
-    return TilefoldError(Code.BUILD_NAME, f"{what} has no '{error.name}'", hint)
+    return TilefoldError(Code.BUILD_NAME, f"{subject} has no '{error.name}'", hint)
 
 
 def _vocabulary(module: str) -> dict[str, list[str]]:
     """The names of the modules that are in one package with a module, or in it."""
     package = ".".join(module.split(".")[:2])
-    within = {name: each for name, each in sys.modules.copy().items() if f"{name}.".startswith(f"{package}.")}
-    return {name.removeprefix(f"{_PACKAGE}."): getattr(each, "__all__", []) for name, each in within.items()}
+    within = {name: loaded for name, loaded in sys.modules.copy().items() if f"{name}.".startswith(f"{package}.")}
+    return {name.removeprefix(f"{_PACKAGE}."): getattr(loaded, "__all__", []) for name, loaded in within.items()}
 
 
 def _call(message: str) -> TilefoldError | None:
@@ -165,14 +165,14 @@ def _function(path: str) -> Any:
     """The function of ours whose qualified name this is."""
     for name, module in sys.modules.copy().items():
         if name.startswith(_BUILDER):
-            found: Any = module
+            target: Any = module
             for part in path.split("."):
-                found = getattr(found, part, None)
-            if callable(found) and str(getattr(found, "__module__", "")).startswith(f"{_PACKAGE}."):
-                return found
+                target = getattr(target, part, None)
+            if callable(target) and str(getattr(target, "__module__", "")).startswith(f"{_PACKAGE}."):
+                return target
     return None
 
 
 def _similar(name: str, names: list[str]) -> str:
-    found = get_close_matches(name, names, 3, 0.5)
-    return f"did you mean {' or '.join(found)}?" if found else ""
+    matches = get_close_matches(name, names, 3, 0.5)
+    return f"did you mean {' or '.join(matches)}?" if matches else ""

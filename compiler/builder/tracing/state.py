@@ -68,13 +68,13 @@ class Builder:
         if frame is None:
             return None
         key = frame.f_code, frame.f_lasti
-        found = self._places.get(key)
-        if found is None:
+        location = self._places.get(key)
+        if location is None:
             place = place_of_code(*key, frame.f_globals)
-            found = self._places[key] = FileLineColLoc(
+            location = self._places[key] = FileLineColLoc(
                 StringAttr(place.file), IntAttr(place.line), IntAttr(place.column)
             )
-        return found
+        return location
 
     def insert(self, op: Operation) -> None:
         """Adds an operation, at the user's line, after those of the current block."""
@@ -95,10 +95,10 @@ class Builder:
         if self._steps > MAX_STEPS:
             self._endless(f"makes Python do more than {MAX_STEPS} iterations")
 
-    def _endless(self, what: str) -> NoReturn:
+    def _endless(self, problem: str) -> NoReturn:
         raise TilefoldError(
             Code.BUILD_ENDLESS,
-            f"the kernel {what}; does a loop that Python decides about never end?",
+            f"the kernel {problem}; does a loop that Python decides about never end?",
             "write `for i in cute.range(...)`, or a `while` whose condition is a value of the kernel",
         )
 
@@ -113,25 +113,25 @@ class Builder:
 
     def shared(self, key: Attribute, make: Callable[[], Operation]) -> SSAValue:
         """What `make` makes, once for a kernel and before everything else: it depends on nothing but `key`."""
-        found = self._shared.get(key)
-        if found is None:
+        value = self._shared.get(key)
+        if value is None:
             assert self._root is not None, "set on construction"
             op = make()
             self._locate(op)
             op.verify()
             Rewriter.insert_op(op, InsertPoint.at_start(self._root))
-            found = self._shared[key] = op.results[0]
-        return found
+            value = self._shared[key] = op.results[0]
+        return value
 
     def constant(self, value: Attribute) -> SSAValue:
         """A constant, once for each block that uses it."""
         key = self.block, value
-        found = self._constants.get(key)
-        if found is None or found.owner.parent is not self.block:
+        ssa = self._constants.get(key)
+        if ssa is None or ssa.owner.parent is not self.block:
             op = arith.ConstantOp(cast("IntegerAttr[Any]", value))
             self.insert(op)
-            found = self._constants[key] = op.result
-        return found
+            ssa = self._constants[key] = op.result
+        return ssa
 
     def watch(self, fragment: "Fragment", inside: bool = False) -> None:
         """Notes a fragment that reads tensors when its elements are computed, which is not yet; `inside` the block that
@@ -142,10 +142,10 @@ class Builder:
     def settle(self, keep: "Fragment | None" = None) -> None:
         """Computes the fragments that somebody still holds, but `keep`: something may change what they read."""
         pending, self._pending = self._pending, []
-        for each in pending:
-            fragment = each()
+        for reference in pending:
+            fragment = reference()
             if fragment is keep and keep is not None:
-                self._pending.append(each)
+                self._pending.append(reference)
             elif fragment is not None:
                 fragment.settle()
 
@@ -235,7 +235,7 @@ def building(block: Block, convert: Callable[[Any, Any], Any]) -> Generator[Buil
 def _shown(error: TilefoldError, traceback: TracebackType | None, line: Place | None) -> ProgramError:
     """An error with the user's line at which it was raised, and the calls that led there."""
     place, *calls = (line,) if line is not None else places_of_traceback(traceback) or (None,)
-    notes = [Diagnostic(Severity.NOTE, "called here", each) for each in calls[:_MOST_CALLS]]
+    notes = [Diagnostic(Severity.NOTE, "called here", place) for place in calls[:_MOST_CALLS]]
     fault = Diagnostic(Severity.ERROR, spelled(error.message), place, error.code, spelled(error.hint))
     return ProgramError([fault, *notes])
 

@@ -69,10 +69,10 @@ class Names(ast.NodeVisitor):
 
 
 def names_in(body: Sequence[ast.AST]) -> Names:
-    found = Names()
-    for each in body:
-        found.visit(each)
-    return found
+    names = Names()
+    for node in body:
+        names.visit(node)
+    return names
 
 
 def assigned(body: Sequence[ast.AST]) -> set[str]:

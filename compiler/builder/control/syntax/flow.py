@@ -64,17 +64,17 @@ def lower_flow(function: ast.FunctionDef, runtime: str) -> dict[ast.stmt, str]:
 
 def _block(body: Sequence[ast.stmt], names: _Names, flags: dict[ast.stmt, str]) -> _Lowered:
     done: list[ast.stmt] = []
-    found: frozenset[str] = frozenset()
+    leaving: frozenset[str] = frozenset()
     for index, statement in enumerate(body):
         rest = body[index + 1 :]
         match statement:
             case ast.Break() | ast.Continue() | ast.Return():
                 set_flags = _leave(statement, names)
-                return _Lowered([*done, *set_flags[0]], found | set_flags[1], True)
+                return _Lowered([*done, *set_flags[0]], leaving | set_flags[1], True)
             case ast.If():
                 one = _branch(statement, rest, names, flags)
                 if one is not None:
-                    return _Lowered([*done, *one.body], found | one.flags, one.leaves)
+                    return _Lowered([*done, *one.body], leaving | one.flags, one.leaves)
                 then, other = _block(statement.body, names, flags), _block(statement.orelse, names, flags)
                 statement.body, statement.orelse = then.body, other.body
                 inner = _Lowered([statement], then.flags | other.flags, then.leaves and other.leaves)
@@ -83,19 +83,19 @@ def _block(body: Sequence[ast.stmt], names: _Names, flags: dict[ast.stmt, str]) 
             case ast.With() | ast.Try() | ast.TryStar() | ast.Match():
                 inner = _compound(statement, names, flags)
             case ast.Raise():
-                return _Lowered([*done, statement], found, True)
+                return _Lowered([*done, statement], leaving, True)
             case _:
                 done.append(statement)
                 continue
         done += inner.body
-        found |= inner.flags
+        leaving |= inner.flags
         if inner.leaves:
-            return _Lowered(done, found, True)
+            return _Lowered(done, leaving, True)
         if inner.flags and rest:
             after = _block(rest, names, flags)
             guard = placed(ast.If(_stays(inner.flags, names, statement), after.body, []), rest[0])
-            return _Lowered([*done, guard], found | after.flags, False)
-    return _Lowered(done, found)
+            return _Lowered([*done, guard], leaving | after.flags, False)
+    return _Lowered(done, leaving)
 
 
 def _branch(statement: ast.If, rest: Sequence[ast.stmt], names: _Names, flags: dict[ast.stmt, str]) -> _Lowered | None:
@@ -138,7 +138,7 @@ def _loop(statement: ast.For | ast.While, names: _Names, flags: dict[ast.stmt, s
 
 def _compound(statement: ast.stmt, names: _Names, flags: dict[ast.stmt, str]) -> _Lowered:
     """`with`, `try` and `match`: each of their lists of statements by itself."""
-    found: frozenset[str] = frozenset()
+    leaving: frozenset[str] = frozenset()
     is_last = leaves(statement)
     parts: list[ast.AST] = [statement, *getattr(statement, "handlers", []), *getattr(statement, "cases", [])]
     for part in parts:
@@ -147,11 +147,11 @@ def _compound(statement: ast.stmt, names: _Names, flags: dict[ast.stmt, str]) ->
             if inner:
                 lowered = _block(inner, names, flags)
                 body = lowered.body
-                if name == "orelse" and found:  # of a `try`, whose body may have left
-                    body = [placed(ast.If(_stays(found, names, inner[0]), body, []), inner[0])]
+                if name == "orelse" and leaving:  # of a `try`, whose body may have left
+                    body = [placed(ast.If(_stays(leaving, names, inner[0]), body, []), inner[0])]
                 setattr(part, name, body)
-                found |= lowered.flags
-    return _Lowered([statement], found, is_last)
+                leaving |= lowered.flags
+    return _Lowered([statement], leaving, is_last)
 
 
 def _leave(statement: ast.Break | ast.Continue | ast.Return, names: _Names) -> tuple[list[ast.stmt], frozenset[str]]:
@@ -185,7 +185,9 @@ def _assign(name: str, value: ast.expr, like: ast.AST) -> ast.stmt:
 
 def _without_unread(body: list[ast.stmt], kept: set[str]) -> list[ast.stmt]:
     """Leaves out the flags that nothing reads, other than those in `kept`, so that the kernel does not carry them."""
-    read = {node.id for each in body for node in ast.walk(each) if isinstance(node, ast.Name) and _loads(node)}
+    read = {
+        node.id for statement in body for node in ast.walk(statement) if isinstance(node, ast.Name) and _loads(node)
+    }
     return _Unread(read | kept).lists(body)
 
 
@@ -198,8 +200,8 @@ class _Unread(ast.NodeTransformer):
         self.read = read
 
     def lists(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        found = visited(self, body)
-        return found or [placed(ast.Pass(), body[0])] if body else []
+        statements = visited(self, body)
+        return statements or [placed(ast.Pass(), body[0])] if body else []
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
         target = node.targets[0]

@@ -12,12 +12,12 @@ LEAVING = (ast.Break, ast.Continue, ast.Return)
 
 def may_leave(body: Sequence[ast.stmt]) -> bool:
     """Whether there is a `break`, `continue` or `return` in statements."""
-    return any(isinstance(node, LEAVING) for each in body for node in own_nodes(each))
+    return any(isinstance(node, LEAVING) for statement in body for node in own_nodes(statement))
 
 
 def always_leaves(body: Sequence[ast.stmt]) -> bool:
     """Whether nothing that follows these statements is executed after them."""
-    return any(leaves(each) for each in body)
+    return any(leaves(statement) for statement in body)
 
 
 def leaves(statement: ast.stmt) -> bool:
@@ -48,7 +48,7 @@ def _is_true(test: ast.expr) -> bool:
 
 def _breaks(node: ast.stmt) -> bool:
     """Whether there is a `break` of the loop around a statement."""
-    return any(isinstance(each, ast.Break) for each in leaves_around(node))
+    return any(isinstance(statement, ast.Break) for statement in leaves_around(node))
 
 
 def leaves_around(node: ast.AST) -> Iterator[ast.Break | ast.Continue | ast.Return]:
@@ -58,8 +58,8 @@ def leaves_around(node: ast.AST) -> Iterator[ast.Break | ast.Continue | ast.Retu
     elif not isinstance(node, FUNCTIONS):
         body: Sequence[ast.AST] = node.body if isinstance(node, ast.For | ast.While) else ()
         for child in ast.iter_child_nodes(node):
-            found = leaves_around(child)
-            yield from (each for each in found if child not in body or isinstance(each, ast.Return))
+            within = leaves_around(child)
+            yield from (statement for statement in within if child not in body or isinstance(statement, ast.Return))
 
 
 def _matches_all(pattern: ast.pattern) -> bool:

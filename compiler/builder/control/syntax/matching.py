@@ -45,7 +45,7 @@ def _is_simple(pattern: ast.pattern) -> bool:
         case ast.MatchValue() | ast.MatchSingleton() | ast.MatchAs(pattern=None):
             return True
         case ast.MatchOr():
-            return all(isinstance(each, ast.MatchValue | ast.MatchSingleton) for each in pattern.patterns)
+            return all(isinstance(alternative, ast.MatchValue | ast.MatchSingleton) for alternative in pattern.patterns)
         case _:
             return False
 
@@ -76,7 +76,7 @@ def _test(pattern: ast.pattern, name: str) -> ast.expr | None:
         case ast.MatchSingleton():
             return placed(ast.Compare(subject, [ast.Is()], [ast.Constant(pattern.value)]), pattern)
         case ast.MatchOr():
-            tests = [test for each in pattern.patterns if (test := _test(each, name)) is not None]
+            tests = [test for alternative in pattern.patterns if (test := _test(alternative, name)) is not None]
             return placed(ast.BoolOp(ast.Or(), tests), pattern)
         case _:
             return None

@@ -15,10 +15,10 @@ def own_nodes(statement: ast.AST) -> list[ast.AST]:
     """A statement or expression and what is in it, without the functions in it."""
     if isinstance(statement, FUNCTIONS):
         return []
-    found: list[ast.AST] = [statement]
+    nodes: list[ast.AST] = [statement]
     for child in ast.iter_child_nodes(statement):
-        found += own_nodes(child)
-    return found
+        nodes += own_nodes(child)
+    return nodes
 
 
 def placed(node: Node, like: ast.AST) -> Node:
@@ -38,11 +38,11 @@ def parameters(*names: str) -> ast.arguments:
 
 def visited(transformer: ast.NodeTransformer, body: Iterable[ast.stmt]) -> list[ast.stmt]:
     """The statements that a transformer makes of each of these: none, one or several."""
-    found: list[ast.stmt] = []
-    for each in body:
-        new: Any = transformer.visit(each)
-        found += cast("list[ast.stmt]", new) if isinstance(new, list) else [] if new is None else [new]
-    return found
+    statements: list[ast.stmt] = []
+    for statement in body:
+        new: Any = transformer.visit(statement)
+        statements += cast("list[ast.stmt]", new) if isinstance(new, list) else [] if new is None else [new]
+    return statements
 
 
 def scope(kind: type[Node], *parts: object) -> Node:

@@ -57,7 +57,7 @@ def transform_function(function: ast.FunctionDef, refuse: Refuse, owner: str = "
 
 def _parameters(function: ast.FunctionDef) -> set[str]:
     a = function.args
-    return {each.arg for each in (*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg)))}
+    return {parameter.arg for parameter in (*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg)))}
 
 
 def _first(function: ast.FunctionDef) -> str:
@@ -91,18 +91,18 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         arguments = node.args
-        node.decorator_list = [self.visit(each) for each in node.decorator_list]
-        arguments.defaults = [self.visit(each) for each in arguments.defaults]
-        arguments.kw_defaults = [each and self.visit(each) for each in arguments.kw_defaults]
-        if not any(isinstance(each, ast.Yield | ast.YieldFrom) for line in node.body for each in own_nodes(line)):
+        node.decorator_list = [self.visit(decorator) for decorator in node.decorator_list]
+        arguments.defaults = [self.visit(default) for default in arguments.defaults]
+        arguments.kw_defaults = [default and self.visit(default) for default in arguments.kw_defaults]
+        if not any(isinstance(inner, ast.Yield | ast.YieldFrom) for line in node.body for inner in own_nodes(line)):
             transform_function(node, self.refuse, self.owner)  # a generator is Python's
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         outer, self.owner = self.owner, node.name
-        for each in node.body:
-            if isinstance(each, ast.FunctionDef):
-                self.visit_FunctionDef(each)
+        for statement in node.body:
+            if isinstance(statement, ast.FunctionDef):
+                self.visit_FunctionDef(statement)
         self.owner = outer
         return node
 
@@ -128,7 +128,7 @@ class _Rewriter(ast.NodeTransformer):
         self._test(test)
         condition = self._function(f"__test_{number}__", [placed(ast.Return(test), node.test)], node, [node.test])
         body = self._function(f"__while_{number}__", node.body, node)
-        refs: list[ast.expr] = [ast.Name(each.name, ast.Load()) for each in (condition, body)]
+        refs: list[ast.expr] = [ast.Name(part.name, ast.Load()) for part in (condition, body)]
         return [condition, body, self._call("while_statement", [*refs, self._strings(names)], node, node.test)]
 
     def visit_For(self, node: ast.For) -> list[ast.stmt]:
@@ -159,7 +159,7 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(target, ast.Name):
             names = target.id
         elif isinstance(target, ast.Tuple):
-            names = tuple(each.id if isinstance(each, ast.Name) else "" for each in target.elts)
+            names = tuple(element.id if isinstance(element, ast.Name) else "" for element in target.elts)
         if names and not _is_hidden(names) and not isinstance(node.value, ast.Constant):
             literal = ast.parse(repr(names), mode="eval").body
             node.value = self._expression("named", [node.value, literal], node.value)
@@ -186,7 +186,7 @@ class _Rewriter(ast.NodeTransformer):
         return self._expression("not_", [self._condition(node.operand)], node)
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
-        arms = [self._later(each) for each in (node.body, node.orelse)]
+        arms = [self._later(arm) for arm in (node.body, node.orelse)]
         return self._expression("choose", [self._condition(node.test), *arms], node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
@@ -194,17 +194,17 @@ class _Rewriter(ast.NodeTransformer):
             self.generic_visit(node)
             if not isinstance(node.ops[0], ast.In | ast.NotIn):
                 return node
-            found = self._expression("contains", [node.left, node.comparators[0]], node)
-            return found if isinstance(node.ops[0], ast.In) else self._expression("not_", [found], node)
+            test = self._expression("contains", [node.left, node.comparators[0]], node)
+            return test if isinstance(node.ops[0], ast.In) else self._expression("not_", [test], node)
         names = _strings([type(op).__name__ for op in node.ops], keep_order=True)
         left, first, *rest = (node.left, *node.comparators)
         return self._expression("chain", [self.visit(left), names, self.visit(first), *map(self._later, rest)], node)
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
-        for each in node.ifs:
-            self._test(each)
+        for test in node.ifs:
+            self._test(test)
         self.generic_visit(node)
-        node.ifs = [self._expression("decided", [each, ast.Constant("comprehension")], each) for each in node.ifs]
+        node.ifs = [self._expression("decided", [test, ast.Constant("comprehension")], test) for test in node.ifs]
         return node
 
     def visit_match_case(self, node: ast.match_case) -> ast.AST:
@@ -247,8 +247,8 @@ class _Rewriter(ast.NodeTransformer):
         """Notes that of an expression only matters whether it is true."""
         if isinstance(node, ast.BoolOp):
             self.tested.add(node)
-            for each in node.values:
-                self._test(each)
+            for operand in node.values:
+                self._test(operand)
 
     def _condition(self, node: ast.expr) -> ast.expr:
         """An expression of which only matters whether it is true."""
@@ -257,12 +257,12 @@ class _Rewriter(ast.NodeTransformer):
 
     def _later(self, node: ast.expr) -> ast.expr:
         """An operand that is evaluated only where it is wanted."""
-        for each in own_nodes(node):
-            if isinstance(each, ast.NamedExpr):
-                what = (
+        for part in own_nodes(node):
+            if isinstance(part, ast.NamedExpr):
+                form = (
                     "':=' in an operand of 'and', 'or', a chain of comparisons or 'A if C else B' that may be left out"
                 )
-                raise self.refuse(each, what, "assign on a line before")
+                raise self.refuse(part, form, "assign on a line before")
         return placed(ast.Lambda(parameters(), self.visit(node)), node)
 
     def _strings(self, names: Names) -> ast.expr:
@@ -271,8 +271,8 @@ class _Rewriter(ast.NodeTransformer):
     def _mangled(self, names: set[str]) -> ast.expr:
         """Names of variables, as Python calls private ones within a class."""
         prefix = "_" + self.owner.lstrip("_")
-        private = {each for each in names if each.startswith("__") and not each.endswith("__")}
-        return _strings(names if prefix == "_" else names - private | {prefix + each for each in private})
+        private = {name for name in names if name.startswith("__") and not name.endswith("__")}
+        return _strings(names if prefix == "_" else names - private | {prefix + name for name in private})
 
     def _call(self, name: str, arguments: Sequence[ast.expr], node: ast.stmt, end: ast.expr) -> ast.stmt:
         call = self._expression(name, arguments, node)
@@ -285,8 +285,8 @@ class _Rewriter(ast.NodeTransformer):
     def _expression(self, name: str, arguments: Sequence[ast.expr], node: ast.AST) -> ast.Call:
         runtime = ast.Attribute(ast.Name(RUNTIME, ast.Load()), name, ast.Load())
         call = placed(ast.Call(runtime, list(arguments), []), node)
-        for each in (runtime, runtime.value):  # a call begins, for Python, where the name of a method ends
-            each.end_lineno, each.end_col_offset = each.lineno, each.col_offset
+        for part in (runtime, runtime.value):  # a call begins, for Python, where the name of a method ends
+            part.end_lineno, part.end_col_offset = part.lineno, part.col_offset
         return call
 
 
@@ -316,11 +316,11 @@ def _check(function: ast.FunctionDef, refuse: Refuse) -> None:
     pending: list[ast.AST] = list(function.body)
     while pending:
         node = pending.pop()
-        found = _REFUSED.get(type(node))
-        if found is not None:
-            raise refuse(node, found[0], found[1])
+        refused = _REFUSED.get(type(node))
+        if refused is not None:
+            raise refuse(node, refused[0], refused[1])
         for last in getattr(node, "finalbody", ()):  # it would take back what left the body
-            for each in leaves_around(last):
-                raise refuse(each, f"'{type(each).__name__.lower()}' in 'finally'", "leave after the 'try'")
+            for statement in leaves_around(last):
+                raise refuse(statement, f"'{type(statement).__name__.lower()}' in 'finally'", "leave after the 'try'")
         if not isinstance(node, FUNCTIONS):
             pending += ast.iter_child_nodes(node)
