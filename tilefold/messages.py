@@ -20,7 +20,8 @@ def print_error(error: TilefoldError) -> None:
     """Prints a user's mistake on the standard error: every diagnostic of a program, or `error[E4001]: ...`."""
     diagnostics = getattr(error, "diagnostics", None)
     if diagnostics is None:
-        text = f"error[{error.code}]: {error.message}"
+        place: str = getattr(error, "place", "")  # of a file that is not text
+        text = f"{place}: error[{error.code}]: {error.message}" if place else f"error[{error.code}]: {error.message}"
         if error.hint:
             text += f"\n  hint: {error.hint}"
     else:
