@@ -165,7 +165,7 @@ BY_NAME: Mapping[str, ElementType] = MappingProxyType({element.name: element for
 """The element types by their names in Python."""
 BY_PTX: Mapping[str, ElementType] = MappingProxyType({element.ptx: element for element in ELEMENT_TYPES if element.ptx})
 """Those of instructions by their suffixes in PTX."""
-BY_CXX: Mapping[str, ElementType] = MappingProxyType({name: each for each in ELEMENT_TYPES for name in each.cxx})
+BY_CXX: Mapping[str, ElementType] = MappingProxyType({name: x for x in ELEMENT_TYPES for name in x.cxx})
 """By their names in CuTe C++."""
-VALUES = ", ".join(dict.fromkeys(each.mlir for each in ELEMENT_TYPES if each.kind != "packed"))
+VALUES = ", ".join(dict.fromkeys(element.mlir for element in ELEMENT_TYPES if element.kind != "packed"))
 """What messages list as the types of values in the IR."""

@@ -42,8 +42,8 @@ def occupancy(target: Target, threads: int, registers: int, shared: int) -> Occu
     """The blocks of `threads` threads, of so many `registers` each, and `shared` bytes that fit on a multiprocessor."""
     holds = target.capability
     warps = -(-threads // WARP)
-    each = -(-max(registers, 1) * WARP // _WARP_REGISTERS) * _WARP_REGISTERS
-    by_registers = _REGISTERS // _PARTITIONS // each * _PARTITIONS // warps
+    per_warp = -(-max(registers, 1) * WARP // _WARP_REGISTERS) * _WARP_REGISTERS
+    by_registers = _REGISTERS // _PARTITIONS // per_warp * _PARTITIONS // warps
     taken = -(-(shared + target.reserved_shared_bytes) // _SHARED_UNIT) * _SHARED_UNIT
     by_shared = holds.shared_kib * 1024 // taken if taken else holds.blocks
     return Occupancy(holds.threads // (warps * WARP), holds.blocks, by_registers, by_shared)

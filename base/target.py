@@ -89,8 +89,8 @@ class Capability:
 
 
 _TARGETS: Mapping[str, Capability] = MappingProxyType({
-    f"sm_{each.sm}{suffix}": each
-    for each in (
+    f"sm_{capability.sm}{suffix}": capability
+    for capability in (
         Capability(75, 80, "", threads=1024, blocks=16, shared_kib=64),
         Capability(80, 80, "", threads=2048, blocks=32, shared_kib=164),
         Capability(86, 80, "", threads=1536, blocks=16, shared_kib=100),
@@ -103,7 +103,7 @@ _TARGETS: Mapping[str, Capability] = MappingProxyType({
         Capability(120, 88, "af", threads=1536, blocks=24, shared_kib=100),
         Capability(121, 88, "af", threads=1536, blocks=24, shared_kib=100),
     )
-    for suffix in ("", *each.suffixes)
+    for suffix in ("", *capability.suffixes)
 })  # fmt: skip
 """The targets by name, oldest first."""
 

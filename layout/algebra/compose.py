@@ -53,7 +53,7 @@ def composition(a: "LayoutLike | Swizzle", b: "Tiler | ComposedLayout | Swizzle"
             raise LayoutError(Code.RANK_MISMATCH, f"the tiler has {len(b)} modes, {a} has only {len(a)}")
         return join([composition(mode, t) for mode, t in zip(a, b, strict=False)])
     if type(b) is Swizzle:
-        y_mask, z_mask = [static(a(mask), "what a swizzle's bits become") for mask in (b.y_mask, b.z_mask)]
+        y_mask, z_mask = [static(a(mask), "the image of a swizzle's bits") for mask in (b.y_mask, b.z_mask)]
         return ComposedLayout(make_swizzle(y_mask, z_mask), 0, a)
     if type(b) is ComposedLayout:
         if b.offset != 0:

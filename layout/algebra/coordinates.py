@@ -34,7 +34,7 @@ def crd2idx(coord: Tree, shape: Tree, stride: Any) -> Any:
         if len(coord) != len(shape):
             raise LayoutError(
                 Code.PROFILE_MISMATCH,
-                f"coordinate {show(coord)} has rank {len(coord)}, the shape {show(shape)} has not",
+                f"coordinate {show(coord)} has rank {len(coord)}, the shape {show(shape)} has rank {len(shape)}",
             )
         for c, s, d in zip(coord, shape, stride, strict=True):
             if type(c) is int and type(d) is int and type(result) is int and type(s) is int:

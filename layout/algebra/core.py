@@ -136,10 +136,10 @@ def plain_layout(layout: LayoutLike) -> Layout:
     return layout.inner if type(layout) is ComposedLayout else layout
 
 
-def check_mode(mode: int, modes: int, what: object) -> None:
+def check_mode(mode: int, modes: int, subject: object) -> None:
     """Raises `LayoutError` (E0208) unless 0 <= mode < modes."""
     if not hasattr(mode, "__index__") or not 0 <= mode < modes:
-        raise LayoutError(Code.MODE_OUT_OF_RANGE, f"{what} has modes 0 to {modes - 1}, not {mode}")
+        raise LayoutError(Code.MODE_OUT_OF_RANGE, f"{subject} has modes 0 to {modes - 1}, not {mode}")
 
 
 def check_shape(shape: IntTuple) -> None:

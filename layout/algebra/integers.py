@@ -67,11 +67,11 @@ def is_dynamic(x: object) -> bool:
     return x is not None and type(x) not in (int, tuple, ScaledBasis)
 
 
-def static(x: object, what: str) -> int:
-    """`x` itself if it is a static integer. Raises `LayoutError` (E0207) that names it as `what`."""
+def static(x: object, subject: str) -> int:
+    """`x` itself if it is a static integer. Raises `LayoutError` (E0207) that names it as `subject`."""
     if type(x) is int:
         return x
-    raise LayoutError(Code.DYNAMIC_UNSUPPORTED, f"{what} must be static, but it is {x}")
+    raise LayoutError(Code.DYNAMIC_UNSUPPORTED, f"{subject} must be static, but it is {x}")
 
 
 def add(a: Any, b: Any) -> Any:
@@ -146,7 +146,7 @@ def floordiv(a: Any, b: Any) -> Any:
     if type(a) is int and a == 0:
         return 0
     if type(a) is ScaledBasis or type(b) is ScaledBasis:
-        raise LayoutError(Code.BAD_ARGUMENT, f"division of {a} by {b}: the strides of coordinates have none")
+        raise LayoutError(Code.BAD_ARGUMENT, f"division of {a} by {b}: strides of coordinates do not divide")
     return a // b
 
 
@@ -160,7 +160,7 @@ def mod(a: Any, b: Any) -> Any:
     if type(a) is int and a == 0:
         return 0
     if type(a) is ScaledBasis or type(b) is ScaledBasis:
-        raise LayoutError(Code.BAD_ARGUMENT, f"remainder of {a} by {b}: the strides of coordinates have none")
+        raise LayoutError(Code.BAD_ARGUMENT, f"remainder of {a} by {b}: strides of coordinates do not divide")
     return a % b
 
 

@@ -167,7 +167,7 @@ def _unzip(t: Tree, guide: Tiler) -> Any:
         if not isinstance(t, tuple) or len(t) != 2:
             raise LayoutError(
                 Code.RANK_MISMATCH,
-                f"the mode {show(t)} has not the two parts, tile and rest, that the tiler asks for",
+                f"the mode {show(t)} does not have the two parts, tile and rest, of the tiler",
                 "an underscore in the tiler needs a mode of rank 2; use an extent or a layout",
             )
         return t

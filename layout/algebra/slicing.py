@@ -59,14 +59,14 @@ def fixed_modes(coord: Tree, shape: Tree) -> Iterator[tuple[Any, Any]]:
         yield coord, product(shape)
 
 
-def check_within(coord: Tree, shape: Tree, what: str) -> None:
+def check_within(coord: Tree, shape: Tree, subject: str) -> None:
     """Raises `LayoutError` (E0215) if a static integer of `coord` is outside of its static mode of `shape`, which is
-    that of `what`.
+    that of `subject`.
     """
     for integer, extent in fixed_modes(coord, shape):
         if type(integer) is int and type(extent) is int and not 0 <= integer < extent:
             raise LayoutError(
                 Code.COORDINATE_OUTSIDE,
-                f"the coordinate {show(coord)} is outside of {show(shape)}, the shape of {what}",
+                f"the coordinate {show(coord)} is outside of {show(shape)}, the shape of {subject}",
                 f"take one from 0 to {extent - 1} where {integer} stands",
             )

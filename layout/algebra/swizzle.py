@@ -22,12 +22,12 @@ class Swizzle:
     shift: int
 
     def __post_init__(self) -> None:
-        if not all(type(each) is int for each in (self.bits, self.base, self.shift)):
-            raise LayoutError(Code.SWIZZLE_INVALID, f"the three numbers of {self} are static integers")
+        if not all(type(number) is int for number in (self.bits, self.base, self.shift)):
+            raise LayoutError(Code.SWIZZLE_INVALID, f"the three numbers of {self} must be static integers")
         if self.bits < 0 or self.base < 0 or abs(self.shift) < self.bits:
             raise LayoutError(
                 Code.SWIZZLE_INVALID,
-                f"{self} is no swizzle: its bit fields overlap or a count is negative",
+                f"{self} is not a swizzle: its bit fields overlap or a count is negative",
                 "use bits >= 0, base >= 0 and |shift| >= bits",
             )
         if self.bits + self.base + abs(self.shift) > 63:
@@ -67,6 +67,6 @@ def make_swizzle(y_mask: int, z_mask: int) -> Swizzle:
     if y_low < 0 or z_low < 0 or y_mask != run << y_low or z_mask != run << z_low:
         raise LayoutError(
             Code.SWIZZLE_INVALID,
-            f"the bits {y_mask:#x} and {z_mask:#x} are not two runs of one length, so no swizzle",
+            f"the bits {y_mask:#x} and {z_mask:#x} are not two runs of equal length, as a swizzle needs",
         )
     return Swizzle(bits, min(y_low, z_low), y_low - z_low)

@@ -87,14 +87,14 @@ def _between(lowest: int, largest: int) -> int:
     return ((1 << largest.bit_length()) - 1) & ~(lowest - 1)
 
 
-def sum_bits(each: Sequence[int]) -> int:
+def sum_bits(masks: Sequence[int]) -> int:
     """The bits that can be set in a sum of values with these bits: theirs, and where they overlap, all that carries
     reach.
     """
     together = 0
-    for bits in each:
+    for bits in masks:
         if together & bits:
-            total = sum(each)
-            return _between(min(b & -b for b in each if b), total) if total < ANY_BITS else ANY_BITS
+            total = sum(masks)
+            return _between(min(b & -b for b in masks if b), total) if total < ANY_BITS else ANY_BITS
         together |= bits
     return together

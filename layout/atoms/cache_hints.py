@@ -77,13 +77,13 @@ def hint_requires(hint: str) -> tuple[int, int]:
     return (70, 74) if "L1::" in hint else (70, 60)
 
 
-def check_hint(what: str, hint: str, allowed: frozenset[str]) -> None:
-    """Raises `LayoutError` (E0317) for a hint that PTX does not have; `what` is the kind of instruction."""
+def check_hint(instruction: str, hint: str, allowed: frozenset[str]) -> None:
+    """Raises `LayoutError` (E0317) for a hint that PTX does not have; `instruction` names its kind."""
     if hint not in allowed:
         near = get_close_matches(hint[:80], sorted(allowed), n=3, cutoff=0.4)
         raise LayoutError(
             Code.CACHE_HINT,
-            f"{hint[:80]!r} is no cache hint of a {what}",
+            f"{hint[:80]!r} is not a cache hint of a {instruction}",
             f"similar ones: {', '.join(near)}" if near else "",
         )
 

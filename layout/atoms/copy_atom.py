@@ -65,7 +65,7 @@ class CopyAtom(Displayed):
             if len(layout) != 2 or layout[0].size != self.thr_id.size:
                 raise LayoutError(
                     Code.ATOM_INVALID,
-                    f"{self.name}: the {role} layout {layout} has not {self.thr_id.size} threads",
+                    f"{self.name}: the {role} layout {layout} does not have {self.thr_id.size} threads",
                 )
             if cosize(layout) != total or complement(layout, total).size != 1:
                 raise LayoutError(
@@ -82,13 +82,13 @@ class CopyAtom(Displayed):
             object.__setattr__(self, role, values)
         match self.instruction:
             case Move(bits=width) | CpAsync(bits=width) if self.src_bits[1].size != width:
-                text = f"the instruction moves {width} bits a thread, the source layout {self.src_bits} does not"
+                text = f"the instruction moves {width} bits per thread, the source layout is {self.src_bits}"
                 raise LayoutError(Code.ATOM_INVALID, f"{self.name}: {text}")
             case _:
                 pass
         for space in (*self.src_spaces, *self.dst_spaces):
             if space not in SPACES:
-                raise LayoutError(Code.ATOM_INVALID, f"{self.name}: {space!r} is no memory space; {SPACES} are")
+                raise LayoutError(Code.ATOM_INVALID, f"{self.name}: {space!r} is not one of the memory spaces {SPACES}")
 
     def with_value_bits(self, val_bits: int) -> "CopyAtom":
         """This atom for values of `val_bits` bits. Raises `LayoutError` (E0303) if they would be split."""

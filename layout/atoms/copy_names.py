@@ -23,8 +23,8 @@ def copy_atom(name: str, val_bits: int = 1) -> CopyAtom:
     make = COPY_ATOMS.get(name)
     if make is None and (known := _by_width(name)) is not None:
         return _renamed(known, val_bits, name)
-    if make is None and (found := installed_atom(name, CopyAtom)) is not None:
-        return found.with_value_bits(val_bits)
+    if make is None and (installed := installed_atom(name, CopyAtom)) is not None:
+        return installed.with_value_bits(val_bits)
     if make is None:
         near = get_close_matches(name[:80], COPY_ATOMS, n=3, cutoff=0.4)
         raise LayoutError(
@@ -44,8 +44,8 @@ def _by_width(name: str) -> str | None:
     if match is None:
         return None
     element = BY_CXX.get(match[2])
-    found = f"{match[1]}<{match[2] if element is None else f'uint{element.bits}_t'}>"
-    return found if found in COPY_ATOMS else None
+    known_name = f"{match[1]}<{match[2] if element is None else f'uint{element.bits}_t'}>"
+    return known_name if known_name in COPY_ATOMS else None
 
 
 @lru_cache(maxsize=256)

@@ -42,7 +42,7 @@ def installed_atoms() -> Mapping[str, MmaAtom | CopyAtom]:
         where = f"the atoms {point.name!r} of {point.dist.name if point.dist else point.value}"
         for atom in _load(point.load, where):
             if not isinstance(atom, MmaAtom | CopyAtom):
-                raise LayoutError(Code.ATOM_PACKAGE, f"{where}: {type(atom).__name__} is no MmaAtom or CopyAtom")
+                raise LayoutError(Code.ATOM_PACKAGE, f"{where}: {type(atom).__name__} is not an MmaAtom or a CopyAtom")
             _check(atom, where)
             if atoms.setdefault(atom.name, atom) != atom:
                 raise LayoutError(Code.ATOM_PACKAGE, f"{where}: another package has an atom {atom.name} too")
@@ -56,7 +56,7 @@ def _load(load: Any, where: str) -> Iterable[object]:
         raise LayoutError(Code.ATOM_PACKAGE, f"{where}: {error.message}", error.hint) from error
     except Exception as error:  # whatever a package does when it is imported
         text = f"{where} cannot be loaded: {type(error).__name__}: {error}"
-        raise LayoutError(Code.ATOM_PACKAGE, text, "mend the package or uninstall it") from error
+        raise LayoutError(Code.ATOM_PACKAGE, text, "update the package or uninstall it") from error
 
 
 def _check(atom: MmaAtom | CopyAtom, where: str) -> None:

@@ -117,7 +117,7 @@ class TensorCopy:
         ):
             raise LayoutError(
                 Code.ATOM_INVALID,
-                f"no tensor copy is {self}",
+                f"PTX has no tensor copy {self}",
                 f"loads may be a multicast, stores have a reduction: {', '.join(REDUCTIONS)}",
             )
 

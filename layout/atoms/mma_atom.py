@@ -54,7 +54,7 @@ class MmaAtom(Displayed):
         for operand, layout, size in operands:
             if len(layout) != 2 or layout[0].size != self.thr_id.size:
                 raise LayoutError(
-                    Code.ATOM_INVALID, f"{self.name}: {operand} {layout} has not {self.thr_id.size} threads"
+                    Code.ATOM_INVALID, f"{self.name}: {operand} {layout} does not have {self.thr_id.size} threads"
                 )
             held = filter_layout(layout)
             if product(held.shape) != size or cosize(layout) != size or complement(held, size).size != 1:
@@ -68,7 +68,7 @@ class MmaAtom(Displayed):
         for operand, layout, name in zip("DABC", layouts, self.types, strict=True):
             if self.threads > 1 and layout[1].size * BY_PTX[name].bits % 32:
                 raise LayoutError(
-                    Code.ATOM_INVALID, f"{self.name}: {layout[1].size} values of {operand} fill no whole registers"
+                    Code.ATOM_INVALID, f"{self.name}: {layout[1].size} values of {operand} do not fill whole registers"
                 )
 
     @property

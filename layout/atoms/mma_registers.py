@@ -39,8 +39,8 @@ def registers(atom: MmaAtom, operand: str) -> Registers:
     values = thread_values(atom, operand)
     if name in ("f32", "f64"):
         return Registers(name, values, 1)
-    each = max(1, min(32 // BY_PTX[name].bits, values))  # UniversalFMA has one value
-    return Registers("b32", values // each, each)
+    packed = max(1, min(32 // BY_PTX[name].bits, values))  # UniversalFMA has one value
+    return Registers("b32", values // packed, packed)
 
 
 def thread_values(atom: MmaAtom, operand: str) -> int:

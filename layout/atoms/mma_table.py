@@ -79,8 +79,8 @@ _REFUSED = (
 
 def _types(text: str) -> tuple[str, ...]:
     """The PTX names of concatenated CuTe types; empty if `text` holds anything else."""
-    found = _TYPE.findall(text)
-    return tuple([_ATOM_TYPES[name].ptx for name in found]) if "".join(found) == text else ()
+    names = _TYPE.findall(text)
+    return tuple([_ATOM_TYPES[name].ptx for name in names]) if "".join(names) == text else ()
 
 
 def _all() -> Iterator[tuple[str, Callable[[], MmaAtom]]]:

@@ -29,30 +29,30 @@ def universal_fma(name: str) -> MmaAtom:
     match = _FMA.fullmatch(name)
     given = match[1].split(",") if match else []
     names = _all_four(given) if 1 <= len(given) <= 4 else given
-    unknown = next((each for each in names if each not in _FMA_TYPES), None)
+    unknown = next((x for x in names if x not in _FMA_TYPES), None)
     if unknown is not None or len(names) != 4:
         wrong = f"there is no type {unknown!r}" if unknown is not None else f"it has {len(names) or 'no'} types"
         raise LayoutError(
             Code.ATOM_UNKNOWN,
-            f"{name[:80]!r} names no atom: {wrong}",
+            f"there is no atom {name[:80]!r}: {wrong}",
             f"UniversalFMA<D,A,B,C> takes one to four of {', '.join(_FMA_TYPES)}"
             + ("; multiply views of real and imaginary parts" if "complex" in name else ""),
         )
-    d, a, b, c = elements = [_FMA_TYPES[each] for each in names]
+    d, a, b, c = elements = [_FMA_TYPES[x] for x in names]
     if d.kind == "float" and d.bits == 8:
         raise LayoutError(
             Code.ATOM_UNKNOWN,
-            f"{name[:80]!r} names no atom: there is no arithmetic of 8-bit floats",
+            f"there is no atom {name[:80]!r}: there is no arithmetic of 8-bit floats",
             f"accumulate in half_t or float: UniversalFMA<float,{given[0]}>",
         )
-    for each in (a, b, c):
-        if not _holds(d, each):
+    for element in (a, b, c):
+        if not _holds(d, element):
             raise LayoutError(
                 Code.ATOM_UNKNOWN,
-                f"{name[:80]!r} names no atom: it computes in the type of D, and {each.ptx} does not widen to {d.ptx}",
+                f"there is no atom {name[:80]!r}: {element.ptx} does not widen to {d.ptx}, the type of D",
                 "give D the widest of the types, all floats or all integers",
             )
-    needs = [each.needs for each in elements if each == d or each.bits == 8]
+    needs = [element.needs for element in elements if element == d or element.bits == 8]
     return MmaAtom(
         name=name,
         thr_id=Layout(1, 0),

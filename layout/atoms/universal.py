@@ -18,7 +18,7 @@ def universal_copy(bits: int) -> CopyAtom:
     """
     if bits not in _WIDTHS:
         raise LayoutError(
-            Code.ATOM_OPERAND, f"no load moves {bits} bits", f"widths are {', '.join(map(str, _WIDTHS))} bits"
+            Code.ATOM_OPERAND, f"a load cannot move {bits} bits", f"widths are {', '.join(map(str, _WIDTHS))} bits"
         )
     layout = Layout((1, bits), (0, 1))
     return CopyAtom(

@@ -191,8 +191,8 @@ def thread_value_table(
             holders.setdefault(place, []).append((thread, value))
     warps = -(-threads // WARP)
     colour = _colour if warps == 1 else partial(_colour_in_warp, warps=warps)
-    found = {place: _held(each, colour) for place, each in holders.items()}
-    cells = tuple(tuple(found.get(m + rows * n, EMPTY) for n in range(columns)) for m in range(rows))
+    by_place = {place: _held(held, colour) for place, held in holders.items()}
+    cells = tuple(tuple(by_place.get(m + rows * n, EMPTY) for n in range(columns)) for m in range(rows))
     return Table(title, cells, by_thread=True, one_mode=len(wrap(shape)) == 1)
 
 
@@ -214,10 +214,10 @@ def _check_static(layout: LayoutLike) -> None:
         raise LayoutError(Code.DYNAMIC_UNSUPPORTED, f"{layout} is not static, so it has no table", "give every integer")
 
 
-def _grid(shape: Any, what: str) -> tuple[int, int]:
+def _grid(shape: Any, subject: str) -> tuple[int, int]:
     """Rows and columns of a table for `shape`."""
     if not is_fully_static(shape):
-        raise LayoutError(Code.DYNAMIC_UNSUPPORTED, f"{what} is not static, so it has no table", "give every extent")
+        raise LayoutError(Code.DYNAMIC_UNSUPPORTED, f"{subject} is not static, so it has no table", "give every extent")
     sizes = product_each(wrap(shape)) or (1,)
     rows, columns = sizes[0], product(sizes[1:])
     _check_size(rows * columns)

@@ -37,14 +37,14 @@ class Excerpt:
 def excerpt(tables: Sequence[Lines]) -> Excerpt:
     """The excerpt of tables that have this axis in common, so that it is the same in all of them."""
     extent = block = len(tables[0])
-    found: list[Repetition] = []
+    repetitions: list[Repetition] = []
     while extent > WHOLE and block > _PERIOD and (repetition := _repetition(tables, block)) is not None:
-        found.append(repetition)
+        repetitions.append(repetition)
         block = repetition.period
     if extent <= WHOLE or block == extent <= _LARGEST:
         return Excerpt(tuple(range(extent)))
     shown = WHOLE - 1 if block > _LARGEST else block * -(-_LEAST // block)
-    return Excerpt((*range(shown), None, extent - 1), tuple(found))
+    return Excerpt((*range(shown), None, extent - 1), tuple(repetitions))
 
 
 def _repetition(tables: Sequence[Lines], extent: int) -> Repetition | None:

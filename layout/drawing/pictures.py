@@ -71,9 +71,9 @@ def tables_picture(tables: Sequence[Table], heading: str = "") -> Picture:
     if heading:
         top = 8 + _write(parts, wrapped(heading, _TITLE, width), _MARGIN, top, _TITLE, INK, bold=True)
     left, bottom = float(_MARGIN), top
-    for grid, each in zip(grids, widths, strict=True):
-        bottom = max(bottom, _block(parts, grid, left, top, each))
-        left += each + _BETWEEN
+    for grid, block_width in zip(grids, widths, strict=True):
+        bottom = max(bottom, _block(parts, grid, left, top, block_width))
+        left += block_width + _BETWEEN
     title = heading or "; ".join(table.title for table in tables)
     return Picture(title, width + 2 * _MARGIN, bottom + _MARGIN, tuple(parts))
 
@@ -182,11 +182,11 @@ _Places = list[tuple[int | None, float]]
 
 
 def _places(shown: Excerpt, start: float, size: float) -> _Places:
-    found: _Places = []
-    for each in shown.shown:
-        found.append((each, start))
-        start += _GAP if each is None else size
-    return found
+    places: _Places = []
+    for line in shown.shown:
+        places.append((line, start))
+        start += _GAP if line is None else size
+    return places
 
 
 def _block_width(grid: _Grid) -> float:
@@ -247,8 +247,8 @@ def _dots(parts: list[Part], x: float, y: float, m: int | None, n: int | None) -
 
 def _texts(cell: Cell) -> list[str]:
     """The lines of a cell: of a thread and a value one above the other."""
-    thread, found, value = cell.text.partition("V")
-    return [thread, found + value] if found else [cell.text]
+    thread, separator, value = cell.text.partition("V")
+    return [thread, separator + value] if separator else [cell.text]
 
 
 def _grid_of(table: Table) -> _Grid:
@@ -285,7 +285,7 @@ def _repeats(shown: Excerpt, axis: str, tables: Sequence[Table]) -> list[str]:
     """The caption of what repeats along an axis that these tables have."""
     if None not in shown.shown:
         return []
-    texts = [_repeat(each, tables) for each in reversed(shown.repetitions)]
+    texts = [_repeat(repetition, tables) for repetition in reversed(shown.repetitions)]
     return [f"{axis}: {', '.join(texts) or 'nothing repeats'}"]
 
 
@@ -301,21 +301,21 @@ def _step(step: tuple[int, ...], by_thread: bool) -> str:
     if not any(step):
         return "the same"
     if by_thread:
-        return " ".join(f"{name}{each:+}" for name, each in zip("TV", step, strict=True) if each)
+        return " ".join(f"{name}{distance:+}" for name, distance in zip("TV", step, strict=True) if distance)
     return f"{step[0]:+}" if len(step) == 1 else f"+({','.join(map(str, step))})"
 
 
 def _shared(table: Table) -> list[str]:
     """The caption of places that several threads or values have."""
-    found = {cell.also for row in table.rows for cell in row if cell.numbers is not None}
-    most = 1 + max(map(len, found))
+    others = {cell.also for row in table.rows for cell in row if cell.numbers is not None}
+    most = 1 + max(map(len, others))
     if most == 1:
         return []
-    if len(found) > 1:
+    if len(others) > 1:
         return [f"marked elements are held by up to {most} threads or values"]
-    (also,) = found
-    threads = [each for each, _ in also]
-    if all(each and each % WARP == 0 for each in threads):
+    (also,) = others
+    threads = [distance for distance, _ in also]
+    if all(distance and distance % WARP == 0 for distance in threads):
         return [f"each element is held by {most} warps, in {_series('T', threads)}"]
     if all(threads):
         return [f"each element is held by {most} threads, {_series('T', threads)}"]
@@ -324,7 +324,7 @@ def _shared(table: Table) -> list[str]:
 
 def _series(name: str, distances: Sequence[int]) -> str:
     """The numbers at these distances from the first one."""
-    texts = [name, *(f"{name}{each:+}" for each in distances)]
+    texts = [name, *(f"{name}{distance:+}" for distance in distances)]
     return (
         " and ".join(texts)
         if len(texts) == 2
@@ -356,8 +356,8 @@ def _warps(tables: Sequence[Table]) -> list[str]:
 def notebook_svg(x: Drawn) -> str | None:
     """The picture of a notebook's cell; None for what is not static or has too many places to be looked at."""
     try:
-        found = tables(x)
-        if sum(len(t.rows) * len(t.rows[0]) for t in found) > _MAX_NOTEBOOK_CELLS:
+        drawn = tables(x)
+        if sum(len(t.rows) * len(t.rows[0]) for t in drawn) > _MAX_NOTEBOOK_CELLS:
             return None
         return picture(x).svg()
     except LayoutError:

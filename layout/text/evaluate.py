@@ -159,8 +159,8 @@ class Evaluator:
             return _call(node, operation.function, self._arguments(node, operation))
         function = self._value(node.function)
         if not (LAYOUT.accepts(function) or type(function) is Swizzle) or node.modes:
-            what = "; ".join(lines(function, plain_style))[:80]
-            raise _error(node.function, Code.TEXT_WRONG_KIND, f"{what} is no function", "layouts and swizzles are")
+            shown = "; ".join(lines(function, plain_style))[:80]
+            raise _error(node.function, Code.TEXT_WRONG_KIND, f"{shown} is not a function", "layouts and swizzles are")
         arguments = tuple([self._value(argument) for argument in node.arguments])
         for value, argument in zip(arguments, node.arguments, strict=True):
             _check_kind(value, _COORDINATE, argument)
@@ -225,8 +225,8 @@ def _checked(value: Any) -> int:
 
 def _check_kind(value: Any, kind: Kind, node: Node) -> None:
     if not kind.accepts(value):
-        what = lines(value, plain_style)[0] if not isinstance(value, str) else repr(value)
-        raise _error(node, Code.TEXT_WRONG_KIND, f"{kind.name} is expected here, not {what[:80]}")
+        shown = lines(value, plain_style)[0] if not isinstance(value, str) else repr(value)
+        raise _error(node, Code.TEXT_WRONG_KIND, f"{kind.name} is expected here, not {shown[:80]}")
 
 
 def _error(node: Node, code: Code, message: str, hint: str = "") -> LayoutSyntaxError:

@@ -96,7 +96,7 @@ def _check(argument: Any) -> None:
             continue
         if isinstance(part, ComposedLayout):
             hint = f"explain the inner layout, {part.inner}, and apply {part.outer} to its indices"
-            raise LayoutError(Code.COMPOSED_UNSUPPORTED, f"{part} is no plain layout", hint)
+            raise LayoutError(Code.COMPOSED_UNSUPPORTED, f"{part} is not a plain layout", hint)
         integers = (part.shape, part.stride) if isinstance(part, Layout) else part
         if not isinstance(part, Layout | int) or has_basis(integers):
             raise LayoutError(Code.BAD_ARGUMENT, f"{part} has no explanation", "use layouts with integer strides")

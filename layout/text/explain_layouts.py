@@ -76,9 +76,9 @@ def _complement_steps(layout: Layout, cotarget: Any, result: Layout) -> Iterator
         extents, starts = gaps(plain)
         for mode, gap, end in zip(sorted(plain, key=_stride), extents, starts, strict=False):
             used += [Layout(gap, end), mode]
-            text = f"mode {mode} begins at {end}, where what is below ends: there is nothing to fill"
+            text = f"mode {mode} begins at {end}, where the modes below end: there is nothing to fill"
             if gap != 1:
-                text = f"mode {mode} leaves room for {mode.stride} // {end} = {gap} times what is below: {gap}:{end}"
+                text = f"mode {mode} leaves room for {mode.stride} // {end} = {gap} times the modes below: {gap}:{end}"
             yield Step("gap", text, Distinct(join(used)))
         end = starts[-1]
     else:

@@ -140,9 +140,9 @@ def _sliced(rule: str, text: str, before: Layout, coord: Any, result: tuple[Layo
     layout, start = result
     assert isinstance(layout, Layout)
     assert isinstance(places, Layout)
-    found = ComposedLayout(Layout(1, 1), start, layout)
+    at_result = ComposedLayout(Layout(1, 1), start, layout)
     kept = ComposedLayout(before, first, places)
-    return Step(rule, f"{text}: {layout}, from index {start}", Agree((found,), (kept,), layout.size))
+    return Step(rule, f"{text}: {layout}, from index {start}", Agree((at_result,), (kept,), layout.size))
 
 
 def explain_local_tile(layout: Layout, tiler: Tiler, coord: Any, proj: Any = None) -> Explanation:
@@ -169,8 +169,8 @@ def explain_inner_or_outer(name: str, layout: Layout, tiler: Tiler, coord: Any) 
     divided = explain_form("zipped", "divide", layout, tiler)
     tile, rest = divided.result.shape
     place = (everything(tile), padded(coord, rest)) if inner else (padded(coord, tile), everything(rest))
-    what = f"tile {shown(coord)}" if inner else f"place {shown(coord)} of every tile"
-    steps = (*divided.steps, _sliced("slice", what, divided.result, place, result))
+    selection = f"tile {shown(coord)}" if inner else f"place {shown(coord)} of every tile"
+    steps = (*divided.steps, _sliced("slice", selection, divided.result, place, result))
     return Explanation(name, (layout, tiler, coord), steps, result)
 
 
@@ -184,7 +184,7 @@ def explain_partition(operand: str, copy: TiledCopy, layout: Layout, thread: int
     tile, rest = divided.result
     places = join((to_tile[0], to_tile[1], Layout(rest.size, tile.size)))
     verb = "reads" if reads else "writes"
-    text = f"who {verb} each place of a tile, (thread,value), is {to_tile}; so (thread,value,tile) is {threads}"
+    text = f"the (thread,value) that {verb} each place of a tile is {to_tile}; so (thread,value,tile) is {threads}"
     compose = Step("threads", text, Agree((threads,), (divided.result, places), threads.size))
     keep = (thread, None, everything(threads[2].shape))
     steps = (*divided.steps, compose, _sliced("slice", f"thread {thread}", threads, keep, result))

@@ -121,12 +121,12 @@ class _ExpressionParser(Parser):
     """Recursive descent, one method a rule of the grammar."""
 
     def statements(self) -> tuple[Statement, ...]:
-        found = [self._statement()]
+        result = [self._statement()]
         while self.accept(";"):
             if not self.peek():
                 break
-            found.append(self._statement())
-        return tuple(found)
+            result.append(self._statement())
+        return tuple(result)
 
     def _statement(self) -> Statement:
         self.space()
@@ -247,7 +247,7 @@ class _ExpressionParser(Parser):
             self.pos = match.end()
             return Name(start, self.pos, match[0])
         if not (opening.isdigit() or opening in ("-", "_", "?")) or not opening.isascii():
-            found = repr(opening) if opening else "the end"
-            self.fail(f"expected a layout, a tuple, a name or an integer, found {found}")
+            actual = repr(opening) if opening else "the end"
+            self.fail(f"expected a layout, a tuple, a name or an integer, found {actual}")
         value = self.leaf("tuple")
         return Literal(start, self.pos, value)

@@ -94,18 +94,18 @@ class Parser:
     def expect(self, token: str, where: str) -> None:
         """Skips `token`, or fails."""
         if not self.accept(token):
-            found = repr(self.peek()) if self.peek() else "the end"
-            self.fail(f"expected {token!r} {where}, found {found}")
+            actual = repr(self.peek()) if self.peek() else "the end"
+            self.fail(f"expected {token!r} {where}, found {actual}")
 
     # Integers
 
-    def integer(self, what: str = "an integer") -> int:
+    def integer(self, expected: str = "an integer") -> int:
         """A decimal integer of at most 64 bits."""
         self.space()
         match = _INTEGER.match(self.text, self.pos)
         if match is None:
-            found = repr(self.peek()) if self.peek() else "the end"
-            self.fail(f"expected {what}, found {found}")
+            actual = repr(self.peek()) if self.peek() else "the end"
+            self.fail(f"expected {expected}, found {actual}")
         value = int(match[0]) if len(match[0]) <= 20 else _LIMIT
         if not -_LIMIT <= value < _LIMIT:
             self.fail("the integer does not fit in 64 bits", match.start(), match.end(), Code.TEXT_INTEGER_RANGE)
@@ -207,7 +207,7 @@ class Parser:
         stride = self.nested("stride")
         if not congruent(shape, stride):
             self.fail(
-                f"the stride {self.text[stride_start : self.pos]} has not the profile of the shape",
+                f"the stride {self.text[stride_start : self.pos]} is nested differently from the shape",
                 stride_start,
                 self.pos,
                 Code.TEXT_NOT_CONGRUENT,

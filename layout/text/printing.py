@@ -94,11 +94,11 @@ def print_layout_lines(layout: Layout, style: Style) -> list[str]:
     rows, columns = layout[0].size, layout[1].size
     width = len(str(cosize(layout)))
     rule = "    " + ("+" + "-" * (width + 2)) * columns + "+"
-    found = [style(layout), "    " + "".join(f"  {n:>{width}} " for n in range(columns)), rule]
+    result = [style(layout), "    " + "".join(f"  {n:>{width}} " for n in range(columns)), rule]
     for m in range(rows):
         cells = "".join(f"| {layout(m, n):>{width}} " for n in range(columns))
-        found += [f"{m:>2}  {cells}|", rule]
-    return found
+        result += [f"{m:>2}  {cells}|", rule]
+    return result
 
 
 def lines(x: Any, style: Style) -> list[str]:

@@ -55,7 +55,7 @@ class TiledCopy(Displayed):
         if values % atom.values:
             raise LayoutError(
                 Code.TOO_FEW_VALUES,
-                f"{values} values a thread are not a multiple of the {atom.values} of {atom}",
+                f"{values} values per thread are not a multiple of the {atom.values} of {atom}",
                 f"use a value layout of {atom.values} values, or a multiple, or a smaller atom",
             )
         inverse = right_inverse(atom.ref)
@@ -170,11 +170,11 @@ def make_tiled_copy(atom: CopyAtom, threads: Layout, values: Layout) -> TiledCop
     Both layouts map tile coordinates to thread, or value, indices. Raises `LayoutError` (E0313) unless they
     take every index from 0 once.
     """
-    for what, layout in (("thread", threads), ("value", values)):
+    for role, layout in (("thread", threads), ("value", values)):
         if right_inverse(layout).size != layout.size:
             raise LayoutError(
                 Code.NOT_A_NUMBERING,
-                f"the {what} layout {layout} does not number its coordinates",
+                f"the {role} layout {layout} does not number its coordinates",
                 f"it must take every index from 0 to {static(layout.size, 'a size') - 1} once",
             )
     tile = raked_product(threads, values)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What tilers must be where a tile is cut from a tensor."""
+"""Checks of tilers that cut a tile from a tensor."""
 
 from typing import Any
 
@@ -8,30 +8,30 @@ from ..algebra.core import Layout, Tiler
 from ..algebra.inttuple import is_fully_static
 
 
-def check_tiler(tiler: Tiler, what: str) -> None:
+def check_tiler(tiler: Tiler, subject: str) -> None:
     """Raises `LayoutError` unless a tiler is static (E0207) and names an extent, a layout or `_` in each of its tuples
-    (E0213); `what` it is called in the message.
+    (E0213); `subject` names it in the message.
     """
     if isinstance(tiler, tuple):
-        _check_empty(tiler, what)
+        _check_empty(tiler, subject)
         for part in tiler:
-            check_tiler(part, what)
+            check_tiler(part, subject)
     elif isinstance(tiler, Layout):
-        _check_empty(tiler.shape, what)
-        _check_static((tiler.shape, tiler.stride), what)
+        _check_empty(tiler.shape, subject)
+        _check_static((tiler.shape, tiler.stride), subject)
     elif tiler is not None:
-        _check_static(tiler, what)
+        _check_static(tiler, subject)
 
 
-def _check_empty(part: Any, what: str) -> None:
+def _check_empty(part: Any, subject: str) -> None:
     if part == ():
         raise LayoutError(
             Code.BAD_ARGUMENT,
-            f"{what} has an empty tuple, (), which tiles nothing",
+            f"{subject} has an empty tuple, (), which tiles nothing",
             "write _ for a whole mode",
         )
 
 
-def _check_static(part: Any, what: str) -> None:
+def _check_static(part: Any, subject: str) -> None:
     if not is_fully_static(part):
-        raise LayoutError(Code.DYNAMIC_UNSUPPORTED, f"{what} must be static")
+        raise LayoutError(Code.DYNAMIC_UNSUPPORTED, f"{subject} must be static")

@@ -180,7 +180,7 @@ def address_alignment(address: int) -> int:
 def _extent(name: str, mode: int, extent: int, divisor: int, width: int) -> Unknown:
     if extent % divisor:
         raise _refused(
-            f"argument '{name}': extent {extent} of mode {mode} is no multiple of {divisor}",
+            f"argument '{name}': extent {extent} of mode {mode} is not a multiple of {divisor}",
             "promise less in divisibility=, or pad the tensor",
         )
     if extent >= 1 << (width - 1):

@@ -330,7 +330,7 @@ PTX = [
     *ptx_faults("ptx.st", ("«ptx.st» %v, %A align 4 : i64, !ptx.ptr<global>", "an access of 8 bytes")),
     *ptx_faults(
         "ptx.createpolicy",
-        ('%0 = «ptx.createpolicy» "L1::evict_last"', "'L1::evict_last' is no cache hint of a policy"),
+        ('%0 = «ptx.createpolicy» "L1::evict_last"', "'L1::evict_last' is not a cache hint of a policy"),
         ('%0 = «ptx.createpolicy» "L2::evict_last" fraction 1.500000e+00', "the fraction is 1.5; it must be greater than 0"),
         ('%0 = «ptx.ld» %s policy %v align 4 : !ptx.ptr<shared> -> i32', "a cache hint is for global memory"),
     ),

@@ -134,12 +134,12 @@ def test_cache_hints_raise_what_the_target_needs() -> None:
 @pytest.mark.parametrize(
     ("name", "load", "store", "said"),
     [
-        ("UniversalCopy<uint128_t>", "nc.cs", "", "'nc.cs' is no cache hint of a load"),
+        ("UniversalCopy<uint128_t>", "nc.cs", "", "'nc.cs' is not a cache hint of a load"),
         ("UniversalCopy<uint128_t>", "L2::128B.nc", "", "similar ones"),
         ("UniversalCopy<uint128_t>", "L2::128B.L2::evict_first", "", "similar ones"),
-        ("UniversalCopy<uint128_t>", "L2::evict_first.L2::evict_unchanged", "", "no cache hint of a load"),
-        ("UniversalCopy<uint128_t>", "", "cv", "no cache hint of a store"),
-        ("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", "nc", "", "no cache hint of a cp.async"),
+        ("UniversalCopy<uint128_t>", "L2::evict_first.L2::evict_unchanged", "", "not a cache hint of a load"),
+        ("UniversalCopy<uint128_t>", "", "cv", "not a cache hint of a store"),
+        ("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", "nc", "", "not a cache hint of a cp.async"),
         ("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", "", "cs", "no cache hint for its store"),
         ("SM75_U32x4_LDSM_N", "nc", "", "no cache hint for its load"),
     ],

@@ -111,7 +111,7 @@ F16 = 'mma_atom("SM80_16x8x8_F32F16F16F32_TN")'
 WRONG = {
     "raise ValueError('no')": "cannot be loaded: ValueError: no",
     "def atoms(): return 3": "TypeError",
-    "def atoms(): return ['x']": "str is no MmaAtom or CopyAtom",
+    "def atoms(): return ['x']": "str is not an MmaAtom or a CopyAtom",
     f"def atoms(): return [replace({F16}, name='a b')]": "cannot be the name of an atom",
     f"def atoms(): return [replace({F16}, instruction='mma.sync.aligned {{%r0}}; exit')]": "AttributeError",
     f"I = {F16}.instruction\ndef atoms(): return [replace(I, majors=('row', 'col; exit'))]": "mma.sync has no form",
@@ -166,4 +166,4 @@ def test_fragments_fill_registers() -> None:
             layout_a=Layout((32, 2), (1, 32)),
             layout_b=Layout((32, 1), (1, 0)),
         )
-    assert "fill no whole registers" in caught.value.message
+    assert "do not fill whole registers" in caught.value.message

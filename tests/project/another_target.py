@@ -11,7 +11,7 @@ from tests.project.tree import ROOT
 
 def main() -> None:
     """Prints one line for each layer."""
-    add_row("target", "    for each in (\n", sys.argv[1])
+    add_row("target", "    for capability in (\n", sys.argv[1])
     from tilefold.base.occupancy import occupancy
     from tilefold.base.target import Target, target_of_device
 

@@ -222,7 +222,7 @@ def test_dynamic_extents(torch: Any) -> None:
         rows(a, b).launch(shape[0], 32)
         torch.testing.assert_close(b[:, :32], a[:, :32])
     assert len(rows._built) == 1  # pyright: ignore[reportPrivateUsage]
-    with pytest.raises(LaunchError, match="extent 33 of mode 1 is no multiple of 32"):
+    with pytest.raises(LaunchError, match="extent 33 of mode 1 is not a multiple of 32"):
         rows(torch.zeros(2, 33, device="cuda"), b).launch(2, 32)
 
 

@@ -152,7 +152,7 @@ def test_dynamic_extents_serve_many_arrays() -> None:
         call.launch(rows, 32, device="sim")
         np.testing.assert_array_equal(b[:, :32], a[:, :32] * 2)
     assert _count(double) == 1
-    with pytest.raises(LaunchError, match="argument 'A': extent 33 of mode 1 is no multiple of 32"):
+    with pytest.raises(LaunchError, match="argument 'A': extent 33 of mode 1 is not a multiple of 32"):
         double(cute.dynamic(np.zeros((2, 33), np.float32), divisibility={1: 32}), None).build(32)
 
 

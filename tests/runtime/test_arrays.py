@@ -186,11 +186,11 @@ def test_alignment_of_the_address_is_part_of_the_type() -> None:
 @pytest.mark.parametrize(
     ("rule", "problem"),
     [
-        ({"divisibility": 4}, "extent 6 of mode 0 is no multiple of 4"),
+        ({"divisibility": 4}, "extent 6 of mode 0 is not a multiple of 4"),
         ({"modes": (2,)}, r"has 2 modes; \[2\] are declared dynamic"),
         ({"align": 8192}, "is at address 0x1000, which is not a multiple of 8192 bytes"),
         ({"modes": ("x",)}, r"has 2 modes; \['x'\] are declared dynamic"),
-        ({"divisibility": {-1: 3}}, "extent 8 of mode 1 is no multiple of 3"),
+        ({"divisibility": {-1: 3}}, "extent 8 of mode 1 is not a multiple of 3"),
         ({"divisibility": 0}, "a divisibility of 0 is none"),
         ({"divisibility": 2.5}, "a divisibility of 2.5 is none"),
         ({"align": 3}, "an alignment of 3 bytes is none"),

@@ -199,7 +199,7 @@ def test_dynamic_extents_and_strides_are_passed() -> None:
     assert library.launched[-1].values == struct.pack("<Qiii", 0x1000, 24, 12, 12)
     launcher.launch((Tensor(0x1000, (8, 6)),), BLOCK, GRID)  # the stride 6 is divided by 2 only
     assert len(resolve.asked) == 2
-    with pytest.raises(LaunchError, match="argument 'A': extent 9 of mode 0 is no multiple of 8"):
+    with pytest.raises(LaunchError, match="argument 'A': extent 9 of mode 0 is not a multiple of 8"):
         launcher.launch((Tensor(0x1000, (9, 4)),), BLOCK, GRID)
     for rows in (8, 16, 24):
         launcher.launch((dynamic(Tensor(0x1000, (rows, 12)), divisibility={0: 8}),), BLOCK, GRID)

@@ -115,7 +115,7 @@ def _make_tensor(op: tile.MakeTensorOp, t: Translator) -> Step:
 def _check_scalar(warp: Warp, site: Site, unknown: Unknown, value: Value) -> None:
     """A fault for a lane in which a layout says what is not true of an integer."""
     for bad, problem in (
-        (value % unknown.div != 0, f"is no multiple of {unknown.div}"),
+        (value % unknown.div != 0, f"is not a multiple of {unknown.div}"),
         ((value < 0) | (value >= 1 << (unknown.width - 1)), f"is negative or does not fit in {unknown.width} bits"),
     ):
         if anywhere(bad):
