@@ -35,19 +35,19 @@ class AllocateSmemPass(ModulePass):
 
     def _place(self, entry: EntryOp, limit: int) -> None:
         end = 0 if entry.shared_bytes is None else entry.shared_bytes.value.data
-        for each in list(entry.walk()):
-            if not isinstance(each, SmemAllocOp):
+        for alloc in list(entry.walk()):
+            if not isinstance(alloc, SmemAllocOp):
                 continue
-            align = each.align.value.data
+            align = alloc.align.value.data
             start = -(-end // align) * align
-            end = start + each.bytes.value.data
+            end = start + alloc.bytes.value.data
             if end > limit:
                 raise LoweringError(
                     Code.TARGET_SHARED_MEMORY,
                     f"with this allocation the block needs {end} bytes of shared memory; {self.target} has {limit}",
-                    each,
+                    alloc,
                     "use smaller tiles or fewer stages, or a target with more shared memory",
                 )
-            emitter = Emitter(each)
+            emitter = Emitter(alloc)
             emitter.replace([emitter.value(SmemAddrOp(start))])
         entry.shared_bytes = IntegerAttr(end, i64)

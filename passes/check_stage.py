@@ -59,25 +59,25 @@ class CheckStagePass(ModulePass):
                 Code.PASS_PIPELINE, f"there is no stage '{self.stage[:40]}'", f"stages: {', '.join(LEGAL_TILE_OPS)}"
             )
         legal = LEGAL_TILE_OPS[self.stage]
-        for each in op.walk():
-            if (reason := _refusal(each, self.stage, legal)) is not None:
+        for inner in op.walk():
+            if (reason := _refusal(inner, self.stage, legal)) is not None:
                 raise LoweringError(
-                    Code.STAGE_CONTRACT, f"{each.name} is not legal at stage '{self.stage}': {reason}", each
+                    Code.STAGE_CONTRACT, f"{inner.name} is not legal at stage '{self.stage}': {reason}", inner
                 )
-            if (reason := malformed_hint(each)) is not None:
-                raise LoweringError(Code.LOOP_HINT, f"the attribute 'unroll' of {each.name}: {reason}", each)
-            if self.stage == "instr" and cannot_unroll(each):
+            if (reason := malformed_hint(inner)) is not None:
+                raise LoweringError(Code.LOOP_HINT, f"the attribute 'unroll' of {inner.name}: {reason}", inner)
+            if self.stage == "instr" and cannot_unroll(inner):
                 raise LoweringError(
                     Code.LOOP_HINT,
                     "the loop is to be unrolled completely, but how often it runs is not known before it runs",
-                    each,
+                    inner,
                     "give it constant bounds, or unroll it in part: {unroll = 4 : i64}",
                 )
-            if self.stage == "instr" and isinstance(each, scf.ForOp) and (copies := body_copies(each)) > MAX_COPIES:
+            if self.stage == "instr" and isinstance(inner, scf.ForOp) and (copies := body_copies(inner)) > MAX_COPIES:
                 raise LoweringError(
                     Code.LOOP_HINT,
                     f"unrolling would make {copies} copies of the loop's body; at most {MAX_COPIES} are possible",
-                    each,
+                    inner,
                     "unroll it in part, {unroll = 4 : i64}, or leave more to a loop around it, or to other threads",
                 )
 

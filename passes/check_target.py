@@ -30,27 +30,27 @@ class CheckTargetPass(ModulePass):
 
 def check_target(root: Operation, target: Target) -> None:
     """Raises LoweringError or TargetError for the first operation at or under `root` that the target cannot execute."""
-    for each in root.walk():
-        match each:
+    for op in root.walk():
+        match op:
             case TiledCopyOp() | AtomCallOp() | TiledMmaOp() | MmaCallOp():
-                _check(each, target, each.atom.atom.name, each.atom.atom.targets)
-            case CopyOp() if each.atom is not None:
-                _check(each, target, each.atom.atom.name, each.atom.atom.targets)
-            case GemmOp() if each.tiled_mma is None:
-                atom = each.mma_atom.atom
-                _check(each, target, atom.name, atom.targets)
-            case EntryOp() if each.shared_bytes is not None:
-                target.check_shared_bytes(each.shared_bytes.value.data, each.sym_name.data)
-            case math.FmaOp() | vector.FMAOp() if isinstance(split_vector(each.results[0].type)[0], BFloat16Type):
-                _check(each, target, "fma of bf16", TargetFamily(80, 70))
+                _check(op, target, op.atom.atom.name, op.atom.atom.targets)
+            case CopyOp() if op.atom is not None:
+                _check(op, target, op.atom.atom.name, op.atom.atom.targets)
+            case GemmOp() if op.tiled_mma is None:
+                atom = op.mma_atom.atom
+                _check(op, target, atom.name, atom.targets)
+            case EntryOp() if op.shared_bytes is not None:
+                target.check_shared_bytes(op.shared_bytes.value.data, op.sym_name.data)
+            case math.FmaOp() | vector.FMAOp() if isinstance(split_vector(op.results[0].type)[0], BFloat16Type):
+                _check(op, target, "fma of bf16", TargetFamily(80, 70))
             case PtxOp():
-                _check(each, target, each.mnemonic() or each.name, each.targets)
+                _check(op, target, op.mnemonic() or op.name, op.targets)
             case _:
                 pass
 
 
-def _check(op: Operation, target: Target, what: str, targets: TargetFamily) -> None:
-    refusal = targets.refusal(what, target)
+def _check(op: Operation, target: Target, subject: str, targets: TargetFamily) -> None:
+    refusal = targets.refusal(subject, target)
     if refusal is not None:
         text, hint = refusal
         raise LoweringError(Code.TARGET_TOO_OLD, text, op, hint)

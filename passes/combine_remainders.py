@@ -49,9 +49,9 @@ class CombineRemaindersPass(ModulePass):
     name = "combine-remainders"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for each in op.walk():
-            if isinstance(each, EntryOp):
-                _Combination(each).run(each)
+        for entry in op.walk():
+            if isinstance(entry, EntryOp):
+                _Combination(entry).run(entry)
 
 
 class _Combination:
@@ -150,15 +150,15 @@ def _resized(emitter: Emitter, value: SSAValue, type: IntegerType | IndexType) -
 
 def _above(remainders: Iterable[Operation]) -> set[Operation]:
     """The sums and casts that remainders go into."""
-    found: set[Operation] = set()
+    users: set[Operation] = set()
     waiting = [op.results[0] for op in remainders]
     while waiting:
         for use in waiting.pop().uses:
             user = use.operation
-            if isinstance(user, (*SUMS, *_CASTS)) and user not in found:
-                found.add(user)
+            if isinstance(user, (*SUMS, *_CASTS)) and user not in users:
+                users.add(user)
                 waiting.append(user.results[0])
-    return found
+    return users
 
 
 def _has_other_use(value: SSAValue) -> bool:
@@ -177,11 +177,11 @@ def _is_flat(value: SSAValue) -> bool:
     """Whether a sum has products of what is no sum or product itself."""
     waiting, seen = [(value, False)], set[tuple[SSAValue, bool]]()
     while waiting:
-        each = waiting.pop()
-        if each in seen:
+        visit = waiting.pop()
+        if visit in seen:
             continue
-        seen.add(each)
-        owner, in_product = each[0].owner, each[1]
+        seen.add(visit)
+        owner, in_product = visit[0].owner, visit[1]
         if isinstance(owner, SUMS):
             if in_product:
                 return False
@@ -235,7 +235,7 @@ def _cost(terms: Sum, kept: Set[Digit]) -> int:
             steps[digit] = 1
         if not (digit.mod and _is_power(digit.mod) and _is_power(digit.div)):  # that is one extraction of bits
             _divide(steps, quotient)
-    return sum(each for digit, each in steps.items() if digit not in kept) + sum(
+    return sum(count for digit, count in steps.items() if digit not in kept) + sum(
         max(1, len(product)) for product in terms
     )
 

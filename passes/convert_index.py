@@ -42,9 +42,9 @@ class ConvertIndexPass(ModulePass):
     name = "convert-index"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for each in list(op.walk()):
-            if isinstance(each, EntryOp):
-                _Conversion(each).run(each)
+        for entry in list(op.walk()):
+            if isinstance(entry, EntryOp):
+                _Conversion(entry).run(entry)
 
 
 class _Conversion:

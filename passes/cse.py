@@ -121,14 +121,14 @@ class _Cse:
             if any(region.first_block is not region.last_block for region in op.regions):
                 continue
             key = _key(op)
-            found = self._known.get(key)
-            if found is not None and (not effects or self._nothing_written(found, op)):
-                for old, new in zip(op.results, found.results, strict=True):
+            earlier = self._known.get(key)
+            if earlier is not None and (not effects or self._nothing_written(earlier, op)):
+                for old, new in zip(op.results, earlier.results, strict=True):
                     old.replace_all_uses_with(new)
                 self._erased.append(op)
             else:
                 self._known[key] = op
-                before.append((key, found))
+                before.append((key, earlier))
 
     def _nothing_written(self, first: Operation, last: Operation) -> bool:
         """Whether two operations that read are in one block, and nothing between them may write."""
@@ -144,10 +144,10 @@ class _Cse:
 
     def _kind(self, op: Operation) -> _Kind:
         cls = type(op)
-        found = self._kinds.get(cls)
-        if found is None:
-            found = self._kinds[cls] = _kind_of(op)
-        return found
+        kind = self._kinds.get(cls)
+        if kind is None:
+            kind = self._kinds[cls] = _kind_of(op)
+        return kind
 
     def _effects_of(self, op: Operation, kind: _Kind) -> _Effects:
         if not kind.depends:
@@ -158,7 +158,7 @@ class _Cse:
 
     def _of_parts(self, op: Operation) -> _Effects:
         """The effects of an operation that has those of the operations in it, and no others."""
-        found: Set[EffectInstance] = frozenset()
+        combined: Set[EffectInstance] = frozenset()
         for region in op.regions:
             for block in region.blocks:
                 for inner in block.ops:
@@ -166,8 +166,8 @@ class _Cse:
                     if effects is None:
                         return None
                     if effects:
-                        found = found | effects
-        return found
+                        combined = combined | effects
+        return combined
 
 
 _ALIKE: frozenset[type[MemoryEffect]] = frozenset({NoMemoryEffect, Pure, MemoryReadEffect, MemoryWriteEffect})

@@ -48,10 +48,10 @@ class ExpandAtomsPass(ModulePass):
     name = "expand-atoms"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for each in list(op.walk()):
-            if isinstance(each, AtomCallOp):
-                emitter = Emitter(each)
-                _expand(emitter, each, each.atom.atom)
+        for call in list(op.walk()):
+            if isinstance(call, AtomCallOp):
+                emitter = Emitter(call)
+                _expand(emitter, call, call.atom.atom)
                 emitter.replace()
 
 

@@ -38,16 +38,16 @@ class ExpandConversionsPass(ModulePass):
     name = "expand-conversions"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for each in list(op.walk()):
-            if isinstance(each, arith.TruncFOp) and _is_narrow(each.result.type):
-                _narrow(each)
-            elif isinstance(each, arith.ExtFOp) and _is_narrow(each.input.type):
-                _widen(each)
-            elif _computes(each) and any(_is_narrow(value.type) for value in (*each.operands, *each.results)):
+        for inner in list(op.walk()):
+            if isinstance(inner, arith.TruncFOp) and _is_narrow(inner.result.type):
+                _narrow(inner)
+            elif isinstance(inner, arith.ExtFOp) and _is_narrow(inner.input.type):
+                _widen(inner)
+            elif _computes(inner) and any(_is_narrow(value.type) for value in (*inner.operands, *inner.results)):
                 raise LoweringError(
                     Code.EMIT_UNSUPPORTED,
-                    f"'{each.name}' of 8-bit floats",
-                    each,
+                    f"'{inner.name}' of 8-bit floats",
+                    inner,
                     "there are conversions of them only: extend to f32 or f16 with arith.extf, and compute in that",
                 )
 

@@ -69,9 +69,9 @@ class ExpandCopiesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         scalars = Scalars()
-        for each in list(op.walk()):
-            if isinstance(each, CopyOp):
-                _expand(each, scalars)
+        for copy in list(op.walk()):
+            if isinstance(copy, CopyOp):
+                _expand(copy, scalars)
 
 
 def _expand(op: CopyOp, scalars: Scalars, *, explained: bool = True) -> None:

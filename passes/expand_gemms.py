@@ -63,9 +63,9 @@ class ExpandGemmsPass(ModulePass):
     name = "expand-gemms"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for each in list(op.walk()):
-            if isinstance(each, GemmOp):
-                _Expansion(each).expand()
+        for gemm in list(op.walk()):
+            if isinstance(gemm, GemmOp):
+                _Expansion(gemm).expand()
 
 
 @dataclass(frozen=True, slots=True)

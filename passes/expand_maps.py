@@ -38,14 +38,14 @@ class ExpandMapsPass(ModulePass):
     name = "expand-maps"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for each in list(op.walk()):
-            if isinstance(each, FillOp):
-                emitter = Emitter(each)
-                coord = _loops(emitter, each.tensor.type)
-                emitter.insert(_store(each.value, each.tensor, *coord))
+        for inner in list(op.walk()):
+            if isinstance(inner, FillOp):
+                emitter = Emitter(inner)
+                coord = _loops(emitter, inner.tensor.type)
+                emitter.insert(_store(inner.value, inner.tensor, *coord))
                 emitter.replace()
-            elif isinstance(each, MapOp):
-                _expand(each)
+            elif isinstance(inner, MapOp):
+                _expand(inner)
 
 
 def _expand(op: MapOp) -> None:

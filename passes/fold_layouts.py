@@ -58,40 +58,40 @@ class FoldLayoutsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         scalars = Scalars()
         coordinates = CoordinateFolding(scalars)
-        for each in list(op.walk()):
-            if coordinates.fold(each):
+        for inner in list(op.walk()):
+            if coordinates.fold(inner):
                 continue
-            if isinstance(each, LayoutViewOp):
-                _fold_view(each, scalars)
-            elif isinstance(each, RecastOp):
-                emitter = Emitter(each)
-                layout = each.relayout(scalars.layout(emitter, each.source))
-                own = scalars_for(emitter, each.result.type.layout.data, layout)
-                emitter.replace([emitter.value(ViewOp(each.source, None, each.result.type, own))])
-            elif isinstance(each, MakeTensorOp):
-                emitter = Emitter(each)
-                assert isinstance(each.result.type, TensorType)
-                emitter.replace([emitter.value(ViewOp(each.source, None, each.result.type, each.scalars))])
-            elif isinstance(each, DimOp | StrideOp):
-                emitter = Emitter(each)
-                integer = each.integer(plain_layout(scalars.layout(emitter, each.tensor)))
+            if isinstance(inner, LayoutViewOp):
+                _fold_view(inner, scalars)
+            elif isinstance(inner, RecastOp):
+                emitter = Emitter(inner)
+                layout = inner.relayout(scalars.layout(emitter, inner.source))
+                own = scalars_for(emitter, inner.result.type.layout.data, layout)
+                emitter.replace([emitter.value(ViewOp(inner.source, None, inner.result.type, own))])
+            elif isinstance(inner, MakeTensorOp):
+                emitter = Emitter(inner)
+                assert isinstance(inner.result.type, TensorType)
+                emitter.replace([emitter.value(ViewOp(inner.source, None, inner.result.type, inner.scalars))])
+            elif isinstance(inner, DimOp | StrideOp):
+                emitter = Emitter(inner)
+                integer = inner.integer(plain_layout(scalars.layout(emitter, inner.tensor)))
                 emitter.replace([integer.value if isinstance(integer, SsaInt) else emitter.index(integer)])
-            elif isinstance(each, RasterizeOp):
-                _fold_rasterize(each)
-            elif isinstance(each, FragmentOp):
-                emitter = Emitter(each)
-                emitter.replace([emitter.value(AllocOp(each.result.type))])
-            elif isinstance(each, GemmOp):
-                emitter = Emitter(each)
-                emitter.insert(GemmOp(each.a, each.b, each.c, each.result, atom=each.mma_atom))
+            elif isinstance(inner, RasterizeOp):
+                _fold_rasterize(inner)
+            elif isinstance(inner, FragmentOp):
+                emitter = Emitter(inner)
+                emitter.replace([emitter.value(AllocOp(inner.result.type))])
+            elif isinstance(inner, GemmOp):
+                emitter = Emitter(inner)
+                emitter.insert(GemmOp(inner.a, inner.b, inner.c, inner.result, atom=inner.mma_atom))
                 emitter.replace()
-            elif isinstance(each, CopyOp) and each.tiled_copy is not None:
-                emitter = Emitter(each)
-                emitter.insert(CopyOp(each.src, each.dst, atom=each.copy_atom, pred=each.pred))
+            elif isinstance(inner, CopyOp) and inner.tiled_copy is not None:
+                emitter = Emitter(inner)
+                emitter.insert(CopyOp(inner.src, inner.dst, atom=inner.copy_atom, pred=inner.pred))
                 emitter.replace()
         coordinates.erase()
         leftover = (TiledCopyOp, TiledMmaOp, ViewOp, Crd2IdxOp, GetScalarsOp, *INDEX_ARITHMETIC)
-        erase_unused([each for each in op.walk() if isinstance(each, leftover)])
+        erase_unused([inner for inner in op.walk() if isinstance(inner, leftover)])
 
 
 def _fold_rasterize(op: RasterizeOp) -> None:

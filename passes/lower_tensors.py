@@ -73,9 +73,9 @@ class LowerTensorsPass(ModulePass):
     name = "lower-tensors"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for each in list(op.walk()):
-            if isinstance(each, TileKernelOp):
-                _Kernel(each).lower()
+        for kernel in list(op.walk()):
+            if isinstance(kernel, TileKernelOp):
+                _Kernel(kernel).lower()
 
 
 class _Kernel:
@@ -87,21 +87,21 @@ class _Kernel:
         self.where: dict[SSAValue, Address] = {}
 
     def lower(self) -> None:
-        ops = [each for each in self.op.walk() if each is not self.op]
-        for each in ops:
-            self._check_no_tensor_results(each)
+        ops = [op for op in self.op.walk() if op is not self.op]
+        for op in ops:
+            self._check_no_tensor_results(op)
         self._arguments()
         dead: list[Operation] = []
-        for each in ops:
-            if isinstance(each, Crd2IdxOp | ViewOp | AllocOp | AliasOp | GetScalarsOp | arith.AddiOp):
-                dead.append(each)
-            self._lower(each, Emitter(each))
+        for op in ops:
+            if isinstance(op, Crd2IdxOp | ViewOp | AllocOp | AliasOp | GetScalarsOp | arith.AddiOp):
+                dead.append(op)
+            self._lower(op, Emitter(op))
         erase_unused(dead)
-        for each in dead:
-            if isinstance(each, Crd2IdxOp) and each.parent is not None:
-                self._compute(each, Emitter(each))
+        for op in dead:
+            if isinstance(op, Crd2IdxOp) and op.parent is not None:
+                self._compute(op, Emitter(op))
         self.addresses.erase_unused_conversions()
-        erase_unused([each for each in self.op.walk() if isinstance(each, INDEX_ARITHMETIC)])
+        erase_unused([op for op in self.op.walk() if isinstance(op, INDEX_ARITHMETIC)])
         self._entry()
 
     def _check_no_tensor_results(self, op: Operation) -> None:
@@ -154,7 +154,7 @@ class _Kernel:
             scalars = 0
             if isinstance(type, TensorType) and (scalars := len(unknowns(type.layout.data))):
                 layouts[len(names)] = plain_layout(type.layout.data)
-            taken = {each.data for each in op.arg_names}
+            taken = {other.data for other in op.arg_names}
             names += [name.data, *scalar_names(name.data, scalars, taken)]
             aligns += [type.align.data if isinstance(type, TensorType) else 0, *[0] * scalars]
         entry = EntryOp(op.sym_name.data, names, aligns, op.launch_bounds, op.detach_region(0), layouts=layouts)

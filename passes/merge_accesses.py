@@ -46,7 +46,7 @@ class MergeAccessesPass(ModulePass):
     name = "merge-accesses"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        blocks = [block for each in op.walk() for region in each.regions for block in region.blocks]
+        blocks = [block for inner in op.walk() for region in inner.regions for block in region.blocks]
         sums = Sums()
         for run in [run for block in blocks for run in _runs(block, sums)]:
             _merge(run, sums)

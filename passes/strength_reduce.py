@@ -28,18 +28,18 @@ class StrengthReducePass(ModulePass):
     name = "strength-reduce"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for each in list(op.walk()):
-            if isinstance(each, arith.SignlessIntegerBinaryOperation):
-                if isinstance(each.result.type, IntegerType):
-                    _reduce(each, each.result.type)
-            elif isinstance(each, PtrAddOp) and each.within is None and constant_of(each.offset) == 0:
-                Emitter(each).replace([each.ptr])
-        for each in reversed(list(op.walk())):
+        for inner in list(op.walk()):
+            if isinstance(inner, arith.SignlessIntegerBinaryOperation):
+                if isinstance(inner.result.type, IntegerType):
+                    _reduce(inner, inner.result.type)
+            elif isinstance(inner, PtrAddOp) and inner.within is None and constant_of(inner.offset) == 0:
+                Emitter(inner).replace([inner.ptr])
+        for inner in reversed(list(op.walk())):
             unused = isinstance(
-                each, arith.ConstantOp | arith.SignlessIntegerBinaryOperation | arith.IndexCastOp | PtrAddOp
+                inner, arith.ConstantOp | arith.SignlessIntegerBinaryOperation | arith.IndexCastOp | PtrAddOp
             )
-            if unused and not each.results[0].uses:
-                Rewriter.erase_op(each)
+            if unused and not inner.results[0].uses:
+                Rewriter.erase_op(inner)
 
 
 def _reduce(op: arith.SignlessIntegerBinaryOperation, type: IntegerType) -> None:

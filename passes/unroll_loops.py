@@ -33,11 +33,11 @@ class UnrollLoopsPass(ModulePass):
     max_ops: int = 1024
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for each in list(op.walk(reverse=True)):
-            if isinstance(each, scf.ForOp) and self._is_narrow(each):
-                trips = trip_values(each)
-                if trips is not None and len(trips) * len(each.body.block.ops) <= self.max_ops:
-                    _unroll(each, trips)
+        for inner in list(op.walk(reverse=True)):
+            if isinstance(inner, scf.ForOp) and self._is_narrow(inner):
+                trips = trip_values(inner)
+                if trips is not None and len(trips) * len(inner.body.block.ops) <= self.max_ops:
+                    _unroll(inner, trips)
 
     def _is_narrow(self, loop: scf.ForOp) -> bool:
         ops = list(loop.body.block.ops)

@@ -79,10 +79,10 @@ class Program:
     @cached_property
     def stage(self) -> str:
         """The stage at which the program was written: the last whose contract it fulfils. LoweringError for none."""
-        found = next((name for name in reversed(STAGE_NAMES) if self._fulfils(name)), None)
-        if found is None:
+        stage = next((name for name in reversed(STAGE_NAMES) if self._fulfils(name)), None)
+        if stage is None:
             CheckStagePass(STAGE_NAMES[0]).apply(self.context, self.module)  # raises, and says why
-        return found or STAGE_NAMES[0]
+        return stage or STAGE_NAMES[0]
 
     def has(self, stage: str) -> bool:
         """Whether `at` finds the program at a stage: it was not written at a later one."""
@@ -179,8 +179,8 @@ class Program:
         """The program as machine code, with what the assembler says of each kernel."""
         from tilefold.compiler.machine.assemble import cubin_of
 
-        found = self.build(target)
-        return cubin_of(found.cubin, found.log)
+        build = self.build(target)
+        return cubin_of(build.cubin, build.log)
 
     @cached_property
     def identity(self) -> str:

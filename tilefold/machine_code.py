@@ -36,15 +36,15 @@ def build(program: "Program", target: "Target") -> Build:
     if store is None:
         return _compiled(program, target)
     key = _key(program, target)
-    found = _kept(store.get(key))
-    if found is not None:
-        return found
+    kept = _kept(store.get(key))
+    if kept is not None:
+        return kept
     with store.making(key):
-        found = _kept(store.get(key))
-        if found is None:
-            found = _compiled(program, target)
-            store.put(key, found.to_bytes())
-    return found
+        kept = _kept(store.get(key))
+        if kept is None:
+            kept = _compiled(program, target)
+            store.put(key, kept.to_bytes())
+    return kept
 
 
 def kept(program: "Program", target: "Target") -> Build | None:

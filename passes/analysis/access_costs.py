@@ -122,10 +122,10 @@ def _costs(op: Operation, where: _Addressed, warps: list[WarpValues]) -> MemoryA
         if address is None or address.bits < ADDRESS_BITS[space] or (address.mask | address.step) % width:
             return MemoryAccess(op, space, width, unknown=_ADDRESS_UNKNOWN)
         if lanes:
-            found = _transactions(space, address, lanes, width)
-            if found is None:
+            counts = _transactions(space, address, lanes, width)
+            if counts is None:
                 return MemoryAccess(op, space, width, unknown=_ADDRESS_UNKNOWN)
-            used, total, most, least = used + 1, total + found[0], most + found[1], least + found[2]
+            used, total, most, least = used + 1, total + counts[0], most + counts[1], least + counts[2]
     return MemoryAccess(op, space, width, used, total, most, least)
 
 

@@ -76,14 +76,14 @@ class Sums(Memoised[Sum]):
         while base not in self._addresses and isinstance(base.owner, PtrAddOp):
             steps.append(base.owner)
             base = base.owner.ptr
-        found = self._addresses.setdefault(base, AddressSum(base, Sum(0)))
+        address = self._addresses.setdefault(base, AddressSum(base, Sum(0)))
         for step in reversed(steps):
-            offset = found.offset + self.of(step.offset)
-            found = AddressSum(found.base, offset)
+            offset = address.offset + self.of(step.offset)
+            address = AddressSum(address.base, offset)
             if len(offset.terms) > MOST_TERMS:
-                found = AddressSum(step.result, Sum(0))
-            self._addresses[step.result] = found
-        return found
+                address = AddressSum(step.result, Sum(0))
+            self._addresses[step.result] = address
+        return address
 
     def alignment(self, address: AddressSum) -> int:
         """The largest number of bytes known to divide an address."""
@@ -94,11 +94,11 @@ class Sums(Memoised[Sum]):
         return gcd(sum.constant, *(c * self._divisors.of(v) for v, c in sum.terms))
 
     def _compute(self, value: SSAValue) -> Sum:
-        found = self._sum(value)
+        result = self._sum(value)
         bits = int_width(value.type) or 64
-        terms = ((term, signed(factor, bits)) for term, factor in found.terms)
-        found = Sum(signed(found.constant, bits), frozenset((term, factor) for term, factor in terms if factor))
-        return found if len(found.terms) <= MOST_TERMS else Sum(0, frozenset({(value, 1)}))
+        terms = ((term, signed(factor, bits)) for term, factor in result.terms)
+        result = Sum(signed(result.constant, bits), frozenset((term, factor) for term, factor in terms if factor))
+        return result if len(result.terms) <= MOST_TERMS else Sum(0, frozenset({(value, 1)}))
 
     def _sum(self, value: SSAValue) -> Sum:
         if (constant := constant_of(value)) is not None:

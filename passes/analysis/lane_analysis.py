@@ -47,7 +47,7 @@ class WarpValues(Memoised[LaneValue | None]):
             "ntid.y": lv.constant(y),
             "ntid.z": lv.constant(z),
         }
-        self._divisors = [divisor for each in entry.parameters() for divisor in _divisors(each)]
+        self._divisors = [divisor for parameter in entry.parameters() for divisor in _divisors(parameter)]
         self._under_way: set[SSAValue] = set()
         self._rounds = MOST_ROUNDS
         self._ranges = ranges
@@ -58,9 +58,9 @@ class WarpValues(Memoised[LaneValue | None]):
 
     def _find(self, value: SSAValue) -> None:
         self._under_way.add(value)
-        found = self._compute(value)
+        result = self._compute(value)
         self._under_way.discard(value)
-        self._known[value] = found
+        self._known[value] = result
 
     def active(self, op: Operation) -> tuple[int, ...] | None:
         """The lanes that execute an operation whenever the warp does; None where that is not known."""
@@ -93,7 +93,7 @@ class WarpValues(Memoised[LaneValue | None]):
                 deciding = [condition.condition]
             case _:
                 return False
-        return all((value := self.of(each)) is not None and value.is_uniform for each in deciding)
+        return all((lanes := self.of(value)) is not None and lanes.is_uniform for value in deciding)
 
     def _compute(self, value: SSAValue) -> LaneValue | None:
         if (number := constant_of(value)) is not None:
@@ -147,8 +147,8 @@ class WarpValues(Memoised[LaneValue | None]):
                     return lv.elementwise(lambda x, y: operation.result(x, y, width), a, b)
                 if operation.unsigned and self._ranges.of(op.lhs)[0] < 0 and not a.is_uniform:
                     a = a.modulo(width)
-                found = operation.value(a, b)
-                return found.wrapped(width) if found is not None and self._ranges.wraps(op) else found
+                result = operation.value(a, b)
+                return result.wrapped(width) if result is not None and self._ranges.wraps(op) else result
             case _:
                 return _uniform(*operands)
 

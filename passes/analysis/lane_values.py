@@ -20,8 +20,8 @@ def _modular(
 
     @wraps(function)
     def of(a: "LaneValue", b: "LaneValue") -> "LaneValue | None":
-        found = function(a, b)
-        return None if found is None else found.modulo(min(a.bits, b.bits))
+        result = function(a, b)
+        return None if result is None else result.modulo(min(a.bits, b.bits))
 
     return of
 
@@ -175,16 +175,16 @@ def masked(a: LaneValue, mask: int) -> LaneValue | None:
                 return None
             return LaneValue((0,) * WARP, mask) if mask >= 0 else uniform(mask & -mask)
         value = bits
-    found = _normal(LaneValue(tuple(x & mask for x in value.known), value.mask & mask))
-    return found if 0 <= mask < 1 << a.bits else found.modulo(a.bits)
+    result = _normal(LaneValue(tuple(x & mask for x in value.known), value.mask & mask))
+    return result if 0 <= mask < 1 << a.bits else result.modulo(a.bits)
 
 
 def shifted_right(a: LaneValue, bits: int) -> LaneValue | None:
     """`a >> bits`."""
     if a.step % (1 << bits) or any(x < 0 for x in a.known):
         return uniform() if a.is_uniform else None
-    found = LaneValue(tuple(x >> bits for x in a.known), a.mask >> bits, a.step >> bits)
-    return found if a.bits == EXACT else found.modulo(max(a.bits - bits, 0))
+    result = LaneValue(tuple(x >> bits for x in a.known), a.mask >> bits, a.step >> bits)
+    return result if a.bits == EXACT else result.modulo(max(a.bits - bits, 0))
 
 
 @_modular

@@ -32,15 +32,15 @@ class LocalFragment:
 
 def local_fragments(entry: EntryOp) -> list[LocalFragment]:
     """The fragments of a kernel that lie in local memory, in the order of their first such access."""
-    found: dict[LocalAllocOp, list[LoadOp | StoreOp]] = {}
+    by_alloc: dict[LocalAllocOp, list[LoadOp | StoreOp]] = {}
     constants, sums = _Constants(), Sums()
     for op in entry.walk():
         if isinstance(op, LoadOp | StoreOp) and op.ptr.type == LOCAL:
             address = sums.address(op.ptr)
             alloc = address.base.owner
             if isinstance(alloc, LocalAllocOp) and not all(constants.of(term) for term, _ in address.offset.terms):
-                found.setdefault(alloc, []).append(op)
-    return [LocalFragment(alloc, tuple(accesses)) for alloc, accesses in found.items()]
+                by_alloc.setdefault(alloc, []).append(op)
+    return [LocalFragment(alloc, tuple(accesses)) for alloc, accesses in by_alloc.items()]
 
 
 class _Constants(Memoised[bool]):

@@ -26,9 +26,9 @@ class Memoised(ABC, Generic[Known]):
         if value not in self._known:
             due = (value,) if self._nested < MOST_NESTED else operands_first(value, self._known)
             self._nested += 1
-            for each in due:
-                if each not in self._known:
-                    self._find(each)
+            for part in due:
+                if part not in self._known:
+                    self._find(part)
             self._nested -= 1
         return self._known[value]
 
@@ -60,7 +60,7 @@ def operands_first(value: SSAValue, known: Container[SSAValue]) -> Iterator[SSAV
                 yield last
         else:
             opened.add(last)
-            waiting.extend(each for each in _parts(last) if each not in opened)
+            waiting.extend(part for part in _parts(last) if part not in opened)
 
 
 def _parts(value: SSAValue) -> Sequence[SSAValue]:

@@ -62,8 +62,8 @@ class Sum(dict[Product, int]):
 
     def reduced(self, bits: int) -> "Sum":
         """The same modulo `2**bits`, with coefficients that are signed integers of so many bits."""
-        found = {product: signed(coefficient, bits) for product, coefficient in self.items()}
-        return Sum({product: coefficient for product, coefficient in found.items() if coefficient})
+        reduced = {product: signed(coefficient, bits) for product, coefficient in self.items()}
+        return Sum({product: coefficient for product, coefficient in reduced.items() if coefficient})
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,29 +101,29 @@ class Quotients:
         if (constant := constant_of(value)) is not None:
             return Sum({(): constant})
         owner, width = value.owner, int_width(value.type) or 64
-        found: Sum | None = None
+        result: Sum | None = None
         match owner:
             case _ if self._depth > MOST_DEPTH:
                 pass
             case _ if isinstance(owner, SUMS) and (bits <= width or not self._ranges.wraps(owner)):
                 left, right = self.sum_of(owner.lhs, bits), self.sum_of(owner.rhs, bits)
                 if not isinstance(owner, arith.MuliOp) or min(len(left), len(right)) <= 1:
-                    found = INTEGER_OPERATIONS[type(owner)].value(left, right)
+                    result = INTEGER_OPERATIONS[type(owner)].value(left, right)
             case arith.IndexCastOp(input=inner) | arith.ExtSIOp(input=inner) | arith.TruncIOp(input=inner) if (
                 bits <= width or (int_width(inner.type) or 64) <= width or self._ranges.fits(inner, width)
             ):
-                found = self.sum_of(inner, bits)
+                result = self.sum_of(inner, bits)
             case arith.ExtUIOp(input=inner) if self._ranges.of(inner)[0] >= 0:
-                found = self.sum_of(inner, bits)
+                result = self.sum_of(inner, bits)
             case _:
                 digit = self._digit(value)
-                found = Sum() if digit is None else Sum({(digit,): 1})
+                result = Sum() if digit is None else Sum({(digit,): 1})
                 if digit is not None:
                     self.written.setdefault(digit, []).append(value)
-        too_long = found is not None and (
-            len(found) > MOST_PRODUCTS or any(len(product) > MOST_FACTORS for product in found)
+        too_long = result is not None and (
+            len(result) > MOST_PRODUCTS or any(len(product) > MOST_FACTORS for product in result)
         )
-        return Sum({(Digit(self._number(value)),): 1}) if found is None or too_long else found
+        return Sum({(Digit(self._number(value)),): 1}) if result is None or too_long else result
 
     def _digit(self, value: SSAValue, depth: int = MOST_DEPTH) -> Digit | None:
         """A value that is no sum, as a digit of what it was divided from; None for 0."""
@@ -210,7 +210,7 @@ def in_quotients(sum: Sum, bits: int) -> Sum:
     """The same without remainders."""
     total = Sum()
     for product, coefficient in sum.items():
-        found = Sum({(): coefficient})
+        term = Sum({(): coefficient})
         for digit in product:
             quotient = digit._replace(mod=0, mod_by=-1)
             factor = Sum({(quotient,): 1})
@@ -219,8 +219,8 @@ def in_quotients(sum: Sum, bits: int) -> Sum:
             if digit.mod_by >= 0:
                 number, by = Digit(digit.mod_by), tuple(sorted((*digit.by, digit.mod_by)))
                 factor[tuple(sorted((number, quotient._replace(by=by))))] = -1
-            found *= factor
-        total += found
+            term *= factor
+        total += term
     return total.reduced(bits)
 
 
@@ -229,7 +229,7 @@ def in_digits(quotients: Sum, bits: int) -> Sum:
     total = Sum()
     rest = Sum(quotients)
     while rest:
-        product = min(rest, key=lambda each: [(d.root, d.by, d.div) for d in each])
+        product = min(rest, key=lambda product: [(d.root, d.by, d.div) for d in product])
         coefficient = rest.pop(product)
         for place, digit in enumerate(product):
             others = (*product[:place], *product[place + 1 :])
@@ -246,13 +246,13 @@ def in_digits(quotients: Sum, bits: int) -> Sum:
 
 def _following(rest: Sum, others: Product, digit: Digit) -> Digit | None:
     """The next coarser quotient of the same number in a product with the same other factors."""
-    found = [
-        each
+    coarser = [
+        candidate
         for product in rest
-        for each in product
-        if (each.root, each.by) == (digit.root, digit.by)
-        and each.div > digit.div
-        and each.div % digit.div == 0
-        and tuple(sorted((*others, each))) == product
+        for candidate in product
+        if (candidate.root, candidate.by) == (digit.root, digit.by)
+        and candidate.div > digit.div
+        and candidate.div % digit.div == 0
+        and tuple(sorted((*others, candidate))) == product
     ]
-    return min(found, key=lambda each: each.div, default=None)
+    return min(coarser, key=lambda candidate: candidate.div, default=None)

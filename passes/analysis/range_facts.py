@@ -51,12 +51,12 @@ def restricted(known: Range, predicate: int, other: Range, *, left: bool, holds:
 
 def ends_in(loop: Operation) -> list[int]:
     """Constants that values in a loop are compared with, and those before them, ascending: where ranges may end."""
-    found: set[int] = set()
+    ends: set[int] = set()
     for op in loop.walk():
         if isinstance(op, arith.CmpiOp | arith.MinSIOp | arith.MinUIOp):
             constants = [constant_of(operand) for operand in op.operands]
-            found |= {end for c in constants if c is not None for end in (c - 1, c)}
-    return sorted(found)[:MOST_ENDS]
+            ends |= {end for c in constants if c is not None for end in (c - 1, c)}
+    return sorted(ends)[:MOST_ENDS]
 
 
 def grows_by(following: SSAValue, argument: SSAValue) -> SSAValue | None:

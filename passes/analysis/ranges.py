@@ -53,8 +53,8 @@ class Ranges(Memoised[Range]):
 
     def _find(self, value: SSAValue) -> None:
         whole = self._known[value] = _limits(value)  # what a value that depends on itself is taken to be
-        found = self._compute(value)
-        self._known[value] = found if contains(whole, found) else whole
+        result = self._compute(value)
+        self._known[value] = result if contains(whole, result) else whole
 
     def fits(self, value: SSAValue, bits: int = 32) -> bool:
         """Whether a value always fits in a signed integer of so many bits."""
@@ -64,8 +64,8 @@ class Ranges(Memoised[Range]):
         """Whether a sum, a difference, a product or a shift to the left may be reduced to its type."""
         if not isinstance(op, SUMS) or _promised(op):
             return False
-        found = _exact(op, self.of(op.lhs), self.of(op.rhs))
-        return found is None or not contains(_limits(op.result), found)
+        exact = _exact(op, self.of(op.lhs), self.of(op.rhs))
+        return exact is None or not contains(_limits(op.result), exact)
 
     def _compute(self, value: SSAValue) -> Range:
         if (constant := constant_of(value)) is not None:
@@ -94,10 +94,10 @@ class Ranges(Memoised[Range]):
             case scf.ForOp():
                 return self.of(owner.body.block.args[owner.results.index(value) + 1])
             case arith.SignlessIntegerBinaryOperation(lhs=left, rhs=right):
-                found, whole = _exact(owner, self.of(left), self.of(right)), _limits(value)
-                if found is None:
+                exact, whole = _exact(owner, self.of(left), self.of(right)), _limits(value)
+                if exact is None:
                     return whole
-                return clipped(found, whole) if _promised(owner) else reduced(found, whole)
+                return clipped(exact, whole) if _promised(owner) else reduced(exact, whole)
             case _:
                 return FULL
 
@@ -120,12 +120,12 @@ class Ranges(Memoised[Range]):
         return restricted(known, compared.predicate.value.data, other, left=left, holds=holds)
 
     def _branches(self, op: scf.IfOp, index: int) -> Range:
-        found: list[Range] = []
+        ranges: list[Range] = []
         for region, holds in ((op.true_region, True), (op.false_region, False)):
             end = region.block.last_op
             assert isinstance(end, scf.YieldOp), "the verifier checks this"
-            found.append(self._where(end.operands[index], op.cond, holds))
-        return either(*found)
+            ranges.append(self._where(end.operands[index], op.cond, holds))
+        return either(*ranges)
 
     def _carried(self, loop: scf.ForOp, argument: SSAValue, body: Block) -> Range:
         """The range of a value that a loop carries: one that holds what it starts with and, if it holds a value, holds
@@ -168,9 +168,9 @@ def register_of(op: gpu.ThreadIdOp | gpu.BlockDimOp | gpu.BlockIdOp | gpu.GridDi
 def register_ranges(block: Sequence[int]) -> dict[str, Range]:
     """The ranges of the special registers in blocks of a size."""
     return {
-        f"{name}.{axis}": found
+        f"{name}.{axis}": values
         for axis, size, most in zip("xyz", block, MAX_GRID, strict=True)
-        for name, found in (
+        for name, values in (
             ("tid", (0, size - 1)),
             ("ntid", (size, size)),
             ("ctaid", (0, most - 1)),

@@ -120,13 +120,13 @@ def _divided(
     except LayoutError:  # they begin at places that no layout describes, such as at 0, 2, 4 of rows of 3
         raise _RefusedError(bits, "neighbours", f"the layouts do not divide into runs of {count} elements") from None
     width = bits // 8
-    for what, tensor, part in zip(("source", "destination"), tensors, parts, strict=True):
+    for role, tensor, part in zip(("source", "destination"), tensors, parts, strict=True):
         run = contiguous_values(with_inner(tensor.layout.data, typed(part[0])))
         if run % count:
-            raise _RefusedError(bits, "swizzle", f"the swizzle keeps {run} elements of the {what} together")
+            raise _RefusedError(bits, "swizzle", f"the swizzle keeps {run} elements of the {role} together")
         align = gcd(8 * access_align(tensor), steps(typed(part[1])) * tensor.element_bits) // 8
         if align % width:
-            reason = f"the {what}'s addresses are aligned to {align} bytes, not {width}"
+            reason = f"the {role}'s addresses are aligned to {align} bytes, not {width}"
             raise _RefusedError(bits, "alignment", reason)
     if pred is None:
         return parts

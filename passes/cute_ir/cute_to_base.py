@@ -201,14 +201,14 @@ def _scalars(emitter: Emitter, op: GetScalarsOp, kind: Attribute, result_types: 
     assert isinstance(kind, CuteType)
     flags = {name: parameter(value) for name, value in op.properties.items() if isinstance(value, UnitAttr)}
     places = paths(kind.data)
-    found: list[SSAValue] = []
+    scalars: list[SSAValue] = []
     for integer, type in zip(GetScalarsOp.evaluate(kind.data, **flags), result_types, strict=True):
         scalar = SCALARS[64] if type == i64 else SCALARS[32]
         if not isinstance(integer, Unknown):
-            found.append(emitter.constant(integer, scalar))
+            scalars.append(emitter.constant(integer, scalar))
         else:
-            found.append(_extract(emitter, op.value, next(places), scalar))
-    return found
+            scalars.append(_extract(emitter, op.value, next(places), scalar))
+    return scalars
 
 
 def _extract(emitter: Emitter, value: SSAValue, path: Path, type: Attribute) -> SSAValue:
@@ -220,11 +220,11 @@ def _printed(emitter: Emitter, value: SSAValue, kind: CuteType) -> list[SSAValue
     """The dynamic integers of a value in the order of its text: of a composed layout, the outer function's first."""
     if not isinstance(kind, ComposedLayoutType):
         return _fields(emitter, value, kind.data)
-    found: list[list[SSAValue]] = []
+    groups: list[list[SSAValue]] = []
     for index, part in enumerate((kind.data.inner, kind.data.offset, kind.data.outer)):
         if any(isinstance(x, Unknown) for x in integers(part)):
-            found.append(_fields(emitter, _extract(emitter, value, (index,), _struct(part)), part))
-    return [field for fields in reversed(found) for field in fields]
+            groups.append(_fields(emitter, _extract(emitter, value, (index,), _struct(part)), part))
+    return [field for fields in reversed(groups) for field in fields]
 
 
 def _fields(emitter: Emitter, value: SSAValue, data: Any) -> list[SSAValue]:

@@ -82,9 +82,9 @@ class GpuToPtxPass(ModulePass):
         else:
             sizes = set(_launched(kernel, module))
         if len(sizes) != 1:
-            what = "nobody says how many threads its blocks have" if not sizes else f"its launches differ: {sizes}"
+            problem = "nobody says how many threads its blocks have" if not sizes else f"its launches differ: {sizes}"
             hint = "give gpu-to-ptx{block=128,1,1}, or the kernel attributes {known_block_size = array<i32: 128, 1, 1>}"
-            raise LoweringError(Code.PASS_FAILED, f"kernel @{kernel.name_of()}: {what}", kernel, hint)
+            raise LoweringError(Code.PASS_FAILED, f"kernel @{kernel.name_of()}: {problem}", kernel, hint)
         x, y, z = (*map(int, sizes.pop()), 1, 1, 1)[:3]
         return x, y, z
 

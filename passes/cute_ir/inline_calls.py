@@ -43,7 +43,7 @@ class InlineCallsPass(ModulePass):
     name = "inline-calls"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for entry in [each for each in op.walk() if isinstance(each, EntryOp)]:
+        for entry in [entry for entry in op.walk() if isinstance(entry, EntryOp)]:
             room = MAX_INLINED
             calls = _calls([entry], ())
             while calls:
@@ -54,11 +54,11 @@ class InlineCallsPass(ModulePass):
                     raise LoweringError(Code.PASS_FAILED, f"@{name} calls itself", call, "use scf.for and scf.while")
                 moved = _inline(call, callee)
                 calls += _calls(moved, (*within, callee))
-                room -= 1 + sum(1 for each in moved for _ in each.walk())
+                room -= 1 + sum(1 for inlined in moved for _ in inlined.walk())
                 if room < 0:
                     hint = "call fewer functions, or put the calls in a loop"
                     raise LoweringError(Code.PASS_FAILED, f"calls make @{entry.sym_name.data} too large", entry, hint)
-        for device in [each for each in op.walk() if isinstance(each, GpuModuleOp)]:
+        for device in [device for device in op.walk() if isinstance(device, GpuModuleOp)]:
             for function in list(device.body.block.ops):
                 if isinstance(function, func.FuncOp):
                     Rewriter.erase_op(function, safe_erase=False)
@@ -68,7 +68,7 @@ def _calls(
     ops: Iterable[Operation], within: tuple[func.FuncOp, ...]
 ) -> list[tuple[func.CallOp, tuple[func.FuncOp, ...]]]:
     """The calls in operations, with the functions in whose bodies they stood."""
-    return [(each, within) for op in ops for each in op.walk() if isinstance(each, func.CallOp)]
+    return [(call, within) for op in ops for call in op.walk() if isinstance(call, func.CallOp)]
 
 
 def _callee(call: func.CallOp) -> func.FuncOp:

@@ -215,13 +215,13 @@ class Addresses:
         """
         coords, modes = (coord, list(layout)) if isinstance(coord, tuple) else ((coord,), [layout])  # pyright: ignore[reportUnknownVariableType]
         parts: list[Part[SSAValue]] = []
-        for each, mode in zip(coords, modes, strict=True):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-            used = [values.pop(0) for _ in range(count_operands(each))]  # pyright: ignore[reportUnknownArgumentType]
-            mode = coalesce_under(each, mode)
+        for coordinate, mode in zip(coords, modes, strict=True):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+            used = [values.pop(0) for _ in range(count_operands(coordinate))]  # pyright: ignore[reportUnknownArgumentType]
+            mode = coalesce_under(coordinate, mode)
             if any(isinstance(value.owner, Block) for value in used):
                 mode = cut_at_period(mode, swizzle)
             for summand in by_period(mode, swizzle):
-                index = self.evaluate(emitter, Place(summand, each, used), BYTE)
+                index = self.evaluate(emitter, Place(summand, coordinate, used), BYTE)
                 parts.append(Part(_as_i32(emitter, index), index_bits(summand)))
         return parts
 

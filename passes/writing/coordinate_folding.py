@@ -125,5 +125,5 @@ class CoordinateFolding:
 def axes(start: Any, path: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
     """The paths of the integers of a coordinate, from left to right."""
     if isinstance(start, tuple):
-        return [each for mode, part in enumerate(start) for each in axes(part, (*path, mode))]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return [leaf_path for mode, part in enumerate(start) for leaf_path in axes(part, (*path, mode))]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     return [path]

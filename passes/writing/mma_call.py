@@ -92,10 +92,10 @@ def _held(emitter: Emitter, atom: MmaAtom, operand: str, tensor: TensorType, poi
     layout = tensor.layout.data
     count = size(layout)
     if isinstance(atom.instruction, Fma):
-        type, bytes, each = tensor.element_type, tensor.element_bytes, 1
+        type, bytes, per_register = tensor.element_type, tensor.element_bytes, 1
     else:
         held = registers(atom, operand)
-        type, bytes, each = REGISTER_TYPES[held.kind], held.bytes, held.values
-    starts = [layout(i) * tensor.element_bits // 8 for i in range(0, count, each)]
-    pair = tensor.element_type if float_bits(tensor.element_type) == 16 and each == 2 else None
+        type, bytes, per_register = REGISTER_TYPES[held.kind], held.bytes, held.values
+    starts = [layout(i) * tensor.element_bits // 8 for i in range(0, count, per_register)]
+    pair = tensor.element_type if float_bits(tensor.element_type) == 16 and per_register == 2 else None
     return _Held(type, bytes, [emitter.moved(pointer, start) for start in starts], pair)

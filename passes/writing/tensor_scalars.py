@@ -80,8 +80,8 @@ def _names(layout: LayoutLike) -> list[str]:
     """Names for the scalars: `dim0` for the first extent, `stride1` for the second stride."""
     plain = plain_layout(layout)
     return [
-        f"{what}{index}"
-        for what, t in (("dim", plain.shape), ("stride", plain.stride))
+        f"{kind}{index}"
+        for kind, t in (("dim", plain.shape), ("stride", plain.stride))
         for index, x in enumerate(integers(t))
         if isinstance(x, Unknown)
     ]

@@ -52,7 +52,7 @@ def _page(code: Code) -> str:
 
 def _prose(text: str) -> str:
     """Paragraphs, indented and no wider than 80 columns."""
-    paragraphs = [fill(each, 80, initial_indent="  ", subsequent_indent="  ") for each in text.split("\n\n")]
+    paragraphs = [fill(paragraph, 80, initial_indent="  ", subsequent_indent="  ") for paragraph in text.split("\n\n")]
     return "\n\n".join(paragraphs)
 
 

@@ -43,12 +43,12 @@ def execute(args: argparse.Namespace) -> int:
             program = program.device_program(TO_INDEX)
         target = Target(args.target)
         artifacts = program.ptx_artifacts(target) if args.ptx else program.build(target).artifacts
-    found = {artifact.kernel: artifact for artifact in artifacts}
-    name = args.kernel.rpartition("::")[2] if args.kernel else next(iter(found)) if len(found) == 1 else ""
-    if name not in found:
-        several = "the file has several kernels" if found else "the file has no kernel"
+    by_name = {artifact.kernel: artifact for artifact in artifacts}
+    name = args.kernel.rpartition("::")[2] if args.kernel else next(iter(by_name)) if len(by_name) == 1 else ""
+    if name not in by_name:
+        several = "the file has several kernels" if by_name else "the file has no kernel"
         problem = f"there is no kernel '{name[:80]}'" if name else several
-        raise TilefoldError(Code.RUN_KERNEL, problem, f"--kernel takes one of: {', '.join(found) or 'none'}")
-    files = export(found[name], Path(args.output), program.tensors(name))
+        raise TilefoldError(Code.RUN_KERNEL, problem, f"--kernel takes one of: {', '.join(by_name) or 'none'}")
+    files = export(by_name[name], Path(args.output), program.tensors(name))
     print(files.code, files.header, files.example, sep="\n")
     return 0

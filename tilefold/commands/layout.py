@@ -159,6 +159,6 @@ def _drawn(value: Any, args: argparse.Namespace) -> Any:
 
     of_threads = (TiledCopy, CopyAtom, TiledMma, MmaAtom)
     if not isinstance(value, of_threads if args.tv else (Layout, ComposedLayout, *of_threads)):
-        what = "thread-value layout" if args.tv else "layout"
-        raise TilefoldError(Code.CLI_VALUE, f"this is no {what}, so it has no table")
+        kind = "thread-value layout" if args.tv else "layout"
+        raise TilefoldError(Code.CLI_VALUE, f"this is no {kind}, so it has no table")
     return value

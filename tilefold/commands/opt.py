@@ -45,15 +45,15 @@ _TEXT_OPTION = re.compile(r'(?<==)[^\s"\d][^\s"]*')
 
 def with_pass_options(arguments: Sequence[str]) -> list[str]:
     """The arguments, with flags such as `-a=x=1 y=text` as pipelines: `-p`, `a{x=1 y="text"}`."""
-    found: list[str] = []
+    expanded: list[str] = []
     for argument in arguments:
         flag = _WITH_OPTIONS.fullmatch(argument)
         if flag is None or flag[1] not in PASSES:
-            found.append(argument)
+            expanded.append(argument)
         else:
             options = _TEXT_OPTION.sub(lambda match: f'"{match[0]}"', flag[2])
-            found += ["-p", f"{flag[1]}{{{options}}}"]
-    return found
+            expanded += ["-p", f"{flag[1]}{{{options}}}"]
+    return expanded
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -44,10 +44,10 @@ def add_target(parser: argparse.ArgumentParser, default: str | None, described: 
     parser.add_argument("--target", metavar="ARCH", default=default, help=text)
 
 
-def add_pictures(parser: "_Arguments", what: str) -> None:
-    """Declares `--svg` and `--png`; `what` they show."""
-    parser.add_argument("--svg", metavar="FILE", help=f"write {what} as an SVG image")
-    parser.add_argument("--png", metavar="FILE", help=f"write {what} as a PNG image (pip install 'tilefold[png]')")
+def add_pictures(parser: "_Arguments", subject: str) -> None:
+    """Declares `--svg` and `--png`, which show `subject`."""
+    parser.add_argument("--svg", metavar="FILE", help=f"write {subject} as an SVG image")
+    parser.add_argument("--png", metavar="FILE", help=f"write {subject} as a PNG image (pip install 'tilefold[png]')")
 
 
 def write_pictures(args: argparse.Namespace, picture: "Callable[[], Picture]") -> None:

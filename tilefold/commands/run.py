@@ -168,13 +168,13 @@ def _run_host(args: argparse.Namespace, program: "Program") -> int:
 
 def _environment(allowed: Sequence[str]) -> dict[str, str | None]:
     """The variables that the host may read: with the given value, or that of this process's environment."""
-    found: dict[str, str | None] = {}
+    variables: dict[str, str | None] = {}
     for text in allowed:
         name, given, value = text.partition("=")
         if not name:
             raise TilefoldError(Code.CLI_VALUE, f"--allow-env {text[:80]}: is neither NAME nor NAME=VALUE")
-        found[name] = value if given else os.environ.get(name)
-    return found
+        variables[name] = value if given else os.environ.get(name)
+    return variables
 
 
 def _run_launches(args: argparse.Namespace, program: "Program") -> int:

@@ -36,7 +36,7 @@ def meaning(annotation: object) -> object:
         return Dynamic()
     if hasattr(annotation, "__metadata__"):
         kind, *others = get_args(annotation)
-        return next((each for each in map(meaning, others) if isinstance(each, Dynamic)), meaning(kind))
+        return next((marker for marker in map(meaning, others) if isinstance(marker, Dynamic)), meaning(kind))
     given = get_args(annotation)
     if NoneType in given and len(given) == 2:
         return meaning(given[given[0] is NoneType])

@@ -31,11 +31,11 @@ def compile_all(
     """
     from concurrent.futures import as_completed
 
-    found: dict[int, Build | Exception] = {}
+    builds: dict[int, Build | Exception] = {}
     for number, kernel in enumerate(kernels):
         if (kept := kernel.program.kept(target)) is not None:
-            found[number] = kept
-    missing = [number for number in range(len(kernels)) if number not in found]
+            builds[number] = kept
+    missing = [number for number in range(len(kernels)) if number not in builds]
     if missing:
         pool = _processes(len(missing)) if executor is None else executor
         waiting: dict[Future[bytes | TilefoldError], int] = {}
@@ -46,14 +46,14 @@ def compile_all(
             with progress("compiling", len(missing)) as advance:
                 for future in as_completed(waiting):
                     number = waiting[future]
-                    found[number] = _taken(kernels[number], target, future)
+                    builds[number] = _taken(kernels[number], target, future)
                     advance()
         finally:
             for future in waiting:
                 future.cancel()
             if executor is None:
                 pool.shutdown()
-    return [found[number] for number in range(len(kernels))]
+    return [builds[number] for number in range(len(kernels))]
 
 
 def compile_text(text: str, name: str, arch: str) -> bytes | TilefoldError:
@@ -74,14 +74,14 @@ def compile_text(text: str, name: str, arch: str) -> bytes | TilefoldError:
 
 
 @contextmanager
-def progress(what: str, total: int) -> Generator[Callable[[], object], None, None]:
+def progress(title: str, total: int) -> Generator[Callable[[], object], None, None]:
     """Within it, a bar on the terminal, if there is one; each call of what it gives is one step of `total`."""
     from rich.console import Console
     from rich.progress import Progress
 
     console = Console(stderr=True)
     with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
-        task = progress.add_task(what, total=total)
+        task = progress.add_task(title, total=total)
         yield lambda: progress.advance(task)
 
 

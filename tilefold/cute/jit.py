@@ -81,7 +81,7 @@ class JitFunction(Generic[P, R]):
         if is_building():
             return self.rewritten(*args, **kwargs)
         function: Callable[..., R] = self.function
-        return function(*[_host(each) for each in args], **{name: _host(each) for name, each in kwargs.items()})
+        return function(*[_host(arg) for arg in args], **{name: _host(arg) for name, arg in kwargs.items()})
 
     def __get__(self, owner: object, kind: type | None = None) -> Any:
         if owner is None:

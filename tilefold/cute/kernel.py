@@ -153,13 +153,13 @@ class Kernel(KernelFunction):
     def build(self, bound: BoundArguments, block: Sequence[int]) -> CompiledKernel:
         """The kernel for arguments and a block. Raises ProgramError for a fault of the kernel."""
         key = (tuple(block), *bound.key)
-        found = self._built.get(key)
-        if found is None:
+        compiled = self._built.get(key)
+        if compiled is None:
             bounds = LaunchBounds(tuple(block), self.options.min_blocks, self.options.max_registers)
-            found = CompiledKernel(trace(self.rewritten, bound.arguments, bounds, self.options.name))
-            self._built[key] = found
-        self._last = found
-        return found
+            compiled = CompiledKernel(trace(self.rewritten, bound.arguments, bounds, self.options.name))
+            self._built[key] = compiled
+        self._last = compiled
+        return compiled
 
     @property
     def last(self) -> CompiledKernel:

@@ -24,10 +24,10 @@ class Signature:
     def signature(self) -> inspect.Signature:
         """The signature with annotations evaluated, where they can be."""
         try:
-            found = inspect.signature(self.function, eval_str=True)
+            signature = inspect.signature(self.function, eval_str=True)
         except Exception:  # an annotation that names what is not there says nothing to us
-            found = inspect.signature(self.function)
-        return found.replace(parameters=[each for each in found.parameters.values() if each.name not in self.without])
+            signature = inspect.signature(self.function)
+        return signature.replace(parameters=[p for p in signature.parameters.values() if p.name not in self.without])
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -38,35 +38,35 @@ class Signature:
     def is_plain(self) -> bool:
         """Whether each parameter has a name to be given by, and is one argument."""
         parameters = self.signature.parameters.values()
-        return all(each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY) for each in parameters)
+        return all(p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) for p in parameters)
 
     @cached_property
     def by_position(self) -> int:
         """The parameters that can be given by their position, where `is_plain` holds."""
-        return sum(each.kind is each.POSITIONAL_OR_KEYWORD for each in self.signature.parameters.values())
+        return sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in self.signature.parameters.values())
 
     @cached_property
     def defaults(self) -> Mapping[str, object]:
         """The values of parameters that a call need not give."""
         parameters = self.signature.parameters.values()
-        return {each.name: each.default for each in parameters if each.default is not each.empty}
+        return {p.name: p.default for p in parameters if p.default is not p.empty}
 
     @cached_property
     def constants(self) -> frozenset[str]:
         """The parameters that are known while the kernel is built."""
         parameters = self.signature.parameters.values()
-        return frozenset(each.name for each in parameters if is_constexpr(each.annotation))
+        return frozenset(p.name for p in parameters if is_constexpr(p.annotation))
 
     @cached_property
     def rules(self) -> Mapping[str, Dynamic]:
         """The parameters that are annotated as dynamic tensors."""
-        return {name: each for name, each in self._annotations.items() if isinstance(each, Dynamic)}
+        return {name: annotation for name, annotation in self._annotations.items() if isinstance(annotation, Dynamic)}
 
     @cached_property
     def ranges(self) -> Mapping[str, tuple[int, int]]:
         """Of the parameters that are annotated as integers, the least and the greatest number."""
-        annotated = {name: each for name, each in self._annotations.items() if isinstance(each, DType)}
-        return {name: (each.least, each.greatest) for name, each in annotated.items() if each.kind == "int"}
+        annotated = {name: dtype for name, dtype in self._annotations.items() if isinstance(dtype, DType)}
+        return {name: (dtype.least, dtype.greatest) for name, dtype in annotated.items() if dtype.kind == "int"}
 
     def bind(self, args: Sequence[object], kwargs: Mapping[str, object]) -> BoundArguments:
         """What a call gives each parameter. TypeError as from Python for a call that does not fit."""
@@ -92,8 +92,8 @@ class Signature:
         # of `*name: annotation` the annotation is that of each argument, not of the tuple
         variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         return {
-            each.name: None if each.kind in variadic and not is_constexpr(each.annotation) else meaning(each.annotation)
-            for each in parameters
+            p.name: None if p.kind in variadic and not is_constexpr(p.annotation) else meaning(p.annotation)
+            for p in parameters
         }
 
     def in_order(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:

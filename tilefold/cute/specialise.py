@@ -53,14 +53,14 @@ class BoundArguments:
             kind: Any = type(cast("object", value))
             given = cast("Sequence[object]", value)
             self.key.append((kind, len(given)))  # before what is in it, as for all containers
-            parts = [self.add(f"{name}{i}", each, None) for i, each in enumerate(given)]
+            parts = [self.add(f"{name}{i}", element, None) for i, element in enumerate(given)]
             if not isinstance(value, tuple):
                 return parts
             return kind._make(parts) if hasattr(kind, "_make") else tuple(parts)
         if isinstance(value, dict):
             entries = cast("dict[object, object]", value)
             self.key.append(("dict", constant_key(name, tuple(entries))))
-            return {each: self.add(f"{name}_{each}", part, None) for each, part in entries.items()}
+            return {key: self.add(f"{name}_{key}", part, None) for key, part in entries.items()}
         if dataclasses.is_dataclass(value) and not isinstance(value, type) and not is_ours(value):
             return self._dataclass(name, value)
         value = getattr(value, "__tilefold_array__", value)
@@ -92,9 +92,9 @@ class BoundArguments:
         made = copy.copy(value)
         kind = cast("type[object]", type(value))
         self.key.append(kind)
-        for each, annotation in _fields(kind):
-            part = self.add(f"{name}_{each}", getattr(value, each), annotation)
-            object.__setattr__(made, each, part)
+        for attribute, annotation in _fields(kind):
+            part = self.add(f"{name}_{attribute}", getattr(value, attribute), annotation)
+            object.__setattr__(made, attribute, part)
         return made
 
     def _constant(self, name: str, value: object) -> object:
@@ -123,10 +123,10 @@ def _check_kind(name: str, value: Any, annotation: object) -> None:
 def _fields(kind: type[Any]) -> tuple[tuple[str, object], ...]:
     """The fields of a dataclass with their annotations, evaluated where they can be."""
     try:
-        found = get_type_hints(kind, include_extras=True)
+        hints = get_type_hints(kind, include_extras=True)
     except Exception:  # an annotation that names what is not there says nothing to us
-        found = {}
-    return tuple((each.name, meaning(found.get(each.name, each.type))) for each in dataclasses.fields(kind))
+        hints = {}
+    return tuple((f.name, meaning(hints.get(f.name, f.type))) for f in dataclasses.fields(kind))
 
 
 def _scalar_dtype(name: str, value: Any, annotation: object) -> DType | None:

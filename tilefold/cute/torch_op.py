@@ -51,7 +51,7 @@ def torch_op(
         raise LaunchError(Code.RUN_LAUNCH, f"the operator '{name}' is of {kernel!r}, which is no kernel", hint)
     if not re.fullmatch(r"\w+::\w+", name):
         raise LaunchError(Code.RUN_LAUNCH, f"'{name}' is no name of an operator", "namespace::operator")
-    sizes = {each: size for each, size in (("grid", grid), ("block", block)) if size is not None}
+    sizes = {dimension: size for dimension, size in (("grid", grid), ("block", block)) if size is not None}
     if isinstance(kernel, Tuned) and block is not None:
         raise LaunchError(Code.RUN_LAUNCH, f"the operator '{name}' has a block", "leave it out: autotune has it")
     if isinstance(kernel, Kernel) and len(sizes) < 2:
@@ -59,19 +59,19 @@ def torch_op(
     signature = kernel.signature
     passed = _passed(signature, constants)
     schema = operator_schema(signature, (mutates,) if isinstance(mutates, str) else mutates, scalars, constants)
-    defaults = {each: signature.defaults[each] for each in passed if each in signature.defaults}
+    defaults = {parameter: signature.defaults[parameter] for parameter in passed if parameter in signature.defaults}
 
     def launch(*args: Any, **named: Any) -> None:
         given = {**defaults, **dict(zip(passed, args, strict=False)), **named}
-        values = [given[each] for each in passed]
-        asked: Any = {each: size(*values) if callable(size) else size for each, size in sizes.items()}
+        values = [given[parameter] for parameter in passed]
+        asked: Any = {dimension: size(*values) if callable(size) else size for dimension, size in sizes.items()}
         kernel(**given, **constants).launch(**asked, **options)
 
     def fake(*args: Any, **named: Any) -> None:
         """What is known of the results without running: there are none."""
 
     library: Any = import_module("torch").library
-    written = tuple(each for each in passed if each in mutates)
+    written = tuple(parameter for parameter in passed if parameter in mutates)
     op = library.custom_op(name, launch, mutates_args=written, device_types=("cpu", "cuda"), schema=schema)
     op.register_fake(fake)
     return op
@@ -82,38 +82,38 @@ def operator_schema(
 ) -> str:
     """The schema of the operator of a kernel with these parameters (PyTorch, native_functions.yaml, func)."""
     names = signature.names
-    for what, given in (("mutates", mutates), ("scalars", scalars), ("the constants", constants)):
-        for each in given:
-            if each not in names:
+    for subject, given in (("mutates", mutates), ("scalars", scalars), ("the constants", constants)):
+        for name in given:
+            if name not in names:
                 raise LaunchError(
-                    Code.RUN_ARGUMENT, f"{what} names '{each}', which is no parameter of the kernel",
+                    Code.RUN_ARGUMENT, f"{subject} names '{name}', which is no parameter of the kernel",
                     f"its parameters: {', '.join(names) or 'none'}",
                 )  # fmt: skip
     words: list[str] = []
-    for each in _passed(signature, constants):
-        type = _scalar(signature, scalars, each)
-        has_default = each in signature.defaults
-        default = signature.defaults.get(each)
-        if each in signature.constants:
-            raise LaunchError(Code.RUN_ARGUMENT, f"the constant '{each}' has no value", f"torch_op(..., {each}=...)")
+    for name in _passed(signature, constants):
+        type = _scalar(signature, scalars, name)
+        has_default = name in signature.defaults
+        default = signature.defaults.get(name)
+        if name in signature.constants:
+            raise LaunchError(Code.RUN_ARGUMENT, f"the constant '{name}' has no value", f"torch_op(..., {name}=...)")
         if type is not None:
-            if type not in _TYPES.values() or each in mutates:
-                raise LaunchError(Code.RUN_ARGUMENT, f"'{each}' cannot be a {type.__name__} here", "int, float or bool")
-            words.append(f"{type.__name__} {each}" + (f"={type(default)}" if has_default else ""))
+            if type not in _TYPES.values() or name in mutates:
+                raise LaunchError(Code.RUN_ARGUMENT, f"'{name}' cannot be a {type.__name__} here", "int, float or bool")
+            words.append(f"{type.__name__} {name}" + (f"={type(default)}" if has_default else ""))
         else:
-            alias = f"(a{len(words)}!)" if each in mutates else ""
-            words.append(f"Tensor{alias}? {each}=None" if has_default and default is None else f"Tensor{alias} {each}")
+            alias = f"(a{len(words)}!)" if name in mutates else ""
+            words.append(f"Tensor{alias}? {name}=None" if has_default and default is None else f"Tensor{alias} {name}")
     return f"({', '.join(words)}) -> ()"
 
 
 def _passed(signature: Signature, constants: Mapping[str, Any]) -> list[str]:
     """The parameters that are arguments of the operator."""
     chosen = signature.constants & signature.defaults.keys() | constants.keys()
-    return [each for each in signature.names if each not in chosen]
+    return [name for name in signature.names if name not in chosen]
 
 
 def _scalar(signature: Signature, scalars: Mapping[str, type], name: str) -> type | None:
     """The type of Python of a number; None for a tensor."""
     annotation = signature.signature.parameters[name].annotation
-    found = scalars.get(name)
-    return _TYPES.get(annotation.kind) if found is None and isinstance(annotation, DType) else found
+    declared = scalars.get(name)
+    return _TYPES.get(annotation.kind) if declared is None and isinstance(annotation, DType) else declared

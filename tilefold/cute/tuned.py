@@ -44,7 +44,7 @@ class Tuned(KernelFunction):
         self.configs = tuner.configs
         self.signature = Signature(self.function, frozenset(name for config in tuner.configs for name in config))
         self.launchers: dict[str, Launcher] = {}
-        self._found: dict[tuple[object, ...], Tuning] = {}
+        self._tunings: dict[tuple[object, ...], Tuning] = {}
         self._lock = Lock()
         update_wrapper(self, self.function)
         skip_frames(Tuned.__call__, TunedCall.launch, TunedCall.build)
@@ -87,24 +87,24 @@ class Tuned(KernelFunction):
         calls = [call.of(config) for config in self.configs]
         key = ordinal, *calls[0].bound.key
         with self._lock:  # two measurements at the same time would disturb each other
-            found = self._found.get(key)
-            if found is None:
+            tuning = self._tunings.get(key)
+            if tuning is None:
                 tuner = self.tuner if grid is None else replace(self.tuner, grid=grid)
-                found = self._found[key] = tuner.measure(calls, ordinal)
-        return found
+                tuning = self._tunings[key] = tuner.measure(calls, ordinal)
+        return tuning
 
     def launcher(self, device: str) -> "Launcher":
         """The prepared launches for a GPU. LaunchError for a device that does not exist."""
         from .gpu_launch import launcher_of
 
-        found = self.launchers.get(device)
-        if found is None:
+        launcher = self.launchers.get(device)
+        if launcher is None:
 
             def resolve(args: tuple[Any, ...], _: Any, *rest: Any) -> "tuple[RunResult | None, Prepared | None]":
                 return self._resolve(device, args, *rest)
 
-            found = self.launchers[device] = launcher_of(self.signature, device, resolve)
-        return found
+            launcher = self.launchers[device] = launcher_of(self.signature, device, resolve)
+        return launcher
 
     def _resolve(
         self, device: str, args: tuple[Any, ...], grid: Any, stream: Any, attributes: LaunchAttributes
@@ -166,7 +166,7 @@ class TunedCall:
             if config is None:
                 first = self.tuned.configs[0]
                 arrays = self.of(first).bound.arrays.values()
-                config = first if any(each.device == NOWHERE for each in arrays) else self.config(self.place("auto"))
+                config = first if any(array.device == NOWHERE for array in arrays) else self.config(self.place("auto"))
             return self.of(config).build(sized(self.tuned.tuner.block, config))
         except TilefoldError as error:
             raise shown(error) from error.__cause__

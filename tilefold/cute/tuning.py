@@ -54,14 +54,14 @@ class Tuning:
     @property
     def best(self) -> Candidate:
         """The fastest. TilefoldError (E3105) where none works."""
-        timed = [each for each in self.candidates if each.milliseconds is not None]
+        timed = [candidate for candidate in self.candidates if candidate.milliseconds is not None]
         if not timed:
             raise TilefoldError(
                 Code.RUN_LAUNCH,
                 "no configuration works:\n" + self.table(),
                 "processes that compile import the main module: launch below if __name__ == '__main__', or give "
                 "another executor"
-                if any("BrokenProcessPool" in each.problem for each in self.candidates)
+                if any("BrokenProcessPool" in candidate.problem for candidate in self.candidates)
                 else "",
             )
         return min(timed, key=_time)
@@ -73,18 +73,18 @@ class Tuning:
         from rich.console import Console
         from rich.table import Table
 
-        found = Table("configuration", "ms", "registers", "spilled bytes", "problem", title=self.device)
-        for each in sorted(self.candidates, key=_time):
-            resources = each.resources
-            found.add_row(
-                ", ".join(f"{name}={value}" for name, value in each.config.items()),
-                "" if each.milliseconds is None else f"{each.milliseconds:.4f}",
+        table = Table("configuration", "ms", "registers", "spilled bytes", "problem", title=self.device)
+        for candidate in sorted(self.candidates, key=_time):
+            resources = candidate.resources
+            table.add_row(
+                ", ".join(f"{name}={value}" for name, value in candidate.config.items()),
+                "" if candidate.milliseconds is None else f"{candidate.milliseconds:.4f}",
                 "" if resources is None else str(resources.registers),
                 "" if resources is None else str(resources.spill_stores),
-                each.problem,
+                candidate.problem,
             )
         stream = StringIO()
-        Console(file=stream, width=120).print(found)
+        Console(file=stream, width=120).print(table)
         return stream.getvalue()
 
 
@@ -114,7 +114,7 @@ class Tuner:
         from tilefold.running import devices
 
         engine = devices.gpu_engine(ordinal)
-        key, store = self._key([each.bound for each in calls], engine), default_store()
+        key, store = self._key([call.bound for call in calls], engine), default_store()
         kept = None if store is None or not key else store.get(key)
         if kept is not None:
             from tilefold.compiler.machine.assemble import KernelResources
@@ -128,11 +128,11 @@ class Tuner:
         made = Tuning(tuple(self._measured(compiled, calls, engine)), engine.driver.name)
         assert made.best
         if store is not None and key and lasting:
-            found = [
-                (None if each.resources is None else asdict(each.resources), each.milliseconds, each.problem)
-                for each in made.candidates
+            rows = [
+                (None if tried.resources is None else asdict(tried.resources), tried.milliseconds, tried.problem)
+                for tried in made.candidates
             ]
-            store.put(key, json.dumps(found).encode())
+            store.put(key, json.dumps(rows).encode())
         return made
 
     def _key(self, bounds: Sequence[BoundArguments], engine: "CudaEngine") -> str:
@@ -147,8 +147,8 @@ class Tuner:
             return ""
         first = self._built(bounds[0], self.configs[0])
         identity = first.program.identity if isinstance(first, CompiledKernel) else repr(first)
-        keys = [f"{each.key}" for each in bounds]
-        sizes = [f"{sized(self.grid, each)} {sized(self.block, each)}" for each in self.configs]
+        keys = [f"{bound.key}" for bound in bounds]
+        sizes = [f"{sized(self.grid, config)} {sized(self.block, config)}" for config in self.configs]
         driver = engine.driver
         return digest(
             "tuning", identity, prune, *keys, *sizes, repr(self.configs), driver.name, driver.target.arch, toolchain()
@@ -157,12 +157,12 @@ class Tuner:
     def _compiled(self, calls: Sequence[KernelCall], target: "Target") -> tuple[list[Candidate], bool]:
         """All configurations with what they use, or what is wrong with them; and whether that will be so again."""
         built = [self._built(call.bound, config) for call, config in zip(calls, self.configs, strict=True)]
-        kernels = [each for each in built if isinstance(each, CompiledKernel)]
+        kernels = [kernel for kernel in built if isinstance(kernel, CompiledKernel)]
         made = compile_all(kernels, target, self.executor)
-        lasting = all(isinstance(each, Build | TilefoldError) for each in made)
+        lasting = all(isinstance(build, Build | TilefoldError) for build in made)
         rest = iter(made)
-        results = [next(rest) if isinstance(each, CompiledKernel) else each for each in built]
-        return [self._candidate(*each) for each in zip(self.configs, results, strict=True)], lasting
+        results = [next(rest) if isinstance(kernel, CompiledKernel) else kernel for kernel in built]
+        return [self._candidate(*pair) for pair in zip(self.configs, results, strict=True)], lasting
 
     def _built(self, bound: BoundArguments, config: Config) -> CompiledKernel | Exception:
         """The kernel for a configuration, or what was raised while it was built, as by an `assert` of constants."""
@@ -185,11 +185,11 @@ class Tuner:
         self, candidates: Sequence[Candidate], calls: Sequence[KernelCall], engine: "CudaEngine"
     ) -> list[Candidate]:
         with engine.driver.current(), progress("timing", len(candidates)) as advance:
-            found: list[Candidate] = []
+            measured: list[Candidate] = []
             for candidate, call in zip(candidates, calls, strict=True):
-                found.append(candidate if candidate.problem else self._timed(candidate, call, engine))
+                measured.append(candidate if candidate.problem else self._timed(candidate, call, engine))
                 advance()
-        return found
+        return measured
 
     def _timed(self, candidate: Candidate, call: KernelCall, engine: "CudaEngine") -> Candidate:
         from tilefold.runtime.engine import LaunchConfig

@@ -33,5 +33,5 @@ def skip_frames(*functions: Callable[..., object]) -> None:
         strategy = evaluation.set_code_exec_strategy
     except AttributeError:  # there is no torch, or one that has no such strategies
         return
-    for each in functions:
-        strategy(each.__code__, skip)
+    for function in functions:
+        strategy(function.__code__, skip)

@@ -58,9 +58,9 @@ class Argument:
 
 def arguments(artifact: Artifact, tensors: "Mapping[str, TensorType]") -> tuple[Argument, ...]:
     """The arguments of a kernel's launch, in the order in which it takes them, with notes on `tensors` by name."""
-    fixed = _TAKEN | {f"{artifact.kernel}_{each}" for each in _OF_HEADER}
+    fixed = _TAKEN | {f"{artifact.kernel}_{suffix}" for suffix in _OF_HEADER}
     taken = set(artifact.names)
-    found: list[Argument] = []
+    arguments: list[Argument] = []
     for parameter in artifact.parameters:
         taken.discard(parameter.name)
         for kind, name, note in _values(parameter, tensors.get(parameter.name)):
@@ -69,8 +69,8 @@ def arguments(artifact: Artifact, tensors: "Mapping[str, TensorType]") -> tuple[
             while name in taken or name in fixed:
                 name += "_"
             taken.add(name)
-            found.append(Argument(name, kind, note))
-    return tuple(found)
+            arguments.append(Argument(name, kind, note))
+    return tuple(arguments)
 
 
 def _values(parameter: Parameter, tensor: "TensorType | None") -> Iterator[tuple[ParameterKind, str, str]]:
@@ -80,8 +80,8 @@ def _values(parameter: Parameter, tensor: "TensorType | None") -> Iterator[tuple
     names = [
         f"{parameter.name}_{name}{mode}"
         for name, part in integers
-        for mode, each in enumerate(leaves(part))
-        if isinstance(each, Unknown)
+        for mode, leaf in enumerate(leaves(part))
+        if isinstance(leaf, Unknown)
     ]
     first, *rest = parameter.kinds
     yield first, parameter.name, _note(parameter, tensor)

@@ -101,16 +101,16 @@ def _is_real(kind: ParameterKind) -> bool:
 
 def example(name: str, code: str, passed: tuple[Argument, ...]) -> str:
     """The program for kernel `name`, whose code is in file `code` and takes the arguments `passed`."""
-    tensors = [each for each in passed if each.kind.is_tensor]
-    words = "".join(f" {each.name}" for each in passed)
+    tensors = [argument for argument in passed if argument.kind.is_tensor]
+    words = "".join(f" {argument.name}" for argument in passed)
     helpers = _CHECK
-    if any(_is_real(each.kind) for each in passed):
+    if any(_is_real(argument.kind) for argument in passed):
         helpers += _REAL
     if tensors:
         helpers += _TENSOR
-    declared = "".join(f"    {_declared(each, _FIRST + at)}\n" for at, each in enumerate(passed))
-    given = "".join(f",\n              {each.name}{'.address' if each.kind.is_tensor else ''}" for each in passed)
-    written = "".join(f"    write_tensor(&{each.name});\n" for each in tensors)
+    declared = "".join(f"    {_declared(argument, _FIRST + at)}\n" for at, argument in enumerate(passed))
+    given = "".join(f",\n              {arg.name}{'.address' if arg.kind.is_tensor else ''}" for arg in passed)
+    written = "".join(f"    write_tensor(&{argument.name});\n" for argument in tensors)
     return f"""{LICENCE}
 /* Runs kernel {name} once, on tensors in files of raw elements, which its results replace.
  *

@@ -51,9 +51,9 @@ def export(artifact: Artifact, folder: Path, tensors: "Mapping[str, TensorType] 
 def header(artifact: Artifact, passed: tuple[Argument, ...]) -> str:
     """The header: `NAME_load` loads the code in the current context, `NAME_launch` queues the kernel."""
     name = artifact.kernel
-    declared = "".join(f",\n    {each.kind.c} {each.name}" for each in passed)
-    addresses = ", ".join(f"&{each.name}" for each in passed) or "0"
-    notes = "".join(f" *   {each.name}: {each.note}\n" for each in passed if each.note)
+    declared = "".join(f",\n    {argument.kind.c} {argument.name}" for argument in passed)
+    addresses = ", ".join(f"&{argument.name}" for argument in passed) or "0"
+    notes = "".join(f" *   {argument.name}: {argument.note}\n" for argument in passed if argument.note)
     x, y, z = artifact.block
     shared = ""
     if artifact.dynamic_shared:

@@ -48,14 +48,14 @@ class Arguments:
 
     def logical(self, given: Mapping[str, TensorArgument | np.generic]) -> dict[str, Any]:
         """The arguments after a run, as expressions see them: logical arrays, and numbers."""
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for name, value in given.items():
             if isinstance(value, TensorArgument):
                 assert value.layout is not None
-                found[name] = logical_array(unpacked(value.storage, self.types[name]), value.layout)
+                values[name] = logical_array(unpacked(value.storage, self.types[name]), value.layout)
             else:
-                found[name] = value.item()
-        return found
+                values[name] = value.item()
+        return values
 
 
 def prepare(launch: Launch, files: Mapping[str, str], *, seed: int, max_bytes: int) -> Arguments:

@@ -50,7 +50,7 @@ class Host:
                 Code.CLI_VALUE, f"--stage {stage}: kernels that a host launches do not run there", known
             )
         texts: list[str] = []
-        for each in asked:
+        for stage in asked:
             printed: list[str] = []
 
             def write(text: str, printed: list[str] = printed, first: bool = not texts) -> None:
@@ -58,10 +58,10 @@ class Host:
                 if first:
                     sys.stdout.write(text)
 
-            self._simulate(entry, each, write)
+            self._simulate(entry, stage, write)
             texts.append("".join(printed))
             if texts[-1] != texts[0]:
-                message = f"at stage {each} the program prints other text than at the one before: a pass changed it"
+                message = f"at stage {stage} the program prints other text than at the one before: a pass changed it"
                 print_diagnostics(Diagnostic(Severity.ERROR, message, code=Code.STAGES_DIFFER).render())
                 return False
         return True

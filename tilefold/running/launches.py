@@ -87,19 +87,19 @@ def launches_of(module: ModuleOp, source: Source, changes: Changes) -> list[Laun
     where nothing is to be launched, for a name that neither has, and for expressions that cannot be read.
     """
     kernels = {op.symbol: op for op in module.walk() if isinstance(op, KernelOp)}
-    found = [_launch(op, kernels, source) for op in module.walk() if isinstance(op, LaunchOp)]
+    launches = [_launch(op, kernels, source) for op in module.walk() if isinstance(op, LaunchOp)]
     if changes.name is not None:
-        chosen = [launch for launch in found if changes.name in _names(launch)]
-        found = chosen or [_bare_launch(kernels, changes.name, found)]
-    if not found:
+        chosen = [launch for launch in launches if changes.name in _names(launch)]
+        launches = chosen or [_bare_launch(kernels, changes.name, launches)]
+    if not launches:
         if len(kernels) != 1:
             raise TilefoldError(
                 Code.RUN_LAUNCH,
                 f"{source.name} says no launch to run, and has {len(kernels)} kernels",
                 "add a run.launch to the file, or name a kernel with --launch",
             )
-        found = [_bare_launch(kernels, next(iter(kernels)), found)]
-    return [_changed(launch, changes) for launch in found]
+        launches = [_bare_launch(kernels, next(iter(kernels)), launches)]
+    return [_changed(launch, changes) for launch in launches]
 
 
 def _names(launch: Launch) -> set[str]:

@@ -65,7 +65,7 @@ class LoadedProgram(Inspection):
 
         Raises TilefoldError (E3107) where there is none, or several.
         """
-        matching = [each for each in self.kernels if name in (None, each, each.rpartition("::")[2])]
+        matching = [kernel for kernel in self.kernels if name in (None, kernel, kernel.rpartition("::")[2])]
         if len(matching) != 1:
             problem = f"{'no' if not matching else 'more than one'} kernel{'' if name is None else f' {name!r}'}"
             hint = f"its kernels: {', '.join(self.kernels)}" if self.kernels else ""
@@ -97,7 +97,7 @@ class LoadedProgram(Inspection):
             )
         session = Session(self._program, device, stage, RunOptions(races, max_steps, max_memory, seed))
         launches = launches_of(self._program.module, self._program.source, Changes(name=launch))
-        return tuple(outcome for each in launches for outcome in _outcomes(session, each))
+        return tuple(outcome for selected in launches for outcome in _outcomes(session, selected))
 
 
 def _outcomes(session: Session, launch: Launch) -> Sequence[LaunchOutcome]:

@@ -37,12 +37,12 @@ class CAtomRequest:
 
     def tables(self) -> tuple[Table, ...]:
         """For each number of values, who has each place of the copy's tile. `LayoutError` if it is too large."""
-        found: list[Table] = []
+        tables: list[Table] = []
         for count in self.counts:
             layout_tv, tiler = tile_of(self.mma.tile_shape[:2], _first_values(self.mma, count))
             shape = tuple([size(mode) for mode in tiler])
-            found.append(thread_value_table(f"copy_V = {count}", layout_tv, shape))
-        return tuple(found)
+            tables.append(thread_value_table(f"copy_V = {count}", layout_tv, shape))
+        return tuple(tables)
 
 
 def read_c_atom(args: argparse.Namespace) -> CAtomRequest:
@@ -98,15 +98,15 @@ def _steps(mma: TiledMma, count: int, style: Style) -> Iterator[str]:
     yield f"layout_TV = {style(layout_tv)}"
     yield "(thr, val) -> place in the MMA's tile"
     yield ""
-    found, tiler = tile_of(shape, layout_tv)
+    layout, tiler = tile_of(shape, layout_tv)
     yield f"tiler = ({', '.join(style(mode) for mode in tiler)})"
     yield "a layout for each mode of the tile"
     yield ""
     tile2mma = composition(make_layout(shape), tiler)
     yield f"tile2mma = {style(tile2mma)}"
     yield ""
-    yield f"layout_tv = {style(found)}"
+    yield f"layout_tv = {style(layout)}"
     yield "(thr, val) -> place in the tile of the copy"
     yield ""
-    assert isinstance(found, Layout)
-    yield from print_layout_lines(found, style)
+    assert isinstance(layout, Layout)
+    yield from print_layout_lines(layout, style)

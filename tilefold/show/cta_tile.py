@@ -46,7 +46,7 @@ def read_cta_tile(args: argparse.Namespace, src: Tensor | None) -> CtaTile | Non
         coord = project(step, coord)
     _check_coord(src.layout, chosen, coord, coord_text, used)
     with tiler_text.blamed():
-        found, cut = inner_partition(src.layout, chosen, coord), partial(inner_partition, tiler=chosen, coord=coord)
+        part, cut = inner_partition(src.layout, chosen, coord), partial(inner_partition, tiler=chosen, coord=coord)
         if not has_unknowns(src.layout):
             applied = run_time(chosen) if args.run_time_tiler else chosen
             shown = inner_partition(src.layout, applied, run_time(coord), slice_as_cute)
@@ -54,9 +54,9 @@ def read_cta_tile(args: argparse.Namespace, src: Tensor | None) -> CtaTile | Non
             message = "integers of run time are shown by their values, which '?' leaves open"
             raise LayoutError(Code.CLI_VALUE, message, "leave out --run-time-tiler, or write numbers for '?'")
         else:
-            shown = found
+            shown = part
         name = src.name.replace("_tensor_", "_cta_tensor_")
-        return CtaTile(src.part(name, shown), found[0], chosen, cut)
+        return CtaTile(src.part(name, shown), part[0], chosen, cut)
 
 
 def _refuse_useless(args: argparse.Namespace, needed: str) -> None:

@@ -20,26 +20,26 @@ from tilefold.show.option_text import OptionText
 
 def read_tiled_copy(args: argparse.Namespace, atom: OptionText, bits: int) -> tuple[TiledCopy, dict[str, Layout]]:
     """The tiled copy, and the layouts of which it was made by what they lay out."""
-    found = atom.read(lambda text: atom_of(text, bits))
+    copy_atom = atom.read(lambda text: atom_of(text, bits))
     ways = ("thr", "val", "tv", "tiler", "cotiled", "data", "mma")
     match [name for name in ways if getattr(args, name) is not None]:
         case ["thr"] | ["thr", "val"]:
             thr, val = args.thr, args.val
             by_thread, by_value = OptionText("--thr", thr), OptionText("--val", "1:0" if val is None else val)
             threads, values = by_thread.read(unswizzled_layout), by_value.read(unswizzled_layout)
-            copy = _made(lambda: make_tiled_copy(found, threads, values), atom, by_thread, by_value)
+            copy = _made(lambda: make_tiled_copy(copy_atom, threads, values), atom, by_thread, by_value)
             return copy, {"thread": threads, "vector": values}
         case ["tv", "tiler"]:
             text = OptionText("--tv", args.tv)
             layout_tv, tile = text.read(_layout_tv), OptionText("--tiler", args.tiler).read(_static_tiler)
-            return _made(lambda: make_tiled_copy_tv(found, layout_tv, tile), atom, text, text), {}
+            return _made(lambda: make_tiled_copy_tv(copy_atom, layout_tv, tile), atom, text, text), {}
         case ["cotiled", "data"]:
             text = OptionText("--cotiled", args.cotiled)
             atom_tv, data = text.read(_layout_tv), OptionText("--data", args.data).read(unswizzled_layout)
-            return _made(lambda: make_cotiled_copy(found, atom_tv, data), atom, text, text), {}
+            return _made(lambda: make_cotiled_copy(copy_atom, atom_tv, data), atom, text, text), {}
         case ["mma"]:
             mma, make = read_tiled_mma(args, "--mma"), BY_MMA[args.operand]
-            return _made(lambda: make(found, mma), atom, atom, atom), {}
+            return _made(lambda: make(copy_atom, mma), atom, atom, atom), {}
         case _:
             raise TilefoldError(
                 Code.CLI_VALUE,

@@ -32,15 +32,15 @@ def ragged_lines(name: str, layout: LayoutLike, tiler: Tiler) -> Iterator[str]:
     for mode, (part, tile) in enumerate(pairs):
         if tile is None:
             continue
-        whole, each = size(part), size(Layout(tile_shape(tile), tile_shape(tile)))
+        whole, extent = size(part), size(Layout(tile_shape(tile), tile_shape(tile)))
         where = f"mode {mode} of {name}" if isinstance(tiler, tuple) else name
         if isinstance(whole, Unknown):
-            if whole.div % each:
-                yield f"{where} has {whole} elements: its last tile of {each} may reach beyond them"
-        elif whole % each:
-            tiles = -(-whole // each)
+            if whole.div % extent:
+                yield f"{where} has {whole} elements: its last tile of {extent} may reach beyond them"
+        elif whole % extent:
+            tiles = -(-whole // extent)
             number = "its only tile" if tiles == 1 else f"the last of its {tiles} tiles"
-            yield f"{where} has {whole} elements: {number} of {each} reaches {tiles * each - whole} beyond them"
+            yield f"{where} has {whole} elements: {number} of {extent} reaches {tiles * extent - whole} beyond them"
 
 
 def within(layout: LayoutLike, cut: Cut) -> tuple[int, int] | None:

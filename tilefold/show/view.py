@@ -30,9 +30,9 @@ class Tensor:
     start: Any = 0
     whole: str = ""
 
-    def part(self, name: str, found: tuple[LayoutLike, Any]) -> Self:
+    def part(self, name: str, placed: tuple[LayoutLike, Any]) -> Self:
         """A part of the tensor, by its layout and the element at which it starts."""
-        layout, start = found
+        layout, start = placed
         distance = value_of(start)
         return replace(self, name=name, layout=layout, start=self.start + distance, whole=self.whole or self.name)
 
@@ -82,12 +82,12 @@ class Request:
 
     def partitions(self) -> list[Tensor]:
         """The thread's parts of source and destination. Raises `LayoutError`."""
-        found = list[Tensor]()
+        parts = list[Tensor]()
         if (src := self.read_from) is not None:
-            found.append(src.part(self._part_name(src), self._slice(self.copy.tidfrg_S, src.layout)))
+            parts.append(src.part(self._part_name(src), self._slice(self.copy.tidfrg_S, src.layout)))
         if (dst := self.dst) is not None:
-            found.append(dst.part(self._part_name(dst), self._slice(self.copy.tidfrg_D, dst.layout)))
-        return found
+            parts.append(dst.part(self._part_name(dst), self._slice(self.copy.tidfrg_D, dst.layout)))
+        return parts
 
     def _slice(self, tidfrg: Callable[[LayoutLike], Any], tensor: LayoutLike) -> tuple[LayoutLike, Any]:
         """Of a tensor as (Thr,(FrgV,FrgX),(RestM,RestN,...)), the thread's part and where it starts."""
@@ -149,15 +149,15 @@ class Request:
 
     def warnings(self) -> list[str]:
         """What is worth saying although everything could be computed."""
-        found: list[str] = []
+        problems: list[str] = []
         for role, space, able in (
             ("source", self.spaces[0], self.copy.atom.src_spaces),
             ("destination", self.spaces[1], self.copy.atom.dst_spaces),
         ):
             given = self.src if role == "source" else self.dst
             if given is not None and space != "ptr" and space not in able:
-                found.append(f"{self.copy.atom.name} has its {role} in {' or '.join(able)}, not in {space}")
-        return found
+                problems.append(f"{self.copy.atom.name} has its {role} in {' or '.join(able)}, not in {space}")
+        return problems
 
 
 def _elements(count: Any) -> str:

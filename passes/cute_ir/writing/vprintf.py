@@ -53,7 +53,7 @@ def _format(emitter: Emitter, op: PrintfOp) -> SSAValue:
     if parent is None:
         raise LoweringError(Code.PASS_FAILED, "'gpu.printf' is for functions of a gpu.module", op, "call printf")
     block = parent.body.block
-    symbols = {name.data for each in block.ops if isinstance(name := each.properties.get("sym_name"), StringAttr)}
+    symbols = {name.data for op in block.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
     if _VPRINTF not in symbols:
         kind = llvm.LLVMFunctionType([_POINTER, _POINTER], i32)
         _at_start(block, llvm.FuncOp(_VPRINTF, kind, linkage=llvm.LinkageAttr("external")))
