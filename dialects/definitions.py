@@ -16,11 +16,14 @@ def typed_operand(kind: type[T]) -> SSAValue[T]:
 
 
 def operations_of(*modules: ModuleType) -> list[type[Operation]]:
-    """The operations that modules define, in the order of their definitions; classes without a name are bases."""
-    return [
-        kind
+    """The operations that modules define, in the order of their definitions; classes without a name are bases.
+
+    `issubclass` would ask all operations that there are, for every class that is not one.
+    """
+    classes = [
+        value
         for module in modules
-        for kind in vars(module).values()
-        if isinstance(kind, type) and issubclass(kind, Operation) and "name" in vars(kind)
-        if kind.__module__ == module.__name__
+        for value in vars(module).values()
+        if isinstance(value, type) and value.__module__ == module.__name__
     ]
+    return [cast("type[Operation]", kind) for kind in classes if Operation in kind.__mro__ and "name" in vars(kind)]

@@ -4,6 +4,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from operator import is_
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -43,7 +44,8 @@ class InferringOp(TileOp, ABC):
         cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]
     ) -> tuple[Attribute, ...]:
         """What `infer` returns; kept, since first a parser, pass or builder asks for it and then the verifier."""
-        return _inferred_types(cls, tuple(operand_types), tuple(properties.items()))
+        flat = [part for item in properties.items() for part in item]
+        return _inferred_types(cls, _Same(operand_types), _Same(flat))
 
     def verify_(self) -> None:
         try:
@@ -55,8 +57,18 @@ class InferringOp(TileOp, ABC):
             raise VerifyException(f"the result is {should}, but {written} is written")
 
 
+class _Same(tuple[Any, ...]):
+    """Objects that are equal if they are the same ones: the hash of a type takes as long as inferring another."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return hash(tuple(map(id, self)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and len(self) == len(other) and all(map(is_, self, other))
+
+
 @lru_cache(maxsize=256)
-def _inferred_types(
-    op: type[InferringOp], operand_types: tuple[Attribute, ...], properties: tuple[tuple[str, Attribute], ...]
-) -> tuple[Attribute, ...]:
-    return tuple(op.infer(operand_types, dict(properties)))
+def _inferred_types(op: type[InferringOp], operand_types: _Same, properties: _Same) -> tuple[Attribute, ...]:
+    return tuple(op.infer(operand_types, dict(zip(properties[::2], properties[1::2], strict=True))))
