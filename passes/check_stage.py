@@ -69,7 +69,7 @@ class CheckStagePass(ModulePass):
             if self.stage == "instr" and cannot_unroll(inner):
                 raise LoweringError(
                     Code.LOOP_HINT,
-                    "the loop is to be unrolled completely, but how often it runs is not known before it runs",
+                    "the loop cannot be unrolled completely: its number of iterations is known only at run time",
                     inner,
                     "give it constant bounds, or unroll it in part: {unroll = 4 : i64}",
                 )
@@ -78,7 +78,7 @@ class CheckStagePass(ModulePass):
                     Code.LOOP_HINT,
                     f"unrolling would make {copies} copies of the loop's body; at most {MAX_COPIES} are possible",
                     inner,
-                    "unroll it in part, {unroll = 4 : i64}, or leave more to a loop around it, or to other threads",
+                    "unroll it in part, {unroll = 4 : i64}, or move work to an outer loop or to other threads",
                 )
 
 

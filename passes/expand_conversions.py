@@ -48,7 +48,7 @@ class ExpandConversionsPass(ModulePass):
                     Code.EMIT_UNSUPPORTED,
                     f"'{inner.name}' of 8-bit floats",
                     inner,
-                    "there are conversions of them only: extend to f32 or f16 with arith.extf, and compute in that",
+                    "8-bit floats can only be converted: extend them with arith.extf and compute in f32 or f16",
                 )
 
 

@@ -87,7 +87,7 @@ def _expand(op: CopyOp, scalars: Scalars, *, explained: bool = True) -> None:
                 Code.PACKED_ELEMENTS,
                 f"the elements are not adjacent by the byte in source and destination ({choice.remark})",
                 op,
-                f"copy at least {op.src.type.per_byte} adjacent elements, from a multiple of that many on",
+                f"copy at least {(count := op.src.type.per_byte)} adjacent elements, starting at a multiple of {count}",
             )
         name = StringAttr(universal_copy(choice.bits).name)
         hints = () if atom is None else (atom.load, atom.store)
@@ -95,7 +95,7 @@ def _expand(op: CopyOp, scalars: Scalars, *, explained: bool = True) -> None:
         values, rest, why = choice.values, choice.rest, choice.remark
     else:
         values, rest = _split_by_atom(atom, src_layout, dst_layout, pred)
-        why = f"{atom.atom_name.data}: as the tiled copy says"
+        why = f"{atom.atom_name.data}: chosen by the tiled copy"
     indices = [emitter.loop(repeat.extent) for repeat in reversed(rest)][::-1]
     tensors = [op.src, op.dst] if op.pred is None else [op.src, op.dst, op.pred]
     parts = [

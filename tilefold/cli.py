@@ -28,19 +28,19 @@ EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
 
 COMMANDS = {
     "compile": "lower a file to a stage, to PTX or to machine code",
-    "opt": "run passes over a file and print what they leave",
+    "opt": "run passes over a file and print the result",
     "run": "run the launches of a file on the simulator or the GPU and check their results",
     "layout": "evaluate expressions of the layout algebra, explain and draw them",
     "show": "print the layouts that a tiled copy gives to tensors and threads",
     "export": "write a kernel and a header for programs in C",
-    "cache": "look at the machine code that is kept from earlier runs, or remove it",
+    "cache": "show or clear the cache of machine code",
     "passes": "list the passes and stages",
-    "explain": "say what an error code means",
+    "explain": "explain an error code",
 }
 
 _EPILOG = """\
 examples:
-  tilefold run examples/tiled_copy.cute                 fill, launch and check what the file describes
+  tilefold run examples/tiled_copy.cute                 fill, launch and check, as the file describes
   tilefold run examples/tiled_copy.cute --stage all     the same on the simulator after every stage
   tilefold compile kernel.cute --target sm_90a          print the PTX
   tilefold compile kernel.cute --emit atoms             print the program at stage 'atoms'
@@ -54,9 +54,9 @@ exit status:
   0    success
   1    the input is wrong, a check failed, or the machine lacks memory or space
   2    the command line is wrong
-  70   a bug of tilefold: the message says where the details are kept
+  70   a bug in tilefold: the message names a folder with the details
   130  interrupted, as by Ctrl-C
-  141  nobody reads the output any more
+  141  the reader of the output has gone
 """
 
 
@@ -89,7 +89,7 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line (that of the process unless given) and returns its exit status.
 
-    BrokenPipeError where nobody reads the output any more.
+    BrokenPipeError where the reader of the output has gone.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     with warnings.catch_warnings():

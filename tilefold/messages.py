@@ -65,7 +65,7 @@ def environment_error(error: Exception) -> TilefoldError | None:
         return TilefoldError(
             Code.NO_MEMORY,
             "there is not enough memory",
-            "a limit such as that of `ulimit -v` counts all that is mapped, of which tilefold needs half a GiB",
+            "limits such as that of `ulimit -v` count all mapped memory; tilefold maps half a GiB",
         )
     if isinstance(error, OSError) and isinstance(error.filename, str):
         return TilefoldError(Code.CLI_READ, f"{error.filename}: {error.strerror}")

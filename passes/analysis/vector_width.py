@@ -135,5 +135,5 @@ def _divided(
     except LayoutError:
         raise _RefusedError(bits, "predicates", f"the predicates do not divide into runs of {count} elements") from None
     if not is_constant(flags[0]):
-        raise _RefusedError(bits, "predicates", f"{count} adjacent elements have predicates of their own")
+        raise _RefusedError(bits, "predicates", f"{count} adjacent elements have different predicates")
     return [*parts, flags]

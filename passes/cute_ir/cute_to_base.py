@@ -169,7 +169,7 @@ def lower(op: CuteOp, operand_types: Sequence[Attribute], result_types: Sequence
             print_value(emitter, format_of(kind), _printed(emitter, op.value, kind))
             emitter.replace()
         case _:
-            raise LoweringError(Code.PASS_FAILED, f"'{op.name}' has no lowering", op, "run cute-expand-ops before")
+            raise LoweringError(Code.PASS_FAILED, f"'{op.name}' has no lowering", op, "run cute-expand-ops first")
 
 
 def _poison(emitter: Emitter, type: Attribute) -> SSAValue:

@@ -82,7 +82,7 @@ class GpuToPtxPass(ModulePass):
         else:
             sizes = set(_launched(kernel, module))
         if len(sizes) != 1:
-            problem = "nobody says how many threads its blocks have" if not sizes else f"its launches differ: {sizes}"
+            problem = "its block size is unknown" if not sizes else f"its launches differ: {sizes}"
             hint = "give gpu-to-ptx{block=128,1,1}, or the kernel attributes {known_block_size = array<i32: 128, 1, 1>}"
             raise LoweringError(Code.PASS_FAILED, f"kernel @{kernel.name_of()}: {problem}", kernel, hint)
         x, y, z = (*map(int, sizes.pop()), 1, 1, 1)[:3]
@@ -105,7 +105,7 @@ def _launched(kernel: FuncOp, module: ModuleOp) -> Iterator[tuple[int, ...]]:
 def _entry(kernel: FuncOp, threads: Sequence[int]) -> None:
     if len(kernel.body.blocks) != 1:
         raise LoweringError(
-            Code.PASS_FAILED, "a kernel's body is one block", kernel, "use scf.if, scf.for and scf.while"
+            Code.PASS_FAILED, "the kernel's body has several blocks", kernel, "use scf.if, scf.for and scf.while"
         )
     block = kernel.body.block
     first = block.first_op

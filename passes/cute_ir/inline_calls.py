@@ -76,7 +76,7 @@ def _callee(call: func.CallOp) -> func.FuncOp:
     callee = SymbolTable.lookup_symbol(call, call.callee.string_value())
     if not isinstance(callee, func.FuncOp) or len(callee.body.blocks) != 1:
         name = call.callee.string_value()
-        problem = "is not one block" if isinstance(callee, func.FuncOp) and callee.body.blocks else "has no body here"
+        problem = "has several blocks" if isinstance(callee, func.FuncOp) and callee.body.blocks else "has no body"
         raise LoweringError(Code.PASS_FAILED, f"@{name} {problem}", call, "use scf.if, scf.for and scf.while")
     return callee
 

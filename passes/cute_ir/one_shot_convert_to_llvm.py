@@ -121,7 +121,7 @@ def _convert(op: Operation) -> None:
             emitter.replace(op.operands)
         case _:
             raise LoweringError(
-                Code.PASS_FAILED, f"'{op.name}' has no counterpart in the 'llvm' dialect", op, "lower it first"
+                Code.PASS_FAILED, f"'{op.name}' cannot be converted to the 'llvm' dialect", op, "lower it first"
             )
 
 

@@ -128,7 +128,7 @@ class Addresses:
         if narrow:
             parts.append(f"{len(narrow)} in 32 bits, which reach element {max(narrow)} at most")
         if wide:
-            parts.append(f"{len(wide)} in 64 bits, as their own remarks say")
+            parts.append(f"{len(wide)} in 64 bits (see their remarks)")
         return f"offsets in global memory: {'; '.join(parts)}" if parts else None
 
     def _reason(self, place: Place) -> str:

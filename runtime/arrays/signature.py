@@ -52,7 +52,7 @@ class Dynamic:
         if any(type(n) is not int or n < 1 for n in by_mode.values()):
             raise _refused(f"a divisibility of {divisibility} is none", "give numbers of at least 1")
         if align is not None and (align < 1 or align & (align - 1)):
-            raise _refused(f"an alignment of {align} bytes is none", "give a power of two")
+            raise _refused(f"an alignment of {align} bytes is not a power of two", "give 1, 2, 4, 8, ...")
         if width not in (32, 64):
             raise _refused(f"extents have no {width} bits", "give 32 or 64")
         set = object.__setattr__

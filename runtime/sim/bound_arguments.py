@@ -110,7 +110,7 @@ def _check_tensor(name: str, type: Attribute, scalars: Sequence[int], given: Ten
         ):
             raise argument_error(
                 name,
-                f"has elements of {type.element_type}, the array of {storage.dtype}",
+                f"has elements of {type.element_type}, but the array has {storage.dtype}",
                 "convert the array",
             )
         layout = with_scalars(type.layout.data, scalars)

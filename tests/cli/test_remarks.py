@@ -156,7 +156,7 @@ def test_text_and_json(tmp_path: Path, capsys: Capture) -> None:
     assert main(["compile", path, "--remarks", "-o", str(tmp_path / "k.ptx")]) == 0
     said = capsys.readouterr().err
     assert (
-        f"{path}:28:5: remark: tile.atom_call: SM80_CP_ASYNC_CACHEALWAYS<uint128_t>: as the tiled copy says\n" in said
+        f"{path}:28:5: remark: tile.atom_call: SM80_CP_ASYNC_CACHEALWAYS<uint128_t>: chosen by the tiled copy\n" in said
     )
     assert main(["compile", "--remarks=json", path, "-o", str(tmp_path / "k.ptx")]) == 0
     found: list[dict[str, Any]] = json.loads(capsys.readouterr().err)

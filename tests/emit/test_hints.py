@@ -40,7 +40,7 @@ def test_a_loop_is_unrolled_as_it_says(count: str, hint: str, loads: int, loops:
 
 
 @pytest.mark.parametrize(("count", "hint", "said"), [
-    ("%n", "{unroll}", "how often it runs is not known"),
+    ("%n", "{unroll}", "its number of iterations is known only at run time"),
     ("%count", "{unroll = 1 : i64}", "from 2 to 1024"),
     ("%count", '{unroll = "all"}', "from 2 to 1024"),
 ])  # fmt: skip
@@ -75,7 +75,7 @@ def test_bounds_may_depend_on_loops_that_are_unrolled() -> None:
     head = "%z = arith.constant 0 : i32\n%one = arith.constant 1 : i32\n%n = arith.constant 8 : i32"
     text = kernel(f"{head}\nscf.for %i = %z to %n step %one : i32 {{\n{inner}\n}} HINT")
     apply(text.replace("HINT", "{unroll}"), "check-stage{stage=instr}")
-    with pytest.raises(ProgramError, match="how often it runs is not known"):
+    with pytest.raises(ProgramError, match="its number of iterations is known only at run time"):
         apply(text.replace("HINT", ""), "check-stage{stage=instr}")
 
 

@@ -59,8 +59,8 @@ def test_what_was_printed_comes_before_the_fault(tmp_path: Path, capsys: Capture
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--arg", "A=a.npy"), "--arg is for the launches of run.launch"),
-        (("--counters",), "--counters is for"),
+        (("--arg", "A=a.npy"), "--arg applies to run.launch only"),
+        (("--counters",), "--counters applies to"),
         (("--entry", "other"), "no func.func @other"),
         (("--allow-env", "=3"), "neither NAME nor NAME=VALUE"),
         (("--max-steps", "0"), "must be at least 1"),
@@ -83,7 +83,7 @@ def test_kernels_compile_for_the_blocks_of_their_launches(tmp_path: Path, capsys
     assert main(["compile", _file(tmp_path, device)]) == 0
     assert ".reqntid 8, 4, 2" in capsys.readouterr().out
     assert main(["compile", _file(tmp_path, device.replace(known, ""))]) == 1
-    assert "nobody says how many threads" in capsys.readouterr().err
+    assert "its block size is unknown" in capsys.readouterr().err
 
 
 def test_host_functions_alone_have_no_stage(tmp_path: Path, capsys: Capture) -> None:

@@ -232,7 +232,7 @@ def test_a_predicate_for_several_elements_keeps_an_access_wide() -> None:
     own = choose_vector(type, type, 128, Layout((8, 4), (1, 8)))
     assert own.bits == 16
     assert own.remark == (
-        "16 bits: 1 element at a time; 128 bits refused: 8 adjacent elements have predicates of their own"
+        "16 bits: 1 element at a time; 128 bits refused: 8 adjacent elements have different predicates"
     )
 
 
@@ -240,5 +240,5 @@ def test_both_reasons_are_given_where_they_differ() -> None:
     type = tensor(parse_layout("(2,4):(1,8)"), 16)
     assert choose_vector(type, type, 128, Layout((2, 4), (1, 2))).remark == (
         "16 bits: 1 element at a time; 128 bits refused: 2 elements are adjacent in source and destination; "
-        "32 bits refused: 2 adjacent elements have predicates of their own"
+        "32 bits refused: 2 adjacent elements have different predicates"
     )

@@ -98,7 +98,7 @@ def test_expand_copies_executes_the_atom_in_loops() -> None:
         // CHECK: tile.view %s at {{.*}} : !tile.tensor<f16, gmem, align<16>, "(8,1):(1,0)">
         // CHECK: tile.crd2idx ([[M]], [[K]]) in "(2,4):(16,128)"
         // CHECK: tile.atom_call #tile.copy_atom<"SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", f16>
-        // CHECK-SAME: as the tiled copy says
+        // CHECK-SAME: chosen by the tiled copy
         // CHECK: } {unroll}
         // CHECK: } {unroll}
         """,

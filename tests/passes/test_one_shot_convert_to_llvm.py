@@ -217,7 +217,7 @@ def test_launches_stay_and_read_back() -> None:
         ("func.func @f(%x: si32) {\nreturn\n}", "no type in the 'llvm' dialect"),
         ("func.func @f(%x: vector<2x2xf32>) {\nreturn\n}", "no type in the 'llvm' dialect"),
         ('gpu.module @m { gpu.func @k() {\ngpu.printf "%d"\ngpu.return\n} }', "1 conversions for 0 values"),
-        ('func.func @f() {\ngpu.printf "x"\nreturn\n}', "for functions of a gpu.module"),
+        ('func.func @f() {\ngpu.printf "x"\nreturn\n}', "only in functions of a gpu.module"),
         ('gpu.module @m { gpu.func @k() {\ngpu.printf "%q"\ngpu.return\n} }', "unknown conversion"),
         (
             "func.func @f(%i: index) -> i32 {\n%r = scf.index_switch %i -> i32\ncase 1 {\n%a = arith.constant 1 : i32\n"

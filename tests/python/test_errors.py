@@ -297,7 +297,7 @@ def launched_within(out: Any) -> None:
 
 def refused_by_a_pass(out: Any) -> None:
     t, _, _ = cute.arch.thread_idx()
-    for i in cute.range(t, unroll_full=True):  # error: E2007, how often it runs is not known
+    for i in cute.range(t, unroll_full=True):  # error: E2007, its number of iterations is known only at run time
         out[i] = 1
 
 

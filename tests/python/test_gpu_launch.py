@@ -260,7 +260,7 @@ def test_array_on_the_host_among_those_of_the_gpu(torch: Any) -> None:
     a, b = _pair(torch)
     with pytest.raises(LaunchError, match="argument 'B' is in the host's memory, argument 'A' on GPU 0"):
         _launch(a, b.cpu(), 1.0)
-    with pytest.raises(LaunchError, match="where the simulator does not reach"):
+    with pytest.raises(LaunchError, match="which the simulator cannot reach"):
         _launch(a, b, 1.0, device="sim")
 
 

@@ -187,7 +187,7 @@ def test_dynamic_parameters_in_forms_for_type_checkers() -> None:
         copy(a, b).launch(1, 32, device="sim")
         np.testing.assert_array_equal(b[:32], a[:32])
     assert _count(copy) == 1
-    with pytest.raises(LaunchError, match="argument 'B' is of type int, but a tensor by its annotation"):
+    with pytest.raises(LaunchError, match="argument 'B' is of type int, but its annotation is a tensor"):
         copy(np.zeros(1), 1).build(32)
 
 
@@ -281,7 +281,7 @@ def annotated(A: cute.Tensor, n: cute.Int32 = 1, B: cute.Tensor | None = None, C
 def test_argument_of_another_kind_than_its_annotation(name: str, value: Any) -> None:
     what = "number" if name == "n" else "tensor"
     given = {"A": np.zeros(THREADS, np.int32), name: value}
-    with pytest.raises(LaunchError, match=f"argument '{name}' is of type .*, but a {what} by its annotation"):
+    with pytest.raises(LaunchError, match=f"argument '{name}' is of type .*, but its annotation is a {what}"):
         _run(annotated, **given)
     _run(annotated, np.zeros(THREADS, np.int32), B=np.zeros(1), C=cute.dynamic(np.zeros(1)))
 
@@ -346,7 +346,7 @@ def test_arrays_that_are_read_only() -> None:
 
 
 REFUSED: list[tuple[Any, str]] = [
-    (Tensor(0x1000), "argument 'A' is in the memory of GPU 0, where the simulator does not reach"),
+    (Tensor(0x1000), "argument 'A' is in the memory of GPU 0, which the simulator cannot reach"),
     (np.zeros(4, "complex64"), "argument 'A' has elements of type complex64"),
     (np.zeros((2, 2))[::-1], "argument 'A' has negative strides"),
 ]
@@ -444,15 +444,15 @@ def test_kernels_are_built_for_descriptions(dtype: Any, name: str) -> None:
     less = copy(spec, cute.TensorSpec(spec.shape, spec.dtype, align=4)).build(THREADS)
     assert [each.align for each in less.artifact("sm_80").parameters] == [16, 4]
     for device in ("sim", "auto", "cuda"):
-        with pytest.raises(LaunchError, match="argument 'A' is the description of a tensor, without memory"):
+        with pytest.raises(LaunchError, match="argument 'A' is a description of a tensor without memory"):
             copy(spec, spec).launch(1, THREADS, device=device)
 
 
 def test_descriptions_that_are_refused() -> None:
     refused: list[tuple[Any, str]] = [
-        (((4,), cute.Int4), "no argument has elements of type Int4"),
+        (((4,), cute.Int4), "arguments cannot have elements of type Int4"),
         ((4, cute.Float32, (1, 1)), "different ranks"),
-        ((4, cute.Float32, None, 3), "an alignment of 3 bytes is none"),
+        ((4, cute.Float32, None, 3), "an alignment of 3 bytes is not a power of two"),
     ]
     for arguments, problem in refused:
         with pytest.raises(LaunchError, match=problem):

@@ -102,7 +102,7 @@ WRONG: Sequence[tuple[Mapping[str, Any], str]] = (
     ({"x": 1j}, "argument 'x' is "),
     ({"w": 1.0}, "argument 'w' cannot be of type Float8E5M2"),
     ({"other": 2**63}, "argument 'other' is 9223372036854775808, which is not a number of type Int64"),
-    ({"other": 1j}, "argument 'other' is a complex number"),
+    ({"other": 1j}, "argument 'other' is complex"),
     ({"other": np.complex64(1)}, "argument 'other' "),
     ({"other": np.datetime64("2020-01-01")}, "argument 'other' "),
     ({"other": [1, {"a": 2**70}]}, "argument 'other1_a' is"),

@@ -74,8 +74,8 @@ def test_names_and_types_that_are_refused(mutates: Any, scalars: Any, constants:
 @pytest.mark.parametrize(
     ("name", "kernel", "problem"),
     [
-        ("scaled", scaled, "'scaled' is no name of an operator"),
-        ("mine::scaled", scaled.function, "which is no kernel"),
+        ("scaled", scaled, "'scaled' is not the name of an operator"),
+        ("mine::scaled", scaled.function, "is not a kernel"),
         ("mine::constant", constant, "the constant 'N' has no value"),
         ("mine::tuned", tuned, "'mine::tuned' has a block"),
     ],
@@ -86,7 +86,7 @@ def test_operators_that_cannot_be(name: str, kernel: Any, problem: str) -> None:
 
 
 def test_operator_of_a_kernel_needs_its_sizes() -> None:
-    with pytest.raises(LaunchError, match="no grid or no block"):
+    with pytest.raises(LaunchError, match="lacks a grid or a block"):
         cute.torch_op("mine::scaled", scaled, block=32, mutates="B")
 
 

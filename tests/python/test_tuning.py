@@ -185,9 +185,9 @@ def test_simulator_takes_the_first() -> None:
 
 
 def test_configurations_that_are_none() -> None:
-    with pytest.raises(LaunchError, match="names 'OTHER', which is no constant"):
+    with pytest.raises(LaunchError, match="names 'OTHER', which is not a constant"):
         cute.autotune(configs=[{"OTHER": 1}], grid=1, block=1)(scaled)
-    with pytest.raises(LaunchError, match="no configuration to choose from"):
+    with pytest.raises(LaunchError, match="no configurations to choose from"):
         cute.autotune(configs=[], grid=1, block=1)(scaled)
-    with pytest.raises(LaunchError, match="is no kernel"):
+    with pytest.raises(LaunchError, match="is not a kernel"):
         cute.autotune(configs=CONFIGS, grid=1, block=1)(scaled.function)  # pyright: ignore[reportArgumentType]

@@ -193,7 +193,7 @@ def test_alignment_of_the_address_is_part_of_the_type() -> None:
         ({"divisibility": {-1: 3}}, "extent 8 of mode 1 is not a multiple of 3"),
         ({"divisibility": 0}, "a divisibility of 0 is none"),
         ({"divisibility": 2.5}, "a divisibility of 2.5 is none"),
-        ({"align": 3}, "an alignment of 3 bytes is none"),
+        ({"align": 3}, "an alignment of 3 bytes is not a power of two"),
         ({"width": 16}, "extents have no 16 bits"),
     ],
 )

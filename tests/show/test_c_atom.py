@@ -73,9 +73,9 @@ def test_the_table_says_where_each_value_is_in_the_tile(capsys: pytest.CaptureFi
     [
         (("--copy-V", "8"), "E0306", "a thread has 4 values of the accumulator, not 8"),
         (("--copy-V", "0"), "E0306", "not 0"),
-        (("--copy-V", "1,3"), "E0204", "--copy-V: the first 3 values of each thread are no layout"),
+        (("--copy-V", "1,3"), "E0204", "--copy-V: the first 3 values of a thread form no layout"),
         (("--permute", "()"), "E0213", "--permute: the permutation of a tiled MMA has an empty tuple"),
-        (("--copy-V", "1;2"), "E4003", "it is a list of numbers"),
+        (("--copy-V", "1;2"), "E4003", "not a list of numbers"),
         (("--permute", "(7,8,16)"), "E0204", "--permute"),
     ],
 )

@@ -112,7 +112,7 @@ def test_element_types_by_their_names(capsys: pytest.CaptureFixture[str], name: 
 @pytest.mark.parametrize(("name", "hint"), [("half", "half_t"), ("bfloat16", "bfloat16_t"), ("i7", "a width: 16b")])
 def test_other_names_are_refused_with_those_nearby(capsys: pytest.CaptureFixture[str], name: str, hint: str) -> None:
     lines = refused(capsys, "tiled-copy", "--thr", "32", "--atom", "DefaultCopy", "--type", name)
-    assert lines[0] == f"error[E4003]: --type: there is no element type '{name}'"
+    assert lines[0] == f"error[E4003]: --type: unknown element type '{name}'"
     assert hint in lines[-1]
 
 

@@ -82,7 +82,7 @@ def test_an_image_is_written(capsys: pytest.CaptureFixture[str], tmp_path: Path)
         ((*WARPS[:2], "--atoms", "(2,2,1,1):(1,2,4,4)"), "E0202", "--atoms"),
         ((*WARPS[:2], "--permute", "(7,8,16)"), "E0204", "--permute"),
         ((*WARPS[:2], "--permute", "(16,8,16,1)"), "E0202", "--permute"),
-        ((*WARPS, "--thread", "128"), "E4003", "--thread: '128' is none of the threads"),
+        ((*WARPS, "--thread", "128"), "E4003", "--thread: '128' is not one of the threads"),
         ((*WARPS, "--A", "(100,32)"), "E0314", "--A: mode 0"),
         ((*WARPS, "--B", "32:1"), "E0307", "--B"),
     ],

@@ -31,8 +31,8 @@ def arguments(**changes: Any) -> dict[str, Any]:
     ("changes", "words"),
     [
         ({"A": np.zeros(31, np.float16)}, "'A' spans 32 elements, the array has 31"),
-        ({"A": np.zeros(32, np.float32)}, "'A' has elements of f16, the array of float32"),
-        ({"A": np.zeros(32, ml_dtypes.bfloat16)}, "'A' has elements of f16, the array of bfloat16"),
+        ({"A": np.zeros(32, np.float32)}, "'A' has elements of f16, but the array has float32"),
+        ({"A": np.zeros(32, ml_dtypes.bfloat16)}, "'A' has elements of f16, but the array has bfloat16"),
         ({"A": 5}, "'A' is a tensor, and 5 is not"),
         ({"n": np.zeros(3)}, "'n' is of type i32, but a TensorArgument was given"),
         ({"n": 1.5}, "'n' is of type i32, but 1.5 was given"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`tilefold cache`: what is kept on disk."""
+"""`tilefold cache`: the cache of machine code on disk."""
 
 import argparse
 from time import time
@@ -8,20 +8,20 @@ from tilefold.runtime.settings import CACHE_DIR, CACHE_LIMIT, cache_settings
 
 _EPILOG = f"""\
 examples:
-  tilefold cache          how much is kept, and where
-  tilefold cache list     each program that is kept: size, last use, kernels and target
-  tilefold cache clear    remove everything that is kept
+  tilefold cache          the size of the cache, and its folder
+  tilefold cache list     the programs in it: size, last use, kernels and target
+  tilefold cache clear    remove everything in it
   du -sh "$(tilefold cache path)"
 
-Machine code is kept by what it was made from: the program, the target, and the versions of tilefold, LLVM and the
-assembler; the results of autotuning by the GPU as well. So nothing in the cache is ever out of date, and to remove it
-costs no more than compiling anew. What was used longest ago goes when there is more than the limit. A damaged entry is
-found by its checksum and compiled anew; a folder that cannot be written costs a warning, and nothing is kept. What
-another user owns or can write is never loaded.
+The key of machine code is everything that it depends on: the program, the target, and the versions of tilefold, LLVM
+and the assembler. The key of an autotuning result includes the GPU. So entries are never out of date, and clearing the
+cache costs only the time to compile again. Above the limit, the least recently used entries are removed. A checksum
+detects a damaged entry, which is then compiled again. If the folder cannot be written, tilefold warns and keeps
+nothing. Entries that another user owns or can write are never loaded.
 
 environment:
-  {CACHE_DIR}      the folder, where it is not the user's folder for caches
-  {CACHE_LIMIT}    how many MiB are kept (default: 1024); 0 keeps and reads nothing
+  {CACHE_DIR}      the folder (default: in the user's folder for caches)
+  {CACHE_LIMIT}    the limit in MiB (default: 1024); 0 turns the cache off
 """
 
 
@@ -60,7 +60,7 @@ def _what(data: bytes | None) -> str:
     from tilefold.runtime.compiled.build import Build
 
     if data is None:
-        return "damaged: compiled anew when it is needed"
+        return "damaged: compiled again when needed"
     try:
         kernels = Build.from_bytes(data).artifacts
     except ValueError:

@@ -36,10 +36,10 @@ examples:
   tilefold compile kernel.cute --report                       registers, spills, shared memory, instruction counts
   tilefold compile kernel.cute --remarks -o kernel.ptx        instructions chosen and why, what accesses cost
   tilefold compile kernel.cute -D TILE_M=64 --emit atoms -o atoms.cute
-  tilefold compile atoms.cute                                 goes on from the saved stage
+  tilefold compile atoms.cute                                 continue from the saved stage
 
-A stage written to a file by -o keeps the lines of the original file, so that later messages still name them, and
-says the version of the format that it is in.
+A stage written to a file by -o keeps the line numbers of the original file, so that later messages still name them.
+It also records the version of its format.
 """
 
 
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     add_file(parser)
     add_target(parser, DEFAULT_ARCH)
-    parser.add_argument("--emit", choices=_FORMS, help="what to write (default: ptx)")
+    parser.add_argument("--emit", choices=_FORMS, help="the form of the output (default: ptx)")
     parser.add_argument(
         "-o", "--output", metavar="OUT", help="write to this file; nothing is written if anything fails"
     )
@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_remarks(parser)
     add_cache(parser)
-    parser.add_argument("--locations", action="store_true", help="print source lines, loc(...), also to the terminal")
+    parser.add_argument("--locations", action="store_true", help="print source lines, loc(...), to the terminal too")
 
 
 def execute(args: argparse.Namespace) -> int:

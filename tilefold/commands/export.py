@@ -10,7 +10,7 @@ from tilefold.commands.options import add_cache, add_file, add_target, chosen_ca
 
 _EPILOG = """\
 writes KERNEL.cubin (or KERNEL.ptx), KERNEL.h and KERNEL_example.c. The header has static functions: KERNEL_load (from
-the file) or KERNEL_load_data (from memory), KERNEL_launch and KERNEL_unload, which need the CUDA driver API alone. The
+the file) or KERNEL_load_data (from memory), KERNEL_launch and KERNEL_unload, which need only the CUDA driver API. The
 example runs the kernel on files of raw elements.
 
 examples:
@@ -25,9 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     add_file(parser)
     add_target(parser, DEFAULT_ARCH)
-    parser.add_argument("--kernel", metavar="NAME", help="the kernel, where the file has several")
+    parser.add_argument("--kernel", metavar="NAME", help="the kernel, if the file has several")
     parser.add_argument("-o", "--output", metavar="DIR", default=".", help="the folder to write to (default: this one)")
-    parser.add_argument("--ptx", action="store_true", help="write PTX, which newer GPUs assemble, not machine code")
+    parser.add_argument("--ptx", action="store_true", help="write PTX, which newer GPUs run too, not machine code")
     add_cache(parser)
 
 

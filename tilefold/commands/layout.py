@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from tilefold.layout.text.evaluate import Evaluator, Result
 
 _EPILOG = """\
-An expression is a layout, a tiler, a swizzle, a shape or a coordinate in its usual text, in which calls, names
-and modes may stand for any part: `f(a,b)` an operation under its CuTe name, `A(3)` and `A(1,_)` a layout at a
-coordinate, `A[0]` a mode, `size<0>(A)` an operation with template arguments, `A o B` a composition. `A=...`
-names a value for the expressions after it; `;` stands between expressions in one argument.
+An expression is a layout, a tiler, a swizzle, a shape or a coordinate in its usual text. Any part of it may be a
+call, a name or a mode: `f(a,b)` is an operation under its CuTe name, `A(3)` and `A(1,_)` a layout at a coordinate,
+`A[0]` a mode, `size<0>(A)` an operation with template arguments, `A o B` a composition. `A=...` names a value for
+later expressions; `;` separates expressions in one argument.
 
-Of several expressions, tables, pictures and explanations are of those without a name (of the last one, if all
-have names). --tv takes the result as a map of (thread,value) to a place of the tile, which --tile gives; a tiled
-copy or MMA knows its tile.
+Tables, pictures and explanations show the expressions without a name, or the last one if all have names. --tv reads
+the result as a map from (thread,value) to a place in the tile, whose shape --tile gives; a tiled copy or MMA knows its
+tile.
 
 examples:
   tilefold layout 'raked_product((8,4):(1,8), 8:1)'
@@ -41,15 +41,15 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `layout`."""
     parser.epilog = _EPILOG
-    parser.add_argument("expressions", nargs="*", metavar="EXPR", help="what to evaluate")
-    parser.add_argument("--operations", action="store_true", help="list all operations and what they take")
-    parser.add_argument("--cxx", action="store_true", help="print as CuTe C++ does: static integers as _8")
-    parser.add_argument("--explain", action="store_true", help="say step by step how the result comes about")
+    parser.add_argument("expressions", nargs="*", metavar="EXPR", help="the expressions to evaluate")
+    parser.add_argument("--operations", action="store_true", help="list all operations and their arguments")
+    parser.add_argument("--cxx", action="store_true", help="print static integers as CuTe C++ does: _8")
+    parser.add_argument("--explain", action="store_true", help="explain the result step by step")
     drawn = parser.add_argument_group("tables")
-    drawn.add_argument("--table", action="store_true", help="print the index of every coordinate, too")
-    drawn.add_argument("--tv", action="store_true", help="print which thread and value has each place of a tile, too")
+    drawn.add_argument("--table", action="store_true", help="also print the index of every coordinate")
+    drawn.add_argument("--tv", action="store_true", help="also print the thread and value at each place of a tile")
     drawn.add_argument("--tile", metavar="SHAPE", help="the shape of the tile for --tv (default: a column)")
-    add_pictures(drawn, "a picture instead")
+    add_pictures(drawn, "print a picture instead")
     drawn.add_argument(
         "--color", choices=("auto", "always", "never"), default="auto", help="colour tables (default: on a terminal)"
     )
@@ -65,7 +65,7 @@ def execute(args: argparse.Namespace) -> int:
         write_output(_operations(), None)
         return 0
     if not args.expressions:
-        raise TilefoldError(Code.CLI_VALUE, "there is nothing to evaluate", "write an expression, or --operations")
+        raise TilefoldError(Code.CLI_VALUE, "no expression to evaluate", "write an expression, or --operations")
     if args.tile is not None and not args.tv:
         raise TilefoldError(Code.CLI_VALUE, "--tile is the tile of a thread-value picture", "add --tv")
     evaluator = Evaluator()
@@ -160,5 +160,5 @@ def _drawn(value: Any, args: argparse.Namespace) -> Any:
     of_threads = (TiledCopy, CopyAtom, TiledMma, MmaAtom)
     if not isinstance(value, of_threads if args.tv else (Layout, ComposedLayout, *of_threads)):
         kind = "thread-value layout" if args.tv else "layout"
-        raise TilefoldError(Code.CLI_VALUE, f"this is no {kind}, so it has no table")
+        raise TilefoldError(Code.CLI_VALUE, f"the result is not a {kind}, so it has no table")
     return value

@@ -79,13 +79,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-split-input-file",
         "--split-input-file",
         action="store_true",
-        help="the file is several programs, separated by lines '// -----'",
+        help="the file holds several programs, separated by lines '// -----'",
     )
     parser.add_argument(
         "-verify-diagnostics",
         "--verify-diagnostics",
         action="store_true",
-        help="succeed if the messages are those that comments '// expected-error@+1 {{text}}' announce",
+        help="succeed if the messages match the comments '// expected-error@+1 {{text}}'",
     )
     add_remarks(parser)
     parser.add_argument(
@@ -182,7 +182,7 @@ def _check_names(args: argparse.Namespace, passes: "Sequence[ModulePass]") -> No
     for name in (*args.print_ir_before, *args.print_ir_after):
         if name not in names:
             raise TilefoldError(
-                Code.CLI_VALUE, f"pass '{name}' is to be printed, but the pipeline does not run it", "name it in -p"
+                Code.CLI_VALUE, f"cannot print pass '{name}': the pipeline does not run it", "name it in -p"
             )
 
 

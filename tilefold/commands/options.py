@@ -33,7 +33,7 @@ def add_file(parser: argparse.ArgumentParser, *, optional: bool = False) -> None
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="set a parameter that the file declares by '// param NAME = DEFAULT', and may choose its lines by, as in "
+        help="set a parameter that the file declares by '// param NAME = DEFAULT' and may test in lines such as "
         "'// if NAME == VALUE'",
     )
 
@@ -65,7 +65,7 @@ def add_remarks(parser: argparse.ArgumentParser) -> None:
         const="text",
         choices=("text", "json"),
         metavar="=json",
-        help="print what the compiler decided, and why, on the standard error: as text, or as JSON",
+        help="print the decisions of the compiler and their reasons to standard error, as text or JSON",
     )
 
 
@@ -75,7 +75,7 @@ def add_cache(parser: argparse.ArgumentParser) -> None:
         "--no-cache",
         dest="cache",
         action="store_false",
-        help="compile anew; machine code is kept otherwise (see `tilefold cache`)",
+        help="compile without the cache of machine code (see `tilefold cache`)",
     )
 
 
@@ -93,7 +93,7 @@ def pairs(texts: Sequence[str], option: str) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not value or not name.isidentifier():
-            raise TilefoldError(Code.CLI_VALUE, f"{option} {text[:80]}: is not NAME=VALUE")
+            raise TilefoldError(Code.CLI_VALUE, f"{option} {text[:80]}: not NAME=VALUE")
         if name in given:
             raise TilefoldError(Code.CLI_VALUE, f"{option} {name} is given twice")
         given[name] = value

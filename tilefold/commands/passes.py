@@ -15,7 +15,7 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `passes`."""
     parser.epilog = _EPILOG
-    parser.add_argument("names", nargs="*", metavar="PASS", help="print all that is known of these passes")
+    parser.add_argument("names", nargs="*", metavar="PASS", help="describe these passes in full")
 
 
 def execute(args: argparse.Namespace) -> int:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tilefold.runtime.options import RunOptions
 
 _EPILOG = """\
-A file says how it runs by launches such as
+A file describes its runs by launches such as
 
   run.launch @kernels::@scale grid(8, 32) {
     run.arg "A" : !gmem = "normal(seed=0)"
@@ -41,16 +41,16 @@ fills: zeros, ones, full(v), arange(start, step), normal(mean, std), uniform(lo,
 checks: == equal values, ~= within the type's tolerance, != < <= > >=
 expressions: + - * / // % @ ** .T, slices A[0:2, 3], abs, sum, where, reshape, ... (docs/reference/expressions.md)
 
-An argument filled with poison counts as unwritten: reading it before the kernel wrote it is an error of the simulator.
-~= allows atol + rtol * |expected|, with rtol and atol by element type as torch.testing.assert_close has them.
+An argument filled with poison counts as unwritten: the simulator refuses to read it before the kernel has written it.
+~= allows atol + rtol * |expected|, with rtol and atol by element type, as in torch.testing.assert_close.
 
 examples:
-  tilefold run kernel.cute                            on the GPU where there is one, else on the simulator
-  tilefold run kernel.cute --stage all                on the simulator after every stage; all results must be the same
+  tilefold run kernel.cute                            on the GPU if there is one, else on the simulator
+  tilefold run kernel.cute --stage all                on the simulator after every stage; all results must agree
   tilefold run kernel.cute --arg A=a.npy --save B=b.npy
   tilefold run kernel.cute --launch scale --grid 4 --fill 'A=arange' --fill 'B=poison' --check 'B == A * 2'
 
-A file with a host function, func.func @main, runs from there: it prints, and launches kernels by gpu.launch_func.
+A file with a host function, func.func @main, starts there: it prints, and launches kernels by gpu.launch_func.
   tilefold run main.mlir --device sim --allow-env SIZE=8
 
 Exit status: 0 if every check holds, 1 if one does not or the run fails.
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `run`."""
     parser.epilog = _EPILOG
     add_file(parser)
-    add_target(parser, None, f"that of the GPU; on the simulator {DEFAULT_ARCH}, or one that has what the kernel uses")
+    add_target(parser, None, f"that of the GPU; on the simulator {DEFAULT_ARCH}, or one that supports the kernel")
     parser.add_argument(
         "--device",
         choices=("auto", "sim", "cuda"),
@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="simulate at this stage, or 'all' of them (default: instr; see `tilefold passes`)",
     )
     parser.add_argument("--launch", metavar="NAME", help="only the launches of this name or kernel")
-    parser.add_argument("--grid", metavar="X[,Y[,Z]]", help="launch this many blocks instead of what the file says")
+    parser.add_argument("--grid", metavar="X[,Y[,Z]]", help="launch this many blocks instead of those in the file")
     parser.add_argument("--block", metavar="X[,Y[,Z]]", help="the threads of a block; must be those of the kernel")
     parser.add_argument(
         "--arg", metavar="NAME=FILE", action="append", default=[], help="take an argument's values from a .npy file"
@@ -83,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--fill", metavar="NAME=EXPR", action="append", default=[], help="fill an argument by this expression instead"
     )
     parser.add_argument(
-        "--check", metavar="EXPR", action="append", default=[], help="check this as well (on simulator and GPU)"
+        "--check", metavar="EXPR", action="append", default=[], help="also check this (on simulator and GPU)"
     )
     parser.add_argument(
         "--save",
@@ -93,7 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write an argument's final values to a .npy file",
     )
     parser.add_argument(
-        "--seed", type=int, default=0, help="seed of fills that name none, and of the order of warps (default: 0)"
+        "--seed", type=int, default=0, help="seed of the order of warps, and of fills without a seed (default: 0)"
     )
     parser.add_argument(
         "--max-steps", metavar="N", type=int, help="end a simulation after N operations of warps (default: 100 million)"
@@ -105,20 +105,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-races",
         dest="races",
         action="store_false",
-        help="do not look for data races on the simulator: faster, and less memory",
+        help="do not look for data races on the simulator; takes less time and memory",
     )
     parser.add_argument(
-        "--counters", action="store_true", help="print what the simulator counted: instructions, memory"
+        "--counters", action="store_true", help="print the counters of the simulator: instructions, memory"
     )
     add_remarks(parser)
     add_cache(parser)
-    parser.add_argument("--entry", metavar="NAME", help="the host function to begin with (default: main, if it exists)")
+    parser.add_argument("--entry", metavar="NAME", help="the host function to run (default: main, if it exists)")
     parser.add_argument(
         "--allow-env",
         metavar="NAME[=VALUE]",
         action="append",
         default=[],
-        help="let the host read this environment variable, or let it have this value",
+        help="let the host read this environment variable, or give it this value",
     )
 
 
@@ -152,7 +152,7 @@ def _run_host(args: argparse.Namespace, program: "Program") -> int:
     for option in ("launch", "grid", "block", "arg", "fill", "check", "save", "counters"):
         if getattr(args, option):
             raise TilefoldError(
-                Code.CLI_VALUE, f"--{option} is for the launches of run.launch; this program begins on the host"
+                Code.CLI_VALUE, f"--{option} applies to run.launch only; this program begins on the host"
             )
     host = Host(program, _environment(args.allow_env), SimEngine.of(_options(args)))
     entry, passed = args.entry or "main", True
@@ -172,7 +172,7 @@ def _environment(allowed: Sequence[str]) -> dict[str, str | None]:
     for text in allowed:
         name, given, value = text.partition("=")
         if not name:
-            raise TilefoldError(Code.CLI_VALUE, f"--allow-env {text[:80]}: is neither NAME nor NAME=VALUE")
+            raise TilefoldError(Code.CLI_VALUE, f"--allow-env {text[:80]}: neither NAME nor NAME=VALUE")
         variables[name] = value if given else os.environ.get(name)
     return variables
 
@@ -189,7 +189,7 @@ def _run_launches(args: argparse.Namespace, program: "Program") -> int:
             if name not in known:
                 raise TilefoldError(
                     Code.RUN_ARGUMENT,
-                    f"{option} {name[:80]}: no launch that is run has an argument of this name",
+                    f"{option} {name[:80]}: no launch of this run has an argument of this name",
                     f"their arguments: {', '.join(sorted(known)) or 'none'}",
                 )
     session = Session(
@@ -236,7 +236,7 @@ def _dim3(text: str | None, option: str) -> tuple[int, int, int] | None:
     parts = text.split(",")
     if not 1 <= len(parts) <= 3 or not all(part.isdecimal() and 0 < int(part[:12]) < 2**31 for part in parts):
         raise TilefoldError(
-            Code.CLI_VALUE, f"{option} {text[:80]}: is not one to three sizes", f"for example: {option} 8,32"
+            Code.CLI_VALUE, f"{option} {text[:80]}: not one to three sizes", f"for example: {option} 8,32"
         )
     x, y, z = [*map(int, parts), 1, 1][:3]
     return x, y, z

@@ -16,10 +16,10 @@ examples:
 """
 
 _C_ATOM = """\
-Prints, for atoms that move 1, 2, 4, ... values of a thread, the steps of CuTe's make_tiled_copy_C_atom: the first
+Prints the steps of CuTe's make_tiled_copy_C_atom for atoms that move 1, 2, 4, ... values of a thread: the first
 values of each thread in the accumulator's tile (layout_TV), the places that they cover (tiler), these places in the
-tile (tile2mma), and where among them each value of each thread is (layout_tv, with its table). --table, --svg and
---png show which thread and value has each place of the copy's tile.
+tile (tile2mma), and the place among them of each value of each thread (layout_tv, with its table). --table, --svg and
+--png show the thread and value at each place of the copy's tile.
 """
 
 _C_ATOM_EPILOG = """\
@@ -29,9 +29,9 @@ examples:
 """
 
 _TILED_MMA = """\
-Prints, as CuTe's print does, the tiled MMA made of an atom, a layout of atoms and a permutation; the tile that all
-its threads multiply at once; for each operand the layout that maps (thread, value) to a place of the tile; and the
-place of one thread among the atoms, with its part of each tensor that is given and the fragment for that part.
+Prints in the form of CuTe's print: the tiled MMA made of an atom, a layout of atoms and a permutation; the tile that
+all its threads multiply at once; for each operand the layout that maps (thread, value) to a place in the tile; and the
+place of one thread among the atoms, with its part of each given tensor and the fragment for that part.
 """
 
 _TILED_MMA_EPILOG = """\
@@ -47,9 +47,9 @@ others:
 """
 
 _TILED_COPY = """\
-Prints, as CuTe's print does, a source and a destination tensor, the tile of a block, the tiled copy made of an
+Prints in the form of CuTe's print: a source and a destination tensor, the tile of a block, the tiled copy made of an
 atom and of thread and value layouts, one thread's slice of it, and the parts of the tensors that this thread
-copies. --src or --dst can be left out, and --cta-tiler too: then the whole source is partitioned.
+copies. --src, --dst and --cta-tiler are optional; without --cta-tiler the whole source is partitioned.
 """
 
 _TILED_COPY_EPILOG = """\
@@ -64,8 +64,8 @@ atoms: CuTe's names, such as UniversalCopy<uint128_t>, UniversalCopy<double>, SM
 spaces: gmem, smem and rmem print gmem_ptr, smem_ptr and ptr; 'ptr' is memory without a tag, such as an
   ordinary host array.
 
-Extents and strides of a tensor that only the run gives are '?', and '?{div=8}' where 8 divides them. With --ragged,
-tiles may reach beyond their tensor, and the last lines say by how much, and how many of the thread's elements do not.
+Extents and strides that are known only at run time are '?', and '?{div=8}' where 8 divides them. With --ragged, tiles
+may reach beyond their tensor. The last lines then give the excess and the number of the thread's elements inside.
 
 Coordinate and thread index are run-time integers and everything else is static, as in a kernel; with
 --run-time-tiler the extents of the CTA tiler are run-time integers too, as in make_shape(bM, bN, bK) of ints.
@@ -133,14 +133,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     made.add_argument("--mma", metavar="ATOM", help="the MMA atom of a tiled MMA, with --atoms and --permute")
     made.add_argument("--atoms", metavar="LAYOUT", help="place of an atom in (M,N,K) to the threads that execute it")
     made.add_argument("--permute", metavar="TILER", help="for M, N and K a tile size, a layout that reorders it, or _")
-    made.add_argument("--operand", choices=("A", "B", "C", "C_atom"), default="A", help="what of the MMA is copied")
-    made.add_argument("--thread", metavar="N", default="0", help="the index of the thread to look at (default: 0)")
+    made.add_argument("--operand", choices=("A", "B", "C", "C_atom"), default="A", help="the copied operand of the MMA")
+    made.add_argument("--thread", metavar="N", default="0", help="the index of the thread to show (default: 0)")
     form = copy.add_argument_group("form")
     form.add_argument("--plain", action="store_true", help="canonical text: no marks on static integers")
-    form.add_argument("--tv-layouts", action="store_true", help="print get_layoutS_TV() and get_layoutD_TV(), too")
-    form.add_argument(
-        "--table", action="store_true", help="print which thread and value has each place of the tile, too"
-    )
+    form.add_argument("--tv-layouts", action="store_true", help="also print get_layoutS_TV() and get_layoutD_TV()")
+    form.add_argument("--table", action="store_true", help="also print the thread and value at each place of the tile")
     add_pictures(form, "these tables")
 
     mma = kinds.add_parser(
@@ -182,14 +180,14 @@ def _add_mma_arguments(mma: argparse.ArgumentParser) -> None:
     for operand, modes in (("A", "M,K"), ("B", "N,K"), ("C", "M,N")):
         mma.add_argument(f"--{operand}", metavar="LAYOUT", help=f"the layout of a tensor {operand} ({modes})")
     _add_ragged(mma)
-    mma.add_argument("--thread", metavar="N", default="0", help="the index of the thread to look at (default: 0)")
+    mma.add_argument("--thread", metavar="N", default="0", help="the index of the thread to show (default: 0)")
     _add_form(mma)
 
 
 def _add_form(parser: argparse.ArgumentParser) -> None:
     form = parser.add_argument_group("form")
     form.add_argument("--plain", action="store_true", help="canonical text: no marks on static integers")
-    form.add_argument("--table", action="store_true", help="print which thread and value has each place, too")
+    form.add_argument("--table", action="store_true", help="also print the thread and value at each place")
     add_pictures(form, "these tables")
 
 

@@ -21,7 +21,7 @@ def save_picture(x: Displayed | MmaAtomAttr, path: str | PathLike[str]) -> None:
     shown: Any = x.atom if isinstance(x, MmaAtomAttr) else getattr(x, "displayed", None)
     if shown is None:
         hint = "pass a layout, a tiled copy, a tiled MMA or an atom"
-        raise TilefoldError(Code.BUILD_VALUE, f"there is no picture of {x!r:.100}", hint)
+        raise TilefoldError(Code.BUILD_VALUE, f"cannot draw {x!r:.100}", hint)
     name = fspath(path)
     kind = name.lower().rpartition(".")[2]
     if kind not in ("svg", "png"):

@@ -250,7 +250,9 @@ class KernelCall:
                         return launcher.search(args, block, grid, stream, attributes)
                     return result
             if smem is not None and (type(smem) is not int or smem < 0):
-                raise TilefoldError(Code.RUN_LAUNCH, f"smem is {smem!r}", "leave it out: the kernel says what it needs")
+                raise TilefoldError(
+                    Code.RUN_LAUNCH, f"smem is {smem!r}", "leave it out: the kernel declares its shared memory"
+                )
             from .launch import Asked, launch
 
             asked = Asked(device, None if stage is None else str(stage), stream, attributes)
@@ -260,7 +262,9 @@ class KernelCall:
         except TypeError:
             if device.__class__ is str:
                 raise
-            error = TilefoldError(Code.RUN_LAUNCH, f"device is {device!r}", "a text such as 'cuda'")  # without a hash
+            error = TilefoldError(
+                Code.RUN_LAUNCH, f"device is {device!r}", "pass a text such as 'cuda'"
+            )  # without a hash
             raise shown(error) from error.__cause__
 
 

@@ -49,7 +49,7 @@ def simulate(
     """Runs a kernel on the simulator. LaunchError for arrays in the memory of a GPU."""
     for name, array in bound.arrays.items():
         if array.device is not None:
-            problem = f"is in the memory of GPU {array.device}, where the simulator does not reach"
+            problem = f"is in the memory of GPU {array.device}, which the simulator cannot reach"
             raise argument_error(name, problem, "pass an array in the host's memory")
     built = kernel.build(bound, dim3("block", block))
     config = LaunchConfig(dim3("grid", grid), dim3("block", block), attributes=asked.attributes)
@@ -79,7 +79,7 @@ def place_of(arrays: Mapping[str, Array], device: str, stage: str | None = None)
     check_device(device)
     for name, array in arrays.items():
         if array.device == NOWHERE:
-            problem = "is the description of a tensor, without memory"
+            problem = "is a description of a tensor without memory"
             raise argument_error(name, problem, "pass an array; kernels are built for descriptions: .build(block)")
     if stage is not None and device not in ("sim", "auto"):
         hint = 'a GPU runs machine code; leave out stage=, or say device="sim"'

@@ -110,12 +110,12 @@ def _check_kind(name: str, value: Any, annotation: object) -> None:
         return
     if isinstance(annotation, DType):
         if isinstance(value, str) or not (isinstance(value, int | float) or getattr(value, "shape", None) == ()):
-            problem = f"is of type {type(value).__name__}, but a number by its annotation"
+            problem = f"is of type {type(value).__name__}, but its annotation is a number"
             raise argument_error(name, problem, f"pass a number of type {annotation}")
     elif annotation is Tensor or isinstance(annotation, Dynamic):
         array = getattr(value, "__tilefold_array__", value)
         if is_numpy_scalar(array) or not (isinstance(array, Marked) or is_array(array)):
-            problem = f"is of type {type(value).__name__}, but a tensor by its annotation"
+            problem = f"is of type {type(value).__name__}, but its annotation is a tensor"
             raise argument_error(name, problem, "pass an array of torch, CuPy, JAX or NumPy")
 
 
@@ -134,7 +134,9 @@ def _scalar_dtype(name: str, value: Any, annotation: object) -> DType | None:
     have.
     """
     if isinstance(value, complex):
-        raise argument_error(name, "is a complex number, which no kernel has", "pass its real and its imaginary part")
+        raise argument_error(
+            name, "is complex; kernels have no complex numbers", "pass its real and its imaginary part"
+        )
     is_of_array = getattr(value, "shape", None) == () and hasattr(value, "dtype")  # a scalar, or without modes
     dtype = annotation if isinstance(annotation, DType) and (is_of_array or isinstance(value, int | float)) else None
     if dtype is None and isinstance(value, int | float):
@@ -157,7 +159,7 @@ def _check_number(name: str, value: Any, dtype: DType) -> None:
     if not isinstance(value, int):
         raise argument_error(name, f"is {value!r}, which is not a number of type {dtype}", "pass an integer")
     if not dtype.least <= value <= dtype.greatest:
-        hint = "annotate it with a type that has it, such as cute.Uint64, or pass a float"
+        hint = "annotate it with a type that holds it, such as cute.Uint64, or pass a float"
         raise argument_error(name, f"is {value}, which is not a number of type {dtype}", hint)
 
 
@@ -184,7 +186,7 @@ def name_of_elements(dtype: DType) -> str:
     """What `Array.dtype` calls a type. LaunchError (E3106) for one that the elements of no argument have."""
     element = BY_NAME.get(dtype.name)
     if element is None or element.dlpack is None:
-        message = f"no argument has elements of type {dtype}"
+        message = f"arguments cannot have elements of type {dtype}"
         raise LaunchError(Code.RUN_ARGUMENT, message, ELEMENTS_HINT)
     return element.signed_name
 

@@ -39,7 +39,9 @@ class TensorSpec:
             message = f"shape {extents} and stride {steps} have different ranks"
             raise LaunchError(Code.RUN_ARGUMENT, message, "give a stride, in elements, for each extent")
         if align < 1 or align & (align - 1):
-            raise LaunchError(Code.RUN_ARGUMENT, f"an alignment of {align} bytes is none", "give a power of two")
+            raise LaunchError(
+                Code.RUN_ARGUMENT, f"an alignment of {align} bytes is not a power of two", "give 1, 2, 4, 8, ..."
+            )
         for name, value in zip(("shape", "dtype", "stride", "align"), (extents, dtype, steps, align), strict=True):
             object.__setattr__(self, name, value)
 

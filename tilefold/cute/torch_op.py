@@ -48,14 +48,14 @@ def torch_op(
     """
     if not isinstance(kernel, Kernel | Tuned):  # pyright: ignore[reportUnnecessaryIsInstance]
         hint = "pass a function that is decorated with @cute.kernel"
-        raise LaunchError(Code.RUN_LAUNCH, f"the operator '{name}' is of {kernel!r}, which is no kernel", hint)
+        raise LaunchError(Code.RUN_LAUNCH, f"operator '{name}': {kernel!r} is not a kernel", hint)
     if not re.fullmatch(r"\w+::\w+", name):
-        raise LaunchError(Code.RUN_LAUNCH, f"'{name}' is no name of an operator", "namespace::operator")
+        raise LaunchError(Code.RUN_LAUNCH, f"'{name}' is not the name of an operator", "write namespace::operator")
     sizes = {dimension: size for dimension, size in (("grid", grid), ("block", block)) if size is not None}
     if isinstance(kernel, Tuned) and block is not None:
-        raise LaunchError(Code.RUN_LAUNCH, f"the operator '{name}' has a block", "leave it out: autotune has it")
+        raise LaunchError(Code.RUN_LAUNCH, f"operator '{name}' has a block", "leave it out: autotune has one")
     if isinstance(kernel, Kernel) and len(sizes) < 2:
-        raise LaunchError(Code.RUN_LAUNCH, f"the operator '{name}' has no grid or no block", "give grid= and block=")
+        raise LaunchError(Code.RUN_LAUNCH, f"operator '{name}' lacks a grid or a block", "give grid= and block=")
     signature = kernel.signature
     passed = _passed(signature, constants)
     schema = operator_schema(signature, (mutates,) if isinstance(mutates, str) else mutates, scalars, constants)
@@ -86,7 +86,7 @@ def operator_schema(
         for name in given:
             if name not in names:
                 raise LaunchError(
-                    Code.RUN_ARGUMENT, f"{subject} names '{name}', which is no parameter of the kernel",
+                    Code.RUN_ARGUMENT, f"{subject} names '{name}', which is not a parameter of the kernel",
                     f"its parameters: {', '.join(names) or 'none'}",
                 )  # fmt: skip
     words: list[str] = []

@@ -79,7 +79,7 @@ class Tuned(KernelFunction):
         """
         call = self(*args, **kwargs)
         ordinal = call.place("cuda")
-        assert ordinal is not None, "it is no simulator"
+        assert ordinal is not None, "'cuda' is a GPU"
         return self.tuning(call, ordinal)
 
     def tuning(self, call: "TunedCall", ordinal: int, grid: Sized | None = None) -> Tuning:
@@ -241,7 +241,7 @@ def autotune(
     def tuned(kernel: Kernel) -> Tuned:
         if not isinstance(kernel, Kernel):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise LaunchError(
-                Code.RUN_LAUNCH, f"{kernel!r} is no kernel", "decorate the function with @cute.kernel first"
+                Code.RUN_LAUNCH, f"{kernel!r} is not a kernel", "decorate the function with @cute.kernel first"
             )
         _check(kernel.signature, chosen)
         return Tuned(Tuner(kernel, chosen, grid, block, prune, executor, repeat))
@@ -251,12 +251,12 @@ def autotune(
 
 def _check(signature: Signature, configs: tuple[Config, ...]) -> None:
     if not configs:
-        raise LaunchError(Code.RUN_LAUNCH, "there is no configuration to choose from", "give configs=[{...}, ...]")
+        raise LaunchError(Code.RUN_LAUNCH, "no configurations to choose from", "give configs=[{...}, ...]")
     named = {name for config in configs for name in config}
     if unknown := named - signature.constants:
         raise LaunchError(
             Code.RUN_ARGUMENT,
-            f"the configuration names '{min(unknown)}', which is no constant of the kernel",
+            f"the configuration names '{min(unknown)}', which is not a constant of the kernel",
             f"its constants: {', '.join(sorted(signature.constants)) or 'none'}",
         )
     for config in configs:

@@ -43,7 +43,7 @@ class FileKernel:
         unknown = [name for name in kwargs if name not in names]
         missing = [name for name in names if name not in given and name not in kwargs]
         if len(args) > len(names) or twice or unknown or missing:
-            raise TypeError(f"kernel {self.symbol} takes the arguments {', '.join(names)}, each once")
+            raise TypeError(f"kernel {self.symbol} takes each of its arguments once: {', '.join(names)}")
         return FileKernelCall(self, {**given, **kwargs})
 
     @property
@@ -135,12 +135,12 @@ def _stored(name: str, array: Any, type: TensorType) -> TensorArgument:
     kind = element_kind(type.element_type)
     if kind is None or (array.dtype != kind.dtype and (kind.is_float or array.dtype.itemsize != kind.dtype.itemsize)):
         wanted = "" if kind is None else f"convert it: .astype({kind.dtype})"
-        raise argument_error(name, f"has elements of {type.element_type}, the array of {array.dtype}", wanted)
+        raise argument_error(name, f"has elements of {type.element_type}, but the array has {array.dtype}", wanted)
     static = type.layout.data
     if unknowns(static):
         static = with_scalars(static, _scalars(name, type, array_of(name, array)))
     if array.shape != mode_sizes(static):
-        raise argument_error(name, f"has the shape {mode_sizes(static)}, the array {array.shape}", "pass all of it")
+        raise argument_error(name, f"has shape {mode_sizes(static)}, but the array has {array.shape}", "pass all of it")
     storage = storage_of(array, static)
     return TensorArgument(pack(storage, type.element_bits) if type.is_packed else storage, static)
 
@@ -150,7 +150,7 @@ def _scalars(name: str, type: TensorType, array: Array) -> Sequence[int]:
     layout = type.layout.data
     try:
         if not isinstance(layout, Layout):
-            raise LayoutError(Code.RUN_ARGUMENT, f"it is swizzled, {layout}", "pass an array of the host")
+            raise LayoutError(Code.RUN_ARGUMENT, f"its layout is swizzled: {layout}", "pass an array of the host")
         return scalars_of(layout, array.layout)
     except LayoutError as error:
         raise argument_error(name, f"does not fit: {error.message}", error.hint) from None

@@ -96,7 +96,7 @@ def shape_and_dtype(argument: Argument) -> tuple[tuple[int, ...], np.dtype[Any]]
         raise TilefoldError(
             Code.RUN_ARGUMENT,
             f"argument '{argument.name}' of type {argument.type} cannot be filled",
-            'say its tensor type in the file: run.launch ... { run.arg "A" : !tile.tensor<...> = "..." }',
+            'declare its tensor type in the file: run.launch ... { run.arg "A" : !tile.tensor<...> = "..." }',
         )
     return shape, kind.dtype
 
@@ -136,7 +136,7 @@ def _check_packed(argument: Argument, values: Array, *, from_file: bool) -> None
         low = -span // 2 if kind.dtype.kind == "i" else 0
         if values.size and not low <= int(values.min()) <= int(values.max()) < low + span:
             message = (
-                f"argument '{argument.name}' holds {type.element_type}, but its values go from {values.min()} to "
+                f"argument '{argument.name}' holds {type.element_type}, but its values range from {values.min()} to "
                 f"{values.max()}"
             )
             hint = f"fill it with integers({low}, {low + span})"
@@ -161,7 +161,7 @@ def _value(
         raise TilefoldError(
             Code.RUN_ARGUMENT,
             f"argument '{argument.name}' has no value",
-            f"give it by --fill '{argument.name}=normal', by --arg {argument.name}=file.npy, or by run.arg in the file",
+            f"set it by --fill '{argument.name}=normal', by --arg {argument.name}=file.npy, or by run.arg in the file",
         )
     try:
         return fill_argument(argument.fill.text, argument.name, shape, dtype, earlier, seed=seed)

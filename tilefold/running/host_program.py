@@ -47,7 +47,7 @@ class Host:
         if asked[0] not in STAGES:
             known = f"{', '.join(STAGES)}, or all"
             raise TilefoldError(
-                Code.CLI_VALUE, f"--stage {stage}: kernels that a host launches do not run there", known
+                Code.CLI_VALUE, f"--stage {stage}: kernels launched by a host do not run at this stage", known
             )
         texts: list[str] = []
         for stage in asked:
@@ -61,7 +61,7 @@ class Host:
             self._simulate(entry, stage, write)
             texts.append("".join(printed))
             if texts[-1] != texts[0]:
-                message = f"at stage {stage} the program prints other text than at the one before: a pass changed it"
+                message = f"at stage {stage} the program prints other text than at the stage before: a pass changed it"
                 print_diagnostics(Diagnostic(Severity.ERROR, message, code=Code.STAGES_DIFFER).render())
                 return False
         return True

@@ -95,7 +95,7 @@ def launches_of(module: ModuleOp, source: Source, changes: Changes) -> list[Laun
         if len(kernels) != 1:
             raise TilefoldError(
                 Code.RUN_LAUNCH,
-                f"{source.name} says no launch to run, and has {len(kernels)} kernels",
+                f"{source.name} has {len(kernels)} kernels and no run.launch",
                 "add a run.launch to the file, or name a kernel with --launch",
             )
         launches = [_bare_launch(kernels, next(iter(kernels)), launches)]
@@ -142,7 +142,7 @@ def _bare_launch(kernels: Mapping[str, KernelOp], name: str, launches: Sequence[
     matching = [symbol for symbol in kernels if name in (symbol, symbol.rpartition("::")[2])]
     if len(matching) != 1:
         known = ", ".join(sorted({launch.label for launch in launches} | set(kernels))) or "none"
-        raise TilefoldError(Code.RUN_KERNEL, f"there is no launch or kernel '{name[:80]}'", f"there are: {known}")
+        raise TilefoldError(Code.RUN_KERNEL, f"there is no launch or kernel '{name[:80]}'", f"choose from: {known}")
     kernel = kernels[matching[0]]
     arguments = tuple(Argument(parameter.name, parameter.type, None) for parameter in kernel.parameters())
     return Launch(matching[0], matching[0], (1, 1, 1), kernel.block, arguments, ())

@@ -93,7 +93,7 @@ class LoadedProgram(Inspection):
         """
         if entry_point(self._program.module) is not None:
             raise TilefoldError(
-                Code.RUN_LAUNCH, "the program begins on the host, with @main", "run it by the command: tilefold run"
+                Code.RUN_LAUNCH, "the program begins on the host, with @main", "run it with the command `tilefold run`"
             )
         session = Session(self._program, device, stage, RunOptions(races, max_steps, max_memory, seed))
         launches = launches_of(self._program.module, self._program.source, Changes(name=launch))

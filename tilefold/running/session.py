@@ -45,12 +45,12 @@ class Session:
         if self.stage is not None and self.stage not in (*EXECUTABLE_STAGES, ALL):
             raise TilefoldError(
                 Code.CLI_VALUE,
-                f"--stage {self.stage[:40]}: there is no such stage",
+                f"--stage {self.stage[:40]}: unknown stage",
                 f"stages: {', '.join(EXECUTABLE_STAGES)}, or {ALL}",
             )
         if self.device == "cuda" and self.stage is not None:
             raise TilefoldError(
-                Code.CLI_VALUE, "--stage says where the simulator runs; a GPU runs machine code", "use --device sim"
+                Code.CLI_VALUE, "--stage is for the simulator; a GPU runs machine code", "use --device sim"
             )
         self.device = chosen_device(self.device) if self.stage is None else "sim"
 

@@ -31,7 +31,7 @@ def element_bits(text: str) -> int:
         near = get_close_matches(name[:40], _WIDTHS, n=3)
         raise TilefoldError(
             Code.CLI_VALUE,
-            f"there is no element type {text[:40]!r}",
+            f"unknown element type {text[:40]!r}",
             (f"similar names: {', '.join(near)}; " if near else "use f16, bf16, f32, f64, i8 to i64, half_t, ")
             + "or a width: 16b",
         )

@@ -57,7 +57,7 @@ def _values(text: str, mma: TiledMma) -> Sequence[int]:
     most = mma.layout_tv("C")[1].size
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() and len(part) < 6 for part in parts):
-        raise LayoutError(Code.CLI_VALUE, "it is a list of numbers", "for example 1,2,4")
+        raise LayoutError(Code.CLI_VALUE, "not a list of numbers", "for example 1,2,4")
     for part in parts:
         if not 1 <= int(part) <= most:
             raise LayoutError(Code.TOO_FEW_VALUES, f"a thread has {most} values of the accumulator, not {part}")
@@ -71,8 +71,8 @@ def _check_prefix(mma: TiledMma, count: int, most: int) -> None:
         counts = [str(n) for n in range(1, min(most, _TRIED) + 1) if _is_prefix(mma, n)]
         raise LayoutError(
             Code.SHAPE_DIVISIBILITY,
-            f"the first {count} values of each thread are no layout: they do not fill modes of {mma.layout_tv('C')[1]}",
-            f"numbers that are: {', '.join(counts)}",
+            f"the first {count} values of a thread form no layout: they do not fill modes of {mma.layout_tv('C')[1]}",
+            f"numbers that do: {', '.join(counts)}",
         )
 
 

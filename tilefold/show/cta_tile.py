@@ -51,7 +51,7 @@ def read_cta_tile(args: argparse.Namespace, src: Tensor | None) -> CtaTile | Non
             applied = run_time(chosen) if args.run_time_tiler else chosen
             shown = inner_partition(src.layout, applied, run_time(coord), slice_as_cute)
         elif args.run_time_tiler:
-            message = "integers of run time are shown by their values, which '?' leaves open"
+            message = "--run-time-tiler prints the values of run-time integers, but '?' has no value"
             raise LayoutError(Code.CLI_VALUE, message, "leave out --run-time-tiler, or write numbers for '?'")
         else:
             shown = part
@@ -69,9 +69,7 @@ def _refuse_useless(args: argparse.Namespace, needed: str) -> None:
 def _known(t: Any) -> Any:
     """`t`, a tiler or a coordinate, if its integers have values."""
     if any(isinstance(leaf, Unknown) for part in leaves(t) for leaf in leaves(getattr(part, "shape", part))):
-        raise LayoutError(
-            Code.DYNAMIC_UNSUPPORTED, "the values of its integers must be given", "write a number for '?'"
-        )
+        raise LayoutError(Code.DYNAMIC_UNSUPPORTED, "all its integers must have values", "write a number for '?'")
     return t
 
 

@@ -106,6 +106,6 @@ def _thread(text: str, mma: TiledMma) -> int:
     last = cosize(mma.thr_layout_vmnk) - 1
     if not text.isdecimal() or len(text) > 9 or int(text) > last:
         raise TilefoldError(
-            Code.CLI_VALUE, f"{text[:40]!r} is none of the threads", f"the tiled MMA has threads 0 to {last}"
+            Code.CLI_VALUE, f"{text[:40]!r} is not one of the threads", f"the tiled MMA has threads 0 to {last}"
         )
     return int(text)

@@ -64,7 +64,7 @@ def _thread(text: str, copy: TiledCopy) -> int:
     if not text.isdecimal() or len(text) > 9 or int(text) >= copy.threads:
         raise TilefoldError(
             Code.CLI_VALUE,
-            f"{text[:40]!r} is none of the threads",
+            f"{text[:40]!r} is not one of the threads",
             f"the tiled copy has threads 0 to {copy.threads - 1}",
         )
     return int(text)

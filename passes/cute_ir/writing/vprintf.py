@@ -30,7 +30,7 @@ def lower_printf(emitter: Emitter, op: PrintfOp) -> None:
     except ValueError as error:
         raise LoweringError(Code.PASS_FAILED, str(error), op) from error
     if len(wanted) != len(op.args):
-        raise LoweringError(Code.PASS_FAILED, f"{len(wanted)} conversions for {len(op.args)} values to print", op)
+        raise LoweringError(Code.PASS_FAILED, f"the format has {len(wanted)} conversions for {len(op.args)} values", op)
     start = _format(emitter, op)
     values = [_promoted(emitter, value, conversion) for value, conversion in zip(op.args, wanted, strict=True)]
     if values:
@@ -51,7 +51,7 @@ def _format(emitter: Emitter, op: PrintfOp) -> SSAValue:
     while parent is not None and not isinstance(parent, GpuModuleOp):
         parent = parent.parent_op()
     if parent is None:
-        raise LoweringError(Code.PASS_FAILED, "'gpu.printf' is for functions of a gpu.module", op, "call printf")
+        raise LoweringError(Code.PASS_FAILED, "'gpu.printf' works only in functions of a gpu.module", op, "call printf")
     block = parent.body.block
     symbols = {name.data for op in block.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
     if _VPRINTF not in symbols:

@@ -108,7 +108,7 @@ def _elementwise(
         raise SimulationError(
             ErrorCode.PACKED_ELEMENTS,
             "the elements are not adjacent by the byte in source and destination",
-            f"copy at least {least} adjacent elements, from a multiple of that many on",
+            f"copy at least {least} adjacent elements, starting at a multiple of {least}",
             site=site_of(op),
         )
     starts = [(int(first[i]), int(second[i])) for i in range(0, len(first), group)]
