@@ -46,7 +46,7 @@ class InternalError(Exception):
 def parse_passes(text: str, available: Mapping[str, Callable[[], type[ModulePass]]]) -> list[ModulePass]:
     """The passes of a pipeline such as `fold-layouts,cse` or `a{x=1 y="text"},b`.
 
-    Raises TilefoldError for text that is no pipeline, for a pass that `available` lacks and for options that it lacks.
+    Raises TilefoldError for malformed text, for a pass that `available` lacks and for options that it lacks.
     """
     try:
         specs = list(parse_pipeline(text))
@@ -61,7 +61,7 @@ def parse_passes(text: str, available: Mapping[str, Callable[[], type[ModulePass
         if spec.name not in available:
             close = get_close_matches(spec.name, list(available), n=3)
             hint = f"did you mean {' or '.join(close)}?" if close else "`tilefold passes` lists them"
-            raise TilefoldError(Code.PASS_UNKNOWN, f"there is no pass '{spec.name}'", hint)
+            raise TilefoldError(Code.PASS_UNKNOWN, f"unknown pass '{spec.name}'", hint)
         try:
             passes.append(available[spec.name]().from_spec(spec))
         except (ValueError, TypeError) as error:
@@ -127,7 +127,7 @@ def run_passes_quickly(
 
 
 def _given(context: Context, source: Source, passes: Sequence[ModulePass]) -> str:
-    """The program that the pass after `passes` was given, as text; made anew, since the pass has changed the module."""
+    """The program before the pass that follows `passes`, as text; built again, since the pass has changed it."""
     module = parse_program(source, context)
     for applied in passes:
         applied.apply(context, module)
@@ -135,7 +135,7 @@ def _given(context: Context, source: Source, passes: Sequence[ModulePass]) -> st
 
 
 def _refusal(error: Exception, applied: ModulePass, source: Source) -> Diagnostic:
-    """What a user reads when a pass refuses the program: at the operation, if the error names it."""
+    """The diagnostic for a program that a pass refuses: at the operation, if the error names it."""
     known = error if isinstance(error, TilefoldError) else error.__cause__
     code, hint, message = Code.PASS_FAILED, "", " ".join(str(error).split())
     if isinstance(known, TilefoldError):

@@ -73,7 +73,7 @@ def trace(
     """
     kernel = name or re.sub(r"\W", "_", function.__name__, flags=re.ASCII)
     if is_building():
-        hint = "launch it from the host, or make a function of what both do and decorate it with @cute.jit"
+        hint = "launch it from the host, or move the shared part into a function decorated with @cute.jit"
         raise TilefoldError(Code.BUILD_FORM, f"the kernel '{kernel}' is launched within another kernel", hint)
     trees = {key: tree_of(value) for key, value in arguments.items()}
     parameters = [leaf for tree in trees.values() for leaf in tree.leaves if isinstance(leaf, Parameter)]
@@ -130,8 +130,8 @@ def _restored(arguments: Iterable[object]) -> Generator[None, None, None]:
 
 
 def _verify(module: ModuleOp, source: PythonSource) -> None:
-    """Verifies what has regions: the kernel, its loops and branches; and the parts of threads, whose rules are about
-    the whole kernel. Other operations were verified as they were made.
+    """Verifies operations with regions (the kernel, its loops and branches) and the parts of threads, whose rules are
+    about the whole kernel. Other operations were verified as they were made.
 
     Raises ProgramError.
     """
@@ -182,5 +182,5 @@ def _escaped(op: Operation, operand: SSAValue, source: PythonSource) -> Diagnost
         f"a value is used outside the {word}{line} that computes it",
         place_of(op.location, source),
         Code.BUILD_ESCAPED,
-        "assign it to a variable that has a value before; attributes are followed of objects whose classes are yours",
+        "assign it to a variable that has a value before; attributes are followed only in objects of your own classes",
     )

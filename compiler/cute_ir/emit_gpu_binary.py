@@ -16,7 +16,7 @@ from ...dialects.nvvm import TargetAttr
 from ...passes.errors import LoweringError
 
 FORMATS = {"llvm": "offload", "isa": "assembly", "bin": "bin"}
-"""What `compilation-target` can be, and how `#gpu.object` calls it: LLVM bitcode, PTX, machine code."""
+"""The values of `compilation-target`, with the words of `#gpu.object`: LLVM bitcode, PTX, machine code."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class EmitGpuBinaryPass(ModulePass):
         if self.compilation_target not in FORMATS:
             raise TilefoldError(
                 Code.PASS_PIPELINE,
-                f"'{self.compilation_target}' is no compilation-target of emit-gpu-binary",
+                f"'{self.compilation_target}' is not a compilation-target of emit-gpu-binary",
                 f"use one of: {', '.join(FORMATS)}",
             )
         for module in list(op.walk()):

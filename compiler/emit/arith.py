@@ -88,7 +88,7 @@ def compare(name: str, predicates: Sequence[str]) -> Rule:
         assert isinstance(op, arith.CmpiOp | arith.CmpfOp | llvm.ICmpOp | llvm.FCmpOp)
         index = op.predicate.value.data
         if not 0 <= index < len(predicates):
-            raise LoweringError(Code.EMIT_UNSUPPORTED, f"'{op.name}' has no predicate {index}", op)
+            raise LoweringError(Code.EMIT_UNSUPPORTED, f"'{op.name}': unknown predicate {index}", op)
         left, right = w.typed(op.lhs), w.ref(op.rhs)
         w.define(op.results[0], f"{name}{flags(op)} {predicates[index]} {left}, {right}")
 

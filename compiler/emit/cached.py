@@ -56,7 +56,7 @@ def _opaque(w: FunctionWriter, op: ptx.CpAsyncOp) -> str:
     """The address in shared memory, by an instruction that changes nothing and that ptxas does not see through.
 
     Where that address is a register of the thread plus one of the warp, ptxas of CUDA 13.0 to 13.3 gives the copy and
-    its policy registers that nobody has written (LDGSTS [R0+UR0], desc[UR1] on sm_90), which is an illegal instruction.
+    policy registers that were never written (LDGSTS [R0+UR0], desc[UR1] on sm_90), which is an illegal instruction.
     """
     return w.temp(f'call i32 asm "prmt.b32 $0, $1, 0, 0x3210;", "=r,r"({w.typed(op.dst)})')
 
@@ -64,12 +64,12 @@ def _opaque(w: FunctionWriter, op: ptx.CpAsyncOp) -> str:
 def _policy(
     w: FunctionWriter, op: ptx.LoadOp | ptx.StoreOp | ptx.CpAsyncOp, index: int
 ) -> tuple[str, list[str], list[str]]:
-    """What a policy, operand `index`, adds at the end of the text, of what it is given and of the constraints."""
+    """The additions for a policy, operand `index`, at the end of the text, of the arguments and of the constraints."""
     return ("", [], []) if op.policy is None else (f", ${index}", [w.typed(op.policy)], ["l"])
 
 
 def _letter(bits: int) -> str:
-    """The constraint of a register that moves so many bits; there is none of 8."""
+    """The constraint of a register that moves so many bits, 16 at least."""
     return REGISTER_LETTERS[max(bits, 16)]
 
 

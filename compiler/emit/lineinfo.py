@@ -52,7 +52,7 @@ class LineInfo:
         )
 
     def suffix(self, op: Operation, scope: str) -> str:
-        """What follows an instruction of the operation: `, !dbg !7`, or nothing where there is no scope."""
+        """The suffix of the operation's instructions: `, !dbg !7`, or nothing without a scope."""
         if not scope:
             return ""
         location = op.location

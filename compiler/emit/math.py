@@ -4,7 +4,7 @@
 exp, exp2, log, log2, log10, sin, cos, tanh and rsqrt are PTX's approximations (PTX ISA, ex2.approx, lg2.approx,
 sin.approx, cos.approx, tanh.approx, rsqrt.approx, where their errors are stated), computed in f32; erf is a
 polynomial below 1/2 and formula 7.1.26 of Abramowitz and Stegun above, with an error of at most 2^-20, relative and
-absolute. f16 and bf16 operands are extended to f32 before and rounded after. There are none for f64. The other
+absolute. f16 and bf16 operands are extended to f32 before and rounded after. f64 has no such instructions. The other
 functions are exact or correctly rounded.
 """
 

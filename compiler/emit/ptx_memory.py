@@ -20,7 +20,7 @@ from .cached import load_by_assembly, store_by_assembly
 from .writer import FunctionWriter, Rule, rule
 
 MAX_ALIGN = 4096
-"""What LLVM is told of an alignment at most; nothing depends on more."""
+"""The greatest alignment that LLVM is given; nothing depends on more."""
 
 
 def _ptr_add(w: FunctionWriter, op: ptx.PtrAddOp) -> None:

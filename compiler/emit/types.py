@@ -43,7 +43,7 @@ def llvm_type(type: Attribute, op: Operation) -> str:
         return f"[{type.size.data} x {llvm_type(type.type, op)}]"
     raise LoweringError(
         Code.EMIT_UNSUPPORTED,
-        f"'{op.name}' has a value of type {str(cast(Attribute, type))[:80]}, which PTX registers do not hold",
+        f"'{op.name}' has a value of type {str(cast(Attribute, type))[:80]}, which PTX registers cannot hold",
         op,
         f"use {VALUES}, !ptx.ptr, or a 1-D vector of at most {MAX_VECTOR}",
     )
@@ -79,7 +79,7 @@ def constant(value: Attribute, op: Operation) -> str:
         items = dense.get_values()
         texts = [_integer(x, element) if isinstance(x, int) else _float(cast(float, x), element, op) for x in items]
         return f"<{', '.join(f'{name} {text}' for text in texts)}>"
-    raise LoweringError(Code.EMIT_UNSUPPORTED, f"the constant {str(value)[:80]} has no form in PTX", op)
+    raise LoweringError(Code.EMIT_UNSUPPORTED, f"the constant {str(value)[:80]} cannot be written in PTX", op)
 
 
 def float_text(value: float) -> str:
@@ -100,7 +100,7 @@ def _float(value: float, type: Attribute, op: Operation) -> str:
     """
     element = FLOATS.get(type.__class__)
     if element is None:
-        raise LoweringError(Code.EMIT_UNSUPPORTED, f"a constant of type {type} has no form in PTX", op)
+        raise LoweringError(Code.EMIT_UNSUPPORTED, f"a constant of type {type} cannot be written in PTX", op)
     pattern = int.from_bytes(cast("AnyFloat", type).pack([value]), "little")
     match element.llvm:
         case "half":

@@ -53,7 +53,7 @@ class ModuleWriter:
         return name
 
     def loop(self, unroll: int | None) -> str:
-        """Adds the identity of a loop, of which LLVM is to do so many iterations in one: 0 for all, None for 1."""
+        """Adds the identity of a loop, whose iterations LLVM joins in groups of this size: 0 for all, None for 1."""
         if unroll not in self._hints:
             hint = 'disable"' if unroll is None else f'count", i32 {unroll}' if unroll else 'full"'
             self._hints[unroll] = self.add_metadata(f'!{{!"llvm.loop.unroll.{hint}}}')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a user is told about a program: where, how serious, what is wrong, what would work, and the line itself."""
+"""Diagnostics: the place and severity of a problem, its message, a hint, and the source line."""
 
 import re
 from collections.abc import Sequence

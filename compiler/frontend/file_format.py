@@ -2,7 +2,7 @@
 """The version of the `.cute` format that a file is in: a comment line of its own, `// cute-format 1`.
 
 It is read before anything else of the file, parameters included, since those are part of the format. A comment cannot
-get lost in a pass and is none of xDSL's business. What a version promises is in docs/language.md.
+get lost in a pass, and xDSL does not see it. docs/language.md lists the promises of a version.
 """
 
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A text that differs where two modules do: faster to write than the program, and read by nobody."""
+"""A text that differs where two modules do: for comparison only, and faster to write than the program."""
 
 from enum import Enum
 from typing import cast
@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, SSAValue
 from ...dialects.cute.attributes import QuotedAttr
 
 _EXACT: frozenset[type] = frozenset({int, bool, str, bytes})
-"""What Python writes such that others are written otherwise. Floats are not of these: there are many that are none."""
+"""Types whose different values have different `repr`. `float` is not among them, because of NaN."""
 _KINDS: tuple[type[Attribute], ...] = (ParametrizedAttribute, ArrayAttr, QuotedAttr, Attribute)
 
 

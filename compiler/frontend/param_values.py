@@ -3,8 +3,8 @@
 
 A value is an integer of 64 bits, the name of a type, or text. Comparisons, `and`, `or` and `not` give 1 or 0; a
 condition is an integer that is not 0. Only what decides is evaluated: `N != 0 and M % N == 0` is never an error, nor is
-the branch of `A if C else B` that is not taken. A word that is no parameter is a name, as a branch and where a name is
-compared with it; elsewhere it is a fault, so that misspelt parameters are found.
+the branch of `A if C else B` that is not taken. A word that names no parameter is a name, as a branch and where a name
+is compared with it; elsewhere it is a fault, so that misspelt parameters are found.
 """
 
 import ast
@@ -19,7 +19,7 @@ MAX_TEXT = 4096
 """Longest text that is a parameter's value, in characters."""
 
 USE = r"\$\{(?P<inner>(?:[^}'\n]|'[^'\n]*')*)\}"
-"""What `${...}` looks like; a `}` may stand in the quoted text of its expression."""
+"""The form of `${...}`; a `}` may stand in the quoted text of its expression."""
 
 _PARTS = re.compile(rf"(?P<literal>\$\$\{{)|(?P<use>{USE})|(?P<open>\$\{{)")
 _TEXT = re.compile(r'[^"\\\x00-\x1f\x7f]*')
@@ -56,7 +56,7 @@ def evaluate(node: Expression, names: Mapping[str, Value]) -> Value:
 
 
 def evaluate_word(node: Expression, names: Mapping[str, Value]) -> Value:
-    """As `evaluate`, where a word that is no parameter is a name."""
+    """As `evaluate`, where a word that names no parameter is a name."""
     return node.id if isinstance(node, ast.Name) and node.id not in names else evaluate(node, names)
 
 
@@ -91,7 +91,7 @@ def substituted(text: str, at: int, names: Mapping[str, Value]) -> Text:
 
 
 def inserted(inner: str, at: int, names: Mapping[str, Value], *, in_text: bool) -> str:
-    """What stands in place of `${inner}`: a text keeps its quotes unless it is inserted into another one."""
+    """The replacement of `${inner}`: a text keeps its quotes unless it is inserted into another one."""
     value = evaluate_at(inner, at, names)
     if not isinstance(value, Text):
         return str(value)
@@ -186,7 +186,7 @@ def _compare(node: ast.Compare, names: Mapping[str, Value]) -> bool:
 
 
 def _operand(node: Expression, other: Expression, names: Mapping[str, Value]) -> Value:
-    """One side of a comparison: a word that is no parameter is a name if the other side is one by declaration."""
+    """One side of a comparison: a word that names no parameter is a name if the other side is one by declaration."""
     if isinstance(node, ast.Name) and node.id not in names and isinstance(other, ast.Name):
         return node.id if isinstance(names.get(other.id), str) else _lookup(node, names)
     return evaluate(node, names)
@@ -205,4 +205,4 @@ def _lookup(node: ast.Name, names: Mapping[str, Value]) -> Value:
         return names[node.id]
     known = ", ".join(names) or "none"
     hint = f"declared so far: {known}; declare it above by // param {node.id} = ..."
-    raise ExpressionError.at(node, Code.PARAM_UNKNOWN, f"there is no parameter '{node.id}' here", hint)
+    raise ExpressionError.at(node, Code.PARAM_UNKNOWN, f"unknown parameter '{node.id}' here", hint)

@@ -294,7 +294,5 @@ def expand(text: str, name: str, given: Mapping[str, str] | None = None) -> Sour
     for extra in expansion.given:
         if extra not in expansion.values:
             known = ", ".join(expansion.values) or "none"
-            raise TilefoldError(
-                Code.PARAM_UNKNOWN, f"-D {extra}: {name} has no such parameter", f"it declares: {known}"
-            )
+            raise TilefoldError(Code.PARAM_UNKNOWN, f"-D {extra}: {name} does not declare it", f"it declares: {known}")
     return Source(name, text, "".join(expansion.parts), tuple(expansion.pieces) or (Piece(0, 0, False),))

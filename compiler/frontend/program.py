@@ -32,7 +32,7 @@ MAX_OPERATIONS = 100_000
 MAX_NESTING = 48
 """Deepest nesting of operations in regions."""
 
-# What xDSL's parser and the constructors that it calls are known to raise on malformed text besides ParseError.
+# Exceptions, besides ParseError, that xDSL's parser and the constructors that it calls raise on malformed text.
 _PARSER_FAULTS = (VerifyException, ValueError, TypeError, LookupError, ArithmeticError, NotImplementedError)
 
 _RESULTS = re.compile(r"%[^=\n]*=\s*")
@@ -250,10 +250,10 @@ def _unknown_operation(error: _UnknownOperationError, source: Source, context: C
     dialect = name.partition(".")[0]
     if "." in name and dialect not in context.registered_dialect_names:
         known = ", ".join(sorted(context.registered_dialect_names))
-        message, hint = f"there is no dialect '{dialect}'", f"dialects: {known}"
+        message, hint = f"unknown dialect '{dialect}'", f"dialects: {known}"
     else:
         close = get_close_matches(name, [op.name for op in context.loaded_ops], n=3, cutoff=0.6)
-        message = f"there is no operation '{name}'"
+        message = f"unknown operation '{name}'"
         hint = did_you_mean(close) or ("" if "." in name else "operations begin with their dialect, as arith.addi does")
         if _TYPE.fullmatch(name):
             message, hint = f"expected an operation, found the type '{name}'", "a type follows ':'"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What xDSL says of an operation that breaks one of its general rules, in words for a user, with what would work."""
+"""Messages and hints for operations that break one of xDSL's general rules."""
 
 import re
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ _RULES: tuple[tuple[str, str, str], ...] = (
     (r"'(?P<it>\S+)' terminates with operation (?P<rest>\S+) instead of (?P<other>\S+)",
      "the body of '{it}' ends with '{rest}'", "end it with '{other}'"),
     (r"'\S+' must be the last operation in its parent block", "nothing can follow in the same block", ""),
-    (r"'\S+' expects (?:parent|ancestor) op (?:to be one of )?(?P<it>.*)", "it stands within {it} only", ""),
+    (r"'\S+' expects (?:parent|ancestor) op (?:to be one of )?(?P<it>.*)", "it may stand only within {it}", ""),
     (r"(?P<it>operand|result|attribute|property|region|Region) '?(?P<other>\S+?)'?(?: at position \d+)?"
      r"(?: expected a single block| entry arguments)? (?:does|do) not verify:\s*(?P<inner>.*)",
      "{it} '{other}': {inner}", ""),
@@ -37,21 +37,21 @@ _RULES: tuple[tuple[str, str, str], ...] = (
      "{it} stands where {other} is needed", ""),
     (r"[Uu]nexpected attribute (?P<it>.*)", "the operation takes no {it}", ""),
     (r"(?P<it>property|attribute) '(?P<other>.*)' expected in operation '\S+'", "{other} is missing", ""),
-    (r"property '(?P<it>.*)' is not defined by the operation.*", "there is no property '{it}'", ""),
-    (r"[Uu]nknown comparison mnemonic: (?P<it>.*)", "there is no comparison '{it}'",
-     "of integers there are eq, ne, slt, sle, sgt, sge, ult, ule, ugt, uge"),
+    (r"property '(?P<it>.*)' is not defined by the operation.*", "unknown property '{it}'", ""),
+    (r"[Uu]nknown comparison mnemonic: (?P<it>.*)", "unknown comparison '{it}'",
+     "integers compare by eq, ne, slt, sle, sgt, sge, ult, ule, ugt, uge"),
     (r"Redefinition of symbol \"(?P<it>.*)\"", "@{it} is defined twice", "give one of the two another name"),
-    (r"'(?P<it>@.*)' could not be found in symbol table", "there is no {it}", ""),
+    (r"'(?P<it>@.*)' could not be found in symbol table", "undefined symbol {it}", ""),
     (r"Destination bit-width must be (?P<it>\w+) than the input bit-width", "the new type must be {it} in bits", ""),
     (r"Operation using value defined out of its IsolatedFromAbove parent.*",
-     "a value from outside is used, which a kernel or function cannot", "hand it over as an argument"),
+     "a kernel or a function cannot use a value from outside", "pass it as an argument"),
     (r"The following constraints were not satisfied:\s*(?P<it>.*)", "none of these holds: {it}", ""),
 )  # fmt: skip
 """Rules of xDSL, as they are broken, and what that means. `parent` is the operation that the broken one stands in."""
 
 
 def broken_rule(message: str, parent: str = "") -> tuple[str, str]:
-    """The words for a broken rule, and a hint, empty where there is none."""
+    """The words for a broken rule, and a hint, empty without any."""
     message = " ".join(message.split())
     if (match := first_match(_RULES, message)) is None:
         return message, ""

@@ -37,7 +37,7 @@ def read_text(path: str, stdin: BinaryIO | None = None) -> str:
             with Path(path).open("rb") as file:
                 data = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
-        raise TilefoldError(Code.CLI_READ, f"{path}: there is no such file") from None
+        raise TilefoldError(Code.CLI_READ, f"{path}: no such file") from None
     except IsADirectoryError:
         raise TilefoldError(Code.CLI_READ, f"{path}: is a directory", "give one .cute file") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL character in the name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the parser's errors say to a user: what was expected and what stands there, where, and what would work.
+"""The parser's errors in words for a user: the expected and the actual token, its place, and a hint.
 
 xDSL's parser has words for those who write a dialect, and names the token at which it stopped. That is on the next line
 where the end of a line is missing, and at the end of the file where a brace is. A test holds the tables below to the
@@ -60,8 +60,8 @@ _WANTED: tuple[tuple[str, str], ...] = (
 """Messages for what is missing, and the words for that; `rest` says where."""
 
 _SAID: tuple[tuple[str, str, str], ...] = (
-    (r"Expected suffix identifier after .*", "'{found}' begins no word here", ""),
-    (r"Unexpected character: (?P<it>.*)", "the character '{found}' has no meaning here", ""),
+    (r"Expected suffix identifier after .*", "unexpected '{found}'", ""),
+    (r"Unexpected character: (?P<it>.*)", "unexpected character '{found}'", ""),
     (r"SSA value (?P<it>%.*) is already defined", "{it} is defined twice", "give one of the two another name"),
     (r"values used but not defined: .*", "values are used but never defined", ""),
     (r"SSA value used before assignment", "a value is used before it is defined", ""),
@@ -72,25 +72,28 @@ _SAID: tuple[tuple[str, str, str], ...] = (
     (r"Operation has (?P<it>\d+) results, but was given (?P<other>\d+) to bind\.",
      "the operation has {it} results, not {other}", ""),
     (r"expected (?P<it>\d+) operand types but had (?P<other>\d+)",
-     "{it} operands have {other} types", "name each's type"),
+     "{it} operands have {other} types", "give the type of each operand"),
     (r"SSA value (?:tuple )?(?P<it>%.*) is referenced with .*|SSA value tuple index out of bounds.*|Tuple is of size.*",
      "the value has fewer results than that", ""),
-    (r"undefined symbol alias '(?P<it>.*)'", "there is no alias {it}", "declare it in a line of its own: {it} = ..."),
+    (r"undefined symbol alias '(?P<it>.*)'", "unknown alias {it}", "declare it on a separate line: {it} = ..."),
     (r"re-declaration of (?P<it>alias|block) '(?P<other>.*)'", "the {it} {other} is declared twice", ""),
-    (r"region ends with missing block declarations for block\(s\) (?P<it>.*)", "there is no block ^{it}", ""),
-    (r"invalid block name in region with named arguments", "the first block has the arguments, and no name", ""),
+    (r"region ends with missing block declarations for block\(s\) (?P<it>.*)", "unknown block ^{it}", ""),
+    (r"invalid block name in region with named arguments",
+     "the first block takes the arguments and cannot be named", ""),
     (r"Duplicate key '(?P<it>.*)' in .*", "'{it}' is given twice", ""),
     (r"Attribute dictionary entry '(?P<it>.*)' is already passed .*", "'{it}' is given twice",
      "leave it out of the braces"),
     (r"attributes (?P<it>.*) are defined in other parts .*", "{it} is given twice", "leave it out of the braces"),
-    (r"'(?P<it>.*)' is not registered", "there is no type or attribute '{it}'", ""),
-    (r"Operation (?P<it>\S*) is not registered", "there is no operation {it}", ""),
-    (r"dialect (?P<it>\S*) .*", "there is no dialect '{it}' here", ""),
+    (r"'(?P<it>.*)' is not registered", "unknown type or attribute '{it}'", ""),
+    (r"Operation (?P<it>\S*) is not registered", "unknown operation '{it}'", ""),
+    (r"dialect (?P<it>\S*) .*", "unknown dialect '{it}'", ""),
     (r"Builtin (?P<it>.*) is not supported yet!", "{it} is not supported", ""),
-    (r"Boolean values are only allowed for i1 types", "'true' and 'false' are of type i1", "write : i1, or nothing"),
+    (r"Boolean values are only allowed for i1 types", "'true' and 'false' are of type i1",
+     "write : i1, or leave out the type"),
     (r"Floating point value is not valid for integer type\.",
-     "a number with a point is no integer", "write 1, not 1.0"),
-    (r"Invalid type given for integer or float attribute\.", "a number is of an integer or floating-point type", ""),
+     "a number with a point is not an integer", "write 1, not 1.0"),
+    (r"Invalid type given for integer or float attribute\.",
+     "the type of a number must be an integer or a floating-point type", ""),
     (r"(?:Dense|opaque) attribute must be typed!|dense resource should have .*",
      "the type is missing, such as : tensor<4xf32>", ""),
     (r"Dense literal attribute should have a static shape\.|Unexpected dynamic dimension!",
@@ -102,18 +105,18 @@ _SAID: tuple[tuple[str, str, str], ...] = (
      "the elements of a tensor are written [[1, 2], [3, 4]]", ""),
     (r"Complex .*|No conversion from complex to float", "a complex number is written (1.0, 2.0)", ""),
     (r"dense array element type must be .*|either an int or float must be present",
-     "an array is of integers or floating-point numbers, such as array<i64: 1, 2>", ""),
-    (r"Unranked tensors don't have an encoding!", "a tensor without extents has no encoding", ""),
-    (r"Opaque expects 2 string literal parameters!", "'opaque' has two texts in quotes", ""),
+     "an array holds integers or floating-point numbers, such as array<i64: 1, 2>", ""),
+    (r"Unranked tensors don't have an encoding!", "a tensor without extents cannot have an encoding", ""),
+    (r"Opaque expects 2 string literal parameters!", "'opaque' takes two texts in quotes", ""),
     (r"Unbalanced '(?P<it>.*)' in dialect symbol body"
      r"|Unexpected closing parenthesis (?P<other>\S*) in attribute body!.*",
-     "a bracket closes none", ""),
+     "a bracket closes nothing", ""),
     (r"Unexpected end of file .*", "the text ends within brackets", ""),
     (r"Unterminated string literal .*|End of file reached before closing string literal\.|Invalid string literal!",
      "the string literal does not end on its line", ""),
     (r"Incomplete escape sequence .*|Invalid escape sequence.*", "unknown escape in a string literal", ""),
-    (r"Identifier not in space (?P<it>.*)", "there is no dimension {it}", ""),
-    (r"Unknown binary operator (?P<it>.*)", "there is no operator {it}", ""),
+    (r"Identifier not in space (?P<it>.*)", "unknown dimension {it}", ""),
+    (r"Unknown binary operator (?P<it>.*)", "unknown operator {it}", ""),
     (r"got an .*", "the resources of the file cannot be read", ""),
     (r"builtin dialect should have .*", "resources are not supported", ""),
 )  # fmt: skip
@@ -129,7 +132,7 @@ _INSTEAD = {
     "'": 'text stands in "quotes"',
     **{name: f"'{name}' is {element.mlir} here" for name, element in BY_CXX.items()},
 }
-"""What is written where people who know C or Python write something else."""
+"""Hints for tokens of C and Python."""
 
 _MARKS = {
     "a value": "%",
@@ -139,7 +142,7 @@ _MARKS = {
     "an attribute": "#@",
     "a name": "@",
 }
-"""What the names begin with of that which is missing."""
+"""The first character of a name, by the kind of thing that is missing."""
 
 _LONG = 200  # of a name, or of what stands before a brace
 _MANY = 1000  # names to choose from
@@ -162,7 +165,7 @@ class Explained:
 
 
 def explained(message: str, start: int, end: int, source: Source) -> Explained:
-    """What a message of the parser means that marks a stretch of the source's expanded text."""
+    """A message of the parser about a stretch of the source's expanded text, in words for a user."""
     text = source.expanded
     if len(message) > _LONGEST:
         return Explained(f"{_own_style(message[:_LONG])}...", start, end, Code.IR_SYNTAX, "")
@@ -238,7 +241,7 @@ def _missing(missing: str, start: int, end: int, source: Source) -> Explained:
 
 
 def _hint(source: Source, start: int, missing: str = "") -> str:
-    """What would work, where the text shows what somebody meant."""
+    """A hint, where the text shows the intention."""
     text = source.expanded
     token = _TOKEN.match(text, start)
     word = token[0] if token else ""
@@ -282,7 +285,7 @@ def _own_style(message: str) -> str:
 
 
 def _end_of_previous(text: str, start: int) -> int:
-    """The offset after the token before `start`, of which spaces and comments are no part."""
+    """The offset after the token before `start`, without the spaces and comments between."""
     at = text.rfind("\n", 0, start) + 1
     if (skipped := _SKIPPED.match(text, at, start)) is None or skipped.end() < start:
         return start  # something stands before it on its line

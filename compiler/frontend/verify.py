@@ -60,7 +60,7 @@ def _empty_blocks(op: Operation, blocks: list[Block], source: Source | None) -> 
 
 
 def refusal_of(op: Operation, error: Exception, source: Source | None) -> Diagnostic:
-    """What a verifier says of an operation, with the code and the hint of the error that caused it."""
+    """The diagnostic for an operation that a verifier refuses, with the code and hint of the error that caused it."""
     parent = op.parent_op()
     code = Code.IR_VERIFY
     said, hint = broken_rule(str(error), parent.name if parent else "")
@@ -71,7 +71,7 @@ def refusal_of(op: Operation, error: Exception, source: Source | None) -> Diagno
 
 
 def _control_flow(module: ModuleOp, source: Source | None) -> list[Diagnostic]:
-    """What xDSL does not check: that ends of scf regions hand on what is wanted, and how many blocks there are."""
+    """Checks that xDSL leaves out: the operands of terminators in scf regions, and the number of blocks."""
     faults: list[Diagnostic] = []
     for op in module.walk():
         for region in op.regions:
@@ -81,23 +81,25 @@ def _control_flow(module: ModuleOp, source: Source | None) -> list[Diagnostic]:
         match op:
             case scf.IfOp() if len(op.regions) == 2:
                 if op.results and not op.false_region.blocks:
-                    faults.append(refusal_of(op, VerifyException("without an else there are no results"), source))
+                    faults.append(refusal_of(op, VerifyException("results need an else"), source))
                 wanted = [(region, op.result_types) for region in op.regions if region.blocks]
             case scf.WhileOp() if [len(region.blocks) for region in op.regions] == [1, 1]:
                 test, body = op.before_region.block, op.after_region.block
                 wanted = [(op.before_region, [i1, *body.arg_types]), (op.after_region, test.arg_types)]
                 if list(body.arg_types) != list(op.result_types):
-                    faults.append(refusal_of(op, VerifyException("the body's arguments are not the results"), source))
+                    faults.append(
+                        refusal_of(op, VerifyException("the body's arguments and the results differ in type"), source)
+                    )
                 if list(test.arg_types) != list(op.operand_types):
-                    error = VerifyException("the condition's arguments are not the operands")
+                    error = VerifyException("the condition's arguments and the operands differ in type")
                     faults.append(refusal_of(op, error, source))
             case _:
                 continue
         for region, types in wanted:
             end = region.blocks[-1].last_op
             if end is None or list(end.operand_types) != list(types):
-                lists = [", ".join(map(str, side)) or "nothing" for side in (types, end.operand_types if end else ())]
-                error = VerifyException(f"{lists[0]} must be handed on here, not {lists[1]}")
+                lists = [f"({', '.join(map(str, side))})" for side in (types, end.operand_types if end else ())]
+                error = VerifyException(f"expected operands of types {lists[0]}, got {lists[1]}")
                 faults.append(refusal_of(end or op, error, source))
     return faults
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """PTX to machine code by nvJitLink, in process, for any target and without a driver or GPU.
 
-What the assembler says of each kernel (registers, spills, stack, shared memory) is read from its log.
+The resources of each kernel (registers, spills, stack, shared memory) are read from the assembler's log.
 """
 
 import re

@@ -31,11 +31,11 @@ def refusal(error: AssembleError, ptx: str, target: Target, texts: Sequence[Inli
     is_inside = bool(before) and line <= _line(ptx, before[-1].end())
     ops = [op for op in texts if _becomes(op, before[-1])] if is_inside else []
     if not ops:
-        hint = "see whether the texts of `ptx.inline` end what they begin, such as braces and comments"
+        hint = "check that each text of `ptx.inline` closes the braces and comments that it opens"
         return AssembleError(Code.ASSEMBLE_REFUSED, error.message, hint, error.log)
     number = sum(_becomes(ops[0], text) for text in before)  # of several with this text
     message = f"the assembler refused the text for {target}: {refused[2]}"
-    hint = "the PTX ISA has the instructions, and the types of their registers"
+    hint = "look up the instruction and the types of its registers in the PTX ISA"
     return LoweringError(Code.ASSEMBLE_REFUSED, message, ops[min(number, len(ops)) - 1], hint)
 
 

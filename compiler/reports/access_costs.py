@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What accesses to shared and global memory cost, put together by the place in the source and the instruction."""
+"""The costs of accesses to shared and global memory, by the place in the source and the instruction."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from ...passes.analysis.access_costs import MemoryAccess, memory_accesses
 
 
 class Words(NamedTuple):
-    """How a memory's costs are told: its transaction, what is examined, and the words for a good and a bad access."""
+    """The words for a memory's costs: its transaction, the subject examined, and a good and a bad access."""
 
     unit: str
     subject: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a compiled kernel costs: registers, spills, shared memory, how many of its blocks a multiprocessor holds, its
+"""The costs of a compiled kernel: registers, spills, shared memory, the blocks that a multiprocessor holds, its
 instructions by kind, and what its accesses to shared and global memory cost.
 
 Resources come from the assembler's log, instruction counts from the PTX text: how often each instruction

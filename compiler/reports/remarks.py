@@ -110,7 +110,7 @@ def _partitions(written: ModuleOp) -> Iterator[tuple[Operation, str]]:
 
 
 def _loops(written: ModuleOp, module: ModuleOp) -> Iterator[tuple[Operation, str]]:
-    """What became of the loops that stand in the program as written."""
+    """The outcome for each loop of the program as written."""
     left = {str(op.location): op for op in module.walk() if isinstance(op, scf.ForOp)}
     for loop in written.walk():
         if isinstance(loop, scf.ForOp):

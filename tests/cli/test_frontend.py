@@ -78,7 +78,7 @@ def test_every_broken_rule_is_reported() -> None:
     ("old", "new", "code", "line", "column", "said"),
     [
         ("ptx.ret\n", "ptx.rat\n", "E1002", 8, 5, "did you mean ptx.ret"),
-        ("ptx.ret\n", "pxt.ret\n", "E1002", 8, 5, "there is no dialect 'pxt'"),
+        ("ptx.ret\n", "pxt.ret\n", "E1002", 8, 5, "unknown dialect 'pxt'"),
         ("%p align", "%q align", "E1004", 7, 18, "%q is used but never defined"),
         ("${BYTES} : i32", "${BYTES} : i32 i32", "E1002", 5, 40, "found the type 'i32'"),
         ("threads(32)", "threads 32", "E1001", 3, 55, "expected '(', found '32'"),
@@ -107,7 +107,7 @@ def test_a_value_must_be_defined_before_its_use() -> None:
 
 
 def test_name_with_escapes_has_a_place() -> None:
-    with pytest.raises(ProgramError, match=r"k.cute:1:3: error\[E1002\]: there is no operation 'a\"b'"):
+    with pytest.raises(ProgramError, match=r"k.cute:1:3: error\[E1002\]: unknown operation 'a\"b'"):
         read('  "a\\"b"() : () -> ()')
 
 

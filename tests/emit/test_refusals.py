@@ -51,7 +51,7 @@ def test_type_that_registers_do_not_hold(type: Attribute) -> None:
     block = Block(arg_types=[type])
     block.add_ops([bit, arith.SelectOp(bit, block.args[0], block.args[0]), RetOp()])
     message = _refused(EntryOp("k", ["a"], [0], LaunchBounds((32, 1, 1)), Region(block)), "E2201")
-    assert "which PTX registers do not hold" in message
+    assert "which PTX registers cannot hold" in message
 
 
 def test_kernel_without_return() -> None:

@@ -166,14 +166,14 @@ def test_c_declares_what_the_other_tests_use() -> None:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ("%r = scf.if %t -> (i1) {\nscf.yield %t : i1\n} else {\n}", "i1 must be handed on here, not nothing"),
-        ("%r = scf.if %t -> (i1) {\nscf.yield %t : i1\n}", "without an else"),
-        ("scf.if %t {\nscf.yield %t : i1\n}", "nothing must be handed on here, not i1"),
-        (LOOP.replace("scf.yield %y : i1", ""), "i1 must be handed on here, not nothing"),
-        (LOOP.replace("(%t) %x : i1", "(%t)"), "i1, i1 must be handed on here, not i1"),
+        ("%r = scf.if %t -> (i1) {\nscf.yield %t : i1\n} else {\n}", "expected operands of types (i1), got ()"),
+        ("%r = scf.if %t -> (i1) {\nscf.yield %t : i1\n}", "need an else"),
+        ("scf.if %t {\nscf.yield %t : i1\n}", "expected operands of types (), got (i1)"),
+        (LOOP.replace("scf.yield %y : i1", ""), "expected operands of types (i1), got ()"),
+        (LOOP.replace("(%t) %x : i1", "(%t)"), "expected operands of types (i1, i1), got (i1)"),
         (
             LOOP.replace("^next(%y: i1)", "^next(%y: i32)").replace("yield %y", "yield %t"),
-            "the body's arguments are not the results",
+            "the body's arguments and the results differ in type",
         ),
     ],
 )

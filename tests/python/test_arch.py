@@ -202,7 +202,7 @@ def test_printing() -> None:
 def test_tables_of_layouts(capsys: Any) -> None:
     cute.print_layout(cute.make_layout((2, 3), stride=(3, 1)))
     assert capsys.readouterr().out.splitlines()[::2] == ["(2,3):(3,1)", "    +---+---+---+", *["    +---+---+---+"] * 2]
-    with pytest.raises(TilefoldError, match="a table has two modes, but the layout is 4:1"):
+    with pytest.raises(TilefoldError, match="a table needs two modes, but the layout is 4:1"):
         cute.print_layout(cute.make_layout(4))
 
 

@@ -110,7 +110,7 @@ def not_every_path_returns(out: Any) -> None:
     t, _, _ = cute.arch.thread_idx()
 
     def chosen(x: Any) -> Any:
-        if x > 3:  # error: E5007, what the function returns has no value here
+        if x > 3:  # error: E5007, the function's result has no value here
             return cute.Int32(5)
 
     out[t] = chosen(t)
@@ -174,12 +174,12 @@ def number_that_is_too_large(out: Any) -> None:
 
 def sorted_values(out: Any) -> None:
     t, _, _ = cute.arch.thread_idx()
-    out[t] = sorted([t, 3])[0]  # error: E5003, cannot decide what Python does
+    out[t] = sorted([t, 3])[0]  # error: E5003, Python cannot branch on a
 
 
 def formatted(out: Any) -> None:
     t, _, _ = cute.arch.thread_idx()
-    print(f"{t:3d}")  # error: E5003, text is made while the kernel is built
+    print(f"{t:3d}")  # error: E5003, Python formats text while the kernel is built
 
 
 def grown_set(out: Any) -> None:
@@ -192,18 +192,18 @@ def grown_set(out: Any) -> None:
 
 def reversed_range(out: Any) -> None:
     t, _, _ = cute.arch.thread_idx()
-    for i in reversed(range(t)):  # error: E5003, cannot be reversed by Python
+    for i in reversed(range(t)):  # error: E5003, Python cannot reverse
         out[i] = 1
 
 
 def length_of_a_range(out: Any) -> None:
     t, _, _ = cute.arch.thread_idx()
-    out[t] = len(range(t))  # error: E5003, not known to Python
+    out[t] = len(range(t))  # error: E5003, Python does not know
 
 
 def part_of_a_global(out: Any) -> None:
     t, _, _ = cute.arch.thread_idx()
-    if t > 3:  # error: E5006, the global 'TABLE' is not the same on all paths
+    if t > 3:  # error: E5006, the global 'TABLE' differs between paths
         TABLE["other"] = t
 
 
@@ -220,7 +220,7 @@ def plain_helper(out: Any) -> None:
 
 
 def _helper(x: Any) -> Any:
-    if x > 3:  # error: E5003, cannot decide what Python does
+    if x > 3:  # error: E5003, Python cannot branch on a
         return x
     return 0
 
@@ -260,7 +260,7 @@ def returned(out: Any) -> Any:  # error: E5005, returns a value of type int
 
 
 def enumerated(out: Any) -> None:
-    for i, j in enumerate(cute.range(3)):  # error: E5003, cannot be iterated by Python
+    for i, j in enumerate(cute.range(3)):  # error: E5003, Python cannot iterate over
         out[i] = j
 
 
@@ -371,7 +371,7 @@ def test_loops_that_build_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
         for i in count():
             out[t + i] = 1
 
-    with pytest.raises(TilefoldError, match="more than 500 operations; does a loop that Python decides about never"):
+    with pytest.raises(TilefoldError, match="more than 500 operations; does a loop that Python runs never"):
         cute.kernel(kernel)(np.zeros(32, np.float32)).build(32)
 
 

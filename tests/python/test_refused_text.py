@@ -46,5 +46,5 @@ def test_refused_text_is_told_at_its_line(text: str, said: str, capsys: Any, tmp
 
 
 def test_what_is_around_a_text_is_refused_with_a_hint() -> None:
-    with pytest.raises(TilefoldError, match=r"E2301(.|\n)*end what they begin"):
+    with pytest.raises(TilefoldError, match=r"E2301(.|\n)*closes the braces"):
         texts(np.zeros(32, np.int32), "{ add.s32 $0, $1, $1;").build(32).report()

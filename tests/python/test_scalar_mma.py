@@ -85,7 +85,7 @@ def test_without_an_atom_the_elements_say_which_integers_are_unsigned(a: Any, c:
     ("op", "said"),
     [
         (cute.nvgpu.MmaUniversalOp(cute.Float16, cute.Float32), "f32 does not widen to f16"),
-        (cute.nvgpu.MmaUniversalOp(cute.Int4), "there is no UniversalFMA of Int4"),
+        (cute.nvgpu.MmaUniversalOp(cute.Int4), "UniversalFMA does not support Int4"),
     ],
 )
 def test_types_that_cannot_be_multiplied(op: Any, said: str) -> None:

@@ -35,7 +35,7 @@ def unswizzled_layout(text: str) -> Layout:
     """A layout without a swizzle."""
     layout = static_layout(text)
     if not isinstance(layout, Layout):
-        raise LayoutError(Code.COMPOSED_UNSUPPORTED, "the layouts of a tiled copy are plain ones, without a swizzle")
+        raise LayoutError(Code.COMPOSED_UNSUPPORTED, "the layouts of a tiled copy must be plain, without a swizzle")
     return layout
 
 

@@ -33,9 +33,9 @@ from .variables import MISSING, Tree, Variable, same
 def branch(
     condition: Bool, then: Callable[[], object], otherwise: Callable[[], object], variables: Sequence[Variable]
 ) -> None:
-    """Both paths of an `scf.if`, and after it in each variable what the path that is taken leaves in it.
+    """Both paths of an `scf.if`; after it each variable has the value from the path that is taken.
 
-    A variable that the paths leave with things that cannot become one has no value afterwards.
+    A variable whose values on the two paths cannot become one has no value afterwards.
     """
     before = [taken(variable) for variable in variables]
     blocks = Block(), Block()
@@ -87,7 +87,7 @@ _CHEAP = (
     arith.ConstantOp, arith.CmpiOp, arith.CmpfOp, arith.AddiOp, arith.SubiOp, arith.AndIOp, arith.OrIOp, arith.XOrIOp,
     arith.IndexCastOp, arith.ExtSIOp, arith.ExtUIOp, arith.TruncIOp, arith.SelectOp, arith.MinSIOp, arith.MaxSIOp,
 )  # fmt: skip
-"""What costs less than a branch, and is defined for all operands."""
+"""Operations that cost less than a branch and are defined for all operands."""
 
 _MOST_CHEAP = 8
 
@@ -116,7 +116,7 @@ def _selected(condition: Bool, blocks: tuple[Block, Block]) -> list[SSAValue]:
 
 
 class _Merge:
-    """What two paths leave in a variable, as one."""
+    """The values that two paths leave in a variable, as one."""
 
     def __init__(self, variable: Variable, before: Tree | None, then: Tree | None, other: Tree | None) -> None:
         self.variable = variable
@@ -140,7 +140,7 @@ class _Merge:
             self.merged = []
 
     def _leaf(self, a: object, b: object) -> Kind | Home | None:
-        """As what a leaf is carried; None if it is the same on both paths."""
+        """The kind as which a leaf is carried; None if it is the same on both paths."""
         if same(a, b):
             return None
         if isinstance(a, Vec) and isinstance(b, Vec) and (home := Home(a)).holds(b):
@@ -168,7 +168,7 @@ class _Merge:
         return [kind.ssa(leaf) for leaf, kind in pairs if isinstance(kind, Kind)]
 
     def finish(self, values: Sequence[SSAValue]) -> None:
-        """Sets the variable, `values` for what is carried."""
+        """Sets the variable; `values` are the carried leaves."""
         then, other = self.paths
         if self.problem:
             forget(

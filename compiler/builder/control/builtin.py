@@ -14,11 +14,11 @@ from .control import truth
 from .counted import make_range
 
 STANDS_FOR_PYTHON = True
-"""What is here does for a kernel's function what Python does, and is refused what Python refuses."""
+"""Functions of this module stand for Python's own: errors in them count as Python's."""
 
 
 def builtin(function: Any) -> Any:
-    """What a call of one of Python's functions calls: itself, unless it is given values of the kernel."""
+    """The function that a call of one of Python's calls: itself, or ours, which takes values of the kernel too."""
     ours = _BUILTINS.get(function) if isinstance(function, type | type(len)) else None
     return function if ours is None else ours
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What control flow hands on: of which type a leaf is on all paths, and what messages say where it is of none.
+"""The leaves that control flow hands on: their common type on all paths, and messages where the types differ.
 
 Numbers of Python take the type of the values that they meet, and stay numbers where nothing changes them.
 """
@@ -60,14 +60,14 @@ class Kind:
         return self.dtype.ir
 
     def joined(self, other: "Kind") -> "Kind":
-        """What is true of both, which are of one type."""
+        """The facts that hold for both, which are of one type."""
         if self.range is None or other.range is None:
             return self
         return Kind(self.dtype, gcd(self.div, other.div), either(self.range, other.range))
 
     @property
     def in_loop(self) -> "Kind":
-        """What a loop assumes of a leaf that it changes: an integer that is not negative stays so, below a limit."""
+        """A loop's assumptions about a leaf that it changes: a nonnegative integer stays so, below a limit."""
         if self.range is None:
             return self
         spans = [(0, end) for end in (_COUNTED, (1 << (self.dtype.bits - 2)) - 1) if end < self.dtype.greatest]
@@ -85,7 +85,7 @@ class Kind:
 
 
 def kind_of(leaf: Scalar, dtype: DType) -> Kind:
-    """What is known of a leaf that is carried as `dtype`."""
+    """The facts about a leaf that is carried as `dtype`."""
     if isinstance(leaf, Int):
         return Kind(dtype, leaf.known.div, leaf.range)
     if isinstance(leaf, int) and dtype.kind == "int":
@@ -94,7 +94,7 @@ def kind_of(leaf: Scalar, dtype: DType) -> Kind:
 
 
 def common_dtype(a: Scalar, b: Scalar) -> DType | None:
-    """The type that two leaves have on all paths; None where there is none. A number takes the type of a value that can
+    """The common type of two leaves; None without one. A number takes the type of a value that can
     hold it, and an integer that of a wider one.
     """
     if isinstance(a, Value):
@@ -105,7 +105,7 @@ def common_dtype(a: Scalar, b: Scalar) -> DType | None:
 
 
 def joined_dtype(a: DType, b: DType) -> DType | None:
-    """The type of what is of one type on one path and of another on the other; None where there is none."""
+    """The common type of two types on two paths; None without one."""
     if a == b:
         return a
     return promote(a, b) if a.kind == b.kind == "int" and a.unsigned == b.unsigned else None
@@ -135,7 +135,7 @@ def forget(variable: Variable, reason: str, hint: str = "") -> None:
 def shown(variable: Variable) -> str:
     """A variable in messages."""
     if variable.name == RESULT:
-        return "what the function returns"
+        return "the function's result"
     return f"'{variable.name}'" if variable.name.isidentifier() else variable.name
 
 
@@ -160,7 +160,7 @@ def _zero(leaf: object) -> object:
 
 
 def result_of(box: Box) -> object:
-    """What paths leave in a variable. Raises TilefoldError (E5006) where that cannot become one."""
+    """The value that paths leave in a variable. Raises TilefoldError (E5006) where their values cannot become one."""
     if box.value is MISSING:
         reason, hint = current().unbound.get(box.name, (f"{box.name} has no value", ""))
         raise TilefoldError(Code.BUILD_CARRIED, reason, hint)
@@ -173,7 +173,7 @@ def is_pending(tree: Tree | None) -> bool:
 
 
 def taken(variable: Variable) -> Tree | None:
-    """What a variable holds; None for nothing."""
+    """The value of a variable, taken apart; None without a value."""
     value = variable.get()
     return None if value is MISSING else tree_of(value)
 

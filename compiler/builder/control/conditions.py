@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What conditions and their operators become in rewritten code: `and`, `or`, `not`, `in`, chains, `A if C else B`.
+"""Conditions and their operators in rewritten code: `and`, `or`, `not`, `in`, chains, `A if C else B`.
 
 Operands that Python may leave out are given as functions.
 """
@@ -18,10 +18,10 @@ from .counted import Range, make_range
 from .variables import Box, Variable, reached
 
 STANDS_FOR_PYTHON = True
-"""What is here does for a kernel's function what Python does, and is refused what Python refuses."""
+"""Functions of this module stand for Python's own: errors in them count as Python's."""
 
 Thunk = Callable[[], Any]
-"""An operand or a statement that is executed where it is wanted."""
+"""An operand or a statement that is executed on demand."""
 
 
 def and_(first: Any, *rest: Thunk) -> Any:
@@ -79,7 +79,7 @@ def not_(operand: Any) -> Any:
 _UNDECIDED: Mapping[str, tuple[str, str]] = MappingProxyType({
     "assert": (
         "an assertion is checked while the kernel is built, but this {} is known only when the kernel runs",
-        "assert what is known, such as shapes; print in an `if` by cute.printf what is not",
+        "assert static facts, such as shapes; for others call cute.printf in an `if`",
     ),
     "comprehension": (
         "Python decides which elements a comprehension has, but this {} is known only when the kernel runs",

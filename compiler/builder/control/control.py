@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What branches and loops of the kernel have in common: conditions, and building their blocks."""
+"""The common parts of branches and loops of the kernel: conditions, and building their blocks."""
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -36,13 +36,13 @@ def noted(part: str) -> Generator[None, None, None]:
 
 
 def built(function: Callable[[], object], block: Block) -> None:
-    """Builds what a function writes in a block."""
+    """Builds a function's operations in a block."""
     with current().inside(block):
         function()
 
 
 class _Attempt:
-    """What is built within `discarded`; `keep` says that it stays."""
+    """The operations built within `discarded`; `keep` keeps them."""
 
     def __init__(self) -> None:
         self.kept = False
@@ -70,7 +70,7 @@ def discarded(variables: Sequence[Variable]) -> Generator[_Attempt, None, None]:
 
 
 def drop(block: Block) -> None:
-    """Forgets what was built in a block."""
+    """Erases a block that was built."""
     block.erase(safe_erase=False)
 
 

@@ -33,7 +33,7 @@ class Range:
     def __iter__(self) -> Iterator[int]:
         raise TilefoldError(
             Code.BUILD_RUN_TIME,
-            "a loop of the kernel cannot be iterated by Python",
+            "Python cannot iterate over a loop of the kernel",
             "write `for i in cute.range(...)` as a statement of a function decorated with @cute.kernel or @cute.jit, "
             "or use cute.range_constexpr for a loop that Python unrolls",
         )
@@ -41,19 +41,19 @@ class Range:
     def __len__(self) -> int:
         raise TilefoldError(
             Code.BUILD_RUN_TIME,
-            "how often a loop of the kernel runs is not known to Python",
+            "Python does not know how often a loop of the kernel runs",
             "compute it: cute.ceil_div(stop - start, step)",
         )
 
     def __reversed__(self) -> Iterator[int]:
         raise TilefoldError(
             Code.BUILD_RUN_TIME,
-            "a loop of the kernel cannot be reversed by Python",
+            "Python cannot reverse a loop of the kernel",
             "count down: cute.range(stop - 1, start - 1, -1)",
         )
 
     def holds(self, x: object) -> Any:
-        """Whether this is one of the numbers, as a predicate; False for what is no number."""
+        """Whether this is one of the numbers, as a predicate; False for anything but numbers."""
         if not is_scalar(x):
             return False
         number = binary("floordiv", binary("sub", x, self.start), self.step)
@@ -64,13 +64,13 @@ class Range:
 
     @property
     def _sign(self) -> int:
-        """Whether it counts up, 1, or down, -1; 0 if nobody knows."""
+        """1 where it counts up, -1 where it counts down, 0 where that is unknown."""
         if isinstance(self.step, int):
             return 1 if self.step > 0 else -1
         return 1 if self.step.nonnegative else 0
 
     def bounds(self) -> tuple[SSAValue, SSAValue, SSAValue]:
-        """What an `scf.for` counts through: from, to, by."""
+        """The bounds of an `scf.for`: from, to, by."""
         whole = (self.start, self.stop, self.step) if self._sign > 0 else (0, self.count(), 1)
         lower, upper, step = (convert(bound, Index).ssa for bound in whole)
         return lower, upper, step
@@ -87,7 +87,7 @@ class Range:
         return Int(value.ssa, Index, Unknown(64, self._divisor), self._between)
 
     def count(self) -> "int | Int":
-        """How many numbers there are; of none, 0 or less."""
+        """How many numbers there are; 0 or less for an empty range."""
         if self._sign == 0:
             return -((self.start - self.stop) // self.step)  # rounded up, whichever sign the step has
         up = self._sign > 0
@@ -131,6 +131,6 @@ def make_range(
     if isinstance(by, int) and by == 0:
         raise TilefoldError(Code.BUILD_VALUE, "the step of a range is 0")
     if unroll is not None and unroll not in range(1, MAX_UNROLL + 1):
-        raise TilefoldError(Code.LOOP_HINT, f"unroll is {unroll}; 1 to {MAX_UNROLL} are possible")
+        raise TilefoldError(Code.LOOP_HINT, f"unroll is {unroll}, but must be 1 to {MAX_UNROLL}")
     first, last, by = (convert(bound, Index) if isinstance(bound, Int) else bound for bound in (first, last, by))
     return Range(first, last, by, 0 if unroll_full else unroll)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What rewritten code calls: decides, while the kernel is built, whether Python or the kernel decides.
+"""The functions that rewritten code calls: while the kernel is built, they choose who decides, Python or the kernel.
 
 A condition that Python knows is Python's: only the branch that is taken is built, and a loop over a sequence or over a
 static `range` is unrolled. A condition that is a value of the kernel becomes an operation of `scf`. These functions are
@@ -35,7 +35,7 @@ from .loops import bounded, conditional_loop, counted_loop
 from .variables import MISSING, PENDING, Cell, Variable, cells_of, reached
 
 STANDS_FOR_PYTHON = True
-"""What is here does for a kernel's function what Python does, and is refused what Python refuses."""
+"""Functions of this module stand for Python's own: errors in them count as Python's."""
 
 __all__ = [
     "PENDING", "and_", "and_value", "builtin", "chain", "choose", "contains", "decided", "elected", "for_statement",
@@ -78,7 +78,7 @@ def if_statement(test: Any, then: Thunk, otherwise: Thunk, names: Sequence[str])
 def elected(test: Any) -> Bool:
     """The condition of `with elect_one():`. Raises TilefoldError (E5005) where it is a context manager of Python."""
     if not isinstance(test, Bool):
-        hint = "name your function otherwise; cute.arch.elect_one is whether a thread is the chosen one"
+        hint = "rename your function; cute.arch.elect_one tells whether a thread is the elected one"
         raise TilefoldError(Code.BUILD_FORM, f"'with elect_one()' is on a {type(test).__name__}", hint)
     return test
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Control flow as calls, for code that is not rewritten: `for_`, `while_` and `if_` take functions.
 
-What a loop carries is given to its body and returned by it: a value, a number, or a tuple, list, dictionary or
+The body of a loop takes the carried state and returns the next one: a value, a number, or a tuple, list, dictionary or
 dataclass of these.
 """
 
@@ -21,7 +21,7 @@ from .variables import Box
 def if_(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any] = lambda: None) -> Any:
     """`then() if condition else otherwise()`: of a value of the kernel both are built.
 
-    What they return becomes one. Raises TilefoldError (E5006) where that is not of one type.
+    Their results become one. Raises TilefoldError (E5006) where their types differ.
     """
     _check_functions(then, otherwise)
     if not isinstance(condition, Value):
@@ -40,7 +40,7 @@ def for_(counts: "Range | Int | int", body: Callable[..., Any], *carried: Any) -
     """
     _check_functions(body)
     range = counts if isinstance(counts, Range) else make_range(counts)
-    state = Box("what for_ carries", _one(carried))
+    state = Box("the state of for_", _one(carried))
     counted_loop(range, lambda i: state.set(_returned(body(i, *_many(state, carried)), carried)), [state])
     return result_of(state)
 
@@ -50,7 +50,7 @@ def while_(condition: Callable[..., Any], body: Callable[..., Any], *carried: An
     as that of `for_` does.
     """
     _check_functions(condition, body)
-    state = Box("what while_ carries", _one(carried))
+    state = Box("the state of while_", _one(carried))
     conditional_loop(
         lambda: condition(*_many(state, carried)),
         lambda: state.set(_returned(body(*_many(state, carried)), carried)),

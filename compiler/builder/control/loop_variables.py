@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What loops carry, which is found by building the body: first as if only values were carried and everything known of
-an integer stayed true, then again with what turned out otherwise.
+"""The variables that loops carry, found by building the body: first as if only values were carried and all
+facts about integers stayed true, then again without the assumptions that failed.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ _ONE_TYPE = (
 
 @dataclass
 class _Slot:
-    """A leaf of a variable in a loop: what it is before, and, if the loop carries it, as what."""
+    """A leaf of a variable in a loop: its value before, and, if the loop carries it, its kind."""
 
     start: object
     kind: Kind | None = None
@@ -49,7 +49,7 @@ class _Slot:
     entered: object = None  # the fragment as the iteration found it
 
     def held(self, after: bool) -> object:
-        """What an iteration finds, or what is found after the loop, of a leaf that is no value."""
+        """A leaf that is not carried as a value, as it is when an iteration begins, or after the loop."""
         if self.home is None:
             return self.start
         self.entered = self.home.left() if after else self.home.entered()
@@ -74,7 +74,7 @@ class _Carried:
 
     @property
     def kinds(self) -> list[Kind]:
-        """What is carried, in its order."""
+        """The carried leaves, in order."""
         return [] if self.lost else [slot.kind for slot in self.slots if slot.kind is not None]
 
     def filled(self, values: Sequence[SSAValue], after: bool = False) -> list[object]:
@@ -83,11 +83,11 @@ class _Carried:
         return [slot.held(after) if slot.kind is None else slot.kind.value(next(rest)) for slot in self.slots]
 
     def restore(self) -> None:
-        """What it held before the loop."""
+        """Restores the value from before the loop."""
         put_back(self.variable, self.tree)
 
     def enter(self, values: Sequence[SSAValue]) -> None:
-        """What it holds when an iteration begins."""
+        """Sets the value with which an iteration begins."""
         if self.tree is None or self.lost:
             self.variable.set(MISSING)
             current().unbound[self.variable.name] = self.lost or _only_in_loop(self.variable)
@@ -95,7 +95,7 @@ class _Carried:
             self.variable.set(self.tree.rebuilt(self.filled(values)))
 
     def learn(self) -> bool:
-        """Compares what it holds after an iteration with what was thought; whether that was right."""
+        """Compares its value after an iteration with the assumptions; returns whether they held."""
         if self.tree is None or self.lost:
             return True
         now = taken(self.variable)
@@ -152,7 +152,7 @@ class _Carried:
         return False
 
     def ends(self) -> list[SSAValue]:
-        """What it holds, as the values that the next iteration gets, at the end of the current block."""
+        """Its leaves as values for the next iteration, at the end of the current block."""
         if self.lost or self.tree is None:
             return []
         now = taken(self.variable)
@@ -164,11 +164,11 @@ class _Carried:
         return [slot.kind.ssa(leaf) for slot, leaf in pairs if slot.kind is not None]
 
     def starts(self) -> list[SSAValue]:
-        """What it held before the loop, as the values that the first iteration gets."""
+        """Its leaves before the loop as values for the first iteration."""
         return [] if self.lost else [kind.ssa(slot.start) for slot in self.slots if (kind := slot.kind)]
 
     def finish(self, values: Sequence[SSAValue]) -> None:
-        """What it holds after the loop."""
+        """Sets the value after the loop."""
         if self.tree is None:
             if self.variable.get() is not MISSING:
                 forget(self.variable, *_only_in_loop(self.variable))
@@ -203,29 +203,29 @@ class LoopVariables:
         return [carried.variable.name for carried in self._all for _ in carried.kinds]
 
     def restore(self) -> None:
-        """The variables as they were before the loop."""
+        """Restores the variables from before the loop."""
         for carried in self._all:
             carried.restore()
 
     def enter(self, values: Sequence[SSAValue]) -> None:
-        """The variables as an iteration finds them: `values` for what is carried."""
+        """Sets the variables with which an iteration begins: `values` are the carried ones."""
         for carried, own in self._shared(values):
             carried.enter(own)
 
     def learn(self) -> bool:
-        """After an iteration: whether what was thought of the variables is right. If not, build the body again."""
+        """After an iteration: whether the assumptions about the variables held. If not, build the body again."""
         return all([carried.learn() for carried in self._all])
 
     def starts(self) -> list[SSAValue]:
-        """What the first iteration gets, at the end of the current block."""
+        """The values for the first iteration, at the end of the current block."""
         return [ssa for carried in self._all for ssa in carried.starts()]
 
     def ends(self) -> list[SSAValue]:
-        """What the next iteration gets, at the end of the current block."""
+        """The values for the next iteration, at the end of the current block."""
         return [ssa for carried in self._all for ssa in carried.ends()]
 
     def finish(self, values: Sequence[SSAValue]) -> None:
-        """After the loop: `values` for what was carried."""
+        """Sets the variables after the loop: `values` are the carried ones."""
         for carried, own in self._shared(values):
             carried.finish(own)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Functions of Python with the control flow of a kernel: reads a function's source and compiles it anew.
+"""Functions of Python with the control flow of a kernel: reads a function's source and compiles it again.
 
 The new function has the lines, globals, defaults and closure of the old one, and calls `dispatch` where the old one
 branches or loops.
@@ -33,12 +33,14 @@ def rewritten(function: Callable[..., Any], read: Sequence[str]) -> FunctionType
     """The function with control flow that can become the kernel's. `read` are the lines of its file as they were when
     the function was defined (`lines_of`).
 
-    Raises ProgramError: E5004 where Python keeps no source of the function, or it is no function, or its lines have
+    Raises ProgramError: E5004 where Python keeps no source of the function, or it is not a function, or its lines have
     changed; E5005 for a form of Python that a kernel cannot have.
     """
     if not isinstance(function, FunctionType):
         kind = type(function).__name__
-        raise _no_source(function, f"this is a {kind}, not a function", "decorate a function or a method where it is")
+        raise _no_source(
+            function, f"this is a {kind}, not a function", "decorate a function or a method where it is defined"
+        )
     if function.__code__.co_name == "<lambda>":
         raise _no_source(function, "a lambda cannot be a kernel or a helper by itself", "write def")
     if RUNTIME in function.__code__.co_freevars:
@@ -59,7 +61,7 @@ def rewritten(function: Callable[..., Any], read: Sequence[str]) -> FunctionType
     node.decorator_list = []
     if has_changed:
         problem = f"the file of '{function.__name__}' has changed since Python read it"
-        raise _no_source(function, problem, "import it again, or start Python anew")
+        raise _no_source(function, problem, "import it again, or restart Python")
     transform_function(node, refuse, parents[-1] if parents else "")
     code = _compile(function, node, parents, file)
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))

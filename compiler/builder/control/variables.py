@@ -20,7 +20,7 @@ from .objects import attributes_of, is_ours, set_attributes
 
 
 class _Mark:
-    """What a variable holds in place of a value."""
+    """A mark that a variable holds in place of a value."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -41,11 +41,11 @@ MAX_DEPTH = 16
 
 
 class Variable(Protocol):
-    """A place that control flow may change. `watched` is one of which that is not expected."""
+    """A place that control flow may change. `watched` marks one that it is not expected to change."""
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         ...
 
     @property
@@ -54,11 +54,11 @@ class Variable(Protocol):
         ...
 
     def get(self) -> object:
-        """What it holds; MISSING for nothing."""
+        """Its value; MISSING without one."""
         ...
 
     def set(self, value: object) -> None:
-        """Makes it hold a value; MISSING for none."""
+        """Sets its value; MISSING deletes it."""
         ...
 
 
@@ -71,14 +71,14 @@ class Cell:
     watched: bool = False
 
     def get(self) -> object:
-        """What it holds; MISSING for nothing."""
+        """Its value; MISSING without one."""
         try:
             return self.cell.cell_contents
         except ValueError:
             return MISSING
 
     def set(self, value: object) -> None:
-        """Makes it hold a value; MISSING for none."""
+        """Sets its value; MISSING deletes it."""
         if value is not MISSING:
             self.cell.cell_contents = value
         elif self.get() is not MISSING:
@@ -94,31 +94,31 @@ class Box:
     watched: bool = False
 
     def get(self) -> object:
-        """What it holds; MISSING for nothing."""
+        """Its value; MISSING without one."""
         return self.value
 
     def set(self, value: object) -> None:
-        """Makes it hold a value; MISSING for none."""
+        """Sets its value; MISSING deletes it."""
         self.value = value
 
 
 @dataclass
 class Global:
-    """A container that is a global variable, of which parts are set. It cannot be without a value."""
+    """A container in a global variable, whose parts are set. It always has a value."""
 
     name: str
     names: dict[str, Any]
     watched: bool = False
 
     def get(self) -> object:
-        """What it holds."""
+        """Its value."""
         return self.names[self.name]
 
     def set(self, value: object) -> None:
-        """Makes it hold a value. Raises TilefoldError (E5006) for none."""
+        """Sets its value. Raises TilefoldError (E5006) for MISSING."""
         if value is MISSING:
-            hint = "set parts that it has before, to values of their type; or use a variable of the function"
-            raise TilefoldError(Code.BUILD_CARRIED, f"the global '{self.name}' is not the same on all paths", hint)
+            hint = "set only parts that it has already, to values of their type, or use a variable of the function"
+            raise TilefoldError(Code.BUILD_CARRIED, f"the global '{self.name}' differs between paths", hint)
         self.names[self.name] = value
 
 
@@ -177,13 +177,13 @@ class _Node:
 
     @property
     def shape(self) -> object:
-        """What two paths must have in common."""
+        """The structure that two paths must have in common."""
         return self.kind, self.keys, tuple(part and part.shape for part in self.parts)
 
 
 @dataclass(frozen=True)
 class Tree:
-    """What a variable holds, taken apart into containers and leaves."""
+    """The value of a variable, taken apart into containers and leaves."""
 
     node: _Node | None
     leaves: tuple[object, ...]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a thread knows of itself, how threads wait for each other, and what they do to memory that they share."""
+"""Thread and block indices, barriers, asynchronous copies, and atomic accesses."""
 
 from functools import partial
 from typing import Any, TypeVar
@@ -26,7 +26,7 @@ T = TypeVar("T", int, "int | None")
 def _static(x: T, subject: str) -> T:
     if x is not None and type(x) is not int:
         raise TilefoldError(
-            Code.BUILD_RUN_TIME, f"{subject} is part of the instruction, but it is {x!r}", "it is a number of Python"
+            Code.BUILD_RUN_TIME, f"{subject} must be static, but it is {x!r}", "pass a number of Python"
         )
     return x
 
@@ -81,12 +81,12 @@ def warp_idx() -> Int:
 
 def barrier(id: int = 0, threads: int | None = None) -> None:
     """Waits until all threads of the block, or so many, are at a barrier; what they wrote before can be read then."""
-    emit(ptx.BarSyncOp(_static(id, "a barrier"), _static(threads, "the number of threads")))
+    emit(ptx.BarSyncOp(_static(id, "the number of a barrier"), _static(threads, "the number of threads")))
 
 
 def barrier_arrive(id: int, threads: int) -> None:
     """Arrives at barrier `id`, at which so many threads meet, and does not wait."""
-    emit(ptx.BarArriveOp(_static(id, "a barrier"), _static(threads, "the number of threads")))
+    emit(ptx.BarArriveOp(_static(id, "the number of a barrier"), _static(threads, "the number of threads")))
 
 
 def sync_warp(mask: int = -1) -> None:
@@ -235,7 +235,7 @@ def approx(function: str, x: Any, ftz: bool = False) -> Any:
     op = _APPROXIMATIONS.get(function)
     if op is None:
         listed = ", ".join(_APPROXIMATIONS)
-        raise TilefoldError(Code.BUILD_VALUE, f"there is no approximation '{function}'", f"there are {listed}")
+        raise TilefoldError(Code.BUILD_VALUE, f"unknown approximation '{function}'", f"write one of {listed}")
     if isinstance(x, Vec):
         return elementwise(partial(_approximated, op, ftz), x.dtype, x)
     return _approximated(op, ftz, x)

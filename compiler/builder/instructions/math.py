@@ -38,8 +38,8 @@ def _of_number(name: str, function: Callable[[float], float], x: float) -> float
     try:
         return function(x)
     except (ArithmeticError, ValueError) as error:
-        hint = f"of a value, as in cute.{name}(cute.Float32(x)), it is infinity or NaN"
-        raise TilefoldError(Code.BUILD_VALUE, f"{name} of {shown_number(x)} is no number", hint) from error
+        hint = f"cute.{name}(cute.Float32(x)) gives infinity or NaN"
+        raise TilefoldError(Code.BUILD_VALUE, f"{name} of {shown_number(x)} is not a number", hint) from error
 
 
 exp = _function("exp", "e to the power of x", python.exp)

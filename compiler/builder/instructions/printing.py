@@ -29,12 +29,12 @@ def print_layout(tensor: "Tensor | Layout", text: str = "tensor") -> None:
     """Each thread that gets here prints the text, then where the tensor is and its layout.
 
     Of a layout itself Python prints the table of its indices, where it is called, in kernels and outside (CuTe's
-    print_layout). Raises TilefoldError (E0202) for one that has not two modes, E5003 for one that is not static.
+    print_layout). Raises TilefoldError (E0202) unless it has two modes, and E5003 unless it is static.
     """
     if isinstance(tensor, Layout):
-        check_static(tensor, "the layout of a table is static, but this is")
+        check_static(tensor, "the layout of a table must be static, but this is")
         if len(tensor) != 2:
-            raise TilefoldError(Code.RANK_MISMATCH, f"a table has two modes, but the layout is {tensor}")
+            raise TilefoldError(Code.RANK_MISMATCH, f"a table needs two modes, but the layout is {tensor}")
         print("\n".join(print_layout_lines(tensor, plain_style)))
         return
     tensor_type(tensor)
@@ -68,7 +68,7 @@ def printf(format: str, *values: Scalar) -> None:
 
 
 def _conversion(dtype: DType) -> str:
-    """What stands for `{}`."""
+    """The conversion that `{}` stands for."""
     if dtype.kind == "float":
         return "%f"
     letter = "u" if dtype.kind == "int" and dtype.unsigned else "d"

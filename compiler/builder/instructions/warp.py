@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the lanes of a warp tell each other: other lanes' values, votes, reductions.
+"""Exchange between the lanes of a warp: other lanes' values, votes, reductions.
 
 `mask` names the lanes that take part, each by its bit; they execute the call together. A fragment is exchanged element
 by element.
@@ -94,7 +94,7 @@ def redux_sync(value: Any, kind: str, mask: Any = FULL_MASK) -> Any:
 
 
 class Elected(Bool):
-    """What `elect_one` returns. In functions that are rewritten, `with` on it is a branch of the kernel."""
+    """The result of `elect_one`. In functions that are rewritten, `with` on it is a branch of the kernel."""
 
     __slots__ = ()
 
@@ -137,7 +137,7 @@ def _shuffled(mode: str, value: Any, lane: Any, width: int, mask: Any) -> Any:
 
 
 def by_words(word: Callable[[SSAValue], SSAValue], value: Value) -> Any:
-    """What a function of 32 bits makes of a value of another width: of its halves, or of it in the low bits."""
+    """Applies a function of 32 bits to a value of another width: to its halves, or to the value in the low bits."""
     dtype, ssa = value.dtype, value.ssa
     if dtype.kind == "bool":
         return convert(wrap(word(convert(value, Int32).ssa)), dtype)

@@ -98,10 +98,10 @@ def unary_type(name: str, dtype: DType) -> DType:
 
 
 def check_computed(dtype: DType) -> None:
-    """Raises TilefoldError (E5002) for a type of which there is no arithmetic."""
+    """Raises TilefoldError (E5002) for a type without arithmetic."""
     if not dtype.has_arithmetic:
         raise TilefoldError(
-            Code.BUILD_VALUE, f"there is no arithmetic of {dtype}", "convert it first: x.to(cute.Float32)"
+            Code.BUILD_VALUE, f"{dtype} does not support arithmetic", "convert it first: x.to(cute.Float32)"
         )
 
 
@@ -111,7 +111,7 @@ def float_operation(name: str, x: SSAValue, y: SSAValue) -> SSAValue:
 
 
 def integer_facts(name: str, x: Integer, y: Integer, written: Any) -> tuple[Unknown, Range | None]:
-    """What is known to divide an operation's result, and the range that holds it if it does not wrap; None for any.
+    """The known divisor of an operation's result, and its range if it does not wrap; None for any.
 
     `written` is the second operand as it was written. Raises TilefoldError (E5002) for a division by zero, and for a
     shift by more than the width.

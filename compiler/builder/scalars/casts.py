@@ -35,8 +35,8 @@ def cast(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
 def check_cast(source: DType, target: DType) -> None:
     """Raises TilefoldError (E5002) where there is no conversion."""
     if "packed" in (source.kind, target.kind):
-        hint = "elements of less than a byte are copied and multiplied only"
-        raise TilefoldError(Code.BUILD_VALUE, f"there is no conversion from {source} to {target} in a kernel", hint)
+        hint = "elements of less than a byte can only be copied and multiplied"
+        raise TilefoldError(Code.BUILD_VALUE, f"a kernel cannot convert {source} to {target}", hint)
 
 
 def _to(operation: Callable[..., Operation], ssa: SSAValue, target: DType) -> SSAValue:

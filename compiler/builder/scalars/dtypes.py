@@ -85,7 +85,7 @@ Float32, Float64, Int32, Int64, Uint32, Boolean = [
 
 
 def dtype_of(type: Attribute) -> DType:
-    """The type of Python for one of the IR. Raises TilefoldError (E5002) for a type that is none of values."""
+    """The type of Python for one of the IR. Raises TilefoldError (E5002) for a type that values cannot have."""
     dtype = next((dtype for dtype in DTYPES.values() if dtype.ir == type), None)
     if dtype is None:
         raise TilefoldError(Code.BUILD_VALUE, f"{type} is not a type of values in a kernel", "such as cute.Float16")
@@ -113,7 +113,7 @@ def promote(a: DType, b: DType) -> DType:
         return a
     for dtype in (a, b):
         if dtype.kind == "packed":
-            raise TilefoldError(Code.BUILD_VALUE, f"there is no arithmetic of {dtype}", "convert it first")
+            raise TilefoldError(Code.BUILD_VALUE, f"{dtype} does not support arithmetic", "convert it first")
     if a.kind != b.kind:
         rank = ("bool", "int", "float")
         return a if rank.index(a.kind) > rank.index(b.kind) else b
@@ -128,5 +128,5 @@ def promote(a: DType, b: DType) -> DType:
 
 
 def of_sign(kind: str, dtype: DType) -> str:
-    """What PTX calls `min` and `max` of a type: `umin` and `umax` where it is unsigned. Other words stay."""
+    """PTX's name for `min` and `max` of a type: `umin` and `umax` where it is unsigned. Other words stay."""
     return f"u{kind}" if dtype.unsigned and kind in ("min", "max") else kind

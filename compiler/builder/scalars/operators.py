@@ -4,11 +4,11 @@
 from typing import Any, Self
 
 STANDS_FOR_PYTHON = True
-"""What is here does for a kernel's function what Python does, and is refused what Python refuses."""
+"""Functions of this module stand for Python's own: errors in them count as Python's."""
 
 
 class Compared:
-    """What two values of the kernel are compared by; a comparison is a predicate, or a fragment of predicates."""
+    """Comparison of two values of the kernel; the result is a predicate, or a fragment of predicates."""
 
     __slots__ = ()
     __array_ufunc__ = None  # a scalar of NumPy on the left leaves the operation to what is here

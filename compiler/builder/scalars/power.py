@@ -20,7 +20,7 @@ def power(base: Any, exponent: Any, function: Function, filled: Filled) -> Any:
     """`base ** exponent`, not both numbers of Python.
 
     A static integer multiplies, ±0.5 is a root. Any other power is `exp2(exponent * log2(base))`, in Float32 at least:
-    NaN of a negative base. Raises TilefoldError (E5002) for powers of integers that are no integers, or not static.
+    NaN of a negative base. Raises TilefoldError (E5002) for powers of integers that are not integers, or not static.
     """
     dtype = common_type(base, exponent)
     static = bool(is_number(exponent))
@@ -40,14 +40,16 @@ def power(base: Any, exponent: Any, function: Function, filled: Filled) -> Any:
     if not is_number(base):
         return function("exp2", function("log2", base.to(wide)) * factor).to(dtype)
     if base <= 0:
-        raise TilefoldError(Code.BUILD_VALUE, f"{base} has no power by a value", "the base is positive")
+        raise TilefoldError(Code.BUILD_VALUE, f"{base} ** x is undefined for a value x", "the base must be positive")
     return function("exp2", factor * python.log2(base)).to(dtype)
 
 
 def _repeated(base: Any, exponent: int, filled: Filled) -> Any:
     if exponent < 0:
         if base.dtype.kind != "float":
-            raise TilefoldError(Code.BUILD_VALUE, f"{base!r} ** {exponent} is no integer", "convert to cute.Float32")
+            raise TilefoldError(
+                Code.BUILD_VALUE, f"{base!r} ** {exponent} is not an integer", "convert to cute.Float32"
+            )
         return 1 / _repeated(base, -exponent, filled)
     if exponent == 0:
         return filled(base, 1)

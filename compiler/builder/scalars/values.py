@@ -31,7 +31,7 @@ from .operators import Bits, Compared, Ordered
 from .power import power
 
 Scalar: TypeAlias = "Value | int | float | bool"
-"""What arithmetic takes: a value of the kernel, or a number of Python."""
+"""An operand of arithmetic: a value of the kernel, or a number of Python."""
 
 
 class Value(Compared):
@@ -42,7 +42,7 @@ class Value(Compared):
     def __init__(self, ssa: SSAValue, dtype: DType | None = None) -> None:
         if not isinstance(ssa, SSAValue):  # pyright: ignore[reportUnnecessaryIsInstance]
             hint = "write cute.Int32(x), cute.Float32(x) and so on"
-            raise TilefoldError(Code.BUILD_VALUE, f"{type(self).__name__} is the class of values, not a type", hint)
+            raise TilefoldError(Code.BUILD_VALUE, f"{type(self).__name__} is a class of values, not a type", hint)
         self.ssa = ssa
         self.dtype = dtype_of(ssa.type) if dtype is None else dtype
 
@@ -55,7 +55,7 @@ class Value(Compared):
     def __bool__(self) -> bool:
         raise TilefoldError(
             Code.BUILD_RUN_TIME,
-            f"a {self.dtype} that is known only when the kernel runs cannot decide what Python does",
+            f"Python cannot branch on a {self.dtype} that is known only when the kernel runs",
             "in a function decorated with @cute.kernel or @cute.jit write `if`, `while` and `for` on it as statements, "
             "or use cute.if_, cute.while_, cute.for_ and cute.where",
         )
@@ -97,7 +97,11 @@ class Value(Compared):
     def __format__(self, spec: str) -> str:
         if spec:
             hint = 'print it by cute.printf("{}", x) when the kernel runs'
-            raise TilefoldError(Code.BUILD_RUN_TIME, f"text is made while the kernel is built, {self!r} is not", hint)
+            raise TilefoldError(
+                Code.BUILD_RUN_TIME,
+                f"Python formats text while the kernel is built, but {self!r} is known only when it runs",
+                hint,
+            )
         return repr(self)
 
     def __repr__(self) -> str:

@@ -18,7 +18,7 @@ from ..scalars.values import Int, Value, index_of
 def split_coordinate(coord: Any) -> tuple[CoordAttr, list[SSAValue]]:
     """A coordinate as an attribute with `?` for its values, and these as operands of type `index`.
 
-    `None`, `...` and `:` keep a mode. Raises TilefoldError (E5002) for what is no coordinate.
+    `None`, `...` and `:` keep a mode. Raises TilefoldError (E5002) for anything else.
     """
     operands: list[SSAValue] = []
 
@@ -29,7 +29,7 @@ def split_coordinate(coord: Any) -> tuple[CoordAttr, list[SSAValue]]:
             return None
         if isinstance(part, slice):
             raise TilefoldError(
-                Code.BUILD_VALUE, "a mode is kept whole, not in part", "take a tile: cute.local_tile(t, (4,), (i,))"
+                Code.BUILD_VALUE, "a slice must keep the whole mode", "take a tile: cute.local_tile(t, (4,), (i,))"
             )
         if isinstance(part, Int):
             operands.append(index_of(part).ssa)
@@ -37,7 +37,9 @@ def split_coordinate(coord: Any) -> tuple[CoordAttr, list[SSAValue]]:
         if type(part) is int:
             if part < 0:
                 raise TilefoldError(
-                    Code.BUILD_VALUE, f"a coordinate is not negative, but it is {part}", "count from the first element"
+                    Code.BUILD_VALUE,
+                    f"a coordinate must not be negative, but it is {part}",
+                    "count from the first element",
                 )
             return part
         if hasattr(part, "__index__") and not isinstance(part, bool) and not getattr(part, "shape", ()):
@@ -148,7 +150,7 @@ def tuples(x: Any) -> Any:
     if not isinstance(x, Value):
         try:
             return index(x)
-        except TypeError:  # arrays of several elements, and what is no integer
+        except TypeError:  # arrays of several elements, and things other than integers
             pass
     shown = x.dtype if isinstance(x, Value) else f"{x!r}" if isinstance(x, str | float) else type(x).__name__
     raise TilefoldError(Code.BUILD_VALUE, f"expected integers, or a tuple or a layout of them, got {shown}")

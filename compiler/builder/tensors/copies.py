@@ -126,7 +126,7 @@ class TiledCopy(Displayed):
         return relaid(lambda x: self.type.tiled_copy.tile2thrfrg(x, layout), tiles, None, ragged=True)
 
     def get_slice(self, thread: Any) -> "ThrCopy":
-        """Its part of a thread, whose index may be a value."""
+        """The part of a thread, whose index may be a value."""
         return ThrCopy(self, thread)
 
     def value(self) -> SSAValue:
@@ -150,11 +150,11 @@ class ThrCopy:
         return "\n".join(thr_copy_lines(self.tiled_copy.type.tiled_copy, static_or_unknown(self.thread), plain_style))
 
     def partition_S(self, tensor: Any, ragged: bool = False) -> Any:
-        """What the thread reads of a tensor: ((AtomV,RestV),RestM,RestN,...)."""
+        """The thread's part of a tensor that is read: ((AtomV,RestV),RestM,RestN,...)."""
         return partitioned(PartitionSOp, self.tiled_copy.value(), tensor, self.thread, ragged)
 
     def partition_D(self, tensor: Any, ragged: bool = False) -> Any:
-        """What the thread writes of a tensor: ((AtomV,RestV),RestM,RestN,...)."""
+        """The thread's part of a tensor that is written: ((AtomV,RestV),RestM,RestN,...)."""
         return partitioned(PartitionDOp, self.tiled_copy.value(), tensor, self.thread, ragged)
 
     def retile_S(self, fragment: Tensor) -> Tensor:
@@ -176,7 +176,7 @@ def make_copy_atom(
     """A copy atom: of an instruction of `nvgpu`, or by CuTe's name, for elements of a type.
 
     `num_bits_per_copy` is what one execution moves, where the instruction leaves it open. `load` and `store` are cache
-    hints in PTX's words: `load="L1::no_allocate"`. Raises TilefoldError where there is no such atom.
+    hints in PTX's words: `load="L1::no_allocate"`. Raises TilefoldError for an unknown atom.
     """
     if not isinstance(op, nvgpu.CopyOp | str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(
@@ -239,7 +239,7 @@ def make_tiled_copy_D(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
 def make_rmem_tensor_like(tensor: Tensor, dtype: Any = None) -> Tensor:
     """Registers for the elements of a tensor, compact, the first mode contiguous (CuTe's make_fragment_like).
 
-    Without `dtype` the elements are those of the tensor. What is one element of the tensor at several coordinates, by
+    Without `dtype` the elements are those of the tensor. An element at several coordinates, by
     modes of equal strides, may be one register, as in CuTe; `make_rmem_tensor(shape, dtype)` has a register for each.
     """
     tensor_type(tensor)
@@ -331,10 +331,10 @@ def _tiled(made: algebra.TiledCopy, atom: CopyAtom) -> TiledCopy:
 def _plain(layout: Any) -> Layout:
     plain = _static(as_layout(layout))
     if not isinstance(plain, Layout):
-        raise TilefoldError(Code.COMPOSED_UNSUPPORTED, "the layouts of a tiled copy are plain ones, without a swizzle")
+        raise TilefoldError(Code.COMPOSED_UNSUPPORTED, "the layouts of a tiled copy must be plain, without a swizzle")
     return plain
 
 
 def _static(x: Any) -> Any:
-    check_static(x, "a tiled copy is static, but this is")
+    check_static(x, "a tiled copy must be static, but this is")
     return x

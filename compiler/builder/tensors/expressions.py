@@ -73,7 +73,7 @@ class Expression:
         return self.tensor
 
     def borrow(self, tensor: Elements) -> None:
-        """Takes its elements from a tensor of the user's that holds them, until somebody writes to it."""
+        """Takes its elements from a tensor of the user's that holds them, until it is written to."""
         self.tensor, self.borrowed = tensor, True
         self.function, self.operands, self.depth = None, (), 1
 
@@ -89,7 +89,7 @@ class Expression:
 
     @property
     def key(self) -> tuple[SSAValue, Shape]:
-        """What tells a tensor in it from others: the tensor, and the shape in which it is seen."""
+        """The identity of a leaf: its tensor, and the shape in which it is seen."""
         assert self.tensor is not None
         return self.tensor.ssa, self.shape
 

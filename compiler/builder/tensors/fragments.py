@@ -44,7 +44,9 @@ class Vec(Ordered, Bits):
 
     def __init__(self, expression: Expression, inside: bool = False) -> None:
         if not isinstance(expression, Expression):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TilefoldError(Code.BUILD_VALUE, "a Vec is not made by its class", "write t.load() or cute.full")
+            raise TilefoldError(
+                Code.BUILD_VALUE, "the class Vec does not make fragments", "write t.load() or cute.full"
+            )
         self.expression = expression
         if not expression.is_settled:
             current().watch(self, inside)
@@ -93,7 +95,7 @@ class Vec(Ordered, Bits):
         """
         modes = as_tuple(tuples(shape))
         if product(modes) != self.size:
-            raise TilefoldError(Code.BUILD_VALUE, f"{self.size} elements have no shape {show(modes)}")
+            raise TilefoldError(Code.BUILD_VALUE, f"{self.size} elements do not fit the shape {show(modes)}")
         wanted = sizes(modes)
         steps = [product(tuple(wanted[:mode])) if mode else 1 for mode in range(len(wanted))]
         return Vec(Expression(tuple(wanted), self.dtype, tensor=repeated(self.settle(), wanted, steps)))
@@ -139,7 +141,7 @@ class Vec(Ordered, Bits):
         )
 
     def _reduce_parts(self, op: "Reduction", init: Any, left: list[tuple[int, ...]], keepdims: bool) -> Any:
-        """A reduction over some leaves of the shape, of which each mode keeps those in `left`."""
+        """A reduction over some leaves of the shape; `left` has those that each mode keeps."""
         extents = flatten_to_tuple(self.shape)
         kept = set(flatten_to_tuple(tuple(left)))
         flat = self.reshape(extents).reduce(op, init, tuple(leaf for leaf in range(len(extents)) if leaf not in kept))
@@ -148,7 +150,7 @@ class Vec(Ordered, Bits):
     def __bool__(self) -> bool:
         raise TilefoldError(
             Code.BUILD_RUN_TIME,
-            "a fragment cannot decide what Python does",
+            "Python cannot branch on a fragment",
             "combine its elements first, such as x.reduce(cute.OR), or use cute.where",
         )
 
@@ -157,7 +159,7 @@ class Vec(Ordered, Bits):
         return self.rank
 
     def __iter__(self) -> Any:
-        raise TilefoldError(Code.BUILD_VALUE, "a fragment is not iterated over", "index it: x[i]")
+        raise TilefoldError(Code.BUILD_VALUE, "Python cannot iterate over a fragment", "index it: x[i]")
 
     def __repr__(self) -> str:
         return f"{self.dtype}{show(self.shape)}"
@@ -217,7 +219,7 @@ def load(tensor: Elements) -> Vec:
     shape = type.layout.data.shape
     if not is_fully_static(shape):
         raise TilefoldError(
-            Code.BUILD_RUN_TIME, f"a fragment has a static shape, but this is {show(shape)}", "take a tile first"
+            Code.BUILD_RUN_TIME, f"a fragment must have a static shape, but this is {show(shape)}", "take a tile first"
         )
     modes: Shape = wrap(shape)
     if type.space.data is Space.Rmem:
@@ -230,7 +232,7 @@ def load(tensor: Elements) -> Vec:
 def store(tensor: Elements, value: Any) -> None:
     """Writes a fragment, which is broadcast to the tensor's shape, or one value everywhere, to a tensor.
 
-    What is written is converted to the tensor's elements, as by `x.to`: floats to integers towards zero, wider integers
+    Elements are converted to the tensor's type, as by `x.to`: floats to integers towards zero, wider integers
     to their low bits.
     """
     if isinstance(value, Elements):
@@ -293,7 +295,9 @@ def full(shape: Any, value: Scalar, dtype: Any) -> Vec:
     target = as_dtype(dtype)
     modes = as_tuple(tuples(shape))
     if not is_fully_static(modes):
-        raise TilefoldError(Code.BUILD_RUN_TIME, "the shape of a fragment is static", "pass sizes as cute.Constexpr")
+        raise TilefoldError(
+            Code.BUILD_RUN_TIME, "the shape of a fragment must be static", "pass sizes as cute.Constexpr"
+        )
     if not is_scalar(value):
         message = f"expected a value or a number, got {type(value).__name__}"
         raise TilefoldError(Code.BUILD_VALUE, message, "x.broadcast_to(shape) repeats a fragment")
@@ -322,9 +326,9 @@ def _kept_leaves(axes: Any, shape: Shape) -> list[tuple[int, ...]]:
     if any(axis is None or isinstance(axis, tuple) for axis in given):
         return [flatten_to_tuple(slice_tuple(axis, part)) for axis, part in zip_modes(given, leaves)]
     if any(isinstance(axis, bool) or not isinstance(axis, int) for axis in given):
-        raise TilefoldError(Code.BUILD_VALUE, f"{show(given)} are no modes", "name modes by numbers, the first by 0")
+        raise TilefoldError(Code.BUILD_VALUE, f"{show(given)} does not name modes", "name modes by numbers from 0")
     if any(not -len(shape) <= axis < len(shape) for axis in given):
-        message = f"a fragment of {len(shape)} modes has no mode {axes}"
+        message = f"mode {axes} is outside of a fragment of {len(shape)} modes"
         raise TilefoldError(Code.MODE_OUT_OF_RANGE, message, "the first is 0")
     over = [axis % len(shape) for axis in given]
     if len(set(over)) < len(over):
@@ -345,7 +349,7 @@ class Reduction:
         return combined(self.name, a, b)
 
     def start(self, dtype: DType) -> Any:
-        """What combined with an element is the element. Raises TilefoldError (E5002) where the type has no such."""
+        """The neutral element."""
         if dtype.kind == "float" and self.name in ("min", "max"):
             return float("inf") if self.name == "min" else float("-inf")
         ones = True if dtype.kind == "bool" else dtype.greatest if dtype.unsigned else -1

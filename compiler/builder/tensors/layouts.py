@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Layouts in kernels: those of `layout/`, whose integers may be values, by the names of CuTe.
 
-What takes a layout or a tensor is in `views.py`. Everything raises `LayoutError` where the algebra does.
+Functions that take a layout or a tensor are in `views.py`. Everything raises `LayoutError` where the algebra does.
 """
 
 from collections.abc import Callable
@@ -121,14 +121,14 @@ def ceil_div(a: Any, b: Any) -> Any:
     if isinstance(a, tuple):
         parts = tuples(b) if isinstance(b, tuple | list) else (b,) * len(a)  # pyright: ignore[reportUnknownArgumentType]
         if len(parts) > len(a):  # pyright: ignore[reportUnknownArgumentType]
-            raise TilefoldError(Code.RANK_MISMATCH, f"{len(parts)} divisors are more than {len(a)} integers")  # pyright: ignore[reportUnknownArgumentType]
+            raise TilefoldError(Code.RANK_MISMATCH, f"{len(parts)} divisors for {len(a)} integers")  # pyright: ignore[reportUnknownArgumentType]
         missing = (1,) * (len(a) - len(parts))  # pyright: ignore[reportUnknownArgumentType]
         return tuple([ceil_div(x, y) for x, y in zip(a, (*parts, *missing), strict=True)])  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     return ceil_div_int(a, tuples(b))
 
 
 def shape_div(a: Any, b: Any) -> Any:
-    """What is left of extents `a` after `b` of them are taken, from the first mode on (CuTe's shape_div).
+    """The extents left of `a` after dividing by `b`, from the first mode on (CuTe's shape_div).
 
     Raises `LayoutError` (E0204) where neither of two extents divides the other.
     """
@@ -196,7 +196,7 @@ def _of_mode(t: Any, mode: Any) -> Any:
 
 
 def _checked(function: Callable[P, R]) -> Callable[P, R]:
-    """A function of the algebra that is given a layout, as users give it: with a message for what is none."""
+    """A function of the algebra with its arguments checked: the first must be a layout."""
 
     @wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:

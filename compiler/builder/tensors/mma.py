@@ -49,7 +49,7 @@ class TiledMma(Displayed):
 
     @property
     def tile_shape(self) -> tuple[int, int, int]:
-        """What all threads multiply at once: (M,N,K)."""
+        """The tile that all threads multiply at once: (M,N,K)."""
         return self.type.tiled_mma.tile_shape
 
     @property
@@ -92,7 +92,7 @@ class TiledMma(Displayed):
         return relaid(lambda layout: mma.thrfrg(operand, layout), target, mma.tiler(operand), ragged)
 
     def get_slice(self, thread: Any) -> "ThrMma":
-        """Its part of a thread, whose index may be a value."""
+        """The part of a thread, whose index may be a value."""
         return ThrMma(self, thread)
 
     def make_fragment_A(self, part: AnyTensor) -> Tensor:
@@ -128,15 +128,15 @@ class ThrMma:
         return "\n".join(thr_mma_lines(self.tiled_mma.type.tiled_mma, static_or_unknown(self.thread), plain_style))
 
     def partition_A(self, tensor: Any, ragged: bool = False) -> Any:
-        """What the thread multiplies of A (M,K,...): (MMA,MMA_M,MMA_K,...)."""
+        """The thread's part of A (M,K,...): (MMA,MMA_M,MMA_K,...)."""
         return self._part(PartitionAOp, tensor, ragged)
 
     def partition_B(self, tensor: Any, ragged: bool = False) -> Any:
-        """What the thread multiplies of B (N,K,...): (MMA,MMA_N,MMA_K,...)."""
+        """The thread's part of B (N,K,...): (MMA,MMA_N,MMA_K,...)."""
         return self._part(PartitionBOp, tensor, ragged)
 
     def partition_C(self, tensor: Any, ragged: bool = False) -> Any:
-        """What the thread accumulates of C (M,N,...): (MMA,MMA_M,MMA_N,...)."""
+        """The thread's part of C (M,N,...): (MMA,MMA_M,MMA_N,...)."""
         return self._part(PartitionCOp, tensor, ragged)
 
     def make_fragment_A(self, part: AnyTensor) -> Tensor:

@@ -133,7 +133,7 @@ def dice(target: Any, coord: Any) -> Any:
 
 
 def domain_offset(coord: Any, tensor: Any) -> Tensor:
-    """The tensor as seen from a coordinate: its layout, begun there. What reaches beyond its end must not be accessed.
+    """The tensor as seen from a coordinate: its layout, begun there. Elements beyond its end must not be accessed.
 
     The arguments may also stand in the other order. Raises TilefoldError for a swizzled tensor, and (E5002) where there
     is no tensor.
@@ -158,7 +158,7 @@ def check_modes(modes: list[Any], rank: int) -> None:
     """Raises TilefoldError (E0208) unless these are modes of something that has `rank`."""
     for mode in modes:
         if isinstance(mode, Value) or type(mode) is not int or not 0 <= mode < rank:
-            raise TilefoldError(Code.MODE_OUT_OF_RANGE, f"there are modes 0 to {rank - 1}, not {mode}")
+            raise TilefoldError(Code.MODE_OUT_OF_RANGE, f"mode {mode} is outside of modes 0 to {rank - 1}")
 
 
 def _check_range(begin: int, end: int, rank: int) -> None:

@@ -96,7 +96,7 @@ class MmaOp:
     b: DType | None = None
 
     def atom_name(self) -> str:
-        """CuTe's name. Raises TilefoldError (E0302) where there is no such instruction."""
+        """CuTe's name. Raises TilefoldError (E0302) for an unknown instruction."""
         a, b, c = (
             BY_NAME[t.name].atom_name if t.name in BY_NAME else "?" for t in (self.a, self.b or self.a, self.acc)
         )
@@ -106,8 +106,8 @@ class MmaOp:
             shapes = ", ".join(map(str, sorted({MMA_ATOMS[name]().shape for name in names})))
             raise TilefoldError(
                 Code.ATOM_UNKNOWN,
-                f"there is no matrix instruction of shape {self.shape} for {self.a}, {self.b or self.a} and {self.acc}",
-                f"shapes of these types: {shapes}" if shapes else "see the table of atoms, or give an atom's name",
+                f"no matrix instruction has shape {self.shape} for {self.a}, {self.b or self.a} and {self.acc}",
+                f"shapes of these types: {shapes}" if shapes else "look it up in the table of atoms, or name an atom",
             )
         return match
 
@@ -126,7 +126,7 @@ class MmaUniversalOp:
     c: DType | None = None
 
     def atom_name(self) -> str:
-        """CuTe's name. Raises TilefoldError (E0302) where there is no such instruction."""
+        """CuTe's name. Raises TilefoldError (E0302) for an unknown instruction."""
         a = self.a or self.dtype
         names = [_cxx_name(dtype) for dtype in (self.dtype, a, self.b or a, self.c or self.dtype)]
         return f"UniversalFMA<{','.join(names if len(set(names)) > 1 else names[:1])}>"
@@ -135,5 +135,5 @@ class MmaUniversalOp:
 def _cxx_name(dtype: DType) -> str:
     element = BY_NAME.get(dtype.name)
     if element is None or not element.has_fma:
-        raise TilefoldError(Code.ATOM_UNKNOWN, f"there is no UniversalFMA of {dtype}", "floats and integers have one")
+        raise TilefoldError(Code.ATOM_UNKNOWN, f"UniversalFMA does not support {dtype}", "use floats or integers")
     return element.cxx[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What tensors are views of: the elements in memory, reached by coordinates, without the fragments that tensors load.
+"""Elements in memory, reached by coordinates; the base of tensors, without the fragments that they load.
 
 Fragments are computed from elements in registers, and tensors load and store fragments; both are built on this.
 """
@@ -40,7 +40,7 @@ from .coordinates import as_tuple, at_run_time, check_inside, check_static, has_
 
 
 class AnyTensor:
-    """What views are taken of: a `Tensor`, or a `CoordTensor`."""
+    """The base of everything that has views: a `Tensor`, or a `CoordTensor`."""
 
     __slots__ = ("_layout", "ssa")
     __array_ufunc__ = None  # NumPy does not look for numbers in it
@@ -48,7 +48,7 @@ class AnyTensor:
     def __init__(self, ssa: SSAValue) -> None:
         if not isinstance(ssa, SSAValue):  # pyright: ignore[reportUnnecessaryIsInstance]
             hint = "write cute.make_smem_tensor, cute.make_rmem_tensor or cute.make_tensor"
-            raise TilefoldError(Code.BUILD_VALUE, f"a {type(self).__name__} is not made by its class", hint)
+            raise TilefoldError(Code.BUILD_VALUE, f"the class {type(self).__name__} does not make tensors", hint)
         self.ssa = ssa
         self._layout: LayoutLike | None = None
 
@@ -104,7 +104,7 @@ class AnyTensor:
         return self.view_of(op, [self.ssa, *operands], properties)
 
     def view_of(self, op: type[LayoutViewOp], operands: Sequence[Any], properties: dict[str, Any]) -> Self:
-        """The view of this tensor that an operation gives with these operands, of which one is it. Raises
+        """The view of this tensor by an operation with these operands, one of which is this tensor. Raises
         TilefoldError.
         """
         return self._like(emit_inferred(op, operands, properties))
@@ -117,7 +117,7 @@ AnyTensorT = TypeVar("AnyTensorT", bound=AnyTensor)
 
 
 def sliced(tensor: AnyTensorT, coord: Any) -> AnyTensorT:
-    """The modes for which a coordinate has `None`, at the coordinate of the others; also of none."""
+    """The modes for which a coordinate has `None`, at the coordinate of the others; perhaps for no mode."""
     attribute, operands = split_coordinate(coord)
     return tensor.view(SliceOp, [operands], {"coord": attribute})
 
@@ -145,12 +145,12 @@ class Elements(AnyTensor):
     dtype = element_type
 
     def element(self, ssa: SSAValue, dtype: DType | None = None) -> Any:
-        """What was read from it as a value, of the type of its elements or of one that is the same in memory."""
+        """An element read from it as a value, of the type of its elements or of one that is the same in memory."""
         target = self._dtype if dtype is None else dtype
         return wrap(ssa, target) if ssa.type == target.ir else convert(wrap(ssa), target)
 
     def stored(self, value: Any) -> SSAValue:
-        """A value or number as what is written to it. Raises TilefoldError (E5002) where there is no conversion."""
+        """A value or number as memory holds it. Raises TilefoldError (E5002) for an impossible conversion."""
         ssa = convert(value, self._dtype).ssa
         held = self.ir_type.element_type
         return ssa if ssa.type == held else casts.cast(ssa, self._dtype, dtype_of(held))
@@ -175,7 +175,7 @@ class Elements(AnyTensor):
 
     def __iter__(self) -> Any:
         raise TilefoldError(
-            Code.BUILD_VALUE, "a tensor is not iterated over", "write for i in cute.range(cute.size(t)) and t[i]"
+            Code.BUILD_VALUE, "Python cannot iterate over a tensor", "write for i in cute.range(cute.size(t)) and t[i]"
         )
 
 
@@ -184,7 +184,7 @@ def allocate(dtype: DType, space: Space, align: int, layout: LayoutLike, held: A
     share them, by default, but of a fragment as they are computed with. Raises TilefoldError (E5003) unless it is
     static.
     """
-    check_static(layout, "a kernel allocates memory of a static layout, but it is")
+    check_static(layout, "a kernel allocates memory of static layouts only, not of")
     element = held or (dtype.ir if space is Space.Rmem else dtype.in_memory)
     type = TensorType(element, SpaceAttr(space), IntAttr(align), LayoutAttr(layout))
     return emit(AllocOp(type), is_settled=True).results[0]

@@ -40,14 +40,14 @@ class Pointer:
 
     @property
     def alignment(self) -> int:
-        """The bytes of which its address is known to be a multiple."""
+        """The known alignment of its address in bytes."""
         return self.tensor.ir_type.align.data
 
     def __add__(self, elements: Any) -> "Pointer":
         type: TensorType = self.tensor.ir_type
         if type.is_swizzled:
             message, hint = (
-                "a pointer into a swizzle does not move by itself",
+                "a pointer into a swizzle cannot be moved",
                 "take a view: t[None, k], cute.local_tile",
             )
             raise TilefoldError(Code.COMPOSED_UNSUPPORTED, message, hint)

@@ -96,7 +96,7 @@ def local_partition(tensor: T, threads: Any, index: Any, proj: Any = None, ragge
 
 
 def relaid(function: Callable[[Any], Any], target: Any, tiler: Any, ragged: bool) -> Any:
-    """What a function of layouts gives for a layout, or for that of a tensor: the tensor in the resulting layout.
+    """Applies a function of layouts to a layout, or to that of a tensor: the tensor in the resulting layout.
 
     Tiles of `tiler` must cover a tensor exactly unless it is `ragged`. Raises `LayoutError` where the function does.
     """
@@ -231,7 +231,7 @@ def _tiler(tiler: Any) -> TilerAttr:
 
 
 def _static(x: Any) -> Any:
-    check_static(x, "tiles and layouts of threads are static, but this is")
+    check_static(x, "tiles and layouts of threads must be static, but this is")
     return x
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What Python itself refuses of a kernel's use of this folder, as an error of ours: with a code, and what would work.
+"""Exceptions of Python about a kernel's use of this folder as errors of ours, with a code and a hint.
 
 A name that does not exist, an argument that a function does not take, an operator on a tensor: Python raises these at
 the user's line, before any code of ours runs.
@@ -25,9 +25,9 @@ _LOAD = "t.load() is a tensor's elements as a value, t[i, j] is one of them"
 _OPERANDS = {
     "Pointer": "p + n is where the n-th element begins, cute.make_tensor(p, layout) the tensor there",
     "Tensor": _LOAD, "CoordTensor": "c[i, j] is a coordinate, a tuple of integers",
-    **dict.fromkeys(("Vec", "Int", "Float", "Bool"), "fragments and values are computed with one another and numbers"),
+    **dict.fromkeys(("Vec", "Int", "Float", "Bool"), "fragments and values combine with each other and with numbers"),
 }  # fmt: skip
-"""What would work instead, by the type of an operand; the first in this order."""
+"""Hints by the type of an operand, the first match in this order."""
 _LISTED = 24
 """The most names that a message lists."""
 
@@ -63,7 +63,7 @@ def _unbound_local(error: NameError) -> str:
 
 
 _BY_ARGUMENTS = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
-"""What Python raises within a function that is given arguments of another kind than it takes."""
+"""The exceptions that arguments of a wrong type cause within a function."""
 
 
 def _within(error: Exception, frames: Sequence[FrameType]) -> TilefoldError | None:
@@ -88,14 +88,14 @@ def _within(error: Exception, frames: Sequence[FrameType]) -> TilefoldError | No
 def misused(name: str, arguments: Sequence[object], takes: Sequence[str], error: Exception) -> TilefoldError:
     """The error for a call with arguments of other kinds than a function takes, in which Python raised `error`."""
     types = ", ".join(type(argument).__name__ for argument in arguments)
-    reason = str(error) or "these are of other kinds than it takes"
+    reason = str(error) or "it takes arguments of other types"
     return TilefoldError(
         Code.BUILD_VALUE, f"{name}({types}): {reason}", f"it takes {', '.join(takes)}" if takes else ""
     )
 
 
 def _mentioned(message: str) -> TilefoldError | None:
-    """What Python refuses of an object of one of our classes, which its message names."""
+    """The error for a use of an object of one of our classes, which Python's message names."""
     for name in re.findall(r"'([\w.]+)'", message):
         kind = _class(name.rpartition(".")[2])
         if kind is not None:
@@ -141,10 +141,10 @@ def _call(message: str) -> TilefoldError | None:
     if hints := [hint for name, hint in _OPERANDS.items() if name in types]:
         return TilefoldError(Code.BUILD_VALUE, message, hints[0])
     if (ufunc := re.match(r"operand '(\w+)' does not support ufuncs", message)) and ufunc[1] in _OPERANDS:
-        text = f"NumPy has no functions of a {ufunc[1]}"
+        text = f"NumPy's functions do not take {ufunc[1]}"
         return TilefoldError(Code.BUILD_VALUE, text, "take the function from cute, such as cute.exp or cute.where")
     if message.startswith("Concatenation operation is not implemented for NumPy arrays"):
-        text = "an array of NumPy is not computed with"
+        text = "a kernel cannot compute with an array of NumPy"
         return TilefoldError(Code.BUILD_VALUE, text, "pass it to the kernel as an argument, and load its elements")
     used = re.match(r"'(\w+)' object (?:is not|cannot be)|cannot unpack non-iterable (\w+)", message)
     if used is not None and (name := used[1] or used[2]) in _OPERANDS:

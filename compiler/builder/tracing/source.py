@@ -25,7 +25,7 @@ _SPELLING: Mapping[str, str] = MappingProxyType({
     "by --max-memory": "by launch(..., max_memory=...)",
     "by --no-races": "by launch(..., races=False)",
 })  # fmt: skip
-"""What messages quote of the IR, and what is written for it in Python."""
+"""Quotations of the IR in messages, and their forms in Python."""
 
 
 def spelled(message: str) -> str:
@@ -56,7 +56,7 @@ class PythonSource(Source):
         return self.text
 
     def line_of(self, file: str, number: int) -> str:
-        """The text of a line of a file, without its end; empty where there is none."""
+        """The text of a line of a file, without its end; empty without any."""
         return linecache.getline(file, number).rstrip("\r\n")
 
     def spelled(self, message: str) -> str:

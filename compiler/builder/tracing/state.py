@@ -98,7 +98,7 @@ class Builder:
     def _endless(self, problem: str) -> NoReturn:
         raise TilefoldError(
             Code.BUILD_ENDLESS,
-            f"the kernel {problem}; does a loop that Python decides about never end?",
+            f"the kernel {problem}; does a loop that Python runs never end?",
             "write `for i in cute.range(...)`, or a `while` whose condition is a value of the kernel",
         )
 
@@ -112,7 +112,7 @@ class Builder:
             Rewriter.insert_op(op, InsertPoint.after(owner))
 
     def shared(self, key: Attribute, make: Callable[[], Operation]) -> SSAValue:
-        """What `make` makes, once for a kernel and before everything else: it depends on nothing but `key`."""
+        """The result of `make`, once for a kernel and before everything else: it depends on nothing but `key`."""
         value = self._shared.get(key)
         if value is None:
             assert self._root is not None, "set on construction"
@@ -140,7 +140,7 @@ class Builder:
         (self._entering if inside else self._pending).append(ref(fragment))
 
     def settle(self, keep: "Fragment | None" = None) -> None:
-        """Computes the fragments that somebody still holds, but `keep`: something may change what they read."""
+        """Computes the fragments that are still referenced, except `keep`, before the tensors they read change."""
         pending, self._pending = self._pending, []
         for reference in pending:
             fragment = reference()
@@ -225,7 +225,7 @@ def building(block: Block, convert: Callable[[Any, Any], Any]) -> Generator[Buil
         error = TilefoldError(
             Code.BUILD_ENDLESS,
             "calls, branches or loops nest more deeply than Python allows; does a recursion never end?",
-            "a recursion ends by what Python knows: on values of the kernel both branches are built, so write a loop",
+            "an 'if' on a value of the kernel builds both branches, so it ends no recursion; write a loop",
         )
         raise _shown(error, fault.__traceback__, builder.line) from None
     finally:
@@ -281,7 +281,7 @@ def checked() -> Generator[None, None, None]:
 
 
 def _typed(error: VerifyException, prefix: str = "") -> TilefoldError:
-    """What a verifier refuses, as the error that caused it or one of its own."""
+    """A verifier's refusal, as the error that caused it or one of its own."""
     cause = error.__cause__
     return cause if isinstance(cause, TilefoldError) else TilefoldError(Code.IR_VERIFY, f"{prefix}{error}")
 

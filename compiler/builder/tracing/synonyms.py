@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What names of CUDA C++, CuTe C++ and Python are called here, for messages about names that do not exist."""
+"""Synonyms: names of CUDA C++, CuTe C++ and Python with ours, for messages about unknown names."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,7 +19,7 @@ _NAMES = {
 
 
 def called_here(name: str, vocabulary: Mapping[str, Sequence[str]]) -> str:
-    """What is written here for a name that a module does not have, empty where nobody knows. `vocabulary` has the names
+    """A hint with our name for a name that a module lacks; empty without a synonym. `vocabulary` has the names
     of each module by its name.
     """
     for module, names in vocabulary.items():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`break`, `continue` and `return` as flags: after it, a function leaves loops and itself at its end only.
 
-What follows a statement that may leave goes where it is executed only if nothing left: into the other branch of an
+The statements after one that may leave go where they are executed only if nothing left: into the other branch of an
 `if` of which one branch always leaves, else under a test of the flags. A flag is a variable like any other, so that it
 stays a `bool` of Python where Python decides, and becomes a predicate of the kernel where the kernel decides.
 """
@@ -155,7 +155,7 @@ def _compound(statement: ast.stmt, names: _Names, flags: dict[ast.stmt, str]) ->
 
 
 def _leave(statement: ast.Break | ast.Continue | ast.Return, names: _Names) -> tuple[list[ast.stmt], frozenset[str]]:
-    """What replaces a statement that leaves, and the flags that it sets."""
+    """The statements that replace one that leaves, and the flags that they set."""
     if isinstance(statement, ast.Return):
         stops = [stop for stop, _ in names.loops]
         value = statement.value or placed(ast.Constant(None), statement)
@@ -168,7 +168,7 @@ def _leave(statement: ast.Break | ast.Continue | ast.Return, names: _Names) -> t
 
 
 def _stays(flags: frozenset[str], names: _Names, like: ast.AST) -> ast.expr:
-    """Whether what may have set these flags has not left."""
+    """Whether the statements that may set these flags have not left."""
     # a return leaves all loops, so that within one its own flags say everything
     return _none_of(sorted(flags & set(names.loops[-1])) if names.loops else [RETURNED], like)
 

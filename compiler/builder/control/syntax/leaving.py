@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from .nodes import FUNCTIONS, own_nodes
 
 LEAVING = (ast.Break, ast.Continue, ast.Return)
-"""What leaves a loop, an iteration or a function."""
+"""Statements that leave a loop, an iteration or a function."""
 
 
 def may_leave(body: Sequence[ast.stmt]) -> bool:
@@ -52,7 +52,7 @@ def _breaks(node: ast.stmt) -> bool:
 
 
 def leaves_around(node: ast.AST) -> Iterator[ast.Break | ast.Continue | ast.Return]:
-    """What leaves a statement: the `return` in it, and the `break` and `continue` of the loop around it."""
+    """The statements that leave a statement: `return` in it, and the `break` and `continue` of the loop around it."""
     if isinstance(node, ast.Break | ast.Continue | ast.Return):
         yield node
     elif not isinstance(node, FUNCTIONS):

@@ -68,7 +68,7 @@ def _chain(cases: Sequence[ast.match_case], name: str) -> list[ast.stmt]:
 
 
 def _test(pattern: ast.pattern, name: str) -> ast.expr | None:
-    """What must hold of the subject; None for a pattern that takes everything."""
+    """The condition on the subject; None for a pattern that takes everything."""
     subject = ast.Name(name, ast.Load())
     match pattern:
         case ast.MatchValue():

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar, cast
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-"""What has control flow of its own."""
+"""Nodes with control flow of their own."""
 
 Node = TypeVar("Node", bound=ast.AST)
 

@@ -61,7 +61,7 @@ def _parameters(function: ast.FunctionDef) -> set[str]:
 
 
 def _first(function: ast.FunctionDef) -> str:
-    """The first parameter that is given by its position, which `super()` takes; empty where there is none."""
+    """The first parameter that is given by its position, which `super()` takes; empty without any."""
     given = [*function.args.posonlyargs, *function.args.args]
     return given[0].arg if given else ""
 
@@ -75,7 +75,7 @@ def _declared(function: ast.FunctionDef) -> set[str]:
 @dataclass
 class _Rewriter(ast.NodeTransformer):
     """Rewrites the statements of one function. `shared` are the variables that the functions made of bodies assign,
-    `tested` the expressions of which only matters whether they are true.
+    `tested` the expressions whose truth alone matters.
     """
 
     refuse: Refuse
@@ -244,14 +244,14 @@ class _Rewriter(ast.NodeTransformer):
         return placed(scope(ast.FunctionDef, name, parameters(), new, []), like)
 
     def _test(self, node: ast.expr) -> None:
-        """Notes that of an expression only matters whether it is true."""
+        """Notes that only the truth of an expression matters."""
         if isinstance(node, ast.BoolOp):
             self.tested.add(node)
             for operand in node.values:
                 self._test(operand)
 
     def _condition(self, node: ast.expr) -> ast.expr:
-        """An expression of which only matters whether it is true."""
+        """An expression whose truth alone matters."""
         self._test(node)
         return self.visit(node)
 
