@@ -37,8 +37,8 @@ MODULE = "kernels"
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of the kernel: its name there, the type of a tensor in global memory, or of a scalar, and what the
-    elements, or the scalar, are to the function; None for what the type says.
+    """A parameter of the kernel: its name there, the type of a tensor in global memory, or of a scalar, and the
+    dtype that the function sees; None for that of the type.
     """
 
     name: str
@@ -48,8 +48,8 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Traced:
-    """A module that is verified, with one kernel of the name `kernel` and its launch bounds, its source, and what the
-    simulator executes in place of PTX as text.
+    """A module that is verified, with one kernel of the name `kernel` and its launch bounds, its source, and the
+    functions that the simulator executes in place of PTX texts.
     """
 
     module: ModuleOp
@@ -69,7 +69,7 @@ def trace(
 
     Each `Parameter` in `arguments`, also one in a tuple, a list, a dictionary or a dataclass, becomes a parameter of
     the kernel; everything else is given to the function as it is. `bounds` are the kernel's. Raises ProgramError, at
-    the user's line, for what is wrong with the kernel; what the function raises by itself goes through.
+    the user's line, for errors in the kernel; other exceptions of the function go through.
     """
     kernel = name or re.sub(r"\W", "_", function.__name__, flags=re.ASCII)
     if is_building():

@@ -41,7 +41,7 @@ def _test(w: FunctionWriter, op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp)
 
 
 def _wait(w: FunctionWriter, op: ptx.MbarrierWaitOp) -> None:
-    mnemonic = op.mnemonic()
+    mnemonic = f"{op.mnemonic()}"
     if w.module.target.sm < ptx.MbarrierTryWaitOp.MIN_SM:
         mnemonic = mnemonic.replace("try_wait", "test_wait")
     lines = ("{", ".reg .pred done;", "AGAIN:", f"{mnemonic} done, [$0], $1;", "@!done bra AGAIN;", "}")

@@ -22,7 +22,7 @@ _INTEGERS = (1, 8, 16, 32, 64)
 
 
 def llvm_type(type: Attribute, op: Operation) -> str:
-    """The LLVM type of a value's type. LoweringError, placed at `op`, where there is none."""
+    """The LLVM type of a value's type. LoweringError, placed at `op`, for a type without one."""
     if (bits := integer_bits(type)) in _INTEGERS:
         return f"i{bits}"
     if isinstance(type, PtrType):

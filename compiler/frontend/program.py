@@ -2,7 +2,7 @@
 """From text to a verified module whose operations know their source lines, and back to text.
 
 xDSL's parser drops source positions and stops in many ways on bad input; here every operation gets the line
-and column of its name (unless its text says `loc(...)`, as that of a saved stage does), and whatever is wrong
+and column of its name (unless its text says `loc(...)`, as that of a saved stage does), and every fault
 becomes a `ProgramError`.
 """
 
@@ -148,7 +148,7 @@ def _cause(error: Exception) -> BaseException:
 def parse_program(source: Source, context: Context) -> ModuleOp:
     """The verified module that a source's text describes; each operation has a location.
 
-    Raises ProgramError with what is wrong: the first fault of the syntax, or every fault that the verifiers find.
+    Raises ProgramError: the first fault of the syntax, or every fault that the verifiers find.
     """
     check_format(source.text, source.name)
     _check_strings(source)

@@ -100,7 +100,7 @@ MISTAKES = MappingProxyType({
     # powers
     "n ** n": ("E5002", "needs a static exponent", "1 << n"),
     "n ** -1": ("E5002", "is not an integer", "cute.Float32"),
-    "(-2.0) ** x": ("E5002", "-2.0 ** x is undefined for a value x", "the base is positive"),
+    "(-2.0) ** x": ("E5002", "-2.0 ** x is undefined for a value x", "the base must be positive"),
     "x ** A": ("E5002", "for ** or pow(): 'Vec' and 'Tensor'", "t.load() is a tensor's elements as a value"),
     # numbers
     "n * 1e300": ("E5002", "1e+300 is not a number of type Float32", "float('inf')"),
@@ -109,7 +109,7 @@ MISTAKES = MappingProxyType({
     "r.fill(2**20000)": ("E5002", "an integer of 20001 bits is not a number of type Float32", ""),
     "n + 2**20000": ("E5002", "an integer of 20001 bits is not a number of type Int32", "x.to(cute.Int64)"),
     "cute.log(0)": ("E5002", "log of 0 is not a number", "cute.log(cute.Float32(x))"),
-    "cute.exp(1e9)": ("E5002", "exp of 1000000000.0 is not a number", "it is infinity or NaN"),
+    "cute.exp(1e9)": ("E5002", "exp of 1000000000.0 is not a number", "gives infinity or NaN"),
     "n.to(2)": ("E5002", "expected a type of elements, got 2", "such as cute.Float16"),
     "cute.range(n, unroll=cute)": ("E2007", "unroll is <module", ""),
 })  # fmt: skip

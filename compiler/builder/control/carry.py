@@ -168,7 +168,7 @@ def result_of(box: Box) -> object:
 
 
 def is_pending(tree: Tree | None) -> bool:
-    """Whether it is the result of a function that has not returned."""
+    """Whether it is the result of a function that has not returned yet."""
     return tree is not None and tree.node is None and tree.leaves[0] is PENDING
 
 

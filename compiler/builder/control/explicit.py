@@ -60,7 +60,7 @@ def while_(condition: Callable[..., Any], body: Callable[..., Any], *carried: An
 
 
 def _check_functions(*functions: object) -> None:
-    """Raises TilefoldError (E5002) for what cannot be called."""
+    """Raises TilefoldError (E5002) for an argument that cannot be called."""
     for function in functions:
         if not callable(function):
             message = f"expected a function, got {type(function).__name__}"

@@ -76,7 +76,7 @@ def rewritten(function: Callable[..., Any], read: Sequence[str]) -> FunctionType
 
 def _source_lines(function: FunctionType, lines: Sequence[str]) -> tuple[Sequence[str], int]:
     """The lines of a function itself, not of what it wraps, among those of its file, and the number of the first.
-    OSError where there are none.
+    OSError without source.
 
     `inspect.getsourcelines` looks for the function's module first, in the files of all that are loaded, which takes
     longer than building a small kernel; the function's globals tell as much. It knows more of code without a file.

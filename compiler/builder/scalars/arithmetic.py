@@ -69,7 +69,7 @@ def comparison(predicate: str, dtype: DType, x: SSAValue, y: SSAValue) -> Operat
 def binary_type(name: str, a: Any, b: Any) -> DType:
     """The type in which an operation on two values, fragments or numbers is computed, and of the result.
 
-    Raises TilefoldError (E5002) where there is none.
+    Raises TilefoldError (E5002) for operands without a common type.
     """
     return _result_type(name, common_type(a, b))
 
@@ -87,8 +87,8 @@ def _result_type(name: str, dtype: DType) -> DType:
 
 
 def unary_type(name: str, dtype: DType) -> DType:
-    """The type of `neg`, `abs`, `not` or one of `FUNCTIONS` of a value of a type. Raises TilefoldError (E5002) where
-    there is none.
+    """The type of `neg`, `abs`, `not` or one of `FUNCTIONS` of a value of a type. Raises TilefoldError (E5002) for a
+    type without arithmetic.
     """
     if name == "not":
         return _result_type("xor", dtype)

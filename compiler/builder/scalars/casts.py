@@ -22,7 +22,7 @@ def integer_attribute(number: int, type: Attribute) -> IntegerAttr[Any]:
 
 
 def cast(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
-    """`ssa`, of type `source`, as a value of type `target`. Raises TilefoldError (E5002) where there is none."""
+    """`ssa`, of type `source`, as a value of type `target`. Raises TilefoldError (E5002) if they do not convert."""
     check_cast(source, target)
     if target.name == "TFloat32":
         wide = cast(ssa, source, Float32)
@@ -33,7 +33,7 @@ def cast(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
 
 
 def check_cast(source: DType, target: DType) -> None:
-    """Raises TilefoldError (E5002) where there is no conversion."""
+    """Raises TilefoldError (E5002) if the types do not convert."""
     if "packed" in (source.kind, target.kind):
         hint = "elements of less than a byte can only be copied and multiplied"
         raise TilefoldError(Code.BUILD_VALUE, f"a kernel cannot convert {source} to {target}", hint)

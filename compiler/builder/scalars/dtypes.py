@@ -106,8 +106,8 @@ def promote(a: DType, b: DType) -> DType:
     """The type in which values of two types are computed.
 
     The wider of two floats, and Float32 of Float16 and BFloat16; the wider of two integers, of one width the unsigned
-    one, as in C++; a float before any integer, an integer before a predicate. Raises TilefoldError (E5002) where there
-    is none.
+    one, as in C++; a float before any integer, an integer before a predicate. Raises TilefoldError (E5002) for a type
+    without arithmetic.
     """
     if a == b:
         return a

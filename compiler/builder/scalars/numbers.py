@@ -26,7 +26,7 @@ def number_of(x: Any) -> Any:
 
 
 def check_operand(x: object) -> None:
-    """Raises TilefoldError (E5002) for what is not computed with: anything but fragments, values and numbers."""
+    """Raises TilefoldError (E5002) for anything but fragments, values and numbers."""
     if not isinstance(x, Compared) and not is_number(x):
         raise TilefoldError(
             Code.BUILD_VALUE,

@@ -205,7 +205,7 @@ def constant(x: Number, dtype: DType) -> Any:
 
 
 def convert(x: Scalar, dtype: DType) -> Any:
-    """A value or a number as a value of a type. Raises TilefoldError (E5002) where there is no conversion."""
+    """A value or a number as a value of a type. Raises TilefoldError (E5002) if the types do not convert."""
     if isinstance(x, Value):
         if x.dtype == dtype:
             return x
@@ -242,7 +242,7 @@ def compare(predicate: str, a: Any, b: Any) -> Any:
 
 
 def binary(name: str, a: Any, b: Any) -> Any:
-    """An operation on two values or numbers, in their common type. Raises TilefoldError (E5002) where there is none."""
+    """An operation on two values or numbers, in their common type. Raises TilefoldError (E5002) without one."""
     if not (is_scalar(a) and is_scalar(b)):
         return NotImplemented
     if name == "pow":

@@ -158,12 +158,12 @@ class ThrCopy:
         return partitioned(PartitionDOp, self.tiled_copy.value(), tensor, self.thread, ragged)
 
     def retile_S(self, fragment: Tensor) -> Tensor:
-        """A fragment of another tiling of the same tile, such as an accumulator, in the profile of what is read."""
+        """A fragment of another tiling of the same tile, such as an accumulator, in the profile of the source."""
         tensor_type(fragment)
         return fragment.view_of(RetileSOp, [self.tiled_copy.value(), fragment.ssa], {})
 
     def retile_D(self, fragment: Tensor) -> Tensor:
-        """As `retile_S`, in the profile of what is written."""
+        """As `retile_S`, in the profile of the destination."""
         tensor_type(fragment)
         return fragment.view_of(RetileDOp, [self.tiled_copy.value(), fragment.ssa], {})
 
@@ -175,8 +175,8 @@ def make_copy_atom(
 ) -> CopyAtom:
     """A copy atom: of an instruction of `nvgpu`, or by CuTe's name, for elements of a type.
 
-    `num_bits_per_copy` is what one execution moves, where the instruction leaves it open. `load` and `store` are cache
-    hints in PTX's words: `load="L1::no_allocate"`. Raises TilefoldError for an unknown atom.
+    `num_bits_per_copy` is the width of one execution, where the instruction leaves it open. `load` and `store` are
+    cache hints in PTX's words: `load="L1::no_allocate"`. Raises TilefoldError for an unknown atom.
     """
     if not isinstance(op, nvgpu.CopyOp | str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(
@@ -207,17 +207,17 @@ def make_cotiled_copy(atom: CopyAtom, atom_tv: Any, data: Any) -> TiledCopy:
 
 
 def make_tiled_copy_A(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
-    """The tiled copy of what the threads of a tiled MMA hold of A."""
+    """The tiled copy of the parts of A that the threads of a tiled MMA hold."""
     return _of_mma("A", atom, mma)
 
 
 def make_tiled_copy_B(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
-    """The tiled copy of what the threads of a tiled MMA hold of B."""
+    """The tiled copy of the parts of B that the threads of a tiled MMA hold."""
     return _of_mma("B", atom, mma)
 
 
 def make_tiled_copy_C(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
-    """The tiled copy of what the threads of a tiled MMA hold of C."""
+    """The tiled copy of the parts of C that the threads of a tiled MMA hold."""
     return _of_mma("C", atom, mma)
 
 
@@ -227,12 +227,12 @@ def make_tiled_copy_C_atom(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
 
 
 def make_tiled_copy_S(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
-    """The tiled copy of what another tiled copy reads."""
+    """The tiled copy of the parts that another tiled copy reads."""
     return _tiled(algebra.make_tiled_copy_S(_record(atom), tiled_copy.type.tiled_copy), atom)
 
 
 def make_tiled_copy_D(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
-    """The tiled copy of what another tiled copy writes."""
+    """The tiled copy of the parts that another tiled copy writes."""
     return _tiled(algebra.make_tiled_copy_D(_record(atom), tiled_copy.type.tiled_copy), atom)
 
 

@@ -108,11 +108,11 @@ class Vec(Ordered, Bits):
     def reduce(self, op: "Reduction", init: Any = None, axes: Any = None, keepdims: bool = False) -> Any:
         """The elements combined over the modes `axes`, or over all: a fragment of the modes that are left, or a value.
 
-        `axes` is a mode or a tuple of them, or a profile of the shape, with None for what is kept and a number for what
-        is reduced: `(None, 1)` reduces the second mode of two, `((None, 1), None)` a part of the first one.
+        `axes` is a mode or a tuple of them, or a profile of the shape, with None for a kept mode and a number for
+        a reduced one: `(None, 1)` reduces the second mode of two, `((None, 1), None)` a part of the first one.
 
-        `op` is `ADD`, `MUL`, `MAX`, `MIN`, `AND`, `OR` or `XOR`. It begins with `init`, by default what changes
-        nothing, and takes elements in colexicographic order. The type is that of the elements; convert to a wider one
+        `op` is `ADD`, `MUL`, `MAX`, `MIN`, `AND`, `OR` or `XOR`. It begins with `init`, by default the neutral
+        element, and takes elements in colexicographic order. The type is that of the elements; convert to a wider one
         before.
         """
         check_reduction(op)

@@ -64,15 +64,15 @@ class TiledMma(Displayed):
         return "\n".join(tiled_mma_lines(self.displayed, plain_style))
 
     def get_layoutA_TV(self) -> Layout:
-        """(thread, value) to a place of what is multiplied of A at once, (M,K)."""
+        """(thread, value) to a place of the tile of A, (M,K)."""
         return self.type.tiled_mma.layout_tv("A")
 
     def get_layoutB_TV(self) -> Layout:
-        """(thread, value) to a place of what is multiplied of B at once, (N,K)."""
+        """(thread, value) to a place of the tile of B, (N,K)."""
         return self.type.tiled_mma.layout_tv("B")
 
     def get_layoutC_TV(self) -> Layout:
-        """(thread, value) to a place of what is accumulated of C at once, (M,N)."""
+        """(thread, value) to a place of the tile of C, (M,N)."""
         return self.type.tiled_mma.layout_tv("C")
 
     def thrfrg_A(self, target: Any, ragged: bool = False) -> Any:
@@ -165,7 +165,7 @@ def static_or_unknown(index: Any) -> Any:
 
 
 def partitioned(op: type[Any], tiling: SSAValue, tensor: Any, thread: Any, ragged: bool) -> Any:
-    """A thread's part of a tensor under a tiled copy or a tiled MMA. Raises `LayoutError` where there is none."""
+    """A thread's part of a tensor under a tiled copy or a tiled MMA. Raises `LayoutError` where it does not divide."""
     return as_tensor(tensor).view_of(op, [tiling, tensor.ssa, [index_of(thread).ssa]], ragged_unit(ragged))
 
 

@@ -135,8 +135,8 @@ def dice(target: Any, coord: Any) -> Any:
 def domain_offset(coord: Any, tensor: Any) -> Tensor:
     """The tensor as seen from a coordinate: its layout, begun there. Elements beyond its end must not be accessed.
 
-    The arguments may also stand in the other order. Raises TilefoldError for a swizzled tensor, and (E5002) where there
-    is no tensor.
+    The arguments may also stand in the other order. Raises TilefoldError for a swizzled tensor, and (E5002) without
+    a tensor.
     """
     if isinstance(coord, Tensor):
         coord, tensor = tensor, coord

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Elements in memory, reached by coordinates; the base of tensors, without the fragments that they load.
+"""Elements in memory, reached by coordinates; the base of tensors, without fragments.
 
 Fragments are computed from elements in registers, and tensors load and store fragments; both are built on this.
 """

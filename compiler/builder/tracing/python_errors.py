@@ -35,7 +35,7 @@ _LISTED = 24
 def explained(error: Exception, unbound: Mapping[str, tuple[str, str]]) -> TilefoldError | None:
     """An exception that left a kernel's function as an error of ours; None where it is not about anything of ours.
 
-    `unbound` says of variables that control flow left without a value why, and what would work.
+    `unbound` has the reason and a hint for each variable that control flow left without a value.
     """
     if isinstance(error, NameError):
         reason = unbound.get(error.name or _unbound_local(error))

@@ -34,8 +34,8 @@ class Builder:
 
     `convert` makes a value of a type of a number or a value: types come before the values that they make. `line` is the
     place of rewritten code, for lines that no frame of the user's executes; None looks at the frames.
-    `unbound` says of variables that control flow left without a value why, and what would work, `texts` of PTX as text
-    what the simulator executes in its place.
+    `unbound` has the reason and a hint for each variable that control flow left without a value; `texts` has the
+    functions that the simulator executes in place of PTX texts.
     """
 
     block: Block
@@ -61,7 +61,7 @@ class Builder:
         return self.block is self._root
 
     def location(self) -> FileLineColLoc | None:
-        """The line and column of the user's code that is being executed; None where there is none."""
+        """The line and column of the user's code that is being executed; None outside of the user's code."""
         if self.line is not None:
             return FileLineColLoc(StringAttr(self.line.file), IntAttr(self.line.line), IntAttr(self.line.column))
         frame = user_frame()
@@ -194,7 +194,7 @@ def is_building() -> bool:
 
 
 def current() -> Builder:
-    """The kernel that is being built. Raises TilefoldError (E5001) where there is none."""
+    """The kernel that is being built. Raises TilefoldError (E5001) outside of one."""
     builder = _CURRENT.get()
     if builder is None:
         raise TilefoldError(
@@ -251,7 +251,7 @@ class Fragment(Protocol):
 def emit(op: Operation, is_settled: bool = False) -> Operation:
     """Verifies an operation and adds it to the kernel that is being built. Raises TilefoldError where it breaks a rule.
 
-    Before one that may write memory, or wait for others who do, fragments are computed that read it; unless
+    Before one that may write memory, or waits for others that do, fragments that read memory are computed, unless
     `is_settled` says that it changes nothing that they read.
     """
     _verify(op)

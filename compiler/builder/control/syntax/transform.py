@@ -30,12 +30,12 @@ BUILTINS = ("range", "min", "max", "any", "all", "bool", "int", "float")
 """The functions of Python that decide by their arguments, for which rewritten code takes its own."""
 
 Refuse = Callable[[ast.AST, str, str], Exception]
-"""Makes the error for a node that cannot be rewritten, from what is wrong and what would work."""
+"""Makes the error for a node that cannot be rewritten, from the form and a hint."""
 
 
 def transform_function(function: ast.FunctionDef, refuse: Refuse, owner: str = "") -> None:
-    """Rewrites a function, and those within it, in place; `owner` is the class around it. Raises what `refuse` makes
-    for what cannot be rewritten.
+    """Rewrites a function, and those within it, in place; `owner` is the class around it. Raises `refuse`'s error
+    for a form that cannot be rewritten.
     """
     _check(function, refuse)
     function.body = lower_match(lower_elected(function.body, RUNTIME))
@@ -312,7 +312,7 @@ _REFUSED: Mapping[type[ast.AST], tuple[str, str]] = {
 
 
 def _check(function: ast.FunctionDef, refuse: Refuse) -> None:
-    """Refuses what cannot be rewritten in a function itself."""
+    """Refuses the forms in a function that cannot be rewritten."""
     pending: list[ast.AST] = list(function.body)
     while pending:
         node = pending.pop()
