@@ -90,7 +90,7 @@ MISTAKES = MappingProxyType({
     "cute.Int(3)": ("E5002", "Int is a class of values", "cute.Int32(x)"),
     "cute.Tensor(3)": ("E5002", "the class Tensor does not make tensors", "cute.make_tensor"),
     "cute.Vec(A)": ("E5002", "the class Vec does not make fragments", "t.load()"),
-    "cute.make_swizzle(1, 2, (3, 4))": ("E0210", "are static integers", ""),
+    "cute.make_swizzle(1, 2, (3, 4))": ("E0210", "must be static integers", ""),
     "cute.arch.fence(A)": ("E5002", "fence(Tensor", "it takes"),
     "cute.arch.elect_one().__enter__()": ("E5005", "a function that is not rewritten", "cute.if_"),
     "cute.bounds(A, (1, 2))": ("E5002", "expected a tensor of coordinates, got Tensor", "make_identity_tensor"),
