@@ -41,10 +41,9 @@ def _test(w: FunctionWriter, op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp)
 
 
 def _wait(w: FunctionWriter, op: ptx.MbarrierWaitOp) -> None:
-    mnemonic = f"{op.mnemonic()}"
-    if w.module.target.sm < ptx.MbarrierTryWaitOp.MIN_SM:
-        mnemonic = mnemonic.replace("try_wait", "test_wait")
-    lines = ("{", ".reg .pred done;", "AGAIN:", f"{mnemonic} done, [$0], $1;", "@!done bra AGAIN;", "}")
+    suspends = w.module.target.sm >= ptx.MbarrierTryWaitOp.MIN_SM
+    test = ptx.MbarrierTryWaitOp if suspends else ptx.MbarrierTestWaitOp
+    lines = ("{", ".reg .pred done;", "AGAIN:", f"{test.MNEMONIC} done, [$0], $1;", "@!done bra AGAIN;", "}")
     w.emit(_assembly(w, lines, "r,r", op.operands))
 
 

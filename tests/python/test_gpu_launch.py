@@ -208,10 +208,9 @@ def test_programmatic_launch_order(torch: Any) -> None:
 @pytest.mark.parametrize("programmatic", [False, True])
 def test_launch_in_clusters(torch: Any, programmatic: bool) -> None:
     result = torch.zeros(8, dtype=torch.int32, device="cuda")
-    for cluster in (1, 2, 4, (2, 1), 8, None):
+    for cluster, size in ((1, 1), (2, 2), (4, 4), ((2, 1), 2), (8, 8), (None, 1)):
         ranks(result).launch(8, 32, cluster=cluster, programmatic=programmatic)
         torch.cuda.synchronize()
-        size = {None: 1, (2, 1): 2}.get(cluster, cluster)
         assert result.tolist() == [block % size + 10 * size for block in range(8)]
 
 
