@@ -98,7 +98,7 @@ def run_passes(
             ) from error
         except (TilefoldError, DiagnosticException) as error:
             raise ProgramError([_refusal(error, applied, source)]) from error
-        except Exception as error:  # whatever a pass raises by mistake: name the pass and keep what it was given
+        except Exception as error:  # a bug of a pass: name the pass and keep its program
             message = f"pass '{applied}' failed: {type(error).__name__}: {error}"
             raise InternalError(
                 message, str(applied), _given(context, source, [*done, *passes[: index - 1]])

@@ -28,7 +28,7 @@ PASSES: Mapping[str, Callable[[], type[ModulePass]]] = MappingProxyType({**regis
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stage of lowering: its name, what is left of the program there, and the passes that lead to it.
+    """A stage of lowering: its name, the state of the program there, and the passes that lead to it.
 
     `{target}` in a pass stands for the target's name.
     """

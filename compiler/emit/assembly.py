@@ -41,7 +41,7 @@ def in_register(w: FunctionWriter, value: SSAValue, op: Operation) -> str:
 
 
 def from_register(w: FunctionWriter, result: SSAValue, text: str, op: Operation) -> None:
-    """Binds a result to what a register holds."""
+    """Binds a result to the value of a register."""
     type, _ = register(result.type, op)
     w.bind(result, text if type == w.type(result) else w.temp(f"bitcast {type} {text} to {w.type(result)}"))
 

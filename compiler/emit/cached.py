@@ -69,7 +69,7 @@ def _policy(
 
 
 def _letter(bits: int) -> str:
-    """The constraint of a register that moves so many bits, 16 at least."""
+    """The constraint of a register that moves `bits` bits, 16 at least."""
     return REGISTER_LETTERS[max(bits, 16)]
 
 

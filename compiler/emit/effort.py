@@ -32,7 +32,7 @@ def check_effort(entry: EntryOp) -> None:
 
 
 def _work(block: Block, copies: int) -> tuple[int, int]:
-    """The operations and loops of so many copies of a block, with those inside of them."""
+    """The operations and loops of `copies` copies of a block, with those inside of them."""
     operations = loops = 0
     for op in block.ops:
         operations += copies

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`math`: what PTX computes by one instruction, or by one with a scaled operand or result.
+"""`math`: functions that PTX computes by one instruction, or by one with a scaled operand or result.
 
 exp, exp2, log, log2, log10, sin, cos, tanh and rsqrt are PTX's approximations (PTX ISA, ex2.approx, lg2.approx,
 sin.approx, cos.approx, tanh.approx, rsqrt.approx, where their errors are stated), computed in f32; erf is a

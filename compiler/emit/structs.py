@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""LLVM structures, which hold what `cute` values were lowered to (LLVM Language Reference, Aggregate Operations)."""
+"""LLVM structures, which hold lowered `cute` values (LLVM Language Reference, Aggregate Operations)."""
 
 from xdsl.dialects import llvm, ub
 from xdsl.ir import Operation

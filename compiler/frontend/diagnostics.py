@@ -61,7 +61,7 @@ class Diagnostic:
         return "\n".join(lines)
 
 
-_WORD = re.compile(r'"?[\w.$]+"?')  # what an operation's location marks: its name
+_WORD = re.compile(r'"?[\w.$]+"?')  # the text that an operation's location marks: its name
 _WIDTH = 120  # longest excerpt of a line
 
 

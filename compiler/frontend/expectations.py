@@ -68,7 +68,7 @@ def _target(where: str, number: int, marked: Sequence[bool]) -> int | None:
 
 
 def unmet(source: Source, diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Errors for what was announced but not produced, and produced but not announced; empty if all is as expected."""
+    """Errors for diagnostics announced but not produced, and produced but not announced; empty if they match."""
     open_expectations = expectations(source)
     faults: list[Diagnostic] = []
     for diagnostic in diagnostics:

@@ -37,7 +37,7 @@ class _Writer:
         self._kinds: dict[type[Attribute], type[Attribute]] = {}
 
     def operation(self, op: Operation) -> None:
-        """Writes an operation and what is in it."""
+        """Writes an operation and everything in it."""
         numbers, blocks, text = self._numbers, self._blocks, self.text
         words = [
             op.name,

@@ -114,7 +114,7 @@ def _override(name: str, declared: Value, given: str, names: Mapping[str, Value]
 
 @dataclass
 class _Expansion:
-    """One pass over the text; what it has written so far, and the parameters that it has met."""
+    """One pass over the text; its output so far, and the parameters declared so far."""
 
     name: str
     text: str
@@ -168,7 +168,7 @@ class _Expansion:
         self.values[name] = _override(name, value, self.given[name], self.values) if name in self.given else value
 
     def use(self, start: int, in_text: bool) -> int:
-        """Writes what `${...}` at `start` stands for and returns the offset after it."""
+        """Writes the replacement of `${...}` at `start` and returns the offset after it."""
         match = _USE.match(self.text, start)
         if match is None:
             raise self.fault(Code.PARAM_SYNTAX, "'${' without a '}' on its line", start, start + 2)

@@ -47,7 +47,7 @@ _RULES: tuple[tuple[str, str, str], ...] = (
      "a kernel or a function cannot use a value from outside", "pass it as an argument"),
     (r"The following constraints were not satisfied:\s*(?P<it>.*)", "none of these holds: {it}", ""),
 )  # fmt: skip
-"""Rules of xDSL, as they are broken, and what that means. `parent` is the operation that the broken one stands in."""
+"""Messages of xDSL about broken rules, with their meaning and a hint. `parent` is the enclosing operation."""
 
 
 def broken_rule(message: str, parent: str = "") -> tuple[str, str]:

@@ -57,7 +57,7 @@ _WANTED: tuple[tuple[str, str], ...] = (
     (r"[Ee]xpected (?P<it>[`'].+?[`'](?:, or [`'].+?[`'])?)(?P<rest>(?: (?:in|after) [^,]*)?)\.?", "{it}"),
     (r"(?P<it>'[^']+') expected(?P<rest>.*)", "{it}"),
 )  # fmt: skip
-"""Messages for what is missing, and the words for that; `rest` says where."""
+"""Messages about missing tokens, and words for these; `rest` says where."""
 
 _SAID: tuple[tuple[str, str, str], ...] = (
     (r"Expected suffix identifier after .*", "unexpected '{found}'", ""),
@@ -120,10 +120,10 @@ _SAID: tuple[tuple[str, str, str], ...] = (
     (r"got an .*", "the resources of the file cannot be read", ""),
     (r"builtin dialect should have .*", "resources are not supported", ""),
 )  # fmt: skip
-"""Other messages, what they are for a user, and hints."""
+"""Other messages, with their meaning for a user, and hints."""
 
 _BEHIND = ("Floating point value", "Boolean values", "Invalid type given")
-"""Begins of messages about what stands before the place that they name."""
+"""Beginnings of messages about the text before the place that they name."""
 
 _INSTEAD = {
     "/": "a comment begins with //",
@@ -155,7 +155,7 @@ _PIECES = re.compile(r'//[^\n]*|"(?:[^"\\\n]|\\.)*"|[{}]')
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """A message in words for a user, the offsets of what it marks, its code and a hint."""
+    """A message in words for a user, the offsets of the marked text, its code and a hint."""
 
     message: str
     start: int

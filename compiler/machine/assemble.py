@@ -17,7 +17,7 @@ from .cubin import code_sizes
 
 
 class AssembleError(TilefoldError):
-    """The assembler refused the PTX, or is not installed. `log` is what it said, with line numbers of the PTX."""
+    """The assembler refused the PTX, or is not installed. `log` is its output, with line numbers of the PTX."""
 
     def __init__(self, code: Code, message: str, hint: str = "", log: str = "") -> None:
         super().__init__(code, message, hint)
@@ -38,7 +38,7 @@ class KernelResources:
 
 @dataclass(frozen=True, slots=True)
 class Cubin:
-    """Machine code, what each kernel in it uses, and the assembler's log."""
+    """Machine code, the resources of each kernel in it, and the assembler's log."""
 
     code: bytes
     kernels: Mapping[str, KernelResources]
@@ -63,7 +63,7 @@ def _nvjitlink() -> Any:
 def assemble(ptx: str, target: Target) -> Cubin:
     """Assembles PTX for the target. AssembleError with the assembler's message where it refuses the text."""
     link = _nvjitlink()
-    # what comes out of nvJitLink's own cache comes without the log
+    # results from nvJitLink's own cache come without the log
     options = [f"-arch={target.arch}", "-verbose", "-no-cache"]
     handle = link.create(len(options), options)
     try:
@@ -89,7 +89,7 @@ def assemble(ptx: str, target: Target) -> Cubin:
 
 
 def cubin_of(code: bytes, log: str) -> Cubin:
-    """Machine code with what the assembler's log says of its kernels."""
+    """Machine code with the resources of its kernels from the assembler's log."""
     return Cubin(code, parse_log(log, code_sizes(code)), log)
 
 

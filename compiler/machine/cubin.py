@@ -9,7 +9,7 @@ _TEXT = ".text."
 
 
 def code_sizes(cubin: bytes) -> dict[str, int]:
-    """The bytes of machine code of each kernel; empty for what is not a 64-bit little-endian ELF file."""
+    """The bytes of machine code of each kernel; empty unless `cubin` is a 64-bit little-endian ELF file."""
     if len(cubin) < _HEADER.size or not cubin.startswith(b"\x7fELF\x02\x01"):
         return {}
     header = _HEADER.unpack_from(cubin)

@@ -57,7 +57,7 @@ class Report:
 
 
 def make_report(ptx: str, cubin: Cubin, target: Target, entries: Sequence[EntryOp]) -> Report:
-    """Puts together what is known of the kernels `entries`, of stage `instr`, which became `ptx` and then `cubin`."""
+    """The report on the kernels `entries`, of stage `instr`, which became `ptx` and then `cubin`."""
     counts = count_instructions(ptx)
     return Report(target, tuple(_kernel(entry, counts, cubin, target) for entry in entries))
 
@@ -69,7 +69,7 @@ def _kernel(entry: EntryOp, counts: Mapping[str, Mapping[str, int]], cubin: Cubi
     if shared > STATIC_SHARED_BYTES:
         static, dynamic = 0, shared
     else:
-        static, dynamic = shared if resources.static_shared else 0, 0  # LLVM leaves out what is not used
+        static, dynamic = shared if resources.static_shared else 0, 0  # LLVM drops unused memory
     held = occupancy(target, prod(bounds.threads), resources.registers, static or dynamic)
     local = sum(fragment.bytes for fragment in local_fragments(entry))
     return KernelReport(

@@ -45,7 +45,7 @@ class Remark:
         return Diagnostic(Severity.REMARK, f"{self.op}: {self.text}", self.place)
 
     def as_dict(self) -> dict[str, str | int]:
-        """The remark as what JSON holds."""
+        """The remark as a dictionary for JSON."""
         place = {} if self.place is None else asdict(self.place)
         where = {key: place[key] for key in ("file", "line", "column") if key in place}
         return {**where, "stage": self.stage, "op": self.op, "text": self.text}
@@ -66,7 +66,7 @@ class Remarks:
         self._found.setdefault((str(place), made.op, text), made)
 
     def collect(self, stage: str, module: ModuleOp) -> None:
-        """Adds what operations of a program carry."""
+        """Adds the remarks on operations of a program."""
         for op, text in remarks_in(module):
             self.add(stage, op, text)
 

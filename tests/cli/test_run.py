@@ -118,7 +118,7 @@ def test_arrays_must_fit(
         (["--launch", "nothing"], "choose from: kernels::double"),
         (["--max-steps", "0"], "must be at least 1"),
         (["--max-steps", "10"], "error[E3210]"),
-        (["-D", "X=1"], "no such parameter"),
+        (["-D", "X=1"], "does not declare it"),
         (["--save", "B=/missing/b.npy"], "error[E4002]"),
     ],
 )

@@ -30,12 +30,12 @@ from ..tracing.state import current
 from .variables import MISSING, PENDING, Box, Tree, Variable, tree_of
 
 _COUNTED = 5 << 59
-"""How far loops count; far from what programs write down."""
+"""The limit of loop counters, far above the numbers that programs write down."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """The type of a carried leaf, and of an integer what divides it (0 divides nothing but 0) and its range."""
+    """The type of a carried leaf, and of an integer its divisor (0 for 0 alone) and its range."""
 
     dtype: DType
     div: int = 1
@@ -76,7 +76,7 @@ class Kind:
 
     @property
     def counted(self) -> "Kind":
-        """The same of what an iteration leaves, but not beyond _COUNTED: in steps of at most 2**32, a loop needs years
+        """The same for a leaf after an iteration, but not beyond _COUNTED: in steps up to 2**32, a loop needs years
         to get there.
         """
         if self.range is None or not _COUNTED < self.range[1] <= _COUNTED + (1 << 32) or self.range[0] > _COUNTED:
@@ -179,7 +179,7 @@ def taken(variable: Variable) -> Tree | None:
 
 
 def put_back(variable: Variable, tree: Tree | None) -> None:
-    """Makes a variable hold what was taken, also in the containers that have changed since."""
+    """Sets a variable to a tree taken from it, also in the containers that have changed since."""
     variable.set(MISSING if tree is None else tree.rebuilt(tree.leaves))
 
 

@@ -58,7 +58,7 @@ def _joined(value: Any, rest: Sequence[Thunk], stop_at: bool, result_from: Calla
     if not isinstance(value, Value):
         return value if bool(value) == stop_at else _joined(rest[0](), rest[1:], stop_at, result_from)
     result = Box("the value of 'or'" if stop_at else "the value of 'and'")
-    is_known = isinstance(value, Bool) or result_from is _true  # a predicate is what decides
+    is_known = isinstance(value, Bool) or result_from is _true  # a predicate decides by itself
 
     def stay() -> None:
         result.set(stop_at if is_known else value)

@@ -48,7 +48,7 @@ class _Attempt:
         self.kept = False
 
     def keep(self) -> None:
-        """Keeps what was built."""
+        """Keeps the operations."""
         self.kept = True
 
 

@@ -82,7 +82,7 @@ class Range:
         return Int(counter, Index, Unknown(64, self._divisor), self._between)
 
     def nth(self, number: Int) -> "int | Int":
-        """The number after so many others."""
+        """The number at position `number`, from 0."""
         value = self.start + number * self.step
         return Int(value.ssa, Index, Unknown(64, self._divisor), self._between)
 

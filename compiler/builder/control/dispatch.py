@@ -126,7 +126,7 @@ def _kernel_loop(
     range: Range, body: Callable[[Any], object], variables: list[Variable], carried: int, flag: Variable | None
 ) -> None:
     for target in variables[carried:]:
-        if not is_scalar(target.get()):  # what it holds where the loop is not executed
+        if not is_scalar(target.get()):  # its value where the loop is not executed
             target.set(MISSING)
     if flag is None:
         counted_loop(range, body, variables)

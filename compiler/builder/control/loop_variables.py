@@ -194,7 +194,7 @@ class LoopVariables:
 
     @property
     def types(self) -> list[Attribute]:
-        """The types of what is carried."""
+        """The types of the carried values."""
         return [kind.ir for carried in self._all for kind in carried.kinds]
 
     @property

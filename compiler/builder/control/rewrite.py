@@ -75,7 +75,7 @@ def rewritten(function: Callable[..., Any], read: Sequence[str]) -> FunctionType
 
 
 def _source_lines(function: FunctionType, lines: Sequence[str]) -> tuple[Sequence[str], int]:
-    """The lines of a function itself, not of what it wraps, among those of its file, and the number of the first.
+    """The lines of a function itself, not of the one it wraps, among those of its file, and the number of the first.
     OSError without source.
 
     `inspect.getsourcelines` looks for the function's module first, in the files of all that are loaded, which takes

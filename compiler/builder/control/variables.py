@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The variables of a function whose control flow becomes the kernel's, and what they hold.
+"""The variables of a function whose control flow becomes the kernel's, and their values.
 
 A variable holds a value of the kernel, a number, a tuple, list, dictionary, dataclass or object of these, or anything
 else of Python. Control flow carries the values and numbers in it, the *leaves*; the rest must be the same on all paths.
@@ -87,7 +87,7 @@ class Cell:
 
 @dataclass
 class Box:
-    """A variable that Python has no name for: what a function returned, or the counter of a loop."""
+    """A variable without a name in Python: the result of a function, or the counter of a loop."""
 
     name: str
     value: object = MISSING
@@ -206,7 +206,7 @@ class Tree:
 
 
 def tree_of(value: object) -> Tree:
-    """Takes apart what a variable holds. Raises TilefoldError (E5006) for containers that nest too deeply."""
+    """Takes apart the value of a variable. Raises TilefoldError (E5006) for containers that nest too deeply."""
     leaves: list[object] = []
     return Tree(_node(value, leaves, 0, []), tuple(leaves))
 

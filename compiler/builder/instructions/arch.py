@@ -80,17 +80,17 @@ def warp_idx() -> Int:
 
 
 def barrier(id: int = 0, threads: int | None = None) -> None:
-    """Waits until all threads of the block, or so many, are at a barrier; what they wrote before can be read then."""
+    """Waits until all threads of the block, or `threads` of them, are at a barrier; then sees their earlier writes."""
     emit(ptx.BarSyncOp(_static(id, "the number of a barrier"), _static(threads, "the number of threads")))
 
 
 def barrier_arrive(id: int, threads: int) -> None:
-    """Arrives at barrier `id`, at which so many threads meet, and does not wait."""
+    """Arrives at barrier `id`, where `threads` threads meet, and does not wait."""
     emit(ptx.BarArriveOp(_static(id, "the number of a barrier"), _static(threads, "the number of threads")))
 
 
 def sync_warp(mask: int = -1) -> None:
-    """Waits for the lanes of a mask; what they wrote before can be read then."""
+    """Waits for the lanes of a mask; their earlier writes are visible then."""
     emit(ptx.BarWarpSyncOp(_static(mask, "a mask of lanes")))
 
 
@@ -115,7 +115,7 @@ def fence(order: str = "acq_rel", scope: str = "gpu") -> None:
 
 
 def griddepcontrol_wait() -> None:
-    """Waits for what was in the stream before, where the kernel is launched with `programmatic=True` (sm_90)."""
+    """Waits for earlier work in the stream, where the kernel is launched with `programmatic=True` (sm_90)."""
     emit(ptx.GridDependencyWaitOp())
 
 
@@ -130,7 +130,7 @@ def nanosleep(nanoseconds: "Int | int") -> None:
 
 
 def atomic(kind: str, at: Address, value: Scalar, order: str | None = None, scope: str | None = None) -> Any:
-    """Changes memory atomically and gives what was there before: `atomic("add", t.ptr(i), 1)`.
+    """Changes memory atomically and returns the old value: `atomic("add", t.ptr(i), 1)`.
 
     `add`, `min`, `max`, `umin`, `umax`, `and`, `or`, `xor` and `exch` of integers of 32 and 64 bits, `add` of floats,
     `exch` of those of 32 and 64 bits; `min` of unsigned integers is `umin`. The order is relaxed unless it is
@@ -146,49 +146,49 @@ def atomic(kind: str, at: Address, value: Scalar, order: str | None = None, scop
 
 
 def atomic_add(at: Address, value: Scalar, order: str | None = None, scope: str | None = None) -> Any:
-    """Adds to memory atomically and gives what was there before."""
+    """Adds to memory atomically and returns the old value."""
     return atomic("add", at, value, order, scope)
 
 
 def atomic_max(at: Address, value: Scalar, order: str | None = None, scope: str | None = None) -> Any:
-    """Writes the larger of memory and a value atomically and gives what was there before."""
+    """Writes the larger of memory and a value atomically and returns the old value."""
     return atomic("max", at, value, order, scope)
 
 
 def atomic_min(at: Address, value: Scalar, order: str | None = None, scope: str | None = None) -> Any:
-    """Writes the smaller of memory and a value atomically and gives what was there before."""
+    """Writes the smaller of memory and a value atomically and returns the old value."""
     return atomic("min", at, value, order, scope)
 
 
 def atomic_exch(at: Address, value: Scalar, order: str | None = None, scope: str | None = None) -> Any:
-    """Writes a value atomically and gives what was there before."""
+    """Writes a value atomically and returns the old value."""
     return atomic("exch", at, value, order, scope)
 
 
 def atomic_cas(at: Address, compare: Scalar, value: Scalar, order: str | None = None, scope: str | None = None) -> Any:
-    """Writes a value atomically if memory holds `compare`, and gives what was there before."""
+    """Writes a value atomically if memory holds `compare`, and returns the old value."""
     expected, new = convert(compare, _address(at).dtype), convert(value, at.dtype)
     return wrap(emit(ptx.AtomCasOp(at.ssa, expected.ssa, new.ssa, order, scope)).results[0], at.dtype)
 
 
 def red(kind: str, at: Address, value: Scalar, order: str | None = None, scope: str | None = None) -> None:
-    """Changes memory atomically, like `atomic`, without asking what was there before."""
+    """Changes memory atomically, like `atomic`, without returning the old value."""
     operand = convert(value, _address(at).dtype)
     emit(ptx.RedOp(of_sign(kind, at.dtype), at.ssa, operand.ssa, order, scope))
 
 
 def load_acquire(at: Address, scope: str | None = None) -> Any:
-    """An element, after which what the thread that released it wrote before can be read."""
+    """Reads an element; the writes before its release are visible afterwards."""
     return wrap(emit(ptx.LoadAcquireOp(_address(at).ssa, at.dtype.ir, scope)).results[0], at.dtype)
 
 
 def store_release(at: Address, value: Scalar, scope: str | None = None) -> None:
-    """Writes an element after everything that the thread wrote before."""
+    """Writes an element; the thread's earlier writes come before it."""
     emit(ptx.StoreReleaseOp(convert(value, _address(at).dtype).ssa, at.ssa, scope))
 
 
 def mbarrier_init(at: Address, count: "Int | int") -> None:
-    """Makes of eight bytes of shared memory a barrier at which `count` arrivals end a phase."""
+    """Makes eight bytes of shared memory a barrier whose phases end with `count` arrivals."""
     emit(ptx.MbarrierInitOp(_address(at).ssa, convert(count, Int32).ssa))
 
 
@@ -198,17 +198,17 @@ def mbarrier_arrive(at: Address) -> None:
 
 
 def mbarrier_expect_tx(at: Address, bytes: "Int | int") -> None:
-    """Has the phase of a barrier in shared memory expect so many more bytes of asynchronous copies."""
+    """Adds to the bytes of asynchronous copies that the phase of a barrier in shared memory expects."""
     emit(ptx.MbarrierExpectTxOp(_address(at).ssa, convert(bytes, Int32).ssa))
 
 
 def mbarrier_arrive_and_expect_tx(at: Address, bytes: "Int | int") -> None:
-    """Has the phase expect so many more bytes, then arrives at the barrier and does not wait."""
+    """Adds to the bytes that the phase expects, then arrives at the barrier and does not wait."""
     emit(ptx.MbarrierArriveExpectTxOp(_address(at).ssa, convert(bytes, Int32).ssa))
 
 
 def mbarrier_complete_tx(at: Address, bytes: "Int | int") -> None:
-    """Counts so many bytes as moved, as an asynchronous copy does by itself."""
+    """Counts bytes as moved, as an asynchronous copy does by itself."""
     emit(ptx.MbarrierCompleteTxOp(_address(at).ssa, convert(bytes, Int32).ssa))
 
 

@@ -94,7 +94,7 @@ def redux_sync(value: Any, kind: str, mask: Any = FULL_MASK) -> Any:
 
 
 class Elected(Bool):
-    """The result of `elect_one`. In functions that are rewritten, `with` on it is a branch of the kernel."""
+    """The result of `elect_one`. In rewritten functions, `with` on it is a branch of the kernel."""
 
     __slots__ = ()
 

@@ -45,7 +45,7 @@ FUNCTIONS: Mapping[str, Callable[[SSAValue], Operation]] = MappingProxyType({
 
 
 class Integer(Protocol):
-    """An integer of a kernel, with what is known to divide it, and its range."""
+    """An integer of a kernel, with its known divisor and its range."""
 
     @property
     def ssa(self) -> SSAValue: ...

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The types of elements and values, as objects of Python: `Float16`, `Int32`, ..., and what two of them promote to."""
+"""The types of elements and values, as objects of Python: `Float16`, `Int32`, ..., and their promotion."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

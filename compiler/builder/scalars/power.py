@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Powers of values, fragments and numbers: what `**` means."""
+"""Powers (`**`) of values, fragments and numbers."""
 
 import math as python
 from collections.abc import Callable

@@ -134,7 +134,7 @@ class Bool(Ordered, Bits, Value):
 class Int(Ordered, Bits, Value):
     """An integer, in arithmetic modulo its width, except that `//` and `%` are Python's: they round down.
 
-    `known` says what divides it, `range` between which numbers it is; both follow the arithmetic, prove the alignment
+    `known` has its divisor, `range` its limits; both follow the arithmetic, prove the alignment
     of views and save instructions. Of a result that may wrap, only powers of two are known to divide it.
     """
 

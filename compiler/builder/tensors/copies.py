@@ -141,7 +141,7 @@ class TiledCopy(Displayed):
 
 @dataclass(frozen=True)
 class ThrCopy:
-    """A thread's part of a tiled copy. `str` of it is what CuTe prints; an index of run time is `?`."""
+    """A thread's part of a tiled copy. `str` gives CuTe's text; an index of run time is `?`."""
 
     tiled_copy: TiledCopy
     thread: Any

@@ -264,7 +264,7 @@ def _holds(tensor: Elements, expression: Expression) -> bool:
 
 
 class Home:
-    """Registers in which control flow hands on a fragment: what is written on one path is read on the next."""
+    """Registers in which control flow hands on a fragment: one path writes it, the next reads it."""
 
     def __init__(self, like: Vec) -> None:
         self.shape = like.shape

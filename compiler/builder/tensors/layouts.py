@@ -186,7 +186,7 @@ def _shape(x: Any, mode: Any) -> Any:
 
 
 def _laid_out(x: Any) -> Any:
-    """The layout of what has one, such as a tensor of a kernel or of the host, or `x`, which may be a layout itself."""
+    """The layout of `x` if it has one, as tensors of a kernel or of the host have, else `x` itself."""
     layout = getattr(x, "layout", None)
     return layout if isinstance(layout, Layout | ComposedLayout) else x
 

@@ -119,7 +119,7 @@ class TiledMma(Displayed):
 
 @dataclass(frozen=True)
 class ThrMma:
-    """A thread's part of a tiled MMA. `str` of it is what CuTe prints; what depends on an index of run time is `?`."""
+    """A thread's part of a tiled MMA. `str` gives CuTe's text; values that depend on an index of run time are `?`."""
 
     tiled_mma: TiledMma
     thread: Any

@@ -104,7 +104,7 @@ def filter_zeros(target: Any, profile: Any = None) -> Any:
 
 
 def append(target: Any, mode: Any = None, rank: int | None = None) -> Any:
-    """`mode` after the modes, or so often that there are `rank` modes; of a tuple an element.
+    """`mode` after the modes, once or up to `rank` modes; of a tuple an element.
 
     Without `mode` it is 1:0, and 1 for a tuple. It adds modes, not elements as `numpy.append`.
     """
@@ -112,7 +112,7 @@ def append(target: Any, mode: Any = None, rank: int | None = None) -> Any:
 
 
 def prepend(target: Any, mode: Any = None, rank: int | None = None) -> Any:
-    """`mode` before the modes, or so often that there are `rank` modes; of a tuple an element."""
+    """`mode` before the modes, once or up to `rank` modes; of a tuple an element."""
     return _padded(target, mode, rank, algebra.prepend)
 
 

@@ -40,7 +40,7 @@ from .coordinates import as_tuple, at_run_time, check_inside, check_static, has_
 
 
 class AnyTensor:
-    """The base of everything that has views: a `Tensor`, or a `CoordTensor`."""
+    """The base of all things with views: a `Tensor`, or a `CoordTensor`."""
 
     __slots__ = ("_layout", "ssa")
     __array_ufunc__ = None  # NumPy does not look for numbers in it

@@ -21,7 +21,7 @@ from .tensor_base import AnyTensor, Elements, inside, replaced_leaves, sliced
 
 
 class Pointer:
-    """Where a tensor begins: what `make_tensor` takes, together with a layout. `p + n` is `n` elements further on."""
+    """The beginning of a tensor; `make_tensor` takes one with a layout. `p + n` is `n` elements further on."""
 
     __slots__ = ("tensor",)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Places of the user's code: which line is being executed, at which one an error was raised, and what called it."""
+"""Places of the user's code: the line being executed, the line that raised an error, and its callers."""
 
 import linecache
 import os
@@ -51,7 +51,7 @@ def user_place() -> Place | None:
 
 
 def places_of_traceback(traceback: TracebackType | None) -> list[Place]:
-    """The places of the user's code that led to an error: where it was raised, what called that, and so on outwards."""
+    """The places of the user's code that led to an error: where it was raised, its caller, and so on outwards."""
     places: list[Place] = []
     while traceback is not None:
         code = traceback.tb_frame.f_code

@@ -33,7 +33,7 @@ _LISTED = 24
 
 
 def explained(error: Exception, unbound: Mapping[str, tuple[str, str]]) -> TilefoldError | None:
-    """An exception that left a kernel's function as an error of ours; None where it is not about anything of ours.
+    """An exception that left a kernel's function as an error of ours; None for one that does not concern this package.
 
     `unbound` has the reason and a hint for each variable that control flow left without a value.
     """
@@ -67,7 +67,7 @@ _BY_ARGUMENTS = (TypeError, ValueError, AttributeError, LookupError, ArithmeticE
 
 
 def _within(error: Exception, frames: Sequence[FrameType]) -> TilefoldError | None:
-    """An error that was raised within a function of ours, which the user called: about its arguments."""
+    """An error within a function of ours that the user called: it is about the arguments."""
     last = max((at for at, frame in enumerate(frames) if is_users(frame)), default=None)
     if last is None or not isinstance(error, _BY_ARGUMENTS):
         return None
@@ -162,7 +162,7 @@ def _call(message: str) -> TilefoldError | None:
 
 
 def _function(path: str) -> Any:
-    """The function of ours whose qualified name this is."""
+    """Our function of this qualified name."""
     for name, module in sys.modules.copy().items():
         if name.startswith(_BUILDER):
             target: Any = module

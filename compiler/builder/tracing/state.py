@@ -57,7 +57,7 @@ class Builder:
 
     @property
     def is_certain(self) -> bool:
-        """Whether every thread executes what is added now: it is in no branch, loop or map."""
+        """Whether every thread executes the operations added now: they are in no branch, loop or map."""
         return self.block is self._root
 
     def location(self) -> FileLineColLoc | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`with elect_one():` as `if`, so that what the chosen lane does is control flow of the kernel.
+"""`with elect_one():` as `if`, so that the body for the elected lane is a branch of the kernel.
 
 with cute.arch.elect_one():     if __tilefold__.elected(cute.arch.elect_one()):
     a()                             a()

@@ -16,7 +16,7 @@ from .nodes import FUNCTIONS, own_nodes, placed, visited
 
 RETURNED = "__returned__"
 PENDING = "PENDING"
-"""The name, in what rewritten code calls, of the result of a function that has not returned yet."""
+"""The name, in `dispatch`, of the result of a function that has not returned yet."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Nodes of Python's syntax trees: what belongs to a function itself, new nodes and their places."""
+"""Nodes of Python's syntax trees: those of a function itself, new nodes and their places."""
 
 import ast
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ Node = TypeVar("Node", bound=ast.AST)
 
 
 def own_nodes(statement: ast.AST) -> list[ast.AST]:
-    """A statement or expression and what is in it, without the functions in it."""
+    """A statement or expression and the nodes in it, without the functions in it."""
     if isinstance(statement, FUNCTIONS):
         return []
     nodes: list[ast.AST] = [statement]

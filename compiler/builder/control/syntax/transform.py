@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The control flow of a function as calls of `dispatch`, which decide while the kernel is built what it becomes.
+"""The control flow of a function as calls of `dispatch`, which decide while the kernel is built who executes it.
 
 The body of a statement becomes a function within the function, whose variables are the same (`nonlocal`); an operand
 that may not be evaluated becomes a lambda:
@@ -319,7 +319,7 @@ def _check(function: ast.FunctionDef, refuse: Refuse) -> None:
         refused = _REFUSED.get(type(node))
         if refused is not None:
             raise refuse(node, refused[0], refused[1])
-        for last in getattr(node, "finalbody", ()):  # it would take back what left the body
+        for last in getattr(node, "finalbody", ()):  # it would cancel the statement that left the body
             for statement in leaves_around(last):
                 raise refuse(statement, f"'{type(statement).__name__.lower()}' in 'finally'", "leave after the 'try'")
         if not isinstance(node, FUNCTIONS):
