@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Literal
 
 Kind = Literal["float", "int", "bool", "packed"]
-"""What elements can be: numbers with a point, integers, truth values, or elements narrower than a byte, which are only
+"""The kinds of elements: numbers with a point, integers, truth values, or elements narrower than a byte, which are only
 moved and multiplied."""
 
 _INT, _UINT, _FLOAT, _BFLOAT, _BOOL, _FLOAT8_E4M3FN, _FLOAT8_E5M2 = 0, 1, 2, 4, 6, 10, 12
@@ -30,7 +30,7 @@ class ElementType:
     - `library` is its name in NumPy, ml_dtypes and torch; packed elements are unpacked to that type.
     - `llvm` is its type in LLVM IR, which only moves 8-bit floats.
     - `dlpack` is its type code in DLPack; None where no array has such elements.
-    - `c` is its type in C, and `packing` its format in `struct`, as a parameter of a kernel; empty where it is none.
+    - `c` is its type in C, and `packing` its format in `struct`, as a parameter of a kernel; empty if it is not one.
       Types that C lacks are passed by their bits.
     - `exponent` and `fraction` are the bits of a float; a `finite` one has no infinities.
     - `needs` is the oldest sm and PTX version with arithmetic, or, of 8-bit floats, with conversions (PTX ISA, cvt).
@@ -168,4 +168,4 @@ BY_PTX: Mapping[str, ElementType] = MappingProxyType({element.ptx: element for e
 BY_CXX: Mapping[str, ElementType] = MappingProxyType({name: x for x in ELEMENT_TYPES for name in x.cxx})
 """By their names in CuTe C++."""
 VALUES = ", ".join(dict.fromkeys(element.mlir for element in ELEMENT_TYPES if element.kind != "packed"))
-"""What messages list as the types of values in the IR."""
+"""The types of values in the IR, as messages list them."""

@@ -181,12 +181,12 @@ class Code(StrEnum):
 
     @property
     def area(self) -> str:
-        """What the code is about, such as `layout algebra`."""
+        """The subject of the code, such as `layout algebra`."""
         return next(area for digits, area in _AREAS.items() if self.id.startswith(digits))
 
 
 class TilefoldError(Exception):
-    """A mistake in what tilefold was given.
+    """A mistake in the input of tilefold.
 
     `code` is that of the catalogue, `message` says what failed and where, `hint` what would work
     (it may be empty).

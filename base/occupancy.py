@@ -17,7 +17,7 @@ _SHARED_UNIT = 128
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """How many blocks fit by each resource; what fits in all is what the multiprocessor holds."""
+    """How many blocks fit by each resource; the multiprocessor holds the least of them."""
 
     threads: int
     blocks: int
@@ -31,7 +31,7 @@ class Occupancy:
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """The resources of which there is not enough for one block more."""
+        """The resources that are too few for one more block."""
         fit = {
             "threads": self.threads, "blocks": self.blocks, "registers": self.registers, "shared memory": self.shared,
         }  # fmt: skip

@@ -20,7 +20,7 @@ MAX_PARAMETER_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A tensor in a GPU's memory: its address, and its layout, None where nobody has said it."""
+    """A tensor in a GPU's memory: its address, and its layout, None where it is unknown."""
 
     address: int
     layout: Any = None
@@ -41,7 +41,7 @@ class ParameterKind(Protocol):
 
     @property
     def align(self) -> int:
-        """The bytes of which the place of a value is a multiple."""
+        """The alignment of a value in bytes."""
         ...
 
     @property

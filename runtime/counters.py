@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a launch counts: instructions by mnemonic, and what each memory access costs."""
+"""The counters of a launch: instructions by mnemonic, and the cost of each memory access."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ class InstructionCount:
 
 @dataclass(frozen=True, slots=True)
 class AccessCount:
-    """What the executions of one memory operation in the source cost, summed over warps and blocks.
+    """The cost of the executions of one memory operation in the source, summed over warps and blocks.
 
     `space` is `shared` or `global`, `kind` is `load`, `store`, `async` or `matrix`, `width` the bytes a
     thread moves, `requests` the warp-wide executions, `threads` the sum of their active threads.

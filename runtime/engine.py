@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""An engine launches kernels over a grid: the simulator and CUDA are engines. What both take and report."""
+"""Engines launch kernels over a grid: the simulator and CUDA. Here is the interface that both have."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -51,7 +51,7 @@ class LaunchConfig:
     @property
     def cluster(self) -> Dim3:
         """The size of a cluster in blocks: (1, 1, 1) where none is asked for."""
-        return next((each.size for each in self.attributes if isinstance(each, Cluster)), (1, 1, 1))
+        return next((attribute.size for attribute in self.attributes if isinstance(attribute, Cluster)), (1, 1, 1))
 
     def check_target(self, target: Target) -> None:
         """LaunchError (E3105) where the target of a kernel lacks an attribute of the launch."""
@@ -111,7 +111,7 @@ class TensorArgument:
 
 
 Argument: TypeAlias = TensorArgument | int | float | np.generic
-"""What a kernel is launched on: a tensor, or a scalar of the argument's type."""
+"""An argument of a launch: a tensor, or a scalar of the argument's type."""
 
 
 def pack_argument(name: str, kind: ParameterKind, value: Any) -> bytes:
@@ -126,7 +126,7 @@ def pack_argument(name: str, kind: ParameterKind, value: Any) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a launch reports: `seconds` it took, `output` the text that the kernel printed, as far as the
+    """The result of a launch: `seconds` it took, `output` the text that the kernel printed, as far as the
     engine sees it, and `counters`, empty on an engine that does not count.
     """
 

@@ -18,20 +18,20 @@ def argument_error(name: str, problem: str, hint: str = "") -> LaunchError:
     return LaunchError(Code.RUN_ARGUMENT, f"argument '{name}' {problem}", hint)
 
 
-def dim3(what: str, size: Any) -> Dim3:
-    """One to three sizes as x, y, z. LaunchError (E3105), which says what they are of, for anything else."""
+def dim3(subject: str, size: Any) -> Dim3:
+    """One to three sizes as x, y, z. LaunchError (E3105), which names the `subject`, for anything else."""
     given = tuple(cast("tuple[Any, ...]", size)) if isinstance(size, tuple | list) else (size,)
-    found = tuple(n if type(n) is int else _index(n) for n in given)
-    if not 1 <= len(found) <= 3 or any(not 1 <= n < 1 << 31 for n in found):
+    sizes = tuple(n if type(n) is int else _index(n) for n in given)
+    if not 1 <= len(sizes) <= 3 or any(not 1 <= n < 1 << 31 for n in sizes):
         raise LaunchError(
-            Code.RUN_LAUNCH, f"the {what} is {size!r}", "give one to three integers of at least 1: x, y, z"
+            Code.RUN_LAUNCH, f"the {subject} is {size!r}", "give one to three integers of at least 1: x, y, z"
         )
-    x, y, z = (*found, 1, 1)[:3]
+    x, y, z = (*sizes, 1, 1)[:3]
     return x, y, z
 
 
 def _index(n: Any) -> int:
-    """A size that is an integer of NumPy or the like; 0 for what is no integer."""
+    """A size that is an integer of NumPy or the like; 0 for anything else."""
     try:
         return 0 if isinstance(n, bool) else operator.index(n)
     except TypeError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a launch can ask for beside its sizes: attributes of the launch, and how the simulator runs it."""
+"""Options of a launch beside its sizes: attributes of the launch, and how the simulator runs it."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -68,12 +68,12 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         if type(self.races) is not bool:
-            raise LaunchError(Code.RUN_LAUNCH, f"races is {self.races!r}", "True or False")
+            raise LaunchError(Code.RUN_LAUNCH, f"races is {self.races!r}", "give True or False")
         for name, limit in (("max_steps", self.max_steps), ("max_memory", self.max_memory)):
             if limit is not None and (type(limit) is not int or limit < 1):
-                raise LaunchError(Code.RUN_LAUNCH, f"{name} is {limit!r}", "an integer that is at least 1")
+                raise LaunchError(Code.RUN_LAUNCH, f"{name} is {limit!r}", "give an integer of at least 1")
         if type(self.seed) is not int:
-            raise LaunchError(Code.RUN_LAUNCH, f"seed is {self.seed!r}", "an integer")
+            raise LaunchError(Code.RUN_LAUNCH, f"seed is {self.seed!r}", "give an integer")
 
     @property
     def steps(self) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Settings: the one place where variables of the environment say what tilefold does."""
+"""Settings: the one place that reads environment variables."""
 
 import os
 from dataclasses import dataclass
@@ -25,12 +25,12 @@ class CacheSettings:
 
 def cache_settings() -> CacheSettings:
     """The settings of this process: the cache is off for a user who has no home. TilefoldError (E4003) for a limit that
-    is no number.
+    is not a number.
     """
     text = os.environ.get(CACHE_LIMIT, "") or str(_DEFAULT_LIMIT_MIB)
     if not text.isdecimal() or len(text) > 9:
         raise TilefoldError(
-            Code.CLI_VALUE, f"{CACHE_LIMIT}={text[:40]}: is not a number of MiB", "0 turns the cache off"
+            Code.CLI_VALUE, f"{CACHE_LIMIT}={text[:40]} is not a number of MiB", "0 turns the cache off"
         )
     folder = os.path.expanduser(os.environ.get(CACHE_DIR, ""))
     path = Path(folder) if folder else _default_folder()

@@ -53,7 +53,7 @@ def along(layout: Layout, path: tuple[int, ...]) -> Layout:
 
 
 def by_axis(layout: Layout, f: Callable[[tuple[int, ...], Layout], Layout]) -> Layout:
-    """The layout, in the profile of the axes of `layout`, of what `f` makes of the modes along each.
+    """The layout, in the profile of the axes of `layout`, of the results of `f` for the modes along each.
 
     `f` gets the axis's path and the layout of the modes along it, with integer strides (1:0 for none); the
     strides of its result become bases of the axis.
@@ -67,7 +67,7 @@ def by_axis(layout: Layout, f: Callable[[tuple[int, ...], Layout], Layout]) -> L
 
 
 def by_axis_inverse(layout: Layout, f: Callable[[list[Any], list[Any], list[Any]], Layout]) -> Layout:
-    """The layout, in the profile of the axes of `layout`, of what `f` makes of shape, stride and steps along each.
+    """The layout, in the profile of the axes of `layout`, of the results of `f` for shape, stride and steps along each.
 
     The step of a mode is the distance of its coordinates in the colexicographic order of `layout`.
     """

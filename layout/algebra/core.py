@@ -45,7 +45,7 @@ class Layout(Displayed):
     stride: IntTuple
 
     def __init__(self, shape: IntTuple, stride: IntTuple) -> None:
-        # What a frozen dataclass would do by name, done faster: layouts are made everywhere.
+        # As a frozen dataclass would do by name, but faster: layouts are made everywhere.
         _set_shape(self, shape)
         _set_stride(self, stride)
 
@@ -96,7 +96,7 @@ class ComposedLayout(Displayed):
     inner: Layout
 
     def __call__(self, *coord: Coord) -> Any:
-        """The index at `coord`; where it holds an underscore, the composed layout of what it keeps."""
+        """The index at `coord`; where it holds an underscore, the composed layout of the modes that it keeps."""
         c = coord[0] if len(coord) == 1 else coord
         offset = add(self.offset, crd2idx(c, self.inner.shape, self.inner.stride))
         if has_underscore(c):
@@ -126,7 +126,7 @@ class ComposedLayout(Displayed):
 
 LayoutLike: TypeAlias = "Layout | ComposedLayout"
 Tiler: TypeAlias = "IntTuple | Layout | tuple[Tiler, ...] | None"
-"""What tiles a layout: a layout; an extent, which stands for `extent:1`; `None`, which keeps a mode; or a
+"""A tiler of a layout: a layout; an extent, which stands for `extent:1`; `None`, which keeps a mode; or a
 tuple of these.
 """
 

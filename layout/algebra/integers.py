@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The integers that layouts are made of, and the arithmetic that folds what is static.
+"""The integers of layouts, and arithmetic that folds static ones.
 
 A leaf of a shape, stride or coordinate is one of
 - a static integer: a Python `int`;
@@ -54,7 +54,7 @@ IntTuple: TypeAlias = "int | Unknown | DynamicInt | ScaledBasis | tuple[IntTuple
 Coord: TypeAlias = "int | Unknown | DynamicInt | tuple[Coord, ...] | None"
 """A coordinate; `None` is CuTe's underscore, which keeps a mode whole."""
 Tree: TypeAlias = "int | Unknown | DynamicInt | ScaledBasis | Layout | tuple[Tree, ...] | None"
-"""Any of these, or a tiler: what functions take that look at the nesting alone."""
+"""Any of these, or a tiler: the argument of functions that look at the nesting alone."""
 
 
 def is_static(x: object) -> TypeGuard[int]:

@@ -234,14 +234,14 @@ def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
 
 
 def slice_tuple(coord: Tree, t: Tree) -> Any:
-    """What the underscores of `coord` keep of `t`, as a tuple (`t` itself if `coord` is an underscore)."""
+    """The modes of `t` that the underscores of `coord` keep, as a tuple (`t` itself if `coord` is an underscore)."""
     if coord is None:
         return t
     return tuple(_kept(coord, t, keep_underscored=True)) if isinstance(coord, tuple) else ()
 
 
 def dice_tuple(coord: Tree, t: Tree) -> Any:
-    """What the integers of `coord` keep of `t`, as a tuple (`t` itself if `coord` is an integer)."""
+    """The modes of `t` that the integers of `coord` keep, as a tuple (`t` itself if `coord` is an integer)."""
     if coord is None:
         return ()
     return tuple(_kept(coord, t, keep_underscored=False)) if isinstance(coord, tuple) else t

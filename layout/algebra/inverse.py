@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Inverses of layouts, and what follows from them: common vectors and alignment."""
+"""Inverses of layouts, and common vectors and alignment, which follow from them."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -154,7 +154,7 @@ def zip_layouts(a: Layout, b: Layout) -> Layout:
 
 
 def tile_unzip(layout: LayoutLike, tiler: Tiler) -> Any:
-    """Gathers, for a `layout` divided by `tiler` mode by mode, first what is inside a tile, then the tiles.
+    """Gathers, for a `layout` divided by `tiler` mode by mode, first the parts inside a tile, then the tiles.
 
     Raises `LayoutError` (E0202) where a mode under a leaf of the tiler has not these two parts.
     """

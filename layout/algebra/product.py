@@ -130,7 +130,7 @@ def tile_to_shape(
 
 
 def make_fragment_like(layout: LayoutLike) -> Layout:
-    """A compact layout of registers for what `layout` addresses: its first mode is contiguous, others keep
+    """A compact layout of registers for the elements of `layout`: its first mode is contiguous, others keep
     their order.
 
     Stride-0 parts of the first mode keep stride 0. Other modes of equal strides begin at the same stride, as in CuTe,

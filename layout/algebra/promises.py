@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Whether a layout that has `?` can be seen another way for all values that its promises allow.
 
-The algebra takes what it cannot know to be true: of a composition, that extents divide each other. So the same is done
-with values in place of the `?`, of which the composition is checked. Where it fails for some value, it fails for one of
+The algebra assumes conditions that it cannot decide: of a composition, that extents divide each other. So the
+composition is repeated and checked with values in place of the `?`. Where it fails for some value, it fails for one of
 the first multiples of the divisor: of the numbers up to n, all divide n for n <= 2 only.
 """
 
@@ -22,7 +22,7 @@ _PRIME = 10007
 
 @final
 class Sample:
-    """A value of a dynamic integer: dynamic to the algebra, but what must be true of it is checked.
+    """A value of a dynamic integer: dynamic to the algebra, but its conditions are checked.
 
     `checked` gets True where something was. Each operation on a sample yields another.
     """
@@ -40,7 +40,7 @@ class Sample:
 
 
 def known(x: Any) -> int | None:
-    """The value of an integer of which a condition is to be checked; None where it has none."""
+    """The value of an integer whose condition is checked; None for other integers."""
     if type(x) is int:
         return x
     if type(x) is not Sample:

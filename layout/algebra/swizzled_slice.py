@@ -30,7 +30,7 @@ class MixedBits:
     static: int
     dynamic: int
     run_time: Any = 0
-    """What the run-time integers make of it: any dynamic integer, xored with `static`."""
+    """The part of the run-time integers: any dynamic integer, xored with `static`."""
 
     @property
     def value(self) -> Any:
@@ -93,7 +93,7 @@ def _slice(swizzle: Swizzle, offset: MixedBits, coord: Coord, inner: Layout, kep
 
 
 def _strides(swizzle: Swizzle, start: MixedBits) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """What one bit of the low, and of the high field adds to the swizzled index, for a slice that starts at `start`.
+    """The steps of the swizzled index for a bit of the low, and of the high field, for a slice from `start` on.
 
     A bit that is only changed counts down where the bit that changes it is set; one that changes another takes that
     one along, down where it is set.

@@ -16,7 +16,7 @@ from .swizzle import Swizzle
 
 Value = TypeVar("Value")
 ANY_BITS = (1 << 63) - 1
-"""The bits of a value of which nothing is known."""
+"""The bits of an unknown value."""
 
 
 @dataclass(frozen=True, slots=True)

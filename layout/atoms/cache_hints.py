@@ -3,7 +3,7 @@
 st, cp.async, createpolicy; section Cache Operators).
 
 A hint is the modifiers in the order of the instruction, such as `nc.L1::no_allocate.L2::128B`. It changes where data is
-kept, never what is moved; only `nc` has a precondition, that nobody writes the data while the kernel runs.
+kept, never the data moved; only `nc` has a precondition: the data must not change while the kernel runs.
 
 How the L2 cache keeps data is an operand of the instruction, a policy, for which `L2::cache_hint` stands among the
 modifiers. The hint of a copy atom names the priority in that place: `L1::no_allocate.L2::evict_first`.
@@ -32,15 +32,15 @@ def _loads() -> Iterator[str]:
 
 
 LOAD_HINTS = frozenset(_loads())
-"""What a load of global memory can say: a cache operator or an eviction priority, `nc`, a prefetch size."""
+"""The hints of a load of global memory: a cache operator or an eviction priority, `nc`, a prefetch size."""
 STORE_HINTS = frozenset(("wb", "cg", "cs", "wt", *_L1))
-"""What a store to global memory can say: a cache operator or an eviction priority."""
+"""The hints of a store to global memory: a cache operator or an eviction priority."""
 PREFETCH_HINTS = frozenset(_PREFETCH)
-"""What a cp.async can say: a prefetch size."""
+"""The hints of a cp.async: a prefetch size."""
 
 _L2 = tuple(f"L2::{kept}" for kept in ("evict_first", "evict_last", "evict_normal", "evict_unchanged"))
 POLICIES = frozenset((*_L2, *(f"{kept}.L2::{rest}" for kept in _L2 for rest in ("evict_first", "evict_unchanged"))))
-"""What a policy can say: the priority of a fraction of the accesses, and of the others."""
+"""The parts of a policy: the priority of a fraction of the accesses, and of the others."""
 
 
 def with_policy(hint: str, word: str = "L2::cache_hint") -> str:

@@ -20,7 +20,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_:<>,]{0,127}")
 
 
 def check_name(name: str) -> None:
-    """Raises `LayoutError` (E0301) for what cannot be the name of an atom, such as one with a quote or a space."""
+    """Raises `LayoutError` (E0301) for an invalid name of an atom, such as one with a quote or a space."""
     if not _NAME.fullmatch(name):
         raise LayoutError(Code.ATOM_INVALID, f"{name[:80]!r} cannot be the name of an atom")
 

@@ -2,7 +2,7 @@
 """Atoms that other packages define: the entry points of the group `tilefold.atoms`.
 
 Each entry point is a function without arguments that returns `MmaAtom` and `CopyAtom` records. They are looked up when
-a name is in no table of tilefold, so they neither cost anything nor change what a known name means.
+a name is in no table of tilefold, so they neither cost anything nor change the meaning of a known name.
 """
 
 from collections.abc import Iterable, Mapping

@@ -22,8 +22,8 @@ def universal_fma(name: str) -> MmaAtom:
     out, is D, B is A, and C is D.
 
     A, B and C are converted to D, which holds all their values, and multiplied and added in D: floats with one
-    rounding, integers modulo two to the power of their width. Raises `LayoutError` (E0302) for types of which there is
-    no such atom.
+    rounding, integers modulo two to the power of their width. Raises `LayoutError` (E0302) for types without
+    such an atom.
     """
     name = "".join(name[:MAX_FMA_NAME].split())
     match = _FMA.fullmatch(name)

@@ -36,7 +36,7 @@ def wgmma(name: str, n: int, types: Types, a_space: str, majors: tuple[str, str]
     """The atom of wgmma.mma_async of shape 64 x `n` x (256 bits of A); A is in "smem" or "rmem", B in "smem".
 
     `majors` says of A and B in shared memory which mode is contiguous, "K" or "MN"; only 16-bit elements may
-    be "MN". Raises `LayoutError` (E0304) for an `n` or majors that PTX has not.
+    be "MN". Raises `LayoutError` (E0304) for an `n` or majors that PTX does not have.
     """
     d, a, _, _ = types
     bits = BY_PTX[a].bits

@@ -33,7 +33,7 @@ from ..tiling.tiled_copy import TiledCopy, tile_shape
 from ..tiling.tiled_mma import TiledMma, make_tiled_mma
 
 Drawn: TypeAlias = "LayoutLike | TiledCopy | CopyAtom | TiledMma | MmaAtom"
-"""What has tables, and a picture."""
+"""The values that have tables and a picture."""
 
 MAX_CELLS = 1 << 16
 """The most cells that are drawn."""
@@ -43,7 +43,7 @@ MAX_CELLS = 1 << 16
 class Cell:
     """One place of a table: its text, and the numbers in it, an index, a coordinate, or a thread and a value.
 
-    A place that nobody has is empty and white. `also` says of the further threads and values that have the place how
+    A place without a thread is empty and white. `also` says of the further threads and values that have the place how
     much greater their numbers are. `colour` is #rrggbb: that of the thread, or of the index.
     """
 
@@ -162,7 +162,7 @@ def thread_value_table(
 ) -> Table:
     """Who has each place of a tile of `shape`, where `layout_tv` maps (thread, value) to a place.
 
-    `T3V1` is value 1 of thread 3; of threads that share a place the first is shown, and a place that nobody has
+    `T3V1` is value 1 of thread 3; of threads that share a place the first is shown, and a place without a thread
     is empty. Places are integers, or coordinates where the strides are bases. Without a shape the tile is as large
     as the places ask for: a column, for integers. `taking_part` are the threads that count, by default all.
     LayoutError unless the layout has two modes (E0202), is static (E0207), not too large to draw (E0209), and stays in

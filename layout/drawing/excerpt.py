@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which rows or columns of large tables a picture shows: one period of what repeats, and the last one."""
+"""Which rows or columns of large tables a picture shows: one period of the pattern, and the last line."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 Numbers: TypeAlias = tuple[int, ...] | None
-"""What a cell says: an index, a coordinate, or a thread and a value; None for a place that nobody has."""
+"""The numbers of a cell: an index, a coordinate, or a thread and a value; None for an empty place."""
 Lines: TypeAlias = Sequence[Sequence[Numbers]]
 """The rows, or the columns, of a table."""
 
@@ -28,7 +28,7 @@ class Repetition:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """The lines that are shown, None for those left out between two of them; and what repeats, the largest first."""
+    """The lines that are shown, None for those left out between two of them; and the repetitions, the largest first."""
 
     shown: tuple[int | None, ...]
     repetitions: tuple[Repetition, ...] = ()
@@ -48,7 +48,7 @@ def excerpt(tables: Sequence[Lines]) -> Excerpt:
 
 
 def _repetition(tables: Sequence[Lines], extent: int) -> Repetition | None:
-    """The smallest period of the first `extent` lines; None where there is none."""
+    """The smallest period of the first `extent` lines; None if they do not repeat."""
     for period in range(1, extent // 2 + 1):
         if extent % period:
             continue

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Pictures of layouts, copies and multiplications: what their tables say, with colours, arranged for a page or a slide.
+"""Pictures of layouts, copies and multiplications: their tables with colours, arranged for a page or a slide.
 
-Large tables are shown by one period of what repeats, and captions say by how much the numbers grow. A multiplication
+Large tables are shown by one period of the pattern, and captions say by how much the numbers grow. A multiplication
 is arranged as textbooks do: A to the left of C, B above it.
 """
 
@@ -146,7 +146,7 @@ class _Grid:
         return sum(_GAP if m is None else self.cell[1] for m in self.rows.shown)
 
     def draw(self, parts: list[Part], left: float, top: float) -> None:
-        """Adds the cells, their numbers at the edges, and what separates warps."""
+        """Adds the cells, their numbers at the edges, and the lines between warps."""
         width, height = self.cell
         ys = _places(self.rows, top, height)
         xs = _places(self.columns, left, width)
@@ -282,7 +282,7 @@ def _numbers(rows: Sequence[tuple[Cell, ...]]) -> list[list[tuple[int, ...] | No
 
 
 def _repeats(shown: Excerpt, axis: str, tables: Sequence[Table]) -> list[str]:
-    """The caption of what repeats along an axis that these tables have."""
+    """The caption of the repetitions along an axis that these tables share."""
     if None not in shown.shown:
         return []
     texts = [_repeat(repetition, tables) for repetition in reversed(shown.repetitions)]
@@ -354,7 +354,7 @@ def _warps(tables: Sequence[Table]) -> list[str]:
 
 
 def notebook_svg(x: Drawn) -> str | None:
-    """The picture of a notebook's cell; None for what is not static or has too many places to be looked at."""
+    """The picture of a notebook's cell; None for a layout that is not static or has too many places."""
     try:
         drawn = tables(x)
         if sum(len(t.rows) * len(t.rows[0]) for t in drawn) > _MAX_NOTEBOOK_CELLS:

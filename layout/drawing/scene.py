@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a picture is made of, in pixels from the upper left corner, and how it is written as SVG.
+"""The parts of a picture, in pixels from the upper left corner, and their text in SVG.
 
 The parts are few and plain, so that other formats are drawn from them as well.
 """

@@ -49,7 +49,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """An operation with its arguments evaluated: what `explain` wants to know about a call."""
+    """An operation with its arguments evaluated, for `explain`."""
 
     operation: Operation
     arguments: tuple[Any, ...]
@@ -73,7 +73,7 @@ class Evaluator:
     def prepare(self, node: Expression) -> Prepared:
         """The operation and the arguments of a call; `A o B` is a call of composition.
 
-        Raises as `run` does, and (E0105) if `node` is no call of an operation.
+        Raises as `run` does, and (E0105) if `node` does not call an operation.
         """
         match node:
             case Chain(parts=(a, b)):

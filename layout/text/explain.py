@@ -67,7 +67,7 @@ EXPLAINED: Mapping[Callable[..., Any], Callable[..., Explanation]] = MappingProx
         TiledCopy.partition_D: partial(explain_partition, "D"),
     }
 )
-"""What explains each operation."""
+"""The function that explains each operation."""
 
 
 def explain(operation: Callable[..., Any], *arguments: Any) -> Explanation:

@@ -46,7 +46,7 @@ def _coalesce_steps(layout: Layout) -> Iterator[Step]:
 
 
 def _coalesce_once(modes: list[tuple[int, int]]) -> tuple[str, str, list[tuple[int, int]]] | None:
-    """The first rule that applies to flat modes, in words, and what it leaves; None when all is done."""
+    """The first rule that applies to flat modes, in words, and the modes that it leaves; None at the end."""
     for i, (s, d) in enumerate(modes):
         if s == 1:
             return "drop", f"mode {s}:{d} has one coordinate, which adds 0", modes[:i] + modes[i + 1 :]

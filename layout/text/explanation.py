@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What an explanation is made of: steps, each with the rule it follows and a claim that can be checked."""
+"""The parts of an explanation: steps, each with the rule it follows and a claim that can be checked."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ Claim: TypeAlias = Agree | Distinct | Increasing | SameIndices
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: the name of the `rule`, what it does here, and a claim that holds because of it.
+    """One step: the name of the `rule`, its effect here, and a claim that holds because of it.
 
     `inside` explains an operation that the step calls.
     """
@@ -89,7 +89,7 @@ class Explanation:
 
 
 def shown(x: Any) -> str:
-    """The canonical text of an argument or a result; of a tiled copy, what it copies."""
+    """The canonical text of an argument or a result; of a tiled copy, its tile."""
     if x is None or isinstance(x, tuple | int | Swizzle | Layout | ComposedLayout):
         return to_text(x)
     return f"tiled copy of {shown(x.layout_tv)}" if isinstance(x, TiledCopy) else str(x)

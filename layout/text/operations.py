@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The operations that expressions may call, by their CuTe names, and what kinds of arguments each takes."""
+"""The operations that expressions may call, by their CuTe names, and the kinds of arguments that each takes."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ from ..tiling.tiled_mma import TiledMma, make_tiled_mma
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What an argument must be: how a message names it, and the test."""
+    """A kind of argument: its name in messages, and the test."""
 
     name: str
     accepts: Callable[[Any], bool]

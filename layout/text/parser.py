@@ -62,7 +62,7 @@ class Parser:
         raise LayoutSyntaxError(code, message, start, end, hint)
 
     def whole(self, rule: Callable[[Self], _T]) -> _T:
-        """What `rule` reads, if it reads the whole text."""
+        """The value that `rule` reads, if it reads the whole text."""
         self.space()
         result = rule(self)
         self.space()
@@ -286,7 +286,7 @@ class Parser:
 
 
 def one_of(parser: Parser) -> Any:
-    """A swizzle, a composed layout, a layout, a tiler or a tuple, by what the text holds."""
+    """A swizzle, a composed layout, a layout, a tiler or a tuple, as the text demands."""
     if parser.peek() == "S":
         return parser.layout() if " o " in parser.text else parser.swizzle()
     if parser.peek() in ("[", "<"):

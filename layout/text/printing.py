@@ -19,7 +19,7 @@ from .layouts import to_cxx, to_text
 Style = Callable[[Any], str]
 
 POINTERS = {space.tensors: space.pointer for space in ADDRESS_SPACES}
-"""What CuTe calls a pointer to each memory space. Registers, and memory without a tag, are plain `ptr`."""
+"""CuTe's names of a pointer to each memory space. Registers, and memory without a tag, are plain `ptr`."""
 
 
 plain_style: Style = to_text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What an access of a warp to shared memory costs.
+"""The cost of an access of a warp to shared memory.
 
 Shared memory has 32 banks of 4 bytes; a wavefront serves each bank once, and any number of lanes that read one word
 of a bank (CUDA C++ Programming Guide, Shared Memory). Accesses of 8 bytes are served by half warps and of 16 bytes by

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What an access of a warp to global memory costs.
+"""The cost of an access of a warp to global memory.
 
 Global memory is moved in sectors of 32 bytes; one that several lanes touch is moved once (CUDA C++ Best Practices
 Guide, Coalesced Access to Global Memory).

@@ -106,7 +106,7 @@ class TiledCopy(Displayed):
         return slice_(((None, None), None), composition(tiles, (self._to_tile(ref2trg), None)))
 
     def partition_S(self, layout: LayoutLike, thr_idx: Any) -> tuple[LayoutLike, Any]:
-        """What thread `thr_idx` reads of the source: its layout ((FrgV,FrgX),RestM,RestN,...) and start
+        """The part of the source that thread `thr_idx` reads: its layout ((FrgV,FrgX),RestM,RestN,...) and start
         index.
 
         The thread index may be dynamic. For a composed layout the start is inside the layout, and 0 is
@@ -115,7 +115,7 @@ class TiledCopy(Displayed):
         return self._partition(layout, self._src_to_tile, thr_idx)
 
     def partition_D(self, layout: LayoutLike, thr_idx: Any) -> tuple[LayoutLike, Any]:
-        """What thread `thr_idx` writes of the destination; see `partition_S`."""
+        """The part of the destination that thread `thr_idx` writes; see `partition_S`."""
         return self._partition(layout, self._dst_to_tile, thr_idx)
 
     def _tiled(self, layout: LayoutLike, to_tile: Layout) -> Any:
@@ -183,12 +183,12 @@ def make_tiled_copy(atom: CopyAtom, threads: Layout, values: Layout) -> TiledCop
 
 
 def make_tiled_copy_S(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
-    """The tiled copy of `atom` that reads what `tiled_copy` reads."""
+    """The tiled copy of `atom` that reads the same values as `tiled_copy`."""
     return TiledCopy(atom, tiled_copy.get_layoutS_TV(), tiled_copy.tiler)
 
 
 def make_tiled_copy_D(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
-    """The tiled copy of `atom` that writes what `tiled_copy` writes."""
+    """The tiled copy of `atom` that writes the same values as `tiled_copy`."""
     return TiledCopy(atom, tiled_copy.get_layoutD_TV(), tiled_copy.tiler)
 
 

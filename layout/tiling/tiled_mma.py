@@ -107,8 +107,8 @@ class TiledMma(Displayed):
     def partition(
         self, operand: str, layout: LayoutLike, thr_idx: Any, slicing: Slicing = slice_and_offset
     ) -> tuple[LayoutLike, Any]:
-        """What thread `thr_idx` holds of an operand: its layout (FrgV,RestX,RestY,...) and start index. `slicing` takes
-        it out of the operand's tensor.
+        """The part of an operand that thread `thr_idx` holds: its layout (FrgV,RestX,RestY,...) and start index.
+        `slicing` takes it out of the operand's tensor.
         """
         x, y = _AXES[operand]
         coord = self.thread_coord(thr_idx)
@@ -136,15 +136,15 @@ class TiledMma(Displayed):
         return ComposedLayout(whole.outer, whole.offset, result) if type(whole) is ComposedLayout else result
 
     def partition_A(self, layout: LayoutLike, thr_idx: Any) -> tuple[LayoutLike, Any]:
-        """What thread `thr_idx` holds of A (M,K,...): its layout and start index. The index may be dynamic."""
+        """The part of A (M,K,...) that thread `thr_idx` holds: its layout and start index. The index may be dynamic."""
         return self.partition("A", layout, thr_idx)
 
     def partition_B(self, layout: LayoutLike, thr_idx: Any) -> tuple[LayoutLike, Any]:
-        """What thread `thr_idx` holds of B (N,K,...); see `partition_A`."""
+        """The part of B (N,K,...) that thread `thr_idx` holds; see `partition_A`."""
         return self.partition("B", layout, thr_idx)
 
     def partition_C(self, layout: LayoutLike, thr_idx: Any) -> tuple[LayoutLike, Any]:
-        """What thread `thr_idx` holds of C (M,N,...); see `partition_A`."""
+        """The part of C (M,N,...) that thread `thr_idx` holds; see `partition_A`."""
         return self.partition("C", layout, thr_idx)
 
     def partition_shape(self, operand: str, shape: Any) -> Any:

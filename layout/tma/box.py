@@ -25,8 +25,8 @@ def box_of(gmem: Layout, to_mode: Layout, val_bits: int, bits: int) -> Layout:
     `to_mode` takes positions in shared memory to coordinates of `gmem`, both of values of `val_bits` bits. Modes of the
     tensor outside of the tile follow with extent 1. Where there are too many, the last dimension stands for the rest.
 
-    Raises `LayoutError` (E0323) if neighbours in shared memory are none in the tensor, or the last dimension stands for
-    several modes that the tile extends along.
+    Raises `LayoutError` (E0323) if neighbours in shared memory lie apart in the tensor, or the last dimension stands
+    for several modes that the tile extends along.
     """
     extents, paths = _run(gmem, to_mode)
     strides = tuple(at_path(gmem.stride, path) for path in paths)

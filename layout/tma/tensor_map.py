@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tensor maps: what TMA knows of a tensor in global memory (CUDA Driver API, Tensor Map Object Management)."""
+"""Tensor maps, which describe a tensor in global memory to TMA (CUDA Driver API, Tensor Map Object Management)."""
 
 from dataclasses import dataclass
 from math import prod

@@ -161,7 +161,7 @@ def make_tma_copy(
     part of each box for all of them.
 
     Raises `LayoutError` (E0323) where no instruction moves a part of the tile: sizes differ, TMA has no such swizzle,
-    or `smem` begins with a mode in which the tile does not take neighbours of `gmem`; and what composition raises.
+    or `smem` begins with a mode in which the tile does not take neighbours of `gmem`; and the errors of composition.
     """
     bits = val_bits if bits is None else bits
     inner, swizzle_bits = plain_layout(smem), _swizzle_bits(smem, val_bits)

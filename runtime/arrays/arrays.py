@@ -25,7 +25,7 @@ def is_numpy_scalar(x: object) -> bool:
 
 def is_torch(x: object) -> bool:
     """Whether an object is a tensor of torch."""
-    return any(each.__module__ == "torch" and each.__name__ == "Tensor" for each in type(x).__mro__)
+    return any(cls.__module__ == "torch" and cls.__name__ == "Tensor" for cls in type(x).__mro__)
 
 
 def is_array(x: object) -> bool:
@@ -42,33 +42,31 @@ def is_array(x: object) -> bool:
 
 
 def array_of(name: str, x: Any) -> Array:
-    """What an array says of itself; `name` is the argument's, for messages.
+    """The address, layout and device of an array; `name` is the argument's, for messages.
 
-    LaunchError (E3106) for what is no array, has no elements or no memory, or has elements, strides or a device that
-    kernels do not have, and for an array of a GPU that is read-only.
+    LaunchError (E3106) for an object that is not an array, for an array without elements or memory, or with elements,
+    strides or a device that kernels do not have, and for a read-only array of a GPU.
     """
     try:
-        found = reader_of(x)(x)
-        if any(step < 0 for step in found.strides):
-            raise ArrayError(f"has negative strides {found.strides}", "pass a copy of it")
-        if 0 in found.shape:
-            raise ArrayError(f"is empty: its shape is {found.shape}", "there is nothing to launch on")
-        if not found.address:
-            raise ArrayError(
-                "has no memory", "it was freed, or is there to be traced only, as torch's fake tensors are"
-            )
+        array = reader_of(x)(x)
+        if any(step < 0 for step in array.strides):
+            raise ArrayError(f"has negative strides {array.strides}", "pass a copy of it")
+        if 0 in array.shape:
+            raise ArrayError(f"is empty: its shape is {array.shape}", "there is nothing to launch on")
+        if not array.address:
+            raise ArrayError("has no memory", "it was freed, or serves tracing only, as torch's fake tensors do")
     except ArrayError as error:
         raise argument_error(name, error.problem, error.hint) from None
-    except Exception as error:  # what a library raises, or what comes of an interface that is none
+    except Exception as error:  # an error of a library, or of a malformed interface
         problem = f"cannot be read as an array: {type(error).__name__}: {error}".partition("\n")[0]
         raise argument_error(name, problem) from error
-    return found
+    return array
 
 
 def reader_of(x: Any) -> Callable[[Any], Array]:
-    """The function that reads arrays of the class of this one, and raises ArrayError for what no kernel can be given.
+    """The function that reads arrays of the class of this one, and raises ArrayError for one that kernels cannot take.
 
-    ArrayError for what is no array.
+    ArrayError for other objects.
     """
     if isinstance(x, Array):
         return _itself
@@ -79,7 +77,7 @@ def reader_of(x: Any) -> Callable[[Any], Array]:
     if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
         return dlpack_array
     if getattr(x, "__cuda_array_interface__", None) is None:
-        raise ArrayError(f"is no array, but a {type(x).__name__}", "pass an array of torch, CuPy, JAX or NumPy")
+        raise ArrayError(f"is not an array but a {type(x).__name__}", "pass an array of torch, CuPy, JAX or NumPy")
     return _cuda
 
 
@@ -105,7 +103,7 @@ def _torch(x: Any) -> Array:
     if not x.is_cuda and x.device.type != "cpu":
         raise ArrayError(f"is on the device {x.device}", "move it to the GPU or to the host")
     if x.is_neg():
-        raise ArrayError("is a view that torch negates when it is read", "pass x.resolve_neg()")
+        raise ArrayError("is a view that torch negates when reading it", "pass x.resolve_neg()")
     return Array(
         int(x.data_ptr()),
         _known(name).signed_name,
@@ -116,7 +114,7 @@ def _torch(x: Any) -> Array:
 
 
 def _interface(interface: Mapping[str, Any], device: int | None, dtype: object) -> Array:
-    """An array by `__array_interface__` or `__cuda_array_interface__`. `dtype` names what the interface cannot."""
+    """An array by `__array_interface__` or `__cuda_array_interface__`. `dtype` names types that it cannot."""
     address, read_only = interface["data"]
     if read_only and device is not HOST:
         raise ArrayError("is read-only", "pass a writable array")
@@ -134,7 +132,7 @@ def _interface(interface: Mapping[str, Any], device: int | None, dtype: object) 
 
 
 def _known(name: str) -> ElementType:
-    found = BY_LIBRARY_NAME.get(name)
-    if found is None:
-        raise ArrayError(f"has elements of type {name}, which no kernel has", ELEMENTS_HINT)
-    return found
+    element = BY_LIBRARY_NAME.get(name)
+    if element is None:
+        raise ArrayError(f"has elements of type {name}, which kernels do not support", ELEMENTS_HINT)
+    return element

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What tells a constant of a kernel from others: equal keys mean that one kernel serves both."""
+"""Keys of constants: equal keys mean that one kernel serves both."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence, Set
@@ -25,11 +25,11 @@ def is_exact(value: object) -> bool:
 
 
 def constant_key(name: str, value: Any) -> object:
-    """What is equal for constants of the same meaning: class and value; of containers, arrays of NumPy and dataclasses
-    what is in them when it is asked for. An object that is hashed by its identity stands for itself, and the key keeps
-    it alive.
+    """A key that is equal for constants of the same meaning: class and value; of containers, arrays of NumPy and
+    dataclasses their present contents. An object that is hashed by its identity stands for itself, and the key keeps it
+    alive.
 
-    LaunchError (E3106), which names the argument, for what has no such key.
+    LaunchError (E3106), which names the argument, for a value without such a key.
     """
     return _key(name, value, 0)
 

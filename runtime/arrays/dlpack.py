@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a DLPack capsule says (DLPack, Python Specification; the structures are those of dlpack.h, version 1.0)."""
+"""Reading a DLPack capsule (DLPack, Python Specification; the structures are those of dlpack.h, version 1.0)."""
 
 import ctypes
 from struct import Struct, unpack
@@ -15,7 +15,7 @@ _VERSIONED_NAME = b"dltensor_versioned"
 _READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
 
 _VERSIONED = Struct("@IIPPQ")
-"""What is before the DLTensor of a DLManagedTensorVersioned: its version, two addresses, flags."""
+"""The fields before the DLTensor of a DLManagedTensorVersioned: its version, two addresses, flags."""
 _TENSOR = Struct("@PiiiBBHPPQ")
 """DLTensor: data, kind and number of the device, modes, the type's code, bits and lanes, shape, strides, offset."""
 
@@ -26,7 +26,7 @@ _has_name = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)((
 
 
 def dlpack_array(array: Any) -> Array:
-    """What an array's capsule says. The array must outlive its use, as it does during a launch.
+    """The contents of an array's capsule. The array must outlive its use, as it does during a launch.
 
     Of the host's arrays it is known whether they are read-only; those whose library does not say so count as read-only,
     as for NumPy, since those of JAX are. On a GPU it is not asked, where a kernel has no other way to give results.
@@ -41,11 +41,13 @@ def dlpack_array(array: Any) -> Array:
     # The capsule is not renamed to one that is used, so its own destructor releases it.
     capsule = _versioned(array) if is_host else array.__dlpack__()
     flags, address = _contents(capsule)
-    found = ctypes.string_at(address, _TENSOR.size)
-    data, _, _, modes, code, bits, lanes, extents, steps, offset = _TENSOR.unpack(found)
+    header = ctypes.string_at(address, _TENSOR.size)
+    data, _, _, modes, code, bits, lanes, extents, steps, offset = _TENSOR.unpack(header)
     element = BY_DLPACK.get((code, bits))
     if element is None or lanes != 1:
-        raise ArrayError(f"has elements of DLPack's type {code} of {bits} bits, which no kernel has", ELEMENTS_HINT)
+        raise ArrayError(
+            f"has elements of DLPack's type {code} of {bits} bits, which kernels do not support", ELEMENTS_HINT
+        )
     shape = _integers(extents, modes)
     strides = _integers(steps, modes) if steps else row_major(shape)
     place = HOST if is_host else int(device)

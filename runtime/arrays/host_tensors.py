@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Arrays in the host's memory as arguments of an engine, whatever library they are of.
 
-An engine copies an argument to memory of its own and back. So what two arguments have in common needs care: those that
+An engine copies an argument to memory of its own and back. So memory that two arguments share needs care: those that
 begin at the same place are one storage, of which the engine makes one copy. Others that overlap, as columns of one
-matrix do, and arrays that are read-only, are copied here, and of them only what changed is written back.
+matrix do, and arrays that are read-only, are copied here, and only their changed bytes are written back.
 """
 
 import ctypes
@@ -43,7 +43,7 @@ class HostTensors:
                 self.arguments[name] = TensorArgument(memory, array.layout)
 
     def finish(self) -> None:
-        """Writes back what changed in the arguments that were copied, after the launch.
+        """Writes back the changed bytes of the arguments that were copied, after the launch.
 
         LaunchError, and nothing of these is written, where the kernel has written to an array that is read-only, or to
         elements that two arguments share: each has had a copy of its own.
@@ -56,9 +56,7 @@ class HostTensors:
                 raise LaunchError(Code.RUN_ARGUMENT, message, "pass a writable array")
             for other in self._apart:
                 if other is not place and other.holds(changed + place.address):
-                    message = (
-                        f"the kernel writes to elements of argument '{name}' that are of '{min(other.arrays)}', too"
-                    )
+                    message = f"the kernel writes to elements that arguments '{name}' and '{min(other.arrays)}' share"
                     raise LaunchError(Code.RUN_ARGUMENT, message, "pass the same array twice, or a copy")
         for place, changed in changes:
             place.original.view(np.uint8)[changed] = place.storage.view(np.uint8)[changed]

@@ -21,7 +21,7 @@ def unpack(content: Bytes, bits: int, signed: bool = False) -> NDArray[Any]:
 
 
 def pack(elements: NDArray[Any], bits: int) -> Bytes:
-    """The bytes that hold `elements`, of which the lowest `bits` (4 or 1) count; the inverse of `unpack`.
+    """The bytes that hold `elements`, whose lowest `bits` (4 or 1) count; the inverse of `unpack`.
 
     The last axis is filled up with zeros to whole bytes.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a kernel is made for: of each argument the part that is fixed in its type, and promises about the rest.
+"""The signature of a kernel: the part of each argument that its type fixes, and promises about the rest.
 
 Equal types serve the same kernel, so they are the key of the cache of specialisations. What a type promises of an
 argument (divisors, widths, alignment) is a property of that argument, found out or declared, and found again in each
@@ -27,10 +27,10 @@ class Dynamic:
     or, for type checkers, `A: Annotated[cute.Tensor, cute.Dynamic(modes=(0,))]`.
 
     `modes` are those whose extents are not part of the type, from the end where they are negative; None means all.
-    `divisibility` promises what divides these extents, one number for all or by mode, which every launch checks. A
-    stride is dynamic where it depends on such an extent, and what divides it, up to 16 bytes, becomes part of the type.
-    `align` promises bytes of which the address is a multiple, instead of what each argument has; `width` is the bits of
-    extents and strides, 32 or 64.
+    `divisibility` promises divisors of these extents, one number for all or by mode, which every launch checks. A
+    stride is dynamic where it depends on such an extent, and its divisor, up to 16 bytes, becomes part of the type.
+    `align` promises an alignment in bytes, instead of that of each argument; `width` is the bits of extents and
+    strides, 32 or 64.
     """
 
     modes: tuple[int, ...] | None
@@ -50,11 +50,11 @@ class Dynamic:
         one = not isinstance(divisibility, Mapping)
         by_mode: dict[int | None, int] = {None: divisibility} if one else {**divisibility}
         if any(type(n) is not int or n < 1 for n in by_mode.values()):
-            raise _refused(f"a divisibility of {divisibility} is none", "give numbers of at least 1")
+            raise _refused(f"divisibility={divisibility} is not positive integers", "give numbers of at least 1")
         if align is not None and (align < 1 or align & (align - 1)):
             raise _refused(f"an alignment of {align} bytes is not a power of two", "give 1, 2, 4, 8, ...")
         if width not in (32, 64):
-            raise _refused(f"extents have no {width} bits", "give 32 or 64")
+            raise _refused(f"width={width} is not a width of extents", "give 32 or 64")
         set = object.__setattr__
         set(self, "modes", (modes,) if isinstance(modes, int) else None if modes is None else tuple(modes))
         set(self, "divisibility", tuple(by_mode.items()))
@@ -62,14 +62,14 @@ class Dynamic:
         set(self, "width", width)
 
     def divisor(self, mode: int, rank: int) -> int:
-        """What divides the extent of a mode of `rank`."""
+        """The divisor of the extent of a mode of `rank`."""
         promised = {mode if mode is None or mode >= 0 else mode + rank: n for mode, n in self.divisibility}
         return promised.get(mode, promised.get(None, 1))
 
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """An array with what is dynamic about it; see `dynamic`."""
+    """An array and its dynamic parts; see `dynamic`."""
 
     array: Any
     rule: Dynamic
@@ -77,8 +77,8 @@ class Marked:
 
 @dataclass(frozen=True, slots=True)
 class ArraySpec:
-    """What the type of a parameter says of its arrays: elements, extents and strides (in elements), each fixed or an
-    `Unknown`, and the bytes of which the address is a multiple.
+    """The type of a parameter: elements, extents and strides (in elements), each fixed or an `Unknown`, and the
+    alignment in bytes.
     """
 
     dtype: str
@@ -106,7 +106,7 @@ def dynamic(
     width: int = 32,
 ) -> Marked:
     """The array as an argument whose extents in `modes` (all by default) may differ from launch to launch; the other
-    parameters are those of `Dynamic`. LaunchError (E3106) for what is no array, and for senseless numbers.
+    parameters are those of `Dynamic`. LaunchError (E3106) for an object that is not an array and for senseless numbers.
     """
     if not (is_array(array) or hasattr(array, "__tilefold_array__")):
         raise _refused(f"a {type(array).__name__} has no extents", "make arrays dynamic, each by itself")
@@ -153,27 +153,27 @@ def fitting(spec: ArraySpec, rule: Dynamic, itemsize: int, extents: Sequence[str
     modes = range(len(extents)) if rule.modes is None else sorted(set(rule.modes))
     inside = [strides[mode] for mode in modes]
     most = max(ALIGN // itemsize, 1)
-    found: list[str] = []
+    conditions: list[str] = []
     for name, extent in zip(extents, spec.shape, strict=True):
         if isinstance(extent, int):
-            found.append(f"{name} == {extent}")
+            conditions.append(f"{name} == {extent}")
         else:
-            found.append(f"0 < {name} < {1 << (extent.width - 1)}")
-            found += [f"not {name} % {extent.div}"] if extent.div > 1 else []
+            conditions.append(f"0 < {name} < {1 << (extent.width - 1)}")
+            conditions += [f"not {name} % {extent.div}"] if extent.div > 1 else []
     for name, stride in zip(strides, spec.strides, strict=True):
         if isinstance(stride, int):
-            found.append(f"{name} == {stride}")  # it exceeds none of `inside` then, of which the least is fixed as well
+            conditions.append(f"{name} == {stride}")  # it is at most the least of `inside`, which is fixed as well
             continue
-        found.append(f"({' or '.join(f'{other} < {name}' for other in inside if other != name)})")
+        conditions.append(f"({' or '.join(f'{other} < {name}' for other in inside if other != name)})")
         full = stride.div == most
-        found.append(f"not {name} & {most - 1}" if full else f"{name} & {2 * stride.div - 1} == {stride.div}")
+        conditions.append(f"not {name} & {most - 1}" if full else f"{name} & {2 * stride.div - 1} == {stride.div}")
         if rule.width == 32:
-            found.append(f"{name} {'<' if stride.width == 32 else '>='} {1 << 31}")
-    return found
+            conditions.append(f"{name} {'<' if stride.width == 32 else '>='} {1 << 31}")
+    return conditions
 
 
 def address_alignment(address: int) -> int:
-    """The bytes of which an address is a multiple: a power of two, at most `ALIGN`."""
+    """The alignment of an address in bytes: a power of two, at most `ALIGN`."""
     return min(address & -address, ALIGN) if address else ALIGN
 
 

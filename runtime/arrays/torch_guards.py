@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""One call of torch that compares the types of several tensors with what they were, instead of six for each tensor.
+"""One call of torch that compares the types of several tensors with earlier ones, instead of six for each tensor.
 
 It is the comparison by which compiled code of torch finds out whether it may be used again (`TensorGuards`, in
 torch/csrc/dynamo/guards.cpp): of each tensor the class, the dispatch keys (device, layout, conjugate and negative
@@ -39,7 +39,7 @@ def _made(tensors: Sequence[Any], sizes: Any, strides: Any) -> Callable[..., boo
 
 @cache
 def _works(torch: Any) -> bool:
-    """Whether this torch tells apart what must be told apart."""
+    """Whether this torch distinguishes all that it must."""
     try:
         tensor = torch.zeros(2, 3)
         pair = torch.zeros(2, 2, 3)  # whose parts are like the tensor

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How a `.cute` file fills a kernel's arguments and says what its results must equal.
+"""How a `.cute` file fills a kernel's arguments and states the results to expect.
 
 `fill_argument` gives an argument its first values, `check_results` judges a condition over the arguments afterwards.
 Both read the expressions of `dialects/run/expression.py` and evaluate them on NumPy arrays, never by Python's `eval`.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What one step of an evaluation may cost and must fit, so that a file from anywhere can be run."""
+"""The limits of one step of an evaluation, so that a file from anywhere can be run."""
 
 from math import prod
 

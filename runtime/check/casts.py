@@ -51,7 +51,7 @@ def _to_integer(dtype: np.dtype[Any]) -> Callable[[_Array], _Array]:
 
 
 def _to(element: ElementType) -> Function:
-    """The cast to a type; to 8-bit floats, what is beyond the greatest becomes that."""
+    """The cast to a type; to 8-bit floats, larger values become the greatest."""
     dtype, name = numpy_type(element), element.mlir
     if element.kind == "int":
         return _cast(name, ", a fraction towards zero", _to_integer(dtype))

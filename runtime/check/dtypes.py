@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the check language asks of element types: which are floating-point, and how near two results must be."""
+"""Facts of element types for the check language: which are floating-point, and how near two results must be."""
 
 from typing import Any
 

@@ -122,7 +122,7 @@ class Evaluator:
         try:
             signature(function).bind(*arguments, **keywords)
         except TypeError:
-            raise UnfitError(f"these are not the arguments of {_form(name, function)}") from None
+            raise UnfitError(f"the arguments do not fit {_form(name, function)}") from None
         return function(*arguments, **keywords)
 
     @staticmethod
@@ -164,7 +164,7 @@ class Evaluator:
 
 
 def refusal(error: Exception) -> UnfitError:
-    """What Python or NumPy refuse to compute, in words for the user."""
+    """An error of Python or NumPy, in words for the user."""
     match error:
         case UnfitError():
             return error
@@ -177,7 +177,7 @@ def refusal(error: Exception) -> UnfitError:
         case TypeError():
             return UnfitError("there is no such operation on these element types", _CONVERT)
         case _:
-            return UnfitError("this cannot be computed of these values")
+            return UnfitError("the operation cannot be computed for these values")
 
 
 _CONVERT = "convert an operand first, for example by f32(A) or i32(A)"
@@ -192,7 +192,7 @@ def _numbers(value: Any) -> Any:
 def _form(name: str, function: Function) -> str:
     """How a function is called, `softmax(a, axis=-1)`."""
     given = signature(function).parameters.values()
-    names = [each.name if each.default is each.empty else f"{each.name}={each.default}" for each in given]
+    names = [p.name if p.default is p.empty else f"{p.name}={p.default}" for p in given]
     return f"{name}({', '.join(names)})"
 
 

@@ -102,11 +102,11 @@ def generators(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], run_seed
         """Integers from `lo` to `hi - 1`."""
         low, high = _number(lo), _number(hi)
         if not isinstance(low, int) or not isinstance(high, int) or low >= high:
-            raise UnfitError(f"there is no integer from {low} to {high}, that excluded", "write integers(0, 10)")
+            raise UnfitError(f"there is no integer from {low} to below {high}", "write integers(0, 10)")
         return random(seed).integers(low, high, shape)
 
     def poison() -> Value:
-        """Alone: an output that nobody has written yet, every byte 0xFF."""
+        """Alone: an unwritten output, every byte 0xFF."""
         raise UnfitError("'poison' stands alone; nothing can be computed from unwritten values")
 
     functions: tuple[Function, ...] = (zeros, ones, full, arange, normal, uniform, integers, poison)

@@ -22,9 +22,9 @@ def _double(value: Value) -> _Doubles:
     return np.asarray(value).astype(np.float64)
 
 
-def _integer(value: Value, what: str) -> int:
+def _integer(value: Value, subject: str) -> int:
     if not isinstance(value, int):
-        raise UnfitError(f"{what} is an integer")
+        raise UnfitError(f"{subject} is an integer")
     return value
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A compiled kernel: code, and what a launch must know. The CUDA engine needs this and nothing of the compiler."""
+"""A compiled kernel: code, and facts that a launch needs. The CUDA engine needs this and nothing of the compiler."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a kernel. `align` is what a tensor's address must be a multiple of, in bytes; 1 for
+    """One parameter of a kernel. `align` is the alignment of a tensor's address, in bytes; 1 for
     scalars. A tensor with `?` in its `layout` is passed as a pointer and an integer for each `?`."""
 
     name: str
@@ -31,7 +31,7 @@ class Parameter:
         """The `?` of the layout in the order in which their values are passed, after the pointer."""
         if self.layout is None:
             return []
-        return [each for each in (*leaves(self.layout.shape), *leaves(self.layout.stride)) if isinstance(each, Unknown)]
+        return [leaf for leaf in (*leaves(self.layout.shape), *leaves(self.layout.stride)) if isinstance(leaf, Unknown)]
 
     @property
     def kinds(self) -> list[ParameterKind]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the compiler makes of a program for one target, as one record that can be kept: PTX, machine code, kernels."""
+"""The output of the compiler for a program and a target, as one record that can be kept: PTX, machine code, kernels."""
 
 import json
 import struct
@@ -19,7 +19,7 @@ _LENGTHS = struct.Struct("<III")
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """A program compiled: `ptx`, the `cubin` that the assembler made of it with what it said (`log`), and the kernels
+    """A program compiled: `ptx`, the `cubin` that the assembler made of it, its `log`, and the kernels
     in it, whose code is the cubin.
     """
 
@@ -33,7 +33,7 @@ class Build:
         return next(artifact for artifact in self.artifacts if artifact.kernel == kernel)
 
     def to_bytes(self) -> bytes:
-        """The record as bytes, of which `from_bytes` makes an equal one."""
+        """The record as bytes, which `from_bytes` turns into an equal one."""
         record = {"log": self.log, "kernels": [_record(artifact) for artifact in self.artifacts]}
         head, ptx = json.dumps(record).encode(), self.ptx.encode()
         return _LENGTHS.pack(len(head), len(ptx), len(self.cubin)) + head + ptx + self.cubin
@@ -44,7 +44,7 @@ class Build:
         try:
             lengths = _LENGTHS.unpack_from(data)
             if _LENGTHS.size + sum(lengths) != len(data):
-                raise ValueError("the record has another length than it says")
+                raise ValueError("the record differs in length from its header")
             ends = list(accumulate((_LENGTHS.size, *lengths)))
             head, ptx, cubin = (data[begin:end] for begin, end in pairwise(ends))
             record = json.loads(head)
@@ -62,8 +62,7 @@ def _record(artifact: Artifact) -> dict[str, Any]:
         "static_shared": artifact.static_shared,
         "dynamic_shared": artifact.dynamic_shared,
         "parameters": [
-            [each.name, each.kind.name, each.align, None if each.layout is None else to_text(each.layout)]
-            for each in artifact.parameters
+            [p.name, p.kind.name, p.align, None if p.layout is None else to_text(p.layout)] for p in artifact.parameters
         ],
     }
 
@@ -87,5 +86,5 @@ def _artifact(record: Mapping[str, Any], code: bytes, kinds: KindNamed) -> Artif
 def _layout(text: str) -> Layout:
     layout = parse_layout(text)
     if not isinstance(layout, Layout):
-        raise ValueError(f"{text} is no plain layout")
+        raise ValueError(f"{text} is not a plain layout")
     return layout

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A cache on disk that processes share: bytes by the digest of what they were made from.
+"""A cache on disk that processes share: bytes by the digest of their sources.
 
 An entry is written to a file of its own and renamed into place, so that a reader sees all of it or nothing, whenever a
 writer is killed. Its checksum is compared when it is read. Locks are the operating system's, which releases those of a
 process that ends, and nothing but work done twice depends on them.
 
-Entries are machine code, which a launch runs. So a store is one user's: what another user owns, or can write to, is
+Entries are machine code, which a launch runs. So a store is one user's: a file that another user owns or can change is
 neither read nor added to. That holds for the folder of the entries and for all in it. Above it may be any folder, such
-as `/tmp`: what another user puts there is that user's.
+as `/tmp`: an entry of another user stays that user's.
 """
 
 import os
@@ -31,11 +31,11 @@ _LEFT_OVER = ".tmp"
 _OLD_SECONDS = 3600.0  # a file that was being written so long ago belongs to a process that was killed
 _PATIENCE_SECONDS = 60.0  # how long to wait for an entry that another process makes, before making it as well
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-_KEPT = 0.9  # what is left of the limit when the oldest entries go
+_KEPT = 0.9  # the part of the limit that is left when the oldest entries go
 
 
 def digest(*parts: str | bytes) -> str:
-    """The key of what is made from `parts`: 64 hexadecimal digits, others for other parts."""
+    """The key of bytes that are made from `parts`: 64 hexadecimal digits, others for other parts."""
     hash = blake2b(digest_size=32)
     for part in parts:
         data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
@@ -46,7 +46,7 @@ def digest(*parts: str | bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a store holds: its number of entries, and their bytes."""
+    """The contents of a store: its number of entries, and their bytes."""
 
     entries: int
     bytes: int
@@ -77,8 +77,8 @@ class Store:
         self._entries = folder / _FORMAT
 
     def get(self, key: str) -> bytes | None:
-        """The bytes of an entry, which counts as used now; None where there is none, or where others can have written
-        it. One that is damaged is removed.
+        """The bytes of an entry, which counts as used now; None where the store has none, or where others can have
+        written it. One that is damaged is removed.
         """
         path = self._path(key)
         try:
@@ -135,7 +135,7 @@ class Store:
                 lock.release()
 
     def entries(self) -> Iterator[Kept]:
-        """What is there, what was used last first; to look at an entry does not count as use."""
+        """The entries, the last used first; to look at an entry does not count as use."""
         for entry in sorted(self._scan(), key=lambda entry: entry.used, reverse=True):
             try:
                 data = _data(entry.path)
@@ -144,12 +144,12 @@ class Store:
             yield Kept(entry.size, entry.used, data)
 
     def usage(self) -> Usage:
-        """What is there."""
-        found = list(self._scan())
-        return Usage(len(found), sum(entry.size for entry in found))
+        """The number and the bytes of the entries."""
+        entries = list(self._scan())
+        return Usage(len(entries), sum(entry.size for entry in entries))
 
     def clear(self) -> Usage:
-        """Removes all entries; what was there."""
+        """Removes all entries, and returns their number and bytes."""
         removed = [entry for entry in self._scan() if _remove(entry.path)]
         for path in self._left_overs():
             _remove(path)
@@ -157,12 +157,12 @@ class Store:
 
     def _make_private(self, folder: Path) -> None:
         """Makes the folder of all entries and, in it, `folder`, for this user alone. OSError where it is another's."""
-        for each in dict.fromkeys((self._entries, folder)):
-            each.mkdir(mode=0o700, parents=True, exist_ok=True)
-            status = each.lstat()
+        for path in dict.fromkeys((self._entries, folder)):
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            status = path.lstat()
             if _is_own(status) and stat.S_ISDIR(status.st_mode) and status.st_mode & _OTHERS_WRITE:
-                each.chmod(stat.S_IMODE(status.st_mode) & ~_OTHERS_WRITE)  # each entry in it is checked as well
-            _check_private(each)
+                path.chmod(stat.S_IMODE(status.st_mode) & ~_OTHERS_WRITE)  # each entry in it is checked as well
+            _check_private(path)
 
     def _path(self, key: str) -> Path:
         return self._entries / key[:2] / key
@@ -191,11 +191,11 @@ class Store:
                     _remove(path)
             except OSError:
                 continue
-        found = list(self._scan())
-        total = sum(entry.size for entry in found)
+        entries = list(self._scan())
+        total = sum(entry.size for entry in entries)
         if total <= self.limit:
             return
-        for entry in sorted(found, key=lambda entry: entry.used):
+        for entry in sorted(entries, key=lambda entry: entry.used):
             if total <= self.limit * _KEPT:
                 break
             if _remove(entry.path):
@@ -213,7 +213,7 @@ def store_of(settings: CacheSettings) -> Store | None:
 
 
 def _data(path: Path) -> bytes | None:
-    """The data of an entry, of which the file's name is the key; None where it is damaged. OSError where it is not
+    """The data of an entry, whose key is the name of the file; None where it is damaged. OSError where it is not
     there, cannot be read, or may be from another user.
     """
     with open(path, "rb", opener=_open_file) as file:
@@ -237,7 +237,7 @@ def _is_own(status: os.stat_result) -> bool:
 
 
 def _check_private(folder: Path) -> None:
-    """PermissionError unless it is a folder, no link to one, of this user's, which nobody else can write."""
+    """PermissionError unless it is a folder, no link to one, of this user's, which no other user can write."""
     _check_mode(folder.lstat(), stat.S_ISDIR, folder)
 
 

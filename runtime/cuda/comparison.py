@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The text that compares the arguments of a launch with what those were that a kernel was prepared for, and reads what
+"""The text that compares the arguments of a launch with those that a kernel was prepared for, and reads what
 is passed of them.
 
-Everything that the kernel's type depends on is compared; `tilefold.cute.specialise` says what that is.
+Everything that the kernel's type depends on is compared; see `tilefold.cute.specialise`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ from ..compiled.artifact import Parameter
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What is known of a kernel's parameters: which are known while it is built, which are declared dynamic, and of
+    """The facts about a kernel's parameters: which are known while it is built, which are declared dynamic, and of
     numbers of a declared type the least and the greatest.
     """
 
@@ -32,7 +32,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class _Tensor:
-    """An array among the arguments: the number of its argument, itself, and what a launch reads."""
+    """An array among the arguments: the number of its argument, itself, and the values that a launch reads."""
 
     number: int
     given: Any
@@ -50,7 +50,7 @@ class _Tensor:
 
     @property
     def values(self) -> list[str]:
-        """The variables to pack: the address, and what the type leaves open."""
+        """The variables to pack: the address, and the values that the type leaves open."""
         pairs = zip((*self.extents, *self.strides), (*self.spec.shape, *self.spec.strides), strict=True)
         return [f"p{self.number}", *(name for name, known in pairs if not isinstance(known, int))]
 
@@ -78,7 +78,7 @@ class Comparison:
         self._tensors: list[_Tensor] = []
 
     def add(self, number: int, value: Any) -> bool:
-        """Whether an argument can be compared with what it was."""
+        """Whether an argument can be compared with its earlier value."""
         this, name = f"a{number}", self.rules.names[number]
         if name in self.rules.constants or isinstance(value, str):
             self._constant(number, value)
@@ -115,17 +115,17 @@ class Comparison:
     @property
     def has_torch(self) -> bool:
         """Whether a tensor of torch is an argument, whose current stream is then launched in."""
-        return any(is_torch(each.given) for each in self._tensors)
+        return any(is_torch(tensor.given) for tensor in self._tensors)
 
     def finish(self) -> None:
-        """Compares what is left: the tensors."""
+        """Compares the tensors, which are left."""
         self._flush()  # what is passed by a wrapper is unwrapped before it is compared
-        self._compare_torch([each for each in self._tensors if is_torch(each.given)])
-        for each in self._tensors:
-            self._read(each)
-        self._conditions += [f"p{each.number}" for each in self._tensors]  # none is 0
-        self._conditions += [each.alignment for each in self._tensors if each.alignment]
-        if aligned := [f"p{each.number}" for each in self._tensors if not each.alignment]:
+        self._compare_torch([tensor for tensor in self._tensors if is_torch(tensor.given)])
+        for tensor in self._tensors:
+            self._read(tensor)
+        self._conditions += [f"p{tensor.number}" for tensor in self._tensors]  # none is 0
+        self._conditions += [tensor.alignment for tensor in self._tensors if tensor.alignment]
+        if aligned := [f"p{tensor.number}" for tensor in self._tensors if not tensor.alignment]:
             self._conditions.append(f"not ({' | '.join(aligned)}) & {ALIGN - 1}")
         self._flush()
 
@@ -170,27 +170,28 @@ class Comparison:
         return is_exact(value)
 
     def _compare_torch(self, tensors: list[_Tensor]) -> None:
-        """Compares what tensors of torch are: in one call, where torch has it."""
+        """Compares the types of tensors of torch: in one call, where torch has it."""
         first: dict[int, int] = {}
         distinct: list[_Tensor] = []
-        for each in tensors:
-            if first.setdefault(id(each.given), each.number) == each.number:
-                distinct.append(each)
+        for tensor in tensors:
+            if first.setdefault(id(tensor.given), tensor.number) == tensor.number:
+                distinct.append(tensor)
             else:
-                self._require(f"a{each.number} is a{first[id(each.given)]}")
+                self._require(f"a{tensor.number} is a{first[id(tensor.given)]}")
         if not distinct:
             return
         check = tensor_check(
-            [each.given for each in distinct],
-            [[n if isinstance(n, int) else None for n in each.spec.shape] for each in distinct],
-            [[None if each.rule else n for n in each.array.strides] for each in distinct],
+            [tensor.given for tensor in distinct],
+            [[n if isinstance(n, int) else None for n in tensor.spec.shape] for tensor in distinct],
+            [[None if tensor.rule else n for n in tensor.array.strides] for tensor in distinct],
         )
         if check is not None:
-            self._require(f"{self._name(check)}({', '.join(f'a{each.number}' for each in distinct)})")
-            self._name([type(each.given) for each in distinct])  # torch knows classes by their address: they must stay
+            self._require(f"{self._name(check)}({', '.join(f'a{tensor.number}' for tensor in distinct)})")
+            # torch knows classes by their address: they must stay
+            self._name([type(tensor.given) for tensor in distinct])
         else:
-            for each in distinct:
-                self._compare_attributes(each)
+            for tensor in distinct:
+                self._compare_attributes(tensor)
         self._flush()
 
     def _compare_attributes(self, tensor: _Tensor) -> None:

@@ -19,7 +19,7 @@ from .prepared import Prepared
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What repeated launches took, in milliseconds each, by the GPU's own clock."""
+    """The times of repeated launches, in milliseconds each, by the GPU's own clock."""
 
     samples: tuple[float, ...]
 
@@ -33,7 +33,7 @@ class CudaEngine:
     """Launches artifacts on one device. Loaded kernels are kept, so that a second launch finds its kernel ready."""
 
     def __init__(self, ordinal: int = 0) -> None:
-        """CudaUnavailable where there is no driver, or no such device."""
+        """CudaUnavailable without a driver or such a device."""
         self.driver: Driver = open_device(ordinal)
         self._library = load_library()
         self._kernels: dict[Artifact, Prepared] = {}
@@ -46,8 +46,8 @@ class CudaEngine:
     def launch(self, program: Artifact, config: LaunchConfig, args: Mapping[str, CudaArgument]) -> RunResult:
         """Runs the kernel once and waits for it. Storage is copied to the device and back.
 
-        What the kernel prints goes to the process's standard output, from the driver. LaunchError for what does not fit
-        the kernel, CudaError for what fails on the GPU, with the kernel's name.
+        The driver writes the text that the kernel prints to standard output. LaunchError for arguments that do not fit
+        the kernel, CudaError for failures on the GPU, with the kernel's name.
         """
         with self._ready(program, config, args) as run:
             return RunResult(seconds=self._measured(run, config.stream, program.kernel) / 1e3)
@@ -96,7 +96,7 @@ class CudaEngine:
         prepared.give(frame)
 
     def _measured(self, run: Callable[[], object], stream: int, kernel: str) -> float:
-        """What the work that `run` queues took, in milliseconds; waits for it, which also flushes what it printed."""
+        """The time of the work that `run` queues, in milliseconds; waits for it, which also flushes what it printed."""
         driver, doing = self.driver, f"running kernel '{kernel}'"
         events: list[Any] = [driver.call("cuEventCreate", 0) for _ in range(2)]
         try:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A launch as one function, written for one prepared kernel and arguments of the types that it is for.
 
-The function reads from each argument everything that the kernel's type depends on and compares it with what it was. If
+The function reads from each argument all that the kernel's type depends on and compares it with its earlier value. If
 all is equal, it writes the addresses and numbers into the memory of a frame and calls the driver; else it has done
 nothing, and says so. Nothing is remembered of an object, since tensors may change in place.
 

@@ -100,7 +100,7 @@ class Driver:
     def call(self, function: str, *args: Any, doing: str = "") -> Any:
         """Calls a driver function and returns its result: None, one value, or a tuple of several.
 
-        CudaError for any status but success; `doing` says what the call is part of, for its message.
+        CudaError for any status but success; `doing` names the work that the call is part of, for its message.
         """
         status, *results = getattr(self.api, function)(*args)
         if int(status) != 0:

@@ -49,11 +49,11 @@ class Kernel:
         """The driver's handle of the kernel (CUfunction)."""
         return int(self._function)
 
-    def _doing(self, what: str) -> str:
-        return f"{what} kernel '{self.artifact.kernel}'"
+    def _doing(self, action: str) -> str:
+        return f"{action} kernel '{self.artifact.kernel}'"
 
     def _load(self) -> Any:
-        """Loads PTX or a cubin. The driver's assembler says in its log what it does not accept."""
+        """Loads PTX or a cubin. The driver's assembler explains refusals in its log."""
         driver, code = self.driver, self.artifact.code
         option = driver.api.CUjit_option
         log = bytearray(_LOG_BYTES)
@@ -82,7 +82,7 @@ def check_launch(artifact: Artifact, config: LaunchConfig) -> None:
     if config.block != artifact.block:
         raise LaunchError(
             Code.RUN_LAUNCH,
-            f"kernel '{artifact.kernel}' is for blocks of {artifact.block} threads, not {config.block}",
+            f"kernel '{artifact.kernel}' runs in blocks of {artifact.block} threads, not {config.block}",
             "launch it with the block that it declares",
         )
     if any(size > most for size, most in zip(config.grid, MAX_GRID, strict=True)):

@@ -88,8 +88,8 @@ class Launcher:
         self._recent = (launch, *self._recent[: _RECENT - 1])
 
     def _hint(self, args: Args, block: Any) -> Hashable:
-        """What tells most launches apart: the shapes of the arrays and the constants. LaunchError for a constant of
-        which nothing does.
+        """A key that tells most launches apart: the shapes of the arrays and the constants. LaunchError for a constant
+        without a key.
         """
         rules = self.rules
         parts: list[Any] = [block]

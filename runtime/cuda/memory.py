@@ -55,11 +55,11 @@ def device_tensor(name: str, array: CudaArray | DlpackArray, ordinal: int) -> tu
     """The address and the layout of an array that is in device memory already. LaunchError (E3106) where it is not, or
     on another device.
     """
-    found = array_of(name, array)
-    if found.device is None:
+    on_device = array_of(name, array)
+    if on_device.device is None:
         problem = "is an array that is not in the GPU's memory"
         raise argument_error(name, problem, "move it there, or pass a NumPy array, which is copied")
-    if found.device != ordinal:
-        problem = f"is on device {found.device}, the kernel runs on device {ordinal}"
+    if on_device.device != ordinal:
+        problem = f"is on device {on_device.device}, the kernel runs on device {ordinal}"
         raise argument_error(name, problem, "move it there, or launch on its device")
-    return found.address, found.layout
+    return on_device.address, on_device.layout

@@ -17,7 +17,7 @@ from .driver import Driver
 from .memory import CudaArray, DeviceBuffer, DlpackArray, device_tensor
 
 CudaArgument: TypeAlias = Argument | CudaArray | DlpackArray
-"""What a kernel is launched on: storage that is copied, an array in device memory that is passed as it is, or
+"""An argument of a launch: storage that is copied, an array in device memory that is passed as it is, or
 a scalar."""
 
 
@@ -46,7 +46,7 @@ class PackedArguments:
         placed = self._tensor(driver, parameter, value)
         if placed.address % parameter.align:
             problem = f"is at address {placed.address:#x}, which is not a multiple of {parameter.align} bytes"
-            raise argument_error(parameter.name, f"{problem} as the kernel requires")
+            raise argument_error(parameter.name, f"{problem}, as the kernel requires")
         return placed
 
     def _tensor(self, driver: Driver, parameter: Parameter, value: CudaArgument) -> Placed:
@@ -78,9 +78,9 @@ def _check_names(artifact: Artifact, args: Mapping[str, CudaArgument]) -> None:
     missing = [name for name in artifact.names if name not in args]
     unknown = [name for name in args if name not in artifact.names]
     if missing or unknown:
-        what = f"argument '{missing[0]}' is missing" if missing else f"there is no argument '{unknown[0]}'"
+        problem = f"argument '{missing[0]}' is missing" if missing else f"there is no argument '{unknown[0]}'"
         raise LaunchError(
             Code.RUN_ARGUMENT,
-            f"kernel '{artifact.kernel}': {what}",
+            f"kernel '{artifact.kernel}': {problem}",
             f"its arguments are: {', '.join(artifact.names) or 'none'}",
         )

@@ -21,10 +21,10 @@ from .library import LaunchConfiguration, Library, native_attributes
 from .packed_arguments import PackedArguments
 
 GridOf = Callable[[Any], Any]
-"""The grid for what a launch says of it. For None, which says nothing, it is always the same."""
+"""The grid for the argument of a launch. For None it is always the same."""
 
 _UNPLACED = object()
-"""Stands for a grid of which nothing is remembered; equal to none."""
+"""Stands for a forgotten grid; it differs from every grid."""
 
 _OTHER_CONTEXT = (201, 400)
 """CUDA_ERROR_INVALID_CONTEXT and CUDA_ERROR_INVALID_HANDLE: another context is current than the kernel's, or none."""
@@ -79,7 +79,7 @@ class Frame:
         self.stream = stream
 
     def attach(self, attributes: LaunchAttributes) -> None:
-        """The attributes of the next launches. Their grid must be placed anew, since it depends on the cluster."""
+        """The attributes of the next launches. Their grid must be placed again, since it depends on the cluster."""
         self._native = native_attributes(attributes)
         self._configuration.attributes = ctypes.addressof(self._native) if attributes else None
         self._configuration.attribute_count = len(attributes)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The C functions that host programs may call: `printf`, `atoi`, `getenv`. None reaches a file, a process or a network.
 
-Each takes the values of the call and returns its result; the error of a wrong call says what is wrong with it.
+Each takes the values of the call and returns its result; the error of a wrong call names the problem.
 """
 
 import re
@@ -29,7 +29,7 @@ class CallError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What the functions reach: the environment variables that may be read (None: allowed, but not set), and where
+    """The world of the functions: the environment variables that may be read (None: allowed, but not set), and where
     text goes.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Running a program's host part: `func.func @main` and what it calls, in one thread, within a budget."""
+"""Running a program's host part: `func.func @main` and its callees, in one thread, within a budget."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -38,7 +38,7 @@ class HostEngine:
     """Interprets host functions.
 
     `launcher` runs the kernels that they launch. `environment` has the variables that the program may read (None: it
-    may ask, and is told that there is none). What it prints goes to `sink`, standard output if that is None.
+    may ask, and is told that there is none). Its output goes to `sink`, standard output if that is None.
     """
 
     launcher: Launcher
@@ -49,13 +49,13 @@ class HostEngine:
     def run(self, module: ModuleOp, entry: str = "main") -> int:
         """Runs a function without arguments to its end; returns how many operations were executed, of kernels too.
 
-        LaunchError (E3404) where there is no such function, SimulationError for what the program does wrong.
+        LaunchError (E3404) where there is no such function, SimulationError for faults of the program.
         """
         main = entry_point(module, entry)
         if main is None:
             raise LaunchError(Code.HOST_ENTRY, f"the program has no func.func @{entry}", "name another by --entry")
         if main.function_type.inputs.data:
-            raise LaunchError(Code.HOST_ENTRY, f"@{entry} takes arguments, which nobody gives", "begin without any")
+            raise LaunchError(Code.HOST_ENTRY, f"@{entry} takes arguments", "begin with a function without arguments")
         one = LaunchConfig((1, 1, 1), (1, 1, 1))
         launch = Launch(one, self.budget, _write if self.sink is None else self.sink)
         own = host_rules(World(self.environment, launch.print), self.launcher)

@@ -43,12 +43,12 @@ Launcher = Callable[[Launch, list[tuple[Value, Attribute]], Warp], None]
 
 def _addressof(op: llvm.AddressOfOp, t: Translator) -> None:
     name = op.global_name.string_value()
-    found = SymbolTable.lookup_symbol(op, name)
-    value = found.value if isinstance(found, llvm.GlobalOp) else None
+    symbol = SymbolTable.lookup_symbol(op, name)
+    value = symbol.value if isinstance(symbol, llvm.GlobalOp) else None
     if not isinstance(value, StringAttr):
         raise SimulationError(
             Code.SIM_UNSUPPORTED,
-            f"@{name} is no constant string",
+            f"@{name} is not a constant string",
             "the host reads llvm.mlir.global constants of strings",
             site=site_of(op),
         )
@@ -102,9 +102,9 @@ def _call(world: World) -> Callable[[llvm.CallOp, Translator], Step]:
         declared = SymbolTable.lookup_symbol(op, name) if name else None
         site = site_of(op)
         if name not in FUNCTIONS or not isinstance(declared, llvm.FuncOp) or declared.body.blocks:
-            what = f"@{name}" if name else "a function through a pointer"
+            callee = f"@{name}" if name else "a function through a pointer"
             hint = f"it may call {', '.join(FUNCTIONS)}, each declared by an llvm.func without a body, and func.func"
-            raise SimulationError(Code.HOST_CALL, f"the host may not call {what}", hint, site=site)
+            raise SimulationError(Code.HOST_CALL, f"the host may not call {callee}", hint, site=site)
         function, slots = FUNCTIONS[name], t.slots(op.args)
         types = [operand.type for operand in op.args]
         result = None if op.returned is None else t.slot(op.returned)
@@ -164,15 +164,15 @@ def _launch(launcher: Launcher) -> Callable[[LaunchFuncOp, Translator], Step]:
 def _kernel(op: LaunchFuncOp) -> str:
     """The kernel's symbol, `m::k`. SimulationError for one that is not there, or takes other arguments."""
     name = "::".join([op.kernel.root_reference.data, *(part.data for part in op.kernel.nested_references)])
-    found = SymbolTable.lookup_symbol(op, op.kernel)
-    if not isinstance(found, FuncOp) or found.kernel is None:
+    kernel = SymbolTable.lookup_symbol(op, op.kernel)
+    if not isinstance(kernel, FuncOp) or kernel.kernel is None:
         text = f"the program has no kernel @{name.replace('::', '::@')}"
         raise SimulationError(Code.RUN_KERNEL, text, "a kernel is a gpu.func ... kernel", site=site_of(op))
     given = [operand.type for operand in op.kernelOperands]
-    wanted = list(found.function_type.inputs)
+    wanted = list(kernel.function_type.inputs)
     if given != wanted:
         lists = [", ".join(map(str, types)) or "nothing" for types in (wanted, given)]
-        text = f"@{name.replace('::', '::@')} takes {lists[0]}, and is given {lists[1]}"
+        text = f"@{name.replace('::', '::@')} takes {lists[0]}, but the launch passes {lists[1]}"
         raise SimulationError(Code.RUN_ARGUMENT, text, site=site_of(op))
     return name
 
@@ -181,8 +181,10 @@ def _sizes(registers: list[Any], slots: tuple[int, ...], most: Dim3, site: Site)
     """The size of a grid or a block. SimulationError (E3105) for one that no GPU launches."""
     x, y, z = (int(registers[slot]) for slot in slots)
     if not all(1 <= size <= limit for size, limit in zip((x, y, z), most, strict=True)):
-        what = "block" if most == MAX_BLOCK else "grid"
-        raise SimulationError(Code.RUN_LAUNCH, f"the {what} is {(x, y, z)}", f"from 1 up to {most}", site=site)
+        subject = "block" if most == MAX_BLOCK else "grid"
+        raise SimulationError(
+            Code.RUN_LAUNCH, f"the {subject} is {(x, y, z)}", f"sizes are from 1 up to {most}", site=site
+        )
     return x, y, z
 
 

@@ -69,23 +69,23 @@ class Function:
 def function(op: Operation, t: Translator) -> Function:
     """The translation of a function's operation, made when it is first met; `t` is that of the caller."""
     if op not in t.functions:
-        found = t.functions[op] = Function(site_of(op))
+        known = t.functions[op] = Function(site_of(op))
         own = t.frame()
         body = op.regions[0]
         numbers = {block: number for number, block in enumerate(body.blocks)}
         for block in body.blocks:
-            found.blocks.append(own.block(block))
-            found.jumps.append(_jump(block, numbers, own))
-        found.frame = own.initial
+            known.blocks.append(own.block(block))
+            known.jumps.append(_jump(block, numbers, own))
+        known.frame = own.initial
     return t.functions[op]
 
 
 def callee(op: Operation, name: str) -> Operation:
     """The function that a call names. SimulationError (E3201) where it has no body here."""
-    found = SymbolTable.lookup_symbol(op, name)
-    if isinstance(found, func.FuncOp) and found.body.blocks:
-        return found
-    problem = "is not defined in this program" if found is None else "is no function with a body"
+    known = SymbolTable.lookup_symbol(op, name)
+    if isinstance(known, func.FuncOp) and known.body.blocks:
+        return known
+    problem = "is not defined in this program" if known is None else "is not a function with a body"
     raise SimulationError(ErrorCode.SIM_UNSUPPORTED, f"@{name} {problem}", site=site_of(op))
 
 

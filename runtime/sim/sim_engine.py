@@ -52,12 +52,12 @@ class SimProgram:
         """The kernel's operation. LaunchError (E3107) where the module has none, or several, of the name."""
         *modules, name = self.kernel.removeprefix("@").replace("::@", "::").split("::")
         kernels = [op for op in self.module.walk() if isinstance(op, KernelOp)]
-        found = [op for op in kernels if op.sym_name.data == name and modules in ([], [_module_of(op)])]
-        if len(found) != 1:
+        matches = [op for op in kernels if op.sym_name.data == name and modules in ([], [_module_of(op)])]
+        if len(matches) != 1:
             known = ", ".join(f"@{_module_of(op)}::@{op.sym_name.data}" for op in kernels) or "none"
-            problem = "no kernel" if not found else "more than one kernel"
+            problem = "no kernel" if not matches else "more than one kernel"
             raise LaunchError(ErrorCode.RUN_KERNEL, f"{problem} {self.kernel} in the program", f"its kernels: {known}")
-        return found[0]
+        return matches[0]
 
 
 def _module_of(kernel: KernelOp) -> str:

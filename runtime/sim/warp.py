@@ -294,10 +294,10 @@ class Warp:
         lane = int(self.lane_numbers()[first])
         if self.launch.trace is not None:
             x, y, z = self.block.thread(self.first_thread + lane)
-            return self.launch.trace.read(site, f"thread ({x},{y},{z}) reads {where}, which nobody has written")
+            return self.launch.trace.read(site, f"thread ({x},{y},{z}) reads {where}, which is unwritten")
         if self.launch.repeats:
             raise UndefinedReadError
-        self.fault(Code.SIM_UNINITIALISED, site, lane, f"reads {where}, which nobody has written", WRITE_FIRST)
+        self.fault(Code.SIM_UNINITIALISED, site, lane, f"reads {where}, which is unwritten", WRITE_FIRST)
 
     def led_outside(self, address: Value, view: str, fixed: Sequence[tuple[Value, Value]]) -> Value:
         """The address of a view, which `view` describes, at integers of a coordinate, each with the extent of its mode:

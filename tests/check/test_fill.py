@@ -89,9 +89,9 @@ def test_a_scalar_argument_has_rank_0() -> None:
     [
         ("gauss()", F32, "no function 'gauss'"),
         ("B", F32, "no argument 'B'"),
-        ("normal(sigma=2)", F32, "the arguments of normal(mean=0, std=1, seed=None)"),
-        ("integers(3)", F32, "the arguments of integers(lo, hi, seed=None)"),
-        ("integers(3, 3)", F32, "there is no integer from 3 to 3, that excluded"),
+        ("normal(sigma=2)", F32, "the arguments do not fit normal(mean=0, std=1, seed=None)"),
+        ("integers(3)", F32, "the arguments do not fit integers(lo, hi, seed=None)"),
+        ("integers(3, 3)", F32, "there is no integer from 3 to below 3"),
         ("normal(seed=-1)", F32, "a seed is an integer, zero or more"),
         ("poison + 1", F32, "'poison' stands alone"),
         ("A", F32, "shape (2, 2)"),

@@ -118,7 +118,7 @@ def test_numbers_of_the_environment_reach_the_device() -> None:
         (kernel("%x = arith.constant 0 : i32\n%q = arith.divsi %x, %x : i32"), "E3209", "division by zero"),
         (kernel("cf.br ^a\n^a:"), "E2001", "several blocks"),
         (kernel("", grid=0), "E3105", "the grid is (0, 1, 1)"),
-        (kernel("", "%n: i32"), "E3106", "takes i32, and is given nothing"),
+        (kernel("", "%n: i32"), "E3106", "takes i32, but the launch passes nothing"),
     ],
 )
 def test_launches_that_cannot_run_are_refused(text: str, code: str, words: str) -> None:

@@ -117,18 +117,18 @@ class _Locked:
 
 
 REFUSED: list[tuple[Any, str]] = [
-    (_negated(), "is a view that torch negates when it is read"),
+    (_negated(), "is a view that torch negates when reading it"),
     (Tensor(0), "has no memory"),
     (_Locked(), "cannot be read as an array: BufferError: in use$"),
     (_Only(__array_interface__={"shape": (3,), "typestr": "<f4"}), "cannot be read as an array: KeyError: 'data'"),
     (_Only(__array_interface__={"data": None}), "cannot be read as an array: TypeError: cannot unpack"),
     (np.zeros((2, 2))[::-1], r"has negative strides \(-2, 1\)"),
     (np.zeros((2, 0)), r"is empty: its shape is \(2, 0\)"),
-    (np.zeros(3, "complex64"), "has elements of type complex64, which no kernel has"),
+    (np.zeros(3, "complex64"), "has elements of type complex64, which kernels do not support"),
     (np.zeros(3, ">f4"), "has elements of type >f4, of the other byte order"),
     (np.zeros(3, [("a", "f4"), ("b", "u1")])["a"], r"has strides of \(5,\) bytes, between its elements"),
     (_Only(__cuda_array_interface__={"data": (1, True), "shape": (3,), "typestr": "<f4"}), "is read-only"),
-    ([1, 2], "is no array, but a list"),
+    ([1, 2], "is not an array but a list"),
     (_sparse(), "is a sparse_coo tensor"),
     (_elsewhere(), "is on the device"),
     (_Only(__dlpack_device__=lambda: (7, 0), __dlpack__=None), "is on a device of another kind"),
@@ -191,10 +191,10 @@ def test_alignment_of_the_address_is_part_of_the_type() -> None:
         ({"align": 8192}, "is at address 0x1000, which is not a multiple of 8192 bytes"),
         ({"modes": ("x",)}, r"has 2 modes; \['x'\] are declared dynamic"),
         ({"divisibility": {-1: 3}}, "extent 8 of mode 1 is not a multiple of 3"),
-        ({"divisibility": 0}, "a divisibility of 0 is none"),
-        ({"divisibility": 2.5}, "a divisibility of 2.5 is none"),
+        ({"divisibility": 0}, "divisibility=0 is not positive integers"),
+        ({"divisibility": 2.5}, "divisibility=2.5 is not positive integers"),
         ({"align": 3}, "an alignment of 3 bytes is not a power of two"),
-        ({"width": 16}, "extents have no 16 bits"),
+        ({"width": 16}, "width=16 is not a width of extents"),
     ],
 )
 def test_promise_that_does_not_hold(rule: dict[str, Any], problem: str) -> None:

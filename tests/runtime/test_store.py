@@ -310,7 +310,7 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setenv("TILEFOLD_CACHE_LIMIT", "0")
     assert default_store() is None
     monkeypatch.setenv("TILEFOLD_CACHE_LIMIT", "some")
-    with pytest.raises(TilefoldError, match="TILEFOLD_CACHE_LIMIT=some: is not a number of MiB") as caught:
+    with pytest.raises(TilefoldError, match="TILEFOLD_CACHE_LIMIT=some is not a number of MiB") as caught:
         default_store()
     assert caught.value.code == "E4003"
     monkeypatch.delenv("TILEFOLD_CACHE_LIMIT")

@@ -173,5 +173,5 @@ def test_a_size_beyond_the_bytes() -> None:
     body = 'ptx.cp.async "cg" 16 %mine, %a size %n\n' + COMMIT + wait(0) + use()
     given = {name: np.zeros(512, np.uint8) for name in "AB"}
     error = fault(entry(SIZED + body, ARGS, shared=1024), "E3209", **given)
-    assert "cp.async of 16 bytes is told to read 17 of them" in error.message
+    assert "cp.async of 16 bytes has a source size of 17" in error.message
     assert error.thread == (17, 0, 0)

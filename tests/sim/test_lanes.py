@@ -165,7 +165,7 @@ scf.if %c {{
         (
             '%m = arith.constant 65535 : i32\n%r = ptx.shfl.sync "bfly" %i, %sixteen mask %m : i32',
             0,
-            "come from lane 16",
+            "comes from lane 16",
         ),
         ("%r = ptx.match.any.sync %i mask %i", 0, "does not name this lane"),
     ],

@@ -180,12 +180,12 @@ ENDED = "ptx.bar.sync 0\nscf.if %leads {\nptx.mbarrier.inval %bar\n}\nptx.bar.sy
 @pytest.mark.parametrize(("body", "said"), [
     (ARRIVE, "there is no mbarrier at 0x1000 (byte 2048 of the block's shared memory (4096 bytes))"),
     (INIT + ARRIVE + ENDED + WAIT, "there is no mbarrier at 0x1000"),
-    (INIT + INIT, "writes 0x1000 (byte 2048 of the block's shared memory (4096 bytes)), where an mbarrier is"),
+    (INIT + INIT, "writes 0x1000 (byte 2048 of the block's shared memory (4096 bytes)), which belongs to an mbarrier"),
     (INIT + "%v = ptx.ld %bar align 4 : !ptx.ptr<shared> -> f32\n", "reads 0x1000"),
-    (INIT.replace("%n", "%even"), "the mbarrier is to need 0 arrivals, where 1 to 1048575 are possible"),
-    (INIT + "ptx.mbarrier.arrive %bar count %more\n", "phase 0 is given 65 arrivals, where 1 to 64 are possible"),
-    (INIT.replace("%n", "%most") + "ptx.cp.async.mbarrier.arrive %bar\n", "the phase is to need 1048607 arrivals"),
-    (INIT + "ptx.mbarrier.wait %bar, %more\n", "the parity of a phase is 65; it is 0 or 1"),
+    (INIT.replace("%n", "%even"), "the mbarrier would need 0 arrivals, where 1 to 1048575 are possible"),
+    (INIT + "ptx.mbarrier.arrive %bar count %more\n", "phase 0 receives 65 arrivals, where 1 to 64 are possible"),
+    (INIT.replace("%n", "%most") + "ptx.cp.async.mbarrier.arrive %bar\n", "the phase would need 1048607 arrivals"),
+    (INIT + "ptx.mbarrier.wait %bar, %more\n", "the parity of a phase is 0 or 1, not 65"),
 ], ids=["none", "ended", "twice", "read", "of none", "too many", "too many copies", "parity"])  # fmt: skip
 def test_use_that_is_not_defined(body: str, said: str) -> None:
     numbers = "%more = arith.constant 65 : i32\n%most = arith.constant 1048575 : i32\n"

@@ -126,7 +126,7 @@ def test_what_is_used_is_a_fault_that_names_both_places(case: str) -> None:
     text = entry(_HEAD + CASES[case][1], _B, shared=512)
     error = fault(text, "E3204", B=np.zeros(32, np.int32))
     read = next(i for i, line in enumerate(text.splitlines(), 1) if re.search(r"ptx.ld.*shared|ldmatrix", line))
-    said = rf"ptx.ld\w* at test.cute:{read}:\d+: thread \(\d+,0,0\) reads shared .*, which nobody has written"
+    said = rf"ptx.ld\w* at test.cute:{read}:\d+: thread \(\d+,0,0\) reads shared .*, which is unwritten"
     assert re.search(said, error.message), error.message
     assert error.site is not None
     assert error.site.location.startswith("test.cute:")
@@ -171,6 +171,6 @@ def test_padded_rows_of_a_gemm(stage: str) -> None:
     ran = _gemm(0, stage)
     a = ran.array("A").astype(np.float32)
     assert np.allclose(ran.array("C")[:8], a @ a.T, atol=1e-2)
-    with pytest.raises(SimulationError, match=r"reads shared .* nobody has written") as caught:
+    with pytest.raises(SimulationError, match=r"reads shared .* unwritten") as caught:
         _gemm(1, stage)
     assert caught.value.code == "E3204"

@@ -38,7 +38,7 @@ Executor: TypeAlias = Callable[[Values, Values, Values], Values]
 """D of A, B and C, for all lanes of a warp."""
 Widen: TypeAlias = Callable[[Values], NDArray[np.float64]]
 
-DTYPES: Mapping[str, np.dtype[Any]] = MappingProxyType({name: numpy_type(each) for name, each in BY_PTX.items()})
+DTYPES: Mapping[str, np.dtype[Any]] = MappingProxyType({name: numpy_type(element) for name, element in BY_PTX.items()})
 """The NumPy type of one element of each PTX type. Elements of 4 bits and 1 bit take a byte each."""
 
 

@@ -91,8 +91,8 @@ class Arena:
         index = bisect_right([a.start for a in self.allocations], offset) - 1
         if index < 0:
             return "before the first allocation"
-        found = self.allocations[index]
-        relative = offset - found.start
-        if relative < found.size:
-            return f"byte {relative} of {found.name} ({found.size} bytes)"
-        return f"{relative - found.size} bytes past the end of {found.name} ({found.size} bytes)"
+        allocation = self.allocations[index]
+        relative = offset - allocation.start
+        if relative < allocation.size:
+            return f"byte {relative} of {allocation.name} ({allocation.size} bytes)"
+        return f"{relative - allocation.size} bytes past the end of {allocation.name} ({allocation.size} bytes)"

@@ -91,5 +91,5 @@ def _axes(start: Any, shape: Any, path: tuple[int, ...] = ()) -> list[tuple[tupl
 def _fault(warp: Warp, op: Operation, guard: Guard, bad: Any) -> None:
     if anywhere(bad):
         text = f"the access is to a coordinate outside of the tensor's shape {guard.shape}, in a ragged tile"
-        hint = "access only what tile.bounds of the coordinates says is there"
+        hint = "access only the elements inside the bounds that tile.bounds of the coordinates returns"
         warp.fault_where(bad, Code.SIM_OUT_OF_BOUNDS, site_of(op), text, hint)

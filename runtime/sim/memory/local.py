@@ -122,7 +122,7 @@ class LocalSpace:
             text = f"accesses {width} bytes of a fragment through {view}"
             warp.fault(Code.SIM_OUT_OF_BOUNDS, site, int(lanes[inside.argmin()]), text, HINT)
         for bad, code, text, hint in (
-            (~aligned, Code.SIM_MISALIGNED, f"accesses {width} bytes at {{}}, no multiple of that",
+            (~aligned, Code.SIM_MISALIGNED, f"accesses {width} bytes at {{}}, which is not a multiple of that",
              "use a narrower access"),
             (~allocated, Code.SIM_OUT_OF_BOUNDS, "accesses local memory out of bounds at {}",
              "check the coordinate against the fragment's layout"),

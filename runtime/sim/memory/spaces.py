@@ -306,7 +306,7 @@ class Space:
         return f"{address:#x} ({self.arena.describe(address - self.base)})"
 
     def _refuse(self, warp: Warp, access: Access, rows: NDArray[Any], *, loading: bool) -> None:
-        """Raises the fault of the first lane whose bytes are in no state for the access."""
+        """Raises the fault of the first lane whose bytes are not in a state for the access."""
         for index, row in enumerate(rows.tolist()):
             states = self.arena.state[access.width][row]
             if (states == READY).all() or not (loading or _TAKEN[states].any()):
@@ -324,10 +324,10 @@ class Space:
                 warp.fault(Code.SIM_IN_FLIGHT, access.site, lane, text, hint)
             if (states == MBARRIER).any():
                 hint = "end it with ptx.mbarrier.inval before its bytes are used otherwise"
-                warp.fault(Code.SIM_MBARRIER, access.site, lane, f"{verb} {where}, where an mbarrier is", hint)
+                warp.fault(Code.SIM_MBARRIER, access.site, lane, f"{verb} {where}, which belongs to an mbarrier", hint)
             warp.fault(
                 Code.SIM_UNINITIALISED, access.site, lane,
-                f"reads {where} in {self.name} memory, which nobody has written",
+                f"reads {where} in {self.name} memory, which is unwritten",
                 "write it first, or start from a fill that defines it",
             )  # fmt: skip
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Bytes that a thread reads and nobody has written: a fault where the kernel does anything that depends on them.
+"""Unwritten bytes that a thread reads: a fault where the kernel does anything that depends on them.
 
 A matrix instruction reads whole tiles, of which a kernel may have written and may use only some rows. What depends on a
 byte is found by running the launch once for each of some contents of all such bytes. The runs agree in all that is seen
@@ -33,7 +33,7 @@ WRITE_FIRST = "write it first, or start from a fill that defines it"
 
 
 class UndefinedReadError(Exception):
-    """A thread reads what nobody has written, in a run that cannot tell whether anything depends on it."""
+    """A thread reads unwritten bytes in a run that cannot tell whether anything depends on it."""
 
 
 class _CapturedError(Exception):
@@ -107,9 +107,9 @@ def agreed(run: Callable[[Trace], T]) -> T:
     first = Trace(FILLS[0])
     outcome = _outcome(run, first)
     for fill in FILLS[1:]:
-        found = _difference(run, Trace(fill, expected=first.events))
-        if found is not None:
-            raise _fault(run, first, fill, *found)
+        difference = _difference(run, Trace(fill, expected=first.events))
+        if difference is not None:
+            raise _fault(run, first, fill, *difference)
     if isinstance(outcome, SimulationError):
         raise outcome
     return outcome
@@ -152,7 +152,7 @@ def _fault(
         lane = _lane(run, difference.index, event)
         block, thread = event.warp.block.coordinate, event.warp.block.thread(event.warp.first_thread + lane)
     where = trace.loads[read] if read == event.site else f"{read}: {trace.loads[read]}"
-    text = f"{event.does} what depends on undefined bytes: {where}"
+    text = f"{event.does} a value that depends on undefined bytes: {where}"
     return SimulationError(
         Code.SIM_UNINITIALISED, text, WRITE_FIRST, site=event.site or read, block=block, thread=thread
     )

@@ -38,7 +38,7 @@ class Mbarrier:
         less those that came. Completes the phase where it needs nothing more. The problem in words, if there is one.
         """
         if self.pending - arrivals > MAX_ARRIVALS:
-            return f"the phase is to need {self.pending - arrivals} arrivals, where 1 to {MAX_ARRIVALS} are possible"
+            return f"the phase would need {self.pending - arrivals} arrivals, where 1 to {MAX_ARRIVALS} are possible"
         if abs(self.bytes + expected) > MAX_TRANSACTION:
             count = self.bytes + expected
             return (
@@ -55,9 +55,9 @@ class Mbarrier:
     def arrive(self, count: int, known: Clock | None, warp: Warp, lane: int, who: str = "") -> str | None:
         """Counts arrivals of a lane, or of `who` of it, with its clock. The problem in words, if there is one."""
         if not self.pending:
-            return f"phase {self.phase} has all its arrivals, and lacks {self.bytes} bytes"
+            return f"phase {self.phase} has all its arrivals and lacks {self.bytes} bytes"
         if not 1 <= count <= self.pending:
-            return f"phase {self.phase} is given {count} arrivals, where 1 to {self.pending} are possible"
+            return f"phase {self.phase} receives {count} arrivals, where 1 to {self.pending} are possible"
         self.last = who, warp, lane
         if known is not None:
             self.offered = known.joined(self.offered)

@@ -31,7 +31,7 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType({
 @cache
 def rules_of(dialect: str) -> Rules:
     """The rule of every operation of a dialect that can run inside a kernel."""
-    found: dict[type[Operation], Rule] = {}
+    rules: dict[type[Operation], Rule] = {}
     for name in MODULES.get(dialect, ()):
-        found.update(getattr(import_module(f".{name}", __package__), name.upper()))
-    return MappingProxyType(found)
+        rules.update(getattr(import_module(f".{name}", __package__), name.upper()))
+    return MappingProxyType(rules)

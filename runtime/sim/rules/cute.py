@@ -69,12 +69,12 @@ def _algebra(op: AlgebraOp, t: Translator) -> Step:
         registers = warp.registers
         values = [_value(warp, type, registers[slot]) for type, slot in zip(operands, sources, strict=True)]
         try:
-            found = op.evaluate(*values, **parameters)
+            outcome = op.evaluate(*values, **parameters)
         except ZeroDivisorError as error:
             warp.fault(ErrorCode.SIM_ARITHMETIC, site, _lane(warp, error.where), "division by zero")
         except LayoutError as error:
             warp.fault(ErrorCode.SIM_ARITHMETIC, site, _lane(warp, True), error.message, error.hint)
-        results = cast(list[Any], found) if isinstance(found, list) else [found]
+        results = cast(list[Any], outcome) if isinstance(outcome, list) else [outcome]
         for target, type, value in zip(targets, types, results, strict=True):
             registers[target] = _stored(warp, site, type, value)
 

@@ -30,9 +30,9 @@ def predicates_of(op: tile.CopyOp, t: Translator) -> Callable[[Warp], Flags] | N
     def read(warp: Warp) -> Flags:
         tensor = tensor_value(warp.registers[slot])
         flags = [reader.load(warp, tensor, int(place)) for place in places]
-        found = np.concatenate(flags, axis=1).astype(bool)
-        warp.note(site, "decides by", found)
-        return found[:, of_element]
+        holds = np.concatenate(flags, axis=1).astype(bool)
+        warp.note(site, "decides by", holds)
+        return holds[:, of_element]
 
     return read
 
@@ -53,7 +53,7 @@ def under(warp: Warp, chosen: NDArray[Any] | None, action: Callable[[], None]) -
 def one_for_all(warp: Warp, site: Site, flags: Flags) -> NDArray[np.bool_]:
     """The predicate of each lane for one execution of an atom: a fault (E3214) where those of its values differ."""
     _fault_where(
-        warp, site, flags != flags[:, :1], "an atom moves values of which some have a predicate that holds, others not",
+        warp, site, flags != flags[:, :1], "the predicates of the values that one atom moves differ",
         "give the values of one execution one predicate: a mode of stride 0, or an atom of one value",
     )  # fmt: skip
     return flags[:, 0]
@@ -65,8 +65,8 @@ def leading_values(warp: Warp, site: Site, flags: Flags) -> NDArray[np.int64]:
     wrong: Flags = flags != (np.arange(int(flags.shape[1])) < counts[:, None])
     _fault_where(
         warp, site, wrong,
-        "an atom with zero-fill copies its first values, but a value whose predicate holds follows one of which it "
-        "does not", "zero-fill is for the end of a row",
+        "an atom with zero-fill copies its first values, but a false predicate comes before a true one",
+        "zero-fill is for the end of a row",
     )  # fmt: skip
     return counts
 

@@ -81,7 +81,7 @@ def _cvt(op: ptx.CvtOp, t: Translator) -> Step:
         """The numbers to convert: an array (lanes, 2), the lower half first."""
         given = [warp.registers[slot] for slot in values]
         if len(given) == 2:
-            columns = np.broadcast_arrays(*[np.atleast_1d(np.asarray(each, np.float64)) for each in reversed(given)])
+            columns = np.broadcast_arrays(*[np.atleast_1d(np.asarray(x, np.float64)) for x in reversed(given)])
             return np.stack(columns, axis=1)
         if source.bits == 8:
             words = np.atleast_1d(np.asarray(given[0], np.int16))

@@ -18,14 +18,14 @@ def _inline(op: ptx.InlineOp, t: Translator) -> Step:
     function = t.texts.get(text)
     if function is None:
         return _refused(site, shown)
-    operands = [(t.slot(each), t.kind(each).dtype) for each in op.args]
-    results = [(t.slot(each), t.kind(each).dtype) for each in op.res]
+    operands = [(t.slot(value), t.kind(value).dtype) for value in op.args]
+    results = [(t.slot(value), t.kind(value).dtype) for value in op.res]
 
     def step(warp: Warp) -> None:
         registers, lanes = warp.registers, warp.lanes
         given = [np.broadcast_to(np.asarray(registers[slot], dtype), (lanes,)) for slot, dtype in operands]
-        found: Any = function(*given)
-        values = cast("tuple[Any, ...]", found) if isinstance(found, tuple) else () if found is None else (found,)
+        out: Any = function(*given)
+        values = cast("tuple[Any, ...]", out) if isinstance(out, tuple) else () if out is None else (out,)
         if len(values) != len(results):
             message = f"the function for {shown} gives {len(values)} results, the text has {len(results)}"
             warp.fault(Code.SIM_UNSUPPORTED, site, None, message)

@@ -28,8 +28,8 @@ def bits_of(lanes: Bools) -> int:
 class Group:
     """The lanes that execute one warp-wide instruction together: those of its mask, checked."""
 
-    def __init__(self, what: str, mask: SSAValue | None, site: Site, t: Translator) -> None:
-        self._what, self._site = what, site
+    def __init__(self, instruction: str, mask: SSAValue | None, site: Site, t: Translator) -> None:
+        self._instruction, self._site = instruction, site
         self._slot = None if mask is None else t.slot(mask)
 
     def rows(self, warp: Warp) -> Bools:
@@ -56,7 +56,7 @@ class Group:
             if bad.any():
                 lane = int(bad.argmax())
                 more = f" (lane {int(missing[lane].argmax())})" if "do not execute" in text else ""
-                warp.fault(ErrorCode.SIM_CONVERGENCE, self._site, lane, f"{self._what}: {text}{more}", hint)
+                warp.fault(ErrorCode.SIM_CONVERGENCE, self._site, lane, f"{self._instruction}: {text}{more}", hint)
         return rows
 
 
@@ -94,7 +94,7 @@ def _shfl(op: ptx.ShflSyncOp, t: Translator) -> Step:
         bad = warp.live() & ~present
         if bad.any():
             first = int(bad.argmax())
-            text = f"shfl.sync: the value is to come from lane {int(source[first])}, which does not take part"
+            text = f"shfl.sync: the value comes from lane {int(source[first])}, which does not take part"
             warp.fault(ErrorCode.SIM_CONVERGENCE, site, first, text, "name that lane in the mask, or choose another")
         chosen = np.where(present, source, lanes)
         warp.registers[result] = given[chosen] if varies(given) and given.shape[0] == warp.lanes else given

@@ -37,7 +37,7 @@ class _Barriers:
         """The row of each active lane; a fault if there is no mbarrier."""
         return self.shared.mbarrier(warp, self.access, warp.registers[self._pointer], ends)
 
-    def each(self, warp: Warp) -> Iterator[tuple[Mbarrier, Lanes]]:
+    def by_row(self, warp: Warp) -> Iterator[tuple[Mbarrier, Lanes]]:
         """The mbarriers of the active lanes, and the lanes of each."""
         rows, lanes = self.rows(warp), warp.lane_numbers()
         for row in np.unique(rows).tolist():
@@ -56,7 +56,7 @@ def _init(op: ptx.MbarrierInitOp, t: Translator) -> Step:
         counts = warp.select(warp.registers[count]).tolist()
         for lane, number in zip(warp.lane_numbers().tolist(), counts, strict=True):
             if not 1 <= number <= ptx.MAX_ARRIVALS:
-                text = f"the mbarrier is to need {number} arrivals, where 1 to {ptx.MAX_ARRIVALS} are possible"
+                text = f"the mbarrier would need {number} arrivals, where 1 to {ptx.MAX_ARRIVALS} are possible"
                 barriers.fault(warp, lane, text)
         for row, number in zip(barriers.make(warp).tolist(), counts, strict=True):
             warp.block.cluster.mbarriers[row] = Mbarrier(row, number)
@@ -81,7 +81,7 @@ def _arrive(op: ptx.MbarrierArriveOp, t: Translator) -> Step:
         counts = np.ones(warp.lanes, np.int64)
         if count is not None:
             counts[warp.lane_numbers()] = warp.select(warp.registers[count])
-        for barrier, lanes in barriers.each(warp):
+        for barrier, lanes in barriers.by_row(warp):
             known = None if barriers.shared.shadow is None else snapshot(warp, lanes)
             for lane in lanes.tolist():
                 barriers.fault(warp, lane, barrier.arrive(int(counts[lane]), known, warp, lane))
@@ -99,7 +99,7 @@ def _transaction(
     def step(warp: Warp) -> None:
         counts = np.zeros(warp.lanes, np.int64)
         counts[warp.lane_numbers()] = warp.select(warp.registers[bytes])
-        for barrier, lanes in barriers.each(warp):
+        for barrier, lanes in barriers.by_row(warp):
             known = snapshot(warp, lanes) if arrives and barriers.shared.shadow is not None else None
             for lane in lanes.tolist():
                 barriers.fault(warp, lane, barrier.change(expected=sign * int(counts[lane])))
@@ -113,7 +113,7 @@ def _copies_arrive(op: ptx.CpAsyncMbarrierArriveOp, t: Translator) -> Step:
     barriers, adds = _Barriers(op, t), op.noinc is None
 
     def step(warp: Warp) -> None:
-        for barrier, lanes in barriers.each(warp):
+        for barrier, lanes in barriers.by_row(warp):
             if adds:
                 barriers.fault(warp, int(lanes[0]), barrier.change(-len(lanes)))
             barrier.arrivals.append(asynchronous.tie(warp, barriers.site, lanes))
@@ -137,7 +137,7 @@ def _parities(barriers: _Barriers, warp: Warp, value: Value) -> Lanes:
     wrong = (whole != 0) & (whole != 1)
     if wrong.any():
         lane = int(wrong.argmax())
-        barriers.fault(warp, lane, f"the parity of a phase is {whole[lane]}; it is 0 or 1")
+        barriers.fault(warp, lane, f"the parity of a phase is 0 or 1, not {whole[lane]}")
     return whole
 
 
@@ -147,13 +147,13 @@ def _test(op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp, t: Translator) -> 
     def run(warp: Warp) -> Suspension:
         yield Pause()  # a loop that waits for another warp's arrival lets that warp go on
         parities = _parities(barriers, warp, warp.registers[parity])
-        found, completes = np.zeros(warp.lanes, bool), warp.launch.chance is None
-        for barrier, lanes in barriers.each(warp):
+        complete, completes = np.zeros(warp.lanes, bool), warp.launch.chance is None
+        for barrier, lanes in barriers.by_row(warp):
             for lane in lanes.tolist():
-                found[lane] = _is_complete(barrier, int(parities[lane]), completes)
-            if found[lanes].any():
+                complete[lane] = _is_complete(barrier, int(parities[lane]), completes)
+            if complete[lanes].any():
                 barrier.acquire(warp)
-        warp.registers[done] = found
+        warp.registers[done] = complete
 
     return Suspending(run)
 
@@ -163,7 +163,7 @@ def _wait(op: ptx.MbarrierWaitOp, t: Translator) -> Suspending:
 
     def run(warp: Warp) -> Suspension:
         parities = _parities(barriers, warp, warp.registers[parity])
-        waits = [(each, value) for each, lanes in barriers.each(warp) for value in set(parities[lanes].tolist())]
+        waits = [(barrier, n) for barrier, lanes in barriers.by_row(warp) for n in set(parities[lanes].tolist())]
 
         def incomplete() -> Iterator[Mbarrier]:
             return (barrier for barrier, value in waits if not _is_complete(barrier, value, True))

@@ -30,7 +30,7 @@ def _cp_async(op: ptx.CpAsyncOp, t: Translator) -> Step:
             wrong = (counts < 0) | (counts > width)
             if wrong.any():
                 index = int(wrong.argmax())
-                text = f"cp.async of {width} bytes is told to read {int(counts[index])} of them"
+                text = f"cp.async of {width} bytes has a source size of {int(counts[index])}"
                 warp.fault(ErrorCode.SIM_ARITHMETIC, site, int(warp.lane_numbers()[index]), text)
             content = global_.load_leading(warp, reads, warp.registers[source], counts)
         rows = shared.claim(warp, writes, warp.registers[target])

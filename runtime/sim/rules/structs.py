@@ -16,7 +16,7 @@ def _poison(op: ub.PoisonOp, t: Translator) -> None:
 
 
 def _undefined(op: ub.PoisonOp, type: Attribute) -> Value:
-    """A value whose fields nobody may use before they are set."""
+    """A value whose fields are unusable until they are set."""
     if isinstance(type, llvm.LLVMStructType):
         return tuple([_undefined(op, part) for part in type.types])
     kind = kind_of(type)

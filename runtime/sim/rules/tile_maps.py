@@ -89,8 +89,8 @@ def _map(op: tile.MapOp, t: Translator) -> Suspending:
         there = _checked(op, warp, registers[to])
         elements = zip(*(at(warp, tensor) for (*_, at), tensor in zip(inputs, given, strict=True)), strict=True)
         indices = places(warp, there)
-        for index, found in zip(indices, elements if inputs else ((),) * len(indices), strict=True):
-            for (_, slot, element, source, _), tensor, place in zip(inputs, given, found, strict=True):
+        for index, where in zip(indices, elements if inputs else ((),) * len(indices), strict=True):
+            for (_, slot, element, source, _), tensor, place in zip(inputs, given, where, strict=True):
                 registers[slot] = from_bytes(warp, source.load(warp, tensor, place), element)
             yield from body.enter(warp)
             target.store(warp, there, index, to_bytes(warp, registers[result], kind))

@@ -113,14 +113,16 @@ def _make_tensor(op: tile.MakeTensorOp, t: Translator) -> Step:
 
 
 def _check_scalar(warp: Warp, site: Site, unknown: Unknown, value: Value) -> None:
-    """A fault for a lane in which a layout says what is not true of an integer."""
+    """A fault for a lane whose integer breaks a promise of its layout."""
     for bad, problem in (
         (value % unknown.div != 0, f"is not a multiple of {unknown.div}"),
         ((value < 0) | (value >= 1 << (unknown.width - 1)), f"is negative or does not fit in {unknown.width} bits"),
     ):
         if anywhere(bad):
             text = f"an integer for {unknown} {problem}"
-            warp.fault_where(bad, Code.SIM_ARITHMETIC, site, text, "say less in the layout, or pass what it says")
+            warp.fault_where(
+                bad, Code.SIM_ARITHMETIC, site, text, "promise less in the layout, or pass an integer that fits it"
+            )
 
 
 def _of_mode(op: tile.DimOp | tile.StrideOp, t: Translator) -> Step:

@@ -70,5 +70,5 @@ def no_zero_extents(warp: Warp, site: Site) -> Generator[None]:
     try:
         yield
     except ZeroDivisorError:
-        text = "an extent or a stride that is known at run time is 0 where it must not be"
-        warp.fault(Code.SIM_ARITHMETIC, site, int(warp.lane_numbers()[0]), text, "pass a positive one")
+        text = "a divisor that is known only at run time is 0"
+        warp.fault(Code.SIM_ARITHMETIC, site, int(warp.lane_numbers()[0]), text, "pass positive extents and strides")
