@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`check-target`: refuses what the target cannot execute, before LLVM sees it."""
+"""`check-target`: refuses operations that the target cannot execute, before LLVM sees them."""
 
 from dataclasses import dataclass
 

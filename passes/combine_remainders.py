@@ -23,7 +23,7 @@ from .writing.emitter import Emitter
 _REMAINDERS = (arith.RemUIOp, arith.RemSIOp, arith.AndIOp)
 _CASTS = (arith.IndexCastOp, arith.ExtSIOp, arith.ExtUIOp, arith.TruncIOp)
 _DIVISION, _VARIABLE_DIVISION = 3, 20
-"""About how many instructions a division takes, by a constant that is no power of two and by a value."""
+"""About how many instructions a division takes, by a constant that is not a power of two and by a value."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class _Combination:
         return any(_has_other_use(value) for value in self._quotients.written.get(digit, ()))
 
     def _emit(self, emitter: Emitter, terms: Sum, like: SSAValue) -> SSAValue:
-        """A sum as a value of the type of `like`: what is known first is added first, a constant at the end."""
+        """A sum as a value of the type of `like`: terms in the order of their definitions, a constant last."""
         total: SSAValue | None = None
         for product in sorted(terms, key=self._order):
             term = self._product(emitter, product, terms[product], like)
@@ -174,7 +174,7 @@ def _has_other_use(value: SSAValue) -> bool:
 
 
 def _is_flat(value: SSAValue) -> bool:
-    """Whether a sum has products of what is no sum or product itself."""
+    """Whether the factors of a sum's products are neither sums nor products."""
     waiting, seen = [(value, False)], set[tuple[SSAValue, bool]]()
     while waiting:
         visit = waiting.pop()
@@ -247,7 +247,7 @@ def _is_bits(terms: Sum) -> bool:
 
 
 def _divide(steps: dict[Digit, int], quotient: Digit) -> None:
-    """Adds what a quotient takes."""
+    """Adds the instructions of a quotient."""
     constant = 0 if quotient.div == 1 else 1 if _is_power(quotient.div) else _DIVISION
     steps[quotient] = constant + _VARIABLE_DIVISION * len(quotient.by)
 

@@ -48,7 +48,7 @@ class ConvertIndexPass(ModulePass):
 
 
 class _Conversion:
-    """The conversion of one kernel: what each `index` value became."""
+    """The conversion of one kernel: and the replacement of each `index` value."""
 
     def __init__(self, entry: EntryOp) -> None:
         self.ranges = Ranges(entry)
@@ -75,7 +75,7 @@ class _Conversion:
         )
 
     def _as(self, emitter: Emitter, value: SSAValue, width: int) -> SSAValue:
-        """What `value` became, in so many bits; a value that is no index unchanged."""
+        """The replacement of `value` in `width` bits; a value that is not an index stays as it is."""
         if not _is_index(value):
             return value
         if (constant := constant_of(value)) is not None:
@@ -86,7 +86,7 @@ class _Conversion:
     def _convert(self, op: Operation, emitter: Emitter) -> None:
         match op:
             case arith.ConstantOp():
-                return  # made anew where it is used
+                return  # created again where it is used
             case gpu.ThreadIdOp() | gpu.BlockDimOp() | gpu.BlockIdOp() | gpu.GridDimOp():
                 self._bind(op.result, emitter.value(SregOp(register_of(op))))
             case arith.IndexCastOp(input=inner):

@@ -30,7 +30,7 @@ from xdsl.traits import (
 from .analysis.effects import get_effects
 
 _Effects = Set[EffectInstance] | None
-"""What an operation does to memory; None where that is not known."""
+"""The effects of an operation on memory; None where they are unknown."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class _Kind:
 
 
 class _Cse:
-    """One run over a module. Operations are erased at the end, so that what is known of them stays true."""
+    """One run over a module. Operations are erased at the end, so that facts about them stay true."""
 
     def __init__(self) -> None:
         self._known: dict[Hashable, Operation] = {}
@@ -100,7 +100,7 @@ class _Cse:
                 self._known[key] = op
 
     def _block(self, block: Block, before: list[tuple[Hashable, Operation | None]]) -> None:
-        """Simplifies the operations of a block; `before` notes what was known in place of what is now."""
+        """Simplifies the operations of a block; `before` records the replaced entries."""
         for op in block.ops:
             if op.regions:
                 outer = self._known
@@ -192,7 +192,7 @@ def _is_unused(op: Operation) -> bool:
 
 
 def _stays_inside(op: Operation, effects: Set[EffectInstance]) -> bool:
-    """Whether nobody sees the effects of an operation: it reads, or allocates what only it has."""
+    """Whether the effects of an operation stay unobserved: it reads, or allocates memory of its own."""
     return all(
         effect.kind is MemoryEffectKind.READ
         or (

@@ -138,7 +138,7 @@ class _Expansion:
         emitter.insert(call)
 
     def _remark(self) -> str:
-        """What was made of the multiplication."""
+        """Counts and copies of the expanded multiplication."""
         m, n, k = size(self.c.layout[1]), size(self.c.layout[2]), size(self.a.layout[2])
         shared = [name for name, x in (("A", self.a), ("B", self.b)) if x.type.space.data is not Space.Rmem]
         copied = f"; {' and '.join(shared)} copied from shared memory for each K" if shared else ""

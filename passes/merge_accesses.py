@@ -112,7 +112,7 @@ def _runs(block: Block, sums: Sums) -> list[_Run]:
 
 
 def _merge(run: _Run, sums: Sums) -> None:
-    """Joins what is adjacent in a run, widest first."""
+    """Joins adjacent accesses in a run, widest first."""
     groups: dict[tuple[SSAValue, frozenset[tuple[SSAValue, int]], Attribute], dict[int, Access]] = {}
     for access, address in run.accesses:
         places = groups.setdefault((address.base, address.offset.terms, _value_type(access)), {})

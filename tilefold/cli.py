@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command `tilefold`: finds the subcommand, and turns whatever goes wrong into a message and an exit status.
+"""The command `tilefold`: finds the subcommand, and turns every error into a message and an exit status.
 
-Exit status: 0 success; 1 the input is wrong, or a check failed; 2 the command line is wrong; 70 a bug of tilefold.
+Exit status: 0 success; 1 the input is wrong, or a check failed; 2 the command line is wrong; 70 a bug in tilefold.
 `process.py` adds 130 for an interrupted command and 141 for one whose output nobody reads.
 Only the module of the subcommand that runs is imported, so that a small command starts fast.
 """

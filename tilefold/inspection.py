@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Inspection(ABC):
-    """What programs of `.cute` files and kernels in Python have in common."""
+    """The common methods of `.cute` programs and kernels in Python."""
 
     @abstractmethod
     def _lowered(self) -> "Program":
@@ -43,13 +43,13 @@ class Inspection(ABC):
             return self._lowered().cubin(self._target(target)).code
 
     def explain(self, target: str | None = None) -> str:
-        """What the compiler decided and found out, line by line of the source (docs/passes.md#remarks)."""
+        """The decisions of the compiler, line by line of the source (docs/passes.md#remarks)."""
         with self._lowered().explaining():
             remarks = self._lowered().remarks(self._target(target))
         return "\n".join(remark.diagnostic.render() for remark in remarks)
 
     def report(self, target: str | None = None) -> str:
-        """What each kernel costs: instructions, registers, shared memory (docs/passes.md)."""
+        """The costs of each kernel: instructions, registers, shared memory (docs/passes.md)."""
         with self._lowered().explaining():
             return self._lowered().report(self._target(target))
 

@@ -60,9 +60,9 @@ _Lowered = tuple[ModuleOp, tuple[ModulePass, ...]]  # a module, and the passes t
 
 @dataclass
 class Program:
-    """A verified program, and what it has been lowered to so far.
+    """A verified program, with the forms to which it has been lowered so far.
 
-    `target` is None until somebody asks for one: then the default, or that of the GPU at hand. `cache` keeps machine
+    `target` is None until one is needed: then the default, or that of the GPU at hand. `cache` keeps machine
     code; None compiles anew in each process. `text` is what the module was read from, where that says all of it.
     """
 
@@ -91,7 +91,7 @@ class Program:
     def at(self, stage: str, target: Target | None = None) -> ModuleOp | None:
         """The program at a stage, which must not be changed; None where it was written at a later one.
 
-        Raises ProgramError where a pass refuses the program, TilefoldError (E4003) where there is no such stage.
+        Raises ProgramError where a pass refuses the program, TilefoldError (E4003) for an unknown stage.
         """
         if stage not in STAGE_NAMES:
             raise TilefoldError(Code.CLI_VALUE, f"there is no stage '{stage}'", f"stages: {', '.join(STAGE_NAMES)}")
@@ -192,7 +192,7 @@ class Program:
         return fingerprint(self.module)
 
     def report(self, target: Target) -> str:
-        """What each kernel costs, as tables: instructions, registers, shared memory."""
+        """The costs of each kernel, as tables: instructions, registers, shared memory."""
         from io import StringIO
 
         from tilefold.compiler.reports.kernel_report import make_report, print_report
@@ -235,7 +235,7 @@ class Program:
         return tuple(artifact_of(entry, ptx, target) for entry in self.entries(target))
 
     def remarks(self, target: Target) -> "tuple[Remark, ...]":
-        """What the compiler decided and found out on the way to stage `instr`, in the order of the source.
+        """The decisions of the compiler on the way to stage `instr`, in the order of the source.
 
         Raises ProgramError where a pass refuses the program.
         """

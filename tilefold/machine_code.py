@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Machine code of programs, made once: what was compiled before comes out of the cache on disk.
+"""Machine code of programs, made once: compiled programs come from the cache on disk.
 
-The key is all that the result depends on: the program's text, the target, and the versions of tilefold and of what it
-compiles with. LLVM comes with llvmlite, so that llvmlite's version stands for both.
+The key covers everything that the result depends on: the program's text, the target, and the versions of tilefold and
+of its compilers. LLVM comes with llvmlite, so llvmlite's version stands for both.
 """
 
 import os
@@ -75,7 +75,7 @@ def _kept(data: bytes | None) -> Build | None:
     try:
         return None if data is None else Build.from_bytes(data)
     except ValueError:
-        return None  # intact, but not what this version writes
+        return None  # intact, but written by another version
 
 
 def _compiled(program: "Program", target: "Target") -> Build:

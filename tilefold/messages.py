@@ -73,16 +73,16 @@ def environment_error(error: Exception) -> TilefoldError | None:
 
 
 _NO_MEMORY = ("failed to map segment", "annot allocate memory", "can't start new thread")
-"""What the dynamic linker, the system and Python say where an allocation fails."""
+"""Messages of the dynamic linker, the system and Python for failed allocations."""
 
 
 def is_interrupt(error: Exception) -> bool:
-    """Whether an error is what Python or a library has made of an interrupt."""
+    """Whether an error stems from an interrupt."""
     return any(isinstance(cause, KeyboardInterrupt) for cause in _causes(error))
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """An error, and what has led to it."""
+    """An error and its causes."""
     cause: BaseException | None = error
     while cause is not None:
         yield cause
@@ -90,7 +90,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def print_internal_error(error: Exception, arguments: Sequence[str]) -> None:
-    """Prints one line about a bug of tilefold: what failed, and the command that repeats it; keeps the rest in a
+    """Prints one line about a bug of tilefold: the failure and the command that repeats it; keeps the rest in a
     folder."""
     command = ["tilefold", *arguments]
     failed_pass: str = getattr(error, "pass_name", "")

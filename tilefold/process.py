@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The process of the command `tilefold`: it ends well when it is interrupted, or when nobody reads its output.
+"""The process of the command `tilefold`: it ends well when it is interrupted, or when its reader has gone.
 
 An interrupt may come while Python imports what follows, so that the first thing here is to be ready for it.
 """
@@ -56,7 +56,7 @@ def main() -> int:
         _drop_unwritten(sys.stdout)
         _end_interrupted()
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done; what is left takes no time
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done; the rest takes no time
         for stream in (sys.stdout, sys.stderr):
             _drop_unwritten(stream)
 

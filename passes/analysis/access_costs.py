@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What each access to shared and global memory costs, found at stage `instr` without running the kernel."""
+"""The cost of each access to shared and global memory, computed at stage `instr` without running the kernel."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -44,15 +44,15 @@ _ADDRESS_UNKNOWN = "the address is known only when the kernel runs"
 
 @dataclass(frozen=True, slots=True)
 class MemoryAccess:
-    """An access to memory, `width` bytes a lane, and what it costs when each warp of a block executes it once.
+    """An access to memory, `width` bytes a lane, and its cost when each warp of a block executes it once.
 
     `warps` are those in which any lane takes part. `transactions` are wavefronts of shared memory (passes over the
     banks) or sectors of global memory (32 bytes) that they need together, and `least` those that they would need at
-    best. What is found holds for every block and every iteration of the loops around it; where an unknown offset moves
+    best. The result holds for every block and every iteration of the loops around it; where an unknown offset moves
     it against the sectors, `most` is greater than `transactions`. Where it depends on values known only when the
     kernel runs, `unknown` says what, and the numbers are 0.
 
-    A tensor in global memory is taken to begin at a multiple of 32 bytes, as allocations do.
+    A tensor in global memory is assumed to begin at a multiple of 32 bytes, as allocations do.
     """
 
     op: Operation

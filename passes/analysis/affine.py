@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Addresses as sums: a pointer, multiples of run-time values, and a constant. What is adjacent, what is aligned."""
+"""Addresses as sums: a pointer, multiples of run-time values, and a constant. They show adjacency and alignment."""
 
 from dataclasses import dataclass
 from math import gcd
@@ -45,7 +45,7 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class AddressSum:
-    """A pointer that nothing is known to be added to, and what is added to it."""
+    """A base pointer and the sum added to it."""
 
     base: SSAValue
     offset: Sum

@@ -22,7 +22,7 @@ from .ranges import Ranges
 _MAX_TRIPS = 4096
 """Iterations of a loop that are gone through for the values of its counter."""
 _MAX_ROUNDS = 16
-"""Attempts to find what a value that a loop carries has in common in all iterations."""
+"""Attempts to find a property of a loop-carried value that holds in all iterations."""
 MOST_ROUNDS = 4096
 """Attempts for all loops of a warp together; loops within loops are tried again with each."""
 
@@ -31,7 +31,7 @@ class WarpValues(Memoised[LaneValue | None]):
     """The values of one warp of a block at stage `instr`. `of` is None for one whose lanes differ in ways that are not
     known before the kernel runs.
 
-    A tensor in global memory is taken to begin at a multiple of the bytes of a sector, as allocations do.
+    A tensor in global memory is assumed to begin at a sector, as allocations do.
     """
 
     def __init__(self, entry: EntryOp, warp: int, ranges: Ranges) -> None:
@@ -53,7 +53,7 @@ class WarpValues(Memoised[LaneValue | None]):
         self._ranges = ranges
 
     def of(self, value: SSAValue) -> LaneValue | None:
-        """What is known of a value."""
+        """The lanes of a value; None if unknown."""
         return None if value in self._under_way else super().of(value)
 
     def _find(self, value: SSAValue) -> None:
@@ -238,5 +238,5 @@ def _selected(condition: LaneValue | None, a: LaneValue | None, b: LaneValue | N
 
 
 def _uniform(*operands: LaneValue) -> LaneValue | None:
-    """What is known of an operation of which nothing else is: uniform operands have a uniform result."""
+    """The default for an operation: uniform operands have a uniform result."""
     return lv.uniform() if operands and all(operand.is_uniform for operand in operands) else None

@@ -55,7 +55,7 @@ class LaneValue:
         return self if self.bits <= bits else replace(self, bits=bits)
 
     def wrapped(self, bits: int) -> "LaneValue":
-        """The integer of so many bits that is the same modulo `2**bits`."""
+        """The integer of `bits` bits that is equal modulo `2**bits`."""
         if not self.is_uniform:
             return self.modulo(bits)
         shifted = as_shift(self)
@@ -150,7 +150,7 @@ def uniform(multiple: int = 1) -> LaneValue:
 
 
 def bits_of(values: Sequence[int]) -> LaneValue:
-    """One of these values, nobody knows which, the same in all lanes."""
+    """One of these values, unknown which, the same in all lanes."""
     mask = 0
     for value in values:
         mask |= value ^ values[0]
@@ -189,7 +189,7 @@ def shifted_right(a: LaneValue, bits: int) -> LaneValue | None:
 
 @_modular
 def joined(a: LaneValue, b: LaneValue) -> LaneValue | None:
-    """One of the two, nobody knows which, the same one in all lanes."""
+    """One of the two, unknown which, the same in all lanes."""
     if a == b:
         return a
     if a.step == b.step == 0 and a.is_uniform and b.is_uniform:

@@ -26,7 +26,7 @@ class LocalFragment:
 
     @property
     def bytes(self) -> int:
-        """What it takes of a thread's local memory."""
+        """The bytes that it takes of a thread's local memory."""
         return self.alloc.bytes.value.data
 
 

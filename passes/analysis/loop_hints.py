@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The attribute `unroll` of a loop: what it asks for, and whether that can be done."""
+"""The attribute `unroll` of a loop: its meaning, and whether it is possible."""
 
 from typing import cast
 
@@ -62,7 +62,7 @@ def body_copies(loop: scf.ForOp) -> int:
 
 
 def malformed_hint(op: Operation) -> str | None:
-    """What is wrong with the hint of an operation; None if nothing is."""
+    """The problem with the hint of an operation; None for a valid one."""
     hint = op.attributes.get(UNROLL)
     if hint is None:
         return None
@@ -76,7 +76,7 @@ def malformed_hint(op: Operation) -> str | None:
 
 
 def cannot_unroll(op: Operation) -> bool:
-    """Whether a loop is to be unrolled completely although nobody knows how often it runs."""
+    """Whether a loop asks for complete unrolling although its number of iterations is unknown."""
     if not isinstance(op, scf.ForOp) or unroll_count(op) != 0:
         return False
     return not all(map(_known_once_unrolled, (op.lb, op.ub, op.step)))

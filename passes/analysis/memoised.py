@@ -15,14 +15,14 @@ MOST_NESTED = 24
 
 
 class Memoised(ABC, Generic[Known]):
-    """Finds something for each value from the same for its operands, each once."""
+    """Computes a result for each value, once, from the results for its operands."""
 
     def __init__(self) -> None:
         self._known: dict[SSAValue, Known] = {}
         self._nested = 0
 
     def of(self, value: SSAValue) -> Known:
-        """What is found for a value."""
+        """The result for a value."""
         if value not in self._known:
             due = (value,) if self._nested < MOST_NESTED else operands_first(value, self._known)
             self._nested += 1
@@ -33,15 +33,15 @@ class Memoised(ABC, Generic[Known]):
         return self._known[value]
 
     def _find(self, value: SSAValue) -> None:
-        """Notes what is found for a value."""
+        """Records the result for a value."""
         self._known[value] = self._compute(value)
 
     @abstractmethod
     def _compute(self, value: SSAValue) -> Known:
-        """What is found for a value, by `of` of its operands."""
+        """Computes the result for a value, by `of` of its operands."""
 
     def _forget(self, size: int) -> None:
-        """Leaves what was known when so many values were: dictionaries keep the order in which keys were added."""
+        """Drops all but the first `size` results: dictionaries keep the order of insertion."""
         while len(self._known) > size:
             self._known.popitem()
 
@@ -49,7 +49,7 @@ class Memoised(ABC, Generic[Known]):
 def operands_first(value: SSAValue, known: Container[SSAValue]) -> Iterator[SSAValue]:
     """A value after all that it is computed from and that is not known when its turn comes; some of it twice.
 
-    What a loop hands from one iteration to the next is left out.
+    Values that a loop carries from one iteration to the next are left out.
     """
     waiting, opened = [value], set[SSAValue]()
     while waiting:
@@ -64,7 +64,7 @@ def operands_first(value: SSAValue, known: Container[SSAValue]) -> Iterator[SSAV
 
 
 def _parts(value: SSAValue) -> Sequence[SSAValue]:
-    """What a value is computed from, but for what loops hand on."""
+    """The values that a value is computed from, except those that loops carry."""
     owner = value.owner
     if isinstance(owner, Block):
         parent = owner.parent_op()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Integers as sums of products of quotients, in which what cancels has cancelled.
+"""Integers as sums of products of quotients, in which equal terms have cancelled.
 
 A remainder is a difference of quotients: `x / a % b == x / a - b * (x / (a * b))`. With every remainder written so,
 equal integers have equal sums: of `(x % 16) * 6 + x / 16 * 96` only `x * 6` is left.
@@ -126,7 +126,7 @@ class Quotients:
         return Sum({(Digit(self._number(value)),): 1}) if result is None or too_long else result
 
     def _digit(self, value: SSAValue, depth: int = MOST_DEPTH) -> Digit | None:
-        """A value that is no sum, as a digit of what it was divided from; None for 0."""
+        """A value that is not a sum, as a digit of its dividend; None for 0."""
         value = self._plain(value)
         part = _part(value)
         operands = () if part is None else (part.value,) if part.by is None else (part.value, part.by)
@@ -139,7 +139,7 @@ class Quotients:
         return self._within(digit if digit is not None else self._taken(Digit(self._number(part.value)), part))
 
     def _taken(self, inner: Digit, part: _Part) -> Digit | None:
-        """The quotient or remainder of a digit; None where it is no digit of the same number."""
+        """The quotient or remainder of a digit; None where it is not a digit of the same number."""
         number, mod = part.number, inner.mod
         if inner.mod_by >= 0 or (mod and part.by is not None):
             return None
@@ -155,7 +155,7 @@ class Quotients:
         return inner._replace(div=inner.div * number, mod=mod // number)
 
     def _within(self, digit: Digit | None) -> Digit | None:
-        """A digit without what its range makes superfluous; None for 0."""
+        """A digit without the divisions that its range makes superfluous; None for 0."""
         assert digit is not None, "a number is a digit of itself"
         most = self._ranges.of(self.values[digit.root])[1] // digit.div
         if most == 0 or digit.mod == 1:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a comparison says of the range of what is compared, and where the range of a value in a loop may end."""
+"""The range that a comparison implies for its operands, and where the range of a value in a loop may end."""
 
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
@@ -60,7 +60,7 @@ def ends_in(loop: Operation) -> list[int]:
 
 
 def grows_by(following: SSAValue, argument: SSAValue) -> SSAValue | None:
-    """What is added to a loop's value in each iteration, if nothing else is done to it."""
+    """The increment of a loop's value in each iteration, if it only changes by a sum."""
     sum = following.owner
     if not isinstance(sum, arith.AddiOp):
         return None

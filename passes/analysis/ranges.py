@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The ranges of integers: what a kernel's block, grid limits, loop bounds and layouts prove."""
+"""The ranges of integers, proven from a kernel's block, grid limits, loop bounds and layouts."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -19,7 +19,7 @@ from .memoised import Memoised
 from .range_facts import ends_in, grows_by, restricted
 
 FULL: Range = limits(64)
-"""What is known of any 64-bit integer."""
+"""The range of any 64-bit integer."""
 _REGISTERS: Mapping[type[Operation], str] = MappingProxyType({
     gpu.ThreadIdOp: "tid", gpu.BlockDimOp: "ntid", gpu.BlockIdOp: "ctaid", gpu.GridDimOp: "nctaid",
 })  # fmt: skip
@@ -52,12 +52,12 @@ class Ranges(Memoised[Range]):
         return FULL if int_width(value.type) is None else super().of(value)
 
     def _find(self, value: SSAValue) -> None:
-        whole = self._known[value] = _limits(value)  # what a value that depends on itself is taken to be
+        whole = self._known[value] = _limits(value)  # the assumption for a value that depends on itself
         result = self._compute(value)
         self._known[value] = result if contains(whole, result) else whole
 
     def fits(self, value: SSAValue, bits: int = 32) -> bool:
-        """Whether a value always fits in a signed integer of so many bits."""
+        """Whether a value always fits in a signed integer of `bits` bits."""
         return contains(limits(bits), self.of(value))
 
     def wraps(self, op: Operation) -> bool:

@@ -72,7 +72,7 @@ def choose_vector(
 
 
 class _RefusedError(Exception):
-    """Why accesses of so many bits are not possible, and in a word what that is about."""
+    """Accesses of `bits` bits are impossible: a keyword and the reason."""
 
     def __init__(self, bits: int, about: str, reason: str):
         super().__init__(f"{bits} bits refused: {reason}")

@@ -228,7 +228,7 @@ def _printed(emitter: Emitter, value: SSAValue, kind: CuteType) -> list[SSAValue
 
 
 def _fields(emitter: Emitter, value: SSAValue, data: Any) -> list[SSAValue]:
-    """The dynamic integers of a value that is no composed layout."""
+    """The dynamic integers of a value that is not a composed layout."""
     dynamic = [x for x in integers(data) if isinstance(x, Unknown)]
     places = zip(paths(data), dynamic, strict=True)
     return [_extract(emitter, value, path, SCALARS[x.width]) for path, x in places]

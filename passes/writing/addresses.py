@@ -109,7 +109,7 @@ class Addresses:
         return moved
 
     def _step(self, emitter: Emitter, pointer: SSAValue, bytes: SSAValue, fixed: Fixed = ()) -> SSAValue:
-        """`pointer`, moved by so many bytes if `fixed` is inside."""
+        """`pointer`, moved by `bytes` if `fixed` is inside."""
         if constant_of(bytes) == 0 and not fixed:
             return pointer
         width = int_width(bytes.type)
@@ -122,7 +122,7 @@ class Addresses:
         return emitter.value(PtrAddOp(pointer, bytes, pairs))
 
     def summary(self) -> str | None:
-        """How many offsets in global memory were computed in 32 and in 64 bits, and why; None if there are none."""
+        """The number of offsets in global memory in 32 and in 64 bits, with reasons; None without offsets."""
         narrow, wide = self._reaches[32], self._reaches[64]
         parts: list[str] = []
         if narrow:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Coordinate tensors folded into index arithmetic: what is left are the integers of their starts."""
+"""Coordinate tensors folded into index arithmetic: only the integers of their starts remain."""
 
 from typing import Any
 
@@ -66,7 +66,7 @@ class CoordinateFolding:
         return True
 
     def erase(self) -> None:
-        """Erases the coordinate tensors, which nothing uses any more."""
+        """Erases the coordinate tensors, which are unused now."""
         for op in reversed(self._folded):
             op.detach()
             op.erase()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How passes write operations: at a place, with the source location of what they replace."""
+"""How passes write operations: at a place, with the source location of the replaced operation."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -51,7 +51,7 @@ class Emitter:
         return self.constant(value, IndexType())
 
     def moved(self, pointer: SSAValue, bytes: int) -> SSAValue:
-        """The pointer so many bytes further on; itself for none."""
+        """The pointer moved by a number of bytes; itself for 0."""
         return self.value(PtrAddOp(pointer, self.constant(bytes, i32))) if bytes else pointer
 
     def loop(self, extent: int) -> SSAValue:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Remarks: what a pass decided, and why, kept in an attribute of the operation that came of it."""
+"""Remarks: the decisions of passes and their reasons, kept in an attribute of the resulting operation."""
 
 from collections.abc import Iterator
 

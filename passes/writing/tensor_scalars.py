@@ -22,7 +22,7 @@ class Scalars:
         self._known: dict[SSAValue, list[SSAValue]] = {}
 
     def note(self, tensor: SSAValue, scalars: Sequence[SSAValue]) -> None:
-        """Says what the scalars of a coordinate tensor are."""
+        """Records the scalars of a coordinate tensor."""
         self._known[tensor] = list(scalars)
 
     def of(self, tensor: SSAValue) -> list[SSAValue]:

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Does what was asked for. TilefoldError (E4003) for bad settings in the environment."""
+    """Shows or clears the cache. TilefoldError (E4003) for bad settings in the environment."""
     from tilefold.runtime.compiled.store import Store
 
     settings = cache_settings()
@@ -56,7 +56,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _what(data: bytes | None) -> str:
-    """What an entry holds: a program, or the results of autotuning."""
+    """The contents of an entry: a program, or the results of autotuning."""
     from tilefold.runtime.compiled.build import Build
 
     if data is None:

@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Compiles, writes what was asked for, and prints the report."""
+    """Compiles, writes the output, and prints the report."""
     from tilefold.base.target import Target
     from tilefold.lowering import TO_INDEX, load
 

@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Prints what was asked for."""
+    """Prints the requested values."""
     from tilefold.layout.drawing.drawings import text_table
     from tilefold.layout.drawing.scene import side_by_side
     from tilefold.layout.text.evaluate import Evaluator

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`tilefold opt`: runs passes over a file and prints what they leave."""
+"""`tilefold opt`: runs passes over a file and prints the result."""
 
 import argparse
 import re

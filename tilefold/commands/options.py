@@ -39,7 +39,7 @@ def add_file(parser: argparse.ArgumentParser, *, optional: bool = False) -> None
 
 
 def add_target(parser: argparse.ArgumentParser, default: str | None, described: str = "") -> None:
-    """Declares `--target`; where nothing is its default, `described` says what is compiled for."""
+    """Declares `--target`; without a default, `described` names the target."""
     text = f"the GPU to compile for, such as sm_90a (default: {described or default})"
     parser.add_argument("--target", metavar="ARCH", default=default, help=text)
 
@@ -51,7 +51,7 @@ def add_pictures(parser: "_Arguments", subject: str) -> None:
 
 
 def write_pictures(args: argparse.Namespace, picture: "Callable[[], Picture]") -> None:
-    """Writes the picture to the files that were asked for. Raises TilefoldError where it cannot."""
+    """Writes the picture to the requested files. Raises TilefoldError where it cannot."""
     for path, is_png in ((args.svg, False), (args.png, True)):
         if path is not None:
             write_picture(picture(), path, png=is_png)

@@ -8,7 +8,7 @@ from inspect import getdoc
 _EPILOG = """\
 examples:
   tilefold passes                 stages, the passes that lead to each, and a line about each pass
-  tilefold passes fold-layouts    what a pass does, with programs before and after it, and its options
+  tilefold passes fold-layouts    a description of the pass, with programs before and after it, and its options
 """
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`tilefold run`: fills, launches and checks what a file describes, or runs its host function `@main`."""
+"""`tilefold run`: fills, launches and checks as a file describes, or runs its host function `@main`."""
 
 import argparse
 import os
@@ -162,7 +162,7 @@ def _run_host(args: argparse.Namespace, program: "Program") -> int:
         else:
             passed = host.simulate(entry, args.stage)
     finally:
-        sys.stdout.flush()  # what was printed comes before what went wrong
+        sys.stdout.flush()  # the output comes before the error
     return 0 if passed else 1
 
 

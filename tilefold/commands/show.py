@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`tilefold show`: prints what tiled copies and tiled MMAs do, as CuTe's print does."""
+"""`tilefold show`: prints tiled copies and tiled MMAs in the form of CuTe's print."""
 
 import argparse
 import sys
@@ -91,7 +91,7 @@ others:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares what can be shown, each with its options."""
+    """Declares the things to show, each with its options."""
     parser.epilog = _EPILOG
     kinds = parser.add_subparsers(dest="kind", metavar="WHAT", required=True)
     copy = kinds.add_parser(
@@ -220,7 +220,7 @@ def _execute_c_atom(args: argparse.Namespace) -> int:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Prints what was asked for."""
+    """Prints the requested lines, tables and pictures."""
     for name, value in vars(args).items():
         if value == []:  # what argparse makes of the text "--"
             setattr(args, name, "--")

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels in Python, in the vocabulary of CuTe: `from tilefold import cute`.
 
-What is here builds kernels (docs/python.md); `cute.arch` are the instructions of a thread, `cute.nvgpu` what atoms are
-made of.
+These names build kernels (docs/python.md); `cute.arch` holds the instructions of a thread, `cute.nvgpu` those of atoms.
 """
 
 import builtins

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the parameters of a kernel are annotated with."""
+"""Annotations of the parameters of a kernel."""
 
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, get_args
@@ -29,7 +29,7 @@ def is_constexpr(annotation: object) -> bool:
 
 
 def meaning(annotation: object) -> object:
-    """What an annotation says of a parameter that is not None: `Annotated[cute.Tensor, cute.Dynamic()]` and
+    """The meaning of an annotation for a parameter that is not None: `Annotated[cute.Tensor, cute.Dynamic()]` and
     `cute.Dynamic` are a rule, `cute.Tensor | None` is `cute.Tensor`.
     """
     if annotation is Dynamic:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`cute.arch`: what a thread knows of itself, and the instructions by which threads work together."""
+"""`cute.arch`: the coordinates of a thread, and the instructions by which threads cooperate."""
 
 from tilefold.compiler.builder.instructions.arch import (
     approx,

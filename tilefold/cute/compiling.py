@@ -98,7 +98,7 @@ def _taken(kernel: "CompiledKernel", target: Target, future: "Future[bytes | Til
 
 
 def _processes(jobs: int) -> "Executor":
-    """Processes of this machine, begun anew: a process that uses a GPU cannot be forked."""
+    """Processes of this machine, newly started: a process that uses a GPU cannot be forked."""
     import os
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context

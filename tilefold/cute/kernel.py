@@ -80,7 +80,7 @@ class KernelFunction(ABC):
     @property
     @abstractmethod
     def last(self) -> CompiledKernel:
-        """The kernel that was built last. Raises TilefoldError (E3107) if none was."""
+        """The kernel that was built last. Raises TilefoldError (E3107) before the first."""
 
     def ir(self, stage: str = "cute", target: str | None = None) -> str:
         """The program at a stage: `cute`, `folded`, `atoms`, `index` or `instr`."""
@@ -91,11 +91,11 @@ class KernelFunction(ABC):
         return self.last.ptx(target)
 
     def report(self, target: str | None = None) -> str:
-        """What the kernel costs: instructions, registers, shared memory."""
+        """The costs of the kernel: instructions, registers, shared memory."""
         return self.last.report(target)
 
     def explain(self, target: str | None = None) -> str:
-        """What the compiler decided and found out, line by line of the source."""
+        """The decisions of the compiler, line by line of the source."""
         return self.last.explain(target)
 
     def to_cute(self) -> str:
@@ -195,7 +195,7 @@ class KernelCall:
 
     @property
     def bound(self) -> BoundArguments:
-        """What the kernel is built from for these arguments. Raises LaunchError (E3106)."""
+        """The arguments in the form from which the kernel is built. Raises LaunchError (E3106)."""
         if self.bindings is None:
             self.bindings = self.kernel.signature.bind_in_order(self.args)
         return self.bindings

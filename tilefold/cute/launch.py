@@ -23,7 +23,7 @@ _DEVICES = "auto, sim, cuda, or cuda:1 and so on"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a launch asks for beside its arguments, sizes and options; see `KernelCall.launch`."""
+    """The settings of a launch besides its arguments, sizes and options; see `KernelCall.launch`."""
 
     device: str
     stage: str | None
@@ -61,7 +61,7 @@ def simulate(
 
 def check_device(device: str) -> None:
     """LaunchError (E3105) for a device that does not exist."""
-    kind, _, number = str(device).partition(":")  # of an object that is no text, too
+    kind, _, number = str(device).partition(":")  # any object, not only text
     if device not in ("auto", "sim", "cuda") and not (kind == "cuda" and number.isdecimal()):
         raise LaunchError(Code.RUN_LAUNCH, f"device is {device!r}", f"one of: {_DEVICES}")
 

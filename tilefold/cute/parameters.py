@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The parameters of a kernel's function: their names, defaults and annotations, and what a call gives each of them."""
+"""The parameters of a kernel's function: their names, defaults and annotations, and their values in a call."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -25,7 +25,7 @@ class Signature:
         """The signature with annotations evaluated, where they can be."""
         try:
             signature = inspect.signature(self.function, eval_str=True)
-        except Exception:  # an annotation that names what is not there says nothing to us
+        except Exception:  # an annotation that names something undefined is ignored
             signature = inspect.signature(self.function)
         return signature.replace(parameters=[p for p in signature.parameters.values() if p.name not in self.without])
 
@@ -69,7 +69,7 @@ class Signature:
         return {name: (dtype.least, dtype.greatest) for name, dtype in annotated.items() if dtype.kind == "int"}
 
     def bind(self, args: Sequence[object], kwargs: Mapping[str, object]) -> BoundArguments:
-        """What a call gives each parameter. TypeError as from Python for a call that does not fit."""
+        """The value of each parameter in a call. TypeError as from Python for a call that does not fit."""
         if self.is_plain:
             return self.bind_in_order(self.in_order(tuple(args), kwargs))
         bound = self.signature.bind(*args, **kwargs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A kernel of Python for arguments of certain types: what it is at each stage, and how it is launched."""
+"""A kernel of Python for arguments of certain types: its stages and its launches."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From the arguments of a call to the types of a kernel's parameters: what each argument becomes in the kernel."""
+"""From the arguments of a call to the types of a kernel's parameters: the form of each argument in the kernel."""
 
 import copy
 import dataclasses
@@ -45,7 +45,7 @@ class BoundArguments:
     arrays: dict[str, Array] = field(default_factory=lambda: {})
 
     def add(self, name: str, value: Any, annotation: object) -> object:
-        """What stands for an argument when the kernel is built. Raises LaunchError (E3106)."""
+        """The stand-in for an argument while the kernel is built. Raises LaunchError (E3106)."""
         _check_kind(name, value, annotation)
         if is_constexpr(annotation) or value is None or isinstance(value, str | DType):
             return self._constant(name, value)
@@ -103,7 +103,7 @@ class BoundArguments:
 
 
 def _check_kind(name: str, value: Any, annotation: object) -> None:
-    """LaunchError (E3106) for an argument that is no number, no tensor, where the annotation says so. None is always
+    """LaunchError (E3106) for an argument that is not the number or tensor of its annotation. None is always
     one of an optional parameter.
     """
     if value is None or annotation is None:
@@ -124,13 +124,13 @@ def _fields(kind: type[Any]) -> tuple[tuple[str, object], ...]:
     """The fields of a dataclass with their annotations, evaluated where they can be."""
     try:
         hints = get_type_hints(kind, include_extras=True)
-    except Exception:  # an annotation that names what is not there says nothing to us
+    except Exception:  # an annotation that names something undefined is ignored
         hints = {}
     return tuple((f.name, meaning(hints.get(f.name, f.type))) for f in dataclasses.fields(kind))
 
 
 def _scalar_dtype(name: str, value: Any, annotation: object) -> DType | None:
-    """The type of a number in the kernel; None for what is no number. LaunchError (E3106) for one that kernels do not
+    """The type of a number in the kernel; None for other values. LaunchError (E3106) for one that kernels do not
     have.
     """
     if isinstance(value, complex):
@@ -183,7 +183,7 @@ def element_type_of(name: str, array: Any) -> DType:
 
 
 def name_of_elements(dtype: DType) -> str:
-    """What `Array.dtype` calls a type. LaunchError (E3106) for one that the elements of no argument have."""
+    """The name of a type in `Array.dtype`. LaunchError (E3106) for one that the elements of no argument have."""
     element = BY_NAME.get(dtype.name)
     if element is None or element.dlpack is None:
         message = f"arguments cannot have elements of type {dtype}"

@@ -43,8 +43,8 @@ def torch_op(
     There is no gradient; `op.register_autograd` takes one only for operators
     that write none of their arguments, so it is one of a `torch.autograd.Function` around the call.
 
-    Raises LaunchError for names that are none of the kernel's, for a constant without a value, and for a block or a
-    grid that is missing, ImportError without torch.
+    Raises LaunchError for names that are not parameters of the kernel, for constants without a value, and for a missing
+    block or grid, ImportError without torch.
     """
     if not isinstance(kernel, Kernel | Tuned):  # pyright: ignore[reportUnnecessaryIsInstance]
         hint = "pass a function that is decorated with @cute.kernel"
@@ -68,7 +68,7 @@ def torch_op(
         kernel(**given, **constants).launch(**asked, **options)
 
     def fake(*args: Any, **named: Any) -> None:
-        """What is known of the results without running: there are none."""
+        """The operator has no results."""
 
     library: Any = import_module("torch").library
     written = tuple(parameter for parameter in passed if parameter in mutates)

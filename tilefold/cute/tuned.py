@@ -83,7 +83,7 @@ class Tuned(KernelFunction):
         return self.tuning(call, ordinal)
 
     def tuning(self, call: "TunedCall", ordinal: int, grid: Sized | None = None) -> Tuning:
-        """What is found out on a GPU for the arguments of a call; see `tune`."""
+        """The tuning on a GPU for the arguments of a call; see `tune`."""
         calls = [call.of(config) for config in self.configs]
         key = ordinal, *calls[0].bound.key
         with self._lock:  # two measurements at the same time would disturb each other

@@ -46,7 +46,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What was found out for arguments of some types."""
+    """The result of tuning for arguments of some types."""
 
     candidates: tuple[Candidate, ...]
     device: str
@@ -106,7 +106,7 @@ class Tuner:
     repeat: int
 
     def measure(self, calls: Sequence[KernelCall], ordinal: int) -> Tuning:
-        """What was measured before on a GPU, by the disk; else what is measured now. The calls are those of the
+        """The measurements on a GPU: those on disk, else new ones. The calls are those of the
         configurations, whose arguments the runs change.
 
         Raises CudaUnavailable without the GPU, TilefoldError where no configuration works.
@@ -136,7 +136,7 @@ class Tuner:
         return made
 
     def _key(self, bounds: Sequence[BoundArguments], engine: "CudaEngine") -> str:
-        """What the measurement depends on; empty where it is not known. The kernel is taken as it is for the first
+        """The key of the measurement; empty where it is unknown. The kernel is taken as it is for the first
         configuration, with all that it calls: to build all of them takes too long where nothing has to be compiled.
         """
         from tilefold.machine_code import toolchain
@@ -155,7 +155,7 @@ class Tuner:
         )
 
     def _compiled(self, calls: Sequence[KernelCall], target: "Target") -> tuple[list[Candidate], bool]:
-        """All configurations with what they use, or what is wrong with them; and whether that will be so again."""
+        """All configurations with their resources or problems; and whether another run would give the same."""
         built = [self._built(call.bound, config) for call, config in zip(calls, self.configs, strict=True)]
         kernels = [kernel for kernel in built if isinstance(kernel, CompiledKernel)]
         made = compile_all(kernels, target, self.executor)

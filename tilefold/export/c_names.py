@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The arguments of an exported kernel in C: a pointer and an integer for each `?` of a tensor, under names that C has
-not taken.
+"""The arguments of an exported kernel in C: a pointer and an integer for each `?` of a tensor, under names that
+are free in C.
 
 A kernel and its parameters are named by letters, digits and underscores, which the verifiers hold.
 """
@@ -38,17 +38,17 @@ _CPP = (
     "wchar_t xor xor_eq"
 )
 _OF_HEADER = ("kernel", "find", "load", "load_data", "launch", "unload")
-"""What the header defines, after the kernel's name."""
+"""The definitions of the header, after the kernel's name."""
 _TAKEN = frozenset(f"{_OURS} {_C} {_CPP}".split())
 _RESERVED = re.compile(r"_[A-Z_]\w*|u?int\w*_t|size_t|CU\w*|cu[A-Z]\w*")
-"""What C keeps for itself, types of integers, and what the driver's header defines."""
+"""Names that are reserved in C, types of integers, and names of the driver's header."""
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
     """An argument of a launch in C: its name, and the kind of the value.
 
-    `note` says what a caller must hold to, unless the tensor to which an extent or a stride belongs says it.
+    `note` tells the caller the conditions, unless the tensor to which an extent or a stride belongs says it.
     """
 
     name: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the simulator counted, as tables for a terminal."""
+"""The counters of the simulator, as tables for a terminal."""
 
 from collections.abc import Sequence
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
 DEFAULT_STAGE = "instr"
-"""The stage that the simulator runs where none is asked for."""
+"""The default stage of the simulator."""
 
 CodeT = TypeVar("CodeT")
 

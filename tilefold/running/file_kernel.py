@@ -100,7 +100,7 @@ class FileKernelCall:
 
 @dataclass
 class _Arguments:
-    """What an engine is given, and the arrays of the host that its results go to."""
+    """The arguments of an engine, and the arrays of the host for its results."""
 
     passed: dict[str, Any] = field(default_factory=dict[str, Any])
     _copied: "list[tuple[Any, TensorType, TensorArgument]]" = field(default_factory=lambda: [])

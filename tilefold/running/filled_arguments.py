@@ -36,7 +36,7 @@ class Arguments:
     filled: Mapping[str, Filled]
 
     def launchable(self) -> dict[str, TensorArgument | np.generic]:
-        """What an engine is given: tensors in storage of their own, and scalars."""
+        """The arguments of an engine: tensors in fresh storage, and scalars."""
         given: dict[str, TensorArgument | np.generic] = {}
         for name, filled in self.filled.items():
             type = self.types[name]

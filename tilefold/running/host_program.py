@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs a program that begins on the host: interprets its `@main`, and launches what it launches where it is told to."""
+"""Runs a program that begins on the host: interprets its `@main`, and runs its launches on the chosen device."""
 
 import sys
 from collections.abc import Mapping
@@ -89,7 +89,7 @@ class Host:
     def _on_gpu(self, launch: Launch, arguments: Arguments, host: Warp) -> None:
         ready = on_gpu(self._for(launch, TO_INDEX), launch.kernel)
         values = dict(zip(ready.code.names, _scalars(arguments), strict=True))
-        sys.stdout.flush()  # what the kernel prints, the driver writes without Python's buffer
+        sys.stdout.flush()  # the driver writes the kernel's output without Python's buffer
         ready.launch(launch.config, values)
 
     def _for(self, launch: Launch, passes: tuple[str, ...]) -> Program:
@@ -98,7 +98,7 @@ class Host:
 
 
 def _scalars(arguments: Arguments) -> list[Any]:
-    """What a launch passes: of a value of the `cute` dialect its dynamic integers."""
+    """The arguments of a launch: of a value of the `cute` dialect its dynamic integers."""
     scalars: list[Any] = []
     for value, type in arguments:
         scalars += value if isinstance(type, CuteType) else [value]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a file says about running its kernels: its `run.launch` operations, as changed by the command line."""
+"""The launches of a file: its `run.launch` operations, as changed by the command line."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -70,7 +70,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Changes:
-    """What the command line changes: the launch or kernel to run, its grid and block, fills by argument, more
+    """Changes by the command line: the launch or kernel to run, its grid and block, fills by argument, more
     checks."""
 
     name: str | None = None

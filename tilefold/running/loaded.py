@@ -83,7 +83,7 @@ class LoadedProgram(Inspection):
         max_steps: int | None = None,
         max_memory: int | None = None,
     ) -> tuple[LaunchOutcome, ...]:
-        """Runs what the file's `run.launch` operations say, as `tilefold run` does; an outcome for each launch and,
+        """Runs the file's `run.launch` operations, as `tilefold run` does; an outcome for each launch and,
         with `stage="all"`, for each stage.
 
         `device` is "auto", "sim" or "cuda"; `stage` where the simulator runs; `launch` the label or the kernel of the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs launches on an engine and judges the results. What a run prints goes to the standard output as it happens."""
+"""Runs launches on an engine and judges the results. The output of a run goes to the standard output at once."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What `tilefold show c-atom` prints: how make_tiled_copy_C_atom comes to its layout and tiler, step by step."""
+"""The output of `tilefold show c-atom`: how make_tiled_copy_C_atom comes to its layout and tiler, step by step."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -66,7 +66,7 @@ def _values(text: str, mma: TiledMma) -> Sequence[int]:
 
 
 def _check_prefix(mma: TiledMma, count: int, most: int) -> None:
-    """LayoutError, naming numbers that would do, if the first `count` values of a thread are no layout."""
+    """LayoutError, naming numbers that would do, if the first `count` values of a thread form no layout."""
     if not _is_prefix(mma, count):
         counts = [str(n) for n in range(1, min(most, _TRIED) + 1) if _is_prefix(mma, n)]
         raise LayoutError(

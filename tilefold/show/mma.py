@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What `tilefold show tiled-mma` prints: a tiled MMA, and what it gives to threads, in the lines of CuTe's print."""
+"""The output of `tilefold show tiled-mma`: a tiled MMA and the parts of its threads, in the lines of CuTe's print."""
 
 import argparse
 from dataclasses import dataclass

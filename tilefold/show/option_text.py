@@ -20,7 +20,7 @@ class OptionText:
     text: str
 
     def read(self, parse: Callable[[str], _T]) -> _T:
-        """What `parse` makes of the text. OptionError for what it refuses."""
+        """The value that `parse` reads from the text. OptionError for text that it refuses."""
         try:
             return parse(self.text)
         except LayoutSyntaxError as error:

@@ -49,7 +49,7 @@ def read_request(args: argparse.Namespace) -> Request:
 
 
 def _named(space: str, otherwise: str) -> str:
-    """The space in a tensor's name: untagged memory is called what it stands for."""
+    """The space in a tensor's name: untagged memory has the name of the space it stands for."""
     return otherwise if space == "ptr" else space
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tiles that do not cover their tensor, which --ragged allows: what reaches beyond, and how much of a part does not."""
+"""Tiles that do not cover their tensor, which --ragged allows: the excess, and the number of elements inside."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a tiled copy gives to two tensors and a thread, and the lines in which CuTe's print would show it."""
+"""A tiled copy applied to two tensors and a thread, in the lines of CuTe's print."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -77,7 +77,7 @@ class Request:
 
     @property
     def read_from(self) -> Tensor | None:
-        """What is partitioned as the source: the block's tile, or the whole tensor."""
+        """The partitioned source: the block's tile, or the whole tensor."""
         return self.src if self.tile is None else self.tile.tensor
 
     def partitions(self) -> list[Tensor]:
@@ -148,7 +148,7 @@ class Request:
         return [*lines, *self._ragged_lines()]
 
     def warnings(self) -> list[str]:
-        """What is worth saying although everything could be computed."""
+        """Warnings about a request that could be computed."""
         problems: list[str] = []
         for role, space, able in (
             ("source", self.spaces[0], self.copy.atom.src_spaces),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Types of the `llvm` dialect: what values become, and how several results are one structure."""
+"""Types of the `llvm` dialect: of values, and of several results as one structure."""
 
 from collections.abc import Sequence
 from typing import cast

@@ -13,7 +13,7 @@ from ...writing.ssa_operators import Binary, SsaOperators
 Operand: TypeAlias = "int | SignedInt"
 
 _NSW = arith.IntegerOverflowAttr([arith.IntegerOverflowFlag.NSW])
-_EXACT = (arith.AddiOp, arith.SubiOp, arith.MuliOp)  # what must not overflow
+_EXACT = (arith.AddiOp, arith.SubiOp, arith.MuliOp)  # operations that must not overflow
 
 
 class SignedInt(SsaOperators):
@@ -83,7 +83,7 @@ class SignedInt(SsaOperators):
 
 
 class Condition:
-    """What a comparison of run-time integers yields."""
+    """The result of a comparison of run-time integers."""
 
     __slots__ = ("integer", "value")
 
