@@ -396,7 +396,7 @@ RUN = [
         (f'run.launch @m::@k grid(1) {{\n{_ARGS}  «run.arg» "B" : index = "0"\n}}', "not index"),
         (f'run.launch @m::@k grid(1) {{\n{_ARGS}  «run.arg» "B" : !tile.tensor<f32, gmem, align<16>, "S<1,0,1> o ? o 32:1"> = "0"\n}}',
          "unknown offset"),
-        ('«run.arg» "A" : i32 = "0"', "it stands within 'run.launch' only"),
+        ('«run.arg» "A" : i32 = "0"', "it may stand only within 'run.launch'"),
     ),
     *_run(
         "run.check",
