@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Inline assembly of one PTX instruction on registers."""
+"""Inline assembly of PTX instructions on registers."""
 
 from collections.abc import Sequence
 
@@ -44,6 +44,14 @@ def from_register(w: FunctionWriter, result: SSAValue, text: str, op: Operation)
     """Binds a result to the value of a register."""
     type, _ = register(result.type, op)
     w.bind(result, text if type == w.type(result) else w.temp(f"bitcast {type} {text} to {w.type(result)}"))
+
+
+def ordered(
+    w: FunctionWriter, lines: str | Sequence[str], letters: str, operands: Sequence[SSAValue], result: str = "void"
+) -> str:
+    """A call of instructions with registers of these letters, across which LLVM moves no access to memory."""
+    text = lines if isinstance(lines, str) else "\n\t".join(lines)
+    return effect(text, letters.split(",") if letters else (), [w.typed(operand) for operand in operands], result)
 
 
 def compute(w: FunctionWriter, mnemonic: str, op: Operation, operands: Sequence[SSAValue]) -> None:

@@ -4,47 +4,37 @@
 Registers and labels of its own stand in braces, which make their names local, since LLVM may copy the assembly.
 """
 
-from collections.abc import Sequence
-
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from ...dialects import ptx
-from .assembly import effect
+from .assembly import ordered
 from .writer import FunctionWriter, Rule, rule
 
 
-def _assembly(
-    w: FunctionWriter, lines: str | Sequence[str], letters: str, operands: Sequence[SSAValue], result: str = "void"
-) -> str:
-    """A call of assembly with registers of these letters."""
-    text = lines if isinstance(lines, str) else "\n\t".join(lines)
-    return effect(text, letters.split(","), [w.typed(operand) for operand in operands], result)
-
-
 def _with_count(w: FunctionWriter, op: ptx.MbarrierInitOp | ptx.MbarrierExpectTxOp | ptx.MbarrierCompleteTxOp) -> None:
-    w.emit(_assembly(w, f"{op.mnemonic()} [$0], $1;", "r,r", op.operands))
+    w.emit(ordered(w, f"{op.mnemonic()} [$0], $1;", "r,r", op.operands))
 
 
 def _on_address(w: FunctionWriter, op: ptx.MbarrierInvalOp | ptx.CpAsyncMbarrierArriveOp) -> None:
-    w.emit(_assembly(w, f"{op.mnemonic()} [$0];", "r", op.operands))
+    w.emit(ordered(w, f"{op.mnemonic()} [$0];", "r", op.operands))
 
 
 def _arrive(w: FunctionWriter, op: ptx.MbarrierArriveOp | ptx.MbarrierArriveExpectTxOp) -> None:
     counted, letters = ("", "r") if len(op.operands) == 1 else (", $1", "r,r")
     lines = ("{", ".reg .b64 state;", f"{op.mnemonic()} state, [$0]{counted};", "}")
-    w.emit(_assembly(w, lines, letters, op.operands))
+    w.emit(ordered(w, lines, letters, op.operands))
 
 
 def _test(w: FunctionWriter, op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp) -> None:
     lines = ("{", ".reg .pred done;", f"{op.mnemonic()} done, [$1], $2;", "selp.b32 $0, 1, 0, done;", "}")
-    w.define(op.done, f"icmp ne i32 {w.temp(_assembly(w, lines, '=r,r,r', op.operands, 'i32'))}, 0")
+    w.define(op.done, f"icmp ne i32 {w.temp(ordered(w, lines, '=r,r,r', op.operands, 'i32'))}, 0")
 
 
 def _wait(w: FunctionWriter, op: ptx.MbarrierWaitOp) -> None:
     suspends = w.module.target.sm >= ptx.MbarrierTryWaitOp.MIN_SM
     test = ptx.MbarrierTryWaitOp if suspends else ptx.MbarrierTestWaitOp
     lines = ("{", ".reg .pred done;", "AGAIN:", f"{test.MNEMONIC} done, [$0], $1;", "@!done bra AGAIN;", "}")
-    w.emit(_assembly(w, lines, "r,r", op.operands))
+    w.emit(ordered(w, lines, "r,r", op.operands))
 
 
 PTX_MBARRIER: tuple[tuple[type[Operation], Rule], ...] = (

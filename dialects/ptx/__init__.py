@@ -9,6 +9,7 @@ from . import (
     approx,
     async_copy,
     atomic,
+    bulk,
     convert,
     entry,
     hints,
@@ -36,6 +37,15 @@ from .approx import (
 from .async_copy import CpAsyncCommitGroupOp, CpAsyncOp, CpAsyncWaitAllOp, CpAsyncWaitGroupOp
 from .atomic import AtomCasOp, AtomOp, FenceOp, LoadAcquireOp, RedOp, StoreReleaseOp
 from .base import PtxOp
+from .bulk import (
+    BULK_UNIT,
+    BulkCommitGroupOp,
+    BulkLoadOp,
+    BulkPrefetchOp,
+    BulkStoreOp,
+    BulkWaitGroupOp,
+    FenceProxyAsyncOp,
+)
 from .convert import CVT_FORMS, CvtOp, Dp4aOp, PrmtOp
 from .entry import EntryOp, RetOp
 from .hints import CreatePolicyOp
@@ -91,22 +101,22 @@ PTX = Dialect(
     "ptx",
     operations_of(
         entry, sreg, address, memory, hints, async_copy, matrix, mma, sync, warp, approx, convert, atomic,
-        inline, mbarrier,
+        inline, mbarrier, bulk,
     ),
     [PtrType, StateSpaceAttr],
 )  # fmt: skip
 
 __all__ = [
-    "ActivemaskOp", "ApproximateOp", "AtomCasOp", "AtomOp", "BarArriveOp", "BarSyncOp", "BarWarpSyncOp",
+    "ActivemaskOp", "ApproximateOp", "AtomCasOp", "AtomOp", "BULK_UNIT", "BarArriveOp", "BarSyncOp",
+    "BarWarpSyncOp", "BulkCommitGroupOp", "BulkLoadOp", "BulkPrefetchOp", "BulkStoreOp", "BulkWaitGroupOp",
     "CVT_FORMS", "CosOp", "CpAsyncCommitGroupOp", "CpAsyncMbarrierArriveOp", "CpAsyncOp", "CpAsyncWaitAllOp",
     "CpAsyncWaitGroupOp", "CreatePolicyOp", "CvtOp", "Dp4aOp", "ElectSyncOp", "EntryOp", "Ex2Op", "FenceOp",
-    "GLOBAL", "GridDependencyWaitOp", "InlineOp", "LOCAL", "LaunchDependentsOp", "LdMatrixOp", "Lg2Op",
-    "LoadAcquireOp", "LoadOp", "LocalAllocOp", "MAX_ARRIVALS",
-    "MAX_TRANSACTION", "MatchAnySyncOp", "MbarrierArriveExpectTxOp", "MbarrierArriveOp",
-    "MbarrierCompleteTxOp", "MbarrierExpectTxOp",
-    "MbarrierInitOp", "MbarrierInvalOp", "MbarrierTestWaitOp", "MbarrierTryWaitOp", "MbarrierWaitOp", "MmaSyncOp",
-    "MovMatrixOp", "NanosleepOp", "PTX", "PrintfOp", "PrmtOp", "PtrAddOp", "PtrType", "PtxOp", "RcpOp", "RedOp",
-    "ReduxSyncOp", "RetOp", "RsqrtOp", "SHARED", "ShflSyncOp", "SinOp", "SmemAddrOp", "SmemAllocOp", "SqrtOp",
-    "SregOp", "StMatrixOp", "StateSpace", "StateSpaceAttr", "StoreOp", "StoreReleaseOp", "TanhOp", "VoteSyncOp",
+    "FenceProxyAsyncOp", "GLOBAL", "GridDependencyWaitOp", "InlineOp", "LOCAL", "LaunchDependentsOp", "LdMatrixOp",
+    "Lg2Op", "LoadAcquireOp", "LoadOp", "LocalAllocOp", "MAX_ARRIVALS", "MAX_TRANSACTION", "MatchAnySyncOp",
+    "MbarrierArriveExpectTxOp", "MbarrierArriveOp", "MbarrierCompleteTxOp", "MbarrierExpectTxOp", "MbarrierInitOp",
+    "MbarrierInvalOp", "MbarrierTestWaitOp", "MbarrierTryWaitOp", "MbarrierWaitOp", "MmaSyncOp", "MovMatrixOp",
+    "NanosleepOp", "PTX", "PrintfOp", "PrmtOp", "PtrAddOp", "PtrType", "PtxOp", "RcpOp", "RedOp", "ReduxSyncOp",
+    "RetOp", "RsqrtOp", "SHARED", "ShflSyncOp", "SinOp", "SmemAddrOp", "SmemAllocOp", "SqrtOp", "SregOp",
+    "StMatrixOp", "StateSpace", "StateSpaceAttr", "StoreOp", "StoreReleaseOp", "TanhOp", "VoteSyncOp",
     "access_registers", "scalar_bits", "value_bytes",
 ]  # fmt: skip

@@ -22,6 +22,14 @@ INSTRUCTIONS = [
     *ptx_faults("ptx.mbarrier.wait", ("ptx.mbarrier.wait %s, «%v»", "i32")),
     *ptx_faults("ptx.cp.async.mbarrier.arrive", ("ptx.cp.async.mbarrier.arrive noinc «%A»", "shared")),
     *ptx_faults(
+        "ptx.cp.async.bulk.load",
+        ("ptx.cp.async.bulk.load «%A», %A, %x, %s", "shared"),
+        ("ptx.cp.async.bulk.load %s, %A, %x, «%A»", "shared"),
+    ),
+    *ptx_faults("ptx.cp.async.bulk.store", ("ptx.cp.async.bulk.store «%s», %s, %x", "global")),
+    *ptx_faults("ptx.cp.async.bulk.prefetch", ("ptx.cp.async.bulk.prefetch «%s», %x", "global")),
+    *ptx_faults("ptx.cp.async.bulk.wait_group", ("«ptx.cp.async.bulk.wait_group» -1", "it must be 0 or more")),
+    *ptx_faults(
         "ptx.inline",
         ('«ptx.inline» "" constraints "" () : () -> ()', "ASCII of 1 to 4096 characters"),
         ('«ptx.inline» "ld.volatile.b32 $0, [$1];" constraints "r,l" (%x, %A) : (i32, !ptx.ptr<global>) -> ()', "volatile access"),

@@ -53,6 +53,23 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "ptx.cp.async.mbarrier.arrive": (
         "ptx.cp.async.mbarrier.arrive noinc %s {note}\nptx.cp.async.mbarrier.arrive %s",
     ),
+    "ptx.cp.async.bulk.load": (
+        "ptx.cp.async.bulk.load %s, %A, %x, %s {note}",
+        '%0 = ptx.createpolicy "L2::evict_first"\nptx.cp.async.bulk.load %s, %A, %x, %s policy %0',
+    ),
+    "ptx.cp.async.bulk.store": (
+        "ptx.cp.async.bulk.store %A, %s, %x {note}",
+        '%0 = ptx.createpolicy "L2::evict_first"\nptx.cp.async.bulk.store %A, %s, %x policy %0',
+    ),
+    "ptx.cp.async.bulk.prefetch": (
+        "ptx.cp.async.bulk.prefetch %A, %x {note}",
+        '%0 = ptx.createpolicy "L2::evict_first"\nptx.cp.async.bulk.prefetch %A, %x policy %0',
+    ),
+    "ptx.cp.async.bulk.commit_group": ("ptx.cp.async.bulk.commit_group {note}",),
+    "ptx.cp.async.bulk.wait_group": (
+        "ptx.cp.async.bulk.wait_group 0 {note}\nptx.cp.async.bulk.wait_group 3 read {note}",
+    ),
+    "ptx.fence.proxy.async": ("ptx.fence.proxy.async {note}",),
     "ptx.inline": (
         '%0 = ptx.inline "lop3.b32 $0, $1, $2, $1, 0x96;" constraints "=r,r,r"(%x, %x) : (i32, i32) -> (i32)',
         'ptx.inline "membar.gl;" constraints ""() {note} : () -> ()',

@@ -285,6 +285,21 @@ PTX: tuple[tuple[str, str], ...] = (
         for a in ("s32", "u32")
         for b in ("s32", "u32")
     ),
+    *(
+        (f"ptx.{name}@90", f'%bar = ptx.smem.addr 0\n%s = ptx.smem.addr 512\n{line}')
+        for name, line in (
+            ("cp.async.bulk.load", "ptx.cp.async.bulk.load %s, %A, %i32, %bar"),
+            ("cp.async.bulk.load", "ptx.cp.async.bulk.load %s, %A, %i32, %bar policy %i64"),
+            ("cp.async.bulk.store", "ptx.cp.async.bulk.store %A, %s, %i32"),
+            ("cp.async.bulk.store", "ptx.cp.async.bulk.store %A, %s, %i32 policy %i64"),
+            ("cp.async.bulk.prefetch", "ptx.cp.async.bulk.prefetch %A, %i32"),
+            ("cp.async.bulk.prefetch", "ptx.cp.async.bulk.prefetch %A, %i32 policy %i64"),
+            ("cp.async.bulk.commit_group", "ptx.cp.async.bulk.commit_group"),
+            ("cp.async.bulk.wait_group", "ptx.cp.async.bulk.wait_group 1"),
+            ("cp.async.bulk.wait_group", "ptx.cp.async.bulk.wait_group 0 read"),
+            ("fence.proxy.async", "ptx.fence.proxy.async"),
+        )
+    ),
     ("ptx.bar.sync", "ptx.bar.sync 1 threads 64"),
     ("ptx.bar.arrive", "ptx.bar.arrive 1 threads 64"),
     *(

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Bulk copies of contiguous bytes, and their groups (PTX ISA, section Data Movement and Conversion Instructions: Bulk
+copy).
+
+One thread has the bytes copied by the async proxy. Its own earlier accesses, by the generic proxy, are before them only
+with a `ptx.fence.proxy.async` in between.
+"""
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import I32, I64, IntegerAttr, UnitAttr, i64
+from xdsl.ir import SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, traits_def
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.utils.exceptions import VerifyException
+
+from .base import PtxOp
+from .types import GLOBAL, SHARED
+
+BULK_UNIT = 16
+"""Addresses and sizes of bulk copies are multiples of so many bytes."""
+
+
+class _BulkOp(PtxOp):
+    """An instruction of the async proxy."""
+
+    MIN_SM: ClassVar[int] = 90
+    MIN_PTX: ClassVar[int] = 80
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+
+@irdl_op_definition
+class BulkLoadOp(_BulkOp):
+    """`ptx.cp.async.bulk.load %dst, %src, %bytes, %bar policy %p`: starts copying bytes from global to shared memory;
+    the mbarrier at `bar` counts them when they are there (PTX ISA, cp.async.bulk).
+
+    Preconditions: addresses and size are multiples of 16. Postcondition: the bytes at `dst` are undefined until the
+    phase is complete; who waits for it sees them.
+    """
+
+    name = "ptx.cp.async.bulk.load"
+    dst = operand_def(SHARED)
+    src = operand_def(GLOBAL)
+    bytes = operand_def(I32)
+    bar = operand_def(SHARED)
+    policy = opt_operand_def(I64)
+    assembly_format = "$dst `,` $src `,` $bytes `,` $bar (`policy` $policy^)? attr-dict"
+
+    def __init__(self, dst: SSAValue, src: SSAValue, bytes: SSAValue, bar: SSAValue, policy: SSAValue | None = None):
+        super().__init__(operands=[dst, src, bytes, bar, policy])
+
+    def mnemonic(self) -> str:
+        hint = "" if self.policy is None else ".L2::cache_hint"
+        return f"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes{hint}"
+
+
+@irdl_op_definition
+class BulkStoreOp(_BulkOp):
+    """`ptx.cp.async.bulk.store %dst, %src, %bytes policy %p`: starts copying bytes from shared to global memory, as a
+    part of the thread's bulk group (PTX ISA, cp.async.bulk).
+
+    Preconditions: addresses and size are multiples of 16; a `ptx.fence.proxy.async` lies after the writes of the bytes.
+    Postcondition: the bytes at `src` must not change until the thread has waited for its group.
+    """
+
+    name = "ptx.cp.async.bulk.store"
+    dst = operand_def(GLOBAL)
+    src = operand_def(SHARED)
+    bytes = operand_def(I32)
+    policy = opt_operand_def(I64)
+    assembly_format = "$dst `,` $src `,` $bytes (`policy` $policy^)? attr-dict"
+
+    def __init__(self, dst: SSAValue, src: SSAValue, bytes: SSAValue, policy: SSAValue | None = None):
+        super().__init__(operands=[dst, src, bytes, policy])
+
+    def mnemonic(self) -> str:
+        return f"cp.async.bulk.global.shared::cta.bulk_group{'' if self.policy is None else '.L2::cache_hint'}"
+
+
+@irdl_op_definition
+class BulkPrefetchOp(_BulkOp):
+    """`ptx.cp.async.bulk.prefetch %src, %bytes policy %p`: the L2 cache may fetch bytes of global memory (PTX ISA,
+    cp.async.bulk.prefetch). Preconditions: address and size are multiples of 16.
+    """
+
+    name = "ptx.cp.async.bulk.prefetch"
+    src = operand_def(GLOBAL)
+    bytes = operand_def(I32)
+    policy = opt_operand_def(I64)
+    assembly_format = "$src `,` $bytes (`policy` $policy^)? attr-dict"
+
+    def __init__(self, src: SSAValue, bytes: SSAValue, policy: SSAValue | None = None):
+        super().__init__(operands=[src, bytes, policy])
+
+    def mnemonic(self) -> str:
+        return f"cp.async.bulk.prefetch.L2.global{'' if self.policy is None else '.L2::cache_hint'}"
+
+
+@irdl_op_definition
+class BulkCommitGroupOp(_BulkOp):
+    """`ptx.cp.async.bulk.commit_group`: the thread's bulk copies to global memory since the last commit become one
+    group (PTX ISA, cp.async.bulk.commit_group).
+    """
+
+    name = "ptx.cp.async.bulk.commit_group"
+    assembly_format = "attr-dict"
+
+    def __init__(self):
+        super().__init__()
+
+    def mnemonic(self) -> str:
+        return "cp.async.bulk.commit_group"
+
+
+@irdl_op_definition
+class BulkWaitGroupOp(_BulkOp):
+    """`ptx.cp.async.bulk.wait_group 1 read`: waits until at most this number of the thread's latest bulk groups is in
+    flight (PTX ISA, cp.async.bulk.wait_group). With `read`, the others may still write: their sources have been read.
+    """
+
+    name = "ptx.cp.async.bulk.wait_group"
+    n = prop_def(IntegerAttr[I64])
+    read = opt_prop_def(UnitAttr)
+    assembly_format = "$n (`read` $read^)? attr-dict"
+
+    def __init__(self, n: int, read: bool = False):
+        super().__init__(properties={"n": IntegerAttr(n, i64), "read": UnitAttr() if read else None})
+
+    def mnemonic(self) -> str:
+        return f"cp.async.bulk.wait_group{'' if self.read is None else '.read'}"
+
+    def verify_(self) -> None:
+        if not 0 <= self.n.value.data < 2**31:
+            raise VerifyException(f"the number of groups is {self.n.value.data}; it must be 0 or more")
+
+
+@irdl_op_definition
+class FenceProxyAsyncOp(_BulkOp):
+    """`ptx.fence.proxy.async`: accesses of memory before it are before those by the async proxy after it, such as bulk
+    copies (PTX ISA, membar: fence.proxy.async).
+
+    The thread that wrote the bytes executes it before it tells others, or the thread that starts the copy after it was
+    told.
+    """
+
+    name = "ptx.fence.proxy.async"
+    assembly_format = "attr-dict"
+
+    def __init__(self):
+        super().__init__()
+
+    def mnemonic(self) -> str:
+        return "fence.proxy.async"
