@@ -148,6 +148,8 @@ class Code(StrEnum):
     SIM_PREDICATE = ("E3214", "the predicates of the values that an atom moves together do not agree")
     SIM_ASSERT = ("E3213", "an assertion of the program does not hold")
     SIM_MBARRIER = ("E3215", "an address holds no mbarrier, or an mbarrier is used in a way that has no defined result")
+    SIM_PROXY = ("E3216", "the async proxy accesses what the generic one wrote, and no proxy fence lies between")
+    SIM_EXIT = ("E3217", "a thread or its block ends while a bulk copy uses its shared memory")
 
     CUDA_UNAVAILABLE = ("E3301", "there is no GPU or no CUDA driver")
     CUDA_FAILED = ("E3302", "the CUDA driver reports an error")

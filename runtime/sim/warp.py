@@ -130,8 +130,8 @@ class Cluster:
     """The mbarriers in its shared memory, by the row of 8 bytes."""
     finished: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     """When the last copy of each agent of copies has completed; 0 where none has."""
-    issuers: "list[Warp]" = field(default_factory=lambda: [])
-    """The warps whose lanes have such agents, in the order of these."""
+    issuers: "list[Warp | None]" = field(default_factory=lambda: [])
+    """The warps whose lanes have such agents, in the order of these; None for the bulk copies to an mbarrier."""
     reads_late: bool = False
     """Whether an asynchronous operation has begun that reads while it runs."""
     groups: tuple[NDArray[np.int64], ...] = field(init=False)
@@ -152,11 +152,13 @@ class Cluster:
         """The number in the launch of its first thread; threads of a launch are numbered from 1."""
         return self.number * self.threads + 1
 
-    def open_agents(self, warp: "Warp") -> int:
-        """Agents for the copies of the lanes of a warp; the number of the first."""
-        first = len(self.finished)
-        self.finished = np.concatenate([self.finished, np.zeros(warp.lanes, np.int64)])
-        self.issuers += [warp] * warp.lanes
+    def open_agents(self, warp: "Warp | None") -> int:
+        """Agents for the copies of the lanes of a warp, or one for the bulk copies to an mbarrier; the number of the
+        first.
+        """
+        first, count = len(self.finished), 1 if warp is None else warp.lanes
+        self.finished = np.concatenate([self.finished, np.zeros(count, np.int64)])
+        self.issuers += [warp] * count
         return first
 
 
@@ -180,6 +182,8 @@ class Block:
             return "threads of several blocks"
         if agent & ASYNC:
             issuer = self.cluster.issuers[agent & ~ASYNC]
+            if issuer is None:
+                return "a bulk copy"
             assert issuer.first_copy is not None
             number = int(issuer.agents[(agent & ~ASYNC) - issuer.first_copy])
             return f"an asynchronous copy of {self.describe(number)}"
@@ -209,6 +213,10 @@ class Warp:
     launch: Launch = field(init=False)
     operations: "list[Operation]" = field(default_factory=lambda: [])
     """The asynchronous operations that it has issued and that are in flight, maybe some complete ones before these."""
+    loads: "list[Operation]" = field(default_factory=lambda: [])
+    """Its bulk copies to shared memory that are in flight."""
+    stores: "list[Operation]" = field(default_factory=lambda: [])
+    """Its bulk copies to global memory that are in flight."""
     calls: list[int] = field(default_factory=lambda: [])
     """The sizes of the frames of the functions that have not returned."""
     defined: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
@@ -218,6 +226,8 @@ class Warp:
     active_lanes: NDArray[Any] | None = None
     groups: NDArray[Any] = field(init=False)
     """Groups of asynchronous copies that each lane has committed."""
+    bulk_groups: NDArray[Any] = field(init=False)
+    """Groups of bulk copies that each lane has committed."""
     clock: Clock = field(init=False)
     """The knowledge of all of its lanes."""
     horizon: int = field(init=False)
@@ -241,7 +251,7 @@ class Warp:
         cluster = self.block.cluster
         self.launch = cluster.launch
         self.active = self.lanes
-        self.groups = np.zeros(self.lanes, np.int64)
+        self.groups, self.bulk_groups = np.zeros(self.lanes, np.int64), np.zeros(self.lanes, np.int64)
         self.clock = Clock(cluster.number, np.full(cluster.threads, cluster.start))
         self.horizon = cluster.start
         self.seen = np.zeros((self.lanes, self.lanes), np.int64)
@@ -262,6 +272,11 @@ class Warp:
             self.mask, self.active, self.active_lanes = None, count, None
         else:
             self.mask, self.active, self.active_lanes = lanes, count, np.flatnonzero(lanes)
+
+    def spread(self, lane: int, count: int) -> None:
+        """Makes only `lane` active, as if it were so many lanes: each of its rows of memory is one of an access."""
+        self.mask = np.arange(self.lanes) == lane
+        self.active, self.active_lanes = count, np.full(count, lane)
 
     def live(self) -> Bools:
         """Which lanes are active."""

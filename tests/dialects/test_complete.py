@@ -30,7 +30,8 @@ ATTRIBUTES: list[type[Attribute]] = [*TILE.attributes, *PTX.attributes, LayoutAt
 
 NO_RULE_TO_BREAK = frozenset({
     "tile.return", "ptx.ret", "ptx.cp.async.commit_group", "ptx.cp.async.wait_all", "ptx.activemask",
-    "ptx.griddepcontrol.wait", "ptx.griddepcontrol.launch_dependents",
+    "ptx.griddepcontrol.wait", "ptx.griddepcontrol.launch_dependents", "ptx.cp.async.bulk.commit_group",
+    "ptx.fence.proxy.async",
 })  # fmt: skip
 """Operations without operands, properties and results of which anything is asked."""
 

@@ -157,6 +157,37 @@ def test_waiting_for_each_other(stage: str) -> None:
     assert flag.tolist() == [7, 7]
 
 
+@pytest.mark.parametrize("stage", ["cute", "instr"])
+def test_bulk_copies(stage: str) -> None:
+    """One thread has a tile copied in, and the result copied out."""
+
+    @cute.kernel
+    def scale(A: cute.Tensor, B: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        tile = cute.make_smem_tensor(128, cute.Float32)
+        bar = cute.make_smem_tensor(1, cute.Int64)
+        if t == 0:
+            cute.arch.mbarrier_init(bar.ptr(0), 1)
+            cute.arch.fence_proxy_async()
+        cute.arch.barrier()
+        if t == 0:
+            cute.arch.cp_async_bulk_prefetch(A.ptr(0), 512)
+            cute.arch.mbarrier_arrive_and_expect_tx(bar.ptr(0), 512)
+            cute.arch.cp_async_bulk_load(tile.ptr(0), A.ptr(0), 512, bar.ptr(0))
+        cute.arch.mbarrier_wait(bar.ptr(0), 0)
+        tile[t] = 2.0 * tile[t]
+        cute.arch.fence_proxy_async()
+        cute.arch.barrier()
+        if t == 0:
+            cute.arch.cp_async_bulk_store(B.ptr(0), tile.ptr(0), 512)
+            cute.arch.cp_async_bulk_commit_group()
+            cute.arch.cp_async_bulk_wait_group(0, read=True)
+
+    a, b = np.arange(128, dtype=np.float32), np.zeros(128, np.float32)
+    scale(a, b).launch(grid=1, block=128, device="sim", stage=stage)
+    assert b.tolist() == (2 * a).tolist()
+
+
 def test_where_a_thread_is() -> None:
     @cute.kernel
     def places(Out: cute.Tensor):

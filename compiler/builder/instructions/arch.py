@@ -222,6 +222,43 @@ def cp_async_mbarrier_arrive(at: Address) -> None:
     emit(ptx.CpAsyncMbarrierArriveOp(_address(at).ssa))
 
 
+def cp_async_bulk_load(to: Address, source: Address, bytes: "Int | int", mbarrier: Address) -> None:
+    """Starts a copy of contiguous bytes from global to shared memory, which an mbarrier counts when they are there
+    (sm_90). Addresses and size are multiples of 16.
+    """
+    size = convert(bytes, Int32).ssa
+    emit(ptx.BulkLoadOp(_address(to).ssa, _address(source).ssa, size, _address(mbarrier).ssa))
+
+
+def cp_async_bulk_store(to: Address, source: Address, bytes: "Int | int") -> None:
+    """Starts a copy of contiguous bytes from shared to global memory, as a part of the thread's bulk group (sm_90).
+    Addresses and size are multiples of 16; `fence_proxy_async` must lie after the writes of the bytes.
+    """
+    emit(ptx.BulkStoreOp(_address(to).ssa, _address(source).ssa, convert(bytes, Int32).ssa))
+
+
+def cp_async_bulk_prefetch(source: Address, bytes: "Int | int") -> None:
+    """Lets the L2 cache fetch contiguous bytes of global memory (sm_90). Address and size are multiples of 16."""
+    emit(ptx.BulkPrefetchOp(_address(source).ssa, convert(bytes, Int32).ssa))
+
+
+def cp_async_bulk_commit_group() -> None:
+    """Makes a bulk group of the bulk copies to global memory that the thread began since the last one (sm_90)."""
+    emit(ptx.BulkCommitGroupOp())
+
+
+def cp_async_bulk_wait_group(n: int, read: bool = False) -> None:
+    """Waits until at most the last `n` bulk groups of the thread are unfinished; with `read`, until the others have
+    read the shared memory that they copy (sm_90).
+    """
+    emit(ptx.BulkWaitGroupOp(_static(n, "the number of groups"), read))
+
+
+def fence_proxy_async() -> None:
+    """A fence between the proxies: bulk copies started after it see what was written before it (sm_90)."""
+    emit(ptx.FenceProxyAsyncOp())
+
+
 _APPROXIMATIONS = {
     "ex2": ptx.Ex2Op, "lg2": ptx.Lg2Op, "rcp": ptx.RcpOp, "rsqrt": ptx.RsqrtOp, "sqrt": ptx.SqrtOp, "sin": ptx.SinOp,
     "cos": ptx.CosOp, "tanh": ptx.TanhOp,

@@ -96,17 +96,17 @@ class Space:
         """The bytes of a row for each active lane, after all checks but that of the address."""
         width = access.width
         states = self.arena.state[width][rows]
-        missing = None if (states == READY).all() else self._undefined(warp, access, rows)
+        missing = None if (states == READY).all() else self.undefined(warp, access, rows)
         if self.shadow is not None:
             conflict = self.shadow.read(warp, rows, width)
             if conflict is not None:
-                self._race(warp, access, rows, conflict, "reads")
+                self.race(warp, access, rows, conflict, "reads")
         content = self.arena.data[width][rows]
         if missing is not None:
             content[states == UNWRITTEN] = missing
         return content
 
-    def _undefined(self, warp: Warp, access: Access, rows: NDArray[Any]) -> int:
+    def undefined(self, warp: Warp, access: Access, rows: NDArray[Any]) -> int:
         """What the undefined bytes of these rows hold. The fault of the first lane that reads bytes which are not
         allocated or otherwise taken.
         """
@@ -159,14 +159,14 @@ class Space:
     def claim(self, warp: Warp, access: Access, address: Value) -> NDArray[Any]:
         """Checks a write at `address` and records it for race detection; the rows that it will change."""
         rows = self._rows(warp, access, address)
-        self._check_writable(warp, access, rows)
+        self.check_writable(warp, access, rows)
         if self.shadow is not None:
             conflict = self.shadow.write(warp, rows, access.width)
             if conflict is not None:
-                self._race(warp, access, rows, conflict, "writes")
+                self.race(warp, access, rows, conflict, "writes")
         return rows
 
-    def _check_writable(self, warp: Warp, access: Access, rows: NDArray[Any]) -> None:
+    def check_writable(self, warp: Warp, access: Access, rows: NDArray[Any]) -> None:
         """A fault of the first lane that may not write its row: another state than data, or an operation reads it."""
         if _TAKEN[self.arena.state[access.width][rows]].any():
             self._refuse(warp, access, rows, loading=False)
@@ -186,6 +186,14 @@ class Space:
         if self.shadow is not None:
             self.shadow.date(rows, width, time, agents)
 
+    def read_by(self, warp: Warp, lane: int, rows: NDArray[Any], width: int, agent: int) -> None:
+        """Ends the reads of rows by an operation of a lane, as those of an agent made now."""
+        if self.shadow is not None:
+            before = warp.mask_state()
+            warp.spread(lane, len(rows))
+            self.shadow.date_reads(warp, rows, width, agent)
+            warp.restore(before)
+
     def update(self, warp: Warp, access: Access, address: Value, how: Atomic) -> Bytes:
         """Changes the `width` bytes at `address` atomically, lane by lane; the bytes from before in each active lane.
 
@@ -195,11 +203,11 @@ class Space:
         width, arena = access.width, self.arena
         if not (arena.state[width][rows] == READY).all():
             self._refuse(warp, access, rows, loading=True)
-        self._check_writable(warp, access, rows)
+        self.check_writable(warp, access, rows)
         if self.shadow is not None:
             conflict = self.shadow.update(warp, rows, width)
             if conflict is not None:
-                self._race(warp, access, rows, conflict, "changes")
+                self.race(warp, access, rows, conflict, "changes")
         data = arena.data[width]
         before = np.empty((len(rows), width), np.uint8)
         for number, (row, lane) in enumerate(zip(rows.tolist(), warp.lane_numbers().tolist(), strict=True)):
@@ -220,7 +228,7 @@ class Space:
         if self.shadow is not None:
             conflict = self.shadow.observe(warp, rows, width)
             if conflict is not None:
-                self._race(warp, access, rows, conflict, "reads")
+                self.race(warp, access, rows, conflict, "reads")
         for row in set(rows.tolist()):
             self.releases.read(warp, row * width, acquires)
         return self.arena.data[width][rows]
@@ -229,11 +237,11 @@ class Space:
         """Writes an array (active, width) of bytes at `address` in each active lane atomically."""
         rows = self._rows(warp, access, address)
         width = access.width
-        self._check_writable(warp, access, rows)
+        self.check_writable(warp, access, rows)
         if self.shadow is not None:
             conflict = self.shadow.update(warp, rows, width)
             if conflict is not None:
-                self._race(warp, access, rows, conflict, "writes")
+                self.race(warp, access, rows, conflict, "writes")
         if self.name == "global":
             warp.note(access.site, "stores", content)
         for row, lane, value in zip(rows.tolist(), warp.lane_numbers().tolist(), content, strict=True):
@@ -261,7 +269,7 @@ class Space:
         if self.shadow is not None:
             conflict = (self.shadow.write if ends else self.shadow.update)(warp, rows, access.width)
             if conflict is not None:
-                self._race(warp, access, rows, conflict, "ends the mbarrier at" if ends else "uses the mbarrier at")
+                self.race(warp, access, rows, conflict, "ends the mbarrier at" if ends else "uses the mbarrier at")
         if ends:
             state[rows] = UNWRITTEN
         return rows
@@ -283,7 +291,7 @@ class Space:
         rows, span = offsets // width, self.arena.span // width
         if int(rows.view(np.uint64).max()) >= span:
             index = int(np.argmax(rows.view(np.uint64) >= span))
-            self._out_of_bounds(warp, access, index, int(at[index]), access.kind in ("load", "matrix"))
+            self.out_of_bounds(warp, access, index, int(at[index]), access.kind in ("load", "matrix"))
         self._cost(warp, access, at)
         return rows + warp.block.rank * span if warp.block.rank and self.name == "shared" else rows
 
@@ -315,7 +323,7 @@ class Space:
             where = self.show_row(row, access.width)
             verb = "reads" if loading else "writes"
             if (states == ABSENT).any():
-                self._out_of_bounds(warp, access, index, self.base + row * access.width % self.arena.span, loading)
+                self.out_of_bounds(warp, access, index, self.base + row * access.width % self.arena.span, loading)
             if (states == IN_FLIGHT).any():
                 byte = row * access.width + int((states == IN_FLIGHT).argmax())
                 operation, other = next(writers(warp.block.cluster, self, byte))
@@ -331,7 +339,7 @@ class Space:
                 "write it first, or start from a fill that defines it",
             )  # fmt: skip
 
-    def _out_of_bounds(self, warp: Warp, access: Access, index: int, address: int, loading: bool) -> NoReturn:
+    def out_of_bounds(self, warp: Warp, access: Access, index: int, address: int, loading: bool) -> NoReturn:
         """Raises the fault of an active lane whose access is outside of every allocation."""
         view = warp.launch.outside.describe(address)
         beyond, hint = f"through {view}", HINT
@@ -342,7 +350,7 @@ class Space:
         text = f"{verb} {access.width} bytes of {self.name} memory {beyond}"
         warp.fault(Code.SIM_OUT_OF_BOUNDS, access.site, int(warp.lane_numbers()[index]), text, hint)
 
-    def _race(self, warp: Warp, access: Access, rows: NDArray[Any], conflict: Conflict, verb: str) -> None:
+    def race(self, warp: Warp, access: Access, rows: NDArray[Any], conflict: Conflict, verb: str) -> None:
         where = self.show_row(int(rows[conflict.index]), access.width, conflict.byte)
         did = "wrote" if conflict.with_write else "read"
         lane = int(warp.lane_numbers()[conflict.index])

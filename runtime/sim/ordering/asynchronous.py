@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Asynchronous work: its issuer and proxy, the bytes that it reads and writes, and the event that completes it.
 
+Bulk copies complete otherwise than the copies of cp.async: see bulk.py.
+
 The bytes that an operation writes are in flight until it is complete: any access to them is an error. The event that
 completes it decides who may see them. A wait for its group is of the issuing thread alone, so that the writes count as
 that thread's own, made at the wait. An mbarrier tells whoever waits there, and not the thread: the writes are those of
@@ -41,11 +43,19 @@ class Memory(Protocol):
         ...
 
 
+class Readable(Protocol):
+    """A state space that operations read."""
+
+    def read_by(self, warp: Warp, lane: int, rows: NDArray[Any], width: int, agent: int) -> None:
+        """Ends the reads of rows by an operation of a lane, as those of an agent made now."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
     """Rows of a memory that an operation reads for some lanes, one for each row, until it is complete."""
 
-    memory: Memory
+    memory: Readable
     rows: NDArray[Any]
     width: int
     lanes: NDArray[Any]
@@ -93,6 +103,10 @@ class Operation:
             agents = np.where(tied, ASYNC | copies, agents)
             warp.block.cluster.finished[copies[tied]] = self.dates[which & self.tied] = time
             warp.launch.tick()
+        self.land(which, time, agents)
+
+    def land(self, which: NDArray[np.bool_], time: int, agents: NDArray[Any]) -> None:
+        """Ends the flight of some rows, as writes of these agents at a time."""
         self.memory.land(self.rows[which], self.width, self.content[which], time, agents)
         self.flying[which] = False
 
@@ -106,15 +120,22 @@ class Operation:
         at = self.flying & (self.rows == byte // self.width)
         return int(self.lanes[at.argmax()]) if memory is self.memory and at.any() else None
 
-    def reads(self, memory: Memory, first: int, width: int) -> int | None:
-        """The lane for which the operation is reading some of `width` bytes of the memory; None if it is not."""
+    def reads(self, memory: Readable, rows: NDArray[Any], width: int) -> tuple[int, int] | None:
+        """The first of some rows of the memory of which the operation is reading bytes, and the lane for which it does;
+        None if it reads none of them.
+        """
         source = self.source
         if source is None or source.memory is not memory:
             return None
-        start = source.rows * source.width
+        start, first = source.rows * source.width, rows[:, None] * width
+        if first.max() + width <= start.min() or start.max() + source.width <= first.min():
+            return None  # most accesses are elsewhere
         at = (start < first + width) & (first < start + source.width)
         at &= np.isin(source.lanes, self.lanes[self.flying])
-        return int(source.lanes[at.argmax()]) if at.any() else None
+        if not at.any():
+            return None
+        row, place = divmod(int(at.argmax()), at.shape[1])
+        return row, int(source.lanes[place])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,22 +240,21 @@ def _forget(warp: Warp) -> None:
     warp.operations = [operation for operation in warp.operations if operation.flying.any()]
 
 
-def readers(cluster: Cluster, memory: Memory, rows: NDArray[Any], width: int) -> Iterator[tuple[int, Operation, int]]:
-    """The operations that are reading some of the rows of a memory: the number of the row, and the lane for which each
-    is.
+def readers(cluster: Cluster, memory: Readable, rows: NDArray[Any], width: int) -> Iterator[tuple[int, Operation, int]]:
+    """The operations that are reading some of the rows of a memory: the number of the first such row, and the lane for
+    which each is.
     """
-    for index, row in enumerate(rows.tolist() if cluster.reads_late else ()):
-        for warp in cluster.warps:
-            for operation in warp.operations:
-                lane = operation.reads(memory, row * width, width)
-                if lane is not None:
-                    yield index, operation, lane
+    for warp in cluster.warps if cluster.reads_late else ():
+        for operation in (*warp.operations, *warp.loads, *warp.stores):
+            read = operation.reads(memory, rows, width)
+            if read is not None:
+                yield read[0], operation, read[1]
 
 
 def writers(cluster: Cluster, memory: Memory, byte: int) -> Iterator[tuple[Operation, int]]:
     """The operations that are writing a byte of a memory, and the lane for which each is."""
     for warp in cluster.warps:
-        for operation in warp.operations:
+        for operation in (*warp.operations, *warp.loads, *warp.stores):
             lane = operation.writes(memory, byte)
             if lane is not None:
                 yield operation, lane

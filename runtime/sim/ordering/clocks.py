@@ -7,10 +7,15 @@ that orders. So a clock is a time for each agent, and the holder knows the acces
 barrier joins the clocks of those who meet; a release leaves a clock at its address, and an acquire takes it from there
 (PTX ISA, Memory Consistency Model: causality order, and release and acquire patterns, also those of a fence and a
 relaxed operation). The lanes of a warp share a clock; `Warp.seen` adds the knowledge that each lane has of the others.
+
+Accesses of the async proxy come after those by the generic proxy only behind a proxy fence on the way (PTX ISA,
+Proxies). So a clock also has a clock of the accesses that are before those of the async proxy. The fence raises it;
+who joins clocks joins these, too, so that the fence may stand on either side of a barrier. A kernel without such a
+fence has no such clocks.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -27,27 +32,32 @@ Times: TypeAlias = NDArray[np.int64]
 @dataclass(frozen=True, slots=True, eq=False)
 class Clock:
     """`times` of the agents of a cluster, the threads first, and of the threads of clusters that ran `earlier`, by the
-    number of each. An agent that opened after the clock was taken has no time in it.
+    number of each. An agent that opened after the clock was taken has no time in it. `proxy` is the clock for accesses
+    of the async proxy; None if no proxy fence lies before.
     """
 
     cluster: int
     times: Times
     earlier: Mapping[int, Times] = field(default_factory=lambda: MappingProxyType({}))
+    proxy: "Clock | None" = None
 
     def joined(self, other: "Clock | None") -> "Clock":
         """All that either knows, as a clock of this one's cluster, the one that is running."""
         if other is None or other is self:
             return self
+        proxy = self.proxy
+        if other.proxy is not None:
+            proxy = (proxy or Clock(self.cluster, np.zeros(0, np.int64))).joined(other.proxy)
         if other.cluster == self.cluster:
             times, earlier = _later(self.times, other.times), other.earlier
         else:
             times, earlier = self.times, {**other.earlier, other.cluster: other.times}
         if not earlier:
-            return Clock(self.cluster, times, self.earlier)
+            return Clock(self.cluster, times, self.earlier, proxy)
         total = dict(self.earlier)
         for cluster, known in earlier.items():
             total[cluster] = _later(total[cluster], known) if cluster in total else known
-        return Clock(self.cluster, times, total)
+        return Clock(self.cluster, times, total, proxy)
 
 
 def _later(first: Times, second: Times) -> Times:
@@ -90,7 +100,7 @@ def snapshot(warp: "Warp", lanes: NDArray[np.int64]) -> Clock:
     own = times[warp.first_index : warp.first_index + warp.lanes]
     np.maximum(own, warp.seen[lanes].max(axis=0), out=own)
     own[lanes] = warp.launch.tick()
-    return Clock(warp.clock.cluster, times, warp.clock.earlier)
+    return Clock(warp.clock.cluster, times, warp.clock.earlier, warp.clock.proxy)
 
 
 def meet_warps(arrived: "Iterable[Warp]", waiting: "Iterable[Warp]") -> None:
@@ -107,7 +117,7 @@ def meet_block(block: "Block") -> None:
     times = total.times.copy()
     first = block.rank * block.launch.config.threads
     times[first : first + block.launch.config.threads] = block.launch.tick()
-    total = Clock(total.cluster, times, total.earlier)
+    total = Clock(total.cluster, times, total.earlier, total.proxy)
     known = horizon(block.cluster, total)
     for warp in block.warps:
         warp.clock, warp.horizon = total, known
@@ -125,6 +135,14 @@ def fence(warp: "Warp") -> None:
     learn(warp, warp.observed)
     warp.observed = None
     warp.fenced = snapshot(warp, warp.lane_numbers())
+
+
+def fence_proxy(warp: "Warp") -> None:
+    """A fence of the active lanes between the proxies: all that they know is before later accesses by the async
+    proxy.
+    """
+    known = replace(snapshot(warp, warp.lane_numbers()), proxy=None)
+    warp.clock = replace(warp.clock, proxy=known.joined(warp.clock.proxy))
 
 
 class Releases:

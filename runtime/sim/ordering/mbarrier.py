@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from ....base.errors import Code
 from ....dialects.ptx import MAX_ARRIVALS, MAX_TRANSACTION
 from ..warp import Cluster, Warp
-from .asynchronous import Arrival
+from .asynchronous import Arrival, Operation
+from .bulk import Transfer
 from .clocks import Clock, learn
 
 
@@ -21,8 +22,10 @@ class Mbarrier:
     pending: int = field(init=False)
     bytes: int = 0
     phase: int = 0
-    arrivals: list[Arrival] = field(default_factory=list[Arrival])
-    """Those that come when operations are complete."""
+    arrivals: list[Arrival | Transfer] = field(default_factory=list[Arrival | Transfer])
+    """Those that come when operations are complete, and the bytes of bulk copies."""
+    agent: int | None = None
+    """The agent of the bulk copies to it, once there are any."""
     last: tuple[str, Warp, int] | None = None
     """Who arrived last in this phase: the words for it, of which warp and lane."""
     offered: Clock | None = None
@@ -63,12 +66,25 @@ class Mbarrier:
             self.offered = known.joined(self.offered)
         return self.change(count)
 
+    def add(self, copy: Operation, bytes: int) -> None:
+        """Counts the bytes of a bulk copy, once it is complete."""
+        if self.agent is None:
+            self.agent = copy.issuer.block.cluster.open_agents(None)
+        self.arrivals.append(Transfer(copy, self.agent, bytes))
+
     def land(self) -> None:
         """Completes the operations that arrive next, in their order. SimulationError (E3215) for an arrival that the
-        phase does not need.
+        phase does not need, or for more bytes than it can count.
         """
         arrival = self.arrivals.pop(0)
-        warp, known = arrival.issuer, arrival.complete()
+        known = arrival.complete()
+        if isinstance(arrival, Transfer):
+            copy, self.offered = arrival.operation, known.joined(self.offered)
+            problem = self.change(expected=-arrival.bytes)
+            if problem is not None:
+                copy.issuer.fault(Code.SIM_MBARRIER, copy.site, int(copy.lanes[0]), problem)
+            return
+        warp = arrival.issuer
         for lane in arrival.lanes.tolist():
             problem = self.arrive(1, known, warp, lane, "a copy of ")
             if problem is not None:

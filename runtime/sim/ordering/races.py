@@ -18,10 +18,13 @@ from ..memory.arena import WIDTHS
 
 if TYPE_CHECKING:
     from ..warp import Warp
+    from .clocks import Clock
 
-AGENT = (1 << 28) - 1
-ASYNC = 1 << 27
+AGENT = (1 << 27) - 1
+ASYNC = 1 << 26
 """The agent is one of asynchronous operations of the cluster, not a thread of the launch."""
+PROXIED = 1 << 27
+"""The write was made by the async proxy, for whose later accesses it needs no proxy fence."""
 _ATOMIC = 1 << 28
 """The access was atomic, so that other atomic ones do not conflict with it."""
 _SEVERAL_LANES = 1 << 29
@@ -160,6 +163,39 @@ class RaceShadow:
             self._latest_rows[width][rows] = now
         return None
 
+    def date_reads(self, warp: "Warp", rows: NDArray[Any], width: int, agent: int) -> None:
+        """Records that an operation of the active lanes, for each row one, has read these as an agent. There is no
+        check, as for `date`.
+        """
+        table = self._own_reads(warp, width)
+        earlier, now = table[rows], np.full((len(rows), 1), warp.launch.clock << 32 | agent)
+        concurrent = self._unordered(warp, earlier)
+        if concurrent is not None:
+            concurrent &= (earlier & (AGENT | _SEVERAL)) != agent
+            # an entry has one agent, which cannot stand for copies and threads: nobody counts as knowing both
+            shared = now & ~AGENT | _SEVERAL_BLOCKS if agent & ASYNC else _shared(warp, earlier, now)
+            now = np.where(concurrent, shared, now)
+        table[rows] = now
+        if len(self._reads) > 1:
+            self._latest_rows[width][rows] = now
+
+    def issue(self, warp: "Warp", rows: NDArray[Any], width: int, writes: bool) -> tuple[Conflict, bool] | None:
+        """The first conflict of an access of the async proxy that the active lanes start, for each row one; with True
+        if the earlier access is ordered before it, but is a write by the generic proxy behind which no fence lies.
+
+        What the operation overwrites may have been read by the generic proxy, without a fence.
+        """
+        conflict = (self._first_access if writes else self._first_write)(warp, rows, width)
+        if conflict is not None:
+            return conflict, False
+        entries = self._write_rows[width][rows]
+        bad = (entries != 0) & (entries & PROXIED == 0)
+        fenced = warp.clock.proxy
+        if fenced is not None and bad.any():
+            chosen = entries[bad]
+            bad[bad] = chosen >> 32 >= _times_of(fenced, warp, chosen)
+        return (_first(bad, entries, True, width), True) if bad.any() else None
+
     def update(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
         """Records that the active lanes write `rows` atomically; the first conflict with an earlier access that is not
         atomic.
@@ -217,7 +253,18 @@ def _known_until(warp: "Warp", lanes: NDArray[Any], entries: Entries) -> NDArray
             least = np.minimum.reduceat(times[: cluster.threads], starts)
             until[shared] = least[np.searchsorted(starts, index[shared], "right") - 1]
     for position in np.flatnonzero(~here).tolist() if warp.clock.earlier else ():
-        until[position] = _known_earlier(warp, int(entries[position]))
+        until[position] = _known_earlier(warp.clock, warp, int(entries[position]))
+    return until
+
+
+def _times_of(clock: "Clock", warp: "Warp", entries: Entries) -> NDArray[np.int64]:
+    """The time before which a clock has the accesses of the agents, one each, that `entries` stand for."""
+    index = _place(warp, entries)
+    here = (index >= 0) & (index < len(clock.times))
+    until = np.zeros(len(entries), np.int64)
+    until[here] = clock.times[index[here]]
+    for position in np.flatnonzero(~here).tolist() if clock.earlier else ():
+        until[position] = _known_earlier(clock, warp, int(entries[position]))
     return until
 
 
@@ -229,11 +276,11 @@ def _place(warp: "Warp", entries: Entries) -> NDArray[np.int64]:
     return np.where((entries >> 32 >= cluster.start) & (agent != 0), place, -1)
 
 
-def _known_earlier(warp: "Warp", entry: int) -> int:
-    """The time before which the warp knows the accesses of a thread of an earlier cluster, or of its warp or block."""
+def _known_earlier(clock: "Clock", warp: "Warp", entry: int) -> int:
+    """The time before which a clock has the accesses of a thread of an earlier cluster, or of its warp or block."""
     agent, cluster = entry & AGENT, warp.block.cluster
     number, thread = divmod(agent - 1, cluster.threads)
-    times = warp.clock.earlier.get(number)
+    times = clock.earlier.get(number)
     if times is None or agent & ASYNC or not agent:
         return 0
     flags = _SEVERAL_LANES, _SEVERAL_WARPS, _SEVERAL_BLOCKS

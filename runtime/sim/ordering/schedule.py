@@ -14,6 +14,7 @@ from ....base.target import WARP
 from ..faults import SimulationError
 from ..translate import Barrier, Code, Pause, Suspension, Until
 from ..warp import Block, Cluster, Warp
+from .bulk import drain, leave
 from .clocks import meet_block, meet_warps, snapshot
 from .mbarrier import progress
 
@@ -70,7 +71,8 @@ class Meeting:
 def run_cluster(cluster: Cluster, code: Code, order: Random | None) -> None:
     """Runs all warps of a cluster to their end: in their order, or picked by `order` wherever several could go on.
 
-    SimulationError (E3207) where some warps wait at a barrier or an mbarrier for ever, and the errors of the kernel's
+    SimulationError (E3207) where some warps wait at a barrier or an mbarrier for ever, (E3217) for bulk copies that
+    outlast their shared memory, and the errors of the kernel's
     steps.
     """
     ready: list[tuple[Warp, Suspension]] = [(warp, code.run(warp)) for warp in cluster.warps]
@@ -82,6 +84,7 @@ def run_cluster(cluster: Cluster, code: Code, order: Random | None) -> None:
         event = next(run, None)
         progress(cluster)
         if event is None:
+            leave(warp)
             ended.append(warp)
         elif isinstance(event, Pause):
             ready.append((warp, run))
@@ -99,6 +102,7 @@ def run_cluster(cluster: Cluster, code: Code, order: Random | None) -> None:
                 ready.extend(meeting.release())
     if len(ended) < len(cluster.warps):
         _refuse([meetings[key] for key in sorted(meetings)], held, ended)
+    drain(cluster)
 
 
 def _wake(held: Held, ready: list[tuple[Warp, Suspension]]) -> bool:

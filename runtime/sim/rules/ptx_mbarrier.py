@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 import numpy as np
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from ....base.errors import Code as ErrorCode
 from ....dialects import ptx
@@ -20,14 +20,14 @@ from ..warp import Completion, Warp
 _BYTES = 8
 
 
-class _Barriers:
+class Barriers:
     """How one operation finds the mbarriers of a warp's lanes."""
 
-    def __init__(self, op: Operation, t: Translator) -> None:
+    def __init__(self, op: Operation, pointer: SSAValue, t: Translator) -> None:
         self.shared: Space = t.spaces.shared
         self.site = site_of(op)
         self.access = Access(self.site, self.shared.name, "mbarrier", _BYTES)
-        self._pointer = t.slot(op.operands[0])
+        self._pointer = t.slot(pointer)
 
     def make(self, warp: Warp) -> Lanes:
         """The row of each active lane, where there is an mbarrier from now on."""
@@ -50,7 +50,7 @@ class _Barriers:
 
 
 def _init(op: ptx.MbarrierInitOp, t: Translator) -> Step:
-    barriers, count = _Barriers(op, t), t.slot(op.count)
+    barriers, count = Barriers(op, op.bar, t), t.slot(op.count)
 
     def step(warp: Warp) -> None:
         counts = warp.select(warp.registers[count]).tolist()
@@ -65,7 +65,7 @@ def _init(op: ptx.MbarrierInitOp, t: Translator) -> Step:
 
 
 def _inval(op: ptx.MbarrierInvalOp, t: Translator) -> Step:
-    barriers = _Barriers(op, t)
+    barriers = Barriers(op, op.bar, t)
 
     def step(warp: Warp) -> None:
         for row in barriers.rows(warp, ends=True).tolist():
@@ -75,7 +75,7 @@ def _inval(op: ptx.MbarrierInvalOp, t: Translator) -> Step:
 
 
 def _arrive(op: ptx.MbarrierArriveOp, t: Translator) -> Step:
-    barriers, count = _Barriers(op, t), None if op.count is None else t.slot(op.count)
+    barriers, count = Barriers(op, op.bar, t), None if op.count is None else t.slot(op.count)
 
     def step(warp: Warp) -> None:
         counts = np.ones(warp.lanes, np.int64)
@@ -92,7 +92,7 @@ def _arrive(op: ptx.MbarrierArriveOp, t: Translator) -> Step:
 def _transaction(
     op: ptx.MbarrierExpectTxOp | ptx.MbarrierArriveExpectTxOp | ptx.MbarrierCompleteTxOp, t: Translator
 ) -> Step:
-    barriers, bytes = _Barriers(op, t), t.slot(op.bytes)
+    barriers, bytes = Barriers(op, op.bar, t), t.slot(op.bytes)
     sign = -1 if isinstance(op, ptx.MbarrierCompleteTxOp) else 1
     arrives = isinstance(op, ptx.MbarrierArriveExpectTxOp)
 
@@ -110,7 +110,7 @@ def _transaction(
 
 
 def _copies_arrive(op: ptx.CpAsyncMbarrierArriveOp, t: Translator) -> Step:
-    barriers, adds = _Barriers(op, t), op.noinc is None
+    barriers, adds = Barriers(op, op.bar, t), op.noinc is None
 
     def step(warp: Warp) -> None:
         for barrier, lanes in barriers.by_row(warp):
@@ -130,7 +130,7 @@ def _is_complete(barrier: Mbarrier, parity: int, completes: bool) -> bool:
     return barrier.is_complete(parity)
 
 
-def _parities(barriers: _Barriers, warp: Warp, value: Value) -> Lanes:
+def _parities(barriers: Barriers, warp: Warp, value: Value) -> Lanes:
     """The parity that each lane of the warp asks for; a fault if it is not one."""
     whole = np.zeros(warp.lanes, np.int64)
     whole[warp.lane_numbers()] = warp.select(value)
@@ -142,7 +142,7 @@ def _parities(barriers: _Barriers, warp: Warp, value: Value) -> Lanes:
 
 
 def _test(op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp, t: Translator) -> Suspending:
-    barriers, parity, done = _Barriers(op, t), t.slot(op.parity), t.slot(op.done)
+    barriers, parity, done = Barriers(op, op.bar, t), t.slot(op.parity), t.slot(op.done)
 
     def run(warp: Warp) -> Suspension:
         yield Pause()  # a loop that waits for another warp's arrival lets that warp go on
@@ -159,7 +159,7 @@ def _test(op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp, t: Translator) -> 
 
 
 def _wait(op: ptx.MbarrierWaitOp, t: Translator) -> Suspending:
-    barriers, parity = _Barriers(op, t), t.slot(op.parity)
+    barriers, parity = Barriers(op, op.bar, t), t.slot(op.parity)
 
     def run(warp: Warp) -> Suspension:
         parities = _parities(barriers, warp, warp.registers[parity])

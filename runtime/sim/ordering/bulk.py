@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The order of bulk copies: what completes them, and as whose accesses theirs count (PTX ISA, cp.async.bulk).
+
+A copy to shared memory takes its bytes off the count of an mbarrier when it is complete. Its accesses are those of an
+agent of that mbarrier, whose completions its phases order: who waits for the phase knows them. A copy to global memory
+is part of a group of its thread. When the thread has waited for the group, the reads and writes are its own, made at
+the wait; after a wait for the reads alone, the writes are still in flight.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....base.errors import Code
+from ..warp import Cluster, Warp
+from .asynchronous import Operation
+from .clocks import Clock
+from .races import ASYNC, PROXIED
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Transfer:
+    """A bulk copy of which an mbarrier counts the bytes, as an agent of its own."""
+
+    operation: Operation
+    agent: int
+    bytes: int
+
+    def complete(self) -> Clock:
+        """Completes the copy; who waits for the mbarrier knows this."""
+        operation, warp = self.operation, self.operation.issuer
+        cluster, time = warp.block.cluster, warp.launch.clock
+        _end_reads(operation, ASYNC | self.agent)
+        _land(operation, ASYNC | self.agent)
+        warp.loads.remove(operation)
+        cluster.finished[self.agent] = time
+        times = np.zeros(cluster.threads + len(cluster.finished), np.int64)
+        times[cluster.threads + self.agent] = warp.launch.tick()
+        return Clock(cluster.number, times)
+
+
+def commit(warp: Warp) -> None:
+    """The active lanes' copies to global memory since the last commit become a group."""
+    warp.bulk_groups[warp.lane_numbers()] += 1
+
+
+def wait(warp: Warp, in_flight: int, reads_only: bool) -> None:
+    """Completes the active lanes' groups except for their `in_flight` latest ones, or what these read."""
+    limit, live = warp.bulk_groups - in_flight, warp.live()
+    for operation in tuple(warp.stores):
+        lane = int(operation.lanes[0])
+        if live[lane] and operation.groups[0] < limit[lane]:
+            _end_reads(operation, int(warp.agents[lane]))
+            if not reads_only:
+                _store(operation)
+
+
+def leave(warp: Warp) -> None:
+    """The end of a warp. SimulationError (E3217) if its copies still read shared memory."""
+    for operation in warp.stores:
+        if operation.source is not None:
+            hint = "commit the copies of the thread to a group, and wait for it: ptx.cp.async.bulk.wait_group 0 read"
+            text = "the thread ends while its bulk copy may still read shared memory"
+            warp.fault(Code.SIM_EXIT, operation.site, int(operation.lanes[0]), text, hint)
+
+
+def drain(cluster: Cluster) -> None:
+    """The end of a cluster: completes the copies to global memory. SimulationError (E3217) for a copy to shared memory
+    for which nobody has waited.
+    """
+    for warp in cluster.warps:
+        for operation in warp.loads:
+            text = "the block ends while the bulk copy may still write its shared memory"
+            hint = "wait at the mbarrier for the phase that counts its bytes"
+            warp.fault(Code.SIM_EXIT, operation.site, int(operation.lanes[0]), text, hint)
+        for operation in tuple(warp.stores):
+            _store(operation)
+
+
+def _store(operation: Operation) -> None:
+    """Completes a copy to global memory, as a write of its thread."""
+    warp = operation.issuer
+    _land(operation, int(warp.agents[operation.lanes[0]]))
+    warp.stores.remove(operation)
+
+
+def _end_reads(operation: Operation, agent: int) -> None:
+    """Ends the reads of a copy, as those of an agent made now."""
+    source, operation.source = operation.source, None
+    if source is not None:
+        source.memory.read_by(operation.issuer, int(source.lanes[0]), source.rows, source.width, agent)
+
+
+def _land(operation: Operation, agent: int) -> None:
+    """Ends the writes of a copy, as those of an agent made now."""
+    agents = np.full(len(operation.rows), PROXIED | agent)
+    operation.land(operation.flying, operation.issuer.launch.clock, agents)

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rules for bulk copies, their groups and the fence of their proxy (PTX ISA, cp.async.bulk and fence.proxy.async)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....dialects import ptx
+from ..faults import Site, site_of
+from ..memory import bulk as memory
+from ..memory.spaces import Space
+from ..ordering import bulk
+from ..ordering.asynchronous import Operation, Proxy, Source
+from ..ordering.clocks import fence_proxy
+from ..translate import Rules, Step, Translator
+from ..warp import Completion, Warp
+from .ptx_mbarrier import Barriers
+
+
+class _Copies:
+    """The copies of the lanes of a warp by one operation, from a space to another."""
+
+    def __init__(self, op: ptx.BulkLoadOp | ptx.BulkStoreOp, t: Translator, source: Space, target: Space) -> None:
+        self.site, self.source, self.target = site_of(op), source, target
+        self._reads = t.access(op, source.name, "bulk", ptx.BULK_UNIT)
+        self._writes = t.access(op, target.name, "bulk", ptx.BULK_UNIT)
+        self._operands = tuple(t.slot(operand) for operand in (op.src, op.dst, op.bytes))
+
+    def requests(self, warp: Warp) -> Iterator[tuple[int, int, int, int]]:
+        """Each active lane with its source address, target address and size in bytes."""
+        sources, targets, sizes = _select(warp, self._reads.site, self._operands)
+        lanes = warp.lane_numbers().tolist()
+        return zip(lanes, sources.tolist(), targets.tolist(), (sizes & 0xFFFFFFFF).tolist(), strict=True)
+
+    def start(self, warp: Warp, lane: int, source: int, target: int, size: int, group: int = 0) -> Operation:
+        """Starts the copy of a lane."""
+        read = memory.rows_of(self.source, warp, self._reads, lane, source, size, reads=True)
+        written = memory.rows_of(self.target, warp, self._writes, lane, target, size, reads=False)
+        content = memory.read(self.source, warp, self._reads, lane, read)
+        memory.claim(self.target, warp, self._writes, lane, written, content)
+        self.target.hold(warp, written, ptx.BULK_UNIT)
+        lanes, groups = np.full(len(written), lane), np.full(len(written), group)
+        reading = Source(self.source, read, ptx.BULK_UNIT, lanes)
+        warp.block.cluster.reads_late = True
+        return Operation(
+            self.site, Proxy.ASYNC, warp, lanes, groups, self.target, written, ptx.BULK_UNIT, content, reading
+        )
+
+
+def _select(warp: Warp, site: Site, slots: tuple[int, ...]) -> list[NDArray[Any]]:
+    """The addresses and sizes in registers of the active lanes, which must not depend on undefined bytes."""
+    values = [warp.select(warp.registers[slot]) for slot in slots]
+    warp.note(site, "copies bytes by", np.stack(values, axis=1))
+    return values
+
+
+def _load(op: ptx.BulkLoadOp, t: Translator) -> Step:
+    copies, barriers = _Copies(op, t, t.spaces.global_, t.spaces.shared), Barriers(op, op.bar, t)
+
+    def step(warp: Warp) -> None:
+        places = barriers.rows(warp).tolist()
+        for place, (lane, source, target, size) in zip(places, copies.requests(warp), strict=True):
+            barrier = warp.block.cluster.mbarriers[place]
+            if size > ptx.MAX_TRANSACTION:
+                where = barriers.shared.show_row(place, 8)
+                text = f"copies {size} bytes, where the mbarrier at {where} counts up to {ptx.MAX_TRANSACTION}"
+                barriers.fault(warp, lane, text)
+            if size:
+                operation = copies.start(warp, lane, source, target, size)
+                warp.loads.append(operation)
+                barrier.add(operation, size)
+                if warp.launch.completion is Completion.EARLY:
+                    barrier.land()
+
+    return step
+
+
+def _store(op: ptx.BulkStoreOp, t: Translator) -> Step:
+    copies = _Copies(op, t, t.spaces.shared, t.spaces.global_)
+
+    def step(warp: Warp) -> None:
+        for lane, source, target, size in copies.requests(warp):
+            if size:
+                warp.stores.append(copies.start(warp, lane, source, target, size, int(warp.bulk_groups[lane])))
+
+    return step
+
+
+def _prefetch(op: ptx.BulkPrefetchOp, t: Translator) -> Step:
+    access, slots = t.access(op, "global", "bulk", ptx.BULK_UNIT), (t.slot(op.src), t.slot(op.bytes))
+
+    def step(warp: Warp) -> None:
+        lanes = warp.lane_numbers().tolist()
+        sources, sizes = _select(warp, access.site, slots)
+        for lane, source, size in zip(lanes, sources.tolist(), (sizes & 0xFFFFFFFF).tolist(), strict=True):
+            memory.rows_of(t.spaces.global_, warp, access, lane, source, size, reads=True)
+
+    return step
+
+
+def _commit(op: ptx.BulkCommitGroupOp, t: Translator) -> Step:
+    return bulk.commit
+
+
+def _wait(op: ptx.BulkWaitGroupOp, t: Translator) -> Step:
+    in_flight, reads_only = op.n.value.data, op.read is not None
+    return lambda warp: bulk.wait(warp, in_flight, reads_only)
+
+
+def _fence(op: ptx.FenceProxyAsyncOp, t: Translator) -> Step:
+    return fence_proxy
+
+
+PTX_BULK: Rules = {
+    ptx.BulkLoadOp: _load,
+    ptx.BulkStoreOp: _store,
+    ptx.BulkPrefetchOp: _prefetch,
+    ptx.BulkCommitGroupOp: _commit,
+    ptx.BulkWaitGroupOp: _wait,
+    ptx.FenceProxyAsyncOp: _fence,
+}
