@@ -124,7 +124,7 @@ class _Conversion:
         return 32 if narrow else 64
 
     def _generic(self, op: Operation, emitter: Emitter, width: int) -> None:
-        """The same operation on integers of so many bits."""
+        """The same operation on integers of a width."""
         operands = [self._as(emitter, value, width) for value in op.operands]
         widths = [self._own_width(r) if isinstance(op, scf.IfOp) else width for r in op.results]
         self._rebuild(op, emitter, operands, widths)

@@ -60,7 +60,7 @@ class CsePass(ModulePass):
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What the traits of a class say of its operations. `effects` are those of each, unless it `depends` on it."""
+    """The traits of a class of operations. `effects` are those of each operation, unless it `depends` on it."""
 
     is_terminator: bool
     is_symbol: bool

@@ -107,7 +107,7 @@ def _cached(op: AtomCallOp, hint: str) -> tuple[str, SSAValue | None]:
 
 
 def _raw(bits: int) -> Attribute:
-    """The type of so many bits without meaning, in registers of at most 32 bits where there are several."""
+    """The type of `bits` bits without meaning, in registers of at most 32 bits where there are several."""
     return {8: i8, 16: i16, 32: i32, 64: i64}.get(bits) or VectorType(i32, [bits // 32])
 
 

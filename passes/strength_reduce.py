@@ -58,7 +58,7 @@ def _reduce(op: arith.SignlessIntegerBinaryOperation, type: IntegerType) -> None
 
 
 def _by_constant(emitter: Emitter, op: Operation, value: SSAValue, constant: int, type: IntegerType) -> SSAValue | None:
-    """A cheaper form of `value op constant`; None where there is none."""
+    """A cheaper form of `value op constant`; None if it has none."""
     power = constant.bit_length() - 1 if constant > 0 and constant & (constant - 1) == 0 else None
     match op:
         case arith.AddiOp() | arith.SubiOp() | arith.OrIOp() | arith.XOrIOp() | arith.ShLIOp() | arith.ShRUIOp() if (

@@ -63,7 +63,7 @@ class Program:
     """A verified program, with the forms to which it has been lowered so far.
 
     `target` is None until one is needed: then the default, or that of the GPU at hand. `cache` keeps machine
-    code; None compiles anew in each process. `text` is what the module was read from, where that says all of it.
+    code; None compiles in each process. `text` is what the module was read from, where that says all of it.
     """
 
     source: Source

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What operations do to memory."""
+"""The effects of operations on memory."""
 
 from collections.abc import Set
 

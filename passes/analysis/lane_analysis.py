@@ -190,7 +190,7 @@ class WarpValues(Memoised[LaneValue | None]):
         return low + lv.uniform(step.known[0] if step.is_exact else 1)
 
     def _carried(self, initial: SSAValue, argument: SSAValue, body: Block, index: int) -> LaneValue | None:
-        """What a loop carries: the value that it starts with, joined with what each iteration hands on."""
+        """The lanes of a loop-carried value: the initial value joined with that of each iteration."""
         end = body.last_op
         assert end is not None
         assumed = self.of(initial)
@@ -221,7 +221,7 @@ class WarpValues(Memoised[LaneValue | None]):
 
 
 def _divisors(parameter: Parameter) -> list[int]:
-    """What is known to divide the arguments of a parameter: a pointer, and the integers of its layout."""
+    """Known divisors of the arguments of a parameter: a pointer, and the integers of its layout."""
     scalars = [] if parameter.layout is None else unknowns(parameter.layout)
     first = SECTOR_BYTES if isinstance(parameter.type, PtrType) else 1
     return [max(first, parameter.align), *(unknown.div for unknown in scalars)]

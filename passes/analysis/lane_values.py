@@ -51,7 +51,7 @@ class LaneValue:
         return len(set(self.known)) == 1 and self.bits == EXACT
 
     def modulo(self, bits: int) -> "LaneValue":
-        """The same, of which no more than so many low bits are known."""
+        """The same, with at most `bits` low bits known."""
         return self if self.bits <= bits else replace(self, bits=bits)
 
     def wrapped(self, bits: int) -> "LaneValue":

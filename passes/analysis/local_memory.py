@@ -86,6 +86,6 @@ def _yielded(region: Region, index: int) -> SSAValue:
 
 
 def _unrolled(loop: scf.ForOp) -> bool:
-    """Whether each iteration of a loop has its own copy of the body; a loop of one iteration is none."""
+    """Whether each iteration of a loop has its own copy of the body; a loop of one iteration does not count."""
     trips = trip_values(loop)
     return unroll_count(loop) == 0 or (trips is not None and len(trips) <= 1)

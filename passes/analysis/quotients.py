@@ -61,7 +61,7 @@ class Sum(dict[Product, int]):
         return self * Sum({(): 1 << by}) if not other.keys() - {()} and 0 <= by < 64 else None
 
     def reduced(self, bits: int) -> "Sum":
-        """The same modulo `2**bits`, with coefficients that are signed integers of so many bits."""
+        """The same modulo `2**bits`, with coefficients that are signed integers of `bits` bits."""
         reduced = {product: signed(coefficient, bits) for product, coefficient in self.items()}
         return Sum({product: coefficient for product, coefficient in reduced.items() if coefficient})
 
@@ -186,7 +186,7 @@ class Quotients:
 
 
 def _part(value: SSAValue) -> _Part | None:
-    """What a value is a quotient or remainder of, if it is that of numbers that are not negative."""
+    """The dividend and divisor of a quotient or remainder of numbers that are not negative; None for other values."""
     owner = value.owner
     match owner:
         case arith.DivUIOp() | arith.DivSIOp() | arith.RemUIOp() | arith.RemSIOp():

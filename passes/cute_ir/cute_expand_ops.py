@@ -86,7 +86,7 @@ class CuteExpandOpsPass(ModulePass):
 
 
 def expand(op: AlgebraOp) -> None:
-    """Replaces an operation by the arithmetic that computes its results. Raises LoweringError where there is none."""
+    """Replaces an operation by the arithmetic that computes its results. Raises LoweringError for other operations."""
     emitter = Emitter(op)
     types = [type for type in op.result_types if isinstance(type, CuteType)]
     if all(type.is_static for type in types):

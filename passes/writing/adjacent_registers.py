@@ -17,7 +17,7 @@ from .emitter import Emitter
 
 
 def adjacent(emitter: Emitter, part: SSAValue) -> SSAValue:
-    """What an instruction moves: `part` itself, or new registers where `part` is of a fragment and lies apart there."""
+    """The moved registers: `part` itself, or new ones where the values of `part` lie apart in its fragment."""
     type = part.type
     assert isinstance(type, TensorType)
     layout = type.layout.data

@@ -93,12 +93,12 @@ def _integer(value: int, type: IntegerType | IndexType) -> IntegerAttr[Any]:
 
 
 def int_type(width: int) -> IntegerType:
-    """The signless integer type of so many bits."""
+    """The signless integer type of a width."""
     return {32: i32, 64: i64}.get(width) or IntegerType(width)
 
 
 INDEX_ARITHMETIC = (arith.SignlessIntegerBinaryOperation, arith.ConstantOp, arith.IndexCastOp)
-"""What computing with extents, strides and coordinates leaves behind where nothing uses the result."""
+"""Operations of index arithmetic, which are erased where nothing uses their results."""
 
 
 def erase_unused(ops: list[Operation]) -> None:

@@ -46,5 +46,5 @@ class SsaInt(SsaOperators):
 
 
 def known_of(x: Operand) -> int | Unknown:
-    """What a type says of an integer of the algebra: its value, or what is known of it."""
+    """An integer of the algebra as a type has it: its value, or the facts about it."""
     return x.known if isinstance(x, SsaInt) else x

@@ -32,7 +32,7 @@ Size = SupportsIndex | Sequence[SupportsIndex]
 
 @dataclass(frozen=True)
 class KernelOptions:
-    """What the decorator of a kernel says: the kernel's name, the blocks that a multiprocessor is to hold at least, the
+    """The options of a kernel's decorator: the kernel's name, the blocks that a multiprocessor is to hold at least, the
     most registers of a thread, and whether the function's control flow is rewritten.
     """
 
@@ -43,7 +43,7 @@ class KernelOptions:
 
 
 class KernelFunction(ABC):
-    """What is called like a function and becomes kernels. `ir`, `ptx`, `report`, `explain` and `to_cute` show the one
+    """A function that becomes kernels when called. `ir`, `ptx`, `report`, `explain` and `to_cute` show the one
     that was built last.
     """
 

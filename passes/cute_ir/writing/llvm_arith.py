@@ -151,4 +151,4 @@ CONVERSIONS: Mapping[type[Operation], Convert] = {
     arith.ConstantOp: _constant,
     ub.PoisonOp: _poison,
 }
-"""What each operation becomes."""
+"""The rule for each operation."""

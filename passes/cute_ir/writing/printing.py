@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What `cute.print` becomes: C's printf on the host, `gpu.printf` in a kernel, with the value's text as the format."""
+"""`cute.print` lowered to C's printf on the host or `gpu.printf` in a kernel, with the value's text as the format."""
 
 import re
 from collections.abc import Sequence
