@@ -7,12 +7,14 @@ status 1.
 
 import argparse
 import inspect
+import linecache
 import random
 import sys
 import traceback
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from types import CodeType
 
 import numpy as np
 from tilefold.base.errors import TilefoldError
@@ -58,6 +60,12 @@ def expressions(seed: int, count: int) -> list[str]:
     return found
 
 
+def compiled(expression: str) -> CodeType:
+    """An expression as the whole of a file `user.py`, whose lines Python knows."""
+    linecache.cache["user.py"] = (len(expression), None, [expression], "user.py")
+    return compile(expression, "user.py", "eval")
+
+
 def build(expression: str) -> None:
     """Builds a kernel that evaluates an expression, in a file `user.py`."""
 
@@ -73,7 +81,7 @@ def build(expression: str) -> None:
             "c": cute.make_identity_tensor((16, 64)), "thr": copy.get_slice(0), "L": cute.make_layout((4, 8)),
             "sw": cute.make_swizzle(3, 0, 3), "mma": cute.make_tiled_mma("UniversalFMA<float>"), "__name__": "user",
         }  # fmt: skip
-        eval(compile(expression, "user.py", "eval"), names)
+        eval(compiled(expression), names)
 
     mistaken(np.zeros((16, 64), np.float32), 3).build(32)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tilefold.base.errors import TilefoldError
 
+from tests.python.misuse import compiled
 from tilefold import cute
 
 A = np.zeros((16, 64), np.float32)
@@ -23,7 +24,16 @@ MISTAKES = MappingProxyType({
     "x.reduce(cute.ADD, axis=1)": ("E5009", "unexpected keyword argument 'axis'", "did you mean axes?"),
     "cute.make_smem_tensor(8, cute.Int8, align=8)": ("E5009", "keyword argument 'align'", "did you mean alignment?"),
     "cute.copy(A, r)": ("E5009", "missing 1 required positional argument: 'dst'", "it takes tiling, src, dst, pred"),
+    "cute.copy(*(A,))": ("E5009", "missing 2 required positional arguments", "it takes tiling, src, dst, pred"),
+    "cute.size(A, **{'mod': 1})": ("E5009", "keyword argument 'mod'", "did you mean mode?"),
+    "cute.make_fragment_like(r).fill()": ("E5009", "missing 1 required positional argument: 'value'", "it takes value"),
     # operands
+    "[v for v in n]": ("E5002", "'Int' object is not iterable", "write cute.range(n)"),
+    "[*n]": ("E5002", "must be an iterable, not Int", "write cute.range(n)"),
+    "sum(n)": ("E5002", "'Int' object is not iterable", "write cute.range(n)"),
+    "(1, 2)[x]": ("E5002", "tuple indices must be integers or slices, not Vec", ""),
+    "-cute.make_fragment_like(r)": ("E5002", "bad operand type for unary -: 'Tensor'", "t.load()"),
+    "np.ones(8) * x": ("E5002", "a kernel cannot compute with an array of NumPy", "as an argument"),
     "x + A": ("E5002", "for +: 'Vec' and 'Tensor'", "t.load() is a tensor's elements as a value"),
     "n << -1": ("E5002", "Int32 cannot be shifted by -1", "shift by 0 to 31"),
     "n >> 32": ("E5002", "Int32 cannot be shifted by 32", "shift by 0 to 31"),
@@ -127,9 +137,8 @@ def build(expression: str) -> None:
         mma = cute.make_tiled_mma("UniversalFMA<float>")
         swizzled = cute.make_composed_layout(cute.make_swizzle(3, 0, 3), 0, (8, 8))
         w = cute.make_smem_tensor(swizzled, cute.Float32)
-        code = compile(expression, "user.py", "eval")
         names = {"np": np, "cute": cute, "A": A, "n": n, "r": r, "x": r.load(), "mma": mma, "w": w}
-        eval(code, {**names, "__name__": "user"})
+        eval(compiled(expression), {**names, "__name__": "user"})
 
     mistaken(A, 3).build(32)
 
@@ -181,7 +190,10 @@ def test_an_expression_that_doubles_is_built_at_once() -> None:
 
 def test_what_is_not_ours_goes_through() -> None:
     """Python's own exceptions about the user's own functions and objects stay what they are."""
-    for expression, kind in (("(lambda a: a)()", TypeError), ("'a' + 1", TypeError), ("'a'.b", AttributeError)):
+    for expression, kind in (
+        ("(lambda a: a)()", TypeError), ("(lambda: 1)(A)", TypeError), ("'a' + 1", TypeError),
+        ("'a'.b", AttributeError), ("len(A, A)", TypeError), ("sorted([1, 'a'])", TypeError),
+    ):  # fmt: skip
         with pytest.raises(kind) as caught:
             build(expression)
         assert caught.value.__notes__ == ["while the kernel 'mistaken' was built"]

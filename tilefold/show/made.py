@@ -10,7 +10,7 @@ from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.inttuple import leaves
 from tilefold.layout.text.layouts import parse_tiler
 from tilefold.layout.tiling.cotiled_copy import make_cotiled_copy
-from tilefold.layout.tiling.tiled_copy import TiledCopy, make_tiled_copy, make_tiled_copy_tv, tile_shape
+from tilefold.layout.tiling.tiled_copy import TiledCopy, make_tiled_copy, make_tiled_copy_tv, numbering, tile_shape
 from tilefold.layout.tiling.tiled_copy_mma import BY_MMA
 from tilefold.show.atom_names import atom_of
 from tilefold.show.layouts import unswizzled_layout
@@ -26,7 +26,8 @@ def read_tiled_copy(args: argparse.Namespace, atom: OptionText, bits: int) -> tu
         case ["thr"] | ["thr", "val"]:
             thr, val = args.thr, args.val
             by_thread, by_value = OptionText("--thr", thr), OptionText("--val", "1:0" if val is None else val)
-            threads, values = by_thread.read(unswizzled_layout), by_value.read(unswizzled_layout)
+            threads = by_thread.read(lambda text: numbering(unswizzled_layout(text), "thread"))
+            values = by_value.read(lambda text: numbering(unswizzled_layout(text), "value"))
             copy = _made(lambda: make_tiled_copy(copy_atom, threads, values), atom, by_thread, by_value)
             return copy, {"thread": threads, "vector": values}
         case ["tv", "tiler"]:
@@ -69,6 +70,4 @@ def _made(make: Callable[[], TiledCopy], atom: OptionText, threads: OptionText, 
         return make()
     except LayoutError as error:
         blamed = {Code.ATOM_VALUE_WIDTH: atom, Code.TOO_FEW_VALUES: values}.get(error.code, threads)
-        if error.code == Code.NOT_A_NUMBERING and error.message.startswith("the value layout"):
-            blamed = values
         raise blamed.error(error) from error

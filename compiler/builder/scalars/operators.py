@@ -3,8 +3,20 @@
 
 from typing import Any, Self
 
+from ....base.errors import Code, TilefoldError
+
 STANDS_FOR_PYTHON = True
 """Functions of this module stand for Python's own: errors in them count as Python's."""
+
+
+def not_combined(*operands: object) -> Any:
+    """`NotImplemented`, so that Python asks the other operand. Raises TilefoldError (E5002) for an array of NumPy, to
+    which a value of the kernel is a sequence.
+    """
+    if any(hasattr(type(operand), "__array_interface__") for operand in operands):
+        hint = "pass it to the kernel as an argument, and load its elements"
+        raise TilefoldError(Code.BUILD_VALUE, "a kernel cannot compute with an array of NumPy", hint)
+    return NotImplemented
 
 
 class Compared:

@@ -27,7 +27,7 @@ from .arithmetic import (
 from .casts import integer_attribute
 from .dtypes import Boolean, DType, Index, Int32, as_dtype, dtype_of
 from .numbers import Number, check_numbers, common_type, float_attribute, is_number, number_of, shown_number, weak_type
-from .operators import Bits, Compared, Ordered
+from .operators import Bits, Compared, Ordered, not_combined
 from .power import power
 
 Scalar: TypeAlias = "Value | int | float | bool"
@@ -234,7 +234,7 @@ def limited(ssa: SSAValue, dtype: DType, known: Unknown, exact: Range | None) ->
 def compare(predicate: str, a: Any, b: Any) -> Any:
     """A comparison of two values or numbers: `eq`, `ne`, `lt`, `le`, `gt` or `ge`."""
     if not (is_scalar(a) and is_scalar(b)):
-        return NotImplemented
+        return not_combined(a, b)
     a, b = number_of(a), number_of(b)
     dtype = common_type(a, b)
     check_numbers(dtype, a, b)
@@ -244,7 +244,7 @@ def compare(predicate: str, a: Any, b: Any) -> Any:
 def binary(name: str, a: Any, b: Any) -> Any:
     """An operation on two values or numbers, in their common type. Raises TilefoldError (E5002) without one."""
     if not (is_scalar(a) and is_scalar(b)):
-        return NotImplemented
+        return not_combined(a, b)
     if name == "pow":
         return power(a, b, unary, constant_like)
     a, b = number_of(a), number_of(b)

@@ -23,7 +23,7 @@ from ..scalars.arithmetic import binary_type, unary_type
 from ..scalars.casts import check_cast
 from ..scalars.dtypes import Boolean, DType, as_dtype
 from ..scalars.numbers import check_operand, common_type
-from ..scalars.operators import Bits, Ordered
+from ..scalars.operators import Bits, Ordered, not_combined
 from ..scalars.power import power
 from ..scalars.values import Scalar, binary, compare, is_scalar, unary
 from ..tracing.state import current, emit
@@ -166,12 +166,12 @@ class Vec(Ordered, Bits):
 
     def _binary(self, name: str, a: Any, b: Any) -> Any:
         if not (_is_operand(a) and _is_operand(b)):
-            return NotImplemented
+            return not_combined(a, b)
         return combined(name, a, b)
 
     def _compare(self, predicate: str, a: Any, b: Any) -> Any:
         if not (_is_operand(a) and _is_operand(b)):
-            return NotImplemented
+            return not_combined(a, b)
         common_type(a, b)
         return elementwise(partial(compare, predicate), Boolean, a, b)
 

@@ -5,22 +5,21 @@ A name that does not exist, an argument that a function does not take, an operat
 the user's line, before any code of ours runs.
 """
 
+import ast
 import inspect
-import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from keyword import iskeyword
-from traceback import walk_tb
-from types import FrameType, ModuleType
+from types import FrameType, FunctionType, MethodType, ModuleType, TracebackType
 from typing import Any
 
 from ....base.errors import Code, TilefoldError
+from .fault import Fault, fault_at, is_of_package
 from .places import RESULT, is_users, places_of_traceback
 from .synonyms import called_here
 
 _PACKAGE = __name__.partition(".")[0]
-_BUILDER = f"{_PACKAGE}.compiler.builder"
 _LOAD = "t.load() is a tensor's elements as a value, t[i, j] is one of them"
 _OPERANDS = {
     "Pointer": "p + n is where the n-th element begins, cute.make_tensor(p, layout) the tensor there",
@@ -28,6 +27,8 @@ _OPERANDS = {
     **dict.fromkeys(("Vec", "Int", "Float", "Bool"), "fragments and values combine with each other and with numbers"),
 }  # fmt: skip
 """Hints by the type of an operand, the first match in this order."""
+_ITERATING = (sum, list, tuple, set, sorted, enumerate, iter, map, zip)
+"""Functions of Python that take elements, which an integer has none of."""
 _LISTED = 24
 """The most names that a message lists."""
 
@@ -40,17 +41,22 @@ def explained(error: Exception, unbound: Mapping[str, tuple[str, str]]) -> Tilef
     if isinstance(error, NameError):
         reason = unbound.get(error.name or _unbound_local(error))
         return None if reason is None else TilefoldError(Code.BUILD_UNBOUND, *reason)
-    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    steps: list[TracebackType] = []
+    traceback = error.__traceback__
+    while traceback is not None:
+        steps.append(traceback)
+        traceback = traceback.tb_next
     if isinstance(error, TypeError):
-        while frames and frames[-1].f_globals.get("STANDS_FOR_PYTHON"):
-            frames.pop()
-    if not frames:
+        while steps and steps[-1].tb_frame.f_globals.get("STANDS_FOR_PYTHON"):
+            steps.pop()
+    if not steps:
         return None
-    if not is_users(frames[-1]):
-        return _within(error, frames)
-    if isinstance(error, AttributeError):
-        return _attribute(error) or _mentioned(str(error))
-    return _call(str(error)) or _mentioned(str(error)) if isinstance(error, TypeError) else None
+    if not is_users(steps[-1].tb_frame):
+        return _within(error, [step.tb_frame for step in steps])
+    ours = _attribute(error) if isinstance(error, AttributeError) else None
+    if ours is None and isinstance(error, TypeError | AttributeError) and (fault := fault_at(steps[-1])) is not None:
+        ours = _refused(error, fault)
+    return ours
 
 
 def _unbound_local(error: NameError) -> str:
@@ -94,23 +100,61 @@ def misused(name: str, arguments: Sequence[object], takes: Sequence[str], error:
     )
 
 
-def _mentioned(message: str) -> TilefoldError | None:
-    """The error for a use of an object of one of our classes, which Python's message names."""
-    for name in re.findall(r"'([\w.]+)'", message):
-        kind = _class(name.rpartition(".")[2])
-        if kind is not None:
-            return TilefoldError(Code.BUILD_VALUE, message, _OPERANDS.get(kind, ""))
-    return None
+def _refused(error: Exception, fault: Fault) -> TilefoldError | None:
+    """The error for a call of a function of ours with wrong arguments, or for an operand that is an object of ours."""
+    called, values = None, [*fault.values()]
+    if isinstance(call := fault.node, ast.Call):
+        called = fault.value(call.func)
+        if not callable(called):
+            values = [called]
+        elif not _fits(fault, call, called):
+            return _wrong_arguments(error, fault.arguments(call)[1], called) if is_of_package(called) else None
+        elif isinstance(called, FunctionType | MethodType):
+            return None  # of the user's, since one of ours would be within the traceback
+        else:
+            values.append(getattr(called, "__self__", None))
+    ours = {type(value).__name__ for value in values if is_of_package(value)}
+    if not ours:
+        return None
+    name, hint = next(((name, hint) for name, hint in _OPERANDS.items() if name in ours), ("", ""))
+    if name and _is_ufunc(called):
+        hint = "take the function from cute, such as cute.exp or cute.where"
+        return TilefoldError(Code.BUILD_VALUE, f"NumPy's functions do not take {name}", hint)
+    if name == "Int" and (fault.iterated is not None or any(called is function for function in _ITERATING)):
+        hint = "write cute.range(n)"
+    return TilefoldError(Code.BUILD_VALUE, str(error), hint)
 
 
-def _class(name: str) -> str | None:
-    """The name itself where a class of the vocabulary has it."""
-    for module in sys.modules.copy().values():
-        if getattr(module, "__name__", "").startswith(_BUILDER):
-            member = getattr(module, name, None)
-            if isinstance(member, type) and member.__module__.partition(".")[0] == _PACKAGE:
-                return name
-    return None
+def _fits(fault: Fault, call: ast.Call, function: Any) -> bool:
+    """Whether a function takes as many arguments, and of such names, as a call gives it; true where nobody knows."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # what is made in C
+        return True
+    try:
+        given, named = fault.arguments(call)
+    except TypeError:  # an argument that is not known, or not to be unpacked
+        return True
+    try:
+        signature.bind(*given, **named)
+    except TypeError:
+        return False
+    return True
+
+
+def _wrong_arguments(error: Exception, given: Iterable[str], function: Any) -> TilefoldError:
+    """The mistake in a call of a function of ours that does not take these arguments."""
+    names = list(inspect.signature(function).parameters)
+    unexpected = next((name for name in given if name not in names), "")
+    similar = _similar(unexpected, names) if unexpected else ""
+    takes = f"it takes {', '.join(name for name in names if name != 'self')}"
+    return TilefoldError(Code.BUILD_NAME, str(error), f"{similar} {takes}" if similar else takes)
+
+
+def _is_ufunc(value: object) -> bool:
+    """Whether a value is a function of NumPy for elements; NumPy need not be loaded."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.ufunc)
 
 
 def _attribute(error: AttributeError) -> TilefoldError | None:
@@ -133,44 +177,6 @@ def _vocabulary(module: str) -> dict[str, list[str]]:
     package = ".".join(module.split(".")[:2])
     within = {name: loaded for name, loaded in sys.modules.copy().items() if f"{name}.".startswith(f"{package}.")}
     return {name.removeprefix(f"{_PACKAGE}."): getattr(loaded, "__all__", []) for name, loaded in within.items()}
-
-
-def _call(message: str) -> TilefoldError | None:
-    operator = re.match(r"(?:unsupported|bad) operand type.*: '([\w.]+)'(?: and '([\w.]+)')?", message)
-    types = () if operator is None else operator.groups()
-    if hints := [hint for name, hint in _OPERANDS.items() if name in types]:
-        return TilefoldError(Code.BUILD_VALUE, message, hints[0])
-    if (ufunc := re.match(r"operand '(\w+)' does not support ufuncs", message)) and ufunc[1] in _OPERANDS:
-        text = f"NumPy's functions do not take {ufunc[1]}"
-        return TilefoldError(Code.BUILD_VALUE, text, "take the function from cute, such as cute.exp or cute.where")
-    if message.startswith("Concatenation operation is not implemented for NumPy arrays"):
-        text = "a kernel cannot compute with an array of NumPy"
-        return TilefoldError(Code.BUILD_VALUE, text, "pass it to the kernel as an argument, and load its elements")
-    used = re.match(r"'(\w+)' object (?:is not|cannot be)|cannot unpack non-iterable (\w+)", message)
-    if used is not None and (name := used[1] or used[2]) in _OPERANDS:
-        counted = name == "Int" and message.endswith("is not iterable")
-        return TilefoldError(Code.BUILD_VALUE, message, "write cute.range(n)" if counted else _OPERANDS[name])
-    called = re.match(r"([\w.]+)\(\) (?:got|missing|takes)", message)
-    function = None if called is None else _function(called[1])
-    if function is None:
-        return None
-    keyword = re.search(r"keyword argument '(\w+)'", message) if "got an unexpected" in message else None
-    names = list(inspect.signature(function).parameters)
-    similar = "" if keyword is None else _similar(keyword[1], names)
-    takes = f"it takes {', '.join(name for name in names if name != 'self')}"
-    return TilefoldError(Code.BUILD_NAME, message, f"{similar} {takes}" if similar else takes)
-
-
-def _function(path: str) -> Any:
-    """Our function of this qualified name."""
-    for name, module in sys.modules.copy().items():
-        if name.startswith(_BUILDER):
-            target: Any = module
-            for part in path.split("."):
-                target = getattr(target, part, None)
-            if callable(target) and str(getattr(target, "__module__", "")).startswith(f"{_PACKAGE}."):
-                return target
-    return None
 
 
 def _similar(name: str, names: list[str]) -> str:
