@@ -296,15 +296,16 @@ MISTAKES: Sequence[tuple[Callable[[Any], object], str]] = (
     (lambda x: x.reduce(cute.ADD, 0, True), "does not name modes"),
     (lambda x: x.reshape((3, 3)), "do not fit the shape"),
     (lambda x: x + cute.full((3, 5), 1, cute.Float32), "no common shape"),
-    (lambda x: cute.make_rmem_tensor((4, 2), cute.Float32).store(x), "does not fit"),
+    (lambda x: cute.make_rmem_tensor((4, 2), cute.Float32).store(x), "no common shape"),
     (lambda x: cute.exp(x.to(cute.Float8E5M2)), "does not support arithmetic"),
 )
 
 
 @pytest.mark.parametrize(("mistake", "words"), MISTAKES)
 def test_mistakes(mistake: Callable[[Any], Any], words: str) -> None:
-    with pytest.raises(ProgramError, match=words), building(Block(), convert):
+    with pytest.raises(ProgramError) as error, building(Block(), convert):
         mistake(cute.make_rmem_tensor((4, 8), cute.Float32).load())
+    assert words in error.value.message  # the line that is shown has the words, too
 
 
 def test_numbers_stay_numbers() -> None:

@@ -232,7 +232,7 @@ MISTAKES: Sequence[tuple[Function, str, str]] = (
     (lambda i, x: bool(i < 2), "E5003", "Python cannot branch on a"),
     (lambda i, x: range(i), "E5003", "Python needs a number"),
     (lambda i, x: float(x), "E5003", "Python needs a number"),
-    (lambda i, x: x.to(cute.Float8E5M2) + 1, "E5002", "no arithmetic of Float8E5M2"),
+    (lambda i, x: x.to(cute.Float8E5M2) + 1, "E5002", "Float8E5M2 does not support arithmetic"),
     (lambda i, x: i // 0, "E5002", "division by zero"),
     (lambda i, x: cute.Int8(1000), "E5002", "1000 is not a number of type Int8"),
     (lambda i, x: cute.Int32(1.5), "E5002", "1.5 is not a number of type Int32"),
@@ -244,9 +244,10 @@ MISTAKES: Sequence[tuple[Function, str, str]] = (
 @pytest.mark.parametrize(("mistake", "code", "words"), MISTAKES)
 def test_mistakes(mistake: Function, code: str, words: str) -> None:
     block = Block(arg_types=[i32, f32])
-    with pytest.raises(ProgramError, match=words) as error, building(block, convert):
+    with pytest.raises(ProgramError) as error, building(block, convert):
         mistake(wrap(block.args[0]), wrap(block.args[1]))
     assert error.value.code == code
+    assert words in error.value.message  # the line that is shown has the words, too
     place = error.value.diagnostics[0].place
     assert place is not None
     assert place.file == __file__
