@@ -387,7 +387,7 @@ def test_hints_are_in_the_words_of_python() -> None:
 
     with pytest.raises(TilefoldError) as caught:
         beyond(np.zeros(32, np.float32)).launch(grid=1, block=1, device="sim", stage="cute")
-    assert "what cute.bounds of the coordinates" in caught.value.hint
+    assert "that cute.bounds of the coordinates" in caught.value.hint
 
     @cute.kernel
     def newer(out: Any) -> None:

@@ -16,7 +16,7 @@ _SPELLING: Mapping[str, str] = MappingProxyType({
     "{unroll}": "with cute.range(..., unroll_full=True)",
     "add `ragged`": "add ragged=True",
     "by tile.load and tile.store": "as t[i, j]",
-    "what tile.bounds": "what cute.bounds",
+    "that tile.bounds": "that cute.bounds",
     "by tile.local_tile": "by cute.local_tile",
     "by tile.copy": "by cute.copy",
     "compute the destination by tile.map": "write dst.store(src.load().to(dst.element_type))",
