@@ -28,11 +28,11 @@ def ir_types(element: ElementType) -> tuple[Attribute, ...]:
 
 
 def _by_type() -> Mapping[Attribute, ElementType]:
-    found: dict[Attribute, ElementType] = {}
+    by_type: dict[Attribute, ElementType] = {}
     for element in ELEMENT_TYPES:
         for type in ir_types(element):
-            found.setdefault(type, element)
-    return MappingProxyType(found)
+            by_type.setdefault(type, element)
+    return MappingProxyType(by_type)
 
 
 _ELEMENTS = _by_type()

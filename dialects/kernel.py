@@ -83,12 +83,12 @@ class KernelOp(IRDLOperation, ABC):
             raise VerifyException(
                 f"the block has {size[0] * size[1] * size[2]} threads; at most {MAX_THREADS} are possible"
             )
-        for bound, what, most in (
+        for bound, bound_name, most in (
             (self.min_blocks, "min_blocks", MAX_BLOCKS),
             (self.max_registers, "max_registers", MAX_REGISTERS),
         ):
             if bound is not None and not 1 <= bound.value.data <= most:
-                raise VerifyException(f"{what} is {bound.value.data}; 1 to {most} are possible")
+                raise VerifyException(f"{bound_name} is {bound.value.data}; 1 to {most} are possible")
         names = [name.data for name in self.arg_names]
         if len(names) != len(self.function_type.inputs):
             raise VerifyException(f"{len(names)} names for {len(self.function_type.inputs)} arguments")

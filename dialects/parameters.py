@@ -52,10 +52,10 @@ class Parameter:
 
 def scalar_names(name: str, count: int, taken: set[str]) -> list[str]:
     """Names for the integers of tensor `name`, none of them in `taken`: `A_0`, `A_1`."""
-    found: list[str] = []
+    names: list[str] = []
     for number in range(count):
         candidate = f"{name}_{number}"
         while candidate in taken:
             candidate += "_"
-        found.append(candidate)
-    return found
+        names.append(candidate)
+    return names

@@ -59,8 +59,8 @@ def corners(function: Callable[[int, int], int]) -> RangeOf:
     """Of a function that rises or falls in each operand."""
 
     def of(a: Range, b: Range, _bits: int) -> Range:
-        found = [function(x, y) for x in a for y in b]
-        return min(found), max(found)
+        results = [function(x, y) for x in a for y in b]
+        return min(results), max(results)
 
     return of
 
@@ -70,8 +70,8 @@ def quotient(function: Callable[[int, int], int]) -> RangeOf:
 
     def of(a: Range, b: Range, _bits: int) -> Range | None:
         divisors = [y for y in (b[0], min(b[1], -1)) if b[0] < 0] + [y for y in (max(b[0], 1), b[1]) if b[1] > 0]
-        found = [function(x, y) for x in a for y in divisors]
-        return (min(found), max(found)) if found else None
+        results = [function(x, y) for x in a for y in divisors]
+        return (min(results), max(results)) if results else None
 
     return of
 

@@ -80,7 +80,7 @@ class GetStrideOp(PureOp):
 
 @irdl_op_definition
 class ComposedGetInnerOp(PureOp):
-    """What a composed layout applies last: a swizzle or a layout.
+    """The outer function of a composed layout: a swizzle or a layout.
 
     `%s = cute.composed_get_inner(%c) : <"S<2,0,3> o 0 o (8,8):(8,1)"> -> !cute.swizzle<"S<2,0,3>">`
     """
@@ -182,7 +182,7 @@ class GetScalarsOp(PureOp):
 
 
 def _scalar_type(integer: Any) -> IntegerType:
-    """i32 or i64: what holds an integer of a type."""
+    """i32 or i64: the type that holds an integer."""
     wide = not -(1 << 31) <= integer < 1 << 31 if isinstance(integer, int) else integer.width > 32
     return i64 if wide else i32
 

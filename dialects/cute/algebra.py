@@ -168,7 +168,7 @@ def _check_coord(coord: Any, value: Any) -> None:
 
 @irdl_op_definition
 class SliceOp(PureOp):
-    """What the underscores of a coordinate keep of a value; of a composed layout, with the offset of the rest.
+    """The modes of a value that the underscores of a coordinate keep; of a composed layout, with the rest's offset.
 
     Of a swizzled layout the swizzle and the offset are kept only where CuTe C++ keeps them.
 
@@ -199,7 +199,7 @@ class SliceOp(PureOp):
 
 @irdl_op_definition
 class DiceOp(PureOp):
-    """What the integers of a static coordinate keep of a value, the opposite of `slice`.
+    """The modes of a value that the integers of a static coordinate keep, the opposite of `slice`.
 
     `%r = cute.dice(%l, %c) : !cute.layout<"(2,3,4):(1,2,6)">, !cute.coord<"(_,1,_)">`
     """

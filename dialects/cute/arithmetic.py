@@ -84,7 +84,7 @@ def _is_zero(x: Any) -> bool:
 
 @irdl_op_definition
 class TupleSubOp(SumOp):
-    """The difference of two tuples; a static 0 may stand for the second. What only the second has is kept as it is.
+    """The difference of two tuples; a static 0 may stand for the second. Modes of the second alone stay as they are.
 
     `%r = cute.tuple_sub(%a, %b) : (!cute.int_tuple<"(5,7)">, !cute.int_tuple<"(2,3)">) -> !cute.int_tuple<"(3,4)">`
     """
@@ -164,7 +164,7 @@ def _ceil_div_tile(value: Tree, tile: Tree) -> Any:
             raise refused(f"the tile has {len(tile)} modes, {show(value)} has {len(modes)}", Code.RANK_MISMATCH)
         return (*(_ceil_div_tile(x, y) for x, y in zip(modes, tile, strict=False)), *modes[len(tile) :])
     if tile is None:
-        raise refused(f"an underscore does not say how {show(value)} is divided")
+        raise refused(f"an underscore cannot divide {show(value)}")
     return ceil_div_int(product(value), size(tile))
 
 
@@ -210,7 +210,7 @@ class ElemLessOp(CompareOp):
         if not congruent(lhs.data, rhs.data):
             refuse(refused(f"{lhs} and {rhs} differ in profile", Code.PROFILE_MISMATCH))
         if has_underscore(lhs.data) or has_underscore(rhs.data):
-            refuse(refused(f"{lhs} and {rhs} cannot be compared: an underscore is no integer"))
+            refuse(refused(f"{lhs} and {rhs} cannot be compared: an underscore is not an integer"))
 
 
 @irdl_op_definition

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What stands in angle brackets after an operation's name: its compile-time parameters, `cute.get<[0, 1]> (...)`."""
+"""The compile-time parameters in angle brackets after an operation's name, `cute.get<[0, 1]> (...)`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -112,7 +112,7 @@ class GatherOp(CuteOp):
             refuse(refused(f"{kind} takes {len(wanted)} operands, not {len(self.operands)}"))
         for index, (operand, leaf) in enumerate(zip(self.operands, wanted, strict=True)):
             if not _fits(operand.type, leaf.width):
-                refuse(refused(f"operand {index} of type {operand.type} does not give an i{leaf.width}"))
+                refuse(refused(f"operand {index} of type {operand.type} is not an i{leaf.width}"))
 
 
 def _fits(type: Attribute, width: int) -> bool:
@@ -186,7 +186,7 @@ class MakeLayoutOp(PureOp):
 
 @irdl_op_definition
 class MakeComposedLayoutOp(PureOp):
-    """The function inner(offset + outer(coordinate)); here `inner`, a swizzle or a layout, is what is applied last.
+    """The function inner(offset + outer(coordinate)); here `inner`, a swizzle or a layout, is applied last.
 
     `%c = cute.make_composed_layout(%s, %o, %l) : (!cute.swizzle<"S<2,0,3>">, <"0">, <"8:1">) -> <"S<2,0,3> o 0 o 8:1">`
     """

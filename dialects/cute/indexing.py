@@ -117,7 +117,7 @@ class LayoutEvalOp(PureOp):
     @classmethod
     def evaluate(cls, coord: Coord, layout: LayoutLike) -> Any:
         if isinstance(coord, tuple) and len(coord) != len(plain_layout(layout)):
-            raise refused(f"the coordinate {show(coord)} has not the rank of {layout}", Code.RANK_MISMATCH)
+            raise refused(f"the coordinate {show(coord)} and the layout {layout} differ in rank", Code.RANK_MISMATCH)
         index = as_coordinate(crd2idx(coord, plain_layout(layout).shape, plain_layout(layout).stride))
         if isinstance(layout, Layout):
             return index
@@ -143,7 +143,7 @@ class Crd2IdxOp(PureOp):
     @classmethod
     def evaluate(cls, coord: Any, shape: Any) -> Any:
         if not weakly_congruent(coord, shape) or has_underscore(coord):
-            raise refused(f"the coordinate {show(coord)} is none into the shape {show(shape)}", Code.PROFILE_MISMATCH)
+            raise refused(f"{show(coord)} is not a coordinate of the shape {show(shape)}", Code.PROFILE_MISMATCH)
         return crd2idx(coord, shape, compact_major(shape))
 
 
@@ -163,7 +163,7 @@ class Idx2CrdOp(PureOp):
     @classmethod
     def evaluate(cls, index: Any, shape: Any) -> Any:
         if rank(index) > 1 and rank(index) != rank(shape):
-            raise refused(f"the index {show(index)} has not the rank of the shape {show(shape)}", Code.RANK_MISMATCH)
+            raise refused(f"the index {show(index)} and the shape {show(shape)} differ in rank", Code.RANK_MISMATCH)
         return idx2crd(index, shape)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Modes of the values of the `cute` dialect: what the algebra does to layouts, done to tuples and tiles as well."""
+"""Modes of the values of the `cute` dialect: the algebra of layouts, for tuples and tiles as well."""
 
 from collections.abc import Sequence
 from typing import Any, TypeAlias

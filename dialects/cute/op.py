@@ -49,7 +49,7 @@ class CuteOp(IRDLOperation, ABC):
 
     @classmethod
     def infer(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> list[Attribute]:
-        """The types of the results where they are not written. Raises `LayoutError` where there are none."""
+        """The types of the results where they are not written. Raises `LayoutError` where they do not exist."""
         raise NotImplementedError
 
     @classmethod
@@ -78,12 +78,12 @@ class CuteOp(IRDLOperation, ABC):
         names += [names[-1]] * (count - len(names)) if names else []
 
         def listed() -> list[Attribute]:
-            found: list[Attribute] = []
+            types: list[Attribute] = []
             for index in range(count):
                 if index:
                     parser.parse_punctuation(",")
-                found.append(cls._parse_type(parser, names[index]))
-            return found
+                types.append(cls._parse_type(parser, names[index]))
+            return types
 
         if cls.SIGNATURE is Signature.FUNCTION:
             parser.parse_punctuation("(")
@@ -97,7 +97,7 @@ class CuteOp(IRDLOperation, ABC):
         try:
             return types, [cls._parse_type(parser, cls.get_irdl_definition().results[0][0])]
         except ParseError:
-            cls.check_parsed(types, properties)  # what is wrong with the operands comes first
+            cls.check_parsed(types, properties)  # an error of the operands comes first
             raise
 
     @classmethod
@@ -159,7 +159,7 @@ class AlgebraOp(CuteOp):
     KIND: ClassVar[type[CuteType] | None] = None
     """The kind of the result; None for that of the first operand. Layouts and composed layouts count as one kind."""
     FUNCTION: ClassVar[Callable[..., Any]]
-    """What `evaluate` computes, where a function of the algebra is all of it."""
+    """The function of the algebra that `evaluate` calls, where it does nothing else."""
 
     @classmethod
     def evaluate(cls, *values: Any, **parameters: Any) -> Any:
@@ -171,7 +171,7 @@ class AlgebraOp(CuteOp):
 
     @classmethod
     def results_of(cls, value: Any, operand_types: Sequence[Attribute]) -> list[Attribute]:
-        """The types of the results, from what `evaluate` returned."""
+        """The types of the results of `evaluate`."""
         first = operand_types[0]
         assert isinstance(first, CuteType)
         return [type_of(value, cls.KIND or type(first))]
@@ -194,8 +194,8 @@ class AlgebraOp(CuteOp):
         except LayoutError as error:
             refuse(error)
         if list(map(_settled, self.result_types)) != list(map(_settled, expected)):
-            should, found = (", ".join(map(str, types)) for types in (expected, self.result_types))
-            refuse(refused(f"the result is {should}, but its type says {found}"))
+            should, written = (", ".join(map(str, types)) for types in (expected, self.result_types))
+            refuse(refused(f"the result is of type {should}, but {written} is written"))
 
 
 class PureOp(AlgebraOp):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the types of the `cute` dialect accept, beyond what parses. Every check raises `LayoutError`."""
+"""Rules for the values of the types of the `cute` dialect, beyond the grammar. Every check raises `LayoutError`."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -50,7 +50,7 @@ def check_strides(stride: Any) -> None:
 
 
 def _neighbours(paths: list[tuple[int, ...]]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Distinct paths in order, each with the next: a prefix stands right before what it begins."""
+    """Distinct paths in order, each with the next: a prefix stands right before its extensions."""
     ordered = sorted(set(paths))
     return pairwise(ordered)
 

@@ -207,5 +207,5 @@ class TileToShapeOp(PureOp):
         if order is not None:
             numbers = [x for x in wrap(order) if type(x) is int]
             if len(numbers) != rank(order) or sorted(numbers) != list(range(rank(shape))):
-                raise refused(f"the order {show(order)} is no permutation of the modes of {show(shape)}")
+                raise refused(f"the order {show(order)} is not a permutation of the modes of {show(shape)}")
         return product.tile_to_shape(layout, shape, order, round_up=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The eight types of the public CuTe IR. A type holds a whole value, with `?` for what is known when the program runs.
+"""The eight types of the public CuTe IR. A type holds a whole value, with `?` for run-time integers.
 
 Each is written with its value in quotes: `!cute.layout<"(?,8):(1,?)">`. Notation and rules are those of the public
 `cute` dialect (CuTeTypes.td there); the value is that of `tilefold.layout`.

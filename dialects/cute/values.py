@@ -15,7 +15,7 @@ from ...layout.algebra.swizzle import Swizzle
 from ...layout.algebra.unknown import Unknown
 
 Value: TypeAlias = "Tree | ComposedLayout | Swizzle"
-"""What a type of the dialect holds."""
+"""The value that a type of the dialect holds."""
 
 
 def map_integers(f: Callable[[Any], Any], value: Value) -> Any:

@@ -81,13 +81,13 @@ class _AtomicOp(ScopedOp):
         """The memory order in PTX's words."""
         return "relaxed" if self.order is None else self.order.data
 
-    def prefix(self, what: str, ptr: SSAValue) -> str:
+    def prefix(self, instruction: str, ptr: SSAValue) -> str:
         """The mnemonic up to the operation."""
-        return f"{what}.{self.order_name}.{self.scope_name}.{_pointer(ptr).space.data.value}"
+        return f"{instruction}.{self.order_name}.{self.scope_name}.{_pointer(ptr).space.data.value}"
 
-    def check_order(self, what: str) -> None:
+    def check_order(self, instruction: str) -> None:
         """Refuses a memory order that the instruction does not have."""
-        check_word(what, self.order_name, self.ORDERS)
+        check_word(instruction, self.order_name, self.ORDERS)
 
 
 def _suffix(kind: str, type: Attribute) -> str | None:

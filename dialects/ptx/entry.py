@@ -83,31 +83,31 @@ class EntryOp(KernelOp):
     @property
     def layouts(self) -> dict[int, Layout]:
         """The layouts of tensors whose pointers are followed by integers, by the number of the pointer."""
-        found: dict[int, Layout] = {}
+        by_index: dict[int, Layout] = {}
         for index, name in enumerate(self.arg_names if self.arg_layouts is not None else ()):
             assert self.arg_layouts is not None
             layout = self.arg_layouts.data.get(name.data)
             if isinstance(layout, LayoutAttr) and isinstance(layout.data, Layout):
-                found[index] = layout.data
-        return found
+                by_index[index] = layout.data
+        return by_index
 
     def parameters(self) -> list[Parameter]:
         block, layouts, aligns = self.body.blocks[0], self.layouts, self.arg_aligns.get_values()
-        found: list[Parameter] = []
+        result: list[Parameter] = []
         index = 0
         while index < len(block.args):
             layout = layouts.get(index)
             after = index + 1 + (0 if layout is None else len(unknowns(layout)))
             name, type = self.arg_names.data[index].data, block.args[index].type
-            found.append(Parameter(name, type, aligns[index], layout, block.args[index:after]))
+            result.append(Parameter(name, type, aligns[index], layout, block.args[index:after]))
             index = after
-        return found
+        return result
 
     def _check_layouts(self) -> None:
         """VerifyException unless each layout is followed by integers for its `?`."""
         types = list(self.function_type.inputs)
         if len(self.layouts) != len([] if self.arg_layouts is None else self.arg_layouts.data):
-            raise VerifyException("a layout is given for what is no argument")
+            raise VerifyException("a layout names something that is not a pointer argument")
         for index, layout in self.layouts.items():
             expected = [IntegerType(unknown.width) for unknown in unknowns(layout)]
             given = types[index + 1 : index + 1 + len(expected)]

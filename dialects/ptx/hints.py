@@ -16,10 +16,10 @@ from ..errors import refuse
 from .base import PtxOp
 
 
-def check_hint(what: str, hint: str, allowed: frozenset[str]) -> None:
-    """Refuses, as a verifier does, a hint that the instruction `what` does not have."""
+def check_hint(instruction: str, hint: str, allowed: frozenset[str]) -> None:
+    """Refuses, as a verifier does, a hint that an `instruction` does not have."""
     try:
-        check_text(what, hint, allowed)
+        check_text(instruction, hint, allowed)
     except LayoutError as error:
         refuse(error)
 

@@ -33,9 +33,9 @@ def _i64(value: int) -> IntegerAttr[I64]:
     return IntegerAttr(value, i64)
 
 
-def _check_power_of_two(what: str, value: int) -> None:
+def _check_power_of_two(subject: str, value: int) -> None:
     if value < 1 or value & (value - 1):
-        raise VerifyException(f"{what} is {value}; it must be a positive power of two")
+        raise VerifyException(f"{subject} is {value}; it must be a positive power of two")
 
 
 def _access_properties(align: int, cache: str) -> dict[str, Attribute | None]:
@@ -63,12 +63,12 @@ class _Access(PtxOp):
         prefix = f"{ptr.space.data.value}{modifiers(self.cache, self.policy)}"
         return f"{prefix}.v{count}.b{bits}" if count > 1 else f"{prefix}.b{bits}"
 
-    def check_cache(self, what: str, ptr: Attribute, allowed: frozenset[str]) -> None:
+    def check_cache(self, instruction: str, ptr: Attribute, allowed: frozenset[str]) -> None:
         """Checks the cache hint."""
         if self.hinted and ptr != GLOBAL:
             raise VerifyException(f"a cache hint is for global memory, not for {ptr}")
         if self.cache is not None:
-            check_hint(what, self.cache.data, allowed)
+            check_hint(instruction, self.cache.data, allowed)
 
     def check(self, value: Attribute, align: int) -> None:
         total = value_bytes(value)

@@ -79,7 +79,7 @@ class MmaSyncOp(PtxOp):
         except TilefoldError as error:
             refuse(error)
         if not isinstance(atom.instruction, MmaSync):
-            raise VerifyException(f"{atom.name} is no instruction of a warp on registers")
+            raise VerifyException(f"{atom.name} is not an instruction of a warp on registers")
         for operand, values in (("A", self.a), ("B", self.b), ("C", self.c), ("D", self.d)):
             given, wanted = [value.type for value in values], register_types(atom, operand)
             if given != wanted:
@@ -95,7 +95,7 @@ class MmaSyncOp(PtxOp):
         except TilefoldError as error:
             raise_at(parser, error, at, at + len(name) + 2)
         if not isinstance(atom.instruction, MmaSync):
-            parser.raise_error(f"{name} is no instruction of a warp on registers", at, parser.pos)
+            parser.raise_error(f"{name} is not an instruction of a warp on registers", at, parser.pos)
         operands: list[Sequence[SSAValue]] = []
         for operand in "ABC":
             at = parser.pos

@@ -183,15 +183,15 @@ def conversions(format: str, *, strings: bool = False) -> list[str]:
     if "\0" in format:
         raise ValueError("the format contains a NUL character")
     known = (*_CONVERSIONS, "s") if strings else _CONVERSIONS
-    found: list[str] = []
+    conversions: list[str] = []
     at = format.find("%")
     while at >= 0:
         rest = format[at + 1 :]
         if not rest.startswith("%"):
-            conversion = next((each for each in known if rest.startswith(each)), None)
+            conversion = next((name for name in known if rest.startswith(name)), None)
             if conversion is None:
-                listed = " ".join(f"%{each}" for each in ("d", "i", "u", "x", *known[:3], *known[7:], "%"))
+                listed = " ".join(f"%{name}" for name in ("d", "i", "u", "x", *known[:3], *known[7:], "%"))
                 raise ValueError(f"unknown conversion '%{rest[:3]}'; known: {listed}")
-            found.append(conversion)
+            conversions.append(conversion)
         at = format.find("%", at + 2)
-    return found
+    return conversions

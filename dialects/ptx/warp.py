@@ -30,10 +30,10 @@ class _LaneOp(PtxOp):
     """
 
 
-def check_word(what: str, kind: str, allowed: tuple[str, ...]) -> None:
+def check_word(instruction: str, kind: str, allowed: tuple[str, ...]) -> None:
     """Refuses, as a verifier does, a word that is not one of those that an instruction has."""
     if kind not in allowed:
-        raise VerifyException(f'{what} has {", ".join(allowed)}; not "{kind}"')
+        raise VerifyException(f'{instruction} has {", ".join(allowed)}; not "{kind}"')
 
 
 @irdl_op_definition

@@ -245,10 +245,10 @@ class _Reader:
     def _fail(self, number: int, wanted: str = "") -> NoReturn:
         """Raises the error of a token that does not fit; `wanted` would."""
         token = self._tokens[number]
-        found = f"'{token.text}'" if token.text else "the end of the expression"
+        actual = f"'{token.text}'" if token.text else "the end of the expression"
         raise ExpressionError(
             Code.EXPRESSION_SYNTAX,
-            f"expected {wanted or self._wanted(number)}, found {found}",
+            f"expected {wanted or self._wanted(number)}, found {actual}",
             token.start,
             max(token.end, token.start + 1),
         )

@@ -90,11 +90,11 @@ def unwrapped(coord: Any) -> Any:
     return coord[0] if isinstance(coord, tuple) and len(coord) == 1 else coord  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
 
-def check_operands(coord: Coord, operands: Sequence[SSAValue], what: str = "coordinate") -> None:
+def check_operands(coord: Coord, operands: Sequence[SSAValue], subject: str = "coordinate") -> None:
     """VerifyException unless as many leaves of `coord` are `?` as there are operands."""
     count = count_operands(coord)
     if count != len(operands):
-        raise VerifyException(f"the {what} names {count} operands, not {len(operands)}")
+        raise VerifyException(f"the {subject} names {count} operands, not {len(operands)}")
 
 
 def count_operands(coord: Coord) -> int:

@@ -47,7 +47,7 @@ class CoordTensorType(ParametrizedAttribute, TypeAttribute):
             raise VerifyException(f"the start {to_text(start)} is not a coordinate of integers from 0 on")
         for stride in leaves(layout.stride):
             if not _is_along(stride, start):
-                raise VerifyException(f"the stride {to_text(stride)} is no step along an axis of {to_text(start)}")
+                raise VerifyException(f"the stride {to_text(stride)} is not a step along an axis of {to_text(start)}")
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():

@@ -173,7 +173,7 @@ class BoundsOp(_OfCoordinates):
         check_operands(self.coord.data, self.coords)
         if not _fits(self.coord.data, self.tensor.type.start.data):
             raise VerifyException(
-                f"the bounds {show(self.coord.data)} have not the profile of the coordinates, "
+                f"the bounds {show(self.coord.data)} are nested differently from the coordinates, "
                 f"{show(self.tensor.type.start.data)}"
             )
         super().verify_()

@@ -104,7 +104,7 @@ class CopyOp(IRDLOperation):
             raise VerifyException(f"the source has rank {ranks[0]}, the destination rank {ranks[1]}")
         for mode in range(ranks[0]):
             sizes = size(src.layout.data[mode]), size(dst.layout.data[mode])
-            if any(not isinstance(each, int) for each in sizes):
+            if not all(isinstance(extent, int) for extent in sizes):
                 refuse(_not_static(mode, src, dst))
             if sizes[0] != sizes[1] and not (mode == 0 and self.copy_atom is not None):
                 raise VerifyException(
@@ -201,4 +201,4 @@ def _not_static(mode: int, src: TensorType, dst: TensorType) -> LayoutError:
 
 def state_space(space: Space) -> StateSpace:
     """The PTX state space of a memory space: fragments are `local` until LLVM promotes them to registers."""
-    return StateSpace(next(each.ptx for each in ADDRESS_SPACES if each.tensors == space.value))
+    return StateSpace(next(row.ptx for row in ADDRESS_SPACES if row.tensors == space.value))

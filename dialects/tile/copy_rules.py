@@ -51,7 +51,7 @@ def _name(atom: CopyAtomAttr) -> str:
     return f"atom {atom.atom_name.data}"
 
 
-def _check_side(atom: CopyAtomAttr, what: str, tensor: TensorType, values: LayoutLike, rest: LayoutLike) -> None:
+def _check_side(atom: CopyAtomAttr, role: str, tensor: TensorType, values: LayoutLike, rest: LayoutLike) -> None:
     """Checks contiguity and alignment of one operand, where its values must be contiguous in memory."""
     count = size(values)
     width = count * tensor.element_bits // 8
@@ -59,14 +59,14 @@ def _check_side(atom: CopyAtomAttr, what: str, tensor: TensorType, values: Layou
     if run % count:
         raise LayoutError(
             Code.ATOM_NOT_CONTIGUOUS,
-            f"{_name(atom)} moves {count} adjacent elements, but only {run} of the {what}'s are adjacent in {values}",
+            f"{_name(atom)} moves {count} adjacent elements, but only {run} of the {role}'s are adjacent in {values}",
             "choose a value layout along the mode that has stride 1, or a narrower atom",
         )
     step = gcd(steps(rest) * tensor.element_bits, 8 * access_align(tensor)) // 8
     if step % width:
         raise LayoutError(
             Code.ATOM_MISALIGNED,
-            f"{_name(atom)} needs addresses aligned to {width} bytes, but the {what}'s are only known to be "
+            f"{_name(atom)} needs addresses aligned to {width} bytes, but the {role}'s are only known to be "
             f"aligned to {step}",
             f"raise the tensor's alignment, change the layout so that all rows start at multiples of {width} bytes, or "
             "use a narrower atom",
@@ -75,46 +75,46 @@ def _check_side(atom: CopyAtomAttr, what: str, tensor: TensorType, values: Layou
 
 def _check_spaces(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -> None:
     record = atom.atom
-    for what, tensor, allowed in (("source", src, record.src_spaces), ("destination", dst, record.dst_spaces)):
+    for role, tensor, allowed in (("source", src, record.src_spaces), ("destination", dst, record.dst_spaces)):
         if tensor.space.data.value not in allowed:
             raise LayoutError(
                 Code.ATOM_SPACE,
-                f"the {what} of {_name(atom)} is in {tensor.space.data.value}; it can be in "
+                f"the {role} of {_name(atom)} is in {tensor.space.data.value}; it can be in "
                 f"{', '.join(sorted(allowed))}",
             )
         if tensor.element_type != atom.value_type:
             raise LayoutError(
-                Code.ATOM_VALUE_WIDTH, f"{_name(atom)} moves {atom.value_type}, the {what} holds {tensor.element_type}"
+                Code.ATOM_VALUE_WIDTH, f"{_name(atom)} moves {atom.value_type}, the {role} holds {tensor.element_type}"
             )
-    for what, tensor, hint in (("load", src, atom.load.data), ("store", dst, atom.store.data)):
+    for role, tensor, hint in (("load", src, atom.load.data), ("store", dst, atom.store.data)):
         if hint and tensor.space.data.value != "gmem":
             raise LayoutError(
                 Code.CACHE_HINT,
-                f"the cache hint {hint!r} is for a {what} of gmem, not of {tensor.space.data.value}",
-                f"leave it out where the {'source' if what == 'load' else 'destination'} is not in gmem",
+                f"the cache hint {hint!r} is for a {role} of gmem, not of {tensor.space.data.value}",
+                f"leave it out where the {'source' if role == 'load' else 'destination'} is not in gmem",
             )
 
 
 def check_tiled_operands(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -> None:
-    """Checks the operands of a tiled copy. Raises `LayoutError` naming the operand and what does not fit."""
+    """Checks the operands of a tiled copy. Raises `LayoutError` naming the operand and the misfit."""
     _check_spaces(atom, src, dst)
     counts = atom_values(atom)
     repeats: list[int] = []
-    for what, tensor, count in (("source", src, counts[0]), ("destination", dst, counts[1])):
+    for role, tensor, count in (("source", src, counts[0]), ("destination", dst, counts[1])):
         layout = tensor.layout.data
         split = split_atom_mode(layout, count)
         if split is None:
             raise LayoutError(
                 Code.ATOM_VALUES,
-                f"{_name(atom)} moves {count} values a thread, but mode 0 of the {what} is {layout[0]}",
-                "pass what partition_S, partition_D or a fragment like them gives",
+                f"{_name(atom)} moves {count} values per thread, but mode 0 of the {role} is {layout[0]}",
+                "pass the results of partition_S and partition_D, or fragments like them",
             )
         repeats.append(size(split[1]))
         if atom.auto_bits is None and tensor.space.data.value != "rmem":
             rest: LayoutLike = layout
             if len(layout) == 1 and size(split[1]) == 1:
                 rest = layout_one(layout)
-            _check_side(atom, what, tensor, split[0], _without_values(rest, split))
+            _check_side(atom, role, tensor, split[0], _without_values(rest, split))
     if repeats[0] != repeats[1]:
         raise LayoutError(
             Code.ATOM_VALUES,
@@ -133,14 +133,14 @@ def _without_values(layout: LayoutLike, split: tuple[LayoutLike, LayoutLike]) ->
 
 
 def check_atom_operands(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -> None:
-    """Checks the tensors of one execution of an atom. Raises `LayoutError` naming the operand and what does not fit."""
+    """Checks the tensors of one execution of an atom. Raises `LayoutError` naming the operand and the misfit."""
     _check_spaces(atom, src, dst)
     counts = atom_values(atom)
-    for what, tensor, count in (("source", src, counts[0]), ("destination", dst, counts[1])):
+    for role, tensor, count in (("source", src, counts[0]), ("destination", dst, counts[1])):
         layout = tensor.layout.data
         if size(layout) != count:
             raise LayoutError(
-                Code.ATOM_VALUES, f"{_name(atom)} moves {count} values a thread, the {what} has {size(layout)}"
+                Code.ATOM_VALUES, f"{_name(atom)} moves {count} values per thread, the {role} has {size(layout)}"
             )
         if tensor.space.data.value != "rmem" or count > 1:
-            _check_side(atom, what, tensor, layout, layout_one(layout))
+            _check_side(atom, role, tensor, layout, layout_one(layout))

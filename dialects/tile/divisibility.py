@@ -34,12 +34,12 @@ def _modes(layout: LayoutLike) -> list[Any]:
     return [layout[i] for i in range(len(layout))]
 
 
-def _check_mode(layout: Any, tiler: Tiler, what: str, remedies: Remedies) -> None:
+def _check_mode(layout: Any, tiler: Tiler, subject: str, remedies: Remedies) -> None:
     if tiler is None:
         return
     if isinstance(tiler, tuple):
         for index, (mode, part) in enumerate(zip(_modes(layout), tiler, strict=False)):
-            _check_mode(mode, part, f"{what}, part {index},", remedies)
+            _check_mode(mode, part, f"{subject}, part {index},", remedies)
         return
     whole = size(layout)
     tile = tiler.size if isinstance(tiler, Layout) else tiler
@@ -49,7 +49,7 @@ def _check_mode(layout: Any, tiler: Tiler, what: str, remedies: Remedies) -> Non
         if whole.div % _period(tiler):
             raise LayoutError(
                 Code.TILE_NOT_DIVIDING,
-                f"{what} has {whole} elements, which tiles of {_text(tiler)} are not known to divide",
+                f"{subject} has {whole} elements, which tiles of {_text(tiler)} are not known to divide",
                 f"promise it, by ?{{div={_period(tiler)}}}{remedies.promise}, or {remedies.ragged}",
             )
         return
@@ -59,7 +59,7 @@ def _check_mode(layout: Any, tiler: Tiler, what: str, remedies: Remedies) -> Non
     hint = f"use tiles of {fitting}, or " if fitting is not None and fitting > 1 else ""
     raise LayoutError(
         Code.TILE_NOT_DIVIDING,
-        f"{what} has {whole} elements, which tiles of {_text(tiler)} do not divide",
+        f"{subject} has {whole} elements, which tiles of {_text(tiler)} do not divide",
         f"{hint}pad the tensor to {-(-whole // tile) * tile} elements, or {remedies.ragged}",
     )
 

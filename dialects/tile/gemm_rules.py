@@ -44,18 +44,18 @@ def gemm_modes(atom: MmaAtomAttr, d: TensorType, a: TensorType, b: TensorType, c
     if without_values and thread_values(atom.atom, "C") != 1:
         raise LayoutError(
             Code.RANK_MISMATCH,
-            f"operands without a mode of values are for atoms of one value a thread; {atom.atom.name} has more",
-            "pass what partition_A, partition_B and partition_C give, and fragments like them",
+            f"operands without a mode of values are for atoms of one value per thread; {atom.atom.name} has more",
+            "pass the results of partition_A, partition_B and partition_C, or fragments like them",
         )
     return Gemm(*[append(prepend(x, rank(x) + 1) if without_values else x, 3) for x in given])
 
 
 def check_gemm(atom: MmaAtomAttr, d: TensorType, a: TensorType, b: TensorType, c: TensorType) -> None:
-    """Checks the operands of a multiplication. Raises `LayoutError` naming the operand and what does not fit."""
+    """Checks the operands of a multiplication. Raises `LayoutError` naming the operand and the misfit."""
     modes = gemm_modes(atom, d, a, b, c)
     _check_operands(atom, (d, a, b, c), (modes.d, modes.a, modes.b, modes.c))
     m, n, k = size(modes.c[1]), size(modes.c[2]), size(modes.a[2])
-    for what, given, wanted, of in (
+    for mode, given, wanted, of in (
         ("M of A", size(modes.a[1]), m, "C"),
         ("N of B", size(modes.b[1]), n, "C"),
         ("K of B", size(modes.b[2]), k, "A"),
@@ -64,7 +64,7 @@ def check_gemm(atom: MmaAtomAttr, d: TensorType, a: TensorType, b: TensorType, c
     ):
         if given != wanted:
             raise LayoutError(
-                Code.MMA_OPERAND, f"mode {what} has {given} executions of the atom, that of {of} {wanted}"
+                Code.MMA_OPERAND, f"mode {mode} has {given} executions of the atom, that of {of} {wanted}"
             )
     if k > 1 and d.element_type != c.element_type:
         raise LayoutError(
@@ -110,8 +110,8 @@ def _check_operands(atom: MmaAtomAttr, tensors: Sequence[TensorType], layouts: S
         if size(layout[0]) != values:
             raise LayoutError(
                 Code.ATOM_VALUES,
-                f"{atom.atom.name} has {values} values of {operand} a thread, but mode 0 is {layout[0]}",
-                "pass what partition_A, partition_B or partition_C give, or fragments like them",
+                f"{atom.atom.name} has {values} values of {operand} per thread, but mode 0 is {layout[0]}",
+                "pass a result of partition_A, partition_B or partition_C, or a fragment like it",
             )
         if space == "rmem":
             _check_registers(atom, operand, tensor, layout)
@@ -120,20 +120,20 @@ def _check_operands(atom: MmaAtomAttr, tensors: Sequence[TensorType], layouts: S
 
 def _check_registers(atom: MmaAtomAttr, operand: str, tensor: TensorType, layout: LayoutLike) -> None:
     """Checks that the values of each register are neighbours, and that it begins where a register can."""
-    each = registers(atom.atom, operand).values
+    held = registers(atom.atom, operand).values
     places = [layout[0](i) for i in range(size(layout[0]))]
-    for first in range(0, len(places), each):
-        if places[first : first + each] != list(range(places[first], places[first] + each)):
+    for first in range(0, len(places), held):
+        if places[first : first + held] != list(range(places[first], places[first] + held)):
             raise LayoutError(
                 Code.ATOM_NOT_CONTIGUOUS,
-                f"a register of operand {operand} of {atom.atom.name} holds {each} adjacent values, but mode 0 of the "
+                f"a register of operand {operand} of {atom.atom.name} holds {held} adjacent values, but mode 0 of the "
                 f"fragment is {layout[0]}",
                 "make the fragment by make_fragment_A, make_fragment_B or make_fragment_C",
             )
-    bits = each * tensor.element_bits
+    bits = held * tensor.element_bits
     assert isinstance(layout, Layout), "fragments have plain layouts"
     step = steps(join(list(layout)[1:]))
-    if any(place % each for place in places[::each]) or step % each or tensor.align.data * 8 % bits:
+    if any(place % held for place in places[::held]) or step % held or tensor.align.data * 8 % bits:
         raise LayoutError(
             Code.ATOM_MISALIGNED,
             f"registers of operand {operand} of {atom.atom.name} have {bits} bits, and not all begin at a multiple of "

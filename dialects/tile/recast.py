@@ -81,7 +81,8 @@ def _check_groups(layout: LayoutLike, count: int) -> None:
     """`LayoutError` unless the elements form groups of `count` adjacent ones, each beginning at a multiple of that."""
     if isinstance(layout, ComposedLayout) and divisor(layout.offset) % count:
         raise LayoutError(
-            Code.STRIDE_DIVISIBILITY, f"{to_text(layout)} begins at no multiple of {count} elements, which become one"
+            Code.STRIDE_DIVISIBILITY,
+            f"{to_text(layout)} does not begin at a multiple of {count} elements, which become one",
         )
     for extent, stride in flat_modes(layout):
         step = divisor(stride)

@@ -192,8 +192,8 @@ def _check_layout(layout: LayoutLike, space: Space) -> None:
         raise VerifyException(f"the layout {inner} has negative strides")
     if not all(type(leaf) is int for leaf in integers):
         if inner is not layout or space is not Space.Gmem:
-            what = "swizzled" if inner is not layout else f"in {space.value}"
-            raise VerifyException(f"a tensor {what} needs static extents and strides; the layout is {inner}")
+            kind = "swizzled" if inner is not layout else f"in {space.value}"
+            raise VerifyException(f"a tensor {kind} needs static extents and strides; the layout is {inner}")
         if any(leaf.width not in (32, 64) for leaf in integers if isinstance(leaf, Unknown)):
             raise VerifyException(f"the integers of {inner} that are known at run time have 32 or 64 bits")
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a simulated kernel can do wrong, and where it did it."""
+"""The faults of a simulated kernel, and their places."""
 
 from dataclasses import dataclass
 

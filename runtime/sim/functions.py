@@ -25,12 +25,12 @@ _PYTHON_FRAMES = 10_000
 """Python's own limit while a program runs: enough for nested calls, and far from the end of a thread's stack."""
 
 Jump: TypeAlias = Callable[[Warp], tuple[int, tuple[int, ...]]]
-"""What follows a block: the number of the next, and the registers with its arguments."""
+"""The successor of a block: the number of the next, and the registers with its arguments."""
 
 
 @dataclass(slots=True)
 class Function:
-    """A translated function: what its frame holds at first, its blocks, and what follows each (None: it returns)."""
+    """A translated function: the initial frame, its blocks, and the successor of each (None: it returns)."""
 
     site: Site
     frame: list[Value] = field(default_factory=lambda: [])

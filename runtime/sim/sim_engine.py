@@ -68,7 +68,7 @@ def _module_of(kernel: KernelOp) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What a run leaves: where the arguments lie in its memory, and what was counted."""
+    """The remains of a run: the places of the arguments in its memory, and the counters."""
 
     bindings: list[Binding]
     spaces: Spaces
@@ -81,8 +81,8 @@ class SimEngine:
 
     With `seed`, the order of warps (and with `shuffle_blocks` of clusters) is random but the same for the same
     seed; otherwise they run in their order. `completion` says when asynchronous copies arrive at mbarriers. `races`
-    looks for unordered accesses, at some cost. `sink` receives what the kernel prints, standard output if it is
-    None. `texts` has what PTX as text computes.
+    looks for unordered accesses, at some cost. `sink` receives the text that the kernel prints; None is stdout.
+    `texts` has the functions for PTX as text.
     """
 
     budget: Budget = field(default_factory=Budget)

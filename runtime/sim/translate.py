@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Barrier:
-    """What a warp yields when it arrives at a barrier of the block: its number and the operation."""
+    """A warp yields this when it arrives at a barrier of the block: its number and the operation."""
 
     id: int
     site: Site
@@ -45,12 +45,12 @@ class Barrier:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """What a warp yields so that others may go on before it does."""
+    """A warp yields this so that others may go on before it does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """What a warp yields that waits until a condition holds; `describe` says at what, and what that lacks."""
+    """A warp that waits until a condition holds yields this; `describe` names the mbarrier and its missing arrivals."""
 
     holds: Callable[[], bool]
     site: Site
@@ -75,8 +75,8 @@ Rules: TypeAlias = Mapping[type[Operation], Rule]
 RulesOf: TypeAlias = Callable[[str], Rules]
 """The rules for the operations of a dialect."""
 Texts: TypeAlias = Mapping[str, Callable[..., Any]]
-"""What PTX as text computes: for a text, a function of the operands' elements in all lanes, arrays, that gives those of
-the result, or a tuple of them.
+"""The meaning of PTX as text: for a text, a function of the operands' elements in all lanes, arrays, that returns those
+of the result, or a tuple of them.
 """
 
 
@@ -139,7 +139,7 @@ class Translator:
         self.spaces = spaces
         self.texts = texts
         self.initial: list[Value] = []
-        """What a warp's registers hold at first: constants, and arguments once they are bound."""
+        """The initial values of a warp's registers: constants, and arguments once they are bound."""
         self.shared_start = 0
         """Where the shared memory begins that the kernel's entry declares."""
         self.accesses: list[Access] = []

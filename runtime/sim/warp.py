@@ -33,10 +33,10 @@ MaskState: TypeAlias = tuple[Bools | None, int, NDArray[Any] | None]
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a run may use before it is ended with an error.
+    """The limits of a run; beyond them it ends with an error.
 
     `steps` are operations executed by warps, `bytes` the memory of the arguments and of the block,
-    `characters` what the kernel prints.
+    `characters` the text that the kernel prints.
     """
 
     steps: int = MAX_STEPS
@@ -64,7 +64,7 @@ class Launch:
     repeats: bool = False
     """Whether the launch is run again after a read of undefined bytes."""
     trace: Trace | None = None
-    """What the run is compared by, after a read of undefined bytes."""
+    """The trace by which runs are compared, after a read of undefined bytes."""
     completion: Completion = Completion.LATE
     chance: Random | None = None
     """The source of the times at which operations complete, where these are random."""
@@ -102,7 +102,7 @@ class Launch:
             )
 
     def print(self, text: str, site: Site | None = None) -> None:
-        """Passes on what the kernel prints at `site`, or what a kernel launched from here prints. SimulationError
+        """Passes on the text that the kernel, or a kernel launched from here, prints at `site`. SimulationError
         (E3210) beyond the budget.
         """
         self.printed += len(text)
@@ -297,14 +297,14 @@ class Warp:
         return value if self.active_lanes is None else value[self.active_lanes]
 
     def note(self, site: Site, does: str, data: Value) -> None:
-        """Notes what the active lanes do that must not depend on undefined bytes, where that is looked at."""
+        """Notes an act of the active lanes that must not depend on undefined bytes, where runs are compared."""
         if self.launch.trace is not None:
             self.launch.trace.note(self, site, does, self.select(data) if np.ndim(data) < 2 else data)
 
     def undefined(self, site: Site, first: int, where: str) -> int:
-        """What undefined bytes hold that the active lane number `first` and others read, at `where`.
+        """The contents of undefined bytes that the active lane number `first` and others read at `where`.
 
-        Where the run cannot be compared with others, the fault of that lane; UndefinedReadError where it is to be.
+        Where the run cannot be compared with others, the fault of that lane; UndefinedReadError where it can be.
         """
         lane = int(self.lane_numbers()[first])
         if self.launch.trace is not None:

@@ -36,8 +36,8 @@ COORDINATES = [
     ),
     *tile_faults(
         "tile.bounds",
-        (_I + "%0 = «tile.bounds» %c2, (%t)", "have not the profile of the coordinates"),
-        (_I + "%0 = «tile.bounds» %c2, ((%t, 0), 1)", "have not the profile of the coordinates"),
+        (_I + "%0 = «tile.bounds» %c2, (%t)", "are nested differently from the coordinates"),
+        (_I + "%0 = «tile.bounds» %c2, ((%t, 0), 1)", "are nested differently from the coordinates"),
         ('%0 = tile.identity "(?,32)" : !tile.coord_tensor<"(0,0) o (?,32):(1@0,1@1)">\n%1 = tile.bounds «%0, (1, 2)»', "E0207"),
         ('%0 = tile.identity "(?,32)" : !tile.coord_tensor<"(0,0) o (?,32):(1@0,1@1)">\n'
          '%1 = «tile.bounds» %0, (1, 2) : !tile.tensor<i1, rmem, align<1>, "(64,32):(1,64)">', "E0207"),
@@ -47,8 +47,8 @@ COORDINATES = [
         ('«!tile.coord_tensor<"(0,_) o (64,32):(1@0,1@1)">»', "not a coordinate of integers"),
         ('«!tile.coord_tensor<"(0,-1) o (64,32):(1@0,1@1)">»', "not a coordinate of integers"),
         ('!tile.coord_tensor<"0 o «S»<2,3,3> o 0 o (64,32):(1,64)">', "E0101"),
-        ('«!tile.coord_tensor<"(0,0) o (64,32):(1@0,1@2)">»', "no step along an axis"),
-        ('«!tile.coord_tensor<"(0,(0,0)) o (64,32):(1@0,1@1)">»', "no step along an axis"),
-        ('«!tile.coord_tensor<"(0,0) o (64,32):(1@0,-1@1)">»', "no step along an axis"),
+        ('«!tile.coord_tensor<"(0,0) o (64,32):(1@0,1@2)">»', "not a step along an axis"),
+        ('«!tile.coord_tensor<"(0,(0,0)) o (64,32):(1@0,1@1)">»', "not a step along an axis"),
+        ('«!tile.coord_tensor<"(0,0) o (64,32):(1@0,-1@1)">»', "not a step along an axis"),
     ),
 ]  # fmt: skip

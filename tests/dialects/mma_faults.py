@@ -121,7 +121,7 @@ MMA_FAULTS = [
     ),
     _gemm("holds f16, not bf16", "bf16 rmem 16 4:1", B, C),
     _gemm("operand D of SM80_16x8x8_F32F16F16F32_TN is in smem; it can be in rmem", A, B, "f32 smem 16 4:1"),
-    _gemm("has 4 values of A a thread, but mode 0 is 8:1", "f16 rmem 16 8:1", B, C),
+    _gemm("has 4 values of A per thread, but mode 0 is 8:1", "f16 rmem 16 8:1", B, C),
     _gemm("E0311", "f16 rmem 16 4:2", B, C),
     _gemm("E0312", "f16 rmem 2 4:1", B, C),
     _gemm("E0312", "f16 rmem 16 (4,2):(1,5)", "f16 rmem 16 (2,2):(1,2)", "f32 rmem 16 (4,2,2):(1,4,8)"),
@@ -141,7 +141,7 @@ MMA_FAULTS = [
     *ptx_faults(
         "ptx.mma.sync",
         ('%0:4 = ptx.mma.sync «"SM80"» (), (), ()', "E0302"),
-        ('%0 = ptx.mma.sync «"UniversalFMA<float>"» (), (), ()', "no instruction of a warp"),
+        ('%0 = ptx.mma.sync «"UniversalFMA<float>"» (), (), ()', "not an instruction of a warp"),
         (
             '%0:4 = ptx.mma.sync "SM80_16x8x8_F32F16F16F32_TN" «(%x)», (%x), (%x)',
             "operand A of SM80_16x8x8_F32F16F16F32_TN is 2 registers",
@@ -149,7 +149,7 @@ MMA_FAULTS = [
         (f'%0 = «"ptx.mma.sync"»(%x) <{{atom_name = "SM80", {_SEGMENTS}}}> : (i32) -> i32', "E0302"),
         (
             f'%0 = «"ptx.mma.sync"»(%x) <{{atom_name = "UniversalFMA<float>", {_SEGMENTS}}}> : (i32) -> i32',
-            "no instruction of a warp",
+            "not an instruction of a warp",
         ),
         (
             f'%0 = «"ptx.mma.sync"»(%x) <{{atom_name = "SM80_8x8x4_F64F64F64F64_TN", {_SEGMENTS}}}> : (i32) -> i32',

@@ -105,5 +105,5 @@ RUN_TIME = [
     Fault("ptx.entry", 'gpu.module @m {\nptx.entry @k(%A: !ptx.ptr<global> align 16 layout «"S<1,0,1> o 0 o 8:1"») threads(32) {\nptx.ret\n}\n}\n',
           "expected a plain layout"),
     Fault("ptx.entry", 'gpu.module @m {\n«"ptx.entry"»() <{sym_name = "k", arg_names = [], arg_aligns = array<i64>, arg_layouts = {A = #cute.layout<"?:1">}, threads = array<i64: 32, 1, 1>, '
-          'function_type = () -> ()}> ({\n^bb0():\n"ptx.ret"() : () -> ()\n}) : () -> ()\n}\n', "a layout is given for what is no argument"),
+          'function_type = () -> ()}> ({\n^bb0():\n"ptx.ret"() : () -> ()\n}) : () -> ()\n}\n', "a layout names something that is not a pointer argument"),
 ]  # fmt: skip

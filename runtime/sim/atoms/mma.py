@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a matrix instruction computes, D = A * B + C, by the tables of its atom.
+"""The arithmetic of a matrix instruction, D = A * B + C, by the tables of its atom.
 
 Values are NumPy arrays (lanes, values), as the lanes of a warp hold them in their fragments, one element each; the
-element types are those of `DTYPES`. `from_bytes` and `to_bytes` change between them and what registers hold.
+element types are those of `DTYPES`. `from_bytes` and `to_bytes` convert between them and the contents of registers.
 
 The model: products are exact, the sum of all products and the element of C is taken in double precision, and the
 result is rounded once, to nearest even. tf32 operands lose the 13 low bits of their f32 pattern, as tensor cores ignore
@@ -58,7 +58,7 @@ def to_bytes(name: str, values: Values) -> NDArray[np.uint8]:
 
 
 def executor(atom: MmaAtom) -> Executor:
-    """What `atom` computes for a whole warp, or, for an atom of one thread, for any number of lanes.
+    """The result of `atom` for a whole warp, or, for an atom of one thread, for any number of lanes.
 
     An instruction of fewer threads than a warp is executed once by each group of them. SimulationError (E3201) for an
     atom of more than one warp, and one whose operands are not all in registers.

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The simulator's memory: state spaces, the state of each byte, and what accesses cost."""
+"""The simulator's memory: state spaces, the state of each byte, and the cost of accesses."""

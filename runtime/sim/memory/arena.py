@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Bytes with a state for each: what a state space of the simulator is made of."""
+"""Bytes with a state for each, the stuff of state spaces of the simulator."""
 
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ WIDTHS = (1, 2, 4, 8, 16)
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """`size` bytes from offset `start` on, and what they are called in a message."""
+    """`size` bytes from offset `start` on, and their name in messages."""
 
     name: str
     start: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What of a ragged tile exists: views of it keep account of which element of the whole tensor each element is.
+"""The part of a ragged tile that exists: views of it keep account of which element of the whole tensor each element is.
 
 Past the end of a row an address is that of the next row, in bounds of the memory: only the coordinate tells. At stage
 `cute`, where views are operations, the same views are taken of the tensor's coordinates; an access to one outside the
@@ -39,7 +39,7 @@ class Guard:
 
 
 def begin(op: LayoutViewOp, layout: Layout) -> Guard | None:
-    """The guard of a tensor of which a ragged view is taken; None for another view, or extents that differ by lane."""
+    """The guard of a tensor under a ragged view; None for another view, or extents that differ by lane."""
     if not isinstance(op, TilingViewOp) or op.ragged is None or any(varies(n) for n in leaves(layout.shape)):
         return None
     shape = transform_leaves(int, layout.shape)
@@ -47,7 +47,7 @@ def begin(op: LayoutViewOp, layout: Layout) -> Guard | None:
 
 
 def viewed(op: LayoutViewOp, relayout: Relayout, guard: Guard, coords: Sequence[Value]) -> Guard | None:
-    """The guard of a view, of which `relayout` is that of `op`; None where its coordinates cannot be followed."""
+    """The guard of a view with the `relayout` of `op`; None where its coordinates cannot be followed."""
     try:
         whole = relayout(guard.layout)
         coord = op.coordinate(whole, coords)

@@ -73,7 +73,7 @@ class LocalSpace:
         return self._check(warp, site, address, width)
 
     def hold(self, warp: Warp, rows: NDArray[Any], width: int) -> None:
-        """Puts rows of a warp's fragments in flight, of which a claim has checked the write."""
+        """Puts rows of a warp's fragments in flight; a claim has checked the write."""
         self._state.reshape(-1, width)[rows] = IN_FLIGHT
         warp.defined.clear()
 

@@ -23,7 +23,7 @@ from ..values.values import Value, anywhere, varies
 
 _BASE = 1 << 61
 _SPAN = 1 << 34
-"""Bytes for each coordinate, in the middle of which its view begins."""
+"""Bytes for each coordinate; its view begins in their middle."""
 _MOST = 1 << 26
 _LOW_BITS = 4095
 """Of an address these bits stay, so that it is aligned as before."""

@@ -49,7 +49,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Atomic:
-    """What an atomic read and write does, and what it orders."""
+    """The effect of an atomic read and write, and its order."""
 
     change: Callable[[int, Bytes], Bytes]
     acquires: bool
@@ -74,7 +74,7 @@ class Space:
     releases: Releases = field(default_factory=Releases)
 
     def build(self, windows: int = 1, readers: int = 1) -> None:
-        """Creates the bytes of what was allocated in `arena`, in each of some windows. The race check keeps the reads
+        """Creates the bytes of the allocations in `arena`, in each of some windows. The race check keeps the reads
         of so many `readers` apart: of the warps of a block in shared memory, else of the blocks of a cluster.
         """
         self.arena.build(windows)
@@ -107,7 +107,7 @@ class Space:
         return content
 
     def undefined(self, warp: Warp, access: Access, rows: NDArray[Any]) -> int:
-        """What the undefined bytes of these rows hold. The fault of the first lane that reads bytes which are not
+        """The contents of the undefined bytes of these rows. The fault of the first lane that reads bytes which are not
         allocated or otherwise taken.
         """
         states = self.arena.state[access.width][rows]
@@ -176,7 +176,7 @@ class Space:
             warp.fault(Code.SIM_IN_FLIGHT, access.site, writer, text, "wait for the operation first, and at a barrier")
 
     def hold(self, warp: Warp, rows: NDArray[Any], width: int) -> None:
-        """Puts rows of a width in flight, of which a claim has checked the write."""
+        """Puts rows of a width in flight; a claim has checked the write."""
         self.arena.state[width][rows] = IN_FLIGHT
 
     def land(self, rows: NDArray[Any], width: int, content: Bytes, time: int, agents: NDArray[Any]) -> None:
@@ -197,7 +197,7 @@ class Space:
     def update(self, warp: Warp, access: Access, address: Value, how: Atomic) -> Bytes:
         """Changes the `width` bytes at `address` atomically, lane by lane; the bytes from before in each active lane.
 
-        `how.change` gives what is written, from the number of the access and the bytes from before.
+        `how.change` returns the bytes to write, from the number of the access and the bytes from before.
         """
         rows = self._rows(warp, access, address)
         width, arena = access.width, self.arena

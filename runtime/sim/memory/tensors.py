@@ -85,7 +85,7 @@ class Port:
 
 
 def port(op: Operation, type: TensorType | PtrType, kind: str, t: Translator, element_bits: int = 8) -> Port:
-    """How `op` reaches a tensor, or what a pointer addresses, for accesses of a `kind` as the memory report
+    """How `op` reaches a tensor, or the bytes at a pointer, for accesses of a `kind` as the memory report
     names it.
     """
     swizzle = None

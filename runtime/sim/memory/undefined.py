@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FILLS = (0x00, 0xFF, 0x3C, 0xBC, 0x6D)
-"""What each undefined byte is in a run: 0, -1 or not a number, a positive number, a negative one, and an odd one."""
+"""The undefined bytes of each run: 0, -1 or not a number, a positive number, a negative one, and an odd one."""
 
 _ENDS = "ends"
 WRITE_FIRST = "write it first, or start from a fill that defines it"
@@ -37,7 +37,7 @@ class UndefinedReadError(Exception):
 
 
 class _CapturedError(Exception):
-    """A run has reached the event of which it is to keep the data."""
+    """A run has reached the event whose data it keeps."""
 
 
 class _DifferenceError(Exception):
@@ -51,7 +51,7 @@ class _DifferenceError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Event:
-    """What a warp does that must not depend on undefined bytes: where, in words, and with which data in its lanes."""
+    """An act of a warp that must not depend on undefined bytes: its place, its name, and the data in its lanes."""
 
     site: Site | None
     does: str
@@ -69,14 +69,14 @@ class Trace:
     """The operation that reads `fill`, where all others read what they read in the first run."""
     expected: "array[int] | None" = None
     capture: int = -1
-    """The number of the event of which to keep the data in `captured`, and to end the run."""
+    """The number of the event whose data goes to `captured`, and which ends the run."""
     events: "array[int]" = field(default_factory=lambda: array("I"))
     captured: NDArray[Any] | None = None
     loads: dict[Site, str] = field(default_factory=dict[Site, str])
     """The operations that have read undefined bytes, with the first read of each in words."""
 
     def read(self, site: Site, text: str) -> int:
-        """What an undefined byte is that the operation at `site` reads, of which `text` tells."""
+        """The value of an undefined byte that the operation at `site` reads; `text` describes the read."""
         self.loads.setdefault(site, text)
         return self.fill if self.only in (None, site) else FILLS[0]
 
@@ -101,7 +101,7 @@ class Trace:
 
 
 def agreed(run: Callable[[Trace], T]) -> T:
-    """What `run` returns, the same whatever undefined bytes hold. Raises SimulationError (E3204) where it is not, and
+    """The result of `run`, if it does not depend on undefined bytes. Raises SimulationError (E3204) if it does, and
     the fault that `run` raises where that is always the same.
     """
     first = Trace(FILLS[0])
@@ -138,7 +138,7 @@ def _difference(run: Callable[[Trace], Any], trace: Trace) -> tuple[_DifferenceE
 def _fault(
     run: Callable[[Trace], Any], first: Trace, fill: int, difference: _DifferenceError, trace: Trace
 ) -> SimulationError:
-    """The fault of what uses an undefined byte: it names the operation that read it, too."""
+    """The fault of an operation that uses an undefined byte: it also names the operation that read it."""
     read = next(iter(trace.loads))
     if len(trace.loads) > 1:
         for site in trace.loads:

@@ -83,7 +83,7 @@ class Operation:
     tied: NDArray[np.bool_] = field(init=False)
     """The rows of whose completion an mbarrier will tell."""
     dates: NDArray[np.int64] = field(init=False)
-    """When each row of which an mbarrier tells was complete."""
+    """When each row that an mbarrier tracks was complete."""
 
     def __post_init__(self) -> None:
         self.flying = np.ones(len(self.lanes), bool)
@@ -220,7 +220,7 @@ def tie(warp: Warp, site: Site, lanes: NDArray[Any]) -> Arrival:
 
 
 def _known(warp: Warp, lanes: NDArray[Any], until: NDArray[np.int64]) -> Clock:
-    """The clock of who knows the operations of some lanes of which mbarriers tell, up to a time for each lane."""
+    """The clock of who knows the operations of some lanes that mbarriers track, up to a time for each lane."""
     cluster = warp.block.cluster
     assert warp.first_copy is not None
     times = np.zeros(cluster.threads + len(cluster.finished), np.int64)

@@ -27,7 +27,7 @@ class Mbarrier:
     agent: int | None = None
     """The agent of the bulk copies to it, once there are any."""
     last: tuple[str, Warp, int] | None = None
-    """Who arrived last in this phase: the words for it, of which warp and lane."""
+    """The last arrival in this phase: in words, its warp and its lane."""
     offered: Clock | None = None
     """The knowledge of those that have arrived."""
     released: Clock | None = None
@@ -112,7 +112,7 @@ class Mbarrier:
 
 
 def progress(cluster: Cluster) -> None:
-    """Completes some of the operations of which mbarriers tell, where that happens at random times."""
+    """Completes some of the operations that mbarriers track, where that happens at random times."""
     chance = cluster.launch.chance
     if chance is not None:
         for barrier in cluster.mbarriers.values():

@@ -114,7 +114,7 @@ def _wake(held: Held, ready: list[tuple[Warp, Suspension]]) -> bool:
 
 
 def _refuse(meetings: Sequence[Meeting], held: Held, ended: Sequence[Warp]) -> None:
-    """Raises the fault of warps that wait for ever: it names each barrier and mbarrier with what it lacks."""
+    """Raises the fault of warps that wait for ever: it names each barrier and mbarrier and its missing arrivals."""
     stuck = [(warp, barrier.site, f"barrier {m.number}") for m in meetings for warp, _, barrier in m.arrived
              if barrier.waits]  # fmt: skip
     stuck += [(warp, until.site, until.describe()[0]) for warp, _, until in held]

@@ -88,7 +88,7 @@ def _zero_extend(value: Value, before: Kind, after: Kind) -> Value:
 
 
 def _round(value: Value, before: Kind, after: Kind) -> Value:
-    """From one floating-point type to another, to nearest even; to 8 bits, what is beyond the greatest as that."""
+    """From one floating-point type to another, to nearest even; to 8 bits, larger values become the greatest."""
     if after.bits == 8:
         greatest = float(ml_dtypes.finfo(after.dtype).max)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
         return narrow(np.clip(np.asarray(value, np.float64), -greatest, greatest), after.dtype)

@@ -2,7 +2,7 @@
 """Rules for the `cute` dialect: the layout algebra itself, on the integers that the program has at hand.
 
 In registers a value of the dialect is a tuple of its dynamic integers in their order, each a Python `int` or one i64
-for each lane; what is static stands in its type.
+for each lane; static integers stand in its type.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -102,7 +102,7 @@ def _value(warp: Warp, type: CuteType, leaves: Leaves) -> Any:
 
 
 def _stored(warp: Warp, site: Site, type: Attribute, value: Any) -> Value:
-    """What the algebra returned, as a register holds it. Raises SimulationError (E3209) for an integer too wide."""
+    """The result of the algebra, as a register holds it. Raises SimulationError (E3209) for an integer too wide."""
     if not isinstance(type, CuteType):  # a result of get_scalars
         bits = integer_bits(type) or 64
         stored = _checked(warp, site, bits, value)

@@ -61,12 +61,12 @@ def _approximate(op: ptx.ApproximateOp, t: Translator) -> Step:
 
 
 def _relu(x: Doubles) -> Doubles:
-    """What is negative becomes +0, and so does -0, as measured on an H200; NaN stays."""
+    """Negative values and -0 become +0, as measured on an H200; NaN stays."""
     return np.where(x <= 0, 0.0, x)
 
 
 def _saturated(x: Doubles, element: ElementType) -> NDArray[Any]:
-    """Numbers as 8-bit floats, what is beyond the greatest as that (satfinite)."""
+    """Numbers as 8-bit floats; larger values become the greatest (satfinite)."""
     return np.asarray(narrow(np.clip(x, -element.greatest, element.greatest), numpy_type(element)))
 
 

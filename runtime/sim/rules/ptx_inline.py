@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""PTX as text, which the simulator executes only where it is given what the text computes."""
+"""PTX as text, which the simulator executes by a function that is given for the text."""
 
 from typing import Any, cast
 

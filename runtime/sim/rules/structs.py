@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rules for LLVM structures, which hold what `cute` values were lowered to. In registers they are tuples."""
+"""Rules for LLVM structures, which hold lowered `cute` values. In registers they are tuples."""
 
 from xdsl.dialects import llvm, ub
 from xdsl.ir import Attribute

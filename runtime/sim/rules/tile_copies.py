@@ -37,7 +37,7 @@ def _copy(op: tile.CopyOp, t: Translator) -> Step:
     count, first = int(size(op.src.type.plain_layout)), len(unknowns(op.src.type.layout.data))
     move_of = cache(partial(_move, op, t, first))  # one for each set of run-time strides
     if not first and not unknowns(op.dst.type.layout.data):
-        move_of(())  # says what it cannot do before anything runs
+        move_of(())  # refuses unsupported copies before anything runs
     flags, site = predicates_of(op, t), site_of(op)
 
     def step(warp: Warp) -> None:
@@ -202,7 +202,7 @@ def _by_atom(
 def _exchanged(
     exchange: Exchange, warp: Warp, reader: Port, source: TensorValue, indices: list[int]
 ) -> NDArray[np.uint8]:
-    """What each lane gets of an atom that moves values between lanes; only lanes whose values are used read
+    """The values that each lane gets from an atom that moves them between lanes; only lanes whose values are used read
     them.
     """
     content = np.zeros((warp.lanes, exchange.values_in * reader.element_bits // 8), np.uint8)

@@ -57,7 +57,7 @@ class LaneInt:
 
 
 class LaneCondition:
-    """What a comparison of run-time integers yields."""
+    """The result of a comparison of run-time integers."""
 
     __slots__ = ("value",)
 

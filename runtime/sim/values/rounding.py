@@ -23,7 +23,7 @@ def narrow(value: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def to_odd(nearest: NDArray[Any], error: NDArray[Any], bits: np.dtype[Any]) -> NDArray[Any]:
-    """The number next to the exact one whose last bit is odd, from the nearest one and what it lacks.
+    """The number next to the exact one whose last bit is odd, from the nearest one and its error.
 
     `bits` is the integer type of the width of `nearest`. Exact numbers, infinities and NaN stay.
     """

@@ -34,7 +34,7 @@ VALUES = {
 
 PIPELINES = ("cute-fold-static,cute-expand-ops,cute-to-base", "cute-expand-ops,cute-to-base")
 _TYPE = re.compile(r'!cute\.(\w+)<"[^"]*">')
-_INFERRED = re.compile(r"the result is (.*?), but its type says (.*)$")
+_INFERRED = re.compile(r"the result is of type (.*?), but (.*) is written$")
 
 
 def _generic(text: str) -> str:
