@@ -34,6 +34,7 @@ def test_mistakes_of_the_host_have_codes() -> None:
         (lambda: cute.make_layout(np.zeros(3)), "E5002"),
         (lambda: cute.select((1, 2), object()), "E5002"),
         (lambda: cute.group_modes((1, 2), None, "a"), "E5002"),  # pyright: ignore[reportArgumentType]
+        (lambda: cute.group_modes(cute.make_layout((2, 3)), 1.5), "E5002"),  # pyright: ignore[reportArgumentType]
         (lambda: cute.blocked_product(layout, (1, 2)), "E5002"),  # pyright: ignore[reportArgumentType]
         (lambda: layout["a"], "E0208"),
         (lambda: cute.Swizzle("a", 1, 2), "E0210"),  # pyright: ignore[reportArgumentType]

@@ -175,7 +175,7 @@ def _check_direct(torch: Any, device: str) -> None:
     for x in (torch.arange(256, dtype=torch.float32, device=device), torch.ones(256, device=device)):
         torch.testing.assert_close(torch.compile(function, backend="eager")(x), 4 * (3 * (x + 1) + 1) - 1)
     assert torch._dynamo.explain(function)(x).graph_count == 3
-    with pytest.raises(Exception, match=r"cute\.torch_op makes of a kernel an operator"):
+    with pytest.raises(Exception, match=r"cute\.torch_op turns a kernel into an operator"):
         torch.compile(function, backend="eager", fullgraph=True)(x)
 
 

@@ -66,10 +66,10 @@ def take(target: Any, begin: int, end: int) -> Any:
 def group_modes(target: Any, begin: int, end: int | None = None) -> Any:
     """Modes `begin` to `end - 1` become one mode; by default all from `begin` on."""
     last = rank_of(target) if end is None else end
+    _check_range(begin, last, rank_of(target))
     if isinstance(target, AnyTensor):
         return target.view(GroupModesOp, [], {"modes": DenseArrayBase.from_list(i64, [begin, last])})
     if isinstance(target, tuple):
-        _check_range(begin, last, len(target))  # pyright: ignore[reportUnknownArgumentType]
         return (*target[:begin], target[begin:last], *target[last:])  # pyright: ignore[reportUnknownVariableType]
     return algebra.group_modes(layout_of(target), begin, last)
 
