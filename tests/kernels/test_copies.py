@@ -120,7 +120,7 @@ run.launch @kernels::@k grid(1) {{
 @pytest.mark.parametrize(
     ("atom", "at", "said"),
     [
-        ("UniversalCopy<uint128_t>", 3, "some have a predicate that holds, others not"),
+        ("UniversalCopy<uint128_t>", 3, "the predicates of the values that one atom moves differ"),
         ("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>", 3, "copies its first values, but"),
         ("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>", 7, ""),
     ],

@@ -95,7 +95,7 @@ def test_what_cannot_be_compiled_is_refused(module: str, said: str) -> None:
 
 
 def test_an_unknown_form_is_refused() -> None:
-    with pytest.raises(ProgramError, match="no compilation-target"):
+    with pytest.raises(ProgramError, match="is not a compilation-target"):
         apply("gpu.module @m { }", "emit-gpu-binary{compilation-target=fatbin}")
 
 

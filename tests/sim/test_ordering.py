@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.sim.faults import SimulationError, Site
@@ -64,6 +64,8 @@ EVENT = st.one_of(
 
 
 @settings(max_examples=300, deadline=None)
+@example([("read", 1, 0), ("observe", 0, 0), ("write", 1, 0)], False)
+@example([("read", 0, 0), ("next cluster", 0, 0), ("read", 0, 0), ("barrier", 0, 0), ("write", 0, 0)], False)
 @given(st.lists(EVENT, min_size=2, max_size=24), st.booleans())
 def test_clocks_order_what_the_model_orders(events: list[tuple[str, int, int]], forgets: bool) -> None:
     """Warps of one lane that read and write two words of a memory, and synchronise at one address. An atomic write

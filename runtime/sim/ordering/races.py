@@ -110,7 +110,8 @@ class RaceShadow:
         elif not entries.any():
             return None
         else:  # accesses of clusters that ran earlier, too
-            bad = (entries >= warp.horizon << 32) | ((entries < warp.block.cluster.start << 32) & (entries != 0))
+            before = (entries < warp.block.cluster.start << 32) | ((entries & AGENT) == 0)  # 0 is several clusters
+            bad = (entries >= warp.horizon << 32) | (before & (entries != 0))
         if atomic:
             bad &= (entries & _ATOMIC) == 0
         if not bad.any():
@@ -211,10 +212,14 @@ class RaceShadow:
         if conflict is not None:
             return conflict
         table = self._own_reads(warp, width)
-        earlier = table[rows]
-        kept = self._unordered(warp, earlier, atomic=True)  # plain reads that still count
-        now = warp.stamps() | _ATOMIC
-        table[rows] = now if kept is None else np.where(kept, earlier, now)
+        earlier, plain = table[rows], warp.stamps()
+        now = plain | _ATOMIC
+        concurrent = self._unordered(warp, earlier)
+        if concurrent is None:
+            table[rows] = now
+        else:  # together they count as a plain read, unless all are atomic
+            joined = _shared(warp, earlier, np.where((earlier & _ATOMIC) != 0, now, plain))
+            table[rows] = np.where(concurrent, joined, now)
         if len(self._reads) > 1:
             self._latest_rows[width][rows] = now
         return None
