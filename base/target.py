@@ -30,6 +30,10 @@ MAX_REGISTERS = 255
 """Registers that a thread can have, at most (the same table)."""
 MAX_GRID = (2**31 - 1, 65535, 65535)
 """The largest grid in x, y and z (the same table)."""
+MAX_CLUSTER, PORTABLE_CLUSTER = 16, 8
+"""Blocks that a cluster can have, at most, and on every GPU that has clusters (CUDA C++ Programming Guide, Thread Block
+Clusters).
+"""
 MAX_LOCAL_BYTES = 512 * 1024
 """Local memory that a thread can have (the same table)."""
 BANKS, BANK_BYTES = 32, 4

@@ -7,12 +7,15 @@ stable code and its hint.
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
+from xdsl.ir import Attribute
 from xdsl.parser import AttrParser
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from ..base.errors import TilefoldError
+
+T = TypeVar("T", bound=Attribute)
 
 
 def raise_at(parser: AttrParser, error: TilefoldError, start: int, end: int) -> NoReturn:
@@ -21,6 +24,15 @@ def raise_at(parser: AttrParser, error: TilefoldError, start: int, end: int) -> 
         parser.raise_error(error.message, start, end)
     except ParseError as parse_error:
         raise parse_error from error
+
+
+def parse_kind(parser: AttrParser, kind: type[T], expected: str) -> T:
+    """Parses an attribute of a kind; a ParseError says what is `expected` where something else stands."""
+    at = parser.pos
+    attribute = parser.parse_optional_attribute()
+    if not isinstance(attribute, kind):
+        parser.raise_error(f"expected {expected}", at, parser.pos)
+    return attribute
 
 
 def refuse(error: TilefoldError) -> NoReturn:

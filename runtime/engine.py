@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from ..base.errors import Code
 from ..base.parameters import ParameterKind
-from ..base.target import Target
+from ..base.target import PORTABLE_CLUSTER, Target
 from ..layout.algebra.core import ComposedLayout, Layout
 from .counters import Counters
 from .errors import Dim3, LaunchError, argument_error
-from .options import MAX_CLUSTER, Cluster, LaunchAttributes
+from .options import Cluster, LaunchAttributes
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,9 @@ class LaunchConfig:
                     f"the {name} is {size}",
                     "give three sizes of at least 1: x, y, z",
                 )
-        if prod(cluster) > MAX_CLUSTER:
+        if prod(cluster) > PORTABLE_CLUSTER:
             message = f"a cluster of {cluster} has {prod(cluster)} blocks"
-            raise LaunchError(Code.RUN_LAUNCH, message, f"a cluster has at most {MAX_CLUSTER} blocks")
+            raise LaunchError(Code.RUN_LAUNCH, message, f"a cluster has at most {PORTABLE_CLUSTER} blocks")
         for axis, blocks, extent in zip("xyz", self.grid, cluster, strict=True):
             if blocks % extent:
                 message = f"the grid {self.grid} is not made of clusters of {cluster}: {axis} leaves {blocks % extent}"

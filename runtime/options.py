@@ -8,9 +8,6 @@ from typing import Any, TypeAlias
 from ..base.errors import Code
 from .errors import Dim3, LaunchError, dim3
 
-MAX_CLUSTER = 8
-"""The most blocks of a cluster on every GPU that has clusters (CUDA C++ Programming Guide, Thread Block Clusters)."""
-
 
 @dataclass(frozen=True, slots=True)
 class Cluster:

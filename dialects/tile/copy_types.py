@@ -20,7 +20,7 @@ from ...layout.text.layouts import parse_layout, parse_tiler, to_text
 from ...layout.tiling.tiled_copy import TiledCopy
 from ..cute import LayoutAttr, TilerAttr, parse_quoted
 from ..element_types import PACKED_TYPES
-from ..errors import raise_at, refuse
+from ..errors import parse_kind, raise_at, refuse
 from ..ptx.types import scalar_bits
 
 
@@ -113,13 +113,7 @@ class CopyAtomAttr(ParametrizedAttribute):
 
 def parse_copy_atom(parser: AttrParser) -> CopyAtomAttr:
     """Parses a copy atom; a ParseError says that one is expected where something else stands."""
-    at = parser.pos
-    atom = parser.parse_optional_attribute()
-    if not isinstance(atom, CopyAtomAttr):
-        parser.raise_error(
-            'expected a copy atom, such as #tile.copy_atom<"UniversalCopy<uint128_t>", f16>', at, parser.pos
-        )
-    return atom
+    return parse_kind(parser, CopyAtomAttr, 'a copy atom, such as #tile.copy_atom<"UniversalCopy<uint128_t>", f16>')
 
 
 @irdl_attr_definition

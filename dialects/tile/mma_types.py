@@ -22,7 +22,7 @@ from ...layout.text.layouts import parse_layout, parse_tiler, to_text
 from ...layout.tiling.tiled_mma import TiledMma, make_tiled_mma
 from ..cute import LayoutAttr, TilerAttr, parse_quoted
 from ..element_types import ir_types
-from ..errors import raise_at, refuse
+from ..errors import parse_kind, raise_at, refuse
 
 
 @irdl_attr_definition
@@ -74,13 +74,7 @@ class MmaAtomAttr(ParametrizedAttribute):
 
 def parse_mma_atom(parser: AttrParser) -> MmaAtomAttr:
     """Parses an MMA atom; a ParseError says what is expected where something else stands."""
-    at = parser.pos
-    atom = parser.parse_optional_attribute()
-    if not isinstance(atom, MmaAtomAttr):
-        parser.raise_error(
-            'expected an MMA atom, such as #tile.mma_atom<"SM80_16x8x16_F32F16F16F32_TN">', at, parser.pos
-        )
-    return atom
+    return parse_kind(parser, MmaAtomAttr, 'an MMA atom, such as #tile.mma_atom<"SM80_16x8x16_F32F16F16F32_TN">')
 
 
 @irdl_attr_definition

@@ -4,6 +4,7 @@
 from typing import Any
 
 from ...base.errors import Code, LayoutError
+from ...base.target import MAX_CLUSTER
 from ..algebra.coalesce import coalesce
 from ..algebra.compose import composition
 from ..algebra.core import Layout, LayoutLike, cosize, join, plain_layout
@@ -13,10 +14,7 @@ from ..algebra.inttuple import show
 from ..algebra.inverse import right_inverse
 from ..algebra.product import tile_to_shape
 from ..algebra.slicing import slice_and_offset
-from .tma_copy import TmaCopy
-
-MAX_CLUSTER = 16
-"""Blocks of a cluster: as many as a multicast mask has bits."""
+from .tma_copy import TmaCopy, start_of_part
 
 
 def tma_partition(
@@ -40,10 +38,8 @@ def tma_partition(
 
 
 def _parts(tensor: LayoutLike, by_instruction: Layout, offset: Any) -> tuple[LayoutLike, Any]:
-    rest = len(tensor) - 1
-    divided = coalesce(composition(tensor, (by_instruction, *(None,) * rest)), ((1, 1),))
-    inner = plain_layout(divided)
-    return divided, inner((offset, 0), *(0,) * rest) if rest else inner(((offset, 0),))
+    divided = coalesce(composition(tensor, (by_instruction, *(None,) * (len(tensor) - 1))), ((1, 1),))
+    return divided, start_of_part(plain_layout(divided), offset)
 
 
 def multicast_mask(blocks: Layout, coord: Coord, modes: tuple[int, ...] = ()) -> int:

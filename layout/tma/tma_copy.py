@@ -124,12 +124,12 @@ class TmaCopy:
         """
         part, start = self.tiled_copy.partition_S(tiles, 0)
         assert isinstance(part, Layout)
-        return part, add(start, _begin(part, block, self._share))
+        return part, add(start, start_of_part(part, mul(block, self._share)))
 
     def partition_smem(self, tiles: LayoutLike, block: Any = 0) -> tuple[LayoutLike, Any]:
         """The same of tiles in shared memory."""
         part, start = self.tiled_copy.partition_D(tiles, 0)
-        return part, add(start, _begin(plain_layout(part), block, self._share))
+        return part, add(start, start_of_part(plain_layout(part), mul(block, self._share)))
 
     @property
     def _share(self) -> int:
@@ -139,9 +139,9 @@ class TmaCopy:
         return [tuple(basis.path for basis in flatten_to_tuple(mode.stride)) for mode in self.basis]
 
 
-def _begin(part: Layout, block: Any, share: int) -> Any:
-    rest = len(part) - 1
-    return part(((mul(block, share), 0), *(0,) * rest))
+def start_of_part(parts: Layout, value: Any) -> Any:
+    """Where a block of a multicast begins in a tensor ((TMA,TMA_Iter),Rest...): at a value of the first instruction."""
+    return parts(((value, 0), *(0,) * (len(parts) - 1)))
 
 
 def make_tma_copy(
