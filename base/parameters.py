@@ -174,7 +174,33 @@ class Scalar:
         return (bits >> 16 | (value != value) << 6).to_bytes(2, "little")
 
 
+@dataclass(frozen=True, slots=True)
+class TensorMapObject:
+    """A tensor map as the driver encodes it (CUDA Driver API, CUtensorMap); a launch derives it from a tensor.
+
+    It lies in the kernel's constant memory, which `nvvm.grid_constant` says: LLVM would copy it to local memory, where
+    no copy finds it.
+    """
+
+    name: str = "tensor_map"
+    size: int = 128
+    align: int = 64
+    is_tensor: bool = False
+    packing: str = "128s"
+    c: str = "CUtensorMap"
+
+    def llvm(self, align: int) -> str:
+        return f'ptr byval([{self.size} x i8]) align {self.align} "nvvm.grid_constant"'
+
+    def pack(self, value: bytes) -> bytes:
+        return value
+
+    def unpack(self, data: bytes) -> bytes:
+        return data
+
+
 POINTER = Pointer()
+TENSOR_MAP = TensorMapObject()
 
 SCALARS: Mapping[str, Scalar] = MappingProxyType({
     element.mlir: Scalar(element) for element in reversed(ELEMENT_TYPES) if element.c

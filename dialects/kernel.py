@@ -25,6 +25,8 @@ from xdsl.utils.exceptions import VerifyException
 from ..base.target import MAX_BLOCK, MAX_BLOCKS, MAX_REGISTERS, MAX_THREADS
 from ..layout.algebra.core import Layout
 from ..layout.text.layouts import parse_layout, to_text
+from ..layout.tma.recipe import MapRecipe
+from ..layout.tma.recipe_text import parse_recipe, recipe_text
 from .cute import parse_quoted
 from .parameters import Parameter
 
@@ -107,13 +109,14 @@ class KernelOp(IRDLOperation, ABC):
 
 @dataclass(frozen=True, slots=True)
 class KernelArgs:
-    """A kernel's arguments as they stand in the text: with their alignments, 0 where none is given, and the layouts of
-    tensors, by the number of the pointer.
+    """A kernel's arguments as they stand in the text: with their alignments, 0 where none is given, the layouts of
+    tensors, by the number of the pointer, and the recipes of tensor maps.
     """
 
     arguments: list[Parser.Argument]
     aligns: list[int]
     layouts: dict[int, Layout]
+    maps: dict[int, MapRecipe]
 
     @property
     def names(self) -> list[str]:
@@ -122,8 +125,8 @@ class KernelArgs:
 
 
 def parse_kernel_args(parser: Parser) -> KernelArgs:
-    """Parses `(%A: type align 16 layout "(?,4):(1,?)", %A_0: i32, ...)`."""
-    parsed = KernelArgs([], [], {})
+    """Parses `(%A: type align 16 layout "(?,4):(1,?)", %A_0: i32, %m: !ptx.tensor_map of "f16 A ...", ...)`."""
+    parsed = KernelArgs([], [], {}, {})
 
     def one() -> None:
         argument = parser.parse_argument()
@@ -136,6 +139,8 @@ def parse_kernel_args(parser: Parser) -> KernelArgs:
             if not isinstance(layout, Layout):
                 parser.raise_error("expected a plain layout, without a swizzle", start, parser.pos)
             parsed.layouts[len(parsed.arguments)] = layout
+        if parser.parse_optional_keyword("of") is not None:
+            parsed.maps[len(parsed.arguments)] = parse_quoted(parser, parse_recipe)
         parsed.arguments.append(argument)
         parsed.aligns.append(align)
 
@@ -198,23 +203,32 @@ def format_dim3(size: Sequence[int]) -> str:
 
 
 def print_kernel_args(
-    printer: Printer, op: KernelOp, aligns: Sequence[int] = (), layouts: Mapping[int, Layout] | None = None
+    printer: Printer,
+    op: KernelOp,
+    aligns: Sequence[int] = (),
+    layouts: Mapping[int, Layout] | None = None,
+    maps: Mapping[int, MapRecipe] | None = None,
 ) -> None:
     """Prints ` @name(%A: type align 16, ...) threads(32) min_blocks(2)`. The arguments keep the names that they had in
-    the source.
+    the source, up to numbers at their ends; recipes have the names that are printed.
     """
     printer.print_string(" ")
     printer.print_symbol_name(op.sym_name.data)
     with printer.in_parens():
+        printed: dict[str, str] = {}
         for index, (argument, name) in enumerate(zip(op.body.blocks[0].args, op.arg_names, strict=True)):
             if index:
                 printer.print_string(", ")
             argument.name_hint = name.data
-            printer.print_block_argument(argument)
+            printed[name.data] = printer.print_ssa_value(argument)
+            printer.print_string(": ")
+            printer.print_attribute(argument.type)
             if index < len(aligns) and aligns[index]:
                 printer.print_string(f" align {aligns[index]}")
             if layouts and index in layouts:
                 printer.print_string(f' layout "{to_text(layouts[index])}"')
+            if maps and index in maps:
+                printer.print_string(f' of "{recipe_text(maps[index].renamed(printed))}"')
     printer.print_string(f" threads{format_dim3(op.threads.get_values())}")
     if op.min_blocks is not None:
         printer.print_string(f" min_blocks({op.min_blocks.value.data})")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...dialects.ptx.types import PtrType, constraint_of, value_bytes
+from ...dialects.ptx.types import PtrType, TensorMapType, constraint_of, value_bytes
 from .text import quote
 from .types import llvm_type
 from .writer import FunctionWriter
@@ -27,7 +27,7 @@ def register(type: Attribute, op: Operation) -> tuple[str, str]:
     """
     letter = constraint_of(type)
     assert letter is not None, "the verifiers of the instructions check their types"
-    if isinstance(type, PtrType) or letter in "fd":
+    if isinstance(type, PtrType | TensorMapType) or letter in "fd":
         return llvm_type(type, op), letter
     return f"i{8 * (value_bytes(type) or 0)}", letter
 

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Operation
 from ...base.element_types import VALUES
 from ...base.errors import Code
 from ...dialects.element_types import FLOATS
-from ...dialects.ptx.types import PtrType, integer_bits
+from ...dialects.ptx.types import MAP, PtrType, integer_bits
 from ...passes.errors import LoweringError
 
 MAX_VECTOR = 256
@@ -29,6 +29,8 @@ def llvm_type(type: Attribute, op: Operation) -> str:
         return type.space.data.address_space.llvm_pointer
     if (element := FLOATS.get(type.__class__)) is not None:
         return element.llvm
+    if type == MAP:
+        return "ptr"
     if isinstance(type, VectorType):
         vector = cast("VectorType", type)
         shape = vector.get_shape()

@@ -2,6 +2,6 @@
 """The `cute` dialect: layouts, as the public CuTe IR writes them. Types hold values, operations compute them."""
 
 # The dialect itself is `dialect.CUTE`: kernels of `tile` need none of its operations, and defining them takes time.
-from .attributes import CoordAttr, LayoutAttr, ShapeAttr, TilerAttr, parse_quoted
+from .attributes import CoordAttr, LayoutAttr, QuotedAttr, ShapeAttr, TilerAttr, parse_quoted
 
-__all__ = ["CoordAttr", "LayoutAttr", "ShapeAttr", "TilerAttr", "parse_quoted"]
+__all__ = ["CoordAttr", "LayoutAttr", "QuotedAttr", "ShapeAttr", "TilerAttr", "parse_quoted"]

@@ -31,9 +31,10 @@ T = TypeVar("T")
 
 
 class QuotedAttr(Data[T], Generic[T]):
-    """The base of the attributes; `READ` parses the text in quotes."""
+    """The base of the attributes; `READ` parses the text in quotes, `WRITE` writes it."""
 
     READ: ClassVar[Callable[[str], Any]]
+    WRITE: ClassVar[Callable[[Any], str]] = staticmethod(to_text)
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> T:
@@ -42,7 +43,7 @@ class QuotedAttr(Data[T], Generic[T]):
 
     def print_parameter(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
-            printer.print_string(f'"{to_text(self.data)}"')
+            printer.print_string(f'"{type(self).WRITE(self.data)}"')
 
 
 def parse_quoted(parser: AttrParser, parse: Callable[[str], T]) -> T:

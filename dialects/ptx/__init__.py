@@ -20,6 +20,7 @@ from . import (
     mma,
     sreg,
     sync,
+    tensor_copy,
     warp,
 )
 from .address import PtrAddOp
@@ -77,13 +78,24 @@ from .sync import (
     NanosleepOp,
     PrintfOp,
 )
+from .tensor_copy import (
+    PrefetchTensorMapOp,
+    TensorCopyOp,
+    TensorLoadOp,
+    TensorPrefetchOp,
+    TensorReduceOp,
+    TensorStoreOp,
+)
 from .types import (
     GLOBAL,
     LOCAL,
+    MAP,
     SHARED,
     PtrType,
+    RecipeAttr,
     StateSpace,
     StateSpaceAttr,
+    TensorMapType,
     access_registers,
     scalar_bits,
     value_bytes,
@@ -101,9 +113,9 @@ PTX = Dialect(
     "ptx",
     operations_of(
         entry, sreg, address, memory, hints, async_copy, matrix, mma, sync, warp, approx, convert, atomic,
-        inline, mbarrier, bulk,
+        inline, mbarrier, bulk, tensor_copy,
     ),
-    [PtrType, StateSpaceAttr],
+    [PtrType, StateSpaceAttr, TensorMapType, RecipeAttr],
 )  # fmt: skip
 
 __all__ = [
@@ -112,11 +124,12 @@ __all__ = [
     "CVT_FORMS", "CosOp", "CpAsyncCommitGroupOp", "CpAsyncMbarrierArriveOp", "CpAsyncOp", "CpAsyncWaitAllOp",
     "CpAsyncWaitGroupOp", "CreatePolicyOp", "CvtOp", "Dp4aOp", "ElectSyncOp", "EntryOp", "Ex2Op", "FenceOp",
     "FenceProxyAsyncOp", "GLOBAL", "GridDependencyWaitOp", "InlineOp", "LOCAL", "LaunchDependentsOp", "LdMatrixOp",
-    "Lg2Op", "LoadAcquireOp", "LoadOp", "LocalAllocOp", "MAX_ARRIVALS", "MAX_TRANSACTION", "MatchAnySyncOp",
+    "Lg2Op", "LoadAcquireOp", "LoadOp", "LocalAllocOp", "MAP", "MAX_ARRIVALS", "MAX_TRANSACTION", "MatchAnySyncOp",
     "MbarrierArriveExpectTxOp", "MbarrierArriveOp", "MbarrierCompleteTxOp", "MbarrierExpectTxOp", "MbarrierInitOp",
     "MbarrierInvalOp", "MbarrierTestWaitOp", "MbarrierTryWaitOp", "MbarrierWaitOp", "MmaSyncOp", "MovMatrixOp",
-    "NanosleepOp", "PTX", "PrintfOp", "PrmtOp", "PtrAddOp", "PtrType", "PtxOp", "RcpOp", "RedOp", "ReduxSyncOp",
-    "RetOp", "RsqrtOp", "SHARED", "ShflSyncOp", "SinOp", "SmemAddrOp", "SmemAllocOp", "SqrtOp", "SregOp",
-    "StMatrixOp", "StateSpace", "StateSpaceAttr", "StoreOp", "StoreReleaseOp", "TanhOp", "VoteSyncOp",
-    "access_registers", "scalar_bits", "value_bytes",
+    "NanosleepOp", "PTX", "PrefetchTensorMapOp", "PrintfOp", "PrmtOp", "PtrAddOp", "PtrType", "PtxOp", "RcpOp",
+    "RecipeAttr", "RedOp", "ReduxSyncOp", "RetOp", "RsqrtOp", "SHARED", "ShflSyncOp", "SinOp", "SmemAddrOp",
+    "SmemAllocOp", "SqrtOp", "SregOp", "StMatrixOp", "StateSpace", "StateSpaceAttr", "StoreOp", "StoreReleaseOp",
+    "TanhOp", "TensorCopyOp", "TensorLoadOp", "TensorMapType", "TensorPrefetchOp", "TensorReduceOp",
+    "TensorStoreOp", "VoteSyncOp", "access_registers", "scalar_bits", "value_bytes",
 ]  # fmt: skip

@@ -21,7 +21,7 @@ BULK_UNIT = 16
 """Addresses and sizes of bulk copies are multiples of so many bytes."""
 
 
-class _BulkOp(PtxOp):
+class BulkOp(PtxOp):
     """An instruction of the async proxy."""
 
     MIN_SM: ClassVar[int] = 90
@@ -30,7 +30,7 @@ class _BulkOp(PtxOp):
 
 
 @irdl_op_definition
-class BulkLoadOp(_BulkOp):
+class BulkLoadOp(BulkOp):
     """`ptx.cp.async.bulk.load %dst, %src, %bytes, %bar policy %p`: starts copying bytes from global to shared memory;
     the mbarrier at `bar` counts them when they are there (PTX ISA, cp.async.bulk).
 
@@ -55,7 +55,7 @@ class BulkLoadOp(_BulkOp):
 
 
 @irdl_op_definition
-class BulkStoreOp(_BulkOp):
+class BulkStoreOp(BulkOp):
     """`ptx.cp.async.bulk.store %dst, %src, %bytes policy %p`: starts copying bytes from shared to global memory, as a
     part of the thread's bulk group (PTX ISA, cp.async.bulk).
 
@@ -78,7 +78,7 @@ class BulkStoreOp(_BulkOp):
 
 
 @irdl_op_definition
-class BulkPrefetchOp(_BulkOp):
+class BulkPrefetchOp(BulkOp):
     """`ptx.cp.async.bulk.prefetch %src, %bytes policy %p`: the L2 cache may fetch bytes of global memory (PTX ISA,
     cp.async.bulk.prefetch). Preconditions: address and size are multiples of 16.
     """
@@ -97,7 +97,7 @@ class BulkPrefetchOp(_BulkOp):
 
 
 @irdl_op_definition
-class BulkCommitGroupOp(_BulkOp):
+class BulkCommitGroupOp(BulkOp):
     """`ptx.cp.async.bulk.commit_group`: the thread's bulk copies to global memory since the last commit become one
     group (PTX ISA, cp.async.bulk.commit_group).
     """
@@ -113,7 +113,7 @@ class BulkCommitGroupOp(_BulkOp):
 
 
 @irdl_op_definition
-class BulkWaitGroupOp(_BulkOp):
+class BulkWaitGroupOp(BulkOp):
     """`ptx.cp.async.bulk.wait_group 1 read`: waits until at most this number of the thread's latest bulk groups is in
     flight (PTX ISA, cp.async.bulk.wait_group). With `read`, the others may still write: their sources have been read.
     """
@@ -135,7 +135,7 @@ class BulkWaitGroupOp(_BulkOp):
 
 
 @irdl_op_definition
-class FenceProxyAsyncOp(_BulkOp):
+class FenceProxyAsyncOp(BulkOp):
     """`ptx.fence.proxy.async`: accesses of memory before it are before those by the async proxy after it, such as bulk
     copies (PTX ISA, membar: fence.proxy.async).
 

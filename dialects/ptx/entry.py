@@ -24,6 +24,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...layout.algebra.core import Layout
 from ...layout.text.layouts import to_text
+from ...layout.tma.recipe import MapRecipe
 from ..cute import LayoutAttr
 from ..kernel import (
     KernelOp,
@@ -36,7 +37,7 @@ from ..kernel import (
 from ..parameters import Parameter
 from ..scalars import unknowns
 from .base import PtxOp
-from .types import PtrType
+from .types import GLOBAL, MAP, PtrType, RecipeAttr
 
 
 @irdl_op_definition
@@ -47,11 +48,15 @@ class EntryOp(KernelOp):
     `shared` is the number of bytes of shared memory that a block needs (from stage `instr` on), and `align` the
     alignment in bytes that the caller promises for a pointer argument. `layout "(?,4):(1,?)"` says that the pointer is
     a tensor's, and that the arguments after it are the values of the `?` of its layout, i32 or i64 by their widths.
+
+    `%m: !ptx.tensor_map of "f16 A dims (A_1, A_0) strides (A_2 * 2) box (64, 128) swizzle 128B"` is a tensor map that
+    each launch makes of other arguments, by this recipe (`layout.tma.recipe_text`). Such arguments are the last ones.
     """
 
     name = "ptx.entry"
     arg_aligns = prop_def(DenseArrayBase.constr(i64))
     arg_layouts = opt_prop_def(DictionaryAttr)
+    arg_maps = opt_prop_def(DictionaryAttr)
     shared_bytes = opt_prop_def(IntegerAttr[I64])
     traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
 
@@ -64,9 +69,11 @@ class EntryOp(KernelOp):
         body: Region,
         shared_bytes: int | None = None,
         layouts: Mapping[int, Layout] | None = None,
+        maps: Mapping[int, MapRecipe] | None = None,
     ):
         types = tuple(body.blocks[0].arg_types)
         by_name = {arg_names[index]: LayoutAttr(layout) for index, layout in (layouts or {}).items()}
+        recipes = {arg_names[index]: RecipeAttr(recipe) for index, recipe in (maps or {}).items()}
         super().__init__(
             regions=[body],
             properties={
@@ -75,6 +82,7 @@ class EntryOp(KernelOp):
                 "arg_names": ArrayAttr(StringAttr(n) for n in arg_names),
                 "arg_aligns": DenseArrayBase.from_list(i64, arg_aligns),
                 "arg_layouts": DictionaryAttr(by_name) if by_name else None,
+                "arg_maps": DictionaryAttr(recipes) if recipes else None,
                 **bounds.properties(),
                 "shared_bytes": None if shared_bytes is None else IntegerAttr(shared_bytes, i64),
             },
@@ -91,11 +99,19 @@ class EntryOp(KernelOp):
                 by_index[index] = layout.data
         return by_index
 
+    @property
+    def maps(self) -> dict[int, MapRecipe]:
+        """The recipes of the tensor maps that a launch derives, by the numbers of the arguments, in their order."""
+        if self.arg_maps is None:
+            return {}
+        recipes = [self.arg_maps.data.get(name.data) for name in self.arg_names]
+        return {index: recipe.data for index, recipe in enumerate(recipes) if isinstance(recipe, RecipeAttr)}
+
     def parameters(self) -> list[Parameter]:
         block, layouts, aligns = self.body.blocks[0], self.layouts, self.arg_aligns.get_values()
         result: list[Parameter] = []
-        index = 0
-        while index < len(block.args):
+        index, end = 0, len(block.args) - len(self.maps)
+        while index < end:
             layout = layouts.get(index)
             after = index + 1 + (0 if layout is None else len(unknowns(layout)))
             name, type = self.arg_names.data[index].data, block.args[index].type
@@ -117,12 +133,30 @@ class EntryOp(KernelOp):
                     f"{', '.join(map(str, expected)) or 'nothing'}, not by {', '.join(map(str, given)) or 'nothing'}"
                 )
 
+    def _check_maps(self) -> None:
+        """VerifyException unless the last arguments are the tensor maps, made of tensors and integers before them."""
+        types, maps = list(self.function_type.inputs), self.maps
+        passed = len(types) - len(maps)
+        if len(maps) != len([] if self.arg_maps is None else self.arg_maps.data) or any(i < passed for i in maps):
+            raise VerifyException("a recipe names something that is not among the last arguments, the tensor maps")
+        for index, type in enumerate(types):
+            if (type == MAP) != (index >= passed):
+                raise VerifyException("each argument of type !ptx.tensor_map, and no other, has a recipe")
+        given = {name.data: type for name, type in zip(self.arg_names, types[:passed], strict=False)}
+        for recipe in maps.values():
+            if given.get(recipe.tensor) != GLOBAL:
+                raise VerifyException(f"a tensor map is of '{recipe.tensor}', which is no pointer to global memory")
+            for name in sorted(recipe.names):
+                if not isinstance(given.get(name), IntegerType):
+                    raise VerifyException(f"a tensor map depends on '{name}', which is no integer")
+
     def verify_(self) -> None:
         self.verify_kernel()
         aligns = self.arg_aligns.get_values()
         if len(aligns) != len(self.function_type.inputs):
             raise VerifyException(f"{len(aligns)} alignments for {len(self.function_type.inputs)} arguments")
         self._check_layouts()
+        self._check_maps()
         for name, type, align in zip(self.arg_names, self.function_type.inputs, aligns, strict=True):
             if isinstance(type, PtrType) and (align < 1 or align & (align - 1)):
                 raise VerifyException(f"the alignment of argument '{name.data}' is {align}, not a power of two")
@@ -135,10 +169,12 @@ class EntryOp(KernelOp):
         args = parse_kernel_args(parser)
         bounds = parse_launch_bounds(parser)
         shared = parse_optional_number(parser, "shared")
-        return cls(name, args.names, args.aligns, bounds, parser.parse_region(args.arguments), shared, args.layouts)
+        return cls(
+            name, args.names, args.aligns, bounds, parser.parse_region(args.arguments), shared, args.layouts, args.maps
+        )
 
     def print(self, printer: Printer) -> None:
-        print_kernel_args(printer, self, self.arg_aligns.get_values(), self.layouts)
+        print_kernel_args(printer, self, self.arg_aligns.get_values(), self.layouts, self.maps)
         if self.shared_bytes is not None:
             printer.print_string(f" shared({self.shared_bytes.value.data})")
         printer.print_string(" ")

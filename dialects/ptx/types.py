@@ -14,8 +14,11 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.str_enum import StrEnum
 
-from ...base.parameters import POINTER, Pointer
+from ...base.parameters import POINTER, TENSOR_MAP, Pointer, TensorMapObject
 from ...base.target import ADDRESS_SPACES, AddressSpace
+from ...layout.tma.recipe import MapRecipe
+from ...layout.tma.recipe_text import parse_recipe, recipe_text
+from ..cute import QuotedAttr
 from ..element_types import FLOATS
 from ..parameters import ParameterType
 
@@ -62,8 +65,28 @@ class PtrType(ParametrizedAttribute, TypeAttribute, ParameterType):
         return POINTER if self.space.data is StateSpace.Global else None
 
 
+@irdl_attr_definition
+class TensorMapType(ParametrizedAttribute, TypeAttribute, ParameterType):
+    """`!ptx.tensor_map`: the generic address of a tensor map (PTX ISA, section Tensors: Tensor-map)."""
+
+    name = "ptx.tensor_map"
+
+    def passed_as(self) -> TensorMapObject:
+        return TENSOR_MAP
+
+
+@irdl_attr_definition
+class RecipeAttr(QuotedAttr[MapRecipe]):
+    """How a launch makes a tensor map: `#ptx.recipe<"f16 A dims (64) box (64)">`."""
+
+    name = "ptx.recipe"
+    READ = staticmethod(parse_recipe)
+    WRITE = staticmethod(recipe_text)
+
+
 GLOBAL = PtrType(StateSpaceAttr(StateSpace.Global))
 SHARED = PtrType(StateSpaceAttr(StateSpace.Shared))
+MAP = TensorMapType()
 LOCAL = PtrType(StateSpaceAttr(StateSpace.Local))
 
 REGISTER_LETTERS: Mapping[int, str] = MappingProxyType({16: "h", 32: "r", 64: "l"})
@@ -85,6 +108,8 @@ def constraint_of(type: Attribute) -> str | None:
     """The letter for the register of a value: h, r and l for integers and others of 16, 32 and 64 bits, f and d for f32
     and f64; None for what is in no register (Inline PTX Assembly in CUDA, Constraints).
     """
+    if type == MAP:
+        return "l"
     if isinstance(type, PtrType):
         space = type.space.data
         return None if space is StateSpace.Local else REGISTER_LETTERS[space.address_space.bits]

@@ -77,7 +77,7 @@ class TileKernelOp(KernelOp):
         name = parser.parse_symbol_name().data
         at = parser.pos
         parsed = parse_kernel_args(parser)
-        if any(parsed.aligns) or parsed.layouts:
+        if any(parsed.aligns) or parsed.layouts or parsed.maps:
             parser.raise_error("a tensor's alignment and layout are part of its type", at, parser.pos)
         bounds = parse_launch_bounds(parser)
         return cls(name, parsed.names, bounds, parser.parse_region(parsed.arguments))

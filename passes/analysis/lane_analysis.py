@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, SSAValue
 
+from ...base.parameters import TENSOR_MAP
 from ...base.target import SECTOR_BYTES, WARP
 from ...dialects.arith.integer_range import signed
 from ...dialects.arith.semantics import INTEGER_OPERATIONS, compare
@@ -48,6 +49,7 @@ class WarpValues(Memoised[LaneValue | None]):
             "ntid.z": lv.constant(z),
         }
         self._divisors = [divisor for parameter in entry.parameters() for divisor in _divisors(parameter)]
+        self._divisors += [TENSOR_MAP.align] * len(entry.maps)
         self._under_way: set[SSAValue] = set()
         self._rounds = MOST_ROUNDS
         self._ranges = ranges

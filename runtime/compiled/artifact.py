@@ -72,6 +72,9 @@ def artifact_of(entry: "EntryOp", code: str | bytes, target: Target) -> Artifact
 
     TilefoldError for a parameter of a type that a launch cannot pass.
     """
+    if entry.maps:
+        hint = "copy by cp.async or cp.async.bulk"
+        raise TilefoldError(Code.RUN_ARGUMENT, "a launch cannot make tensor maps yet", hint)
     shared = entry.shared_bytes.value.data if entry.shared_bytes is not None else 0
     dynamic = shared > STATIC_SHARED_BYTES
     return Artifact(

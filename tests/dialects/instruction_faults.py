@@ -30,6 +30,22 @@ INSTRUCTIONS = [
     *ptx_faults("ptx.cp.async.bulk.prefetch", ("ptx.cp.async.bulk.prefetch «%s», %x", "global")),
     *ptx_faults("ptx.cp.async.bulk.wait_group", ("«ptx.cp.async.bulk.wait_group» -1", "it must be 0 or more")),
     *ptx_faults(
+        "ptx.cp.async.bulk.tensor.load",
+        ("«ptx.cp.async.bulk.tensor.load» %m[], %s, %s", "begins at 0 coordinates; a tensor map has 1 to 5"),
+        ("«ptx.cp.async.bulk.tensor.load» %m[%x, %x, %x, %x, %x, %x], %s, %s", "begins at 6 coordinates"),
+        ("ptx.cp.async.bulk.tensor.load %m[%x, %x], «%A», %s", "shared"),
+        ("ptx.cp.async.bulk.tensor.load «%A»[%x, %x], %s, %s", "tensor_map"),
+        ("«ptx.cp.async.bulk.tensor.load» %m[%x], %s, %s", "the map has 2 dimensions"),
+    ),
+    *ptx_faults("ptx.cp.async.bulk.tensor.store", ("ptx.cp.async.bulk.tensor.store %m[%x, «%v»], %s", "i32")),
+    *ptx_faults("ptx.cp.async.bulk.tensor.prefetch", ("ptx.cp.async.bulk.tensor.prefetch «%s»[%x]", "tensor_map")),
+    *ptx_faults("ptx.prefetch.tensormap", ("ptx.prefetch.tensormap «%l»", "tensor_map")),
+    *ptx_faults(
+        "ptx.cp.reduce.async.bulk.tensor",
+        ('«ptx.cp.reduce.async.bulk.tensor» "sub" %m[%x, %x], %s', 'add, min, max, inc, dec, and, or, xor; not "sub"'),
+        ('«ptx.cp.reduce.async.bulk.tensor» "inc" %m[%x, %x], %s', 'there is no "inc" of f16'),
+    ),
+    *ptx_faults(
         "ptx.inline",
         ('«ptx.inline» "" constraints "" () : () -> ()', "ASCII of 1 to 4096 characters"),
         ('«ptx.inline» "ld.volatile.b32 $0, [$1];" constraints "r,l" (%x, %A) : (i32, !ptx.ptr<global>) -> ()', "volatile access"),

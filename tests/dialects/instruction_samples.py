@@ -69,6 +69,22 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "ptx.cp.async.bulk.wait_group": (
         "ptx.cp.async.bulk.wait_group 0 {note}\nptx.cp.async.bulk.wait_group 3 read {note}",
     ),
+    "ptx.cp.async.bulk.tensor.load": (
+        "%0 = arith.trunci %x : i32 to i16\nptx.cp.async.bulk.tensor.load %m[%x, %x], %s, %s {note}\n"
+        "ptx.cp.async.bulk.tensor.load %m[%x, %x], %s, %s multicast %0 policy %v",
+    ),
+    "ptx.cp.async.bulk.tensor.store": (
+        "ptx.cp.async.bulk.tensor.store %m[%x, %x], %s {note}\n"
+        "ptx.cp.async.bulk.tensor.store %m[%x, %x], %s policy %v",
+    ),
+    "ptx.cp.reduce.async.bulk.tensor": (
+        'ptx.cp.reduce.async.bulk.tensor "add" %m[%x, %x], %s {note}\n'
+        'ptx.cp.reduce.async.bulk.tensor "min" %m[%x, %x], %s policy %v',
+    ),
+    "ptx.cp.async.bulk.tensor.prefetch": (
+        "ptx.cp.async.bulk.tensor.prefetch %m[%x, %x] {note}\nptx.cp.async.bulk.tensor.prefetch %m[%x, %x] policy %v",
+    ),
+    "ptx.prefetch.tensormap": ("ptx.prefetch.tensormap %m {note}",),
     "ptx.fence.proxy.async": ("ptx.fence.proxy.async {note}",),
     "ptx.inline": (
         '%0 = ptx.inline "lop3.b32 $0, $1, $2, $1, 0x96;" constraints "=r,r,r"(%x, %x) : (i32, i32) -> (i32)',

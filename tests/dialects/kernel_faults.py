@@ -6,6 +6,7 @@ from tests.dialects.faults import Fault
 from tests.dialects.samples import ptx_program, tile_program
 
 _T = '!tile.tensor<f32, gmem, align<16>, "32:1">'
+_P, _MAP = "!ptx.ptr<global> align 16", "!ptx.tensor_map"
 _ENTRY = 'sym_name = "k", arg_names = [], arg_aligns = array<i64>, function_type = () -> ()'
 
 
@@ -93,6 +94,30 @@ KERNELS = [
         _generic("ptx.entry", f"{_ENTRY}, threads = array<i64: 1, 1, 1>, shared_bytes = -1 : i64", "", "ptx.ret"),
         "the bytes of shared memory are negative",
     ),
+    *(
+        Fault("ptx.entry", _module(f"«ptx.entry» @k({args}) threads(32) {{\nptx.ret\n}}"), said)
+        for args, said in (
+            ("%m: !ptx.tensor_map", "each argument of type !ptx.tensor_map, and no other, has a recipe"),
+            (f'%A: {_P}, %m: i32 of "f16 A dims (8) box (8)"', "each argument of type !ptx.tensor_map, and no other"),
+            (f'%A: {_P}, %m: {_MAP} of "f16 A dims (8) box (8)", %x: i32', "not among the last arguments"),
+            (f'%A: {_P}, %m: {_MAP} of "f16 B dims (8) box (8)"', "is of 'B', which is no pointer to global memory"),
+            (f'%A: {_P}, %f: f32, %m: {_MAP} of "f16 A dims (f) box (8)"', "depends on 'f', which is no integer"),
+        )
+    ),
+    Fault(
+        "ptx.entry",
+        _generic("ptx.entry", f'{_ENTRY}, threads = array<i64: 1, 1, 1>, arg_maps = {{m = #ptx.recipe<"f16 A dims (8) box (8)">}}', "", "ptx.ret"),
+        "a recipe names something",
+    ),
+    *(
+        Fault("ptx.recipe", _module(f'ptx.entry @k(%A: {_P}, %m: {_MAP} of "{text}") threads(32) {{\nptx.ret\n}}'), said)
+        for text, said in (
+            ("«f15» A dims (8) box (8)", "expected one of u8, u16"),
+            ("f16 A dims (8, 8) strides (24) box «(8, 8)»", "dimension 1 has a stride of 24 bytes"),
+            ("f16 A dims (8) box «(4)»", "the rows of the box (4) have 8 bytes"),
+        )
+    ),
+    Fault("ptx.tensor_map", _module('tile.kernel @k«(%m: !ptx.tensor_map of "f16 A dims (8) box (8)")» threads(32) {\ntile.return\n}'), "part of its type"),
     Fault("gpu.module", "gpu.module «m» {\n}\n", "expected a name such as @kernel"),
     Fault("gpu.thread_id", tile_program("%0 = gpu.thread_id «w»"), "x"),
     Fault("gpu.block_id", tile_program("%0 = gpu.block_id «0»"), "x"),

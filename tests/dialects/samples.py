@@ -20,12 +20,15 @@ tile.kernel @k(%A: !g, %B: !g, %x: i32) threads(32) {
 
 PTX_HEAD = """\
 gpu.module @m {
-ptx.entry @k(%A: !ptx.ptr<global> align 16, %x: i32, %h: f16, %v: i64) threads(32) {
+ptx.entry @k(%A: !ptx.ptr<global> align 16, %x: i32, %h: f16, %v: i64, %m: !ptx.tensor_map of "f16 A dims (8, x) \
+strides (16) box (8, 8)") threads(32) {
 %t = gpu.thread_id x
 %s = ptx.smem.alloc 4096 align 128
 %l = ptx.local.alloc 64 align 16
 """
-"""What the samples of `ptx` find defined: pointers %A, %s and %l, scalars %x, %h and %v, a coordinate %t."""
+"""What the samples of `ptx` find defined: pointers %A, %s and %l, scalars %x, %h and %v, a tensor map %m, a
+coordinate %t.
+"""
 
 
 def tile_program(body: str) -> str:
@@ -375,7 +378,9 @@ PROGRAM_SAMPLES: Mapping[str, str] = MappingProxyType({
     "gpu.grid_dim": tile_program("%0 = gpu.grid_dim z {note}"),
     "tile.kernel": 'gpu.module @m {\ntile.kernel @k(%A: !tile.tensor<i32, gmem, align<4>, "4:1">, %n: f32)'
     " threads(8, 4, 2) min_blocks(2) max_registers(96) {\ntile.return\n}\n}\n",
-    "ptx.entry": "gpu.module @m {\nptx.entry @k(%A: !ptx.ptr<global> align 16, %n: i64) threads(32) shared(4096) {\n"
+    "ptx.entry": "gpu.module @m {\nptx.entry @k(%A: !ptx.ptr<global> align 16, %n: i64, "
+    '%m: !ptx.tensor_map of "f16 A + n * 2 dims (n // 2 + 1, (n - 1) * 8 % 7) strides (256) box (8, 4) swizzle 32B '
+    'fill nan promotion 0B", %b: !ptx.tensor_map of "u8 A dims (n) box (256)") threads(32) shared(4096) {\n'
     "ptx.ret\n}\n}\n",
 })  # fmt: skip
 """Whole programs, by the operation that they show."""
@@ -413,6 +418,8 @@ ATTRIBUTE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     ),
     "tile.space": ("#tile<space smem>",),
     "ptx.ptr": ("!ptx.ptr<global>", "!ptx.ptr<shared>", "!ptx.ptr<local>"),
+    "ptx.tensor_map": ("!ptx.tensor_map",),
+    "ptx.recipe": ('#ptx.recipe<"tf32 A dims (x, 7) strides (4 * (x + 1)) box (32, 1) swizzle 128B">',),
     "ptx.state_space": ("#ptx<state_space shared>",),
 })  # fmt: skip
 """Types and attributes, each printed as written, by name."""

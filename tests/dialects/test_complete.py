@@ -39,6 +39,8 @@ NOT_EXECUTED = frozenset({
     "gpu.module", "tile.kernel", "ptx.entry",  # what holds the operations that are executed
     "tile.yield",  # what it yields is taken by the operation around it
     "run.launch", "run.arg", "run.check",  # the host's side
+    "ptx.cp.async.bulk.tensor.load", "ptx.cp.async.bulk.tensor.store", "ptx.cp.async.bulk.tensor.prefetch",
+    "ptx.cp.reduce.async.bulk.tensor", "ptx.prefetch.tensormap",  # on GPUs alone so far
 })  # fmt: skip
 
 REFUSE = ("refuse", "raise_at", "raise_error")

@@ -12,7 +12,9 @@ from tilefold.layout.atoms.mma_table import mma_atom
 
 ARGS = (
     "%A: !ptx.ptr<global> align 16, %B: !ptx.ptr<global> align 16, %i1: i1, %i8: i8, %i16: i16, %i32: i32, "
-    "%i64: i64, %f16: f16, %bf16: bf16, %f32: f32, %f64: f64"
+    "%i64: i64, %f16: f16, %bf16: bf16, %f32: f32, %f64: f64, "
+    '%map: !ptx.tensor_map of "f16 A dims (64, i32) strides (128) box (64, 8) swizzle 128B", '
+    '%ints: !ptx.tensor_map of "s32 A dims (64) box (64)"'
 )
 SHARED = 1024
 
@@ -298,6 +300,23 @@ PTX: tuple[tuple[str, str], ...] = (
             ("cp.async.bulk.wait_group", "ptx.cp.async.bulk.wait_group 1"),
             ("cp.async.bulk.wait_group", "ptx.cp.async.bulk.wait_group 0 read"),
             ("fence.proxy.async", "ptx.fence.proxy.async"),
+        )
+    ),
+    *(
+        (f"ptx.{line.split()[0]}@90", f"%bar = ptx.smem.addr 0\n%s = ptx.smem.addr 512\nptx.{line}")
+        for line in (
+            *(
+                f"cp.async.bulk.tensor.load %map[%i32, %i32], %s, %bar{multicast}{policy}"
+                for multicast in ("", " multicast %i16")
+                for policy in ("", " policy %i64")
+            ),
+            "cp.async.bulk.tensor.store %map[%i32, %i32], %s",
+            "cp.async.bulk.tensor.store %ints[%i32], %s policy %i64",
+            "cp.async.bulk.tensor.prefetch %map[%i32, %i32]",
+            "cp.async.bulk.tensor.prefetch %map[%i32, %i32] policy %i64",
+            'cp.reduce.async.bulk.tensor "add" %map[%i32, %i32], %s',
+            *(f'cp.reduce.async.bulk.tensor "{kind}" %ints[%i32], %s policy %i64' for kind in ("min", "max", "and")),
+            "prefetch.tensormap %map",
         )
     ),
     ("ptx.bar.sync", "ptx.bar.sync 1 threads 64"),

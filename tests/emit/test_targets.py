@@ -51,7 +51,7 @@ def test_ptx_operation_is_the_instruction_that_its_mnemonic_names(body: str, tar
         "st.global",
         "ld.shared",
         "st.shared",
-        "cp.async",
+        *("cp.async", "cp.reduce", "prefetch"),
         *("ldmatrix", "stmatrix", "movmatrix"),
         "mma.",
         "bar.",

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Copies of boxes of a tensor that a tensor map describes (PTX ISA, section Data Movement and Conversion Instructions:
+Tensor copy).
+
+A box begins at 1 to 5 coordinates, in elements, that of the contiguous dimension first. One thread has it copied by the
+async proxy, as bulk copies are. A box may reach beyond the tensor.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import I16, I32, I64, StringAttr
+from xdsl.ir import Block, BlockArgument, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    prop_def,
+    var_operand_def,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from ...layout.tma.recipe import REDUCTIONS, MapRecipe
+from ...layout.tma.tensor_map import MAX_RANK
+from .bulk import BulkOp
+from .entry import EntryOp
+from .types import MAP, SHARED
+from .warp import check_word
+
+
+class TensorCopyOp(BulkOp):
+    """An instruction on a box of a tensor."""
+
+    map = operand_def(MAP)
+    coords = var_operand_def(I32)
+    policy = opt_operand_def(I64)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def spelled(self, instruction: str, modifiers: str) -> str:
+        """The instruction with its rank and modifiers."""
+        return f"{instruction}.{len(self.coords)}d.{modifiers}{'' if self.policy is None else '.L2::cache_hint'}"
+
+    @property
+    def recipe(self) -> MapRecipe | None:
+        """The recipe of the map; None where it is no argument of the kernel."""
+        owner = self.map.owner
+        entry = owner.parent_op() if isinstance(owner, Block) else None
+        return (
+            entry.maps.get(self.map.index)
+            if isinstance(entry, EntryOp) and isinstance(self.map, BlockArgument)
+            else None
+        )
+
+    def verify_(self) -> None:
+        if not 1 <= len(self.coords) <= MAX_RANK:
+            raise VerifyException(f"the box begins at {len(self.coords)} coordinates; a tensor map has 1 to {MAX_RANK}")
+        if (recipe := self.recipe) is not None and len(recipe.box) != len(self.coords):
+            raise VerifyException(f"the map has {len(recipe.box)} dimensions, the box {len(self.coords)} coordinates")
+
+
+@irdl_op_definition
+class TensorLoadOp(TensorCopyOp):
+    """`ptx.cp.async.bulk.tensor.load %map[%c0, %c1], %dst, %bar multicast %mask policy %p`: starts copying a box to
+    shared memory; the mbarrier at `bar` counts the bytes of the whole box when they are there (PTX ISA,
+    cp.async.bulk.tensor). Elements outside of the tensor are zero, or NaN by the map.
+
+    With a mask, of which bit i stands for the block of rank i in the cluster, the box goes to the same place in each of
+    these blocks, whose own mbarrier at the place of `bar` counts it.
+
+    Preconditions: `dst` is a multiple of 128; where the map swizzles, the swizzle applies to the address in shared
+    memory. Postcondition: the bytes at `dst` are undefined until the phase is complete.
+    """
+
+    name = "ptx.cp.async.bulk.tensor.load"
+    dst = operand_def(SHARED)
+    bar = operand_def(SHARED)
+    multicast = opt_operand_def(I16)
+    assembly_format = "$map `[` $coords `]` `,` $dst `,` $bar (`multicast` $multicast^)? (`policy` $policy^)? attr-dict"
+
+    def __init__(
+        self,
+        map: SSAValue,
+        coords: Sequence[SSAValue],
+        dst: SSAValue,
+        bar: SSAValue,
+        multicast: SSAValue | None = None,
+        policy: SSAValue | None = None,
+    ):
+        super().__init__(operands=[map, coords, policy, dst, bar, multicast])
+
+    def mnemonic(self) -> str:
+        multicast = "" if self.multicast is None else ".multicast::cluster"
+        route = "shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+        return self.spelled("cp.async.bulk.tensor", route + multicast)
+
+
+@irdl_op_definition
+class TensorStoreOp(TensorCopyOp):
+    """`ptx.cp.async.bulk.tensor.store %map[%c0, %c1], %src policy %p`: starts copying a box from shared memory to the
+    tensor, as a part of the thread's bulk group (PTX ISA, cp.async.bulk.tensor). Elements outside of the tensor are
+    left out.
+
+    Preconditions: `src` is a multiple of 128; a `ptx.fence.proxy.async` lies after the writes of the bytes.
+    """
+
+    name = "ptx.cp.async.bulk.tensor.store"
+    src = operand_def(SHARED)
+    assembly_format = "$map `[` $coords `]` `,` $src (`policy` $policy^)? attr-dict"
+
+    def __init__(self, map: SSAValue, coords: Sequence[SSAValue], src: SSAValue, policy: SSAValue | None = None):
+        super().__init__(operands=[map, coords, policy, src])
+
+    def mnemonic(self) -> str:
+        return self.spelled("cp.async.bulk.tensor", "global.shared::cta.tile.bulk_group")
+
+
+@irdl_op_definition
+class TensorReduceOp(TensorCopyOp):
+    """`ptx.cp.reduce.async.bulk.tensor "add" %map[%c0, %c1], %src policy %p`: as a store, but the elements of the box
+    are combined with those of the tensor, one by one and atomically; the map has their type (PTX ISA,
+    cp.reduce.async.bulk.tensor). The kinds are `add min max inc dec and or xor`, and those of a type
+    `layout.tma.recipe.MAP_ELEMENTS`.
+    """
+
+    name = "ptx.cp.reduce.async.bulk.tensor"
+    kind = prop_def(StringAttr)
+    src = operand_def(SHARED)
+    assembly_format = "$kind $map `[` $coords `]` `,` $src (`policy` $policy^)? attr-dict"
+
+    def __init__(
+        self, kind: str, map: SSAValue, coords: Sequence[SSAValue], src: SSAValue, policy: SSAValue | None = None
+    ):
+        super().__init__(operands=[map, coords, policy, src], properties={"kind": StringAttr(kind)})
+
+    def mnemonic(self) -> str:
+        return self.spelled("cp.reduce.async.bulk.tensor", f"global.shared::cta.{self.kind.data}.tile.bulk_group")
+
+    def verify_(self) -> None:
+        super().verify_()
+        kind, recipe = self.kind.data, self.recipe
+        check_word("cp.reduce.async.bulk.tensor", kind, REDUCTIONS)
+        if recipe is not None and kind not in recipe.element.reductions:
+            hint = f"its reductions are {', '.join(recipe.element.reductions) or 'none'}"
+            raise VerifyException(f'there is no "{kind}" of {recipe.element.name}; {hint}')
+
+
+@irdl_op_definition
+class TensorPrefetchOp(TensorCopyOp):
+    """`ptx.cp.async.bulk.tensor.prefetch %map[%c0, %c1] policy %p`: the L2 cache may fetch a box (PTX ISA,
+    cp.async.bulk.prefetch.tensor).
+    """
+
+    name = "ptx.cp.async.bulk.tensor.prefetch"
+    assembly_format = "$map `[` $coords `]` (`policy` $policy^)? attr-dict"
+
+    def __init__(self, map: SSAValue, coords: Sequence[SSAValue], policy: SSAValue | None = None):
+        super().__init__(operands=[map, coords, policy])
+
+    def mnemonic(self) -> str:
+        return self.spelled("cp.async.bulk.prefetch.tensor", "L2.global.tile")
+
+
+@irdl_op_definition
+class PrefetchTensorMapOp(BulkOp):
+    """`ptx.prefetch.tensormap %map`: the cache of tensor maps may fetch a map that copies will use (PTX ISA,
+    prefetch.tensormap).
+    """
+
+    name = "ptx.prefetch.tensormap"
+    MNEMONIC: ClassVar[str | None] = "prefetch.tensormap"
+    map = operand_def(MAP)
+    assembly_format = "$map attr-dict"
+
+    def __init__(self, map: SSAValue):
+        super().__init__(operands=[map])

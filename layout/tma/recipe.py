@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How a launch makes a tensor map of a kernel's arguments (CUDA Driver API, cuTensorMapEncodeTiled)."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import final
+
+from ...base.errors import Code, LayoutError
+from .launch_int import LaunchValue, names_of, renamed, value_for
+from .tensor_map import TensorMap
+
+REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
+"""What a copy can do with elements in global memory (PTX ISA, cp.reduce.async.bulk.tensor)."""
+_BITWISE = REDUCTIONS[5:]
+_ORDERED = REDUCTIONS[:3]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MapElement:
+    """The type of a map's elements: its number in CUtensorMapDataType, its size, whether it is a float, and the
+    reductions that copies have of it (PTX ISA, cp.reduce.async.bulk).
+    """
+
+    name: str
+    number: int
+    bits: int
+    is_float: bool = False
+    reductions: tuple[str, ...] = ()
+
+
+MAP_ELEMENTS: Mapping[str, MapElement] = MappingProxyType({
+    element.name: element for element in (
+        MapElement("u8", 0, 8), MapElement("u16", 1, 16), MapElement("u32", 2, 32, reductions=REDUCTIONS),
+        MapElement("s32", 3, 32, reductions=_ORDERED + _BITWISE),
+        MapElement("u64", 4, 64, reductions=_ORDERED + _BITWISE),
+        MapElement("s64", 5, 64, reductions=_ORDERED[1:] + _BITWISE),
+        MapElement("f16", 6, 16, True, _ORDERED), MapElement("f32", 7, 32, True, ("add",)),
+        MapElement("f64", 8, 64, True, ("add",)), MapElement("bf16", 9, 16, True, _ORDERED),
+        MapElement("f32_ftz", 10, 32, True, ("add",)), MapElement("tf32", 11, 32, True),
+        MapElement("tf32_ftz", 12, 32, True),
+    )
+})  # fmt: skip
+"""The elements of maps by name. Those of 8 bits, floats too, are u8."""
+
+PROMOTIONS = (0, 64, 128, 256)
+"""The bytes that the L2 cache fetches at a time, by CUtensorMapL2promotion; 0 leaves it at its sectors."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PlacedMap:
+    """A tensor map with all that it is encoded of: the tensor's `address`, its elements, what elements outside of the
+    tensor read as, and the bytes that the L2 cache fetches at a time.
+    """
+
+    map: TensorMap
+    address: int
+    element: MapElement
+    nan_fill: bool
+    promotion: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MapRecipe:
+    """The tensor map of the tensor parameter `tensor`, or of a part that begins `offset` bytes after it.
+
+    `dims` and `strides` are those of `TensorMap`, integers or what becomes of integer parameters. Elements outside of
+    the tensor are zero, or NaN with `nan_fill`.
+
+    Raises `LayoutError` (E0322) for a tensor that no map describes whatever the launch, (E0323) for a box that TMA does
+    not move.
+    """
+
+    tensor: str
+    element: MapElement
+    dims: tuple[LaunchValue, ...]
+    strides: tuple[LaunchValue, ...]
+    box: tuple[int, ...]
+    swizzle_bits: int = 0
+    offset: LaunchValue = 0
+    nan_fill: bool = False
+    promotion: int = PROMOTIONS[-1]
+
+    def __post_init__(self) -> None:
+        if len(self.dims) != len(self.box) or len(self.strides) != len(self.box) - 1:
+            problem = f"it has {len(self.dims)} extents, {len(self.strides)} strides and a box of rank {len(self.box)}"
+            raise _refused(problem, "give an extent for each mode of the box, and a stride for each but the first")
+        if self.nan_fill and not self.element.is_float:
+            raise _refused(f"elements of {self.element.name} cannot be NaN", "fill with zeros")
+        if self.promotion not in PROMOTIONS:
+            raise _refused(f"the L2 cache does not fetch {self.promotion} bytes", f"use one of {PROMOTIONS}")
+        self._map((_if_known(self.dims, 1), _if_known(self.strides, 0)))
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The integer parameters on which the map depends."""
+        return frozenset[str]().union(*map(names_of, (*self.dims, *self.strides, self.offset)))
+
+    def renamed(self, names: Mapping[str, str]) -> "MapRecipe":
+        """The recipe with other names of the same parameters."""
+        dims, strides = (tuple(renamed(x, names) for x in values) for values in (self.dims, self.strides))
+        offset = renamed(self.offset, names)
+        return replace(self, tensor=names[self.tensor], dims=dims, strides=strides, offset=offset)
+
+    def place(self, address: int, given: Mapping[str, int]) -> PlacedMap:
+        """The map for a tensor at `address` and the values of integer parameters.
+
+        Raises `LayoutError` (E0322) for a tensor that no map describes.
+        """
+        try:
+            dims, strides = (tuple(value_for(x, given) for x in values) for values in (self.dims, self.strides))
+            address += value_for(self.offset, given)
+        except ZeroDivisionError as error:
+            raise _refused("its extents divide by 0", "pass a tensor without empty modes") from error
+        made = self._map((dims, strides))
+        made.check_address(address)
+        return PlacedMap(made, address, self.element, self.nan_fill, self.promotion)
+
+    def _map(self, modes: tuple[tuple[int, ...], tuple[int, ...]]) -> TensorMap:
+        return TensorMap(self.element.bits, *modes, self.box, self.swizzle_bits)
+
+
+def _if_known(values: Iterable[LaunchValue], default: int) -> tuple[int, ...]:
+    return tuple(value if isinstance(value, int) else default for value in values)
+
+
+def _refused(problem: str, hint: str) -> LayoutError:
+    return LayoutError(Code.TENSOR_MAP, f"no tensor map describes the tensor: {problem}", hint)

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Recipes of tensor maps: their text, their integers, and the maps that launches make of them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tilefold.base.errors import Code, LayoutError, LayoutSyntaxError
+from tilefold.layout.tma.launch_int import LaunchInt, LaunchValue, names_of, renamed, value_for
+from tilefold.layout.tma.recipe import MAP_ELEMENTS, PROMOTIONS, REDUCTIONS, MapRecipe
+from tilefold.layout.tma.recipe_text import parse_recipe, recipe_text
+
+F16 = MAP_ELEMENTS["f16"]
+NAMES = ("n", "m", "A_0")
+VALUES = {"n": 7, "m": 12, "A_0": 5}
+
+
+def integers() -> st.SearchStrategy[LaunchValue]:
+    leaves = st.integers(0, 9) | st.sampled_from(NAMES).map(LaunchInt)
+    return st.recursive(leaves, _operations, max_leaves=6)
+
+
+def _operations(operands: st.SearchStrategy[LaunchValue]) -> st.SearchStrategy[LaunchValue]:
+    return st.builds(LaunchInt, operands, st.sampled_from(("+", "-", "*", "//", "%")), operands)
+
+
+@given(integers())
+def test_integers_are_those_of_python(value: LaunchValue) -> None:
+    text = str(value)
+    recipe = MapRecipe("A", F16, (64,), (), (64,), offset=value)
+    try:
+        expected = eval(text, {}, VALUES)
+    except ZeroDivisionError:
+        with pytest.raises(LayoutError, match="divide by 0"):
+            recipe.place(0, VALUES)
+        return
+    assert value_for(value, VALUES) == expected
+    assert parse_recipe(recipe_text(recipe)) == recipe
+    assert names_of(value) <= set(NAMES)
+    assert value_for(renamed(value, {name: name.upper() for name in NAMES}), {"N": 7, "M": 12, "A_0": 5}) == expected
+
+
+def test_arithmetic_of_the_algebra() -> None:
+    n = LaunchInt("n")
+    values = [n + 1, 1 + n, n - 1, 9 - n, n * 2, 2 * n, n // 2, 50 // n, n % 4, 50 % n]
+    assert [value_for(x, {"n": 7}) for x in values] == [8, 8, 6, 2, 14, 14, 3, 7, 3, 1]
+    assert str((n - 1) * 8 - (n - (n + 2))) == "(n - 1) * 8 - (n - (n + 2))"
+
+
+@pytest.mark.parametrize("text", [
+    "f16 A dims (64) box (64)",
+    "tf32 A + n * 4 dims (A_1, A_0) strides (A_2 * 4) box (32, 128) swizzle 128B fill nan promotion 0B",
+    "u8 A dims (A_1, A_0, 1, n, m) strides (16, 32, 48, 64) box (16, 256, 1, 1, 1) swizzle 32B promotion 64B",
+])  # fmt: skip
+def test_text(text: str) -> None:
+    assert recipe_text(parse_recipe(text)) == text
+    spaced = text.replace(" ", "  ").replace("(", "( ")
+    assert recipe_text(parse_recipe(f" {spaced} ")) == text
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("", "expected one of u8, u16"),
+    ("f8 A dims (64) box (64)", "expected one of u8, u16"),
+    ("f16 dims (64) box (64)", "expected 'dims'"),
+    ("f16 4 dims (64) box (64)", "expected the name of a tensor"),
+    ("f16 A dims 64 box (64)", r"expected '\('"),
+    ("f16 A dims (64, ) box (64)", "expected an integer or the name"),
+    ("f16 A dims (64 box (64)", r"expected '\)'"),
+    ("f16 A dims (64)", "expected 'box'"),
+    ("f16 A dims (n) box (n)", "the extents of a box are numbers"),
+    ("f16 A dims (64) box (64) swizzle 16B", "expected one of NONE, 32B"),
+    ("f16 A dims (64) box (64) fill zero", "expected one of nan"),
+    ("f16 A dims (64) box (64) promotion 32B", "expected one of 0B, 64B"),
+    ("f16 A dims (64) box (64) 3", "unexpected text after the end"),
+    (f"f16 A dims ({'(' * 40}n) box (64)", "more than 32 parentheses"),
+    (f"f16 A dims ({'n + ' * 40}n) box (64)", "more than 32 operators"),
+    (f"f16 A dims ({'1, ' * 40}1) box (64)", "more than 16 integers"),
+    ("f16 A dims (64, 64) box (64, 64)", "it has 2 extents, 0 strides"),
+    ("f16 A dims (64, 64) strides (24) box (64, 64)", "a stride of 24 bytes"),
+    ("f16 A dims (0) box (64)", "dimension 0 has the extent 0"),
+    ("f16 A dims (64) box (512)", "has the extent 512"),
+    ("s32 A dims (64) box (64) fill nan", "elements of s32 cannot be NaN"),
+])  # fmt: skip
+def test_what_is_no_recipe(text: str, said: str) -> None:
+    with pytest.raises(LayoutSyntaxError, match=said):
+        parse_recipe(text)
+
+
+def test_a_launch_places_the_map() -> None:
+    recipe = parse_recipe("bf16 A + 32 dims (A_1, A_0) strides (A_2 * 2) box (64, 128) swizzle 128B fill nan")
+    assert recipe.names == {"A_0", "A_1", "A_2"}
+    placed = recipe.place(4096, {"A_0": 100, "A_1": 72, "A_2": 80})
+    assert (placed.address, placed.element.number, placed.nan_fill, placed.promotion) == (4128, 9, True, 256)
+    assert (placed.map.dims, placed.map.strides, placed.map.bytes) == ((72, 100), (160,), 64 * 128 * 2)
+    for values, address, said in (
+        ({"A_0": 100, "A_1": 72, "A_2": 81}, 4096, "dimension 1 has a stride of 162 bytes"),
+        ({"A_0": 0, "A_1": 72, "A_2": 80}, 4096, "dimension 1 has the extent 0"),
+        ({"A_0": 100, "A_1": -1, "A_2": 80}, 4096, "dimension 0 has the extent -1"),
+        ({"A_0": 100, "A_1": 72, "A_2": 80}, 4100, "it begins at the address 0x1024"),
+    ):
+        with pytest.raises(LayoutError, match=said) as caught:
+            recipe.place(address, values)
+        assert caught.value.code is Code.TENSOR_MAP
+        assert caught.value.hint
+
+
+def test_what_no_launch_can_make() -> None:
+    with pytest.raises(LayoutError, match="does not fetch 32 bytes"):
+        MapRecipe("A", F16, (64,), (), (64,), promotion=32)
+    assert PROMOTIONS[-1] == MapRecipe("A", F16, (64,), (), (64,)).promotion
+
+
+def test_elements() -> None:
+    assert [element.number for element in MAP_ELEMENTS.values()] == list(range(13))  # CUtensorMapDataType
+    assert {name: element.bits for name, element in MAP_ELEMENTS.items() if element.is_float} == {
+        "f16": 16, "bf16": 16, "f32": 32, "f32_ftz": 32, "tf32": 32, "tf32_ftz": 32, "f64": 64,
+    }  # fmt: skip
+    for element in MAP_ELEMENTS.values():
+        assert set(element.reductions) <= set(REDUCTIONS)
