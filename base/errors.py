@@ -169,6 +169,7 @@ class Code(StrEnum):
     BUILD_ESCAPED = ("E5008", "a value is used outside the branch or loop that computes it")
     BUILD_NAME = ("E5009", "there is no function, attribute or argument of this name, or an argument is missing")
     BUILD_ENDLESS = ("E5010", "building a kernel does not end, or takes too many steps")
+    BUILD_PIPELINE = ("E5011", "the parts of a pipeline or of a scheduler of tiles do not fit each other")
 
     CLI_READ = ("E4001", "a file cannot be read")
     CLI_WRITE = ("E4002", "a file cannot be written")

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import prod
 from types import MappingProxyType
 from typing import Any
 
@@ -89,6 +90,7 @@ def trace(
     code: Any = getattr(function, "__code__", None)
     place = FileLineColLoc(StringAttr(code.co_filename), IntAttr(code.co_firstlineno), IntAttr(1))
     with building(block, convert) as builder, _restored(arguments.values()):
+        builder.threads = prod(bounds.threads)
         try:
             result = function(*call.args, **call.kwargs)
         except TilefoldError:

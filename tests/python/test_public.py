@@ -9,7 +9,7 @@ import pytest
 from tilefold import cute
 
 
-@pytest.mark.parametrize("module", [cute, cute.arch, cute.nvgpu])
+@pytest.mark.parametrize("module", [cute, cute.arch, cute.nvgpu, cute.pipeline, cute.utils])
 def test_every_public_name_has_a_docstring(module: ModuleType) -> None:
     found = {name: getattr(module, name) for name in module.__all__}
     described = {name: each for name, each in found.items() if callable(each)}
@@ -17,7 +17,7 @@ def test_every_public_name_has_a_docstring(module: ModuleType) -> None:
     assert len(described) > 3
 
 
-@pytest.mark.parametrize("module", [cute, cute.arch, cute.nvgpu])
+@pytest.mark.parametrize("module", [cute, cute.arch, cute.nvgpu, cute.pipeline, cute.utils])
 def test_a_shell_offers_the_public_names_alone(module: ModuleType) -> None:
     assert dir(module) == sorted(module.__all__)
     assert not [name for name in dir(module) if name.startswith("_")]

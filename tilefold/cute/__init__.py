@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels in Python, in the vocabulary of CuTe: `from tilefold import cute`.
 
-These names build kernels (docs/python.md); `cute.arch` holds the instructions of a thread, `cute.nvgpu` those of atoms.
+These names build kernels (docs/python.md); `cute.arch` holds the instructions of a thread, `cute.nvgpu` those of atoms,
+`cute.pipeline` stages between producers and consumers, `cute.utils` the order of tiles.
 """
 
 import builtins
@@ -152,7 +153,7 @@ from tilefold.layout.algebra.core import ComposedLayout, Layout
 from tilefold.layout.algebra.swizzle import Swizzle
 from tilefold.runtime.arrays.signature import Dynamic, dynamic
 
-from . import arch, nvgpu
+from . import arch, nvgpu, pipeline, utils
 from .annotations import Constexpr
 from .drawing import save_picture
 from .dtypes import (
@@ -189,27 +190,28 @@ range_constexpr = builtins.range
 __all__ = [
     "ADD", "AND", "Address", "BFloat16", "Bool", "Boolean", "Candidate", "CompiledKernel", "ComposedLayout",
     "Constexpr", "CoordTensor", "CopyAtom", "DType", "Dynamic", "Float", "Float16", "Float32", "Float64",
-    "Float8E4M3FN", "Float8E5M2", "HostTensor", "Int", "Int16", "Int32", "Int4", "Int64", "Int8",
-    "JitFunction", "Kernel", "KernelCall", "Layout", "MAX", "MIN", "MUL", "OR", "Pointer", "Range", "Reduction",
-    "Swizzle", "TFloat32", "Tensor", "TensorSpec", "ThrCopy", "ThrMma", "TiledCopy", "TiledMma", "Tuned",
-    "TunedCall", "Tuning", "Uint1", "Uint16", "Uint32", "Uint4", "Uint64", "Uint8", "Value", "Vec", "XOR", "absolute",
-    "alias", "append", "arch", "autotune", "basic_copy", "blocked_product", "bounds", "ceil", "ceil_div",
-    "clear", "coalesce", "compatible", "complement", "composition", "congruent", "copy", "cos", "coshape", "cosize",
-    "crd2crd", "crd2idx", "depth", "dice", "domain_offset", "downcast", "dynamic", "elem_less", "erf", "exp", "exp2",
-    "fill", "filter", "filter_zeros", "flat_divide", "flat_product", "flatten", "floor", "fma", "for_", "full",
-    "full_like", "gemm", "get", "group_modes", "idx2crd", "if_", "inner_partition", "is_static", "jit", "kernel",
-    "left_inverse", "local_partition", "local_tile", "log", "log10", "log2", "logical_divide", "logical_product",
-    "make_composed_layout", "make_copy_atom", "make_cotiled_copy", "make_fragment_like", "make_identity_layout",
-    "make_identity_tensor", "make_layout", "make_layout_like", "make_mma_atom", "make_ordered_layout",
-    "make_rmem_tensor", "make_rmem_tensor_like", "make_smem_tensor", "make_swizzle", "make_tensor", "make_tiled_copy",
-    "make_tiled_copy_A", "make_tiled_copy_B", "make_tiled_copy_C", "make_tiled_copy_C_atom", "make_tiled_copy_D",
-    "make_tiled_copy_S", "make_tiled_copy_tv", "make_tiled_mma", "max_alignment", "max_common_layout",
-    "max_common_vector", "maximum", "minimum", "nullspace", "nvgpu", "outer_partition", "prepend", "print_layout",
-    "print_tensor", "printf", "product_each", "raked_product", "range", "range_constexpr", "rank", "rasterize",
-    "recast", "recast_layout", "replace", "right_inverse", "round_even", "rsqrt", "save_picture", "select", "shape",
-    "shape_div", "sin", "size", "slice_", "sqrt", "stride", "take", "tanh", "tile_to_shape", "tiled_divide",
-    "tiled_product", "torch_op", "trunc", "unflatten", "upcast", "weakly_congruent", "where", "while_", "with_shape",
-    "zip_layout", "zip_layouts", "zipped_divide", "zipped_product",
+    "Float8E4M3FN", "Float8E5M2", "HostTensor", "Int", "Int16", "Int32", "Int4", "Int64", "Int8", "JitFunction",
+    "Kernel", "KernelCall", "Layout", "MAX", "MIN", "MUL", "OR", "Pointer", "Range", "Reduction", "Swizzle",
+    "TFloat32", "Tensor", "TensorSpec", "ThrCopy", "ThrMma", "TiledCopy", "TiledMma", "Tuned", "TunedCall",
+    "Tuning", "Uint1", "Uint16", "Uint32", "Uint4", "Uint64", "Uint8", "Value", "Vec", "XOR", "absolute", "alias",
+    "append", "arch", "autotune", "basic_copy", "blocked_product", "bounds", "ceil", "ceil_div", "clear",
+    "coalesce", "compatible", "complement", "composition", "congruent", "copy", "cos", "coshape", "cosize",
+    "crd2crd", "crd2idx", "depth", "dice", "domain_offset", "downcast", "dynamic", "elem_less", "erf", "exp",
+    "exp2", "fill", "filter", "filter_zeros", "flat_divide", "flat_product", "flatten", "floor", "fma", "for_",
+    "full", "full_like", "gemm", "get", "group_modes", "idx2crd", "if_", "inner_partition", "is_static", "jit",
+    "kernel", "left_inverse", "local_partition", "local_tile", "log", "log10", "log2", "logical_divide",
+    "logical_product", "make_composed_layout", "make_copy_atom", "make_cotiled_copy", "make_fragment_like",
+    "make_identity_layout", "make_identity_tensor", "make_layout", "make_layout_like", "make_mma_atom",
+    "make_ordered_layout", "make_rmem_tensor", "make_rmem_tensor_like", "make_smem_tensor", "make_swizzle",
+    "make_tensor", "make_tiled_copy", "make_tiled_copy_A", "make_tiled_copy_B", "make_tiled_copy_C",
+    "make_tiled_copy_C_atom", "make_tiled_copy_D", "make_tiled_copy_S", "make_tiled_copy_tv", "make_tiled_mma",
+    "max_alignment", "max_common_layout", "max_common_vector", "maximum", "minimum", "nullspace", "nvgpu",
+    "outer_partition", "pipeline", "prepend", "print_layout", "print_tensor", "printf", "product_each",
+    "raked_product", "range", "range_constexpr", "rank", "rasterize", "recast", "recast_layout", "replace",
+    "right_inverse", "round_even", "rsqrt", "save_picture", "select", "shape", "shape_div", "sin", "size", "slice_",
+    "sqrt", "stride", "take", "tanh", "tile_to_shape", "tiled_divide", "tiled_product", "torch_op", "trunc",
+    "unflatten", "upcast", "utils", "weakly_congruent", "where", "while_", "with_shape", "zip_layout",
+    "zip_layouts", "zipped_divide", "zipped_product",
 ]  # fmt: skip
 
 

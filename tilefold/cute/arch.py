@@ -35,6 +35,7 @@ from tilefold.compiler.builder.instructions.arch import (
     mbarrier_complete_tx,
     mbarrier_expect_tx,
     mbarrier_init,
+    mbarrier_try_wait,
     mbarrier_wait,
     nanosleep,
     red,
@@ -68,8 +69,8 @@ __all__ = [
     "cp_async_commit_group", "cp_async_mbarrier_arrive", "cp_async_wait_all", "cp_async_wait_group", "elect_one",
     "fence", "fence_proxy_async", "grid_dim", "griddepcontrol_launch_dependents", "griddepcontrol_wait",
     "inline_ptx", "lane_idx", "linear_thread_idx", "load_acquire", "match_any", "mbarrier_arrive",
-    "mbarrier_arrive_and_expect_tx", "mbarrier_complete_tx", "mbarrier_expect_tx", "mbarrier_init", "mbarrier_wait",
-    "nanosleep", "red", "redux_sync",
+    "mbarrier_arrive_and_expect_tx", "mbarrier_complete_tx", "mbarrier_expect_tx", "mbarrier_init",
+    "mbarrier_try_wait", "mbarrier_wait", "nanosleep", "red", "redux_sync",
     "shuffle_sync", "shuffle_sync_bfly", "shuffle_sync_down", "shuffle_sync_up", "store_release", "sync_warp",
     "thread_idx", "vote_all", "vote_any", "vote_ballot", "vote_uni", "warp_idx", "warp_reduce",
 ]  # fmt: skip

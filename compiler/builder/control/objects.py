@@ -14,6 +14,10 @@ _WHOLE = {"tilefold", "xdsl", "numpy", "torch", "jax", "cupy", *sys.stdlib_modul
 """The packages whose objects are whole: their attributes are not variables."""
 
 
+class Stateful:
+    """The base of classes of this package whose attributes change, and are carried as those of a user's object."""
+
+
 def is_ours(value: object) -> bool:
     """Whether a value's class is of this package: such values are whole, whatever fields they have."""
     return type(value).__module__.partition(".")[0] == "tilefold"
@@ -29,7 +33,7 @@ def attributes_of(value: object) -> Mapping[str, object] | None:
         return dict(vars(value))
     if (
         not kind.__flags__ & _DEFINED_IN_PYTHON
-        or kind.__module__.partition(".")[0] in _WHOLE
+        or (kind.__module__.partition(".")[0] in _WHOLE and not issubclass(kind, Stateful))
         or isinstance(value, type | Enum | BaseException)
         or kind.__setattr__ is not object.__setattr__
     ):

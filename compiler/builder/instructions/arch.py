@@ -15,7 +15,7 @@ from ....dialects.ptx.approx import ApproximateOp
 from ....layout.algebra.unknown import Unknown
 from ....passes.analysis.ranges import register_of, register_ranges
 from ..scalars.dtypes import Float32, Index, Int32, of_sign
-from ..scalars.values import Int, Scalar, Value, convert, wrap
+from ..scalars.values import Bool, Int, Scalar, Value, convert, wrap
 from ..tensors.fragments import Vec, elementwise
 from ..tensors.tensors import Address
 from ..tracing.state import emit, insert_value
@@ -215,6 +215,11 @@ def mbarrier_complete_tx(at: Address, bytes: "Int | int") -> None:
 def mbarrier_wait(at: Address, parity: "Int | int") -> None:
     """Waits until the phase of this parity, 0 for the first, of a barrier in shared memory has ended."""
     emit(ptx.MbarrierWaitOp(_address(at).ssa, convert(parity, Int32).ssa))
+
+
+def mbarrier_try_wait(at: Address, parity: "Int | int") -> Bool:
+    """Whether the phase of this parity of a barrier in shared memory has ended, after a short wait at most (sm_90)."""
+    return wrap(emit(ptx.MbarrierTryWaitOp(_address(at).ssa, convert(parity, Int32).ssa)).results[0])
 
 
 def cp_async_mbarrier_arrive(at: Address) -> None:

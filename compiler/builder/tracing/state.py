@@ -35,7 +35,8 @@ class Builder:
     `convert` makes a value of a type of a number or a value: types come before the values that they make. `line` is the
     place of rewritten code, for lines that no frame of the user's executes; None looks at the frames.
     `unbound` has the reason and a hint for each variable that control flow left without a value; `texts` has the
-    functions that the simulator executes in place of PTX texts.
+    functions that the simulator executes in place of PTX texts. `threads` is the number of threads of a block, None
+    where it is unknown.
     """
 
     block: Block
@@ -43,6 +44,7 @@ class Builder:
     line: Place | None = None
     unbound: dict[str, tuple[str, str]] = field(default_factory=lambda: {})
     texts: dict[str, Callable[..., Any]] = field(default_factory=lambda: {})
+    threads: int | None = None
     _pending: "list[ref[Fragment]]" = field(default_factory=lambda: [], repr=False)
     _entering: "list[ref[Fragment]]" = field(default_factory=lambda: [], repr=False)
     _root: Block | None = None

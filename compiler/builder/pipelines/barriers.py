@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The barriers of pipelines: arrays of mbarriers in shared memory, and the numbered barriers of a block."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+from ....base.errors import Code, TilefoldError
+from ....base.target import WARP
+from ..control.explicit import if_
+from ..control.objects import Stateful
+from ..instructions import arch
+from ..instructions.math import where
+from ..instructions.warp import elect_one
+from ..scalars.dtypes import Int64
+from ..tensors.layouts import size
+from ..tensors.memory import make_smem_tensor
+from ..tensors.tensors import Address, Pointer, Tensor, make_tensor
+from .groups import Agent, CooperativeGroup, refused
+from .states import PipelineState
+
+
+@dataclass(frozen=True)
+class NamedBarrier:
+    """Barrier `barrier_id` of a block, 0 to 15, at which `num_threads` threads meet, whole warps. 0 is that of
+    `cute.arch.barrier()`.
+    """
+
+    barrier_id: int
+    num_threads: int
+
+    def __post_init__(self) -> None:
+        if type(self.num_threads) is not int or self.num_threads < WARP or self.num_threads % WARP:
+            raise refused(f"{self.num_threads!r} threads meet at a barrier", "whole warps meet: a multiple of 32")
+
+    def arrive_and_wait(self) -> None:
+        """Waits until all the threads are here; their earlier writes are visible then."""
+        arch.barrier(self.barrier_id, self.num_threads)
+
+    sync = arrive_and_wait
+    wait = arrive_and_wait
+
+    def arrive(self) -> None:
+        """Counts as being here, and does not wait."""
+        arch.barrier_arrive(self.barrier_id, self.num_threads)
+
+
+def sync(barrier_id: int = 0) -> None:
+    """Waits until all threads of the block are at a barrier."""
+    arch.barrier(barrier_id)
+
+
+def arrive_and_wait(barrier_id: int, num_threads: int) -> None:
+    """Waits until so many threads are at a barrier."""
+    NamedBarrier(barrier_id, num_threads).arrive_and_wait()
+
+
+def arrive(barrier_id: int, num_threads: int) -> None:
+    """Counts as being at a barrier where so many threads meet, and does not wait."""
+    NamedBarrier(barrier_id, num_threads).arrive()
+
+
+def agent_sync(agent: Agent) -> None:
+    """Waits for all threads of the block. Raises TilefoldError (E5011) for another agent."""
+    if agent is not Agent.ThreadBlock:
+        raise refused(f"{agent!r} waits for each other", "write pipeline.Agent.ThreadBlock")
+    arch.barrier()
+
+
+class PipelineOrder(Stateful):
+    """Groups of threads that take turns in each of `depth` kinds of work, which follow each other: `wait` begins a
+    group's turn, `arrive` ends it, and the next turn of the group is in the next kind of work
+    (cutlass/pipeline/sm90_pipeline.hpp, OrderedSequenceBarrier).
+    """
+
+    def __init__(self, bars: Tensor, length: int, group: Any, state: PipelineState) -> None:
+        self.bars = bars
+        self.length = length
+        self.group = group
+        self.state = state
+
+    @classmethod
+    def create(
+        cls,
+        *,
+        depth: int,
+        length: int,
+        group_id: Any,
+        producer_group: CooperativeGroup,
+        barrier_storage: Pointer | Tensor | None = None,
+        defer_sync: bool = False,
+    ) -> Self:
+        """Turns of `length` groups of as many threads as `producer_group` has; the thread is in group `group_id`, and
+        group 0 is the first. Raises TilefoldError (E5011) for a group of more threads than the block has.
+        """
+        producer_group.check_threads("producer")
+        if type(length) is not int or length < 1:
+            raise refused(f"turns of {length!r} groups", "there is at least one group")
+        state = PipelineState(depth, phase=where(group_id == 0, 1, 0))
+        bars = mbarriers(barrier_storage, depth * length)
+        init([(bars.ptr(i), producer_group.size) for i in range(depth * length)], not defer_sync)
+        return cls(bars, length, group_id, state)
+
+    def wait(self) -> None:
+        """Waits for the turn of the thread's group."""
+        arch.mbarrier_wait(self._bar(self.group), self.state.phase)
+
+    def arrive(self) -> None:
+        """The thread has done its part of the turn; the next group's begins when all threads of this one have."""
+        following = self.group + 1
+        arch.mbarrier_arrive(self._bar(where(following == self.length, 0, following)))
+        self.state.advance()
+
+    def _bar(self, group: Any) -> Address:
+        return self.bars.ptr(self.state.index * self.length + group)
+
+
+def mbarriers(storage: Pointer | Tensor | None, count: int) -> Tensor:
+    """An array of mbarriers: where `storage` begins, 8 bytes each, or in new shared memory.
+
+    Raises TilefoldError (E5011) for anything but shared memory of 8-byte elements, and for too little of it.
+    """
+    if storage is None:
+        return make_smem_tensor(count, Int64)
+    tensor = storage.tensor if isinstance(storage, Pointer) else storage
+    hint = f"write cute.make_smem_tensor({count}, cute.Int64)"
+    if not isinstance(tensor, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TilefoldError(Code.BUILD_VALUE, f"mbarriers lie in a {type(storage).__name__}", hint)
+    if tensor.memspace != "smem" or tensor.element_type.bits != 64:
+        raise refused(f"mbarriers lie in {tensor.memspace}, in elements of {tensor.element_type}", hint)
+    held = size(tensor)
+    if isinstance(storage, Tensor) and isinstance(held, int) and held < count:
+        raise refused(f"{count} mbarriers lie in a tensor of {held} elements", hint)
+    return make_tensor(tensor.iterator, count)
+
+
+def init(counts: list[tuple[Address, int]], is_synchronised: bool) -> None:
+    """Makes mbarriers of so many arrivals; one thread does. Then all threads of the block wait, if asked to."""
+
+    def all_of_them() -> None:
+        for address, count in counts:
+            arch.mbarrier_init(address, count)
+
+    if_(arch.linear_thread_idx() == 0, all_of_them)
+    if is_synchronised:
+        arch.barrier()
+
+
+def once_a_warp(action: Callable[[], object]) -> None:
+    """One thread of each warp does something for the warp, after what all its threads did before."""
+    arch.sync_warp()  # orders the other threads' accesses before an arrival of the one
+    if_(elect_one(), action)
+
+
+def wait(at: Address, parity: Any, token: Any = None) -> None:
+    """Waits for the phase of a parity, unless a token of `cute.arch.mbarrier_try_wait` says that it is complete."""
+    if token is None:
+        arch.mbarrier_wait(at, parity)
+    else:
+        if_(token, lambda: None, lambda: arch.mbarrier_wait(at, parity))

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Pipelines: a ring of stages, which a producer fills and a consumer empties (cutlass/pipeline/sm90_pipeline.hpp).
+
+A stage has two mbarriers. The producer arrives at `full` when the stage is, and the consumer at `empty`. So
+`producer_acquire` waits for `empty`, and `consumer_wait` for `full`, at the parity of the state.
+"""
+
+from typing import Any, ClassVar, Self
+
+from ..control.explicit import if_
+from ..instructions import arch
+from ..instructions.warp import elect_one
+from ..scalars.values import Bool
+from ..tensors.tensors import Address, Pointer, Tensor
+from . import barriers
+from .groups import CooperativeGroup, PipelineOp, PipelineUserType, refused
+from .participants import PipelineConsumer, PipelineProducer
+from .states import PipelineState, make_pipeline_state
+from .transactions import Transactions
+
+
+class _Stages:
+    """The stages of a pipeline: each thread that fills or reads one arrives at its mbarriers."""
+
+    producer_op: ClassVar[PipelineOp]
+
+    def __init__(self, bars: Tensor, stages: int) -> None:
+        self.bars = bars
+        self.num_stages = stages
+
+    @classmethod
+    def _made(
+        cls,
+        stages: int,
+        producers: CooperativeGroup,
+        consumers: CooperativeGroup,
+        storage: Pointer | Tensor | None,
+        defer_sync: bool,
+    ) -> Self:
+        make_pipeline_state(PipelineUserType.Producer, stages)  # which checks their number
+        made = cls(barriers.mbarriers(storage, 2 * stages), stages)
+        sizes = [producers.size] * stages + [consumers.size] * stages
+        barriers.init([(made.bars.ptr(i), size) for i, size in enumerate(sizes)], not defer_sync)
+        return made
+
+    def _full(self, state: PipelineState) -> Address:
+        return self.bars.ptr(self._stage(state))
+
+    def _empty(self, state: PipelineState) -> Address:
+        return self.bars.ptr(self._stage(state) + self.num_stages)
+
+    def _stage(self, state: PipelineState) -> Any:
+        if state.stages != self.num_stages:
+            problem = f"a state of {state.stages} stages in a pipeline of {self.num_stages}"
+            raise refused(problem, f"write pipeline.make_pipeline_state(..., {self.num_stages})")
+        return state.index
+
+    def producer_acquire(self, state: PipelineState, try_acquire_token: Any = None) -> None:
+        """Waits until the consumer has emptied the stage, unless the token of `producer_try_acquire` says so."""
+        barriers.wait(self._empty(state), state.phase, try_acquire_token)
+
+    def producer_try_acquire(self, state: PipelineState) -> Bool:
+        """Whether the consumer has emptied the stage, after a short wait at most."""
+        return arch.mbarrier_try_wait(self._empty(state), state.phase)
+
+    def producer_commit(self, state: PipelineState) -> None:
+        """The thread has filled its part of the stage."""
+        arch.mbarrier_arrive(self._full(state))
+
+    def producer_get_barrier(self, state: PipelineState) -> Address:
+        """The mbarrier that tells the consumer that the stage is full: copies count their bytes there."""
+        return self._full(state)
+
+    def producer_tail(self, state: PipelineState) -> None:
+        """Waits until the consumer has emptied all stages, so that the block may end. The state stays as it is."""
+        last = state.clone()
+        for _ in range(self.num_stages):
+            barriers.wait(self._empty(last), last.phase)
+            last.advance()
+
+    def consumer_wait(self, state: PipelineState, try_wait_token: Any = None) -> None:
+        """Waits until the producer has filled the stage, unless the token of `consumer_try_wait` says so."""
+        barriers.wait(self._full(state), state.phase, try_wait_token)
+
+    def consumer_try_wait(self, state: PipelineState) -> Bool:
+        """Whether the producer has filled the stage, after a short wait at most."""
+        return arch.mbarrier_try_wait(self._full(state), state.phase)
+
+    def consumer_release(self, state: PipelineState) -> None:
+        """The thread needs the stage no longer."""
+        arch.mbarrier_arrive(self._empty(state))
+
+    def make_participants(self) -> tuple[PipelineProducer, PipelineConsumer]:
+        """The two sides with states of their own, each at its first stage."""
+        producer = make_pipeline_state(PipelineUserType.Producer, self.num_stages)
+        consumer = make_pipeline_state(PipelineUserType.Consumer, self.num_stages)
+        return PipelineProducer(self, producer), PipelineConsumer(self, consumer)
+
+
+class PipelineAsync(_Stages):
+    """A pipeline between threads: each thread of the producer group arrives when it has filled a stage, each of the
+    consumer group when it has read it.
+    """
+
+    producer_op = PipelineOp.AsyncThread
+
+    @classmethod
+    def create(
+        cls,
+        *,
+        num_stages: int,
+        producer_group: CooperativeGroup,
+        consumer_group: CooperativeGroup,
+        barrier_storage: Pointer | Tensor | None = None,
+        defer_sync: bool = False,
+    ) -> Self:
+        """A pipeline whose mbarriers, two for each stage, one thread makes; all threads of the block call it.
+
+        The mbarriers lie in `barrier_storage`, elements of 8 bytes of shared memory, or in memory of their own. With
+        `defer_sync`, the block waits for them elsewhere, by `pipeline_init_wait`. Raises TilefoldError (E5011) for
+        groups of more threads than the block has.
+        """
+        producer_group.check_threads("producer")
+        consumer_group.check_threads("consumer")
+        return cls._made(num_stages, producer_group, consumer_group, barrier_storage, defer_sync)
+
+
+class PipelineCpAsync(PipelineAsync):
+    """A pipeline whose producers fill stages by `cp.async`: a stage is full when those of all producers are complete.
+
+    An elementary store of a producer before `producer_commit` counts as well.
+    """
+
+    producer_op = PipelineOp.AsyncLoad
+
+    def producer_commit(self, state: PipelineState) -> None:
+        """The thread arrives once its `cp.async` so far are complete, and does not wait for that."""
+        arch.cp_async_mbarrier_arrive(self._full(state))
+
+
+class PipelineTmaAsync(_Stages):
+    """A pipeline whose producer warps fill stages by tensor and bulk copies, which count `tx_count` bytes (sm_90).
+
+    Whole warps call its methods. Of a producer warp one thread arrives and expects the bytes; of a consumer warp one
+    thread arrives when the warp is done. So the groups' sizes are numbers of warps.
+    """
+
+    producer_op = PipelineOp.TmaLoad
+
+    transactions: Transactions
+
+    @classmethod
+    def create(
+        cls,
+        *,
+        num_stages: int,
+        producer_group: CooperativeGroup,
+        consumer_group: CooperativeGroup,
+        tx_count: int,
+        barrier_storage: Pointer | Tensor | None = None,
+        defer_sync: bool = False,
+    ) -> Self:
+        """A pipeline of which each producer warp expects `tx_count` bytes a stage. Raises TilefoldError (E5011) for
+        groups of more warps than the block has, and for a number of bytes that no copies have.
+        """
+        producer_group.check_warps("producer")
+        consumer_group.check_warps("consumer")
+        made = cls._made(num_stages, producer_group, consumer_group, barrier_storage, defer_sync)
+        made.transactions = Transactions(tx_count)
+        return made
+
+    def producer_acquire(self, state: PipelineState, try_acquire_token: Any = None) -> None:
+        """Waits until the consumer has emptied the stage; then one thread arrives there and expects the bytes."""
+        super().producer_acquire(state, try_acquire_token)
+        full = self._full(state)
+        if_(elect_one(), lambda: arch.mbarrier_arrive_and_expect_tx(full, self.transactions.bytes))
+        self.transactions.begin()
+
+    def producer_get_barrier(self, state: PipelineState) -> Address:
+        """The mbarrier at which the copies into the stage count their bytes."""
+        full = self._full(state)
+        self.transactions.note(full)
+        return full
+
+    def producer_commit(self, state: PipelineState) -> None:
+        """Nothing is left to do: the copies themselves count. Raises TilefoldError (E5011) where those since
+        `producer_acquire` have another number of bytes than the pipeline.
+        """
+        self.transactions.end()
+
+    def producer_tail(self, state: PipelineState) -> None:
+        """Waits until the consumer has emptied all stages. Raises TilefoldError (E5011) as `producer_commit` does."""
+        self.transactions.end()
+        super().producer_tail(state)
+
+    def consumer_release(self, state: PipelineState) -> None:
+        """The warp needs the stage no longer; one thread arrives."""
+        empty = self._empty(state)
+        barriers.once_a_warp(lambda: arch.mbarrier_arrive(empty))
+
+
+class PipelineTmaStore:
+    """A pipeline of stages that one thread copies from shared to global memory by tensor or bulk copies (sm_90)."""
+
+    producer_op: ClassVar[PipelineOp] = PipelineOp.TmaStore
+
+    def __init__(self, stages: int) -> None:
+        self.num_stages = stages
+
+    @classmethod
+    def create(cls, *, num_stages: int, producer_group: CooperativeGroup) -> Self:
+        """A pipeline for the threads that fill the stages, of which those that copy call its methods."""
+        make_pipeline_state(PipelineUserType.Producer, num_stages)
+        producer_group.check_threads("producer")
+        return cls(num_stages)
+
+    def producer_acquire(self) -> None:
+        """Waits until one of the stages can be written again: all groups but the last `num_stages` - 1 have read."""
+        arch.cp_async_bulk_wait_group(self.num_stages - 1, read=True)
+
+    def producer_commit(self) -> None:
+        """Makes a group of the copies of a stage."""
+        arch.cp_async_bulk_commit_group()
+
+    def producer_tail(self) -> None:
+        """Waits until all stages have been read, so that the block may end."""
+        arch.cp_async_bulk_wait_group(0, read=True)

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Where a side of a pipeline is: the stage, the parity of its phase, and how many stages it has gone through."""
+
+from typing import Any
+
+from ..control.objects import Stateful
+from ..instructions.math import where
+from ..scalars.dtypes import Int32
+from ..scalars.values import Value, convert
+from .groups import PipelineUserType, refused
+
+
+class PipelineState(Stateful):
+    """A place in a ring of stages (cutlass/pipeline/sm90_pipeline.hpp, PipelineState).
+
+    `index` is the stage, `phase` the parity to wait for, `count` the number of stages since `reset_count`. They are
+    numbers while Python knows them, and Int32 where a loop of the kernel carries them.
+    """
+
+    index: Any
+    phase: Any
+    count: Any
+
+    def __init__(self, stages: int, count: Any = 0, index: Any = 0, phase: Any = 0) -> None:
+        if type(stages) is not int or stages < 1:
+            raise refused(f"a pipeline of {stages!r} stages", "give it a static number of stages, at least 1")
+        self.stages = stages
+        self.index = index
+        self.phase = phase
+        self.count = count
+
+    def advance(self) -> None:
+        """Goes on to the next stage; after the last one comes the first, and the phase changes."""
+        following = self.index + 1
+        self.count = self.count + 1
+        if self.stages == 1:
+            self.phase = self.phase ^ 1
+        elif isinstance(following, Value):
+            wraps = following == self.stages
+            self.index = where(wraps, 0, following)
+            self.phase = self.phase ^ convert(wraps, Int32)
+        else:
+            self.index = following % self.stages
+            self.phase = self.phase ^ (following // self.stages)
+
+    def reset_count(self) -> None:
+        """Counts from 0 again; the stage and the phase stay."""
+        self.count = 0
+
+    def clone(self) -> "PipelineState":
+        """Another state at the same place, which advances on its own."""
+        return PipelineState(self.stages, self.count, self.index, self.phase)
+
+    def __repr__(self) -> str:
+        return f"PipelineState(stages={self.stages}, count={self.count}, index={self.index}, phase={self.phase})"
+
+
+def make_pipeline_state(type: PipelineUserType, stages: int) -> PipelineState:
+    """Where a side begins: at stage 0, whose first phase the consumer waits for, while the producer waits for the one
+    before it, which counts as complete. Raises TilefoldError (E5011) for a number of stages below 1.
+    """
+    return PipelineState(stages, phase=int(type is PipelineUserType.Producer))

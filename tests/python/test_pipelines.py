@@ -1,0 +1,395 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Pipelines between producers and consumers: their results, what loops carry of them, and the mistakes with them."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tilefold.base.errors import TilefoldError
+from tilefold.compiler.frontend.diagnostics import ProgramError
+
+from tilefold import cute
+from tilefold.cute import pipeline
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+TILE, COUNT = 64, 9
+"""Elements of a stage, and how often a stage is filled."""
+THREAD = pipeline.Agent.Thread
+PRODUCER, CONSUMER = pipeline.PipelineUserType.Producer, pipeline.PipelineUserType.Consumer
+
+
+def group(size: int = 1) -> pipeline.CooperativeGroup:
+    return pipeline.CooperativeGroup(THREAD, size)
+
+
+def tiles() -> tuple[Any, Any]:
+    """(64,9) in memory tile by tile, and where twice of it goes."""
+    source = np.arange(TILE * COUNT, dtype=np.float32).reshape(COUNT, TILE)
+    return source.T, np.full((COUNT, TILE), np.nan, np.float32).T
+
+
+def check(kernel: Any, *constants: Any, block: int = 96) -> None:
+    """A kernel doubles its tiles, in every order of warps."""
+    for seed in range(4):
+        A, B = tiles()
+        kernel(A, B, *constants).launch(1, block, device="sim", seed=seed)
+        np.testing.assert_array_equal(B, 2 * A)
+
+
+@cute.kernel
+def by_bulk_copies(A, B, stages: cute.Constexpr, bytes: cute.Constexpr = 4 * TILE, warps: cute.Constexpr = 2):
+    """Warp 0 loads, warps 1 and 2 read."""
+    t, _, _ = cute.arch.thread_idx()
+    sA = cute.make_smem_tensor((TILE, stages), cute.Float32)
+    bars = cute.make_smem_tensor(2 * stages, cute.Int64)
+    pipe = pipeline.PipelineTmaAsync.create(
+        num_stages=stages,
+        producer_group=group(),
+        consumer_group=group(warps),
+        tx_count=bytes,
+        barrier_storage=bars.iterator,
+    )
+    if cute.arch.warp_idx() == 0:
+        state = pipeline.make_pipeline_state(PRODUCER, stages)
+        for _ in cute.range(A.shape[1]):
+            pipe.producer_acquire(state)
+            bar = pipe.producer_get_barrier(state)
+            with cute.arch.elect_one():
+                cute.arch.cp_async_bulk_load(sA.ptr(0, state.index), A.ptr(0, state.count), 4 * TILE, bar)
+            pipe.producer_commit(state)
+            state.advance()
+        pipe.producer_tail(state)
+    else:
+        state = pipeline.make_pipeline_state(CONSUMER, stages)
+        for i in cute.range(A.shape[1]):
+            pipe.consumer_wait(state)
+            B[t - 32, i] = sA[t - 32, state.index] * 2.0
+            pipe.consumer_release(state)
+            state.advance()
+
+
+@pytest.mark.parametrize("stages", [1, 2, 3, 4])
+def test_bulk_copies(stages: int) -> None:
+    check(by_bulk_copies, stages)
+
+
+def test_loops_stay_loops_and_carry_the_state() -> None:
+    A, B = tiles()
+    text = by_bulk_copies(A, B, 4).build(96).ir()
+    assert text.count("scf.for") == 2
+    assert text.count("-> (i32, i32, i32") == 2  # stage, phase and count, of the producer and of the consumer
+    assert "arith.divui" not in text.split("scf.for", 1)[1], "the stage wraps by a comparison"
+
+
+@cute.kernel
+def by_threads(A, B, stages: cute.Constexpr):
+    """Threads of warp 0 store what warps 1 and 2 read; sides have states of their own, and tokens say what is ready."""
+    t, _, _ = cute.arch.thread_idx()
+    sA = cute.make_smem_tensor((TILE, stages), cute.Float32)
+    pipe = pipeline.PipelineAsync.create(num_stages=stages, producer_group=group(32), consumer_group=group(64))
+    producer, consumer = pipe.make_participants()
+    if t < 32:
+        for i in cute.range(A.shape[1]):
+            stage = producer.acquire_and_advance(producer.try_acquire())
+            sA[t, stage.index] = A[t, stage.count]
+            sA[t + 32, stage.index] = A[t + 32, i]
+            stage.commit()
+        producer.tail()
+    else:
+        token = consumer.try_wait()
+        for i in cute.range(A.shape[1]):
+            stage = consumer.wait_and_advance(token)
+            B[t - 32, i] = sA[t - 32, stage.index] * 2.0
+            stage.release()
+            token = cute.Boolean(1)
+            if i + 1 < A.shape[1]:
+                token = consumer.try_wait()
+
+
+@pytest.mark.parametrize("stages", [1, 2, 5])
+def test_threads(stages: int) -> None:
+    check(by_threads, stages)
+
+
+@cute.kernel
+def by_cp_async(A, B, stages: cute.Constexpr):
+    t, _, _ = cute.arch.thread_idx()
+    sA = cute.make_smem_tensor((TILE, stages), cute.Float32)
+    pipe = pipeline.PipelineCpAsync.create(num_stages=stages, producer_group=group(64), consumer_group=group(32))
+    producer, consumer = pipe.make_participants()
+    atom = cute.make_copy_atom(cute.nvgpu.CpAsyncOp("always"), cute.Float32, num_bits_per_copy=32)
+    part = cute.make_tiled_copy_tv(atom, cute.make_layout(64), cute.make_layout(1)).get_slice(t)
+    if t < 64:
+        for i in cute.range(A.shape[1]):
+            producer.acquire()
+            stage = producer.state.index
+            cute.copy(part, part.partition_S(A[None, i]), part.partition_D(sA[None, stage]))
+            producer.commit()
+            producer.advance()
+        producer.tail()
+    else:
+        for i in cute.range(A.shape[1]):
+            stage = consumer.wait()
+            for half in cute.range(2, unroll_full=True):
+                at = t - 64 + 32 * half
+                B[at, i] = sA[at, stage.index] * 2.0
+            consumer.release()
+            consumer.advance()
+
+
+@pytest.mark.parametrize("stages", [1, 3])
+def test_cp_async(stages: int) -> None:
+    check(by_cp_async, stages)
+
+
+@cute.kernel
+def by_stores(A, B, stages: cute.Constexpr):
+    """All threads fill a stage, and one copies it to global memory while the next is filled."""
+    t, _, _ = cute.arch.thread_idx()
+    sB = cute.make_smem_tensor((TILE, stages), cute.Float32)
+    stores = pipeline.PipelineTmaStore.create(num_stages=stages, producer_group=group(TILE))
+    met = pipeline.NamedBarrier(barrier_id=1, num_threads=TILE)
+    state = pipeline.make_pipeline_state(PRODUCER, stages)
+    for i in cute.range(A.shape[1]):
+        sB[t, state.index] = A[t, i] * 2.0
+        cute.arch.fence_proxy_async()
+        met.arrive_and_wait()
+        if t == 0:
+            cute.arch.cp_async_bulk_store(B.ptr(0, i), sB.ptr(0, state.index), 4 * TILE)
+            stores.producer_commit()
+            stores.producer_acquire()
+        met.arrive_and_wait()
+        state.advance()
+    if t == 0:
+        stores.producer_tail()
+
+
+@pytest.mark.parametrize("stages", [1, 2, 4])
+def test_stores(stages: int) -> None:
+    check(by_stores, stages, block=TILE)
+
+
+def test_groups_take_turns() -> None:
+    @cute.kernel
+    def kernel(out):
+        t, _, _ = cute.arch.thread_idx()
+        turn = pipeline.PipelineOrder.create(depth=1, length=3, group_id=t // 32, producer_group=group(32))
+        place = cute.make_smem_tensor(1, cute.Int32)
+        if t == 0:
+            place[0] = 0
+        pipeline.sync()
+        for _ in cute.range(4):
+            turn.wait()
+            if t % 32 == 0:
+                out[place[0]] = t // 32
+                place[0] = place[0] + 1
+            turn.arrive()
+
+    for seed in range(4):
+        out = np.full(12, -1, np.int32)
+        kernel(out).launch(1, 96, device="sim", seed=seed)
+        assert out.tolist() == [0, 1, 2] * 4
+
+
+def test_groups_take_turns_in_two_kinds_of_work() -> None:
+    """Group 0 does its second work while group 1 does its first: two arrivals lie between those of one thread."""
+
+    @cute.kernel
+    def kernel(out):
+        t, _, _ = cute.arch.thread_idx()
+        work = pipeline.PipelineOrder.create(depth=2, length=2, group_id=t // 32, producer_group=group(32))
+        pipeline.sync()
+        for _ in cute.range(3):
+            for kind in cute.range_constexpr(2):
+                work.wait()
+                out[kind, t % 32] = out[kind, t % 32] * 10 + t // 32 + 1
+                work.arrive()
+
+    for seed in range(4):
+        out = np.zeros((2, 32), np.int32)
+        kernel(out).launch(1, 64, device="sim", seed=seed)
+        assert (out == 121212).all()
+
+
+def test_numbered_barriers() -> None:
+    @cute.kernel
+    def kernel(out):
+        t, _, _ = cute.arch.thread_idx()
+        shared = cute.make_smem_tensor(64, cute.Int32)
+        if t < 32:
+            shared[t] = t
+            pipeline.arrive(2, 64)
+        else:
+            pipeline.arrive_and_wait(2, 64)
+            out[t - 32] = shared[63 - t]
+        pipeline.agent_sync(pipeline.Agent.ThreadBlock)
+
+    for seed in range(4):
+        out = np.full(32, -1, np.int32)
+        kernel(out).launch(1, 64, device="sim", seed=seed)
+        assert out.tolist() == list(range(31, -1, -1))
+
+
+def test_states_are_numbers_where_python_knows_them() -> None:
+    state = pipeline.make_pipeline_state(PRODUCER, 3)
+    places: list[tuple[int, int, int]] = []
+    for _ in range(7):
+        places.append((state.index, state.phase, state.count))
+        state.advance()
+    assert places == [(0, 1, 0), (1, 1, 1), (2, 1, 2), (0, 0, 3), (1, 0, 4), (2, 0, 5), (0, 1, 6)]
+    other = state.clone()
+    state.reset_count()
+    assert (state.index, state.phase, state.count) == (1, 1, 0)
+    assert (other.index, other.phase, other.count) == (1, 1, 7)
+    assert repr(pipeline.make_pipeline_state(CONSUMER, 2)) == "PipelineState(stages=2, count=0, index=0, phase=0)"
+
+
+def test_a_state_that_one_path_advances() -> None:
+    @cute.kernel
+    def kernel(out):
+        t, _, _ = cute.arch.thread_idx()
+        state = pipeline.make_pipeline_state(CONSUMER, 2)
+        for _ in cute.range(t):
+            if t % 2 == 1:
+                state.advance()
+        out[t] = state.index + 10 * state.phase + 100 * state.count
+
+    out = np.zeros(8, np.int32)
+    kernel(out).launch(1, 8, device="sim")
+    assert out.tolist() == [0, 101, 0, 311, 0, 501, 0, 711]
+
+
+def refusal(function: Any, *args: Any, **options: Any) -> TilefoldError:
+    """The error (E5011) of a kernel that calls a function."""
+
+    @cute.kernel
+    def kernel(out):
+        function(*args, **options)
+
+    with pytest.raises(ProgramError) as info:
+        kernel(np.zeros(1, np.float32)).build(64)
+    assert info.value.diagnostics[0].code == "E5011"
+    return info.value
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: group(0), "a group of 0 arrivals"),
+        (lambda: pipeline.CooperativeGroup(pipeline.Agent.ThreadBlock), "a group of agents of the kind"),
+        (lambda: pipeline.make_pipeline_state(PRODUCER, 0), "a pipeline of 0 stages"),
+        (lambda: pipeline.NamedBarrier(1, 48), "48 threads meet at a barrier"),
+        (lambda: pipeline.agent_sync(THREAD), "waits for each other"),
+        (
+            lambda: pipeline.PipelineAsync.create(num_stages=2, producer_group=group(65), consumer_group=group(32)),
+            "the producer group has 65 threads, but the block only 64",
+        ),
+        (
+            lambda: pipeline.PipelineTmaAsync.create(
+                num_stages=2, producer_group=group(), consumer_group=group(64), tx_count=16
+            ),
+            "the consumer group has 64 arrivals, but the block only 2 warps",
+        ),
+        (
+            lambda: pipeline.PipelineTmaAsync.create(
+                num_stages=2, producer_group=group(), consumer_group=group(), tx_count=24
+            ),
+            "tx_count is 24",
+        ),
+        (
+            lambda: pipeline.PipelineTmaAsync.create(
+                num_stages=2, producer_group=group(), consumer_group=group(), tx_count=1 << 20
+            ),
+            "tx_count is 1048576",
+        ),
+        (
+            lambda: pipeline.PipelineAsync.create(
+                num_stages=2,
+                producer_group=group(),
+                consumer_group=group(),
+                barrier_storage=cute.make_smem_tensor(3, cute.Int64),
+            ),
+            "4 mbarriers lie in a tensor of 3 elements",
+        ),
+        (
+            lambda: pipeline.PipelineAsync.create(
+                num_stages=2,
+                producer_group=group(),
+                consumer_group=group(),
+                barrier_storage=cute.make_rmem_tensor(4, cute.Int64),
+            ),
+            "mbarriers lie in rmem",
+        ),
+        (
+            lambda: pipeline.PipelineAsync.create(
+                num_stages=2, producer_group=group(), consumer_group=group()
+            ).consumer_wait(pipeline.make_pipeline_state(CONSUMER, 3)),
+            "a state of 3 stages in a pipeline of 2",
+        ),
+        (
+            lambda: pipeline.PipelineOrder.create(depth=1, length=0, group_id=0, producer_group=group()),
+            "turns of 0 groups",
+        ),
+    ],
+)
+def test_refusals(make: Any, message: str) -> None:
+    assert message in str(refusal(make))
+
+
+def test_copies_of_other_bytes_than_the_pipeline_expects() -> None:
+    """Both where the producer commits and, without that, where it acquires the next stage."""
+    A, B = tiles()
+    with pytest.raises(ProgramError, match=r"E5011.*have 256 bytes, but the pipeline expects 512") as info:
+        by_bulk_copies(A, B, 2, 512).build(96)
+    assert "tx_count=256" in str(info.value)
+
+    @cute.kernel
+    def uncommitted(A):
+        sA = cute.make_smem_tensor((TILE, 2), cute.Float32)
+        pipe = pipeline.PipelineTmaAsync.create(
+            num_stages=2, producer_group=group(), consumer_group=group(), tx_count=256
+        )
+        producer, _ = pipe.make_participants()
+        for _ in cute.range(3):
+            stage = producer.acquire_and_advance()
+            with cute.arch.elect_one():
+                cute.arch.cp_async_bulk_load(sA.ptr(0, stage.index), A.ptr(0, stage.count), 128, stage.barrier)
+                cute.arch.cp_async_bulk_load(sA.ptr(32, stage.index), A.ptr(32, stage.count), 64, stage.barrier)
+        producer.tail()
+
+    with pytest.raises(ProgramError, match=r"E5011.*have 128 \+ 64 bytes, but the pipeline expects 256"):
+        uncommitted(A).build(32)
+
+
+def test_copies_whose_bytes_are_known_later_are_not_compared() -> None:
+    @cute.kernel
+    def kernel(A, B, n: cute.Int32):
+        t, _, _ = cute.arch.thread_idx()
+        sA = cute.make_smem_tensor(TILE, cute.Float32)
+        pipe = pipeline.PipelineTmaAsync.create(
+            num_stages=1, producer_group=group(), consumer_group=group(2), tx_count=256
+        )
+        producer, consumer = pipe.make_participants()
+        if t < 32:
+            stage = producer.acquire()
+            if t == 0:
+                for i in cute.range(n):
+                    bytes = 256 // n
+                    cute.arch.cp_async_bulk_load(sA.ptr(i * bytes // 4), A.ptr(i * bytes // 4), bytes, stage.barrier)
+            producer.commit()
+        consumer.wait()
+        B[t] = sA[t]
+
+    for parts in (1, 4):
+        A, B = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+        kernel(A, B, parts).launch(1, 64, device="sim")
+        np.testing.assert_array_equal(B, A)
+
+
+@pytest.mark.parametrize("warps", [1, 3])
+def test_a_wrong_number_of_consumers_is_found_when_the_kernel_runs(warps: int) -> None:
+    A, B = tiles()
+    with pytest.raises(ProgramError, match=r"E3207.*waits at the mbarrier"):
+        by_bulk_copies(A, B, 2, 4 * TILE, warps).launch(1, 96, device="sim")

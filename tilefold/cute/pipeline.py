@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`cute.pipeline`: producers and consumers of stages in shared memory, and the barriers between them."""
+
+from tilefold.compiler.builder.pipelines.barriers import (
+    NamedBarrier,
+    PipelineOrder,
+    agent_sync,
+    arrive,
+    arrive_and_wait,
+    sync,
+)
+from tilefold.compiler.builder.pipelines.groups import Agent, CooperativeGroup, PipelineOp, PipelineUserType
+from tilefold.compiler.builder.pipelines.participants import PipelineConsumer, PipelineProducer
+from tilefold.compiler.builder.pipelines.pipelines import (
+    PipelineAsync,
+    PipelineCpAsync,
+    PipelineTmaAsync,
+    PipelineTmaStore,
+)
+from tilefold.compiler.builder.pipelines.states import PipelineState, make_pipeline_state
+
+__all__ = [
+    "Agent", "CooperativeGroup", "NamedBarrier", "PipelineAsync", "PipelineConsumer", "PipelineCpAsync", "PipelineOp",
+    "PipelineOrder", "PipelineProducer", "PipelineState", "PipelineTmaAsync", "PipelineTmaStore", "PipelineUserType",
+    "agent_sync", "arrive", "arrive_and_wait", "make_pipeline_state", "sync",
+]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`cute.utils`: the order in which persistent blocks compute tiles, and shared memory by the names of CuTe programs."""
+
+from tilefold.compiler.builder.pipelines.allocator import SmemAllocator, get_smem_capacity_in_bytes
+from tilefold.compiler.builder.pipelines.tile_scheduler import (
+    PersistentTileSchedulerParams,
+    StaticPersistentTileScheduler,
+    WorkTileInfo,
+)
+
+__all__ = [
+    "PersistentTileSchedulerParams", "SmemAllocator", "StaticPersistentTileScheduler", "WorkTileInfo",
+    "get_smem_capacity_in_bytes",
+]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return __all__
