@@ -123,6 +123,7 @@ class Code(StrEnum):
 
     ASSEMBLE_REFUSED = ("E2301", "the assembler refused the PTX")
     ASSEMBLE_UNAVAILABLE = ("E2302", "the assembler is not installed")
+    ASSEMBLE_SLOWER = ("E2303", "the assembler makes a kernel slower than it is written")
 
     CHECK_NAME = ("E3101", "an expression names something that does not exist")
     CHECK_VALUE = ("E3102", "an operation of an expression is not defined for its operands")

@@ -11,8 +11,33 @@ CACHE_DIR = "TILEFOLD_CACHE_DIR"
 """The folder of the cache of compiled kernels; by default that of the user for caches."""
 CACHE_LIMIT = "TILEFOLD_CACHE_LIMIT"
 """How large the cache may grow, in MiB; 0 turns it off."""
+PTXAS = "TILEFOLD_PTXAS"
+"""The program ptxas that makes machine code of kernels that nvJitLink cannot assemble."""
+ALLOW_SLOWER = "TILEFOLD_ALLOW_SLOWER"
+"""Whether kernels are accepted that the assembler makes slower than they are written: 1 or 0."""
 
 _DEFAULT_LIMIT_MIB = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class PtxasSettings:
+    """Where to look for ptxas: the program that the user names, and the folder of a CUDA toolkit; both may be empty."""
+
+    program: str
+    cuda_home: str
+
+
+def ptxas_settings() -> PtxasSettings:
+    """The settings of this process."""
+    return PtxasSettings(os.path.expanduser(os.environ.get(PTXAS, "")), os.environ.get("CUDA_HOME", ""))
+
+
+def allows_slower() -> bool:
+    """Whether kernels are accepted that the assembler makes slower. TilefoldError (E4003) for what is not 0 or 1."""
+    text = os.environ.get(ALLOW_SLOWER, "") or "0"
+    if text not in ("0", "1"):
+        raise TilefoldError(Code.CLI_VALUE, f"{ALLOW_SLOWER}={text[:40]} is neither 0 nor 1", "1 accepts such kernels")
+    return text == "1"
 
 
 @dataclass(frozen=True, slots=True)

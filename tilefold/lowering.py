@@ -155,12 +155,20 @@ class Program:
         return compile_llvm(self.llvm(target), target)
 
     def build(self, target: Target) -> "Build":
-        """The program as machine code, ready to be loaded; from the cache, if it is there."""
+        """The program as machine code, or as PTX that the driver must assemble, ready to be loaded; from the cache, if
+        it is there.
+        """
         from tilefold.machine_code import build
 
         if target.arch not in self._builds:
             self._builds[target.arch] = build(self, target)
         return self._builds[target.arch]
+
+    def machine_build(self, target: Target) -> "Build":
+        """The program as machine code, which takes ptxas where the driver would assemble it."""
+        from tilefold.machine_code import machine_build
+
+        return machine_build(self, target, self.build(target))
 
     def kept(self, target: Target) -> "Build | None":
         """The program as machine code, if it is there; nothing is compiled."""
@@ -179,7 +187,7 @@ class Program:
         """The program as machine code, with what the assembler says of each kernel."""
         from tilefold.compiler.machine.assemble import cubin_of
 
-        build = self.build(target)
+        build = self.machine_build(target)
         return cubin_of(build.cubin, build.log)
 
     @cached_property
@@ -242,7 +250,25 @@ class Program:
         from tilefold.compiler.reports.remarks import remarks_of
 
         names = STAGE_NAMES[STAGE_NAMES.index(self.stage) :]
-        return remarks_of([(name, self.reached(name, target)) for name in names], self.source)
+        remarks = remarks_of([(name, self.reached(name, target)) for name in names], self.source)
+        return (*remarks, *self._assembler_remarks(target))
+
+    def _assembler_remarks(self, target: Target) -> "tuple[Remark, ...]":
+        """The assembler's remarks, which it has on kernels for warpgroups alone."""
+        from tilefold.compiler.machine.assemble import AssembleError
+        from tilefold.compiler.reports.assembler_remarks import assembler_remarks, is_for_warpgroups
+        from tilefold.compiler.reports.remarks import Remark
+        from tilefold.machine_code import with_lines
+
+        entries = self.entries(target)
+        if not any(map(is_for_warpgroups, entries)):
+            return ()
+        try:
+            return assembler_remarks(*with_lines(self, target), entries, self.source)
+        except AssembleError as error:
+            if error.code != Code.ASSEMBLE_UNAVAILABLE:
+                raise
+            return (Remark(None, "cubin", "assembler", f"not asked, since {error.message}"),)
 
     def device_program(self, passes: Sequence[str], block: Sequence[int] = ()) -> "Program":
         """The kernels of the `gpu` dialect as a program of their own: what `TO_SIMULATOR` or `TO_INDEX` leave.

@@ -6,21 +6,25 @@ of its compilers. LLVM comes with llvmlite, so llvmlite's version stands for bot
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilefold.base.lost_speed import first_refused
 from tilefold.runtime.compiled.artifact import artifact_of
 from tilefold.runtime.compiled.build import Build
 from tilefold.runtime.compiled.store import digest
+from tilefold.runtime.settings import allows_slower, ptxas_settings
 from tilefold.version import VERSION
 
 if TYPE_CHECKING:
     from tilefold.base.target import Target
     from tilefold.compiler.machine.assemble import Cubin
+    from tilefold.compiler.machine.ptxas import Ptxas
     from tilefold.lowering import Program
 
 _TOOLS = ("xdsl", "llvmlite", "nvidia-nvjitlink", "cuda-bindings")
@@ -28,28 +32,85 @@ _COMPILER = ("layout", "dialects", "passes", "compiler", "runtime")
 
 
 def build(program: "Program", target: "Target") -> Build:
-    """A program as machine code for a target, from the program's cache where it has one and knows it.
+    """A program ready to be loaded, from the program's cache where it has one and knows it: machine code, or PTX where
+    the driver must assemble it, since nvJitLink would drop instructions.
 
-    Raises TilefoldError where a pass, LLVM or the assembler refuses the program; of that nothing is kept.
+    Raises TilefoldError where a pass, LLVM or the assembler refuses the program, of which nothing is kept; and where
+    the assembler makes a kernel slower than it is written, unless the settings allow that.
     """
+    return _from_cache(program, target, _key(program, target), lambda: _compiled(program, target))
+
+
+def machine_build(program: "Program", target: "Target", loaded: Build) -> Build:
+    """What `build` made of the program, with machine code by ptxas where the driver would assemble it.
+
+    Raises what `build` raises, and AssembleError (E2302) where there is no ptxas.
+    """
+    if loaded.cubin:
+        return loaded
+    ptxas = _ptxas()
+
+    def assembled() -> Build:
+        cubin = _explaining_refusals(program, loaded.ptx, target, ptxas.assemble)
+        artifacts = tuple(replace(artifact, code=cubin.code) for artifact in loaded.artifacts)
+        return Build(loaded.ptx, cubin.code, cubin.log, artifacts)
+
+    return _from_cache(program, target, digest(_key(program, target), "ptxas", ptxas.version), assembled)
+
+
+def _from_cache(program: "Program", target: "Target", key: str, make: Callable[[], Build]) -> Build:
+    def checked() -> Build:
+        made = make()
+        _check(program, target, made)
+        return made
+
     store = program.cache
     if store is None:
-        return _compiled(program, target)
-    key = _key(program, target)
+        return checked()
     kept = _kept(store.get(key))
-    if kept is not None:
-        return kept
-    with store.making(key):
-        kept = _kept(store.get(key))
-        if kept is None:
-            kept = _compiled(program, target)
-            store.put(key, kept.to_bytes())
+    if kept is None:
+        with store.making(key):
+            kept = _kept(store.get(key))
+            if kept is None:
+                kept = checked()
+                store.put(key, kept.to_bytes())
+                return kept
+    _check(program, target, kept)  # it may have been allowed before
     return kept
 
 
+def _check(program: "Program", target: "Target", made: Build) -> None:
+    """ProgramError (E2303) where the assembler makes a kernel slower, unless the settings allow it."""
+    if first_refused(made.log, allows_slower()) is not None:
+        from tilefold.compiler.reports.assembler_remarks import refuse_slower
+
+        refuse_slower(*with_lines(program, target), program.entries(target), program.source)
+
+
+def with_lines(program: "Program", target: "Target") -> tuple[str, str]:
+    """The assembler's log for a program whose PTX names the lines of the source, and that PTX. Other PTX does not."""
+    from tilefold.compiler.emit import emit_llvm
+    from tilefold.compiler.machine.assemble import assemble
+    from tilefold.compiler.machine.nvptx import compile_llvm
+    from tilefold.compiler.machine.ptxas import needs_whole_program
+
+    ptx = compile_llvm(emit_llvm(program.reached("instr", target), target, lineinfo=True), target)
+    cubin = _ptxas().assemble(ptx, target) if needs_whole_program(ptx) else assemble(ptx, target)
+    return cubin.log, ptx
+
+
+def _ptxas() -> "Ptxas":
+    """The ptxas that the settings choose. AssembleError (E2302) where there is none."""
+    from tilefold.compiler.machine.ptxas import find_ptxas
+
+    settings = ptxas_settings()
+    return find_ptxas(settings.program, settings.cuda_home)
+
+
 def kept(program: "Program", target: "Target") -> Build | None:
-    """A program's machine code for a target, if the program's cache has it."""
-    return None if program.cache is None else _kept(program.cache.get(_key(program, target)))
+    """What `build` made of a program for a target, if the program's cache has it and the settings allow it."""
+    made = None if program.cache is None else _kept(program.cache.get(_key(program, target)))
+    return None if made is None or first_refused(made.log, allows_slower()) is not None else made
 
 
 def keep(program: "Program", target: "Target", made: Build) -> None:
@@ -79,14 +140,22 @@ def _kept(data: bytes | None) -> Build | None:
 
 
 def _compiled(program: "Program", target: "Target") -> Build:
+    from tilefold.compiler.machine.assemble import assemble
+    from tilefold.compiler.machine.ptxas import needs_whole_program
+
     ptx = program.ptx(target)
-    cubin = _assembled(program, ptx, target)
-    artifacts = tuple(artifact_of(entry, cubin.code, target) for entry in program.entries(target))
-    return Build(ptx, cubin.code, cubin.log, artifacts)
+    code, log = b"", ""
+    if not needs_whole_program(ptx):
+        cubin = _explaining_refusals(program, ptx, target, assemble)
+        code, log = cubin.code, cubin.log
+    return Build(ptx, code, log, tuple(artifact_of(entry, code or ptx, target) for entry in program.entries(target)))
 
 
-def _assembled(program: "Program", ptx: str, target: "Target") -> "Cubin":
-    from tilefold.compiler.machine.assemble import AssembleError, assemble
+def _explaining_refusals(
+    program: "Program", ptx: str, target: "Target", assemble: "Callable[[str, Target], Cubin]"
+) -> "Cubin":
+    """The PTX assembled; a text of the program that the assembler refuses is named by its line."""
+    from tilefold.compiler.machine.assemble import AssembleError
     from tilefold.compiler.machine.refused_text import refusal
     from tilefold.dialects.ptx import InlineOp
 

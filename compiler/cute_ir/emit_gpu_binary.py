@@ -9,6 +9,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...base.errors import Code, TilefoldError
+from ...base.lost_speed import check_speed
 from ...base.target import Target
 from ...dialects.gpu import ModuleOp as GpuModuleOp
 from ...dialects.gpu.binary import BinaryOp, ObjectAttr
@@ -70,7 +71,11 @@ class EmitGpuBinaryPass(ModulePass):
         if self.compilation_target == "llvm":
             return bitcode(text)
         ptx = compile_isolated(text, target)  # the program's author may have written what crashes LLVM
-        return assemble(ptx, target).code if self.compilation_target == "bin" else ptx.encode()
+        if self.compilation_target != "bin":
+            return ptx.encode()
+        cubin = assemble(ptx, target)
+        check_speed(cubin.log, allowed=False)
+        return cubin.code
 
 
 def _target(attribute: object, module: GpuModuleOp) -> Target:

@@ -72,20 +72,20 @@ def assemble(ptx: str, target: Target) -> Cubin:
             link.add_data(handle, link.InputType.PTX, data, len(data), "kernel.ptx")
             link.complete(handle)
         except link.nvJitLinkError as error:
-            log = _log(handle, link.get_error_log_size, link.get_error_log)
-            first = next((line for line in log.splitlines() if "error" in line or "fatal" in line), str(error))
-            raise AssembleError(
-                Code.ASSEMBLE_REFUSED,
-                f"the assembler refused the PTX for {target}: {first}",
-                "please report this, with the text that --emit=ptx prints",
-                log,
-            ) from error
+            raise refused(target, _log(handle, link.get_error_log_size, link.get_error_log)) from error
         code = bytearray(link.get_linked_cubin_size(handle))
         link.get_linked_cubin(handle, code)
         log = _log(handle, link.get_info_log_size, link.get_info_log)
     finally:
         link.destroy(handle)
     return cubin_of(bytes(code), log)
+
+
+def refused(target: Target, log: str, hint: str = "") -> AssembleError:
+    """The error for PTX that an assembler refuses, from its log."""
+    first = next((line for line in log.splitlines() if "error" in line or "fatal" in line), "it does not say why")
+    hint = hint or "please report this, with the text that --emit=ptx prints"
+    return AssembleError(Code.ASSEMBLE_REFUSED, f"the assembler refused the PTX for {target}: {first}", hint, log)
 
 
 def cubin_of(code: bytes, log: str) -> Cubin:
@@ -113,8 +113,7 @@ def parse_log(log: str, code: Mapping[str, int]) -> dict[str, KernelResources]:
     kernels: dict[str, KernelResources] = {}
     parts = _ENTRY.split(log)  # text before the first kernel, then name and text of each
     for name, text in zip(parts[1::2], parts[2::2], strict=True):
-        lines = [line for line in text.splitlines() if line.startswith("ptxas")]  # the linker repeats itself after
-        own = "\n".join(lines)
+        own = text.partition("\ninfo ")[0]  # the linker repeats itself after
         spills, registers, shared = _SPILLS.search(own), _REGISTERS.search(own), _SHARED.search(own)
         stack, stores, loads = (int(n) for n in spills.groups()) if spills else (0, 0, 0)
         kernels[name] = KernelResources(

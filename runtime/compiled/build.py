@@ -21,6 +21,8 @@ _LENGTHS = struct.Struct("<III")
 class Build:
     """A program compiled: `ptx`, the `cubin` that the assembler made of it, its `log`, and the kernels
     in it, whose code is the cubin.
+
+    Without a cubin (it is empty, as is the log) their code is the PTX, which the driver assembles when it loads them.
     """
 
     ptx: str
@@ -48,8 +50,9 @@ class Build:
             ends = list(accumulate((_LENGTHS.size, *lengths)))
             head, ptx, cubin = (data[begin:end] for begin, end in pairwise(ends))
             record = json.loads(head)
-            artifacts = tuple(_artifact(kernel, cubin, kinds) for kernel in record["kernels"])
-            return Build(ptx.decode(), cubin, record["log"], artifacts)
+            text = ptx.decode()
+            artifacts = tuple(_artifact(kernel, cubin or text, kinds) for kernel in record["kernels"])
+            return Build(text, cubin, record["log"], artifacts)
         except (struct.error, KeyError, TypeError) as error:
             raise ValueError(f"not a record of a build: {error}") from error
 
@@ -67,7 +70,7 @@ def _record(artifact: Artifact) -> dict[str, Any]:
     }
 
 
-def _artifact(record: Mapping[str, Any], code: bytes, kinds: KindNamed) -> Artifact:
+def _artifact(record: Mapping[str, Any], code: str | bytes, kinds: KindNamed) -> Artifact:
     x, y, z = record["block"]
     return Artifact(
         kernel=record["kernel"],

@@ -10,15 +10,14 @@ from ..compiled.artifact import Artifact
 from ..engine import LaunchConfig
 from ..errors import LaunchError
 from .driver import CudaError, Driver
-
-_LOG_BYTES = 8192
+from .loading import load_module
 
 
 class Kernel:
     """An artifact loaded on a device and ready to launch. It is unloaded when the object is collected."""
 
     def __init__(self, driver: Driver, artifact: Artifact) -> None:
-        """Loads the code. CudaError where it is for another architecture, or the driver refuses it."""
+        """Loads the code. CudaError where it is for another architecture; raises what `load_module` raises."""
         self.artifact = artifact
         self.driver = driver
         driver.activate()
@@ -30,7 +29,7 @@ class Kernel:
                 f"compute capability {major}.{minor}",
                 f"compile for {driver.target}",
             )
-        self._module: Any = self._load()
+        self._module: Any = load_module(driver, artifact)
         weakref.finalize(self, driver.api.cuModuleUnload, self._module).atexit = False  # the driver does then
         name = artifact.kernel.encode()
         self._function: Any = driver.call("cuModuleGetFunction", self._module, name, doing=self._doing("finding"))
@@ -49,30 +48,27 @@ class Kernel:
         """The driver's handle of the kernel (CUfunction)."""
         return int(self._function)
 
+    @property
+    def registers(self) -> int:
+        """The registers of a thread when it starts."""
+        return self._attribute("CU_FUNC_ATTRIBUTE_NUM_REGS")
+
+    @property
+    def local_bytes(self) -> int:
+        """The bytes of local memory of a thread: its stack and what is spilled."""
+        return self._attribute("CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES")
+
+    @property
+    def shared_bytes(self) -> int:
+        """The bytes of shared memory of a block, without those that a launch asks for."""
+        return self._attribute("CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES")
+
+    def _attribute(self, name: str) -> int:
+        which = getattr(self.driver.api.CUfunction_attribute, name)
+        return int(self.driver.call("cuFuncGetAttribute", which, self._function, doing=self._doing("asking about")))
+
     def _doing(self, action: str) -> str:
         return f"{action} kernel '{self.artifact.kernel}'"
-
-    def _load(self) -> Any:
-        """Loads PTX or a cubin. The driver's assembler explains refusals in its log."""
-        driver, code = self.driver, self.artifact.code
-        option = driver.api.CUjit_option
-        log = bytearray(_LOG_BYTES)
-        data = code.encode() + b"\0" if isinstance(code, str) else code
-        options = [option.CU_JIT_ERROR_LOG_BUFFER, option.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES]
-        try:
-            return driver.call(
-                "cuModuleLoadDataEx",
-                data,
-                len(options),
-                options,
-                [log, _LOG_BYTES],
-                doing=self._doing("loading"),
-            )
-        except CudaError as error:
-            words = bytes(log).split(b"\0")[0].decode("utf-8", "replace").strip()
-            if not words:
-                raise
-            raise CudaError(error.status, f"{error.message}: {words}", error.hint) from error
 
 
 def check_launch(artifact: Artifact, config: LaunchConfig) -> None:

@@ -33,7 +33,12 @@ class RecordingDriver:
         self.failing = failing
         self.capability: tuple[int, int] = (8, 0)
         self.memory: dict[int, ctypes.Array[ctypes.c_char]] = {}
-        option = SimpleNamespace(CU_JIT_ERROR_LOG_BUFFER=1, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES=2)
+        option = SimpleNamespace(
+            CU_JIT_INFO_LOG_BUFFER=3,
+            CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES=4,
+            CU_JIT_ERROR_LOG_BUFFER=5,
+            CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES=6,
+        )
         attribute = SimpleNamespace(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8)
         self.api = SimpleNamespace(
             cuMemFree=self.memory.pop,

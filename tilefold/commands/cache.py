@@ -64,7 +64,7 @@ def _what(data: bytes | None) -> str:
     try:
         kernels = Build.from_bytes(data).artifacts
     except ValueError:
-        return "measurements"
+        return "measurements" if data.startswith(b"[") else "messages of the driver's assembler"
     names = ", ".join(artifact.kernel for artifact in kernels)
     return f"{names} for {kernels[0].target}" if kernels else "a program without kernels"
 

@@ -42,7 +42,7 @@ def execute(args: argparse.Namespace) -> int:
         if program.gpu_kernels:
             program = program.device_program(TO_INDEX)
         target = Target(args.target)
-        artifacts = program.ptx_artifacts(target) if args.ptx else program.build(target).artifacts
+        artifacts = program.ptx_artifacts(target) if args.ptx else program.machine_build(target).artifacts
     by_name = {artifact.kernel: artifact for artifact in artifacts}
     name = args.kernel.rpartition("::")[2] if args.kernel else next(iter(by_name)) if len(by_name) == 1 else ""
     if name not in by_name:

@@ -60,11 +60,13 @@ class CompiledKernel(Inspection):
         if ptx:
             (artifact,) = self.program.ptx_artifacts(self._target(target))
         else:
-            artifact = self.artifact(target)
+            artifact = self.program.machine_build(self._target(target)).artifact(self.name)
         return export(artifact, Path(folder), self.program.tensors(self.name))
 
     def artifact(self, target: str | None = None) -> "Artifact":
-        """The kernel as machine code, for a launch without the compiler."""
+        """The kernel ready to be loaded, for a launch without the compiler: machine code, or PTX that the driver must
+        assemble.
+        """
         return self.program.artifact(self._symbol, self._target(target))
 
     @property

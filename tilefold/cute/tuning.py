@@ -24,7 +24,6 @@ from .specialise import BoundArguments
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from tilefold.base.target import Target
     from tilefold.compiler.machine.assemble import KernelResources
     from tilefold.runtime.cuda import CudaEngine
 
@@ -124,7 +123,7 @@ class Tuner:
                 for config, (uses, milliseconds, problem) in zip(self.configs, json.loads(kept), strict=True)
             ]
             return Tuning(tuple(candidates), engine.driver.name)
-        compiled, lasting = self._compiled(calls, engine.driver.target)
+        compiled, lasting = self._compiled(calls, engine)
         made = Tuning(tuple(self._measured(compiled, calls, engine)), engine.driver.name)
         assert made.best
         if store is not None and key and lasting:
@@ -154,15 +153,15 @@ class Tuner:
             "tuning", identity, prune, *keys, *sizes, repr(self.configs), driver.name, driver.target.arch, toolchain()
         )
 
-    def _compiled(self, calls: Sequence[KernelCall], target: "Target") -> tuple[list[Candidate], bool]:
+    def _compiled(self, calls: Sequence[KernelCall], engine: "CudaEngine") -> tuple[list[Candidate], bool]:
         """All configurations with their resources or problems; and whether another run would give the same."""
         built = [self._built(call.bound, config) for call, config in zip(calls, self.configs, strict=True)]
         kernels = [kernel for kernel in built if isinstance(kernel, CompiledKernel)]
-        made = compile_all(kernels, target, self.executor)
+        made = compile_all(kernels, engine.driver.target, self.executor)
         lasting = all(isinstance(build, Build | TilefoldError) for build in made)
         rest = iter(made)
         results = [next(rest) if isinstance(kernel, CompiledKernel) else kernel for kernel in built]
-        return [self._candidate(*pair) for pair in zip(self.configs, results, strict=True)], lasting
+        return [self._candidate(*pair, engine) for pair in zip(self.configs, results, strict=True)], lasting
 
     def _built(self, bound: BoundArguments, config: Config) -> CompiledKernel | Exception:
         """The kernel for a configuration, or what was raised while it was built, as by an `assert` of constants."""
@@ -172,12 +171,22 @@ class Tuner:
         except Exception as error:
             return error
 
-    def _candidate(self, config: Config, made: Build | Exception) -> Candidate:
+    def _candidate(self, config: Config, made: Build | Exception, engine: "CudaEngine") -> Candidate:
         if isinstance(made, Exception):
             return Candidate(config, problem=_problem(made))
-        from tilefold.compiler.machine.assemble import cubin_of
+        from tilefold.compiler.machine.assemble import KernelResources, cubin_of
 
-        resources = cubin_of(made.cubin, made.log).kernels[made.artifacts[0].kernel]
+        (artifact,) = made.artifacts
+        if made.cubin:
+            resources = cubin_of(made.cubin, made.log).kernels[artifact.kernel]
+        else:  # the driver assembles it, and does not tell what of its local memory is spills
+            try:
+                with engine.driver.current():
+                    kernel = engine.load(artifact).kernel
+                    local, shared = kernel.local_bytes, kernel.shared_bytes
+                    resources = KernelResources(kernel.registers, local, local, local, shared, code=0)
+            except TilefoldError as error:
+                return Candidate(config, problem=_problem(error))
         candidate = Candidate(config, resources)
         return candidate if self.prune(candidate) else Candidate(config, resources, problem="pruned")
 

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The assembler's messages about lost speed, at the lines of the program that they are about.
+
+They name lines of the PTX; where that has been written with the lines of the source, these are known.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NoReturn
+
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
+
+from ...base.errors import Code
+from ...base.lost_speed import LostSpeed, lost_speed
+from ...dialects.ptx import EntryOp, InlineOp
+from ...dialects.ptx.base import PtxOp
+from ..frontend.diagnostics import Diagnostic, Place, ProgramError, Severity, place_of
+from ..frontend.source import Source
+from .remarks import Remark
+
+_FILE = re.compile(r'^\s*\.file\s+(\d+) "([^"]*)"', re.MULTILINE)
+_LOCATION = re.compile(r"^\s*\.loc\s+(\d+) (\d+) (\d+)")
+
+
+def is_for_warpgroups(entry: EntryOp) -> bool:
+    """Whether a kernel has instructions that the assembler may slow down."""
+    texts = (
+        op.text.data if isinstance(op, InlineOp) else op.mnemonic() or ""
+        for op in entry.walk()
+        if isinstance(op, PtxOp)
+    )
+    return any("wgmma" in text or "setmaxnreg" in text for text in texts)
+
+
+def assembler_remarks(log: str, ptx: str, entries: Sequence[EntryOp], source: Source) -> tuple[Remark, ...]:
+    """The messages of a log as remarks, with their cures. `entries` are the kernels of stage `instr`."""
+    return tuple(
+        Remark(place, "cubin", "assembler", f"{message}; {message.cure}" if message.cure else str(message))
+        for message, place in _placed(log, ptx, entries, source)
+    )
+
+
+def refuse_slower(log: str, ptx: str, entries: Sequence[EntryOp], source: Source) -> NoReturn:
+    """ProgramError (E2303) with the messages of a log, of which one at least counts as an error."""
+    raise ProgramError(
+        [
+            Diagnostic(Severity.ERROR, str(message), place, Code.ASSEMBLE_SLOWER, message.hint)
+            for message, place in _placed(log, ptx, entries, source)
+            if message.refused
+        ]
+    )
+
+
+def _placed(log: str, ptx: str, entries: Sequence[EntryOp], source: Source) -> Iterator[tuple[LostSpeed, Place | None]]:
+    """Each message with its place: of the line of PTX that it names, else of its kernel or the only one."""
+    for message in lost_speed(log):
+        named = [entry for entry in entries if entry.sym_name.data == message.kernel] or entries
+        place = _place_in_source(ptx, message.line)
+        if place is None and len(named) == 1:
+            place = named[0].location
+        yield message, None if place is None else place_of(place, source)
+
+
+def _place_in_source(ptx: str, line: int) -> FileLineColLoc | None:
+    """The place in the source that a line of PTX is from, by the last `.loc` before it in its function."""
+    for text in reversed(ptx.splitlines()[:line]):
+        if (match := _LOCATION.match(text)) is not None:
+            file, at, column = match.groups()
+            name = dict(_FILE.findall(ptx)).get(file)
+            return (
+                FileLineColLoc(StringAttr(name), IntAttr(int(at)), IntAttr(int(column))) if name and at != "0" else None
+            )
+        if ".entry" in text:
+            return None
+    return None
