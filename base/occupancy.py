@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from .target import WARP, Target
 
-_REGISTERS = 64 * 1024
+REGISTERS = 64 * 1024
 """Registers of a multiprocessor, all targets (CUDA C++ Programming Guide, Technical Specifications)."""
 _WARP_REGISTERS = 256
 """Registers are given to a warp in units of so many."""
@@ -43,7 +43,7 @@ def occupancy(target: Target, threads: int, registers: int, shared: int) -> Occu
     holds = target.capability
     warps = -(-threads // WARP)
     per_warp = -(-max(registers, 1) * WARP // _WARP_REGISTERS) * _WARP_REGISTERS
-    by_registers = _REGISTERS // _PARTITIONS // per_warp * _PARTITIONS // warps
+    by_registers = REGISTERS // _PARTITIONS // per_warp * _PARTITIONS // warps
     taken = -(-(shared + target.reserved_shared_bytes) // _SHARED_UNIT) * _SHARED_UNIT
     by_shared = holds.shared_kib * 1024 // taken if taken else holds.blocks
     return Occupancy(holds.threads // (warps * WARP), holds.blocks, by_registers, by_shared)

@@ -15,6 +15,8 @@ from .errors import Code, TilefoldError
 
 WARP = 32
 """The threads of a warp, which are its lanes."""
+WARPGROUP = 128
+"""The threads of a warpgroup, four warps, the first of which has a number that is a multiple of 4."""
 STATIC_SHARED_BYTES = 48 * 1024
 """Shared memory that a kernel can declare; more must be asked for at launch (CUDA C++ Programming Guide)."""
 RESERVED_SHARED_BYTES = 1024
@@ -28,6 +30,8 @@ MAX_BLOCKS = 32
 """Blocks that a multiprocessor can hold at a time, at most (the same table)."""
 MAX_REGISTERS = 255
 """Registers that a thread can have, at most (the same table)."""
+REGISTER_UNIT, MIN_SET_REGISTERS, MAX_SET_REGISTERS = 8, 24, 256
+"""What the number of registers is a multiple of that a warpgroup asks for, and its limits (PTX ISA, setmaxnreg)."""
 MAX_GRID = (2**31 - 1, 65535, 65535)
 """The largest grid in x, y and z (the same table)."""
 MAX_CLUSTER, PORTABLE_CLUSTER = 16, 8

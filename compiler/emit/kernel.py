@@ -9,6 +9,7 @@ from ...base.parameters import MAX_PARAMETER_BYTES, offsets_of
 from ...base.target import STATIC_SHARED_BYTES
 from ...dialects.parameters import passed_as
 from ...dialects.ptx import EntryOp, PtrType, RetOp
+from ...passes.analysis.wgmma_fragments import tied_fragments
 from ...passes.check_target import check_target
 from ...passes.errors import LoweringError
 from .convert import fenced_roundings
@@ -48,6 +49,7 @@ def write_kernel(module: ModuleWriter, entry: EntryOp) -> None:
 
     w = FunctionWriter(module, name, entry.block, shared)
     w.fenced_roundings = fenced_roundings(entry)
+    w.tied = tied_fragments(entry)
     w.scope = module.lines.function(name, entry) if module.lines is not None else ""
     body = entry.body.block
     if not isinstance(body.last_op, RetOp):

@@ -23,6 +23,7 @@ from .ptx_mma import PTX_MMA
 from .ptx_sreg import PTX_SREG
 from .ptx_tensor_copy import PTX_TENSOR_COPY
 from .ptx_warp import PTX_WARP
+from .ptx_wgmma import PTX_WGMMA
 from .structs import STRUCTS
 from .vector import VECTOR
 from .writer import Rule
@@ -30,5 +31,5 @@ from .writer import Rule
 RULES: Mapping[type[Operation], Rule] = MappingProxyType(dict((
     *ARITH, *CONVERT, *MATH, *VECTOR, *CONTROL, *PRINTF, *STRUCTS,
     *PTX_SREG, *PTX_MEMORY, *PTX_MATRIX, *PTX_MMA, *PTX_WARP, *PTX_LANES, *PTX_COMPUTE, *PTX_ATOMIC,
-    *PTX_MBARRIER, *PTX_BULK, *PTX_TENSOR_COPY, *PTX_INLINE,
+    *PTX_MBARRIER, *PTX_BULK, *PTX_TENSOR_COPY, *PTX_INLINE, *PTX_WGMMA,
 )))  # fmt: skip

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """LLVM IR text while it grows: one `ModuleWriter` for the file, one `FunctionWriter` for each kernel."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar, cast
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...base.errors import Code
 from ...base.target import CONSTANT, Target
+from ...passes.analysis.wgmma_fragments import Fragment
 from ...passes.errors import LoweringError
 from .lineinfo import LineInfo
 from .text import c_string
@@ -98,6 +99,7 @@ class FunctionWriter:
         self.threads = threads
         self.shared_bytes = shared_bytes
         self.fenced_roundings: frozenset[type[Attribute]] = frozenset()  # the types to which `.convert` fences them
+        self.tied: Mapping[Operation, Sequence[Fragment]] = {}  # to the fences and waits of warpgroups
         self.labels: dict[Block, str] = {}  # of a function whose blocks branch to one another
         self.scope = ""  # the debug-information scope, where line information is written
         self.label = "entry"
@@ -115,6 +117,10 @@ class FunctionWriter:
     def bind(self, value: SSAValue, text: str) -> None:
         """From now on the value is written as `text`: a name, or a constant."""
         self._names[value] = text
+
+    def has(self, value: SSAValue) -> bool:
+        """Whether a value has been defined."""
+        return value in self._names
 
     def ref(self, value: SSAValue) -> str:
         """The name or constant of a value, without its type."""

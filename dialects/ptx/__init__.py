@@ -22,6 +22,7 @@ from . import (
     sync,
     tensor_copy,
     warp,
+    wgmma,
 )
 from .address import PtrAddOp
 from .approx import (
@@ -108,12 +109,20 @@ from .warp import (
     ShflSyncOp,
     VoteSyncOp,
 )
+from .wgmma import (
+    MAX_WGMMA_GROUPS,
+    SetMaxNRegOp,
+    WgmmaCommitGroupOp,
+    WgmmaFenceOp,
+    WgmmaMmaAsyncOp,
+    WgmmaWaitGroupOp,
+)
 
 PTX = Dialect(
     "ptx",
     operations_of(
         entry, sreg, address, memory, hints, async_copy, matrix, mma, sync, warp, approx, convert, atomic,
-        inline, mbarrier, bulk, tensor_copy,
+        inline, mbarrier, bulk, tensor_copy, wgmma,
     ),
     [PtrType, StateSpaceAttr, TensorMapType, RecipeAttr],
 )  # fmt: skip
@@ -124,12 +133,13 @@ __all__ = [
     "CVT_FORMS", "CosOp", "CpAsyncCommitGroupOp", "CpAsyncMbarrierArriveOp", "CpAsyncOp", "CpAsyncWaitAllOp",
     "CpAsyncWaitGroupOp", "CreatePolicyOp", "CvtOp", "Dp4aOp", "ElectSyncOp", "EntryOp", "Ex2Op", "FenceOp",
     "FenceProxyAsyncOp", "GLOBAL", "GridDependencyWaitOp", "InlineOp", "LOCAL", "LaunchDependentsOp", "LdMatrixOp",
-    "Lg2Op", "LoadAcquireOp", "LoadOp", "LocalAllocOp", "MAP", "MAX_ARRIVALS", "MAX_TRANSACTION", "MatchAnySyncOp",
-    "MbarrierArriveExpectTxOp", "MbarrierArriveOp", "MbarrierCompleteTxOp", "MbarrierExpectTxOp", "MbarrierInitOp",
-    "MbarrierInvalOp", "MbarrierTestWaitOp", "MbarrierTryWaitOp", "MbarrierWaitOp", "MmaSyncOp", "MovMatrixOp",
-    "NanosleepOp", "PTX", "PrefetchTensorMapOp", "PrintfOp", "PrmtOp", "PtrAddOp", "PtrType", "PtxOp", "RcpOp",
-    "RecipeAttr", "RedOp", "ReduxSyncOp", "RetOp", "RsqrtOp", "SHARED", "ShflSyncOp", "SinOp", "SmemAddrOp",
-    "SmemAllocOp", "SqrtOp", "SregOp", "StMatrixOp", "StateSpace", "StateSpaceAttr", "StoreOp", "StoreReleaseOp",
-    "TanhOp", "TensorCopyOp", "TensorLoadOp", "TensorMapType", "TensorPrefetchOp", "TensorReduceOp",
-    "TensorStoreOp", "VoteSyncOp", "access_registers", "scalar_bits", "value_bytes",
+    "Lg2Op", "LoadAcquireOp", "LoadOp", "LocalAllocOp", "MAP", "MAX_ARRIVALS", "MAX_TRANSACTION",
+    "MAX_WGMMA_GROUPS", "MatchAnySyncOp", "MbarrierArriveExpectTxOp", "MbarrierArriveOp", "MbarrierCompleteTxOp",
+    "MbarrierExpectTxOp", "MbarrierInitOp", "MbarrierInvalOp", "MbarrierTestWaitOp", "MbarrierTryWaitOp",
+    "MbarrierWaitOp", "MmaSyncOp", "MovMatrixOp", "NanosleepOp", "PTX", "PrefetchTensorMapOp", "PrintfOp",
+    "PrmtOp", "PtrAddOp", "PtrType", "PtxOp", "RcpOp", "RecipeAttr", "RedOp", "ReduxSyncOp", "RetOp", "RsqrtOp",
+    "SHARED", "SetMaxNRegOp", "ShflSyncOp", "SinOp", "SmemAddrOp", "SmemAllocOp", "SqrtOp", "SregOp", "StMatrixOp",
+    "StateSpace", "StateSpaceAttr", "StoreOp", "StoreReleaseOp", "TanhOp", "TensorCopyOp", "TensorLoadOp",
+    "TensorMapType", "TensorPrefetchOp", "TensorReduceOp", "TensorStoreOp", "VoteSyncOp", "WgmmaCommitGroupOp",
+    "WgmmaFenceOp", "WgmmaMmaAsyncOp", "WgmmaWaitGroupOp", "access_registers", "scalar_bits", "value_bytes",
 ]  # fmt: skip

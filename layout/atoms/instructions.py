@@ -167,13 +167,14 @@ class WgMma:
     """A matrix multiplication by a warpgroup (PTX ISA, wgmma.mma_async).
 
     A is in registers ("rmem") or in shared memory ("smem"), where descriptors name it and B. `majors` says which mode
-    of A and B is contiguous in shared memory, "K" or "MN".
+    of A and B is contiguous in shared memory, "K" or "MN". An integer sum that `saturates` is clamped to 32 bits.
     """
 
     shape: Shape
     types: Types
     a_space: str = "smem"
     majors: tuple[str, str] = ("K", "K")
+    saturates: bool = False
 
 
 @final

@@ -156,7 +156,8 @@ def _warpgroup_atom(name: str) -> MmaAtom:
         return _installed(name)
     d, a, b = types
     space = "smem" if match[4] == "SS" else "rmem"
-    return wgmma(name, int(match[1]), (d, a, b, d), space, (match[5] or "K", match[6] or "K"))
+    majors = match[5] or "K", match[6] or "K"
+    return wgmma(name, int(match[1]), (d, a, b, d), space, majors, match[7] is not None)
 
 
 def _warpgroup_has(types: tuple[str, ...], match: re.Match[str]) -> bool:

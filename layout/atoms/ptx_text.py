@@ -50,8 +50,8 @@ def mnemonic(instruction: CopyInstruction | MmaInstruction) -> str:
             return f"cp.reduce.async.bulk.tensor.Nd.global.shared::cta.{reduction}.bulk_group"
         case MmaSync((m, n, k), types, majors, operation):
             return f"mma.sync.aligned.m{m}n{n}k{k}.{'.'.join(majors)}{operation.value}.{'.'.join(types)}"
-        case WgMma((m, n, k), (d, a, b, _)):
-            return f"wgmma.mma_async.sync.aligned.m{m}n{n}k{k}.{d}.{a}.{b}"
+        case WgMma((m, n, k), (d, a, b, _), saturates=saturates):
+            return f"wgmma.mma_async.sync.aligned.m{m}n{n}k{k}{'.satfinite' if saturates else ''}.{d}.{a}.{b}"
         case Dp4a(a, b):
             return f"dp4a.{a}.{b}"
         case Fma((d, *_)):
@@ -81,6 +81,21 @@ def copy_text(instruction: CopyInstruction, sign: str = "%") -> str:
             return f"{name} {sign}0, {sign}1;"
         case _:
             assert_never(instruction)
+
+
+def wgmma_text(
+    instruction: WgMma, d: int, first: int, a: int, scale_d: str, signs: tuple[int, int] = (1, 1), sign: str = "$"
+) -> str:
+    """A wgmma.mma_async with its operands by number: `d` registers from 0 on, and from number `first` on `a` registers,
+    or a descriptor where `a` is 0, and the descriptor of B. `scale_d` is a predicate, `signs` are those of A and B.
+    """
+    is_wide = BY_PTX[instruction.types[1]].bits == 16
+    immediates = [*signs] if instruction.types[0] != "s32" else []
+    if is_wide:  # of the registers of A there is no other order
+        immediates += [int(major == "MN") for major in instruction.majors[1 if a else 0 :]]
+    matrix_a = _registers(a, first, sign) if a else f"{sign}{first}"
+    operands = [_registers(d, 0, sign), matrix_a, f"{sign}{first + max(a, 1)}", scale_d, *map(str, immediates)]
+    return f"{mnemonic(instruction)} {', '.join(operands)};"
 
 
 def _registers(count: int, first: int, sign: str) -> str:

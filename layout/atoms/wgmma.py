@@ -32,7 +32,9 @@ def _registers(k: int, bits: int) -> Layout:
     return Layout((threads, (width, 2, groups)), (steps, (64, 8, 256 * width)))
 
 
-def wgmma(name: str, n: int, types: Types, a_space: str, majors: tuple[str, str] = ("K", "K")) -> MmaAtom:
+def wgmma(
+    name: str, n: int, types: Types, a_space: str, majors: tuple[str, str] = ("K", "K"), saturates: bool = False
+) -> MmaAtom:
     """The atom of wgmma.mma_async of shape 64 x `n` x (256 bits of A); A is in "smem" or "rmem", B in "smem".
 
     `majors` says of A and B in shared memory which mode is contiguous, "K" or "MN"; only 16-bit elements may
@@ -52,7 +54,7 @@ def wgmma(name: str, n: int, types: Types, a_space: str, majors: tuple[str, str]
     return MmaAtom(
         name=name,
         thr_id=Layout(128, 1),
-        instruction=WgMma((64, n, k), types, a_space, majors),
+        instruction=WgMma((64, n, k), types, a_space, majors, saturates),
         layout_a=_shared(64, k) if a_space == "smem" else _registers(k, bits),
         layout_b=_shared(n, k),
         layout_c=Layout(((4, 8, 4), (2, 2, n // 8)), ((128, 1, 16), (64, 8, 512))),

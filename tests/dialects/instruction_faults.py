@@ -46,6 +46,29 @@ INSTRUCTIONS = [
         ('«ptx.cp.reduce.async.bulk.tensor» "inc" %m[%x, %x], %s', 'there is no "inc" of f16'),
     ),
     *ptx_faults(
+        "ptx.wgmma.mma_async",
+        *(
+            (f'%0 = arith.constant true\n«ptx.wgmma.mma_async» "{name}" {operands} : {type}', said)
+            for name, operands, type, said in (
+                ("SM90_64x12x16_F32F16F16_SS<Major::K,Major::K>", "%l, %v, %v, %0", "i64", "E0304"),
+                ("SM90_64x40x32_S32S8S8_SS_TN", "%l, %v, %v, %0", "i64", "E0304"),
+                ("SM90_64x8x16_F32F16F16_RS<Major::MN,Major::K>", "%l, %l, %v, %0", "!ptx.ptr<local>", "E0304"),
+                ("SM90_64x8x16_F32F16F16_XX", "%l, %v, %v, %0", "i64", "E0302"),
+                ("SM80_16x8x16_F32F16F16F32_TN", "%l, %v, %v, %0", "i64", "is not an instruction of a warpgroup"),
+                ("SM90_64x8x8_F32TF32TF32_SS_TN", "%l, %l, %v, %0", "!ptx.ptr<local>", "A of SM90_64x8x8_F32TF32TF32_SS_TN is in shared memory"),
+                ("SM90_64x8x8_F32TF32TF32_RS_TN", "%l, %v, %v, %0", "i64", "is in registers, !ptx.ptr<local>, not i64"),
+                ("SM90_64x8x32_S32S8S8_SS_TN", "negate_b %l, %v, %v, %0", "i64", "multiplies integers, whose sign cannot be changed"),
+            )
+        ),
+    ),
+    *ptx_faults("ptx.wgmma.wait_group", ("«ptx.wgmma.wait_group» 8", "the number of groups is 8; it is 0 to 7")),
+    *ptx_faults(
+        "ptx.setmaxnreg",
+        ("«ptx.setmaxnreg» inc 100", "a thread cannot have 100 registers by setmaxnreg; the number is a multiple of 8 from 24 to 256"),
+        ("«ptx.setmaxnreg» dec 16", "cannot have 16 registers"),
+        ("«ptx.setmaxnreg» inc 264", "cannot have 264 registers"),
+    ),
+    *ptx_faults(
         "ptx.inline",
         ('«ptx.inline» "" constraints "" () : () -> ()', "ASCII of 1 to 4096 characters"),
         ('«ptx.inline» "ld.volatile.b32 $0, [$1];" constraints "r,l" (%x, %A) : (i32, !ptx.ptr<global>) -> ()', "volatile access"),

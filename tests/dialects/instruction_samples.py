@@ -86,6 +86,16 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     ),
     "ptx.prefetch.tensormap": ("ptx.prefetch.tensormap %m {note}",),
     "ptx.fence.proxy.async": ("ptx.fence.proxy.async {note}",),
+    "ptx.wgmma.fence": ("ptx.wgmma.fence {note}",),
+    "ptx.wgmma.mma_async": (
+        '%0 = arith.constant true\n'
+        'ptx.wgmma.mma_async "SM90_64x8x16_F32F16F16_SS<Major::K,Major::MN>" %l, %v, %v, %0 {note} : i64',
+        '%0 = arith.constant false\n'
+        'ptx.wgmma.mma_async "SM90_64x8x8_F32TF32TF32_RS_TN" negate_a negate_b %l, %l, %v, %0 : !ptx.ptr<local>',
+    ),
+    "ptx.wgmma.commit_group": ("ptx.wgmma.commit_group {note}",),
+    "ptx.wgmma.wait_group": ("ptx.wgmma.wait_group 1 {note}",),
+    "ptx.setmaxnreg": ("ptx.setmaxnreg inc 232 {note}\nptx.setmaxnreg dec 40",),
     "ptx.inline": (
         '%0 = ptx.inline "lop3.b32 $0, $1, $2, $1, 0x96;" constraints "=r,r,r"(%x, %x) : (i32, i32) -> (i32)',
         'ptx.inline "membar.gl;" constraints ""() {note} : () -> ()',

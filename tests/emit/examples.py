@@ -469,6 +469,42 @@ MATRICES_OF_BYTES: tuple[tuple[str, str], ...] = (
 """Need sm_100a, or another target with a suffix."""
 
 
+def multiplication(name: str, flags: str = "") -> str:
+    """A multiplication of a warpgroup, with registers of A from an argument, which stores its accumulators."""
+    atom = mma_atom(name)
+    d, in_registers = registers(atom, "D"), atom.spaces[0] == "rmem"
+    type = "f32" if d.kind == "f32" else "i32"
+    filled = [
+        f'%q{i} = ptx.inline "mov.b32 $0, $1;" constraints "=r,r"(%i32) : (i32) -> (i32)\n'
+        f"%p{i} = ptx.ptr_add %a, %o{i} : !ptx.ptr<local>, i32 -> !ptx.ptr<local>\n"
+        f"ptx.st %q{i}, %p{i} align 4 : i32, !ptx.ptr<local>"
+        for i in range(registers(atom, "A").count if in_registers else 0)
+    ]
+    a, of_a = ("%a", "!ptx.ptr<local>") if in_registers else ("%i64", "i64")
+    offsets = [f"%o{i} = arith.constant {4 * i} : i32" for i in range(max(d.count, 4))]
+    read = [
+        f"%e{i} = ptx.ptr_add %d, %o{i} : !ptx.ptr<local>, i32 -> !ptx.ptr<local>\n"
+        f"%r{i} = ptx.ld %e{i} align 4 : !ptx.ptr<local> -> {type}\n"
+        f"ptx.st %r{i}, %B align 4 : {type}, !ptx.ptr<global>"
+        for i in range(d.count)
+    ]
+    return "\n".join([
+        f"%d = ptx.local.alloc {4 * d.count} align 16", "%a = ptx.local.alloc 16 align 16", *offsets, *filled,
+        "ptx.wgmma.fence", f'ptx.wgmma.mma_async "{name}" {flags} %d, {a}, %i64, %i1 : {of_a}',
+        "ptx.wgmma.commit_group", "ptx.wgmma.wait_group 0", *read,
+    ])  # fmt: skip
+
+
+WARPGROUPS: tuple[tuple[str, str], ...] = (
+    ("ptx.wgmma.fence", "ptx.wgmma.fence"),
+    ("ptx.wgmma.commit_group", "ptx.wgmma.commit_group"),
+    ("ptx.wgmma.wait_group", "ptx.wgmma.wait_group 7"),
+    ("ptx.wgmma.mma_async", multiplication("SM90_64x8x16_F32F16F16_SS<Major::K,Major::K>")),
+    ("ptx.setmaxnreg", "ptx.setmaxnreg dec 40\nptx.setmaxnreg inc 64"),
+)
+"""Of sm_90a alone."""
+
+
 def all_examples(sm: int = 80) -> list[tuple[str, str]]:
     """Every example that an architecture has: the operation that it is for, and a kernel's body."""
     found = [*_arith(), *_conversions(), *_math(), *_vector(), *_structures(), *accesses(), *PTX, *_CONTROL]

@@ -10,14 +10,14 @@ from tilefold.compiler.machine.nvptx import compile_llvm
 from tilefold.compiler.reports.kernel_report import count_instructions
 from tilefold.dialects.ptx import CVT_FORMS, CpAsyncOp, LdMatrixOp, PtxOp, StMatrixOp
 
-from tests.emit.examples import ARGS, MATRICES_OF_BYTES, PTX, SHARED, accesses, all_examples, exists
+from tests.emit.examples import ARGS, MATRICES_OF_BYTES, PTX, SHARED, WARPGROUPS, accesses, all_examples, exists
 from tests.emit.harness import ASSEMBLED, kernel, parse, ptx_of
 
 _INSIDE = {"scf.yield", "scf.condition", "ptx.ret", "ptx.ld", "arith.constant"}  # in the others' examples
 
 
 def test_every_rule_has_an_example() -> None:
-    assert {kind.name for kind in RULES} - _INSIDE == {name for name, _ in all_examples(100)}
+    assert {kind.name for kind in RULES} - _INSIDE == {name for name, _ in (*all_examples(100), *WARPGROUPS)}
 
 
 @pytest.mark.parametrize("target", ASSEMBLED, ids=str)

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`ptx`: instructions of warpgroups, as inline assembly.
+
+Accumulators are in fragments, whose loads and stores LLVM turns into registers: those that the assembly takes are those
+that it returns. The same holds for a fence and a wait, although they name no register: LLVM moves no access to the
+fragments that they are for across.
+"""
+
+from collections.abc import Sequence
+
+from xdsl.ir import Operation
+
+from ...dialects import ptx
+from ...layout.atoms.mma_registers import registers
+from ...layout.atoms.ptx_text import wgmma_text
+from .assembly import effect, ordered
+from .writer import FunctionWriter, Rule, rule
+
+
+class _Words:
+    """Words of fragments that an instruction reads and, where it is `returned` them, writes."""
+
+    def __init__(self, w: FunctionWriter) -> None:
+        self._w = w
+        self.types: list[str] = []
+        self.letters: list[str] = []
+        self.values: list[str] = []
+        self._places: list[str] = []
+
+    def add(self, pointer: str, count: int, floats: bool) -> None:
+        """Adds `count` words from `pointer` on."""
+        type = "float" if floats else "i32"
+        for index in range(count):
+            place = self._w.temp(f"getelementptr i8, ptr {pointer}, i32 {4 * index}") if index else pointer
+            self._places.append(place)
+            self.types.append(type)
+            self.letters.append("f" if floats else "r")
+            self.values.append(f"{type} {self._w.temp(f'load {type}, ptr {place}, align 4')}")
+
+    def tie(self, text: str, letters: Sequence[str] = (), given: Sequence[str] = ()) -> None:
+        """Writes assembly that takes and returns the words, and takes other operands behind them."""
+        w, count = self._w, len(self.values)
+        returned = self.types[0] if count == 1 else f"{{ {', '.join(self.types)} }}"
+        constraints = [*(f"={letter}" for letter in self.letters), *map(str, range(count)), *letters]
+        call = w.temp(f"{effect(text, constraints, [*self.values, *given], returned)} convergent nounwind")
+        for index, (type, place) in enumerate(zip(self.types, self._places, strict=True)):
+            value = call if count == 1 else w.temp(f"extractvalue {returned} {call}, {index}")
+            w.emit(f"store {type} {value}, ptr {place}, align 4")
+
+
+def _mma_async(w: FunctionWriter, op: ptx.WgmmaMmaAsyncOp) -> None:
+    held = registers(op.atom, "D")
+    d, a = _Words(w), _Words(w)
+    d.add(w.ref(op.d), held.count, held.kind == "f32")
+    if op.instruction.a_space == "rmem":
+        a.add(w.ref(op.a), registers(op.atom, "A").count, floats=False)
+    else:
+        a.letters, a.values = ["l"], [w.typed(op.a)]
+    scale = f"i32 {w.temp(f'zext {w.typed(op.scale_d)} to i32')}"
+    first = 2 * held.count
+    instruction = wgmma_text(op.instruction, held.count, first, len(a.types), "p", op.signs)
+    lines = ("{", ".reg .pred p;", f"setp.ne.b32 p, ${first + len(a.values) + 1}, 0;", instruction, "}")
+    d.tie("\n\t".join(lines), [*a.letters, "l", "r"], [*a.values, w.typed(op.b), scale])
+
+
+def _tied(w: FunctionWriter, op: Operation, text: str) -> None:
+    words = _Words(w)
+    for fragment in w.tied.get(op, ()):
+        if w.has(fragment.alloc.result):  # a fragment that a loop allocates behind this is not in use here
+            words.add(w.ref(fragment.alloc.result), fragment.alloc.bytes.value.data // 4, fragment.floats)
+    if words.values:
+        words.tie(text)
+    else:
+        _alone(w, text)
+
+
+def _fence(w: FunctionWriter, op: ptx.WgmmaFenceOp) -> None:
+    _tied(w, op, f"{op.mnemonic()};")
+
+
+def _wait_group(w: FunctionWriter, op: ptx.WgmmaWaitGroupOp) -> None:
+    _tied(w, op, f"{op.mnemonic()} {op.n.value.data};")
+
+
+def _commit_group(w: FunctionWriter, op: ptx.WgmmaCommitGroupOp) -> None:
+    _alone(w, f"{op.mnemonic()};")
+
+
+def _setmaxnreg(w: FunctionWriter, op: ptx.SetMaxNRegOp) -> None:
+    _alone(w, f"{op.mnemonic()} {op.n.value.data};")
+
+
+def _alone(w: FunctionWriter, text: str) -> None:
+    w.emit(f"{ordered(w, text, '', ())} convergent nounwind")
+
+
+PTX_WGMMA: tuple[tuple[type[Operation], Rule], ...] = (
+    rule(ptx.WgmmaFenceOp, _fence),
+    rule(ptx.WgmmaCommitGroupOp, _commit_group),
+    rule(ptx.WgmmaWaitGroupOp, _wait_group),
+    rule(ptx.WgmmaMmaAsyncOp, _mma_async),
+    rule(ptx.SetMaxNRegOp, _setmaxnreg),
+)

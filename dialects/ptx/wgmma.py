@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Instructions of warpgroups: matrix multiplications that read shared memory while the threads go on, and the registers
+of the threads (PTX ISA, Asynchronous warpgroup-level matrix instructions, and setmaxnreg).
+
+A warpgroup is four warps, the first of which has a number that 4 divides. All its threads execute these instructions
+together. The async proxy reads the matrices: what threads write to shared memory lies before it only behind a
+`ptx.fence.proxy.async`.
+"""
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import I1, I64, IntegerAttr, StringAttr, UnitAttr, i64
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import EqAttrConstraint, irdl_op_definition, operand_def, opt_prop_def, prop_def, traits_def
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.utils.exceptions import VerifyException
+
+from ...base.errors import TilefoldError
+from ...base.target import MAX_SET_REGISTERS, MIN_SET_REGISTERS, REGISTER_UNIT, TargetFamily
+from ...layout.atoms.instructions import WgMma
+from ...layout.atoms.mma_atom import MmaAtom
+from ...layout.atoms.mma_table import mma_atom
+from ...layout.atoms.ptx_text import mnemonic
+from ..errors import refuse
+from .base import PtxOp
+from .types import LOCAL
+
+MAX_WGMMA_GROUPS = 7
+"""The most groups that a `ptx.wgmma.wait_group` leaves running."""
+
+
+class _WarpgroupOp(PtxOp):
+    """An instruction of a warpgroup."""
+
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    @property
+    def targets(self) -> TargetFamily:
+        return TargetFamily(90, 80, "a")
+
+
+@irdl_op_definition
+class WgmmaFenceOp(_WarpgroupOp):
+    """`ptx.wgmma.fence`: what the threads did to their registers before it is before the `ptx.wgmma.mma_async` after it
+    (PTX ISA, wgmma.fence).
+
+    It stands before the first of these, and wherever the threads have changed its accumulators, or registers of A, in
+    between. Instructions of one shape that accumulate in the same registers need none between each other.
+    """
+
+    name = "ptx.wgmma.fence"
+    MNEMONIC: ClassVar[str | None] = "wgmma.fence.sync.aligned"
+    assembly_format = "attr-dict"
+
+    def __init__(self):
+        super().__init__()
+
+
+@irdl_op_definition
+class WgmmaCommitGroupOp(_WarpgroupOp):
+    """`ptx.wgmma.commit_group`: the warpgroup's `ptx.wgmma.mma_async` since the last commit become one group (PTX ISA,
+    wgmma.commit_group).
+    """
+
+    name = "ptx.wgmma.commit_group"
+    MNEMONIC: ClassVar[str | None] = "wgmma.commit_group.sync.aligned"
+    assembly_format = "attr-dict"
+
+    def __init__(self):
+        super().__init__()
+
+
+@irdl_op_definition
+class WgmmaWaitGroupOp(_WarpgroupOp):
+    """`ptx.wgmma.wait_group 1`: waits until at most this number of the warpgroup's latest groups, 0 to 7, is running
+    (PTX ISA, wgmma.wait_group). Registers and shared memory of the others may be used again.
+    """
+
+    name = "ptx.wgmma.wait_group"
+    MNEMONIC: ClassVar[str | None] = "wgmma.wait_group.sync.aligned"
+    n = prop_def(IntegerAttr[I64])
+    assembly_format = "$n attr-dict"
+
+    def __init__(self, n: int):
+        super().__init__(properties={"n": IntegerAttr(n, i64)})
+
+    def verify_(self) -> None:
+        if not 0 <= self.n.value.data <= MAX_WGMMA_GROUPS:
+            raise VerifyException(f"the number of groups is {self.n.value.data}; it is 0 to {MAX_WGMMA_GROUPS}")
+
+
+@irdl_op_definition
+class WgmmaMmaAsyncOp(_WarpgroupOp):
+    """`ptx.wgmma.mma_async "SM90_64x256x16_F32F16F16_SS<Major::K,Major::K>" %d, %a, %b, %scale_d : i64`: starts D =
+    A * B + D, or where `scale_d` does not hold D = A * B, by the instruction of an MMA atom (PTX ISA, wgmma.mma_async).
+
+    `d` points to the thread's accumulators, in the order of the instruction, 32 bits each, from the lowest bits up. `b`
+    is the descriptor of B in shared memory, and so is `a`, or it points to the thread's registers of A
+    (`!ptx.ptr<local>`), by the name of the atom. `negate_a` and `negate_b` change the sign of a matrix of floats.
+
+    Preconditions: the fragments are of `ptx.local.alloc`; all threads of the warpgroup execute it, with the same
+    descriptors. Postcondition: until the threads have waited for its group, they neither read nor write the
+    accumulators, nor write A and B, in registers or shared memory.
+    """
+
+    name = "ptx.wgmma.mma_async"
+    atom_name = prop_def(StringAttr)
+    negate_a = opt_prop_def(UnitAttr)
+    negate_b = opt_prop_def(UnitAttr)
+    d = operand_def(LOCAL)
+    a = operand_def(EqAttrConstraint(i64) | EqAttrConstraint(LOCAL))
+    b = operand_def(I64)
+    scale_d = operand_def(I1)
+    assembly_format = (
+        "$atom_name (`negate_a` $negate_a^)? (`negate_b` $negate_b^)? $d `,` $a `,` $b `,` $scale_d attr-dict "
+        "`:` type($a)"
+    )
+
+    def __init__(
+        self,
+        name: str,
+        d: SSAValue | Operation,
+        a: SSAValue | Operation,
+        b: SSAValue | Operation,
+        scale_d: SSAValue | Operation,
+        negate_a: bool = False,
+        negate_b: bool = False,
+    ):
+        properties = {
+            "atom_name": StringAttr(name),
+            "negate_a": UnitAttr() if negate_a else None,
+            "negate_b": UnitAttr() if negate_b else None,
+        }
+        super().__init__(operands=[d, a, b, scale_d], properties=properties)
+
+    @property
+    def atom(self) -> MmaAtom:
+        """The atom's record. `LayoutError` where there is none."""
+        return mma_atom(self.atom_name.data)
+
+    @property
+    def instruction(self) -> WgMma:
+        """The atom's instruction."""
+        instruction = self.atom.instruction
+        assert isinstance(instruction, WgMma), "checked by the verifier"
+        return instruction
+
+    @property
+    def signs(self) -> tuple[int, int]:
+        """The factors of A and of B, 1 or -1."""
+        return (1 if self.negate_a is None else -1), (1 if self.negate_b is None else -1)
+
+    def mnemonic(self) -> str:
+        return mnemonic(self.atom.instruction)
+
+    @property
+    def targets(self) -> TargetFamily:
+        return self.atom.targets
+
+    def verify_(self) -> None:
+        try:
+            atom = self.atom
+        except TilefoldError as error:
+            refuse(error)
+        if not isinstance(atom.instruction, WgMma):
+            raise VerifyException(f"{atom.name} is not an instruction of a warpgroup")
+        in_registers = atom.instruction.a_space == "rmem"
+        if in_registers != (self.a.type == LOCAL):
+            wanted = f"in registers, {LOCAL}" if in_registers else "in shared memory, a descriptor of type i64"
+            raise VerifyException(f"A of {atom.name} is {wanted}, not {self.a.type}")
+        if self.signs != (1, 1) and atom.types[0] == "s32":
+            raise VerifyException(f"{atom.name} multiplies integers, whose sign cannot be changed")
+
+
+@irdl_op_definition
+class SetMaxNRegOp(_WarpgroupOp):
+    """`ptx.setmaxnreg inc 232`, `ptx.setmaxnreg dec 40`: each thread of the warpgroup has so many registers from now on
+    (PTX ISA, setmaxnreg). `dec` gives registers back to the block, `inc` waits until the block has enough of them.
+
+    The number is a multiple of 8, from 24 to 256. The launch gave the block as many registers for each thread as the
+    kernel says by `max_registers`, or as fit its multiprocessor.
+    """
+
+    name = "ptx.setmaxnreg"
+    inc = opt_prop_def(UnitAttr)
+    n = prop_def(IntegerAttr[I64])
+    assembly_format = "(`inc` $inc^) : (`dec`)? $n attr-dict"
+
+    def __init__(self, n: int, inc: bool):
+        super().__init__(properties={"n": IntegerAttr(n, i64), "inc": UnitAttr() if inc else None})
+
+    def mnemonic(self) -> str:
+        return f"setmaxnreg.{'dec' if self.inc is None else 'inc'}.sync.aligned.u32"
+
+    def verify_(self) -> None:
+        n = self.n.value.data
+        if not MIN_SET_REGISTERS <= n <= MAX_SET_REGISTERS or n % REGISTER_UNIT:
+            raise VerifyException(
+                f"a thread cannot have {n} registers by setmaxnreg; the number is a multiple of {REGISTER_UNIT} from "
+                f"{MIN_SET_REGISTERS} to {MAX_SET_REGISTERS}"
+            )

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The fragments of a kernel at stage `instr` that the fences and waits of warpgroups are for.
+
+A `ptx.wgmma.fence` is for the accumulators, and registers of A, of the multiplications that follow up to the next
+fence; a `ptx.wgmma.wait_group` is for those of the groups that end there. LLVM knows neither, so that it could move
+accesses of these registers across.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...base.errors import Code
+from ...dialects.ptx import (
+    MAX_WGMMA_GROUPS,
+    EntryOp,
+    LocalAllocOp,
+    PtrAddOp,
+    WgmmaCommitGroupOp,
+    WgmmaFenceOp,
+    WgmmaMmaAsyncOp,
+    WgmmaWaitGroupOp,
+)
+from ..errors import LoweringError
+
+_INSTRUCTIONS = (WgmmaFenceOp, WgmmaCommitGroupOp, WgmmaWaitGroupOp, WgmmaMmaAsyncOp)
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A fragment that holds accumulators of f32, or else words of other contents."""
+
+    alloc: LocalAllocOp
+    floats: bool
+
+
+Fragments: TypeAlias = frozenset[Fragment]
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What may have been executed: the fences with no other behind them, the fragments of the open group, and those of
+    the groups that run, the latest one first. A group beyond the last that a wait can name is part of that.
+    """
+
+    fences: frozenset[WgmmaFenceOp] = frozenset()
+    open: Fragments = frozenset()
+    groups: tuple[Fragments, ...] = ()
+
+    def joined(self, other: "_State") -> "_State":
+        """What may have been executed on one of two ways."""
+        length = max(len(self.groups), len(other.groups))
+        ours, theirs = (groups + (frozenset(),) * (length - len(groups)) for groups in (self.groups, other.groups))
+        groups = tuple([a | b for a, b in zip(ours, theirs, strict=True)])
+        return _State(self.fences | other.fences, self.open | other.open, groups)
+
+    def committed(self) -> "_State":
+        """The state once the open group is closed."""
+        groups = (self.open, *self.groups)
+        last = frozenset[Fragment]().union(*groups[MAX_WGMMA_GROUPS:])
+        return _State(self.fences, frozenset(), (*groups[:MAX_WGMMA_GROUPS], last))
+
+
+@dataclass(slots=True)
+class _Walk:
+    """A walk through a kernel in the order of its execution."""
+
+    tied: dict[Operation, Fragments] = field(default_factory=dict[Operation, Fragments])
+
+    def block(self, block: Block, state: _State) -> _State:
+        """The state after a block."""
+        for op in block.ops:
+            match op:
+                case WgmmaFenceOp():
+                    state = _State(frozenset((op,)), state.open, state.groups)
+                case WgmmaMmaAsyncOp():
+                    used = fragments_of(op)
+                    for fence in state.fences:
+                        self._tie(fence, used)
+                    state = _State(state.fences, state.open | used, state.groups)
+                case WgmmaCommitGroupOp():
+                    state = state.committed()
+                case WgmmaWaitGroupOp():
+                    running = op.n.value.data
+                    self._tie(op, frozenset[Fragment]().union(*state.groups[running:]))
+                    state = _State(state.fences, state.open, state.groups[:running])
+                case _ if op.regions:
+                    state = self._regions(op, state)
+                case _:
+                    pass
+        return state
+
+    def _regions(self, op: Operation, state: _State) -> _State:
+        """The state after an operation with regions: a loop, or one of which some region is executed."""
+        while True:
+            ways = [self.block(block, state) for region in op.regions for block in region.blocks]
+            after = state
+            for way in ways:
+                after = after.joined(way)
+            if after == state or not isinstance(op, scf.ForOp | scf.WhileOp):
+                return after
+            state = after
+
+    def _tie(self, op: Operation, fragments: Fragments) -> None:
+        self.tied[op] = self.tied.get(op, frozenset()) | fragments
+
+
+def tied_fragments(entry: EntryOp) -> Mapping[Operation, Sequence[Fragment]]:
+    """The fragments that each fence and wait of warpgroups is for, in the order of their allocations.
+
+    LoweringError (E2201) for registers of a multiplication that are not in a fragment of the kernel.
+    """
+    operations = list(entry.walk())
+    if not any(isinstance(op, _INSTRUCTIONS) for op in operations):
+        return {}
+    walk = _Walk()
+    walk.block(entry.body.block, _State())
+    order = {op: index for index, op in enumerate(operations)}
+    return {op: _in_order(fragments, order) for op, fragments in walk.tied.items()}
+
+
+def _in_order(fragments: Fragments, order: Mapping[Operation, int]) -> list[Fragment]:
+    """Each fragment once, with words of f32 if some instruction takes them so."""
+    floats = {fragment.alloc for fragment in fragments if fragment.floats}
+    allocs = sorted({fragment.alloc for fragment in fragments}, key=order.__getitem__)
+    return [Fragment(alloc, alloc in floats) for alloc in allocs]
+
+
+def fragments_of(op: WgmmaMmaAsyncOp) -> Fragments:
+    """The fragments with the registers of a multiplication. LoweringError (E2201) where they are in none."""
+    accumulators = Fragment(_alloc_of(op, op.d), op.atom.types[0] == "f32")
+    if op.instruction.a_space == "smem":
+        return frozenset((accumulators,))
+    return frozenset((accumulators, Fragment(_alloc_of(op, op.a), floats=False)))
+
+
+def _alloc_of(op: WgmmaMmaAsyncOp, pointer: SSAValue) -> LocalAllocOp:
+    owner = pointer.owner
+    while isinstance(owner, PtrAddOp):
+        owner = owner.ptr.owner
+    if isinstance(owner, LocalAllocOp):
+        return owner
+    raise LoweringError(
+        Code.EMIT_UNSUPPORTED,
+        "registers of a multiplication by a warpgroup are not in a fragment that the compiler knows",
+        op,
+        "give an address in a fragment of ptx.local.alloc, which no branch or loop decides",
+    )
