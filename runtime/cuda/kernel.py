@@ -8,7 +8,7 @@ from ...base.errors import Code
 from ...base.target import MAX_GRID
 from ..compiled.artifact import Artifact
 from ..engine import LaunchConfig
-from ..errors import LaunchError
+from ..errors import Dim3, LaunchError
 from .driver import CudaError, Driver
 from .loading import load_module
 
@@ -17,7 +17,9 @@ class Kernel:
     """An artifact loaded on a device and ready to launch. It is unloaded when the object is collected."""
 
     def __init__(self, driver: Driver, artifact: Artifact) -> None:
-        """Loads the code. CudaError where it is for another architecture; raises what `load_module` raises."""
+        """Loads the code. CudaError where it is for another architecture, LaunchError where it needs more shared memory
+        than the device has; raises what `load_module` raises.
+        """
         self.artifact = artifact
         self.driver = driver
         driver.activate()
@@ -29,19 +31,21 @@ class Kernel:
                 f"compute capability {major}.{minor}",
                 f"compile for {driver.target}",
             )
+        if artifact.dynamic_shared > driver.max_shared_bytes:
+            has = f"a block has at most {driver.max_shared_bytes} on {driver.name}"
+            message = f"kernel '{artifact.kernel}' needs {artifact.dynamic_shared} bytes of shared memory; {has}"
+            hint = f"compile for {driver.target}, with smaller or fewer tensors in shared memory"
+            raise LaunchError(Code.RUN_LAUNCH, message, hint)
         self._module: Any = load_module(driver, artifact)
         weakref.finalize(self, driver.api.cuModuleUnload, self._module).atexit = False  # the driver does then
         name = artifact.kernel.encode()
         self._function: Any = driver.call("cuModuleGetFunction", self._module, name, doing=self._doing("finding"))
-        if artifact.dynamic_shared:
-            attribute = driver.api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-            driver.call(
-                "cuFuncSetAttribute",
-                self._function,
-                attribute,
-                artifact.dynamic_shared,
-                doing=self._doing(f"giving {artifact.dynamic_shared} bytes of shared memory to"),
+        if size := artifact.dynamic_shared:
+            self.set(
+                "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES", size, f"giving {size} bytes of shared memory to"
             )
+        self.clusters: dict[Dim3, int] = {}
+        """The clusters of each size that the device holds at a time, as far as they are known."""
 
     @property
     def handle(self) -> int:
@@ -62,6 +66,11 @@ class Kernel:
     def shared_bytes(self) -> int:
         """The bytes of shared memory of a block, without those that a launch asks for."""
         return self._attribute("CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES")
+
+    def set(self, name: str, value: int, doing: str) -> None:
+        """Sets an attribute of the kernel (CUfunction_attribute); `doing` says so in a message, before the kernel."""
+        which = getattr(self.driver.api.CUfunction_attribute, name)
+        self.driver.call("cuFuncSetAttribute", self._function, which, value, doing=self._doing(doing))
 
     def _attribute(self, name: str) -> int:
         which = getattr(self.driver.api.CUfunction_attribute, name)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The driver's library called directly, for the calls of every launch (CUDA Driver API, cuLaunchKernelEx).
+"""The driver's library called directly, for the calls of every launch (CUDA Driver API, cuLaunchKernelEx), and for
+those that take the same structures.
 
 A call takes about 0.2 microseconds by ctypes where all of its arguments are made before; through cuda-python's
 functions, which convert each of them, more than twice as much.
@@ -60,6 +61,7 @@ class Library:
         """Loads the driver's library. OSError where there is none."""
         loaded: Any = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
         self.launch: Callable[..., int] = loaded.cuLaunchKernelEx
+        self.max_active_clusters: Callable[..., int] = loaded.cuOccupancyMaxActiveClusters
 
 
 @cache

@@ -16,6 +16,7 @@ from ...base.parameters import ParameterKind, offsets_of
 from ..engine import LaunchConfig
 from ..errors import dim3
 from ..options import LaunchAttributes
+from .clusters import check_cluster
 from .kernel import Kernel, check_launch
 from .library import LaunchConfiguration, Library, native_attributes
 from .packed_arguments import PackedArguments
@@ -34,8 +35,8 @@ class Frame:
     """The memory of one launch. `grid`, `stream` and `attributes` are those of the launch before."""
 
     __slots__ = (
-        "_configuration", "_grid_of", "_native", "_offsets", "_parameters", "attributes", "call", "grid", "memory",
-        "stream",
+        "_configuration", "_grid_of", "_library", "_native", "_offsets", "_parameters", "attributes", "call", "grid",
+        "memory", "stream",
     )  # fmt: skip
 
     def __init__(self, kernel: Kernel, library: Library, grid_of: GridOf | None = None) -> None:
@@ -56,7 +57,7 @@ class Frame:
             ctypes.byref(self._parameters),
             None,
         )
-        self._grid_of = grid_of
+        self._grid_of, self._library = grid_of, library
         self.grid: Any = _UNPLACED
         self.stream = 0
         self.attributes: LaunchAttributes = ()
@@ -68,7 +69,9 @@ class Frame:
         """
         self.grid = _UNPLACED  # of a grid that is refused, nothing is remembered
         x, y, z = dim3("grid", grid if self._grid_of is None else self._grid_of(grid))
-        check_launch(kernel.artifact, LaunchConfig((x, y, z), kernel.artifact.block, attributes=self.attributes))
+        config = LaunchConfig((x, y, z), kernel.artifact.block, attributes=self.attributes)
+        check_launch(kernel.artifact, config)
+        check_cluster(kernel, self._library, config.cluster)
         configuration = self._configuration
         configuration.grid_x, configuration.grid_y, configuration.grid_z = x, y, z
         self.grid = grid if grid is None or isinstance(grid, tuple | int) else _UNPLACED  # a list may change

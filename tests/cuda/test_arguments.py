@@ -27,6 +27,7 @@ class RecordingDriver:
     ordinal = 0
     name = "a device of the tests"
     target = SM80
+    max_shared_bytes = 163 * 1024
 
     def __init__(self, failing: str = "") -> None:
         self.calls: list[tuple[Any, ...]] = []
@@ -39,7 +40,11 @@ class RecordingDriver:
             CU_JIT_ERROR_LOG_BUFFER=5,
             CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES=6,
         )
-        attribute = SimpleNamespace(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8)
+        attribute = SimpleNamespace(
+            CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8,
+            CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED=14,
+            CU_FUNC_ATTRIBUTE_NUM_REGS=4,
+        )
         self.api = SimpleNamespace(
             cuMemFree=self.memory.pop,
             cuModuleUnload=str,
@@ -59,6 +64,8 @@ class RecordingDriver:
             address = -(-ctypes.addressof(buffer) // 256) * 256
             self.memory[address] = buffer
             return address
+        if function == "cuFuncGetAttribute":
+            return 168
         if function in ("cuMemcpyHtoD", "cuMemcpyDtoH"):
             ctypes.memmove(*args)
         return function

@@ -5,6 +5,7 @@ import ctypes
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import prod
 from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
@@ -42,6 +43,17 @@ class FakeLibrary:
     launched: list[Launched] = field(default_factory=lambda: [])
     statuses: list[int] = field(default_factory=lambda: [])
     kinds: Sequence[ParameterKind] = ()
+    multiprocessors: int = 132
+    asked: list[Any] = field(default_factory=lambda: [])
+    cluster_status: int = 0
+
+    def max_active_clusters(self, count: Any, function: Any, configuration: Any) -> int:
+        """As many as multiprocessors without those of a GPC that are left over, of 16 each."""
+        given = configuration._obj
+        (attribute,) = _attributes(given)
+        self.asked.append((given.grid_x, given.shared_bytes, attribute.id, tuple(attribute.value[:3])))
+        count._obj.value = self.multiprocessors // 16 * (16 // prod(attribute.value[:3]))
+        return self.cluster_status
 
     def launch(self, configuration: Any, function: Any, parameters: Any, extra: None) -> int:
         if self.statuses and (status := self.statuses.pop(0)):
@@ -79,6 +91,12 @@ class FakeDriver(RecordingDriver):
     def __init__(self, library: FakeLibrary) -> None:
         super().__init__()
         self.library = library
+        self.api.CUdevice_attribute = SimpleNamespace(
+            CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT=132, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE=50 << 20
+        )
+
+    def attribute(self, which: int) -> int:
+        return which
 
     def activate(self) -> None:
         self.library.current = self._context

@@ -10,6 +10,7 @@ from tilefold.base.parameters import SCALARS
 from tilefold.base.target import Target
 from tilefold.runtime.compiled.artifact import Artifact, Parameter
 from tilefold.runtime.cuda import cuda_engine
+from tilefold.runtime.cuda.clusters import max_active_clusters
 from tilefold.runtime.cuda.cuda_engine import CudaEngine
 from tilefold.runtime.cuda.driver import Driver
 from tilefold.runtime.cuda.library import Library
@@ -19,6 +20,7 @@ from tilefold.runtime.options import Cluster, ProgrammaticStreamSerialization, l
 import tilefold
 from tests.runtime.fakes import FakeDriver, FakeLibrary
 from tilefold import cute
+from tilefold.running import devices
 
 BLOCK = (32, 1, 1)
 CLUSTER, SERIALISED = (4, (2, 1, 1, 0)), (6, (1, 0, 0, 0))
@@ -70,6 +72,68 @@ def test_attributes_are_those_of_each_launch(engine: CudaEngine, library: FakeLi
     for attributes in ((), launch_attributes(2), launch_attributes(programmatic=True), ()):
         engine.launch(_artifact(), LaunchConfig((4, 1, 1), BLOCK, 0, attributes), {"n": 1})
     assert [each.attributes for each in library.launched] == [[], [CLUSTER], [SERIALISED], []]
+
+
+def test_the_device_is_asked_once_whether_it_holds_a_cluster(engine: CudaEngine, library: FakeLibrary) -> None:
+    for cluster in (2, 2, 4, (2, 2), 1):
+        config = LaunchConfig((4, 2, 1), BLOCK, 0, launch_attributes(cluster))
+        engine.launch(_artifact(dynamic=65536), config, {"n": 1})
+    assert library.asked == [(size[0], 65536, 4, size) for size in ((2, 1, 1), (4, 1, 1), (2, 2, 1))]
+    assert len(library.launched) == 5
+
+
+@pytest.mark.parametrize(("multiprocessors", "status"), [(15, 0), (132, 912)])
+def test_a_cluster_that_the_device_cannot_hold_is_not_launched(
+    engine: CudaEngine, library: FakeLibrary, multiprocessors: int, status: int
+) -> None:
+    library.multiprocessors, library.cluster_status = multiprocessors, status
+    config = LaunchConfig((8, 1, 1), BLOCK, 0, launch_attributes(8))
+    message = r"cluster of \(8, 1, 1\) .* 'k' does not fit .*: each has 32 threads with 168 registers, and 65536 bytes"
+    with pytest.raises(TilefoldError, match=message) as caught:
+        engine.launch(_artifact(dynamic=65536), config, {"n": 1})
+    assert caught.value.code == "E3105"
+    assert not library.launched
+
+
+def test_large_clusters_are_allowed_to_a_kernel(engine: CudaEngine, library: FakeLibrary) -> None:
+    prepared = engine.load(_artifact())
+    assert [max_active_clusters(prepared.kernel, prepared.library, (size, 1, 1)) for size in (8, 16)] == [16, 8]
+    calls = [call[2:] for call in cast(FakeDriver, engine.driver).calls if call[0] == "cuFuncSetAttribute"]
+    assert calls == [(14, 1)]
+
+
+def test_other_failures_are_those_of_the_driver(engine: CudaEngine, library: FakeLibrary) -> None:
+    library.cluster_status = 1
+    with pytest.raises(RuntimeError, match="counting clusters of kernel 'k': cuOccupancyMaxActiveClusters 1"):
+        engine.launch(_artifact(), LaunchConfig((2, 1, 1), BLOCK, 0, launch_attributes(2)), {"n": 1})
+
+
+def test_more_shared_memory_than_the_device_has_is_refused(engine: CudaEngine) -> None:
+    size = engine.driver.max_shared_bytes
+    engine.load(_artifact(dynamic=size))
+    with pytest.raises(TilefoldError, match=rf"E3105: kernel 'k' needs {size + 1} bytes .* at most {size} on"):
+        engine.load(_artifact(dynamic=size + 1))
+
+
+def test_hardware_says_how_many_clusters_a_persistent_grid_has(
+    engine: CudaEngine, library: FakeLibrary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gpu_engine(ordinal: int) -> CudaEngine:
+        assert ordinal == 0
+        return engine
+
+    monkeypatch.setattr(devices, "gpu_engine", gpu_engine)
+    hardware, driver = cute.utils.HardwareInfo(), cast(FakeDriver, engine.driver)
+    with pytest.raises(TilefoldError, match=r"E3105: a device of the tests has no clusters"):
+        hardware.get_max_active_clusters(2)
+    driver.target = Target("sm_90a")
+    assert [hardware.get_max_active_clusters(size) for size in (1, 2, 4, 16)] == [128, 64, 32, 8]
+    assert library.asked[0] == (1, driver.max_shared_bytes, 4, (1, 1, 1))  # one block fills a multiprocessor
+    for size in (0, 17, 2.0, True):
+        with pytest.raises(TilefoldError, match=r"E3105: a cluster of .* blocks(.|\n)*1 to 16"):
+            hardware.get_max_active_clusters(cast(int, size))
+    assert hardware.get_device_multiprocessor_count() == 132
+    assert hardware.get_l2_cache_size_in_bytes() == 50 << 20
 
 
 def test_timed_launches_are_alike(engine: CudaEngine, library: FakeLibrary) -> None:

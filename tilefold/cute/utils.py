@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`cute.utils`: the order in which persistent blocks compute tiles, and shared memory by the names of CuTe programs."""
+"""`cute.utils`: the order in which persistent blocks compute tiles, the sizes of a GPU that their grids depend on, and
+shared memory by the names of CuTe programs.
+"""
 
 from tilefold.compiler.builder.pipelines.allocator import SmemAllocator, get_smem_capacity_in_bytes
 from tilefold.compiler.builder.pipelines.tile_scheduler import (
@@ -7,9 +9,10 @@ from tilefold.compiler.builder.pipelines.tile_scheduler import (
     StaticPersistentTileScheduler,
     WorkTileInfo,
 )
+from tilefold.cute.hardware import HardwareInfo
 
 __all__ = [
-    "PersistentTileSchedulerParams", "SmemAllocator", "StaticPersistentTileScheduler", "WorkTileInfo",
+    "HardwareInfo", "PersistentTileSchedulerParams", "SmemAllocator", "StaticPersistentTileScheduler", "WorkTileInfo",
     "get_smem_capacity_in_bytes",
 ]  # fmt: skip
 

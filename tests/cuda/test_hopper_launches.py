@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Launches that only GPUs of compute capability 9.0 have: registers handed over, clusters, and how many there are."""
+
+import numpy as np
+import pytest
+from tilefold.base.errors import TilefoldError
+from tilefold.base.target import Target
+from tilefold.runtime.compiled.artifact import Artifact
+from tilefold.runtime.cuda import CudaEngine
+from tilefold.runtime.cuda.clusters import max_active_clusters
+from tilefold.runtime.engine import LaunchConfig, TensorArgument
+
+from tests.cuda.harness import artifact
+from tests.emit.harness import kernel
+from tests.ptxas import EARLY, handing_over, installed, multiplying, program
+from tilefold import cute
+
+pytestmark = pytest.mark.gpu
+SM90A = Target("sm_90a")
+
+
+@pytest.fixture(scope="module")
+def engine() -> CudaEngine:
+    """The engine of a GPU of compute capability 9.0."""
+    engine = CudaEngine()
+    assert engine.driver.capability == (9, 0), "these tests need compute capability 9.0"
+    return engine
+
+
+def _run(engine: CudaEngine, code: Artifact) -> list[int]:
+    out = np.zeros(384, np.int32)
+    engine.launch(code, LaunchConfig((1, 1, 1), code.block), {"A": TensorArgument(out)})
+    return out.tolist()
+
+
+def test_the_driver_hands_registers_over(engine: CudaEngine) -> None:
+    code = program(handing_over()).artifact("k", SM90A)
+    assert isinstance(code.code, str)
+    loaded = engine.load(code).kernel
+    assert (loaded.registers, loaded.local_bytes) == (168, 0)
+    assert _run(engine, code) == [0] * 128 + [7] * 256
+
+
+def test_machine_code_of_ptxas_runs_too(engine: CudaEngine) -> None:
+    if installed() is None:
+        pytest.skip("needs ptxas: pip install nvidia-cuda-nvcc")
+    code = program(handing_over()).machine_build(SM90A).artifact("k")
+    assert isinstance(code.code, bytes)
+    assert engine.load(code).kernel.registers == 168
+    assert _run(engine, code) == [0] * 128 + [7] * 256
+
+
+@pytest.mark.parametrize("text", [multiplying(EARLY), handing_over(""), multiplying(after='ptx.printf "done"() :')])
+def test_the_driver_says_what_it_makes_slower(engine: CudaEngine, text: str) -> None:
+    """Each time, though it assembles the kernel once."""
+    code = artifact(text, SM90A)
+    for _ in range(3):
+        with pytest.raises(TilefoldError, match="E2303"):
+            CudaEngine().load(code)
+
+
+def test_clusters_that_the_gpu_holds(engine: CudaEngine) -> None:
+    hardware = cute.utils.HardwareInfo()
+    multiprocessors = hardware.get_device_multiprocessor_count()
+    counts = {size: hardware.get_max_active_clusters(size) for size in (1, 2, 4, 8, 16)}
+    assert counts[1] == multiprocessors
+    assert all(0 < size * count <= multiprocessors for size, count in counts.items())
+    assert hardware.get_l2_cache_size_in_bytes() > 1 << 20
+
+
+def test_small_blocks_share_a_multiprocessor(engine: CudaEngine) -> None:
+    prepared = engine.load(artifact(kernel(""), SM90A))
+    few = cute.utils.HardwareInfo().get_max_active_clusters(2)
+    assert max_active_clusters(prepared.kernel, prepared.library, (2, 1, 1)) > few
