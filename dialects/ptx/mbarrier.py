@@ -11,9 +11,10 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import I1, I32, UnitAttr, i1
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, result_def, traits_def
+from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, result_def, traits_def
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 
+from ..definitions import irdl_op_definition
 from .base import PtxOp
 from .types import SHARED
 

@@ -4,7 +4,6 @@
 from xdsl.dialects.builtin import I64, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -16,6 +15,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.atoms.cache_hints import LOAD_HINTS, STORE_HINTS
+from ..definitions import irdl_op_definition
 from .base import PtxOp
 from .hints import check_hint, modifiers, with_hint
 from .types import (

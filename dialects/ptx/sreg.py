@@ -2,10 +2,11 @@
 """Special registers: where a thread is in its block, and its block in the grid (PTX ISA, Special Registers)."""
 
 from xdsl.dialects.builtin import I32, StringAttr, i32
-from xdsl.irdl import irdl_op_definition, prop_def, result_def, traits_def
+from xdsl.irdl import prop_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ..definitions import irdl_op_definition
 from .base import PtxOp
 
 REGISTERS = tuple(f"{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz")
