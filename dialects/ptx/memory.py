@@ -60,7 +60,7 @@ class _Access(PtxOp):
         """The state space, cache hint, vector and type suffixes (`global.cs.v4.b32`)."""
         assert isinstance(ptr, PtrType)
         count, bits = access_registers(value)
-        prefix = f"{ptr.space.data.value}{modifiers(self.cache, self.policy)}"
+        prefix = f"{ptr.space.data.address_space.ptx}{modifiers(self.cache, self.policy)}"
         return f"{prefix}.v{count}.b{bits}" if count > 1 else f"{prefix}.b{bits}"
 
     def check_cache(self, instruction: str, ptr: Attribute, allowed: frozenset[str]) -> None:

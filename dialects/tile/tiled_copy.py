@@ -34,8 +34,9 @@ from ...layout.tiling.tiled_copy import BY_COPY, TiledCopy, make_tiled_copy
 from ...layout.tiling.tiled_copy_mma import BY_MMA
 from ..cute import LayoutAttr, TilerAttr
 from ..definitions import irdl_op_definition
+from ..operands import parse_operand
 from .copy_types import CopyAtomAttr, TiledCopyType
-from .directives import DIRECTIVES, parse_operand
+from .directives import DIRECTIVES
 from .mma_types import TiledMmaType
 from .results import InferringOp
 
