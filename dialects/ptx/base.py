@@ -7,7 +7,6 @@ from typing import ClassVar
 from xdsl.irdl import IRDLOperation
 
 from ...base.target import TargetFamily
-from .types import PtrType
 
 
 class PtxOp(IRDLOperation, ABC):
@@ -24,9 +23,8 @@ class PtxOp(IRDLOperation, ABC):
 
     @property
     def targets(self) -> TargetFamily:
-        """The targets that have the instruction with these operands, and pointers to the memory of these."""
-        spaces = (value.type.requires() for value in self.operands if isinstance(value.type, PtrType))
-        return TargetFamily(*max((self.requires(), *spaces)))
+        """The targets that have the instruction with these operands."""
+        return TargetFamily(*self.requires())
 
     def requires(self) -> tuple[int, int]:
         """The oldest target that has the instruction with these operands: sm and ten times the PTX version."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import final
 
+from ...base.element_types import BY_PTX, ElementType
 from ...base.errors import Code, LayoutError
 from .launch_int import LaunchValue, names_of, renamed, value_for
 from .tensor_map import TensorMap
@@ -19,30 +20,29 @@ _ORDERED = REDUCTIONS[:3]
 @final
 @dataclass(frozen=True, slots=True)
 class MapElement:
-    """The type of a map's elements: its number in CUtensorMapDataType, its size, whether it is a float, and the
-    reductions that copies have of it (PTX ISA, cp.reduce.async.bulk).
+    """The type of a map's elements: its name in PTX, its number in CUtensorMapDataType, and the reductions that copies
+    have of it (PTX ISA, cp.reduce.async.bulk).
     """
 
     name: str
     number: int
-    bits: int
-    is_float: bool = False
     reductions: tuple[str, ...] = ()
+
+    @property
+    def type(self) -> ElementType:
+        """The type of the elements."""
+        return BY_PTX[self.name]
 
 
 MAP_ELEMENTS: Mapping[str, MapElement] = MappingProxyType({
     element.name: element for element in (
-        MapElement("u8", 0, 8), MapElement("u16", 1, 16), MapElement("u32", 2, 32, reductions=REDUCTIONS),
-        MapElement("s32", 3, 32, reductions=_ORDERED + _BITWISE),
-        MapElement("u64", 4, 64, reductions=_ORDERED + _BITWISE),
-        MapElement("s64", 5, 64, reductions=_ORDERED[1:] + _BITWISE),
-        MapElement("f16", 6, 16, True, _ORDERED), MapElement("f32", 7, 32, True, ("add",)),
-        MapElement("f64", 8, 64, True, ("add",)), MapElement("bf16", 9, 16, True, _ORDERED),
-        MapElement("f32_ftz", 10, 32, True, ("add",)), MapElement("tf32", 11, 32, True),
-        MapElement("tf32_ftz", 12, 32, True),
+        MapElement("u8", 0), MapElement("u16", 1), MapElement("u32", 2, REDUCTIONS),
+        MapElement("s32", 3, _ORDERED + _BITWISE), MapElement("u64", 4, _ORDERED + _BITWISE),
+        MapElement("s64", 5, _ORDERED[1:] + _BITWISE), MapElement("f16", 6, _ORDERED), MapElement("f32", 7, ("add",)),
+        MapElement("f64", 8, ("add",)), MapElement("bf16", 9, _ORDERED), MapElement("tf32", 11),
     )
 })  # fmt: skip
-"""The elements of maps by name. Those of 8 bits, floats too, are u8."""
+"""The elements of maps by name. Those of 8 bits, floats too, are u8; as tf32, a copy rounds elements of f32."""
 
 PROMOTIONS = (0, 64, 128, 256)
 """The bytes that the L2 cache fetches at a time, by CUtensorMapL2promotion; 0 leaves it at its sectors."""
@@ -88,7 +88,7 @@ class MapRecipe:
         if len(self.dims) != len(self.box) or len(self.strides) != len(self.box) - 1:
             problem = f"it has {len(self.dims)} extents, {len(self.strides)} strides and a box of rank {len(self.box)}"
             raise _refused(problem, "give an extent for each mode of the box, and a stride for each but the first")
-        if self.nan_fill and not self.element.is_float:
+        if self.nan_fill and self.element.type.kind != "float":
             raise _refused(f"elements of {self.element.name} cannot be NaN", "fill with zeros")
         if self.promotion not in PROMOTIONS:
             raise _refused(f"the L2 cache does not fetch {self.promotion} bytes", f"use one of {PROMOTIONS}")
@@ -119,8 +119,21 @@ class MapRecipe:
         made.check_address(address)
         return PlacedMap(made, address, self.element, self.nan_fill, self.promotion)
 
+    def cause(self, given: Mapping[str, int]) -> LaunchValue | None:
+        """The first extent or stride that no map has, where it depends on a launch."""
+        known = _if_known(self.dims, 1), _if_known(self.strides, 0)
+        for which, values in enumerate((self.dims, self.strides)):
+            for mode, value in enumerate(values):
+                changed = [list(part) for part in known]
+                changed[which][mode] = value_for(value, given)
+                try:
+                    self._map((tuple(changed[0]), tuple(changed[1])))
+                except LayoutError:
+                    return value
+        return None
+
     def _map(self, modes: tuple[tuple[int, ...], tuple[int, ...]]) -> TensorMap:
-        return TensorMap(self.element.bits, *modes, self.box, self.swizzle_bits)
+        return TensorMap(self.element.type.bits, *modes, self.box, self.swizzle_bits)
 
 
 def _if_known(values: Iterable[LaunchValue], default: int) -> tuple[int, ...]:

@@ -9,9 +9,10 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute
 
 from ...base.errors import Code, LayoutError
-from ...base.parameters import SCALARS, ParameterKind, Placed, Scalar
+from ...base.parameters import SCALARS, TENSOR_MAP, ParameterKind, Placed, Scalar
 from ...dialects.kernel import KernelOp
 from ...dialects.parameters import passed_as
+from ...dialects.ptx import EntryOp
 from ...dialects.scalars import with_scalars
 from ...dialects.tile import TensorType
 from ...layout.algebra.core import ComposedLayout, Layout, size
@@ -20,8 +21,10 @@ from ..arrays.storage import storage_size
 from ..engine import Argument, TensorArgument, pack_argument
 from ..errors import LaunchError, argument_error
 from ..numpy_types import numpy_type
+from ..tensor_maps import placed_map, value_words
 from .translate import Translator
 from .values.values import TensorValue, Value, element_kind
+from .warp import MAP_BASE
 
 MAX_TENSOR = 1 << 30
 """The most elements of one tensor argument."""
@@ -78,7 +81,20 @@ def bind(kernel: KernelOp, args: Mapping[str, Argument], t: Translator) -> list[
                 t.constant(argument, scalar)
         else:
             t.constant(parameter.arguments[0], _read(name, kind, given, type))
+    if isinstance(kernel, EntryOp):
+        _bind_maps(kernel, t)
     return bindings
+
+
+def _bind_maps(kernel: EntryOp, t: Translator) -> None:
+    """Makes the kernel's tensor maps of its other arguments. LaunchError (E0322) for a tensor that has none."""
+    arguments = kernel.body.block.args
+    names = [name.data for name in kernel.arg_names]
+    values = {name: t.initial[t.slot(argument)] for name, argument in zip(names, arguments, strict=True)}
+    words = dict(zip(names, value_words(kernel.parameters()), strict=False))
+    for index, recipe in kernel.maps.items():
+        t.constant(arguments[index], MAP_BASE + TENSOR_MAP.size * len(t.launch.maps))
+        t.launch.maps.append(placed_map(recipe, values, words))
 
 
 def _scalars(name: str, layout: Layout, given: TensorArgument) -> list[int]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ...base.errors import Code
 from ...base.target import WARP
+from ...layout.tma.recipe import PlacedMap
 from ..engine import LaunchConfig
 from ..errors import Dim3
 from ..options import MAX_BYTES, MAX_STEPS
@@ -20,13 +21,15 @@ from .faults import SimulationError, Site
 from .memory.outside import Outside, led_outside
 from .memory.undefined import WRITE_FIRST, Trace, UndefinedReadError
 from .ordering.clocks import Clock
-from .ordering.cluster import ClusterBarrier, Reach
 from .ordering.races import ASYNC
 from .values.values import Lanes, Value, anywhere, varies
 
 if TYPE_CHECKING:
     from .ordering.asynchronous import Operation
     from .ordering.mbarrier import Mbarrier
+
+MAP_BASE = 1 << 40
+"""The address of the first tensor map among a kernel's parameters."""
 
 Bools: TypeAlias = NDArray[np.bool_]
 MaskState: TypeAlias = tuple[Bools | None, int, NDArray[Any] | None]
@@ -70,6 +73,8 @@ class Launch:
     chance: Random | None = None
     """The source of the times at which operations complete, where these are random."""
     outside: Outside = field(default_factory=Outside)
+    maps: list[PlacedMap] = field(default_factory=list[PlacedMap])
+    """The tensor maps among the kernel's parameters, each at a multiple of their size after `MAP_BASE`."""
     clock: int = 1
     steps: int = 0
     printed: int = 0
@@ -137,15 +142,11 @@ class Cluster:
     """Whether an asynchronous operation has begun that reads while it runs."""
     groups: tuple[NDArray[np.int64], ...] = field(init=False)
     """The threads with which a warp, a block and the cluster begin."""
-    barrier: ClusterBarrier = field(init=False)
-    reach: Reach = field(init=False)
 
     def __post_init__(self) -> None:
         blocks = np.arange(self.size) * self.launch.config.threads
         warps = blocks[:, None] + np.arange(0, self.launch.config.threads, WARP)
         self.groups = warps.ravel(), blocks, np.zeros(1, np.int64)
-        self.barrier = ClusterBarrier(self.threads)
-        self.reach = Reach(np.zeros((self.size, self.threads), np.int64))
 
     @property
     def threads(self) -> int:
@@ -156,10 +157,6 @@ class Cluster:
     def first_agent(self) -> int:
         """The number in the launch of its first thread; threads of a launch are numbered from 1."""
         return self.number * self.threads + 1
-
-    def name(self, rank: int) -> str:
-        """The block of a rank, in words."""
-        return "block ({},{},{})".format(*self.launch.coordinate(self.number * self.size + rank))
 
     def open_agents(self, warp: "Warp | None") -> int:
         """Agents for the copies of the lanes of a warp, or one for the bulk copies to an mbarrier; the number of the
@@ -250,8 +247,6 @@ class Warp:
     """The agent of the copies of lane 0, once an mbarrier waits for such copies."""
     fenced: Clock | None = None
     """The knowledge at its last fence."""
-    published: Clock | None = None
-    """The knowledge at its last fence of the initialisation of mbarriers."""
     observed: Clock | None = None
     """The clocks that relaxed reads since then have found released, joined to its own."""
     offered: Clock | None = None

@@ -32,7 +32,6 @@ NO_RULE_TO_BREAK = frozenset({
     "tile.return", "ptx.ret", "ptx.cp.async.commit_group", "ptx.cp.async.wait_all", "ptx.activemask",
     "ptx.griddepcontrol.wait", "ptx.griddepcontrol.launch_dependents", "ptx.cp.async.bulk.commit_group",
     "ptx.fence.proxy.async", "ptx.wgmma.fence", "ptx.wgmma.commit_group",
-    "ptx.fence.mbarrier_init", "ptx.barrier.cluster.arrive", "ptx.barrier.cluster.wait",
 })  # fmt: skip
 """Operations without operands, properties and results of which anything is asked."""
 
@@ -40,8 +39,6 @@ NOT_EXECUTED = frozenset({
     "gpu.module", "tile.kernel", "ptx.entry",  # what holds the operations that are executed
     "tile.yield",  # what it yields is taken by the operation around it
     "run.launch", "run.arg", "run.check",  # the host's side
-    "ptx.cp.async.bulk.tensor.load", "ptx.cp.async.bulk.tensor.store", "ptx.cp.async.bulk.tensor.prefetch",
-    "ptx.cp.reduce.async.bulk.tensor", "ptx.prefetch.tensormap",  # on GPUs alone so far
     *(f"ptx.{name}" for name in ("wgmma.fence", "wgmma.commit_group", "wgmma.wait_group", "wgmma.mma_async",
                                  "setmaxnreg")),  # of a warpgroup
 })  # fmt: skip

@@ -110,9 +110,10 @@ def test_what_no_launch_can_make() -> None:
 
 
 def test_elements() -> None:
-    assert [element.number for element in MAP_ELEMENTS.values()] == list(range(13))  # CUtensorMapDataType
-    assert {name: element.bits for name, element in MAP_ELEMENTS.items() if element.is_float} == {
-        "f16": 16, "bf16": 16, "f32": 32, "f32_ftz": 32, "tf32": 32, "tf32_ftz": 32, "f64": 64,
+    assert [element.number for element in MAP_ELEMENTS.values()] == [*range(10), 11]  # CUtensorMapDataType
+    assert {name: element.type.bits for name, element in MAP_ELEMENTS.items()} == {
+        "u8": 8, "u16": 16, "u32": 32, "s32": 32, "u64": 64, "s64": 64, "f16": 16, "f32": 32, "f64": 64, "bf16": 16,
+        "tf32": 32,
     }  # fmt: skip
     for element in MAP_ELEMENTS.values():
         assert set(element.reductions) <= set(REDUCTIONS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Accesses of bulk copies: contiguous bytes that the async proxy reads or writes, as rows of 16 bytes.
+"""Accesses of bulk copies: bytes that the async proxy reads or writes, contiguous ones as rows of 16 bytes.
 
 While a lane's access is checked, the warp is spread: the lane is active as if it were as many lanes as the access has
 rows.
@@ -30,28 +30,44 @@ def rows_of(space: Space, warp: Warp, access: Access, lane: int, address: int, s
     if size % BULK_UNIT:
         text = f"the size of a bulk copy is {size} bytes, which is not a multiple of {BULK_UNIT}"
         warp.fault(Code.SIM_MISALIGNED, access.site, lane, text, f"copy a multiple of {BULK_UNIT} bytes")
-    first, end = address - space.base, address - space.base + size
-    if first < 0 or end > space.arena.span:
-        beyond = address if not 0 <= first < space.arena.span else space.base + space.arena.span
+    return rows_at(space, warp, access, lane, np.arange(address, address + size, BULK_UNIT), reads)
+
+
+def rows_at(
+    space: Space, warp: Warp, access: Access, lane: int, addresses: NDArray[np.int64], reads: bool
+) -> NDArray[Any]:
+    """The rows of the access's width at some addresses, an access of a lane; it is counted. SimulationError (E3202) for
+    bytes beyond the memory.
+    """
+    offsets, width = addresses - space.base, access.width
+    beyond = (offsets < 0) | (offsets + width > space.arena.span)
+    if beyond.any():
         warp.spread(lane, 1)
-        space.out_of_bounds(warp, access, 0, beyond, loading=reads)
-    granule = _PASS if space.name == "shared" else SECTOR_BYTES
+        space.out_of_bounds(warp, access, 0, int(addresses[beyond.argmax()]), loading=reads)
+    count(space, access, offsets, width)
+    rows = offsets // width
+    return rows + warp.block.rank * (space.arena.span // width) if space.name == "shared" else rows
+
+
+def count(space: Space, access: Access, offsets: NDArray[np.int64], width: int) -> None:
+    """Counts the access of a lane to so many bytes at each of some offsets."""
+    granule, size = _PASS if space.name == "shared" else SECTOR_BYTES, len(offsets) * width
     access.requests += 1
-    access.threads += size // BULK_UNIT
-    access.transactions += -(-end // granule) - first // granule if size else 0
+    access.threads += -(-size // BULK_UNIT)
+    access.transactions += len(np.unique(offsets // granule))
     access.minimum += -(-size // granule)
-    start = warp.block.rank * space.arena.span if space.name == "shared" else 0
-    return np.arange(start + first, start + end, BULK_UNIT) // BULK_UNIT
 
 
 def read(space: Space, warp: Warp, access: Access, lane: int, rows: NDArray[Any]) -> Bytes:
-    """The bytes of rows that a copy of the lane reads, an array (rows, 16). The faults of `Space.load`, and E3216."""
+    """The bytes of rows of the access's width that a copy of the lane reads, an array (rows, width). The faults of
+    `Space.load`, and E3216.
+    """
     before = warp.mask_state()
     warp.spread(lane, len(rows))
-    states = space.arena.state[BULK_UNIT][rows]
+    states = space.arena.state[access.width][rows]
     missing = None if (states == READY).all() else space.undefined(warp, access, rows)
     _check_order(space, warp, access, rows, writes=False)
-    content = space.arena.data[BULK_UNIT][rows]
+    content = space.arena.data[access.width][rows]
     if missing is not None:
         content[states == UNWRITTEN] = missing
     warp.restore(before)
@@ -69,16 +85,31 @@ def claim(space: Space, warp: Warp, access: Access, lane: int, rows: NDArray[Any
     warp.restore(before)
 
 
-def _check_order(space: Space, warp: Warp, access: Access, rows: NDArray[Any], writes: bool) -> None:
+def claim_reduction(space: Space, warp: Warp, access: Access, lane: int, rows: NDArray[Any]) -> None:
+    """Checks that a reduction of the lane may change rows, which must be defined. The faults of `Space.update`, and
+    E3216. Bytes that other reductions alone have in flight must have been made ready before.
+    """
+    before = warp.mask_state()
+    warp.spread(lane, len(rows))
+    if not (space.arena.state[access.width][rows] == READY).all():
+        space.undefined(warp, access, rows)
+    space.check_writable(warp, access, rows)
+    _check_order(space, warp, access, rows, writes=True, atomic=True)
+    warp.restore(before)
+
+
+def _check_order(
+    space: Space, warp: Warp, access: Access, rows: NDArray[Any], writes: bool, atomic: bool = False
+) -> None:
     """A fault if nothing orders an earlier access before this one (E3205), or no fence of its proxy does (E3216)."""
-    problem = None if space.shadow is None else space.shadow.issue(warp, rows, BULK_UNIT, writes)
+    problem = None if space.shadow is None else space.shadow.issue(warp, rows, access.width, writes, atomic)
     if problem is None:
         return
     conflict, is_ordered = problem
     verb = "writes" if writes else "reads"
     if not is_ordered:
         space.race(warp, access, rows, conflict, verb)
-    where, other = space.show_row(int(rows[conflict.index]), BULK_UNIT, conflict.byte), conflict.agent
+    where, other = space.show_row(int(rows[conflict.index]), access.width, conflict.byte), conflict.agent
     text = (
         f"{verb} {space.name} {where} by the async proxy, which {warp.block.describe(other)} wrote by the generic one"
     )

@@ -19,7 +19,6 @@ from ..warp import Warp
 from . import costs
 from .arena import ABSENT, IN_FLIGHT, MBARRIER, READY, UNWRITTEN, Arena
 from .outside import HINT
-from .windows import windows_of
 
 Bytes = NDArray[np.uint8]
 
@@ -91,7 +90,7 @@ class Space:
 
     def load(self, warp: Warp, access: Access, address: Value) -> Bytes:
         """The `width` bytes at `address` in each active lane, as an array (active, width)."""
-        return self._read(warp, access, self.rows(warp, access, address))
+        return self._read(warp, access, self._rows(warp, access, address))
 
     def _read(self, warp: Warp, access: Access, rows: NDArray[Any]) -> Bytes:
         """The bytes of a row for each active lane, after all checks but that of the address."""
@@ -136,7 +135,7 @@ class Space:
             warp.narrow(reading)
 
         activate(counts > 0)
-        rows = self.rows(warp, access, at)  # counts the access, and checks its alignment
+        rows = self._rows(warp, access, at)  # counts the access, and checks its alignment
         whole = counts == access.width
         if whole.any():
             activate(whole)
@@ -159,7 +158,7 @@ class Space:
 
     def claim(self, warp: Warp, access: Access, address: Value) -> NDArray[Any]:
         """Checks a write at `address` and records it for race detection; the rows that it will change."""
-        rows = self.rows(warp, access, address)
+        rows = self._rows(warp, access, address)
         self.check_writable(warp, access, rows)
         if self.shadow is not None:
             conflict = self.shadow.write(warp, rows, access.width)
@@ -179,6 +178,10 @@ class Space:
     def hold(self, warp: Warp, rows: NDArray[Any], width: int) -> None:
         """Puts rows of a width in flight; a claim has checked the write."""
         self.arena.state[width][rows] = IN_FLIGHT
+
+    def lift(self, rows: NDArray[Any], width: int) -> None:
+        """Ends the flight of rows as if nothing had been written."""
+        self.arena.state[width][rows] = READY
 
     def land(self, rows: NDArray[Any], width: int, content: Bytes, time: int, agents: NDArray[Any]) -> None:
         """Ends the flight of rows with these bytes, written by agents at a time."""
@@ -200,10 +203,7 @@ class Space:
 
         `how.change` returns the bytes to write, from the number of the access and the bytes from before.
         """
-        return self.change(warp, access, self.rows(warp, access, address), how)
-
-    def change(self, warp: Warp, access: Access, rows: NDArray[Any], how: Atomic) -> Bytes:
-        """As `update`, of the row of each active lane."""
+        rows = self._rows(warp, access, address)
         width, arena = access.width, self.arena
         if not (arena.state[width][rows] == READY).all():
             self._refuse(warp, access, rows, loading=True)
@@ -223,14 +223,9 @@ class Space:
             warp.note(access.site, "stores", data[rows])
         return before
 
-    def attribute(self, warp: Warp, rows: NDArray[Any], width: int, agent: int) -> None:
-        """Records that the changes of rows that the active lanes have just made are those of an asynchronous agent."""
-        if self.shadow is not None:
-            self.shadow.attribute(warp, rows, width, agent)
-
     def observe(self, warp: Warp, access: Access, address: Value, acquires: bool) -> Bytes:
         """The `width` bytes at `address` in each active lane, read atomically."""
-        rows = self.rows(warp, access, address)
+        rows = self._rows(warp, access, address)
         width = access.width
         if not (self.arena.state[width][rows] == READY).all():
             self._refuse(warp, access, rows, loading=True)
@@ -244,7 +239,7 @@ class Space:
 
     def publish(self, warp: Warp, access: Access, address: Value, content: Bytes, releases: bool) -> None:
         """Writes an array (active, width) of bytes at `address` in each active lane atomically."""
-        rows = self.rows(warp, access, address)
+        rows = self._rows(warp, access, address)
         width = access.width
         self.check_writable(warp, access, rows)
         if self.shadow is not None:
@@ -266,7 +261,7 @@ class Space:
 
     def mbarrier(self, warp: Warp, access: Access, address: Value, ends: bool = False) -> NDArray[Any]:
         """The rows at `address` in each active lane, which must hold mbarriers; with `ends` no more."""
-        rows = self.rows(warp, access, address)
+        rows = self._rows(warp, access, address)
         state = self.arena.state[access.width]
         wrong = (state[rows] != MBARRIER).any(axis=1)
         if wrong.any():
@@ -283,7 +278,7 @@ class Space:
             state[rows] = UNWRITTEN
         return rows
 
-    def rows(self, warp: Warp, access: Access, address: Value) -> NDArray[Any]:
+    def _rows(self, warp: Warp, access: Access, address: Value) -> NDArray[Any]:
         """The row of each active lane's access, checked for alignment and counted."""
         at = warp.select(address)
         warp.note(access.site, "accesses an address by", at)
@@ -298,16 +293,11 @@ class Space:
                 "use a narrower access, or align the tensor and the strides of its layout",
             )  # fmt: skip
         rows, span = offsets // width, self.arena.span // width
-        start = warp.block.rank * span if self.name == "shared" else 0
         if int(rows.view(np.uint64).max()) >= span:
-            ranks, inner = windows_of(warp, access, at) if self.name == "shared" else (0, at)
-            rows = (inner - self.base) // width
-            if int(rows.view(np.uint64).max()) >= span:
-                index = int(np.argmax(rows.view(np.uint64) >= span))
-                self.out_of_bounds(warp, access, index, int(inner[index]), access.kind in ("load", "matrix"))
-            start = ranks * span
+            index = int(np.argmax(rows.view(np.uint64) >= span))
+            self.out_of_bounds(warp, access, index, int(at[index]), access.kind in ("load", "matrix"))
         self._cost(warp, access, at)
-        return rows + start
+        return rows + warp.block.rank * span if warp.block.rank and self.name == "shared" else rows
 
     def _cost(self, warp: Warp, access: Access, at: NDArray[Any]) -> None:
         if self.name == "shared":
@@ -321,9 +311,7 @@ class Space:
 
     def show_row(self, row: int, width: int, byte: int = 0) -> str:
         """The address of a byte in a row of so many bytes, in words."""
-        rank, offset = divmod(row * width + byte, self.arena.span)
-        where = f" in the block of rank {rank}" if self.arena.data[1].size > self.arena.span else ""
-        return f"{self.show(self.base + offset)}{where}"
+        return self.show(self.base + (row * width + byte) % self.arena.span)
 
     def show(self, address: int) -> str:
         """An address in words."""

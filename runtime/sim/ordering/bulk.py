@@ -7,15 +7,18 @@ is part of a group of its thread. When the thread has waited for the group, the 
 the wait; after a wait for the reads alone, the writes are still in flight.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ..warp import Cluster, Warp
-from .asynchronous import Operation, Proxy
+from .asynchronous import Operation
 from .clocks import Clock
-from .races import ASYNC, PROXIED
+from .races import ASYNC, ATOMIC, PROXIED
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +40,33 @@ class Transfer:
         times = np.zeros(cluster.threads + len(cluster.finished), np.int64)
         times[cluster.threads + self.agent] = warp.launch.tick()
         return Clock(cluster.number, times)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Change:
+    """What reductions of a `kind` do: the bytes that they write to rows, of these and of the bytes that they copy."""
+
+    kind: str
+    combine: Callable[[NDArray[Any], NDArray[np.uint8]], NDArray[np.uint8]]
+
+
+@dataclass(slots=True, eq=False)
+class Reduction(Operation):
+    """A bulk copy that combines its bytes with those in memory, when it is complete."""
+
+    change: Change | None = None
+
+    def land(self, which: NDArray[np.bool_], time: int, agents: NDArray[Any]) -> None:
+        """Ends the flight of some rows, as atomic writes of these agents at a time."""
+        assert self.change is not None
+        self.content[which] = self.change.combine(self.rows[which], self.content[which])
+        Operation.land(self, which, time, agents | ATOMIC)
+
+
+def reductions(cluster: Cluster, kind: str) -> list[Operation]:
+    """The reductions of a kind that are in flight. Their bytes are so to all accesses but one another."""
+    stores = (operation for warp in cluster.warps for operation in warp.stores)
+    return [other for other in stores if isinstance(other, Reduction) and other.change and other.change.kind == kind]
 
 
 def commit(warp: Warp) -> None:
@@ -70,7 +100,7 @@ def drain(cluster: Cluster) -> None:
     """
     for warp in cluster.warps:
         for operation in warp.loads:
-            text = "the block ends while the copy may still write its shared memory"
+            text = "the block ends while the bulk copy may still write its shared memory"
             hint = "wait at the mbarrier for the phase that counts its bytes"
             warp.fault(Code.SIM_EXIT, operation.site, int(operation.lanes[0]), text, hint)
         for operation in tuple(warp.stores):
@@ -82,6 +112,9 @@ def _store(operation: Operation) -> None:
     warp = operation.issuer
     _land(operation, int(warp.agents[operation.lanes[0]]))
     warp.stores.remove(operation)
+    if isinstance(operation, Reduction) and operation.change is not None:
+        for other in reductions(warp.block.cluster, operation.change.kind):
+            other.memory.hold(other.issuer, other.rows, other.width)
 
 
 def _end_reads(operation: Operation, agent: int) -> None:
@@ -93,6 +126,5 @@ def _end_reads(operation: Operation, agent: int) -> None:
 
 def _land(operation: Operation, agent: int) -> None:
     """Ends the writes of a copy, as those of an agent made now."""
-    proxied = PROXIED if operation.proxy is Proxy.ASYNC else 0
-    agents = np.full(np.count_nonzero(operation.flying), proxied | agent)
+    agents = np.full(len(operation.rows), PROXIED | agent)
     operation.land(operation.flying, operation.issuer.launch.clock, agents)

@@ -25,7 +25,7 @@ ASYNC = 1 << 26
 """The agent is one of asynchronous operations of the cluster, not a thread of the launch."""
 PROXIED = 1 << 27
 """The write was made by the async proxy, for whose later accesses it needs no proxy fence."""
-_ATOMIC = 1 << 28
+ATOMIC = 1 << 28
 """The access was atomic, so that other atomic ones do not conflict with it."""
 _SEVERAL_LANES = 1 << 29
 """More than one lane of the agent's warp has read the byte."""
@@ -101,14 +101,6 @@ class RaceShadow:
         """
         self._write_rows[width][rows] = ((time << 32) | agents)[:, None]
 
-    def attribute(self, warp: "Warp", rows: NDArray[Any], width: int, agent: int) -> None:
-        """Records that the atomic writes of rows that the active lanes have just made are those of an asynchronous
-        agent of their cluster.
-        """
-        cluster = warp.block.cluster
-        cluster.finished[agent] = warp.launch.clock  # so that no horizon hides them
-        self._write_rows[width][rows] = warp.launch.clock << 32 | _ATOMIC | ASYNC | agent
-
     def _unordered(self, warp: "Warp", entries: Entries, atomic: bool = False) -> NDArray[np.bool_] | None:
         """Which entries are not ordered before the access that the active lanes make now; None if all are. Where that
         is `atomic`, atomic entries need no order.
@@ -121,7 +113,7 @@ class RaceShadow:
             before = (entries < warp.block.cluster.start << 32) | ((entries & AGENT) == 0)  # 0 is several clusters
             bad = (entries >= warp.horizon << 32) | (before & (entries != 0))
         if atomic:
-            bad &= (entries & _ATOMIC) == 0
+            bad &= (entries & ATOMIC) == 0
         if not bad.any():
             return None
         chosen, lanes = entries[bad], np.nonzero(bad)[0]
@@ -188,13 +180,15 @@ class RaceShadow:
         if len(self._reads) > 1:
             self._latest_rows[width][rows] = now
 
-    def issue(self, warp: "Warp", rows: NDArray[Any], width: int, writes: bool) -> tuple[Conflict, bool] | None:
+    def issue(
+        self, warp: "Warp", rows: NDArray[Any], width: int, writes: bool, atomic: bool = False
+    ) -> tuple[Conflict, bool] | None:
         """The first conflict of an access of the async proxy that the active lanes start, for each row one; with True
         if the earlier access is ordered before it, but is a write by the generic proxy behind which no fence lies.
 
         What the operation overwrites may have been read by the generic proxy, without a fence.
         """
-        conflict = (self._first_access if writes else self._first_write)(warp, rows, width)
+        conflict = (self._first_access if writes else self._first_write)(warp, rows, width, atomic)
         if conflict is not None:
             return conflict, False
         entries = self._write_rows[width][rows]
@@ -211,7 +205,7 @@ class RaceShadow:
         """
         conflict = self._first_access(warp, rows, width, atomic=True)
         if conflict is None:
-            self._write_rows[width][rows] = warp.stamps() | _ATOMIC
+            self._write_rows[width][rows] = warp.stamps() | ATOMIC
         return conflict
 
     def observe(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
@@ -221,12 +215,12 @@ class RaceShadow:
             return conflict
         table = self._own_reads(warp, width)
         earlier, plain = table[rows], warp.stamps()
-        now = plain | _ATOMIC
+        now = plain | ATOMIC
         concurrent = self._unordered(warp, earlier)
         if concurrent is None:
             table[rows] = now
         else:  # together they count as a plain read, unless all are atomic
-            joined = _shared(warp, earlier, np.where((earlier & _ATOMIC) != 0, now, plain))
+            joined = _shared(warp, earlier, np.where((earlier & ATOMIC) != 0, now, plain))
             table[rows] = np.where(concurrent, joined, now)
         if len(self._reads) > 1:
             self._latest_rows[width][rows] = now

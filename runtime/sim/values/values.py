@@ -20,7 +20,7 @@ from xdsl.ir import Attribute
 from xdsl.utils.hints import isa
 
 from ....dialects.element_types import FLOATS, PACKED_TYPES, element_of
-from ....dialects.ptx import PtrType, scalar_bits
+from ....dialects.ptx import PtrType, TensorMapType, scalar_bits
 from ...numpy_types import numpy_type
 
 Value: TypeAlias = Any
@@ -65,7 +65,7 @@ def kind_of(type: Attribute) -> Kind | None:
     """The kind of a scalar, pointer or 1-D vector type; None for a type without numbers or one that is not
     supported.
     """
-    if isinstance(type, IndexType | PtrType):
+    if isinstance(type, IndexType | PtrType | TensorMapType):
         return _INTEGERS[64]
     if isinstance(type, IntegerType):
         bits = scalar_bits(cast(Attribute, type))

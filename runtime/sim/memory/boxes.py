@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The bytes that a tensor copy moves: those of a box in the tensor, and its place in shared memory (PTX ISA, section
+Tensors: bounding boxes, out-of-boundary access and swizzling modes).
+"""
+
+from dataclasses import dataclass
+from math import gcd
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....dialects.ptx import BULK_UNIT
+from ....layout.tma.recipe import PlacedMap
+
+_FLOATS = {16: np.dtype("u2"), 32: np.dtype("u4"), 64: np.dtype("u8")}
+_TF32_BITS = 13
+"""The bits of an f32 that a tf32 lacks."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Box:
+    """A box as units of `width` bytes, in the order of shared memory without swizzle: the address of each in the
+    tensor, and whether it is `inside` of it.
+    """
+
+    width: int
+    addresses: NDArray[np.int64]
+    inside: NDArray[np.bool_]
+
+
+def box_at(placed: PlacedMap, coordinates: tuple[int, ...]) -> Box:
+    """The box of a map at some coordinates, in units that are as a whole inside or outside of the tensor."""
+    size, tensor = placed.map.bits // 8, placed.map
+    first, row = coordinates[0] * size, tensor.dims[0] * size
+    width = gcd(BULK_UNIT, first, row)
+    at = first + width * np.arange(tensor.box[0] * size // width, dtype=np.int64)
+    addresses, inside = placed.address + at, (at >= 0) & (at < row)
+    for start, extent, stride, count in zip(
+        coordinates[1:], tensor.dims[1:], tensor.strides, tensor.box[1:], strict=True
+    ):
+        index = start + np.arange(count, dtype=np.int64)
+        addresses = (index[:, None] * stride + addresses).ravel()
+        inside = (((index >= 0) & (index < extent))[:, None] & inside).ravel()
+    return Box(width, addresses, inside)
+
+
+def places_of(placed: PlacedMap, address: int, width: int) -> NDArray[np.int64]:
+    """The addresses in shared memory of the units of a box that begins at `address`, where the map swizzles them."""
+    at = address + width * np.arange(placed.map.bytes // width, dtype=np.int64)
+    return at ^ (((at >> 7) & ((1 << placed.map.swizzle_bits) - 1)) << 4)
+
+
+def pattern(placed: PlacedMap) -> int:
+    """The bytes at which a swizzle of shared addresses repeats."""
+    return 8 * BULK_UNIT << placed.map.swizzle_bits if placed.map.swizzle_bits else 1
+
+
+def filled(placed: PlacedMap, box: Box, content: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The bytes of a whole box, an array (units, width), for those of its units in the tensor."""
+    unit = np.zeros(box.width, np.uint8)
+    if placed.nan_fill:
+        kind = _FLOATS[placed.map.bits]
+        unit[:] = np.full(box.width // kind.itemsize, np.iinfo(kind).max >> 1, kind).view(np.uint8)
+    whole = np.tile(unit, (len(box.inside), 1))
+    whole[box.inside] = content
+    if placed.element.name == "tf32":
+        bits = whole.view(np.uint32)
+        even = (bits >> _TF32_BITS) & 1
+        rounded = (bits + ((1 << _TF32_BITS - 1) - 1) + even) >> _TF32_BITS << _TF32_BITS
+        whole = np.where((bits & 0x7F800000) == 0x7F800000, bits, rounded).astype(np.uint32).view(np.uint8)
+    return whole

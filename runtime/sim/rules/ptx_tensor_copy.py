@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rules for tensor copies, of boxes that tensor maps describe (PTX ISA, cp.async.bulk.tensor)."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import SSAValue
+
+from ....base.errors import Code
+from ....base.parameters import TENSOR_MAP
+from ....dialects import ptx
+from ....layout.tma.recipe import PlacedMap
+from ....layout.tma.tensor_map import SHARED_ALIGNMENT
+from ...numpy_types import numpy_type
+from ..faults import site_of
+from ..memory import bulk as memory
+from ..memory.boxes import Box, box_at, filled, pattern, places_of
+from ..memory.spaces import Access
+from ..ordering import bulk
+from ..ordering.asynchronous import Operation, Proxy, Source
+from ..ordering.bulk import Change, Reduction
+from ..ordering.mbarrier import Mbarrier
+from ..translate import Rules, Step, Translator
+from ..values.values import Kind
+from ..warp import MAP_BASE, Completion, Warp
+from .ptx_atomic import changes
+from .ptx_mbarrier import Barriers
+
+_MBARRIER_BYTES = 8
+
+
+class _Copies:
+    """The copies of boxes by one operation, a box for each active lane."""
+
+    def __init__(self, op: ptx.TensorCopyOp, t: Translator, shared: SSAValue | None = None) -> None:
+        self.site, self.spaces = site_of(op), t.spaces
+        self.map, self.coords = t.slot(op.map), t.slots(op.coords)
+        self.shared = None if shared is None else t.slot(shared)
+        self.outer = t.access(op, "global", "bulk", ptx.BULK_UNIT)
+        self.inner = t.access(op, "shared", "bulk", ptx.BULK_UNIT)
+
+    def requests(self, warp: Warp) -> Iterator[tuple[int, PlacedMap, Box, int]]:
+        """Each active lane with its map, its box and its address in shared memory, 0 where there is none."""
+        slots = (self.map, *self.coords) if self.shared is None else (self.map, *self.coords, self.shared)
+        values = np.stack([warp.select(warp.registers[slot]) for slot in slots], axis=1)
+        warp.note(self.site, "copies a box by", values)
+        for lane, (at, *coords) in zip(warp.lane_numbers().tolist(), values.tolist(), strict=True):
+            address: int = 0 if self.shared is None else coords.pop()
+            placed = warp.launch.maps[(int(at) - MAP_BASE) // TENSOR_MAP.size]
+            self._check_place(warp, lane, placed, address)
+            yield lane, placed, box_at(placed, tuple(coords)), address
+
+    def _check_place(self, warp: Warp, lane: int, placed: PlacedMap, address: int) -> None:
+        if address % SHARED_ALIGNMENT:
+            text = f"{self.spaces.shared.show(address)} of a tensor copy is not a multiple of {SHARED_ALIGNMENT} bytes"
+            self._fault(warp, lane, f"the shared address {text}", "align the tile in shared memory")
+        period = pattern(placed)
+        if address % period and placed.map.bytes % period == 0:
+            text = f"{self.spaces.shared.show(address)}, which is not a multiple of {period} bytes"
+            hint = f"align the tile to {period} bytes: the swizzle applies to addresses, not to offsets in the tile"
+            self._fault(warp, lane, f"a swizzled box begins at the shared address {text}", hint)
+
+    def _fault(self, warp: Warp, lane: int, text: str, hint: str) -> NoReturn:
+        warp.fault(Code.SIM_MISALIGNED, self.site, lane, text, hint)
+
+    def inside(self, warp: Warp, lane: int, box: Box, reads: bool) -> tuple[Access, NDArray[np.int64]]:
+        """The rows of the tensor that are in a box, and an access of their width, for its faults."""
+        access = replace(self.outer, width=box.width)
+        rows = memory.rows_at(self.spaces.global_, warp, access, lane, box.addresses[box.inside], reads)
+        _add(self.outer, access)
+        return access, rows
+
+    def stored(
+        self, warp: Warp, lane: int, placed: PlacedMap, box: Box, address: int
+    ) -> tuple[Source, NDArray[np.uint8]]:
+        """The rows of shared memory that go to the tensor, and their bytes."""
+        access = replace(self.inner, width=box.width)
+        places = places_of(placed, address, box.width)[box.inside]
+        rows = memory.rows_at(self.spaces.shared, warp, access, lane, places, reads=True)
+        _add(self.inner, access)
+        content = memory.read(self.spaces.shared, warp, access, lane, rows)
+        return Source(self.spaces.shared, rows, box.width, np.full(len(rows), lane)), content
+
+    def store(
+        self,
+        warp: Warp,
+        lane: int,
+        rows: NDArray[np.int64],
+        width: int,
+        stored: tuple[Source, NDArray[np.uint8]],
+        change: Change | None = None,
+    ) -> None:
+        """Starts writing rows of the tensor, as a part of the lane's bulk group."""
+        source, content = stored
+        lanes, space = np.full(len(rows), lane), self.spaces.global_
+        groups = warp.bulk_groups[lanes]
+        of_all = self.site, Proxy.ASYNC, warp, lanes, groups, space, rows, width, content, source
+        space.hold(warp, rows, width)
+        warp.block.cluster.reads_late = True
+        warp.stores.append(Operation(*of_all) if change is None else Reduction(*of_all, change))
+
+
+def _add(total: Access, part: Access) -> None:
+    """Takes over the counts of an access of another width, which began as a copy."""
+    total.requests, total.threads = part.requests, part.threads
+    total.transactions, total.minimum = part.transactions, part.minimum
+
+
+def _load(op: ptx.TensorLoadOp, t: Translator) -> Step:
+    copies, barriers = _Copies(op, t, op.dst), Barriers(op, op.bar, t)
+    mask = None if op.multicast is None else t.slot(op.multicast)
+    space, outer, units = t.spaces.shared, t.spaces.global_, ptx.BULK_UNIT
+
+    def step(warp: Warp) -> None:
+        places = barriers.rows(warp).tolist()
+        masks = [None] * warp.active if mask is None else warp.select(warp.registers[mask]).tolist()
+        for place, chosen, (lane, placed, box, address) in zip(places, masks, copies.requests(warp), strict=True):
+            access, read = copies.inside(warp, lane, box, reads=True)
+            content = filled(placed, box, memory.read(outer, warp, access, lane, read)).reshape(-1, units)
+            written = memory.rows_at(space, warp, copies.inner, lane, places_of(placed, address, units), reads=False)
+            source = Source(outer, read, box.width, np.full(len(read), lane)) if len(read) else None
+            for rank in _ranks(warp, copies, lane, chosen):
+                window = (rank - warp.block.rank) * space.arena.span
+                rows = written + window // units
+                memory.claim(space, warp, copies.inner, lane, rows, content)
+                space.hold(warp, rows, units)
+                lanes = np.full(len(rows), lane)
+                operation = Operation(
+                    copies.site, Proxy.ASYNC, warp, lanes, np.zeros_like(lanes), space, rows, units, content, source
+                )
+                warp.block.cluster.reads_late = True
+                warp.loads.append(operation)
+                barrier = _mbarrier(warp, barriers, lane, place + window // _MBARRIER_BYTES)
+                barrier.add(operation, placed.map.bytes)
+                if warp.launch.completion is Completion.EARLY:
+                    barrier.land()
+
+    return step
+
+
+def _ranks(warp: Warp, copies: _Copies, lane: int, mask: int | None) -> list[int]:
+    """The ranks of the blocks that a load goes to. SimulationError (E3202) for a mask that names others, or none."""
+    size = warp.block.cluster.size
+    if mask is None:
+        return [warp.block.rank]
+    ranks = [rank for rank in range(16) if mask >> rank & 1]
+    if not ranks or ranks[-1] >= size:
+        text = f"the mask {mask & 0xFFFF:#06x} names {f'rank {ranks[-1]}' if ranks else 'no block'}"
+        hint = "bit i stands for rank i: set bits of ranks below the size of the cluster"
+        warp.fault(Code.SIM_OUT_OF_BOUNDS, copies.site, lane, f"{text}; the cluster has {size} blocks", hint)
+    return ranks
+
+
+def _mbarrier(warp: Warp, barriers: Barriers, lane: int, place: int) -> Mbarrier:
+    """The mbarrier in a row, maybe of a peer. SimulationError (E3215) where there is none."""
+    barrier = warp.block.cluster.mbarriers.get(place)
+    if barrier is None:
+        where = barriers.shared.show_row(place, _MBARRIER_BYTES)
+        text = f"there is no mbarrier at {where} of a block to which the copy goes"
+        hint = "let a thread of each block initialise its mbarrier, and the cluster meet before the copy"
+        warp.fault(Code.SIM_MBARRIER, barriers.site, lane, text, hint)
+    return barrier
+
+
+def _store(op: ptx.TensorStoreOp, t: Translator) -> Step:
+    copies, space = _Copies(op, t, op.src), t.spaces.global_
+
+    def step(warp: Warp) -> None:
+        for lane, placed, box, address in copies.requests(warp):
+            stored = copies.stored(warp, lane, placed, box, address)
+            access, rows = copies.inside(warp, lane, box, reads=False)
+            if len(rows):
+                memory.claim(space, warp, access, lane, rows, stored[1])
+                copies.store(warp, lane, rows, box.width, stored)
+
+    return step
+
+
+def _reduce(op: ptx.TensorReduceOp, t: Translator) -> Step:
+    copies, space, kind = _Copies(op, t, op.src), t.spaces.global_, op.kind.data
+
+    def step(warp: Warp) -> None:
+        for lane, placed, box, address in copies.requests(warp):
+            stored = copies.stored(warp, lane, placed, box, address)
+            access, rows = copies.inside(warp, lane, box, reads=False)
+            if not len(rows):
+                continue
+            change = _change(kind, placed, space.arena.data[box.width])
+            others = bulk.reductions(warp.block.cluster, change.kind)
+            for other in others:
+                other.memory.lift(other.rows, other.width)
+            memory.claim_reduction(space, warp, access, lane, rows)
+            for other in others:
+                other.memory.hold(warp, other.rows, other.width)
+            copies.store(warp, lane, rows, box.width, stored, change)
+
+    return step
+
+
+def _change(kind: str, placed: PlacedMap, data: NDArray[np.uint8]) -> Change:
+    """What a reduction does with rows of memory."""
+    type = placed.element.type
+    combine = changes(kind, Kind(numpy_type(type), type.bits))
+    return Change(f"{kind} {placed.element.name}", lambda rows, given: combine(data[rows], given))
+
+
+def _prefetch(op: ptx.TensorPrefetchOp, t: Translator) -> Step:
+    copies = _Copies(op, t)
+
+    def step(warp: Warp) -> None:
+        for lane, _, box, _ in copies.requests(warp):
+            copies.inside(warp, lane, box, reads=True)
+
+    return step
+
+
+def _prefetch_map(op: ptx.PrefetchTensorMapOp, t: Translator) -> None:
+    return None
+
+
+PTX_TENSOR_COPY: Rules = {
+    ptx.TensorLoadOp: _load,
+    ptx.TensorStoreOp: _store,
+    ptx.TensorReduceOp: _reduce,
+    ptx.TensorPrefetchOp: _prefetch,
+    ptx.PrefetchTensorMapOp: _prefetch_map,
+}
