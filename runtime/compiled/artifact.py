@@ -45,7 +45,7 @@ class Artifact:
 
     `code` is PTX text, which the driver assembles, or a cubin; it may hold other kernels as well. `block`
     is the size of the block in threads, `dynamic_shared` the bytes of shared memory that a launch must ask
-    for.
+    for. `cluster` is the size of its clusters in blocks, where the kernel says it; `non_portable` allows more than 8.
     """
 
     kernel: str
@@ -55,6 +55,8 @@ class Artifact:
     block: tuple[int, int, int]
     static_shared: int = 0
     dynamic_shared: int = 0
+    cluster: tuple[int, int, int] | None = None
+    non_portable: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -77,6 +79,8 @@ def artifact_of(entry: "EntryOp", code: str | bytes, target: Target) -> Artifact
         raise TilefoldError(Code.RUN_ARGUMENT, "a launch cannot make tensor maps yet", hint)
     shared = entry.shared_bytes.value.data if entry.shared_bytes is not None else 0
     dynamic = shared > STATIC_SHARED_BYTES
+    bounds = entry.launch_bounds
+    cluster = None if bounds.cluster is None else (bounds.cluster[0], bounds.cluster[1], bounds.cluster[2])
     return Artifact(
         kernel=entry.sym_name.data,
         code=code,
@@ -85,6 +89,8 @@ def artifact_of(entry: "EntryOp", code: str | bytes, target: Target) -> Artifact
         block=entry.block,
         static_shared=0 if dynamic else shared,
         dynamic_shared=shared if dynamic else 0,
+        cluster=cluster,
+        non_portable=bounds.non_portable,
     )
 
 

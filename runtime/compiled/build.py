@@ -64,6 +64,8 @@ def _record(artifact: Artifact) -> dict[str, Any]:
         "block": artifact.block,
         "static_shared": artifact.static_shared,
         "dynamic_shared": artifact.dynamic_shared,
+        "cluster": artifact.cluster,
+        "non_portable": artifact.non_portable,
         "parameters": [
             [p.name, p.kind.name, p.align, None if p.layout is None else to_text(p.layout)] for p in artifact.parameters
         ],
@@ -83,6 +85,8 @@ def _artifact(record: Mapping[str, Any], code: str | bytes, kinds: KindNamed) ->
         block=(x, y, z),
         static_shared=record["static_shared"],
         dynamic_shared=record["dynamic_shared"],
+        cluster=None if record["cluster"] is None else tuple(record["cluster"]),
+        non_portable=record["non_portable"],
     )
 
 

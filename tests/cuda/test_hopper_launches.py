@@ -9,6 +9,7 @@ from tilefold.runtime.compiled.artifact import Artifact
 from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.cuda.clusters import max_active_clusters
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
+from tilefold.runtime.options import launch_attributes
 
 from tests.cuda.harness import artifact
 from tests.emit.harness import kernel
@@ -72,3 +73,29 @@ def test_small_blocks_share_a_multiprocessor(engine: CudaEngine) -> None:
     prepared = engine.load(artifact(kernel(""), SM90A))
     few = cute.utils.HardwareInfo().get_max_active_clusters(2)
     assert max_active_clusters(prepared.kernel, prepared.library, (2, 1, 1)) > few
+
+
+@pytest.mark.parametrize("size", [2, 4, 8, 16])
+def test_kernels_that_say_their_clusters(engine: CudaEngine, size: int) -> None:
+    """Each block writes the size of its cluster and its rank in it."""
+    body = """
+    %n = ptx.sreg "cluster_nctarank"
+    %r = ptx.sreg "cluster_ctarank"
+    %b = ptx.sreg "ctaid.x"
+    %eight = arith.constant 8 : i32
+    %four = arith.constant 4 : i32
+    %o = arith.muli %b, %eight : i32
+    %p = ptx.ptr_add %A, %o : !ptx.ptr<global>, i32 -> !ptx.ptr<global>
+    %q = ptx.ptr_add %p, %four : !ptx.ptr<global>, i32 -> !ptx.ptr<global>
+    ptx.st %n, %p align 4 : i32, !ptx.ptr<global>
+    ptx.st %r, %q align 4 : i32, !ptx.ptr<global>
+    """
+    portable = " non_portable" if size > 8 else ""
+    text = kernel(body, "%A: !ptx.ptr<global> align 8", "32")
+    code = artifact(text.replace("threads(32)", f"threads(32) cluster({size}){portable}"), SM90A)
+    out = np.full((64, 2), -1, np.int32)
+    for attributes in ((), launch_attributes(programmatic=True)):
+        out[:] = -1
+        config = LaunchConfig((64, 1, 1), (32, 1, 1), 0, attributes)
+        engine.launch(code, config, {"A": TensorArgument(out.reshape(-1))})
+        assert out.tolist() == [[size, block % size] for block in range(64)]

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,16 @@ def test_header_has_an_argument_for_each_value() -> None:
     assert "32, 4, 1, 0, stream, arguments, 0" in text
     assert "cuFuncSetAttribute" not in text
     assert "MAX_DYNAMIC_SHARED_SIZE_BYTES, 65536" in _header(shared=65536)
+
+
+def test_header_tells_the_clusters_of_a_kernel() -> None:
+    kernel = replace(_artifact(shared=65536), cluster=(16, 1, 1), non_portable=True)
+    text = header(kernel, ())
+    assert " The grid is made of\n * clusters of 16 x 1 x 1 blocks. Its arguments:\n" in text
+    assert text.index("MAX_DYNAMIC_SHARED_SIZE_BYTES, 65536") < text.index("NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1")
+    portable = header(replace(kernel, cluster=(2, 1, 1), non_portable=False), ())
+    assert "clusters of 2 x 1 x 1 blocks" in portable
+    assert "NON_PORTABLE" not in portable
 
 
 def test_names_that_c_takes_otherwise() -> None:

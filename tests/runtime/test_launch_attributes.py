@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The sizes and attributes of a launch: which ones there are, and in which form they reach the driver."""
 
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -100,6 +101,22 @@ def test_large_clusters_are_allowed_to_a_kernel(engine: CudaEngine, library: Fak
     assert [max_active_clusters(prepared.kernel, prepared.library, (size, 1, 1)) for size in (8, 16)] == [16, 8]
     calls = [call[2:] for call in cast(FakeDriver, engine.driver).calls if call[0] == "cuFuncSetAttribute"]
     assert calls == [(14, 1)]
+
+
+def test_a_kernel_says_its_clusters(engine: CudaEngine, library: FakeLibrary) -> None:
+    kernel = replace(_artifact(), cluster=(16, 1, 1), non_portable=True)
+    for attributes in ((), launch_attributes(16)):
+        engine.launch(kernel, LaunchConfig((32, 1, 1), BLOCK, 0, attributes, non_portable=True), {"n": 1})
+    calls = [call[2:] for call in cast(FakeDriver, engine.driver).calls if call[0] == "cuFuncSetAttribute"]
+    assert calls == [(14, 1)]  # before the first launch
+    assert library.asked == [(16, 0, 4, (16, 1, 1))]
+    with pytest.raises(TilefoldError, match=r"E3105: the grid \(24, 1, 1\) is not made of clusters of \(16, 1, 1\)"):
+        engine.launch(kernel, LaunchConfig((24, 1, 1), BLOCK), {"n": 1})
+    with pytest.raises(
+        TilefoldError, match=r"E3105: the kernel is for clusters of \(16, 1, 1\) .* asks for \(2, 1, 1\)"
+    ):
+        engine.launch(kernel, LaunchConfig((32, 1, 1), BLOCK, 0, launch_attributes(2)), {"n": 1})
+    assert len(library.launched) == 2
 
 
 def test_other_failures_are_those_of_the_driver(engine: CudaEngine, library: FakeLibrary) -> None:

@@ -44,6 +44,14 @@ def test_build_survives_as_bytes() -> None:
             Build.from_bytes(bad)
 
 
+def test_clusters_survive_as_bytes() -> None:
+    text = kernel("").replace("threads(32)", "threads(32) cluster(16) non_portable")
+    build = load(expand(text, "x.cute")).build(Target("sm_90"))
+    (artifact,) = build.artifacts
+    assert (artifact.cluster, artifact.non_portable) == ((16, 1, 1), True)
+    assert Build.from_bytes(build.to_bytes()) == build
+
+
 def test_kept_program_is_not_compiled_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     first = _program(store)
     build = first.build(SM80)

@@ -55,12 +55,21 @@ def header(artifact: Artifact, passed: tuple[Argument, ...]) -> str:
     addresses = ", ".join(f"&{argument.name}" for argument in passed) or "0"
     notes = "".join(f" *   {argument.name}: {argument.note}\n" for argument in passed if argument.note)
     x, y, z = artifact.block
-    shared = ""
-    if artifact.dynamic_shared:
-        shared = f"""    if (status == CUDA_SUCCESS)
+    attributes = (
+        ("MAX_DYNAMIC_SHARED_SIZE_BYTES", artifact.dynamic_shared),
+        ("NON_PORTABLE_CLUSTER_SIZE_ALLOWED", int(artifact.non_portable)),
+    )
+    settings = "".join(
+        f"""    if (status == CUDA_SUCCESS)
         status = cuFuncSetAttribute(
-            kernel->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, {artifact.dynamic_shared});
+            kernel->function, CU_FUNC_ATTRIBUTE_{attribute}, {value});
 """
+        for attribute, value in attributes
+        if value
+    )
+    clusters = ""
+    if artifact.cluster is not None:
+        clusters = " The grid is made of\n * clusters of {} x {} x {} blocks.".format(*artifact.cluster)
     guard = f"TILEFOLD_{name.upper()}_H"
     return f"""{LICENCE}
 #ifndef {guard}
@@ -70,7 +79,7 @@ def header(artifact: Artifact, passed: tuple[Argument, ...]) -> str:
 #include <stdint.h>
 
 /* Kernel {name} for {artifact.target}: blocks of {x} x {y} x {z} threads, {artifact.dynamic_shared} bytes of dynamic
- * shared memory. Its arguments:
+ * shared memory.{clusters} Its arguments:
 {notes} */
 
 typedef struct {name}_kernel {{
@@ -82,7 +91,7 @@ typedef struct {name}_kernel {{
 static inline CUresult {name}_find({name}_kernel *kernel)
 {{
     CUresult status = cuModuleGetFunction(&kernel->function, kernel->module, "{name}");
-{shared}    if (status != CUDA_SUCCESS)
+{settings}    if (status != CUDA_SUCCESS)
         (void)cuModuleUnload(kernel->module);
     return status;
 }}
