@@ -151,6 +151,10 @@ class Code(StrEnum):
     SIM_MBARRIER = ("E3215", "an address holds no mbarrier, or an mbarrier is used in a way that has no defined result")
     SIM_PROXY = ("E3216", "the async proxy accesses what the generic one wrote, and no proxy fence lies between")
     SIM_EXIT = ("E3217", "a thread or its block ends while a bulk copy uses its shared memory")
+    SIM_PEER_BEGIN = ("E3218", "a thread reaches into the shared memory of a block that may not have begun")
+    SIM_MBARRIER_FENCE = ("E3219", "another block uses an mbarrier, and no fence made it known to the cluster")
+    SIM_PEER_END = ("E3220", "a thread reaches into the shared memory of a block that may have ended")
+    SIM_CLUSTER_BARRIER = ("E3221", "a thread arrives twice at the cluster barrier, or waits without having arrived")
 
     CUDA_UNAVAILABLE = ("E3301", "there is no GPU or no CUDA driver")
     CUDA_FAILED = ("E3302", "the CUDA driver reports an error")

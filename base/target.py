@@ -72,6 +72,7 @@ class AddressSpace:
 GLOBAL = AddressSpace("global", "gmem", "gmem_ptr", llvm=1, bits=64)
 SHARED = AddressSpace("shared", "smem", "smem_ptr", llvm=3, bits=32)
 LOCAL = AddressSpace("local", "rmem", "ptr", llvm=0, bits=64)
+SHARED_CLUSTER = AddressSpace("shared::cluster", "", "", llvm=7, bits=32)
 CONSTANT = AddressSpace("const", "", "", llvm=4, bits=32)
 
 ADDRESS_SPACES = (GLOBAL, SHARED, LOCAL)

@@ -5,6 +5,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.dialects.builtin import (
     I64,
@@ -14,6 +15,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     StringAttr,
     SymbolNameConstraint,
+    UnitAttr,
     i64,
 )
 from xdsl.ir import Attribute
@@ -22,7 +24,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from ..base.target import MAX_BLOCK, MAX_BLOCKS, MAX_REGISTERS, MAX_THREADS
+from ..base.target import MAX_BLOCK, MAX_BLOCKS, MAX_CLUSTER, MAX_REGISTERS, MAX_THREADS, PORTABLE_CLUSTER
 from ..layout.algebra.core import Layout
 from ..layout.text.layouts import parse_layout, to_text
 from ..layout.tma.recipe import MapRecipe
@@ -43,6 +45,8 @@ class KernelOp(IRDLOperation, ABC):
     threads = prop_def(DenseArrayBase.constr(i64))
     min_blocks = opt_prop_def(IntegerAttr[I64])
     max_registers = opt_prop_def(IntegerAttr[I64])
+    cluster = opt_prop_def(DenseArrayBase.constr(i64))
+    non_portable = opt_prop_def(UnitAttr)
 
     @property
     def block(self) -> tuple[int, int, int]:
@@ -58,6 +62,8 @@ class KernelOp(IRDLOperation, ABC):
             self.block,
             None if blocks is None else blocks.value.data,
             None if registers is None else registers.value.data,
+            None if self.cluster is None else tuple(self.cluster.get_values()),
+            self.non_portable is not None,
         )
 
     @property
@@ -91,6 +97,7 @@ class KernelOp(IRDLOperation, ABC):
         ):
             if bound is not None and not 1 <= bound.value.data <= most:
                 raise VerifyException(f"{bound_name} is {bound.value.data}; 1 to {most} are possible")
+        self._check_cluster()
         names = [name.data for name in self.arg_names]
         if len(names) != len(self.function_type.inputs):
             raise VerifyException(f"{len(names)} names for {len(self.function_type.inputs)} arguments")
@@ -105,6 +112,15 @@ class KernelOp(IRDLOperation, ABC):
             raise VerifyException("a kernel's body is one block; use scf.if, scf.for and scf.while for control flow")
         if tuple(self.body.blocks[0].arg_types) != tuple(self.function_type.inputs):
             raise VerifyException("the body's arguments are not those of the function type")
+
+    def _check_cluster(self) -> None:
+        size = (1, 1, 1) if self.cluster is None else self.cluster.get_values()
+        if len(size) != 3 or min(size) < 1:
+            raise VerifyException(f"the cluster is {tuple(size)} blocks; x, y, z are at least 1")
+        most = PORTABLE_CLUSTER if self.non_portable is None else MAX_CLUSTER
+        if prod(size) > most:
+            more = f", and up to {MAX_CLUSTER} with `non_portable`" if self.non_portable is None else ""
+            raise VerifyException(f"the cluster has {prod(size)} blocks; at most {most} are possible{more}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +167,15 @@ def parse_kernel_args(parser: Parser) -> KernelArgs:
 @dataclass(frozen=True, slots=True)
 class LaunchBounds:
     """What a kernel says of its launches: the block's size in threads, the fewest blocks that a multiprocessor is to
-    hold at a time, and the most registers that a thread may have; None leaves these to the assembler.
+    hold at a time, and the most registers that a thread may have; None leaves these to the assembler. `cluster` is the
+    size of its clusters in blocks, where not the launch says it; more than 8 blocks are `non_portable`.
     """
 
     threads: Sequence[int]
     min_blocks: int | None = None
     max_registers: int | None = None
+    cluster: Sequence[int] | None = None
+    non_portable: bool = False
 
     def properties(self) -> dict[str, Attribute | None]:
         """The properties of a kernel."""
@@ -164,15 +183,22 @@ class LaunchBounds:
             "threads": DenseArrayBase.from_list(i64, self.threads),
             "min_blocks": None if self.min_blocks is None else IntegerAttr(self.min_blocks, i64),
             "max_registers": None if self.max_registers is None else IntegerAttr(self.max_registers, i64),
+            "cluster": None if self.cluster is None else DenseArrayBase.from_list(i64, self.cluster),
+            "non_portable": UnitAttr() if self.non_portable else None,
         }
 
 
 def parse_launch_bounds(parser: Parser) -> LaunchBounds:
-    """Parses `threads(x, y, z) min_blocks(2) max_registers(128)`; missing y and z are 1."""
+    """Parses `threads(x, y, z) cluster(x, y, z) non_portable min_blocks(2) max_registers(128)`; missing y and z are
+    1.
+    """
     parser.parse_keyword("threads")
-    return LaunchBounds(
-        parse_dim3(parser), parse_optional_number(parser, "min_blocks"), parse_optional_number(parser, "max_registers")
-    )
+    threads, cluster, non_portable = parse_dim3(parser), None, False
+    if parser.parse_optional_keyword("cluster") is not None:
+        cluster = parse_dim3(parser)
+        non_portable = parser.parse_optional_keyword("non_portable") is not None
+    blocks, registers = (parse_optional_number(parser, word) for word in ("min_blocks", "max_registers"))
+    return LaunchBounds(threads, blocks, registers, cluster, non_portable)
 
 
 def parse_optional_number(parser: Parser, keyword: str) -> int | None:
@@ -230,6 +256,9 @@ def print_kernel_args(
             if maps and index in maps:
                 printer.print_string(f' of "{recipe_text(maps[index].renamed(printed))}"')
     printer.print_string(f" threads{format_dim3(op.threads.get_values())}")
+    if op.cluster is not None:
+        portable = " non_portable" if op.non_portable is not None else ""
+        printer.print_string(f" cluster{format_dim3(op.cluster.get_values())}{portable}")
     if op.min_blocks is not None:
         printer.print_string(f" min_blocks({op.min_blocks.value.data})")
     if op.max_registers is not None:

@@ -3,8 +3,10 @@
 
 from xdsl.dialects import llvm
 from xdsl.ir import Attribute, Dialect
-from xdsl.irdl import IRDLOperation, irdl_op_definition, result_def, traits_def
+from xdsl.irdl import IRDLOperation, result_def, traits_def
 from xdsl.traits import Pure
+
+from .definitions import irdl_op_definition
 
 
 @irdl_op_definition

@@ -8,7 +8,6 @@ from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute
 from xdsl.irdl import (
     IRDLOperation,
     irdl_attr_definition,
-    irdl_op_definition,
     param_def,
     result_def,
     traits_def,
@@ -18,6 +17,7 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 
 from ..base.target import DEFAULT_ARCH
+from .definitions import irdl_op_definition
 
 DEFAULT_LEVEL = 2
 

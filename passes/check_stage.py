@@ -12,6 +12,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ..base.errors import Code, TilefoldError
+from ..dialects.gpu import COORDINATES
 from .analysis.loop_hints import MAX_COPIES, body_copies, cannot_unroll, malformed_hint
 from .errors import LoweringError
 
@@ -37,7 +38,7 @@ of the stage before.
 
 _STRUCTURES = frozenset({"llvm.insertvalue", "llvm.extractvalue", "ub.poison"})
 _NOT_AT_INSTR = frozenset({"ptx.smem.alloc", "arith.index_cast", "arith.index_castui"})
-_ONLY_BEFORE_INSTR = frozenset({"gpu.thread_id", "gpu.block_id", "gpu.block_dim", "gpu.grid_dim"})
+_ONLY_BEFORE_INSTR = frozenset(op.name for op in COORDINATES)
 
 
 @dataclass(frozen=True)

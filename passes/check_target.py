@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 
 from ..base.errors import Code
 from ..base.target import DEFAULT_ARCH, Target, TargetFamily
+from ..dialects.kernel import KernelOp
 from ..dialects.ptx import EntryOp, PtxOp
 from ..dialects.ptx.types import split_vector
 from ..dialects.tile import AtomCallOp, CopyOp, GemmOp, MmaCallOp, TiledCopyOp, TiledMmaOp
@@ -39,8 +40,11 @@ def check_target(root: Operation, target: Target) -> None:
             case GemmOp() if op.tiled_mma is None:
                 atom = op.mma_atom.atom
                 _check(op, target, atom.name, atom.targets)
-            case EntryOp() if op.shared_bytes is not None:
-                target.check_shared_bytes(op.shared_bytes.value.data, op.sym_name.data)
+            case KernelOp():
+                if op.cluster is not None:
+                    _check(op, target, "a cluster of blocks", TargetFamily(90, 78))
+                if isinstance(op, EntryOp) and op.shared_bytes is not None:
+                    target.check_shared_bytes(op.shared_bytes.value.data, op.sym_name.data)
             case math.FmaOp() | vector.FMAOp() if isinstance(split_vector(op.results[0].type)[0], BFloat16Type):
                 _check(op, target, "fma of bf16", TargetFamily(80, 70))
             case PtxOp():

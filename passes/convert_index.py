@@ -17,7 +17,7 @@ from ..dialects.arith.semantics import INTEGER_OPERATIONS, OVERFLOW, TOO_FAR
 from ..dialects.ptx import EntryOp, SregOp
 from .analysis.integer_values import constant_of, int_width
 from .analysis.loop_hints import trip_values
-from .analysis.ranges import Ranges, register_of
+from .analysis.ranges import Ranges
 from .writing.emitter import Emitter, int_type
 
 
@@ -87,8 +87,8 @@ class _Conversion:
         match op:
             case arith.ConstantOp():
                 return  # created again where it is used
-            case gpu.ThreadIdOp() | gpu.BlockDimOp() | gpu.BlockIdOp() | gpu.GridDimOp():
-                self._bind(op.result, emitter.value(SregOp(register_of(op))))
+            case gpu.CoordinateOp():
+                self._bind(op.results[0], emitter.value(SregOp(op.register)))
             case arith.IndexCastOp(input=inner):
                 if _is_index(inner):
                     width = int_width(op.result.type)

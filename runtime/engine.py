@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Engines launch kernels over a grid: the simulator and CUDA. Here is the interface that both have."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..base.errors import Code
 from ..base.parameters import ParameterKind
-from ..base.target import PORTABLE_CLUSTER, Target
+from ..base.target import MAX_CLUSTER, PORTABLE_CLUSTER, Target
 from ..layout.algebra.core import ComposedLayout, Layout
 from .counters import Counters
 from .errors import Dim3, LaunchError, argument_error
@@ -30,6 +30,8 @@ class LaunchConfig:
     block: Dim3
     stream: int = 0
     attributes: LaunchAttributes = ()
+    non_portable: bool = False
+    """Whether the kernel allows clusters that not every GPU has."""
 
     def __post_init__(self) -> None:
         cluster = self.cluster
@@ -40,13 +42,28 @@ class LaunchConfig:
                     f"the {name} is {size}",
                     "give three sizes of at least 1: x, y, z",
                 )
-        if prod(cluster) > PORTABLE_CLUSTER:
+        if prod(cluster) > PORTABLE_CLUSTER and not self.non_portable:
             message = f"a cluster of {cluster} has {prod(cluster)} blocks"
-            raise LaunchError(Code.RUN_LAUNCH, message, f"a cluster has at most {PORTABLE_CLUSTER} blocks")
+            hint = f"a cluster has at most {PORTABLE_CLUSTER} blocks, or {MAX_CLUSTER} if the kernel says non_portable"
+            raise LaunchError(Code.RUN_LAUNCH, message, hint)
         for axis, blocks, extent in zip("xyz", self.grid, cluster, strict=True):
             if blocks % extent:
                 message = f"the grid {self.grid} is not made of clusters of {cluster}: {axis} leaves {blocks % extent}"
                 raise LaunchError(Code.RUN_LAUNCH, message, "make each size of the grid a multiple of the cluster's")
+
+    def of_kernel(self, cluster: Sequence[int] | None, non_portable: bool) -> "LaunchConfig":
+        """The launch of a kernel that names the size of its clusters, in such clusters. LaunchError (E3105) for a
+        launch that asks for others, and for a grid that is not made of whole clusters.
+        """
+        if cluster is None:
+            return self
+        own: Dim3 = (cluster[0], cluster[1], cluster[2])
+        given = [attribute for attribute in self.attributes if isinstance(attribute, Cluster)]
+        if given and given[0].size != own:
+            message = f"the kernel is for clusters of {own} blocks, and the launch asks for {given[0].size}"
+            raise LaunchError(Code.RUN_LAUNCH, message, "leave the cluster to the kernel, or ask for the same")
+        others = [attribute for attribute in self.attributes if not isinstance(attribute, Cluster)]
+        return replace(self, attributes=(Cluster(own), *others), non_portable=non_portable)
 
     @property
     def cluster(self) -> Dim3:

@@ -41,9 +41,9 @@ def handing_over(bounds: str = "min_blocks(1)") -> str:
     %v = arith.constant 7 : i32
     %first = arith.cmpi ult, %t, %c128 : index
     scf.if %first {
-      ptx.inline "setmaxnreg.dec.sync.aligned.u32 40;" constraints ""() : () -> ()
+      ptx.setmaxnreg dec 40
     } else {
-      ptx.inline "setmaxnreg.inc.sync.aligned.u32 232;" constraints ""() : () -> ()
+      ptx.setmaxnreg inc 232
       ptx.st %v, %a align 4 : i32, !ptx.ptr<global>
     }
     """

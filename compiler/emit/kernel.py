@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`ptx.entry` as a kernel function of LLVM IR."""
 
+from collections.abc import Sequence
+
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
@@ -9,6 +11,7 @@ from ...base.parameters import MAX_PARAMETER_BYTES, offsets_of
 from ...base.target import STATIC_SHARED_BYTES
 from ...dialects.parameters import passed_as
 from ...dialects.ptx import EntryOp, PtrType, RetOp
+from ...passes.analysis.ranges import register_ranges
 from ...passes.analysis.wgmma_fragments import tied_fragments
 from ...passes.check_target import check_target
 from ...passes.errors import LoweringError
@@ -47,7 +50,8 @@ def write_kernel(module: ModuleWriter, entry: EntryOp) -> None:
     if shared:
         module.globals.append(shared_declaration(name, shared, STATIC_SHARED_BYTES))
 
-    w = FunctionWriter(module, name, entry.block, shared)
+    bounds = entry.launch_bounds
+    w = FunctionWriter(module, name, register_ranges(bounds.threads, bounds.cluster), shared)
     w.fenced_roundings = fenced_roundings(entry)
     w.tied = tied_fragments(entry)
     w.scope = module.lines.function(name, entry) if module.lines is not None else ""
@@ -60,15 +64,19 @@ def write_kernel(module: ModuleWriter, entry: EntryOp) -> None:
         parameters.append(f"{_parameter_type(argument.type, align, entry)} %a{index}")
     w.write_block(body)
 
-    bounds = entry.launch_bounds
     attributes = {
-        "nvvm.reqntid": ",".join(map(str, entry.block)),
+        "nvvm.reqntid": _sizes(bounds.threads),
+        "nvvm.cluster_dim": None if bounds.cluster is None else _sizes(bounds.cluster),
         "nvvm.minctasm": bounds.min_blocks,
         "nvvm.maxnreg": bounds.max_registers,
     }
     given = " ".join(f'"{name}"="{value}"' for name, value in attributes.items() if value is not None)
     debug = f" !dbg {w.scope}" if w.scope else ""
     module.add_function(f"define ptx_kernel void @{name}({', '.join(parameters)}) nounwind {given}{debug}", w)
+
+
+def _sizes(size: Sequence[int]) -> str:
+    return ",".join(map(str, size))
 
 
 def _parameter_type(type: Attribute, align: int, entry: EntryOp) -> str:

@@ -21,6 +21,9 @@ def _on_address(w: FunctionWriter, op: ptx.MbarrierInvalOp | ptx.CpAsyncMbarrier
 
 def _arrive(w: FunctionWriter, op: ptx.MbarrierArriveOp | ptx.MbarrierArriveExpectTxOp) -> None:
     counted, letters = ("", "r") if len(op.operands) == 1 else (", $1", "r,r")
+    if op.is_remote:  # returns no state
+        w.emit(ordered(w, f"{op.mnemonic()} _, [$0]{counted};", letters, op.operands))
+        return
     lines = ("{", ".reg .b64 state;", f"{op.mnemonic()} state, [$0]{counted};", "}")
     w.emit(ordered(w, lines, letters, op.operands))
 
@@ -32,8 +35,8 @@ def _test(w: FunctionWriter, op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp)
 
 def _wait(w: FunctionWriter, op: ptx.MbarrierWaitOp) -> None:
     suspends = w.module.target.sm >= ptx.MbarrierTryWaitOp.MIN_SM
-    test = ptx.MbarrierTryWaitOp if suspends else ptx.MbarrierTestWaitOp
-    lines = ("{", ".reg .pred done;", "AGAIN:", f"{test.MNEMONIC} done, [$0], $1;", "@!done bra AGAIN;", "}")
+    test = op.test("try_wait" if suspends else "test_wait")
+    lines = ("{", ".reg .pred done;", "AGAIN:", f"{test} done, [$0], $1;", "@!done bra AGAIN;", "}")
     w.emit(ordered(w, lines, "r,r", op.operands))
 
 

@@ -13,6 +13,7 @@ from .math import MATH
 from .printf import PRINTF
 from .ptx_atomic import PTX_ATOMIC
 from .ptx_bulk import PTX_BULK
+from .ptx_cluster import PTX_CLUSTER
 from .ptx_compute import PTX_COMPUTE
 from .ptx_inline import PTX_INLINE
 from .ptx_lanes import PTX_LANES
@@ -31,5 +32,5 @@ from .writer import Rule
 RULES: Mapping[type[Operation], Rule] = MappingProxyType(dict((
     *ARITH, *CONVERT, *MATH, *VECTOR, *CONTROL, *PRINTF, *STRUCTS,
     *PTX_SREG, *PTX_MEMORY, *PTX_MATRIX, *PTX_MMA, *PTX_WARP, *PTX_LANES, *PTX_COMPUTE, *PTX_ATOMIC,
-    *PTX_MBARRIER, *PTX_BULK, *PTX_TENSOR_COPY, *PTX_INLINE, *PTX_WGMMA,
+    *PTX_MBARRIER, *PTX_BULK, *PTX_TENSOR_COPY, *PTX_CLUSTER, *PTX_INLINE, *PTX_WGMMA,
 )))  # fmt: skip

@@ -2,12 +2,14 @@
 """LLVM IR text while it grows: one `ModuleWriter` for the file, one `FunctionWriter` for each kernel."""
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TypeVar, cast
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...base.errors import Code
 from ...base.target import CONSTANT, Target
+from ...dialects.arith.integer_range import Range
 from ...passes.analysis.wgmma_fragments import Fragment
 from ...passes.errors import LoweringError
 from .lineinfo import LineInfo
@@ -89,14 +91,18 @@ class ModuleWriter:
 
 class FunctionWriter:
     """The body of one function. Values are numbered in the order of their definition, so that the text is
-    reproducible. `threads` and `shared_bytes` are those of a kernel's block."""
+    reproducible. `registers` are the ranges of special registers in a kernel, `shared_bytes` those of its block."""
 
     def __init__(
-        self, module: ModuleWriter, kernel: str, threads: tuple[int, int, int] = (1, 1, 1), shared_bytes: int = 0
+        self,
+        module: ModuleWriter,
+        kernel: str,
+        registers: Mapping[str, Range] = MappingProxyType({}),
+        shared_bytes: int = 0,
     ) -> None:
         self.module = module
         self.kernel = kernel
-        self.threads = threads
+        self.registers = registers
         self.shared_bytes = shared_bytes
         self.fenced_roundings: frozenset[type[Attribute]] = frozenset()  # the types to which `.convert` fences them
         self.tied: Mapping[Operation, Sequence[Fragment]] = {}  # to the fences and waits of warpgroups

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TextIO
 from ...base.occupancy import Occupancy, occupancy
 from ...base.target import STATIC_SHARED_BYTES, Target
 from ...dialects.kernel import LaunchBounds
-from ...dialects.ptx import EntryOp, StateSpace
+from ...dialects.ptx import EntryOp, SetMaxNRegOp, StateSpace
 from ...passes.analysis.local_memory import local_fragments
 from ..frontend.diagnostics import place_of
 from ..machine.assemble import Cubin, KernelResources
@@ -35,6 +35,7 @@ class KernelReport:
     """One kernel: its launch bounds and resources; its static shared memory, to which the assembler's log adds what is
     reserved and aligned, and the dynamic one that its launch asks for; the blocks that a multiprocessor holds, the
     bytes of its fragments that lie in local memory, its PTX instructions, and what its accesses to memory cost.
+    `handed_over` are the registers per thread that its warpgroups have after `setmaxnreg`, the least first.
     """
 
     name: str
@@ -46,6 +47,7 @@ class KernelReport:
     local_fragments: int
     instructions: Mapping[str, int]
     accesses: Sequence[AccessCost]
+    handed_over: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +74,9 @@ def _kernel(entry: EntryOp, counts: Mapping[str, Mapping[str, int]], cubin: Cubi
         static, dynamic = shared if resources.static_shared else 0, 0  # LLVM drops unused memory
     held = occupancy(target, prod(bounds.threads), resources.registers, static or dynamic)
     local = sum(fragment.bytes for fragment in local_fragments(entry))
+    handed_over = sorted({op.n.value.data for op in entry.walk() if isinstance(op, SetMaxNRegOp)})
     return KernelReport(
-        name, bounds, resources, static, dynamic, held, local, counts.get(name, {}), access_costs(entry)
+        name, bounds, resources, static, dynamic, held, local, counts.get(name, {}), access_costs(entry), handed_over
     )
 
 
@@ -107,6 +110,7 @@ def print_report(report: Report, file: TextIO) -> None:
     rows: tuple[tuple[str, Callable[[KernelReport], object]], ...] = (
         ("threads per block", lambda kernel: prod(kernel.bounds.threads)),
         ("registers per thread", lambda kernel: kernel.resources.registers),
+        ("  after setmaxnreg", lambda kernel: ", ".join(map(str, kernel.handed_over))),
         ("spill stores, bytes", lambda kernel: kernel.resources.spill_stores),
         ("spill loads, bytes", lambda kernel: kernel.resources.spill_loads),
         ("stack, bytes", lambda kernel: kernel.resources.stack),
@@ -118,7 +122,9 @@ def print_report(report: Report, file: TextIO) -> None:
         ("machine code, bytes", lambda kernel: kernel.resources.code),
     )
     for name, value in rows:
-        table.add_row(name, *(str(value(kernel)) for kernel in report.kernels))
+        values = [str(value(kernel)) for kernel in report.kernels]
+        if any(values):
+            table.add_row(name, *values)
     console.print(table)
     for kernel in report.kernels:
         table = Table("instruction", title=f"PTX instructions of {kernel.name}", title_justify="left")

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 from xdsl.dialects.builtin import DenseArrayBase, IntegerType, UnitAttr, i32, i64
 from xdsl.ir import Attribute
 from xdsl.irdl import (
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -20,6 +19,7 @@ from ...layout.algebra.axes import has_basis
 from ...layout.algebra.core import ComposedLayout, Layout
 from ...layout.algebra.inttuple import has_underscore, leaves, show, transform_leaves
 from ...layout.algebra.swizzle import Swizzle
+from ..definitions import irdl_op_definition
 from . import modes
 from .brackets import Flag, Mode
 from .constructors import AnyType

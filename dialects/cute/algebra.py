@@ -4,7 +4,7 @@
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import I32, IntegerAttr
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
+from xdsl.irdl import operand_def, opt_operand_def, prop_def, result_def
 
 from ...base.errors import Code
 from ...layout.algebra.axes import has_basis
@@ -28,6 +28,7 @@ from ...layout.algebra.recast import recast_layout
 from ...layout.algebra.slicing import slice_
 from ...layout.algebra.swizzle import Swizzle
 from ...layout.algebra.swizzled_slice import MixedBits, slice_as_cute
+from ..definitions import irdl_op_definition
 from .accessors import Indexable
 from .brackets import Integers
 from .op import PureOp, Signature

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Operation
-from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
+from xdsl.irdl import operand_def, result_def, traits_def
 from xdsl.traits import ConditionallySpeculatable, NoMemoryEffect, Pure
 
 from ...base.errors import Code
@@ -22,6 +22,7 @@ from ...layout.algebra.inttuple import (
     show,
     wrap,
 )
+from ..definitions import irdl_op_definition
 from ..errors import refuse
 from .op import AlgebraOp, CuteOp, PureOp
 from .types import (

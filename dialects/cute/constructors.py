@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 from xdsl.dialects.builtin import I32, I64, IntegerType, i32, i64
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def, var_operand_def
+from xdsl.irdl import operand_def, result_def, traits_def, var_operand_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, MemoryWriteEffect, Pure
@@ -24,6 +24,7 @@ from ...layout.algebra.core import (
 from ...layout.algebra.inttuple import show, weakly_congruent
 from ...layout.algebra.swizzle import Swizzle
 from ...layout.algebra.unknown import Unknown
+from ..definitions import irdl_op_definition
 from ..errors import refuse
 from .op import CuteOp, PureOp, Signature
 from .types import (

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import I32, DenseArrayBase, IntegerAttr, i32
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
+from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def
 
 from ...base.errors import Code
 from ...layout.algebra.coordinates import crd2idx, idx2crd, increment
@@ -20,6 +20,7 @@ from ...layout.algebra.inttuple import (
     show,
     weakly_congruent,
 )
+from ..definitions import irdl_op_definition
 from . import modes
 from .algebra import AnyLayout
 from .brackets import Integers, Mode

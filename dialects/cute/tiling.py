@@ -4,7 +4,7 @@
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
+from xdsl.irdl import operand_def, opt_operand_def, result_def
 
 from ...base.errors import Code
 from ...layout.algebra import divide, product
@@ -13,6 +13,7 @@ from ...layout.algebra.coalesce import coalesce
 from ...layout.algebra.core import Layout, LayoutLike, Tiler, plain_layout, rank
 from ...layout.algebra.inttuple import leaves, show, wrap
 from ...layout.algebra.modes import ungroup_mode
+from ..definitions import irdl_op_definition
 from .algebra import AnyLayout
 from .op import PureOp
 from .types import IntTupleType, LayoutType, ShapeType, TileType

@@ -6,16 +6,17 @@ xDSL reads and writes these operations in generic form only. The classes here de
 """
 
 from collections.abc import Sequence
-from typing import Self, cast
+from typing import ClassVar, Self, cast
 
 from xdsl.dialects import gpu
 from xdsl.dialects.builtin import ArrayAttr, IndexType, StringAttr
 from xdsl.ir import Attribute, Block, Dialect, Operation
-from xdsl.irdl import IRDLOperation, traits_def
+from xdsl.irdl import IRDLOperation, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
+from ..definitions import irdl_op_definition
 from .binary import BinaryOp, ObjectAttr
 from .launch import LAUNCHING
 
@@ -63,8 +64,17 @@ class ModuleOp(gpu.ModuleOp):
         return cast("ArrayAttr[Attribute]", targets).data if isinstance(targets, ArrayAttr) else ()
 
 
-class _Coordinate(IRDLOperation):
-    """`gpu.thread_id x`: one of three coordinates, by letter."""
+class CoordinateOp(IRDLOperation):
+    """`gpu.thread_id x`: one of three coordinates, by letter, of the special register `REGISTER`."""
+
+    REGISTER: ClassVar[str]
+
+    @property
+    def register(self) -> str:
+        """The special register that holds it, such as `tid.x`."""
+        dimension = self.properties["dimension"]
+        assert isinstance(dimension, gpu.DimensionAttr)
+        return f"{self.REGISTER}.{dimension.data.value}"
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -73,39 +83,92 @@ class _Coordinate(IRDLOperation):
         return cls.create(properties={"dimension": dimension}, attributes=attributes, result_types=[IndexType()])
 
     def print(self, printer: Printer) -> None:
-        dimension = self.properties["dimension"]
-        assert isinstance(dimension, gpu.DimensionAttr)
-        printer.print_string(f" {dimension.data.value}")
+        printer.print_string(f" {self.register[-1]}")
         printer.print_op_attributes(self.attributes)
 
 
-class ThreadIdOp(_Coordinate, gpu.ThreadIdOp):
+class ThreadIdOp(CoordinateOp, gpu.ThreadIdOp):
     """`gpu.thread_id x`: the thread's coordinate in its block."""
 
     traits = traits_def(Pure())
+    REGISTER: ClassVar[str] = "tid"
 
 
-class BlockIdOp(_Coordinate, gpu.BlockIdOp):
+class BlockIdOp(CoordinateOp, gpu.BlockIdOp):
     """`gpu.block_id x`: the block's coordinate in the grid."""
 
     traits = traits_def(Pure())
+    REGISTER: ClassVar[str] = "ctaid"
 
 
-class BlockDimOp(_Coordinate, gpu.BlockDimOp):
+class BlockDimOp(CoordinateOp, gpu.BlockDimOp):
     """`gpu.block_dim x`: the block's size in threads."""
 
     traits = traits_def(Pure())
+    REGISTER: ClassVar[str] = "ntid"
 
 
-class GridDimOp(_Coordinate, gpu.GridDimOp):
+class GridDimOp(CoordinateOp, gpu.GridDimOp):
     """`gpu.grid_dim x`: the grid's size in blocks."""
 
     traits = traits_def(Pure())
+    REGISTER: ClassVar[str] = "nctaid"
 
+
+class _ClusterCoordinateOp(CoordinateOp):
+    """A coordinate that MLIR has and xDSL has not."""
+
+    dimension = prop_def(gpu.DimensionAttr)
+    result = result_def(IndexType)
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class ClusterBlockIdOp(_ClusterCoordinateOp):
+    """`gpu.cluster_block_id x`: the block's coordinate in its cluster."""
+
+    name = "gpu.cluster_block_id"
+    REGISTER: ClassVar[str] = "cluster_ctaid"
+
+
+@irdl_op_definition
+class ClusterDimBlocksOp(_ClusterCoordinateOp):
+    """`gpu.cluster_dim_blocks x`: the cluster's size in blocks."""
+
+    name = "gpu.cluster_dim_blocks"
+    REGISTER: ClassVar[str] = "cluster_nctaid"
+
+
+@irdl_op_definition
+class ClusterIdOp(_ClusterCoordinateOp):
+    """`gpu.cluster_id x`: the cluster's coordinate in the grid."""
+
+    name = "gpu.cluster_id"
+    REGISTER: ClassVar[str] = "clusterid"
+
+
+@irdl_op_definition
+class ClusterDimOp(_ClusterCoordinateOp):
+    """`gpu.cluster_dim x`: the grid's size in clusters."""
+
+    name = "gpu.cluster_dim"
+    REGISTER: ClassVar[str] = "nclusterid"
+
+
+COORDINATES = (
+    ThreadIdOp,
+    BlockIdOp,
+    BlockDimOp,
+    GridDimOp,
+    ClusterBlockIdOp,
+    ClusterDimBlocksOp,
+    ClusterIdOp,
+    ClusterDimOp,
+)
 
 _OURS: dict[str, type[Operation]] = {
     **{op.name: op for op in gpu.GPU.operations},
-    **{op.name: op for op in (ModuleOp, ThreadIdOp, BlockIdOp, BlockDimOp, GridDimOp, BinaryOp, *LAUNCHING)},
+    **{op.name: op for op in (ModuleOp, *COORDINATES, BinaryOp, *LAUNCHING)},
 }
 
 GPU = Dialect("gpu", list(_OURS.values()), [*gpu.GPU.attributes, ObjectAttr])

@@ -9,7 +9,6 @@ from xdsl.ir import Attribute, ParametrizedAttribute
 from xdsl.irdl import (
     IRDLOperation,
     irdl_attr_definition,
-    irdl_op_definition,
     param_def,
     prop_def,
     traits_def,
@@ -18,6 +17,8 @@ from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 from xdsl.traits import SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
+
+from ..definitions import irdl_op_definition
 
 FORMATS = ("offload", "assembly", "bin", "fatbin")
 """LLVM bitcode, PTX, machine code of one GPU, machine code of several."""

@@ -10,11 +10,13 @@ from typing import Self
 from xdsl.dialects import gpu
 from xdsl.dialects.builtin import FunctionType, IndexType, StringAttr, SymbolRefAttr, UnitAttr, i32
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, traits_def, var_operand_def
+from xdsl.irdl import IRDLOperation, prop_def, traits_def, var_operand_def
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
+
+from ..definitions import irdl_op_definition
 
 
 class FuncOp(gpu.FuncOp):

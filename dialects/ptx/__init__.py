@@ -10,6 +10,7 @@ from . import (
     async_copy,
     atomic,
     bulk,
+    cluster,
     convert,
     entry,
     hints,
@@ -47,6 +48,15 @@ from .bulk import (
     BulkStoreOp,
     BulkWaitGroupOp,
     FenceProxyAsyncOp,
+)
+from .cluster import (
+    ClusterArriveOp,
+    ClusterWaitOp,
+    FenceMbarrierInitOp,
+    GetCtaRankOp,
+    MapaOp,
+    RedAsyncOp,
+    StAsyncOp,
 )
 from .convert import CVT_FORMS, CvtOp, Dp4aOp, PrmtOp
 from .entry import EntryOp, RetOp
@@ -92,6 +102,7 @@ from .types import (
     LOCAL,
     MAP,
     SHARED,
+    SHARED_CLUSTER,
     PtrType,
     RecipeAttr,
     StateSpace,
@@ -122,24 +133,25 @@ PTX = Dialect(
     "ptx",
     operations_of(
         entry, sreg, address, memory, hints, async_copy, matrix, mma, sync, warp, approx, convert, atomic,
-        inline, mbarrier, bulk, tensor_copy, wgmma,
+        inline, mbarrier, bulk, tensor_copy, cluster, wgmma,
     ),
     [PtrType, StateSpaceAttr, TensorMapType, RecipeAttr],
 )  # fmt: skip
 
 __all__ = [
-    "ActivemaskOp", "ApproximateOp", "AtomCasOp", "AtomOp", "BULK_UNIT", "BarArriveOp", "BarSyncOp",
-    "BarWarpSyncOp", "BulkCommitGroupOp", "BulkLoadOp", "BulkPrefetchOp", "BulkStoreOp", "BulkWaitGroupOp",
-    "CVT_FORMS", "CosOp", "CpAsyncCommitGroupOp", "CpAsyncMbarrierArriveOp", "CpAsyncOp", "CpAsyncWaitAllOp",
-    "CpAsyncWaitGroupOp", "CreatePolicyOp", "CvtOp", "Dp4aOp", "ElectSyncOp", "EntryOp", "Ex2Op", "FenceOp",
-    "FenceProxyAsyncOp", "GLOBAL", "GridDependencyWaitOp", "InlineOp", "LOCAL", "LaunchDependentsOp", "LdMatrixOp",
-    "Lg2Op", "LoadAcquireOp", "LoadOp", "LocalAllocOp", "MAP", "MAX_ARRIVALS", "MAX_TRANSACTION",
-    "MAX_WGMMA_GROUPS", "MatchAnySyncOp", "MbarrierArriveExpectTxOp", "MbarrierArriveOp", "MbarrierCompleteTxOp",
-    "MbarrierExpectTxOp", "MbarrierInitOp", "MbarrierInvalOp", "MbarrierTestWaitOp", "MbarrierTryWaitOp",
-    "MbarrierWaitOp", "MmaSyncOp", "MovMatrixOp", "NanosleepOp", "PTX", "PrefetchTensorMapOp", "PrintfOp",
-    "PrmtOp", "PtrAddOp", "PtrType", "PtxOp", "RcpOp", "RecipeAttr", "RedOp", "ReduxSyncOp", "RetOp", "RsqrtOp",
-    "SHARED", "SetMaxNRegOp", "ShflSyncOp", "SinOp", "SmemAddrOp", "SmemAllocOp", "SqrtOp", "SregOp", "StMatrixOp",
-    "StateSpace", "StateSpaceAttr", "StoreOp", "StoreReleaseOp", "TanhOp", "TensorCopyOp", "TensorLoadOp",
-    "TensorMapType", "TensorPrefetchOp", "TensorReduceOp", "TensorStoreOp", "VoteSyncOp", "WgmmaCommitGroupOp",
-    "WgmmaFenceOp", "WgmmaMmaAsyncOp", "WgmmaWaitGroupOp", "access_registers", "scalar_bits", "value_bytes",
+    "ActivemaskOp", "ApproximateOp", "AtomCasOp", "AtomOp", "BULK_UNIT", "BarArriveOp", "BarSyncOp", "BarWarpSyncOp",
+    "BulkCommitGroupOp", "BulkLoadOp", "BulkPrefetchOp", "BulkStoreOp", "BulkWaitGroupOp", "CVT_FORMS",
+    "ClusterArriveOp", "ClusterWaitOp", "CosOp", "CpAsyncCommitGroupOp", "CpAsyncMbarrierArriveOp", "CpAsyncOp",
+    "CpAsyncWaitAllOp", "CpAsyncWaitGroupOp", "CreatePolicyOp", "CvtOp", "Dp4aOp", "ElectSyncOp", "EntryOp", "Ex2Op",
+    "FenceMbarrierInitOp", "FenceOp", "FenceProxyAsyncOp", "GLOBAL", "GetCtaRankOp", "GridDependencyWaitOp", "InlineOp",
+    "LOCAL", "LaunchDependentsOp", "LdMatrixOp", "Lg2Op", "LoadAcquireOp", "LoadOp", "LocalAllocOp", "MAP",
+    "MAX_ARRIVALS", "MAX_TRANSACTION", "MAX_WGMMA_GROUPS", "MapaOp", "MatchAnySyncOp", "MbarrierArriveExpectTxOp",
+    "MbarrierArriveOp", "MbarrierCompleteTxOp", "MbarrierExpectTxOp", "MbarrierInitOp", "MbarrierInvalOp",
+    "MbarrierTestWaitOp", "MbarrierTryWaitOp", "MbarrierWaitOp", "MmaSyncOp", "MovMatrixOp", "NanosleepOp", "PTX",
+    "PrefetchTensorMapOp", "PrintfOp", "PrmtOp", "PtrAddOp", "PtrType", "PtxOp", "RcpOp", "RecipeAttr", "RedAsyncOp",
+    "RedOp", "ReduxSyncOp", "RetOp", "RsqrtOp", "SHARED", "SHARED_CLUSTER", "SetMaxNRegOp", "ShflSyncOp", "SinOp",
+    "SmemAddrOp", "SmemAllocOp", "SqrtOp", "SregOp", "StAsyncOp", "StMatrixOp", "StateSpace", "StateSpaceAttr",
+    "StoreOp", "StoreReleaseOp", "TanhOp", "TensorCopyOp", "TensorLoadOp", "TensorMapType", "TensorPrefetchOp",
+    "TensorReduceOp", "TensorStoreOp", "VoteSyncOp", "WgmmaCommitGroupOp", "WgmmaFenceOp", "WgmmaMmaAsyncOp",
+    "WgmmaWaitGroupOp", "access_registers", "scalar_bits", "value_bytes",
 ]  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any, Self, TypeAlias
 
 from xdsl.dialects.builtin import I32, I64, IndexType
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, result_def, traits_def, var_operand_def
+from xdsl.irdl import operand_def, opt_prop_def, result_def, traits_def, var_operand_def
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import Pure
@@ -15,6 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...layout.algebra.inttuple import leaves
 from ...layout.algebra.unknown import Unknown
 from ..cute import CoordAttr
+from ..definitions import irdl_op_definition
 from .base import PtxOp
 from .types import PtrType
 

@@ -7,10 +7,11 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import UnitAttr, VectorType
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import AnyAttr, VarConstraint, irdl_op_definition, operand_def, opt_prop_def, result_def, traits_def
+from xdsl.irdl import AnyAttr, VarConstraint, operand_def, opt_prop_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ..definitions import irdl_op_definition
 from ..element_types import FLOATS
 from .base import PtxOp
 

@@ -7,7 +7,6 @@ from xdsl.dialects.builtin import I32, I64, IntegerAttr, StringAttr, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -20,6 +19,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...layout.atoms.cache_hints import PREFETCH_HINTS
 from ...layout.atoms.instructions import CpAsync
 from ...layout.atoms.ptx_text import mnemonic
+from ..definitions import irdl_op_definition
 from .base import PtxOp
 from .hints import check_hint, modifiers, with_hint
 from .types import GLOBAL, SHARED

@@ -10,7 +10,6 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,
     VarConstraint,
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -20,6 +19,7 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from ..definitions import irdl_op_definition
 from .base import PtxOp
 from .types import GLOBAL, LOCAL, PtrType, scalar_bits
 from .warp import check_word
@@ -45,9 +45,10 @@ _VECTOR_ADDS: Mapping[Attribute, str] = MappingProxyType(
 """The additions of several floats at once, in global memory."""
 
 
-def _pointer(ptr: SSAValue) -> PtrType:
+def _space(ptr: SSAValue) -> str:
+    """The state space of a pointer in PTX's words."""
     assert isinstance(ptr.type, PtrType)
-    return ptr.type
+    return ptr.type.space.data.address_space.ptx
 
 
 class ScopedOp(PtxOp):
@@ -83,7 +84,7 @@ class _AtomicOp(ScopedOp):
 
     def prefix(self, instruction: str, ptr: SSAValue) -> str:
         """The mnemonic up to the operation."""
-        return f"{instruction}.{self.order_name}.{self.scope_name}.{_pointer(ptr).space.data.value}"
+        return f"{instruction}.{self.order_name}.{self.scope_name}.{_space(ptr)}"
 
     def check_order(self, instruction: str) -> None:
         """Refuses a memory order that the instruction does not have."""
@@ -265,8 +266,7 @@ class LoadAcquireOp(ScopedOp):
         super().__init__(operands=[ptr], properties=_properties(None, None, scope), result_types=[type])
 
     def mnemonic(self) -> str:
-        space = _pointer(self.ptr).space.data.value
-        return f"ld.acquire.{self.scope_name}.{space}.b{scalar_bits(self.result.type)}"
+        return f"ld.acquire.{self.scope_name}.{_space(self.ptr)}.b{scalar_bits(self.result.type)}"
 
     def verify_(self) -> None:
         self.check_place(self.ptr)
@@ -289,8 +289,7 @@ class StoreReleaseOp(ScopedOp):
         super().__init__(operands=[value, ptr], properties=_properties(None, None, scope))
 
     def mnemonic(self) -> str:
-        space = _pointer(self.ptr).space.data.value
-        return f"st.release.{self.scope_name}.{space}.b{scalar_bits(self.value.type)}"
+        return f"st.release.{self.scope_name}.{_space(self.ptr)}.b{scalar_bits(self.value.type)}"
 
     def verify_(self) -> None:
         self.check_place(self.ptr)

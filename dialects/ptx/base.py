@@ -7,6 +7,7 @@ from typing import ClassVar
 from xdsl.irdl import IRDLOperation
 
 from ...base.target import TargetFamily
+from .types import PtrType
 
 
 class PtxOp(IRDLOperation, ABC):
@@ -23,8 +24,9 @@ class PtxOp(IRDLOperation, ABC):
 
     @property
     def targets(self) -> TargetFamily:
-        """The targets that have the instruction with these operands."""
-        return TargetFamily(*self.requires())
+        """The targets that have the instruction with these operands, and pointers to the memory of these."""
+        spaces = (value.type.requires() for value in self.operands if isinstance(value.type, PtrType))
+        return TargetFamily(*max((self.requires(), *spaces)))
 
     def requires(self) -> tuple[int, int]:
         """The oldest target that has the instruction with these operands: sm and ten times the PTX version."""

@@ -10,10 +10,11 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import I32, I64, IntegerAttr, UnitAttr, i64
 from xdsl.ir import SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, traits_def
+from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, prop_def, traits_def
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from ..definitions import irdl_op_definition
 from .base import PtxOp
 from .types import GLOBAL, SHARED
 

@@ -7,12 +7,13 @@ from typing import ClassVar, NamedTuple
 
 from xdsl.dialects.builtin import I32, StringAttr, VectorType, f16, f32, i16, i32
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def, var_operand_def
+from xdsl.irdl import operand_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.atoms.instructions import Dp4a
 from ...layout.atoms.ptx_text import mnemonic
+from ..definitions import irdl_op_definition
 from ..element_types import FLOATS, ir_type
 from .base import PtxOp
 from .warp import check_word

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Region
-from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def, traits_def
+from xdsl.irdl import opt_prop_def, prop_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, SymbolOpInterface
@@ -26,6 +26,7 @@ from ...layout.algebra.core import Layout
 from ...layout.text.layouts import to_text
 from ...layout.tma.recipe import MapRecipe
 from ..cute import LayoutAttr
+from ..definitions import irdl_op_definition
 from ..kernel import (
     KernelOp,
     LaunchBounds,

@@ -5,13 +5,14 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import I64, Float32Type, FloatAttr, StringAttr, f32, i64
 from xdsl.ir import SSAValue
-from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import LayoutError
 from ...layout.atoms.cache_hints import POLICIES, hint_requires, with_policy
 from ...layout.atoms.cache_hints import check_hint as check_text
+from ..definitions import irdl_op_definition
 from ..errors import refuse
 from .base import PtxOp
 

@@ -5,10 +5,11 @@ import re
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import irdl_op_definition, prop_def, traits_def, var_operand_def, var_result_def
+from xdsl.irdl import prop_def, traits_def, var_operand_def, var_result_def
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from ..definitions import irdl_op_definition
 from .base import PtxOp
 from .types import constraint_of
 

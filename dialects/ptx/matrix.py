@@ -6,13 +6,14 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import I32, I64, IntegerAttr, StringAttr, UnitAttr, VectorType, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.target import TargetFamily
 from ...layout.atoms.instructions import UNPACKED_BITS, LdMatrix, MovMatrix, StMatrix
 from ...layout.atoms.ptx_text import mnemonic
+from ..definitions import irdl_op_definition
 from .base import PtxOp
 from .types import SHARED
 

@@ -9,13 +9,18 @@ same count. Phases are numbered from 0; their parity, 0 or 1, names the current 
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import I1, I32, UnitAttr, i1
-from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, result_def, traits_def
+from xdsl.dialects.builtin import I1, I32, StringAttr, UnitAttr, i1
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, result_def, traits_def
+from xdsl.irdl.declarative_assembly_format import ParsingState, VariableDirective
+from xdsl.parser import Parser
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.utils.exceptions import VerifyException
 
+from ..definitions import irdl_op_definition
+from ..operands import Defined
 from .base import PtxOp
-from .types import SHARED
+from .types import SHARED, SHARED_CLUSTER, PtrType
 
 MAX_ARRIVALS = 2**20 - 1
 """The most arrivals that a phase can need (PTX ISA, Contents of the mbarrier object)."""
@@ -65,39 +70,81 @@ class MbarrierInvalOp(_MbarrierOp):
         super().__init__(operands=[bar])
 
 
+class Mbarrier(Defined):
+    """The address of an mbarrier of the own block or, from `ptx.mapa`, of one of the cluster."""
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        at = parser.pos
+        super().parse(parser, state)
+        assert isinstance(self.operand, VariableDirective)
+        type = next(iter(state.operand_types[self.operand.index] or ()))
+        if type not in (SHARED, SHARED_CLUSTER):
+            parser.raise_error(_expected(type), at, parser.pos)
+
+
+def _expected(type: Attribute) -> str:
+    return f"expected an address in shared memory, got a value of type {type}"
+
+
+class _CountingOp(_MbarrierOp):
+    """An instruction on an mbarrier of the own block or of another one of the cluster."""
+
+    custom_directives = (Mbarrier,)
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the mbarrier may be that of another block."""
+        return self.operands[0].type == SHARED_CLUSTER
+
+    def requires(self) -> tuple[int, int]:
+        return (90, 80) if self.is_remote else super().requires()
+
+    def verify_(self) -> None:
+        if (type := self.operands[0].type) not in (SHARED, SHARED_CLUSTER):
+            raise VerifyException(_expected(type))
+
+
 @irdl_op_definition
-class MbarrierArriveOp(_MbarrierOp):
+class MbarrierArriveOp(_CountingOp):
     """`ptx.mbarrier.arrive %bar count %n`: each thread arrives once, or from sm_90 on n times; what it did before
-    happened before whatever follows a wait for the phase (PTX ISA, mbarrier.arrive: release at scope cta).
+    happened before whatever follows a wait for the phase (PTX ISA, mbarrier.arrive: release at scope cta, or at scope
+    cluster where `bar` is the address of a peer's mbarrier, from `ptx.mapa`).
 
     Preconditions: the phase still needs so many arrivals. The state that the instruction returns is not used: a phase
     is waited for by its parity.
     """
 
     name = "ptx.mbarrier.arrive"
-    MNEMONIC: ClassVar[str | None] = "mbarrier.arrive.shared.b64"
-    bar = operand_def(SHARED)
+    bar = operand_def(PtrType)
     count = opt_operand_def(I32)
-    assembly_format = "$bar (`count` $count^)? attr-dict"
+    assembly_format = "custom<Mbarrier>($bar, type($bar)) (`count` $count^)? attr-dict"
 
     def __init__(self, bar: SSAValue | Operation, count: SSAValue | None = None):
         super().__init__(operands=[bar, count])
 
+    def mnemonic(self) -> str:
+        return f"mbarrier.arrive.{'release.cluster.shared::cluster' if self.is_remote else 'shared'}.b64"
+
     def requires(self) -> tuple[int, int]:
-        return (90, 78) if self.count is not None else (self.MIN_SM, self.MIN_PTX)
+        return max(super().requires(), (90, 78) if self.count is not None else (0, 0))
 
 
-class _TransactionOp(_MbarrierOp):
+class _TransactionOp(_CountingOp):
     """An instruction that changes the number of bytes that the phase still expects."""
 
     MIN_SM: ClassVar[int] = 90
     MIN_PTX: ClassVar[int] = 80
-    bar = operand_def(SHARED)
+    ACTION: ClassVar[str]
+    bar = operand_def(PtrType)
     bytes = operand_def(I32)
-    assembly_format = "$bar `,` $bytes attr-dict"
+    assembly_format = "custom<Mbarrier>($bar, type($bar)) `,` $bytes attr-dict"
 
     def __init__(self, bar: SSAValue | Operation, bytes: SSAValue | Operation):
         super().__init__(operands=[bar, bytes])
+
+    def mnemonic(self) -> str:
+        place = "cluster.shared::cluster" if self.is_remote else "cta.shared"
+        return f"mbarrier.{self.ACTION}.{place}.b64"
 
 
 @irdl_op_definition
@@ -107,7 +154,7 @@ class MbarrierExpectTxOp(_TransactionOp):
     """
 
     name = "ptx.mbarrier.expect_tx"
-    MNEMONIC: ClassVar[str | None] = "mbarrier.expect_tx.relaxed.cta.shared.b64"
+    ACTION: ClassVar[str] = "expect_tx.relaxed"
 
 
 @irdl_op_definition
@@ -117,7 +164,7 @@ class MbarrierArriveExpectTxOp(_TransactionOp):
     """
 
     name = "ptx.mbarrier.arrive.expect_tx"
-    MNEMONIC: ClassVar[str | None] = "mbarrier.arrive.expect_tx.release.cta.shared.b64"
+    ACTION: ClassVar[str] = "arrive.expect_tx.release"
 
 
 @irdl_op_definition
@@ -127,19 +174,47 @@ class MbarrierCompleteTxOp(_TransactionOp):
     """
 
     name = "ptx.mbarrier.complete_tx"
-    MNEMONIC: ClassVar[str | None] = "mbarrier.complete_tx.relaxed.cta.shared.b64"
+    ACTION: ClassVar[str] = "complete_tx.relaxed"
 
 
-class _TestOp(_MbarrierOp):
-    """What tests of a phase have in common."""
+class _WaitingOp(_MbarrierOp):
+    """An instruction that looks at a phase of an mbarrier of the own block; no thread can wait for another. With `scope
+    "cluster"` it acquires what threads of other blocks did before they arrived.
+    """
 
     bar = operand_def(SHARED)
     parity = operand_def(I32)
-    done = result_def(I1)
-    assembly_format = "$bar `,` $parity attr-dict"
+    scope = opt_prop_def(StringAttr)
+    assembly_format = "$bar `,` $parity (`scope` $scope^)? attr-dict"
+    TEST: ClassVar[str]
 
-    def __init__(self, bar: SSAValue | Operation, parity: SSAValue | Operation):
-        super().__init__(operands=[bar, parity], result_types=[i1])
+    def requires(self) -> tuple[int, int]:
+        return max(super().requires(), (0, 0) if self.scope is None else (90, 80))
+
+    def mnemonic(self) -> str:
+        return self.test(self.TEST)
+
+    def test(self, instruction: str) -> str:
+        """The instruction that tests the phase: `test_wait` or `try_wait`."""
+        place = "shared" if self.scope is None else f"acquire.{self.scope.data}.shared::cta"
+        return f"mbarrier.{instruction}.parity.{place}.b64"
+
+    def verify_(self) -> None:
+        if self.scope is not None and self.scope.data not in ("cta", "cluster"):
+            raise VerifyException(f'the scope of a wait is cta or cluster, not "{self.scope.data}"')
+
+
+class _TestOp(_WaitingOp):
+    """What tests of a phase have in common."""
+
+    done = result_def(I1)
+
+    def __init__(self, bar: SSAValue | Operation, parity: SSAValue | Operation, scope: str | None = None):
+        super().__init__(operands=[bar, parity], properties=_scope(scope), result_types=[i1])
+
+
+def _scope(scope: str | None) -> dict[str, Attribute | None]:
+    return {"scope": None if scope is None else StringAttr(scope)}
 
 
 @irdl_op_definition
@@ -150,7 +225,7 @@ class MbarrierTestWaitOp(_TestOp):
     """
 
     name = "ptx.mbarrier.test_wait"
-    MNEMONIC: ClassVar[str | None] = "mbarrier.test_wait.parity.shared.b64"
+    TEST: ClassVar[str] = "test_wait"
     MIN_PTX: ClassVar[int] = 71
 
 
@@ -161,13 +236,13 @@ class MbarrierTryWaitOp(_TestOp):
     """
 
     name = "ptx.mbarrier.try_wait"
-    MNEMONIC: ClassVar[str | None] = "mbarrier.try_wait.parity.shared.b64"
+    TEST: ClassVar[str] = "try_wait"
     MIN_SM: ClassVar[int] = 90
     MIN_PTX: ClassVar[int] = 78
 
 
 @irdl_op_definition
-class MbarrierWaitOp(_MbarrierOp):
+class MbarrierWaitOp(_WaitingOp):
     """`ptx.mbarrier.wait %bar, %parity`: waits until the phase of this parity, the current one or the one before it, is
     complete; what happened before the arrivals in it happened before what follows.
 
@@ -176,14 +251,11 @@ class MbarrierWaitOp(_MbarrierOp):
     """
 
     name = "ptx.mbarrier.wait"
-    MNEMONIC: ClassVar[str | None] = "mbarrier.try_wait.parity.shared.b64"
+    TEST: ClassVar[str] = "try_wait"
     MIN_PTX: ClassVar[int] = 71
-    bar = operand_def(SHARED)
-    parity = operand_def(I32)
-    assembly_format = "$bar `,` $parity attr-dict"
 
-    def __init__(self, bar: SSAValue | Operation, parity: SSAValue | Operation):
-        super().__init__(operands=[bar, parity])
+    def __init__(self, bar: SSAValue | Operation, parity: SSAValue | Operation, scope: str | None = None):
+        super().__init__(operands=[bar, parity], properties=_scope(scope))
 
 
 @irdl_op_definition

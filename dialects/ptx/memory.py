@@ -4,7 +4,6 @@
 from xdsl.dialects.builtin import I64, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -16,6 +15,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.atoms.cache_hints import LOAD_HINTS, STORE_HINTS
+from ..definitions import irdl_op_definition
 from .base import PtxOp
 from .hints import check_hint, modifiers, with_hint
 from .types import (
@@ -60,7 +60,7 @@ class _Access(PtxOp):
         """The state space, cache hint, vector and type suffixes (`global.cs.v4.b32`)."""
         assert isinstance(ptr, PtrType)
         count, bits = access_registers(value)
-        prefix = f"{ptr.space.data.value}{modifiers(self.cache, self.policy)}"
+        prefix = f"{ptr.space.data.address_space.ptx}{modifiers(self.cache, self.policy)}"
         return f"{prefix}.v{count}.b{bits}" if count > 1 else f"{prefix}.b{bits}"
 
     def check_cache(self, instruction: str, ptr: Attribute, allowed: frozenset[str]) -> None:

@@ -9,7 +9,6 @@ from xdsl.dialects.builtin import StringAttr, f32, f64, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    irdl_op_definition,
     prop_def,
     var_operand_def,
     var_result_def,
@@ -25,6 +24,7 @@ from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_registers import registers
 from ...layout.atoms.mma_table import mma_atom
 from ...layout.atoms.ptx_text import mnemonic
+from ..definitions import irdl_op_definition
 from ..errors import raise_at, refuse
 from .base import PtxOp
 

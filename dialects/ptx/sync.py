@@ -6,11 +6,12 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import I32, I64, IntegerAttr, StringAttr, i64
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, traits_def, var_operand_def
+from xdsl.irdl import operand_def, opt_prop_def, prop_def, traits_def, var_operand_def
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.target import MAX_THREADS, WARP
+from ..definitions import irdl_op_definition
 from .base import PtxOp
 from .types import PtrType, float_bits, scalar_bits
 

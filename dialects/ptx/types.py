@@ -16,31 +16,35 @@ from xdsl.utils.str_enum import StrEnum
 
 from ...base.parameters import POINTER, TENSOR_MAP, Pointer, TensorMapObject
 from ...base.target import ADDRESS_SPACES, AddressSpace
+from ...base.target import SHARED_CLUSTER as SHARED_CLUSTER_SPACE
 from ...layout.tma.recipe import MapRecipe
 from ...layout.tma.recipe_text import parse_recipe, recipe_text
 from ..cute import QuotedAttr
 from ..element_types import FLOATS
 from ..parameters import ParameterType
 
-_ADDRESS_SPACES = {space.ptx: space for space in ADDRESS_SPACES}
+_ADDRESS_SPACES = {space.ptx: space for space in (*ADDRESS_SPACES, SHARED_CLUSTER_SPACE)}
 
 
 class StateSpace(StrEnum):
-    """The PTX state spaces that a kernel's memory operations address (PTX ISA, section State Spaces)."""
+    """The PTX state spaces that a kernel's memory operations address (PTX ISA, section State Spaces). `shared` is the
+    shared memory of the own block, `shared_cluster` that of all blocks of the cluster.
+    """
 
     Global = "global"
     Shared = "shared"
     Local = "local"
+    SharedCluster = "shared_cluster"
 
     @property
     def address_space(self) -> AddressSpace:
         """The memory, as base.target has it."""
-        return _ADDRESS_SPACES[self.value]
+        return _ADDRESS_SPACES[self.value.replace("_", "::")]
 
 
 @irdl_attr_definition
 class StateSpaceAttr(EnumAttribute[StateSpace], SpacedOpaqueSyntaxAttribute):
-    """A state space as an attribute: `global`, `shared` or `local`."""
+    """A state space as an attribute: `global`, `shared`, `shared_cluster` or `local`."""
 
     name = "ptx.state_space"
 
@@ -63,6 +67,10 @@ class PtrType(ParametrizedAttribute, TypeAttribute, ParameterType):
 
     def passed_as(self) -> Pointer | None:
         return POINTER if self.space.data is StateSpace.Global else None
+
+    def requires(self) -> tuple[int, int]:
+        """The oldest target that has such pointers: sm and ten times the PTX version."""
+        return (90, 78) if self.space.data is StateSpace.SharedCluster else (0, 0)
 
 
 @irdl_attr_definition
@@ -87,6 +95,7 @@ class RecipeAttr(QuotedAttr[MapRecipe]):
 GLOBAL = PtrType(StateSpaceAttr(StateSpace.Global))
 SHARED = PtrType(StateSpaceAttr(StateSpace.Shared))
 MAP = TensorMapType()
+SHARED_CLUSTER = PtrType(StateSpaceAttr(StateSpace.SharedCluster))
 LOCAL = PtrType(StateSpaceAttr(StateSpace.Local))
 
 REGISTER_LETTERS: Mapping[int, str] = MappingProxyType({16: "h", 32: "r", 64: "l"})

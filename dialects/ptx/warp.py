@@ -8,7 +8,6 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,
     VarConstraint,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -18,6 +17,7 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.target import WARP, TargetFamily
+from ..definitions import irdl_op_definition
 from .base import PtxOp
 from .types import value_bytes
 

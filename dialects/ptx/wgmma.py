@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import I1, I64, IntegerAttr, StringAttr, UnitAttr, i64
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import EqAttrConstraint, irdl_op_definition, operand_def, opt_prop_def, prop_def, traits_def
+from xdsl.irdl import EqAttrConstraint, operand_def, opt_prop_def, prop_def, traits_def
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
@@ -21,6 +21,7 @@ from ...layout.atoms.instructions import WgMma
 from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_table import mma_atom
 from ...layout.atoms.ptx_text import mnemonic
+from ..definitions import irdl_op_definition
 from ..errors import refuse
 from .base import PtxOp
 from .types import LOCAL

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import DenseArrayBase, Float64Type, FloatAttr, StringAttr, SymbolRefAttr, f64, i64
 from xdsl.ir import Attribute, Block, Region
-from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_prop_def, prop_def, region_def, traits_def
+from xdsl.irdl import IRDLOperation, opt_prop_def, prop_def, region_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import HasParent, NoTerminator, SymbolTable, SymbolUserOpInterface
@@ -16,6 +16,7 @@ from ...base.target import MAX_GRID
 from ...layout.algebra.core import Layout
 from ...layout.algebra.scalars import scalars_of
 from ...layout.text.layouts import to_text
+from ..definitions import irdl_op_definition
 from ..kernel import KernelOp, format_dim3, parse_dim3
 from ..parameters import Parameter
 from ..ptx.types import scalar_bits

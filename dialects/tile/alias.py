@@ -5,11 +5,11 @@ from math import gcd
 
 from xdsl.dialects.builtin import I64, IntegerAttr, i64
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import irdl_op_definition, prop_def, result_def, traits_def
+from xdsl.irdl import prop_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ..definitions import typed_operand
+from ..definitions import irdl_op_definition, typed_operand
 from .directives import TileOp
 from .memory import AllocOp
 from .types import TensorType

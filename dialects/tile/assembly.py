@@ -12,6 +12,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...layout.algebra.integers import Coord
 from ...layout.algebra.unknown import Unknown
 from ..cute import CoordAttr
+from ..operands import definition_of
 from .coord_type import CoordTensorType
 from .types import TensorType
 
@@ -102,14 +103,6 @@ def count_operands(coord: Coord) -> int:
     if isinstance(coord, tuple):
         return sum(map(count_operands, coord))
     return int(isinstance(coord, Unknown))
-
-
-def definition_of(parser: Parser, operand: UnresolvedOperand, at: int) -> SSAValue:
-    """The value that an operand names, which stands at `at`; a ParseError says so if none is defined before it."""
-    values = parser.ssa_values.get(operand.operand_name)
-    if values is None or operand.index >= len(values):
-        parser.raise_error(f"%{operand.operand_name} is not defined before this use", at, parser.pos)
-    return values[operand.index]
 
 
 def parse_defined(parser: Parser) -> SSAValue:

@@ -12,7 +12,6 @@ from typing import Any
 from xdsl.dialects.builtin import IndexType, IntAttr, i1
 from xdsl.ir import Attribute
 from xdsl.irdl import (
-    irdl_op_definition,
     opt_operand_def,
     opt_prop_def,
     prop_def,
@@ -32,7 +31,7 @@ from ...layout.algebra.slicing import check_within
 from ...layout.algebra.unknown import Unknown
 from ...layout.text.parser import size_fits
 from ..cute import CoordAttr, LayoutAttr, ShapeAttr
-from ..definitions import typed_operand
+from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refusing
 from .assembly import check_operands, fill_coordinate, unwrapped
 from .coord_type import CoordTensorType

@@ -8,7 +8,6 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -24,7 +23,7 @@ from ...base.errors import Code, LayoutError
 from ...base.target import ADDRESS_SPACES
 from ...layout.algebra.core import Layout, size
 from ...layout.algebra.inttuple import rank
-from ..definitions import typed_operand
+from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refuse, refusing
 from ..ptx.types import PtrType, StateSpace
 from .assembly import parse_defined, parse_tensor

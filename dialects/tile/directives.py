@@ -14,12 +14,10 @@ from xdsl.irdl import IRDLOperation, VerificationContext
 from xdsl.irdl.declarative_assembly_format import (
     AttributeVariable,
     CustomDirective,
-    OperandDirective,
     ParsingState,
     PrintingState,
     TypeDirective,
     UniqueBaseAttributeVariable,
-    VariableDirective,
     VariadicOperandVariable,
     irdl_custom_directive,
 )
@@ -34,16 +32,12 @@ from ..cute import CoordAttr, parse_quoted
 from ..cute.attributes import QuotedAttr
 from ..cute.brackets import parameter
 from ..errors import raise_at
-from .assembly import definition_of, parse_coordinate, print_coordinate, unwrapped
+from ..operands import Defined, Operand, begin
+from .assembly import parse_coordinate, print_coordinate, unwrapped
 from .coord_type import CoordTensorType
 from .copy_types import TiledCopyType, parse_copy_atom
 from .mma_types import TiledMmaType, parse_mma_atom
 from .types import TensorType
-
-
-def _begin(state: ParsingState, at: int) -> None:
-    """Notes where the text begins that determines the results, unless it is noted; xDSL has no place for it."""
-    vars(state).setdefault("determined_from", at)
 
 
 @irdl_custom_directive
@@ -55,63 +49,6 @@ class Marked(CustomDirective):
 
     def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
         return
-
-
-def parse_operand(
-    parser: Parser,
-    state: ParsingState,
-    of: tuple[OperandDirective, TypeDirective],
-    kinds: tuple[type[Attribute], ...],
-    expected: str,
-) -> None:
-    """Parses an operand that is defined before, of a type of one of `kinds`; a ParseError says what is `expected`."""
-    at = parser.pos
-    operand = parser.parse_unresolved_operand()
-    type = definition_of(parser, operand, at).type
-    if not isinstance(type, kinds):
-        parser.raise_error(f"expected {expected}, got a value of type {type}", at, parser.pos)
-    state.operands[cast(VariableDirective, of[0]).index] = (operand,)
-    of[1].set(state, (type,))
-    _begin(state, at)
-
-
-@irdl_custom_directive
-class Operand(CustomDirective):
-    """`%value`, which cannot be left out, of the only type that it can have."""
-
-    operand: OperandDirective
-
-    def parse(self, parser: Parser, state: ParsingState) -> None:
-        state.operands[cast(VariableDirective, self.operand).index] = (parser.parse_unresolved_operand(),)
-
-    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
-        self.operand.print(printer, state, op)
-
-    def is_present(self, op: IRDLOperation) -> bool:
-        return self.operand.is_present(op)
-
-    def is_anchorable(self) -> bool:
-        return self.operand.is_anchorable()
-
-    def set_empty(self, state: ParsingState) -> None:
-        self.operand.set_empty(state)
-
-
-@irdl_custom_directive
-class Defined(Operand):
-    """`%value`, of the type of its definition, which stands before it."""
-
-    operand: OperandDirective
-    definition: TypeDirective
-    KINDS: ClassVar[tuple[type[Attribute], ...]] = (Attribute,)
-    EXPECTED: ClassVar[str] = "a value"
-
-    def parse(self, parser: Parser, state: ParsingState) -> None:
-        parse_operand(parser, state, (self.operand, self.definition), self.KINDS, self.EXPECTED)
-
-    def set_empty(self, state: ParsingState) -> None:
-        super().set_empty(state)
-        self.definition.set_empty(state)
 
 
 class Tensor(Defined):
@@ -294,7 +231,7 @@ class CopyAtom(_OfProperty):
     """`#tile.copy_atom<...>`: a copy atom."""
 
     def read(self, parser: Parser, state: ParsingState) -> Attribute:
-        _begin(state, parser.pos)
+        begin(state, parser.pos)
         return parse_copy_atom(parser)
 
 
@@ -302,7 +239,7 @@ class MmaAtom(_OfProperty):
     """`#tile.mma_atom<...>`: an MMA atom."""
 
     def read(self, parser: Parser, state: ParsingState) -> Attribute:
-        _begin(state, parser.pos)
+        begin(state, parser.pos)
         return parse_mma_atom(parser)
 
 

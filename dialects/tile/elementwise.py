@@ -7,7 +7,6 @@ from typing import Self
 from xdsl.ir import Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
-    irdl_op_definition,
     operand_def,
     region_def,
     traits_def,
@@ -21,7 +20,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...base.errors import Code, LayoutError
 from ...layout.algebra.core import size
 from ...layout.algebra.inttuple import is_fully_static, rank, show
-from ..definitions import typed_operand
+from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refuse
 from .assembly import parse_tensor
 from .directives import TileOp

@@ -8,7 +8,6 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    irdl_op_definition,
     opt_operand_def,
     prop_def,
     result_def,
@@ -22,7 +21,7 @@ from ...layout.algebra.core import Layout, LayoutLike
 from ...layout.algebra.slicing import fixed_modes
 from ...layout.algebra.unknown import Unknown
 from ..cute import CoordAttr, LayoutAttr
-from ..definitions import typed_operand
+from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refusing
 from ..scalars import unknowns, with_scalars
 from .assembly import check_operands, fill_coordinate, unwrapped

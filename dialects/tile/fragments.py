@@ -7,11 +7,12 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, result_def
+from xdsl.irdl import operand_def, opt_prop_def, result_def
 
 from ...layout.algebra.core import Layout, make_layout
 from ...layout.algebra.product import make_fragment_like
 from ..cute import LayoutAttr
+from ..definitions import irdl_op_definition
 from .coord_type import CoordTensorType
 from .memory import check_allocation
 from .mma_types import TiledMmaType

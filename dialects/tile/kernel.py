@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ArrayAttr, FunctionType, StringAttr
 from xdsl.ir import Region, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, traits_def
+from xdsl.irdl import IRDLOperation, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, SymbolOpInterface
@@ -13,6 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...base.parameters import POINTER
 from ...layout.algebra.core import plain_layout
+from ..definitions import irdl_op_definition
 from ..kernel import (
     KernelOp,
     LaunchBounds,

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def
+from xdsl.irdl import opt_prop_def, prop_def
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.algebra.core import Layout, LayoutLike
@@ -15,6 +15,7 @@ from ...layout.algebra.slicing import dice
 from ...layout.tiling.partition import everything, padded, thread_coordinate
 from ...layout.tiling.tiler import check_tiler
 from ..cute import CoordAttr, LayoutAttr
+from ..definitions import irdl_op_definition
 from .threads import ThreadViewOp
 from .view_base import RESULT, VIEWED
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import IndexType, StringAttr
 from xdsl.ir import Attribute
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def, var_operand_def
+from xdsl.irdl import IRDLOperation, operand_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -13,7 +13,7 @@ from ...layout.algebra.inttuple import is_fully_static, show
 from ...layout.algebra.slicing import check_within, slice_and_offset
 from ...layout.algebra.unknown import Unknown
 from ..cute import CoordAttr
-from ..definitions import typed_operand
+from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refusing
 from ..ptx.types import GLOBAL, SHARED, PtrType
 from .assembly import check_operands, fill_coordinate, unwrapped

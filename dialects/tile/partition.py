@@ -4,12 +4,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.irdl import irdl_op_definition
-
 from ...base.errors import Code, LayoutError
 from ...layout.algebra.core import LayoutLike, size
 from ...layout.algebra.integers import Coord
-from ..definitions import typed_operand
+from ..definitions import irdl_op_definition, typed_operand
 from .copy_types import TiledCopyType
 from .threads import ThreadViewOp
 from .view_base import RESULT, VIEWED, LayoutViewOp

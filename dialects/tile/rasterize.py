@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import I64, IndexType, IntegerAttr
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def, var_operand_def
+from xdsl.irdl import operand_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -13,6 +13,7 @@ from ...layout.algebra.inttuple import leaves
 from ...layout.algebra.unknown import Unknown
 from ...layout.tiling.rasterize import rasterize
 from ..cute import CoordAttr
+from ..definitions import irdl_op_definition
 from .assembly import check_operands, fill_coordinate
 from .directives import TileOp
 

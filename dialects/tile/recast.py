@@ -6,7 +6,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, prop_def, result_def, traits_def
+from xdsl.irdl import prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from ...base.errors import Code, LayoutError
@@ -16,7 +16,7 @@ from ...layout.algebra.recast import recast_layout
 from ...layout.algebra.unknown import divisor
 from ...layout.text.layouts import to_text
 from ..cute import LayoutAttr
-from ..definitions import typed_operand
+from ..definitions import irdl_op_definition, typed_operand
 from ..ptx.types import scalar_bits
 from .results import InferringOp
 from .types import TensorType

@@ -8,7 +8,6 @@ from typing import Any, cast
 from xdsl.dialects.builtin import DenseArrayBase, IndexType, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
-    irdl_op_definition,
     operand_def,
     prop_def,
     result_def,
@@ -25,7 +24,7 @@ from ...layout.algebra.inttuple import product
 from ...layout.text.layouts import to_text
 from ...layout.text.operations import mode_of
 from ..cute import LayoutAttr
-from ..definitions import typed_operand
+from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refusing
 from ..scalars import unknowns
 from .assembly import AnyTensor

@@ -8,7 +8,6 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute
 from xdsl.irdl import (
     IRDLOperation,
-    irdl_op_definition,
     opt_operand_def,
     opt_prop_def,
     prop_def,
@@ -34,8 +33,10 @@ from ...layout.tiling.cotiled_copy import make_cotiled_copy
 from ...layout.tiling.tiled_copy import BY_COPY, TiledCopy, make_tiled_copy
 from ...layout.tiling.tiled_copy_mma import BY_MMA
 from ..cute import LayoutAttr, TilerAttr
+from ..definitions import irdl_op_definition
+from ..operands import parse_operand
 from .copy_types import CopyAtomAttr, TiledCopyType
-from .directives import DIRECTIVES, parse_operand
+from .directives import DIRECTIVES
 from .mma_types import TiledMmaType
 from .results import InferringOp
 

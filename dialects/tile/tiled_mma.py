@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, cast
 
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from ...base.errors import Code, LayoutError
@@ -15,7 +15,7 @@ from ...layout.algebra.inttuple import rank
 from ...layout.tiling.tiled_mma import make_tiled_mma
 from ...layout.tiling.tiler import check_tiler
 from ..cute import LayoutAttr, TilerAttr
-from ..definitions import typed_operand
+from ..definitions import irdl_op_definition, typed_operand
 from .mma_types import MmaAtomAttr, TiledMmaType
 from .results import InferringOp
 from .threads import ThreadViewOp

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, i64
-from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def
+from xdsl.irdl import opt_prop_def, prop_def
 
 from ...base.errors import Code, LayoutError
 from ...layout import coalesce, composition
@@ -17,6 +17,7 @@ from ...layout.algebra.modes import group_modes, select
 from ...layout.tiling.partition import everything, padded, project
 from ...layout.tiling.tiler import check_tiler
 from ..cute import CoordAttr, TilerAttr
+from ..definitions import irdl_op_definition
 from .assembly import check_operands, fill_coordinate
 from .view_base import RESULT, VIEWED, LayoutViewOp, SlicedViewOp, TilingViewOp
 

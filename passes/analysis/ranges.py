@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The ranges of integers, proven from a kernel's block, grid limits, loop bounds and layouts."""
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
+from math import prod
 
 from xdsl.dialects import arith, math, scf
 from xdsl.dialects.builtin import DenseArrayBase, i64
 from xdsl.ir import Block, Operation, SSAValue
 
-from ...base.target import MAX_GRID
+from ...base.target import MAX_CLUSTER, MAX_GRID
 from ...dialects import gpu
 from ...dialects.arith.integer_range import Range, absolute, clipped, contains, either, limits, reduced
 from ...dialects.arith.semantics import INTEGER_OPERATIONS, SUMS
@@ -20,9 +20,6 @@ from .range_facts import ends_in, grows_by, restricted
 
 FULL: Range = limits(64)
 """The range of any 64-bit integer."""
-_REGISTERS: Mapping[type[Operation], str] = MappingProxyType({
-    gpu.ThreadIdOp: "tid", gpu.BlockDimOp: "ntid", gpu.BlockIdOp: "ctaid", gpu.GridDimOp: "nctaid",
-})  # fmt: skip
 
 RANGE = "range"
 """The attribute of an operation that says the range of its result, where more is known than its operands tell."""
@@ -44,7 +41,7 @@ class Ranges(Memoised[Range]):
 
     def __init__(self, kernel: KernelOp) -> None:
         super().__init__()
-        self._registers = register_ranges(kernel.block)
+        self._registers = register_ranges(kernel.block, kernel.launch_bounds.cluster)
         self._attempts = MOST_ATTEMPTS
 
     def of(self, value: SSAValue) -> Range:
@@ -77,8 +74,8 @@ class Ranges(Memoised[Range]):
             low, high = known.get_values()
             return int(low), int(high)
         match owner:
-            case gpu.ThreadIdOp() | gpu.BlockDimOp() | gpu.BlockIdOp() | gpu.GridDimOp():
-                return self._registers[register_of(owner)]
+            case gpu.CoordinateOp():
+                return self._registers[owner.register]
             case SregOp() if owner.register.data in self._registers:
                 return self._registers[owner.register.data]
             case arith.IndexCastOp(input=inner) | arith.ExtSIOp(input=inner) | arith.TruncIOp(input=inner):
@@ -160,23 +157,23 @@ class Ranges(Memoised[Range]):
         return whole
 
 
-def register_of(op: gpu.ThreadIdOp | gpu.BlockDimOp | gpu.BlockIdOp | gpu.GridDimOp) -> str:
-    """The special register that holds a coordinate."""
-    return f"{_REGISTERS[type(op)]}.{op.dimension.data.value}"
-
-
-def register_ranges(block: Sequence[int]) -> dict[str, Range]:
-    """The ranges of the special registers in blocks of a size."""
-    return {
-        f"{name}.{axis}": values
-        for axis, size, most in zip("xyz", block, MAX_GRID, strict=True)
-        for name, values in (
-            ("tid", (0, size - 1)),
-            ("ntid", (size, size)),
-            ("ctaid", (0, most - 1)),
-            ("nctaid", (1, most)),
-        )
-    }
+def register_ranges(block: Sequence[int], cluster: Sequence[int] | None) -> dict[str, Range]:
+    """The ranges of the special registers in blocks of a size and, where it is known, clusters of a size."""
+    least, largest = ((1,) * 3, (MAX_CLUSTER,) * 3) if cluster is None else (cluster, cluster)
+    ranks = min(prod(largest), MAX_CLUSTER)
+    ranges = {"cluster_ctarank": (0, ranks - 1), "cluster_nctarank": (prod(least), ranks)}
+    for axis, size, most, low, high in zip("xyz", block, MAX_GRID, least, largest, strict=True):
+        ranges |= {
+            f"tid.{axis}": (0, size - 1),
+            f"ntid.{axis}": (size, size),
+            f"ctaid.{axis}": (0, most - 1),
+            f"nctaid.{axis}": (1, most),
+            f"cluster_ctaid.{axis}": (0, high - 1),
+            f"cluster_nctaid.{axis}": (low, high),
+            f"clusterid.{axis}": (0, most // low - 1),
+            f"nclusterid.{axis}": (1, most // low),
+        }
+    return ranges
 
 
 def _exact(op: arith.SignlessIntegerBinaryOperation, a: Range, b: Range) -> Range | None:

@@ -116,6 +116,7 @@ class SimEngine:
         began = time.perf_counter()
         kernel = program.find()
         _check_config(kernel, config)
+        config = config.of_kernel(kernel.launch_bounds.cluster, kernel.launch_bounds.non_portable)
         printed: list[str] = []
         sink = sys.stdout.write if self.sink is None else self.sink
 
@@ -210,6 +211,7 @@ class SimEngine:
                 block = Block(cluster, launch.coordinate(number * size + rank), rank)
                 for index in range(-(-config.threads // WARP)):
                     Warp(block, index, min(WARP, config.threads - index * WARP), list(initial))
+            launch.tick()  # accesses come after the begin of every block
             run_cluster(cluster, code, order)
 
 

@@ -21,6 +21,7 @@ from .faults import SimulationError, Site
 from .memory.outside import Outside, led_outside
 from .memory.undefined import WRITE_FIRST, Trace, UndefinedReadError
 from .ordering.clocks import Clock
+from .ordering.cluster import ClusterBarrier, Reach
 from .ordering.races import ASYNC
 from .values.values import Lanes, Value, anywhere, varies
 
@@ -142,11 +143,15 @@ class Cluster:
     """Whether an asynchronous operation has begun that reads while it runs."""
     groups: tuple[NDArray[np.int64], ...] = field(init=False)
     """The threads with which a warp, a block and the cluster begin."""
+    barrier: ClusterBarrier = field(init=False)
+    reach: Reach = field(init=False)
 
     def __post_init__(self) -> None:
         blocks = np.arange(self.size) * self.launch.config.threads
         warps = blocks[:, None] + np.arange(0, self.launch.config.threads, WARP)
         self.groups = warps.ravel(), blocks, np.zeros(1, np.int64)
+        self.barrier = ClusterBarrier(self.threads)
+        self.reach = Reach(np.zeros((self.size, self.threads), np.int64))
 
     @property
     def threads(self) -> int:
@@ -157,6 +162,10 @@ class Cluster:
     def first_agent(self) -> int:
         """The number in the launch of its first thread; threads of a launch are numbered from 1."""
         return self.number * self.threads + 1
+
+    def name(self, rank: int) -> str:
+        """The block of a rank, in words."""
+        return "block ({},{},{})".format(*self.launch.coordinate(self.number * self.size + rank))
 
     def open_agents(self, warp: "Warp | None") -> int:
         """Agents for the copies of the lanes of a warp, or one for the bulk copies to an mbarrier; the number of the
@@ -247,6 +256,8 @@ class Warp:
     """The agent of the copies of lane 0, once an mbarrier waits for such copies."""
     fenced: Clock | None = None
     """The knowledge at its last fence."""
+    published: Clock | None = None
+    """The knowledge at its last fence of the initialisation of mbarriers."""
     observed: Clock | None = None
     """The clocks that relaxed reads since then have found released, joined to its own."""
     offered: Clock | None = None

@@ -85,6 +85,21 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         "ptx.cp.async.bulk.tensor.prefetch %m[%x, %x] {note}\nptx.cp.async.bulk.tensor.prefetch %m[%x, %x] policy %v",
     ),
     "ptx.prefetch.tensormap": ("ptx.prefetch.tensormap %m {note}",),
+    "ptx.mapa": ("%0 = ptx.mapa %s, %x {note}",),
+    "ptx.getctarank": ("%0 = ptx.mapa %s, %x\n%1 = ptx.getctarank %0 {note}",),
+    "ptx.st.async": (
+        "%0 = ptx.mapa %s, %x\n%1 = ptx.ld %A align 16 : !ptx.ptr<global> -> vector<4xf32>\n"
+        "ptx.st.async %1, %0, %0 {note} : vector<4xf32>\nptx.st.async %v, %0, %0 : i64",
+    ),
+    "ptx.red.async": (
+        '%0 = ptx.mapa %s, %x\nptx.red.async "umax" %x, %0, %0 : i32\nptx.red.async "add" %v, %0, %0 {note} : i64',
+    ),
+    "ptx.barrier.cluster.arrive": (
+        "ptx.barrier.cluster.arrive {note}\nptx.barrier.cluster.arrive relaxed\n"
+        "ptx.barrier.cluster.arrive aligned\nptx.barrier.cluster.arrive relaxed aligned",
+    ),
+    "ptx.barrier.cluster.wait": ("ptx.barrier.cluster.wait\nptx.barrier.cluster.wait aligned {note}",),
+    "ptx.fence.mbarrier_init": ("ptx.fence.mbarrier_init {note}",),
     "ptx.fence.proxy.async": ("ptx.fence.proxy.async {note}",),
     "ptx.wgmma.fence": ("ptx.wgmma.fence {note}",),
     "ptx.wgmma.mma_async": (

@@ -376,11 +376,16 @@ PROGRAM_SAMPLES: Mapping[str, str] = MappingProxyType({
     "gpu.block_id": tile_program("%0 = gpu.block_id x"),
     "gpu.block_dim": tile_program("%0 = gpu.block_dim y"),
     "gpu.grid_dim": tile_program("%0 = gpu.grid_dim z {note}"),
+    "gpu.cluster_block_id": tile_program("%0 = gpu.cluster_block_id x"),
+    "gpu.cluster_dim_blocks": tile_program("%0 = gpu.cluster_dim_blocks y"),
+    "gpu.cluster_id": tile_program("%0 = gpu.cluster_id z {note}"),
+    "gpu.cluster_dim": tile_program("%0 = gpu.cluster_dim x"),
     "tile.kernel": 'gpu.module @m {\ntile.kernel @k(%A: !tile.tensor<i32, gmem, align<4>, "4:1">, %n: f32)'
-    " threads(8, 4, 2) min_blocks(2) max_registers(96) {\ntile.return\n}\n}\n",
+    " threads(8, 4, 2) cluster(2, 4) min_blocks(2) max_registers(96) {\ntile.return\n}\n}\n",
     "ptx.entry": "gpu.module @m {\nptx.entry @k(%A: !ptx.ptr<global> align 16, %n: i64, "
     '%m: !ptx.tensor_map of "f16 A + n * 2 dims (n // 2 + 1, (n - 1) * 8 % 7) strides (256) box (8, 4) swizzle 32B '
-    'fill nan promotion 0B", %b: !ptx.tensor_map of "u8 A dims (n) box (256)") threads(32) shared(4096) {\n'
+    'fill nan promotion 0B", %b: !ptx.tensor_map of "u8 A dims (n) box (256)") threads(32) '
+    "cluster(16) non_portable shared(4096) {\n"
     "ptx.ret\n}\n}\n",
 })  # fmt: skip
 """Whole programs, by the operation that they show."""

@@ -6,6 +6,7 @@ A body may use the arguments of `ARGS`; what it computes it stores, so that noth
 
 from collections.abc import Iterator
 
+from tilefold.dialects.ptx.sreg import CLUSTER_REGISTERS
 from tilefold.layout.atoms.cache_hints import LOAD_HINTS, POLICIES, PREFETCH_HINTS, STORE_HINTS
 from tilefold.layout.atoms.mma_registers import registers
 from tilefold.layout.atoms.mma_table import mma_atom
@@ -403,6 +404,46 @@ PTX: tuple[tuple[str, str], ...] = (
     ("ptx.st.release", "%s = ptx.smem.addr 0\nptx.st.release %i32, %s : i32, !ptx.ptr<shared>"),
     ("ptx.ld.acquire@90", f'%r = ptx.ld.acquire %A scope "cluster" : !ptx.ptr<global> -> i32\n{_store("i32")}'),
     ("ptx.fence", 'ptx.fence "acq_rel"\nptx.fence "sc" scope "sys"'),
+    *(
+        ("ptx.sreg@90", f'%r = ptx.sreg "{register}"\n{_store("i32")}') for register in CLUSTER_REGISTERS
+    ),
+    *(
+        (f"ptx.{name}@90", f"%s = ptx.smem.addr 0\n%q = ptx.mapa %s, %i32\n{body}")
+        for name, body in (
+            ("mapa", "%r = ptx.ld %q align 16 : !ptx.ptr<shared_cluster> -> vector<4xf32>\n"
+             "ptx.st %r, %B align 16 : vector<4xf32>, !ptx.ptr<global>"),
+            ("mapa", "ptx.st %i8, %q align 1 : i8, !ptx.ptr<shared_cluster>"),
+            ("mapa", f'%r = ptx.atom "add" %q, %i64 : !ptx.ptr<shared_cluster>, i64\n{_store("i64")}'),
+            ("mapa", f"%r = ptx.atom.cas %q, %i32, %i32 : !ptx.ptr<shared_cluster>, i32\n{_store('i32')}"),
+            ("mapa", 'ptx.red "or" %q, %i32 order "release" scope "cluster" : !ptx.ptr<shared_cluster>, i32'),
+            ("mapa", f'%r = ptx.ld.acquire %q scope "cluster" : !ptx.ptr<shared_cluster> -> i32\n{_store("i32")}'),
+            ("mapa", 'ptx.st.release %f32, %q scope "cluster" : f32, !ptx.ptr<shared_cluster>'),
+            ("getctarank", f"%r = ptx.getctarank %q\n{_store('i32')}"),
+            ("mbarrier.arrive", "ptx.mbarrier.arrive %q\nptx.mbarrier.arrive %q count %i32"),
+            ("mbarrier.expect_tx", "ptx.mbarrier.expect_tx %q, %i32"),
+            ("mbarrier.arrive.expect_tx", "ptx.mbarrier.arrive.expect_tx %q, %i32"),
+            ("mbarrier.complete_tx", "ptx.mbarrier.complete_tx %q, %i32"),
+            *(("st.async", f"ptx.st.async %{type}, %q, %q : {type}") for type in ("i32", "f32", "i64", "f64")),
+            *(
+                ("st.async", f"%v = ptx.ld %A align 16 : !ptx.ptr<global> -> {type}\nptx.st.async %v, %q, %q : {type}")
+                for type in ("vector<2xi32>", "vector<4xf32>", "vector<2xi64>", "vector<2xf64>")
+            ),
+            *(
+                ("red.async", f'ptx.red.async "{kind}" %i32, %q, %q : i32')
+                for kind in ("add", "min", "max", "umin", "umax", "and", "or", "xor", "inc", "dec")
+            ),
+            ("red.async", 'ptx.red.async "add" %i64, %q, %q : i64'),
+        )
+    ),
+    *(
+        (f"ptx.barrier.cluster.{line.split()[0]}@90", f"ptx.barrier.cluster.{line}")
+        for line in ("arrive", "arrive relaxed", "arrive aligned", "arrive relaxed aligned", "wait", "wait aligned")
+    ),
+    ("ptx.fence.mbarrier_init@90", "ptx.fence.mbarrier_init"),
+    *(
+        (f"ptx.mbarrier.{name}@90", f'%s = ptx.smem.addr 0\n{result}ptx.mbarrier.{name} %s, %i32 scope "cluster"')
+        for name, result in (("test_wait", "%d = "), ("try_wait", "%d = "), ("wait", ""))
+    ),
     ("ptx.printf", 'ptx.printf "plain 100%%\\n"() :'),
     ("ptx.printf", 'ptx.printf "%d %lld %f %e %p %x\\n"(%i32, %i64, %f16, %f64, %A, %i8) '
      ": i32, i64, f16, f64, !ptx.ptr<global>, i8"),

@@ -2,6 +2,7 @@
 """Kernels that nvJitLink cannot assemble: PTX for the driver, machine code by ptxas."""
 
 import os
+import re
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -160,11 +161,16 @@ def test_commands_write_machine_code_by_ptxas(tmp_path: Path, capsys: pytest.Cap
     file.write_text(handing_over())
     given = [str(file), "--target", "sm_90a"]
     assert main(["compile", *given, "--emit", "cubin", "-o", str(tmp_path / "k.cubin")]) == 0
-    assert main(["export", *given, "-o", str(tmp_path)]) == 0
-    for code in (tmp_path / "k.cubin").read_bytes(), (tmp_path / "k.cubin").read_bytes():
-        assert instructions(code)["k"]["USETMAXREG"] == 2
+    assert main(["export", *given, "-o", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out" / "k.cubin").read_bytes() == (tmp_path / "k.cubin").read_bytes()
+    assert instructions((tmp_path / "k.cubin").read_bytes())["k"]["USETMAXREG"] == 2
     assert main(["compile", *given, "--report"]) == 0
-    assert "168" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert re.search(r"registers per thread +│ +168 ", said)
+    assert re.search(r"after setmaxnreg +│ +40, 232 ", said)
+    file.write_text(kernel("ptx.bar.sync 0"))
+    assert main(["compile", *given, "--report"]) == 0
+    assert "setmaxnreg" not in capsys.readouterr().out
 
 
 def test_the_message_without_ptxas_names_the_cure(

@@ -171,7 +171,7 @@ MISTAKES = {
     ),
     "exit before bytes come": (
         INIT + one(EXPECT, LOAD) + FILL.replace("%mine", "%b").replace("<shared>", "<global>"), "E3217",
-        "the block ends while the bulk copy may still write", (one(EXPECT, LOAD), one(EXPECT, LOAD) + WAIT),
+        "the block ends while the copy may still write", (one(EXPECT, LOAD), one(EXPECT, LOAD) + WAIT),
     ),
     "misaligned address": (
         INIT + one(EXPECT, LOAD.replace("%s", "%s8")) + WAIT + USE, "E3203", "is not a multiple of 16 bytes",

@@ -244,7 +244,7 @@ MISTAKES = {
     ),
     "exit before bytes come": (
         INIT + one(EXPECT, LOAD) + FILL.replace("%mine", "%b").replace("<shared>", "<global>"), "E3217",
-        "the block ends while the bulk copy may still write", (one(EXPECT, LOAD), one(EXPECT, LOAD) + WAIT),
+        "the block ends while the copy may still write", (one(EXPECT, LOAD), one(EXPECT, LOAD) + WAIT),
     ),
     "stage loaded over what threads still read": (
         INIT + one(EXPECT, LOAD) + WAIT + USE

@@ -13,7 +13,7 @@ from ....base.target import MAX_BLOCK, WARP
 from ....dialects import gpu, ptx
 from ....dialects.ptx.approx import ApproximateOp
 from ....layout.algebra.unknown import Unknown
-from ....passes.analysis.ranges import register_of, register_ranges
+from ....passes.analysis.ranges import register_ranges
 from ..scalars.dtypes import Float32, Index, Int32, of_sign
 from ..scalars.values import Bool, Int, Scalar, Value, convert, wrap
 from ..tensors.fragments import Vec, elementwise
@@ -31,12 +31,12 @@ def _static(x: T, subject: str) -> T:
     return x
 
 
-def _coordinates(op: type[Any]) -> tuple[Int, Int, Int]:
-    ranges = register_ranges(MAX_BLOCK)
+def _coordinates(op: type[gpu.CoordinateOp]) -> tuple[Int, Int, Int]:
+    ranges = register_ranges(MAX_BLOCK, None)
 
     def one(dimension: xdsl_gpu.DimensionEnum) -> Int:
         made = op.create(properties={"dimension": xdsl_gpu.DimensionAttr(dimension)}, result_types=[IndexType()])
-        least, most = ranges[register_of(made)]
+        least, most = ranges[made.register]
         return Int(insert_value(made), Index, Unknown(32), (least if least == 0 else 1, most))
 
     x, y, z = (one(dimension) for dimension in xdsl_gpu.DimensionEnum)

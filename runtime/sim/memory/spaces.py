@@ -19,6 +19,7 @@ from ..warp import Warp
 from . import costs
 from .arena import ABSENT, IN_FLIGHT, MBARRIER, READY, UNWRITTEN, Arena
 from .outside import HINT
+from .windows import windows_of
 
 Bytes = NDArray[np.uint8]
 
@@ -90,7 +91,7 @@ class Space:
 
     def load(self, warp: Warp, access: Access, address: Value) -> Bytes:
         """The `width` bytes at `address` in each active lane, as an array (active, width)."""
-        return self._read(warp, access, self._rows(warp, access, address))
+        return self._read(warp, access, self.rows(warp, access, address))
 
     def _read(self, warp: Warp, access: Access, rows: NDArray[Any]) -> Bytes:
         """The bytes of a row for each active lane, after all checks but that of the address."""
@@ -135,7 +136,7 @@ class Space:
             warp.narrow(reading)
 
         activate(counts > 0)
-        rows = self._rows(warp, access, at)  # counts the access, and checks its alignment
+        rows = self.rows(warp, access, at)  # counts the access, and checks its alignment
         whole = counts == access.width
         if whole.any():
             activate(whole)
@@ -158,7 +159,7 @@ class Space:
 
     def claim(self, warp: Warp, access: Access, address: Value) -> NDArray[Any]:
         """Checks a write at `address` and records it for race detection; the rows that it will change."""
-        rows = self._rows(warp, access, address)
+        rows = self.rows(warp, access, address)
         self.check_writable(warp, access, rows)
         if self.shadow is not None:
             conflict = self.shadow.write(warp, rows, access.width)
@@ -203,7 +204,10 @@ class Space:
 
         `how.change` returns the bytes to write, from the number of the access and the bytes from before.
         """
-        rows = self._rows(warp, access, address)
+        return self.change(warp, access, self.rows(warp, access, address), how)
+
+    def change(self, warp: Warp, access: Access, rows: NDArray[Any], how: Atomic) -> Bytes:
+        """As `update`, of the row of each active lane."""
         width, arena = access.width, self.arena
         if not (arena.state[width][rows] == READY).all():
             self._refuse(warp, access, rows, loading=True)
@@ -223,9 +227,14 @@ class Space:
             warp.note(access.site, "stores", data[rows])
         return before
 
+    def attribute(self, warp: Warp, rows: NDArray[Any], width: int, agent: int) -> None:
+        """Records that the changes of rows that the active lanes have just made are those of an asynchronous agent."""
+        if self.shadow is not None:
+            self.shadow.attribute(warp, rows, width, agent)
+
     def observe(self, warp: Warp, access: Access, address: Value, acquires: bool) -> Bytes:
         """The `width` bytes at `address` in each active lane, read atomically."""
-        rows = self._rows(warp, access, address)
+        rows = self.rows(warp, access, address)
         width = access.width
         if not (self.arena.state[width][rows] == READY).all():
             self._refuse(warp, access, rows, loading=True)
@@ -239,7 +248,7 @@ class Space:
 
     def publish(self, warp: Warp, access: Access, address: Value, content: Bytes, releases: bool) -> None:
         """Writes an array (active, width) of bytes at `address` in each active lane atomically."""
-        rows = self._rows(warp, access, address)
+        rows = self.rows(warp, access, address)
         width = access.width
         self.check_writable(warp, access, rows)
         if self.shadow is not None:
@@ -261,7 +270,7 @@ class Space:
 
     def mbarrier(self, warp: Warp, access: Access, address: Value, ends: bool = False) -> NDArray[Any]:
         """The rows at `address` in each active lane, which must hold mbarriers; with `ends` no more."""
-        rows = self._rows(warp, access, address)
+        rows = self.rows(warp, access, address)
         state = self.arena.state[access.width]
         wrong = (state[rows] != MBARRIER).any(axis=1)
         if wrong.any():
@@ -278,7 +287,7 @@ class Space:
             state[rows] = UNWRITTEN
         return rows
 
-    def _rows(self, warp: Warp, access: Access, address: Value) -> NDArray[Any]:
+    def rows(self, warp: Warp, access: Access, address: Value) -> NDArray[Any]:
         """The row of each active lane's access, checked for alignment and counted."""
         at = warp.select(address)
         warp.note(access.site, "accesses an address by", at)
@@ -293,11 +302,16 @@ class Space:
                 "use a narrower access, or align the tensor and the strides of its layout",
             )  # fmt: skip
         rows, span = offsets // width, self.arena.span // width
+        start = warp.block.rank * span if self.name == "shared" else 0
         if int(rows.view(np.uint64).max()) >= span:
-            index = int(np.argmax(rows.view(np.uint64) >= span))
-            self.out_of_bounds(warp, access, index, int(at[index]), access.kind in ("load", "matrix"))
+            ranks, inner = windows_of(warp, access, at) if self.name == "shared" else (0, at)
+            rows = (inner - self.base) // width
+            if int(rows.view(np.uint64).max()) >= span:
+                index = int(np.argmax(rows.view(np.uint64) >= span))
+                self.out_of_bounds(warp, access, index, int(inner[index]), access.kind in ("load", "matrix"))
+            start = ranks * span
         self._cost(warp, access, at)
-        return rows + warp.block.rank * span if warp.block.rank and self.name == "shared" else rows
+        return rows + start
 
     def _cost(self, warp: Warp, access: Access, at: NDArray[Any]) -> None:
         if self.name == "shared":
@@ -311,7 +325,9 @@ class Space:
 
     def show_row(self, row: int, width: int, byte: int = 0) -> str:
         """The address of a byte in a row of so many bytes, in words."""
-        return self.show(self.base + (row * width + byte) % self.arena.span)
+        rank, offset = divmod(row * width + byte, self.arena.span)
+        where = f" in the block of rank {rank}" if self.arena.data[1].size > self.arena.span else ""
+        return f"{self.show(self.base + offset)}{where}"
 
     def show(self, address: int) -> str:
         """An address in words."""

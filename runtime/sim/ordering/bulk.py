@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ..warp import Cluster, Warp
-from .asynchronous import Operation
+from .asynchronous import Operation, Proxy
 from .clocks import Clock
 from .races import ASYNC, ATOMIC, PROXIED
 
@@ -100,7 +100,7 @@ def drain(cluster: Cluster) -> None:
     """
     for warp in cluster.warps:
         for operation in warp.loads:
-            text = "the block ends while the bulk copy may still write its shared memory"
+            text = "the block ends while the copy may still write its shared memory"
             hint = "wait at the mbarrier for the phase that counts its bytes"
             warp.fault(Code.SIM_EXIT, operation.site, int(operation.lanes[0]), text, hint)
         for operation in tuple(warp.stores):
@@ -126,5 +126,6 @@ def _end_reads(operation: Operation, agent: int) -> None:
 
 def _land(operation: Operation, agent: int) -> None:
     """Ends the writes of a copy, as those of an agent made now."""
-    agents = np.full(len(operation.rows), PROXIED | agent)
+    proxied = PROXIED if operation.proxy is Proxy.ASYNC else 0
+    agents = np.full(np.count_nonzero(operation.flying), proxied | agent)
     operation.land(operation.flying, operation.issuer.launch.clock, agents)

@@ -19,6 +19,10 @@ class Mbarrier:
 
     row: int
     expected: int
+    maker: int
+    """The place in the clocks of the thread that has initialised it."""
+    is_published: bool = False
+    """Whether that thread has executed a fence for other blocks since."""
     pending: int = field(init=False)
     bytes: int = 0
     phase: int = 0
@@ -66,11 +70,12 @@ class Mbarrier:
             self.offered = known.joined(self.offered)
         return self.change(count)
 
-    def add(self, copy: Operation, bytes: int) -> None:
-        """Counts the bytes of a bulk copy, once it is complete."""
+    def add(self, copy: Operation, bytes: int) -> int:
+        """Counts the bytes of a bulk copy, once it is complete; its agent."""
         if self.agent is None:
             self.agent = copy.issuer.block.cluster.open_agents(None)
         self.arrivals.append(Transfer(copy, self.agent, bytes))
+        return self.agent
 
     def land(self) -> None:
         """Completes the operations that arrive next, in their order. SimulationError (E3215) for an arrival that the

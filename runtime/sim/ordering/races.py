@@ -101,6 +101,14 @@ class RaceShadow:
         """
         self._write_rows[width][rows] = ((time << 32) | agents)[:, None]
 
+    def attribute(self, warp: "Warp", rows: NDArray[Any], width: int, agent: int) -> None:
+        """Records that the atomic writes of rows that the active lanes have just made are those of an asynchronous
+        agent of their cluster.
+        """
+        cluster = warp.block.cluster
+        cluster.finished[agent] = warp.launch.clock  # so that no horizon hides them
+        self._write_rows[width][rows] = warp.launch.clock << 32 | ATOMIC | ASYNC | agent
+
     def _unordered(self, warp: "Warp", entries: Entries, atomic: bool = False) -> NDArray[np.bool_] | None:
         """Which entries are not ordered before the access that the active lanes make now; None if all are. Where that
         is `atomic`, atomic entries need no order.

@@ -86,6 +86,9 @@ def run_cluster(cluster: Cluster, code: Code, order: Random | None) -> None:
         if event is None:
             leave(warp)
             ended.append(warp)
+            cluster.barrier.end(warp)
+            if all(other in ended for other in warp.block.warps):
+                cluster.reach.end(warp.block)
         elif isinstance(event, Pause):
             ready.append((warp, run))
         elif isinstance(event, Until):

@@ -21,7 +21,7 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "gpu": ("gpu",),
     "ptx": (
         "gpu", "ptx_memory", "ptx_matrix", "ptx_sync", "ptx_lanes", "ptx_compute", "ptx_atomic", "ptx_mbarrier",
-        "ptx_bulk", "ptx_tensor_copy", "ptx_inline", "mma",
+        "ptx_bulk", "ptx_tensor_copy", "ptx_cluster", "ptx_inline", "mma",
     ),
     "tile": ("tile_views", "tile_coordinates", "tile_memory", "tile_maps", "tile_copies", "mma"),
 })  # fmt: skip

@@ -1,63 +1,67 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rules for the coordinates of threads and blocks. Thread coordinates that a warp shares are uniform."""
+"""Rules for the coordinates of threads, blocks and clusters. Thread coordinates that a warp shares are uniform."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
-from xdsl.dialects import gpu
+from xdsl.ir import SSAValue
 
+from ....dialects.gpu import COORDINATES, CoordinateOp
 from ....dialects.ptx import SregOp
-from ..translate import Rule, Rules, Step, Translator
+from ..translate import Rules, Step, Translator
 from ..values.values import Value, varies
 from ..warp import Warp
 
-_AXES = {"x": 0, "y": 1, "z": 2}
+Coordinates = Callable[[Warp], Sequence[Value]]
 
 
-def _rule(coordinate: Callable[[Warp, int], Value]) -> Rule:
-    def rule(op: Any, t: Translator) -> Step:
-        axis, result = _AXES[op.dimension.data.value], t.slot(op.results[0])
-
-        def step(warp: Warp) -> None:
-            warp.registers[result] = coordinate(warp, axis)
-
-        return step
-
-    return rule
-
-
-def _thread(warp: Warp, axis: int) -> Value:
-    x, y, _ = warp.launch.config.block
-    number = np.arange(warp.first_thread, warp.first_thread + warp.lanes)
-    value = (number % x, number // x % y, number // (x * y))[axis]
-    return int(value[0]) if (value == value[0]).all() else value
-
-
-def _sreg(op: SregOp, t: Translator) -> Step:
-    name, axis = op.register.data.split(".")
-    coordinate, at, result = _REGISTERS[name], _AXES[axis], t.slot(op.result)
-    dtype = t.kind(op.result).dtype
+def _coordinate(register: str, result: SSAValue, t: Translator) -> Step:
+    """Reads a special register."""
+    name, _, axis = register.partition(".")
+    coordinates, at, slot = _REGISTERS[name], "xyz".index(axis or "x"), t.slot(result)
+    dtype = t.kind(result).dtype
 
     def step(warp: Warp) -> None:
-        value = coordinate(warp, at)
-        warp.registers[result] = value.astype(dtype) if varies(value) else value
+        value = coordinates(warp)[at]
+        warp.registers[slot] = value.astype(dtype) if varies(value) else value
 
     return step
 
 
-_REGISTERS: dict[str, Callable[[Warp, int], Value]] = {
-    "tid": _thread,
-    "ctaid": lambda warp, axis: warp.block.coordinate[axis],
-    "ntid": lambda warp, axis: warp.launch.config.block[axis],
-    "nctaid": lambda warp, axis: warp.launch.config.grid[axis],
-}
+def _thread(warp: Warp) -> list[Value]:
+    x, y, _ = warp.launch.config.block
+    number = np.arange(warp.first_thread, warp.first_thread + warp.lanes)
+    values = number % x, number // x % y, number // (x * y)
+    return [int(value[0]) if (value == value[0]).all() else value for value in values]
+
+
+def _divided(warp: Warp, size: Sequence[int]) -> list[int]:
+    """A size or a coordinate in blocks as one in clusters."""
+    return [n // extent for n, extent in zip(size, warp.launch.config.cluster, strict=True)]
+
+
+_REGISTERS: Mapping[str, Coordinates] = MappingProxyType(
+    {
+        "tid": _thread,
+        "ctaid": lambda warp: warp.block.coordinate,
+        "ntid": lambda warp: warp.launch.config.block,
+        "nctaid": lambda warp: warp.launch.config.grid,
+        "cluster_ctaid": lambda warp: [
+            n % extent for n, extent in zip(warp.block.coordinate, warp.launch.config.cluster, strict=True)
+        ],
+        "cluster_nctaid": lambda warp: warp.launch.config.cluster,
+        "clusterid": lambda warp: _divided(warp, warp.block.coordinate),
+        "nclusterid": lambda warp: _divided(warp, warp.launch.config.grid),
+        "cluster_ctarank": lambda warp: [warp.block.rank],
+        "cluster_nctarank": lambda warp: [warp.block.cluster.size],
+    }
+)
 """PTX's special registers by name."""
 
-GPU: Rules = {
-    gpu.ThreadIdOp: _rule(_REGISTERS["tid"]),
-    gpu.BlockIdOp: _rule(_REGISTERS["ctaid"]),
-    gpu.BlockDimOp: _rule(_REGISTERS["ntid"]),
-    gpu.GridDimOp: _rule(_REGISTERS["nctaid"]),
-    SregOp: _sreg,
-}
+
+def _rule(op: CoordinateOp | SregOp, t: Translator) -> Step:
+    return _coordinate(op.register if isinstance(op, CoordinateOp) else op.register.data, op.results[0], t)
+
+
+GPU: Rules = {SregOp: _rule, **dict.fromkeys(COORDINATES, _rule)}

@@ -23,9 +23,19 @@ from .ptx_memory import from_bytes, space_of, to_bytes
 Bytes = NDArray[np.uint8]
 Combine = Callable[[Any, Any], Any]
 
+
+def _inc(a: Any, b: Any) -> Any:
+    return np.where(a >= b, a.dtype.type(0), a + a.dtype.type(1))
+
+
+def _dec(a: Any, b: Any) -> Any:
+    return np.where((a == 0) | (a > b), b, a - a.dtype.type(1))
+
+
 _COMBINE: Mapping[str, Combine] = {
     "min": np.minimum, "max": np.maximum, "umin": np.minimum, "umax": np.maximum,
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+    "inc": _inc, "dec": _dec,
 }  # fmt: skip
 
 
@@ -39,7 +49,7 @@ def changes(kind: str, type: Kind) -> Callable[[Bytes, Bytes], Bytes]:
     """The bytes that an operation writes, from those in memory and those of its operand."""
     if kind == "exch":
         return lambda before, given: given
-    dtype = type.unsigned if kind.startswith("u") else type.dtype
+    dtype = type.unsigned if kind in ("umin", "umax", "inc", "dec") else type.dtype
 
     def combine(before: Bytes, given: Bytes) -> Bytes:
         a, b = before.view(dtype), given.view(dtype)

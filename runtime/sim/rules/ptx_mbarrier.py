@@ -17,16 +17,16 @@ from ..translate import Pause, Rules, Step, Suspending, Suspension, Translator, 
 from ..values.values import Lanes, Value
 from ..warp import Completion, Warp
 
-_BYTES = 8
+MBARRIER_BYTES = 8
 
 
 class Barriers:
     """How one operation finds the mbarriers of a warp's lanes."""
 
-    def __init__(self, op: Operation, pointer: SSAValue, t: Translator) -> None:
+    def __init__(self, op: Operation, pointer: SSAValue, t: Translator, kind: str = "mbarrier") -> None:
         self.shared: Space = t.spaces.shared
         self.site = site_of(op)
-        self.access = Access(self.site, self.shared.name, "mbarrier", _BYTES)
+        self.access = Access(self.site, self.shared.name, kind, MBARRIER_BYTES)
         self._pointer = t.slot(pointer)
 
     def make(self, warp: Warp) -> Lanes:
@@ -34,8 +34,15 @@ class Barriers:
         return self.shared.make_mbarrier(warp, self.access, warp.registers[self._pointer])
 
     def rows(self, warp: Warp, ends: bool = False) -> Lanes:
-        """The row of each active lane; a fault if there is no mbarrier."""
-        return self.shared.mbarrier(warp, self.access, warp.registers[self._pointer], ends)
+        """The row of each active lane; a fault if there is no mbarrier, or one of a peer that no fence made known."""
+        rows = self.shared.mbarrier(warp, self.access, warp.registers[self._pointer], ends)
+        for index in np.flatnonzero(rows * MBARRIER_BYTES // self.shared.arena.span != warp.block.rank).tolist():
+            if not warp.block.cluster.mbarriers[int(rows[index])].is_published:
+                where = self.shared.show_row(int(rows[index]), MBARRIER_BYTES)
+                text = f"uses the mbarrier at {where}, and its initialisation lacks a fence for the cluster"
+                hint = "let the thread that initialises it execute ptx.fence.mbarrier_init before the cluster barrier"
+                warp.fault(ErrorCode.SIM_MBARRIER_FENCE, self.site, int(warp.lane_numbers()[index]), text, hint)
+        return rows
 
     def by_row(self, warp: Warp) -> Iterator[tuple[Mbarrier, Lanes]]:
         """The mbarriers of the active lanes, and the lanes of each."""
@@ -58,8 +65,9 @@ def _init(op: ptx.MbarrierInitOp, t: Translator) -> Step:
             if not 1 <= number <= ptx.MAX_ARRIVALS:
                 text = f"the mbarrier would need {number} arrivals, where 1 to {ptx.MAX_ARRIVALS} are possible"
                 barriers.fault(warp, lane, text)
-        for row, number in zip(barriers.make(warp).tolist(), counts, strict=True):
-            warp.block.cluster.mbarriers[row] = Mbarrier(row, number)
+        makers = warp.first_index + warp.lane_numbers()
+        for row, number, maker in zip(barriers.make(warp).tolist(), counts, makers.tolist(), strict=True):
+            warp.block.cluster.mbarriers[row] = Mbarrier(row, number, maker)
 
     return step
 
@@ -170,7 +178,7 @@ def _wait(op: ptx.MbarrierWaitOp, t: Translator) -> Suspending:
 
         def describe() -> tuple[str, str]:
             barrier = next(incomplete())
-            return f"the mbarrier at {barriers.shared.show_row(barrier.row, _BYTES)}", barrier.missing()
+            return f"the mbarrier at {barriers.shared.show_row(barrier.row, MBARRIER_BYTES)}", barrier.missing()
 
         yield Until(lambda: not any(incomplete()), barriers.site, describe)
         for barrier, _ in waits:

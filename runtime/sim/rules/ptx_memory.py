@@ -43,6 +43,7 @@ def space_of(t: Translator, type: Any) -> Space | None:
     return {
         ptx.StateSpace.Global: t.spaces.global_,
         ptx.StateSpace.Shared: t.spaces.shared,
+        ptx.StateSpace.SharedCluster: t.spaces.shared,
         ptx.StateSpace.Local: None,
     }[type.space.data]
 

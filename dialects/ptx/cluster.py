@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Clusters of blocks: addresses in the shared memory of a peer, asynchronous stores there, and barriers of all threads
+(PTX ISA, sections mapa, getctarank, st.async, red.async, barrier.cluster and membar: fence.mbarrier_init).
+
+A block must not access the shared memory of a peer before that has begun, nor after it has ended. A cluster barrier
+ensures both.
+"""
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import I32, StringAttr, UnitAttr, i32, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
+from xdsl.utils.exceptions import VerifyException
+
+from ..definitions import irdl_op_definition
+from .base import PtxOp
+from .types import SHARED, SHARED_CLUSTER, access_registers, scalar_bits, split_vector, value_bytes
+
+
+class _ClusterOp(PtxOp):
+    """An instruction that targets have since there are clusters."""
+
+    MIN_SM: ClassVar[int] = 90
+    MIN_PTX: ClassVar[int] = 78
+
+
+@irdl_op_definition
+class MapaOp(_ClusterOp):
+    """`%q = ptx.mapa %p, %rank`: the address in the shared memory of the block of this rank in the cluster that `p` is
+    in the own one's (PTX ISA, mapa).
+
+    Precondition: the cluster has a block of this rank.
+    """
+
+    name = "ptx.mapa"
+    MNEMONIC: ClassVar[str | None] = "mapa.shared::cluster.u32"
+    ptr = operand_def(SHARED)
+    rank = operand_def(I32)
+    result = result_def(SHARED_CLUSTER)
+    traits = traits_def(Pure())
+    assembly_format = "$ptr `,` $rank attr-dict"
+
+    def __init__(self, ptr: SSAValue | Operation, rank: SSAValue | Operation):
+        super().__init__(operands=[ptr, rank], result_types=[SHARED_CLUSTER])
+
+
+@irdl_op_definition
+class GetCtaRankOp(_ClusterOp):
+    """`%rank = ptx.getctarank %q`: the rank in the cluster of the block in whose shared memory an address is (PTX ISA,
+    getctarank).
+    """
+
+    name = "ptx.getctarank"
+    MNEMONIC: ClassVar[str | None] = "getctarank.shared::cluster.u32"
+    ptr = operand_def(SHARED_CLUSTER)
+    result = result_def(I32)
+    traits = traits_def(Pure())
+    assembly_format = "$ptr attr-dict"
+
+    def __init__(self, ptr: SSAValue | Operation):
+        super().__init__(operands=[ptr], result_types=[i32])
+
+
+class _AsyncOp(PtxOp):
+    """A store to shared memory of the cluster, of which an mbarrier counts the bytes."""
+
+    MIN_SM: ClassVar[int] = 90
+    MIN_PTX: ClassVar[int] = 81
+    value = operand_def()
+    ptr = operand_def(SHARED_CLUSTER)
+    bar = operand_def(SHARED_CLUSTER)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+
+@irdl_op_definition
+class StAsyncOp(_AsyncOp):
+    """`ptx.st.async %v, %q, %bar : vector<4xf32>`: starts a store to the shared memory of a block of the cluster; the
+    mbarrier at `bar`, in the same block, counts its bytes when they are there (PTX ISA, st.async).
+
+    Values of 32 or 64 bits, and vectors of two or four in at most 16 bytes. Precondition: the address is a multiple of
+    the size of the access. Postcondition: who waits for the phase sees the value.
+    """
+
+    name = "ptx.st.async"
+    assembly_format = "$value `,` $ptr `,` $bar attr-dict `:` type($value)"
+
+    def __init__(self, value: SSAValue | Operation, ptr: SSAValue | Operation, bar: SSAValue | Operation):
+        super().__init__(operands=[value, ptr, bar])
+
+    def mnemonic(self) -> str:
+        count, bits = access_registers(self.value.type)
+        vector = f".v{count}" if count > 1 else ""
+        return f"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes{vector}.b{bits}"
+
+    def verify_(self) -> None:
+        element, count = split_vector(self.value.type)
+        if scalar_bits(element) not in (32, 64) or count not in (0, 2, 4) or (value_bytes(self.value.type) or 32) > 16:
+            text = f"values of 32 or 64 bits, or two or four in 16 bytes, are stored so, not {self.value.type}"
+            raise VerifyException(text)
+
+
+_REDUCTIONS = {"inc": "u32", "dec": "u32", "min": "s32", "max": "s32", "umin": "u32", "umax": "u32", "and": "b32",
+               "or": "b32", "xor": "b32"}  # fmt: skip
+
+
+@irdl_op_definition
+class RedAsyncOp(_AsyncOp):
+    """`ptx.red.async "add" %v, %q, %bar : i32`: starts an atomic change of shared memory of a block of the cluster; the
+    mbarrier at `bar`, in the same block, counts its bytes when it is done (PTX ISA, red.async).
+
+    add of i32 and i64; min, max, umin, umax, and, or, xor, inc and dec of i32. inc counts up to the value and then
+    from 0 on, dec counts down from the value.
+    """
+
+    name = "ptx.red.async"
+    kind = prop_def(StringAttr)
+    assembly_format = "$kind $value `,` $ptr `,` $bar attr-dict `:` type($value)"
+
+    def __init__(self, kind: str, value: SSAValue | Operation, ptr: SSAValue | Operation, bar: SSAValue | Operation):
+        super().__init__(operands=[value, ptr, bar], properties={"kind": StringAttr(kind)})
+
+    @property
+    def _suffix(self) -> str | None:
+        if self.kind.data == "add" and self.value.type in (i32, i64):
+            return f"u{scalar_bits(self.value.type)}"
+        return _REDUCTIONS.get(self.kind.data) if self.value.type == i32 else None
+
+    def mnemonic(self) -> str:
+        kind = self.kind.data.removeprefix("u")
+        return f"red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.{kind}.{self._suffix}"
+
+    def verify_(self) -> None:
+        if self._suffix is None:
+            kinds = f"add of i32 and i64, and {', '.join(_REDUCTIONS)} of i32"
+            raise VerifyException(f'red.async has {kinds}; not "{self.kind.data}" of {self.value.type}')
+
+
+class _BarrierOp(_ClusterOp):
+    """The barrier of all threads of a cluster. `aligned` says that all threads of a warp execute it together."""
+
+    aligned = opt_prop_def(UnitAttr)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+
+def _units(**given: bool) -> dict[str, Attribute | None]:
+    return {name: UnitAttr() if value else None for name, value in given.items()}
+
+
+@irdl_op_definition
+class ClusterArriveOp(_BarrierOp):
+    """`ptx.barrier.cluster.arrive relaxed aligned`: the thread arrives at the barrier of the cluster and does not wait
+    there. What it did before happened before whatever follows a wait; with `relaxed`, only what lies before a fence
+    (PTX ISA, barrier.cluster).
+
+    Precondition: the thread has waited since it arrived last.
+    """
+
+    name = "ptx.barrier.cluster.arrive"
+    relaxed = opt_prop_def(UnitAttr)
+    assembly_format = "(`relaxed` $relaxed^)? (`aligned` $aligned^)? attr-dict"
+
+    def __init__(self, relaxed: bool = False, aligned: bool = False):
+        super().__init__(properties=_units(relaxed=relaxed, aligned=aligned))
+
+    def mnemonic(self) -> str:
+        relaxed, aligned = ("" if given is None else word for given, word in (
+            (self.relaxed, ".relaxed"), (self.aligned, ".aligned")))  # fmt: skip
+        return f"barrier.cluster.arrive{relaxed}{aligned}"
+
+
+@irdl_op_definition
+class ClusterWaitOp(_BarrierOp):
+    """`ptx.barrier.cluster.wait aligned`: waits until all threads of the cluster that have not ended have arrived at
+    its barrier, and sees what they did before (PTX ISA, barrier.cluster).
+
+    Precondition: the thread has arrived.
+    """
+
+    name = "ptx.barrier.cluster.wait"
+    assembly_format = "(`aligned` $aligned^)? attr-dict"
+
+    def __init__(self, aligned: bool = False):
+        super().__init__(properties=_units(aligned=aligned))
+
+    def mnemonic(self) -> str:
+        return f"barrier.cluster.wait{'' if self.aligned is None else '.aligned'}"
+
+
+@irdl_op_definition
+class FenceMbarrierInitOp(_ClusterOp):
+    """`ptx.fence.mbarrier_init`: the thread's `ptx.mbarrier.init` before it are before the uses of the mbarriers that a
+    cluster barrier after it lets go on: those by other blocks and by copies (PTX ISA, membar: fence.mbarrier_init).
+    """
+
+    name = "ptx.fence.mbarrier_init"
+    MNEMONIC: ClassVar[str | None] = "fence.mbarrier_init.release.cluster"
+    MIN_PTX: ClassVar[int] = 80
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "attr-dict"
+
+    def __init__(self):
+        super().__init__()

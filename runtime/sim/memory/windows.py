@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Addresses in the shared memory of a cluster (PTX ISA, State Spaces: shared::cluster).
+
+A plain address of shared memory means the own block's. The address of a byte in a block of a rank has the rank, counted
+from 1, in its upper bits.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.errors import Code
+from ....base.target import MAX_CLUSTER
+from ..values.values import Value, varies
+from ..warp import Warp
+
+if TYPE_CHECKING:
+    from .spaces import Access
+
+_WINDOW = 1 << 26
+"""The addresses of a block; 32 bits hold those of all blocks that a cluster can have."""
+
+
+def mapped(address: Value, rank: Value) -> Value:
+    """The address in the block of a rank that a plain address has in the own one; no block's for an impossible rank."""
+    if varies(rank):
+        inside = np.where((rank >= 0) & (rank < MAX_CLUSTER), rank, MAX_CLUSTER)
+        return address + (inside.astype(np.int64) + 1) * _WINDOW
+    return address + ((rank if 0 <= rank < MAX_CLUSTER else MAX_CLUSTER) + 1) * _WINDOW
+
+
+def rank_of(warp: Warp, address: Value) -> Value:
+    """The rank of the block in whose shared memory an address is."""
+    if varies(address):
+        return np.where(address < _WINDOW, warp.block.rank, address // _WINDOW - 1)
+    return warp.block.rank if address < _WINDOW else address // _WINDOW - 1
+
+
+def windows_of(warp: Warp, access: "Access", at: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The ranks of the blocks that the active lanes reach into, and the plain addresses there. SimulationError (E3202)
+    for a rank that the cluster does not have, and as `Reach.note`.
+    """
+    ranks, cluster = rank_of(warp, at), warp.block.cluster
+    if (ranks >= cluster.size).any():
+        index = int((ranks >= cluster.size).argmax())
+        rank = int(ranks[index]) if ranks[index] < MAX_CLUSTER else "beyond every cluster"
+        text = f"reaches into the shared memory of rank {rank}; the cluster has {cluster.size} blocks"
+        hint = "the ranks of a cluster are 0 to its size less 1"
+        warp.fault(Code.SIM_OUT_OF_BOUNDS, access.site, int(warp.lane_numbers()[index]), text, hint)
+    cluster.reach.note(warp, access.site, ranks, access.kind in ("async", "bulk"))
+    return ranks, np.where(at < _WINDOW, at, at % _WINDOW)

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What holds among the blocks of a cluster: their barrier, and when they may reach into the shared memory of a peer
+(PTX ISA, barrier.cluster; CUDA C++ Programming Guide, Distributed Shared Memory).
+
+A block's shared memory exists from its begin to its end. So a thread that reaches into it must know some access of the
+block, and some thread of the block must know the thread's access when it ends. A cluster barrier says both.
+"""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.errors import Code
+from ..faults import Site
+from .clocks import Clock, joined, learn, snapshot
+
+if TYPE_CHECKING:
+    from ..warp import Block, Cluster, Warp
+
+_SYNC = "let all threads of the cluster meet, by ptx.barrier.cluster.arrive and ptx.barrier.cluster.wait"
+
+
+@dataclass(slots=True, eq=False)
+class ClusterBarrier:
+    """The barrier of all threads of a cluster: its phase, and for each thread whether it has `arrived` in that phase,
+    whether it has `ended`, and the phase in which it has arrived and not waited, or -1.
+    """
+
+    threads: int
+    phase: int = 0
+    arrived: NDArray[np.bool_] = field(init=False)
+    ended: NDArray[np.bool_] = field(init=False)
+    due: NDArray[np.int64] = field(init=False)
+    offered: Clock | None = None
+    """The knowledge of those that have arrived."""
+    released: Clock | None = None
+    """The knowledge of those that arrived in complete phases."""
+
+    def __post_init__(self) -> None:
+        self.arrived, self.ended = np.zeros(self.threads, bool), np.zeros(self.threads, bool)
+        self.due = np.full(self.threads, -1)
+
+    def arrive(self, warp: "Warp", site: Site, relaxed: bool) -> None:
+        """The active lanes arrive. SimulationError (E3221) for one that has not waited since it arrived last."""
+        lanes = warp.lane_numbers()
+        places = warp.first_index + lanes
+        if (self.due[places] >= 0).any():
+            lane = int(lanes[(self.due[places] >= 0).argmax()])
+            text = f"arrives at the cluster barrier in phase {self.phase} again, without a wait since it arrived last"
+            warp.fault(Code.SIM_CLUSTER_BARRIER, site, lane, text, "let each arrival be followed by one wait")
+        self.arrived[places], self.due[places] = True, self.phase
+        known = joined((warp.fenced, warp.published)) if relaxed else snapshot(warp, lanes)
+        if known is not None:
+            self.offered = known.joined(self.offered)
+        self._advance(warp.block.cluster)
+
+    def awaited(self, warp: "Warp", site: Site) -> int:
+        """The phase that the active lanes wait for. SimulationError (E3221) for one that has not arrived."""
+        lanes = warp.lane_numbers()
+        phases = self.due[warp.first_index + lanes]
+        if (phases < 0).any():
+            text = "waits at the cluster barrier, where it has not arrived"
+            lane = int(lanes[(phases < 0).argmax()])
+            warp.fault(Code.SIM_CLUSTER_BARRIER, site, lane, text, "execute ptx.barrier.cluster.arrive before the wait")
+        return int(phases.max())
+
+    def leave(self, warp: "Warp") -> None:
+        """Lanes go on after their wait; they know what lies before the arrivals."""
+        self.due[warp.first_index + warp.lane_numbers()] = -1
+        learn(warp, self.released)
+
+    def end(self, warp: "Warp") -> None:
+        """A warp ends; its threads count as having arrived from now on."""
+        self.ended[warp.first_index : warp.first_index + warp.lanes] = True
+        self._advance(warp.block.cluster)
+
+    def missing(self) -> str:
+        """The state of the current phase, in words."""
+        return f"phase {self.phase}: {int((self.arrived | self.ended).sum())} of {self.threads} threads"
+
+    def _advance(self, cluster: "Cluster") -> None:
+        """Completes the phase once all threads have arrived or ended. All know then that all blocks have begun."""
+        if not self.arrived.any() or not (self.arrived | self.ended).all():
+            return
+        begun = Clock(cluster.number, np.full(self.threads, cluster.start + 1))
+        self.phase, self.released = self.phase + 1, begun.joined(self.offered)
+        self.arrived[:] = False
+
+
+@dataclass(slots=True, eq=False)
+class Reach:
+    """The accesses of threads to the shared memory of peers: the time of the last one to each block by each thread, and
+    the operation of each warp.
+    """
+
+    times: NDArray[np.int64]
+    sites: dict[tuple[int, int], Site] = field(default_factory=dict[tuple[int, int], Site])
+    ended: set[int] = field(default_factory=set[int])
+    """The ranks of the blocks that have ended."""
+
+    def note(self, warp: "Warp", site: Site, ranks: NDArray[np.int64], completes_later: bool) -> None:
+        """Each active lane reaches into the block of a rank, its own or another, now or when an operation that it has
+        begun `completes_later`. SimulationError for a block that may not have begun (E3218), or has ended (E3220).
+        """
+        cluster, lanes = warp.block.cluster, warp.lane_numbers()
+        others = ranks != warp.block.rank
+        threads = cluster.launch.config.threads
+        for rank in np.unique(ranks[others]).tolist():
+            lane = int(lanes[(ranks == rank).argmax()])
+            if warp.clock.times[rank * threads : (rank + 1) * threads].max() <= cluster.start:
+                text = f"reaches into the shared memory of {cluster.name(rank)}, which may not have begun"
+                warp.fault(Code.SIM_PEER_BEGIN, site, lane, text, f"{_SYNC}, before the first access to a peer")
+            if rank in self.ended:
+                _outlived(warp, site, lane, f"{cluster.name(rank)}, which has ended")
+            if not completes_later:
+                self.sites[rank, warp.first_index] = site
+        if not completes_later:
+            self.times[ranks[others], warp.first_index + lanes[others]] = warp.launch.clock
+
+    def end(self, block: "Block") -> None:
+        """A block ends. SimulationError (E3220) if it does not know all accesses of peers to its shared memory."""
+        self.ended.add(block.rank)
+        known = joined(warp.clock for warp in block.warps)
+        assert known is not None, "a block has warps"
+        late = self.times[block.rank] >= np.maximum(known.times[: self.times.shape[1]], 1)
+        if late.any():
+            place = int(late.argmax())
+            warp = next(w for w in block.cluster.warps if 0 <= place - w.first_index < w.lanes)
+            site = self.sites[block.rank, warp.first_index]
+            _outlived(warp, site, place - warp.first_index, f"{block.cluster.name(block.rank)}, which may have ended")
+
+
+def _outlived(warp: "Warp", site: Site, lane: int, block: str) -> None:
+    text = f"reaches into the shared memory of {block}"
+    warp.fault(Code.SIM_PEER_END, site, lane, text, f"{_SYNC}, after the last access to a peer")

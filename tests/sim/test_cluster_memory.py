@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Shared memory of a cluster: accesses of peers, the cluster barrier, and mistakes with their cures."""
+
+import numpy as np
+import pytest
+from tilefold.runtime.sim.faults import SimulationError
+from tilefold.runtime.sim.warp import Completion
+
+from tests.sim.harness import SimEngine, entry, fault, launch
+
+POINTERS = "%A: !ptx.ptr<global> align 16, %B: !ptx.ptr<global> align 16"
+SETUP = """
+%t = ptx.sreg "tid.x"
+%rank = ptx.sreg "cluster_ctarank"
+%block = ptx.sreg "ctaid.x"
+%zero = arith.constant 0 : i32
+%one = arith.constant 1 : i32
+%two = arith.constant 2 : i32
+%four = arith.constant 4 : i32
+%threads = arith.constant 64 : i32
+%bytes = arith.constant 256 : i32
+%peer = arith.xori %rank, %one : i32
+%o = arith.muli %t, %four : i32
+%b.0 = arith.muli %block, %threads : i32
+%number = arith.addi %b.0, %t : i32
+%b.1 = arith.muli %number, %four : i32
+%out = ptx.ptr_add %B, %b.1 : !ptx.ptr<global>, i32 -> !ptx.ptr<global>
+%s = ptx.smem.addr 0
+%bar = ptx.smem.addr 2048
+%mine = ptx.ptr_add %s, %o : !ptx.ptr<shared>, i32 -> !ptx.ptr<shared>
+%theirs = ptx.mapa %mine, %peer
+%their_bar = ptx.mapa %bar, %peer
+%is_first = arith.cmpi eq, %t, %zero : i32
+%in_block_0 = arith.cmpi eq, %rank, %zero : i32
+"""
+"""Two blocks of 64 threads, each with a word of its own and the one of its number in the peer."""
+
+ARRIVE, WAIT = "ptx.barrier.cluster.arrive aligned\n", "ptx.barrier.cluster.wait aligned\n"
+SYNC = ARRIVE + WAIT
+PUT = "ptx.st %number, %mine align 4 : i32, !ptx.ptr<shared>\n"
+GET = "%v = ptx.ld %theirs align 4 : !ptx.ptr<shared_cluster> -> i32\nptx.st %v, %out align 4 : i32, !ptx.ptr<global>\n"
+SEND = "ptx.st %number, %theirs align 4 : i32, !ptx.ptr<shared_cluster>\n"
+EXCHANGED = [*range(64, 128), *range(64)]
+
+
+def text_of(body: str) -> str:
+    return entry(SETUP + body, POINTERS, "64", shared=4096).replace("threads(64)", "threads(64) cluster(2)")
+
+
+def run(body: str, seed: int | None = None, completion: Completion = Completion.LATE) -> list[int]:
+    """What a kernel of two blocks leaves in B."""
+    b = np.zeros(128, np.int32)
+    engine = SimEngine(seed=seed, completion=completion)
+    launch(text_of(body), (2, 1, 1), (64, 1, 1), engine, A=np.zeros(1, np.int32), B=b)
+    return b.tolist()
+
+
+@pytest.mark.parametrize("seed", [None, 0, 1, 2])
+def test_blocks_exchange_by_shared_memory(seed: int | None) -> None:
+    assert run(PUT + SYNC + GET + SYNC, seed) == EXCHANGED
+
+
+INIT = "scf.if %is_first {\nptx.mbarrier.init %bar, %one\n}\n"
+FENCED = INIT.replace("}", "ptx.fence.mbarrier_init\n}")
+REMOTE = "scf.if %is_first {\nptx.mbarrier.arrive %their_bar\n}\n"
+AWAIT = 'ptx.mbarrier.wait %bar, %zero scope "cluster"\n'
+FIRST_OF = "scf.if %is_first {\nBODY}\n"
+
+MISTAKES = {
+    "no barrier before the access": (
+        SEND + SYNC,
+        "E3218",
+        "reaches into the shared memory of block (1,0,0), which may not have begun",
+        (SEND, SYNC + SEND),
+    ),
+    "no barrier between writes": (
+        SYNC + PUT + SEND + SYNC,
+        "E3205",
+        "race: writes shared 0x800 (byte 0 of the block's shared memory (4096 bytes)) in the block of rank 1, which "
+        "thread (0,0,0) of block (0,0,0) wrote",
+        (SYNC + PUT, PUT + SYNC),
+    ),
+    "a relaxed arrival orders no data": (
+        PUT + ARRIVE.replace("arrive", "arrive relaxed") + WAIT + GET + SYNC,
+        "E3205",
+        "race: reads shared",
+        ("arrive relaxed", "arrive"),
+    ),
+    "the init of an mbarrier without its fence": (
+        INIT + SYNC + REMOTE + AWAIT,
+        "E3219",
+        "uses the mbarrier at 0x1000 (byte 2048 of the block's shared memory (4096 bytes)) in the block of rank 1",
+        (INIT, FENCED),
+    ),
+    "exit while a peer may read": (
+        PUT + SYNC + GET,
+        "E3220",
+        "ptx.ld at test.cute:29:6: block (1,0,0), thread (0,0,0): reaches into the shared memory of block (0,0,0)",
+        (GET, GET + SYNC),
+    ),
+    "exit while a peer may arrive": (
+        FENCED + SYNC + REMOTE,
+        "E3220",
+        "block (1,0,0), thread (0,0,0): reaches into the shared memory of block (0,0,0), which",
+        (REMOTE, REMOTE + AWAIT),
+    ),
+    "two arrivals without a wait": (
+        ARRIVE + SYNC,
+        "E3221",
+        "arrives at the cluster barrier in phase 0 again, without a wait since it arrived last",
+        (ARRIVE + SYNC, SYNC),
+    ),
+    "a wait without an arrival": (WAIT, "E3221", "waits at the cluster barrier, where it has not", (WAIT, SYNC)),
+    "an aligned barrier for some lanes": (
+        FIRST_OF.replace("BODY", ARRIVE) + WAIT,
+        "E3221",
+        "thread (1,0,0): the thread does not reach this aligned barrier, which 1 of the warp's 32 lanes do",
+        (FIRST_OF.replace("BODY", ARRIVE), ARRIVE),
+    ),
+    "a rank that the cluster lacks": (
+        SYNC + "%q = ptx.mapa %mine, %two\n%v = ptx.ld %q align 4 : !ptx.ptr<shared_cluster> -> i32\n",
+        "E3202",
+        "reaches into the shared memory of rank 2; the cluster has 2 blocks",
+        ("%mine, %two", "%mine, %rank"),
+    ),
+}
+"""A kernel, its error, part of what that says, and the change that cures it."""
+CURED_BUT_UNWRITTEN = "a rank that the cluster lacks"
+
+
+def refused(body: str, code: str, seed: int | None = None) -> SimulationError:
+    arrays = {"A": np.zeros(1, np.int32), "B": np.zeros(128, np.int32)}
+    return fault(text_of(body), code, grid=(2, 1, 1), block=(64, 1, 1), engine=SimEngine(seed=seed), **arrays)
+
+
+@pytest.mark.parametrize("seed", [None, 0, 1])
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes(mistake: str, seed: int | None) -> None:
+    body, code, said, (wrong, right) = MISTAKES[mistake]
+    error = refused(body, code, seed)
+    assert seed is not None or said in str(error)
+    assert wrong in body
+    if mistake != CURED_BUT_UNWRITTEN:
+        run(body.replace(wrong, right, 1), seed)
+    else:
+        run(PUT + body.replace(wrong, right, 1), seed)
