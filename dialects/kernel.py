@@ -51,8 +51,14 @@ class KernelOp(IRDLOperation, ABC):
     @property
     def block(self) -> tuple[int, int, int]:
         """The size of the block in threads: x, y, z."""
-        x, y, z = self.threads.get_values()
-        return x, y, z
+        return _three(self.threads.get_values())
+
+    @property
+    def cluster_size(self) -> tuple[int, int, int] | None:
+        """The size of a cluster in blocks: x, y, z. None where the launch decides."""
+        if self.cluster is None:
+            return None
+        return _three(self.cluster.get_values())
 
     @property
     def launch_bounds(self) -> "LaunchBounds":
@@ -62,7 +68,7 @@ class KernelOp(IRDLOperation, ABC):
             self.block,
             None if blocks is None else blocks.value.data,
             None if registers is None else registers.value.data,
-            None if self.cluster is None else tuple(self.cluster.get_values()),
+            self.cluster_size,
             self.non_portable is not None,
         )
 
@@ -174,7 +180,7 @@ class LaunchBounds:
     threads: Sequence[int]
     min_blocks: int | None = None
     max_registers: int | None = None
-    cluster: Sequence[int] | None = None
+    cluster: tuple[int, int, int] | None = None
     non_portable: bool = False
 
     def properties(self) -> dict[str, Attribute | None]:
@@ -195,10 +201,15 @@ def parse_launch_bounds(parser: Parser) -> LaunchBounds:
     parser.parse_keyword("threads")
     threads, cluster, non_portable = parse_dim3(parser), None, False
     if parser.parse_optional_keyword("cluster") is not None:
-        cluster = parse_dim3(parser)
+        cluster = _three(parse_dim3(parser))
         non_portable = parser.parse_optional_keyword("non_portable") is not None
     blocks, registers = (parse_optional_number(parser, word) for word in ("min_blocks", "max_registers"))
     return LaunchBounds(threads, blocks, registers, cluster, non_portable)
+
+
+def _three(size: Sequence[int]) -> tuple[int, int, int]:
+    x, y, z = size
+    return x, y, z
 
 
 def parse_optional_number(parser: Parser, keyword: str) -> int | None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Engines launch kernels over a grid: the simulator and CUDA. Here is the interface that both have."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, Protocol, TypeAlias, TypeVar
@@ -30,8 +30,6 @@ class LaunchConfig:
     block: Dim3
     stream: int = 0
     attributes: LaunchAttributes = ()
-    non_portable: bool = False
-    """Whether the kernel allows clusters that not every GPU has."""
 
     def __post_init__(self) -> None:
         cluster = self.cluster
@@ -42,28 +40,26 @@ class LaunchConfig:
                     f"the {name} is {size}",
                     "give three sizes of at least 1: x, y, z",
                 )
-        if prod(cluster) > PORTABLE_CLUSTER and not self.non_portable:
-            message = f"a cluster of {cluster} has {prod(cluster)} blocks"
-            hint = f"a cluster has at most {PORTABLE_CLUSTER} blocks, or {MAX_CLUSTER} if the kernel says non_portable"
-            raise LaunchError(Code.RUN_LAUNCH, message, hint)
         for axis, blocks, extent in zip("xyz", self.grid, cluster, strict=True):
             if blocks % extent:
                 message = f"the grid {self.grid} is not made of clusters of {cluster}: {axis} leaves {blocks % extent}"
                 raise LaunchError(Code.RUN_LAUNCH, message, "make each size of the grid a multiple of the cluster's")
 
-    def of_kernel(self, cluster: Sequence[int] | None, non_portable: bool) -> "LaunchConfig":
-        """The launch of a kernel that names the size of its clusters, in such clusters. LaunchError (E3105) for a
-        launch that asks for others, and for a grid that is not made of whole clusters.
+    def of_kernel(self, cluster: Dim3 | None, non_portable: bool) -> "LaunchConfig":
+        """The launch of a kernel, in clusters of the size that it names, if it does. LaunchError (E3105) for a launch
+        that asks for others or for too large ones, and for a grid that is not made of whole clusters.
         """
-        if cluster is None:
-            return self
-        own: Dim3 = (cluster[0], cluster[1], cluster[2])
         given = [attribute for attribute in self.attributes if isinstance(attribute, Cluster)]
-        if given and given[0].size != own:
-            message = f"the kernel is for clusters of {own} blocks, and the launch asks for {given[0].size}"
+        if cluster is not None and given and given[0].size != cluster:
+            message = f"the kernel is for clusters of {cluster} blocks, and the launch asks for {given[0].size}"
             raise LaunchError(Code.RUN_LAUNCH, message, "leave the cluster to the kernel, or ask for the same")
-        others = [attribute for attribute in self.attributes if not isinstance(attribute, Cluster)]
-        return replace(self, attributes=(Cluster(own), *others), non_portable=non_portable)
+        size = cluster or self.cluster
+        if prod(size) > PORTABLE_CLUSTER and not non_portable:
+            hint = (
+                f"a cluster has at most {PORTABLE_CLUSTER} blocks, or {MAX_CLUSTER} if the kernel says `non_portable`"
+            )
+            raise LaunchError(Code.RUN_LAUNCH, f"a cluster of {size} has {prod(size)} blocks", hint)
+        return self if given or cluster is None else replace(self, attributes=(Cluster(cluster), *self.attributes))
 
     @property
     def cluster(self) -> Dim3:

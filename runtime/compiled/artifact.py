@@ -80,7 +80,6 @@ def artifact_of(entry: "EntryOp", code: str | bytes, target: Target) -> Artifact
     shared = entry.shared_bytes.value.data if entry.shared_bytes is not None else 0
     dynamic = shared > STATIC_SHARED_BYTES
     bounds = entry.launch_bounds
-    cluster = None if bounds.cluster is None else (bounds.cluster[0], bounds.cluster[1], bounds.cluster[2])
     return Artifact(
         kernel=entry.sym_name.data,
         code=code,
@@ -89,7 +88,7 @@ def artifact_of(entry: "EntryOp", code: str | bytes, target: Target) -> Artifact
         block=entry.block,
         static_shared=0 if dynamic else shared,
         dynamic_shared=shared if dynamic else 0,
-        cluster=cluster,
+        cluster=bounds.cluster,
         non_portable=bounds.non_portable,
     )
 

@@ -73,7 +73,7 @@ def _record(artifact: Artifact) -> dict[str, Any]:
 
 
 def _artifact(record: Mapping[str, Any], code: str | bytes, kinds: KindNamed) -> Artifact:
-    x, y, z = record["block"]
+    (x, y, z), cluster = record["block"], record["cluster"]
     return Artifact(
         kernel=record["kernel"],
         code=code,
@@ -85,7 +85,7 @@ def _artifact(record: Mapping[str, Any], code: str | bytes, kinds: KindNamed) ->
         block=(x, y, z),
         static_shared=record["static_shared"],
         dynamic_shared=record["dynamic_shared"],
-        cluster=None if record["cluster"] is None else tuple(record["cluster"]),
+        cluster=None if cluster is None else (cluster[0], cluster[1], cluster[2]),
         non_portable=record["non_portable"],
     )
 

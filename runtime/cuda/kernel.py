@@ -80,9 +80,9 @@ class Kernel:
         return f"{action} kernel '{self.artifact.kernel}'"
 
 
-def check_launch(artifact: Artifact, config: LaunchConfig) -> None:
-    """LaunchError (E3105) for a block that is not the kernel's, a grid that no GPU has, and for clusters where the
-    kernel's target has none.
+def check_launch(artifact: Artifact, config: LaunchConfig) -> LaunchConfig:
+    """The launch, in the clusters that the kernel names. LaunchError (E3105) for a block that is not the kernel's, a
+    grid that no GPU has, clusters that are not the kernel's, and for clusters where the kernel's target has none.
     """
     if config.block != artifact.block:
         raise LaunchError(
@@ -93,4 +93,6 @@ def check_launch(artifact: Artifact, config: LaunchConfig) -> None:
     if any(size > most for size, most in zip(config.grid, MAX_GRID, strict=True)):
         message = f"the grid is {config.grid}; a GPU has at most {MAX_GRID} blocks"
         raise LaunchError(Code.RUN_LAUNCH, message, "x can be the largest; let each block do more")
+    config = config.of_kernel(artifact.cluster, artifact.non_portable)
     config.check_target(artifact.target)
+    return config

@@ -69,10 +69,8 @@ class Frame:
         """
         self.grid = _UNPLACED  # of a grid that is refused, nothing is remembered
         x, y, z = dim3("grid", grid if self._grid_of is None else self._grid_of(grid))
-        artifact = kernel.artifact
-        config = LaunchConfig((x, y, z), artifact.block, 0, self.attributes, artifact.non_portable)
-        config = config.of_kernel(artifact.cluster, artifact.non_portable)
-        check_launch(artifact, config)
+        config = LaunchConfig((x, y, z), kernel.artifact.block, attributes=self.attributes)
+        config = check_launch(kernel.artifact, config)
         check_cluster(kernel, self._library, config.cluster)
         configuration = self._configuration
         configuration.grid_x, configuration.grid_y, configuration.grid_z = x, y, z

@@ -148,9 +148,8 @@ def _launch(launcher: Launcher) -> Callable[[LaunchFuncOp, Translator], Step]:
             registers = warp.registers
             sizes = _sizes(registers, grid, MAX_GRID, site), _sizes(registers, block, MAX_BLOCK, site)
             try:
-                config = LaunchConfig(
-                    *sizes, 0, launch_attributes(tuple(int(registers[slot]) for slot in cluster) or 1)
-                )
+                attributes = launch_attributes(tuple(int(registers[slot]) for slot in cluster) or 1)
+                config = LaunchConfig(*sizes, 0, attributes).of_kernel(None, non_portable=False)
             except LaunchError as error:  # for the cluster
                 raise SimulationError(Code.RUN_LAUNCH, error.message, error.hint, site=site) from None
             launch = Launch(kernel, config, site)

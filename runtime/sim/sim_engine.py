@@ -116,7 +116,7 @@ class SimEngine:
         began = time.perf_counter()
         kernel = program.find()
         _check_config(kernel, config)
-        config = config.of_kernel(kernel.launch_bounds.cluster, kernel.launch_bounds.non_portable)
+        config = config.of_kernel(kernel.cluster_size, kernel.non_portable is not None)
         printed: list[str] = []
         sink = sys.stdout.write if self.sink is None else self.sink
 

@@ -106,7 +106,7 @@ def test_large_clusters_are_allowed_to_a_kernel(engine: CudaEngine, library: Fak
 def test_a_kernel_says_its_clusters(engine: CudaEngine, library: FakeLibrary) -> None:
     kernel = replace(_artifact(), cluster=(16, 1, 1), non_portable=True)
     for attributes in ((), launch_attributes(16)):
-        engine.launch(kernel, LaunchConfig((32, 1, 1), BLOCK, 0, attributes, non_portable=True), {"n": 1})
+        engine.launch(kernel, LaunchConfig((32, 1, 1), BLOCK, 0, attributes), {"n": 1})
     calls = [call[2:] for call in cast(FakeDriver, engine.driver).calls if call[0] == "cuFuncSetAttribute"]
     assert calls == [(14, 1)]  # before the first launch
     assert library.asked == [(16, 0, 4, (16, 1, 1))]
@@ -186,7 +186,6 @@ def test_options_of_a_launch_become_attributes() -> None:
         ((4, 1, 1), (0,), "the cluster is"),
         ((4, 1, 1), (2.0,), "the cluster is"),
         ((4, 1, 1), (3,), r"the grid \(4, 1, 1\) is not made of clusters of \(3, 1, 1\): x leaves 1"),
-        ((16, 1, 1), (16,), r"a cluster of \(16, 1, 1\) has 16 blocks"),
     ],
 )
 def test_cluster_that_cannot_be(grid: Any, cluster: Any, message: str) -> None:
@@ -194,6 +193,47 @@ def test_cluster_that_cannot_be(grid: Any, cluster: Any, message: str) -> None:
         LaunchConfig(grid, BLOCK, 0, launch_attributes(cluster))
     assert caught.value.code == "E3105"
     assert caught.value.hint
+
+
+def test_the_cluster_of_a_kernel() -> None:
+    plain, large = LaunchConfig((4, 2, 1), BLOCK), LaunchConfig((16, 1, 1), BLOCK)
+    assert plain.of_kernel(None, False) is plain
+    assert plain.of_kernel((2, 2, 1), False).cluster == (2, 2, 1)
+    assert replace(plain, attributes=launch_attributes((2, 2))).of_kernel((2, 2, 1), False).cluster == (2, 2, 1)
+    assert large.of_kernel((16, 1, 1), True).cluster == (16, 1, 1)
+    for config, cluster, message in (
+        (replace(plain, attributes=launch_attributes(2)), (2, 2, 1), r"is for clusters of \(2, 2, 1\) blocks, and the"),
+        (plain, (1, 3, 1), r"is not made of clusters of \(1, 3, 1\): y leaves 2"),
+        (large, (16, 1, 1), r"a cluster of \(16, 1, 1\) has 16 blocks"),
+        (replace(large, attributes=launch_attributes(16)), None, r"a cluster of \(16, 1, 1\) has 16 blocks"),
+    ):
+        with pytest.raises(TilefoldError, match=message) as caught:
+            config.of_kernel(cluster, False)
+        assert caught.value.code == "E3105"
+
+
+@pytest.mark.parametrize("device", ["sim", "cuda"])
+def test_kernels_name_their_cluster(engine: CudaEngine, library: FakeLibrary, device: str) -> None:
+    out = np.zeros(32, np.float32)
+    kernel = cute.kernel(cluster=(2, 1))(ones.function)
+    call = kernel(out)
+    assert "threads(32) cluster(2) {" in call.build(32).to_cute()
+    assert "\n.reqnctapercluster 2, 1, 1\n" in call.build(32).ptx("sm_90")
+    if device == "sim":
+        call.launch(4, 32, device="sim", races=False)
+        assert out.all()
+        with pytest.raises(TilefoldError, match=r"E3105: the grid \(3, 1, 1\) is not made of .*: x leaves 1"):
+            call.launch(3, 32, device="sim")
+        with pytest.raises(TilefoldError, match=r"E3105: the kernel is for clusters of \(2, 1, 1\) blocks"):
+            call.launch(4, 32, cluster=4, device="sim")
+        return
+    artifact = replace(_artifact(), cluster=(2, 1, 1))
+    engine.launch(artifact, LaunchConfig((4, 1, 1), BLOCK), {"n": 1})
+    with pytest.raises(TilefoldError, match=r"E3105: the grid \(3, 1, 1\) is not made of .*: x leaves 1"):
+        engine.launch(artifact, LaunchConfig((3, 1, 1), BLOCK), {"n": 1})
+    with pytest.raises(TilefoldError, match=r"E3105: the kernel is for clusters of \(2, 1, 1\) blocks"):
+        engine.launch(artifact, LaunchConfig((4, 1, 1), BLOCK, 0, launch_attributes(4)), {"n": 1})
+    assert len(library.launched) == 1
 
 
 @cute.kernel

@@ -12,7 +12,7 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.builder.control.rewrite import lines_of, rewritten
 from tilefold.compiler.builder.trace import trace
 from tilefold.dialects.kernel import LaunchBounds
-from tilefold.runtime.errors import dim3
+from tilefold.runtime.errors import Dim3, dim3
 from tilefold.runtime.options import RunOptions, launch_attributes
 
 from .parameters import Signature
@@ -33,13 +33,16 @@ Size = SupportsIndex | Sequence[SupportsIndex]
 @dataclass(frozen=True)
 class KernelOptions:
     """The options of a kernel's decorator: the kernel's name, the blocks that a multiprocessor is to hold at least, the
-    most registers of a thread, and whether the function's control flow is rewritten.
+    most registers of a thread, whether the function's control flow is rewritten, the size of a cluster in blocks, and
+    whether that may be larger than every GPU has it.
     """
 
     name: str = ""
     min_blocks: int | None = None
     max_registers: int | None = None
     rewrite: bool = True
+    cluster: Dim3 | None = None
+    non_portable: bool = False
 
 
 class KernelFunction(ABC):
@@ -155,7 +158,8 @@ class Kernel(KernelFunction):
         key = (tuple(block), *bound.key)
         compiled = self._built.get(key)
         if compiled is None:
-            bounds = LaunchBounds(tuple(block), self.options.min_blocks, self.options.max_registers)
+            o = self.options
+            bounds = LaunchBounds(tuple(block), o.min_blocks, o.max_registers, o.cluster, o.non_portable)
             compiled = CompiledKernel(trace(self.rewritten, bound.arguments, bounds, self.options.name))
             self._built[key] = compiled
         self._last = compiled
@@ -230,10 +234,10 @@ class KernelCall:
         `device` is "cuda", "cuda:1", "sim" (the simulator, at `stage`) or "auto": the GPU if there is one. Arrays of
         the host are copied to the GPU and back, and the launch is waited for. `stream` is one of torch, CuPy, cuda.core
         or cuda-python, or a handle; by default torch's current one where a tensor of torch is an argument. `cluster`
-        is the size of a cluster in blocks. `programmatic` lets the kernel begin before what is in the stream has ended.
-        The shared memory that a kernel needs is known; `smem` may say more. The simulator looks for data races unless
-        `races` is False, and ends a run after `max_steps` operations of warps, or where it needs more than `max_memory`
-        MiB; `seed` chooses the order of its warps.
+        is the size of a cluster in blocks, where the kernel does not say it. `programmatic` lets the kernel begin
+        before what is in the stream has ended. The shared memory that a kernel needs is known; `smem` may say more. The
+        simulator looks for data races unless `races` is False, and ends a run after `max_steps` operations of warps, or
+        where it needs more than `max_memory` MiB; `seed` chooses the order of its warps.
 
         The result is that of a launch that was waited for, else None. Raises ProgramError for a fault of the kernel,
         LaunchError for arguments that do not fit, SimulationError and CudaError for what goes wrong while it runs.
@@ -274,7 +278,13 @@ def kernel(function: Callable[..., object], /) -> Kernel: ...
 
 @overload
 def kernel(
-    *, name: str = "", min_blocks: int | None = None, max_registers: int | None = None, rewrite: bool = True
+    *,
+    name: str = "",
+    min_blocks: int | None = None,
+    max_registers: int | None = None,
+    rewrite: bool = True,
+    cluster: Size | None = None,
+    non_portable: bool = False,
 ) -> Callable[[Callable[..., object]], Kernel]: ...
 
 
@@ -286,12 +296,16 @@ def kernel(
     min_blocks: int | None = None,
     max_registers: int | None = None,
     rewrite: bool = True,
+    cluster: Size | None = None,
+    non_portable: bool = False,
 ) -> Any:
     """Makes a function a kernel: `@cute.kernel`, or `@cute.kernel(min_blocks=2, max_registers=128)`: the blocks that a
-    multiprocessor is to hold at least, and the most registers of a thread.
+    multiprocessor is to hold at least, and the most registers of a thread. `cluster` is the size of its clusters in
+    blocks, which every launch has then; more than 8 blocks, up to 16, need `non_portable=True`.
 
     Its `for`, `while` and `if` on values of the kernel become the kernel's (docs/python.md). `name` is the kernel's
     name in PTX, the function's by default; `rewrite=False` takes the function as it is, where Python keeps no source.
     """
-    options = KernelOptions(name, min_blocks, max_registers, rewrite)
+    size = None if cluster is None else dim3("cluster", cluster)
+    options = KernelOptions(name, min_blocks, max_registers, rewrite, size, non_portable)
     return partial(Kernel, options=options) if function is None else Kernel(function, options)

@@ -25,11 +25,12 @@ Combine = Callable[[Any, Any], Any]
 
 
 def _inc(a: Any, b: Any) -> Any:
-    return np.where(a >= b, a.dtype.type(0), a + a.dtype.type(1))
+    return (a + a.dtype.type(1)) * (a < b)
 
 
 def _dec(a: Any, b: Any) -> Any:
-    return np.where((a == 0) | (a > b), b, a - a.dtype.type(1))
+    restarts = (a == 0) | (a > b)
+    return b * restarts + (a - a.dtype.type(1)) * ~restarts
 
 
 _COMBINE: Mapping[str, Combine] = {
