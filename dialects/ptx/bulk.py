@@ -8,7 +8,7 @@ with a `ptx.fence.proxy.async` in between.
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import I32, I64, IntegerAttr, UnitAttr, i64
+from xdsl.dialects.builtin import I32, I64, IntegerAttr, StringAttr, UnitAttr, i64
 from xdsl.ir import SSAValue
 from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, prop_def, traits_def
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
@@ -17,9 +17,12 @@ from xdsl.utils.exceptions import VerifyException
 from ..definitions import irdl_op_definition
 from .base import PtxOp
 from .types import GLOBAL, SHARED
+from .warp import check_word
 
 BULK_UNIT = 16
 """Addresses and sizes of bulk copies are multiples of so many bytes."""
+_FENCED = {"shared": ".shared::cta", "global": ".global"}
+"""The memories that a fence of the async proxy can be of, in PTX."""
 
 
 class BulkOp(PtxOp):
@@ -137,18 +140,28 @@ class BulkWaitGroupOp(BulkOp):
 
 @irdl_op_definition
 class FenceProxyAsyncOp(BulkOp):
-    """`ptx.fence.proxy.async`: accesses of memory before it are before those by the async proxy after it, such as bulk
-    copies (PTX ISA, membar: fence.proxy.async).
+    """`ptx.fence.proxy.async of "shared"`: accesses of memory before it are before those by the async proxy after it,
+    such as bulk copies; with `of`, those of shared or of global memory alone (PTX ISA, membar: fence.proxy.async).
 
-    The thread that wrote the bytes executes it before it tells others, or the thread that starts the copy after it was
-    told.
+    A fence of shared memory alone takes much less time. The thread that wrote the bytes executes it before it tells
+    others, or the thread that starts the copy after it was told.
     """
 
     name = "ptx.fence.proxy.async"
-    assembly_format = "attr-dict"
+    space = opt_prop_def(StringAttr)
+    assembly_format = "(`of` $space^)? attr-dict"
 
-    def __init__(self):
-        super().__init__()
+    def __init__(self, space: str | None = None):
+        super().__init__(properties={"space": None if space is None else StringAttr(space)})
+
+    @property
+    def spaces(self) -> tuple[str, ...]:
+        """The memories whose accesses it orders."""
+        return ("shared", "global") if self.space is None else (self.space.data,)
 
     def mnemonic(self) -> str:
-        return "fence.proxy.async"
+        return "fence.proxy.async" + ("" if self.space is None else _FENCED[self.space.data])
+
+    def verify_(self) -> None:
+        if self.space is not None:
+            check_word("space", self.space.data, tuple(_FENCED))

@@ -118,6 +118,7 @@ INSTRUCTIONS = [
     ),
     *ptx_faults("ptx.ld.acquire", ("%0 = «ptx.ld.acquire» %A : !ptx.ptr<global> -> i8", "i32, i64, f32 or f64 are read and written so, not i8")),
     *ptx_faults("ptx.st.release", ("«ptx.st.release» %h, %A : f16, !ptx.ptr<global>", "not f16")),
+    *ptx_faults("ptx.fence.proxy.async", ('«ptx.fence.proxy.async» of "local"', 'space has shared, global; not "local"')),
     *ptx_faults("ptx.fence", ('«ptx.fence» "acquire"', 'fence has acq_rel, sc; not "acquire"')),
     *ptx_faults(
         "ptx.shfl.sync",

@@ -100,7 +100,7 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     ),
     "ptx.barrier.cluster.wait": ("ptx.barrier.cluster.wait\nptx.barrier.cluster.wait aligned {note}",),
     "ptx.fence.mbarrier_init": ("ptx.fence.mbarrier_init {note}",),
-    "ptx.fence.proxy.async": ("ptx.fence.proxy.async {note}",),
+    "ptx.fence.proxy.async": ("ptx.fence.proxy.async {note}", 'ptx.fence.proxy.async of "shared" {note}'),
     "ptx.wgmma.fence": ("ptx.wgmma.fence {note}",),
     "ptx.wgmma.mma_async": (
         '%0 = arith.constant true\n'

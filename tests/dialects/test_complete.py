@@ -31,7 +31,7 @@ ATTRIBUTES: list[type[Attribute]] = [*TILE.attributes, *PTX.attributes, LayoutAt
 NO_RULE_TO_BREAK = frozenset({
     "tile.return", "ptx.ret", "ptx.cp.async.commit_group", "ptx.cp.async.wait_all", "ptx.activemask",
     "ptx.griddepcontrol.wait", "ptx.griddepcontrol.launch_dependents", "ptx.cp.async.bulk.commit_group",
-    "ptx.fence.proxy.async", "ptx.wgmma.fence", "ptx.wgmma.commit_group",
+    "ptx.wgmma.fence", "ptx.wgmma.commit_group",
     "ptx.fence.mbarrier_init", "ptx.barrier.cluster.arrive", "ptx.barrier.cluster.wait",
 })  # fmt: skip
 """Operations without operands, properties and results of which anything is asked."""

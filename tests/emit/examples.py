@@ -301,6 +301,8 @@ PTX: tuple[tuple[str, str], ...] = (
             ("cp.async.bulk.wait_group", "ptx.cp.async.bulk.wait_group 1"),
             ("cp.async.bulk.wait_group", "ptx.cp.async.bulk.wait_group 0 read"),
             ("fence.proxy.async", "ptx.fence.proxy.async"),
+            ("fence.proxy.async", 'ptx.fence.proxy.async of "shared"'),
+            ("fence.proxy.async", 'ptx.fence.proxy.async of "global"'),
         )
     ),
     *(

@@ -176,7 +176,7 @@ def test_bulk_copies(stage: str) -> None:
             cute.arch.cp_async_bulk_load(tile.ptr(0), A.ptr(0), 512, bar.ptr(0))
         cute.arch.mbarrier_wait(bar.ptr(0), 0)
         tile[t] = 2.0 * tile[t]
-        cute.arch.fence_proxy_async()
+        cute.arch.fence_proxy("async.shared", space="cta")
         cute.arch.barrier()
         if t == 0:
             cute.arch.cp_async_bulk_store(B.ptr(0), tile.ptr(0), 512)
@@ -353,3 +353,13 @@ def test_mistakes(mistake: Callable[[Any, Any], object], code: str, words: str) 
     with pytest.raises(ProgramError, match=words) as error, building(block, convert):
         mistake(*map(wrap, block.args))
     assert error.value.code == code
+
+
+@pytest.mark.parametrize(("kind", "space"), [("async.shared", None), ("async", "cta"), ("alias", None)])
+def test_fences_of_proxies_that_there_are_not(kind: str, space: str | None) -> None:
+    @cute.kernel
+    def kernel(A: cute.Tensor):
+        cute.arch.fence_proxy(kind, space)
+
+    with pytest.raises(ProgramError, match=r"E5002.*there is no fence of the proxy"):
+        kernel(np.zeros(1, np.float32)).build(32)

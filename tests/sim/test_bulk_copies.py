@@ -47,6 +47,7 @@ LOAD = "ptx.cp.async.bulk.load %s, %A, %bytes, %bar\n"
 WAIT = "ptx.mbarrier.wait %bar, %even\n"
 USE = "%v = ptx.ld %mine align 4 : !ptx.ptr<shared> -> f32\nptx.st %v, %b align 4 : f32, !ptx.ptr<global>\n"
 FENCE = "ptx.fence.proxy.async\n"
+SHARED_FENCE, GLOBAL_FENCE = ('ptx.fence.proxy.async of "shared"\n', 'ptx.fence.proxy.async of "global"\n')
 SYNC = "ptx.bar.sync 0\n"
 FILL = "%w = ptx.ld %a align 4 : !ptx.ptr<global> -> f32\nptx.st %w, %mine align 4 : f32, !ptx.ptr<shared>\n"
 STORE = "ptx.cp.async.bulk.store %B, %s, %bytes\n"
@@ -139,6 +140,14 @@ MISTAKES = {
     "no proxy fence": (
         FILL + SYNC + one(STORE, COMMIT, WAIT_READ), "E3216", "by the async proxy, which thread (0,0,0) wrote",
         (SYNC, FENCE + SYNC),
+    ),
+    "a proxy fence of global memory": (
+        FILL + GLOBAL_FENCE + SYNC + one(STORE, COMMIT, WAIT_READ), "E3216", "which thread (0,0,0) wrote",
+        (GLOBAL_FENCE, SHARED_FENCE),
+    ),
+    "a proxy fence of shared memory": (
+        "ptx.st %x, %a align 4 : f32, !ptx.ptr<global>\nptx.st %w0, %a align 4 : f32, !ptx.ptr<global>\n"
+        + SHARED_FENCE + INIT + one(EXPECT, LOAD) + WAIT + USE, "E3216", "reads global", (SHARED_FENCE, GLOBAL_FENCE),
     ),
     "a fence of another thread's writes only": (
         FILL + one(FENCE) + SYNC + one(STORE, COMMIT, WAIT_READ), "E3216", "which thread (1,0,0) wrote",
@@ -260,7 +269,8 @@ def test_every_order_hands_on_the_fence(hand_on: tuple[str, str, str, str, str])
     first, meet, signal, look, before = hand_on
     head = "%flag = ptx.smem.addr 3072\n%first = arith.cmpi ult, %t, %c32 : index\n" + first + before
     fill = f"scf.if %first {{\n{FILL}"
-    for ours, theirs, code in ((FENCE, "", None), ("", FENCE, None), ("", "", "E3216")):
+    ways = (FENCE, "", None), ("", FENCE, None), (SHARED_FENCE, "", None), (GLOBAL_FENCE, SHARED_FENCE, None)
+    for ours, theirs, code in (*ways, ("", "", "E3216"), (GLOBAL_FENCE, "", "E3216")):
         copy = STORE.replace("%bytes", "%half") + COMMIT + WAIT_READ
         body = head + fill + ours + signal + "}\n" + meet + one(look, theirs, copy, leads="%second")
         if code:

@@ -264,6 +264,19 @@ def fence_proxy_async() -> None:
     emit(ptx.FenceProxyAsyncOp())
 
 
+def fence_proxy(kind: str, space: str | None = None) -> None:
+    """A fence between the proxies, of shared memory (`"async.shared", space="cta"`), of global memory
+    (`"async.global"`), or of both (`"async"`): bulk copies and matrix instructions after it see what was written there
+    before it (sm_90).
+    """
+    words: dict[tuple[str, str | None], str | None]
+    words = {("async", None): None, ("async.shared", "cta"): "shared", ("async.global", None): "global"}
+    if (kind, space) not in words:
+        hint = 'write "async", "async.global", or "async.shared" with space="cta"'
+        raise TilefoldError(Code.BUILD_VALUE, f"there is no fence of the proxy {kind!r} with the space {space!r}", hint)
+    emit(ptx.FenceProxyAsyncOp(words[kind, space]))
+
+
 _APPROXIMATIONS = {
     "ex2": ptx.Ex2Op, "lg2": ptx.Lg2Op, "rcp": ptx.RcpOp, "rsqrt": ptx.RsqrtOp, "sqrt": ptx.SqrtOp, "sin": ptx.SinOp,
     "cos": ptx.CosOp, "tanh": ptx.TanhOp,

@@ -80,7 +80,7 @@ class Space:
         """
         self.arena.build(windows)
         if self.races:
-            self.shadow = RaceShadow(self.arena.data[1].size, readers, forgets=self.name == "shared")
+            self.shadow = RaceShadow(self.arena.data[1].size, readers, self.name)
 
     def reset(self) -> None:
         """Makes all bytes undefined and forgets past accesses, as for a new block."""

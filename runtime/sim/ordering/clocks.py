@@ -32,32 +32,38 @@ Times: TypeAlias = NDArray[np.int64]
 @dataclass(frozen=True, slots=True, eq=False)
 class Clock:
     """`times` of the agents of a cluster, the threads first, and of the threads of clusters that ran `earlier`, by the
-    number of each. An agent that opened after the clock was taken has no time in it. `proxy` is the clock for accesses
-    of the async proxy; None if no proxy fence lies before.
+    number of each. An agent that opened after the clock was taken has no time in it. `proxies` has, for each memory
+    that a proxy fence was of, the clock for accesses of the async proxy to it.
     """
 
     cluster: int
     times: Times
     earlier: Mapping[int, Times] = field(default_factory=lambda: MappingProxyType({}))
-    proxy: "Clock | None" = None
+    proxies: "Mapping[str, Clock]" = field(default_factory=lambda: MappingProxyType({}))
 
     def joined(self, other: "Clock | None") -> "Clock":
         """All that either knows, as a clock of this one's cluster, the one that is running."""
         if other is None or other is self:
             return self
-        proxy = self.proxy
-        if other.proxy is not None:
-            proxy = (proxy or Clock(self.cluster, np.zeros(0, np.int64))).joined(other.proxy)
+        proxies = self._joined_proxies(other.proxies)
         if other.cluster == self.cluster:
             times, earlier = _later(self.times, other.times), other.earlier
         else:
             times, earlier = self.times, {**other.earlier, other.cluster: other.times}
         if not earlier:
-            return Clock(self.cluster, times, self.earlier, proxy)
+            return Clock(self.cluster, times, self.earlier, proxies)
         total = dict(self.earlier)
         for cluster, known in earlier.items():
             total[cluster] = _later(total[cluster], known) if cluster in total else known
-        return Clock(self.cluster, times, total, proxy)
+        return Clock(self.cluster, times, total, proxies)
+
+    def _joined_proxies(self, others: "Mapping[str, Clock]") -> "Mapping[str, Clock]":
+        if not others or others is self.proxies:
+            return self.proxies
+        total = dict(self.proxies)
+        for space, other in others.items():
+            total[space] = total.get(space, Clock(self.cluster, np.zeros(0, np.int64))).joined(other)
+        return total
 
 
 def _later(first: Times, second: Times) -> Times:
@@ -100,7 +106,7 @@ def snapshot(warp: "Warp", lanes: NDArray[np.int64]) -> Clock:
     own = times[warp.first_index : warp.first_index + warp.lanes]
     np.maximum(own, warp.seen[lanes].max(axis=0), out=own)
     own[lanes] = warp.launch.tick()
-    return Clock(warp.clock.cluster, times, warp.clock.earlier, warp.clock.proxy)
+    return Clock(warp.clock.cluster, times, warp.clock.earlier, warp.clock.proxies)
 
 
 def meet_warps(arrived: "Iterable[Warp]", waiting: "Iterable[Warp]") -> None:
@@ -117,7 +123,7 @@ def meet_block(block: "Block") -> None:
     times = total.times.copy()
     first = block.rank * block.launch.config.threads
     times[first : first + block.launch.config.threads] = block.launch.tick()
-    total = Clock(total.cluster, times, total.earlier, total.proxy)
+    total = Clock(total.cluster, times, total.earlier, total.proxies)
     known = horizon(block.cluster, total)
     for warp in block.warps:
         warp.clock, warp.horizon = total, known
@@ -137,12 +143,15 @@ def fence(warp: "Warp") -> None:
     warp.fenced = snapshot(warp, warp.lane_numbers())
 
 
-def fence_proxy(warp: "Warp") -> None:
-    """A fence of the active lanes between the proxies: all that they know is before later accesses by the async
-    proxy.
+def fence_proxy(warp: "Warp", spaces: "Iterable[str]") -> None:
+    """A fence of the active lanes between the proxies: all that they know is before later accesses to these memories by
+    the async proxy.
     """
-    known = replace(snapshot(warp, warp.lane_numbers()), proxy=None)
-    warp.clock = replace(warp.clock, proxy=known.joined(warp.clock.proxy))
+    known = replace(snapshot(warp, warp.lane_numbers()), proxies=MappingProxyType({}))
+    proxies = dict(warp.clock.proxies)
+    for space in spaces:
+        proxies[space] = known.joined(proxies.get(space))
+    warp.clock = replace(warp.clock, proxies=proxies)
 
 
 class Releases:

@@ -64,9 +64,10 @@ class RaceShadow:
     `forgets`, by a `reset` before each cluster, and otherwise that of each block of a cluster.
     """
 
-    def __init__(self, size: int, tables: int, forgets: bool) -> None:
+    def __init__(self, size: int, tables: int, space: str) -> None:
         self._granule = WIDTHS[-1]
-        self._forgets = forgets
+        self._space = space
+        self._forgets = space == "shared"
         self._writes: Entries = np.zeros(size // self._granule, np.int64)
         self._reads: Entries = np.zeros((tables, size // self._granule), np.int64)
         self._latest: Entries = self._reads[0].copy()
@@ -201,7 +202,7 @@ class RaceShadow:
             return conflict, False
         entries = self._write_rows[width][rows]
         bad = (entries != 0) & (entries & PROXIED == 0)
-        fenced = warp.clock.proxy
+        fenced = warp.clock.proxies.get(self._space)
         if fenced is not None and bad.any():
             chosen = entries[bad]
             bad[bad] = chosen >> 32 >= _times_of(fenced, warp, chosen)

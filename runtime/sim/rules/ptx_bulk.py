@@ -110,7 +110,8 @@ def _wait(op: ptx.BulkWaitGroupOp, t: Translator) -> Step:
 
 
 def _fence(op: ptx.FenceProxyAsyncOp, t: Translator) -> Step:
-    return fence_proxy
+    spaces = op.spaces
+    return lambda warp: fence_proxy(warp, spaces)
 
 
 PTX_BULK: Rules = {
