@@ -16,9 +16,9 @@ from ...passes.errors import LoweringError
 from ..emit.control import join_paths
 from ..emit.convert import fenced_roundings
 from ..emit.text import escape
-from ..emit.types import constant, llvm_type, memory_type
+from ..emit.types import constant, llvm_type
 from ..emit.writer import FunctionWriter, ModuleWriter
-from .llvm_instructions import LLVM_RULES, constant_text, symbol
+from .llvm_instructions import LLVM_RULES, constant_text, memory_type, symbol
 
 
 def llvm_text(module: GpuModuleOp, target: Target) -> str:
@@ -26,7 +26,7 @@ def llvm_text(module: GpuModuleOp, target: Target) -> str:
 
     LoweringError for what has no translation: operations of other dialects, variadic calls, names that PTX lacks.
     """
-    w = ModuleWriter(target, LLVM_RULES)
+    w = ModuleWriter(target, LLVM_RULES.get)
     fenced = fenced_roundings(module)  # of all functions, since LLVM puts one in the place of its call
     for op in module.body.block.ops:
         match op:

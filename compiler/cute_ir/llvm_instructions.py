@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from xdsl.dialects import llvm
 from xdsl.dialects.arith import CMPF_COMPARISON_OPERATIONS, CMPI_COMPARISON_OPERATIONS
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
 from ...base.errors import Code
 from ...dialects.llvm import PoisonOp
@@ -19,7 +19,7 @@ from ..emit.arith import compare, flags, instruction, select
 from ..emit.control import nothing
 from ..emit.convert import cast, extend, from_integer, round_to_even
 from ..emit.structs import STRUCTS
-from ..emit.types import constant, memory_type
+from ..emit.types import constant, llvm_type
 from ..emit.writer import FunctionWriter, Rule, rule
 
 _CASTS = (llvm.TruncOp, llvm.ZExtOp, llvm.SExtOp, llvm.PtrToIntOp, llvm.IntToPtrOp, llvm.BitcastOp)
@@ -39,6 +39,13 @@ def symbol(name: str, op: Operation) -> str:
     if not name.isascii() or not name.replace("$", "_").isidentifier():
         raise LoweringError(Code.EMIT_NAME, f"'{name}' cannot be a name in PTX", op, "use letters, digits, _ and $")
     return f"@{name}"
+
+
+def memory_type(type: Attribute, op: Operation) -> str:
+    """The LLVM type of something in memory, where arrays may have any length."""
+    if isinstance(type, llvm.LLVMArrayType):
+        return f"[{type.size.data} x {memory_type(type.type, op)}]"
+    return llvm_type(type, op)
 
 
 def constant_text(op: Operation) -> str | None:

@@ -6,7 +6,7 @@ from xdsl.ir import Operation
 from ...base.target import Target
 from ...dialects.ptx import EntryOp
 from .kernel import write_kernel
-from .table import RULES
+from .table import rule_of
 from .writer import DATA_LAYOUT, ModuleWriter
 
 __all__ = ["DATA_LAYOUT", "emit_llvm"]
@@ -19,7 +19,7 @@ def emit_llvm(module: Operation, target: Target, *, lineinfo: bool = False) -> s
     LoweringError for an operation, a type or a name without translation and for an instruction that is newer
     than the target, TargetError for more shared memory than the target has.
     """
-    w = ModuleWriter(target, RULES, lineinfo)
+    w = ModuleWriter(target, rule_of, lineinfo)
     for op in module.walk():
         if isinstance(op, EntryOp):
             write_kernel(w, op)

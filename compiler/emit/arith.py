@@ -4,10 +4,11 @@
 from collections.abc import Sequence
 from typing import cast
 
-from xdsl.dialects import arith, llvm
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr
-from xdsl.dialects.utils import FastMathAttrBase
+from xdsl.dialects.utils.bit_enum_attribute import BitEnumAttribute
 from xdsl.ir import Operation
+from xdsl.utils.str_enum import StrEnum
 
 from ...base.errors import Code
 from ...passes.errors import LoweringError
@@ -52,9 +53,11 @@ def flags(op: Operation) -> str:
     names: list[str] = []
     for key, value in op.properties.items():
         if key == "overflowFlags" and isinstance(value, IntegerAttr):  # in the dialect `llvm`, the bits of the flags
-            value = llvm.OverflowAttr.from_int(cast("IntegerAttr", value).value.data)
-        if isinstance(value, llvm.OverflowAttr | arith.IntegerOverflowAttr | FastMathAttrBase):
-            names += sorted(flag.value for flag in value.data)  # a set has no order
+            from xdsl.dialects.llvm import OverflowAttr
+
+            value = OverflowAttr.from_int(cast("IntegerAttr", value).value.data)
+        if isinstance(value, BitEnumAttribute):
+            names += sorted(cast("BitEnumAttribute[StrEnum]", value).data)  # a set has no order
         elif key in _UNIT_FLAGS:
             names.append(_UNIT_FLAGS[key])
     return "".join(f" {name}" for name in names)
@@ -85,12 +88,11 @@ def compare(name: str, predicates: Sequence[str]) -> Rule:
     """The rule of a comparison, whose attribute `predicate` is a number: the dialects number them alike."""
 
     def write(w: FunctionWriter, op: Operation) -> None:
-        assert isinstance(op, arith.CmpiOp | arith.CmpfOp | llvm.ICmpOp | llvm.FCmpOp)
-        index = op.predicate.value.data
+        index = cast("IntegerAttr", op.properties["predicate"]).value.data
         if not 0 <= index < len(predicates):
             raise LoweringError(Code.EMIT_UNSUPPORTED, f"'{op.name}': unknown predicate {index}", op)
-        left, right = w.typed(op.lhs), w.ref(op.rhs)
-        w.define(op.results[0], f"{name}{flags(op)} {predicates[index]} {left}, {right}")
+        left, right = op.operands
+        w.define(op.results[0], f"{name}{flags(op)} {predicates[index]} {w.typed(left)}, {w.ref(right)}")
 
     return write
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`arith`: conversions between types, and those of the dialect `llvm`, which must not be narrowed by LLVM either."""
 
-from xdsl.dialects import arith, llvm
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
 from xdsl.ir import Attribute, Operation
 
@@ -117,13 +117,16 @@ def fenced_roundings(root: Operation) -> frozenset[type[Attribute]]:
     """
     types: set[type[Attribute]] = set()
     for op in root.walk():
-        if isinstance(op, arith.ExtFOp | llvm.FPExtOp):
-            if isinstance(split_vector(op.operands[0].type)[0], BFloat16Type):
-                types.add(Float16Type)
-        elif isinstance(op, arith.SIToFPOp | arith.UIToFPOp | llvm.SIToFPOp):
-            types.add(BFloat16Type)
-        elif isinstance(op, llvm.FRemOp):
-            types |= {BFloat16Type, Float32Type}
+        match op.name:  # that of a class would import xDSL's dialect `llvm`, which few kernels need
+            case "arith.extf" | "llvm.fpext":
+                if isinstance(split_vector(op.operands[0].type)[0], BFloat16Type):
+                    types.add(Float16Type)
+            case "arith.sitofp" | "arith.uitofp" | "llvm.sitofp":
+                types.add(BFloat16Type)
+            case "llvm.frem":
+                types |= {BFloat16Type, Float32Type}
+            case _:
+                pass
     return frozenset(types)
 
 

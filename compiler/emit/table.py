@@ -25,12 +25,20 @@ from .ptx_sreg import PTX_SREG
 from .ptx_tensor_copy import PTX_TENSOR_COPY
 from .ptx_warp import PTX_WARP
 from .ptx_wgmma import PTX_WGMMA
-from .structs import STRUCTS
 from .vector import VECTOR
 from .writer import Rule
 
 RULES: Mapping[type[Operation], Rule] = MappingProxyType(dict((
-    *ARITH, *CONVERT, *MATH, *VECTOR, *CONTROL, *PRINTF, *STRUCTS,
+    *ARITH, *CONVERT, *MATH, *VECTOR, *CONTROL, *PRINTF,
     *PTX_SREG, *PTX_MEMORY, *PTX_MATRIX, *PTX_MMA, *PTX_WARP, *PTX_LANES, *PTX_COMPUTE, *PTX_ATOMIC,
     *PTX_MBARRIER, *PTX_BULK, *PTX_TENSOR_COPY, *PTX_CLUSTER, *PTX_INLINE, *PTX_WGMMA,
 )))  # fmt: skip
+
+
+def rule_of(kind: type[Operation]) -> Rule | None:
+    """The rule of an operation. Those of structs are loaded when a kernel has one: `llvm` takes long to import."""
+    if kind.dialect_name() in ("llvm", "ub"):
+        from .structs import STRUCTS
+
+        return dict(STRUCTS).get(kind)
+    return RULES.get(kind)

@@ -5,7 +5,6 @@ import struct
 from typing import cast
 
 from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, FloatAttr, IntAttr, IntegerAttr, VectorType
-from xdsl.dialects.llvm import LLVMArrayType, LLVMPointerType, LLVMStructType
 from xdsl.ir import Attribute, Operation
 
 from ...base.element_types import VALUES
@@ -36,13 +35,8 @@ def llvm_type(type: Attribute, op: Operation) -> str:
         shape = vector.get_shape()
         if len(shape) == 1 and 1 <= shape[0] <= MAX_VECTOR and not any(vector.get_scalable_dims()):
             return f"<{shape[0]} x {llvm_type(vector.element_type, op)}>"
-    if isinstance(type, LLVMStructType):
-        return f"{{ {', '.join(llvm_type(part, op) for part in type.types)} }}"
-    if isinstance(type, LLVMPointerType):
-        space = type.addr_space
-        return f"ptr addrspace({space.data})" if isinstance(space, IntAttr) and space.data else "ptr"
-    if isinstance(type, LLVMArrayType) and type.size.data <= MAX_VECTOR:
-        return f"[{type.size.data} x {llvm_type(type.type, op)}]"
+    if type.name.startswith("llvm.") and (text := _own_type(cast("Attribute", type), op)) is not None:
+        return text
     raise LoweringError(
         Code.EMIT_UNSUPPORTED,
         f"'{op.name}' has a value of type {str(cast(Attribute, type))[:80]}, which PTX registers cannot hold",
@@ -51,11 +45,20 @@ def llvm_type(type: Attribute, op: Operation) -> str:
     )
 
 
-def memory_type(type: Attribute, op: Operation) -> str:
-    """The LLVM type of something in memory, where arrays may have any length."""
-    if isinstance(type, LLVMArrayType):
-        return f"[{type.size.data} x {memory_type(type.type, op)}]"
-    return llvm_type(type, op)
+def _own_type(type: Attribute, op: Operation) -> str | None:
+    """The text of a type of the dialect `llvm`, which takes long to import and few kernels need."""
+    from xdsl.dialects.llvm import LLVMArrayType, LLVMPointerType, LLVMStructType
+
+    match type:
+        case LLVMStructType():
+            return f"{{ {', '.join(llvm_type(part, op) for part in type.types)} }}"
+        case LLVMPointerType():
+            space = type.addr_space
+            return f"ptr addrspace({space.data})" if isinstance(space, IntAttr) and space.data else "ptr"
+        case LLVMArrayType() if type.size.data <= MAX_VECTOR:
+            return f"[{type.size.data} x {llvm_type(type.type, op)}]"
+        case _:
+            return None
 
 
 def overload(llvm: str) -> str:

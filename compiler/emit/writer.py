@@ -38,9 +38,11 @@ def calling(function: str) -> Rule:
 class ModuleWriter:
     """The parts of the text that belong to no single function: globals and metadata."""
 
-    def __init__(self, target: Target, rules: Mapping[type[Operation], Rule], lineinfo: bool = False) -> None:
+    def __init__(
+        self, target: Target, rule_of: Callable[[type[Operation]], Rule | None], lineinfo: bool = False
+    ) -> None:
         self.target = target
-        self.rules = rules
+        self.rule_of = rule_of
         self.declarations: dict[str, str] = {}  # of functions, by their names
         self.globals: list[str] = []
         self.functions: list[str] = []
@@ -190,11 +192,11 @@ class FunctionWriter:
 
     def write_block(self, block: Block) -> None:
         """Writes all operations of a block, each by its rule. LoweringError for one without a rule."""
-        rules = self.module.rules
+        rule_of = self.module.rule_of
         lines = self.module.lines
         outer = self._suffix
         for op in block.ops:
-            write = rules.get(op.__class__)
+            write = rule_of(op.__class__)
             if write is None:
                 hint = "" if op.dialect_name() == "llvm" else _LOWER_FIRST
                 raise LoweringError(Code.EMIT_UNSUPPORTED, f"'{op.name}' has no translation to PTX", op, hint)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Integer arithmetic of constants, folded."""
 
-from xdsl.dialects import arith, llvm, math
+from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
@@ -51,14 +51,18 @@ def folded(op: Operation) -> int | SSAValue | None:
         case arith.ExtUIOp(input=inner):
             value, width = constant_of(inner), int_width(inner.type)
             return None if value is None or width is None else value & ((1 << width) - 1)
-        case llvm.ExtractValueOp(container=container):
-            return _extracted(container, tuple(op.position.get_values()))
+        case Operation(name="llvm.extractvalue"):
+            return _extracted(op)
         case _:
             return None
 
 
-def _extracted(container: SSAValue, position: tuple[int, ...]) -> SSAValue | None:
-    """The value that was inserted into a struct at a position, if that is known."""
+def _extracted(op: Operation) -> SSAValue | None:
+    """The value that was inserted into a struct at the position of an extraction, if that is known."""
+    from xdsl.dialects import llvm  # takes long to import, and few kernels have structs
+
+    assert isinstance(op, llvm.ExtractValueOp)
+    container, position = op.container, tuple(op.position.get_values())
     while isinstance(insertion := container.owner, llvm.InsertValueOp):
         where = tuple(insertion.position.get_values())
         if where == position:

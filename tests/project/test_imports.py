@@ -32,7 +32,16 @@ LAZY: Mapping[str, str] = {
     "tilefold.inspection": "a program on a GPU is not printed",
     "tilefold.running": "an engine is imported when it runs: CUDA needs cuda-python, the simulator NumPy",
     "tilefold.cute": "kernels are built without NumPy and cuda-python, which launches and simulations need",
-    "tilefold.compiler.frontend.program": "most programs have nothing of the dialect llvm",
+    **dict.fromkeys(
+        (
+            "tilefold.compiler.frontend.program",
+            "tilefold.compiler.emit.arith",
+            "tilefold.compiler.emit.table",
+            "tilefold.compiler.emit.types",
+            "tilefold.passes.writing.constant_folding",
+        ),
+        "most programs have nothing of the dialect llvm",
+    ),
 }
 """The modules and packages that import modules within functions, each with the reason."""
 

@@ -76,6 +76,10 @@ def test_product_folders_import_each_other_relatively() -> None:
         ("import tilefold.cli", {"numpy", "llvmlite", "cuda", "xdsl", "rich"}),
         ("import tilefold.cli as c; c.main(['explain', 'E0101'])", {"numpy", "llvmlite", "cuda", "xdsl"}),
         ("import tilefold.cli as c; c.main(['opt', 'tests/project/empty.cute'])", {"numpy", "llvmlite", "cuda"}),
+        (
+            "import tilefold.cli as c; c.main(['compile', 'examples/gemm.cute'])",
+            {"numpy", "cuda", "xdsl.dialects.llvm"},
+        ),
         ("from tilefold import cute", {"numpy", "llvmlite", "cuda", "rich"}),
         ("import tilefold.layout.algebra.core", {"numpy", "llvmlite", "cuda", "xdsl"}),
     ],
