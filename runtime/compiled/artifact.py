@@ -10,6 +10,7 @@ from ...base.target import STATIC_SHARED_BYTES, Target
 from ...layout.algebra.core import Layout
 from ...layout.algebra.inttuple import leaves
 from ...layout.algebra.unknown import Unknown
+from ...layout.tma.recipe import MapRecipe
 
 if TYPE_CHECKING:
     from ...dialects.parameters import Parameter as EntryParameter
@@ -39,6 +40,11 @@ class Parameter:
         return [self.kind, *(SCALARS[f"i{each.width}"] for each in self.unknowns)]
 
 
+def value_name(number: int) -> str:
+    """The name in recipes of a value that is passed, by its number."""
+    return f"v{number}"
+
+
 @dataclass(frozen=True, slots=True)
 class Artifact:
     """A kernel ready to be loaded.
@@ -46,6 +52,7 @@ class Artifact:
     `code` is PTX text, which the driver assembles, or a cubin; it may hold other kernels as well. `block`
     is the size of the block in threads, `dynamic_shared` the bytes of shared memory that a launch must ask
     for. `cluster` is the size of its clusters in blocks, where the kernel says it; `non_portable` allows more than 8.
+    Tensor maps by the recipes `maps`, in which values have the names of `value_name`, follow the parameters.
     """
 
     kernel: str
@@ -57,6 +64,7 @@ class Artifact:
     dynamic_shared: int = 0
     cluster: tuple[int, int, int] | None = None
     non_portable: bool = False
+    maps: tuple[MapRecipe, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -74,9 +82,7 @@ def artifact_of(entry: "EntryOp", code: str | bytes, target: Target) -> Artifact
 
     TilefoldError for a parameter of a type that a launch cannot pass.
     """
-    if entry.maps:
-        hint = "copy by cp.async or cp.async.bulk"
-        raise TilefoldError(Code.RUN_ARGUMENT, "a launch cannot make tensor maps yet", hint)
+    names = {name.data: value_name(number) for number, name in enumerate(entry.arg_names)}
     shared = entry.shared_bytes.value.data if entry.shared_bytes is not None else 0
     dynamic = shared > STATIC_SHARED_BYTES
     bounds = entry.launch_bounds
@@ -90,6 +96,7 @@ def artifact_of(entry: "EntryOp", code: str | bytes, target: Target) -> Artifact
         dynamic_shared=shared if dynamic else 0,
         cluster=bounds.cluster,
         non_portable=bounds.non_portable,
+        maps=tuple(recipe.renamed(names) for recipe in entry.maps.values()),
     )
 
 

@@ -58,6 +58,7 @@ def write(rules: Rules, args: Args, block: Any, prepared: Prepared) -> Launch | 
         f"        pack({', '.join(['frame.memory', '0', *text.values])})",
         "    except (StructError, OverflowError, TypeError):",
         "        return NotImplemented",
+        *_maps(prepared, text.values, scope),
         "    if attributes is not frame.attributes:",
         "        frame.attach(attributes)",
         "    if grid != frame.grid:",
@@ -75,6 +76,18 @@ def write(rules: Rules, args: Args, block: Any, prepared: Prepared) -> Launch | 
     ]
     exec(_compiled("\n".join(lines)), scope)
     return scope["launch"]
+
+
+def _maps(prepared: Prepared, values: list[str], scope: dict[str, Any]) -> list[str]:
+    """The lines that make the tensor maps anew where a value has changed on which they depend."""
+    if prepared.encoder is None:
+        return []
+    scope["encoded"] = prepared.encoder.encoded
+    return [
+        f"    mapped = ({', '.join(values[place] for place in prepared.encoder.places)},)",
+        "    if mapped != frame.mapped:",
+        "        frame.map(mapped, encoded(mapped))",
+    ]
 
 
 @cache

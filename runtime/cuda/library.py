@@ -61,6 +61,7 @@ class Library:
         """Loads the driver's library. OSError where there is none."""
         loaded: Any = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
         self.launch: Callable[..., int] = loaded.cuLaunchKernelEx
+        self.encode_tensor_map: Callable[..., int] | None = getattr(loaded, "cuTensorMapEncodeTiled", None)
         self.max_active_clusters: Callable[..., int] = loaded.cuOccupancyMaxActiveClusters
 
 

@@ -12,13 +12,14 @@ from functools import partial
 from struct import Struct
 from typing import Any
 
-from ...base.parameters import ParameterKind, offsets_of
+from ...base.parameters import TENSOR_MAP, ParameterKind, offsets_of
 from ..engine import LaunchConfig
 from ..errors import dim3
 from ..options import LaunchAttributes
 from .clusters import check_cluster
 from .kernel import Kernel, check_launch
 from .library import LaunchConfiguration, Library, native_attributes
+from .map_encoder import MapEncoder
 from .packed_arguments import PackedArguments
 
 GridOf = Callable[[Any], Any]
@@ -32,21 +33,27 @@ _OTHER_CONTEXT = (201, 400)
 
 
 class Frame:
-    """The memory of one launch. `grid`, `stream` and `attributes` are those of the launch before."""
+    """The memory of one launch. `grid`, `stream` and `attributes` are those of the launch before, and `mapped` the
+    values of which its tensor maps were made.
+    """
 
     __slots__ = (
-        "_configuration", "_grid_of", "_library", "_native", "_offsets", "_parameters", "attributes", "call", "grid",
-        "memory", "stream",
+        "_configuration", "_grid_of", "_library", "_maps", "_native", "_offsets", "_parameters", "attributes", "call",
+        "grid", "mapped", "memory", "stream",
     )  # fmt: skip
 
     def __init__(self, kernel: Kernel, library: Library, grid_of: GridOf | None = None) -> None:
-        kinds = kernel.artifact.kinds
-        self._offsets, size = offsets_of(kinds)
+        passed, maps = kernel.artifact.kinds, kernel.artifact.maps
+        kinds: list[ParameterKind] = [*passed, *[TENSOR_MAP] * len(maps)]
+        offsets, size = offsets_of(kinds)
+        self._offsets = offsets[: len(passed)]
+        self._maps = slice(size - TENSOR_MAP.size * len(maps), size)  # the last ones, without gaps
+        self.mapped: tuple[int, ...] = ()
         align = max((kind.align for kind in kinds), default=1)
         memory = (ctypes.c_char * (size + align))()
         begin = -ctypes.addressof(memory) % align
         self.memory: Any = (ctypes.c_char * (size + 1)).from_buffer(memory, begin)
-        places = (ctypes.addressof(self.memory) + offset for offset in self._offsets)
+        places = (ctypes.addressof(self.memory) + offset for offset in offsets)
         self._parameters = (ctypes.c_void_p * max(len(kinds), 1))(*places)
         x, y, z = kernel.artifact.block
         self._configuration = LaunchConfiguration(1, 1, 1, x, y, z, kernel.artifact.dynamic_shared, None, None, 0)
@@ -94,6 +101,11 @@ class Frame:
         for offset, value in zip(self._offsets, packed.values, strict=True):
             self.memory[offset : offset + len(value)] = value
 
+    def map(self, values: tuple[int, ...], maps: bytes) -> None:
+        """The tensor maps of the next launches, made of these values."""
+        self.memory[self._maps] = maps
+        self.mapped = values
+
 
 class Prepared:
     """The launches of a kernel that is loaded on a device.
@@ -102,12 +114,13 @@ class Prepared:
     of which `take` raises IndexError where it is empty.
     """
 
-    __slots__ = ("_grid_of", "give", "kernel", "library", "ordinal", "pack", "take")
+    __slots__ = ("_grid_of", "encoder", "give", "kernel", "library", "ordinal", "pack", "take")
 
     def __init__(self, kernel: Kernel, library: Library, grid_of: GridOf | None = None) -> None:
         self.kernel = kernel
         self.library = library
         self._grid_of = grid_of
+        self.encoder = MapEncoder(kernel.artifact, library, kernel.driver) if kernel.artifact.maps else None
         self.ordinal: int = kernel.driver.ordinal
         self.pack: Callable[..., None] = Struct(_format(kernel.artifact.kinds)).pack_into
         pool: list[Frame] = []
@@ -137,6 +150,9 @@ class Prepared:
         except IndexError:
             frame = self.frame()
         frame.fill(packed)
+        if self.encoder is not None:
+            values = tuple(int.from_bytes(packed.values[place], "little") for place in self.encoder.places)
+            frame.map(values, self.encoder.encoded(values))
         frame.attach(attributes)
         frame.place(self.kernel, grid)
         frame.queue(stream)

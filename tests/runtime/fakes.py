@@ -2,6 +2,7 @@
 """A device, a driver's library and tensors like torch's, for tests of what happens before the driver is reached."""
 
 import ctypes
+import struct
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,8 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from tilefold.base.parameters import ParameterKind
+from tilefold.base.parameters import TENSOR_MAP, ParameterKind
+from tilefold.layout.tma.recipe_text import parse_recipe
 from tilefold.runtime.compiled.artifact import Artifact, Parameter
 from tilefold.runtime.cuda.driver import Driver
 from tilefold.runtime.cuda.kernel import Kernel
@@ -46,6 +48,21 @@ class FakeLibrary:
     multiprocessors: int = 132
     asked: list[Any] = field(default_factory=lambda: [])
     cluster_status: int = 0
+    encoded: list[tuple[Any, ...]] = field(default_factory=lambda: [])
+    map_status: int = 0
+
+    def encode_tensor_map(
+        self, memory: Any, kind: int, rank: Any, address: Any, dims: Any, strides: Any, box: Any, steps: Any,
+        interleave: int, swizzle: int, promotion: int, fill: int,
+    ) -> int:  # fmt: skip
+        """Writes the address, then 8 bytes of ones, then the number of the call."""
+        assert memory.value % 64 == 0
+        assert list(steps) == [1] * rank.value
+        assert interleave == 0
+        given = list(dims), list(strides)[: rank.value - 1], list(box)
+        self.encoded.append((kind, address.value, *given, swizzle, promotion, fill))
+        ctypes.memmove(memory.value, struct.pack("<QqI108x", address.value, -1, len(self.encoded)), 128)
+        return self.map_status
 
     def max_active_clusters(self, count: Any, function: Any, configuration: Any) -> int:
         """As many as multiprocessors without those of a GPC that are left over, of 16 each."""
@@ -116,10 +133,13 @@ class FakeDriver(RecordingDriver):
         raise RuntimeError(f"{doing}: {function} {status}")
 
 
-def prepared(library: FakeLibrary, *parameters: Parameter, dynamic_shared: int = 0) -> Prepared:
-    """A prepared kernel of blocks of 32 threads on a fake device."""
-    artifact = Artifact("k", "code", SM80, parameters, (32, 1, 1), dynamic_shared=dynamic_shared)
-    library.kinds = artifact.kinds
+def prepared(
+    library: FakeLibrary, *parameters: Parameter, dynamic_shared: int = 0, maps: Sequence[str] = ()
+) -> Prepared:
+    """A prepared kernel of blocks of 32 threads on a fake device, with tensor maps by these recipes."""
+    recipes = tuple(map(parse_recipe, maps))
+    artifact = Artifact("k", "code", SM80, parameters, (32, 1, 1), dynamic_shared=dynamic_shared, maps=recipes)
+    library.kinds = [*artifact.kinds, *[TENSOR_MAP] * len(maps)]
     return Prepared(Kernel(cast(Driver, FakeDriver(library)), artifact), cast(Library, library))
 
 

@@ -18,6 +18,7 @@ from tilefold.base.parameters import POINTER, SCALARS
 from tilefold.base.target import Target
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.unknown import Unknown
+from tilefold.layout.tma.recipe_text import parse_recipe
 from tilefold.runtime.compiled.artifact import Artifact, Parameter
 
 from tests.project.tree import ROOT
@@ -190,6 +191,27 @@ def test_example_passes_what_it_is_given(tmp_path: Path, command: list[str]) -> 
     code, out, err = _said(program, *words, arguments=None)
     assert (code, err) == (1, "k_1.cubin: named symbol not found\n")
     assert out.splitlines()[-1] == "unload"
+
+
+@pytest.mark.parametrize("command", _compilers())
+def test_tensor_maps_are_encoded_at_each_launch(tmp_path: Path, command: list[str]) -> None:
+    maps = (
+        "f16 v0 + v3 * 16 dims ((v1 - 1) * 2 // 3, v1) strides (v2 * 2) box (64, 8) swizzle 128B",
+        "bf16 v0 dims (v3 % 7 + 1) box (32) fill nan promotion 0B",
+    )
+    tensor, number = Parameter("A", POINTER, 16, TENSOR), Parameter("tensor_map0_box", SCALARS["i32"])
+    recipes = tuple(map(parse_recipe, maps))
+    artifact = Artifact("k_1", b"code", SM80, (tensor, number), (32, 1, 1), maps=recipes)
+    export(artifact, tmp_path)
+    program = _built(tmp_path, "k_1", command, str(DRIVER / "driver.c"))
+    (tmp_path / "A.bin").write_bytes(bytes(64))
+    code, out, err = _said(program, "k_1.cubin", 1, 1, 1, "A.bin", 10, 48, 3, arguments="p484mm")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[2:-1] == [
+        "map 6 48 6:64:1 10:8:96 0 3 3 0", "map 9 0 4:32:1 0 0 0 1", "launch 1x1x1 32x1x1 0 tensor0 10 48 3 map1 map2",
+    ]  # fmt: skip
+    code, _, err = _said(program, "k_1.cubin", 1, 1, 1, "A.bin", 1, 48, 3, arguments="p484mm")
+    assert (code, err) == (1, "the launch: invalid argument\n")
 
 
 @pytest.mark.parametrize("command", _compilers())

@@ -39,6 +39,8 @@ _CPP = (
 )
 _OF_HEADER = ("kernel", "find", "load", "load_data", "launch", "unload")
 """The definitions of the header, after the kernel's name."""
+_OF_MAPS = ("", "_dims", "_strides", "_box", "_steps", "_status")
+"""The variables of a tensor map in a launch."""
 _TAKEN = frozenset(f"{_OURS} {_C} {_CPP}".split())
 _RESERVED = re.compile(r"_[A-Z_]\w*|u?int\w*_t|size_t|CU\w*|cu[A-Z]\w*")
 """Names that are reserved in C, types of integers, and names of the driver's header."""
@@ -59,6 +61,7 @@ class Argument:
 def arguments(artifact: Artifact, tensors: "Mapping[str, TensorType]") -> tuple[Argument, ...]:
     """The arguments of a kernel's launch, in the order in which it takes them, with notes on `tensors` by name."""
     fixed = _TAKEN | {f"{artifact.kernel}_{suffix}" for suffix in _OF_HEADER}
+    fixed |= {f"tensor_map{number}{part}" for number in range(len(artifact.maps)) for part in _OF_MAPS}
     taken = set(artifact.names)
     arguments: list[Argument] = []
     for parameter in artifact.parameters:

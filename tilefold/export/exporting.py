@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.export.c_maps import encoding
 from tilefold.export.c_names import LICENCE, Argument, arguments
 from tilefold.export.example import example
 from tilefold.output import write_output
@@ -52,7 +53,9 @@ def header(artifact: Artifact, passed: tuple[Argument, ...]) -> str:
     """The header: `NAME_load` loads the code in the current context, `NAME_launch` queues the kernel."""
     name = artifact.kernel
     declared = "".join(f",\n    {argument.kind.c} {argument.name}" for argument in passed)
-    addresses = ", ".join(f"&{argument.name}" for argument in passed) or "0"
+    maps = [f"tensor_map{number}" for number in range(len(artifact.maps))]
+    encoded = "".join(encoding(recipe, map_name, passed) for recipe, map_name in zip(artifact.maps, maps, strict=True))
+    addresses = ", ".join(f"&{value}" for value in (*(argument.name for argument in passed), *maps)) or "0"
     notes = "".join(f" *   {argument.name}: {argument.note}\n" for argument in passed if argument.note)
     x, y, z = artifact.block
     attributes = (
@@ -117,7 +120,7 @@ static inline CUresult {name}_launch(
     unsigned grid_y,
     unsigned grid_z,
     CUstream stream{declared})
-{{
+{{{encoded}
     void *arguments[] = {{{addresses}}};
     return cuLaunchKernel(
         kernel->function, grid_x, grid_y, grid_z, {x}, {y}, {z}, {artifact.dynamic_shared}, stream, arguments, 0);

@@ -2,7 +2,7 @@
  *
  * A driver without a GPU, which prints what it is asked for. Its memory is the host's. A launch of any kernel adds 1 to
  * each byte of each tensor; what the arguments are, the environment says: ARGUMENTS, such as "p4d", has a letter for
- * each, p for a tensor, 1 to 8 for the bytes of an integer, f and d for floats.
+ * each, p for a tensor, m for a tensor map, 1 to 8 for the bytes of an integer, f and d for floats.
  */
 #include <cuda.h>
 #include <stdio.h>
@@ -136,6 +136,21 @@ static void touch(CUdeviceptr address)
         }
 }
 
+CUresult cuTensorMapEncodeTiled(
+    CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address, const cuuint64_t *dims,
+    const cuuint64_t *strides, const cuuint32_t *box, const cuuint32_t *steps, CUtensorMapInterleave interleave,
+    CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill)
+{
+    static int made;
+    cuuint32_t i;
+    map->opaque[0] = (cuuint64_t)++made;
+    printf("map %d %lld", (int)type, (long long)((uintptr_t)address - (uintptr_t)addresses[0]));
+    for (i = 0; i < rank; i++)
+        printf(" %d:%d:%d", (int)dims[i], (int)box[i], i ? (int)strides[i - 1] : (int)steps[i]);
+    printf(" %d %d %d %d\n", (int)interleave, (int)swizzle, (int)promotion, (int)fill);
+    return dims[0] ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
 CUresult cuLaunchKernel(
     CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
     unsigned block_z, unsigned shared, CUstream stream, void **arguments, void **extra)
@@ -146,6 +161,8 @@ CUresult cuLaunchKernel(
     for (each = getenv("ARGUMENTS"); *each; each++, arguments++)
         if (*each == 'p')
             touch(*(CUdeviceptr *)*arguments);
+        else if (*each == 'm')
+            printf(" map%d", (int)((CUtensorMap *)*arguments)->opaque[0]);
         else if (*each == 'f')
             printf(" %g", (double)*(float *)*arguments);
         else if (*each == 'd')

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The tensor maps of an exported kernel in C: what its launch encodes of the arguments."""
+
+from collections.abc import Mapping, Sequence
+
+from tilefold.export.c_names import Argument
+from tilefold.layout.tma.launch_int import LaunchValue, renamed
+from tilefold.layout.tma.recipe import MapRecipe
+from tilefold.layout.tma.tensor_map import SWIZZLE_NAMES
+from tilefold.runtime.compiled.artifact import value_name
+
+
+def encoding(recipe: MapRecipe, name: str, passed: Sequence[Argument]) -> str:
+    """The statements that declare a tensor map under a name and encode it, or return the driver's status."""
+    names = {value_name(number): f"(cuuint64_t){argument.name}" for number, argument in enumerate(passed)}
+    rank = len(recipe.box)
+    tensor = next(argument.name for number, argument in enumerate(passed) if value_name(number) == recipe.tensor)
+    offset = "" if recipe.offset == 0 else f" + {_text(recipe.offset, names)}"
+    dims, strides = (", ".join(_text(x, names) for x in values) for values in (recipe.dims, recipe.strides))
+    fill = "NAN_REQUEST_ZERO_FMA" if recipe.nan_fill else "NONE"
+    promotion = f"L2_{recipe.promotion}B" if recipe.promotion else "NONE"
+    return f"""
+    CUtensorMap {name};
+    const cuuint64_t {name}_dims[] = {{{dims}}};
+    const cuuint64_t {name}_strides[] = {{{strides or 0}}};
+    const cuuint32_t {name}_box[] = {{{", ".join(map(str, recipe.box))}}};
+    const cuuint32_t {name}_steps[] = {{{", ".join(["1"] * rank)}}};
+    CUresult {name}_status = cuTensorMapEncodeTiled(
+        &{name}, CU_TENSOR_MAP_DATA_TYPE_{recipe.element.type.name.upper()}, {rank},
+        (void *)(uintptr_t)({tensor}{offset}), {name}_dims, {name}_strides, {name}_box,
+        {name}_steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_{SWIZZLE_NAMES[recipe.swizzle_bits]},
+        CU_TENSOR_MAP_L2_PROMOTION_{promotion}, CU_TENSOR_MAP_FLOAT_OOB_FILL_{fill});
+    if ({name}_status != CUDA_SUCCESS)
+        return {name}_status;
+"""
+
+
+def _text(value: LaunchValue, names: Mapping[str, str]) -> str:
+    return str(renamed(value, names)).replace("//", "/")
