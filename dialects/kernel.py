@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     i64,
 )
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 from xdsl.irdl import IRDLOperation, opt_prop_def, prop_def, region_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -127,6 +127,14 @@ class KernelOp(IRDLOperation, ABC):
         if prod(size) > most:
             more = f", and up to {MAX_CLUSTER} with `non_portable`" if self.non_portable is None else ""
             raise VerifyException(f"the cluster has {prod(size)} blocks; at most {most} are possible{more}")
+
+
+def kernel_of(op: Operation) -> KernelOp | None:
+    """The kernel that an operation is in; None outside of kernels."""
+    around = op.parent_op()
+    while around is not None and not isinstance(around, KernelOp):
+        around = around.parent_op()
+    return around
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from ..dialects.tile import (
 from ..dialects.tile.fragments import FRAGMENT_ALIGN
 from ..dialects.tile.gemm_rules import gemm_modes
 from ..dialects.tile.view_base import shifted_type
+from ..dialects.tile.wgmma_rules import is_warpgroup
 from ..layout.algebra.core import ComposedLayout, Layout, LayoutLike, flat_modes, join, plain_layout, size
 from ..layout.algebra.product import make_fragment_like
 from ..layout.algebra.unknown import Unknown
@@ -39,7 +40,8 @@ class ExpandGemmsPass(ModulePass):
 
     The order through M and N is serpentine, so that each execution shares an operand with the one before. The widths of
     A and B decide which of M and N is the outer loop, as in CuTe. Operands in shared memory are copied to a fragment
-    for each K.
+    for each K, unless the atom is a warpgroup's, which reads them there: it is executed for each M and N in turn, and
+    from the second K on it accumulates.
 
     Before:
 
@@ -116,7 +118,9 @@ class _Expansion:
     def expand(self) -> None:
         emitter = Emitter(self.op)
         k = size(self.a.layout[2])
-        if self.op.d is self.op.c or k == 1:
+        if is_warpgroup(self.atom.atom):
+            self._warpgroup(emitter)
+        elif self.op.d is self.op.c or k == 1:
             self._products(emitter, _loop(emitter, k), self.c)
         else:  # the first product is added to C, the others to D
             self._products(emitter, emitter.index(0), self.c)
@@ -126,6 +130,17 @@ class _Expansion:
             self._products(emitter, emitter.value(arith.AddiOp(again, one)), self.d)
         emitter.replace()
 
+    def _warpgroup(self, emitter: Emitter) -> None:
+        """All products of a warpgroup."""
+        times_m, times_n, times_k = self._executions
+        k, m, n = [_loop(emitter, times) for times in (times_k, times_m, times_n)]
+        accumulate = self.op.accumulate
+        if accumulate is not None and times_k > 1:
+            later = emitter.value(arith.CmpiOp(k, emitter.index(0), "ne"))
+            accumulate = emitter.value(arith.OrIOp(accumulate, later))
+        a, b, c = self.a.at(emitter, [m, k]), self.b.at(emitter, [n, k]), self.c.at(emitter, [m, n])
+        self._call(emitter, c, a, b, c, accumulate)
+
     def _products(self, emitter: Emitter, k: SSAValue, c: _Operand) -> None:
         """All products of one K."""
         a = self._in_registers(emitter, self.a.at(emitter, [k]))
@@ -133,15 +148,27 @@ class _Expansion:
         m, n = self._path(emitter)
         left, right, addend = a.at(emitter, [m]), b.at(emitter, [n]), c.at(emitter, [m, n])
         result = addend if c is self.d or self.op.d is self.op.c else self.d.at(emitter, [m, n])
-        call = MmaCallOp(self.atom, result.tensor, left.tensor, right.tensor, addend.tensor)
+        self._call(emitter, result, left, right, addend)
+
+    def _call(
+        self, emitter: Emitter, d: _Operand, a: _Operand, b: _Operand, c: _Operand, accumulate: SSAValue | None = None
+    ) -> None:
+        """One execution of the atom."""
+        call = MmaCallOp(self.atom, d.tensor, a.tensor, b.tensor, c.tensor, accumulate)
         remark(call, self._remark())
         emitter.insert(call)
 
+    @property
+    def _executions(self) -> tuple[int, int, int]:
+        """How often the atom is executed along M, N and K."""
+        return size(self.c.layout[1]), size(self.c.layout[2]), size(self.a.layout[2])
+
     def _remark(self) -> str:
         """Counts and copies of the expanded multiplication."""
-        m, n, k = size(self.c.layout[1]), size(self.c.layout[2]), size(self.a.layout[2])
+        m, n, k = self._executions
         shared = [name for name, x in (("A", self.a), ("B", self.b)) if x.type.space.data is not Space.Rmem]
-        copied = f"; {' and '.join(shared)} copied from shared memory for each K" if shared else ""
+        how = "read from shared memory" if is_warpgroup(self.atom.atom) else "copied from shared memory for each K"
+        copied = f"; {' and '.join(shared)} {how}" if shared else ""
         return f"{self.atom.atom_name.data}: {m} x {n} x {k} executions along M, N and K{copied}"
 
     def _in_registers(self, emitter: Emitter, operand: _Operand) -> _Operand:

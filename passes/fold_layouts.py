@@ -80,10 +80,10 @@ class FoldLayoutsPass(ModulePass):
                 _fold_rasterize(inner)
             elif isinstance(inner, FragmentOp):
                 emitter = Emitter(inner)
-                emitter.replace([emitter.value(AllocOp(inner.result.type))])
+                emitter.replace([inner.described or emitter.value(AllocOp(inner.result.type))])
             elif isinstance(inner, GemmOp):
                 emitter = Emitter(inner)
-                emitter.insert(GemmOp(inner.a, inner.b, inner.c, inner.result, atom=inner.mma_atom))
+                emitter.insert(GemmOp(inner.a, inner.b, inner.c, inner.result, None, inner.mma_atom, inner.accumulate))
                 emitter.replace()
             elif isinstance(inner, CopyOp) and inner.tiled_copy is not None:
                 emitter = Emitter(inner)

@@ -41,6 +41,7 @@ from ..dialects.tile import (
 from ..dialects.tile.copies import state_space
 from ..dialects.tile.memory import LoadOp as TileLoadOp
 from ..dialects.tile.memory import StoreOp as TileStoreOp
+from ..dialects.tile.wgmma_rules import is_warpgroup
 from ..layout.algebra.core import Layout, plain_layout
 from .analysis.ranges import Ranges, set_range
 from .errors import LoweringError
@@ -49,6 +50,7 @@ from .writing.emitter import INDEX_ARITHMETIC, Emitter, erase_unused, int_type
 from .writing.mma_call import lower_mma_call
 from .writing.prints import load_element, lower_print, lower_print_tensor
 from .writing.remarks import remark
+from .writing.wgmma_call import WarpgroupCalls
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ class _Kernel:
     def __init__(self, op: TileKernelOp) -> None:
         self.op = op
         self.addresses = Addresses(Ranges(op))
+        self.warpgroup_calls = WarpgroupCalls(self.addresses)
         self.where: dict[SSAValue, Address] = {}
 
     def lower(self) -> None:
@@ -190,6 +193,9 @@ class _Kernel:
                 call.attributes |= op.attributes
                 emitter.insert(call)
                 emitter.replace()
+            case MmaCallOp() if is_warpgroup(op.atom.atom):
+                d, a, b = [self._address(tensor) for tensor in (op.d, op.a, op.b)]
+                self.warpgroup_calls.lower(emitter, op, (d, a, b))
             case MmaCallOp():
                 lower_mma_call(emitter, op, [self._first(emitter, tensor) for tensor in op.operands])
             case TileLoadOp():

@@ -27,6 +27,13 @@ def _ptr_add(w: FunctionWriter, op: ptx.PtrAddOp) -> None:
     w.define(op.result, f"getelementptr i8, {w.typed(op.ptr)}, {w.typed(op.offset)}")
 
 
+def _descriptor(w: FunctionWriter, op: ptx.WgmmaDescriptorOp) -> None:
+    address = w.temp(f"ptrtoint {w.typed(op.ptr)} to i32")
+    start = w.temp(f"lshr i32 {address}, 4")  # an address in shared memory has 18 bits
+    wide = w.temp(f"zext nneg i32 {start} to i64")
+    w.define(op.result, f"or disjoint i64 {wide}, {op.fields.value}")
+
+
 def _space(pointer: SSAValue) -> StateSpace:
     assert isinstance(pointer.type, PtrType)
     return pointer.type.space.data
@@ -109,6 +116,7 @@ def shared_declaration(kernel: str, size: int, static_limit: int) -> str:
 
 PTX_MEMORY: tuple[tuple[type[Operation], Rule], ...] = (
     rule(ptx.PtrAddOp, _ptr_add),
+    rule(ptx.WgmmaDescriptorOp, _descriptor),
     rule(ptx.LoadOp, _load),
     rule(ptx.StoreOp, _store),
     rule(ptx.LocalAllocOp, _local_alloc),

@@ -24,6 +24,7 @@ from . import (
     tensor_copy,
     warp,
     wgmma,
+    wgmma_descriptor,
 )
 from .address import PtrAddOp
 from .approx import (
@@ -128,12 +129,13 @@ from .wgmma import (
     WgmmaMmaAsyncOp,
     WgmmaWaitGroupOp,
 )
+from .wgmma_descriptor import WgmmaDescriptorOp
 
 PTX = Dialect(
     "ptx",
     operations_of(
         entry, sreg, address, memory, hints, async_copy, matrix, mma, sync, warp, approx, convert, atomic,
-        inline, mbarrier, bulk, tensor_copy, cluster, wgmma,
+        inline, mbarrier, bulk, tensor_copy, cluster, wgmma, wgmma_descriptor,
     ),
     [PtrType, StateSpaceAttr, TensorMapType, RecipeAttr],
 )  # fmt: skip
@@ -152,6 +154,6 @@ __all__ = [
     "RedOp", "ReduxSyncOp", "RetOp", "RsqrtOp", "SHARED", "SHARED_CLUSTER", "SetMaxNRegOp", "ShflSyncOp", "SinOp",
     "SmemAddrOp", "SmemAllocOp", "SqrtOp", "SregOp", "StAsyncOp", "StMatrixOp", "StateSpace", "StateSpaceAttr",
     "StoreOp", "StoreReleaseOp", "TanhOp", "TensorCopyOp", "TensorLoadOp", "TensorMapType", "TensorPrefetchOp",
-    "TensorReduceOp", "TensorStoreOp", "VoteSyncOp", "WgmmaCommitGroupOp", "WgmmaFenceOp", "WgmmaMmaAsyncOp",
-    "WgmmaWaitGroupOp", "access_registers", "scalar_bits", "value_bytes",
+    "TensorReduceOp", "TensorStoreOp", "VoteSyncOp", "WgmmaCommitGroupOp", "WgmmaDescriptorOp", "WgmmaFenceOp",
+    "WgmmaMmaAsyncOp", "WgmmaWaitGroupOp", "access_registers", "scalar_bits", "value_bytes",
 ]  # fmt: skip

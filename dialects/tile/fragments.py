@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import IntAttr
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, opt_prop_def, result_def
 
+from ...base.errors import Code, LayoutError
 from ...layout.algebra.core import Layout, make_layout
 from ...layout.algebra.product import make_fragment_like
+from ...layout.atoms.mma_atom import MmaAtom
 from ..cute import LayoutAttr
 from ..definitions import irdl_op_definition
 from .coord_type import CoordTensorType
@@ -18,19 +20,28 @@ from .memory import check_allocation
 from .mma_types import TiledMmaType
 from .results import InferringOp
 from .types import Space, SpaceAttr, TensorType
+from .wgmma_rules import check_shared
 
 FRAGMENT_ALIGN = 16
 """The alignment of a fragment in bytes: that of the widest access."""
 
 
 class FragmentOp(InferringOp, ABC):
-    """The base of operations that allocate a fragment, contents undefined, whose type is inferred."""
+    """The base of operations that allocate a fragment, contents undefined, whose type is inferred; or, of an operand
+    that the instruction reads from shared memory, give the part itself.
+    """
+
+    @property
+    def described(self) -> SSAValue | None:
+        """The part in shared memory that is the result; None for a new fragment."""
+        return None if self.result.type.space.data is Space.Rmem else self.operands[-1]
 
     result = result_def(TensorType)
 
     def verify_(self) -> None:
         super().verify_()
-        check_allocation(self.result.type)
+        if self.result.type.space.data is Space.Rmem:
+            check_allocation(self.result.type)
 
 
 def _fragment(element: Attribute, layout: Layout) -> Sequence[Attribute]:
@@ -66,6 +77,9 @@ class _OperandFragmentOp(FragmentOp):
 
     The elements are those of the part, if the instruction takes them, else those that it takes. Of a part of a
     coordinate tensor only the shape counts.
+
+    An operand that the instruction reads from shared memory has no fragment: the result is the part itself, of which
+    each execution takes a descriptor.
     """
 
     OPERAND: ClassVar[str]
@@ -80,12 +94,29 @@ class _OperandFragmentOp(FragmentOp):
     def infer(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> Sequence[Attribute]:
         mma, part = operand_types
         assert isinstance(mma, TiledMmaType)
+        atom = mma.atom.atom
+        if cls.OPERAND in "AB" and atom.spaces["AB".index(cls.OPERAND)] == "smem":
+            return [_described(atom, cls.OPERAND, part)]
         allowed = mma.atom.element_types(cls.OPERAND)
         if isinstance(part, CoordTensorType):
             return _fragment(allowed[0], mma.tiled_mma.make_fragment(cls.OPERAND, make_layout(part.plain_layout.shape)))
         assert isinstance(part, TensorType)
         element = part.element_type if part.element_type in allowed else allowed[0]
         return _fragment(element, mma.tiled_mma.make_fragment(cls.OPERAND, part.layout.data))
+
+
+def _described(atom: MmaAtom, operand: str, part: Attribute) -> TensorType:
+    """The type of a thread's part of an operand in shared memory. Raises `LayoutError` where it cannot be one."""
+    space = part.space.data if isinstance(part, TensorType) else None
+    if not isinstance(part, TensorType) or space is not Space.Smem:
+        where = "a coordinate tensor" if space is None else f"in {space.value}"
+        raise LayoutError(
+            Code.ATOM_SPACE,
+            f"{atom.name} reads operand {operand} from shared memory; the part is {where}",
+            f"take the part of a tensor in smem by partition_{operand}",
+        )
+    check_shared(atom, operand, part, part.layout.data)
+    return part
 
 
 @irdl_op_definition

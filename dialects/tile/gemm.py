@@ -3,7 +3,7 @@
 
 from typing import Self, cast
 
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import I1, StringAttr, i1
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -20,6 +20,8 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, LayoutError
+from ...layout.algebra.core import size
+from ...layout.atoms.mma_registers import thread_values
 from ..definitions import irdl_op_definition
 from ..element_types import element_of
 from ..errors import refusing
@@ -27,7 +29,8 @@ from .assembly import parse_defined
 from .directives import TileOp
 from .gemm_rules import check_gemm, check_mma_call
 from .mma_types import MmaAtomAttr, TiledMmaType
-from .types import TensorType
+from .types import Space, TensorType
+from .wgmma_rules import check_accumulation, check_block, is_warpgroup
 
 
 @irdl_op_definition
@@ -44,8 +47,13 @@ class GemmOp(IRDLOperation):
     as layout and alignment allow. The products of all K are added in order, each execution of the atom rounding as its
     instruction does.
 
+    An atom of a warpgroup (wgmma) reads B, and A where its name ends in SS, from smem by descriptors, so that these are
+    parts in smem, and starts executions that go on until `ptx.wgmma.wait_group`. With `accumulate %p`, an i1, C is
+    added where it is true, and the first product of each M and N takes the place of C where it is false.
+
     Preconditions: element types and sizes of modes are the atom's; values that share a register are adjacent. All lanes
-    of a warp execute it, unless the atom has one thread. D is C, or overlaps neither C nor A nor B.
+    of a warp execute it, all warps of a warpgroup an atom of that, unless the atom has one thread. D is C, or overlaps
+    neither C nor A nor B.
     """
 
     name = "tile.gemm"
@@ -55,6 +63,7 @@ class GemmOp(IRDLOperation):
     a = operand_def(TensorType)
     b = operand_def(TensorType)
     c = operand_def(TensorType)
+    accumulate = opt_operand_def(I1)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
@@ -66,8 +75,9 @@ class GemmOp(IRDLOperation):
         d: SSAValue | None = None,
         tiled_mma: SSAValue | None = None,
         atom: MmaAtomAttr | None = None,
+        accumulate: SSAValue | None = None,
     ):
-        super().__init__(operands=[tiled_mma, d, a, b, c], properties={"atom": atom})
+        super().__init__(operands=[tiled_mma, d, a, b, c, accumulate], properties={"atom": atom})
 
     @property
     def d(self) -> SSAValue:
@@ -104,6 +114,7 @@ class GemmOp(IRDLOperation):
             raise VerifyException("the atom is given twice: by the tiled MMA and by the attribute")
         with refusing():
             check_gemm(self.mma_atom, *self.types)
+            _check_warpgroup(self, self.mma_atom)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -119,7 +130,10 @@ class GemmOp(IRDLOperation):
                 "expected tensors A, B, C or D, A, B, C, with a tiled MMA or an atom before", at, parser.pos
             )
         result = operands.pop(0) if len(operands) == 4 else None
-        op = cls(operands[0], operands[1], operands[2], result, mma, atom)
+        accumulate = None
+        if parser.parse_optional_keyword("accumulate") is not None:
+            accumulate = parser.resolve_operand(parser.parse_unresolved_operand(), i1)
+        op = cls(operands[0], operands[1], operands[2], result, mma, atom, accumulate)
         op.attributes |= parser.parse_optional_attr_dict()
         return op
 
@@ -128,7 +142,11 @@ class GemmOp(IRDLOperation):
         if self.atom is not None:
             printer.print_attribute(self.atom)
             printer.print_string(" ")
-        printer.print_list(self.operands, printer.print_operand)
+        *tensors, last = self.operands
+        printer.print_list([*tensors, last] if self.accumulate is None else tensors, printer.print_operand)
+        if self.accumulate is not None:
+            printer.print_string(" accumulate ")
+            printer.print_operand(self.accumulate)
         printer.print_op_attributes(self.attributes)
 
 
@@ -137,7 +155,8 @@ class MmaCallOp(TileOp):
     """`tile.mma_call #tile.mma_atom<"SM80_16x8x16_F32F16F16F32_TN"> %d, %a, %b, %c`: one execution of an MMA atom,
     D = A * B + C.
 
-    The operands are fragments of exactly a thread's values. Preconditions as of `tile.gemm`; `%d` may be `%c`.
+    The operands are fragments of exactly a thread's values, or the part in smem that the instruction reads. With
+    `accumulate %p` and preconditions as of `tile.gemm`; `%d` may be `%c`.
     """
 
     name = "tile.mma_call"
@@ -146,21 +165,36 @@ class MmaCallOp(TileOp):
     a = operand_def(TensorType)
     b = operand_def(TensorType)
     c = operand_def(TensorType)
+    accumulate = opt_operand_def(I1)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = (
         "custom<MmaAtom>($atom) custom<Tensor>($d, type($d)) `,` custom<Tensor>($a, type($a)) `,` "
-        "custom<Tensor>($b, type($b)) `,` custom<Tensor>($c, type($c)) attr-dict"
+        "custom<Tensor>($b, type($b)) `,` custom<Tensor>($c, type($c)) (`accumulate` $accumulate^)? attr-dict"
     )
 
-    def __init__(self, atom: MmaAtomAttr, d: SSAValue, a: SSAValue, b: SSAValue, c: SSAValue):
-        super().__init__(operands=[d, a, b, c], properties={"atom": atom})
+    def __init__(
+        self, atom: MmaAtomAttr, d: SSAValue, a: SSAValue, b: SSAValue, c: SSAValue, accumulate: SSAValue | None = None
+    ):
+        super().__init__(operands=[d, a, b, c, accumulate], properties={"atom": atom})
 
     @property
     def types(self) -> tuple[TensorType, TensorType, TensorType, TensorType]:
         """The types of D, A, B and C."""
-        d, a, b, c = (cast("TensorType", value.type) for value in self.operands)
+        d, a, b, c = (cast("TensorType", value.type) for value in (self.d, self.a, self.b, self.c))
         return d, a, b, c
 
     def verify_(self) -> None:
         with refusing():
             check_mma_call(self.atom, *self.types)
+            _check_warpgroup(self, self.atom)
+
+
+def _check_warpgroup(op: GemmOp | MmaCallOp, attr: MmaAtomAttr) -> None:
+    """Checks what an atom of a warpgroup asks of the operation, and that no other asks whether it accumulates."""
+    atom = attr.atom
+    check_accumulation(atom, op.d is not op.c, op.accumulate is not None)
+    if is_warpgroup(atom):
+        _, a, _, c = op.types
+        executions = size(c.layout.data) // thread_values(atom, "C")
+        in_registers = size(a.layout.data) * a.element_bits // 32 if a.space.data is Space.Rmem else 0
+        check_block(op, atom, executions, in_registers)

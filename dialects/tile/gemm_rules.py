@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from ...base.errors import Code, LayoutError
 from ...layout.algebra.adjacency import steps
 from ...layout.algebra.complement import complement
-from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, flat_modes, join, rank, size
+from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, flat_modes, join, plain_layout, rank, size
 from ...layout.algebra.modes import append, prepend
+from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_registers import OPERANDS, registers, thread_values
 from .mma_types import MmaAtomAttr
 from .types import TensorType
+from .wgmma_rules import check_shared, is_warpgroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +79,25 @@ def check_gemm(atom: MmaAtomAttr, d: TensorType, a: TensorType, b: TensorType, c
 def check_mma_call(atom: MmaAtomAttr, d: TensorType, a: TensorType, b: TensorType, c: TensorType) -> None:
     """Checks the tensors of one execution of an atom: fragments of exactly a thread's values. Raises `LayoutError`."""
     for operand, tensor in zip(OPERANDS, (d, a, b, c), strict=True):
-        if tensor.space.data.value != "rmem":
-            raise LayoutError(Code.ATOM_SPACE, f"operand {operand} of {atom.atom.name} is in registers (rmem)")
+        space = spaces_of(atom.atom)[operand]
+        if tensor.space.data.value != space:
+            where = "registers (rmem)" if space == "rmem" else "shared memory (smem)"
+            raise LayoutError(Code.ATOM_SPACE, f"operand {operand} of {atom.atom.name} is in {where}")
     wholes = [append(_one_mode(t.layout.data), 3) for t in (d, a, b, c)]
     _check_operands(atom, (d, a, b, c), wholes)
 
 
-def _one_mode(layout: LayoutLike) -> Layout:
-    """A plain layout as the only mode of another."""
-    assert isinstance(layout, Layout), "fragments have plain layouts"
-    return Layout((layout.shape,), (layout.stride,))
+def spaces_of(atom: MmaAtom) -> dict[str, str]:
+    """Where the instruction has its operands D, A, B and C: in "rmem" or "smem"."""
+    a, b = atom.spaces
+    return {"D": "rmem", "A": a, "B": b, "C": "rmem"}
+
+
+def _one_mode(layout: LayoutLike) -> LayoutLike:
+    """A layout as the only mode of another."""
+    inner = plain_layout(layout)
+    whole = Layout((inner.shape,), (inner.stride,))
+    return ComposedLayout(layout.outer, layout.offset, whole) if isinstance(layout, ComposedLayout) else whole
 
 
 def _check_operands(atom: MmaAtomAttr, tensors: Sequence[TensorType], layouts: Sequence[LayoutLike]) -> None:
@@ -99,12 +110,12 @@ def _check_operands(atom: MmaAtomAttr, tensors: Sequence[TensorType], layouts: S
                 f"operand {operand} of {atom.atom.name} holds {' or '.join(map(str, allowed))}, "
                 f"not {tensor.element_type}",
             )
-        space = tensor.space.data.value
-        if space != "rmem" and (operand in "DC" or space != "smem"):
+        space, own = tensor.space.data.value, spaces_of(atom.atom)[operand]
+        possible = (own,) if operand in "DC" or is_warpgroup(atom.atom) else ("rmem", "smem")
+        if space not in possible:
             raise LayoutError(
                 Code.ATOM_SPACE,
-                f"operand {operand} of {atom.atom.name} is in {space}; "
-                f"it can be in {'rmem' if operand in 'DC' else 'rmem or smem'}",
+                f"operand {operand} of {atom.atom.name} is in {space}; it can be in {' or '.join(possible)}",
             )
         values = thread_values(atom.atom, operand)
         if size(layout[0]) != values:
@@ -115,6 +126,8 @@ def _check_operands(atom: MmaAtomAttr, tensors: Sequence[TensorType], layouts: S
             )
         if space == "rmem":
             _check_registers(atom, operand, tensor, layout)
+        elif own == "smem":
+            check_shared(atom.atom, operand, tensor, layout)
     _check_distinct(layouts[0])
 
 
@@ -122,11 +135,12 @@ def _check_registers(atom: MmaAtomAttr, operand: str, tensor: TensorType, layout
     """Checks that the values of each register are neighbours, and that it begins where a register can."""
     held = registers(atom.atom, operand).values
     places = [layout[0](i) for i in range(size(layout[0]))]
-    for first in range(0, len(places), held):
-        if places[first : first + held] != list(range(places[first], places[first] + held)):
+    run, subject = (held, "a register") if not is_warpgroup(atom.atom) else (len(places), "one execution's part")
+    for first in range(0, len(places), run):
+        if places[first : first + run] != list(range(places[first], places[first] + run)):
             raise LayoutError(
                 Code.ATOM_NOT_CONTIGUOUS,
-                f"a register of operand {operand} of {atom.atom.name} holds {held} adjacent values, but mode 0 of the "
+                f"{subject} of operand {operand} of {atom.atom.name} holds {run} adjacent values, but mode 0 of the "
                 f"fragment is {layout[0]}",
                 "make the fragment by make_fragment_A, make_fragment_B or make_fragment_C",
             )

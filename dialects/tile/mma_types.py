@@ -14,7 +14,6 @@ from ...base.element_types import BY_PTX
 from ...base.errors import Code, LayoutError, TilefoldError
 from ...layout.algebra.core import Layout, rank
 from ...layout.algebra.inttuple import leaves
-from ...layout.atoms.instructions import WgMma
 from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_registers import OPERANDS
 from ...layout.atoms.mma_table import mma_atom
@@ -27,9 +26,8 @@ from ..errors import parse_kind, raise_at, refuse
 
 @irdl_attr_definition
 class MmaAtomAttr(ParametrizedAttribute):
-    """`#tile.mma_atom<"SM80_16x8x16_F32F16F16F32_TN">`: a matrix instruction by name.
-
-    It is one that a warp, or part of it, executes on registers; those of warpgroups cannot be used in kernels yet.
+    """`#tile.mma_atom<"SM80_16x8x16_F32F16F16F32_TN">`: a matrix instruction by name, of a thread, a warp or a
+    warpgroup.
     """
 
     name = "tile.mma_atom"
@@ -46,13 +44,7 @@ class MmaAtomAttr(ParametrizedAttribute):
 
     def verify(self) -> None:
         try:
-            atom = self.atom
-            if isinstance(atom.instruction, WgMma):
-                raise LayoutError(
-                    Code.ATOM_OPERAND,
-                    f"{atom.name} is executed by {atom.threads} threads; kernels have instructions of at most a warp",
-                    "use an mma.sync atom, such as SM80_16x8x16_F32F16F16F32_TN",
-                )
+            _ = self.atom
         except TilefoldError as error:
             refuse(error)
 

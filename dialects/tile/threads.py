@@ -12,7 +12,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...base.errors import Code, LayoutError
 from .. import gpu
 from ..errors import refusing
-from ..kernel import KernelOp
+from ..kernel import KernelOp, kernel_of
 from .view_base import LayoutViewOp, SlicedViewOp, TilingViewOp
 
 _ACCESSES = frozenset({"tile.copy", "tile.gemm", "tile.load", "tile.store", "tile.fill", "tile.map", "tile.ptr"})
@@ -52,9 +52,7 @@ def _check_part(op: ThreadViewOp) -> None:
     Parts at another index, such as x modulo 32, are not looked at. Where there are some of the same tiled copy or MMA,
     they may be those of the others.
     """
-    kernel = op.parent_op()
-    while kernel is not None and not isinstance(kernel, KernelOp):
-        kernel = kernel.parent_op()
+    kernel = kernel_of(op)
     if kernel is None or op.sharing is None or not is_thread_x(op.coords[0]):
         return
     threads = kernel.launch_bounds.threads[0]

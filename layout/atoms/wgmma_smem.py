@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from ...base.errors import Code, LayoutError
-from ..algebra.core import Layout
+from ..algebra.core import ComposedLayout, Layout, LayoutLike, plain_layout
 from ..algebra.divide import logical_divide
 from ..algebra.inttuple import congruent, flatten_to_tuple
 from ..algebra.modes import compose_parts
@@ -22,6 +22,11 @@ S<bits,4,3>.
 """
 
 _LAYOUT_TYPE = {0: 0, 1: 3, 2: 2, 3: 1}  # of the descriptor, by swizzle bits
+
+UNIT = 16
+"""Descriptors count bytes in units of so many."""
+START_MASK = (1 << 14) - 1
+"""The bits of a descriptor that hold the address; its offsets have as many."""
 
 
 def wgmma_smem_atom(major: str, mode: str, val_bits: int) -> Any:
@@ -43,6 +48,20 @@ def wgmma_smem_atom(major: str, mode: str, val_bits: int) -> Any:
     return recast_layout(compose_parts(Swizzle(bits, 7, 3), 0, inner), 1, val_bits)
 
 
+def widest_mode(extent: int, val_bits: int) -> str:
+    """The swizzling mode of the longest rows that divide `extent` elements of the contiguous mode. Raises `LayoutError`
+    (E0213) where none does.
+    """
+    for mode, bits in sorted(SWIZZLE_BITS.items(), key=lambda item: -item[1]):
+        if extent > 0 and extent * val_bits % (128 << bits) == 0:
+            return mode
+    raise LayoutError(
+        Code.BAD_ARGUMENT,
+        f"{extent} elements of {val_bits} bits along the contiguous mode are not a multiple of {UNIT} bytes",
+        f"take a tile of a multiple of {UNIT * 8 // val_bits} elements there",
+    )
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class MatrixDescriptor:
@@ -54,13 +73,23 @@ class MatrixDescriptor:
     layout_type: int
     base_offset: int = 0
 
+    @staticmethod
+    def of(start: int, leading: int, stride: int, swizzle_bits: int) -> "MatrixDescriptor":
+        """The descriptor with a swizzle by its bits, 0 to 3; the others are in units of 16 bytes."""
+        return MatrixDescriptor(start, leading, stride, _LAYOUT_TYPE[swizzle_bits])
+
+    @property
+    def swizzle_bits(self) -> int:
+        """The bits of the address that the swizzle xors."""
+        return next(bits for bits, type in _LAYOUT_TYPE.items() if type == self.layout_type)
+
     @property
     def value(self) -> int:
         """The 64 bits of the descriptor."""
         return (
-            self.start_address & 0x3FFF
-            | (self.leading_byte_offset & 0x3FFF) << 16
-            | (self.stride_byte_offset & 0x3FFF) << 32
+            self.start_address & START_MASK
+            | (self.leading_byte_offset & START_MASK) << 16
+            | (self.stride_byte_offset & START_MASK) << 32
             | (self.base_offset & 7) << 49
             | self.layout_type << 62
         )
@@ -93,7 +122,40 @@ def make_matrix_descriptor(
         leading, stride = d10, d01
     if not fits:
         raise _not_canonical(layout, swizzle_bits, major)
-    return MatrixDescriptor(address >> 4, leading, stride, _LAYOUT_TYPE[swizzle_bits])
+    return MatrixDescriptor.of(address >> 4, leading, stride, swizzle_bits)
+
+
+def operand_swizzle(layout: LayoutLike, val_bits: int) -> int:
+    """The bits, 0 to 3, that the swizzle of a tensor in shared memory xors, of elements of `val_bits` bits.
+
+    Raises `LayoutError` (E0315) for a swizzle that wgmma does not have.
+    """
+    if not isinstance(layout, ComposedLayout):
+        return 0
+    swizzle = layout.outer
+    for bits in range(4):
+        if swizzle == Swizzle(bits, 7 - val_bits.bit_length() + 1, 3):
+            return bits
+    raise LayoutError(
+        Code.NOT_A_WGMMA_OPERAND,
+        f"wgmma has no swizzle {swizzle} of {val_bits}-bit elements",
+        "tile the operand's shared memory from a layout of wgmma_smem_atom",
+    )
+
+
+def operand_align(swizzle_bits: int) -> int:
+    """The alignment in bytes of the memory of an operand: the period of its swizzle, as the hardware swizzles bits of
+    the address; without one, that of a row.
+    """
+    return 128 << swizzle_bits if swizzle_bits else UNIT
+
+
+def operand_descriptor(layout: LayoutLike, val_bits: int, major: str, address: int = 0) -> MatrixDescriptor:
+    """The descriptor of an operand of one instruction that lies in shared memory by `layout` (MN,K), swizzled or plain.
+
+    Raises `LayoutError` (E0315) if no descriptor describes the layout.
+    """
+    return make_matrix_descriptor(plain_layout(layout), operand_swizzle(layout, val_bits), val_bits, major, address)
 
 
 def _not_canonical(layout: Layout, swizzle_bits: int, major: str) -> LayoutError:

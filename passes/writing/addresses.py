@@ -242,6 +242,10 @@ class Addresses:
         whole = Address(tensor.pointer, (*tensor.offset, *parts), fixed=(*tensor.fixed, *fixed))
         return self.first(emitter, whole, type)
 
+    def within(self, emitter: Emitter, tensor: Address) -> SSAValue:
+        """The pointer of `tensor`, which must not be accessed where coordinates behind its offset are outside."""
+        return self._step(emitter, tensor.pointer, emitter.constant(0, int_type(32)), tensor.fixed)
+
     def first(self, emitter: Emitter, tensor: Address, type: TensorType) -> SSAValue:
         """The pointer to the first element of `tensor`."""
         if tensor.offset is None:

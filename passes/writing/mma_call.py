@@ -60,7 +60,7 @@ def lower_mma_call(emitter: Emitter, op: MmaCallOp, pointers: list[SSAValue]) ->
         case MmaSync():
             results = list(emitter.insert(MmaSyncOp(atom.name, a, b, c)).results)
         case WgMma():
-            raise AssertionError("the verifier refuses instructions of warpgroups")
+            raise AssertionError("lower_wgmma_call writes instructions of warpgroups")
         case _:
             assert_never(atom.instruction)
     for value, place in zip(results, d.places, strict=True):

@@ -108,6 +108,7 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         '%0 = arith.constant false\n'
         'ptx.wgmma.mma_async "SM90_64x8x8_F32TF32TF32_RS_TN" negate_a negate_b %l, %l, %v, %0 : !ptx.ptr<local>',
     ),
+    "ptx.wgmma.descriptor": ("%0 = ptx.wgmma.descriptor %s leading 1 stride 64 swizzle 3 {note}",),
     "ptx.wgmma.commit_group": ("ptx.wgmma.commit_group {note}",),
     "ptx.wgmma.wait_group": ("ptx.wgmma.wait_group 1 {note}",),
     "ptx.setmaxnreg": ("ptx.setmaxnreg inc 232 {note}\nptx.setmaxnreg dec 40",),

@@ -71,6 +71,22 @@ _FRAGMENTS = """\
 %d = tile.alloc : !tile.tensor<f32, rmem, align<16>, "4:1">
 """
 
+_WARPGROUP = '#tile.mma_atom<"SM90_64x64x16_F32F16F16_SS<Major::K,Major::K>">'
+_WARPGROUPS = tile_program(f"""\
+%a = tile.alloc : !tile.tensor<f16, smem, align<1024>, "S<3,3,3> o 0 o (64,64):(64,1)">
+%m = tile.tiled_mma {_WARPGROUP}
+%p = tile.partition_A %m, %a, %t
+%q = tile.partition_B %m, %a, %t
+%f = tile.make_fragment_A %m, %p
+%h = tile.make_fragment_B %m, %q
+%d = tile.alloc : !tile.tensor<f32, rmem, align<16>, "((2,2,8),1,1):((1,2,4),0,0)">
+%y = arith.constant true
+tile.gemm %m, %f, %h, %d
+tile.gemm %m, %f, %h, %d accumulate %y
+%0 = tile.slice %f, (_, 0, 1)
+%1 = tile.slice %d, (_, 0, 0)
+tile.mma_call {_WARPGROUP} %1, %0, %0, %1 accumulate %y""").replace("threads(32)", "threads(128)")
+
 TILE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "tile.return": ("",),
     "tile.alloc": (
@@ -371,6 +387,8 @@ RUN_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
 """Host sides, each printed as written, by the operation that they show."""
 
 PROGRAM_SAMPLES: Mapping[str, str] = MappingProxyType({
+    "tile.gemm": _WARPGROUPS,
+    "tile.mma_call": _WARPGROUPS,
     "gpu.module": "gpu.module @m attributes {note = 1 : i32} {\n}\n",
     "gpu.thread_id": tile_program("%0 = gpu.thread_id z"),
     "gpu.block_id": tile_program("%0 = gpu.block_id x"),

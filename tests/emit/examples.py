@@ -543,6 +543,11 @@ WARPGROUPS: tuple[tuple[str, str], ...] = (
     ("ptx.wgmma.commit_group", "ptx.wgmma.commit_group"),
     ("ptx.wgmma.wait_group", "ptx.wgmma.wait_group 7"),
     ("ptx.wgmma.mma_async", multiplication("SM90_64x8x16_F32F16F16_SS<Major::K,Major::K>")),
+    (
+        "ptx.wgmma.descriptor",
+        "%s = ptx.smem.addr 1024\n%w = ptx.wgmma.descriptor %s leading 1 stride 64 swizzle 3\n"
+        "ptx.st %w, %B align 8 : i64, !ptx.ptr<global>",
+    ),
     ("ptx.setmaxnreg", "ptx.setmaxnreg dec 40\nptx.setmaxnreg inc 64"),
 )
 """Of sm_90a alone."""

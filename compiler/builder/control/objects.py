@@ -7,15 +7,13 @@ from enum import Enum
 from functools import lru_cache
 from types import MemberDescriptorType, SimpleNamespace
 
+from ..tracing.stateful import Stateful
+
 _DEFINED_IN_PYTHON = 1 << 9
 """Py_TPFLAGS_HEAPTYPE (Python/C API, Type Objects)."""
 
 _WHOLE = {"tilefold", "xdsl", "numpy", "torch", "jax", "cupy", *sys.stdlib_module_names} - {"__main__"}
 """The packages whose objects are whole: their attributes are not variables."""
-
-
-class Stateful:
-    """The base of classes of this package whose attributes change, and are carried as those of a user's object."""
 
 
 def is_ours(value: object) -> bool:

@@ -8,7 +8,6 @@ from typing import Any, Self
 from ....base.errors import Code, TilefoldError
 from ....base.target import WARP
 from ..control.explicit import if_
-from ..control.objects import Stateful
 from ..instructions import arch
 from ..instructions.math import where
 from ..instructions.warp import elect_one
@@ -16,6 +15,7 @@ from ..scalars.dtypes import Int64
 from ..tensors.layouts import size
 from ..tensors.memory import make_smem_tensor
 from ..tensors.tensors import Address, Pointer, Tensor, make_tensor
+from ..tracing.stateful import Stateful
 from .groups import Agent, CooperativeGroup, refused
 from .states import PipelineState
 

@@ -3,9 +3,9 @@
 
 from typing import Any, NamedTuple, Protocol
 
-from ..control.objects import Stateful
 from ..scalars.values import Bool
 from ..tensors.tensors import Address
+from ..tracing.stateful import Stateful
 from .states import PipelineState
 
 

@@ -3,10 +3,10 @@
 
 from typing import Any
 
-from ..control.objects import Stateful
 from ..instructions.math import where
 from ..scalars.dtypes import Int32
 from ..scalars.values import Value, convert
+from ..tracing.stateful import Stateful
 from .groups import PipelineUserType, refused
 
 

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 from ....base.errors import Code, TilefoldError
 from ....base.target import MAX_GRID
-from ..control.objects import Stateful
 from ..instructions.math import maximum, where
 from ..scalars.dtypes import Int32
 from ..scalars.values import Bool, Value, check_integer, convert
 from ..tensors.views import rasterize
+from ..tracing.stateful import Stateful
 from .groups import refused
 
 

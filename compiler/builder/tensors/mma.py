@@ -22,25 +22,53 @@ from ....dialects.tile import (
     TiledMmaOp,
     TiledMmaType,
 )
+from ....dialects.tile.wgmma_rules import is_warpgroup
 from ....layout.algebra.core import Layout
 from ....layout.algebra.display import Displayed
 from ....layout.algebra.unknown import Unknown
 from ....layout.text.printing import plain_style, thr_mma_lines, tiled_mma_lines
 from ....layout.tiling import tiled_mma as algebra
-from ..scalars.values import index_of
+from ..scalars.dtypes import Boolean
+from ..scalars.values import convert, index_of
 from ..tracing.state import checked, current, emit
+from ..tracing.stateful import Stateful
 from .coordinates import as_layout, tuples
-from .nvgpu import MmaOp, MmaUniversalOp
+from .nvgpu import MatrixOp, MmaUniversalOp
 from .tensor_base import AnyTensor, emit_inferred, ragged_unit, tensor_type
 from .tensors import Tensor
 from .views import as_tensor, relaid
+from .warpgroup import Field
 
 
-@dataclass(frozen=True, repr=False)
-class TiledMma(Displayed):
-    """A tiled MMA: an atom repeated over threads, and over values as far as the permutation says."""
+class TiledMma(Displayed, Stateful):
+    """A tiled MMA: an atom repeated over threads, and over values as far as the permutation says.
 
-    type: TiledMmaType
+    Of an atom of a warpgroup `set` says whether multiplications add C. Control flow carries this as it does variables.
+    """
+
+    __slots__ = ("accumulate", "type")
+
+    def __init__(self, type: TiledMmaType) -> None:
+        self.type = type
+        self.accumulate: Any = True
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TiledMma) and self.type == other.type
+
+    def __hash__(self) -> int:
+        return hash(self.type)
+
+    def set(self, field: Field, value: Any) -> None:
+        """Sets a field for the multiplications that follow: `set(Field.ACCUMULATE, k > 0)`, True at first. The value
+        may be one of run time. Raises TilefoldError (E5002) for an atom that has no such field.
+        """
+        if field is not Field.ACCUMULATE or not is_warpgroup(self.type.atom.atom):
+            raise TilefoldError(
+                Code.BUILD_VALUE,
+                f"{self.type.atom.atom_name.data} has no field {field}",
+                "instructions of warpgroups have Field.ACCUMULATE",
+            )
+        self.accumulate = value if isinstance(value, bool) else convert(value, Boolean)
 
     @property
     def threads(self) -> int:
@@ -178,11 +206,11 @@ def _fragment(op: type[FragmentOp], mma: TiledMma, part: AnyTensor) -> Tensor:
     return Tensor(made.ssa, held) if held is not None and held.ir == tensor_type(made).element_type else made
 
 
-def make_mma_atom(op: "MmaOp | MmaUniversalOp | MmaAtomAttr | str") -> MmaAtomAttr:
-    """An MMA atom: of an instruction (`nvgpu.MmaOp`, `nvgpu.MmaUniversalOp`), or by CuTe's name."""
+def make_mma_atom(op: "MatrixOp | MmaAtomAttr | str") -> MmaAtomAttr:
+    """An MMA atom: of an instruction (such as `nvgpu.MmaOp` and those of `nvgpu.warpgroup`), or by CuTe's name."""
     if isinstance(op, MmaAtomAttr):
         return op
-    if not isinstance(op, MmaOp | MmaUniversalOp | str):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(op, MatrixOp | str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(
             Code.BUILD_VALUE, f"expected a matrix instruction, got {op!r}", "such as cute.nvgpu.MmaOp(...), or its name"
         )
@@ -213,8 +241,10 @@ def gemm(mma: Any, *tensors: Tensor) -> None:
 
     A and B are fragments or in shared memory, C and D fragments. The ranks say what is multiplied: (V)x(V)->(V),
     (M)x(N)->(M,N), (M,K)x(N,K)->(M,N), (V,M)x(V,N)->(V,M,N) or (V,M,K)x(V,N,K)->(V,M,N), where V are the values of one
-    execution of the atom. `mma` is a tiled MMA, an atom, or None for UniversalFMA of
-    the types of the elements.
+    execution of the atom. `mma` is a tiled MMA, an atom, or None for UniversalFMA of the types of the elements.
+
+    An atom of a warpgroup starts the multiplication, which goes on until `nvgpu.warpgroup.wait_group`. It adds C where
+    `mma.set` has said so.
     """
     if len(tensors) not in (3, 4):
         raise TilefoldError(Code.BUILD_VALUE, "gemm takes D, A, B, C or A, B, C after the tiled MMA")
@@ -228,4 +258,6 @@ def gemm(mma: Any, *tensors: Tensor) -> None:
         types = [tensor.element_type for tensor in (d or c, a, b, c)]
         atom = make_mma_atom(MmaUniversalOp(*types))
     value = tiled.value() if isinstance(tiled, TiledMma) else None
-    emit(GemmOp(a.ssa, b.ssa, c.ssa, into, value, atom))
+    flag = tiled.accumulate if isinstance(tiled, TiledMma) else True
+    accumulate = None if flag is True else convert(flag, Boolean).ssa
+    emit(GemmOp(a.ssa, b.ssa, c.ssa, into, value, atom, accumulate))

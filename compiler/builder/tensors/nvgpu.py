@@ -84,7 +84,16 @@ class MovMatrixOp(CopyOp):
 
 
 @dataclass(frozen=True, slots=True)
-class MmaOp:
+class MatrixOp:
+    """The base of matrix instructions."""
+
+    def atom_name(self) -> str:
+        """CuTe's name. Raises TilefoldError (E0302, E0304) for an unknown instruction."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class MmaOp(MatrixOp):
     """A matrix instruction of a warp (mma.sync) by its shape (M,N,K) and types: `MmaOp(Float16, Float32)`.
 
     `b` is the type of B, by default that of A; the accumulator's is that of C and D.
@@ -96,7 +105,6 @@ class MmaOp:
     b: DType | None = None
 
     def atom_name(self) -> str:
-        """CuTe's name. Raises TilefoldError (E0302) for an unknown instruction."""
         a, b, c = (
             BY_NAME[t.name].atom_name if t.name in BY_NAME else "?" for t in (self.a, self.b or self.a, self.acc)
         )
@@ -113,7 +121,7 @@ class MmaOp:
 
 
 @dataclass(frozen=True, slots=True)
-class MmaUniversalOp:
+class MmaUniversalOp(MatrixOp):
     """One multiplication and addition of each thread, A * B + C in the type of D (CuTe's UniversalFMA).
 
     `dtype` is the type of D; `a`, by default the same, that of A, `b`, by default A's, that of B, and `c`, by default
@@ -126,7 +134,6 @@ class MmaUniversalOp:
     c: DType | None = None
 
     def atom_name(self) -> str:
-        """CuTe's name. Raises TilefoldError (E0302) for an unknown instruction."""
         a = self.a or self.dtype
         names = [_cxx_name(dtype) for dtype in (self.dtype, a, self.b or a, self.c or self.dtype)]
         return f"UniversalFMA<{','.join(names if len(set(names)) > 1 else names[:1])}>"

@@ -10,6 +10,7 @@ from ....dialects import ptx
 from ....dialects.arith.integer_range import signed
 from ....dialects.ptx.address import fixed_pairs
 from ..faults import site_of
+from ..memory.descriptors import descriptor_at
 from ..memory.outside import name_of_view
 from ..memory.spaces import Space
 from ..translate import Rules, Step, Translator
@@ -79,6 +80,16 @@ def add_address(address: Value, offset: Value) -> Value:
         offset = offset.astype(np.int64)
     total = address + offset
     return signed(total, 64) if type(total) is int else total
+
+
+def _descriptor(op: ptx.WgmmaDescriptorOp, t: Translator) -> Step:
+    pointer, result, site = t.slot(op.ptr), t.slot(op.result), site_of(op)
+    fields = signed(op.fields.value, 64)
+
+    def step(warp: Warp) -> None:
+        warp.registers[result] = descriptor_at(warp, site, warp.registers[pointer], fields)
+
+    return step
 
 
 def _load(op: ptx.LoadOp, t: Translator) -> Step:
@@ -151,6 +162,7 @@ def _smem_addr(op: ptx.SmemAddrOp, t: Translator) -> None:
 
 PTX_MEMORY: Rules = {
     ptx.PtrAddOp: _ptr_add,
+    ptx.WgmmaDescriptorOp: _descriptor,
     ptx.CreatePolicyOp: _createpolicy,
     ptx.LoadOp: _load,
     ptx.StoreOp: _store,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`cute.utils`: the order in which persistent blocks compute tiles, the sizes of a GPU that their grids depend on, and
-shared memory by the names of CuTe programs.
+shared memory by the names of CuTe programs; those of tiles for warpgroups are in `cute.utils.hopper_helpers`.
 """
 
 from tilefold.compiler.builder.pipelines.allocator import SmemAllocator, get_smem_capacity_in_bytes
@@ -9,11 +9,14 @@ from tilefold.compiler.builder.pipelines.tile_scheduler import (
     StaticPersistentTileScheduler,
     WorkTileInfo,
 )
+from tilefold.compiler.builder.tensors.hopper import LayoutEnum
 from tilefold.cute.hardware import HardwareInfo
 
+from . import hopper_helpers
+
 __all__ = [
-    "HardwareInfo", "PersistentTileSchedulerParams", "SmemAllocator", "StaticPersistentTileScheduler", "WorkTileInfo",
-    "get_smem_capacity_in_bytes",
+    "HardwareInfo", "LayoutEnum", "PersistentTileSchedulerParams", "SmemAllocator", "StaticPersistentTileScheduler",
+    "WorkTileInfo", "get_smem_capacity_in_bytes", "hopper_helpers",
 ]  # fmt: skip
 
 

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Matrix descriptors: how wgmma is told where an operand lies in shared memory."""
+
+from xdsl.dialects.builtin import I64, IntegerAttr, i64
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import operand_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from ...base.target import TargetFamily
+from ...layout.atoms.wgmma_smem import START_MASK, MatrixDescriptor
+from ..definitions import irdl_op_definition
+from .base import PtxOp
+from .types import SHARED
+
+
+@irdl_op_definition
+class WgmmaDescriptorOp(PtxOp):
+    """`%d = ptx.wgmma.descriptor %p leading 1 stride 64 swizzle 3`: the matrix descriptor of an operand that begins at
+    `p`, for `ptx.wgmma.mma_async` (PTX ISA, Asynchronous warpgroup-level matrix instructions: matrix descriptors). No
+    instruction of its own.
+
+    `leading` and `stride` are its byte offsets in units of 16 bytes. `swizzle` is the number of address bits that the
+    hardware xors: none, or 1 in 32 bytes, 2 in 64 and 3 in 128. A descriptor plus 1 begins 16 bytes further on.
+    """
+
+    name = "ptx.wgmma.descriptor"
+    ptr = operand_def(SHARED)
+    leading = prop_def(IntegerAttr[I64])
+    stride = prop_def(IntegerAttr[I64])
+    swizzle = prop_def(IntegerAttr[I64])
+    result = result_def(I64)
+    traits = traits_def(Pure())
+    assembly_format = "$ptr `leading` $leading `stride` $stride `swizzle` $swizzle attr-dict"
+
+    def __init__(self, ptr: SSAValue | Operation, leading: int, stride: int, swizzle: int):
+        fields = {"leading": leading, "stride": stride, "swizzle": swizzle}
+        properties = {name: IntegerAttr(value, i64) for name, value in fields.items()}
+        super().__init__(operands=[ptr], properties=properties, result_types=[i64])
+
+    @property
+    def targets(self) -> TargetFamily:
+        return TargetFamily(90, 80, "a")
+
+    @property
+    def fields(self) -> MatrixDescriptor:
+        """The descriptor of an operand at address 0."""
+        leading, stride, swizzle = (field.value.data for field in (self.leading, self.stride, self.swizzle))
+        return MatrixDescriptor.of(0, leading, stride, swizzle)
+
+    def verify_(self) -> None:
+        for name, field in (("leading", self.leading), ("stride", self.stride)):
+            if not 0 <= field.value.data <= START_MASK:
+                raise VerifyException(f"the field `{name}` is {field.value.data}; it has 14 bits")
+        if not 0 <= self.swizzle.value.data <= 3:
+            raise VerifyException(f"the swizzle xors {self.swizzle.value.data} bits; 0 to 3 are possible")

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a multiplication by warpgroups asks of its operands in shared memory, of registers, and of the block."""
+
+from math import prod
+
+from xdsl.ir import Operation
+
+from ...base.errors import Code, LayoutError
+from ...base.occupancy import REGISTERS
+from ...base.target import MAX_REGISTERS, WARPGROUP
+from ...layout.algebra.core import ComposedLayout, LayoutLike, flat_modes, join, plain_layout
+from ...layout.algebra.unknown import divisor
+from ...layout.atoms.instructions import WgMma
+from ...layout.atoms.mma_atom import MmaAtom
+from ...layout.atoms.mma_registers import registers
+from ...layout.atoms.wgmma_smem import UNIT, MatrixDescriptor, operand_align, operand_descriptor, operand_swizzle
+from ..kernel import kernel_of
+from .types import TensorType
+
+OTHER_REGISTERS = 24
+"""The registers that a thread needs beside the operands of wgmma, at least: for descriptors, addresses and loops."""
+
+
+def is_warpgroup(atom: MmaAtom) -> bool:
+    """Whether a warpgroup executes an atom."""
+    return isinstance(atom.instruction, WgMma)
+
+
+def descriptor_of(atom: MmaAtom, operand: str, layout: LayoutLike) -> MatrixDescriptor:
+    """The descriptor of operand "A" or "B" in shared memory at address 0, of one execution: `layout` is (MN,K).
+
+    Raises `LayoutError` (E0315) if no descriptor describes the layout.
+    """
+    instruction = atom.instruction
+    assert isinstance(instruction, WgMma)
+    while len(layout) == 1 and isinstance(plain_layout(layout).shape, tuple):
+        layout = layout[0]  # the only mode
+    number = "AB".index(operand)
+    return operand_descriptor(layout, atom.bits[1 + number], instruction.majors[number])
+
+
+def check_shared(atom: MmaAtom, operand: str, tensor: TensorType, layout: LayoutLike) -> None:
+    """Checks an operand in shared memory, as (V,...) by `layout`: that descriptors describe it, and its alignment.
+
+    Raises `LayoutError`: E0315 for another layout, E0312 for another alignment.
+    """
+    _ = descriptor_of(atom, operand, layout[0])
+    bits = operand_swizzle(layout, tensor.element_bits)
+    align, at = operand_align(bits), f"operand {operand} of {atom.name}"
+    if tensor.align.data % align:
+        swizzle = f", as the hardware swizzles {64 << bits >> 2} bytes by bits of the address" if bits else ""
+        raise LayoutError(
+            Code.ATOM_MISALIGNED,
+            f"{at} must be aligned to {align} bytes{swizzle}; it is known to be aligned to {tensor.align.data}",
+            f"allocate it with align<{align}>",
+        )
+    start = layout.offset if isinstance(layout, ComposedLayout) else 0
+    rest = join(list(plain_layout(layout))[1:]) if len(layout) > 1 else None
+    steps = [stride for extent, stride in flat_modes(rest) if extent != 1] if rest is not None else []
+    for step in (start, *steps):
+        bytes = divisor(step) * tensor.element_bits // 8
+        if bytes % UNIT:
+            raise LayoutError(
+                Code.ATOM_MISALIGNED,
+                f"{at} begins at a multiple of {bytes} bytes; descriptors count units of {UNIT} bytes",
+                "take tiles of whole instructions by partition_A and partition_B",
+            )
+        if bits and type(step) is int and bytes & (align - 1) & ~0x7F:
+            raise LayoutError(
+                Code.NOT_A_WGMMA_OPERAND,
+                f"{at} begins within the {align} bytes of its swizzle, {bytes} bytes after its tensor's beginning",
+                "let tiles begin at multiples of 8 rows of a K-major operand, or of 8 columns of an MN-major one",
+            )
+
+
+def check_accumulation(atom: MmaAtom, separate: bool, accumulates: bool) -> None:
+    """Checks the result of a multiplication: whether D is `separate` from C, and a value says whether it `accumulates`.
+    Raises `LayoutError` (E0318).
+    """
+    if is_warpgroup(atom) and separate:
+        raise LayoutError(
+            Code.MMA_OPERAND,
+            f"{atom.name} adds to its accumulators in place: D is C",
+            "give A, B and C alone; `accumulate` says whether C is added",
+        )
+    if accumulates and not is_warpgroup(atom):
+        raise LayoutError(
+            Code.MMA_OPERAND,
+            f"{atom.name} always adds C; `accumulate` is for instructions of warpgroups",
+            "fill C with zeros before the first multiplication",
+        )
+
+
+def check_block(op: Operation, atom: MmaAtom, executions: int, held: int) -> None:
+    """Checks that the block around `op` has whole warpgroups (E0321), and that the registers of a thread hold the
+    accumulators of so many executions and `held` ones of A (E0325). Raises `LayoutError`.
+    """
+    kernel, most = kernel_of(op), MAX_REGISTERS
+    if kernel is not None:
+        bounds, threads = kernel.launch_bounds, prod(kernel.block)
+        if threads % WARPGROUP:
+            raise LayoutError(
+                Code.BLOCK_THREADS,
+                f"{atom.name} is executed by warpgroups of {WARPGROUP} threads, but the block has {threads}",
+                f"launch blocks of a multiple of {WARPGROUP} threads",
+            )
+        if not any(inner.name == "ptx.setmaxnreg" for inner in kernel.walk()):
+            most = min(most, bounds.max_registers or most, REGISTERS // threads)
+    accumulators = executions * registers(atom, "C").count
+    if accumulators + held + OTHER_REGISTERS > most:
+        also = f" and {held} of A" if held else ""
+        raise LayoutError(
+            Code.MMA_REGISTERS,
+            f"the accumulators take {accumulators} registers of each thread{also}, and at least {OTHER_REGISTERS} are "
+            f"needed beside them; a thread has {most}",
+            "share the tile among more warpgroups, or take a smaller one; "
+            "ptx.setmaxnreg gives a warpgroup registers of others",
+        )

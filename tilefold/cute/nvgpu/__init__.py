@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`cute.nvgpu`: the instructions that atoms are made of; those of warpgroups are in `cute.nvgpu.warpgroup`."""
+
+from tilefold.compiler.builder.tensors.nvgpu import (
+    CopyUniversalOp,
+    CpAsyncOp,
+    LdMatrixOp,
+    MmaOp,
+    MmaUniversalOp,
+    MovMatrixOp,
+    StMatrixOp,
+)
+from tilefold.compiler.builder.tensors.warpgroup import OperandMajorMode
+
+from . import warpgroup
+
+__all__ = [
+    "CopyUniversalOp",
+    "CpAsyncOp",
+    "LdMatrixOp",
+    "MmaOp",
+    "MmaUniversalOp",
+    "MovMatrixOp",
+    "OperandMajorMode",
+    "StMatrixOp",
+    "warpgroup",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

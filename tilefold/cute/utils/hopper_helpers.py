@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`cute.utils.hopper_helpers`: tiled MMAs of warpgroups, and layouts of shared memory for their tiles."""
+
+from tilefold.compiler.builder.tensors.hopper import (
+    get_smem_layout_atom,
+    make_smem_layout_a,
+    make_smem_layout_b,
+    make_smem_layout_epi,
+    make_trivial_tiled_mma,
+    sm90_get_smem_store_op,
+)
+
+__all__ = [
+    "get_smem_layout_atom", "make_smem_layout_a", "make_smem_layout_b", "make_smem_layout_epi",
+    "make_trivial_tiled_mma", "sm90_get_smem_store_op",
+]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return __all__
