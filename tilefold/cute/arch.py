@@ -36,6 +36,7 @@ from tilefold.compiler.builder.instructions.arch import (
     mbarrier_complete_tx,
     mbarrier_expect_tx,
     mbarrier_init,
+    mbarrier_test_wait,
     mbarrier_try_wait,
     mbarrier_wait,
     nanosleep,
@@ -44,6 +45,22 @@ from tilefold.compiler.builder.instructions.arch import (
     sync_warp,
     thread_idx,
     warp_idx,
+)
+from tilefold.compiler.builder.instructions.cluster import (
+    block_idx_in_cluster,
+    block_in_cluster_dim,
+    block_in_cluster_idx,
+    cluster_arrive,
+    cluster_arrive_relaxed,
+    cluster_dim,
+    cluster_idx,
+    cluster_size,
+    cluster_wait,
+    make_warp_uniform,
+    mapa,
+    mbarrier_init_fence,
+    red_async,
+    store_async,
 )
 from tilefold.compiler.builder.instructions.inline import inline_ptx
 from tilefold.compiler.builder.instructions.warp import (
@@ -65,14 +82,16 @@ from tilefold.compiler.builder.instructions.warp import (
 
 __all__ = [
     "FULL_MASK", "activemask", "approx", "atomic", "atomic_add", "atomic_cas", "atomic_exch", "atomic_max",
-    "atomic_min", "barrier", "barrier_arrive", "block_dim", "block_idx", "cp_async_bulk_commit_group",
-    "cp_async_bulk_load", "cp_async_bulk_prefetch", "cp_async_bulk_store", "cp_async_bulk_wait_group",
-    "cp_async_commit_group", "cp_async_mbarrier_arrive", "cp_async_wait_all", "cp_async_wait_group", "elect_one",
-    "fence", "fence_proxy", "fence_proxy_async", "grid_dim", "griddepcontrol_launch_dependents", "griddepcontrol_wait",
-    "inline_ptx", "lane_idx", "linear_thread_idx", "load_acquire", "match_any", "mbarrier_arrive",
-    "mbarrier_arrive_and_expect_tx", "mbarrier_complete_tx", "mbarrier_expect_tx", "mbarrier_init",
-    "mbarrier_try_wait", "mbarrier_wait", "nanosleep", "red", "redux_sync",
-    "shuffle_sync", "shuffle_sync_bfly", "shuffle_sync_down", "shuffle_sync_up", "store_release", "sync_warp",
+    "atomic_min", "barrier", "barrier_arrive", "block_dim", "block_idx", "block_idx_in_cluster", "block_in_cluster_dim",
+    "block_in_cluster_idx", "cluster_arrive", "cluster_arrive_relaxed", "cluster_dim", "cluster_idx", "cluster_size",
+    "cluster_wait", "cp_async_bulk_commit_group", "cp_async_bulk_load", "cp_async_bulk_prefetch", "cp_async_bulk_store",
+    "cp_async_bulk_wait_group", "cp_async_commit_group", "cp_async_mbarrier_arrive", "cp_async_wait_all",
+    "cp_async_wait_group", "elect_one", "fence", "fence_proxy", "fence_proxy_async", "grid_dim",
+    "griddepcontrol_launch_dependents", "griddepcontrol_wait", "inline_ptx", "lane_idx", "linear_thread_idx",
+    "load_acquire", "make_warp_uniform", "mapa", "match_any", "mbarrier_arrive", "mbarrier_arrive_and_expect_tx",
+    "mbarrier_complete_tx", "mbarrier_expect_tx", "mbarrier_init", "mbarrier_init_fence", "mbarrier_test_wait",
+    "mbarrier_try_wait", "mbarrier_wait", "nanosleep", "red", "red_async", "redux_sync", "shuffle_sync",
+    "shuffle_sync_bfly", "shuffle_sync_down", "shuffle_sync_up", "store_async", "store_release", "sync_warp",
     "thread_idx", "vote_all", "vote_any", "vote_ballot", "vote_uni", "warp_idx", "warp_reduce",
 ]  # fmt: skip
 

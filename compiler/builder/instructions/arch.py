@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from xdsl.dialects import arith
 from xdsl.dialects import gpu as xdsl_gpu
 from xdsl.dialects.builtin import IndexType, i32, i64
+from xdsl.ir import SSAValue
 
 from ....base.errors import Code, TilefoldError
 from ....base.target import MAX_BLOCK, WARP
@@ -31,7 +32,8 @@ def _static(x: T, subject: str) -> T:
     return x
 
 
-def _coordinates(op: type[gpu.CoordinateOp]) -> tuple[Int, Int, Int]:
+def coordinates(op: type[gpu.CoordinateOp]) -> tuple[Int, Int, Int]:
+    """The coordinates that an operation reads: x, y, z."""
     ranges = register_ranges(MAX_BLOCK, None)
 
     def one(dimension: xdsl_gpu.DimensionEnum) -> Int:
@@ -45,22 +47,22 @@ def _coordinates(op: type[gpu.CoordinateOp]) -> tuple[Int, Int, Int]:
 
 def thread_idx() -> tuple[Int, Int, Int]:
     """The thread's coordinate in its block: x, y, z."""
-    return _coordinates(gpu.ThreadIdOp)
+    return coordinates(gpu.ThreadIdOp)
 
 
 def block_idx() -> tuple[Int, Int, Int]:
     """The block's coordinate in the grid: x, y, z."""
-    return _coordinates(gpu.BlockIdOp)
+    return coordinates(gpu.BlockIdOp)
 
 
 def block_dim() -> tuple[Int, Int, Int]:
     """The block's size in threads: x, y, z."""
-    return _coordinates(gpu.BlockDimOp)
+    return coordinates(gpu.BlockDimOp)
 
 
 def grid_dim() -> tuple[Int, Int, Int]:
     """The grid's size in blocks: x, y, z."""
-    return _coordinates(gpu.GridDimOp)
+    return coordinates(gpu.GridDimOp)
 
 
 def linear_thread_idx() -> Int:
@@ -136,7 +138,7 @@ def atomic(kind: str, at: Address, value: Scalar, order: str | None = None, scop
     `exch` of those of 32 and 64 bits; `min` of unsigned integers is `umin`. The order is relaxed unless it is
     `acquire`, `release` or `acq_rel`, the scope that of the GPU.
     """
-    operand = convert(value, _address(at).dtype).ssa
+    operand = convert(value, address_of(at).dtype).ssa
     kind = of_sign(kind, at.dtype)
     bits = {32: i32, 64: i64}.get(at.dtype.bits) if kind == "exch" and at.dtype.kind == "float" else None
     if bits is None:
@@ -167,64 +169,94 @@ def atomic_exch(at: Address, value: Scalar, order: str | None = None, scope: str
 
 def atomic_cas(at: Address, compare: Scalar, value: Scalar, order: str | None = None, scope: str | None = None) -> Any:
     """Writes a value atomically if memory holds `compare`, and returns the old value."""
-    expected, new = convert(compare, _address(at).dtype), convert(value, at.dtype)
+    expected, new = convert(compare, address_of(at).dtype), convert(value, at.dtype)
     return wrap(emit(ptx.AtomCasOp(at.ssa, expected.ssa, new.ssa, order, scope)).results[0], at.dtype)
 
 
 def red(kind: str, at: Address, value: Scalar, order: str | None = None, scope: str | None = None) -> None:
     """Changes memory atomically, like `atomic`, without returning the old value."""
-    operand = convert(value, _address(at).dtype)
+    operand = convert(value, address_of(at).dtype)
     emit(ptx.RedOp(of_sign(kind, at.dtype), at.ssa, operand.ssa, order, scope))
 
 
 def load_acquire(at: Address, scope: str | None = None) -> Any:
     """Reads an element; the writes before its release are visible afterwards."""
-    return wrap(emit(ptx.LoadAcquireOp(_address(at).ssa, at.dtype.ir, scope)).results[0], at.dtype)
+    return wrap(emit(ptx.LoadAcquireOp(address_of(at).ssa, at.dtype.ir, scope)).results[0], at.dtype)
 
 
 def store_release(at: Address, value: Scalar, scope: str | None = None) -> None:
     """Writes an element; the thread's earlier writes come before it."""
-    emit(ptx.StoreReleaseOp(convert(value, _address(at).dtype).ssa, at.ssa, scope))
+    emit(ptx.StoreReleaseOp(convert(value, address_of(at).dtype).ssa, at.ssa, scope))
 
 
 def mbarrier_init(at: Address, count: "Int | int") -> None:
     """Makes eight bytes of shared memory a barrier whose phases end with `count` arrivals."""
-    emit(ptx.MbarrierInitOp(_address(at).ssa, convert(count, Int32).ssa))
+    emit(ptx.MbarrierInitOp(_own(at), convert(count, Int32).ssa))
 
 
-def mbarrier_arrive(at: Address) -> None:
-    """Arrives at a barrier in shared memory and does not wait."""
-    emit(ptx.MbarrierArriveOp(_address(at).ssa))
+def mbarrier_arrive(at: Address, peer_cta_rank: "Int | int | None" = None) -> None:
+    """Arrives at a barrier in shared memory and does not wait: at the one of the block, or of the block of this rank in
+    the cluster (sm_90).
+    """
+    emit(ptx.MbarrierArriveOp(_of_peer(at, peer_cta_rank)))
 
 
-def mbarrier_expect_tx(at: Address, bytes: "Int | int") -> None:
-    """Adds to the bytes of asynchronous copies that the phase of a barrier in shared memory expects."""
-    emit(ptx.MbarrierExpectTxOp(_address(at).ssa, convert(bytes, Int32).ssa))
+def mbarrier_expect_tx(at: Address, bytes: "Int | int", peer_cta_rank: "Int | int | None" = None) -> None:
+    """Adds to the bytes of asynchronous copies that the phase of a barrier in shared memory expects; at a rank as
+    `mbarrier_arrive`.
+    """
+    emit(ptx.MbarrierExpectTxOp(_of_peer(at, peer_cta_rank), convert(bytes, Int32).ssa))
 
 
-def mbarrier_arrive_and_expect_tx(at: Address, bytes: "Int | int") -> None:
-    """Adds to the bytes that the phase expects, then arrives at the barrier and does not wait."""
-    emit(ptx.MbarrierArriveExpectTxOp(_address(at).ssa, convert(bytes, Int32).ssa))
+def mbarrier_arrive_and_expect_tx(at: Address, bytes: "Int | int", peer_cta_rank: "Int | int | None" = None) -> None:
+    """Adds to the bytes that the phase expects, then arrives at the barrier and does not wait; at a rank as
+    `mbarrier_arrive`.
+    """
+    emit(ptx.MbarrierArriveExpectTxOp(_of_peer(at, peer_cta_rank), convert(bytes, Int32).ssa))
 
 
-def mbarrier_complete_tx(at: Address, bytes: "Int | int") -> None:
-    """Counts bytes as moved, as an asynchronous copy does by itself."""
-    emit(ptx.MbarrierCompleteTxOp(_address(at).ssa, convert(bytes, Int32).ssa))
+def mbarrier_complete_tx(at: Address, bytes: "Int | int", peer_cta_rank: "Int | int | None" = None) -> None:
+    """Counts bytes as moved, as an asynchronous copy does by itself; at a rank as `mbarrier_arrive`."""
+    emit(ptx.MbarrierCompleteTxOp(_of_peer(at, peer_cta_rank), convert(bytes, Int32).ssa))
 
 
-def mbarrier_wait(at: Address, parity: "Int | int") -> None:
-    """Waits until the phase of this parity, 0 for the first, of a barrier in shared memory has ended."""
-    emit(ptx.MbarrierWaitOp(_address(at).ssa, convert(parity, Int32).ssa))
+def mbarrier_wait(at: Address, parity: "Int | int", scope: str | None = None) -> None:
+    """Waits until the phase of this parity, 0 for the first, of a barrier in shared memory has ended. With the scope
+    `cluster` (sm_90), what threads of other blocks did before they arrived is visible then.
+    """
+    emit(ptx.MbarrierWaitOp(_own(at), convert(parity, Int32).ssa, scope))
 
 
-def mbarrier_try_wait(at: Address, parity: "Int | int") -> Bool:
-    """Whether the phase of this parity of a barrier in shared memory has ended, after a short wait at most (sm_90)."""
-    return wrap(emit(ptx.MbarrierTryWaitOp(_address(at).ssa, convert(parity, Int32).ssa)).results[0])
+def mbarrier_try_wait(at: Address, parity: "Int | int", scope: str | None = None) -> Bool:
+    """Whether the phase of this parity of a barrier in shared memory has ended, after a short wait at most (sm_90);
+    with a scope as `mbarrier_wait`.
+    """
+    return wrap(emit(ptx.MbarrierTryWaitOp(_own(at), convert(parity, Int32).ssa, scope)).results[0])
+
+
+def mbarrier_test_wait(at: Address, parity: "Int | int", scope: str | None = None) -> Bool:
+    """As `mbarrier_try_wait`, without a wait."""
+    return wrap(emit(ptx.MbarrierTestWaitOp(_own(at), convert(parity, Int32).ssa, scope)).results[0])
+
+
+def _own(at: Address) -> SSAValue:
+    """The address of an mbarrier of the own block. Raises TilefoldError (E5002) for that of a peer."""
+    if address_of(at).ssa.type == ptx.SHARED_CLUSTER:
+        hint = "wait in the block that has the mbarrier, and let threads of others arrive there"
+        raise TilefoldError(Code.BUILD_VALUE, "a thread initialises and awaits mbarriers of its own block only", hint)
+    return at.ssa
+
+
+def _of_peer(at: Address, rank: "Int | int | None") -> SSAValue:
+    """The address of an mbarrier: as it is, or that of the same mbarrier in the block of a rank."""
+    if rank is None:
+        return address_of(at).ssa
+    return emit(ptx.MapaOp(_own(at), convert(rank, Int32).ssa)).results[0]
 
 
 def cp_async_mbarrier_arrive(at: Address) -> None:
     """Arrives at a barrier in shared memory when the thread's asynchronous copies so far are finished."""
-    emit(ptx.CpAsyncMbarrierArriveOp(_address(at).ssa))
+    emit(ptx.CpAsyncMbarrierArriveOp(address_of(at).ssa))
 
 
 def cp_async_bulk_load(to: Address, source: Address, bytes: "Int | int", mbarrier: Address) -> None:
@@ -232,19 +264,19 @@ def cp_async_bulk_load(to: Address, source: Address, bytes: "Int | int", mbarrie
     (sm_90). Addresses and size are multiples of 16.
     """
     size = convert(bytes, Int32).ssa
-    emit(ptx.BulkLoadOp(_address(to).ssa, _address(source).ssa, size, _address(mbarrier).ssa))
+    emit(ptx.BulkLoadOp(address_of(to).ssa, address_of(source).ssa, size, address_of(mbarrier).ssa))
 
 
 def cp_async_bulk_store(to: Address, source: Address, bytes: "Int | int") -> None:
     """Starts a copy of contiguous bytes from shared to global memory, as a part of the thread's bulk group (sm_90).
     Addresses and size are multiples of 16; `fence_proxy_async` must lie after the writes of the bytes.
     """
-    emit(ptx.BulkStoreOp(_address(to).ssa, _address(source).ssa, convert(bytes, Int32).ssa))
+    emit(ptx.BulkStoreOp(address_of(to).ssa, address_of(source).ssa, convert(bytes, Int32).ssa))
 
 
 def cp_async_bulk_prefetch(source: Address, bytes: "Int | int") -> None:
     """Lets the L2 cache fetch contiguous bytes of global memory (sm_90). Address and size are multiples of 16."""
-    emit(ptx.BulkPrefetchOp(_address(source).ssa, convert(bytes, Int32).ssa))
+    emit(ptx.BulkPrefetchOp(address_of(source).ssa, convert(bytes, Int32).ssa))
 
 
 def cp_async_bulk_commit_group() -> None:
@@ -301,7 +333,8 @@ def _approximated(op: type[ApproximateOp], ftz: bool, x: Scalar) -> Any:
     return wrap(emit(op(value.ssa, ftz)).results[0], value.dtype)
 
 
-def _address(x: Any) -> Address:
+def address_of(x: Any) -> Address:
+    """An address. Raises TilefoldError (E5002) for anything else."""
     if not isinstance(x, Address):
         raise TilefoldError(
             Code.BUILD_VALUE, f"expected the address of an element, got {type(x).__name__}", "write tensor.ptr(i, j)"

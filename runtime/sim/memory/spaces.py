@@ -304,7 +304,7 @@ class Space:
         rows, span = offsets // width, self.arena.span // width
         start = warp.block.rank * span if self.name == "shared" else 0
         if int(rows.view(np.uint64).max()) >= span:
-            ranks, inner = windows_of(warp, access, at) if self.name == "shared" else (0, at)
+            ranks, inner = windows_of(warp, access, at, self.races) if self.name == "shared" else (0, at)
             rows = (inner - self.base) // width
             if int(rows.view(np.uint64).max()) >= span:
                 index = int(np.argmax(rows.view(np.uint64) >= span))

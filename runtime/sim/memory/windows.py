@@ -37,16 +37,16 @@ def rank_of(warp: Warp, address: Value) -> Value:
     return warp.block.rank if address < _WINDOW else address // _WINDOW - 1
 
 
-def windows_of(warp: Warp, access: "Access", at: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def windows_of(warp: Warp, access: "Access", at: NDArray[Any], is_ordered: bool) -> tuple[NDArray[Any], NDArray[Any]]:
     """The ranks of the blocks that the active lanes reach into, and the plain addresses there. SimulationError (E3202)
-    for a rank that the cluster does not have, and as `Reach.note`.
+    for a rank that the cluster does not have, and as `Reach.note`, where clocks say how accesses are ordered.
     """
     ranks, cluster = rank_of(warp, at), warp.block.cluster
     if (ranks >= cluster.size).any():
         index = int((ranks >= cluster.size).argmax())
-        rank = int(ranks[index]) if ranks[index] < MAX_CLUSTER else "beyond every cluster"
-        text = f"reaches into the shared memory of rank {rank}; the cluster has {cluster.size} blocks"
+        rank = f"rank {ranks[index]}" if ranks[index] < MAX_CLUSTER else "a rank that no cluster has"
+        text = f"reaches into the shared memory of {rank}; the cluster has {cluster.size} blocks"
         hint = "the ranks of a cluster are 0 to its size less 1"
         warp.fault(Code.SIM_OUT_OF_BOUNDS, access.site, int(warp.lane_numbers()[index]), text, hint)
-    cluster.reach.note(warp, access.site, ranks, access.kind in ("async", "bulk"))
+    cluster.reach.note(warp, access.site, ranks, access.kind in ("async", "bulk"), is_ordered)
     return ranks, np.where(at < _WINDOW, at, at % _WINDOW)

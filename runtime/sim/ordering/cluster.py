@@ -100,23 +100,24 @@ class Reach:
     ended: set[int] = field(default_factory=set[int])
     """The ranks of the blocks that have ended."""
 
-    def note(self, warp: "Warp", site: Site, ranks: NDArray[np.int64], completes_later: bool) -> None:
+    def note(self, warp: "Warp", site: Site, ranks: NDArray[np.int64], completes_later: bool, is_ordered: bool) -> None:
         """Each active lane reaches into the block of a rank, its own or another, now or when an operation that it has
-        begun `completes_later`. SimulationError for a block that may not have begun (E3218), or has ended (E3220).
+        begun `completes_later`. SimulationError for a block that has ended (E3220) and, where the order
+        of accesses `is_ordered` by clocks, for one that may not have begun (E3218).
         """
         cluster, lanes = warp.block.cluster, warp.lane_numbers()
-        others = ranks != warp.block.rank
+        others, completes_now = ranks != warp.block.rank, is_ordered and not completes_later
         threads = cluster.launch.config.threads
         for rank in np.unique(ranks[others]).tolist():
             lane = int(lanes[(ranks == rank).argmax()])
-            if warp.clock.times[rank * threads : (rank + 1) * threads].max() <= cluster.start:
+            if is_ordered and warp.clock.times[rank * threads : (rank + 1) * threads].max() <= cluster.start:
                 text = f"reaches into the shared memory of {cluster.name(rank)}, which may not have begun"
                 warp.fault(Code.SIM_PEER_BEGIN, site, lane, text, f"{_SYNC}, before the first access to a peer")
             if rank in self.ended:
                 _outlived(warp, site, lane, f"{cluster.name(rank)}, which has ended")
-            if not completes_later:
+            if completes_now:
                 self.sites[rank, warp.first_index] = site
-        if not completes_later:
+        if completes_now:
             self.times[ranks[others], warp.first_index + lanes[others]] = warp.launch.clock
 
     def end(self, block: "Block") -> None:

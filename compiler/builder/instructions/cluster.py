@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Clusters of blocks (sm_90): where a block is in its cluster, addresses in the shared memory of peers, and the barrier
+of all threads of a cluster.
+"""
+
+from typing import Any
+
+from ....base.errors import Code, TilefoldError
+from ....base.target import MAX_CLUSTER
+from ....dialects import gpu, ptx
+from ....layout.algebra.unknown import Unknown
+from ..scalars.dtypes import Int32, of_sign
+from ..scalars.values import Int, Scalar, convert
+from ..tensors.tensors import Address
+from ..tracing.state import emit
+from .arch import address_of, coordinates
+from .warp import shuffle_sync
+
+
+def block_in_cluster_idx() -> tuple[Int, Int, Int]:
+    """The block's coordinate in its cluster: x, y, z."""
+    return coordinates(gpu.ClusterBlockIdOp)
+
+
+def block_in_cluster_dim() -> tuple[Int, Int, Int]:
+    """The cluster's size in blocks: x, y, z."""
+    return coordinates(gpu.ClusterDimBlocksOp)
+
+
+def cluster_idx() -> tuple[Int, Int, Int]:
+    """The cluster's coordinate in the grid: x, y, z."""
+    return coordinates(gpu.ClusterIdOp)
+
+
+def cluster_dim() -> tuple[Int, Int, Int]:
+    """The grid's size in clusters: x, y, z."""
+    return coordinates(gpu.ClusterDimOp)
+
+
+def block_idx_in_cluster() -> Int:
+    """The rank of the block in its cluster, x the fastest."""
+    return _register("cluster_ctarank", 0, MAX_CLUSTER - 1)
+
+
+def cluster_size() -> Int:
+    """How many blocks a cluster has."""
+    return _register("cluster_nctarank", 1, MAX_CLUSTER)
+
+
+def _register(name: str, low: int, high: int) -> Int:
+    return Int(emit(ptx.SregOp(name)).results[0], Int32, Unknown(32), (low, high))
+
+
+def cluster_arrive(*, aligned: bool = True) -> None:
+    """Arrives at the barrier of the cluster and does not wait. What the thread did before happens before what follows
+    the waits of others. With `aligned`, all threads of the warp must execute it together.
+    """
+    emit(ptx.ClusterArriveOp(aligned=aligned))
+
+
+def cluster_arrive_relaxed(*, aligned: bool = True) -> None:
+    """As `cluster_arrive`, but only what lies before a fence happens before what follows."""
+    emit(ptx.ClusterArriveOp(relaxed=True, aligned=aligned))
+
+
+def cluster_wait(*, aligned: bool = True) -> None:
+    """Waits until all threads of the cluster that have not ended have arrived at its barrier."""
+    emit(ptx.ClusterWaitOp(aligned=aligned))
+
+
+def mbarrier_init_fence() -> None:
+    """Makes the mbarriers that the thread has initialised known to the cluster: to threads and copies of other blocks,
+    behind a cluster barrier.
+    """
+    emit(ptx.FenceMbarrierInitOp())
+
+
+def mapa(at: Address, cta_rank: "Int | int") -> Address:
+    """The address in the shared memory of the block of a rank in the cluster that `at` is in the own block's. Atomic
+    operations, `load_acquire`, `store_release`, `store_async` and `red_async` take it.
+    """
+    rank = convert(cta_rank, Int32).ssa
+    return Address(emit(ptx.MapaOp(address_of(at).ssa, rank)).results[0], at.dtype)
+
+
+def store_async(at: Address, value: Scalar, mbarrier: Address) -> None:
+    """Starts a store to an element of a block of the cluster; the mbarrier, in the same block, counts its bytes when it
+    is there. Both addresses are results of `mapa`.
+    """
+    operand = convert(value, remote(at).dtype).ssa
+    emit(ptx.StAsyncOp(operand, at.ssa, remote(mbarrier).ssa))
+
+
+def red_async(kind: str, at: Address, value: Scalar, mbarrier: Address) -> None:
+    """Starts an atomic change of an element of a block of the cluster; the mbarrier, in the same block, counts its
+    bytes when it is done. `add` of integers of 32 and 64 bits; `min`, `max`, `umin`, `umax`, `and`, `or`, `xor`, `inc`
+    and `dec` of those of 32 bits.
+    """
+    operand = convert(value, remote(at).dtype).ssa
+    emit(ptx.RedAsyncOp(of_sign(kind, at.dtype), operand, at.ssa, remote(mbarrier).ssa))
+
+
+def remote(at: Any) -> Address:
+    """An address of a block of the cluster. Raises TilefoldError (E5002) for another."""
+    if address_of(at).ssa.type != ptx.SHARED_CLUSTER:
+        hint = "write cute.arch.mapa(tensor.ptr(i, j), rank)"
+        raise TilefoldError(Code.BUILD_VALUE, "the address is not in the shared memory of a block of the cluster", hint)
+    return at
+
+
+def make_warp_uniform(value: Any) -> Any:
+    """The value of the warp's first lane, of which the compiler knows that it is the same in all lanes."""
+    return shuffle_sync(value, 0)
