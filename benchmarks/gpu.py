@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from tilefold.runtime.cuda import CudaEngine
 
-from benchmarks import attention, bandwidth, ceiling, gemms, in_python, rows
+from benchmarks import attention, bandwidth, ceiling, gemms, in_python, rows, tma_rate
 from benchmarks.contest import Bench, Case
 from benchmarks.record import Figure, Record, circumstances
 from benchmarks.timing import load_torch
@@ -16,6 +16,7 @@ from benchmarks.workloads import build_all
 FAMILIES: Mapping[str, Callable[[int], list[Case]]] = MappingProxyType(
     {
         "copy": bandwidth.cases,
+        "tma": tma_rate.cases,
         "gemm": gemms.cases,
         "rows": rows.cases,
         "attention": attention.cases,

@@ -91,7 +91,7 @@ def dry_run(families: Sequence[str] = tuple(FAMILIES)) -> Record:
 
 def _run(workload: Workload) -> list[Figure]:
     program, launch = workload.loaded()
-    module = program.at("instr")
+    module = program.at("instr", program.simulated_target("instr"))
     assert module is not None
     arguments = prepare(launch, {}, seed=0, max_bytes=1 << 30)
     given = arguments.launchable()
