@@ -81,6 +81,7 @@ class Code(StrEnum):
     ATOM_PACKAGE = ("E0320", "an installed package defines atoms that cannot be used")
     TENSOR_MAP = ("E0322", "no tensor map describes a tensor in global memory")
     TMA_BOX = ("E0323", "no tensor copy moves a tile between these layouts")
+    TMA_OPERANDS = ("E0324", "a tensor copy lacks an operand, or has one that its instruction does not take")
     MMA_REGISTERS = ("E0325", "the accumulators of a multiplication need more registers than a thread has")
     CACHE_HINT = ("E0317", "the instruction has no such cache hint")
     PREDICATE_SHAPE = ("E0316", "predicates do not fit the copy that they are for")

@@ -21,11 +21,11 @@ COMMON = ("builtin", "gpu", "run", "arith", "scf", "math", "vector", "ptx")
 
 _TENSOR_OPS = (
     "kernel", "return", "alloc", "alias", "load", "store", "ptr", "print", "print_tensor", "view", "crd2idx",
-    "get_scalars", "mma_call", "atom_call",
+    "get_scalars", "mma_call", "atom_call", "tensor_map", "tma_call", "prefetch",
 )  # fmt: skip
 LEGAL_TILE_OPS: Mapping[str, frozenset[str] | None] = MappingProxyType({
     "cute": None,
-    "folded": frozenset(f"tile.{op}" for op in (*_TENSOR_OPS, "gemm", "copy", "fill", "map", "yield")),
+    "folded": frozenset(f"tile.{op}" for op in (*_TENSOR_OPS, "gemm", "copy", "fill", "map", "yield", "coord_tensor")),
     "atoms": frozenset(f"tile.{op}" for op in _TENSOR_OPS),
     "index": frozenset({"tile.atom_call"}),
     "instr": frozenset[str](),

@@ -14,7 +14,7 @@ from ..base.target import DEFAULT_ARCH, Target, TargetFamily
 from ..dialects.kernel import KernelOp
 from ..dialects.ptx import EntryOp, PtxOp
 from ..dialects.ptx.types import split_vector
-from ..dialects.tile import AtomCallOp, CopyOp, GemmOp, MmaCallOp, TiledCopyOp, TiledMmaOp
+from ..dialects.tile import AtomCallOp, CopyOp, GemmOp, MmaCallOp, TensorMapOp, TiledCopyOp, TiledMmaOp, TmaType
 from .errors import LoweringError
 
 
@@ -37,6 +37,10 @@ def check_target(root: Operation, target: Target) -> None:
                 _check(op, target, op.atom.atom.name, op.atom.atom.targets)
             case CopyOp() if op.atom is not None:
                 _check(op, target, op.atom.atom.name, op.atom.atom.targets)
+            case TensorMapOp():
+                assert isinstance(op.result.type, TmaType)
+                atom = op.result.type.tma_copy.tiled_copy.atom
+                _check(op, target, atom.name, atom.targets)
             case GemmOp() if op.tiled_mma is None:
                 atom = op.mma_atom.atom
                 _check(op, target, atom.name, atom.targets)

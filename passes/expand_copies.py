@@ -10,32 +10,27 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from ..base.errors import Code
-from ..dialects.cute import CoordAttr, LayoutAttr
-from ..dialects.cute.values import integers
+from ..dialects.cute import CoordAttr
 from ..dialects.tile import (
     AtomCallOp,
+    CoordTensorOp,
     CopyAtomAttr,
     CopyOp,
-    Crd2IdxOp,
     LoadOp,
-    TensorType,
-    ViewOp,
+    PrefetchOp,
 )
 from ..dialects.tile.copy_rules import atom_values, split_atom_mode
-from ..dialects.tile.view_base import shifted_type
 from ..layout.algebra.core import Layout, LayoutLike, plain_layout, size
-from ..layout.algebra.inttuple import leaves
-from ..layout.algebra.unknown import Unknown
 from ..layout.atoms.universal import universal_copy
-from ..layout.tiling.copy_loops import Repeat, is_constant, repeats, with_inner
-from .analysis.integer_values import typed
+from ..layout.tiling.copy_loops import Repeat, is_constant, repeats
 from .analysis.vector_width import MAX_BITS, choose_vector
 from .errors import LoweringError
 from .writing.adjacent_registers import adjacent, move_registers
-from .writing.emitter import Emitter
+from .writing.copy_parts import part_of
+from .writing.emitter import Emitter, erase_unused
 from .writing.remarks import remark
-from .writing.ssa_int import SsaInt
-from .writing.tensor_scalars import Scalars, scalars_for
+from .writing.tensor_copies import expand_tensor_copy
+from .writing.tensor_scalars import Scalars
 
 
 @dataclass(frozen=True)
@@ -62,7 +57,8 @@ class ExpandCopiesPass(ModulePass):
           } {unroll}
         } {unroll}
 
-    Under a predicate, `scf.if` surrounds the call; an atom with zero-fill gets the number of values to copy instead.
+    A tensor copy becomes instructions likewise, `tile.tma_call`, each at its coordinate of the map. Under a predicate,
+    `scf.if` surrounds the call; an atom with zero-fill gets the number of values to copy instead.
     """
 
     name = "expand-copies"
@@ -70,8 +66,11 @@ class ExpandCopiesPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         scalars = Scalars()
         for copy in list(op.walk()):
-            if isinstance(copy, CopyOp):
+            if isinstance(copy, PrefetchOp) or (isinstance(copy, CopyOp) and copy.tma is not None):
+                expand_tensor_copy(copy)
+            elif isinstance(copy, CopyOp):
                 _expand(copy, scalars)
+        erase_unused([inner for inner in op.walk() if isinstance(inner, CoordTensorOp)])
 
 
 def _expand(op: CopyOp, scalars: Scalars, *, explained: bool = True) -> None:
@@ -99,7 +98,7 @@ def _expand(op: CopyOp, scalars: Scalars, *, explained: bool = True) -> None:
     indices = [emitter.loop(repeat.extent) for repeat in reversed(rest)][::-1]
     tensors = [op.src, op.dst] if op.pred is None else [op.src, op.dst, op.pred]
     parts = [
-        _operand(emitter, tensor, values[number], indices, [repeat.modes[number] for repeat in rest])
+        part_of(emitter, tensor, values[number], indices, [repeat.modes[number] for repeat in rest])
         for number, tensor in enumerate(tensors)
     ]
     count = _predicate(emitter, atom, parts[2], plain_layout(values[2])) if len(parts) == 3 else None
@@ -156,27 +155,3 @@ def _flag(emitter: Emitter, flags: SSAValue, number: int) -> SSAValue:
     """The predicate of a value of one execution."""
     coordinate = {"coord": CoordAttr((number,))}
     return emitter.value(LoadOp.build(operands=[flags, []], result_types=[i1], properties=coordinate))
-
-
-def _operand(
-    emitter: Emitter, tensor: SSAValue, values: LayoutLike, indices: list[SSAValue], modes: list[Layout]
-) -> SSAValue:
-    """The view of `tensor` that one execution of the atom moves: `values`, at the current indices of the loops."""
-    type = tensor.type
-    assert isinstance(type, TensorType)
-    moving = [(index, mode) for index, mode in zip(indices, modes, strict=True) if any(leaves(mode.stride))]
-    offset, distance = None, 0
-    if moving:
-        layout = Layout(tuple([mode.shape for _, mode in moving]), tuple([mode.stride for _, mode in moving]))
-        known, scalars = typed(layout), [x.value for x in integers(layout) if isinstance(x, SsaInt)]
-        where = (Unknown(),) * len(moving)
-        offset = emitter.value(Crd2IdxOp(CoordAttr(where), [index for index, _ in moving], LayoutAttr(known), scalars))
-        distance = known(where)
-    part = typed(plain_layout(values))
-    if type.is_swizzled:
-        view = type.with_layout(with_inner(type.layout.data, part, distance))
-    else:
-        view = shifted_type(type, part, distance)
-    if offset is None and view == type:
-        return tensor
-    return emitter.value(ViewOp(tensor, offset, view, scalars_for(emitter, part, values)))

@@ -19,6 +19,7 @@ from ..dialects.tile import (
     RasterizeOp,
     RecastOp,
     StrideOp,
+    TensorMapOp,
     TensorType,
     TiledCopyOp,
     TiledMmaOp,
@@ -85,12 +86,12 @@ class FoldLayoutsPass(ModulePass):
                 emitter = Emitter(inner)
                 emitter.insert(GemmOp(inner.a, inner.b, inner.c, inner.result, None, inner.mma_atom, inner.accumulate))
                 emitter.replace()
-            elif isinstance(inner, CopyOp) and inner.tiled_copy is not None:
+            elif isinstance(inner, CopyOp) and inner.tiled_copy is not None and inner.tma is None:
                 emitter = Emitter(inner)
                 emitter.insert(CopyOp(inner.src, inner.dst, atom=inner.copy_atom, pred=inner.pred))
                 emitter.replace()
         coordinates.erase()
-        leftover = (TiledCopyOp, TiledMmaOp, ViewOp, Crd2IdxOp, GetScalarsOp, *INDEX_ARITHMETIC)
+        leftover = (TiledCopyOp, TiledMmaOp, TensorMapOp, ViewOp, Crd2IdxOp, GetScalarsOp, *INDEX_ARITHMETIC)
         erase_unused([inner for inner in op.walk() if isinstance(inner, leftover)])
 
 

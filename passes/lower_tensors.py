@@ -15,6 +15,7 @@ from ..dialects.parameters import scalar_names
 from ..dialects.ptx import (
     EntryOp,
     LocalAllocOp,
+    PrefetchTensorMapOp,
     PtrType,
     RetOp,
     SmemAllocOp,
@@ -29,20 +30,26 @@ from ..dialects.tile import (
     Crd2IdxOp,
     GetScalarsOp,
     MmaCallOp,
+    PrefetchOp,
     PrintOp,
     PrintTensorOp,
     PtrOp,
     ReturnOp,
     Space,
+    TensorMapOp,
     TensorType,
     TileKernelOp,
+    TmaCallOp,
+    TmaType,
     ViewOp,
 )
 from ..dialects.tile.copies import state_space
 from ..dialects.tile.memory import LoadOp as TileLoadOp
 from ..dialects.tile.memory import StoreOp as TileStoreOp
+from ..dialects.tile.tma import instruction_of
 from ..dialects.tile.wgmma_rules import is_warpgroup
 from ..layout.algebra.core import Layout, plain_layout
+from ..layout.tma.recipe import MapRecipe
 from .analysis.ranges import Ranges, set_range
 from .errors import LoweringError
 from .writing.addresses import BYTE, Address, Addresses, place_of, start_offset
@@ -50,6 +57,7 @@ from .writing.emitter import INDEX_ARITHMETIC, Emitter, erase_unused, int_type
 from .writing.mma_call import lower_mma_call
 from .writing.prints import load_element, lower_print, lower_print_tensor
 from .writing.remarks import remark
+from .writing.tensor_maps import TensorMaps
 from .writing.wgmma_call import WarpgroupCalls
 
 
@@ -88,6 +96,8 @@ class _Kernel:
         self.addresses = Addresses(Ranges(op))
         self.warpgroup_calls = WarpgroupCalls(self.addresses)
         self.where: dict[SSAValue, Address] = {}
+        self.maps = TensorMaps(op.body.block)
+        self.map_arguments: dict[SSAValue, SSAValue] = {}
 
     def lower(self) -> None:
         ops = [op for op in self.op.walk() if op is not self.op]
@@ -96,7 +106,7 @@ class _Kernel:
         self._arguments()
         dead: list[Operation] = []
         for op in ops:
-            if isinstance(op, Crd2IdxOp | ViewOp | AllocOp | AliasOp | GetScalarsOp | arith.AddiOp):
+            if isinstance(op, Crd2IdxOp | ViewOp | AllocOp | AliasOp | GetScalarsOp | TensorMapOp | arith.AddiOp):
                 dead.append(op)
             self._lower(op, Emitter(op))
         erase_unused(dead)
@@ -109,11 +119,8 @@ class _Kernel:
 
     def _check_no_tensor_results(self, op: Operation) -> None:
         """Tensors flow only through views: a loop or branch cannot carry one."""
-        carried = [r for r in op.results if isinstance(r.type, TensorType)] if op.regions else []
-        carried += [
-            a for region in op.regions for block in region.blocks for a in block.args if isinstance(a.type, TensorType)
-        ]
-        if carried:
+        values = [*op.results, *(a for region in op.regions for block in region.blocks for a in block.args)]
+        if op.regions and any(isinstance(value.type, TensorType | TmaType) for value in values):
             raise LoweringError(
                 Code.CARRIED_TENSOR,
                 f"a tensor cannot be a result or argument of {op.name}",
@@ -126,13 +133,17 @@ class _Kernel:
         first = block.first_op
         assert first is not None
         emitter = Emitter(first)
-        for argument in list(block.args):
+        taken = {name.data for name in self.op.arg_names}
+        for argument, name in zip(list(block.args), self.op.arg_names, strict=True):
             type = argument.type
+            self.maps.name([argument], [name.data])
             if isinstance(type, TensorType):
                 pointer = block.insert_arg(PtrType(StateSpaceAttr(state_space(type.space.data))), argument.index)
                 pointer.name_hint = argument.name_hint
                 scalars = self._scalar_arguments(emitter, argument, pointer.index + 1)
                 self.where[argument] = Address(pointer, start_offset(emitter, type), scalars)
+                integers = block.args[pointer.index + 1 : argument.index]
+                self.maps.name(integers, scalar_names(name.data, len(integers), taken))
 
     def _scalar_arguments(self, emitter: Emitter, tensor: BlockArgument, place: int) -> list[SSAValue]:
         """New arguments from `place` on for the `?` in the type of `tensor`, as `index` values with their ranges."""
@@ -160,7 +171,16 @@ class _Kernel:
             taken = {other.data for other in op.arg_names}
             names += [name.data, *scalar_names(name.data, scalars, taken)]
             aligns += [type.align.data if isinstance(type, TensorType) else 0, *[0] * scalars]
-        entry = EntryOp(op.sym_name.data, names, aligns, op.launch_bounds, op.detach_region(0), layouts=layouts)
+        maps: dict[int, MapRecipe] = {}
+        for recipe in self.maps.recipes:
+            maps[len(names)] = recipe
+            name = f"{recipe.tensor}_map"
+            while name in names:
+                name += "_"
+            names.append(name)
+            aligns.append(0)
+        bounds, body = op.launch_bounds, op.detach_region(0)
+        entry = EntryOp(op.sym_name.data, names, aligns, bounds, body, layouts=layouts, maps=maps)
         entry.location = op.location
         if (summary := self.addresses.summary()) is not None:
             remark(entry, summary)
@@ -192,6 +212,22 @@ class _Kernel:
                 call = AtomCallOp(op.atom, src, dst, op.count)
                 call.attributes |= op.attributes
                 emitter.insert(call)
+                emitter.replace()
+            case TensorMapOp():
+                self.map_arguments[op.result] = self.maps.argument(op, self._address(op.tensor).scalars)
+            case TmaCallOp():
+                smem = None
+                if op.smem is not None:
+                    assert isinstance(op.smem.type, TensorType)
+                    smem = self.addresses.first(emitter, self._address(op.smem), op.smem.type, swizzled=False)
+                coords = [self.addresses.converted(coord, 32) for coord in op.coords]
+                operands = op.mbarrier, op.multicast, op.policy
+                made = instruction_of(op.tma.type, self.map_arguments[op.tma], coords, smem, *operands)
+                made.attributes |= op.attributes
+                emitter.insert(made)
+                emitter.replace()
+            case PrefetchOp():
+                emitter.insert(PrefetchTensorMapOp(self.map_arguments[op.tma]))
                 emitter.replace()
             case MmaCallOp() if is_warpgroup(op.atom.atom):
                 d, a, b = [self._address(tensor) for tensor in (op.d, op.a, op.b)]

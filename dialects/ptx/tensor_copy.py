@@ -87,7 +87,7 @@ class TensorLoadOp(TensorCopyOp):
         multicast: SSAValue | None = None,
         policy: SSAValue | None = None,
     ):
-        super().__init__(operands=[map, coords, policy, dst, bar, multicast])
+        super().__init__(operands=[dst, bar, multicast, map, coords, policy])
 
     def mnemonic(self) -> str:
         multicast = "" if self.multicast is None else ".multicast::cluster"
@@ -109,7 +109,7 @@ class TensorStoreOp(TensorCopyOp):
     assembly_format = "$map `[` $coords `]` `,` $src (`policy` $policy^)? attr-dict"
 
     def __init__(self, map: SSAValue, coords: Sequence[SSAValue], src: SSAValue, policy: SSAValue | None = None):
-        super().__init__(operands=[map, coords, policy, src])
+        super().__init__(operands=[src, map, coords, policy])
 
     def mnemonic(self) -> str:
         return self.spelled("cp.async.bulk.tensor", "global.shared::cta.tile.bulk_group")
@@ -131,7 +131,7 @@ class TensorReduceOp(TensorCopyOp):
     def __init__(
         self, kind: str, map: SSAValue, coords: Sequence[SSAValue], src: SSAValue, policy: SSAValue | None = None
     ):
-        super().__init__(operands=[map, coords, policy, src], properties={"kind": StringAttr(kind)})
+        super().__init__(operands=[src, map, coords, policy], properties={"kind": StringAttr(kind)})
 
     def mnemonic(self) -> str:
         return self.spelled("cp.reduce.async.bulk.tensor", f"global.shared::cta.{self.kind.data}.tile.bulk_group")

@@ -21,6 +21,7 @@ from . import (
     run_time,
     tiled_copy,
     tiled_mma,
+    tma,
     views,
 )
 from .alias import AliasOp
@@ -48,6 +49,8 @@ from .recast import RecastOp
 from .run_time import DimOp, GetScalarsOp, MakeTensorOp, StrideOp
 from .tiled_copy import TiledCopyOp
 from .tiled_mma import PartitionAOp, PartitionBOp, PartitionCOp, TiledMmaOp
+from .tma import CoordTensorOp, PrefetchOp, TensorMapOp, TmaCallOp, TmaPartitionOp, TmaTensorOp
+from .tma_types import TmaType
 from .types import Space, SpaceAttr, TensorType
 from .views import (
     CoalesceOp,
@@ -67,19 +70,20 @@ TILE = Dialect(
     "tile",
     operations_of(
         kernel, rasterize, memory, alias, views, local_partition, recast, run_time, coordinates, tiled_copy,
-        partition, tiled_mma, fragments, gemm, copies, elementwise, folded,
+        partition, tma, tiled_mma, fragments, gemm, copies, elementwise, folded,
     ),
-    [TensorType, CoordTensorType, TiledCopyType, TiledMmaType, CopyAtomAttr, MmaAtomAttr, SpaceAttr],
+    [TensorType, CoordTensorType, TiledCopyType, TiledMmaType, TmaType, CopyAtomAttr, MmaAtomAttr, SpaceAttr],
 )  # fmt: skip
 
 __all__ = [
-    "AliasOp", "AllocOp", "AtomCallOp", "BoundsOp", "CoalesceOp", "CompositionOp", "CoordTensorType",
-    "CoordinateOp", "CopyAtomAttr", "CopyOp", "Crd2IdxOp", "DimOp", "FillOp", "FlatDivideOp", "FragmentOp",
-    "GemmOp", "GetScalarsOp", "GroupModesOp", "IdentityOp", "LoadOp", "LocalPartitionOp", "LocalTileOp",
-    "LogicalDivideOp", "MakeFragmentAOp", "MakeFragmentBOp", "MakeFragmentCOp", "MakeFragmentLikeOp",
-    "MakeTensorOp", "MapOp", "MmaAtomAttr", "MmaCallOp", "OuterPartitionOp", "PartitionAOp",
-    "PartitionBOp", "PartitionCOp", "PartitionDOp", "PartitionSOp", "PrintOp", "PrintTensorOp", "PtrOp",
+    "AliasOp", "AllocOp", "AtomCallOp", "BoundsOp", "CoalesceOp", "CompositionOp", "CoordTensorOp",
+    "CoordTensorType", "CoordinateOp", "CopyAtomAttr", "CopyOp", "Crd2IdxOp", "DimOp", "FillOp", "FlatDivideOp",
+    "FragmentOp", "GemmOp", "GetScalarsOp", "GroupModesOp", "IdentityOp", "LoadOp", "LocalPartitionOp",
+    "LocalTileOp", "LogicalDivideOp", "MakeFragmentAOp", "MakeFragmentBOp", "MakeFragmentCOp", "MakeFragmentLikeOp",
+    "MakeTensorOp", "MapOp", "MmaAtomAttr", "MmaCallOp", "OuterPartitionOp", "PartitionAOp", "PartitionBOp",
+    "PartitionCOp", "PartitionDOp", "PartitionSOp", "PrefetchOp", "PrintOp", "PrintTensorOp", "PtrOp",
     "RasterizeOp", "RecastOp", "RetileDOp", "RetileSOp", "ReturnOp", "SelectOp", "SliceOp", "Space", "SpaceAttr",
-    "StoreOp", "StrideOp", "TILE", "TensorType", "TileKernelOp", "TiledCopyOp", "TiledCopyType", "TiledDivideOp",
-    "TiledMmaOp", "TiledMmaType", "ViewOp", "YieldOp", "ZippedDivideOp",
+    "StoreOp", "StrideOp", "TILE", "TensorMapOp", "TensorType", "TileKernelOp", "TiledCopyOp", "TiledCopyType",
+    "TiledDivideOp", "TiledMmaOp", "TiledMmaType", "TmaCallOp", "TmaPartitionOp", "TmaTensorOp", "TmaType",
+    "ViewOp", "YieldOp", "ZippedDivideOp",
 ]  # fmt: skip

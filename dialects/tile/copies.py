@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Copies: of whole tensors by a tiled copy or element by element, and one execution of a copy atom."""
 
-from typing import Self
+from typing import Self, cast
 
-from xdsl.dialects.builtin import I32
+from xdsl.dialects.builtin import I16, I32, I64
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -23,14 +23,16 @@ from ...base.errors import Code, LayoutError
 from ...base.target import ADDRESS_SPACES
 from ...layout.algebra.core import Layout, size
 from ...layout.algebra.inttuple import rank
-from ..definitions import irdl_op_definition, typed_operand
+from ..definitions import irdl_op_definition
 from ..errors import refuse, refusing
-from ..ptx.types import PtrType, StateSpace
-from .assembly import parse_defined, parse_tensor
+from ..ptx.types import SHARED, PtrType, StateSpace
+from .assembly import AnyTensor, parse_defined, parse_tensor
 from .copy_rules import atom_values, check_atom_operands, check_tiled_operands
 from .copy_types import CopyAtomAttr, TiledCopyType
 from .directives import TileOp
 from .predicates import predicate_layout
+from .tma_rules import check_operands_of, check_tensor_copy
+from .tma_types import TmaType
 from .types import Space, TensorType
 
 
@@ -48,6 +50,12 @@ class CopyOp(IRDLOperation):
     atom is executed where its predicate holds; an atom with zero-fill (SM80_CP_ASYNC_CACHEALWAYS_ZFILL<...>) copies
     the values whose predicates hold and writes zeros for the others.
 
+    `tile.copy %tma, %src, %dst mbarrier %bar multicast %mask policy %p` copies tiles by a tensor map: one side is in
+    shared memory, the other a view of `tile.tma_tensor`, and both are results of `tile.tma_partition`. The thread that
+    executes it issues an instruction for each coordinate of the modes after TMA. A load counts its bytes on the
+    mbarrier, in each block that a multicast names by a bit of the mask; a store is part of the thread's bulk group, to
+    commit and wait for by `ptx.cp.async.bulk.commit_group` and `wait_group`. The policy is one of the L2 cache.
+
     Preconditions: equal element types, equal sizes of each mode, and the atom's requirements on spaces, contiguity and
     alignment. The predicates of the values of one execution are equal; with zero-fill those that hold come first. The
     elements of one copy are moved in no fixed order. After cp.async the destination is undefined until waited for.
@@ -55,10 +63,13 @@ class CopyOp(IRDLOperation):
 
     name = "tile.copy"
     atom = opt_prop_def(CopyAtomAttr)
-    tiled_copy = opt_operand_def(TiledCopyType)
-    src = typed_operand(TensorType)
-    dst = typed_operand(TensorType)
+    tiled_copy = opt_operand_def(TiledCopyType | TmaType)
+    src = cast("SSAValue[TensorType]", operand_def(AnyTensor))  # of coordinates on a side of a tensor copy alone
+    dst = cast("SSAValue[TensorType]", operand_def(AnyTensor))
     pred = opt_operand_def(TensorType)
+    mbarrier = opt_operand_def(SHARED)
+    multicast = opt_operand_def(I16)
+    policy = opt_operand_def(I64)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
@@ -69,8 +80,18 @@ class CopyOp(IRDLOperation):
         tiled_copy: SSAValue | None = None,
         atom: CopyAtomAttr | None = None,
         pred: SSAValue | None = None,
+        mbarrier: SSAValue | None = None,
+        multicast: SSAValue | None = None,
+        policy: SSAValue | None = None,
     ):
-        super().__init__(operands=[tiled_copy, src, dst, pred], properties={"atom": atom})
+        operands = [tiled_copy, src, dst, pred, mbarrier, multicast, policy]
+        super().__init__(operands=operands, properties={"atom": atom})
+
+    @property
+    def tma(self) -> SSAValue[TmaType] | None:
+        """The tensor map of a tensor copy; None for any other copy."""
+        value = self.tiled_copy
+        return None if value is None or not isinstance(value.type, TmaType) else cast("SSAValue[TmaType]", value)
 
     @property
     def copy_atom(self) -> CopyAtomAttr | None:
@@ -92,7 +113,14 @@ class CopyOp(IRDLOperation):
     def verify_(self) -> None:
         if self.tiled_copy is not None and self.atom is not None:
             raise VerifyException("the atom is given twice: by the tiled copy and by the attribute")
+        if self.tma is not None:
+            self._check_tensor_copy(self.tma.type)
+            return
         src, dst = self.src.type, self.dst.type
+        if not isinstance(src, TensorType) or not isinstance(dst, TensorType):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise VerifyException("only a tensor copy has a tensor of coordinates: tile.copy %tma, %src, %dst")
+        if self.mbarrier is not None or self.multicast is not None or self.policy is not None:
+            raise VerifyException("only a tensor copy has an mbarrier, a mask of blocks and a policy")
         if src.element_type != dst.element_type:
             raise VerifyException(
                 f"the source's elements are {src.element_type}, the destination's {dst.element_type}, and a copy does "
@@ -116,6 +144,13 @@ class CopyOp(IRDLOperation):
                 check_tiled_operands(self.copy_atom, src, dst)
             _ = self.pred_layout
 
+    def _check_tensor_copy(self, tma: TmaType) -> None:
+        if self.pred is not None:
+            raise VerifyException("a tensor copy has no predicates: it skips what lies outside of its tensor")
+        with refusing():
+            check_operands_of(tma, self.mbarrier, self.multicast)
+            check_tensor_copy(tma, self.src.type, self.dst.type)
+
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         at = parser.pos
@@ -129,7 +164,10 @@ class CopyOp(IRDLOperation):
             )
         copy = operands.pop(0) if len(operands) == 3 else None
         pred = parse_tensor(parser) if parser.parse_optional_keyword("if") is not None else None
-        op = cls(operands[0], operands[1], copy, atom, pred)
+        rest = [
+            None if parser.parse_optional_keyword(word) is None else parse_defined(parser) for word in _OF_TENSOR_COPIES
+        ]
+        op = cls(operands[0], operands[1], copy, atom, pred, *rest)
         op.attributes |= parser.parse_optional_attr_dict()
         return op
 
@@ -143,7 +181,15 @@ class CopyOp(IRDLOperation):
         if self.pred is not None:
             printer.print_string(" if ")
             printer.print_operand(self.pred)
+        for word in _OF_TENSOR_COPIES:
+            if (operand := getattr(self, word)) is not None:
+                printer.print_string(f" {word} ")
+                printer.print_operand(operand)
         printer.print_op_attributes(self.attributes)
+
+
+_OF_TENSOR_COPIES = ("mbarrier", "multicast", "policy")
+"""The operands that only tensor copies have, by the words before them."""
 
 
 @irdl_op_definition

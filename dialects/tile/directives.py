@@ -37,6 +37,7 @@ from .assembly import parse_coordinate, print_coordinate, unwrapped
 from .coord_type import CoordTensorType
 from .copy_types import TiledCopyType, parse_copy_atom
 from .mma_types import TiledMmaType, parse_mma_atom
+from .tma_types import TmaType
 from .types import TensorType
 
 
@@ -84,6 +85,13 @@ class TiledMmaValue(Defined):
 
     KINDS = (TiledMmaType,)
     EXPECTED = "a tiled MMA"
+
+
+class TmaValue(Defined):
+    """A tensor map."""
+
+    KINDS = (TmaType,)
+    EXPECTED = "a tensor map"
 
 
 @irdl_custom_directive
@@ -298,15 +306,15 @@ class Inferred(Written):
 
 
 class InferredTiling(Inferred):
-    """`: type`: the type of a tiled copy or MMA, which is inferred where it is left out."""
+    """`: type`: the type of a tiled copy, a tiled MMA or a tensor map, which is inferred where it is left out."""
 
-    EXPECTED = "the type of a tiled copy or a tiled MMA"
+    EXPECTED = "the type of a tiled copy, a tiled MMA or a tensor map"
 
 
 DIRECTIVES = (
-    Marked, Operand, Defined, Tensor, Viewed, Coordinates, TiledCopyValue, TiledMmaValue, Coordinate, LinearCoordinate,
-    Limits, Quoted, Plain, Modes, Path, Text, ElementType, CopyAtom, MmaAtom, Implied, Written, Inferred,
-    InferredTiling,
+    Marked, Operand, Defined, Tensor, Viewed, Coordinates, TiledCopyValue, TiledMmaValue, TmaValue, Coordinate,
+    LinearCoordinate, Limits, Quoted, Plain, Modes, Path, Text, ElementType, CopyAtom, MmaAtom, Implied, Written,
+    Inferred, InferredTiling,
 )  # fmt: skip
 """The directives, by which formats name them."""
 

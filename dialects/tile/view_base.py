@@ -32,6 +32,7 @@ from .copy_types import TiledCopyType
 from .divisibility import check_tiles
 from .mma_types import TiledMmaType
 from .results import InferringOp
+from .tma_types import TmaType
 from .types import TensorType
 
 
@@ -85,8 +86,8 @@ class LayoutViewOp(InferringOp):
     def layout_by(cls, given: Any, layout: LayoutLike) -> LayoutLike:
         """The layout of a whole source in the order of the view, before slicing. Raises `LayoutError`.
 
-        `given` has the operation's properties as Python values, None for one that is left out; the tiled copy or MMA
-        that is an operand as `tiling`; and the number `modes_of_source`.
+        `given` has the operation's properties as Python values, None for one that is left out; the tiled copy, MMA or
+        tensor copies of an operand as `tiling`; and the number `modes_of_source`.
         """
 
     @classmethod
@@ -126,6 +127,8 @@ class LayoutViewOp(InferringOp):
         tiling = None
         if isinstance(first, TiledCopyType):
             tiling = first.tiled_copy
+        elif isinstance(first, TmaType):
+            tiling = first.tma_copy
         elif isinstance(first, TiledMmaType):
             tiling = first.tiled_mma
         return SimpleNamespace(**values, tiling=tiling, modes_of_source=len(_source(operand_types).layout.data))

@@ -9,7 +9,7 @@ from ..algebra.coalesce import coalesce
 from ..algebra.compose import composition
 from ..algebra.core import Layout, LayoutLike, cosize, join, plain_layout
 from ..algebra.divide import logical_divide
-from ..algebra.integers import Coord
+from ..algebra.integers import Coord, is_static
 from ..algebra.inttuple import show
 from ..algebra.inverse import right_inverse
 from ..algebra.product import tile_to_shape
@@ -31,20 +31,26 @@ def tma_partition(
     if tile.size != gmem[0].size:
         problem = f"the tile of shared memory has {tile.size} values, that of global memory {gmem[0].size}"
         raise LayoutError(Code.TMA_BOX, problem, "group the modes of a tile to the first mode of each tensor")
+    offset = blocks(coord) * (copy.values // cosize(blocks))
+    parts = [by_instructions(copy, tile, tensor) for tensor in (smem, gmem)]
+    first, second = [(part, start_of_part(plain_layout(part), offset)) for part in parts]
+    return first, second
+
+
+def by_instructions(copy: TmaCopy, tile: Layout, tensor: LayoutLike) -> LayoutLike:
+    """A tensor of tiles by instructions: ((TMA,TMA_Iter),Rest...).
+
+    Its first mode is a tile, and `tile` the layout of that in shared memory. Raises `LayoutError` where an instruction
+    does not move a part of the tile.
+    """
     order = tile_to_shape(join([right_inverse(tile)]), tile.size)
     by_instruction = logical_divide(order[0], Layout(copy.values, 1))
-    offset = blocks(coord) * (copy.values // cosize(blocks))
-    return _parts(smem, by_instruction, offset), _parts(gmem, by_instruction, offset)
+    return coalesce(composition(tensor, (by_instruction, *(None,) * (len(tensor) - 1))), ((1, 1),))
 
 
-def _parts(tensor: LayoutLike, by_instruction: Layout, offset: Any) -> tuple[LayoutLike, Any]:
-    divided = coalesce(composition(tensor, (by_instruction, *(None,) * (len(tensor) - 1))), ((1, 1),))
-    return divided, start_of_part(plain_layout(divided), offset)
-
-
-def multicast_mask(blocks: Layout, coord: Coord, modes: tuple[int, ...] = ()) -> int:
+def multicast_mask(blocks: Layout, coord: Coord, modes: tuple[int, ...] = ()) -> Any:
     """The mask of the block at `coord` of a cluster and of those beside it along `modes`: bit i stands for rank i (PTX
-    ISA, cp.async.bulk.tensor).
+    ISA, cp.async.bulk.tensor). The coordinate may be dynamic.
 
     `blocks` maps coordinates in the cluster to ranks. Raises `LayoutError` (E0202) where `coord` or `modes` do not fit
     its rank, (E0323) for ranks beyond the largest cluster.
@@ -57,9 +63,8 @@ def multicast_mask(blocks: Layout, coord: Coord, modes: tuple[int, ...] = ()) ->
     for mode in modes:
         position[mode] = None
     beside, first = slice_and_offset(tuple(position), blocks)
-    ranks = {first + plain_layout(beside)(i) for i in range(beside.size)}
-    if max(ranks) >= MAX_CLUSTER:
-        raise LayoutError(
-            Code.TMA_BOX, f"{blocks} has the rank {max(ranks)}; a cluster has at most {MAX_CLUSTER} blocks"
-        )
-    return sum(1 << number for number in ranks)
+    distances = {plain_layout(beside)(i) for i in range(beside.size)}
+    last = first + max(distances) if is_static(first) else cosize(blocks) - 1
+    if last >= MAX_CLUSTER:
+        raise LayoutError(Code.TMA_BOX, f"{blocks} has the rank {last}; a cluster has at most {MAX_CLUSTER} blocks")
+    return sum(1 << distance for distance in distances) << first

@@ -13,7 +13,7 @@ MAX_BOX = 256
 """Elements of a box along one dimension."""
 _MAX_EXTENT = 1 << 32
 _MAX_STRIDE = 1 << 40
-_UNIT = 16
+UNIT = 16
 """Addresses, strides and the rows of a box are multiples of so many bytes."""
 SHARED_ALIGNMENT = 128
 """The bytes to which the address in shared memory of a tensor copy is aligned (PTX ISA, cp.async.bulk.tensor)."""
@@ -48,11 +48,7 @@ class TensorMap:
             if not 1 <= extent <= _MAX_EXTENT:
                 raise _no_map(f"dimension {mode} has the extent {extent}", f"extents are 1 to {_MAX_EXTENT}")
         for mode, stride in enumerate(self.strides, 1):
-            if stride % _UNIT:
-                hint = f"strides are multiples of {_UNIT} bytes: pad the rows of the tensor"
-                raise _no_map(f"dimension {mode} has a stride of {stride} bytes", hint)
-            if not 0 <= stride < _MAX_STRIDE:
-                raise _no_map(f"dimension {mode} has a stride of {stride} bytes", f"strides are below {_MAX_STRIDE}")
+            check_stride(mode, stride)
         self._check_box()
 
     def _check_box(self) -> None:
@@ -63,10 +59,10 @@ class TensorMap:
                     Code.TMA_BOX, f"the box {show(self.box)} has the extent {extent} in mode {mode}", hint
                 )
         row = self.box[0] * self.bits // 8
-        if self.box[0] * self.bits % (8 * _UNIT):
-            hint = f"rows are multiples of {_UNIT} bytes: use a wider tile"
+        if self.box[0] * self.bits % (8 * UNIT):
+            hint = f"rows are multiples of {UNIT} bytes: use a wider tile"
             raise LayoutError(Code.TMA_BOX, f"the rows of the box {show(self.box)} have {row} bytes", hint)
-        span = _UNIT << self.swizzle_bits
+        span = UNIT << self.swizzle_bits
         if self.swizzle_bits and row > span:
             hint = f"use a swizzle of at least {row} bytes, or a tile of {span} bytes a row"
             problem = f"the rows of the box {show(self.box)} have {row} bytes, more than the {span} that are swizzled"
@@ -79,8 +75,17 @@ class TensorMap:
 
     def check_address(self, address: int) -> None:
         """Raises `LayoutError` (E0322) for an address that a tensor with a map cannot have."""
-        if address % _UNIT:
-            raise _no_map(f"it begins at the address {address:#x}", f"addresses are multiples of {_UNIT}")
+        if address % UNIT:
+            raise _no_map(f"it begins at the address {address:#x}", f"addresses are multiples of {UNIT}")
+
+
+def check_stride(mode: int, stride: int) -> None:
+    """Raises `LayoutError` (E0322) unless a dimension beyond the innermost can have a stride of so many bytes."""
+    if stride % UNIT:
+        hint = f"strides are multiples of {UNIT} bytes: pad the rows of the tensor"
+        raise _no_map(f"dimension {mode} has a stride of {stride} bytes", hint)
+    if not 0 <= stride < _MAX_STRIDE:
+        raise _no_map(f"dimension {mode} has a stride of {stride} bytes", f"strides are below {_MAX_STRIDE}")
 
 
 def _no_map(problem: str, hint: str) -> LayoutError:

@@ -9,7 +9,7 @@ from typing import Any, final
 from ...base.errors import Code, LayoutError
 from ..algebra.compose import composition
 from ..algebra.core import ComposedLayout, Layout, LayoutLike, Tiler, join, make_identity_layout, plain_layout
-from ..algebra.integers import ScaledBasis, add, mul, static
+from ..algebra.integers import ScaledBasis, add, is_static, mul, static
 from ..algebra.inttuple import flatten_to_tuple, product, product_each, transform_leaves
 from ..algebra.inverse import right_inverse
 from ..algebra.product import tile_to_shape
@@ -21,6 +21,8 @@ from ..atoms.tensor_copy import tensor_copy_atom
 from ..tiling.tiled_copy import TiledCopy
 from .box import Path, at_path, box_of, unit_bases
 from .tensor_map import SHARED_ALIGNMENT, TensorMap
+
+_SHARED = "the stride of a mode that shares a dimension of the map"
 
 
 @final
@@ -80,17 +82,27 @@ class TmaCopy:
 
         Raises `LayoutError` for a tensor without a map (E0322) or a box that TMA does not move (E0323).
         """
-        layout: Layout = recast_layout(self.gmem if gmem is None else gmem, self.val_bits, self.bits)
-        layout = Layout(value_of(layout.shape), value_of(layout.stride))
+        layout = self.gmem if gmem is None else gmem
+        dimensions = self.dimensions(Layout(value_of(layout.shape), value_of(layout.stride)))
+        strides = tuple(stride * self.bits // 8 for _, stride in dimensions[1:])
+        return TensorMap(self.bits, tuple(extent for extent, _ in dimensions), strides, self.box, self.swizzle_bits)
+
+    def dimensions(self, gmem: Layout) -> list[tuple[Any, Any]]:
+        """The dimensions of the map of a tensor of the profile of `gmem`, innermost first: extents and strides in
+        elements of the map. Its integers may be dynamic, but for strides of modes that share a dimension (E0207).
+
+        Raises `LayoutError` (E0322) unless the innermost dimension is contiguous.
+        """
+        layout: Layout = recast_layout(gmem, self.val_bits, self.bits)
         dimensions = [_dimension(layout, paths) for paths in self._paths()]
-        if dimensions[0][1] != 1:
+        if not is_static(dimensions[0][1]) or dimensions[0][1] != 1:
             raise LayoutError(
                 Code.TENSOR_MAP,
                 f"no tensor map describes {layout}: neighbours in its tile are {dimensions[0][1]} elements apart",
-                "the mode that is contiguous in shared memory must be contiguous in global memory",
+                "the mode that is contiguous in shared memory must be contiguous in global memory, with a stride of 1 "
+                "in its layout",
             )
-        strides = tuple(stride * self.bits // 8 for _, stride in dimensions[1:])
-        return TensorMap(self.bits, tuple(extent for extent, _ in dimensions), strides, self.box, self.swizzle_bits)
+        return dimensions
 
     def coordinates(self, gmem: Layout | None = None) -> Layout:
         """The coordinates in the map of the elements of a tensor: its shape with basis strides (CuTe's get_tma_tensor).
@@ -112,9 +124,7 @@ class TmaCopy:
             if len(paths) == 1:
                 return ScaledBasis(1, (number,))
             strides = [value_of(at_path(layout.stride, path)) for path in paths]
-            return ScaledBasis(
-                stride // gcd(*(static(d, "the stride of a mode beyond the fifth") for d in strides)), (number,)
-            )
+            return ScaledBasis(stride // gcd(*(static(d, _SHARED) for d in strides)), (number,))
 
         return Layout(layout.shape, transform_leaves(step, unit_bases(layout.shape)))
 
@@ -178,6 +188,7 @@ def make_tma_copy(
     places: Layout = tile_to_shape(join([composition(order, values)]), inner.size)
     tiled = TiledCopy(atom, join([Layout(1, 0), places]), product_each(to_gmem.shape))
     copy = TmaCopy(instruction, gmem, val_bits, bits, basis, swizzle_bits, multicast, tiled)
+    _ = copy.box  # raises where the blocks of a multicast cannot share it
     _check_addresses(copy, inner)
     return copy
 
@@ -191,19 +202,21 @@ def _swizzle_bits(smem: LayoutLike, val_bits: int) -> int:
             return bits
         case _:
             pass
+    base = (128 // val_bits).bit_length() - 1
     raise LayoutError(
         Code.TMA_BOX,
         f"TMA does not swizzle shared memory as {smem}",
-        "its swizzles are S<1,4,3>, S<2,4,3> and S<3,4,3> of bytes, as in the layouts of wgmma_smem_atom",
+        f"its swizzles are S<1,{base},3>, S<2,{base},3> and S<3,{base},3> for values of {val_bits} bits, as in the "
+        "layouts of wgmma_smem_atom",
     )
 
 
-def _dimension(gmem: Layout, paths: tuple[Path, ...]) -> tuple[int, int]:
+def _dimension(gmem: Layout, paths: tuple[Path, ...]) -> tuple[Any, Any]:
     """Extent and stride, in elements, of the dimension that stands for some modes of a tensor."""
-    extent, stride = 1, 0
-    for path in paths:
+    extent, stride = at_path(gmem.shape, paths[0]), at_path(gmem.stride, paths[0])
+    for path in paths[1:]:
         s, d = at_path(gmem.shape, path), at_path(gmem.stride, path)
-        common = gcd(stride, d)
+        common = gcd(static(stride, _SHARED), static(d, _SHARED))
         if common == 0:
             extent = s
             continue

@@ -246,12 +246,14 @@ class Addresses:
         """The pointer of `tensor`, which must not be accessed where coordinates behind its offset are outside."""
         return self._step(emitter, tensor.pointer, emitter.constant(0, int_type(32)), tensor.fixed)
 
-    def first(self, emitter: Emitter, tensor: Address, type: TensorType) -> SSAValue:
-        """The pointer to the first element of `tensor`."""
+    def first(self, emitter: Emitter, tensor: Address, type: TensorType, swizzled: bool = True) -> SSAValue:
+        """The pointer to the first element of `tensor`; or to where it would be if the swizzle were not `swizzled`, as
+        instructions take it that swizzle addresses themselves.
+        """
         if tensor.offset is None:
             return tensor.pointer
         swizzle = _swizzle(type)
-        inside, outside = split(tensor.offset, swizzle)
+        inside, outside = split(tensor.offset, swizzle) if swizzled else ([], list(tensor.offset))
         pointer, fixed = tensor.pointer, tensor.fixed
         indices: list[Any] = [SsaInt(emitter, part.value) for part in outside]
         if inside:

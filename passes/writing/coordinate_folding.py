@@ -9,7 +9,19 @@ from xdsl.ir import Operation, SSAValue
 from ...base.errors import Code
 from ...dialects.cute import CoordAttr
 from ...dialects.scalars import unknowns
-from ...dialects.tile import AllocOp, BoundsOp, CoordinateOp, CoordTensorType, IdentityOp, StoreOp
+from ...dialects.tile import (
+    AllocOp,
+    BoundsOp,
+    CoordinateOp,
+    CoordTensorOp,
+    CoordTensorType,
+    CopyOp,
+    IdentityOp,
+    PrefetchOp,
+    StoreOp,
+    TmaTensorOp,
+    TmaType,
+)
 from ...dialects.tile.assembly import fill_coordinate, unwrapped
 from ...dialects.tile.view_base import LayoutViewOp
 from ...layout.algebra.axes import along
@@ -39,10 +51,10 @@ class CoordinateFolding:
         flow that carries one.
         """
         carried = [*op.results, *(a for region in op.regions for block in region.blocks for a in block.args)]
-        if op.regions and any(isinstance(value.type, CoordTensorType) for value in carried):
+        if op.regions and any(isinstance(value.type, CoordTensorType | TmaType) for value in carried):
             raise LoweringError(
                 Code.CARRIED_TENSOR,
-                f"a coordinate tensor cannot be a result or argument of {op.name}",
+                f"a coordinate tensor or a tensor map cannot be a result or argument of {op.name}",
                 op,
                 "carry the coordinate instead, and take the view inside",
             )
@@ -57,6 +69,18 @@ class CoordinateFolding:
             case LayoutViewOp() if isinstance(op.result.type, CoordTensorType):
                 self._starts[op.result] = self._view(op, Emitter(op))
                 self._folded.append(op)
+            case TmaTensorOp():
+                assert isinstance(op.result.type, CoordTensorType)
+                self._starts[op.result] = dict.fromkeys(axes(op.result.type.start.data), 0)
+                emitter = Emitter(op)
+                layout = op.coordinates(plain_layout(self._scalars.layout(emitter, op.tensor)))
+                self._scalars.note(op.result, scalars_for(emitter, op.result.type.layout.data, layout))
+                self._folded.append(op)
+            case CopyOp() | PrefetchOp() if op.tma is not None:
+                emitter = Emitter(op)
+                for number, operand in enumerate(op.operands):
+                    if operand in self._starts:
+                        op.operands[number] = self._begun(emitter, operand)
             case CoordinateOp():
                 self._coordinate(op, Emitter(op))
             case BoundsOp():
@@ -85,6 +109,12 @@ class CoordinateFolding:
         """`value` plus the index at which the slice of `layout` at `coord` begins."""
         distance, constant = slice_index(emitter, coord, layout)
         return added(emitter, added(emitter, value, distance), constant)
+
+    def _begun(self, emitter: Emitter, tensor: SSAValue) -> SSAValue:
+        """A coordinate tensor as an operation that begins at its start, for tensor copies."""
+        assert isinstance(tensor.type, CoordTensorType)
+        start = [emitter.index(i) if isinstance(i, int) else i for i in self._starts[tensor].values()]
+        return emitter.value(CoordTensorOp(start, tensor.type))
 
     def _coordinate(self, op: CoordinateOp, emitter: Emitter) -> None:
         layout = plain_layout(self._scalars.layout(emitter, op.tensor))

@@ -10,7 +10,7 @@ import pytest
 from tilefold.passes.analysis.local_memory import local_fragments
 from xdsl.dialects.builtin import FileLineColLoc
 
-from tests.kernels.harness import EXAMPLES, TARGET, example, program, program_of
+from tests.kernels.harness import EXAMPLES, TARGET, example, program, program_of, target_of
 from tilefold.cli import main
 
 Capture = pytest.CaptureFixture[str]
@@ -94,17 +94,18 @@ def test_what_kept_a_copy_from_being_wider_is_said() -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=[path.stem for path in EXAMPLES])
 def test_every_copy_of_an_example_is_explained_in_order(path: Path) -> None:
-    remarks = program(path).remarks(TARGET)
+    remarks = program(path).remarks(target_of(path))
     lines = [remark.place.line for remark in remarks if remark.place]
     assert lines == sorted(lines)
     assert len(lines) == len(remarks)
     text = path.read_text().splitlines()
     read = {place.line.data for op in program(path).module.walk() if isinstance(place := op.location, FileLineColLoc)}
     copies = {n for n, line in enumerate(text, 1) if line.strip().startswith("tile.copy") and n in read}
-    explained = [remark.place.line for remark in remarks if remark.place and remark.op == "tile.atom_call"]
+    calls = ("tile.atom_call", "tile.tma_call")
+    explained = [remark.place.line for remark in remarks if remark.place and remark.op in calls]
     assert copies <= set(explained)
     assert len(set(explained)) == len(explained), "what moves registers before or after an instruction says nothing"
-    assert program(path).remarks(TARGET) == remarks
+    assert program(path).remarks(target_of(path)) == remarks
 
 
 INDEXED = """\

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from tests.dialects.instruction_samples import INSTRUCTION_SAMPLES
+from tests.dialects.tma_samples import TMA_SAMPLES, TMA_TYPE
 
 TILE_HEAD = """\
 !g = !tile.tensor<f16, gmem, align<16>, "(64,32):(1,64)">
@@ -439,6 +440,11 @@ ATTRIBUTE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         '#tile.copy_atom<"UniversalCopy<uint128_t>", f16, load "nc.L1::no_allocate", store "cs">',
         '#tile.copy_atom<"UniversalCopy<uint128_t>", f16, load "nc.L2::evict_first.L2::64B", store "L2::evict_last">',
     ),
+    "tile.tma": (
+        TMA_TYPE,
+        '!tile.tma<"SM90_TMA_LOAD_MULTICAST", bf16, "(?,(?,4)):(1,(?{div=8},64))", '
+        '"S<3,3,3> o 0 o (64,(8,4)):(1,(64,512))", "[64:1;[8:1;4:1]]", multicast 4>',
+    ),
     "tile.space": ("#tile<space smem>",),
     "ptx.ptr": ("!ptx.ptr<global>", "!ptx.ptr<shared>", "!ptx.ptr<local>"),
     "ptx.tensor_map": ("!ptx.tensor_map",),
@@ -450,7 +456,8 @@ ATTRIBUTE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
 
 def programs() -> list[tuple[str, str, str]]:
     """Every sample of an operation: its name, the program, and the lines that must be printed as they are."""
-    found = [(name, tile_program(text), text) for name, texts in TILE_SAMPLES.items() for text in texts]
+    of_tiles = [*TILE_SAMPLES.items(), *TMA_SAMPLES.items()]
+    found = [(name, tile_program(text), text) for name, texts in of_tiles for text in texts]
     found += [(name, ptx_program(text), text) for name, texts in PTX_SAMPLES.items() for text in texts]
     found += [(name, run_program(text), text) for name, texts in RUN_SAMPLES.items() for text in texts]
     return found + [(name, text, "") for name, text in PROGRAM_SAMPLES.items()]

@@ -37,15 +37,21 @@ def program_of(text: str) -> Program:
 
 
 @cache
+def target_of(path: Path) -> Target:
+    """The first target that has all that an example needs."""
+    return program(path).simulated_target("instr")
+
+
+@cache
 def launches(path: Path) -> list[Launch]:
     """The launches of an example, in its order."""
     return launches_of(program(path).module, program(path).source, Changes())
 
 
 @cache
-def ptx(path: Path, arch: str = "sm_80") -> str:
-    """The PTX of an example."""
-    return program(path).ptx(Target(arch))
+def ptx(path: Path, arch: str | None = None) -> str:
+    """The PTX of an example, by default for the first target that has all it needs."""
+    return program(path).ptx(target_of(path) if arch is None else Target(arch))
 
 
 @cache
@@ -90,7 +96,7 @@ class Ran:
 
 def simulate(found: Program, launch: Launch, stage: str, target: Target | None = None) -> Ran:
     """Runs a launch on the simulator at a stage of the lowering for a target."""
-    module = found.at(stage, target)
+    module = found.at(stage, target or found.simulated_target(stage))
     assert module is not None
     arguments = prepare(launch, {}, seed=0, max_bytes=MAX_BYTES)
     before = arguments.logical(arguments.launchable())

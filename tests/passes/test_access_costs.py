@@ -9,13 +9,13 @@ from tilefold.compiler.reports.access_costs import access_costs
 from tilefold.dialects.ptx import EntryOp, StateSpace
 
 from tests.emit.harness import kernel, parse
-from tests.kernels.harness import ALL_LAUNCHES, LAUNCH_IDS, launches, program, simulated
+from tests.kernels.harness import ALL_LAUNCHES, LAUNCH_IDS, launches, program, simulated, target_of
 from tests.passes.costs import accesses, compare
 
 
 @pytest.mark.parametrize(("path", "number"), ALL_LAUNCHES, ids=LAUNCH_IDS)
 def test_examples_cost_what_the_simulator_counts(path: Path, number: int) -> None:
-    module = program(path).at("instr")
+    module = program(path).at("instr", target_of(path))
     assert module is not None
     said = accesses(module, launches(path)[number].kernel.rpartition("::")[2])
     under_predicates = re.search(r"tile\.copy .* if %|scf\.if", path.read_text()) is not None

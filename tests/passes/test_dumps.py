@@ -11,7 +11,7 @@ from tilefold.compiler.pass_runner import parse_passes
 from tilefold.compiler.pipeline import PASSES, STAGE_NAMES, STAGES
 from xdsl.dialects.builtin import ModuleOp
 
-from tests.kernels.harness import EXAMPLES, example, launches, program, program_of, simulate
+from tests.kernels.harness import EXAMPLES, example, launches, program, program_of, simulate, target_of
 from tilefold.lowering import Program, load
 from tilefold.running.launches import Changes, launches_of
 
@@ -22,10 +22,10 @@ RUN = ("ragged_copy", "reduce")
 """Small examples, which run from the dumps after all passes."""
 
 
-def dumps(found: Program) -> list[tuple[str, str]]:
+def dumps(found: Program, target: Target = SM80) -> list[tuple[str, str]]:
     """The text after each pass to stage `instr` that changes it, with the pass's name."""
     module: ModuleOp = found.module.clone()
-    texts = ",".join(text for stage in STAGES for text in stage.passes).format(target=SM80.arch)
+    texts = ",".join(text for stage in STAGES for text in stage.passes).format(target=target.arch)
     made: list[tuple[str, str]] = []
     before = ""
     for each in parse_passes(texts, PASSES):
@@ -40,12 +40,13 @@ def dumps(found: Program) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_dumps_are_programs(path: Path) -> None:
     found = program(path)
-    wanted = found.llvm(SM80)
-    for name, text in dumps(found):
+    target = target_of(path)
+    wanted = found.llvm(target)
+    for name, text in dumps(found, target):
         again = load(plain_source(text, f"{name}.cute"))
         assert again.stage in STAGE_NAMES
         if name in ON_THE_WAY:
-            assert again.llvm(SM80) == wanted, name
+            assert again.llvm(target) == wanted, name
 
 
 @pytest.mark.parametrize("name", RUN)

@@ -34,6 +34,11 @@ def _compiles(text: str) -> bool:
     return True
 
 
+def target_of(name: str) -> Target:
+    """The first target that has all that a program needs."""
+    return load(source_of(TEXTS[name], name)).simulated_target("instr")
+
+
 PROGRAMS = names()
 BEFORE_ATOMS = ("unroll-loops", "merge-accesses")
 """Passes that would change accesses which an atom names, and so run before atoms are expanded to instructions."""
@@ -46,25 +51,26 @@ def test_there_are_programs() -> None:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_passes_of_a_stage_change_nothing_when_they_run_again(name: str) -> None:
-    text = TEXTS[name]
+    text, arch = TEXTS[name], target_of(name).arch
     for stage in STAGES:
-        text = printed(apply(text, ",".join(stage.passes).format(target="sm_80")), locations=True)
+        text = printed(apply(text, ",".join(stage.passes).format(target=arch)), locations=True)
         again = [each for each in stage.passes if each not in BEFORE_ATOMS]
-        assert printed(apply(text, ",".join(again).format(target="sm_80")), locations=True) == text, (
+        assert printed(apply(text, ",".join(again).format(target=arch)), locations=True) == text, (
             f"at stage {stage.name}"
         )
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_compiling_goes_on_from_the_text_of_any_stage(name: str) -> None:
-    target = Target("sm_80")
+    target = target_of(name)
     written = load(source_of(TEXTS[name], name))
     expected = written.llvm(target)
     for stage in STAGE_NAMES:
-        saved = printed(written.reached(stage), locations=True)
+        saved = printed(written.reached(stage, target), locations=True)
         resumed = load(source_of(saved, f"{stage}.cute"))
         assert resumed.llvm(target) == expected, f"from stage {stage}"
-        assert printed(resumed.reached("instr"), locations=True) == printed(written.reached("instr"), locations=True)
+        ends = [printed(program.reached("instr", target), locations=True) for program in (resumed, written)]
+        assert ends[0] == ends[1]
 
 
 def test_the_ptx_is_the_same_from_every_stage() -> None:
@@ -97,7 +103,7 @@ class _Locations:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_operation_knows_the_line_that_it_came_from(name: str) -> None:
-    passes = pipeline_to("instr")
+    passes = pipeline_to("instr", target_of(name).arch)
     text = TEXTS[name].splitlines()
     observer = _Locations(name, len(text))
     module = apply(TEXTS[name], ",".join(passes), name, observer)

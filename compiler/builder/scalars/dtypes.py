@@ -79,8 +79,8 @@ DTYPES: Mapping[str, DType] = MappingProxyType({
 })  # fmt: skip
 """Every type by its name, those of one type in the IR after the one that stands for it."""
 
-Float32, Float64, Int32, Int64, Uint32, Boolean = [
-    DTYPES[name] for name in ("Float32", "Float64", "Int32", "Int64", "Uint32", "Boolean")
+Float32, Float64, Int32, Int64, Uint16, Uint32, Boolean = [
+    DTYPES[name] for name in ("Float32", "Float64", "Int32", "Int64", "Uint16", "Uint32", "Boolean")
 ]
 
 

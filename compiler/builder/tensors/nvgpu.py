@@ -5,12 +5,13 @@ Each stands for atoms by CuTe's names (docs/reference/atoms.md), which can be gi
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from ....base.element_types import BY_NAME
 from ....base.errors import Code, TilefoldError
 from ....layout.atoms.mma_table import MMA_ATOMS
 from ..scalars.dtypes import DType
+from .fragments import ADD, Reduction
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,47 @@ class MovMatrixOp(CopyOp):
 
     def atom_name(self, bits: int | None) -> str:
         return "SM75_U32x1_MOVM_T"
+
+
+@dataclass(frozen=True, slots=True)
+class TensorCopyOp(CopyOp):
+    """The base of tensor copies (TMA, sm_90): one thread has a tile copied by a tensor map."""
+
+    KIND: ClassVar[str]
+
+    def atom_name(self, bits: int | None) -> str:
+        return f"SM90_TMA_{self.KIND}"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyBulkTensorTileG2SOp(TensorCopyOp):
+    """Loads tiles of global memory to shared memory (cp.async.bulk.tensor); an mbarrier counts the bytes."""
+
+    KIND: ClassVar[str] = "LOAD"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyBulkTensorTileG2SMulticastOp(TensorCopyOp):
+    """As `CopyBulkTensorTileG2SOp`, to several blocks of a cluster at once."""
+
+    KIND: ClassVar[str] = "LOAD_MULTICAST"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyBulkTensorTileS2GOp(TensorCopyOp):
+    """Stores tiles of shared memory to global memory (cp.async.bulk.tensor), as part of the thread's bulk group."""
+
+    KIND: ClassVar[str] = "STORE"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyReduceBulkTensorTileS2GOp(TensorCopyOp):
+    """Combines tiles of shared memory with global memory (cp.reduce.async.bulk.tensor): adds by default."""
+
+    reduction_kind: Reduction = ADD
+
+    def atom_name(self, bits: int | None) -> str:
+        return f"SM90_TMA_REDUCE_{self.reduction_kind.name.upper()}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,9 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         "gpu", "ptx_memory", "ptx_matrix", "ptx_sync", "ptx_lanes", "ptx_compute", "ptx_atomic", "ptx_mbarrier",
         "ptx_bulk", "ptx_tensor_copy", "ptx_cluster", "ptx_inline", "mma",
     ),
-    "tile": ("tile_views", "tile_coordinates", "tile_memory", "tile_maps", "tile_copies", "mma"),
+    "tile": (
+        "tile_views", "tile_coordinates", "tile_memory", "tile_maps", "tile_copies", "tile_tensor_copies", "mma",
+    ),
 })  # fmt: skip
 """By dialect, the modules with the rules of operations that can run inside a kernel."""
 

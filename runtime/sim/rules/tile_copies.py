@@ -24,6 +24,7 @@ from ..values.scalars import actual, for_each_layout
 from ..values.values import TensorValue
 from ..warp import Warp
 from .predicates import leading_values, one_for_all, predicates_of, under
+from .tile_tensor_copies import tensor_copy
 
 Flags = NDArray[np.bool_]
 """Predicates in each active lane: an array (active, values)."""
@@ -31,7 +32,9 @@ Move = Callable[[Warp, TensorValue, TensorValue, Flags | None], None]
 Indices = NDArray[np.int64]
 
 
-def _copy(op: tile.CopyOp, t: Translator) -> Step:
+def _copy(op: tile.CopyOp, t: Translator) -> Step | None:
+    if op.tma is not None:
+        return tensor_copy(op, t)
     source, target = t.slot(op.src), t.slot(op.dst)
     check_count(op, op.src.type.plain_layout)
     count, first = int(size(op.src.type.plain_layout)), len(unknowns(op.src.type.layout.data))

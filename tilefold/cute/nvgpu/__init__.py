@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`cute.nvgpu`: the instructions that atoms are made of; those of warpgroups are in `cute.nvgpu.warpgroup`."""
+"""`cute.nvgpu`: the instructions that atoms are made of; those of tensor copies are in `cute.nvgpu.cpasync`, those of
+warpgroups in `cute.nvgpu.warpgroup`.
+"""
 
 from tilefold.compiler.builder.tensors.nvgpu import (
     CopyUniversalOp,
@@ -12,7 +14,7 @@ from tilefold.compiler.builder.tensors.nvgpu import (
 )
 from tilefold.compiler.builder.tensors.warpgroup import OperandMajorMode
 
-from . import warpgroup
+from . import cpasync, warpgroup
 
 __all__ = [
     "CopyUniversalOp",
@@ -23,6 +25,7 @@ __all__ = [
     "MovMatrixOp",
     "OperandMajorMode",
     "StMatrixOp",
+    "cpasync",
     "warpgroup",
 ]
 

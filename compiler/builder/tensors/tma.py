@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tensor copies (TMA): tensor maps of a kernel's arguments, tiles by instructions, masks and prefetches (CuTe's
+copy_traits_sm90_tma.hpp).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
+from xdsl.ir import SSAValue
+
+from ....base.errors import Code, TilefoldError
+from ....dialects.cute import LayoutAttr, TilerAttr
+from ....dialects.tile import CopyOp, PrefetchOp, TensorMapOp, TmaPartitionOp, TmaTensorOp, TmaType
+from ....layout.tma.partition import multicast_mask
+from ..scalars.dtypes import DType, Int64, Uint16, dtype_of
+from ..scalars.values import convert
+from ..tracing.state import emit
+from . import nvgpu
+from .coordinates import as_layout, check_static, split_coordinate, tuples
+from .tensor_base import AnyTensor
+from .tensors import Address, CoordTensor, Pointer, Tensor
+from .views import as_tensor
+
+
+@dataclass(frozen=True)
+class TmaAtom:
+    """A tensor map of a tensor in global memory, with the instruction that copies tiles of it. `copy` takes it."""
+
+    ssa: SSAValue
+
+    @property
+    def type(self) -> TmaType:
+        """The type in the IR."""
+        assert isinstance(self.ssa.type, TmaType)
+        return self.ssa.type
+
+    @property
+    def name(self) -> str:
+        """CuTe's name of the atom."""
+        return self.type.kind.data
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return dtype_of(self.type.element_type)
+
+    def __repr__(self) -> str:
+        return f"TmaAtom({self.name}, {self.dtype})"
+
+
+def make_tiled_tma_atom(
+    op: "nvgpu.TensorCopyOp", gmem_tensor: Tensor, smem_layout: Any, cta_tiler: Any, num_multicast: int = 1
+) -> tuple[TmaAtom, CoordTensor]:
+    """A tensor map for copies of tiles between a tensor in global memory and shared memory, and the tensor of the
+    coordinates that it takes, which is tiled as the tensor would be.
+
+    The tensor is an argument of the kernel, or a view of one that does not depend on the block or the thread: each
+    launch makes the map. `cta_tiler` cuts a tile, `smem_layout` is the tile's layout in shared memory; `num_multicast`
+    blocks of a cluster load a part of it each. Raises TilefoldError where no map describes the tensor (E0322), or no
+    instruction moves the tile (E0323).
+    """
+    if not isinstance(op, nvgpu.TensorCopyOp):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TilefoldError(
+            Code.BUILD_VALUE,
+            f"expected a tensor copy, got {op!r}",
+            "such as cute.nvgpu.cpasync.CopyBulkTensorTileG2SOp()",
+        )
+    for given in (smem_layout, cta_tiler, num_multicast):
+        check_static(given, "tiles are static, but this is")
+    properties = {
+        "kind": StringAttr(op.atom_name(None)),
+        "smem": LayoutAttr(as_layout(smem_layout)),
+        "tiler": TilerAttr(tuples(cta_tiler)),
+        "multicast": None if num_multicast == 1 else IntegerAttr(num_multicast, i64),
+    }
+    tma = emit(TensorMapOp.inferred([as_tensor(gmem_tensor).ssa], properties)).results[0]
+    return TmaAtom(tma), CoordTensor(emit(TmaTensorOp.inferred([tma])).results[0])
+
+
+def tma_partition(
+    atom: TmaAtom, cta_coord: Any, cta_layout: Any, smem_tensor: Tensor, gmem_tensor: CoordTensor
+) -> tuple[Tensor, CoordTensor]:
+    """Shared memory and coordinates by instructions, ((TMA,TMA_Iter),Rest...), as the block at `cta_coord` of a
+    multicast copies them.
+
+    The first mode of each tensor is a tile. `cta_layout` numbers the blocks that share the tiles; without a multicast
+    `tma_partition(atom, 0, cute.make_layout(1), sA, gA)`.
+    """
+    layout = as_layout(cta_layout)
+    check_static(layout, "the layout of the blocks of a multicast is static, but this is")
+    coord, operands = split_coordinate(cta_coord)
+    properties = {"coord": coord, "blocks": LayoutAttr(layout)}
+
+    def part(tensor: Any) -> Any:
+        return as_tensor(tensor).view_of(TmaPartitionOp, [_atom(atom).ssa, tensor.ssa, operands], properties)
+
+    return part(smem_tensor), part(gmem_tensor)
+
+
+def prefetch(atom: TmaAtom, src: CoordTensor, *, cache_policy: Any = None) -> None:
+    """Lets the L2 cache fetch the tiles that a copy of `src` would load."""
+    emit(PrefetchOp(_atom(atom).ssa, as_tensor(src).ssa, _policy(cache_policy)))
+
+
+def prefetch_descriptor(atom: TmaAtom) -> None:
+    """Lets a cache fetch the tensor map of an atom (prefetch.tensormap)."""
+    emit(PrefetchOp(_atom(atom).ssa))
+
+
+def create_tma_multicast_mask(cta_layout: Any, cta_coord: Any, mcast_mode: int) -> Any:
+    """The mask of the blocks that lie with the block at `cta_coord` of a cluster along a mode of its layout: bit i
+    stands for rank i. Coordinates may be values.
+    """
+    layout = as_layout(cta_layout)
+    check_static(layout, "the layout of a cluster is static, but this is")
+    return multicast_mask(layout, tuples(cta_coord), (mcast_mode,))
+
+
+def make_layout_image_mask(layout: Any, coord: Any, mode: int) -> Any:
+    """As `create_tma_multicast_mask`: bits for the indices that a layout has along a mode, from a coordinate on."""
+    return create_tma_multicast_mask(layout, coord, mode)
+
+
+def tensor_copy(atom: TmaAtom, src: AnyTensor, dst: AnyTensor, barrier: Any, mask: Any, policy: Any) -> None:
+    """A copy by a tensor map, which the thread that executes it issues."""
+    if type(mask) is int and mask == 0 and atom.type.multicast.data == 1:
+        mask = None  # as programs give it that decide between a multicast and none
+    emit(
+        CopyOp(
+            as_tensor(src).ssa,
+            as_tensor(dst).ssa,
+            atom.ssa,
+            mbarrier=None if barrier is None else _pointer(barrier),
+            multicast=None if mask is None else convert(mask, Uint16).ssa,
+            policy=_policy(policy),
+        )
+    )
+
+
+def _atom(atom: Any) -> TmaAtom:
+    if not isinstance(atom, TmaAtom):
+        raise TilefoldError(
+            Code.BUILD_VALUE,
+            f"expected the atom of a tensor copy, got {atom!r}",
+            "see cute.nvgpu.cpasync.make_tiled_tma_atom",
+        )
+    return atom
+
+
+def _pointer(barrier: Any) -> SSAValue:
+    """The address of an mbarrier: that of an element, or of where a tensor begins."""
+    if isinstance(barrier, Pointer):
+        return barrier.tensor.ptr().ssa
+    if not isinstance(barrier, Address):
+        raise TilefoldError(
+            Code.BUILD_VALUE,
+            f"expected the address of an mbarrier, got {type(barrier).__name__}",
+            "write bars.ptr(stage)",
+        )
+    return barrier.ssa
+
+
+def _policy(policy: Any) -> SSAValue | None:
+    return None if policy is None else convert(policy, Int64).ssa

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What tensor copies ask of the tensors that they move: shared memory and coordinates by the boxes of a map."""
+
+from math import gcd
+
+from ...base.errors import Code, LayoutError
+from ...layout.algebra.adjacency import steps
+from ...layout.algebra.coalesce import coalesce
+from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, plain_layout, size
+from ...layout.algebra.integers import ScaledBasis
+from ...layout.algebra.swizzle import Swizzle
+from ...layout.algebra.unknown import divisor
+from ...layout.tma.tensor_map import SHARED_ALIGNMENT
+from .assembly import AnyTensor
+from .coord_type import CoordTensorType
+from .copy_rules import split_atom_mode
+from .tma_types import TmaType
+from .types import Space, TensorType
+
+_PARTITION = "pass the results of tile.tma_partition by the same map"
+
+
+def split_by_instructions(tma: TmaType, tensor: AnyTensor) -> tuple[LayoutLike, list[Layout]]:
+    """The values of one instruction, with those of all blocks of a multicast, and the modes that count instructions.
+
+    Raises `LayoutError` where the first mode of a tensor is not a partition of the map: it holds other values (E0310),
+    other elements or another swizzle than the map's.
+    """
+    layout = tensor.layout.data
+    split = split_atom_mode(layout, tma.tma_copy.values)
+    if split is None:
+        raise LayoutError(
+            Code.ATOM_VALUES,
+            f"an instruction moves {tma.tma_copy.values} values, but mode 0 of the tensor is {layout[0]}",
+            _PARTITION,
+        )
+    check_box(tma, tensor, split[0])
+    return split[0], [plain_layout(split[1]), *(plain_layout(layout)[i] for i in range(1, len(layout)))]
+
+
+def check_box(tma: TmaType, tensor: AnyTensor, values: LayoutLike) -> None:
+    """Raises `LayoutError` unless `values` of a tensor are those that an instruction moves, in its order."""
+    copy, layout = tma.tma_copy, plain_layout(values)
+    if isinstance(tensor, CoordTensorType):
+        extents = [mode.size for mode in copy.basis]
+        box = Layout(tuple(extents), tuple(ScaledBasis(1, (mode,)) for mode in range(len(extents))))
+        if coalesce(layout) != coalesce(box):
+            raise LayoutError(
+                Code.TMA_BOX,
+                f"an instruction moves the coordinates {coalesce(box)}, but the tensor has {coalesce(layout)}",
+                f"take the tile of tile.tma_tensor that the map's tiler cuts, and {_PARTITION}",
+            )
+        return
+    if tensor.space.data is not Space.Smem:
+        raise LayoutError(
+            Code.ATOM_SPACE,
+            f"{tma.kind.data} moves tiles of smem, but the tensor is in {tensor.space.data.value}",
+            "the other side is a view of tile.tma_tensor",
+        )
+    if tensor.element_type != tma.element_type:
+        raise LayoutError(
+            Code.ATOM_VALUE_WIDTH, f"the map is of {tma.element_type}, shared memory of {tensor.element_type}"
+        )
+    expected, given = [_swizzle(layout) for layout in (tma.smem.data, tensor.layout.data)]
+    if expected != given:
+        raise LayoutError(
+            Code.TMA_BOX,
+            f"the map swizzles shared memory as {tma.smem.data}, the tensor as {tensor.layout.data}",
+            "make the map with the layout of the tensor in shared memory",
+        )
+    if coalesce(layout) != Layout(copy.values, 1):
+        raise LayoutError(
+            Code.TMA_BOX,
+            f"an instruction moves {copy.values} neighbours in shared memory, but the tensor has {coalesce(layout)}",
+            "make the map with the layout of the tensor in shared memory",
+        )
+
+
+def check_alignment(tma: TmaType, tensor: TensorType, rest: list[Layout]) -> None:
+    """Raises `LayoutError` (E0312) unless every instruction begins at an address that TMA takes, and shared memory
+    where the swizzle's period of addresses does.
+    """
+    bits, layout = tma.tma_copy.swizzle_bits, tensor.layout.data
+    period = SHARED_ALIGNMENT << bits
+    if tensor.align.data % period:
+        swizzled = f" with a swizzle of {16 << bits} bytes" if bits else ""
+        raise LayoutError(
+            Code.ATOM_MISALIGNED,
+            f"a tensor copy{swizzled} needs shared memory aligned to {period} bytes, but the tensor is only known to "
+            f"be aligned to {tensor.align.data}",
+            f"allocate it with align<{period}>",
+        )
+    offset = divisor(layout.offset) if isinstance(layout, ComposedLayout) else 0
+    step = gcd(offset, *map(steps, rest)) * tensor.element_bits // 8
+    if step % SHARED_ALIGNMENT:
+        raise LayoutError(
+            Code.ATOM_MISALIGNED,
+            f"tensor copies begin at multiples of {SHARED_ALIGNMENT} bytes, but only of {step} in {layout}",
+            "let each tile of shared memory begin at a multiple of them",
+        )
+
+
+def check_tensor_copy(tma: TmaType, src: AnyTensor, dst: AnyTensor) -> None:
+    """Checks source and destination of a tensor copy. Raises `LayoutError` naming the misfit."""
+    gmem, smem = (src, dst) if tma.tma_copy.instruction.to_shared else (dst, src)
+    if not isinstance(gmem, CoordTensorType) or not isinstance(smem, TensorType):
+        sides = "from tile.tma_tensor to smem" if tma.tma_copy.instruction.to_shared else "from smem to tile.tma_tensor"
+        raise LayoutError(Code.ATOM_SPACE, f"{tma.kind.data} copies {sides}", _PARTITION)
+    (_, there), (_, here) = split_by_instructions(tma, gmem), split_by_instructions(tma, smem)
+    counts = [[size(mode) for mode in modes if size(mode) != 1] for modes in (there, here)]
+    if counts[0] != counts[1] or not all(type(count) is int for count in counts[0]):
+        raise LayoutError(
+            Code.ATOM_VALUES,
+            f"the source and the destination of a tensor copy repeat instructions {counts[0]} and {counts[1]} times",
+            "slice both at a tile",
+        )
+    check_alignment(tma, smem, here)
+
+
+def _swizzle(layout: LayoutLike) -> Swizzle | None:
+    if not isinstance(layout, ComposedLayout):
+        return None
+    assert isinstance(layout.outer, Swizzle), "the verifiers check this"
+    return layout.outer
+
+
+def check_operands_of(tma: TmaType | None, mbarrier: object, multicast: object) -> None:
+    """Raises `LayoutError` (E0324) unless loads have an mbarrier and multicasts a mask, and no other copies do; a
+    prefetch, without a map, has neither.
+    """
+    instruction = None if tma is None else tma.tma_copy.instruction
+    loads, shared = instruction is not None and instruction.to_shared, instruction is not None and instruction.multicast
+    kind = "a prefetch" if tma is None else tma.kind.data
+    if loads != (mbarrier is not None):
+        raise LayoutError(
+            Code.TMA_OPERANDS,
+            f"{kind} {'has no' if loads else 'does not take an'} mbarrier",
+            "a load counts its bytes on an mbarrier: `mbarrier %bar`; a store is part of a bulk group, see "
+            "ptx.cp.async.bulk.commit_group",
+        )
+    if shared != (multicast is not None):
+        raise LayoutError(
+            Code.TMA_OPERANDS,
+            f"{kind} {'has no' if shared else 'does not take a'} mask of blocks",
+            "a load by SM90_TMA_LOAD_MULTICAST names the blocks of the cluster that get its bytes: `multicast %mask`",
+        )

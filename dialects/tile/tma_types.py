@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The type of a tensor map with its tensor copies, and what these ask of the tensors that they move."""
+
+from functools import lru_cache
+
+from xdsl.dialects.builtin import IntAttr, StringAttr
+from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+
+from ...base.errors import Code, LayoutError
+from ...layout.algebra.core import Layout, LayoutLike, Tiler
+from ...layout.algebra.integers import is_static
+from ...layout.algebra.inttuple import is_fully_static
+from ...layout.atoms.tensor_copy import TENSOR_COPIES
+from ...layout.text.layouts import parse_layout, parse_tiler, to_text
+from ...layout.tma.recipe import MAP_ELEMENTS, MapElement
+from ...layout.tma.tensor_map import check_stride
+from ...layout.tma.tma_copy import TmaCopy, make_tma_copy
+from ..cute import LayoutAttr, TilerAttr, parse_quoted
+from ..element_types import element_of
+from ..errors import refuse
+
+
+@irdl_attr_definition
+class TmaType(ParametrizedAttribute, TypeAttribute):
+    """`!tile.tma<"SM90_TMA_LOAD", f16, "(4096,2048):(2048,1)", "S<3,4,3> o 0 o (128,64):(64,1)", "(128,64)">`: tensor
+    copies by CuTe's name of the atom, the elements of the tensor in global memory, its layout, the layout of a tile in
+    shared memory, and the tiler that cuts the tile.
+
+    `..., multicast 2>`: two blocks of a cluster load a part of each tile for both. The value is the tensor map.
+    """
+
+    name = "tile.tma"
+    kind: StringAttr
+    element_type: Attribute
+    gmem: LayoutAttr
+    smem: LayoutAttr
+    tiler: TilerAttr
+    multicast: IntAttr
+
+    @property
+    def tma_copy(self) -> TmaCopy:
+        """The tensor copies. `LayoutError` where no map describes the tensor, or none moves the tile."""
+        layouts = self.gmem.data, self.smem.data, self.tiler.data
+        return tensor_copies(self.kind.data, self.element_type, *layouts, self.multicast.data)
+
+    def verify(self) -> None:
+        try:
+            _ = self.tma_copy
+        except LayoutError as error:
+            refuse(error)
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string_literal(self.kind.data)
+            printer.print_string(", ")
+            printer.print_attribute(self.element_type)
+            for part in (self.gmem.data, self.smem.data, self.tiler.data):
+                printer.print_string(f', "{to_text(part)}"')
+            if self.multicast.data != 1:
+                printer.print_string(f", multicast {self.multicast.data}")
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        with parser.in_angle_brackets():
+            kind = StringAttr(parser.parse_str_literal())
+            parser.parse_punctuation(",")
+            element = parser.parse_type()
+            layouts: list[Attribute] = []
+            for _ in ("gmem", "smem"):
+                parser.parse_punctuation(",")
+                layouts.append(LayoutAttr(parse_quoted(parser, parse_layout)))
+            parser.parse_punctuation(",")
+            tiler = TilerAttr(parse_quoted(parser, parse_tiler))
+            multicast = 1
+            if parser.parse_optional_punctuation(",") is not None:
+                parser.parse_keyword("multicast")
+                multicast = parser.parse_integer(allow_boolean=False, allow_negative=False)
+            return [kind, element, *layouts, tiler, IntAttr(multicast)]
+
+
+def map_element(type: Attribute, reduction: str = "") -> MapElement | None:
+    """The elements of a map for those of a tensor, of which copies have a reduction; None where there are none.
+
+    Integers of the IR have no sign; those of a map are signed where that makes a difference.
+    """
+    element = element_of(type)
+    if element is None:
+        return None
+    names = (element.ptx, f"u{element.bits}") if element.kind == "int" or not reduction else (element.ptx,)
+    known = [MAP_ELEMENTS[name] for name in names if name in MAP_ELEMENTS]
+    return next((made for made in known if not reduction or reduction in made.reductions), None)
+
+
+@lru_cache(maxsize=256)
+def tensor_copies(
+    kind: str, element: Attribute, gmem: LayoutLike, smem: LayoutLike, tiler: Tiler, multicast: int
+) -> TmaCopy:
+    """The tensor copies of a type by its parameters; kept, since every use of a map asks for them.
+
+    Raises `LayoutError` for an unknown atom (E0302), a tensor that no map describes (E0322) and a tile that no
+    instruction moves (E0323).
+    """
+    instruction, held = TENSOR_COPIES.get(kind), map_element(element)
+    if instruction is None:
+        text = f"there is no tensor copy {kind[:80]!r}"
+        raise LayoutError(Code.ATOM_UNKNOWN, text, f"tensor copies: {', '.join(TENSOR_COPIES)}")
+    if not isinstance(gmem, Layout):
+        raise LayoutError(Code.TENSOR_MAP, f"no tensor map describes {gmem}: the layout is swizzled")
+    if held is None:
+        text, hint = f"no tensor map has elements of type {element}", "elements have whole bytes: see tile.recast"
+        raise LayoutError(Code.TENSOR_MAP, text, hint)
+    if map_element(element, instruction.reduction) is None:
+        text, hint = (
+            f"{kind} does not combine elements of type {element}",
+            "see cp.reduce.async.bulk.tensor in the PTX ISA",
+        )
+        raise LayoutError(Code.ATOM_OPERAND, text, hint)
+    if multicast < 1 or (multicast > 1) != instruction.multicast:
+        raise LayoutError(
+            Code.TMA_BOX,
+            f"{kind} does not load tiles for {multicast} blocks",
+            "SM90_TMA_LOAD_MULTICAST is for 2 blocks or more, the other atoms are for one",
+        )
+    copy = make_tma_copy(instruction, gmem, smem, tiler, val_bits=held.type.bits, multicast=multicast)
+    for mode, (_, stride) in enumerate(copy.dimensions(gmem)[1:], 1):
+        if is_static(stride):
+            check_stride(mode, stride * held.type.bits // 8)
+    if is_fully_static((gmem.shape, gmem.stride)):
+        _ = copy.tensor_map()
+    _ = copy.coordinates()  # raises where strides of modes that share a dimension are not static
+    return copy

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tensor copies and prefetches as single instructions, in loops over those of a tile."""
+
+from math import prod
+
+from xdsl.ir import SSAValue
+
+from ...dialects.tile import CoordTensorOp, CoordTensorType, CopyOp, PrefetchOp, TensorType, TmaCallOp, TmaType
+from ...dialects.tile.assembly import AnyTensor
+from ...dialects.tile.tma_rules import split_by_instructions
+from ...layout.algebra.axes import along
+from ...layout.algebra.core import Layout, cosize, join, plain_layout
+from ...layout.algebra.inttuple import show
+from ...layout.tiling.copy_loops import repeats
+from ...layout.tma.tensor_map import MAX_BOX
+from .copy_parts import part_of
+from .emitter import Emitter
+from .remarks import remark
+from .slice_index import added, slice_index
+from .ssa_int import SsaInt
+
+
+def expand_tensor_copy(op: CopyOp | PrefetchOp) -> None:
+    """Replaces a tensor copy, or the prefetch of tiles, by its instructions. A remark says where a tile needs more of
+    them than its extents do.
+    """
+    tma = op.tma
+    assert tma is not None
+    sides = [op.tiles] if isinstance(op, PrefetchOp) else [op.src, op.dst]
+    coords = next((side for side in sides if side is not None and isinstance(side.type, CoordTensorType)), None)
+    if coords is None:
+        return  # the prefetch of a map
+    assert isinstance(coords.owner, CoordTensorOp), "the stage's contract"
+    emitter = Emitter(op)
+    axes = range(len(coords.owner.start))
+    _, modes = split_by_instructions(tma.type, _tensor(coords))
+    operands = [[along(mode, (axis,)) for mode in modes] for axis in axes]
+    smem = next((side for side in sides if side is not coords), None)
+    part = None if smem is None else split_by_instructions(tma.type, _tensor(smem))
+    if part is not None:
+        operands.append(part[1])
+    loops = repeats(*operands)
+    indices = [emitter.loop(loop.extent) for loop in reversed(loops)][::-1]
+    where: list[SSAValue] = []
+    for axis, start in zip(axes, coords.owner.start, strict=True):
+        layout = join([loop.modes[axis] for loop in loops])
+        distance, constant = slice_index(emitter, tuple([SsaInt(emitter, index) for index in indices]), layout)
+        moved = added(emitter, added(emitter, start, distance), constant)
+        where.append(emitter.index(moved) if isinstance(moved, int) else moved)
+    if isinstance(op, PrefetchOp):
+        call = TmaCallOp(tma, where, policy=op.policy)
+    else:
+        assert smem is not None
+        assert part is not None
+        box = part_of(emitter, smem, part[0], indices, [loop.modes[-1] for loop in loops])
+        call = TmaCallOp(tma, where, box, op.mbarrier, op.multicast, op.policy)
+    remark(call, _reason(tma.type, plain_layout(_tensor(coords).layout.data)[0]))
+    emitter.insert(call)
+    emitter.replace()
+
+
+def _reason(type: TmaType, tile: Layout) -> str:
+    """How many instructions move a tile, whose coordinates `tile` has; and the cause, where fewer could."""
+    copy = type.tma_copy
+    count, box = copy.instructions, copy.box
+    text = f"{type.kind.data}: {count} instruction{'s' if count > 1 else ''} of {show(box)} a tile"
+    row = (16 << copy.swizzle_bits) * 8 // copy.bits if copy.swizzle_bits else MAX_BOX
+    extents = [cosize(along(tile, (axis,))) for axis in range(len(box))]
+    least = prod(-(-extent // limit) for extent, limit in zip(extents, [row] + [MAX_BOX] * 4, strict=False))
+    if count <= least * copy.multicast:
+        return text
+    return (
+        f"{text}, where {least} could: shared memory holds the tile in smaller pieces; tile its atom along the other "
+        "mode first, as tile_to_shape does with the order (1,0)"
+    )
+
+
+def _tensor(value: SSAValue) -> AnyTensor:
+    assert isinstance(value.type, TensorType | CoordTensorType)
+    return value.type

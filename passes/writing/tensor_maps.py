@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tensor maps as arguments that a launch makes of others, by recipes."""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from xdsl.dialects import arith
+from xdsl.ir import Block, BlockArgument, SSAValue
+
+from ...base.errors import Code
+from ...dialects.ptx.types import MAP
+from ...dialects.scalars import with_scalars
+from ...dialects.tile import Crd2IdxOp, TensorMapOp, TmaType, ViewOp
+from ...dialects.tile.assembly import fill_coordinate, unwrapped
+from ...dialects.tile.tma_types import map_element
+from ...layout.algebra.core import Layout
+from ...layout.algebra.integers import add, mul
+from ...layout.tma.launch_int import LaunchInt, LaunchValue
+from ...layout.tma.recipe import MapRecipe
+from ..analysis.integer_values import constant_of
+from ..errors import LoweringError
+
+_ARITHMETIC: Mapping[type[Any], Callable[[Any, Any], Any]] = MappingProxyType({
+    arith.AddiOp: lambda a, b: a + b, arith.SubiOp: lambda a, b: a - b, arith.MuliOp: lambda a, b: a * b,
+    arith.DivUIOp: lambda a, b: a // b, arith.RemUIOp: lambda a, b: a % b,
+})  # fmt: skip
+"""The arithmetic that recipes have, on integers that are not negative."""
+
+
+class TensorMaps:
+    """The maps of a kernel, equal ones once, each an argument after all others."""
+
+    def __init__(self, block: Block) -> None:
+        self._block = block
+        self._names: dict[SSAValue, str] = {}
+        self._maps: dict[MapRecipe, BlockArgument] = {}
+
+    def name(self, arguments: Sequence[SSAValue], names: Sequence[str]) -> None:
+        """Gives arguments of the kernel the names by which recipes have them."""
+        self._names.update(zip(arguments, names, strict=True))
+
+    @property
+    def recipes(self) -> list[MapRecipe]:
+        """The recipes, in the order of the arguments."""
+        return list(self._maps)
+
+    def argument(self, op: TensorMapOp, scalars: Sequence[SSAValue]) -> SSAValue:
+        """The argument that is a map, for the values of the `?` of its tensor. LoweringError (E0322) for a map that
+        depends on more than arguments.
+        """
+        recipe = self._recipe(op, scalars)
+        if recipe not in self._maps:
+            argument = self._block.insert_arg(MAP, len(self._block.args))
+            argument.name_hint = f"{recipe.tensor}_map"
+            self._maps[recipe] = argument
+        return self._maps[recipe]
+
+    def _recipe(self, op: TensorMapOp, scalars: Sequence[SSAValue]) -> MapRecipe:
+        tensor: SSAValue = op.tensor
+        offset: LaunchValue = 0
+        while isinstance(tensor.owner, ViewOp):
+            view = tensor.owner
+            if view.offset is not None:
+                offset = add(mul(self._value(op, view.offset), view.source.type.element_bits // 8), offset)
+            tensor = view.source
+        layout: Layout = with_scalars(op.tensor.type.layout.data, [self._value(op, scalar) for scalar in scalars])
+        tma = op.result.type
+        assert isinstance(tma, TmaType)
+        copy, element = tma.tma_copy, map_element(tma.element_type, tma.tma_copy.instruction.reduction)
+        assert element is not None, "the verifier checks this"
+        dimensions = copy.dimensions(layout)
+        return MapRecipe(
+            self._names[tensor],
+            element,
+            tuple(extent for extent, _ in dimensions),
+            tuple(mul(stride, copy.bits // 8) for _, stride in dimensions[1:]),
+            copy.box,
+            copy.swizzle_bits,
+            offset,
+        )
+
+    def _value(self, op: TensorMapOp, value: SSAValue) -> Any:
+        """An integer of type `index` as the launch computes it."""
+        if (constant := constant_of(value)) is not None:
+            return constant
+        owner = value.owner
+        if isinstance(owner, arith.IndexCastOp) and owner.input in self._names:
+            return LaunchInt(self._names[owner.input])
+        if (function := _ARITHMETIC.get(type(owner))) is not None:
+            assert not isinstance(owner, Block)
+            return function(*(self._value(op, operand) for operand in owner.operands))
+        if isinstance(owner, Crd2IdxOp):
+            layout = with_scalars(owner.plain_layout, [self._value(op, scalar) for scalar in owner.scalars])
+            return layout(unwrapped(fill_coordinate(owner.coord.data, [self._value(op, c) for c in owner.coords])))
+        raise LoweringError(
+            Code.TENSOR_MAP,
+            "the launch makes a tensor map of the kernel's arguments, but this one depends on what the kernel computes",
+            op,
+            "make the map of the whole argument, and take tiles of tile.tma_tensor at run-time coordinates",
+        )

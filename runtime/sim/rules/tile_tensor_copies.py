@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rules for tensor maps and tensor copies: a copy executes the instructions of `ptx` that it stands for, each on
+registers of its own. A map in a register is its address, as that of a parameter is.
+"""
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import i32
+from xdsl.ir import Block
+
+from ....base.errors import Code, LayoutError
+from ....base.parameters import TENSOR_MAP
+from ....dialects import tile
+from ....dialects.ptx.types import MAP, SHARED
+from ....dialects.tile.tma import instruction_of
+from ....dialects.tile.tma_rules import split_by_instructions
+from ....dialects.tile.tma_types import map_element
+from ....layout.algebra.axes import along
+from ....layout.algebra.core import join
+from ....layout.algebra.inttuple import leaves, transform_leaves
+from ....layout.tma.recipe import PROMOTIONS, PlacedMap
+from ...arrays.storage import distances
+from ..faults import SimulationError, site_of
+from ..memory.tensors import tensor_layout, tensor_value
+from ..translate import Rules, Step, Translator
+from ..values.scalars import lane_layout, scalars_for
+from ..values.values import CoordTensorValue, TensorValue, Value
+from ..warp import MAP_BASE, Warp
+
+
+def _tensor_map(op: tile.TensorMapOp, t: Translator) -> Step:
+    source, result, tensor, site = t.slot(op.tensor), t.slot(op.result), op.tensor.type, site_of(op)
+    type = op.result.type
+    assert isinstance(type, tile.TmaType)
+    copy, element = type.tma_copy, map_element(type.element_type, type.tma_copy.instruction.reduction)
+    assert element is not None, "the verifier checks this"
+
+    def step(warp: Warp) -> None:
+        given, maps = tensor_value(warp.registers[source]), warp.launch.maps
+        try:
+            made = copy.tensor_map(tensor_layout(tensor, given))
+            made.check_address(int(given.address))
+        except LayoutError as error:
+            raise SimulationError(Code.TENSOR_MAP, error.message, error.hint, site=site) from None
+        placed = PlacedMap(made, int(given.address), element, nan_fill=False, promotion=PROMOTIONS[-1])
+        if placed not in maps:
+            maps.append(placed)
+        warp.registers[result] = MAP_BASE + TENSOR_MAP.size * maps.index(placed)
+
+    return step
+
+
+def _tma_tensor(op: tile.TmaTensorOp, t: Translator) -> Step:
+    source, result, tensor = t.slot(op.tensor), t.slot(op.result), op.tensor.type
+    type = op.result.type
+    assert isinstance(type, tile.CoordTensorType)
+    start = type.start.data
+
+    def step(warp: Warp) -> None:
+        gmem = lane_layout(tensor.layout.data, tensor_value(warp.registers[source]).scalars)
+        warp.registers[result] = CoordTensorValue(start, scalars_for(type.plain_layout, op.coordinates(gmem)))
+
+    return step
+
+
+def _coord_tensor(op: tile.CoordTensorOp, t: Translator) -> Step:
+    start, result, type = t.slots(op.start), t.slot(op.result), op.result.type
+    assert isinstance(type, tile.CoordTensorType)
+    profile = type.start.data
+
+    def step(warp: Warp) -> None:
+        values = iter([warp.registers[slot] for slot in start])
+        warp.registers[result] = CoordTensorValue(transform_leaves(lambda _: next(values), profile))
+
+    return step
+
+
+class _Instruction:
+    """An instruction on a box, whose coordinates and address in shared memory are given to it."""
+
+    def __init__(self, op: tile.CopyOp | tile.PrefetchOp | tile.TmaCallOp, t: Translator, has_smem: bool) -> None:
+        tma = op.tma
+        assert tma is not None
+        self.rank = len(tma.type.tma_copy.basis)
+        registers = Block(arg_types=[MAP, *[i32] * self.rank, SHARED]).args
+        self._map, (self._from, *self._slots) = t.slot(tma), t.slots(registers)
+        rest = (op.policy,) if isinstance(op, tile.PrefetchOp) else (op.mbarrier, op.multicast, op.policy)
+        smem = registers[-1] if has_smem else None
+        operands = (None, None, *rest) if isinstance(op, tile.PrefetchOp) else rest
+        made = instruction_of(tma.type, registers[0], registers[1:-1], smem, *operands)
+        made.location = op.location
+        step = t.rules("ptx")[type(made)](made, t)
+        assert callable(step), "the rules of tensor copies do not wait"
+        self._step = step
+
+    def run(self, warp: Warp, coords: Sequence[Value], address: Value) -> None:
+        """Executes it for the active lanes."""
+        registers = warp.registers
+        registers[self._from] = registers[self._map]
+        for slot, value in zip(self._slots, (*coords, address), strict=True):
+            registers[slot] = value
+        self._step(warp)
+
+
+def tensor_copy(op: tile.CopyOp | tile.PrefetchOp, t: Translator) -> Step | None:
+    """The step of a copy by a tensor map, or of a prefetch."""
+    tma = op.tma
+    sides = [op.tiles] if isinstance(op, tile.PrefetchOp) else [op.src, op.dst]
+    tiles = next((side for side in sides if side is not None and isinstance(side.type, tile.CoordTensorType)), None)
+    if tiles is None:
+        return None  # the prefetch of a map
+    assert tma is not None
+    assert isinstance(tiles.type, tile.CoordTensorType)
+    memory = next((side for side in sides if side is not tiles), None)
+    instruction, site = _Instruction(op, t, memory is not None), site_of(op)
+    modes = join(split_by_instructions(tma.type, tiles.type)[1])
+    steps = [distances(along(modes, (axis,))).tolist() for axis in range(instruction.rank)]
+    count, start, smem = len(steps[0]), t.slot(tiles), None if memory is None else t.slot(memory)
+    offsets, bits = [0] * count, 8
+    if memory is not None:
+        assert isinstance(memory.type, tile.TensorType)
+        offsets = distances(join(split_by_instructions(tma.type, memory.type)[1])).tolist()
+        bits = memory.type.element_bits
+
+    def step(warp: Warp) -> None:
+        warp.launch.spend(count, site)
+        begin = list(leaves(warp.registers[start].start))
+        tensor = TensorValue(0) if smem is None else tensor_value(warp.registers[smem])
+        for number in range(count):
+            coords = [first + steps[axis][number] for axis, first in enumerate(begin)]
+            instruction.run(warp, coords, _address(tensor, offsets[number], bits))
+
+    return step
+
+
+def _address(tensor: TensorValue, index: int, bits: int) -> Value:
+    """The address of an element as an instruction takes it that swizzles addresses itself."""
+    return tensor.address + (tensor.offset + index) * bits // 8
+
+
+def _call(op: tile.TmaCallOp, t: Translator) -> Step:
+    instruction, coords = _Instruction(op, t, op.smem is not None), t.slots(op.coords)
+    smem = None if op.smem is None else t.slot(op.smem)
+    bits = op.tma.type.tma_copy.val_bits
+
+    def step(warp: Warp) -> None:
+        tensor = TensorValue(0) if smem is None else tensor_value(warp.registers[smem])
+        instruction.run(warp, [warp.registers[slot] for slot in coords], _address(tensor, 0, bits))
+
+    return step
+
+
+TILE_TENSOR_COPIES: Rules = {
+    tile.TensorMapOp: _tensor_map,
+    tile.TmaTensorOp: _tma_tensor,
+    tile.CoordTensorOp: _coord_tensor,
+    tile.PrefetchOp: tensor_copy,
+    tile.TmaCallOp: _call,
+}

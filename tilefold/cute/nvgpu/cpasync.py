@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`cute.nvgpu.cpasync`: tensor copies (TMA) between global and shared memory."""
+
+from tilefold.compiler.builder.tensors.nvgpu import (
+    CopyBulkTensorTileG2SMulticastOp,
+    CopyBulkTensorTileG2SOp,
+    CopyBulkTensorTileS2GOp,
+    CopyReduceBulkTensorTileS2GOp,
+)
+from tilefold.compiler.builder.tensors.tma import (
+    create_tma_multicast_mask,
+    make_tiled_tma_atom,
+    prefetch_descriptor,
+    tma_partition,
+)
+
+__all__ = [
+    "CopyBulkTensorTileG2SMulticastOp", "CopyBulkTensorTileG2SOp", "CopyBulkTensorTileS2GOp",
+    "CopyReduceBulkTensorTileS2GOp", "create_tma_multicast_mask", "make_tiled_tma_atom", "prefetch_descriptor",
+    "tma_partition",
+]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return __all__
