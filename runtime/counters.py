@@ -21,9 +21,10 @@ class InstructionCount:
 class AccessCount:
     """The cost of the executions of one memory operation in the source, summed over warps and blocks.
 
-    `space` is `shared` or `global`, `kind` is `load`, `store`, `async`, `bulk` or `matrix`, `width` the bytes a
-    thread moves, `requests` the warp-wide executions, `threads` the sum of their active threads. Of bulk copies,
-    `requests` counts the copies, and `threads` their units of `width` bytes.
+    `space` is `shared` or `global`, `kind` is `load`, `store`, `async`, `bulk`, `multicast` or `matrix`, `width` the
+    bytes a thread moves, `requests` the warp-wide executions, `threads` the sum of their active threads. Of bulk
+    copies, `requests` counts the copies, and `threads` their units of `width` bytes. A multicast's are those to further
+    blocks, whose bytes the L2 cache need not read again.
     `transactions` are shared-memory wavefronts (passes over the 32 banks) or 32-byte sectors of global
     memory; `minimum` is the least that accesses of this width by this many threads can need.
     """

@@ -119,11 +119,10 @@ def show(values: Sequence[int]) -> str:
 
 
 SETUP = """
-%t = gpu.thread_id x
-%c0 = arith.constant 0 : index
+%t = ptx.sreg "tid.x"
 %zero = arith.constant 0 : i32
 %one = arith.constant 1 : i32
-%leads = arith.cmpi eq, %t, %c0 : index
+%leads = arith.cmpi eq, %t, %zero : i32
 %s = ptx.smem.addr 0
 """
 

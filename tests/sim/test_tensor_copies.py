@@ -66,6 +66,17 @@ def test_reductions(kind: str, element: str, dtype: str) -> None:
     np.testing.assert_array_equal(a, expected)
 
 
+@pytest.mark.parametrize("kind", ["inc", "dec"])
+def test_counting_reductions(kind: str) -> None:
+    """Up to a limit and then from 0, and down to 0 and then from the limit."""
+    case = Case("u32", "uint32", (8,), (1,), (8,), (0,))
+    text, values = store_kernel(case, f'ptx.cp.reduce.async.bulk.tensor "{kind}"')
+    a, limits = np.array([0, 1, 5, 9, 7, 0, 3, 8], np.uint32), np.array([4, 1, 9, 5, 7, 0, 8, 3], np.uint32)
+    up, down = np.where(a >= limits, 0, a + 1), np.where((a == 0) | (a > limits), limits, a - 1)
+    launch_on(text, {"A": argument(a), "R": argument(limits.view(np.uint8)), **values})
+    np.testing.assert_array_equal(a, up if kind == "inc" else down)
+
+
 def test_bf16_is_added_with_one_rounding() -> None:
     dtypes = pytest.importorskip("ml_dtypes")
     case = Case("bf16", "uint16", (8,), (1,), (8,), (0,))
@@ -122,9 +133,8 @@ ARGS = (
     '%w: !ptx.tensor_map of "f32 B dims (32, 8) strides (128) box (32, 8) swizzle 128B"'
 )
 SETUP = """
-%t = gpu.thread_id x
-%c0 = arith.constant 0 : index
-%c16 = arith.constant 16 : index
+%t = ptx.sreg "tid.x"
+%sixteen = arith.constant 16 : i32
 %zero = arith.constant 0 : i32
 %one = arith.constant 1 : i32
 %two = arith.constant 2 : i32
@@ -134,11 +144,11 @@ SETUP = """
 %odd = arith.constant 1 : i32
 %bar = ptx.smem.addr 4096
 %s = ptx.smem.addr 0
-%leads = arith.cmpi eq, %t, %c0 : index
-%o = arith.muli %t, %c16 : index
-%mine = ptx.ptr_add %s, %o : !ptx.ptr<shared>, index -> !ptx.ptr<shared>
-%a = ptx.ptr_add %A, %o : !ptx.ptr<global>, index -> !ptx.ptr<global>
-%b = ptx.ptr_add %B, %o : !ptx.ptr<global>, index -> !ptx.ptr<global>
+%leads = arith.cmpi eq, %t, %zero : i32
+%o = arith.muli %t, %sixteen : i32
+%mine = ptx.ptr_add %s, %o : !ptx.ptr<shared>, i32 -> !ptx.ptr<shared>
+%a = ptx.ptr_add %A, %o : !ptx.ptr<global>, i32 -> !ptx.ptr<global>
+%b = ptx.ptr_add %B, %o : !ptx.ptr<global>, i32 -> !ptx.ptr<global>
 """
 """Each of 64 threads has 16 of 1024 bytes."""
 INIT = "scf.if %leads {\nptx.mbarrier.init %bar, %one\n}\nptx.bar.sync 0\n"

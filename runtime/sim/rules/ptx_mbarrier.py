@@ -33,9 +33,12 @@ class Barriers:
         """The row of each active lane, where there is an mbarrier from now on."""
         return self.shared.make_mbarrier(warp, self.access, warp.registers[self._pointer])
 
-    def rows(self, warp: Warp, ends: bool = False) -> Lanes:
-        """The row of each active lane; a fault if there is no mbarrier, or one of a peer that no fence made known."""
-        rows = self.shared.mbarrier(warp, self.access, warp.registers[self._pointer], ends)
+    def rows(self, warp: Warp, ends: bool = False, address: Value = None) -> Lanes:
+        """The row of each active lane, at the operation's pointer or another address; a fault if there is no mbarrier,
+        or one of a peer that no fence made known.
+        """
+        at = warp.registers[self._pointer] if address is None else address
+        rows = self.shared.mbarrier(warp, self.access, at, ends)
         for index in np.flatnonzero(rows * MBARRIER_BYTES // self.shared.arena.span != warp.block.rank).tolist():
             if not warp.block.cluster.mbarriers[int(rows[index])].is_published:
                 where = self.shared.show_row(int(rows[index]), MBARRIER_BYTES)

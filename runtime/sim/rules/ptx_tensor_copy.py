@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 
 from ....base.errors import Code
 from ....base.parameters import TENSOR_MAP
+from ....base.target import MAX_CLUSTER
 from ....dialects import ptx
 from ....layout.tma.recipe import PlacedMap
 from ....layout.tma.tensor_map import SHARED_ALIGNMENT
@@ -19,6 +20,7 @@ from ..faults import site_of
 from ..memory import bulk as memory
 from ..memory.boxes import Box, box_at, filled, pattern, places_of
 from ..memory.spaces import Access
+from ..memory.windows import mapped
 from ..ordering import bulk
 from ..ordering.asynchronous import Operation, Proxy, Source
 from ..ordering.bulk import Change, Reduction
@@ -28,8 +30,6 @@ from ..values.values import Kind
 from ..warp import MAP_BASE, Completion, Warp
 from .ptx_atomic import changes
 from .ptx_mbarrier import Barriers
-
-_MBARRIER_BYTES = 8
 
 
 class _Copies:
@@ -110,21 +110,23 @@ def _add(total: Access, part: Access) -> None:
 
 
 def _load(op: ptx.TensorLoadOp, t: Translator) -> Step:
-    copies, barriers = _Copies(op, t, op.dst), Barriers(op, op.bar, t)
+    copies, barriers, bar = _Copies(op, t, op.dst), Barriers(op, op.bar, t, "async"), t.slot(op.bar)
     mask = None if op.multicast is None else t.slot(op.multicast)
+    further = copies.inner if mask is None else t.access(op, "shared", "multicast", ptx.BULK_UNIT)
     space, outer, units = t.spaces.shared, t.spaces.global_, ptx.BULK_UNIT
 
     def step(warp: Warp) -> None:
-        places = barriers.rows(warp).tolist()
+        bars = warp.select(warp.registers[bar]).tolist()
         masks = [None] * warp.active if mask is None else warp.select(warp.registers[mask]).tolist()
-        for place, chosen, (lane, placed, box, address) in zip(places, masks, copies.requests(warp), strict=True):
+        for at, chosen, (lane, placed, box, address) in zip(bars, masks, copies.requests(warp), strict=True):
             access, read = copies.inside(warp, lane, box, reads=True)
             content = filled(placed, box, memory.read(outer, warp, access, lane, read)).reshape(-1, units)
-            written = memory.rows_at(space, warp, copies.inner, lane, places_of(placed, address, units), reads=False)
             source = Source(outer, read, box.width, np.full(len(read), lane)) if len(read) else None
-            for rank in _ranks(warp, copies, lane, chosen):
-                window = (rank - warp.block.rank) * space.arena.span
-                rows = written + window // units
+            places = places_of(placed, address, units)
+            for number, rank in enumerate(_ranks(warp, copies, lane, chosen)):
+                barrier = _mbarrier(warp, barriers, lane, at if chosen is None else mapped(at, rank))
+                rows = memory.rows_at(space, warp, further if number else copies.inner, lane, places, reads=False)
+                rows += (rank - warp.block.rank) * (space.arena.span // units)
                 memory.claim(space, warp, copies.inner, lane, rows, content)
                 space.hold(warp, rows, units)
                 lanes = np.full(len(rows), lane)
@@ -133,7 +135,6 @@ def _load(op: ptx.TensorLoadOp, t: Translator) -> Step:
                 )
                 warp.block.cluster.reads_late = True
                 warp.loads.append(operation)
-                barrier = _mbarrier(warp, barriers, lane, place + window // _MBARRIER_BYTES)
                 barrier.add(operation, placed.map.bytes)
                 if warp.launch.completion is Completion.EARLY:
                     barrier.land()
@@ -146,7 +147,7 @@ def _ranks(warp: Warp, copies: _Copies, lane: int, mask: int | None) -> list[int
     size = warp.block.cluster.size
     if mask is None:
         return [warp.block.rank]
-    ranks = [rank for rank in range(16) if mask >> rank & 1]
+    ranks = [rank for rank in range(MAX_CLUSTER) if mask >> rank & 1]
     if not ranks or ranks[-1] >= size:
         text = f"the mask {mask & 0xFFFF:#06x} names {f'rank {ranks[-1]}' if ranks else 'no block'}"
         hint = "bit i stands for rank i: set bits of ranks below the size of the cluster"
@@ -154,15 +155,15 @@ def _ranks(warp: Warp, copies: _Copies, lane: int, mask: int | None) -> list[int
     return ranks
 
 
-def _mbarrier(warp: Warp, barriers: Barriers, lane: int, place: int) -> Mbarrier:
-    """The mbarrier in a row, maybe of a peer. SimulationError (E3215) where there is none."""
-    barrier = warp.block.cluster.mbarriers.get(place)
-    if barrier is None:
-        where = barriers.shared.show_row(place, _MBARRIER_BYTES)
-        text = f"there is no mbarrier at {where} of a block to which the copy goes"
-        hint = "let a thread of each block initialise its mbarrier, and the cluster meet before the copy"
-        warp.fault(Code.SIM_MBARRIER, barriers.site, lane, text, hint)
-    return barrier
+def _mbarrier(warp: Warp, barriers: Barriers, lane: int, address: int) -> Mbarrier:
+    """The mbarrier at an address, maybe of a peer, which a copy of the lane completes. The faults of `Barriers.rows`,
+    and as `Reach.note`.
+    """
+    before = warp.mask_state()
+    warp.spread(lane, 1)
+    (row,) = barriers.rows(warp, address=address).tolist()
+    warp.restore(before)
+    return warp.block.cluster.mbarriers[row]
 
 
 def _store(op: ptx.TensorStoreOp, t: Translator) -> Step:
