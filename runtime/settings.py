@@ -13,6 +13,8 @@ CACHE_LIMIT = "TILEFOLD_CACHE_LIMIT"
 """How large the cache may grow, in MiB; 0 turns it off."""
 PTXAS = "TILEFOLD_PTXAS"
 """The program ptxas that makes machine code of kernels that nvJitLink cannot assemble."""
+ASSEMBLER = "TILEFOLD_ASSEMBLER"
+"""`ptxas` makes all machine code by ptxas, also of kernels that nvJitLink or the driver would assemble."""
 ALLOW_SLOWER = "TILEFOLD_ALLOW_SLOWER"
 """Whether kernels are accepted that the assembler makes slower than they are written: 1 or 0."""
 
@@ -21,15 +23,24 @@ _DEFAULT_LIMIT_MIB = 1024
 
 @dataclass(frozen=True, slots=True)
 class PtxasSettings:
-    """Where to look for ptxas: the program that the user names, and the folder of a CUDA toolkit; both may be empty."""
+    """Where to look for ptxas: the program that the user names, and the folder of a CUDA toolkit; both may be empty.
+    `always` says that it makes all machine code.
+    """
 
     program: str
     cuda_home: str
+    always: bool
 
 
 def ptxas_settings() -> PtxasSettings:
-    """The settings of this process."""
-    return PtxasSettings(os.path.expanduser(os.environ.get(PTXAS, "")), os.environ.get("CUDA_HOME", ""))
+    """The settings of this process. TilefoldError (E4003) for an unknown assembler."""
+    assembler = os.environ.get(ASSEMBLER, "")
+    if assembler not in ("", "ptxas"):
+        raise TilefoldError(
+            Code.CLI_VALUE, f"{ASSEMBLER}={assembler[:40]} is no assembler", "it may be ptxas, or unset"
+        )
+    program, cuda_home = os.path.expanduser(os.environ.get(PTXAS, "")), os.environ.get("CUDA_HOME", "")
+    return PtxasSettings(program, cuda_home, assembler == "ptxas")
 
 
 def allows_slower() -> bool:

@@ -7,7 +7,6 @@ of its compilers. LLVM comes with llvmlite, so llvmlite's version stands for bot
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -38,7 +37,8 @@ def build(program: "Program", target: "Target") -> Build:
     Raises TilefoldError where a pass, LLVM or the assembler refuses the program, of which nothing is kept; and where
     the assembler makes a kernel slower than it is written, unless the settings allow that.
     """
-    return _from_cache(program, target, _key(program, target), lambda: _compiled(program, target))
+    ptxas = _ptxas() if ptxas_settings().always else None
+    return _from_cache(program, target, ptxas, lambda: _compiled(program, program.ptx(target), target, ptxas))
 
 
 def machine_build(program: "Program", target: "Target", loaded: Build) -> Build:
@@ -49,22 +49,16 @@ def machine_build(program: "Program", target: "Target", loaded: Build) -> Build:
     if loaded.cubin:
         return loaded
     ptxas = _ptxas()
-
-    def assembled() -> Build:
-        cubin = _explaining_refusals(program, loaded.ptx, target, ptxas.assemble)
-        artifacts = tuple(replace(artifact, code=cubin.code) for artifact in loaded.artifacts)
-        return Build(loaded.ptx, cubin.code, cubin.log, artifacts)
-
-    return _from_cache(program, target, digest(_key(program, target), "ptxas", ptxas.version), assembled)
+    return _from_cache(program, target, ptxas, lambda: _compiled(program, loaded.ptx, target, ptxas))
 
 
-def _from_cache(program: "Program", target: "Target", key: str, make: Callable[[], Build]) -> Build:
+def _from_cache(program: "Program", target: "Target", ptxas: "Ptxas | None", make: Callable[[], Build]) -> Build:
     def checked() -> Build:
         made = make()
         _check(program, target, made)
         return made
 
-    store = program.cache
+    store, key = program.cache, _key(program, target, ptxas)
     if store is None:
         return checked()
     kept = _kept(store.get(key))
@@ -84,7 +78,10 @@ def _check(program: "Program", target: "Target", made: Build) -> None:
     if first_refused(made.log, allows_slower()) is not None:
         from tilefold.compiler.reports.assembler_remarks import refuse_slower
 
-        refuse_slower(*with_lines(program, target), program.entries(target), program.source)
+        log, ptx = with_lines(program, target)
+        if first_refused(log, allowed=False) is None:  # which it need not repeat where it assembles with lines
+            log, ptx = made.log, made.ptx
+        refuse_slower(log, ptx, program.entries(target), program.source)
 
 
 def with_lines(program: "Program", target: "Target") -> tuple[str, str]:
@@ -95,8 +92,8 @@ def with_lines(program: "Program", target: "Target") -> tuple[str, str]:
     from tilefold.compiler.machine.ptxas import needs_whole_program
 
     ptx = compile_llvm(emit_llvm(program.reached("instr", target), target, lineinfo=True), target)
-    cubin = _ptxas().assemble(ptx, target) if needs_whole_program(ptx) else assemble(ptx, target)
-    return cubin.log, ptx
+    by_ptxas = ptxas_settings().always or needs_whole_program(ptx)
+    return (_ptxas().assemble if by_ptxas else assemble)(ptx, target).log, ptx
 
 
 def _ptxas() -> "Ptxas":
@@ -109,18 +106,23 @@ def _ptxas() -> "Ptxas":
 
 def kept(program: "Program", target: "Target") -> Build | None:
     """What `build` made of a program for a target, if the program's cache has it and the settings allow it."""
-    made = None if program.cache is None else _kept(program.cache.get(_key(program, target)))
+    made = None if program.cache is None else _kept(program.cache.get(_key_of_build(program, target)))
     return None if made is None or first_refused(made.log, allows_slower()) is not None else made
 
 
 def keep(program: "Program", target: "Target", made: Build) -> None:
     """Puts machine code that was made elsewhere into the program's cache, where it has one that lacks it."""
     if program.cache is not None and kept(program, target) is None:
-        program.cache.put(_key(program, target), made.to_bytes())
+        program.cache.put(_key_of_build(program, target), made.to_bytes())
 
 
-def _key(program: "Program", target: "Target") -> str:
-    return digest(program.identity, target.arch, toolchain())
+def _key_of_build(program: "Program", target: "Target") -> str:
+    return _key(program, target, _ptxas() if ptxas_settings().always else None)
+
+
+def _key(program: "Program", target: "Target", ptxas: "Ptxas | None") -> str:
+    key = digest(program.identity, target.arch, toolchain())
+    return key if ptxas is None else digest(key, "ptxas", ptxas.version)
 
 
 @cache
@@ -139,14 +141,14 @@ def _kept(data: bytes | None) -> Build | None:
         return None  # intact, but written by another version
 
 
-def _compiled(program: "Program", target: "Target") -> Build:
+def _compiled(program: "Program", ptx: str, target: "Target", ptxas: "Ptxas | None") -> Build:
+    """The PTX of a program, assembled by ptxas, else by nvJitLink, else left to the driver."""
     from tilefold.compiler.machine.assemble import assemble
     from tilefold.compiler.machine.ptxas import needs_whole_program
 
-    ptx = program.ptx(target)
     code, log = b"", ""
-    if not needs_whole_program(ptx):
-        cubin = _explaining_refusals(program, ptx, target, assemble)
+    if ptxas is not None or not needs_whole_program(ptx):
+        cubin = _explaining_refusals(program, ptx, target, assemble if ptxas is None else ptxas.assemble)
         code, log = cubin.code, cubin.log
     return Build(ptx, code, log, tuple(artifact_of(entry, code or ptx, target) for entry in program.entries(target)))
 

@@ -40,7 +40,7 @@ _HINTS = {
     "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES": "the block needs too many registers or too much shared memory",
     "CUDA_ERROR_OUT_OF_MEMORY": "the arguments do not fit into the GPU's memory",
     "CUDA_ERROR_NO_BINARY_FOR_GPU": "compile for this GPU's architecture",
-    "CUDA_ERROR_UNSUPPORTED_PTX_VERSION": "compile to a cubin, or update the driver",
+    "CUDA_ERROR_UNSUPPORTED_PTX_VERSION": "update the driver, or make machine code by ptxas (TILEFOLD_ASSEMBLER=ptxas)",
 }
 
 

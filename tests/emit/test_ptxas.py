@@ -156,6 +156,27 @@ def test_machine_code_is_kept_by_the_version_of_ptxas(tmp_path: Path, monkeypatc
 
 
 @needs_ptxas
+def test_all_machine_code_may_be_that_of_ptxas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, found, text = Store(tmp_path, 1 << 24), installed(), kernel("ptx.bar.sync 0")
+    assert found is not None
+    by_nvjitlink = program(text, store).build(SM90A)
+    handed = program(handing_over(), store).machine_build(SM90A)
+    monkeypatch.setenv("TILEFOLD_ASSEMBLER", "ptxas")
+    assert program(handing_over(), store).kept(SM90A) == handed
+    assert program(handing_over(), store).build(SM90A) == handed
+    assert program(text, store).kept(SM90A) is None
+    build = program(text, store).build(SM90A)
+    assert build.cubin == found.assemble(build.ptx, SM90A).code
+    assert program(text, store).kept(SM90A) == build
+    assert store.usage().entries == 4
+    monkeypatch.delenv("TILEFOLD_ASSEMBLER")
+    assert program(text, store).build(SM90A) == by_nvjitlink
+    monkeypatch.setenv("TILEFOLD_ASSEMBLER", "gas")
+    with pytest.raises(TilefoldError, match="E4003: TILEFOLD_ASSEMBLER=gas is no assembler"):
+        program(text, store).build(SM90A)
+
+
+@needs_ptxas
 def test_commands_write_machine_code_by_ptxas(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "k.cute"
     file.write_text(handing_over())
