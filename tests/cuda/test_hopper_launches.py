@@ -54,7 +54,7 @@ def test_machine_code_of_ptxas_runs_too(engine: CudaEngine) -> None:
 @pytest.mark.parametrize("text", [multiplying(EARLY), handing_over(""), multiplying(after='ptx.printf "done"() :')])
 def test_the_driver_says_what_it_makes_slower(engine: CudaEngine, text: str) -> None:
     """Each time, though it assembles the kernel once."""
-    code = artifact(text, SM90A)
+    (code,) = program(text).ptx_artifacts(SM90A)
     for _ in range(3):
         with pytest.raises(TilefoldError, match="E2303"):
             CudaEngine().load(code)
