@@ -110,6 +110,8 @@ class MbarrierArriveOp(_CountingOp):
     happened before whatever follows a wait for the phase (PTX ISA, mbarrier.arrive: release at scope cta, or at scope
     cluster where `bar` is the address of a peer's mbarrier, from `ptx.mapa`).
 
+    With `scope "cta"`, an arrival at a peer's mbarrier waits for no writes of the thread, which takes much less time.
+    It tells the peer that memory has been read: such as a stage of a pipeline, which the peer then overwrites.
     Preconditions: the phase still needs so many arrivals. The state that the instruction returns is not used: a phase
     is waited for by its parity.
     """
@@ -117,13 +119,21 @@ class MbarrierArriveOp(_CountingOp):
     name = "ptx.mbarrier.arrive"
     bar = operand_def(PtrType)
     count = opt_operand_def(I32)
-    assembly_format = "custom<Mbarrier>($bar, type($bar)) (`count` $count^)? attr-dict"
+    scope = opt_prop_def(StringAttr)
+    assembly_format = "custom<Mbarrier>($bar, type($bar)) (`count` $count^)? (`scope` $scope^)? attr-dict"
 
-    def __init__(self, bar: SSAValue | Operation, count: SSAValue | None = None):
-        super().__init__(operands=[bar, count])
+    def __init__(self, bar: SSAValue | Operation, count: SSAValue | None = None, scope: str | None = None):
+        super().__init__(operands=[bar, count], properties=_scope(scope))
 
     def mnemonic(self) -> str:
-        return f"mbarrier.arrive.{'release.cluster.shared::cluster' if self.is_remote else 'shared'}.b64"
+        if not self.is_remote:
+            return "mbarrier.arrive.shared.b64"
+        return f"mbarrier.arrive.{'release.cluster.' if self.scope is None else ''}shared::cluster.b64"
+
+    def verify_(self) -> None:
+        super().verify_()
+        if self.scope is not None and (self.scope.data != "cta" or not self.is_remote):
+            raise VerifyException('scope "cta" is for arrivals at mbarriers of the cluster, by addresses from ptx.mapa')
 
     def requires(self) -> tuple[int, int]:
         return max(super().requires(), (90, 78) if self.count is not None else (0, 0))

@@ -16,6 +16,7 @@ INSTRUCTIONS = [
     *ptx_faults(
         "ptx.mbarrier.arrive",
         ("ptx.mbarrier.arrive %s count «%v»", "i32"),
+        ('«ptx.mbarrier.arrive» %s scope "cta"', 'scope "cta" is for arrivals at mbarriers of the cluster'),
         ('«"ptx.mbarrier.arrive"»(%A) : (!ptx.ptr<global>) -> ()', "expected an address in shared memory"),
         ("ptx.mbarrier.arrive «%A»", "expected an address in shared memory, got a value of type !ptx.ptr<global>"),
     ),

@@ -422,6 +422,7 @@ PTX: tuple[tuple[str, str], ...] = (
             ("mapa", 'ptx.st.release %f32, %q scope "cluster" : f32, !ptx.ptr<shared_cluster>'),
             ("getctarank", f"%r = ptx.getctarank %q\n{_store('i32')}"),
             ("mbarrier.arrive", "ptx.mbarrier.arrive %q\nptx.mbarrier.arrive %q count %i32"),
+            ("mbarrier.arrive", 'ptx.mbarrier.arrive %q scope "cta"'),
             ("mbarrier.expect_tx", "ptx.mbarrier.expect_tx %q, %i32"),
             ("mbarrier.arrive.expect_tx", "ptx.mbarrier.arrive.expect_tx %q, %i32"),
             ("mbarrier.complete_tx", "ptx.mbarrier.complete_tx %q, %i32"),

@@ -7,6 +7,8 @@ from tilefold.compiler.builder.pipelines.barriers import (
     agent_sync,
     arrive,
     arrive_and_wait,
+    pipeline_init_arrive,
+    pipeline_init_wait,
     sync,
 )
 from tilefold.compiler.builder.pipelines.groups import Agent, CooperativeGroup, PipelineOp, PipelineUserType
@@ -22,7 +24,8 @@ from tilefold.compiler.builder.pipelines.states import PipelineState, make_pipel
 __all__ = [
     "Agent", "CooperativeGroup", "NamedBarrier", "PipelineAsync", "PipelineConsumer", "PipelineCpAsync", "PipelineOp",
     "PipelineOrder", "PipelineProducer", "PipelineState", "PipelineTmaAsync", "PipelineTmaStore", "PipelineUserType",
-    "agent_sync", "arrive", "arrive_and_wait", "make_pipeline_state", "sync",
+    "agent_sync", "arrive", "arrive_and_wait", "make_pipeline_state", "pipeline_init_arrive",
+    "pipeline_init_wait", "sync",
 ]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 from ....base.errors import Code, TilefoldError
 from ....base.target import WARP
 from ..control.explicit import if_
-from ..instructions import arch
+from ..instructions import arch, cluster
 from ..instructions.math import where
 from ..instructions.warp import elect_one
 from ..scalars.dtypes import Int64
@@ -61,10 +61,28 @@ def arrive(barrier_id: int, num_threads: int) -> None:
 
 
 def agent_sync(agent: Agent) -> None:
-    """Waits for all threads of the block. Raises TilefoldError (E5011) for another agent."""
-    if agent is not Agent.ThreadBlock:
-        raise refused(f"{agent!r} waits for each other", "write pipeline.Agent.ThreadBlock")
-    arch.barrier()
+    """Waits for all threads of the block, or of the cluster. Raises TilefoldError (E5011) for a single thread."""
+    if agent is Agent.ThreadBlockCluster:
+        cluster.cluster_arrive()
+        cluster.cluster_wait()
+    elif agent is Agent.ThreadBlock:
+        arch.barrier()
+    else:
+        raise refused("a single thread waits for itself", "write pipeline.Agent.ThreadBlock")
+
+
+def pipeline_init_arrive(cluster_shape_mn: Any = (1, 1), is_relaxed: bool = False) -> None:
+    """After pipelines were created with `defer_sync`: the thread's part of that is done. It does not wait."""
+    if size(cluster_shape_mn) > 1:
+        (cluster.cluster_arrive_relaxed if is_relaxed else cluster.cluster_arrive)()
+
+
+def pipeline_init_wait(cluster_shape_mn: Any = (1, 1)) -> None:
+    """After `pipeline_init_arrive`: waits until all threads of the cluster were there, or of a block without one."""
+    if size(cluster_shape_mn) > 1:
+        cluster.cluster_wait()
+    else:
+        arch.barrier()
 
 
 class PipelineOrder(Stateful):
@@ -134,16 +152,21 @@ def mbarriers(storage: Pointer | Tensor | None, count: int) -> Tensor:
     return make_tensor(tensor.iterator, count)
 
 
-def init(counts: list[tuple[Address, int]], is_synchronised: bool) -> None:
-    """Makes mbarriers of so many arrivals; one thread does. Then all threads of the block wait, if asked to."""
+def init(counts: list[tuple[Address, int]], is_synchronised: bool, blocks: int = 1) -> None:
+    """Makes mbarriers of so many arrivals; one thread does. Then all threads of the block wait, or of a cluster of
+    several blocks, if asked to.
+    """
 
     def all_of_them() -> None:
         for address, count in counts:
             arch.mbarrier_init(address, count)
+        if blocks > 1:
+            cluster.mbarrier_init_fence()
 
     if_(arch.linear_thread_idx() == 0, all_of_them)
     if is_synchronised:
-        arch.barrier()
+        pipeline_init_arrive(blocks, is_relaxed=True)
+        pipeline_init_wait(blocks)
 
 
 def once_a_warp(action: Callable[[], object]) -> None:

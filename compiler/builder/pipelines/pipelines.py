@@ -7,6 +7,7 @@ A stage has two mbarriers. The producer arrives at `full` when the stage is, and
 
 from typing import Any, ClassVar, Self
 
+from ....layout.algebra.core import Layout
 from ..control.explicit import if_
 from ..instructions import arch
 from ..instructions.warp import elect_one
@@ -14,6 +15,7 @@ from ..scalars.values import Bool
 from ..tensors.tensors import Address, Pointer, Tensor
 from . import barriers
 from .groups import CooperativeGroup, PipelineOp, PipelineUserType, refused
+from .multicast import Peers, peers_of
 from .participants import PipelineConsumer, PipelineProducer
 from .states import PipelineState, make_pipeline_state
 from .transactions import Transactions
@@ -36,11 +38,12 @@ class _Stages:
         consumers: CooperativeGroup,
         storage: Pointer | Tensor | None,
         defer_sync: bool,
+        blocks: int = 1,
     ) -> Self:
         make_pipeline_state(PipelineUserType.Producer, stages)  # which checks their number
         made = cls(barriers.mbarriers(storage, 2 * stages), stages)
         sizes = [producers.size] * stages + [consumers.size] * stages
-        barriers.init([(made.bars.ptr(i), size) for i, size in enumerate(sizes)], not defer_sync)
+        barriers.init([(made.bars.ptr(i), size) for i, size in enumerate(sizes)], not defer_sync, blocks)
         return made
 
     def _full(self, state: PipelineState) -> Address:
@@ -148,6 +151,7 @@ class PipelineTmaAsync(_Stages):
     producer_op = PipelineOp.TmaLoad
 
     transactions: Transactions
+    peers: Peers | None = None
 
     @classmethod
     def create(
@@ -158,15 +162,25 @@ class PipelineTmaAsync(_Stages):
         consumer_group: CooperativeGroup,
         tx_count: int,
         barrier_storage: Pointer | Tensor | None = None,
+        cta_layout_vmnk: Layout | None = None,
+        mcast_mode_mn: tuple[int, int] = (1, 1),
         defer_sync: bool = False,
     ) -> Self:
-        """A pipeline of which each producer warp expects `tx_count` bytes a stage. Raises TilefoldError (E5011) for
-        groups of more warps than the block has, and for a number of bytes that no copies have.
+        """A pipeline of which each producer warp expects `tx_count` bytes a stage.
+
+        `cta_layout_vmnk` is the layout (1,M,N,1) of a cluster whose blocks copy into each other's stages: along M (B)
+        and along N (A), unless `mcast_mode_mn` has a 0 for one of them. A consumer warp tells each of these blocks that
+        it is done: the group has M + N - 1 arrivals for each warp.
+
+        Raises TilefoldError (E5011) for groups of more warps than the block has, for another layout of a cluster, and
+        for a number of bytes that no copies have.
         """
+        peers = peers_of(cta_layout_vmnk, mcast_mode_mn)
         producer_group.check_warps("producer")
-        consumer_group.check_warps("consumer")
-        made = cls._made(num_stages, producer_group, consumer_group, barrier_storage, defer_sync)
-        made.transactions = Transactions(tx_count)
+        consumer_group.check_warps("consumer", 1 if peers is None else peers.told)
+        blocks = 1 if peers is None else peers.blocks
+        made = cls._made(num_stages, producer_group, consumer_group, barrier_storage, defer_sync, blocks)
+        made.transactions, made.peers = Transactions(tx_count), peers
         return made
 
     def producer_acquire(self, state: PipelineState, try_acquire_token: Any = None) -> None:
@@ -196,7 +210,10 @@ class PipelineTmaAsync(_Stages):
     def consumer_release(self, state: PipelineState) -> None:
         """The warp needs the stage no longer; one thread arrives."""
         empty = self._empty(state)
-        barriers.once_a_warp(lambda: arch.mbarrier_arrive(empty))
+        if self.peers is None:
+            barriers.once_a_warp(lambda: arch.mbarrier_arrive(empty))
+        else:
+            self.peers.arrive(empty)
 
 
 class PipelineTmaStore:
