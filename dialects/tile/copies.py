@@ -148,7 +148,7 @@ class CopyOp(IRDLOperation):
         if self.pred is not None:
             raise VerifyException("a tensor copy has no predicates: it skips what lies outside of its tensor")
         with refusing():
-            check_operands_of(tma, self.mbarrier, self.multicast)
+            check_operands_of(self, tma, self.mbarrier, self.multicast)
             check_tensor_copy(tma, self.src.type, self.dst.type)
 
     @classmethod

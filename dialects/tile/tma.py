@@ -38,7 +38,7 @@ from .assembly import fill_coordinate, unwrapped
 from .coord_type import CoordTensorType
 from .directives import TileOp
 from .results import InferringOp
-from .tma_rules import check_alignment, check_box, check_operands_of, split_by_instructions
+from .tma_rules import check_alignment, check_box, check_operands_of, cluster_around, split_by_instructions
 from .tma_types import TmaType, tensor_copies
 from .types import Space, TensorType
 from .view_base import RESULT, VIEWED, SlicedViewOp
@@ -93,6 +93,17 @@ class TensorMapOp(InferringOp):
         layouts = tensor.layout.data, smem.data, tiler.data
         _ = tensor_copies(kind.data, tensor.element_type, *layouts, blocks.data)  # raises what no type says
         return [TmaType(kind, tensor.element_type, tensor.layout, smem, tiler, blocks)]
+
+    def verify_(self) -> None:
+        super().verify_()
+        blocks = 1 if self.multicast is None else self.multicast.value.data
+        if (size := cluster_around(self)) is not None and size % blocks:
+            with refusing():
+                raise LayoutError(
+                    Code.TMA_OPERANDS,
+                    f"{blocks} blocks share the tiles of the map, but a cluster of the kernel has {size}",
+                    "the blocks of a multicast are those along a mode of the cluster",
+                )
 
 
 @irdl_op_definition
@@ -309,9 +320,9 @@ class TmaCallOp(TileOp):
             raise VerifyException(f"the map has {rank} dimensions, the coordinate {len(self.coords)}")
         with refusing():
             if self.smem is None:
-                check_operands_of(None, self.mbarrier, self.multicast)
+                check_operands_of(self, None, self.mbarrier, self.multicast)
                 return
             assert isinstance(self.smem.type, TensorType)
-            check_operands_of(type, self.mbarrier, self.multicast)
+            check_operands_of(self, type, self.mbarrier, self.multicast)
             check_box(type, self.smem.type, self.smem.type.layout.data)
             check_alignment(type, self.smem.type, [])

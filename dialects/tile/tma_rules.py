@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What tensor copies ask of the tensors that they move: shared memory and coordinates by the boxes of a map."""
 
-from math import gcd
+from math import gcd, prod
+
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Operation, SSAValue
 
 from ...base.errors import Code, LayoutError
 from ...layout.algebra.adjacency import steps
@@ -11,6 +15,7 @@ from ...layout.algebra.integers import ScaledBasis
 from ...layout.algebra.swizzle import Swizzle
 from ...layout.algebra.unknown import divisor
 from ...layout.tma.tensor_map import SHARED_ALIGNMENT
+from ..kernel import kernel_around
 from .assembly import AnyTensor
 from .coord_type import CoordTensorType
 from .copy_rules import split_atom_mode
@@ -124,10 +129,28 @@ def _swizzle(layout: LayoutLike) -> Swizzle | None:
     return layout.outer
 
 
-def check_operands_of(tma: TmaType | None, mbarrier: object, multicast: object) -> None:
-    """Raises `LayoutError` (E0324) unless loads have an mbarrier and multicasts a mask, and no other copies do; a
-    prefetch, without a map, has neither.
+def cluster_around(op: Operation) -> int | None:
+    """How many blocks a cluster of the kernel has that an operation is in; None where the launch says it."""
+    kernel = kernel_around(op)
+    return None if kernel is None or kernel.cluster_size is None else prod(kernel.cluster_size)
+
+
+def check_operands_of(
+    op: Operation, tma: TmaType | None, mbarrier: SSAValue | None, multicast: SSAValue | None
+) -> None:
+    """Raises `LayoutError` (E0324) unless loads have an mbarrier and multicasts a mask of blocks that the cluster has,
+    and no other copies do; a prefetch, without a map, has neither.
     """
+    size = cluster_around(op)
+    value = None if multicast is None else multicast.owner
+    if size is not None and isinstance(value, ConstantOp) and isinstance(value.value, IntegerAttr):
+        mask = value.value.value.data & 0xFFFF
+        if mask >> size or not mask:
+            raise LayoutError(
+                Code.TMA_OPERANDS,
+                f"the mask {mask:#06x} names {'blocks beyond' if mask else 'none of'} the {size} of a cluster",
+                "bit i stands for the block of rank i",
+            )
     instruction = None if tma is None else tma.tma_copy.instruction
     loads, shared = instruction is not None and instruction.to_shared, instruction is not None and instruction.multicast
     kind = "a prefetch" if tma is None else tma.kind.data

@@ -3,6 +3,7 @@
 """A program for every rule of tensor maps and tensor copies that breaks it."""
 
 from tests.dialects.faults import Fault, tile_faults
+from tests.dialects.samples import tile_program
 from tests.dialects.tma_samples import TMA_TYPE, tma_setup
 
 _LOAD, _STORE, _MULTICAST = tma_setup(), tma_setup("STORE"), tma_setup(multicast=2)
@@ -101,6 +102,14 @@ TENSOR_MAPS = [
         (f"{_LOAD}{_I}«tile.tma_call» %a(%i, %i) mbarrier %bar", "a prefetch does not take an mbarrier"),
         (f"{_LOAD}{_I}«tile.tma_call» %a(%i, %i) multicast %mask", "a prefetch does not take a mask"),
         (f"{_LOAD}{_I}«tile.tma_call» %a(%i, %i), %sp", "SM90_TMA_LOAD has no mbarrier"),
+    ),
+    Fault(
+        "tile.tensor_map", tile_program(_MULTICAST.replace("= tile.tensor_map", "= «tile.tensor_map»")).replace("threads(32)", "threads(32) cluster(3, 1, 1)"),
+        "2 blocks share the tiles of the map, but a cluster of the kernel has 3",
+    ),
+    Fault(
+        "tile.copy", tile_program(_MULTICAST + "%far = arith.constant 5 : i16\n«tile.copy» %a, %cp, %sp mbarrier %bar multicast %far").replace("threads(32)", "threads(32) cluster(2, 1, 1)"),
+        "the mask 0x0005 names blocks beyond the 2 of a cluster",
     ),
     *_types(
         ('«!tile.tma<"SM90_TMA_LOAD", f16, "(64,31):(1,33)", "(64,8):(1,64)", "(64,8)">»', "a stride of 66 bytes"),
