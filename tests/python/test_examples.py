@@ -31,6 +31,7 @@ SMALL = {
     "rmsnorm": ["", "--m 2 --n 512 --group 32"],
     "sgemm": ["--m 64 --k 32"],
     "softmax": ["", "--m 2 --n 512 --group 32"],
+    "tma_copy": ["", "--m 64 --n 72"],
 }
 LARGE = {
     "attention": "--sequence 1024 --heads 8 --depth 128 --causal 1 --rows 128 --keys 64 --warps 4",
@@ -40,6 +41,7 @@ LARGE = {
     "rmsnorm": "--m 1024 --n 8192 --group 256 --rows 1",
     "sgemm": "--m 1024 --n 512 --k 256",
     "softmax": "--m 1024 --n 8192 --group 256 --rows 1",
+    "tma_copy": "--m 4096 --n 8008",
 }
 
 
@@ -59,6 +61,7 @@ def example(name: str) -> Any:
         ("gemm", "--m 100", "M = 100 is not a multiple"),
         ("gemm", "--stages 1", "at least two stages"),
         ("softmax", "--group 48", "a row has 48 threads"),
+        ("tma_copy", "--n 100", "rows of 100 elements"),
     ],
 )
 def test_sizes_that_an_example_does_not_take_are_refused(name: str, arguments: str, said: str) -> None:
