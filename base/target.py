@@ -72,10 +72,10 @@ class AddressSpace:
 GLOBAL = AddressSpace("global", "gmem", "gmem_ptr", llvm=1, bits=64)
 SHARED = AddressSpace("shared", "smem", "smem_ptr", llvm=3, bits=32)
 LOCAL = AddressSpace("local", "rmem", "ptr", llvm=0, bits=64)
-SHARED_CLUSTER = AddressSpace("shared::cluster", "", "", llvm=7, bits=32)
+SHARED_CLUSTER = AddressSpace("shared::cluster", "dsmem", "smem_ptr", llvm=7, bits=32)
 CONSTANT = AddressSpace("const", "", "", llvm=4, bits=32)
 
-ADDRESS_SPACES = (GLOBAL, SHARED, LOCAL)
+ADDRESS_SPACES = (GLOBAL, SHARED, LOCAL, SHARED_CLUSTER)
 """The memories that tensors can be in."""
 
 

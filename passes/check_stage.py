@@ -20,7 +20,7 @@ COMMON = ("builtin", "gpu", "run", "arith", "scf", "math", "vector", "ptx")
 """The dialects that are legal at every stage."""
 
 _TENSOR_OPS = (
-    "kernel", "return", "alloc", "alias", "load", "store", "ptr", "print", "print_tensor", "view", "crd2idx",
+    "kernel", "return", "alloc", "alias", "peer", "load", "store", "ptr", "print", "print_tensor", "view", "crd2idx",
     "get_scalars", "mma_call", "atom_call", "tensor_map", "tma_call", "prefetch",
 )  # fmt: skip
 LEGAL_TILE_OPS: Mapping[str, frozenset[str] | None] = MappingProxyType({

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, ModuleOp, i8
+from xdsl.dialects.builtin import IndexType, ModuleOp, i8, i32
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
@@ -15,6 +15,7 @@ from ..dialects.parameters import scalar_names
 from ..dialects.ptx import (
     EntryOp,
     LocalAllocOp,
+    MapaOp,
     PrefetchTensorMapOp,
     PtrType,
     RetOp,
@@ -30,6 +31,7 @@ from ..dialects.tile import (
     Crd2IdxOp,
     GetScalarsOp,
     MmaCallOp,
+    PeerOp,
     PrefetchOp,
     PrintOp,
     PrintTensorOp,
@@ -43,7 +45,6 @@ from ..dialects.tile import (
     TmaType,
     ViewOp,
 )
-from ..dialects.tile.copies import state_space
 from ..dialects.tile.memory import LoadOp as TileLoadOp
 from ..dialects.tile.memory import StoreOp as TileStoreOp
 from ..dialects.tile.tma import instruction_of
@@ -88,6 +89,10 @@ class LowerTensorsPass(ModulePass):
                 _Kernel(kernel).lower()
 
 
+_REPLACED = (Crd2IdxOp, ViewOp, AllocOp, AliasOp, PeerOp, GetScalarsOp, TensorMapOp, arith.AddiOp)
+"""Operations that are erased once nothing uses their results."""
+
+
 class _Kernel:
     """The lowering of one kernel: which address each tensor became."""
 
@@ -106,7 +111,7 @@ class _Kernel:
         self._arguments()
         dead: list[Operation] = []
         for op in ops:
-            if isinstance(op, Crd2IdxOp | ViewOp | AllocOp | AliasOp | GetScalarsOp | TensorMapOp | arith.AddiOp):
+            if isinstance(op, _REPLACED):
                 dead.append(op)
             self._lower(op, Emitter(op))
         erase_unused(dead)
@@ -138,7 +143,7 @@ class _Kernel:
             type = argument.type
             self.maps.name([argument], [name.data])
             if isinstance(type, TensorType):
-                pointer = block.insert_arg(PtrType(StateSpaceAttr(state_space(type.space.data))), argument.index)
+                pointer = block.insert_arg(PtrType(StateSpaceAttr(type.space.data.state_space)), argument.index)
                 pointer.name_hint = argument.name_hint
                 scalars = self._scalar_arguments(emitter, argument, pointer.index + 1)
                 self.where[argument] = Address(pointer, start_offset(emitter, type), scalars)
@@ -196,6 +201,11 @@ class _Kernel:
             case AliasOp():
                 pointer = emitter.moved(self._address(op.source).pointer, op.offset.value.data)
                 self.where[op.result] = Address(pointer, start_offset(emitter, op.result.type))
+            case PeerOp():
+                there, rank = self._address(op.source), op.rank
+                if isinstance(rank.type, IndexType):
+                    rank = emitter.value(arith.IndexCastOp(rank, i32))
+                self.where[op.result] = replace(there, pointer=emitter.value(MapaOp(there.pointer, rank)))
             case ViewOp():
                 bits = op.source.type.element_bits, op.result.type.element_bits
                 there = self.addresses.recast(emitter, self._address(op.source), *bits)

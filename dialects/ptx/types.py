@@ -16,14 +16,13 @@ from xdsl.utils.str_enum import StrEnum
 
 from ...base.parameters import POINTER, TENSOR_MAP, Pointer, TensorMapObject
 from ...base.target import ADDRESS_SPACES, AddressSpace
-from ...base.target import SHARED_CLUSTER as SHARED_CLUSTER_SPACE
 from ...layout.tma.recipe import MapRecipe
 from ...layout.tma.recipe_text import parse_recipe, recipe_text
 from ..cute import QuotedAttr
 from ..element_types import FLOATS
 from ..parameters import ParameterType
 
-_ADDRESS_SPACES = {space.ptx: space for space in (*ADDRESS_SPACES, SHARED_CLUSTER_SPACE)}
+_ADDRESS_SPACES = {space.ptx: space for space in ADDRESS_SPACES}
 
 
 class StateSpace(StrEnum):

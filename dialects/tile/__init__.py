@@ -16,6 +16,7 @@ from . import (
     local_partition,
     memory,
     partition,
+    peer,
     rasterize,
     recast,
     run_time,
@@ -44,6 +45,7 @@ from .local_partition import LocalPartitionOp
 from .memory import AllocOp, LoadOp, PrintOp, PrintTensorOp, PtrOp, StoreOp
 from .mma_types import MmaAtomAttr, TiledMmaType
 from .partition import PartitionDOp, PartitionSOp, RetileDOp, RetileSOp
+from .peer import PeerOp
 from .rasterize import RasterizeOp
 from .recast import RecastOp
 from .run_time import DimOp, GetScalarsOp, MakeTensorOp, StrideOp
@@ -69,21 +71,20 @@ from .views import (
 TILE = Dialect(
     "tile",
     operations_of(
-        kernel, rasterize, memory, alias, views, local_partition, recast, run_time, coordinates, tiled_copy,
+        kernel, rasterize, memory, alias, peer, views, local_partition, recast, run_time, coordinates, tiled_copy,
         partition, tma, tiled_mma, fragments, gemm, copies, elementwise, folded,
     ),
     [TensorType, CoordTensorType, TiledCopyType, TiledMmaType, TmaType, CopyAtomAttr, MmaAtomAttr, SpaceAttr],
 )  # fmt: skip
 
 __all__ = [
-    "AliasOp", "AllocOp", "AtomCallOp", "BoundsOp", "CoalesceOp", "CompositionOp", "CoordTensorOp",
-    "CoordTensorType", "CoordinateOp", "CopyAtomAttr", "CopyOp", "Crd2IdxOp", "DimOp", "FillOp", "FlatDivideOp",
-    "FragmentOp", "GemmOp", "GetScalarsOp", "GroupModesOp", "IdentityOp", "LoadOp", "LocalPartitionOp",
-    "LocalTileOp", "LogicalDivideOp", "MakeFragmentAOp", "MakeFragmentBOp", "MakeFragmentCOp", "MakeFragmentLikeOp",
-    "MakeTensorOp", "MapOp", "MmaAtomAttr", "MmaCallOp", "OuterPartitionOp", "PartitionAOp", "PartitionBOp",
-    "PartitionCOp", "PartitionDOp", "PartitionSOp", "PrefetchOp", "PrintOp", "PrintTensorOp", "PtrOp",
-    "RasterizeOp", "RecastOp", "RetileDOp", "RetileSOp", "ReturnOp", "SelectOp", "SliceOp", "Space", "SpaceAttr",
-    "StoreOp", "StrideOp", "TILE", "TensorMapOp", "TensorType", "TileKernelOp", "TiledCopyOp", "TiledCopyType",
-    "TiledDivideOp", "TiledMmaOp", "TiledMmaType", "TmaCallOp", "TmaPartitionOp", "TmaTensorOp", "TmaType",
-    "ViewOp", "YieldOp", "ZippedDivideOp",
+    "AliasOp", "AllocOp", "AtomCallOp", "BoundsOp", "CoalesceOp", "CompositionOp", "CoordTensorOp", "CoordTensorType",
+    "CoordinateOp", "CopyAtomAttr", "CopyOp", "Crd2IdxOp", "DimOp", "FillOp", "FlatDivideOp", "FragmentOp", "GemmOp",
+    "GetScalarsOp", "GroupModesOp", "IdentityOp", "LoadOp", "LocalPartitionOp", "LocalTileOp", "LogicalDivideOp",
+    "MakeFragmentAOp", "MakeFragmentBOp", "MakeFragmentCOp", "MakeFragmentLikeOp", "MakeTensorOp", "MapOp",
+    "MmaAtomAttr", "MmaCallOp", "OuterPartitionOp", "PartitionAOp", "PartitionBOp", "PartitionCOp", "PartitionDOp",
+    "PartitionSOp", "PeerOp", "PrefetchOp", "PrintOp", "PrintTensorOp", "PtrOp", "RasterizeOp", "RecastOp", "RetileDOp",
+    "RetileSOp", "ReturnOp", "SelectOp", "SliceOp", "Space", "SpaceAttr", "StoreOp", "StrideOp", "TILE", "TensorMapOp",
+    "TensorType", "TileKernelOp", "TiledCopyOp", "TiledCopyType", "TiledDivideOp", "TiledMmaOp", "TiledMmaType",
+    "TmaCallOp", "TmaPartitionOp", "TmaTensorOp", "TmaType", "ViewOp", "YieldOp", "ZippedDivideOp",
 ]  # fmt: skip

@@ -20,12 +20,11 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, LayoutError
-from ...base.target import ADDRESS_SPACES
 from ...layout.algebra.core import Layout, size
 from ...layout.algebra.inttuple import rank
 from ..definitions import irdl_op_definition
 from ..errors import refuse, refusing
-from ..ptx.types import SHARED, PtrType, StateSpace
+from ..ptx.types import SHARED, PtrType
 from .assembly import AnyTensor, parse_defined, parse_tensor
 from .copy_rules import atom_values, check_atom_operands, check_tiled_operands
 from .copy_types import CopyAtomAttr, TiledCopyType
@@ -33,7 +32,7 @@ from .directives import TileOp
 from .predicates import predicate_layout
 from .tma_rules import check_operands_of, check_tensor_copy
 from .tma_types import TmaType
-from .types import Space, TensorType
+from .types import TensorType
 
 
 @irdl_op_definition
@@ -242,8 +241,3 @@ def _not_static(mode: int, src: TensorType, dst: TensorType) -> LayoutError:
         f"mode {mode} of the {side} has {size(tensor.layout.data[mode])} elements; the extents of a copy are static",
         "copy tiles of a static shape in a loop, the last ones under predicates",
     )
-
-
-def state_space(space: Space) -> StateSpace:
-    """The PTX state space of a memory space: fragments are `local` until LLVM promotes them to registers."""
-    return StateSpace(next(row.ptx for row in ADDRESS_SPACES if row.tensors == space.value))

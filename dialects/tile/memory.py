@@ -15,7 +15,7 @@ from ...layout.algebra.unknown import Unknown
 from ..cute import CoordAttr
 from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refusing
-from ..ptx.types import GLOBAL, SHARED, PtrType
+from ..ptx.types import PtrType, StateSpaceAttr
 from .assembly import check_operands, fill_coordinate, unwrapped
 from .directives import TileOp
 from .results import InferringOp
@@ -42,8 +42,10 @@ class AllocOp(IRDLOperation):
 
 def check_allocation(type: TensorType) -> None:
     """VerifyException unless a kernel can allocate a tensor of this type."""
-    if type.space.data is Space.Gmem:
-        raise VerifyException("a kernel allocates in smem and rmem; global memory comes as an argument")
+    if type.space.data in (Space.Gmem, Space.Dsmem):
+        raise VerifyException(
+            "a kernel allocates in smem and rmem; global memory comes as an argument, that of a peer by tile.peer"
+        )
     type.check_whole()
     limit = (1 << 16) if type.space.data is Space.Rmem else (1 << 20)
     if type.bytes > limit:
@@ -117,7 +119,8 @@ class StoreOp(_ElementOp):
 @irdl_op_definition
 class PtrOp(_ElementOp, InferringOp):
     """`%p = tile.ptr %t(%i, 0)`: the address of the element at a coordinate, for the operations of `ptx`: an atomic
-    addition, for instance. The result is `!ptx.ptr<global>` or `!ptx.ptr<shared>`; a fragment's elements have none.
+    addition, for instance. The result is `!ptx.ptr<global>`, `!ptx.ptr<shared>` or, of a peer's tensor,
+    `!ptx.ptr<shared_cluster>`; a fragment's elements have none.
     """
 
     name = "tile.ptr"
@@ -128,7 +131,7 @@ class PtrOp(_ElementOp, InferringOp):
     @classmethod
     def infer(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> Sequence[Attribute]:
         assert isinstance(operand_types[0], TensorType)
-        return [SHARED if operand_types[0].space.data is Space.Smem else GLOBAL]
+        return [PtrType(StateSpaceAttr(operand_types[0].space.data.state_space))]
 
     def verify_(self) -> None:
         self.check_element(self.tensor.type.element_type)

@@ -20,20 +20,28 @@ from ...layout.text.layouts import parse_layout, to_text
 from ..cute import LayoutAttr, parse_quoted
 from ..element_types import PACKED_TYPES
 from ..errors import refuse
-from ..ptx.types import scalar_bits
+from ..ptx.types import StateSpace, scalar_bits
 
 
 class Space(StrEnum):
-    """Where a tensor's elements are: global memory, the block's shared memory, or the thread's registers."""
+    """Where a tensor's elements are: global memory, the block's shared memory, the thread's registers, or the shared
+    memory of another block of the cluster (distributed shared memory).
+    """
 
     Gmem = "gmem"
     Smem = "smem"
     Rmem = "rmem"
+    Dsmem = "dsmem"
+
+    @property
+    def state_space(self) -> StateSpace:
+        """The memory in PTX's words."""
+        return next(space for space in StateSpace if space.address_space.tensors == self.value)
 
 
 @irdl_attr_definition
 class SpaceAttr(EnumAttribute[Space], SpacedOpaqueSyntaxAttribute):
-    """A memory space as an attribute: `gmem`, `smem` or `rmem`."""
+    """A memory space as an attribute: `gmem`, `smem`, `rmem` or `dsmem`."""
 
     name = "tile.space"
 

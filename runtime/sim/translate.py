@@ -17,7 +17,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...base.element_types import VALUES
 from ...base.errors import Code as ErrorCode
-from ...dialects.ptx import PtxOp
+from ...dialects.ptx import PtxOp, StateSpace
 from ...dialects.tile import YieldOp
 from ..counters import InstructionCount
 from .faults import SimulationError, Site, site_of
@@ -256,3 +256,9 @@ class Spaces:
     global_: Space
     shared: Space
     local: LocalSpace
+
+    def of(self, space: StateSpace) -> Space | None:
+        """The memory of a state space; None for local."""
+        if space is StateSpace.Local:
+            return None
+        return self.global_ if space is StateSpace.Global else self.shared

@@ -219,6 +219,11 @@ MEMORY = [
         ('%0 = «tile.alloc» : !tile.tensor<f64, smem, align<16>, "(512,257):(1,512)">', "in smem at most 1048576"),
     ),
     *tile_faults(
+        "tile.peer",
+        ("%0 = tile.peer «%A, %t»", "a peer has no tensor in gmem of its own that others reach"),
+        ("%0 = arith.constant 1.0 : f32\n%1 = «tile.peer» %s, %0", "takes no f32"),
+    ),
+    *tile_faults(
         "tile.alias",
         ('%v = tile.slice %s, (_, 0)\n%0 = «tile.alias» %v at 0 : !tile.tensor<f16, smem, align<16>, "8:1">', "not of a view"),
         ('%0 = «tile.alias» %s at 0 : !tile.tensor<f16, rmem, align<16>, "8:1">', "the memory is in smem, not in rmem"),

@@ -94,6 +94,10 @@ TILE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         '%0 = tile.alloc : !tile.tensor<f32, smem, align<128>, "S<3,2,3> o 0 o (8,32):(32,1)">',
         '%0 = tile.alloc : !tile.tensor<i8, rmem, align<1>, "(2,2):(1,2)">',
     ),
+    "tile.peer": (
+        "%0 = tile.peer %s, %x {note}\n%1 = tile.ptr %0(0, 0)",
+        "%0 = tile.peer %s, %t\n%1 = tile.load %0(%t, 0)",
+    ),
     "tile.alias": (
         '%0 = tile.alias %s at 1024 : !tile.tensor<f32, smem, align<128>, "S<1,0,1> o 0 o (16,8):(8,1)">\n'
         '%1 = tile.alias %0 at 0 : !tile.tensor<i8, smem, align<16>, "512:1">',
@@ -445,8 +449,8 @@ ATTRIBUTE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         '!tile.tma<"SM90_TMA_LOAD_MULTICAST", bf16, "(?,(?,4)):(1,(?{div=8},64))", '
         '"S<3,3,3> o 0 o (64,(8,4)):(1,(64,512))", "[64:1;[8:1;4:1]]", multicast 4>',
     ),
-    "tile.space": ("#tile<space smem>",),
-    "ptx.ptr": ("!ptx.ptr<global>", "!ptx.ptr<shared>", "!ptx.ptr<local>"),
+    "tile.space": ("#tile<space smem>", "#tile<space dsmem>"),
+    "ptx.ptr": ("!ptx.ptr<global>", "!ptx.ptr<shared>", "!ptx.ptr<local>", "!ptx.ptr<shared_cluster>"),
     "ptx.tensor_map": ("!ptx.tensor_map",),
     "ptx.recipe": ('#ptx.recipe<"tf32 A dims (x, 7) strides (4 * (x + 1)) box (32, 1) swizzle 128B">',),
     "ptx.state_space": ("#ptx<state_space shared>",),

@@ -11,7 +11,7 @@ from typing import Any
 import ml_dtypes
 import pytest
 from tilefold.base.element_types import ELEMENT_TYPES, ElementType
-from tilefold.base.target import ADDRESS_SPACES, SHARED_CLUSTER
+from tilefold.base.target import ADDRESS_SPACES
 from tilefold.dialects.element_types import ir_type
 from tilefold.dialects.ptx import StateSpace
 from tilefold.dialects.tile import Space
@@ -175,6 +175,5 @@ def test_every_type_has_its_public_name() -> None:
 
 
 def test_spaces_are_those_of_the_target() -> None:
-    spaces = [space.ptx for space in (*ADDRESS_SPACES, SHARED_CLUSTER)]
-    assert [space.address_space.ptx for space in StateSpace] == spaces
+    assert [space.address_space for space in StateSpace] == [*ADDRESS_SPACES]
     assert [space.value for space in Space] == [space.tensors for space in ADDRESS_SPACES]

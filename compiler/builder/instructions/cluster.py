@@ -3,15 +3,16 @@
 of all threads of a cluster.
 """
 
-from typing import Any
+from typing import Any, overload
 
 from ....base.errors import Code, TilefoldError
 from ....base.target import MAX_CLUSTER
 from ....dialects import gpu, ptx
+from ....dialects.tile import PeerOp
 from ....layout.algebra.unknown import Unknown
 from ..scalars.dtypes import Int32, of_sign
 from ..scalars.values import Int, Scalar, convert
-from ..tensors.tensors import Address
+from ..tensors.tensors import Address, Tensor
 from ..tracing.state import emit
 from .arch import address_of, coordinates
 from .warp import shuffle_sync
@@ -75,11 +76,21 @@ def mbarrier_init_fence() -> None:
     emit(ptx.FenceMbarrierInitOp())
 
 
-def mapa(at: Address, cta_rank: "Int | int") -> Address:
-    """The address in the shared memory of the block of a rank in the cluster that `at` is in the own block's. Atomic
-    operations, `load_acquire`, `store_release`, `store_async` and `red_async` take it.
+@overload
+def mapa(at: Tensor, cta_rank: "Int | int") -> Tensor: ...
+
+
+@overload
+def mapa(at: Address, cta_rank: "Int | int") -> Address: ...
+
+
+def mapa(at: "Address | Tensor", cta_rank: "Int | int") -> "Address | Tensor":
+    """What is in the shared memory of the block of a rank in the cluster where `at` is in the own block's: a tensor, or
+    an address, which atomic operations, `load_acquire`, `store_release`, `store_async` and `red_async` take.
     """
     rank = convert(cta_rank, Int32).ssa
+    if isinstance(at, Tensor):
+        return Tensor(emit(PeerOp.inferred([at.ssa, rank])).results[0], at.element_type)
     return Address(emit(ptx.MapaOp(address_of(at).ssa, rank)).results[0], at.dtype)
 
 

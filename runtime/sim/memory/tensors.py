@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from xdsl.ir import Operation
 
 from ....base.errors import Code
-from ....dialects.ptx import PtrType, StateSpace
-from ....dialects.tile import Space as TileSpace
+from ....dialects.ptx import PtrType
 from ....dialects.tile import TensorType
 from ....layout.algebra.core import ComposedLayout, Layout, size
 from ....layout.algebra.swizzle import Swizzle
@@ -95,20 +94,12 @@ def port(op: Operation, type: TensorType | PtrType, kind: str, t: Translator, el
         if isinstance(layout, ComposedLayout):
             assert isinstance(layout.outer, Swizzle)
             swizzle = layout.outer
-        state = _STATE_SPACES[type.space.data]
+        state = type.space.data.state_space
     else:
         state = type.space.data
-    spaces = {StateSpace.Global: t.spaces.global_, StateSpace.Shared: t.spaces.shared, StateSpace.Local: None}
-    space = spaces[state]
+    space = t.spaces.of(state)
     accesses = {} if space is None else {w: t.access(op, space.name, kind, w) for w in WIDTHS}
     return Port(site_of(op), space, t, accesses, element_bits, swizzle)
-
-
-_STATE_SPACES = {
-    TileSpace.Gmem: StateSpace.Global,
-    TileSpace.Smem: StateSpace.Shared,
-    TileSpace.Rmem: StateSpace.Local,
-}
 
 
 MAX_COUNT = 1 << 20

@@ -41,12 +41,7 @@ def from_bytes(warp: Warp, content: NDArray[np.uint8], kind: Kind) -> Lanes:
 def space_of(t: Translator, type: Any) -> Space | None:
     """The state space of a pointer type; None for local."""
     assert isinstance(type, ptx.PtrType)
-    return {
-        ptx.StateSpace.Global: t.spaces.global_,
-        ptx.StateSpace.Shared: t.spaces.shared,
-        ptx.StateSpace.SharedCluster: t.spaces.shared,
-        ptx.StateSpace.Local: None,
-    }[type.space.data]
+    return t.spaces.of(type.space.data)
 
 
 def _ptr_add(op: ptx.PtrAddOp, t: Translator) -> Step:

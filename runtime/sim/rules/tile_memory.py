@@ -2,6 +2,7 @@
 """Rules for the tile dialect's allocations, single elements and printing."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from ..memory.tensors import (
     tensor_layout,
     tensor_value,
 )
+from ..memory.windows import mapped
 from ..translate import Rules, Step, Translator
 from ..values.scalars import actual
 from ..values.values import Kind, TensorValue, Value, anywhere, kind_of, remembered
@@ -57,6 +59,17 @@ def _alias(op: tile.AliasOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         registers = warp.registers
         registers[result] = TensorValue(tensor_value(registers[source]).address + offset, start)
+
+    return step
+
+
+def _peer(op: tile.PeerOp, t: Translator) -> Step:
+    source, rank, result = t.slot(op.source), t.slot(op.rank), t.slot(op.result)
+
+    def step(warp: Warp) -> None:
+        registers = warp.registers
+        there = tensor_value(registers[source])
+        registers[result] = replace(there, address=mapped(there.address, registers[rank]))
 
     return step
 
@@ -195,6 +208,7 @@ TILE_MEMORY: Rules = {
     tile.AllocOp: _alloc,
     tile.FragmentOp: _alloc,
     tile.AliasOp: _alias,
+    tile.PeerOp: _peer,
     tile.LoadOp: _load,
     tile.StoreOp: _store,
     tile.PtrOp: _ptr,
