@@ -18,6 +18,8 @@ from ...base.occupancy import Occupancy, occupancy
 from ...base.target import STATIC_SHARED_BYTES, Target
 from ...dialects.kernel import LaunchBounds
 from ...dialects.ptx import EntryOp, SetMaxNRegOp, StateSpace
+from ...dialects.ptx.tensor_copy import TensorCopyOp
+from ...layout.tma.recipe import MapRecipe
 from ...passes.analysis.local_memory import local_fragments
 from ..frontend.diagnostics import place_of
 from ..machine.assemble import Cubin, KernelResources
@@ -35,7 +37,8 @@ class KernelReport:
     """One kernel: its launch bounds and resources; its static shared memory, to which the assembler's log adds what is
     reserved and aligned, and the dynamic one that its launch asks for; the blocks that a multiprocessor holds, the
     bytes of its fragments that lie in local memory, its PTX instructions, and what its accesses to memory cost.
-    `handed_over` are the registers per thread that its warpgroups have after `setmaxnreg`, the least first.
+    `handed_over` are the registers per thread that its warpgroups have after `setmaxnreg`, the least first; `maps` its
+    tensor maps, each with the number of its copies.
     """
 
     name: str
@@ -48,6 +51,7 @@ class KernelReport:
     instructions: Mapping[str, int]
     accesses: Sequence[AccessCost]
     handed_over: Sequence[int]
+    maps: Mapping[str, tuple[MapRecipe, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +79,14 @@ def _kernel(entry: EntryOp, counts: Mapping[str, Mapping[str, int]], cubin: Cubi
     held = occupancy(target, prod(bounds.threads), resources.registers, static or dynamic)
     local = sum(fragment.bytes for fragment in local_fragments(entry))
     handed_over = sorted({op.n.value.data for op in entry.walk() if isinstance(op, SetMaxNRegOp)})
+    copies = Counter(op.map for op in entry.walk() if isinstance(op, TensorCopyOp))
+    maps = {
+        entry.arg_names.data[index].data: (recipe, copies[entry.body.block.args[index]])
+        for index, recipe in entry.maps.items()
+    }
+    accesses, instructions = access_costs(entry), counts.get(name, {})
     return KernelReport(
-        name, bounds, resources, static, dynamic, held, local, counts.get(name, {}), access_costs(entry), handed_over
+        name, bounds, resources, static, dynamic, held, local, instructions, accesses, handed_over, maps
     )
 
 
@@ -109,6 +119,7 @@ def print_report(report: Report, file: TextIO) -> None:
         table.add_column(kernel.name, justify="right")
     rows: tuple[tuple[str, Callable[[KernelReport], object]], ...] = (
         ("threads per block", lambda kernel: prod(kernel.bounds.threads)),
+        ("blocks per cluster", lambda kernel: prod(kernel.bounds.cluster) if kernel.bounds.cluster else ""),
         ("registers per thread", lambda kernel: kernel.resources.registers),
         ("  after setmaxnreg", lambda kernel: ", ".join(map(str, kernel.handed_over))),
         ("spill stores, bytes", lambda kernel: kernel.resources.spill_stores),
@@ -132,9 +143,24 @@ def print_report(report: Report, file: TextIO) -> None:
         for mnemonic, count in kernel.instructions.items():
             table.add_row(mnemonic, str(count))
         console.print(table)
+        if kernel.maps:
+            console.print(_map_table(kernel))
         for space in WORDS:
             if any(cost.space is space for cost in kernel.accesses):
                 console.print(_access_table(kernel, space))
+
+
+def _map_table(kernel: KernelReport) -> "Table":
+    from rich.table import Table
+
+    table = Table("tensor map", title=f"tensor copies of {kernel.name}", title_justify="left")
+    for name in ("elements", "box", "swizzle", "bytes of a copy", "copies"):
+        table.add_column(name, justify="right")
+    for name, (recipe, copies) in kernel.maps.items():
+        box, swizzle = " x ".join(map(str, recipe.box)), f"{16 << recipe.swizzle_bits} bytes"
+        bytes = prod(recipe.box) * recipe.element.type.bits // 8
+        table.add_row(name, recipe.element.name, box, swizzle if recipe.swizzle_bits else "", str(bytes), str(copies))
+    return table
 
 
 def _access_table(kernel: KernelReport, space: StateSpace) -> "Table":

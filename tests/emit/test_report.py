@@ -2,10 +2,12 @@
 """Machine code and what is reported of it."""
 
 import io
+import re
 import sys
 
 import pytest
 from tilefold.base.errors import Code
+from tilefold.base.target import Target
 from tilefold.compiler.machine.assemble import AssembleError, assemble
 from tilefold.compiler.machine.cubin import code_sizes
 from tilefold.compiler.reports.kernel_report import count_instructions, make_report, print_report
@@ -125,6 +127,23 @@ def test_report_shows_every_number() -> None:
         "PTX instructions of k",
     ):
         assert words in text
+
+
+def test_report_shows_clusters_and_tensor_copies() -> None:
+    arguments = '%A: !ptx.ptr<global> align 16, %x: i32, %a: !ptx.tensor_map of "bf16 A dims (64, 64) strides (128) '
+    arguments += 'box (32, 16) swizzle 64B", %b: !ptx.tensor_map of "f32 A dims (64) box (64)"'
+    body = "%s = ptx.smem.addr 0\nptx.cp.async.bulk.tensor.store %a[%x, %x], %s\n" * 2
+    text = kernel(body.replace("%s = ", "%s1 = ", 1).replace("], %s\n", "], %s1\n", 1), arguments, shared=4096)
+    text, target = text.replace("threads(32)", "threads(32) cluster(2, 2)"), Target("sm_90a")
+    ptx, file = ptx_of(text, target), io.StringIO()
+    entries = [op for op in parse(text).walk() if isinstance(op, EntryOp)]
+    report = make_report(ptx, assemble(ptx, target), target, entries)
+    assert {name: copies for name, (_, copies) in report.kernels[0].maps.items()} == {"a": 2, "b": 0}
+    print_report(report, file)
+    shown = file.getvalue()
+    assert re.search(r"blocks per cluster +│ +4 ", shown)
+    assert re.search(r"│ a +│ +bf16 │ +32 x 16 │ +64 bytes │ +1024 │ +2 │", shown)
+    assert re.search(r"│ b +│ +f32 │ +64 │ +│ +256 │ +0 │", shown)
 
 
 def test_refused_ptx_is_reported_with_its_line() -> None:
