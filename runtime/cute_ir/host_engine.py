@@ -10,6 +10,7 @@ from typing import NoReturn
 import numpy as np
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from ...base.errors import Code
 from ..engine import LaunchConfig
@@ -19,8 +20,8 @@ from ..sim.functions import deep_stack, function
 from ..sim.memory.arena import Arena
 from ..sim.memory.local import LocalSpace
 from ..sim.memory.spaces import Space
-from ..sim.rules import COMMON, rules_of
-from ..sim.translate import Rules, Spaces, Translator
+from ..sim.rules import COMMON, rule_of
+from ..sim.translate import Rule, Spaces, Translator
 from ..sim.warp import Block, Budget, Cluster, Launch, Warp
 from .c_functions import World
 from .rules import Launcher, host_rules
@@ -60,12 +61,13 @@ class HostEngine:
         launch = Launch(one, self.budget, _write if self.sink is None else self.sink)
         own = host_rules(World(self.environment, launch.print), self.launcher)
 
-        def rules(dialect: str) -> Rules:
-            return {**rules_of(dialect), **own} if dialect in COMMON else own
+        def rule(kind: type[Operation]) -> Rule | None:
+            on_host = next((own[base] for base in kind.__mro__ if base in own), None)
+            return on_host or (rule_of(kind) if kind.dialect_name() in COMMON else None)
 
         spaces = Spaces(Space("global", 0, False, Arena()), Space("shared", 0, False), LocalSpace())
         with deep_stack(site_of(main)), np.errstate(all="ignore"):
-            called = function(main, Translator(rules, launch, spaces))
+            called = function(main, Translator(rule, launch, spaces))
             host = _Host(Block(Cluster(launch), (0, 0, 0)), 0, 1, [])
             for _ in called.run(host, []):
                 raise AssertionError("nothing on the host waits for a barrier")

@@ -29,7 +29,7 @@ from .memory.spaces import Space
 from .memory.undefined import Trace, UndefinedReadError, agreed
 from .ordering.races import MAX_THREADS
 from .ordering.schedule import run_cluster
-from .rules import rules_of
+from .rules import rule_of
 from .translate import Code, Spaces, Texts, Translator
 from .warp import Block, Budget, Cluster, Completion, Launch, Warp
 
@@ -158,7 +158,7 @@ class SimEngine:
             Space("shared", SHARED_BASE, self.races),
             LocalSpace(),
         )
-        translator = Translator(rules_of, launch, spaces, self.texts)
+        translator = Translator(rule_of, launch, spaces, self.texts)
         if isinstance(kernel, ptx.EntryOp) and kernel.shared_bytes is not None:
             size = kernel.shared_bytes.value.data
             translator.shared_start = translator.shared(size, 1024, "the block's shared memory")

@@ -72,8 +72,8 @@ class Suspending:
 Rule: TypeAlias = Callable[[Any, "Translator"], Step | Suspending | None]
 """Translates one class of operations; None where there is nothing to do at run time (a constant)."""
 Rules: TypeAlias = Mapping[type[Operation], Rule]
-RulesOf: TypeAlias = Callable[[str], Rules]
-"""The rules for the operations of a dialect."""
+RuleOf: TypeAlias = Callable[[type[Operation]], Rule | None]
+"""The rule of a class of operations."""
 Texts: TypeAlias = Mapping[str, Callable[..., Any]]
 """The meaning of PTX as text: for a text, a function of the operands' elements in all lanes, arrays, that returns those
 of the result, or a tuple of them.
@@ -133,8 +133,8 @@ _FORWARDING = (scf.YieldOp, scf.ConditionOp, func.ReturnOp, YieldOp)
 class Translator:
     """One translation: gives out slots and memory, and keeps the counters of the program's operations."""
 
-    def __init__(self, rules: RulesOf, launch: Launch, spaces: "Spaces", texts: Texts = MappingProxyType({})) -> None:
-        self.rules = rules
+    def __init__(self, rule_of: RuleOf, launch: Launch, spaces: "Spaces", texts: Texts = MappingProxyType({})) -> None:
+        self.rule_of = rule_of
         self.launch = launch
         self.spaces = spaces
         self.texts = texts
@@ -150,7 +150,7 @@ class Translator:
 
     def frame(self) -> "Translator":
         """A translation with registers of its own that shares everything else: that of a function."""
-        own = Translator(self.rules, self.launch, self.spaces, self.texts)
+        own = Translator(self.rule_of, self.launch, self.spaces, self.texts)
         own.shared_start, own.accesses, own.issued = self.shared_start, self.accesses, self.issued
         own.functions = self.functions
         return own
@@ -236,11 +236,9 @@ class Translator:
         return {name: counts[name] for name in sorted(counts) if counts[name].warps}
 
     def _rule(self, op: Operation) -> Rule:
-        rules = self.rules(op.name.partition(".")[0])
-        for cls in type(op).__mro__:
-            rule = rules.get(cls)
-            if rule is not None:
-                return rule
+        rule = self.rule_of(type(op))
+        if rule is not None:
+            return rule
         raise SimulationError(
             ErrorCode.SIM_UNSUPPORTED,
             "the simulator has no rule for this operation",

@@ -40,7 +40,7 @@ from tilefold.runtime.sim.bound_arguments import bind
 from tilefold.runtime.sim.memory.arena import Arena
 from tilefold.runtime.sim.memory.local import LocalSpace
 from tilefold.runtime.sim.memory.spaces import Space
-from tilefold.runtime.sim.rules import rules_of
+from tilefold.runtime.sim.rules import rule_of
 from tilefold.runtime.sim.translate import Spaces, Translator
 from tilefold.runtime.sim.warp import Budget, Launch
 from xdsl.dialects.builtin import Float8E5M2Type, VectorType, f32, i64
@@ -225,7 +225,7 @@ def test_the_simulator_reads_it() -> None:
     (entry,) = (op for op in _program().reached("instr", SM90).walk() if isinstance(op, EntryOp))
     launch = Launch(LaunchConfig((1, 1, 1), (32, 1, 1)), Budget(), lambda _: None)
     spaces = Spaces(Space("global", 4096, False, Arena()), Space("shared", 0, False), LocalSpace())
-    t = Translator(rules_of, launch, spaces)
+    t = Translator(rule_of, launch, spaces)
     tensor = TensorArgument(_storage(), LAYOUT)
     bindings = bind(entry, {"n": 200, "map": tensor, "A": tensor}, t)
     address = 4096 + bindings[0].offset

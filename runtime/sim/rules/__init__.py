@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The simulator's rules, one file for each family of operations, loaded for the dialects that a kernel has."""
+"""The simulator's rules, one file for each family of operations, loaded for the operations that a kernel has."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -8,32 +8,43 @@ from types import MappingProxyType
 
 from xdsl.ir import Operation
 
-from ..translate import Rule, Rules
+from ..translate import Rule
 
-COMMON: Mapping[str, tuple[str, ...]] = MappingProxyType({
-    "arith": ("integers", "floats", "casts"), "math": ("integers", "floats"), "scf": ("scf",), "vector": ("vector",),
-    "func": ("calls",), "cf": ("calls",), "cute": ("cute",), "llvm": ("structs",), "ub": ("structs",),
-})  # fmt: skip
-"""By dialect, the modules with the rules of operations that can run anywhere, on the host too."""
+COMMON = ("arith", "math", "scf", "vector", "func", "cf", "cute", "llvm", "ub")
+"""The dialects whose operations can run anywhere, on the host too."""
 
 MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType({
-    **COMMON,
-    "gpu": ("gpu",),
-    "ptx": (
-        "gpu", "ptx_memory", "ptx_matrix", "ptx_sync", "ptx_lanes", "ptx_compute", "ptx_atomic", "ptx_mbarrier",
-        "ptx_bulk", "ptx_tensor_copy", "ptx_cluster", "ptx_inline", "mma",
+    "arith": ("integers", "floats", "casts"), "math": ("integers", "floats"), "scf": ("scf",), "vector": ("vector",),
+    "func": ("calls",), "cf": ("calls",), "llvm": ("structs",), "ub": ("structs",),
+    **dict.fromkeys(("cute.arithmetic", "cute.constructors", "cute.op"), ("cute",)),
+    **dict.fromkeys(("gpu", "ptx.sreg"), ("gpu",)),
+    **dict.fromkeys(("ptx.address", "ptx.hints", "ptx.memory", "ptx.wgmma_descriptor"), ("ptx_memory",)),
+    **dict.fromkeys(("ptx.async_copy", "ptx.entry"), ("ptx_sync",)),
+    **dict.fromkeys(("ptx.approx", "ptx.convert"), ("ptx_compute",)),
+    "ptx.sync": ("ptx_sync", "ptx_atomic"), "ptx.atomic": ("ptx_atomic",), "ptx.warp": ("ptx_lanes",),
+    "ptx.matrix": ("ptx_matrix",), "ptx.mbarrier": ("ptx_mbarrier",), "ptx.bulk": ("ptx_bulk",),
+    "ptx.tensor_copy": ("ptx_tensor_copy",), "ptx.cluster": ("ptx_cluster",), "ptx.inline": ("ptx_inline",),
+    **dict.fromkeys(("ptx.mma", "tile.gemm"), ("mma",)),
+    **dict.fromkeys(
+        (
+            "tile.folded", "tile.kernel", "tile.rasterize", "tile.recast", "tile.run_time", "tile.tiled_copy",
+            "tile.tiled_mma", "tile.view_base",
+        ),
+        ("tile_views",),
     ),
-    "tile": (
-        "tile_views", "tile_coordinates", "tile_memory", "tile_maps", "tile_copies", "tile_tensor_copies", "mma",
-    ),
+    "tile.coordinates": ("tile_coordinates",), "tile.elementwise": ("tile_maps",),
+    **dict.fromkeys(("tile.alias", "tile.fragments", "tile.memory", "tile.peer"), ("tile_memory",)),
+    "tile.copies": ("tile_copies",), "tile.tma": ("tile_tensor_copies",),
 })  # fmt: skip
-"""By dialect, the modules with the rules of operations that can run inside a kernel."""
+"""By module of `dialects` that defines operations, ours or xDSL's, the modules here that have their rules."""
 
 
 @cache
-def rules_of(dialect: str) -> Rules:
-    """The rule of every operation of a dialect that can run inside a kernel."""
-    rules: dict[type[Operation], Rule] = {}
-    for name in MODULES.get(dialect, ()):
-        rules.update(getattr(import_module(f".{name}", __package__), name.upper()))
-    return MappingProxyType(rules)
+def rule_of(kind: type[Operation]) -> Rule | None:
+    """The rule of a class of operations, or of the nearest base that has one; None where it cannot run in a kernel."""
+    for base in kind.__mro__:
+        for name in MODULES.get(base.__module__.partition("dialects.")[2], ()):
+            rule = getattr(import_module(f".{name}", __package__), name.upper()).get(base)
+            if rule is not None:
+                return rule
+    return None
