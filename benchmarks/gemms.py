@@ -134,9 +134,7 @@ def _measure(bench: Bench, gemm: Gemm, multiprocessors: int, ceilings: dict[str,
     torch = bench.torch
     operands = Operands(torch, gemm)
     launchers = {each.name: bench.launcher(each, operands.arguments()) for each in gemm.workloads(multiprocessors)}
-    peers = {f"cuBLAS ({operands.peer})": operands.cublas()}
-    if gemm.triton and find_spec("triton") is not None:
-        peers["Triton"] = partial(import_module("benchmarks.triton_gemm").matmul, operands.a, operands.b, operands.d)
+    peers = operands.peers()
     inputs = (operands.a, operands.b)
     before = torch.backends.cuda.matmul.allow_tf32
     torch.backends.cuda.matmul.allow_tf32 = gemm.type == "tf32"
@@ -239,6 +237,13 @@ class Operands:
         if self._gemm.scaled:
             return "torch._int_mm, mul, half"
         return {"s8": "torch._int_mm", "fp8": "torch._scaled_mm"}.get(self._gemm.type, "torch.mm")
+
+    def peers(self) -> dict[str, Run]:
+        """The product by cuBLAS and, where the problem asks for it and it is installed, by Triton."""
+        found = {f"cuBLAS ({self.peer})": self.cublas()}
+        if self._gemm.triton and find_spec("triton") is not None:
+            found["Triton"] = partial(import_module("benchmarks.triton_gemm").matmul, self.a, self.b, self.d)
+        return found
 
     def cublas(self) -> Run:
         """The product by PyTorch."""

@@ -77,8 +77,8 @@ def _measure(bench: Bench, name: str, twins: Sequence[Workload], problem: Callab
 
 
 @cache
-def _example(name: str) -> Any:
-    """The module of an example; those of the examples import one another by their names."""
+def example(name: str) -> Any:
+    """The module of an example in Python; those of the examples import one another by their names."""
     folder = str(ROOT / "examples" / "python")
     if folder not in sys.path:
         sys.path.append(folder)
@@ -89,7 +89,7 @@ def _gemm(torch: Torch) -> Problem:
     torch.manual_seed(0)
     A, B = (torch.randn(SIZE, SIZE, device="cuda").half() for _ in range(2))
     D = torch.empty_like(A)
-    run = partial(_example("gemm").gemm, A, B, D, device="cuda")
+    run = partial(example("gemm").gemm, A, B, D, device="cuda")
     expected = A.float() @ B.float().T
     args = {"A": A, "B": B, "D": D, "alpha": 1.0}
     return Problem(run, args, (A, B), D, expected, 2.0 * SIZE**3, "TFLOP/s", atol=5e-3 * SIZE**0.5)
@@ -99,7 +99,7 @@ def _softmax(torch: Torch) -> Problem:
     torch.manual_seed(0)
     A = torch.randn(ELEMENTS // LENGTH, LENGTH, device="cuda", dtype=torch.float16)
     B = torch.empty_like(A)
-    module = _example("softmax")
+    module = example("softmax")
     threads, rows = ROWS["softmax"][LENGTH]
     run = partial(module.softmax, A, B, module.Config(rows, threads), "cuda")
     expected = torch.softmax(A.float(), -1)
@@ -110,7 +110,7 @@ def _rmsnorm(torch: Torch) -> Problem:
     torch.manual_seed(0)
     A = torch.randn(ELEMENTS // LENGTH, LENGTH, device="cuda", dtype=torch.float16)
     B, W = torch.empty_like(A), torch.rand(LENGTH, device="cuda").half()
-    module = _example("rmsnorm")
+    module = example("rmsnorm")
     threads, rows = ROWS["rmsnorm"][LENGTH]
     run = partial(module.rmsnorm, A, W, B, EPSILON, module.Config(rows, threads), "cuda")
     expected = torch.nn.functional.rms_norm(A.float(), (LENGTH,), W.float(), EPSILON)
@@ -123,7 +123,7 @@ def _attention(torch: Torch) -> Problem:
     shape = (SEQUENCE, HEADS, DEPTH)
     Q, K, V = (torch.randn(shape, device="cuda").half() for _ in range(3))
     Out = torch.empty_like(Q)
-    run = partial(_example("attention").attention, Q, K, V, Out, device="cuda")
+    run = partial(example("attention").attention, Q, K, V, Out, device="cuda")
     heads = [each.transpose(0, 1)[None] for each in (Q, K, V)]
     kernels = torch.nn.attention
     with kernels.sdpa_kernel(kernels.SDPBackend.FLASH_ATTENTION):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tilefold.base.errors import TilefoldError
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import Target
 from tilefold.runtime.errors import LaunchError
 
@@ -83,6 +83,39 @@ def test_fastest_is_found_and_remembered(monkeypatch: pytest.MonkeyPatch) -> Non
     assert cute.autotune(configs=CONFIGS, grid=1, block=block_of)(scaled).tune(a, b) == tuning  # off the disk
     text = tuning.table()
     assert text.index("VALUES=2") < text.index("VALUES=4") < text.index("VALUES=1")
+
+
+@cute.kernel(min_blocks=1)
+def handed(A, B, REGISTERS: cute.Constexpr):
+    i, _, _ = cute.arch.thread_idx()
+    cute.arch.inline_ptx(f"setmaxnreg.dec.sync.aligned.u32 {REGISTERS};", "")
+    B[i] = A[i]
+
+
+def test_kernels_that_the_driver_assembles_tell_their_resources(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Registers and local memory are the driver's words, and a kernel that it refuses has a problem."""
+    a, b = _arrays(128)
+
+    def load(artifact: Any) -> Any:
+        assert isinstance(artifact.code, str)
+        if "u32 24;" in artifact.code:
+            raise TilefoldError(Code.ASSEMBLE_SLOWER, "too few registers")
+        local = 8 if "u32 40;" in artifact.code else 0
+        return SimpleNamespace(kernel=SimpleNamespace(registers=168, local_bytes=local, shared_bytes=1024))
+
+    with ThreadPoolExecutor(2) as executor:
+        configs = [{"REGISTERS": 24}, {"REGISTERS": 40}, {"REGISTERS": 56}]
+        tuned = cute.autotune(configs=configs, grid=1, block=128, executor=executor)(handed)
+        timer = _use(monkeypatch, 1.0)
+        timer.driver.target = Target("sm_90a")
+        monkeypatch.setattr(timer, "load", load, raising=False)
+        tuning = tuned.tune(a, b)
+    refused, spilled, best = tuning.candidates
+    assert (refused.resources, refused.problem) == (None, "E2303: too few registers")
+    assert spilled.problem == "pruned"
+    assert spilled.resources is not None
+    assert (spilled.resources.registers, spilled.resources.spill_stores) == (168, 8)
+    assert (best.problem, best.milliseconds) == ("", 1.0)
 
 
 def test_other_arguments_are_tuned_anew(monkeypatch: pytest.MonkeyPatch) -> None:
