@@ -8,6 +8,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ....dialects.ptx.bulk import BULK_UNIT, BulkLoadOp
 from ....dialects.ptx.mbarrier import MAX_TRANSACTION
 from ....dialects.ptx.warp import ElectSyncOp
+from ....dialects.tile import CopyOp
 from ..tensors.tensors import Address
 from ..tracing.state import current
 from .groups import refused
@@ -53,11 +54,15 @@ class Transactions:
 
 
 def _is_copy(op: Operation) -> bool:
-    return isinstance(op, BulkLoadOp)
+    return isinstance(op, BulkLoadOp | CopyOp)
 
 
 def _bytes(op: Operation) -> int | None:
-    """The bytes that a copy counts, None if they are known only when the kernel runs."""
+    """The bytes that a copy counts, with a multicast's those of all blocks, None if they are known only when the kernel
+    runs.
+    """
+    if isinstance(op, CopyOp):
+        return op.dst.type.plain_layout.size * op.dst.type.element_bytes
     assert isinstance(op, BulkLoadOp)
     made = op.bytes.owner
     value = made.value if isinstance(made, arith.ConstantOp) else None

@@ -18,6 +18,7 @@ from ..scalars.values import convert
 from ..tracing.state import emit
 from . import nvgpu
 from .coordinates import as_layout, check_static, split_coordinate, tuples
+from .fragments import MAX, MIN
 from .tensor_base import AnyTensor
 from .tensors import Address, CoordTensor, Pointer, Tensor
 from .views import as_tensor
@@ -68,13 +69,18 @@ def make_tiled_tma_atom(
         )
     for given in (smem_layout, cta_tiler, num_multicast):
         check_static(given, "tiles are static, but this is")
+    source = as_tensor(gmem_tensor)
+    kind = op.reduction_kind if isinstance(op, nvgpu.CopyReduceBulkTensorTileS2GOp) else None
+    if kind in (MIN, MAX) and source.element_type.unsigned:
+        message = f"tensor copies compare integers with their signs, but the elements are {source.element_type}"
+        raise TilefoldError(Code.BUILD_VALUE, message, "use signed integers, or floats")
     properties = {
         "kind": StringAttr(op.atom_name(None)),
         "smem": LayoutAttr(as_layout(smem_layout)),
         "tiler": TilerAttr(tuples(cta_tiler)),
         "multicast": None if num_multicast == 1 else IntegerAttr(num_multicast, i64),
     }
-    tma = emit(TensorMapOp.inferred([as_tensor(gmem_tensor).ssa], properties)).results[0]
+    tma = emit(TensorMapOp.inferred([source.ssa], properties)).results[0]
     return TmaAtom(tma), CoordTensor(emit(TmaTensorOp.inferred([tma])).results[0])
 
 
