@@ -144,3 +144,93 @@ def test_mistakes(mistake: str, seed: int | None) -> None:
         run(body.replace(wrong, right, 1), seed)
     else:
         run(PUT + body.replace(wrong, right, 1), seed)
+
+
+LATE = [Completion.LATE, Completion.EARLY, Completion.RANDOM]
+EXPECT = FENCED.replace("}", "ptx.mbarrier.arrive.expect_tx %bar, %bytes\n}")
+STORE = "ptx.st.async %number, %theirs, %their_bar : i32\n"
+READ = "%v = ptx.ld %mine align 4 : !ptx.ptr<shared> -> i32\nptx.st %v, %out align 4 : i32, !ptx.ptr<global>\n"
+
+
+@pytest.mark.parametrize("completion", LATE)
+@pytest.mark.parametrize("seed", [None, 0, 1])
+def test_asynchronous_stores(seed: int | None, completion: Completion) -> None:
+    assert run(EXPECT + SYNC + STORE + AWAIT + READ, seed, completion) == EXCHANGED
+
+
+@pytest.mark.parametrize("completion", LATE)
+@pytest.mark.parametrize(
+    ("kind", "result"),
+    [
+        ("add", 5 + sum(range(64))), ("max", 63), ("umin", 0), ("or", 63), ("inc", 1), ("dec", 59), ("xor", 5),
+        ("min", 0), ("and", 0), ("umax", 63),
+    ],
+)  # fmt: skip
+def test_asynchronous_reductions(kind: str, result: int, completion: Completion) -> None:
+    """All threads of a block change one word of the peer, in their order, which holds 5 at first."""
+    value = {"inc": "%five", "dec": "%threads"}.get(kind, "%t")
+    body = (
+        "%five = arith.constant 5 : i32\nscf.if %is_first {\nptx.st %five, %s align 4 : i32, !ptx.ptr<shared>\n}\n"
+        + EXPECT
+        + f'%q = ptx.mapa %s, %peer\n{SYNC}ptx.red.async "{kind}" {value}, %q, %their_bar : i32\n{AWAIT}'
+        + READ.replace("%mine", "%s")
+    )
+    expected = {"inc": (5 + 64) % 6, "dec": (5 - 64) % 65}.get(kind, result)
+    assert set(run(body, completion=completion)) == {expected}
+
+
+ASYNC_MISTAKES = {
+    "read before the bytes are counted": (EXPECT + SYNC + STORE + SYNC + READ + AWAIT, "E3206", "is still writing it"),
+    "a sum is read before it is counted": (
+        PUT + EXPECT + SYNC + 'ptx.red.async "add" %number, %theirs, %their_bar : i32\n' + SYNC + READ + AWAIT,
+        "E3205",
+        "which a bulk copy wrote",
+    ),
+    "an mbarrier of another block than the bytes": (
+        EXPECT + SYNC + "%own = ptx.mapa %bar, %rank\n" + STORE.replace("%their_bar", "%own") + AWAIT,
+        "E3215",
+        "the mbarrier is not in the block of the bytes that it counts",
+    ),
+    "bytes of which nobody knows the peer": (EXPECT + STORE + AWAIT, "E3218", "which may not have begun"),
+    "bytes that nobody waits for": (EXPECT + SYNC + STORE + SYNC, "E3217", "may still write its shared memory"),
+    "an arrival by a plain address": (
+        FENCED + SYNC + "scf.if %is_first {\nscf.if %in_block_0 {\nptx.mbarrier.arrive %bar\n}\n}\n" + AWAIT + SYNC,
+        "E3207",
+        "the mbarrier of block (0,0,0) at the same place has 1 arrivals, this one 0, none by other blocks: a thread "
+        "arrives at that of a peer by the address that ptx.mapa returns",
+    ),
+    "a thread that does not come to the cluster barrier": (
+        FENCED + SYNC + "scf.if %in_block_0 {\n" + AWAIT + "}\n" + SYNC,
+        "E3207",
+        "the cluster barrier, phase 1: 64 of 128 threads, warps 0, 1 of block (1,0,0) wait",
+    ),
+}
+
+
+@pytest.mark.parametrize("seed", [None, 0])
+@pytest.mark.parametrize("mistake", ASYNC_MISTAKES)
+def test_mistakes_with_mbarriers_of_peers(mistake: str, seed: int | None) -> None:
+    body, code, said = ASYNC_MISTAKES[mistake]
+    error = refused(body, code, seed)
+    assert seed is not None or said in str(error)
+
+
+def test_an_arrival_by_the_address_of_the_peer() -> None:
+    arrive = "scf.if %is_first {\nptx.mbarrier.arrive %their_bar\n}\n"
+    run(FENCED + SYNC + arrive + AWAIT + SYNC)
+
+
+def test_readers_of_two_blocks_are_told_apart() -> None:
+    """Thread 0 of each block reads a word of block 0 and arrives; other threads, which have not read, do not."""
+    body = (
+        "scf.if %is_first {\nptx.st %one, %s align 4 : i32, !ptx.ptr<shared>\nptx.mbarrier.init %bar, %two\n"
+        "ptx.fence.mbarrier_init\n}\n"
+        + SYNC
+        + "%q = ptx.mapa %s, %zero\n%q_bar = ptx.mapa %bar, %zero\nscf.if %is_first {\n"
+        "%v = ptx.ld %q align 4 : !ptx.ptr<shared_cluster> -> i32\nptx.mbarrier.arrive %q_bar\n"
+        "scf.if %in_block_0 {\n" + AWAIT + "ptx.st %two, %s align 4 : i32, !ptx.ptr<shared>\n}\n}\n"
+    )
+    run(body)
+    alone = "scf.if %in_block_0 {\nptx.mbarrier.arrive %q_bar\n}\n"
+    wrong = body.replace("ptx.mbarrier.arrive %q_bar\n", alone).replace("%bar, %two", "%bar, %one")
+    assert "race: " in refused(wrong, "E3205").message

@@ -72,7 +72,7 @@ def test_clocks_order_what_the_model_orders(events: list[tuple[str, int, int]], 
     takes the place of the atomic ones before it.
     """
     launch = launch_of(32 * WARPS, 30)
-    shadow, releases = RaceShadow(256, WARPS if forgets else 1, forgets), clocks.Releases()
+    shadow, releases = RaceShadow(256, WARPS if forgets else 1, "shared" if forgets else "global"), clocks.Releases()
     cluster, model, number = cluster_of(launch, lanes=1), Model(), 0
     accesses: list[tuple[int, int, bool, bool, int]] = []  # owner, word, writes, atomic, cluster
     left: set[int] = set()
@@ -140,7 +140,7 @@ def test_no_race_of_lanes_is_missed(events: list[tuple[str, int, set[int], int]]
     several lanes count as one.
     """
     launch = launch_of(32 * WARPS)
-    cluster, shadow = cluster_of(launch, lanes=3), RaceShadow(256, WARPS, forgets=True)
+    cluster, shadow = cluster_of(launch, lanes=3), RaceShadow(256, WARPS, "shared")
     known: dict[tuple[int, int], set[int]] = {(warp, lane): set() for warp in range(WARPS) for lane in range(3)}
     accesses: list[tuple[tuple[int, int], int, bool]] = []
     for kind, index, lanes, word in events:
@@ -181,7 +181,7 @@ def wait_for_groups(warp: Warp) -> None:
 
 
 def wait_at_an_mbarrier(warp: Warp) -> None:
-    barrier = Mbarrier(0, 32, 0)
+    barrier = Mbarrier(0, 32, 0, 0)
     barrier.arrivals.append(asynchronous.tie(warp, SITE, warp.lane_numbers()))
     barrier.land()
     assert barrier.phase == 1
@@ -299,7 +299,7 @@ def test_what_an_operation_reads_stays_until_it_is_complete(wait: Callable[[Warp
 def test_who_waits_for_one_mbarrier_knows_the_copies_that_it_tells_of_only() -> None:
     """A warp starts X, lets B tell of it, and then Y, of which only A tells: A tells of both."""
     (issuer, by_a, by_b), space = shared_space()
-    a, b = Mbarrier(0, 32, 0), Mbarrier(1, 32, 0)
+    a, b = Mbarrier(0, 32, 0, 0), Mbarrier(1, 32, 0, 1)
     copy_to(space, issuer, 256)
     b.arrivals.append(asynchronous.tie(issuer, SITE, issuer.lane_numbers()))
     copy_to(space, issuer, 512)
@@ -316,7 +316,7 @@ def test_who_waits_for_one_mbarrier_knows_the_copies_that_it_tells_of_only() -> 
 
 def test_an_mbarrier_tells_of_copies_that_another_has_told_of() -> None:
     (issuer, by_a, by_b), space = shared_space()
-    a, b = Mbarrier(0, 32, 0), Mbarrier(1, 32, 0)
+    a, b = Mbarrier(0, 32, 0, 0), Mbarrier(1, 32, 0, 1)
     copy_to(space, issuer, 256)
     a.arrivals.append(asynchronous.tie(issuer, SITE, issuer.lane_numbers()))
     a.land()
@@ -329,7 +329,7 @@ def test_an_mbarrier_tells_of_copies_that_another_has_told_of() -> None:
 def test_a_barrier_of_the_block_hands_on_no_copy_that_nobody_waited_for() -> None:
     """The copy is complete, since the mbarrier was looked at; but no warp knows it."""
     (issuer, reader, _), space = shared_space()
-    barrier = Mbarrier(0, 64, 0)
+    barrier = Mbarrier(0, 64, 0, 0)
     copy_to(space, issuer, 256)
     barrier.arrivals.append(asynchronous.tie(issuer, SITE, issuer.lane_numbers()))
     barrier.land()

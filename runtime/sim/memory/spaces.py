@@ -378,5 +378,7 @@ class Space:
         warp.fault(
             Code.SIM_RACE, access.site, lane,
             f"race: {verb} {self.name} {where}, which {other} {did}, and no barrier lies between",
-            "put a barrier between the two accesses (there is none between blocks)",
+            "put a barrier between the two accesses (there is none between blocks, but that of their cluster)"
+            if warp.block.cluster.size > 1
+            else "put a barrier between the two accesses (there is none between blocks)",
         )  # fmt: skip

@@ -21,6 +21,10 @@ class Mbarrier:
     expected: int
     maker: int
     """The place in the clocks of the thread that has initialised it."""
+    place: int
+    """The row in the memory of its block: blocks of a cluster have mbarriers at equal places."""
+    is_reached: bool = False
+    """Whether threads of other blocks have arrived."""
     is_published: bool = False
     """Whether that thread has executed a fence for other blocks since."""
     pending: int = field(init=False)
@@ -66,6 +70,7 @@ class Mbarrier:
         if not 1 <= count <= self.pending:
             return f"phase {self.phase} receives {count} arrivals, where 1 to {self.pending} are possible"
         self.last = who, warp, lane
+        self.is_reached |= warp.block.rank != self.maker // warp.launch.config.threads
         if known is not None:
             self.offered = known.joined(self.offered)
         return self.change(count)
@@ -111,9 +116,29 @@ class Mbarrier:
             parts.append(f"the last by {who}{warp.block.describe(int(warp.agents[lane]))}")
         return ", ".join(parts)
 
+    @property
+    def arrived(self) -> int:
+        """The arrivals of all phases so far."""
+        return (self.phase + 1) * self.expected - self.pending
+
     def acquire(self, warp: Warp) -> None:
         """Lets a warp know the accesses before the arrivals of all complete phases."""
         learn(warp, self.released)
+
+
+def misled(cluster: Cluster) -> str:
+    """What to add to a hint where threads wait for ever and an mbarrier that is known to the cluster lacks arrivals of
+    other blocks, none of which have come, while that of another block at the same place has more.
+    """
+    for barrier in cluster.mbarriers.values():
+        for other in cluster.mbarriers.values():
+            more = other.place == barrier.place and other.arrived > barrier.arrived
+            if more and barrier.is_published and not barrier.is_reached:
+                block = cluster.name(other.maker // cluster.launch.config.threads)
+                counts = f"{other.arrived} arrivals, this one {barrier.arrived}, none by other blocks"
+                text = "a thread arrives at that of a peer by the address that ptx.mapa returns, not by a plain one"
+                return f"; the mbarrier of {block} at the same place has {counts}: {text}"
+    return ""
 
 
 def progress(cluster: Cluster) -> None:

@@ -153,16 +153,31 @@ class RaceShadow:
         bad = self._unordered(warp, entries, atomic)
         return None if bad is None else _first(bad, entries, False, width)
 
-    def _own_reads(self, warp: "Warp", width: int) -> Entries:
-        """The table of the warp's reads."""
-        return self._read_rows[width][warp.index if self._forgets else warp.block.rank]
+    def _own_reads(self, warp: "Warp", rows: NDArray[Any], width: int) -> Entries:
+        """The table of the warp's reads. Of those of peers, which few kernels read, each warp of the cluster has a
+        table of its own; where that takes too much memory, warps of one number share theirs.
+        """
+        if not self._forgets:
+            return self._read_rows[width][warp.block.rank]
+        cluster, warps = warp.block.cluster, len(warp.block.warps)
+        bytes = self._writes.size * self._granule
+        span, tables = bytes // (cluster.size * width), cluster.size * warps
+        is_own = cluster.size == 1 or (rows // span == warp.block.rank).all()
+        if is_own or 8 * bytes * tables > warp.launch.budget.bytes // 8:
+            return self._read_rows[width][warp.index]
+        if len(self._reads) == warps:
+            self._reads = np.concatenate([self._reads, np.zeros((tables, self._reads.shape[1]), np.int64)])
+            if warps == 1:
+                self._latest[:] = self._reads[0]
+            self._view()
+        return self._read_rows[width][warps * (1 + warp.block.rank) + warp.index]
 
     def read(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
         """Records that the active lanes read `rows` of `width` bytes; the first conflict with an earlier write."""
         conflict = self._first_write(warp, rows, width)
         if conflict is not None:
             return conflict
-        table = self._own_reads(warp, width)
+        table = self._own_reads(warp, rows, width)
         earlier, now = table[rows], warp.stamps()
         concurrent = self._unordered(warp, earlier)
         table[rows] = now if concurrent is None else np.where(concurrent, _shared(warp, earlier, now), now)
@@ -177,7 +192,7 @@ class RaceShadow:
         """Records that an operation of the active lanes, for each row one, has read these as an agent. There is no
         check, as for `date`.
         """
-        table = self._own_reads(warp, width)
+        table = self._own_reads(warp, rows, width)
         earlier, now = table[rows], np.full((len(rows), 1), warp.launch.clock << 32 | agent)
         concurrent = self._unordered(warp, earlier)
         if concurrent is not None:
@@ -222,7 +237,7 @@ class RaceShadow:
         conflict = self._first_write(warp, rows, width, atomic=True)
         if conflict is not None:
             return conflict
-        table = self._own_reads(warp, width)
+        table = self._own_reads(warp, rows, width)
         earlier, plain = table[rows], warp.stamps()
         now = plain | ATOMIC
         concurrent = self._unordered(warp, earlier)

@@ -16,7 +16,7 @@ from ..translate import Barrier, Code, Pause, Suspension, Until
 from ..warp import Block, Cluster, Warp
 from .bulk import drain, leave
 from .clocks import meet_block, meet_warps, snapshot
-from .mbarrier import progress
+from .mbarrier import misled, progress
 
 Entry: TypeAlias = tuple[Warp, Suspension, Barrier]
 """A warp at a barrier."""
@@ -136,6 +136,7 @@ def _refuse(meetings: Sequence[Meeting], held: Held, ended: Sequence[Warp]) -> N
     hint = "every thread of the block must execute the same barriers"
     if held:
         hint = "let as many threads and copies arrive as the mbarrier was made for, and wait for the right parity"
+        hint += misled(first.block.cluster)
     raise SimulationError(
         ErrorCode.SIM_BARRIER,
         f"warp {first.index} waits at {place} for ever; {'; '.join(parts)}",

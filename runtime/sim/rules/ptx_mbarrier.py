@@ -70,7 +70,8 @@ def _init(op: ptx.MbarrierInitOp, t: Translator) -> Step:
                 barriers.fault(warp, lane, text)
         makers = warp.first_index + warp.lane_numbers()
         for row, number, maker in zip(barriers.make(warp).tolist(), counts, makers.tolist(), strict=True):
-            warp.block.cluster.mbarriers[row] = Mbarrier(row, number, maker)
+            place = row % (barriers.shared.arena.span // MBARRIER_BYTES)
+            warp.block.cluster.mbarriers[row] = Mbarrier(row, number, maker, place)
 
     return step
 
