@@ -89,7 +89,9 @@ class _Instruction:
         operands = (None, None, *rest) if isinstance(op, tile.PrefetchOp) else rest
         made = instruction_of(tma.type, registers[0], registers[1:-1], smem, *operands)
         made.location = op.location
-        step = t.rules("ptx")[type(made)](made, t)
+        rule = t.rule_of(type(made))
+        assert rule is not None
+        step = rule(made, t)
         assert callable(step), "the rules of tensor copies do not wait"
         self._step = step
 
