@@ -74,6 +74,11 @@ class LostSpeed:
         return f"{kernel}{self.cause} (the assembler's {self.code})"
 
     @property
+    def remark(self) -> str:
+        """The message with its cure."""
+        return f"{self}; {self.cure}" if self.cure else str(self)
+
+    @property
     def hint(self) -> str:
         """The hint of the error that it counts as."""
         return f"{self.cure or 'look the message up'}; TILEFOLD_ALLOW_SLOWER=1 takes the code as it is"

@@ -35,8 +35,7 @@ def is_for_warpgroups(entry: EntryOp) -> bool:
 def assembler_remarks(log: str, ptx: str, entries: Sequence[EntryOp], source: Source) -> tuple[Remark, ...]:
     """The messages of a log as remarks, with their cures. `entries` are the kernels of stage `instr`."""
     return tuple(
-        Remark(place, "cubin", "assembler", f"{message}; {message.cure}" if message.cure else str(message))
-        for message, place in _placed(log, ptx, entries, source)
+        Remark(place, "cubin", "assembler", message.remark) for message, place in _placed(log, ptx, entries, source)
     )
 
 

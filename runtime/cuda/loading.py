@@ -60,7 +60,7 @@ def _check(driver: Driver, artifact: Artifact, ptx: str, log: str) -> None:
             log = kept.decode("utf-8", "replace")
     check_speed(log, allows_slower())
     for message in lost_speed(log):
-        warnings.warn(f"{message}: {message.cure}", RuntimeWarning, stacklevel=2)
+        warnings.warn(message.remark, RuntimeWarning, stacklevel=2)
 
 
 def _text(log: bytearray) -> str:
