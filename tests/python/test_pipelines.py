@@ -395,55 +395,24 @@ def test_a_wrong_number_of_consumers_is_found_when_the_kernel_runs(warps: int) -
         by_bulk_copies(A, B, 2, 4 * TILE, warps).launch(1, 96, device="sim")
 
 
-@cute.kernel(cluster=(2, 2))
-def in_a_cluster(A, B, modes: cute.Constexpr, told: cute.Constexpr):
-    """Each block loads its own stages, but fills one only when the blocks that share tiles with it have read theirs."""
-    t, _, _ = cute.arch.thread_idx()
-    x, y, _ = cute.arch.block_idx()
-    sA = cute.make_smem_tensor((TILE, 2), cute.Float32)
-    pipe = pipeline.PipelineTmaAsync.create(
-        num_stages=2,
-        producer_group=group(),
-        consumer_group=group(2 * told),
-        tx_count=4 * TILE,
-        cta_layout_vmnk=cute.make_layout((1, 2, 2, 1)),
-        mcast_mode_mn=modes,
-        defer_sync=True,
-    )
-    pipeline.pipeline_init_arrive((2, 2), is_relaxed=True)
-    producer, consumer = pipe.make_participants()
-    pipeline.pipeline_init_wait((2, 2))
-    if cute.arch.warp_idx() == 0:
-        for i in cute.range(A.shape[1]):
-            stage = producer.acquire_and_advance()
-            bar = stage.barrier
-            with cute.arch.elect_one():
-                cute.arch.cp_async_bulk_load(sA.ptr(0, stage.index), A.ptr(0, i, x, y), 4 * TILE, bar)
-            stage.commit()
-        producer.tail()
-    else:
-        for i in cute.range(A.shape[1]):
-            stage = consumer.wait_and_advance()
-            B[t - 32, i, x, y] = sA[t - 32, stage.index] * 2.0
-            stage.release()
+def test_a_state_goes_on_by_several_stages() -> None:
+    one, several = (pipeline.make_pipeline_state(PRODUCER, 3) for _ in range(2))
+    for _ in range(8):
+        one.advance()
+    several.advance(7)
+    several.advance()
+    assert (one.index, one.phase, one.count) == (several.index, several.phase, several.count) == (2, 1, 8)
 
+    @cute.kernel
+    def kernel(out, stages: cute.Constexpr):
+        t, _, _ = cute.arch.thread_idx()
+        state = pipeline.make_pipeline_state(CONSUMER, stages)
+        state.advance(t)
+        state.advance(2 * t)
+        out[0, t], out[1, t] = state.index, state.phase
 
-@pytest.mark.parametrize(("modes", "told"), [((1, 0), 2), ((0, 1), 2)])
-def test_blocks_of_a_cluster_tell_those_that_share_tiles(modes: tuple[int, int], told: int) -> None:
-    source = np.arange(TILE * COUNT * 4, dtype=np.float32).reshape(2, 2, COUNT, TILE).T
-    for seed in range(3):
-        result = np.full((2, 2, COUNT, TILE), np.nan, np.float32).T
-        in_a_cluster(source, result, modes, told).launch((2, 2), 96, device="sim", seed=seed)
-        np.testing.assert_array_equal(result, 2 * source)
-
-
-def test_layouts_of_clusters_that_are_refused() -> None:
-    def create(layout: Any, size: int = 3) -> Any:
-        return lambda: pipeline.PipelineTmaAsync.create(
-            num_stages=2, producer_group=group(), consumer_group=group(size), tx_count=16, cta_layout_vmnk=layout
-        )
-
-    assert "a cluster of the layout (2,2):(1,2)" in str(refusal(create(cute.make_layout((2, 2)))))
-    assert "a cluster of the layout" in str(refusal(create(cute.make_layout((1, 2, 2, 1), stride=(0, 2, 1, 0)))))
-    assert "the consumer group has 4 arrivals" in str(refusal(create(cute.make_layout((1, 2, 2, 1)), 4)))
-    assert "but the block only 2 warps" in str(refusal(create(cute.make_layout((1, 2, 2, 1)), 9)))
+    steps = 3 * np.arange(32)
+    for stages in (1, 3, 4):
+        out = np.zeros((2, 32), np.int32)
+        kernel(out, stages).launch(1, 32, device="sim")
+        np.testing.assert_array_equal(out, [steps % stages, steps // stages % 2])

@@ -29,19 +29,16 @@ class PipelineState(Stateful):
         self.phase = phase
         self.count = count
 
-    def advance(self) -> None:
-        """Goes on to the next stage; after the last one comes the first, and the phase changes."""
-        following = self.index + 1
-        self.count = self.count + 1
-        if self.stages == 1:
-            self.phase = self.phase ^ 1
-        elif isinstance(following, Value):
-            wraps = following == self.stages
-            self.index = where(wraps, 0, following)
-            self.phase = self.phase ^ convert(wraps, Int32)
+    def advance(self, count: Any = 1) -> None:
+        """Goes on by a stage, or by several; after the last one comes the first, and the phase changes."""
+        following: Any = self.index + count
+        self.count = self.count + count
+        if type(count) is int and count == 1 and isinstance(self.index, Value):
+            wraps: Any = following == self.stages
+            self.index, rounds = where(wraps, 0, following), wraps
         else:
-            self.index = following % self.stages
-            self.phase = self.phase ^ (following // self.stages)
+            self.index, rounds = following % self.stages, following // self.stages & 1
+        self.phase = self.phase ^ (convert(rounds, Int32) if isinstance(rounds, Value) else rounds)
 
     def reset_count(self) -> None:
         """Counts from 0 again; the stage and the phase stay."""
