@@ -122,6 +122,7 @@ class Code(StrEnum):
     LLVM_CRASHED = ("E2204", "the process that ran LLVM ended abnormally")
     LLVM_TIMEOUT = ("E2205", "compiling took longer than is accepted")
     LLVM_EFFORT = ("E2206", "a kernel is more work for LLVM than is accepted")
+    WARPGROUP = ("E2210", "an instruction of warpgroups stands where a warpgroup cannot execute it as a whole")
 
     ASSEMBLE_REFUSED = ("E2301", "the assembler refused the PTX")
     ASSEMBLE_UNAVAILABLE = ("E2302", "the assembler is not installed")
@@ -141,7 +142,10 @@ class Code(StrEnum):
     SIM_MISALIGNED = ("E3203", "the address of an access is not a multiple of its size")
     SIM_UNINITIALISED = ("E3204", "a thread uses a value that it read from unwritten memory")
     SIM_RACE = ("E3205", "two threads access the same byte, one of them writes, and nothing orders them")
-    SIM_IN_FLIGHT = ("E3206", "a thread touches bytes that an asynchronous copy is still writing")
+    SIM_IN_FLIGHT = (
+        "E3206",
+        "a thread touches bytes that an asynchronous operation still writes, or changes its input",
+    )
     SIM_BARRIER = ("E3207", "not every thread reaches a barrier")
     SIM_CONVERGENCE = ("E3208", "not every lane of the warp executes a warp-wide instruction")
     SIM_ARITHMETIC = ("E3209", "an integer operation has no defined result")
@@ -152,11 +156,14 @@ class Code(StrEnum):
     SIM_ASSERT = ("E3213", "an assertion of the program does not hold")
     SIM_MBARRIER = ("E3215", "an address holds no mbarrier, or an mbarrier is used in a way that has no defined result")
     SIM_PROXY = ("E3216", "the async proxy accesses what the generic one wrote, and no proxy fence lies between")
-    SIM_EXIT = ("E3217", "a thread or its block ends while a bulk copy uses its shared memory")
+    SIM_EXIT = ("E3217", "a thread or its block ends while an asynchronous operation still runs")
     SIM_PEER_BEGIN = ("E3218", "a thread reaches into the shared memory of a block that may not have begun")
     SIM_MBARRIER_FENCE = ("E3219", "another block uses an mbarrier, and no fence made it known to the cluster")
     SIM_PEER_END = ("E3220", "a thread reaches into the shared memory of a block that may have ended")
     SIM_CLUSTER_BARRIER = ("E3221", "a thread arrives twice at the cluster barrier, or waits without having arrived")
+    SIM_WGMMA_FENCE = ("E3225", "a warpgroup multiplies with registers that its threads used, with no fence between")
+    SIM_DESCRIPTOR = ("E3226", "a matrix descriptor describes no matrix in shared memory")
+    SIM_REGISTERS = ("E3227", "a warpgroup changes its registers to a number that the block cannot give it")
 
     CUDA_UNAVAILABLE = ("E3301", "there is no GPU or no CUDA driver")
     CUDA_FAILED = ("E3302", "the CUDA driver reports an error")

@@ -23,8 +23,8 @@ class AccessCount:
 
     `space` is `shared` or `global`, `kind` is `load`, `store`, `async`, `bulk`, `multicast` or `matrix`, `width` the
     bytes a thread moves, `requests` the warp-wide executions, `threads` the sum of their active threads. Of bulk
-    copies, `requests` counts the copies, and `threads` their units of `width` bytes. A multicast's are those to further
-    blocks, whose bytes the L2 cache need not read again.
+    copies and of multiplications by warpgroups, `requests` counts the copies or matrices, and `threads` their units of
+    `width` bytes. A multicast's are those to further blocks, whose bytes the L2 cache need not read again.
     `transactions` are shared-memory wavefronts (passes over the 32 banks) or 32-byte sectors of global
     memory; `minimum` is the least that accesses of this width by this many threads can need.
     """

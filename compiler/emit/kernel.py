@@ -12,13 +12,14 @@ from ...base.target import STATIC_SHARED_BYTES
 from ...dialects.parameters import passed_as
 from ...dialects.ptx import EntryOp, PtrType, RetOp
 from ...passes.analysis.ranges import register_ranges
-from ...passes.analysis.wgmma_fragments import tied_fragments
+from ...passes.analysis.wgmma_fragments import warpgroup_fragments
 from ...passes.check_target import check_target
 from ...passes.errors import LoweringError
 from .convert import fenced_roundings
 from .effort import check_effort
 from .ptx_memory import MAX_ALIGN, shared_declaration
 from .types import llvm_type
+from .warpgroups import check_warpgroups
 from .writer import FunctionWriter, ModuleWriter
 
 _RESERVED = frozenset({"_", "WARP_SZ", "vprintf"})
@@ -46,6 +47,8 @@ def write_kernel(module: ModuleWriter, entry: EntryOp) -> None:
         )
     check_target(entry, module.target)
     check_effort(entry)
+    fragments = warpgroup_fragments(entry)
+    check_warpgroups(entry, fragments)
     shared = entry.shared_bytes.value.data if entry.shared_bytes is not None else 0
     if shared:
         module.globals.append(shared_declaration(name, shared, STATIC_SHARED_BYTES))
@@ -53,7 +56,7 @@ def write_kernel(module: ModuleWriter, entry: EntryOp) -> None:
     bounds = entry.launch_bounds
     w = FunctionWriter(module, name, register_ranges(bounds.threads, bounds.cluster), shared)
     w.fenced_roundings = fenced_roundings(entry)
-    w.tied = tied_fragments(entry)
+    w.tied = fragments.tied
     w.scope = module.lines.function(name, entry) if module.lines is not None else ""
     body = entry.body.block
     if not isinstance(body.last_op, RetOp):

@@ -15,7 +15,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ...dialects.ptx import EntryOp, LoadOp, StoreOp
+from ...dialects.ptx import EntryOp, LoadOp, PrintfOp, StoreOp, WgmmaMmaAsyncOp
 from ...dialects.tile import LoadOp as TileLoadOp
 from ...dialects.tile import StoreOp as TileStoreOp
 from ...dialects.tile import TileKernelOp
@@ -90,6 +90,8 @@ def remarks_of(stages: Sequence[tuple[str, ModuleOp]], source: Source) -> tuple[
         remarks.add(last, op, text)
     for entry in module.walk():
         if isinstance(entry, EntryOp):
+            for op in _calls(entry):
+                remarks.add(last, op, _SERIALISED)
             for cost in access_costs(entry):
                 remarks.add(last, cost.op, str(cost), cost.mnemonic)
             for fragment in local_fragments(entry):
@@ -128,6 +130,19 @@ def _elements(written: ModuleOp, module: ModuleOp) -> Iterator[tuple[Operation, 
         if isinstance(op, TileLoadOp | TileStoreOp):
             for mnemonic, count in made.get(str(op.location), Counter()).items():
                 yield op, f"{count} instruction{'s' if count != 1 else ''} {mnemonic}"
+
+
+def _calls(entry: EntryOp) -> Iterator[Operation]:
+    """Calls of functions in a kernel whose warpgroups multiply."""
+    operations = list(entry.walk())
+    if any(isinstance(op, WgmmaMmaAsyncOp) for op in operations):
+        yield from (op for op in operations if isinstance(op, PrintfOp))
+
+
+_SERIALISED = (
+    "a call in a kernel with multiplications by warpgroups: the assembler lets each of them end before the next begins "
+    "(C7509)"
+)
 
 
 def _in_local_memory(fragment: LocalFragment) -> str:

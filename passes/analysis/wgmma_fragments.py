@@ -69,6 +69,7 @@ class _Walk:
     """A walk through a kernel in the order of its execution."""
 
     tied: dict[Operation, Fragments] = field(default_factory=dict[Operation, Fragments])
+    running: dict[WgmmaMmaAsyncOp, Fragments] = field(default_factory=dict[WgmmaMmaAsyncOp, Fragments])
 
     def block(self, block: Block, state: _State) -> _State:
         """The state after a block."""
@@ -81,6 +82,7 @@ class _Walk:
                     for fence in state.fences:
                         self._tie(fence, used)
                     state = _State(state.fences, state.open | used, state.groups)
+                    self.running[op] = self.running.get(op, frozenset()).union(state.open, *state.groups)
                 case WgmmaCommitGroupOp():
                     state = state.committed()
                 case WgmmaWaitGroupOp():
@@ -108,18 +110,28 @@ class _Walk:
         self.tied[op] = self.tied.get(op, frozenset()) | fragments
 
 
-def tied_fragments(entry: EntryOp) -> Mapping[Operation, Sequence[Fragment]]:
-    """The fragments that each fence and wait of warpgroups is for, in the order of their allocations.
+@dataclass(frozen=True, slots=True)
+class WarpgroupFragments:
+    """For each fence and wait of warpgroups the fragments that it is for, in the order of their allocations, and for
+    each multiplication those in use when it has begun.
+    """
+
+    tied: Mapping[Operation, Sequence[Fragment]] = field(default_factory=dict[Operation, Sequence[Fragment]])
+    running: Mapping[WgmmaMmaAsyncOp, Fragments] = field(default_factory=dict[WgmmaMmaAsyncOp, Fragments])
+
+
+def warpgroup_fragments(entry: EntryOp) -> WarpgroupFragments:
+    """The fragments of a kernel that instructions of warpgroups use.
 
     LoweringError (E2201) for registers of a multiplication that are not in a fragment of the kernel.
     """
     operations = list(entry.walk())
     if not any(isinstance(op, _INSTRUCTIONS) for op in operations):
-        return {}
+        return WarpgroupFragments()
     walk = _Walk()
     walk.block(entry.body.block, _State())
     order = {op: index for index, op in enumerate(operations)}
-    return {op: _in_order(fragments, order) for op, fragments in walk.tied.items()}
+    return WarpgroupFragments({op: _in_order(used, order) for op, used in walk.tied.items()}, walk.running)
 
 
 def _in_order(fragments: Fragments, order: Mapping[Operation, int]) -> list[Fragment]:

@@ -50,11 +50,15 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """A warp that waits until a condition holds yields this; `describe` names the mbarrier and its missing arrivals."""
+    """A warp that waits until a condition holds yields this; `describe` names the mbarrier and its missing arrivals, or
+    something else and its state. `code` and `hint` are for a wait without end.
+    """
 
     holds: Callable[[], bool]
     site: Site
     describe: Callable[[], tuple[str, str]]
+    code: ErrorCode = ErrorCode.SIM_BARRIER
+    hint: str = "let as many threads and copies arrive as the mbarrier was made for, and wait for the right parity"
 
 
 Step: TypeAlias = Callable[[Warp], None]

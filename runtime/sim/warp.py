@@ -28,6 +28,8 @@ from .values.values import Lanes, Value, anywhere, varies
 if TYPE_CHECKING:
     from .ordering.asynchronous import Operation
     from .ordering.mbarrier import Mbarrier
+    from .ordering.multiplications import Part
+    from .ordering.warpgroups import RegisterPool, Warpgroup
 
 MAP_BASE = 1 << 40
 """The address of the first tensor map among a kernel's parameters."""
@@ -137,8 +139,10 @@ class Cluster:
     """The mbarriers in its shared memory, by the row of 8 bytes."""
     finished: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     """When the last copy of each agent of copies has completed; 0 where none has."""
-    issuers: "list[Warp | None]" = field(default_factory=lambda: [])
-    """The warps whose lanes have such agents, in the order of these; None for the bulk copies to an mbarrier."""
+    issuers: "list[Warp | str | None]" = field(default_factory=lambda: [])
+    """The warps whose lanes have such agents, in the order of these; None for the bulk copies to an mbarrier, and the
+    name of another agent.
+    """
     reads_late: bool = False
     """Whether an asynchronous operation has begun that reads while it runs."""
     groups: tuple[NDArray[np.int64], ...] = field(init=False)
@@ -167,13 +171,13 @@ class Cluster:
         """The block of a rank, in words."""
         return "block ({},{},{})".format(*self.launch.coordinate(self.number * self.size + rank))
 
-    def open_agents(self, warp: "Warp | None") -> int:
-        """Agents for the copies of the lanes of a warp, or one for the bulk copies to an mbarrier; the number of the
-        first.
+    def open_agents(self, issuer: "Warp | str | None") -> int:
+        """Agents for the copies of the lanes of a warp, or one for the bulk copies to an mbarrier, or of this name; the
+        number of the first.
         """
-        first, count = len(self.finished), 1 if warp is None else warp.lanes
+        first, count = len(self.finished), issuer.lanes if isinstance(issuer, Warp) else 1
         self.finished = np.concatenate([self.finished, np.zeros(count, np.int64)])
-        self.issuers += [warp] * count
+        self.issuers += [issuer] * count
         return first
 
 
@@ -185,6 +189,10 @@ class Block:
     coordinate: Dim3
     rank: int = 0
     warps: "list[Warp]" = field(default_factory=lambda: [])
+    warpgroups: "dict[int, Warpgroup]" = field(default_factory=lambda: {})
+    """Those that have executed an instruction of warpgroups."""
+    registers: "RegisterPool | None" = None
+    """Who has its registers, once they have been moved."""
 
     @property
     def launch(self) -> Launch:
@@ -197,8 +205,8 @@ class Block:
             return "threads of several blocks"
         if agent & ASYNC:
             issuer = self.cluster.issuers[agent & ~ASYNC]
-            if issuer is None:
-                return "a bulk copy"
+            if not isinstance(issuer, Warp):
+                return issuer or "a bulk copy"
             assert issuer.first_copy is not None
             number = int(issuer.agents[(agent & ~ASYNC) - issuer.first_copy])
             return f"an asynchronous copy of {self.describe(number)}"
@@ -232,6 +240,10 @@ class Warp:
     """Its bulk copies to shared memory that are in flight."""
     stores: "list[Operation]" = field(default_factory=lambda: [])
     """Its bulk copies to global memory that are in flight."""
+    multiplications: "list[Part]" = field(default_factory=lambda: [])
+    """Its parts of multiplications by its warpgroup for which it has not waited."""
+    committed: int = 0
+    """Groups of multiplications that it has committed."""
     calls: list[int] = field(default_factory=lambda: [])
     """The sizes of the frames of the functions that have not returned."""
     defined: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])

@@ -40,8 +40,6 @@ NOT_EXECUTED = frozenset({
     "gpu.module", "tile.kernel", "ptx.entry",  # what holds the operations that are executed
     "tile.yield",  # what it yields is taken by the operation around it
     "run.launch", "run.arg", "run.check",  # the host's side
-    *(f"ptx.{name}" for name in ("wgmma.fence", "wgmma.commit_group", "wgmma.wait_group", "wgmma.mma_async",
-                                 "setmaxnreg")),  # of a warpgroup
 })  # fmt: skip
 
 REFUSE = ("refuse", "raise_at", "raise_error")

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# ruff: noqa: E501 - a kernel and its message stand on one line
 """Multiplications by warpgroups: each form is assembled as the instruction that it names, with its operands."""
 
 import re
@@ -14,6 +15,9 @@ from tilefold.passes.errors import LoweringError
 
 from tests.emit.examples import ARGS, WARPGROUPS, multiplication
 from tests.emit.harness import kernel, parse, ptx_of
+from tests.ptxas import installed, needs_ptxas, program
+from tests.sass import disassembled, instructions
+from tests.warp_specialised import text
 
 SM90A = Target("sm_90a")
 MAJORS = ("K", "MN")
@@ -83,3 +87,101 @@ def test_operands(name: str, flags: str, operands: str) -> None:
 def test_other_targets_have_no_warpgroups(name: str, body: str, arch: str) -> None:
     with pytest.raises(LoweringError, match="an instruction of sm_90a alone"):
         ptx_of(kernel(body, ARGS, "128"), Target(arch))
+
+
+def test_the_loop_of_a_matrix_multiplication() -> None:
+    """Four multiplications in place for each stage: accumulators are neither moved nor kept in memory."""
+    ptx = ptx_of(text(), SM90A)
+    loop = next(part for part in re.split(r"^\$L__BB", ptx, flags=re.MULTILINE) if "wgmma.mma_async" in part)
+    taken = re.findall(r"wgmma\.mma_async\S+ \{(.*?)\}", loop)
+    assert len(taken) == 4
+    assert len(set(taken)) == 1
+    (registers,) = set(taken)
+    assert len(registers.split(", ")) == 128
+    moved = set(re.findall(r"mov\.\w+\s+(%\w+)", loop))
+    assert not moved & set(registers.split(", "))
+    order = re.findall(r"wgmma\.(\w+)", loop)
+    assert order == ["fence", *["mma_async"] * 4, "commit_group", "wait_group"]
+
+
+@needs_ptxas
+@pytest.mark.parametrize("running", [0, 1])
+def test_the_machine_code_of_a_matrix_multiplication(running: int) -> None:
+    ptxas = installed()
+    assert ptxas is not None
+    cubin = ptxas.assemble(ptx_of(text(running), SM90A), SM90A)
+    used = cubin.kernels["k"]
+    assert (used.stack, used.spill_stores, used.spill_loads) == (0, 0, 0)
+    assert not re.search(r"C75\d\d", cubin.log), cubin.log
+    counts = instructions(cubin.code)["k"]
+    assert (counts["HGMMA"], counts["USETMAXREG"], counts["LDL"], counts["STL"]) == (4, 2, 0, 0)
+    loop = disassembled(cubin.code).partition("HGMMA")[2].rpartition("HGMMA")[0]
+    assert not re.search(r"\bMOV\b", loop)
+
+
+UNIFORM = "%zero = arith.constant 0 : i32\n%n = arith.constant {} : i32\n%p = arith.cmpi {}, %t, %n : i32\n"
+INSIDE = "scf.if %p {{\n{}\n}}\n"
+
+
+@pytest.mark.parametrize(("body", "threads", "said"), [
+    (UNIFORM.format(16, "ult") + INSIDE.format("ptx.wgmma.fence"), 128, "'ptx.wgmma.fence' is executed by 16 of the 128 threads of warps 0 to 3"),
+    (UNIFORM.format(64, "ult") + INSIDE.format("ptx.setmaxnreg dec 40"), 256, "executed by 64 of the 128 threads of warps 0 to 3"),
+    (UNIFORM.format(160, "uge") + INSIDE.format("ptx.wgmma.commit_group"), 256, "executed by 96 of the 128 threads of warps 4 to 7"),
+    ("ptx.wgmma.wait_group 0", 192, "warps 4 to 5 are no whole warpgroup"),
+    ("ptx.wgmma.fence", 32, "warps 0 to 0 are no whole warpgroup"),
+])  # fmt: skip
+def test_parts_of_warpgroups_are_refused(body: str, threads: int, said: str) -> None:
+    with pytest.raises(LoweringError, match=said) as caught:
+        ptx_of(kernel(f'%t = ptx.sreg "tid.x"\n{body}', threads=str(threads)), SM90A)
+    assert caught.value.code == "E2210"
+
+
+@pytest.mark.parametrize("body", [
+    UNIFORM.format(128, "ult") + INSIDE.format("ptx.setmaxnreg dec 40"),
+    "%p = arith.cmpi eq, %i32, %i32 : i32\n" + INSIDE.format("ptx.wgmma.fence"),
+    "%p = arith.cmpi ult, %t, %i32 : i32\n" + INSIDE.format("ptx.wgmma.fence"),
+], ids=["by warpgroup", "all or none", "known at run time only"])  # fmt: skip
+def test_whole_warpgroups_and_unknown_threads_are_not_refused(body: str) -> None:
+    assert "sync.aligned" in ptx_of(kernel(f'%t = ptx.sreg "tid.x"\n{body}', ARGS, threads="256"), SM90A)
+
+
+def test_registers_of_a_warpgroup() -> None:
+    wide = multiplication("SM90_64x256x16_F32F16F16_SS<Major::K,Major::K>")
+    for threads, body, said in (
+        ("512", wide, "take 128 registers of each thread at a time, which has 128 as that many fit a multiprocessor"),
+        ("128) max_registers(128", wide, "which has 128 by max_registers"),
+        ("384", f"ptx.setmaxnreg dec 144\n{wide}", "which has 144 by setmaxnreg"),
+        ("128", _held(2), "take 256 registers of each thread at a time, which has 255"),
+    ):
+        with pytest.raises(LoweringError, match=said) as caught:
+            ptx_of(kernel(body, ARGS, threads), SM90A)
+        assert caught.value.code == "E0325"
+    assert "wgmma" in ptx_of(kernel(f"ptx.setmaxnreg dec 152\n{wide}", ARGS, "384"), SM90A)
+    assert "wgmma" in ptx_of(kernel(_held(2, "ptx.wgmma.wait_group 0"), ARGS, "128"), SM90A)
+
+
+def _held(count: int, between: str = "") -> str:
+    """Multiplications with accumulators of their own, 128 registers each."""
+    name = "SM90_64x256x16_F32F16F16_SS<Major::K,Major::K>"
+    return "\n".join(
+        f"%d{i} = ptx.local.alloc 512 align 16\nptx.wgmma.fence\n"
+        f'ptx.wgmma.mma_async "{name}" %d{i}, %i64, %i64, %i1 : i64\nptx.wgmma.commit_group\n{between}'
+        for i in range(count)
+    )
+
+
+def test_registers_that_no_fragment_holds_are_refused() -> None:
+    body = """
+        %d = ptx.local.alloc 16 align 16
+        %e = ptx.local.alloc 16 align 16
+        %c = arith.select %i1, %d, %e : !ptx.ptr<local>
+        ptx.wgmma.mma_async "SM90_64x8x16_F32F16F16_SS<Major::K,Major::K>" %c, %i64, %i64, %i1 : i64
+        """
+    with pytest.raises(LoweringError, match="not in a fragment that the compiler knows"):
+        ptx_of(kernel(body, ARGS, "128"), SM90A)
+
+
+def test_printing_beside_multiplications_is_remarked() -> None:
+    printing = kernel(WARPGROUPS[3][1] + '\nptx.printf "x\\n"() :', ARGS, "128")
+    (remark,) = [remark for remark in program(printing).remarks(SM90A) if remark.op == "ptx.printf"]
+    assert "C7509" in remark.text

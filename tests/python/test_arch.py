@@ -188,6 +188,21 @@ def test_bulk_copies(stage: str) -> None:
     assert b.tolist() == (2 * a).tolist()
 
 
+def test_registers_of_warpgroups() -> None:
+    @cute.kernel
+    def move(Out: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        if t < 128:
+            cute.arch.setmaxregister_decrease(40)
+        else:
+            cute.arch.setmaxregister_increase(232)
+        Out[t] = t
+
+    out = np.zeros(384, np.int32)
+    move(out).launch(grid=1, block=384, device="sim")
+    assert out.tolist() == list(range(384))
+
+
 def test_where_a_thread_is() -> None:
     @cute.kernel
     def places(Out: cute.Tensor):

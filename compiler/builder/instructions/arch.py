@@ -310,6 +310,20 @@ def fence_proxy(kind: str, space: str | None = None) -> None:
     emit(ptx.FenceProxyAsyncOp(words[kind, space]))
 
 
+def setmaxregister_increase(registers: int) -> None:
+    """Waits until the block has enough registers for each thread of the warpgroup to have so many, a multiple of 8 from
+    24 to 256 (sm_90a).
+    """
+    emit(ptx.SetMaxNRegOp(_static(registers, "the number of registers"), inc=True))
+
+
+def setmaxregister_decrease(registers: int) -> None:
+    """Leaves each thread of the warpgroup so many registers, a multiple of 8 from 24 to 256, and gives the others back
+    to the block (sm_90a).
+    """
+    emit(ptx.SetMaxNRegOp(_static(registers, "the number of registers"), inc=False))
+
+
 _APPROXIMATIONS = {
     "ex2": ptx.Ex2Op, "lg2": ptx.Lg2Op, "rcp": ptx.RcpOp, "rsqrt": ptx.RsqrtOp, "sqrt": ptx.SqrtOp, "sin": ptx.SinOp,
     "cos": ptx.CosOp, "tanh": ptx.TanhOp,

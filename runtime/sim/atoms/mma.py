@@ -66,8 +66,8 @@ def executor(atom: MmaAtom) -> Executor:
     if isinstance(atom.instruction, Fma | Dp4a):
         return _fma(atom)
     table = _Table(atom)
-    widen_a, widen_b, widen_c = [_widen(name) for name in atom.types[1:]]
-    narrow = _narrow(atom.types[0], table.operation is MmaOperation.SATURATE)
+    widen_a, widen_b, widen_c = [widen(name) for name in atom.types[1:]]
+    rounded = narrow(atom.types[0], table.operation is MmaOperation.SATURATE)
     differing = table.operation is MmaOperation.XOR_POPC
     at_a, at_b, at_c, from_d, shape_d = table.a, table.b, table.c, table.d, table.shape_d
 
@@ -77,7 +77,7 @@ def executor(atom: MmaAtom) -> Executor:
         if differing:  # the bits in which two rows differ: those of either, less twice those of both
             total = left.sum(axis=2, keepdims=True) + right.sum(axis=1, keepdims=True) - 2 * total
         total += widen_c(c).ravel()[at_c]
-        return narrow(total).ravel()[from_d].reshape(shape_d)
+        return rounded(total).ravel()[from_d].reshape(shape_d)
 
     return execute
 
@@ -88,7 +88,7 @@ def bound(atom: MmaAtom, a: Values, b: Values, c: Values) -> NDArray[np.float64]
         return allowed_error(atom, np.zeros(c.shape, np.float64))
     table = _Table(atom)
     magnitude = [
-        np.abs(_widen(t)(x)).ravel()[at]
+        np.abs(widen(t)(x)).ravel()[at]
         for t, x, at in zip(atom.types[1:], (a, b, c), (table.a, table.b, table.c), strict=True)
     ]
     total = np.matmul(magnitude[0], magnitude[1]) + magnitude[2]
@@ -166,7 +166,7 @@ _EIGHT_BITS = {
 }
 
 
-def _widen(name: str) -> Widen:
+def widen(name: str) -> Widen:
     """Elements of a PTX type in double precision, exactly; of tf32 without the bits that tensor cores ignore."""
     if BY_PTX[name].stored:
         return lambda x: (np.ascontiguousarray(x).view(np.uint32) & _TRUNCATED).view(np.float32).astype(np.float64)
@@ -176,7 +176,7 @@ def _widen(name: str) -> Widen:
     return lambda x: x.astype(np.float64, copy=False)
 
 
-def _narrow(name: str, saturates: bool) -> Callable[[NDArray[np.float64]], Values]:
+def narrow(name: str, saturates: bool) -> Callable[[NDArray[np.float64]], Values]:
     """Sums in double precision as elements of D's type."""
     if name == "s32":  # whole numbers, far below 2**53
         if saturates:

@@ -62,15 +62,27 @@ def read(space: Space, warp: Warp, access: Access, lane: int, rows: NDArray[Any]
     """The bytes of rows of the access's width that a copy of the lane reads, an array (rows, width). The faults of
     `Space.load`, and E3216.
     """
+    return content_of(space, access.width, rows, check_read(space, warp, access, lane, rows))
+
+
+def check_read(space: Space, warp: Warp, access: Access, lane: int, rows: NDArray[Any]) -> int | None:
+    """Checks that the async proxy may read rows for the lane; what stands for their undefined bytes, if there are any.
+    The faults of `read`.
+    """
     before = warp.mask_state()
     warp.spread(lane, len(rows))
     states = space.arena.state[access.width][rows]
     missing = None if (states == READY).all() else space.undefined(warp, access, rows)
     _check_order(space, warp, access, rows, writes=False)
-    content = space.arena.data[access.width][rows]
-    if missing is not None:
-        content[states == UNWRITTEN] = missing
     warp.restore(before)
+    return missing
+
+
+def content_of(space: Space, width: int, rows: NDArray[Any], missing: int | None) -> Bytes:
+    """The bytes of rows, an array (rows, width), with `missing` for those that are undefined."""
+    content = space.arena.data[width][rows]
+    if missing is not None:
+        content[space.arena.state[width][rows] == UNWRITTEN] = missing
     return content
 
 

@@ -16,6 +16,19 @@ from .arena import ABSENT, IN_FLIGHT, READY, UNWRITTEN, Allocation, Arena
 from .outside import HINT
 
 Bytes = NDArray[np.uint8]
+TOUCHED = 1
+"""The mark of registers that a thread has accessed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Words:
+    """Registers in all lanes of a warp, as bytes (lanes, bytes) that can be changed: contents, states, and marks of
+    what was done to them since the last fence of warpgroups.
+    """
+
+    data: Bytes
+    state: Bytes
+    touched: Bytes
 
 
 @dataclass(slots=True)
@@ -29,23 +42,34 @@ class LocalSpace:
 
     frame: Arena = field(default_factory=Arena)
     """Where the allocations lie in a frame; its bytes are not used."""
+    has_warpgroups: bool = False
+    """Whether warpgroups multiply, so that accesses to registers are noted."""
     _data: Bytes = field(default_factory=lambda: np.zeros((0, 0), np.uint8))
     _state: Bytes = field(default_factory=lambda: np.zeros((0, 0), np.uint8))
+    _touched: Bytes | None = None
+    """Which bytes a thread has accessed since its last fence of warpgroups: 0, TOUCHED, or the number of the shape of
+    the multiplication that accumulated there.
+    """
 
     def build(self, threads: int) -> None:
         """Creates the frames of so many threads."""
         size = -(-self.frame.size // 16) * 16
         self._data = np.zeros((threads, size), np.uint8)
         self._state = np.full((threads, size), ABSENT, np.uint8)
+        self._touched = np.full((threads, size), TOUCHED, np.uint8) if self.has_warpgroups else None
 
     def define(self, warp: Warp, allocation: Allocation) -> None:
         """Begins the life of an allocation in the active lanes: its bytes become undefined."""
         start, end = allocation.start, allocation.start + allocation.size
         self._state[self._threads(warp), start:end] = UNWRITTEN
+        if self._touched is not None:
+            self._touched[self._threads(warp), start:end] = TOUCHED
         warp.defined = {span for span in warp.defined if not start <= span[0] < end}
 
     def load(self, warp: Warp, site: Site, address: Value, width: int) -> Bytes:
         """The `width` bytes at `address` in each active lane, as an array (active, width)."""
+        if self._touched is not None:
+            self._touch(warp, site, address, width)
         if type(address) is int and self._is_defined(warp, address, width):
             content = self._data[self._threads(warp), address : address + width]
             return content.copy() if warp.active_lanes is None else content
@@ -61,6 +85,8 @@ class LocalSpace:
     def store(self, warp: Warp, site: Site, address: Value, content: Bytes) -> None:
         """Writes an array (active, width) of bytes at `address` in each active lane."""
         width = content.shape[1]
+        if self._touched is not None:
+            self._touch(warp, site, address, width, writes=True)
         if type(address) is int and self._is_defined(warp, address, width, storing=warp.active_lanes is None):
             self._data[self._threads(warp), address : address + width] = content
             return
@@ -81,6 +107,52 @@ class LocalSpace:
         """Ends the flight of rows with these bytes. Nobody else can reach them, so the time does not count."""
         self._data.reshape(-1, width)[rows] = content
         self._state.reshape(-1, width)[rows] = READY
+
+    @property
+    def size(self) -> int:
+        """The bytes of a thread's frame."""
+        return self._data.shape[1]
+
+    def words(self, warp: Warp, site: Site, address: int, size: int) -> Words:
+        """The registers of 4 bytes at an address in all lanes of a warp. The faults of `load`, but for undefined bytes
+        and such in flight.
+        """
+        threads, span = self._threads(warp), slice(address, address + size)
+        for end in (address, address + size - 4):
+            if end % 4 or not 0 <= end <= self._data.shape[1] - 4:
+                self._check(warp, site, end, 4)
+        absent = (self._state[threads, span] == ABSENT).any(axis=0)
+        if absent.any():
+            self._check(warp, site, address + int(absent.argmax()) // 4 * 4, 4)
+        assert self._touched is not None
+        return Words(self._data[threads, span], self._state[threads, span], self._touched[threads, span])
+
+    def fence(self, warp: Warp) -> None:
+        """A fence of a warpgroup's threads: what they accessed so far is before what follows."""
+        assert self._touched is not None
+        self._touched[self._threads(warp)] = 0
+
+    def _touch(self, warp: Warp, site: Site, address: Value, width: int, writes: bool = False) -> None:
+        """Notes an access of the active lanes. A fault for writes of registers that a multiplication reads."""
+        assert self._touched is not None
+        if type(address) is int:
+            if address >= 0:
+                self._touched[self._threads(warp), address : address + width] = TOUCHED
+            first = last = address
+        else:
+            at = warp.select(address)
+            inside = np.clip(at[:, None] + np.arange(width), 0, self._touched.shape[1] - 1)
+            self._touched[(warp.first_index + warp.lane_numbers())[:, None], inside] = TOUCHED
+            first, last = int(at.min()), int(at.max())
+        for part in warp.multiplications if writes else ():
+            if part.a is not None and part.a[0] < last + width and first < part.a[0] + part.a[1]:
+                at = warp.select(address)
+                hit = (at < part.a[0] + part.a[1]) & (at + width > part.a[0])
+                warp.fault_where(
+                    _in_lanes(warp, hit), Code.SIM_IN_FLIGHT, site,
+                    f"writes registers of A, {self.frame.describe(first)}, while {part.describe(0)} still reads them",
+                    part.cure,
+                )  # fmt: skip
 
     def _is_defined(self, warp: Warp, address: int, width: int, storing: bool = False) -> bool:
         """Whether the bytes at an address are aligned and written in all lanes of the warp, active or not; or are now,
@@ -135,5 +207,12 @@ class LocalSpace:
             operation, lane = next(writers(warp.block.cluster, self, int(rows[first]) * width + byte))
             where, other = self.frame.describe(int(at[first]) + byte), operation.describe(lane)
             text = f"uses {where} while {other} is still writing it"
-            warp.fault(Code.SIM_IN_FLIGHT, site, int(lanes[first]), text, "wait for the operation first")
+            warp.fault(Code.SIM_IN_FLIGHT, site, int(lanes[first]), text, operation.cure)
         return rows
+
+
+def _in_lanes(warp: Warp, hit: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """A condition of the active lanes as one of all."""
+    whole = np.zeros(warp.lanes, bool)
+    whole[warp.lane_numbers()] = hit
+    return whole

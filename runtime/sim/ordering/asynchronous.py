@@ -55,6 +55,21 @@ class Readable(Protocol):
         ...
 
 
+class InFlight(Protocol):
+    """Work in flight, as `Operation` has it."""
+
+    @property
+    def cure(self) -> str:
+        """What a thread does before it uses the registers that the work writes, as a hint."""
+        ...
+
+    def describe(self, lane: int) -> str: ...
+
+    def writes(self, memory: object, byte: int) -> int | None: ...
+
+    def reads(self, memory: object, rows: NDArray[Any], width: int) -> tuple[int, int] | None: ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
     """Rows of a memory that an operation reads for some lanes, one for each row, until it is complete."""
@@ -114,17 +129,22 @@ class Operation:
         self.memory.land(self.rows[which], self.width, self.content[which], time, agents)
         self.flying[which] = False
 
+    @property
+    def cure(self) -> str:
+        """What a thread does before it uses the registers that the operation writes, as a hint."""
+        return "wait for the operation first"
+
     def describe(self, lane: int) -> str:
         """The operation and the thread that issued it for a lane, in words."""
         by = " by the async proxy" if self.proxy is Proxy.ASYNC else ""
         return f"{self.site}{by} of {self.issuer.block.describe(int(self.issuer.agents[lane]))}"
 
-    def writes(self, memory: Memory, byte: int) -> int | None:
+    def writes(self, memory: object, byte: int) -> int | None:
         """The lane for which the operation is writing a byte of the memory; None if it is not."""
         at = self.flying & (self.rows == byte // self.width)
         return int(self.lanes[at.argmax()]) if memory is self.memory and at.any() else None
 
-    def reads(self, memory: Readable, rows: NDArray[Any], width: int) -> tuple[int, int] | None:
+    def reads(self, memory: object, rows: NDArray[Any], width: int) -> tuple[int, int] | None:
         """The first of some rows of the memory of which the operation is reading bytes, and the lane for which it does;
         None if it reads none of them.
         """
@@ -244,21 +264,21 @@ def _forget(warp: Warp) -> None:
     warp.operations = [operation for operation in warp.operations if operation.flying.any()]
 
 
-def readers(cluster: Cluster, memory: Readable, rows: NDArray[Any], width: int) -> Iterator[tuple[int, Operation, int]]:
+def readers(cluster: Cluster, memory: object, rows: NDArray[Any], width: int) -> Iterator[tuple[int, InFlight, int]]:
     """The operations that are reading some of the rows of a memory: the number of the first such row, and the lane for
     which each is.
     """
     for warp in cluster.warps if cluster.reads_late else ():
-        for operation in (*warp.operations, *warp.loads, *warp.stores):
+        for operation in (*warp.operations, *warp.loads, *warp.stores, *warp.multiplications):
             read = operation.reads(memory, rows, width)
             if read is not None:
                 yield read[0], operation, read[1]
 
 
-def writers(cluster: Cluster, memory: Memory, byte: int) -> Iterator[tuple[Operation, int]]:
+def writers(cluster: Cluster, memory: object, byte: int) -> Iterator[tuple[InFlight, int]]:
     """The operations that are writing a byte of a memory, and the lane for which each is."""
     for warp in cluster.warps:
-        for operation in (*warp.operations, *warp.loads, *warp.stores):
+        for operation in (*warp.operations, *warp.loads, *warp.stores, *warp.multiplications):
             lane = operation.writes(memory, byte)
             if lane is not None:
                 yield operation, lane

@@ -11,7 +11,7 @@ import numpy as np
 
 from ....base.errors import Code as ErrorCode
 from ....base.target import WARP
-from ..faults import SimulationError
+from ..faults import SimulationError, Site
 from ..translate import Barrier, Code, Pause, Suspension, Until
 from ..warp import Block, Cluster, Warp
 from .bulk import drain, leave
@@ -85,6 +85,8 @@ def run_cluster(cluster: Cluster, code: Code, order: Random | None) -> None:
         progress(cluster)
         if event is None:
             leave(warp)
+            for part in warp.multiplications:
+                part.refuse_end()
             ended.append(warp)
             cluster.barrier.end(warp)
             if all(other in ended for other in warp.block.warps):
@@ -118,10 +120,10 @@ def _wake(held: Held, ready: list[tuple[Warp, Suspension]]) -> bool:
 
 def _refuse(meetings: Sequence[Meeting], held: Held, ended: Sequence[Warp]) -> None:
     """Raises the fault of warps that wait for ever: it names each barrier and mbarrier and its missing arrivals."""
-    stuck = [(warp, barrier.site, f"barrier {m.number}") for m in meetings for warp, _, barrier in m.arrived
+    stuck = [(warp, barrier.site, f"barrier {m.number}", None) for m in meetings for warp, _, barrier in m.arrived
              if barrier.waits]  # fmt: skip
-    stuck += [(warp, until.site, until.describe()[0]) for warp, _, until in held]
-    first, site, place = min(stuck, key=lambda entry: entry[0].first_index)
+    stuck += [(warp, until.site, until.describe()[0], until) for warp, _, until in held]
+    first, site, place, until = min(stuck, key=_culprit)
     parts = [
         f"barrier {meeting.number}{_of_block(meeting.block)}, phase {meeting.phase}: {meeting.missing()}, "
         f"{_warps(meeting.waiting, 'wait')}"
@@ -133,18 +135,24 @@ def _refuse(meetings: Sequence[Meeting], held: Held, ended: Sequence[Warp]) -> N
         parts.append(f"{title}, {state}, {_warps([warp for _, warp in group], 'wait')}")
     if ended:
         parts.append(_warps(ended, "have ended"))
+    until = held[0][2] if until is None and held else until
     hint = "every thread of the block must execute the same barriers"
-    if held:
-        hint = "let as many threads and copies arrive as the mbarrier was made for, and wait for the right parity"
-        hint += misled(first.block.cluster)
+    if until is not None:
+        hint = until.hint + misled(first.block.cluster)
     raise SimulationError(
-        ErrorCode.SIM_BARRIER,
+        ErrorCode.SIM_BARRIER if until is None else until.code,
         f"warp {first.index} waits at {place} for ever; {'; '.join(parts)}",
         hint,
         site=site,
         block=first.block.coordinate,
         thread=first.block.thread(first.first_thread),
     )
+
+
+def _culprit(entry: tuple[Warp, Site, str, Until | None]) -> tuple[bool, int]:
+    """The order of warps that wait for ever: those first that wait for something that others may wait for in turn."""
+    warp, _, _, until = entry
+    return until is None or until.code is ErrorCode.SIM_BARRIER, warp.first_index
 
 
 def _of_block(block: Block) -> str:

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The arithmetic of a warpgroup's multiplication, for all of its 128 threads at once.
+
+The model is that of `mma`: products are exact, their sum with the accumulator is taken in double precision, and each
+instruction rounds its result once, to nearest even.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.target import WARP
+from ....layout.algebra.core import Layout
+from ....layout.atoms.instructions import MmaOperation, WgMma
+from ....layout.atoms.mma_atom import MmaAtom
+from ...arrays.storage import distances
+from .mma import from_bytes, narrow, to_bytes, widen
+
+Bytes = NDArray[np.uint8]
+Numbers = NDArray[np.float64]
+
+
+class Product:
+    """The product of an atom of a warpgroup, on the bytes that hold its operands."""
+
+    def __init__(self, atom: MmaAtom, instruction: WgMma, signs: tuple[int, int]) -> None:
+        self.atom, self.instruction, self._signs = atom, instruction, signs
+        operation = MmaOperation.SATURATE if instruction.saturates else MmaOperation.MULTIPLY_ADD
+        self._widen = [widen(name) for name in atom.types]
+        self._narrow = narrow(atom.types[0], operation is MmaOperation.SATURATE)
+        self._places_a, self._places_d = _places(atom.layout_a), _places(atom.layout_c)
+
+    @property
+    def shape_number(self) -> int:
+        """A number that tells shapes apart, 2 to 255."""
+        _, n, k = self.atom.shape
+        return n // 8 * 4 + k // 16
+
+    def shared(self, operand: str, rows: Bytes) -> Numbers:
+        """Operand "A" or "B", (MN, K), from its rows of 16 bytes in shared memory, as `Matrix` has them."""
+        number = "AB".index(operand)
+        name = self.atom.types[1 + number]
+        matrix = self._widen[1 + number](from_bytes(name, rows.reshape(rows.shape[0], -1)))
+        return matrix if self.instruction.majors[number] == "K" else matrix.T
+
+    def registers(self, operand: str, words: Sequence[Bytes]) -> Numbers:
+        """Operand "A" or the accumulators "D", (64, K) or (64, N), from the registers (lanes, bytes) of the warps."""
+        number = "DA".index(operand)
+        values = self._widen[number](from_bytes(self.atom.types[number], np.concatenate(words)))
+        matrix = np.empty(values.size)
+        matrix[self._places_a if number else self._places_d] = values
+        return matrix.reshape(-1, 64).T
+
+    def result(self, a: Numbers, b: Numbers, d: Numbers | None) -> Numbers:
+        """A * B + D, or A * B where `d` is None, as D's type has it."""
+        total = np.matmul(a, b.T)
+        if self._signs[0] * self._signs[1] < 0:
+            total = -total
+        return self._widen[0](self._narrow(total if d is None else total + d))
+
+    def words(self, result: Numbers, warp: int) -> Bytes:
+        """The accumulators (lanes, bytes) of a warp, number 0 to 3 of the warpgroup."""
+        places = self._places_d[warp * WARP : (warp + 1) * WARP]
+        return to_bytes(self.atom.types[0], self._narrow(result.T.ravel()[places]))
+
+
+def _places(layout: Layout) -> NDArray[np.int64]:
+    """Where each value (thread, value) of an operand is in its matrix, counted first mode fastest."""
+    return distances(layout).reshape(layout[0].size, -1, order="F")

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Where the matrices of a warpgroup's multiplication are in shared memory, by their descriptors (PTX ISA, Asynchronous
+warpgroup-level matrix instructions: shared memory matrix layout, matrix descriptor format).
+
+A matrix is made of rows of 16 bytes. The descriptor has the address of the first, and two strides. With a swizzle, the
+hardware exchanges bits of each row's address: bits 4 to 6 with 7 to 9 of 128 bytes, 4 and 5 with 7 and 8 of 64 bytes, 4
+with 7 of 32 bytes. The base offset is that of the first row in the pattern, which then begins there.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....layout.atoms.instructions import WgMma
+
+ROW = 16
+"""The bytes of a row."""
+_FIELDS = 0x3FFF | 0x3FFF << 16 | 0x3FFF << 32 | 7 << 49 | 3 << 62
+_SWIZZLE_BITS = {0: 0, 1: 3, 2: 2, 3: 1}  # by layout type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matrix:
+    """The addresses of a matrix's rows of 16 bytes: (MN, 2) where K is contiguous, (16, MN / 8) where M or N is."""
+
+    addresses: NDArray[np.int64]
+    problem: str = ""
+    """What is wrong with the descriptor."""
+
+
+def matrix_of(instruction: WgMma, operand: str, descriptor: int) -> Matrix:
+    """Operand "A" or "B" of an instruction by its descriptor."""
+    m, n, _ = instruction.shape
+    is_b = operand == "B"
+    return _matrix(descriptor & (1 << 64) - 1, n if is_b else m, instruction.majors[is_b])
+
+
+@lru_cache(maxsize=1024)
+def _matrix(descriptor: int, extent: int, major: str) -> Matrix:
+    start, leading, stride = ((descriptor >> shift & 0x3FFF) for shift in (0, 16, 32))
+    offset, bits = descriptor >> 49 & 7, _SWIZZLE_BITS[descriptor >> 62]
+    width = 1 << bits
+    if major == "K":
+        rows, halves = np.arange(extent)[:, None], np.arange(2)
+        places = rows % 8 * width + rows // 8 * stride + halves * (1 if bits else leading)
+    else:
+        rows, chunks = np.arange(16)[:, None], np.arange(extent // 8)
+        if bits:
+            places = chunks % width + chunks // width * leading + rows % 8 * width + rows // 8 * stride
+        else:
+            places = chunks * stride + rows % 8 + rows // 8 * leading
+    addresses = (start + places) * ROW
+    problem = ""
+    if descriptor & ~_FIELDS:
+        problem = "it has bits set that mean nothing: an address or a stride is too large for its field"
+    elif offset != (start >> 3) & (width - 1):
+        problem = (
+            f"its matrix begins in row {(start >> 3) & (width - 1)} of the pattern of its swizzle, and the base offset "
+            f"is {offset}"
+        )
+    return Matrix(addresses ^ ((addresses >> 7) - offset & (width - 1)) << 4, problem)

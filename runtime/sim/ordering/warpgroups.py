@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Warpgroups: which warps execute an instruction together, and the registers that they have.
+
+The simulator executes one warp after the other. So the instructions of a warpgroup are collected: the first warp to
+execute its n-th says what it is, and the n-th of the others must be the same.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from ....base.errors import Code
+from ....base.occupancy import REGISTERS
+from ....base.target import MAX_SET_REGISTERS, REGISTER_UNIT, WARP, WARPGROUP
+from ....dialects.kernel import LaunchBounds
+from ..faults import Site
+from ..warp import Block, Warp
+
+WARPS = WARPGROUP // WARP
+"""The warps of a warpgroup."""
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Together(Generic[T]):
+    """The instructions of a kind that not all warps of a warpgroup have executed yet, by their numbers."""
+
+    counts: dict[Warp, int] = field(default_factory=lambda: {})
+    pending: dict[int, tuple[T, set[Warp]]] = field(default_factory=lambda: {})
+
+    def join(self, warp: Warp, made: T) -> T:
+        """The next instruction of a warp: that of the first warp to get there, or else `made`."""
+        number = self.counts.get(warp, 0)
+        self.counts[warp] = number + 1
+        instruction, warps = self.pending.setdefault(number, (made, set()))
+        warps.add(warp)
+        if len(warps) == WARPS:
+            del self.pending[number]
+        return instruction
+
+
+@dataclass(slots=True, eq=False)
+class Warpgroup:
+    """Four warps of a block, their multiplications and changes of registers."""
+
+    warps: Sequence[Warp]
+    multiplications: Together[object] = field(default_factory=lambda: Together[object]())
+    changes: Together[tuple[int, bool]] = field(default_factory=lambda: Together[tuple[int, bool]]())
+    agent: int | None = None
+    """The agent of its reads of shared memory, once it has multiplied."""
+
+    def __str__(self) -> str:
+        return f"warps {self.warps[0].index} to {self.warps[-1].index}"
+
+
+def warpgroup_of(warp: Warp, site: Site) -> Warpgroup:
+    """The warpgroup of a warp that executes an instruction of warpgroups. SimulationError (E3208) where not all lanes
+    of the warp do, or the block ends within the warpgroup.
+    """
+    if warp.active < WARP:
+        text = f"the instruction of a warpgroup is executed by {warp.active} lanes; all {WARP} of the warp must"
+        warp.fault(Code.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
+    number = warp.index // WARPS
+    group = warp.block.warpgroups.get(number)
+    if group is None:
+        warps = warp.block.warps[number * WARPS : (number + 1) * WARPS]
+        if len(warps) < WARPS or warps[-1].lanes < WARP:
+            threads = warp.launch.config.threads
+            text = f"warp {warp.index} belongs to no whole warpgroup: the block has {threads} threads"
+            hint = f"warpgroups are four warps each, counted from 0: give the block a multiple of {WARPGROUP} threads"
+            warp.fault(Code.SIM_CONVERGENCE, site, None, text, hint)
+        group = warp.block.warpgroups[number] = Warpgroup(warps)
+    return group
+
+
+@dataclass(slots=True)
+class RegisterPool:
+    """The registers of a block: those of each warp, for a thread, and those that no warp has."""
+
+    held: dict[Warp, int]
+    free: int = 0
+
+    def missing(self, warp: Warp, number: int) -> int:
+        """The registers that the pool lacks for a warp to have `number` for each thread."""
+        return max(0, (number - self.held[warp]) * WARP - self.free)
+
+    def change(self, warp: Warp, number: int) -> None:
+        """Gives a warp `number` registers for each thread."""
+        self.free -= (number - self.held[warp]) * WARP
+        self.held[warp] = number
+
+    def describe(self) -> str:
+        """Who has which registers, in words."""
+        parts = [f"warp {warp.index} has {number} a thread" for warp, number in self.held.items()]
+        return f"{self.free} are free, {', '.join(parts)}"
+
+
+def pool_of(block: Block, bounds: LaunchBounds) -> RegisterPool:
+    """The registers with which a block begins: as many for each thread as the kernel says, or as fit."""
+    given = bounds.max_registers
+    if given is None:
+        each = REGISTERS // (block.launch.config.threads * (bounds.min_blocks or 1))
+        given = min(each, MAX_SET_REGISTERS) // REGISTER_UNIT * REGISTER_UNIT
+    return RegisterPool(dict.fromkeys(block.warps, given))

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rules for instructions of warpgroups (PTX ISA, Asynchronous warpgroup-level matrix instructions; setmaxnreg)."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.errors import Code as ErrorCode
+from ....dialects import ptx
+from ....dialects.kernel import kernel_of
+from ....layout.atoms.mma_registers import registers
+from ..atoms.wgmma import Product
+from ..faults import site_of
+from ..memory import bulk
+from ..memory.arena import IN_FLIGHT, UNWRITTEN
+from ..memory.local import TOUCHED
+from ..memory.matrices import ROW, Matrix, matrix_of
+from ..ordering import multiplications
+from ..ordering.multiplications import Kind, Multiplication, Part
+from ..ordering.warpgroups import Warpgroup, pool_of, warpgroup_of
+from ..translate import Rules, Step, Suspending, Suspension, Translator, Until
+from ..values.values import Value, varies
+from ..warp import Warp
+
+_FENCE = "execute ptx.wgmma.fence between the access of the registers and the multiplication"
+
+
+class _Multiply:
+    """The multiplications by one operation of the program."""
+
+    def __init__(self, op: ptx.WgmmaMmaAsyncOp, t: Translator) -> None:
+        self.site, self.shared, self.local = site_of(op), t.spaces.shared, t.spaces.local
+        self.local.has_warpgroups = True
+        atom, instruction = op.atom, op.instruction
+        self.product = Product(atom, instruction, op.signs)
+        self.access = t.access(op, self.shared.name, "matrix", ROW)
+        in_shared = {"A": op.a, "B": op.b} if instruction.a_space == "smem" else {"B": op.b}
+        self.descriptors = {name: t.slot(value) for name, value in in_shared.items()}
+        self.d, self.bytes_d = t.slot(op.d), 4 * registers(atom, "D").count
+        self.a = None if "A" in in_shared else t.slot(op.a)
+        self.bytes_a = 0 if self.a is None else 4 * registers(atom, "A").count
+        self.scale_d = t.slot(op.scale_d)
+
+    def step(self, warp: Warp) -> None:
+        """Executes the operation for a warp."""
+        group, held = warpgroup_of(warp, self.site), warp.registers
+        values = {
+            name: self._same(warp, held[slot], f"descriptors of {name}") for name, slot in self.descriptors.items()
+        }
+        accumulates = bool(self._same(warp, held[self.scale_d], "values of scale_d"))
+        kind = Kind(self.product, tuple(values.values()), accumulates, warp.committed)
+        whole = self._joined(warp, group, kind, values)
+        for name, (_, rows) in whole.matrices.items():
+            whole.missing[name] = bulk.check_read(self.shared, warp, self.access, 0, rows)
+        part = self._part(warp, whole)
+        whole.parts.append(part)
+        warp.multiplications.append(part)
+        warp.block.cluster.reads_late = True
+
+    def _joined(self, warp: Warp, group: Warpgroup, kind: Kind, values: dict[str, int]) -> Multiplication:
+        """The multiplication that the warp takes part in. A fault where the warps do not agree on it."""
+        made = Multiplication(self.site, kind, group, self.shared, {})
+        whole = group.multiplications.join(warp, made)
+        assert isinstance(whole, Multiplication)
+        if whole is made:
+            for name, value in values.items():
+                matrix = matrix_of(self.product.instruction, name, value)
+                made.matrices[name] = matrix, self._rows(warp, name, value, matrix)
+        elif whole.kind != kind:
+            other = whole.parts[0].warp.index
+            text = f"warp {warp.index} starts {kind}, where warp {other} of its warpgroup starts {whole.kind}"
+            warp.fault(ErrorCode.SIM_CONVERGENCE, self.site, None, text, "let all four warps execute the same")
+        return whole
+
+    def _rows(self, warp: Warp, name: str, descriptor: int, matrix: Matrix) -> NDArray[Any]:
+        """The rows of shared memory that hold a matrix; they are counted. A fault for a descriptor that is none."""
+        what = f"the descriptor {descriptor & (1 << 64) - 1:#018x} of {name} of {self.product.atom.name}"
+        if matrix.problem:
+            hint = "make it by ptx.wgmma.descriptor of an address that is aligned to the pattern of the swizzle"
+            warp.fault(ErrorCode.SIM_DESCRIPTOR, self.site, 0, f"{what}: {matrix.problem}", hint)
+        space = self.shared
+        offsets = matrix.addresses.ravel() - space.base
+        outside = (offsets < 0) | (offsets > space.arena.span - ROW)
+        absent = outside | (space.arena.state[ROW][np.where(outside, 0, offsets) // ROW] == 0).any(axis=1)
+        if absent.any():
+            where = space.show(int(offsets[absent.argmax()]) + space.base)
+            text = f"{what} leads to {where}, outside of the block's shared memory"
+            hint = "check its address, its strides, and the major of the atom"
+            warp.fault(ErrorCode.SIM_DESCRIPTOR, self.site, 0, text, hint)
+        bulk.count(space, self.access, offsets, ROW)
+        return (offsets + warp.block.rank * space.arena.span) // ROW
+
+    def _part(self, warp: Warp, whole: Multiplication) -> Part:
+        """The registers of a warp, which are in flight from now on. A fault for such that may not be used."""
+        held, local, site = warp.registers, self.local, self.site
+        d = self._same(warp, held[self.d], "addresses of accumulators"), self.bytes_d
+        before = self._before(warp, d)
+        accumulators = local.words(warp, site, *d)
+        if before is None:
+            self._check_fenced(warp, "accumulators", d[0], accumulators.touched)
+            if whole.kind.accumulates:
+                self._define(warp, d[0], accumulators.state, accumulators.data)
+        a, words_a = None, accumulators.data[:, :0]
+        if self.a is not None:
+            a = self._same(warp, held[self.a], "addresses of registers of A"), self.bytes_a
+            given = local.words(warp, site, *a)
+            if (given.state == IN_FLIGHT).any():
+                other = next(part for part in warp.multiplications if _overlap(part.d, a))
+                text = f"multiplies registers of A that {other.describe(0)} is still writing"
+                warp.fault(ErrorCode.SIM_IN_FLIGHT, site, 0, text, other.cure)
+            self._check_fenced(warp, "registers of A", a[0], given.touched)
+            self._define(warp, a[0], given.state, given.data)
+            words_a = given.data.copy()
+        part = Part(
+            whole, warp, local, d, a, accumulators.data.copy(), words_a, before if whole.kind.accumulates else None
+        )
+        accumulators.state[:] = IN_FLIGHT
+        warp.defined.clear()
+        return part
+
+    def _before(self, warp: Warp, d: tuple[int, int]) -> Multiplication | None:
+        """The multiplication in flight that accumulates in the same registers, in the same shape. A fault where one
+        uses them otherwise.
+        """
+        before = None
+        for part in warp.multiplications:
+            if part.a is not None and _overlap(part.a, d):
+                text = f"accumulates in registers of A of {part.describe(0)} while that runs"
+                warp.fault(ErrorCode.SIM_IN_FLIGHT, self.site, 0, text, part.cure)
+            if not _overlap(part.d, d):
+                continue
+            product = part.whole.kind.product
+            if part.d != d or product.instruction.shape != self.product.instruction.shape:
+                text = f"accumulates in registers that {part.describe(0)}, of another shape, is still writing"
+                warp.fault(ErrorCode.SIM_IN_FLIGHT, self.site, 0, text, part.cure)
+            before = part.whole
+        return before
+
+    def _check_fenced(self, warp: Warp, what: str, address: int, touched: NDArray[Any]) -> None:
+        """A fault for registers that were used since the last fence otherwise than as accumulators of the shape."""
+        used = touched if what != "accumulators" else touched * (touched != self.product.shape_number)
+        if used.any():
+            lane, byte = np.argwhere(used)[0].tolist()
+            who = (
+                "the thread has used"
+                if used[lane, byte] == TOUCHED
+                else "a multiplication of another shape has changed"
+            )
+            text = f"multiplies with {what}, {self.local.frame.describe(address + byte)}, that {who}"
+            text += " since the last ptx.wgmma.fence"
+            warp.fault(ErrorCode.SIM_WGMMA_FENCE, self.site, lane, text, _FENCE)
+
+    def _define(self, warp: Warp, address: int, state: NDArray[Any], data: NDArray[Any]) -> None:
+        """Reads registers, which must be defined."""
+        missing = state == UNWRITTEN
+        if missing.any():
+            lane, byte = np.argwhere(missing)[0].tolist()
+            data[missing] = warp.undefined(self.site, lane, self.local.frame.describe(address + byte))
+
+    def _same(self, warp: Warp, value: Value, what: str) -> int:
+        """A value that all lanes have in common. A fault where they do not."""
+        if not varies(value):
+            return int(value)
+        warp.note(self.site, "multiplies by", value)
+        if (value != value[0]).any():
+            lane = int((value != value[0]).argmax())
+            text = f"the lanes of a warp give different {what}: {value[0]} and {value[lane]}"
+            hint = "compute them of values that are the same in all lanes, such as the number of the warp"
+            warp.fault(ErrorCode.SIM_CONVERGENCE, self.site, lane, text, hint)
+        return int(value[0])
+
+
+def _overlap(a: tuple[int, int], b: tuple[int, int]) -> bool:
+    """Whether registers, by address and size, overlap."""
+    return a[0] < sum(b) and b[0] < sum(a)
+
+
+def _mma_async(op: ptx.WgmmaMmaAsyncOp, t: Translator) -> Step:
+    return _Multiply(op, t).step
+
+
+def _fence(op: ptx.WgmmaFenceOp, t: Translator) -> Step:
+    site, local = site_of(op), t.spaces.local
+    local.has_warpgroups = True
+
+    def step(warp: Warp) -> None:
+        warpgroup_of(warp, site)
+        local.fence(warp)
+
+    return step
+
+
+def _commit_group(op: ptx.WgmmaCommitGroupOp, t: Translator) -> Step:
+    site = site_of(op)
+    return lambda warp: multiplications.commit(warp, site)
+
+
+def _wait_group(op: ptx.WgmmaWaitGroupOp, t: Translator) -> Suspending:
+    site, running = site_of(op), op.n.value.data
+    return Suspending(lambda warp: multiplications.wait(warp, site, running))
+
+
+def _setmaxnreg(op: ptx.SetMaxNRegOp, t: Translator) -> Suspending:
+    site, number, grows = site_of(op), op.n.value.data, op.inc is not None
+    kernel = kernel_of(op)
+    assert kernel is not None, "an instruction is in a kernel"
+    bounds, hint = kernel.launch_bounds, "let other warpgroups give registers back, by dec, or ask for fewer"
+
+    def run(warp: Warp) -> Suspension:
+        group, block = warpgroup_of(warp, site), warp.block
+        pool = block.registers = block.registers or pool_of(block, bounds)
+        asked, _ = group.changes.join(warp, (number, grows))
+        if asked != number:
+            text = f"warp {warp.index} asks for {number} registers a thread, another warp of its warpgroup for {asked}"
+            warp.fault(ErrorCode.SIM_REGISTERS, site, None, text, "let all four warps execute the same setmaxnreg")
+        held = pool.held[warp]
+        if (number < held) if grows else (number > held):
+            text = f"setmaxnreg {'inc' if grows else 'dec'} to {number} registers a thread, where it has {held}"
+            warp.fault(ErrorCode.SIM_REGISTERS, site, None, text, f"write {'dec' if grows else 'inc'}")
+
+        def describe() -> tuple[str, str]:
+            lacks = f"the block lacks {pool.missing(warp, number)}"
+            return f"{number} registers a thread", f"for which {lacks}: {pool.describe()}"
+
+        while pool.missing(warp, number):  # several may be woken, and the first takes what there is
+            yield Until(lambda: not pool.missing(warp, number), site, describe, ErrorCode.SIM_REGISTERS, hint)
+        pool.change(warp, number)
+
+    return Suspending(run)
+
+
+PTX_WGMMA: Rules = {
+    ptx.WgmmaMmaAsyncOp: _mma_async,
+    ptx.WgmmaFenceOp: _fence,
+    ptx.WgmmaCommitGroupOp: _commit_group,
+    ptx.WgmmaWaitGroupOp: _wait_group,
+    ptx.SetMaxNRegOp: _setmaxnreg,
+}
