@@ -107,6 +107,35 @@ def test_addresses_in_peers(device: str) -> None:
     assert (out == 46).all()
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_tensors_of_peers(device: str) -> None:
+    """Each block reads its peer's tile, and writes its own number there."""
+
+    @cute.kernel(cluster=2)
+    def swap(A: cute.Tensor, B: cute.Tensor, Who: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        block, _, _ = cute.arch.block_idx()
+        layout = cute.make_composed_layout(cute.make_swizzle(2, 3, 3), 0, cute.make_layout((32, 32), stride=(32, 1)))
+        tile = cute.make_smem_tensor(layout, cute.Float16)
+        who = cute.make_smem_tensor(32, cute.Int32)
+        tile[t, None] = A[block, t, None]
+        rank, _, _ = cute.arch.block_in_cluster_idx()
+        peer = cute.arch.mapa(tile, rank ^ 1)
+        cute.arch.cluster_arrive()
+        cute.arch.cluster_wait()
+        B[block, t, None] = peer[None, t]
+        cute.arch.mapa(who, rank ^ 1)[t] = cute.Int32(block)
+        cute.arch.cluster_arrive()
+        cute.arch.cluster_wait()
+        Who[block, t] = who[t]
+
+    a = np.arange(4 * 32 * 32).astype(np.float16).reshape(4, 32, 32)
+    b, who = np.zeros_like(a), np.zeros((4, 32), np.int32)
+    run(swap(a, b, who), 4, device)
+    assert np.array_equal(b, a[[1, 0, 3, 2]].transpose(0, 2, 1))
+    assert who[:, 0].tolist() == [1, 0, 3, 2]
+
+
 def test_a_relaxed_arrival_at_the_beginning() -> None:
     @cute.kernel(cluster=2)
     def begin(Out: cute.Tensor):
