@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from ..dialects.ptx import LoadOp, PtrAddOp, PtrType, StoreOp, scalar_bits, value_bytes
-from ..dialects.ptx.types import LOCAL
+from ..dialects.ptx.types import LOCAL, SHARED, SHARED_CLUSTER
 from .analysis.affine import AddressSum, Sum, Sums
 from .analysis.effects import is_side_effect_free
 from .writing.emitter import Emitter
@@ -94,9 +94,9 @@ def _runs(block: Block, sums: Sums) -> list[_Run]:
     current: dict[Attribute, _Run] = {}
     for op in block.ops:
         if isinstance(op, LoadOp | StoreOp):
-            space = op.ptr.type
-            if space == LOCAL:
+            if op.ptr.type == LOCAL:
                 continue
+            space = SHARED if op.ptr.type == SHARED_CLUSTER else op.ptr.type  # a rank may be that of the own block
             if scalar_bits(_value_type(op)) is None or op.hinted:  # it stays as it is, and ends the run
                 current.pop(space, None)
                 continue

@@ -22,7 +22,8 @@ class _Body:
 
     def pointer(self, base: str, offset: int, index: str = "") -> tuple[str, str]:
         """The address `offset` bytes after `base`, plus `index` bytes; its type."""
-        space = {"%A": "global", "%B": "global", "%s": "shared", "%q": "shared", "%l": "local"}[base]
+        spaces = {"%A": "global", "%B": "global", "%s": "shared", "%q": "shared", "%m": "shared_cluster", "%l": "local"}
+        space = spaces[base]
         self.count += 1
         type = f"!ptx.ptr<{space}>"
         self.lines += [
@@ -46,7 +47,8 @@ class _Body:
 
 
 _SIZE = {"i8": 1, "f16": 2, "i16": 2, "f32": 4, "i32": 4, "i64": 8}
-HEAD = "%s = ptx.smem.alloc 64 align 16\n%q = ptx.smem.alloc 64 align 16\n%l = ptx.local.alloc 64 align 16"
+HEAD = "%s = ptx.smem.alloc 64 align 16\n%q = ptx.smem.alloc 64 align 16\n%l = ptx.local.alloc 64 align 16\n"
+HEAD += "%m = ptx.mapa %s, %x"
 ARGS = "%A: !ptx.ptr<global> align {align}, %B: !ptx.ptr<global> align 16, %x: i32, %y: i32, %f: f32, %h: f16"
 
 
@@ -109,6 +111,23 @@ def test_loads_do_not_pass_a_store_to_the_same_space() -> None:
     body.store("%f", "%B", 0)
     body.load("%A", 4)
     assert accesses(body.lines)[0] == [4, 4]
+
+
+@pytest.mark.parametrize(("loaded", "stored"), [("%s", "%m"), ("%m", "%q"), ("%m", "%m")])
+def test_shared_memory_may_be_that_of_a_peer(loaded: str, stored: str) -> None:
+    body = _Body([])
+    body.load(loaded, 0)
+    body.store("%f", stored, 0)
+    body.load(loaded, 4)
+    assert accesses(body.lines)[0] == [4, 4]
+
+
+def test_loads_from_a_peer() -> None:
+    body = _Body([])
+    for offset in (0, 4, 8, 12):
+        body.load("%m", offset)
+        body.load("%s", offset)
+    assert accesses(body.lines)[0] == [16, 16]
 
 
 def test_loads_pass_a_store_to_another_space() -> None:
