@@ -21,8 +21,7 @@ from tilefold.base.errors import Code, LayoutError, TilefoldError
 from tilefold.layout.algebra.coordinates import crd2idx, idx2crd
 from tilefold.layout.algebra.inttuple import flatten_to_tuple, product
 
-from benchmarks.record import Figure, Record, add_options, circumstances, keep_record, this_machine
-from tilefold.messages import print_error
+from benchmarks.record import Figure, Record, add_options, circumstances, take_record, this_machine
 
 # pycute has no types; it is loaded when figures are taken.
 Pycute = Any
@@ -211,13 +210,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser.parse_args(arguments)
     if args.repeat < 1 or args.count < 1:
         parser.error("--repeat and --count must be at least 1")
-    try:
-        record = measure(args.repeat, args.count, args.commit)
-    except TilefoldError as error:
-        print_error(error)
-        return 1
-    keep_record(record, args.out)
-    return 1 if args.strict and not all(figure.met for figure in record.figures) else 0
+    return take_record(lambda: measure(args.repeat, args.count, args.commit), args.out, strict=args.strict)
 
 
 if __name__ == "__main__":

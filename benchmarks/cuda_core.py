@@ -15,15 +15,13 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from tilefold.base.errors import TilefoldError
 from tilefold.compiler.machine.assemble import assemble
 from tilefold.runtime.arrays.dlpack import dlpack_array
 from tilefold.runtime.cuda.kernel import Kernel
 
 from benchmarks.launch import KERNELS, direct_call, time_on_host
-from benchmarks.record import Figure, Record, add_options, circumstances, keep_record
+from benchmarks.record import Figure, Record, add_options, circumstances, take_record
 from benchmarks.timing import Torch, load_torch
-from tilefold.messages import print_error
 from tilefold.running.devices import gpu_engine
 
 Pair = dict[str, Callable[[], Any]]
@@ -133,13 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=100, metavar="N", help="rounds of each task (default: 100)")
     add_options(parser)
     args = parser.parse_args(arguments)
-    try:
-        record = measure(args.rounds, args.commit)
-    except TilefoldError as error:
-        print_error(error)
-        return 1
-    keep_record(record, args.out)
-    return 0
+    return take_record(lambda: measure(args.rounds, args.commit), args.out)
 
 
 if __name__ == "__main__":

@@ -17,13 +17,11 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from tilefold.base.errors import TilefoldError
 from tilefold.runtime.cuda.prepared import Prepared
 
-from benchmarks.record import Figure, Record, add_options, circumstances, keep_record
+from benchmarks.record import Figure, Record, add_options, circumstances, take_record
 from benchmarks.timing import Torch, load_torch
 from tilefold import cute
-from tilefold.messages import print_error
 from tilefold.running.devices import gpu_engine
 
 ROUND = 100
@@ -149,13 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_options(parser)
     parser.add_argument("--strict", action="store_true", help="fail where a target is missed")
     args = parser.parse_args(arguments)
-    try:
-        record = measure(args.rounds, args.commit)
-    except TilefoldError as error:
-        print_error(error)
-        return 1
-    keep_record(record, args.out)
-    return 1 if args.strict and any(figure.met is False for figure in record.figures) else 0
+    return take_record(lambda: measure(args.rounds, args.commit), args.out, strict=args.strict)
 
 
 if __name__ == "__main__":

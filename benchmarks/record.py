@@ -7,11 +7,15 @@ import platform
 import subprocess
 import sys
 from argparse import ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from tilefold.base.errors import TilefoldError
+
+from tilefold.messages import print_error
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -106,6 +110,19 @@ def keep_record(record: Record, folder: Path) -> None:
     """Prints the record, writes it into a folder, and says where."""
     print_record(record)
     print(f"kept in {record.save(folder)}")
+
+
+def take_record(measure: Callable[[], Record], folder: Path, *, strict: bool = False) -> int:
+    """Takes a record, prints and keeps it. Returns the exit status: 1 where it cannot be taken, or misses a target
+    although `strict`.
+    """
+    try:
+        record = measure()
+    except TilefoldError as error:
+        print_error(error)
+        return 1
+    keep_record(record, folder)
+    return 1 if strict and any(figure.met is False for figure in record.figures) else 0
 
 
 def this_machine() -> str:

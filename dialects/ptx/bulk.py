@@ -109,9 +109,6 @@ class BulkCommitGroupOp(BulkOp):
     name = "ptx.cp.async.bulk.commit_group"
     assembly_format = "attr-dict"
 
-    def __init__(self):
-        super().__init__()
-
     def mnemonic(self) -> str:
         return "cp.async.bulk.commit_group"
 

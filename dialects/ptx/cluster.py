@@ -199,6 +199,3 @@ class FenceMbarrierInitOp(_ClusterOp):
     MIN_PTX: ClassVar[int] = 80
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = "attr-dict"
-
-    def __init__(self):
-        super().__init__()

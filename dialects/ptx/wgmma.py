@@ -53,9 +53,6 @@ class WgmmaFenceOp(_WarpgroupOp):
     MNEMONIC: ClassVar[str | None] = "wgmma.fence.sync.aligned"
     assembly_format = "attr-dict"
 
-    def __init__(self):
-        super().__init__()
-
 
 @irdl_op_definition
 class WgmmaCommitGroupOp(_WarpgroupOp):
@@ -66,9 +63,6 @@ class WgmmaCommitGroupOp(_WarpgroupOp):
     name = "ptx.wgmma.commit_group"
     MNEMONIC: ClassVar[str | None] = "wgmma.commit_group.sync.aligned"
     assembly_format = "attr-dict"
-
-    def __init__(self):
-        super().__init__()
 
 
 @irdl_op_definition
