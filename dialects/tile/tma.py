@@ -31,10 +31,10 @@ from ...layout.tma.partition import by_instructions
 from ...layout.tma.tensor_map import UNIT
 from ..cute import CoordAttr, LayoutAttr, TilerAttr
 from ..definitions import irdl_op_definition, typed_operand
-from ..errors import refusing
+from ..errors import refuse, refusing
 from ..ptx.tensor_copy import TensorCopyOp, TensorLoadOp, TensorPrefetchOp, TensorReduceOp, TensorStoreOp
 from ..ptx.types import SHARED
-from .assembly import fill_coordinate, unwrapped
+from .assembly import check_operands, fill_coordinate, unwrapped
 from .coord_type import CoordTensorType
 from .directives import TileOp
 from .results import InferringOp
@@ -46,12 +46,13 @@ from .view_base import RESULT, VIEWED, SlicedViewOp
 
 @irdl_op_definition
 class TensorMapOp(InferringOp):
-    """`%a = tile.tensor_map "SM90_TMA_LOAD" %A smem "S<3,4,3> o 0 o (128,64):(64,1)" tiler "(128,64)" multicast 2`:
-    the map of a tensor in global memory, for tensor copies of tiles to or from shared memory (CuTe's make_tma_atom).
+    """`%a = tile.tensor_map "SM90_TMA_LOAD" %A smem "S<3,3,3> o 0 o (128,64):(64,1)" tiler "(128,64)"`: the map of a
+    tensor in global memory, for tensor copies of tiles to or from shared memory (CuTe's make_tma_atom).
 
     The tensor is an argument of the kernel or a view of one whose integers are computed from arguments alone: the
     launch makes the map. `smem` is the layout of a tile in shared memory, `tiler` cuts the tile of the tensor; by
-    default it is the shape of `smem`. With `multicast`, so many blocks of a cluster load a part of each tile for all.
+    default it is the shape of `smem`. With `... multicast 2`, and SM90_TMA_LOAD_MULTICAST, two blocks of a cluster load
+    a part of each tile for both.
     """
 
     name = "tile.tensor_map"
@@ -98,12 +99,10 @@ class TensorMapOp(InferringOp):
         super().verify_()
         blocks = 1 if self.multicast is None else self.multicast.value.data
         if (size := cluster_around(self)) is not None and size % blocks:
-            with refusing():
-                raise LayoutError(
-                    Code.TMA_OPERANDS,
-                    f"{blocks} blocks share the tiles of the map, but a cluster of the kernel has {size}",
-                    "the blocks of a multicast are those along a mode of the cluster",
-                )
+            text = f"{blocks} blocks share the tiles of the map, but a cluster of the kernel has {size}"
+            refuse(
+                LayoutError(Code.TMA_OPERANDS, text, "the blocks of a multicast are those along a mode of the cluster")
+            )
 
 
 @irdl_op_definition
@@ -200,6 +199,10 @@ class TmaPartitionOp(SlicedViewOp):
     @classmethod
     def coordinate_by(cls, given: Any, layout: LayoutLike, values: Sequence[Any]) -> Coord:
         return (unwrapped(fill_coordinate(given.coord, values)), (None,) * given.modes_of_source)
+
+    def verify_(self) -> None:
+        check_operands(self.coord.data, self.coords)
+        super().verify_()
 
 
 @irdl_op_definition

@@ -10,9 +10,10 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from ...base.errors import Code, LayoutError
-from ...layout.algebra.core import Layout, LayoutLike, Tiler
+from ...base.target import MAX_CLUSTER
+from ...layout.algebra.core import Layout, LayoutLike, Tiler, cosize, plain_layout
 from ...layout.algebra.integers import is_static
-from ...layout.algebra.inttuple import is_fully_static
+from ...layout.algebra.inttuple import is_fully_static, leaves
 from ...layout.atoms.tensor_copy import TENSOR_COPIES
 from ...layout.text.layouts import parse_layout, parse_tiler, to_text
 from ...layout.tma.recipe import MAP_ELEMENTS, MapElement
@@ -25,7 +26,7 @@ from ..errors import refuse
 
 @irdl_attr_definition
 class TmaType(ParametrizedAttribute, TypeAttribute):
-    """`!tile.tma<"SM90_TMA_LOAD", f16, "(4096,2048):(2048,1)", "S<3,4,3> o 0 o (128,64):(64,1)", "(128,64)">`: tensor
+    """`!tile.tma<"SM90_TMA_LOAD", f16, "(4096,2048):(2048,1)", "S<3,3,3> o 0 o (128,64):(64,1)", "(128,64)">`: tensor
     copies by CuTe's name of the atom, the elements of the tensor in global memory, its layout, the layout of a tile in
     shared memory, and the tiler that cuts the tile.
 
@@ -81,6 +82,10 @@ class TmaType(ParametrizedAttribute, TypeAttribute):
             return [kind, element, *layouts, tiler, IntAttr(multicast)]
 
 
+_MOST_SHARED = 1 << 18
+"""More bytes of shared memory than any block has."""
+
+
 def map_element(type: Attribute, reduction: str = "") -> MapElement | None:
     """The elements of a map for those of a tensor, of which copies have a reduction; None where there are none.
 
@@ -112,17 +117,23 @@ def tensor_copies(
     if held is None:
         text, hint = f"no tensor map has elements of type {element}", "elements have whole bytes: see tile.recast"
         raise LayoutError(Code.TENSOR_MAP, text, hint)
+    inner = plain_layout(smem)
+    if not all(type(leaf) is int and leaf >= 0 for leaf in (*leaves(inner.shape), *leaves(inner.stride))):
+        raise LayoutError(Code.TMA_BOX, f"the layout of a tile in shared memory is static, unlike {smem}")
+    if max(inner.size, cosize(inner)) * held.type.bits > 8 * _MOST_SHARED:
+        text = f"a tile {smem} of elements of {held.type.bits} bits does not fit in shared memory"
+        raise LayoutError(Code.TMA_BOX, text, "use a smaller tile")
     if map_element(element, instruction.reduction) is None:
         text, hint = (
             f"{kind} does not combine elements of type {element}",
             "see cp.reduce.async.bulk.tensor in the PTX ISA",
         )
         raise LayoutError(Code.ATOM_OPERAND, text, hint)
-    if multicast < 1 or (multicast > 1) != instruction.multicast:
+    if not 1 <= multicast <= MAX_CLUSTER or (multicast > 1) != instruction.multicast:
         raise LayoutError(
             Code.TMA_BOX,
             f"{kind} does not load tiles for {multicast} blocks",
-            "SM90_TMA_LOAD_MULTICAST is for 2 blocks or more, the other atoms are for one",
+            f"SM90_TMA_LOAD_MULTICAST is for 2 to {MAX_CLUSTER} blocks, the other atoms are for one",
         )
     copy = make_tma_copy(instruction, gmem, smem, tiler, val_bits=held.type.bits, multicast=multicast)
     for mode, (_, stride) in enumerate(copy.dimensions(gmem)[1:], 1):

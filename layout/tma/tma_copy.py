@@ -10,7 +10,7 @@ from ...base.errors import Code, LayoutError
 from ..algebra.compose import composition
 from ..algebra.core import ComposedLayout, Layout, LayoutLike, Tiler, join, make_identity_layout, plain_layout
 from ..algebra.integers import ScaledBasis, add, is_static, mul, static
-from ..algebra.inttuple import flatten_to_tuple, product, product_each, transform_leaves
+from ..algebra.inttuple import flatten_to_tuple, product, product_each, show, transform_leaves
 from ..algebra.inverse import right_inverse
 from ..algebra.product import tile_to_shape
 from ..algebra.recast import recast_layout
@@ -179,7 +179,7 @@ def make_tma_copy(
         make_identity_layout(gmem.shape), product_each(inner.shape) if tiler is None else tiler
     )
     if product(to_gmem.shape) != inner.size:
-        problem = f"the tile {to_gmem.shape} and the shared memory {inner} differ in size"
+        problem = f"the tile {show(to_gmem.shape)} and the shared memory {inner} differ in size"
         raise LayoutError(Code.TMA_BOX, problem, "give shared memory the shape of the tile")
     order: Layout = right_inverse(inner)
     basis = box_of(gmem, composition(to_gmem, order), val_bits, bits)

@@ -10,6 +10,7 @@ _LOAD, _STORE, _MULTICAST = tma_setup(), tma_setup("STORE"), tma_setup(multicast
 _MAP = 'tile.tensor_map "SM90_TMA_LOAD"'
 _I = "%i = arith.constant 0 : index\n"
 _PLAIN = '"(64,32):(1,64)"'
+_GROUPED = '!tile.tensor<f16, smem, align<128>, "((64,32)):((1,64))">'
 _C = '!tile.coord_tensor<"(?,?) o (64,32):(1@0,1@1)">'
 
 
@@ -59,6 +60,8 @@ TENSOR_MAPS = [
         (f'{_LOAD}{_smem("bf16", 128, "((64,32)):((1,64))")}%0 = tile.tma_partition «%a, %s1, 0 in "1:0"»', "the map is of f16, shared memory of bf16"),
         (f'{_LOAD}{_smem("f16", 1024, "S<3,3,3> o 0 o ((64,32)):((1,64))")}%0 = tile.tma_partition «%a, %s1, 0 in "1:0"»', "the map swizzles shared memory as"),
         (f'{_LOAD}{_smem("f16", 128, "((64,32)):((32,1))")}%0 = tile.tma_partition «%a, %s1, 0 in "1:0"»', "moves 2048 neighbours in shared memory"),
+        (f'{_LOAD}%0 = «"tile.tma_partition"»(%a, %sg, %t) <{{coord = #cute.coord<"0">, blocks = #cute.layout<"1:0">}}> : ({TMA_TYPE}, {_GROUPED}, index) -> {_GROUPED}', "the coordinate names 0 operands, not 1"),
+        (f'{_LOAD}%0 = «"tile.tma_partition"»(%a, %sg) <{{coord = #cute.coord<"?">, blocks = #cute.layout<"1:0">}}> : ({TMA_TYPE}, {_GROUPED}) -> {_GROUPED}', "the coordinate names 1 operands, not 0"),
         (f'{_LOAD}%i = tile.identity "((32,64))"\n%0 = tile.tma_partition «%a, %i, 0 in "1:0"»', "E0323"),
     ),
     *tile_faults(
@@ -113,6 +116,9 @@ TENSOR_MAPS = [
     ),
     *_types(
         ('«!tile.tma<"SM90_TMA_LOAD", f16, "(64,31):(1,33)", "(64,8):(1,64)", "(64,8)">»', "a stride of 66 bytes"),
+        ('«!tile.tma<"SM90_TMA_LOAD", f16, "(64,32):(1,64)", "(64,32):(1,?)", "(64,32)">»', "is static, unlike (64,32):(1,?)"),
+        ('«!tile.tma<"SM90_TMA_LOAD", f16, "(64,32):(1,64)", "(64,32):(1@0,1@1)", "(64,32)">»', "is static, unlike"),
+        ('«!tile.tma<"SM90_TMA_LOAD", i8, "(512,1048576):(1,512)", "(512,1048576):(1,512)", "(512,1048576)">»', "does not fit in shared memory"),
         ('!tile.tma<"SM90_TMA_LOAD", f16, "(64,32):(1,64)", "«x»", "(64,8)">', "E0101"),
     ),
 ]  # fmt: skip
