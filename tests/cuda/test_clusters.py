@@ -84,7 +84,7 @@ ptx.barrier.cluster.wait aligned
 
 
 def _text(size: int) -> str:
-    text = kernel(RING, "%A: !ptx.ptr<global> align 16, %B: !ptx.ptr<global> align 16", THREADS, shared=3072)
+    text = kernel(RING, "%A: !ptx.ptr<global> align 16, %B: !ptx.ptr<global> align 16", str(THREADS), shared=3072)
     portable = " non_portable" if size > 8 else ""
     return text.replace(f"threads({THREADS})", f"threads({THREADS}) cluster({size}){portable}")
 

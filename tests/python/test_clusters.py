@@ -162,7 +162,7 @@ WRONG: list[tuple[Callable[[Any, Any], object], str]] = [
     (lambda bar, peer: cute.arch.mbarrier_arrive(peer, 1), "awaits mbarriers of its own block only"),
     (lambda bar, peer: cute.arch.store_async(bar, 1, peer), "not in the shared memory of a block of the cluster"),
     (lambda bar, peer: cute.arch.red_async("add", peer, 1, bar), "not in the shared memory of a block"),
-    (lambda bar, peer: cute.arch.mapa(bar.dtype, 0), "expected the address of an element"),
+    (lambda bar, peer: cute.arch.store_async(bar.ssa, 1, peer), "expected the address of an element"),
 ]
 """Calls with an mbarrier and its address in a peer."""
 
