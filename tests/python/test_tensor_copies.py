@@ -198,6 +198,16 @@ def test_a_map_of_a_tile_of_the_block_is_refused() -> None:
     assert caught.value.code == "E0322"
 
 
+def test_a_map_of_a_tile_of_the_thread_is_refused_before_it_is_lowered() -> None:
+    @cute.kernel
+    def wrong(A: cute.Tensor):
+        cpasync.prefetch_descriptor(_made(cute.local_tile(A, SHAPE, (cute.arch.thread_idx()[0], 0)))[0])
+
+    with pytest.raises(TilefoldError, match="differs from thread to thread") as caught:
+        wrong(np.zeros((128, 128), np.float16)).launch(grid=1, block=2, device="sim", stage="cute")
+    assert caught.value.code == "E0322"
+
+
 def test_no_smallest_of_integers_without_a_sign() -> None:
     A = np.zeros((32, 32), np.uint32)
     with pytest.raises(TilefoldError, match="Uint32") as caught:

@@ -24,7 +24,7 @@ from ..faults import SimulationError, site_of
 from ..memory.tensors import tensor_layout, tensor_value
 from ..translate import Rules, Step, Translator
 from ..values.scalars import lane_layout, scalars_for
-from ..values.values import CoordTensorValue, TensorValue, Value
+from ..values.values import CoordTensorValue, TensorValue, Value, varies
 from ..warp import MAP_BASE, Warp
 
 
@@ -37,12 +37,16 @@ def _tensor_map(op: tile.TensorMapOp, t: Translator) -> Step:
 
     def step(warp: Warp) -> None:
         given, maps = tensor_value(warp.registers[source]), warp.launch.maps
+        if any(map(varies, (given.address, *given.scalars))):
+            text = "the launch makes a tensor map of the kernel's arguments, but this one differs from thread to thread"
+            hint = "make the map of the whole argument, and take tiles of tile.tma_tensor at run-time coordinates"
+            raise SimulationError(Code.TENSOR_MAP, text, hint, site=site)
         try:
             made = copy.tensor_map(tensor_layout(tensor, given))
-            made.check_address(int(given.address))
+            made.check_address(given.address)
         except LayoutError as error:
             raise SimulationError(Code.TENSOR_MAP, error.message, error.hint, site=site) from None
-        placed = PlacedMap(made, int(given.address), element, nan_fill=False, promotion=PROMOTIONS[-1])
+        placed = PlacedMap(made, given.address, element, nan_fill=False, promotion=PROMOTIONS[-1])
         if placed not in maps:
             maps.append(placed)
         warp.registers[result] = MAP_BASE + TENSOR_MAP.size * maps.index(placed)
