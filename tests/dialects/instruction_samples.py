@@ -43,13 +43,20 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "ptx.bar.arrive": ("ptx.bar.arrive 1 threads 64\nptx.bar.sync 1 threads 64",),
     "ptx.mbarrier.init": ("ptx.mbarrier.init %s, %x {note}",),
     "ptx.mbarrier.inval": ("ptx.mbarrier.inval %s",),
-    "ptx.mbarrier.arrive": ("ptx.mbarrier.arrive %s\nptx.mbarrier.arrive %s count %x {note}",),
-    "ptx.mbarrier.expect_tx": ("ptx.mbarrier.expect_tx %s, %x {note}",),
-    "ptx.mbarrier.arrive.expect_tx": ("ptx.mbarrier.arrive.expect_tx %s, %x {note}",),
+    "ptx.mbarrier.arrive": (
+        "ptx.mbarrier.arrive %s\nptx.mbarrier.arrive %s count %x {note}",
+        '%0 = ptx.mapa %s, %x\nptx.mbarrier.arrive %0\nptx.mbarrier.arrive %0 count %x scope "cta"',
+    ),
+    "ptx.mbarrier.expect_tx": (
+        "ptx.mbarrier.expect_tx %s, %x {note}\n%0 = ptx.mapa %s, %x\nptx.mbarrier.expect_tx %0, %x",
+    ),
+    "ptx.mbarrier.arrive.expect_tx": (
+        "ptx.mbarrier.arrive.expect_tx %s, %x {note}\n%0 = ptx.mapa %s, %x\nptx.mbarrier.arrive.expect_tx %0, %x",
+    ),
     "ptx.mbarrier.complete_tx": ("ptx.mbarrier.complete_tx %s, %x {note}",),
-    "ptx.mbarrier.test_wait": ("%0 = ptx.mbarrier.test_wait %s, %x {note}",),
-    "ptx.mbarrier.try_wait": ("%0 = ptx.mbarrier.try_wait %s, %x",),
-    "ptx.mbarrier.wait": ("ptx.mbarrier.wait %s, %x",),
+    "ptx.mbarrier.test_wait": ('%0 = ptx.mbarrier.test_wait %s, %x scope "cluster" {note}',),
+    "ptx.mbarrier.try_wait": ('%0 = ptx.mbarrier.try_wait %s, %x\n%1 = ptx.mbarrier.try_wait %s, %x scope "cluster"',),
+    "ptx.mbarrier.wait": ('ptx.mbarrier.wait %s, %x\nptx.mbarrier.wait %s, %x scope "cta"',),
     "ptx.cp.async.mbarrier.arrive": (
         "ptx.cp.async.mbarrier.arrive noinc %s {note}\nptx.cp.async.mbarrier.arrive %s",
     ),

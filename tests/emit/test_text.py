@@ -93,6 +93,52 @@ def test_registers_have_the_ranges_that_the_launch_guarantees() -> None:
     )
 
 
+def test_clusters() -> None:
+    text = kernel(
+        """
+        %s = ptx.smem.addr 0
+        %bar = ptx.smem.addr 64
+        %rank = ptx.sreg "cluster_ctarank"
+        %size = ptx.sreg "cluster_nctarank"
+        %one = arith.constant 1 : i32
+        %other = arith.xori %rank, %one : i32
+        %q = ptx.mapa %s, %other
+        %q_bar = ptx.mapa %bar, %other
+        ptx.barrier.cluster.arrive relaxed aligned
+        ptx.barrier.cluster.wait aligned
+        ptx.st %size, %q align 4 : i32, !ptx.ptr<shared_cluster>
+        ptx.mbarrier.arrive.expect_tx %q_bar, %one
+        ptx.mbarrier.arrive %q_bar
+        ptx.mbarrier.wait %bar, %one scope "cluster"
+        """,
+        shared=128,
+    ).replace("threads(32)", "threads(32) cluster(2)")
+    check(
+        llvm_of(text, Target("sm_90")),
+        """
+        CHECK: "nvvm.cluster_dim"="2,1,1"
+        CHECK: call range(i32 0, 2) i32 @llvm.nvvm.read.ptx.sreg.cluster.ctarank()
+        CHECK: call ptr addrspace(7) @llvm.nvvm.mapa.shared.cluster(ptr addrspace(3)
+        CHECK: asm sideeffect "barrier.cluster.arrive.relaxed.aligned;", "~{memory}"() convergent
+        CHECK: store volatile i32 2, ptr addrspace(7)
+        """,
+    )
+    check(
+        ptx_of(text, Target("sm_90")),
+        """
+        CHECK: .explicitcluster
+        CHECK: .reqnctapercluster 2, 1, 1
+        CHECK: mapa.shared::cluster.u32
+        CHECK: barrier.cluster.arrive.relaxed.aligned;
+        CHECK: barrier.cluster.wait.aligned;
+        CHECK: st.shared::cluster.b32 [%r
+        CHECK: mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%r
+        CHECK: mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r
+        CHECK: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%r
+        """,
+    )
+
+
 def test_printf_passes_promoted_arguments_and_its_format_as_bytes() -> None:
     text = kernel(
         'ptx.printf "%d \\22%lld\\22 %f\\n"(%a, %b, %c) : i8, i64, f16',

@@ -220,6 +220,26 @@ def test_an_arrival_by_the_address_of_the_peer() -> None:
     run(FENCED + SYNC + arrive + AWAIT + SYNC)
 
 
+def test_a_remote_arrival_hands_on_knowledge() -> None:
+    body = FENCED.replace("%one", "%threads") + SYNC + SEND + "ptx.mbarrier.arrive %their_bar\n" + AWAIT + READ
+    assert run(body) == EXCHANGED
+    early = body.replace(SEND + "ptx.mbarrier.arrive %their_bar\n", "ptx.mbarrier.arrive %their_bar\n" + SEND)
+    refused(early, "E3205")
+
+
+def test_a_cluster_barrier_hands_on_a_fence_of_proxies() -> None:
+    """A thread of the peer has the bytes copied that another block has written, behind a fence of either side."""
+    expect = INIT.replace("}", "ptx.fence.mbarrier_init\n}") + PUT
+    store = "scf.if %is_first {\n%c = ptx.ptr_add %B, %o.b : !ptx.ptr<global>, i32 -> !ptx.ptr<global>\n"
+    store += "ptx.cp.async.bulk.store %c, %s, %bytes\nptx.cp.async.bulk.commit_group\n"
+    store += "ptx.cp.async.bulk.wait_group 0 read\n}\n"
+    place = "%o.b = arith.muli %block, %bytes : i32\n"
+    send = SYNC + SEND + "FENCE" + SYNC
+    assert run(place + expect + send.replace("FENCE", "ptx.fence.proxy.async\n") + store) == EXCHANGED
+    assert run(place + expect + send.replace("FENCE", "") + "ptx.fence.proxy.async\n" + store) == EXCHANGED
+    refused(place + expect + send.replace("FENCE", "") + store, "E3216")
+
+
 def test_readers_of_two_blocks_are_told_apart() -> None:
     """Thread 0 of each block reads a word of block 0 and arrives; other threads, which have not read, do not."""
     body = (
