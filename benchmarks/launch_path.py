@@ -17,8 +17,9 @@ from tilefold.base.parameters import POINTER
 from tilefold.base.target import Target
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.unknown import Unknown
+from tilefold.layout.tma.recipe_text import parse_recipe
 from tilefold.runtime.arrays.signature import Dynamic
-from tilefold.runtime.compiled.artifact import Artifact, Parameter
+from tilefold.runtime.compiled.artifact import Artifact, Parameter, value_name
 from tilefold.runtime.cuda.comparison import Rules
 from tilefold.runtime.cuda.kernel import Kernel
 from tilefold.runtime.cuda.launcher import Launcher
@@ -43,11 +44,20 @@ class DeviceArray:
         self.__cuda_array_interface__ = {"data": (address, False), "shape": SHAPE, "typestr": "<f4", "version": 3}
 
 
-def prepared(parameters: Sequence[Parameter], grid_of: GridOf | None = None) -> Prepared:
-    """The launches of a kernel of blocks of 32 threads that does nothing on a device that is not there."""
-    artifact = Artifact("nothing", "", Target("sm_90"), tuple(parameters), (32, 1, 1))
-    kernel = SimpleNamespace(artifact=artifact, handle=1, driver=SimpleNamespace(ordinal=0, context=0))
-    library = SimpleNamespace(launch=ctypes.CDLL(None).pthread_equal)  # of two addresses that differ: 0, for success
+def prepared(parameters: Sequence[Parameter], grid_of: GridOf | None = None, maps: bool = False) -> Prepared:
+    """The launches of a kernel of blocks of 32 threads that does nothing on a device that is not there; with `maps`, of
+    one that takes a tensor map of each tensor.
+    """
+    values = [len(parameter.kinds) for parameter in parameters]
+    firsts = [sum(values[:number]) for number in range(len(values) if maps else 0)]
+    recipes = [f"f32 {value_name(first)} dims (64, 4) strides (256) box (32, 4)" for first in firsts]
+    artifact = Artifact(
+        "nothing", "", Target("sm_90"), tuple(parameters), (32, 1, 1), maps=tuple(map(parse_recipe, recipes))
+    )
+    driver = SimpleNamespace(ordinal=0, context=0, capability=(9, 0))
+    kernel = SimpleNamespace(artifact=artifact, handle=1, driver=driver)
+    nothing = ctypes.CDLL(None).pthread_equal  # of two addresses that differ: 0, for success
+    library = SimpleNamespace(launch=nothing, encode_tensor_map=nothing)
     return Prepared(cast(Kernel, kernel), cast(Library, library), grid_of)
 
 
@@ -62,15 +72,17 @@ def nanoseconds(call: Callable[[], Any], rounds: int) -> float:
     return best / CALLS * 1e9
 
 
-def microseconds(arrays: Sequence[Sequence[Any]], rounds: int, dynamic: bool = False, tuned: bool = False) -> float:
+def microseconds(
+    arrays: Sequence[Sequence[Any]], rounds: int, dynamic: bool = False, tuned: bool = False, maps: bool = False
+) -> float:
     """What a launch on arrays takes beside the driver's call, where these lists of arguments take turns: of a kernel,
-    or of one that is tuned.
+    of one that is tuned, or of one that takes tensor maps.
     """
     count = len(arrays[0])
     kernel = KERNELS[count]
     layout = Layout((Unknown(), Unknown()), (Unknown(32, 4), 1)) if dynamic else None
     names = kernel.signature.names
-    made = prepared([Parameter(name, POINTER, 16, layout) for name in names], (lambda _: 1) if tuned else None)
+    made = prepared([Parameter(name, POINTER, 16, layout) for name in names], (lambda _: 1) if tuned else None, maps)
     rules = Rules(names, dynamic={name: Dynamic() for name in names} if dynamic else {})
     missed = 0
 
@@ -121,6 +133,7 @@ def figures(rounds: int = 50) -> list[Figure]:
 
     for count in KERNELS:
         add(f"{count} arrays by __cuda_array_interface__", microseconds([of_interface(count)], rounds))
+        add(f"{count} such arrays with a tensor map each", microseconds([of_interface(count)], rounds, maps=True))
     try:
         torch = import_module("torch")
     except ImportError:
@@ -130,6 +143,7 @@ def figures(rounds: int = 50) -> list[Figure]:
         add(f"{count} tensors", microseconds([tensors], rounds), LIMITS[count])
         add(f"{count} tensors, two shapes in turns", microseconds([tensors, of_torch(torch, count, 8)], rounds))
         add(f"{count} tensors, of a tuned kernel", microseconds([tensors], rounds, tuned=True), LIMITS[count])
+        add(f"{count} tensors with a map each", microseconds([tensors], rounds, maps=True))
         add(f"{count} tensors of dynamic extents", microseconds([tensors], rounds, dynamic=True))
     return found
 
