@@ -47,12 +47,13 @@ class Frame:
         kinds: list[ParameterKind] = [*passed, *[TENSOR_MAP] * len(maps)]
         offsets, size = offsets_of(kinds)
         self._offsets = offsets[: len(passed)]
-        self._maps = slice(size - TENSOR_MAP.size * len(maps), size)  # the last ones, without gaps
         self.mapped: tuple[int, ...] = ()
         align = max((kind.align for kind in kinds), default=1)
         memory = (ctypes.c_char * (size + align))()
         begin = -ctypes.addressof(memory) % align
         self.memory: Any = (ctypes.c_char * (size + 1)).from_buffer(memory, begin)
+        first = size - TENSOR_MAP.size * len(maps)  # they are the last values, without gaps
+        self._maps = memoryview(self.memory).cast("B")[first:size]
         places = (ctypes.addressof(self.memory) + offset for offset in offsets)
         self._parameters = (ctypes.c_void_p * max(len(kinds), 1))(*places)
         x, y, z = kernel.artifact.block
@@ -103,7 +104,7 @@ class Frame:
 
     def map(self, values: tuple[int, ...], maps: bytes) -> None:
         """The tensor maps of the next launches, made of these values."""
-        self.memory[self._maps] = maps
+        self._maps[:] = maps
         self.mapped = values
 
 
