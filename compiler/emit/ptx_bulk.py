@@ -13,7 +13,11 @@ def _load(w: FunctionWriter, op: ptx.BulkLoadOp) -> None:
     w.emit(ordered(w, f"{op.mnemonic()} [$0], [$1], $2, [$3]{policy};", f"r,l,r,r{letter}", op.operands))
 
 
-def _store(w: FunctionWriter, op: ptx.BulkStoreOp) -> None:
+def _send(w: FunctionWriter, op: ptx.BulkSendOp) -> None:
+    w.emit(ordered(w, f"{op.mnemonic()} [$0], [$1], $2, [$3];", "r,r,r,r", op.operands))
+
+
+def _store(w: FunctionWriter, op: ptx.BulkStoreOp | ptx.BulkReduceOp) -> None:
     policy, letter = _policy(op, 3)
     w.emit(ordered(w, f"{op.mnemonic()} [$0], [$1], $2{policy};", f"l,r,r{letter}", op.operands))
 
@@ -23,7 +27,9 @@ def _prefetch(w: FunctionWriter, op: ptx.BulkPrefetchOp) -> None:
     w.emit(ordered(w, f"{op.mnemonic()} [$0], $1{policy};", f"l,r{letter}", op.operands))
 
 
-def _policy(op: ptx.BulkLoadOp | ptx.BulkStoreOp | ptx.BulkPrefetchOp, place: int) -> tuple[str, str]:
+def _policy(
+    op: ptx.BulkLoadOp | ptx.BulkStoreOp | ptx.BulkReduceOp | ptx.BulkPrefetchOp, place: int
+) -> tuple[str, str]:
     """What a cache policy, operand number `place`, adds to the instruction and to its constraints."""
     return ("", "") if op.policy is None else (f", ${place}", ",l")
 
@@ -38,7 +44,9 @@ def _wait_group(w: FunctionWriter, op: ptx.BulkWaitGroupOp) -> None:
 
 PTX_BULK: tuple[tuple[type[Operation], Rule], ...] = (
     rule(ptx.BulkLoadOp, _load),
+    rule(ptx.BulkSendOp, _send),
     rule(ptx.BulkStoreOp, _store),
+    rule(ptx.BulkReduceOp, _store),
     rule(ptx.BulkPrefetchOp, _prefetch),
     rule(ptx.BulkCommitGroupOp, _alone),
     rule(ptx.BulkWaitGroupOp, _wait_group),

@@ -42,10 +42,13 @@ from .async_copy import CpAsyncCommitGroupOp, CpAsyncOp, CpAsyncWaitAllOp, CpAsy
 from .atomic import AtomCasOp, AtomOp, FenceOp, LoadAcquireOp, RedOp, StoreReleaseOp
 from .base import PtxOp
 from .bulk import (
+    BULK_REDUCTIONS,
     BULK_UNIT,
     BulkCommitGroupOp,
     BulkLoadOp,
     BulkPrefetchOp,
+    BulkReduceOp,
+    BulkSendOp,
     BulkStoreOp,
     BulkWaitGroupOp,
     FenceProxyAsyncOp,
@@ -141,19 +144,20 @@ PTX = Dialect(
 )  # fmt: skip
 
 __all__ = [
-    "ActivemaskOp", "ApproximateOp", "AtomCasOp", "AtomOp", "BULK_UNIT", "BarArriveOp", "BarSyncOp", "BarWarpSyncOp",
-    "BulkCommitGroupOp", "BulkLoadOp", "BulkPrefetchOp", "BulkStoreOp", "BulkWaitGroupOp", "CVT_FORMS",
-    "ClusterArriveOp", "ClusterWaitOp", "CosOp", "CpAsyncCommitGroupOp", "CpAsyncMbarrierArriveOp", "CpAsyncOp",
-    "CpAsyncWaitAllOp", "CpAsyncWaitGroupOp", "CreatePolicyOp", "CvtOp", "Dp4aOp", "ElectSyncOp", "EntryOp", "Ex2Op",
-    "FenceMbarrierInitOp", "FenceOp", "FenceProxyAsyncOp", "GLOBAL", "GetCtaRankOp", "GridDependencyWaitOp", "InlineOp",
-    "LOCAL", "LaunchDependentsOp", "LdMatrixOp", "Lg2Op", "LoadAcquireOp", "LoadOp", "LocalAllocOp", "MAP",
-    "MAX_ARRIVALS", "MAX_TRANSACTION", "MAX_WGMMA_GROUPS", "MapaOp", "MatchAnySyncOp", "MbarrierArriveExpectTxOp",
+    "ActivemaskOp", "ApproximateOp", "AtomCasOp", "AtomOp", "BULK_REDUCTIONS", "BULK_UNIT", "BarArriveOp",
+    "BarSyncOp", "BarWarpSyncOp", "BulkCommitGroupOp", "BulkLoadOp", "BulkPrefetchOp", "BulkReduceOp", "BulkSendOp",
+    "BulkStoreOp", "BulkWaitGroupOp", "CVT_FORMS", "ClusterArriveOp", "ClusterWaitOp", "CosOp",
+    "CpAsyncCommitGroupOp", "CpAsyncMbarrierArriveOp", "CpAsyncOp", "CpAsyncWaitAllOp", "CpAsyncWaitGroupOp",
+    "CreatePolicyOp", "CvtOp", "Dp4aOp", "ElectSyncOp", "EntryOp", "Ex2Op", "FenceMbarrierInitOp", "FenceOp",
+    "FenceProxyAsyncOp", "GLOBAL", "GetCtaRankOp", "GridDependencyWaitOp", "InlineOp", "LOCAL",
+    "LaunchDependentsOp", "LdMatrixOp", "Lg2Op", "LoadAcquireOp", "LoadOp", "LocalAllocOp", "MAP", "MAX_ARRIVALS",
+    "MAX_TRANSACTION", "MAX_WGMMA_GROUPS", "MapaOp", "MatchAnySyncOp", "MbarrierArriveExpectTxOp",
     "MbarrierArriveOp", "MbarrierCompleteTxOp", "MbarrierExpectTxOp", "MbarrierInitOp", "MbarrierInvalOp",
     "MbarrierTestWaitOp", "MbarrierTryWaitOp", "MbarrierWaitOp", "MmaSyncOp", "MovMatrixOp", "NanosleepOp", "PTX",
-    "PrefetchTensorMapOp", "PrintfOp", "PrmtOp", "PtrAddOp", "PtrType", "PtxOp", "RcpOp", "RecipeAttr", "RedAsyncOp",
-    "RedOp", "ReduxSyncOp", "RetOp", "RsqrtOp", "SHARED", "SHARED_CLUSTER", "SetMaxNRegOp", "ShflSyncOp", "SinOp",
-    "SmemAddrOp", "SmemAllocOp", "SqrtOp", "SregOp", "StAsyncOp", "StMatrixOp", "StateSpace", "StateSpaceAttr",
-    "StoreOp", "StoreReleaseOp", "TanhOp", "TensorCopyOp", "TensorLoadOp", "TensorMapType", "TensorPrefetchOp",
-    "TensorReduceOp", "TensorStoreOp", "VoteSyncOp", "WgmmaCommitGroupOp", "WgmmaDescriptorOp", "WgmmaFenceOp",
-    "WgmmaMmaAsyncOp", "WgmmaWaitGroupOp", "access_registers", "scalar_bits", "value_bytes",
+    "PrefetchTensorMapOp", "PrintfOp", "PrmtOp", "PtrAddOp", "PtrType", "PtxOp", "RcpOp", "RecipeAttr",
+    "RedAsyncOp", "RedOp", "ReduxSyncOp", "RetOp", "RsqrtOp", "SHARED", "SHARED_CLUSTER", "SetMaxNRegOp",
+    "ShflSyncOp", "SinOp", "SmemAddrOp", "SmemAllocOp", "SqrtOp", "SregOp", "StAsyncOp", "StMatrixOp", "StateSpace",
+    "StateSpaceAttr", "StoreOp", "StoreReleaseOp", "TanhOp", "TensorCopyOp", "TensorLoadOp", "TensorMapType",
+    "TensorPrefetchOp", "TensorReduceOp", "TensorStoreOp", "VoteSyncOp", "WgmmaCommitGroupOp", "WgmmaDescriptorOp",
+    "WgmmaFenceOp", "WgmmaMmaAsyncOp", "WgmmaWaitGroupOp", "access_registers", "scalar_bits", "value_bytes",
 ]  # fmt: skip

@@ -6,6 +6,8 @@ One thread has the bytes copied by the async proxy. Its own earlier accesses, by
 with a `ptx.fence.proxy.async` in between.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import ClassVar
 
 from xdsl.dialects.builtin import I32, I64, IntegerAttr, StringAttr, UnitAttr, i64
@@ -14,15 +16,24 @@ from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, prop_def, trai
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from ...layout.tma.recipe import MAP_ELEMENTS, MapElement
 from ..definitions import irdl_op_definition
 from .base import PtxOp
-from .types import GLOBAL, SHARED
+from .types import GLOBAL, SHARED, SHARED_CLUSTER
 from .warp import check_word
 
 BULK_UNIT = 16
 """Addresses and sizes of bulk copies are multiples of so many bytes."""
 _FENCED = {"shared": ".shared::cta", "global": ".global"}
 """The memories that a fence of the async proxy can be of, in PTX."""
+
+
+BULK_REDUCTIONS: Mapping[str, tuple[str, MapElement]] = MappingProxyType({
+    f"{kind}.{f'b{element.type.bits}' if kind in ('and', 'or', 'xor') else element.name}": (kind, element)
+    for element in MAP_ELEMENTS.values()
+    for kind in element.reductions
+})  # fmt: skip
+"""The kinds of reductions with their types as PTX names them: what they do, and with which elements."""
 
 
 class BulkOp(PtxOp):
@@ -79,6 +90,57 @@ class BulkStoreOp(BulkOp):
 
     def mnemonic(self) -> str:
         return f"cp.async.bulk.global.shared::cta.bulk_group{'' if self.policy is None else '.L2::cache_hint'}"
+
+
+@irdl_op_definition
+class BulkSendOp(BulkOp):
+    """`ptx.cp.async.bulk.send %dst, %src, %bytes, %bar`: starts copying bytes from the block's shared memory to that of
+    a block of the cluster; the mbarrier at `bar`, in the same block as `dst`, counts them when they are there (PTX ISA,
+    cp.async.bulk).
+
+    Preconditions: addresses and size are multiples of 16; a `ptx.fence.proxy.async` lies after the writes of the bytes.
+    Postcondition: the bytes at `src` must not change, and those at `dst` are undefined, until the phase is complete.
+    """
+
+    name = "ptx.cp.async.bulk.send"
+    MNEMONIC: ClassVar[str | None] = "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes"
+    dst = operand_def(SHARED_CLUSTER)
+    src = operand_def(SHARED)
+    bytes = operand_def(I32)
+    bar = operand_def(SHARED_CLUSTER)
+    assembly_format = "$dst `,` $src `,` $bytes `,` $bar attr-dict"
+
+    def __init__(self, dst: SSAValue, src: SSAValue, bytes: SSAValue, bar: SSAValue):
+        super().__init__(operands=[dst, src, bytes, bar])
+
+
+@irdl_op_definition
+class BulkReduceOp(BulkOp):
+    """`ptx.cp.reduce.async.bulk "add.f16" %dst, %src, %bytes policy %p`: as a store, but numbers in shared memory are
+    combined with those in global memory, one by one and atomically (PTX ISA, cp.reduce.async.bulk).
+
+    The kinds are those of tensor copies (`layout.tma.recipe.MAP_ELEMENTS`), and `and`, `or`, `xor` are of b32 and b64.
+    Preconditions: those of a store.
+    """
+
+    name = "ptx.cp.reduce.async.bulk"
+    kind = prop_def(StringAttr)
+    dst = operand_def(GLOBAL)
+    src = operand_def(SHARED)
+    bytes = operand_def(I32)
+    policy = opt_operand_def(I64)
+    assembly_format = "$kind $dst `,` $src `,` $bytes (`policy` $policy^)? attr-dict"
+
+    def __init__(self, kind: str, dst: SSAValue, src: SSAValue, bytes: SSAValue, policy: SSAValue | None = None):
+        super().__init__(operands=[dst, src, bytes, policy], properties={"kind": StringAttr(kind)})
+
+    def mnemonic(self) -> str:
+        hint = "" if self.policy is None else ".L2::cache_hint"
+        kind = self.kind.data.replace("add.f16", "add.noftz.f16").replace("add.bf16", "add.noftz.bf16")
+        return f"cp.reduce.async.bulk.global.shared::cta.bulk_group{hint}.{kind}"
+
+    def verify_(self) -> None:
+        check_word("cp.reduce.async.bulk", self.kind.data, tuple(BULK_REDUCTIONS))
 
 
 @irdl_op_definition

@@ -10,6 +10,7 @@ from tilefold.runtime.sim.warp import Completion
 
 from tests.cuda.harness import artifact
 from tests.emit.harness import kernel, parse
+from tests.sim import test_cluster_memory as cluster_memory
 
 CHUNKS = 37
 """Pieces of 1024 bytes that go through the ring."""
@@ -115,3 +116,58 @@ def test_a_ring_on_a_gpu() -> None:
     given, expected = _arguments()
     engine.launch(artifact(_text(), engine.driver.target), LAUNCH, given)
     np.testing.assert_array_equal(given["B"].storage, expected)
+
+
+REDUCE = """
+%t = ptx.sreg "tid.x"
+%zero = arith.constant 0 : i32
+%one = arith.constant 1 : i32
+%bytes = arith.constant 256 : i32
+%bar = ptx.smem.addr 256
+%s = ptx.smem.addr 0
+%first = arith.cmpi eq, %t, %zero : i32
+scf.if %first {
+  ptx.mbarrier.init %bar, %one
+  ptx.mbarrier.arrive.expect_tx %bar, %bytes
+  ptx.cp.async.bulk.load %s, %A, %bytes, %bar
+  ptx.mbarrier.wait %bar, %zero
+  ptx.cp.reduce.async.bulk "KIND" %B, %s, %bytes
+  ptx.cp.async.bulk.commit_group
+  ptx.cp.async.bulk.wait_group 0
+}
+"""
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("kind", "dtype"), [
+    ("add.f32", "float32"), ("add.f16", "float16"), ("min.f16", "float16"), ("add.u32", "uint32"), ("add.s32", "int32"),
+    ("min.s32", "int32"), ("max.u32", "uint32"), ("and.b32", "uint32"), ("xor.b64", "uint64"), ("add.f64", "float64"),
+    ("add.u64", "uint64"), ("max.s64", "int64"),
+])  # fmt: skip
+def test_reductions_on_a_gpu(kind: str, dtype: str) -> None:
+    """Ten blocks, each with the same numbers."""
+    engine = CudaEngine()
+    if engine.driver.target.sm < 90:
+        pytest.skip("bulk copies need sm_90")
+    pointers = "%A: !ptx.ptr<global> align 16, %B: !ptx.ptr<global> align 16"
+    text = kernel(REDUCE.replace("KIND", kind), pointers, "64", shared=264)
+    rng, count = np.random.default_rng(0), 256 // np.dtype(dtype).itemsize
+    a, b = (rng.integers(0 if dtype[0] == "u" else -20, 20, count).astype(dtype) for _ in range(2))
+    config, results = LaunchConfig((10, 1, 1), (64, 1, 1)), [b.copy(), b.copy()]
+    SimEngine().launch(SimProgram(parse(text), "k"), config, {"A": TensorArgument(a), "B": TensorArgument(results[0])})
+    engine.launch(
+        artifact(text, engine.driver.target), config, {"A": TensorArgument(a), "B": TensorArgument(results[1])}
+    )
+    np.testing.assert_array_equal(results[1], results[0])
+
+
+@pytest.mark.gpu
+def test_blocks_send_bytes_to_each_other_on_a_gpu() -> None:
+    engine = CudaEngine()
+    if engine.driver.target.sm < 90:
+        pytest.skip("clusters need sm_90")
+    b = np.zeros(128, np.int32)
+    code = artifact(cluster_memory.text_of(cluster_memory.SENT), engine.driver.target)
+    given = {"A": TensorArgument(np.zeros(4, np.int32)), "B": TensorArgument(b)}
+    engine.launch(code, LaunchConfig((2, 1, 1), (64, 1, 1)), given)
+    assert b.tolist() == cluster_memory.EXCHANGED

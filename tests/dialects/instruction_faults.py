@@ -37,6 +37,12 @@ INSTRUCTIONS = [
         ("ptx.cp.async.bulk.load «%A», %A, %x, %s", "shared"),
         ("ptx.cp.async.bulk.load %s, %A, %x, «%A»", "shared"),
     ),
+    *ptx_faults("ptx.cp.async.bulk.send", ("ptx.cp.async.bulk.send «%s», %s, %x, %s", "shared_cluster")),
+    *ptx_faults(
+        "ptx.cp.reduce.async.bulk",
+        ('«ptx.cp.reduce.async.bulk» "max.f32" %A, %s, %x', 'not "max.f32"'),
+        ('ptx.cp.reduce.async.bulk "add.f32" «%s», %s, %x', "global"),
+    ),
     *ptx_faults("ptx.cp.async.bulk.store", ("ptx.cp.async.bulk.store «%s», %s, %x", "global")),
     *ptx_faults("ptx.cp.async.bulk.prefetch", ("ptx.cp.async.bulk.prefetch «%s», %x", "global")),
     *ptx_faults("ptx.cp.async.bulk.wait_group", ("«ptx.cp.async.bulk.wait_group» -1", "it must be 0 or more")),

@@ -68,6 +68,13 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         "ptx.cp.async.bulk.store %A, %s, %x {note}",
         '%0 = ptx.createpolicy "L2::evict_first"\nptx.cp.async.bulk.store %A, %s, %x policy %0',
     ),
+    "ptx.cp.async.bulk.send": (
+        "%0 = ptx.mapa %s, %x\nptx.cp.async.bulk.send %0, %s, %x, %0 {note}",
+    ),
+    "ptx.cp.reduce.async.bulk": (
+        'ptx.cp.reduce.async.bulk "add.bf16" %A, %s, %x {note}\n'
+        'ptx.cp.reduce.async.bulk "xor.b64" %A, %s, %x policy %v',
+    ),
     "ptx.cp.async.bulk.prefetch": (
         "ptx.cp.async.bulk.prefetch %A, %x {note}",
         '%0 = ptx.createpolicy "L2::evict_first"\nptx.cp.async.bulk.prefetch %A, %x policy %0',

@@ -6,6 +6,7 @@ A body may use the arguments of `ARGS`; what it computes it stores, so that noth
 
 from collections.abc import Iterator
 
+from tilefold.dialects.ptx import BULK_REDUCTIONS
 from tilefold.dialects.ptx.sreg import CLUSTER_REGISTERS
 from tilefold.layout.atoms.cache_hints import LOAD_HINTS, POLICIES, PREFETCH_HINTS, STORE_HINTS
 from tilefold.layout.atoms.mma_registers import registers
@@ -295,6 +296,11 @@ PTX: tuple[tuple[str, str], ...] = (
             ("cp.async.bulk.load", "ptx.cp.async.bulk.load %s, %A, %i32, %bar policy %i64"),
             ("cp.async.bulk.store", "ptx.cp.async.bulk.store %A, %s, %i32"),
             ("cp.async.bulk.store", "ptx.cp.async.bulk.store %A, %s, %i32 policy %i64"),
+            *(
+                ("cp.reduce.async.bulk", f'ptx.cp.reduce.async.bulk "{kind}" %A, %s, %i32{policy}')
+                for kind in BULK_REDUCTIONS
+                for policy in ("", " policy %i64")
+            ),
             ("cp.async.bulk.prefetch", "ptx.cp.async.bulk.prefetch %A, %i32"),
             ("cp.async.bulk.prefetch", "ptx.cp.async.bulk.prefetch %A, %i32 policy %i64"),
             ("cp.async.bulk.commit_group", "ptx.cp.async.bulk.commit_group"),
@@ -426,6 +432,7 @@ PTX: tuple[tuple[str, str], ...] = (
             ("mbarrier.expect_tx", "ptx.mbarrier.expect_tx %q, %i32"),
             ("mbarrier.arrive.expect_tx", "ptx.mbarrier.arrive.expect_tx %q, %i32"),
             ("mbarrier.complete_tx", "ptx.mbarrier.complete_tx %q, %i32"),
+            ("cp.async.bulk.send", "ptx.cp.async.bulk.send %q, %s, %i32, %q"),
             *(("st.async", f"ptx.st.async %{type}, %q, %q : {type}") for type in ("i32", "f32", "i64", "f64")),
             *(
                 ("st.async", f"%v = ptx.ld %A align 16 : !ptx.ptr<global> -> {type}\nptx.st.async %v, %q, %q : {type}")

@@ -323,6 +323,44 @@ def test_the_thread_reads_what_it_has_stored(wait: str, code: str | None) -> Non
         refused(body, code)
 
 
+@pytest.mark.parametrize(("kind", "dtype"), [
+    ("add.f32", "float32"), ("add.f16", "float16"), ("max.f16", "float16"), ("add.u32", "uint32"), ("min.s32", "int32"),
+    ("min.u32", "uint32"), ("and.b32", "uint32"), ("xor.b64", "uint64"), ("add.f64", "float64"), ("max.s64", "int64"),
+])  # fmt: skip
+def test_reductions(kind: str, dtype: str) -> None:
+    """Two copies of 128 bytes each in one group, and a third one in the next."""
+    functions = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "xor": np.bitwise_xor}
+    one_copy = f'ptx.cp.reduce.async.bulk "{kind}" %B, %s, %half\n'
+    body = FILL + FENCE + SYNC + one(one_copy, one_copy, COMMIT, one_copy, COMMIT, WAIT_READ)
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-50, 50, 256 // np.dtype(dtype).itemsize).astype(dtype) for _ in range(2))
+    expected = b.copy()
+    for _ in range(3):
+        half = expected[: len(b) // 2]
+        half[:] = functions[kind.partition(".")[0]](half, a[: len(b) // 2])
+    launch(text_of(body), block=(64, 1, 1), A=a, B=b)
+    np.testing.assert_array_equal(b, expected)
+
+
+REDUCE = 'ptx.cp.reduce.async.bulk "add.f32" %B, %s, %bytes\n'
+
+
+def test_mistakes_with_reductions() -> None:
+    right = FILL + FENCE + SYNC + one(REDUCE, COMMIT, WAIT_READ)
+    zeros = {"A": np.ones(64, np.float32), "B": np.zeros(64, np.float32)}
+    launch_on(text_of(right), zeros, block=(64, 1, 1))
+    assert (zeros["B"] == 1).all()
+    assert "fence.proxy.async is missing" in str(refused(right.replace(FENCE, ""), "E3216"))
+    assert "ends while its bulk copy may still read" in str(refused(right.replace(COMMIT, ""), "E3217"))
+    read = "%v = ptx.ld %B align 4 : !ptx.ptr<global> -> f32\nptx.st %v, %B align 4 : f32, !ptx.ptr<global>\n"
+    early = right.replace(WAIT_READ, WAIT_READ + read)
+    assert "is still writing it" in str(refused(early, "E3206"))
+    launch_on(text_of(early.replace(WAIT_READ, WAIT_GROUP)), zeros, block=(64, 1, 1))
+    other = REDUCE.replace("add.f32", "min.s32")
+    assert "is still writing it" in str(refused(right.replace(COMMIT, other + COMMIT), "E3206"))
+    fault(text_of(right), "E3204", block=(64, 1, 1), A=zeros["A"], B=unwritten(np.zeros(64, np.float32)))
+
+
 def test_groups_are_waited_for_in_their_order() -> None:
     """The second group may be in flight when the first has been read."""
     first = STORE.replace("%bytes", "%half")

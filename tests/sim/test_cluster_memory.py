@@ -254,3 +254,39 @@ def test_readers_of_two_blocks_are_told_apart() -> None:
     alone = "scf.if %in_block_0 {\nptx.mbarrier.arrive %q_bar\n}\n"
     wrong = body.replace("ptx.mbarrier.arrive %q_bar\n", alone).replace("%bar, %two", "%bar, %one")
     assert "race: " in refused(wrong, "E3205").message
+
+
+SENT = (
+    "%there = ptx.smem.addr 1024\n%at = ptx.ptr_add %there, %o : !ptx.ptr<shared>, i32 -> !ptx.ptr<shared>\n"
+    "%to = ptx.mapa %there, %peer\n" + PUT + "ptx.fence.proxy.async\n" + EXPECT + SYNC
+    + FIRST_OF.replace("BODY", "ptx.cp.async.bulk.send %to, %s, %bytes, %their_bar\n") + AWAIT
+    + "%v = ptx.ld %at align 4 : !ptx.ptr<shared> -> i32\nptx.st %v, %out align 4 : i32, !ptx.ptr<global>\n" + SYNC
+)  # fmt: skip
+"""Each block sends its words to the peer, whose mbarrier counts them."""
+
+
+@pytest.mark.parametrize("completion", Completion)
+@pytest.mark.parametrize("seed", [None, 0, 1])
+def test_blocks_send_bytes_to_each_other(seed: int | None, completion: Completion) -> None:
+    assert run(SENT, seed, completion) == EXCHANGED
+
+
+@pytest.mark.parametrize(("wrong", "right", "code", "said"), [
+    ("expect_tx %bar, %bytes", "expect_tx %bar, %half", "E3207", "has 128 bytes more than it expects"),
+    ("ptx.fence.proxy.async\n", "", "E3216", "fence.proxy.async is missing"),
+    (AWAIT, "", "E3204", "which is unwritten"),
+    (EXPECT + SYNC, EXPECT + "ptx.bar.sync 0\n", "E3218", "which may not have begun"),
+    ("%bytes, %their_bar", "%bytes, %own_bar", "E3215", "not in the block of the bytes that it counts"),
+    ("%to, %s, %bytes", "%far, %s, %bytes", "E3202", "the cluster has 2 blocks"),
+    ("ptx.fence.mbarrier_init\n", "", "E3219", "its initialisation lacks a fence"),
+])  # fmt: skip
+def test_mistakes_with_bytes_that_are_sent(wrong: str, right: str, code: str, said: str) -> None:
+    head = "%half = arith.constant 128 : i32\n%own_bar = ptx.mapa %bar, %rank\n%far = ptx.mapa %s, %two\n"
+    assert run(head + SENT) == EXCHANGED
+    assert SENT.count(wrong) == 1
+    assert said in str(refused(head + SENT.replace(wrong, right), code))
+
+
+def test_the_source_of_bytes_that_are_sent_is_kept() -> None:
+    late = SENT.replace(AWAIT, "ptx.bar.sync 0\n" + PUT.replace("%number", "%zero") + AWAIT)
+    assert "is still reading it" in str(refused(late, "E3206"))

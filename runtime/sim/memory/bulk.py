@@ -5,6 +5,7 @@ While a lane's access is checked, the warp is spread: the lane is active as if i
 rows.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from ....base.errors import Code
 from ....base.target import BANK_BYTES, BANKS, SECTOR_BYTES
 from ....dialects.ptx import BULK_UNIT
+from ..ordering.asynchronous import Operation
 from ..warp import Warp
 from .arena import READY, UNWRITTEN
 from .spaces import Access, Bytes, Space
@@ -97,16 +99,25 @@ def claim(space: Space, warp: Warp, access: Access, lane: int, rows: NDArray[Any
     warp.restore(before)
 
 
-def claim_reduction(space: Space, warp: Warp, access: Access, lane: int, rows: NDArray[Any]) -> None:
-    """Checks that a reduction of the lane may change rows, which must be defined. The faults of `Space.update`, and
-    E3216. Bytes that other reductions alone have in flight must have been made ready before.
+def claim_reduction(
+    space: Space, warp: Warp, access: Access, lane: int, rows: NDArray[Any], others: Sequence[Operation]
+) -> None:
+    """Checks that a reduction of the lane may change rows, which must be defined. They may be in flight by others of
+    its kind. The faults of `Space.update`, and E3216.
     """
     before = warp.mask_state()
+    for other in others:
+        space.lift(other.rows, other.width)
     warp.spread(lane, len(rows))
-    if not (space.arena.state[access.width][rows] == READY).all():
-        space.undefined(warp, access, rows)
+    states = space.arena.state[access.width][rows]
+    if not (states == READY).all():
+        content = space.arena.data[access.width][rows]
+        content[states == UNWRITTEN] = space.undefined(warp, access, rows)
+        warp.note(access.site, "changes", content)
     space.check_writable(warp, access, rows)
     _check_order(space, warp, access, rows, writes=True, atomic=True)
+    for other in others:
+        space.hold(warp, other.rows, other.width)
     warp.restore(before)
 
 

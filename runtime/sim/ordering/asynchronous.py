@@ -38,10 +38,6 @@ class Memory(Protocol):
         """Puts rows in flight, for an operation of the warp."""
         ...
 
-    def lift(self, rows: NDArray[Any], width: int) -> None:
-        """Ends the flight of rows as if nothing had been written."""
-        ...
-
     def land(self, rows: NDArray[Any], width: int, content: NDArray[np.uint8], time: int, agents: NDArray[Any]) -> None:
         """Ends the flight of rows with these bytes, written by agents at a time."""
         ...

@@ -8,21 +8,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....dialects import ptx
+from ....layout.tma.recipe import MapElement
+from ...numpy_types import numpy_type
 from ..faults import Site, site_of
 from ..memory import bulk as memory
 from ..memory.spaces import Space
+from ..memory.windows import windows_of
 from ..ordering import bulk
 from ..ordering.asynchronous import Operation, Proxy, Source
+from ..ordering.bulk import Change, Reduction
 from ..ordering.clocks import fence_proxy
 from ..translate import Rules, Step, Translator
+from ..values.values import Kind
 from ..warp import Completion, Warp
-from .ptx_mbarrier import Barriers
+from .ptx_atomic import changes
+from .ptx_mbarrier import MBARRIER_BYTES, Barriers
 
 
 class _Copies:
     """The copies of the lanes of a warp by one operation, from a space to another."""
 
-    def __init__(self, op: ptx.BulkLoadOp | ptx.BulkStoreOp, t: Translator, source: Space, target: Space) -> None:
+    def __init__(
+        self,
+        op: ptx.BulkLoadOp | ptx.BulkStoreOp | ptx.BulkReduceOp | ptx.BulkSendOp,
+        t: Translator,
+        source: Space,
+        target: Space,
+    ) -> None:
         self.site, self.source, self.target = site_of(op), source, target
         self._reads = t.access(op, source.name, "bulk", ptx.BULK_UNIT)
         self._writes = t.access(op, target.name, "bulk", ptx.BULK_UNIT)
@@ -34,19 +46,44 @@ class _Copies:
         lanes = warp.lane_numbers().tolist()
         return zip(lanes, sources.tolist(), targets.tolist(), (sizes & 0xFFFFFFFF).tolist(), strict=True)
 
-    def start(self, warp: Warp, lane: int, source: int, target: int, size: int, group: int = 0) -> Operation:
-        """Starts the copy of a lane."""
+    def start(
+        self,
+        warp: Warp,
+        lane: int,
+        source: int,
+        target: int,
+        size: int,
+        group: int = 0,
+        change: Change | None = None,
+        rank: int | None = None,
+    ) -> Operation:
+        """Starts the copy of a lane, or a reduction by a change, maybe to the shared memory of the block of a rank."""
         read = memory.rows_of(self.source, warp, self._reads, lane, source, size, reads=True)
         written = memory.rows_of(self.target, warp, self._writes, lane, target, size, reads=False)
+        if rank is not None:
+            written += (rank - warp.block.rank) * (self.target.arena.span // ptx.BULK_UNIT)
         content = memory.read(self.source, warp, self._reads, lane, read)
-        memory.claim(self.target, warp, self._writes, lane, written, content)
+        if change is None:
+            memory.claim(self.target, warp, self._writes, lane, written, content)
+        else:
+            others = bulk.reductions(warp.block.cluster, change.kind)
+            memory.claim_reduction(self.target, warp, self._writes, lane, written, others)
         self.target.hold(warp, written, ptx.BULK_UNIT)
         lanes, groups = np.full(len(written), lane), np.full(len(written), group)
         reading = Source(self.source, read, ptx.BULK_UNIT, lanes)
         warp.block.cluster.reads_late = True
-        return Operation(
-            self.site, Proxy.ASYNC, warp, lanes, groups, self.target, written, ptx.BULK_UNIT, content, reading
-        )
+        of_all = self.site, Proxy.ASYNC, warp, lanes, groups, self.target, written, ptx.BULK_UNIT, content, reading
+        return Operation(*of_all) if change is None else Reduction(*of_all, change)
+
+    def window(self, warp: Warp, lane: int, address: int) -> tuple[int, int]:
+        """The rank of the block in whose shared memory a lane's copy writes, and the address there. The faults of
+        `windows_of`.
+        """
+        before = warp.mask_state()
+        warp.spread(lane, 1)
+        ranks, inner = windows_of(warp, self._writes, np.array([address]), self.target.races)
+        warp.restore(before)
+        return int(ranks[0]), int(inner[0])
 
 
 def _select(warp: Warp, site: Site, slots: tuple[int, ...]) -> list[NDArray[Any]]:
@@ -56,19 +93,24 @@ def _select(warp: Warp, site: Site, slots: tuple[int, ...]) -> list[NDArray[Any]
     return values
 
 
-def _load(op: ptx.BulkLoadOp, t: Translator) -> Step:
-    copies, barriers = _Copies(op, t, t.spaces.global_, t.spaces.shared), Barriers(op, op.bar, t)
+def _load(op: ptx.BulkLoadOp | ptx.BulkSendOp, t: Translator) -> Step:
+    shared = t.spaces.shared
+    copies = _Copies(op, t, shared if isinstance(op, ptx.BulkSendOp) else t.spaces.global_, shared)
+    barriers = Barriers(op, op.bar, t, "async")
 
     def step(warp: Warp) -> None:
         places = barriers.rows(warp).tolist()
         for place, (lane, source, target, size) in zip(places, copies.requests(warp), strict=True):
             barrier = warp.block.cluster.mbarriers[place]
             if size > ptx.MAX_TRANSACTION:
-                where = barriers.shared.show_row(place, 8)
+                where = barriers.shared.show_row(place, MBARRIER_BYTES)
                 text = f"copies {size} bytes, where the mbarrier at {where} counts up to {ptx.MAX_TRANSACTION}"
                 barriers.fault(warp, lane, text)
+            rank, inner = copies.window(warp, lane, target)
+            if rank != place * MBARRIER_BYTES // shared.arena.span:
+                barriers.fault(warp, lane, "the mbarrier is not in the block of the bytes that it counts")
             if size:
-                operation = copies.start(warp, lane, source, target, size)
+                operation = copies.start(warp, lane, source, inner, size, rank=rank)
                 warp.loads.append(operation)
                 barrier.add(operation, size)
                 if warp.launch.completion is Completion.EARLY:
@@ -77,15 +119,26 @@ def _load(op: ptx.BulkLoadOp, t: Translator) -> Step:
     return step
 
 
-def _store(op: ptx.BulkStoreOp, t: Translator) -> Step:
-    copies = _Copies(op, t, t.spaces.shared, t.spaces.global_)
+def _store(op: ptx.BulkStoreOp | ptx.BulkReduceOp, t: Translator) -> Step:
+    copies, change = _Copies(op, t, t.spaces.shared, t.spaces.global_), None
+    reduction = ptx.BULK_REDUCTIONS[op.kind.data] if isinstance(op, ptx.BulkReduceOp) else None
 
     def step(warp: Warp) -> None:
+        nonlocal change
+        if reduction is not None and change is None:
+            change = change_of(*reduction, t.spaces.global_.arena.data[ptx.BULK_UNIT])
         for lane, source, target, size in copies.requests(warp):
             if size:
-                warp.stores.append(copies.start(warp, lane, source, target, size, int(warp.bulk_groups[lane])))
+                group = int(warp.bulk_groups[lane])
+                warp.stores.append(copies.start(warp, lane, source, target, size, group, change))
 
     return step
+
+
+def change_of(kind: str, element: MapElement, data: NDArray[np.uint8]) -> Change:
+    """What a reduction of elements does with rows of memory."""
+    combine = changes(kind, Kind(numpy_type(element.type), element.type.bits))
+    return Change(f"{kind} {element.name}", lambda rows, given: combine(data[rows], given))
 
 
 def _prefetch(op: ptx.BulkPrefetchOp, t: Translator) -> Step:
@@ -116,7 +169,9 @@ def _fence(op: ptx.FenceProxyAsyncOp, t: Translator) -> Step:
 
 PTX_BULK: Rules = {
     ptx.BulkLoadOp: _load,
+    ptx.BulkSendOp: _load,
     ptx.BulkStoreOp: _store,
+    ptx.BulkReduceOp: _store,
     ptx.BulkPrefetchOp: _prefetch,
     ptx.BulkCommitGroupOp: _commit,
     ptx.BulkWaitGroupOp: _wait,

@@ -15,7 +15,6 @@ from ....base.target import MAX_CLUSTER
 from ....dialects import ptx
 from ....layout.tma.recipe import PlacedMap
 from ....layout.tma.tensor_map import SHARED_ALIGNMENT
-from ...numpy_types import numpy_type
 from ..faults import site_of
 from ..memory import bulk as memory
 from ..memory.boxes import Box, box_at, filled, pattern, places_of
@@ -26,9 +25,8 @@ from ..ordering.asynchronous import Operation, Proxy, Source
 from ..ordering.bulk import Change, Reduction
 from ..ordering.mbarrier import Mbarrier
 from ..translate import Rules, Step, Translator
-from ..values.values import Kind
 from ..warp import MAP_BASE, Completion, Warp
-from .ptx_atomic import changes
+from .ptx_bulk import change_of
 from .ptx_mbarrier import Barriers
 
 
@@ -189,23 +187,12 @@ def _reduce(op: ptx.TensorReduceOp, t: Translator) -> Step:
             access, rows = copies.inside(warp, lane, box, reads=False)
             if not len(rows):
                 continue
-            change = _change(kind, placed, space.arena.data[box.width])
+            change = change_of(kind, placed.element, space.arena.data[box.width])
             others = bulk.reductions(warp.block.cluster, change.kind)
-            for other in others:
-                other.memory.lift(other.rows, other.width)
-            memory.claim_reduction(space, warp, access, lane, rows)
-            for other in others:
-                other.memory.hold(warp, other.rows, other.width)
+            memory.claim_reduction(space, warp, access, lane, rows, others)
             copies.store(warp, lane, rows, box.width, stored, change)
 
     return step
-
-
-def _change(kind: str, placed: PlacedMap, data: NDArray[np.uint8]) -> Change:
-    """What a reduction does with rows of memory."""
-    type = placed.element.type
-    combine = changes(kind, Kind(numpy_type(type), type.bits))
-    return Change(f"{kind} {placed.element.name}", lambda rows, given: combine(data[rows], given))
 
 
 def _prefetch(op: ptx.TensorPrefetchOp, t: Translator) -> Step:
