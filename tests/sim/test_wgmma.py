@@ -373,3 +373,37 @@ def test_a_multiplication_is_counted() -> None:
     assert counters.instructions["wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"].warps == 4
     (access,) = [access for access in counters.accesses if access.op == "ptx.wgmma.mma_async"]
     assert (access.requests, access.threads, access.transactions, access.minimum) == (2, 128 + 16, 18, 18)
+
+
+SWIZZLED = """
+%tile = ptx.smem.addr 4096
+scf.if %leads {
+ptx.mbarrier.arrive.expect_tx %bar, %bytes
+ptx.cp.async.bulk.tensor.load %m[%zero, %zero], %tile, %bar
+}
+ptx.mbarrier.wait %bar, %zero
+%b2 = ptx.wgmma.descriptor %tile leading 1 stride 16 swizzle 1
+"""
+
+
+@pytest.mark.parametrize(("of_map", "descriptor", "said"), [
+    (" swizzle 32B", "leading 1 stride 16 swizzle 1", ""),
+    (" swizzle 32B", "leading 64 stride 8 swizzle 0", "by no swizzle, where a tensor copy has written by a swizzle of 32 bytes"),
+    ("", "leading 1 stride 16 swizzle 1", "by a swizzle of 32 bytes, where a tensor copy has written by no swizzle"),
+])  # fmt: skip
+def test_tensor_copies_and_descriptors_agree_on_the_swizzle(of_map: str, descriptor: str, said: str) -> None:
+    """What threads write there themselves may have any order."""
+    pointers = f'{POINTERS}, %m: !ptx.tensor_map of "f16 A dims (16, 64) strides (32) box (16, 64){of_map}"'
+    loaded = INIT + SWIZZLED.replace("leading 1 stride 16 swizzle 1", descriptor)
+    body = SETUP + loaded + (FENCE + MULTIPLY + COMMIT + WAIT + USE).replace("%a, %b", "%b2, %b2")
+    args = {"A": np.ones(1024, np.float16), "C": np.zeros(512, np.float32)}
+    if not said:
+        launch_on(entry(body, pointers, "128", shared=8448), args, block=(128, 1, 1))
+        assert (args["C"] == 16).all()
+        return
+    with pytest.raises(SimulationError, match=said) as caught:
+        launch_on(entry(body, pointers, "128", shared=8448), args, block=(128, 1, 1))
+    assert caught.value.code == "E3226"
+    own = FILL.replace("%q", "%own") + PROXY + SYNC
+    written = "%own = ptx.ptr_add %tile, %o : !ptx.ptr<shared>, i32 -> !ptx.ptr<shared>\n" + SYNC + own
+    launch_on(entry(body.replace(FENCE, written + FENCE), pointers, "128", shared=8448), args, block=(128, 1, 1))

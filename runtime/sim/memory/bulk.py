@@ -88,14 +88,20 @@ def content_of(space: Space, width: int, rows: NDArray[Any], missing: int | None
     return content
 
 
-def claim(space: Space, warp: Warp, access: Access, lane: int, rows: NDArray[Any], content: Bytes) -> None:
-    """Checks that a copy of the lane may write bytes to rows. The faults of `Space.store`, and E3216."""
+def claim(
+    space: Space, warp: Warp, access: Access, lane: int, rows: NDArray[Any], content: Bytes, swizzle: int | None = None
+) -> None:
+    """Checks that a copy of the lane may write bytes to rows. The faults of `Space.store`, and E3216. In shared memory
+    the `swizzle` of a tensor copy, by its bits, is noted.
+    """
     before = warp.mask_state()
     warp.spread(lane, len(rows))
     space.check_writable(warp, access, rows)
     _check_order(space, warp, access, rows, writes=True)
     if space.name == "global":
         warp.note(access.site, "stores", content)
+    else:
+        space.swizzles[rows] = 0 if swizzle is None else 1 + swizzle
     warp.restore(before)
 
 

@@ -26,6 +26,8 @@ class Matrix:
     """The addresses of a matrix's rows of 16 bytes: (MN, 2) where K is contiguous, (16, MN / 8) where M or N is."""
 
     addresses: NDArray[np.int64]
+    swizzle: int
+    """The bits that are exchanged."""
     problem: str = ""
     """What is wrong with the descriptor."""
 
@@ -60,4 +62,4 @@ def _matrix(descriptor: int, extent: int, major: str) -> Matrix:
             f"its matrix begins in row {(start >> 3) & (width - 1)} of the pattern of its swizzle, and the base offset "
             f"is {offset}"
         )
-    return Matrix(addresses ^ ((addresses >> 7) - offset & (width - 1)) << 4, problem)
+    return Matrix(addresses ^ ((addresses >> 7) - offset & (width - 1)) << 4, bits, problem)

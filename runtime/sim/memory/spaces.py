@@ -73,18 +73,23 @@ class Space:
     arena: Arena = field(default_factory=Arena)
     shadow: RaceShadow | None = None
     releases: Releases = field(default_factory=Releases)
+    swizzles: Bytes = field(default_factory=lambda: np.zeros(0, np.uint8))
+    """Of each 16 bytes of shared memory the swizzle of the last tensor copy there, 1 more than its bits; 0 of none."""
 
     def build(self, windows: int = 1, readers: int = 1) -> None:
         """Creates the bytes of the allocations in `arena`, in each of some windows. The race check keeps the reads
         of so many `readers` apart: of the warps of a block in shared memory, else of the blocks of a cluster.
         """
         self.arena.build(windows)
+        if self.name == "shared":
+            self.swizzles = np.zeros(windows * self.arena.span // 16, np.uint8)
         if self.races:
             self.shadow = RaceShadow(self.arena.data[1].size, readers, self.name)
 
     def reset(self) -> None:
         """Makes all bytes undefined and forgets past accesses, as for a new block."""
         self.arena.reset()
+        self.swizzles[:] = 0
         self.releases = Releases()
         if self.shadow is not None:
             self.shadow.reset()

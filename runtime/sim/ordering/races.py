@@ -96,6 +96,10 @@ class RaceShadow:
         self._reads[:] = 0
         self._latest[:] = 0
 
+    def by_async(self, rows: NDArray[Any], width: int) -> NDArray[np.bool_]:
+        """Which rows the async proxy has written last."""
+        return (self._write_rows[width][rows] & PROXIED != 0).all(axis=1)
+
     def date(self, rows: NDArray[Any], width: int, time: int, agents: NDArray[Any]) -> None:
         """Records a write by `agents` at a time without a check, as when a copy that was checked before
         completes.

@@ -125,7 +125,7 @@ def _load(op: ptx.TensorLoadOp, t: Translator) -> Step:
                 barrier = _mbarrier(warp, barriers, lane, at if chosen is None else mapped(at, rank))
                 rows = memory.rows_at(space, warp, further if number else copies.inner, lane, places, reads=False)
                 rows += (rank - warp.block.rank) * (space.arena.span // units)
-                memory.claim(space, warp, copies.inner, lane, rows, content)
+                memory.claim(space, warp, copies.inner, lane, rows, content, placed.map.swizzle_bits)
                 space.hold(warp, rows, units)
                 lanes = np.full(len(rows), lane)
                 operation = Operation(

@@ -51,8 +51,9 @@ class _Multiply:
         accumulates = bool(self._same(warp, held[self.scale_d], "values of scale_d"))
         kind = Kind(self.product, tuple(values.values()), accumulates, warp.committed)
         whole = self._joined(warp, group, kind, values)
-        for name, (_, rows) in whole.matrices.items():
+        for name, (matrix, rows) in whole.matrices.items():
             whole.missing[name] = bulk.check_read(self.shared, warp, self.access, 0, rows)
+            self._check_swizzle(warp, name, matrix, rows)
         part = self._part(warp, whole)
         whole.parts.append(part)
         warp.multiplications.append(part)
@@ -90,6 +91,23 @@ class _Multiply:
             warp.fault(ErrorCode.SIM_DESCRIPTOR, self.site, 0, text, hint)
         bulk.count(space, self.access, offsets, ROW)
         return (offsets + warp.block.rank * space.arena.span) // ROW
+
+    def _check_swizzle(self, warp: Warp, name: str, matrix: Matrix, rows: NDArray[Any]) -> None:
+        """A fault for a matrix that a tensor copy has written by another swizzle."""
+        space = self.shared
+        found = space.swizzles[rows]
+        wrong = (found != 0) & (found != 1 + matrix.swizzle)
+        if space.shadow is None or not wrong.any():
+            return
+        wrong &= space.shadow.by_async(rows, ROW)
+        if wrong.any():
+            at = int(wrong.argmax())
+            where, written = space.show_row(int(rows[at]), ROW), _swizzle(int(found[at]) - 1)
+            text = (
+                f"reads {where} of {name} by {_swizzle(matrix.swizzle)}, where a tensor copy has written by {written}"
+            )
+            hint = "let the tensor map and the descriptor have the swizzle of the tile's layout"
+            warp.fault(ErrorCode.SIM_DESCRIPTOR, self.site, 0, text, hint)
 
     def _part(self, warp: Warp, whole: Multiplication) -> Part:
         """The registers of a warp, which are in flight from now on. A fault for such that may not be used."""
@@ -169,6 +187,11 @@ class _Multiply:
             hint = "compute them of values that are the same in all lanes, such as the number of the warp"
             warp.fault(ErrorCode.SIM_CONVERGENCE, self.site, lane, text, hint)
         return int(value[0])
+
+
+def _swizzle(bits: int) -> str:
+    """A swizzle in words."""
+    return f"a swizzle of {ROW << bits} bytes" if bits else "no swizzle"
 
 
 def _overlap(a: tuple[int, int], b: tuple[int, int]) -> bool:
