@@ -27,6 +27,7 @@ SMALL = {
     "attention": ["--depth 64", "--causal 1 --sequence 96 --heads 1 --depth 128 --rows 32 --warps 1"],
     "four_ways": [""],
     "gemm": ["--k 64"],
+    "gemm_sm90": ["", "--m 200 --n 264 --k 72"],
     "linear": ["--k 64"],
     "rmsnorm": ["", "--m 2 --n 512 --group 32"],
     "sgemm": ["--m 64 --k 32"],
@@ -37,6 +38,7 @@ LARGE = {
     "attention": "--sequence 1024 --heads 8 --depth 128 --causal 1 --rows 128 --keys 64 --warps 4",
     "four_ways": "",
     "gemm": "--m 2048 --n 2048 --k 1024",
+    "gemm_sm90": "--m 4096 --n 4096 --k 4096 --blocks 132",
     "linear": "--m 1024 --n 2048 --k 512",
     "rmsnorm": "--m 1024 --n 8192 --group 256 --rows 1",
     "sgemm": "--m 1024 --n 512 --k 256",
@@ -84,7 +86,7 @@ def test_the_example_is_right_on_the_simulator(name: str, options: str, capsys: 
         assert kernels or name == "linear"  # whose kernel is that of gemm
         for kernel in kernels:
             text = plain_source(kernel.to_cute(), "kernel.cute")
-            assert load(text, "sm_90").ptx(Target("sm_90")) == kernel.ptx("sm_90")
+            assert load(text, "sm_90a").ptx(Target("sm_90a")) == kernel.ptx("sm_90a")
 
 
 @pytest.mark.gpu

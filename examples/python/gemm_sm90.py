@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""D = A @ B^T in f16 on Hopper (sm_90a): tensor copies, multiplications by warpgroups, persistent blocks.
+
+A has M x K elements, B has N x K, D has M x N, all with the last index contiguous. Of a block's warpgroups the first
+is the producer: one of its warps loads tiles of A and B to stages of shared memory by tensor copies. The others are
+consumers: they multiply by wgmma, straight from shared memory, and accumulate in registers. They either share a tile
+(cooperative), or take turns (ping-pong), so that one multiplies while the other writes its tile. A block goes through
+several tiles, and the producer is always some stages ahead.
+
+    python examples/python/gemm_sm90.py
+    python examples/python/gemm_sm90.py --device cuda --m 4096 --n 4096 --k 4096
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from common import Array, check, chosen, normal, parser, place
+
+from tilefold import cute
+from tilefold.cute import pipeline, utils
+from tilefold.cute.nvgpu import cpasync, warpgroup
+
+WARPGROUP = 128
+"""The threads of a warpgroup."""
+ROWS, COLUMNS = 64, 64
+"""The part of D that a warpgroup stores at a time: rows of 128 bytes, the widest that are swizzled."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """Sizes of the kernel: the tile of a block, its consumer warpgroups, the stages in shared memory, the blocks of a
+    cluster along M and N, which share tiles of B and of A, whether consumers take turns, and the tiles in a group, in
+    which they follow each other along M.
+
+    The defaults take 224 KiB of shared memory, which only compute capability 9.0 and 10.x have.
+    """
+
+    m: int = 128
+    n: int = 128
+    k: int = 64
+    consumers: int = 2
+    stages: int = 6
+    cluster: tuple[int, int] = (1, 1)
+    takes_turns: bool = True
+    group: int = 8
+    buffers: int = 2
+
+    def __post_init__(self) -> None:
+        if self.m % (ROWS * self.sharing) or self.n % COLUMNS or not 1 <= self.consumers <= 2:
+            raise SystemExit("a tile has 64 rows for each consumer that shares it, and a multiple of 64 columns")
+
+    @property
+    def threads(self) -> int:
+        """The threads of a block."""
+        return WARPGROUP * (1 + self.consumers)
+
+    @property
+    def sharing(self) -> int:
+        """The consumers that share a tile."""
+        return 1 if self.takes_turns else self.consumers
+
+    @property
+    def shared_tiles(self) -> tuple[int, int]:
+        """The blocks that load a tile of A together, and those that load a tile of B."""
+        return self.cluster[1], self.cluster[0]
+
+
+def chosen_config(m: int, n: int, blocks: int) -> Config:
+    """The fastest configuration on an H200: consumers take turns, unless there are too few tiles for all blocks, or
+    tiles at the edges, which take as long as others.
+    """
+    tiles = -(-m // 128) * -(-n // 128)
+    if tiles < blocks:
+        return Config(n=64, stages=8, takes_turns=False)
+    return Config() if m % 128 == n % 128 == 0 else Config(n=256, stages=4, takes_turns=False)
+
+
+def k_major(rows: int, columns: int, count: int) -> Any:
+    """Tiles of f16 for tensor copies and wgmma, of which rows of 128 bytes are swizzled: (rows,columns,count)."""
+    atom = warpgroup.make_smem_layout_atom(warpgroup.SmemLayoutAtomKind.K_SW128, cute.Float16)
+    return cute.tile_to_shape(atom, (rows, columns, count), order=(0, 1, 2))
+
+
+def load_of(blocks: int) -> Any:
+    """The tensor copy of a tile that so many blocks load a part of each, for all of them."""
+    return cpasync.CopyBulkTensorTileG2SOp() if blocks == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp()
+
+
+def matrix_op(columns: int) -> Any:
+    """64 rows and so many columns of D, from A and B in shared memory."""
+    K = warpgroup.OperandMajorMode.K
+    shape = (ROWS, columns, 16)
+    return warpgroup.MmaF16BF16Op(cute.Float16, cute.Float32, shape, warpgroup.OperandSource.SMEM, K, K)
+
+
+@cute.jit
+def together(group: Any):
+    """The threads of a consumer wait for each other."""
+    if group == 0:
+        cute.arch.barrier(1, WARPGROUP)
+    else:
+        cute.arch.barrier(2, WARPGROUP)
+
+
+@cute.kernel(min_blocks=1)
+def gemm_kernel(mA: cute.Tensor, mB: cute.Tensor, mD: cute.Tensor, config: cute.Constexpr[Config]):
+    t = cute.arch.thread_idx()[0]
+    warp = cute.arch.make_warp_uniform(t // 32)
+    group = cute.arch.make_warp_uniform(t // WARPGROUP)
+    cluster = cute.make_layout((*config.cluster, 1))
+    rank = cute.arch.block_in_cluster_idx() if cute.size(cluster) > 1 else (0, 0, 0)
+    cute.arch.griddepcontrol_launch_dependents()
+
+    # shared memory, and the maps of the matrices: what tensor copies move
+    layout_a, layout_b = k_major(config.m, config.k, config.stages), k_major(config.n, config.k, config.stages)
+    layout_d = k_major(ROWS, COLUMNS, config.buffers * config.consumers)
+    sA = cute.make_smem_tensor(layout_a, cute.Float16, alignment=1024)
+    sB = cute.make_smem_tensor(layout_b, cute.Float16, alignment=1024)
+    sD = cute.make_smem_tensor(layout_d, cute.Float16, alignment=1024)
+    share_a, share_b = config.shared_tiles
+    shape_a, shape_b, shape_d = (config.m, config.k), (config.n, config.k), (ROWS, COLUMNS)
+    load_a, gA = cpasync.make_tiled_tma_atom(
+        load_of(share_a), mA, cute.slice_(layout_a, (None, None, 0)), shape_a, num_multicast=share_a
+    )
+    load_b, gB = cpasync.make_tiled_tma_atom(
+        load_of(share_b), mB, cute.slice_(layout_b, (None, None, 0)), shape_b, num_multicast=share_b
+    )
+    store_d, gD = cpasync.make_tiled_tma_atom(
+        cpasync.CopyBulkTensorTileS2GOp(), mD, cute.slice_(layout_d, (None, None, 0)), shape_d
+    )
+
+    def tiles(atom: Any, place: Any, blocks: int, shared: Any, coordinates: Any, shape: Any) -> Any:
+        """Tiles in shared memory and those of a matrix, as this block moves them: (TMA,count), (TMA,m,n)."""
+        tiled = cute.local_tile(coordinates, shape, (None, None), ragged=True)
+        parts = cute.group_modes(shared, 0, 2), cute.group_modes(tiled, 0, 2)
+        return cpasync.tma_partition(atom, place, cute.make_layout(blocks), *parts)
+
+    tAsA, tAgA = tiles(load_a, rank[1], share_a, sA, gA, shape_a)
+    tBsB, tBgB = tiles(load_b, rank[0], share_b, sB, gB, shape_b)
+    tDsD, tDgD = tiles(store_d, 0, 1, sD, gD, shape_d)
+    mask_a = cpasync.create_tma_multicast_mask(cluster, rank, 1) if share_a > 1 else None
+    mask_b = cpasync.create_tma_multicast_mask(cluster, rank, 0) if share_b > 1 else None
+
+    # the consumers of different tiles take turns; stages go from the producer to the consumers of a tile, those of each
+    # block that loads into them
+    thread = pipeline.Agent.Thread
+    turn = pipeline.PipelineOrder.create(
+        depth=1,
+        length=config.consumers,
+        group_id=group - 1,
+        producer_group=pipeline.CooperativeGroup(thread, WARPGROUP),
+        defer_sync=True,
+    )
+    pipe = pipeline.PipelineTmaAsync.create(
+        num_stages=config.stages,
+        producer_group=pipeline.CooperativeGroup(thread),
+        consumer_group=pipeline.CooperativeGroup(thread, 4 * config.sharing * (share_a + share_b - 1)),
+        tx_count=2 * (config.m + config.n) * config.k,
+        cta_layout_vmnk=cute.make_layout((1, *config.cluster, 1)),
+        defer_sync=True,
+    )
+    pipeline.pipeline_init_arrive(config.cluster, is_relaxed=True)
+    producer, consumer = pipe.make_participants()
+    count = cute.ceil_div(mA.shape[1], config.k)
+    problem = cute.ceil_div(mA.shape[0], config.m), cute.ceil_div(mB.shape[0], config.n), 1
+    params = utils.PersistentTileSchedulerParams(problem, (*config.cluster, 1), config.group, raster_along_m=False)
+    scheduler = utils.StaticPersistentTileScheduler.create(params, cute.arch.block_idx(), cute.arch.grid_dim())
+    pipeline.pipeline_init_wait(config.cluster)
+
+    if group == 0:
+        if config.consumers > 1:
+            cute.arch.setmaxregister_decrease(40)
+        if warp == 0:
+            cpasync.prefetch_descriptor(load_a)
+            cpasync.prefetch_descriptor(load_b)
+            cute.arch.griddepcontrol_wait()
+            work = scheduler.initial_work_tile_info()
+            while work.is_valid_tile:
+                m, n, _ = work.tile_idx
+                for k in cute.range(count):
+                    stage = producer.acquire_and_advance()
+                    bar = stage.barrier
+                    with cute.arch.elect_one():
+                        to_a, to_b = tAsA[None, stage.index], tBsB[None, stage.index]
+                        cute.copy(load_a, tAgA[None, m, k], to_a, tma_bar_ptr=bar, mcast_mask=mask_a)
+                        cute.copy(load_b, tBgB[None, n, k], to_b, tma_bar_ptr=bar, mcast_mask=mask_b)
+                    stage.commit()
+                scheduler.advance_to_next_work()
+                work = scheduler.get_current_work()
+            producer.tail()
+    else:
+        if config.consumers > 1:  # a thread of one alone has enough
+            cute.arch.setmaxregister_increase(232)
+        own, mine = group - 1, t % WARPGROUP
+        mma = cute.make_tiled_mma(matrix_op(config.n), (config.sharing, 1, 1))
+        part = mma.get_slice(mine if config.sharing == 1 else t - WARPGROUP)
+        rA = mma.make_fragment_A(part.partition_A(sA))  # (MMA,MMA_M,steps,stages)
+        rB = mma.make_fragment_B(part.partition_B(sB))  # (MMA,1,steps,stages)
+        whole = cute.local_tile(mD, (config.m, config.n), (0, 0), ragged=True)
+        acc = mma.make_fragment_C(part.partition_C(whole))  # (MMA,MMA_M,1)
+        strips, steps = cute.size(acc, 1), cute.size(rA, 2)
+
+        # the accumulators of a part of D that is stored at a time are those of a narrower multiplication
+        narrow = cute.make_tiled_mma(matrix_op(COLUMNS), (1, 1, 1))
+        inner = (2, 2, COLUMNS // 8), 1, 1
+        chunks = cute.composition(acc, cute.make_layout((*inner, config.n // COLUMNS, strips)))
+        rD = cute.make_rmem_tensor_like(chunks[None, None, None, 0, 0], cute.Float16)
+        matrices = cute.make_copy_atom(cute.nvgpu.StMatrixOp(num_matrices=4), cute.Float16)
+        r2s = cute.make_tiled_copy_C(matrices, narrow).get_slice(mine)
+        tRsD, tRrD = r2s.partition_D(sD), r2s.retile(rD)  # (8,1,1,buffers)
+        stores = pipeline.PipelineTmaStore.create(
+            num_stages=config.buffers, producer_group=pipeline.CooperativeGroup(thread, WARPGROUP)
+        )
+        buffer = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, config.buffers)
+
+        cute.arch.griddepcontrol_wait()
+        if config.takes_turns and own == 1:  # the other begins
+            scheduler.advance_to_next_work()
+            consumer.state.advance(count)
+        work = scheduler.get_current_work()
+        while work.is_valid_tile:
+            m, n, _ = work.tile_idx
+            if config.takes_turns:
+                turn.wait()
+            before = consumer.state.clone()
+            for k in cute.range(count):
+                stage = consumer.wait_and_advance()
+                warpgroup.fence()
+                for step in cute.range_constexpr(steps):
+                    mma.set(warpgroup.Field.ACCUMULATE, k > 0 if step == 0 else True)
+                    at = (None, None, step, stage.index)
+                    cute.gemm(mma, acc, rA[at], rB[at], acc)
+                warpgroup.commit_group()
+                warpgroup.wait_group(1)
+                if k > 0:  # what was multiplied before is complete
+                    pipe.consumer_release(before)
+                    before.advance()
+            if config.takes_turns:
+                turn.arrive()
+                consumer.state.advance(count)
+            warpgroup.wait_group(0)
+            pipe.consumer_release(before)
+
+            for strip in cute.range_constexpr(strips):
+                for chunk in cute.range_constexpr(config.n // COLUMNS):
+                    to = own * config.buffers + buffer.index
+                    buffer.advance()
+                    rD.store(chunks[None, None, None, chunk, strip].load().to(cute.Float16))
+                    if warp % 4 == 0:
+                        stores.producer_acquire()  # the buffer has been read
+                    together(own)
+                    cute.copy(r2s, tRrD, tRsD[None, None, None, to])
+                    cute.arch.fence_proxy("async.shared", space="cta")
+                    together(own)
+                    if warp % 4 == 0:
+                        row = config.m // ROWS * m + (strip if config.takes_turns else config.sharing * strip + own)
+                        column = config.n // COLUMNS * n + chunk
+                        with cute.arch.elect_one():
+                            if row < cute.size(tDgD, 1) and column < cute.size(tDgD, 2):
+                                cute.copy(store_d, tDsD[None, to], tDgD[None, row, column])
+                            stores.producer_commit()
+            scheduler.advance_to_next_work(config.consumers if config.takes_turns else 1)
+            work = scheduler.get_current_work()
+        if warp % 4 == 0:
+            stores.producer_tail()
+
+
+def gemm(
+    A: Array,
+    B: Array,
+    D: Array,
+    config: Config | None = None,
+    device: str = "auto",
+    blocks: int = 132,
+    **options: Any,
+) -> None:
+    """D = A @ B^T by at most `blocks` blocks, one for each multiprocessor, which go through the tiles of D."""
+    config = config or chosen_config(A.shape[0], B.shape[0], blocks)
+    tiles = -(-A.shape[0] // config.m), -(-B.shape[0] // config.n), 1
+    cluster = (*config.cluster, 1)
+    params = utils.PersistentTileSchedulerParams(tiles, cluster)
+    grid = utils.StaticPersistentTileScheduler.get_grid_shape(params, blocks // cute.size(cluster))
+    call = gemm_kernel(A, B, D, config)
+    call.launch(grid, config.threads, cluster=cluster, programmatic=True, device=device, **options)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    made = parser("D = A @ B^T on tensor cores of Hopper", m=256, n=256, k=128, blocks=2)
+    options = made.parse_args(arguments)
+    device = chosen(options.device)
+    hA, hB = normal(0, (options.m, options.k)), normal(1, (options.n, options.k))
+    A, B, D = place(device, hA, hB, np.empty((options.m, options.n), np.float16))
+    gemm(A, B, D, device=device, blocks=options.blocks)
+    check("D", D, hA.astype(np.float32) @ hB.astype(np.float32).T)
+
+
+if __name__ == "__main__":
+    main()
