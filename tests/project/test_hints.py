@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tilefold.runtime.sim.rules import MODULES
 
 from tests.names import OBJECT, OPERATION, OPTION, is_known, options
 from tests.project.tree import PRODUCT, ROOT, product_files
@@ -26,6 +27,7 @@ OTHERS = {
     "tilefold/cute/drawing.py": {"tile.svg"},  # a file
     "compiler/pass_runner.py": {"y"},  # an option of a pass that stands for any
     "dialects/run/expression.py": {"keyword"},  # the same of an expression
+    "runtime/sim/rules/__init__.py": set(MODULES),  # modules of `dialects`
 }
 """What looks like a name of ours and is none, by file."""
 
