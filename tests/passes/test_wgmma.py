@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Multiplications by warpgroups from stage to stage: the lines that matter."""
 
-from tests.passes.harness import check_pass, kernel, lowered, printed
+import pytest
+from tilefold.compiler.frontend.diagnostics import ProgramError
+
+from tests.passes.harness import apply, check_pass, kernel, lowered, printed
 
 ATOM = '#tile.mma_atom<"SM90_64x64x16_F32F16F16_SS<Major::K,Major::K>">'
 RS = '#tile.mma_atom<"SM90_64x64x16_F32F16F16_RS<Major::K,Major::K>">'
@@ -103,3 +106,13 @@ tile.gemm {RS} %a, %b, %c
     index = printed(lowered(text(body, 128), "index", "sm_90a"))
     assert "arith.constant true" in index  # it accumulates
     assert ": !ptx.ptr<local>" in next(line for line in index.splitlines() if "ptx.wgmma.mma_async" in line)
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90", "sm_100a"])
+@pytest.mark.parametrize("stage", ["cute", "folded", "atoms", "index", "instr"])
+def test_other_targets_are_refused_at_every_stage(stage: str, target: str) -> None:
+    program = printed(lowered(text(GEMM), stage, "sm_90a"))
+    with pytest.raises(ProgramError) as caught:
+        apply(program, f"check-target{{target={target}}}")
+    assert caught.value.code == "E2102"
+    assert "sm_90a alone" in caught.value.message

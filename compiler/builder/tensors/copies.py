@@ -25,6 +25,7 @@ from ....dialects.tile import (
 )
 from ....layout.algebra.core import Layout, make_layout
 from ....layout.algebra.display import Displayed
+from ....layout.algebra.product import make_fragment_like as layout_like
 from ....layout.text.printing import plain_style, thr_copy_lines, tiled_copy_lines
 from ....layout.tiling import tiled_copy as algebra
 from ....layout.tiling.cotiled_copy import make_cotiled_copy as _cotiled
@@ -34,6 +35,7 @@ from ..tracing.state import checked, current, emit
 from . import nvgpu
 from .coordinates import as_layout, check_static, tuples
 from .fragments import Vec, load, store
+from .memory import make_rmem_tensor
 from .mma import TiledMma, partitioned, static_or_unknown
 from .tensor_base import emit_inferred, registers, tensor_type
 from .tensors import Tensor
@@ -125,6 +127,10 @@ class TiledCopy(Displayed):
         """
         layout = _plain(ref2trg)
         return relaid(lambda x: self.type.tiled_copy.tile2thrfrg(x, layout), tiles, None, ragged=True)
+
+    def retile(self, fragment: Tensor) -> Tensor:
+        """A fragment of another tiling of the same tile in the profile of the source, the same for each thread."""
+        return self.get_slice(0).retile_S(fragment)
 
     def get_slice(self, thread: Any) -> "ThrCopy":
         """The part of a thread, whose index may be a value."""
@@ -237,12 +243,15 @@ def make_tiled_copy_D(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
     return _tiled(algebra.make_tiled_copy_D(_record(atom), tiled_copy.type.tiled_copy), atom)
 
 
-def make_rmem_tensor_like(tensor: Tensor, dtype: Any = None) -> Tensor:
-    """Registers for the elements of a tensor, compact, the first mode contiguous (CuTe's make_fragment_like).
+def make_rmem_tensor_like(tensor: "Tensor | Layout", dtype: Any = None) -> Tensor:
+    """Registers for the elements of a tensor, or for a layout, compact, the first mode contiguous (CuTe's
+    make_fragment_like).
 
     Without `dtype` the elements are those of the tensor. An element at several coordinates, by
     modes of equal strides, may be one register, as in CuTe; `make_rmem_tensor(shape, dtype)` has a register for each.
     """
+    if isinstance(tensor, Layout):
+        return make_rmem_tensor(layout_like(tensor), dtype)
     tensor_type(tensor)
     element = tensor.element_type if dtype is None else as_dtype(dtype)
     properties = {} if dtype is None else {"element": element.ir}

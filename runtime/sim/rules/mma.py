@@ -13,6 +13,7 @@ from ....base.target import WARP
 from ....dialects import ptx, tile
 from ....dialects.ptx.mma import REGISTER_TYPES
 from ....dialects.tile.gemm_rules import gemm_modes
+from ....dialects.tile.wgmma_rules import is_warpgroup
 from ....layout.algebra.core import plain_layout, size
 from ....layout.atoms.mma_atom import MmaAtom
 from ....layout.atoms.mma_registers import registers
@@ -23,6 +24,7 @@ from ..memory.tensors import tensor_value
 from ..translate import Rules, Step, Translator
 from ..values.values import Kind, Value, kind_of
 from ..warp import Warp
+from .tile_wgmma import warpgroup_call, warpgroup_gemm
 
 Bytes: TypeAlias = NDArray[np.uint8]
 Multiply: TypeAlias = Callable[[Warp, Bytes, Bytes, Bytes], Bytes]
@@ -45,6 +47,8 @@ def _multiplication(op: Operation, atom: MmaAtom) -> Multiply:
 
 def _gemm(op: tile.GemmOp, t: Translator) -> Step:
     atom = op.mma_atom
+    if is_warpgroup(atom.atom):
+        return warpgroup_gemm(op, t)
     d, a, b, c = op.types
     modes = gemm_modes(atom, d, a, b, c)
     slots = t.slots((op.d, op.a, op.b, op.c))
@@ -75,7 +79,9 @@ def _gemm(op: tile.GemmOp, t: Translator) -> Step:
 
 
 def _mma_call(op: tile.MmaCallOp, t: Translator) -> Step:
-    slots = t.slots(op.operands)
+    if is_warpgroup(op.atom.atom):
+        return warpgroup_call(op, t)
+    slots = t.slots((op.d, op.a, op.b, op.c))
     d, *others = op.types
     target = elements(op, d, plain_layout(d.layout.data), "store", t)
     sources = [elements(op, type, plain_layout(type.layout.data), "load", t) for type in others]

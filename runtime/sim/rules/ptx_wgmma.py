@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Rules for instructions of warpgroups (PTX ISA, Asynchronous warpgroup-level matrix instructions; setmaxnreg)."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from xdsl.ir import Operation
 
 from ....base.errors import Code as ErrorCode
 from ....dialects import ptx
 from ....dialects.kernel import kernel_of
+from ....layout.atoms.instructions import WgMma
+from ....layout.atoms.mma_atom import MmaAtom
 from ....layout.atoms.mma_registers import registers
 from ..atoms.wgmma import Product
 from ..faults import site_of
@@ -26,35 +31,42 @@ from ..warp import Warp
 _FENCE = "execute ptx.wgmma.fence between the access of the registers and the multiplication"
 
 
-class _Multiply:
-    """The multiplications by one operation of the program."""
+@dataclass(frozen=True, slots=True)
+class Operands:
+    """What a warp multiplies: the descriptors of the operands in shared memory by their names, the address of its
+    accumulators, that of its registers of A, if they are there, and whether it accumulates.
+    """
 
-    def __init__(self, op: ptx.WgmmaMmaAsyncOp, t: Translator) -> None:
+    descriptors: Mapping[str, Value]
+    d: Value
+    a: Value | None
+    accumulates: Value
+
+
+class Multiply:
+    """The multiplications by one operation of the program, of an atom whose A and B have these signs."""
+
+    def __init__(self, op: Operation, atom: MmaAtom, signs: tuple[int, int], t: Translator) -> None:
         self.site, self.shared, self.local = site_of(op), t.spaces.shared, t.spaces.local
         self.local.has_warpgroups = True
-        atom, instruction = op.atom, op.instruction
-        self.product = Product(atom, instruction, op.signs)
+        instruction = atom.instruction
+        assert isinstance(instruction, WgMma), "the verifier checks this"
+        self.product = Product(atom, instruction, signs)
         self.access = t.access(op, self.shared.name, "matrix", ROW)
-        in_shared = {"A": op.a, "B": op.b} if instruction.a_space == "smem" else {"B": op.b}
-        self.descriptors = {name: t.slot(value) for name, value in in_shared.items()}
-        self.d, self.bytes_d = t.slot(op.d), 4 * registers(atom, "D").count
-        self.a = None if "A" in in_shared else t.slot(op.a)
-        self.bytes_a = 0 if self.a is None else 4 * registers(atom, "A").count
-        self.scale_d = t.slot(op.scale_d)
+        self.bytes_d = 4 * registers(atom, "D").count
+        self.bytes_a = 0 if instruction.a_space == "smem" else 4 * registers(atom, "A").count
 
-    def step(self, warp: Warp) -> None:
-        """Executes the operation for a warp."""
-        group, held = warpgroup_of(warp, self.site), warp.registers
-        values = {
-            name: self._same(warp, held[slot], f"descriptors of {name}") for name, slot in self.descriptors.items()
-        }
-        accumulates = bool(self._same(warp, held[self.scale_d], "values of scale_d"))
+    def start(self, warp: Warp, given: Operands) -> None:
+        """Executes one multiplication for a warp."""
+        group = warpgroup_of(warp, self.site)
+        values = {name: self._same(warp, x, f"descriptors of {name}") for name, x in given.descriptors.items()}
+        accumulates = bool(self._same(warp, given.accumulates, "values of scale_d"))
         kind = Kind(self.product, tuple(values.values()), accumulates, warp.committed)
         whole = self._joined(warp, group, kind, values)
         for name, (matrix, rows) in whole.matrices.items():
             whole.missing[name] = bulk.check_read(self.shared, warp, self.access, 0, rows)
             self._check_swizzle(warp, name, matrix, rows)
-        part = self._part(warp, whole)
+        part = self._part(warp, whole, given)
         whole.parts.append(part)
         warp.multiplications.append(part)
         warp.block.cluster.reads_late = True
@@ -109,10 +121,10 @@ class _Multiply:
             hint = "let the tensor map and the descriptor have the swizzle of the tile's layout"
             warp.fault(ErrorCode.SIM_DESCRIPTOR, self.site, 0, text, hint)
 
-    def _part(self, warp: Warp, whole: Multiplication) -> Part:
+    def _part(self, warp: Warp, whole: Multiplication, given: Operands) -> Part:
         """The registers of a warp, which are in flight from now on. A fault for such that may not be used."""
-        held, local, site = warp.registers, self.local, self.site
-        d = self._same(warp, held[self.d], "addresses of accumulators"), self.bytes_d
+        local, site = self.local, self.site
+        d = self._same(warp, given.d, "addresses of accumulators"), self.bytes_d
         before = self._before(warp, d)
         accumulators = local.words(warp, site, *d)
         if before is None:
@@ -120,16 +132,16 @@ class _Multiply:
             if whole.kind.accumulates:
                 self._define(warp, d[0], accumulators.state, accumulators.data)
         a, words_a = None, accumulators.data[:, :0]
-        if self.a is not None:
-            a = self._same(warp, held[self.a], "addresses of registers of A"), self.bytes_a
-            given = local.words(warp, site, *a)
-            if (given.state == IN_FLIGHT).any():
+        if given.a is not None:
+            a = self._same(warp, given.a, "addresses of registers of A"), self.bytes_a
+            words = local.words(warp, site, *a)
+            if (words.state == IN_FLIGHT).any():
                 other = next(part for part in warp.multiplications if _overlap(part.d, a))
                 text = f"multiplies registers of A that {other.describe(0)} is still writing"
                 warp.fault(ErrorCode.SIM_IN_FLIGHT, site, 0, text, other.cure)
-            self._check_fenced(warp, "registers of A", a[0], given.touched)
-            self._define(warp, a[0], given.state, given.data)
-            words_a = given.data.copy()
+            self._check_fenced(warp, "registers of A", a[0], words.touched)
+            self._define(warp, a[0], words.state, words.data)
+            words_a = words.data.copy()
         part = Part(
             whole, warp, local, d, a, accumulators.data.copy(), words_a, before if whole.kind.accumulates else None
         )
@@ -200,7 +212,17 @@ def _overlap(a: tuple[int, int], b: tuple[int, int]) -> bool:
 
 
 def _mma_async(op: ptx.WgmmaMmaAsyncOp, t: Translator) -> Step:
-    return _Multiply(op, t).step
+    multiply = Multiply(op, op.atom, op.signs, t)
+    in_shared = {"A": op.a, "B": op.b} if op.instruction.a_space == "smem" else {"B": op.b}
+    slots = {name: t.slot(value) for name, value in in_shared.items()}
+    d, a, scale_d = t.slot(op.d), None if "A" in in_shared else t.slot(op.a), t.slot(op.scale_d)
+
+    def step(warp: Warp) -> None:
+        held = warp.registers
+        descriptors = {name: held[slot] for name, slot in slots.items()}
+        multiply.start(warp, Operands(descriptors, held[d], None if a is None else held[a], held[scale_d]))
+
+    return step
 
 
 def _fence(op: ptx.WgmmaFenceOp, t: Translator) -> Step:

@@ -36,6 +36,8 @@ from .ptx_memory import from_bytes, to_bytes
 
 def _alloc(op: tile.AllocOp | tile.FragmentOp, t: Translator) -> Step | None:
     type = op.result.type
+    if isinstance(op, tile.FragmentOp) and op.described is not None:
+        return _same(t.slot(op.described), t.slot(op.result))
     start = static_offset(type)
     if type.space.data is tile.Space.Smem:
         name = op.result.name_hint
@@ -48,6 +50,15 @@ def _alloc(op: tile.AllocOp | tile.FragmentOp, t: Translator) -> Step | None:
     def step(warp: Warp) -> None:
         warp.registers[result] = value
         local.define(warp, allocation)
+
+    return step
+
+
+def _same(source: int, result: int) -> Step:
+    """The part of a tensor that an instruction reads where it is."""
+
+    def step(warp: Warp) -> None:
+        warp.registers[result] = warp.registers[source]
 
     return step
 

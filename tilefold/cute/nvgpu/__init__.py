@@ -14,7 +14,7 @@ from tilefold.compiler.builder.tensors.nvgpu import (
 )
 from tilefold.compiler.builder.tensors.warpgroup import OperandMajorMode
 
-from . import cpasync, warpgroup
+from . import cpasync, warp, warpgroup
 
 __all__ = [
     "CopyUniversalOp",
@@ -26,6 +26,7 @@ __all__ = [
     "OperandMajorMode",
     "StMatrixOp",
     "cpasync",
+    "warp",
     "warpgroup",
 ]
 

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Multiplications of tensors by warpgroups: the instructions that they stand for, in their order."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from xdsl.ir import SSAValue
+
+from ....dialects import tile
+from ....dialects.arith.integer_range import signed
+from ....dialects.tile.gemm_rules import gemm_modes
+from ....dialects.tile.wgmma_rules import descriptor_of
+from ....layout.algebra.core import Layout, LayoutLike, plain_layout, size
+from ..faults import Site, site_of
+from ..memory.descriptors import descriptor_at
+from ..memory.tensors import tensor_value
+from ..translate import Step, Translator
+from ..values.values import Value
+from ..warp import Warp
+from .ptx_wgmma import Multiply, Operands
+
+Place: TypeAlias = Callable[[Warp, int, int], Value]
+"""Where an operand of the execution at two coordinates is: its address, or its descriptor."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    """An operand in a slot, of modes (V,X,Y) in elements of `bits`; `fields` of its descriptors, if it has some."""
+
+    slot: int
+    layout: Layout
+    bits: int
+    site: Site
+    fields: int | None
+
+    def at(self, warp: Warp, x: int, y: int) -> Value:
+        """The address of the execution at coordinates of the last modes, or its descriptor."""
+        tensor = tensor_value(warp.registers[self.slot])
+        index = self.layout[1](x) + self.layout[2](y)
+        address = tensor.address + (tensor.offset + index) * self.bits // 8
+        return address if self.fields is None else descriptor_at(warp, self.site, address, self.fields)
+
+
+def warpgroup_gemm(op: tile.GemmOp, t: Translator) -> Step:
+    """The rule of a multiplication by an atom of a warpgroup: K by K, of each M and N one execution."""
+    modes = gemm_modes(op.mma_atom, *op.types)
+    return _step(op, op.mma_atom, (modes.a, modes.b, modes.c), t)
+
+
+def warpgroup_call(op: tile.MmaCallOp, t: Translator) -> Step:
+    """The rule of one execution of an atom of a warpgroup."""
+    a, b, c = [Layout((inner.shape, 1, 1), (inner.stride, 0, 0)) for inner in map(_plain, (op.a, op.b, op.c))]
+    return _step(op, op.atom, (a, b, c), t)
+
+
+def _plain(value: SSAValue) -> Layout:
+    assert isinstance(value.type, tile.TensorType)
+    return value.type.plain_layout
+
+
+def _step(
+    op: tile.GemmOp | tile.MmaCallOp, attr: tile.MmaAtomAttr, layouts: tuple[LayoutLike, ...], t: Translator
+) -> Step:
+    """Starts the executions of operands (V,M,K), (V,N,K) and (V,M,N)."""
+    atom, site, multiply = attr.atom, site_of(op), Multiply(op, attr.atom, (1, 1), t)
+    operands: list[_Operand] = []
+    for name, value, layout in zip("ABC", (op.a, op.b, op.c), layouts, strict=True):
+        type = value.type
+        assert isinstance(type, tile.TensorType)
+        fields = None
+        if type.space.data is tile.Space.Smem:
+            mode: LayoutLike = type.layout.data if isinstance(op, tile.MmaCallOp) else type.layout.data[0]
+            fields = signed(descriptor_of(atom, name, mode).value, 64)
+        operands.append(_Operand(t.slot(value), plain_layout(layout), type.element_bits, site, fields))
+    a, b, c = operands
+    m, n, k = size(c.layout[1]), size(c.layout[2]), size(a.layout[2])
+    flag = None if op.accumulate is None else t.slot(op.accumulate)
+
+    def step(warp: Warp) -> None:
+        warp.launch.spend(m * n * k, site)
+        accumulates = True if flag is None else warp.registers[flag]
+        for p in range(k):
+            for i in range(m):
+                left = a.at(warp, i, p)
+                for j in range(n):
+                    right, place = b.at(warp, j, p), c.at(warp, i, j)
+                    descriptors = {"B": right} if a.fields is None else {"A": left, "B": right}
+                    registers = left if a.fields is None else None
+                    multiply.start(warp, Operands(descriptors, place, registers, accumulates))
+            accumulates = True
+
+    return step
