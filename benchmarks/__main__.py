@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tilefold.base.errors import TilefoldError
 
 from benchmarks import gpu
-from benchmarks.gpu import FAMILIES
+from benchmarks.gpu import FAMILIES, IN_PYTHON
 from benchmarks.record import add_options, keep_record, print_record
 from tilefold.messages import print_error
 
@@ -70,9 +70,10 @@ def _measure(args: argparse.Namespace) -> int:
     if args.device == "sim":
         from benchmarks.simulated import dry_run
 
-        small = tuple(name for name in families if name != "python")
+        small = tuple(name for name in families if name not in IN_PYTHON)
         if small != families:
-            print("python: no small sizes here; `make demo` runs these kernels on the simulator", file=sys.stderr)
+            names = ", ".join(name for name in families if name in IN_PYTHON)
+            print(f"{names}: no small sizes here; `make demo` runs these kernels on the simulator", file=sys.stderr)
         if small:
             print_record(dry_run(small))
         return 0

@@ -10,7 +10,7 @@ from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.cuda.packed_arguments import CudaArgument, PackedArguments
 
 from benchmarks.record import Figure
-from benchmarks.timing import Run, Timed, Torch, check_each, fastest, time_in_turns
+from benchmarks.timing import Run, Timed, Torch, check_each, fastest, repeated, time_in_turns
 from benchmarks.workloads import Built, Workload
 
 
@@ -73,6 +73,10 @@ class Bench:
             else:
                 found[name] = run
         return found
+
+    def repeated(self, contenders: Mapping[str, Run], count: int) -> dict[str, Run]:
+        """The contenders, each `count` times at once; see `timing.repeated`."""
+        return {name: repeated(self.torch, run, count) for name, run in contenders.items()}
 
     def fastest(self, contenders: Mapping[str, Run]) -> str:
         """The name of the contender that takes the least time, by a few runs."""

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from tilefold.runtime.cuda import CudaEngine
 
-from benchmarks import attention, bandwidth, ceiling, gemms, in_python, rows, tma_rate
+from benchmarks import attention, bandwidth, ceiling, gemm_sm90, gemms, in_python, rows, tma_rate
 from benchmarks.contest import Bench, Case
 from benchmarks.record import Figure, Record, circumstances
 from benchmarks.timing import load_torch
@@ -21,9 +21,12 @@ FAMILIES: Mapping[str, Callable[[int], list[Case]]] = MappingProxyType(
         "rows": rows.cases,
         "attention": attention.cases,
         "python": in_python.cases,
+        "gemm_sm90": gemm_sm90.cases,
     }
 )
 """The cases of each family, for a GPU of so many multiprocessors."""
+IN_PYTHON = frozenset({"python", "gemm_sm90"})
+"""The families whose kernels are the examples in Python."""
 
 
 def measure(

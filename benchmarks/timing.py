@@ -65,6 +65,17 @@ def time_in_turns(torch: Torch, contenders: Mapping[str, Run], *, warmup: int, r
     return {name: Timed(tuple(times)) for name, times in samples.items()}
 
 
+def repeated(torch: Torch, run: Run, count: int) -> Run:
+    """What queues `count` runs at once, as a graph: they follow each other without the host, and may overlap."""
+    run()  # what is compiled or allocated at the first time is no part of it
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(count):
+            run()
+    return graph.replay
+
+
 def fastest(torch: Torch, contenders: Mapping[str, Run]) -> str:
     """The name of the contender that takes the least time, by a few runs of each in turns."""
     if len(contenders) == 1:

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Matrix products by the instructions of Hopper (`examples/python/gemm_sm90.py`), against cuBLAS by PyTorch.
+
+D = A * B^T of the same tensors of N(0,1), in turns; each contender first writes onto a poisoned D, which is compared
+with the product in f32. A sample is a graph of several products, as in a network, so that launches may overlap.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from benchmarks.contest import Bench, Case, rate, ratio
+from benchmarks.gemms import Gemm, Operands
+from benchmarks.in_python import example
+from benchmarks.record import Figure
+from benchmarks.timing import Run
+
+_SAMPLE = 3e12
+"""The operations of a sample, some milliseconds of them: as many products as these are, in a graph."""
+Options = Mapping[str, Any]
+IN_TURNS: Options = {}
+"""Tiles of 128 x 128, of which each of two warpgroups computes its own, the default of the example."""
+IN_CLUSTERS: Options = {"cluster": (2, 1)}
+"""The same, but two blocks share tiles of B."""
+FLAT: Options = {"m": 64, "n": 256, "stages": 4}
+WIDE: Options = {"n": 256, "stages": 4, "takes_turns": False}
+"""Tiles of 128 x 256 that two warpgroups share."""
+SMALL: Options = {"n": 64, "stages": 8, "takes_turns": False}
+SMALL_IN_TURNS: Options = {"m": 64, "stages": 8}
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """A product, the least that its speed is to be of that of cuBLAS, and the configurations that are tried."""
+
+    gemm: Gemm
+    target: float
+    configurations: Sequence[Options] = (IN_TURNS, IN_CLUSTERS, WIDE)
+
+    @property
+    def name(self) -> str:
+        """The product, and the kernel."""
+        return f"{self.gemm.name}, by wgmma"
+
+
+CONTESTS = (
+    Contest(Gemm("f16", 2048, 2048, 2048), 1.0, (IN_TURNS, IN_CLUSTERS, FLAT)),
+    Contest(Gemm("f16", 4096, 4096, 4096), 1.0),
+    Contest(Gemm("f16", 8192, 8192, 8192), 1.06),
+    Contest(Gemm("f16", 1024, 1024, 1024), 1.0, (SMALL, SMALL_IN_TURNS)),
+    Contest(Gemm("f16", 4000, 4008, 4016), 1.0),
+    Contest(Gemm("f16", 8192, 8192, 512), 1.0),
+)
+
+
+def cases(multiprocessors: int) -> list[Case]:
+    """Every product of `CONTESTS`, by as many persistent blocks as there are multiprocessors."""
+    return [
+        Case(each.name, (), partial(_measure, contest=each, blocks=multiprocessors), each.target) for each in CONTESTS
+    ]
+
+
+def _measure(bench: Bench, contest: Contest, blocks: int) -> list[Figure]:
+    gemm, operands = contest.gemm, Operands(bench.torch, contest.gemm)
+    inputs, expected, allowed = (operands.a, operands.b), operands.expected, operands.allowed
+    ours = {_spelled(options): _run(operands, options, blocks) for options in contest.configurations}
+    bench.check(ours, operands.d, expected, inputs, atol=allowed)
+    peers = bench.right(operands.peers(), operands.d, expected, inputs, atol=allowed)
+    count = max(4, round(_SAMPLE / gemm.operations))
+    ours, peers = bench.repeated(ours, count), bench.repeated(peers, count)
+    chosen = bench.fastest(ours)
+    times = bench.time({"tilefold": ours[chosen], **peers})
+    work = gemm.operations * count
+    figures = {
+        name: rate(f"{contest.name}, {name}", work, timed, "TFLOP/s", chosen if name == "tilefold" else "")
+        for name, timed in times.items()
+    }
+    best = figures.pop("tilefold")
+    return [*figures.values(), *(ratio(best, peer, contest.target) for peer in figures.values())]
+
+
+def _run(operands: Operands, options: Options, blocks: int) -> Run:
+    module = example("gemm_sm90")
+    return partial(
+        module.gemm, operands.a, operands.b, operands.d, module.Config(**options), device="cuda", blocks=blocks
+    )
+
+
+def _spelled(options: Options) -> str:
+    return " ".join(f"{name}={value}" for name, value in options.items()) or "defaults"

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The configurations of the GEMM for Hopper that are measured: a launch leaves them to the driver, and their inner loop
+multiplies and moves nothing.
+"""
+
+import re
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from tilefold.base.target import Target
+from tilefold.compiler.machine.ptxas import needs_whole_program
+
+from benchmarks.gemm_sm90 import CONTESTS, Options
+from benchmarks.in_python import example
+from tests.ptxas import needs_ptxas
+from tests.sass import disassembled
+
+SM90A = Target("sm_90a")
+OPTIONS: dict[str, Options] = {str(options): options for contest in CONTESTS for options in contest.configurations}
+
+
+@cache
+def _built(name: str) -> Any:
+    """The kernel in a configuration, and the configuration."""
+    module = example("gemm_sm90")
+    config = module.Config(**OPTIONS[name])
+    A, B, D = (np.zeros(shape, np.float16) for shape in ((512, 128), (512, 128), (512, 512)))
+    return module.gemm_kernel(A, B, D, config).build(config.threads), config
+
+
+def _loop(text: str) -> str:
+    """The lines of the innermost loop with the first multiplication, from its label to the branch back."""
+    lines = text.splitlines()
+    at = next(number for number, line in enumerate(lines) if "HGMMA" in line)
+    for begin in range(at, -1, -1):
+        if (label := re.match(r"(\.L_x_\d+):", lines[begin])) is not None:
+            for end in range(at, len(lines)):
+                if re.search(rf"BRA `\({re.escape(label[1])}\)", lines[end]):
+                    return "\n".join(lines[begin : end + 1])
+    raise AssertionError("there is no loop")
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_launches_leave_the_kernel_to_the_driver(name: str) -> None:
+    kernel, _ = _built(name)
+    build = kernel.program.build(SM90A)
+    assert needs_whole_program(build.ptx)
+    assert build.artifacts[0].code == build.ptx
+
+
+@needs_ptxas
+@pytest.mark.parametrize("name", OPTIONS)
+def test_the_loop_multiplies_and_moves_nothing(name: str) -> None:
+    kernel, config = _built(name)
+    build = kernel.program.machine_build(SM90A)
+    assert "C75" not in build.log
+    (used,) = kernel.program.cubin(SM90A).kernels.values()
+    assert used.registers * config.threads <= 65536
+    assert (used.spill_stores, used.stack) == (0, 0)
+    loop = _loop(disassembled(build.cubin))
+    steps = config.k // 16
+    rows = config.m // config.sharing // 64  # of instructions that a warpgroup needs for its rows
+    assert loop.count("HGMMA") == steps * rows
+    assert not re.search(r"\b(?:MOV|IMAD\.MOV\S*|CS2R|SHFL|LDS|STS)\b", loop)
