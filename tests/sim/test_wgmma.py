@@ -296,6 +296,12 @@ def test_a_block_without_whole_warpgroups(threads: int) -> None:
     assert "a multiple of 128 threads" in error.hint
 
 
+@pytest.mark.parametrize("seed", [None, *range(4)])
+def test_some_warps_wait_between_two_multiplications(seed: int | None) -> None:
+    between = "scf.if %first {\n" + WAIT + "}\n"
+    assert (run(ONE_WARP + RIGHT.replace(COMMIT, COMMIT + between + ADD + COMMIT), seed=seed) == 16 * 1.875**2).all()
+
+
 def test_threads_that_have_waited_may_overwrite_and_others_after_a_barrier() -> None:
     """The multiplication has ended for the whole warpgroup when one of its warps has waited."""
     run(RIGHT + FILL)

@@ -75,15 +75,21 @@ class Multiplication:
         product, parts = self.kind.product, sorted(self.parts, key=lambda part: part.warp.index)
         operands = {name: self._operand(name) for name in self.matrices}
         a = operands["A"] if "A" in operands else product.registers("A", [part.words_a for part in parts])
-        before, d = parts[0].before, None
-        if before is not None:
-            d = before.result
-        elif self.kind.accumulates:
-            d = product.registers("D", [part.words_d for part in parts])
-        self.result = product.result(a, operands["B"], d)
+        self.result = product.result(a, operands["B"], self._accumulators(parts))
         for part in parts:
             part.before = None
         self._end_reads()
+
+    def _accumulators(self, parts: "list[Part]") -> Numbers | None:
+        """What it accumulates to: the result of the multiplication before, or what the warps that have waited for that
+        have in registers. None where it does not.
+        """
+        before = parts[0].before
+        if not self.kind.accumulates:
+            return None
+        if before is not None and all(part.before is before for part in parts):
+            return before.result
+        return self.kind.product.registers("D", [part.accumulators() for part in parts])
 
     def _operand(self, name: str) -> Numbers:
         matrix, rows = self.matrices[name]
@@ -160,6 +166,13 @@ class Part:
             if spans.any():
                 return int(spans.argmax()), 0
         return None
+
+    def accumulators(self) -> Bytes:
+        """The accumulators before it."""
+        if self.before is None:
+            return self.words_d
+        assert self.before.result is not None, "a multiplication ends before those after it"
+        return self.whole.kind.product.words(self.before.result, self.warp.index % WARPS)
 
     def refuse_end(self) -> None:
         """The end of the warp before it has waited: SimulationError (E3217)."""
