@@ -13,7 +13,6 @@ from xdsl.dialects.builtin import I16, I32, I64, StringAttr
 from xdsl.ir import Block, BlockArgument, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     prop_def,
@@ -23,6 +22,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...layout.tma.recipe import REDUCTIONS, MapRecipe
 from ...layout.tma.tensor_map import MAX_RANK
+from ..definitions import irdl_op_definition
 from .bulk import BulkOp
 from .entry import EntryOp
 from .types import MAP, SHARED

@@ -55,6 +55,14 @@ def test_the_folders_of_passes_hold_passes_only(folder: str) -> None:
     assert files - passes == ({"registry", "errors"} if folder == "passes" else set())
 
 
+def test_operations_are_defined_by_one_decorator() -> None:
+    """xDSL's own parses each assembly format when it is imported."""
+    for path in (ROOT / "dialects").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and any(name.name == "irdl_op_definition" for name in node.names):
+                assert node.module == "definitions", path
+
+
 def test_the_cuda_engine_knows_no_compiler_and_no_ir() -> None:
     for path in (ROOT / "runtime" / "cuda").rglob("*.py"):
         for imported in imported_modules(path):
