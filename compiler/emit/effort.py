@@ -2,10 +2,11 @@
 """How much work a kernel is for LLVM, which nothing can interrupt: refused before it begins."""
 
 from xdsl.dialects import scf
-from xdsl.ir import Block
+from xdsl.ir import Block, Operation
 
 from ...base.errors import Code
-from ...dialects.ptx import EntryOp
+from ...dialects.ptx import EntryOp, WgmmaMmaAsyncOp
+from ...layout.atoms.mma_registers import registers
 from ...passes.analysis.loop_hints import own_copies, stays_a_loop
 from ...passes.errors import LoweringError
 
@@ -31,11 +32,16 @@ def check_effort(entry: EntryOp) -> None:
             )
 
 
+def _size(op: Operation) -> int:
+    """The instructions of LLVM IR for an operation, where they are many: those for each accumulator."""
+    return 5 * registers(op.atom, "D").count if isinstance(op, WgmmaMmaAsyncOp) else 1
+
+
 def _work(block: Block, copies: int) -> tuple[int, int]:
     """The operations and loops of `copies` copies of a block, with those inside of them."""
     operations = loops = 0
     for op in block.ops:
-        operations += copies
+        operations += copies * _size(op)
         if not op.regions:
             continue
         if stays_a_loop(op):

@@ -170,6 +170,14 @@ def _held(count: int, between: str = "") -> str:
     )
 
 
+def test_too_many_multiplications_are_refused_before_llvm_sees_them() -> None:
+    once = 'ptx.wgmma.mma_async "SM90_64x256x16_F32F16F16_SS<Major::K,Major::K>" %d, %i64, %i64, %i1 : i64'
+    loop = "scf.for %i = %zero to %n step %one : i32 {{\n{}\n}} {{unroll}}"
+    start = "%d = ptx.local.alloc 512 align 16\n%zero = arith.constant 0 : i32\n%one = arith.constant 1 : i32\n"
+    with pytest.raises(LoweringError, match=r"has 64\d\d\d\d operations once its loops are unrolled"):
+        ptx_of(kernel(f"{start}%n = arith.constant 1000 : i32\n{loop.format(once)}", ARGS, "128"), SM90A)
+
+
 def test_registers_that_no_fragment_holds_are_refused() -> None:
     body = """
         %d = ptx.local.alloc 16 align 16
@@ -185,3 +193,96 @@ def test_printing_beside_multiplications_is_remarked() -> None:
     printing = kernel(WARPGROUPS[3][1] + '\nptx.printf "x\\n"() :', ARGS, "128")
     (remark,) = [remark for remark in program(printing).remarks(SM90A) if remark.op == "ptx.printf"]
     assert "C7509" in remark.text
+
+
+KEYS, VALUES = "SM90_64x128x16_F32F16F16_SS<Major::K,Major::K>", "SM90_64x128x16_F32F16F16_RS<Major::K,Major::MN>"
+
+
+def _each(count: int, pointers: dict[str, int], line: str) -> str:
+    """A line for each of so many places in fragments, `%N` at N bytes a place in each `%F`, unrolled."""
+    steps = "\n".join(
+        f"%o{name} = arith.muli %j, %w{size} : i32\n"
+        f"%at{name} = ptx.ptr_add %{name}, %o{name} : !ptx.ptr<local>, i32 -> !ptx.ptr<local>"
+        for name, size in pointers.items()
+    )
+    return f"%count = arith.constant {count} : i32\nscf.for %j = %zero to %count step %one : i32 {{\n{steps}\n{line}\n}} {{unroll}}\n"
+
+
+def _scoped(text: str) -> str:
+    """Lines whose names are their own."""
+    return f"scf.if %true {{\n{text}}}\n"
+
+
+EXPONENTIALS = _scoped(_each(64, {"S": 4}, """%v = ptx.ld %atS align 4 : !ptx.ptr<local> -> f32
+%e = ptx.ex2.approx %v : f32
+ptx.st %e, %atS align 4 : f32, !ptx.ptr<local>"""))  # fmt: skip
+ROUNDED = _scoped(_each(32, {"S": 8, "P": 4}, """%v = ptx.ld %atS align 8 : !ptx.ptr<local> -> vector<2xf32>
+%h = arith.truncf %v : vector<2xf32> to vector<2xf16>
+ptx.st %h, %atP align 4 : vector<2xf16>, !ptx.ptr<local>"""))  # fmt: skip
+SCORES = "\n".join(
+    f'ptx.wgmma.mma_async "{KEYS}" %S, %i64, %i64, {"%true" if block else "%false"} : i64' for block in range(8)
+)
+SUMS = "\n".join(
+    f"%p{block}o = arith.constant {16 * block} : i32\n"
+    f"%p{block} = ptx.ptr_add %P, %p{block}o : !ptx.ptr<local>, i32 -> !ptx.ptr<local>\n"
+    f'ptx.wgmma.mma_async "{VALUES}" %O, %p{block}, %i64, %true : !ptx.ptr<local>'
+    for block in range(8)
+)
+ATTENTION = f"""
+%zero = arith.constant 0 : i32
+%one = arith.constant 1 : i32
+%w4 = arith.constant 4 : i32
+%w8 = arith.constant 8 : i32
+%true = arith.constant true
+%false = arith.constant false
+%none = arith.constant 0.0 : f32
+%S = ptx.local.alloc 256 align 16
+%O = ptx.local.alloc 256 align 16
+%P = ptx.local.alloc 128 align 16
+{_scoped(_each(64, {"O": 4}, "ptx.st %none, %atO align 4 : f32, !ptx.ptr<local>"))}
+ptx.wgmma.fence
+{SCORES}
+ptx.wgmma.commit_group
+ptx.wgmma.wait_group 0
+{EXPONENTIALS}{ROUNDED}
+scf.for %k = %zero to %i32 step %one : i32 {{
+ptx.wgmma.fence
+{SCORES}
+ptx.wgmma.commit_group
+ptx.wgmma.fence
+{SUMS}
+ptx.wgmma.commit_group
+ptx.wgmma.wait_group 1
+{EXPONENTIALS}
+ptx.wgmma.wait_group 0
+{ROUNDED}
+}}
+{
+    _scoped(
+        _each(
+            64,
+            {"O": 4},
+            '''%v = ptx.ld %atO align 4 : !ptx.ptr<local> -> f32
+%to = ptx.ptr_add %B, %oO : !ptx.ptr<global>, i32 -> !ptx.ptr<global>
+ptx.st %v, %to align 4 : f32, !ptx.ptr<global>''',
+        )
+    )
+}
+"""
+"""A loop of attention: the scores of the next keys are multiplied while the values are, and computed with meanwhile."""
+
+
+@needs_ptxas
+def test_the_machine_code_of_a_loop_of_attention() -> None:
+    """A wait is for the registers of the groups that end there alone: the others are neither read nor moved."""
+    ptxas = installed()
+    assert ptxas is not None
+    cubin = ptxas.assemble(ptx_of(kernel(ATTENTION, ARGS, "128"), SM90A), SM90A)
+    used = cubin.kernels["k"]
+    assert (used.stack, used.spill_stores, used.spill_loads) == (0, 0, 0)
+    assert not re.search(r"C75\d\d", cubin.log), cubin.log
+    text = disassembled(cubin.code)
+    products = list(re.finditer(r"HGMMA.*", text))
+    assert len(products) == 24
+    loop = text[products[8].start() : products[-1].end()]
+    assert not re.search(r"\bMOV\b|LDL|STL", loop)
