@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""D = A @ B^T in f16 on Hopper (sm_90a): tensor copies, multiplications by warpgroups, persistent blocks.
+"""D = A @ B^T on Hopper (sm_90a): tensor copies, multiplications by warpgroups, persistent blocks.
 
-A has M x K elements, B has N x K, D has M x N, all with the last index contiguous. Of a block's warpgroups the first
-is the producer: one of its warps loads tiles of A and B to stages of shared memory by tensor copies. The others are
-consumers: they multiply by wgmma, straight from shared memory, and accumulate in registers. They either share a tile
-(cooperative), or take turns (ping-pong), so that one multiplies while the other writes its tile. A block goes through
-several tiles, and the producer is always some stages ahead.
+A has M x K elements, B has N x K, D has M x N. A and B are f16, bf16, f32 (multiplied as tf32), fp8 or integers of 8
+bits, and D has 16 or 32 bits. The last index is contiguous; of A and B with 16 bits it may be the first one.
+
+Of a block's warpgroups the first is the producer: one of its warps loads tiles of A and B to stages of shared memory by
+tensor copies. The others are consumers: they multiply by wgmma, straight from shared memory, and accumulate in
+registers. They either share a tile (cooperative), or take turns (ping-pong), so that one multiplies while the other
+writes its tile. A block goes through several tiles, and the producer is always some stages ahead.
 
     python examples/python/gemm_sm90.py
     python examples/python/gemm_sm90.py --device cuda --m 4096 --n 4096 --k 4096
@@ -20,11 +22,12 @@ from common import Array, check, chosen, normal, parser, place
 from tilefold import cute
 from tilefold.cute import pipeline, utils
 from tilefold.cute.nvgpu import cpasync, warpgroup
+from tilefold.cute.utils import hopper_helpers
 
 WARPGROUP = 128
 """The threads of a warpgroup."""
-ROWS, COLUMNS = 64, 64
-"""The part of D that a warpgroup stores at a time: rows of 128 bytes, the widest that are swizzled."""
+ROWS = 64
+"""The rows of D that a warpgroup stores at a time, 128 bytes of each, which is the widest that is swizzled."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,6 @@ class Config:
 
     m: int = 128
     n: int = 128
-    k: int = 64
     consumers: int = 2
     stages: int = 6
     cluster: tuple[int, int] = (1, 1)
@@ -47,7 +49,7 @@ class Config:
     buffers: int = 2
 
     def __post_init__(self) -> None:
-        if self.m % (ROWS * self.sharing) or self.n % COLUMNS or not 1 <= self.consumers <= 2:
+        if self.m % (ROWS * self.sharing) or self.n % ROWS or not 1 <= self.consumers <= 2:
             raise SystemExit("a tile has 64 rows for each consumer that shares it, and a multiple of 64 columns")
 
     @property
@@ -66,20 +68,14 @@ class Config:
         return self.cluster[1], self.cluster[0]
 
 
-def chosen_config(m: int, n: int, blocks: int) -> Config:
+def chosen_config(m: int, n: int, blocks: int, is_tf32: bool = False) -> Config:
     """The fastest configuration on an H200: consumers take turns, unless there are too few tiles for all blocks, or
-    tiles at the edges, which take as long as others.
+    tiles at the edges, which take as long as others, or one warpgroup cannot keep the tensor cores busy.
     """
     tiles = -(-m // 128) * -(-n // 128)
     if tiles < blocks:
         return Config(n=64, stages=8, takes_turns=False)
-    return Config() if m % 128 == n % 128 == 0 else Config(n=256, stages=4, takes_turns=False)
-
-
-def k_major(rows: int, columns: int, count: int) -> Any:
-    """Tiles of f16 for tensor copies and wgmma, of which rows of 128 bytes are swizzled: (rows,columns,count)."""
-    atom = warpgroup.make_smem_layout_atom(warpgroup.SmemLayoutAtomKind.K_SW128, cute.Float16)
-    return cute.tile_to_shape(atom, (rows, columns, count), order=(0, 1, 2))
+    return Config() if m % 128 == n % 128 == 0 and not is_tf32 else Config(n=256, stages=4, takes_turns=False)
 
 
 def load_of(blocks: int) -> Any:
@@ -87,11 +83,17 @@ def load_of(blocks: int) -> Any:
     return cpasync.CopyBulkTensorTileG2SOp() if blocks == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp()
 
 
-def matrix_op(columns: int) -> Any:
-    """64 rows and so many columns of D, from A and B in shared memory."""
-    K = warpgroup.OperandMajorMode.K
-    shape = (ROWS, columns, 16)
-    return warpgroup.MmaF16BF16Op(cute.Float16, cute.Float32, shape, warpgroup.OperandSource.SMEM, K, K)
+def accumulated(dtype: Any) -> Any:
+    """The type in which products of elements are summed."""
+    return cute.Int32 if dtype.kind == "int" else cute.Float32
+
+
+def warpgroup_mma(mA: Any, mB: Any, warpgroups: int, columns: int) -> Any:
+    """The multiplication of 64 rows of A a warpgroup with so many rows of B, both in shared memory."""
+    major_a, major_b = (utils.LayoutEnum.from_tensor(tensor).sm90_mma_major_mode() for tensor in (mA, mB))
+    a, b = (cute.TFloat32 if each.element_type == cute.Float32 else each.element_type for each in (mA, mB))
+    layout, tile = (warpgroups, 1, 1), (ROWS, columns)
+    return hopper_helpers.make_trivial_tiled_mma(a, b, major_a, major_b, accumulated(a), layout, tile)
 
 
 @cute.jit
@@ -113,13 +115,19 @@ def gemm_kernel(mA: cute.Tensor, mB: cute.Tensor, mD: cute.Tensor, config: cute.
     cute.arch.griddepcontrol_launch_dependents()
 
     # shared memory, and the maps of the matrices: what tensor copies move
-    layout_a, layout_b = k_major(config.m, config.k, config.stages), k_major(config.n, config.k, config.stages)
-    layout_d = k_major(ROWS, COLUMNS, config.buffers * config.consumers)
-    sA = cute.make_smem_tensor(layout_a, cute.Float16, alignment=1024)
-    sB = cute.make_smem_tensor(layout_b, cute.Float16, alignment=1024)
-    sD = cute.make_smem_tensor(layout_d, cute.Float16, alignment=1024)
+    type_a, type_b, type_d = mA.element_type, mB.element_type, mD.element_type
+    depth, columns = 1024 // type_a.bits, 1024 // type_d.bits  # elements of A or B, and of D, in 128 bytes
+    shape, row_major = (config.m, config.n, depth), utils.LayoutEnum.ROW_MAJOR
+    layout_a = hopper_helpers.make_smem_layout_a(utils.LayoutEnum.from_tensor(mA), shape, type_a, config.stages)
+    layout_b = hopper_helpers.make_smem_layout_b(utils.LayoutEnum.from_tensor(mB), shape, type_b, config.stages)
+    layout_d = hopper_helpers.make_smem_layout_epi(
+        type_d, row_major, (ROWS, columns), config.buffers * config.consumers
+    )
+    sA = cute.make_smem_tensor(layout_a, type_a, alignment=1024)
+    sB = cute.make_smem_tensor(layout_b, type_b, alignment=1024)
+    sD = cute.make_smem_tensor(layout_d, type_d, alignment=1024)
     share_a, share_b = config.shared_tiles
-    shape_a, shape_b, shape_d = (config.m, config.k), (config.n, config.k), (ROWS, COLUMNS)
+    shape_a, shape_b, shape_d = (config.m, depth), (config.n, depth), (ROWS, columns)
     load_a, gA = cpasync.make_tiled_tma_atom(
         load_of(share_a), mA, cute.slice_(layout_a, (None, None, 0)), shape_a, num_multicast=share_a
     )
@@ -156,13 +164,13 @@ def gemm_kernel(mA: cute.Tensor, mB: cute.Tensor, mD: cute.Tensor, config: cute.
         num_stages=config.stages,
         producer_group=pipeline.CooperativeGroup(thread),
         consumer_group=pipeline.CooperativeGroup(thread, 4 * config.sharing * (share_a + share_b - 1)),
-        tx_count=2 * (config.m + config.n) * config.k,
+        tx_count=128 * (config.m + config.n),
         cta_layout_vmnk=cute.make_layout((1, *config.cluster, 1)),
         defer_sync=True,
     )
     pipeline.pipeline_init_arrive(config.cluster, is_relaxed=True)
     producer, consumer = pipe.make_participants()
-    count = cute.ceil_div(mA.shape[1], config.k)
+    count = cute.ceil_div(mA.shape[1], depth)
     problem = cute.ceil_div(mA.shape[0], config.m), cute.ceil_div(mB.shape[0], config.n), 1
     params = utils.PersistentTileSchedulerParams(problem, (*config.cluster, 1), config.group, raster_along_m=False)
     scheduler = utils.StaticPersistentTileScheduler.create(params, cute.arch.block_idx(), cute.arch.grid_dim())
@@ -193,7 +201,7 @@ def gemm_kernel(mA: cute.Tensor, mB: cute.Tensor, mD: cute.Tensor, config: cute.
         if config.consumers > 1:  # a thread of one alone has enough
             cute.arch.setmaxregister_increase(232)
         own, mine = group - 1, t % WARPGROUP
-        mma = cute.make_tiled_mma(matrix_op(config.n), (config.sharing, 1, 1))
+        mma = warpgroup_mma(mA, mB, config.sharing, config.n)
         part = mma.get_slice(mine if config.sharing == 1 else t - WARPGROUP)
         rA = mma.make_fragment_A(part.partition_A(sA))  # (MMA,MMA_M,steps,stages)
         rB = mma.make_fragment_B(part.partition_B(sB))  # (MMA,1,steps,stages)
@@ -202,12 +210,12 @@ def gemm_kernel(mA: cute.Tensor, mB: cute.Tensor, mD: cute.Tensor, config: cute.
         strips, steps = cute.size(acc, 1), cute.size(rA, 2)
 
         # the accumulators of a part of D that is stored at a time are those of a narrower multiplication
-        narrow = cute.make_tiled_mma(matrix_op(COLUMNS), (1, 1, 1))
-        inner = (2, 2, COLUMNS // 8), 1, 1
-        chunks = cute.composition(acc, cute.make_layout((*inner, config.n // COLUMNS, strips)))
-        rD = cute.make_rmem_tensor_like(chunks[None, None, None, 0, 0], cute.Float16)
-        matrices = cute.make_copy_atom(cute.nvgpu.StMatrixOp(num_matrices=4), cute.Float16)
-        r2s = cute.make_tiled_copy_C(matrices, narrow).get_slice(mine)
+        narrow = warpgroup_mma(mA, mB, 1, columns)
+        inner = (2, 2, columns // 8), 1, 1
+        chunks = cute.composition(acc, cute.make_layout((*inner, config.n // columns, strips)))
+        rD = cute.make_rmem_tensor_like(chunks[None, None, None, 0, 0], type_d)
+        to_shared = hopper_helpers.sm90_get_smem_store_op(row_major, type_d, accumulated(type_a))
+        r2s = cute.make_tiled_copy_C(to_shared, narrow).get_slice(mine)
         tRsD, tRrD = r2s.partition_D(sD), r2s.retile(rD)  # (8,1,1,buffers)
         stores = pipeline.PipelineTmaStore.create(
             num_stages=config.buffers, producer_group=pipeline.CooperativeGroup(thread, WARPGROUP)
@@ -243,10 +251,10 @@ def gemm_kernel(mA: cute.Tensor, mB: cute.Tensor, mD: cute.Tensor, config: cute.
             pipe.consumer_release(before)
 
             for strip in cute.range_constexpr(strips):
-                for chunk in cute.range_constexpr(config.n // COLUMNS):
+                for chunk in cute.range_constexpr(config.n // columns):
                     to = own * config.buffers + buffer.index
                     buffer.advance()
-                    rD.store(chunks[None, None, None, chunk, strip].load().to(cute.Float16))
+                    rD.store(chunks[None, None, None, chunk, strip].load().to(type_d))
                     if warp % 4 == 0:
                         stores.producer_acquire()  # the buffer has been read
                     together(own)
@@ -255,7 +263,7 @@ def gemm_kernel(mA: cute.Tensor, mB: cute.Tensor, mD: cute.Tensor, config: cute.
                     together(own)
                     if warp % 4 == 0:
                         row = config.m // ROWS * m + (strip if config.takes_turns else config.sharing * strip + own)
-                        column = config.n // COLUMNS * n + chunk
+                        column = config.n // columns * n + chunk
                         with cute.arch.elect_one():
                             if row < cute.size(tDgD, 1) and column < cute.size(tDgD, 2):
                                 cute.copy(store_d, tDsD[None, to], tDgD[None, row, column])
@@ -276,7 +284,7 @@ def gemm(
     **options: Any,
 ) -> None:
     """D = A @ B^T by at most `blocks` blocks, one for each multiprocessor, which go through the tiles of D."""
-    config = config or chosen_config(A.shape[0], B.shape[0], blocks)
+    config = config or chosen_config(A.shape[0], B.shape[0], blocks, "float32" in str(A.dtype))
     tiles = -(-A.shape[0] // config.m), -(-B.shape[0] // config.n), 1
     cluster = (*config.cluster, 1)
     params = utils.PersistentTileSchedulerParams(tiles, cluster)

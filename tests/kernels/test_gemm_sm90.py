@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ml_dtypes import bfloat16, float8_e4m3fn, float8_e5m2
 from tilefold.base.target import Target
 
 from tests.project.tree import ROOT
@@ -38,19 +39,48 @@ def module(monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module("gemm_sm90")
 
 
-def check(module: Any, config: dict[str, Any], shape: tuple[int, int, int], blocks: int, **options: Any) -> None:
-    """D, which begins as NaN, against NumPy's."""
+def matrix(rows: int, columns: int, dtype: Any, seed: int, order: Any = "C") -> Any:
+    """Numbers of a type, small ones of an integer, in an order of memory."""
+    random = np.random.default_rng(seed)
+    if np.dtype(dtype).kind in "iu":
+        return random.integers(0, 5, (rows, columns)).astype(dtype, order=order)
+    return random.standard_normal((rows, columns), np.float32).astype(dtype, order=order)
+
+
+def check(
+    module: Any,
+    config: dict[str, Any],
+    shape: tuple[int, int, int],
+    blocks: int,
+    types: tuple[Any, Any] = (np.float16, np.float16),
+    orders: str = "CC",
+    **options: Any,
+) -> None:
+    """D, which begins as NaN or -1, against NumPy's; `types` are those of A and B, and of D."""
     m, n, k = shape
-    random = np.random.default_rng(0)
-    A, B = (random.standard_normal((rows, k), np.float32).astype(np.float16) for rows in (m, n))
-    D = np.full((m, n), np.nan, np.float16)
+    A, B = (matrix(rows, k, types[0], rows, order) for rows, order in zip((m, n), orders, strict=True))
+    D = np.full((m, n), -1 if np.dtype(types[1]).kind == "i" else np.nan).astype(types[1])
     module.gemm(A, B, D, module.Config(**config), device="sim", blocks=blocks, **options)
-    np.testing.assert_allclose(D, A.astype(np.float32) @ B.astype(np.float32).T, rtol=2e-3, atol=2e-3)
+    wanted = A.astype(np.float64) @ B.astype(np.float64).T
+    error = 1e-2 if types[1] is bfloat16 else 4e-3 if types[0] is np.float32 else 2e-3
+    np.testing.assert_allclose(D.astype(np.float64), wanted, rtol=error, atol=error * np.sqrt(k))
 
 
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 def test_several_tiles_of_a_block(module: Any, config: dict[str, Any]) -> None:
     check(module, config, (512, 256, 192), blocks=4)
+
+
+@pytest.mark.parametrize(
+    ("operands", "result", "orders"),
+    [
+        (bfloat16, bfloat16, "CC"), (np.float16, np.float32, "CF"), (bfloat16, np.float16, "FC"),
+        (np.float16, np.float16, "FF"), (float8_e4m3fn, np.float16, "CC"), (float8_e5m2, bfloat16, "CC"),
+        (np.int8, np.int32, "CC"), (np.uint8, np.int32, "CC"), (np.float32, np.float32, "CC"),
+    ],
+)  # fmt: skip
+def test_types_and_orders(module: Any, operands: Any, result: Any, orders: str) -> None:
+    check(module, {"m": 64, "n": 64, "stages": 2}, (128, 128, 272), 1, (operands, result), orders)
 
 
 @pytest.mark.parametrize("stage", ["index", "instr"])
@@ -110,6 +140,7 @@ def test_machine_code(module: Any, config: str, multiplications: int) -> None:
 )
 def test_the_configuration_that_is_chosen(module: Any, shape: tuple[int, int], config: dict[str, Any]) -> None:
     assert module.chosen_config(*shape, 132) == module.Config(**config)
+    assert module.chosen_config(4096, 4096, 132, is_tf32=True) == module.Config(**CONFIGS["two consumers"])
 
 
 @pytest.mark.parametrize("config", [{"m": 96}, {"n": 96}, {"consumers": 3}])
