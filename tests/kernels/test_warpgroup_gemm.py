@@ -183,3 +183,27 @@ def test_a_block_of_other_than_whole_warpgroups_is_refused() -> None:
     with pytest.raises(TilefoldError) as caught:
         multiply(a, b, c, Case()).launch(grid=1, block=160, device="sim")
     assert caught.value.code == "E0321"
+
+
+@cute.kernel
+def beyond(A: cute.Tensor, C: cute.Tensor, stage: cute.Int32):
+    t, _, _ = cute.arch.thread_idx()
+    mma = Case().tiled_mma()
+    sA = cute.make_smem_tensor(Case(stages=2).smem(0), A.element_type, alignment=1024)
+    thr = mma.get_slice(t)
+    tCrA, tCrB = mma.make_fragment_A(thr.partition_A(sA)), mma.make_fragment_B(thr.partition_B(sA))
+    acc = cute.make_rmem_tensor(thr.partition_C(C).shape, cute.Float32)
+    mma.set(warpgroup.Field.ACCUMULATE, False)
+    warpgroup.fence()
+    cute.gemm(mma, acc, tCrA[None, None, None, stage], tCrB[None, None, None, 0], acc)
+    warpgroup.commit_group()
+    warpgroup.wait_group(0)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_that_does_not_exist_is_named(stage: str) -> None:
+    a, _, c = Case().operands()
+    with pytest.raises(TilefoldError) as caught:
+        beyond(a, c, 2).launch(grid=1, block=128, device="sim", stage=stage)
+    assert caught.value.code == "E3202"
+    assert "whose coordinate 2 is outside of 2" in str(caught.value)
