@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation
 
+from ...base.element_types import BY_PTX, ElementType
 from ...dialects import ptx
 from ...layout.atoms.mma_registers import registers
 from ...layout.atoms.ptx_text import wgmma_text
@@ -25,17 +26,24 @@ class _Words:
         self.types: list[str] = []
         self.letters: list[str] = []
         self.values: list[str] = []
-        self._places: list[str] = []
+        self._places: list[tuple[str, str]] = []
 
-    def add(self, pointer: str, count: int, floats: bool) -> None:
-        """Adds `count` words from `pointer` on."""
-        type = "float" if floats else "i32"
+    def add(self, pointer: str, count: int, element: ElementType, in_floats: bool) -> None:
+        """Adds `count` words from `pointer` on, of numbers of a type; `in_floats` takes registers of f32.
+
+        Words have the type of their numbers, so that LLVM converts and packs all of a word at once: of an i32 that is
+        loaded, or cast from them, it would put the halves together one by one.
+        """
+        per_word = 32 // element.bits
+        word = element.llvm if per_word == 1 else f"<{per_word} x {element.llvm}>" if per_word <= 4 else "i32"
+        type = word if per_word > 1 or in_floats else "i32"
         for index in range(count):
             place = self._w.temp(f"getelementptr i8, ptr {pointer}, i32 {4 * index}") if index else pointer
-            self._places.append(place)
+            value = self._w.temp(f"load {word}, ptr {place}, align 4")
+            self._places.append((place, word))
             self.types.append(type)
-            self.letters.append("f" if floats else "r")
-            self.values.append(f"{type} {self._w.temp(f'load {type}, ptr {place}, align 4')}")
+            self.letters.append("f" if in_floats else "r")
+            self.values.append(f"{type} {value if word == type else self._w.temp(f'bitcast {word} {value} to {type}')}")
 
     def tie(self, text: str, letters: Sequence[str] = (), given: Sequence[str] = ()) -> None:
         """Writes assembly that takes and returns the words, and takes other operands behind them."""
@@ -43,17 +51,19 @@ class _Words:
         returned = self.types[0] if count == 1 else f"{{ {', '.join(self.types)} }}"
         constraints = [*(f"={letter}" for letter in self.letters), *map(str, range(count)), *letters]
         call = w.temp(f"{effect(text, constraints, [*self.values, *given], returned)} convergent nounwind")
-        for index, (type, place) in enumerate(zip(self.types, self._places, strict=True)):
+        for index, (type, (place, word)) in enumerate(zip(self.types, self._places, strict=True)):
             value = call if count == 1 else w.temp(f"extractvalue {returned} {call}, {index}")
-            w.emit(f"store {type} {value}, ptr {place}, align 4")
+            if word != type:
+                value = w.temp(f"bitcast {type} {value} to {word}")
+            w.emit(f"store {word} {value}, ptr {place}, align 4")
 
 
 def _mma_async(w: FunctionWriter, op: ptx.WgmmaMmaAsyncOp) -> None:
     held = registers(op.atom, "D")
     d, a = _Words(w), _Words(w)
-    d.add(w.ref(op.d), held.count, held.kind == "f32")
+    d.add(w.ref(op.d), held.count, BY_PTX[op.atom.types[0]], held.kind == "f32")
     if op.instruction.a_space == "rmem":
-        a.add(w.ref(op.a), registers(op.atom, "A").count, floats=False)
+        a.add(w.ref(op.a), registers(op.atom, "A").count, BY_PTX[op.atom.types[1]], in_floats=False)
     else:
         a.letters, a.values = ["l"], [w.typed(op.a)]
     scale = f"i32 {w.temp(f'zext {w.typed(op.scale_d)} to i32')}"
@@ -67,7 +77,8 @@ def _tied(w: FunctionWriter, op: Operation, text: str) -> None:
     words = _Words(w)
     for fragment in w.tied.get(op, ()):
         if w.has(fragment.alloc.result):  # a fragment that a loop allocates behind this is not in use here
-            words.add(w.ref(fragment.alloc.result), fragment.alloc.bytes.value.data // 4, fragment.floats)
+            count, element = fragment.alloc.bytes.value.data // 4, fragment.element
+            words.add(w.ref(fragment.alloc.result), count, element, in_floats=element.llvm == "float")
     if words.values:
         words.tie(text)
     else:

@@ -13,6 +13,7 @@ from typing import TypeAlias
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
+from ...base.element_types import BY_PTX, ElementType
 from ...base.errors import Code
 from ...dialects.ptx import (
     MAX_WGMMA_GROUPS,
@@ -31,10 +32,10 @@ _INSTRUCTIONS = (WgmmaFenceOp, WgmmaCommitGroupOp, WgmmaWaitGroupOp, WgmmaMmaAsy
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A fragment that holds accumulators of f32, or else words of other contents."""
+    """A fragment, and the type of the numbers that a multiplication takes from it."""
 
     alloc: LocalAllocOp
-    floats: bool
+    element: ElementType
 
 
 Fragments: TypeAlias = frozenset[Fragment]
@@ -135,18 +136,20 @@ def warpgroup_fragments(entry: EntryOp) -> WarpgroupFragments:
 
 
 def _in_order(fragments: Fragments, order: Mapping[Operation, int]) -> list[Fragment]:
-    """Each fragment once, with words of f32 if some instruction takes them so."""
-    floats = {fragment.alloc for fragment in fragments if fragment.floats}
-    allocs = sorted({fragment.alloc for fragment in fragments}, key=order.__getitem__)
-    return [Fragment(alloc, alloc in floats) for alloc in allocs]
+    """Each fragment once. Of several types the floats count, which LLVM converts in pairs."""
+    ordered = sorted(fragments, key=lambda fragment: (fragment.element.kind == "float", fragment.element.ptx))
+    element_of = {fragment.alloc: fragment.element for fragment in ordered}
+    allocs = sorted(element_of, key=order.__getitem__)
+    return [Fragment(alloc, element_of[alloc]) for alloc in allocs]
 
 
 def fragments_of(op: WgmmaMmaAsyncOp) -> Fragments:
     """The fragments with the registers of a multiplication. LoweringError (E2201) where they are in none."""
-    accumulators = Fragment(_alloc_of(op, op.d), op.atom.types[0] == "f32")
+    d, a, *_ = op.atom.types
+    accumulators = Fragment(_alloc_of(op, op.d), BY_PTX[d])
     if op.instruction.a_space == "smem":
         return frozenset((accumulators,))
-    return frozenset((accumulators, Fragment(_alloc_of(op, op.a), floats=False)))
+    return frozenset((accumulators, Fragment(_alloc_of(op, op.a), BY_PTX[a])))
 
 
 def _alloc_of(op: WgmmaMmaAsyncOp, pointer: SSAValue) -> LocalAllocOp:
