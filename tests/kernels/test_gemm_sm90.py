@@ -13,6 +13,7 @@ import pytest
 from ml_dtypes import bfloat16, float8_e4m3fn, float8_e5m2
 from tilefold.base.target import Target
 
+from tests.kernels.harness import STAGES
 from tests.project.tree import ROOT
 from tests.ptxas import installed, needs_ptxas
 from tests.sass import instructions
@@ -83,8 +84,8 @@ def test_types_and_orders(module: Any, operands: Any, result: Any, orders: str) 
     check(module, {"m": 64, "n": 64, "stages": 2}, (128, 128, 272), 1, (operands, result), orders)
 
 
-@pytest.mark.parametrize("stage", ["index", "instr"])
-def test_the_stages_below_tensors(module: Any, stage: str) -> None:
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_stage(module: Any, stage: str) -> None:
     check(module, SMALL, (128, 64, 128), blocks=1, stage=stage)
 
 
