@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Matrix products by the instructions of Hopper (`examples/python/gemm_sm90.py`), against cuBLAS by PyTorch.
+"""Matrix products by the instructions of Hopper (`examples/python/gemm_sm90.py`), against cuBLAS and Triton.
 
 D = A * B^T of the same tensors of N(0,1), in turns; each contender first writes onto a poisoned D, which is compared
 with the product in f32. A sample is a graph of several products, as in a network, so that launches may overlap.
@@ -32,7 +32,7 @@ SMALL_IN_TURNS: Options = {"m": 64, "stages": 8}
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """A product, the least that its speed is to be of that of cuBLAS, and the configurations that are tried."""
+    """A product, the least that its speed is to be of that of each peer, and the configurations that are tried."""
 
     gemm: Gemm
     target: float
@@ -51,6 +51,10 @@ CONTESTS = (
     Contest(Gemm("f16", 1024, 1024, 1024), 1.0, (SMALL, SMALL_IN_TURNS)),
     Contest(Gemm("f16", 4000, 4008, 4016), 1.0),
     Contest(Gemm("f16", 8192, 8192, 512), 1.0),
+    Contest(Gemm("f16", 4096, 4096, 4096, a_major="M"), 1.0),
+    Contest(Gemm("f16", 4096, 4096, 4096, b_major="N"), 1.0),
+    Contest(Gemm("f16", 4096, 4096, 4096, a_major="M", b_major="N"), 1.0),
+    *(Contest(Gemm(type, 4096, 4096, 4096, triton=type != "fp8"), 1.0) for type in ("bf16", "tf32", "s8", "fp8")),
 )
 
 
@@ -63,6 +67,16 @@ def cases(multiprocessors: int) -> list[Case]:
 
 def _measure(bench: Bench, contest: Contest, blocks: int) -> list[Figure]:
     gemm, operands = contest.gemm, Operands(bench.torch, contest.gemm)
+    matmul = bench.torch.backends.cuda.matmul
+    before, matmul.allow_tf32 = matmul.allow_tf32, gemm.type == "tf32"
+    try:
+        return _figures(bench, contest, blocks, operands)
+    finally:
+        matmul.allow_tf32 = before
+
+
+def _figures(bench: Bench, contest: Contest, blocks: int, operands: Operands) -> list[Figure]:
+    gemm = contest.gemm
     inputs, expected, allowed = (operands.a, operands.b), operands.expected, operands.allowed
     ours = {_spelled(options): _run(operands, options, blocks) for options in contest.configurations}
     bench.check(ours, operands.d, expected, inputs, atol=allowed)
@@ -71,10 +85,10 @@ def _measure(bench: Bench, contest: Contest, blocks: int) -> list[Figure]:
     ours, peers = bench.repeated(ours, count), bench.repeated(peers, count)
     chosen = bench.fastest(ours)
     times = bench.time({"tilefold": ours[chosen], **peers})
-    work = gemm.operations * count
+    work, unit = gemm.operations * count, "TOP/s" if gemm.type == "s8" else "TFLOP/s"
+    notes = {"tilefold": chosen}
     figures = {
-        name: rate(f"{contest.name}, {name}", work, timed, "TFLOP/s", chosen if name == "tilefold" else "")
-        for name, timed in times.items()
+        name: rate(f"{contest.name}, {name}", work, timed, unit, notes.get(name, "")) for name, timed in times.items()
     }
     best = figures.pop("tilefold")
     return [*figures.values(), *(ratio(best, peer, contest.target) for peer in figures.values())]

@@ -42,6 +42,8 @@ TARGETS = {
     "f16 GEMM 8192^3, by wgmma": 1.06,
     "f16 GEMM 4000 x 4008 x 4016, by wgmma": 1.0,
     "f16 GEMM 8192 x 8192 x 512, by wgmma": 1.0,
+    **{f"f16 GEMM 4096^3, A by {a}, B by {b}, by wgmma": 1.0 for a, b in ("MK", "KN", "MN")},
+    **{f"{type} GEMM 4096^3, by wgmma": 1.0 for type in ("bf16", "tf32", "s8", "fp8")},
 }
 SIZES = {"M", "N", "K"}
 
