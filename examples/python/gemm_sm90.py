@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""D = A @ B^T on Hopper (sm_90a): tensor copies, multiplications by warpgroups, persistent blocks.
+"""D = act(A @ B^T + bias) on Hopper (sm_90a): tensor copies, multiplications by warpgroups, persistent blocks.
 
 A has M x K elements, B has N x K, D has M x N. A and B are f16, bf16, f32 (multiplied as tf32), fp8 or integers of 8
 bits, and D has 16 or 32 bits. The last index is contiguous; of A and B with 16 bits it may be the first one.
@@ -13,6 +13,7 @@ writes its tile. A block goes through several tiles, and the producer is always 
     python examples/python/gemm_sm90.py --device cuda --m 4096 --n 4096 --k 4096
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,10 @@ WARPGROUP = 128
 """The threads of a warpgroup."""
 ROWS = 64
 """The rows of D that a warpgroup stores at a time, 128 bytes of each, which is the widest that is swizzled."""
+
+
+Activation = Callable[[cute.Vec], cute.Vec]
+"""What is applied to the sums before they are written."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +111,14 @@ def together(group: Any):
 
 
 @cute.kernel(min_blocks=1)
-def gemm_kernel(mA: cute.Tensor, mB: cute.Tensor, mD: cute.Tensor, config: cute.Constexpr[Config]):
+def gemm_kernel(
+    mA: cute.Tensor,
+    mB: cute.Tensor,
+    mD: cute.Tensor,
+    config: cute.Constexpr[Config],
+    bias: cute.Tensor | None = None,
+    activation: cute.Constexpr[Activation | None] = None,
+):
     t = cute.arch.thread_idx()[0]
     warp = cute.arch.make_warp_uniform(t // 32)
     group = cute.arch.make_warp_uniform(t // WARPGROUP)
@@ -254,7 +266,16 @@ def gemm_kernel(mA: cute.Tensor, mB: cute.Tensor, mD: cute.Tensor, config: cute.
                 for chunk in cute.range_constexpr(config.n // columns):
                     to = own * config.buffers + buffer.index
                     buffer.advance()
-                    rD.store(chunks[None, None, None, chunk, strip].load().to(type_d))
+                    row = config.m // ROWS * m + (strip if config.takes_turns else config.sharing * strip + own)
+                    column = config.n // columns * n + chunk
+                    result = chunks[None, None, None, chunk, strip].load()
+                    if bias is not None:  # the same in every row
+                        every_row = cute.make_tensor(bias.iterator, cute.make_layout(mD.shape, stride=(0, 1)))
+                        tile = cute.local_tile(every_row, (ROWS, columns), (0, column), ragged=True)
+                        result = result + narrow.get_slice(mine).partition_C(tile).load()
+                    if activation is not None:
+                        result = activation(result)
+                    rD.store(result.to(type_d))
                     if warp % 4 == 0:
                         stores.producer_acquire()  # the buffer has been read
                     together(own)
@@ -262,8 +283,6 @@ def gemm_kernel(mA: cute.Tensor, mB: cute.Tensor, mD: cute.Tensor, config: cute.
                     cute.arch.fence_proxy("async.shared", space="cta")
                     together(own)
                     if warp % 4 == 0:
-                        row = config.m // ROWS * m + (strip if config.takes_turns else config.sharing * strip + own)
-                        column = config.n // columns * n + chunk
                         with cute.arch.elect_one():
                             if row < cute.size(tDgD, 1) and column < cute.size(tDgD, 2):
                                 cute.copy(store_d, tDsD[None, to], tDgD[None, row, column])
@@ -281,15 +300,21 @@ def gemm(
     config: Config | None = None,
     device: str = "auto",
     blocks: int = 132,
+    bias: Array | None = None,
+    activation: Activation | None = None,
     **options: Any,
 ) -> None:
-    """D = A @ B^T by at most `blocks` blocks, one for each multiprocessor, which go through the tiles of D."""
+    """D = activation(A @ B^T + bias) by at most `blocks` blocks, one for each multiprocessor. A bias has a number for
+    each column of D; D has whole tiles of columns then.
+    """
     config = config or chosen_config(A.shape[0], B.shape[0], blocks, "float32" in str(A.dtype))
     tiles = -(-A.shape[0] // config.m), -(-B.shape[0] // config.n), 1
     cluster = (*config.cluster, 1)
     params = utils.PersistentTileSchedulerParams(tiles, cluster)
     grid = utils.StaticPersistentTileScheduler.get_grid_shape(params, blocks // cute.size(cluster))
-    call = gemm_kernel(A, B, D, config)
+    if bias is not None and D.shape[1] % config.n:
+        raise SystemExit(f"with a bias, N = {D.shape[1]} is a multiple of the tile's {config.n}")
+    call = gemm_kernel(A, B, D, config, bias, activation)
     call.launch(grid, config.threads, cluster=cluster, programmatic=True, device=device, **options)
 
 

@@ -17,6 +17,7 @@ from tests.kernels.harness import STAGES
 from tests.project.tree import ROOT
 from tests.ptxas import installed, needs_ptxas
 from tests.sass import instructions
+from tilefold import cute
 
 SM90A = Target("sm_90a")
 SMALL: dict[str, Any] = {"m": 64, "n": 64, "consumers": 1, "stages": 2, "takes_turns": False}
@@ -82,6 +83,20 @@ def test_several_tiles_of_a_block(module: Any, config: dict[str, Any]) -> None:
 )  # fmt: skip
 def test_types_and_orders(module: Any, operands: Any, result: Any, orders: str) -> None:
     check(module, {"m": 64, "n": 64, "stages": 2}, (128, 128, 272), 1, (operands, result), orders)
+
+
+def test_a_bias_and_an_activation(module: Any) -> None:
+    A, B, bias = (matrix(rows, k, np.float16, rows) for rows, k in ((128, 72), (128, 72), (1, 128)))
+    D, config = np.full((128, 128), np.nan, np.float16), module.Config(m=64, n=64, stages=2)
+
+    def relu(x: cute.Vec) -> cute.Vec:
+        return cute.maximum(x, 0.0)
+
+    module.gemm(A, B, D, config, device="sim", blocks=1, bias=bias[0], activation=relu)
+    wanted = np.maximum(A.astype(np.float32) @ B.astype(np.float32).T + bias, 0)
+    np.testing.assert_allclose(D, wanted, rtol=2e-3, atol=2e-3)
+    with pytest.raises(SystemExit, match="N = 72 is a multiple of the tile's 64"):
+        module.gemm(A, B[:72], D[:, :72], config, device="sim", bias=bias[0, :72])
 
 
 @pytest.mark.parametrize("stage", STAGES)
