@@ -38,7 +38,7 @@ MAP_ELEMENTS: Mapping[str, MapElement] = MappingProxyType({
     element.name: element for element in (
         MapElement("u8", 0), MapElement("u16", 1), MapElement("u32", 2, REDUCTIONS),
         MapElement("s32", 3, _ORDERED + _BITWISE), MapElement("u64", 4, _ORDERED + _BITWISE),
-        MapElement("s64", 5, _ORDERED[1:] + _BITWISE), MapElement("f16", 6, _ORDERED), MapElement("f32", 7, ("add",)),
+        MapElement("s64", 5, _ORDERED[1:]), MapElement("f16", 6, _ORDERED), MapElement("f32", 7, ("add",)),
         MapElement("f64", 8, ("add",)), MapElement("bf16", 9, _ORDERED), MapElement("tf32", 11),
     )
 })  # fmt: skip

@@ -2,6 +2,7 @@
 """Tensor copies: their bytes and where they land, their counters, and the mistakes with them, each with its cure."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from tilefold.runtime.sim.faults import SimulationError
 from tilefold.runtime.sim.warp import Completion
 
 from tests.sim.harness import SimEngine, entry, launch, launch_on
-from tests.sim.tensor_copies import CASES, Case, argument, load_kernel, numbers, store_kernel
+from tests.sim.tensor_copies import CASES, STORED, Case, argument, load_kernel, numbers, store_kernel
 
 NAMES = [f"{case.element} {len(case.box)}d {case.swizzle}".strip() for case in CASES]
 
@@ -28,7 +29,7 @@ def test_loads(case: Case, completion: Completion) -> None:
     np.testing.assert_array_equal(r, case.loaded(a))
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if 0 not in case.strides])
+@pytest.mark.parametrize("case", STORED)
 def test_stores(case: Case) -> None:
     text, values = store_kernel(case)
     a, r = case.tensor(), numbers(np.random.default_rng(1), "uint8", case.bytes)
@@ -52,7 +53,7 @@ REDUCTIONS: dict[str, Any] = {
     ("add", "u64", "uint64"), ("max", "s64", "int64"), ("xor", "u64", "uint64"),
 ])  # fmt: skip
 def test_reductions(kind: str, element: str, dtype: str) -> None:
-    case = Case(element, dtype, (20, 5), (1, 24), (16, 4), (8, 2))
+    case = Case(element, dtype, (24, 5), (1, 24), (16, 4), (16, 2))
     text, values = store_kernel(case, f'ptx.cp.reduce.async.bulk.tensor "{kind}"')
     rng = np.random.default_rng(2)
     a, given = numbers(rng, dtype, 24 * 5), numbers(rng, dtype, 64)
@@ -90,7 +91,7 @@ def test_bf16_is_added_with_one_rounding() -> None:
 
 @pytest.mark.parametrize(("element", "dtype"), [("f16", "float16"), ("f32", "float32"), ("f64", "float64")])
 def test_elements_outside_are_nan_where_the_map_says_so(element: str, dtype: str) -> None:
-    case = Case(element, dtype, (10, 3), (1, 16), (8, 4), (4, 1), nan=True)
+    case = Case(element, dtype, (10, 3), (1, 16), (8, 4), (8, 1), nan=True)
     text, values = load_kernel(case, case.bytes)
     a, r = case.tensor(), np.zeros(case.bytes, np.uint8)
     launch_on(text, {"A": argument(a), "R": argument(r), **values})
@@ -341,3 +342,41 @@ def test_the_mode_of_a_tensor_without_a_map() -> None:
     storage = TensorArgument(np.zeros(600, np.float16), Layout((5, (8, 3)), (37, (1, 8))))
     with pytest.raises(LaunchError, match=r"'A': .* a stride of 74 bytes, which is the stride of mode 0 \* 2"):
         launch_on(entry("", arguments), {"A": storage})
+
+
+@pytest.mark.parametrize(("wrong", "right", "said"), [
+    (Case("f32", "float32", (40, 20), (1, 44), (16, 8), (1, 4)),
+     Case("f32", "float32", (40, 20), (1, 44), (16, 8), (4, 4)),
+     r"begins 4 bytes from the start of a row, which is not a multiple of 16(.|\n)*a multiple of 4 elements"),
+    (Case("f32", "float32", (40, 20), (1, 44), (16, 8), (4, -4)),
+     Case("f32", "float32", (40, 20), (1, 44), (16, 8), (4, 0)),
+     r"is stored begins at the coordinates \(4,-4\), before the tensor"),
+    (Case("u16", "uint16", (33, 20), (1, 40), (16, 16), (24, 8)),
+     Case("u16", "uint16", (32, 20), (1, 40), (16, 16), (24, 8)),
+     r"ends the rows of the tensor, of 66 bytes(.|\n)*GPUs write the 14 bytes behind them too"),
+])  # fmt: skip
+@pytest.mark.parametrize("operation", ["ptx.cp.async.bulk.tensor.store", 'ptx.cp.reduce.async.bulk.tensor "add"'])
+def test_stores_that_gpus_do_otherwise_are_refused(wrong: Case, right: Case, said: str, operation: str) -> None:
+    if "reduce" in operation and wrong.element == "u16":
+        wrong, right = (replace(case, element="f16", dtype="float16") for case in (wrong, right))
+    for case in (right, wrong):
+        text, values = store_kernel(case, operation)
+        a, r = case.tensor(), np.zeros(case.bytes, np.uint8)
+        arguments = {"A": argument(a), "R": argument(r), **values}
+        if case is right:
+            launch_on(text, arguments)
+        else:
+            with pytest.raises(SimulationError, match=said):
+                launch_on(text, arguments)
+
+
+@pytest.mark.parametrize("first", [4, 3])
+def test_loads_begin_at_16_bytes(first: int) -> None:
+    case = Case("f32", "float32", (40, 20), (1, 44), (16, 8), (first, -4))
+    text, values = load_kernel(case, case.bytes)
+    arguments = {"A": argument(case.tensor()), "R": argument(np.zeros(case.bytes, np.uint8)), **values}
+    if first % 4 == 0:
+        launch_on(text, arguments)
+    else:
+        with pytest.raises(SimulationError, match=r"begins 12 bytes from the start of a row"):
+            launch_on(text, arguments)

@@ -13,6 +13,7 @@ from ....base.errors import Code
 from ....base.parameters import TENSOR_MAP
 from ....base.target import MAX_CLUSTER
 from ....dialects import ptx
+from ....layout.algebra.inttuple import show
 from ....layout.tma.recipe import PlacedMap
 from ....layout.tma.tensor_map import SHARED_ALIGNMENT
 from ..faults import site_of
@@ -37,6 +38,7 @@ class _Copies:
         self.site, self.spaces = site_of(op), t.spaces
         self.map, self.coords = t.slot(op.map), t.slots(op.coords)
         self.shared = None if shared is None else t.slot(shared)
+        self.stores = isinstance(op, ptx.TensorStoreOp | ptx.TensorReduceOp)
         self.outer = t.access(op, "global", "bulk", ptx.BULK_UNIT)
         self.inner = t.access(op, "shared", "bulk", ptx.BULK_UNIT)
 
@@ -49,6 +51,7 @@ class _Copies:
             address: int = 0 if self.shared is None else coords.pop()
             placed = warp.launch.maps[(int(at) - MAP_BASE) // TENSOR_MAP.size]
             self._check_place(warp, lane, placed, address)
+            self._check_coordinates(warp, lane, placed, coords)
             yield lane, placed, box_at(placed, tuple(coords)), address
 
     def _check_place(self, warp: Warp, lane: int, placed: PlacedMap, address: int) -> None:
@@ -61,8 +64,29 @@ class _Copies:
             hint = f"align the tile to {period} bytes: the swizzle applies to addresses, not to offsets in the tile"
             self._fault(warp, lane, f"a swizzled box begins at the shared address {text}", hint)
 
-    def _fault(self, warp: Warp, lane: int, text: str, hint: str) -> NoReturn:
-        warp.fault(Code.SIM_MISALIGNED, self.site, lane, text, hint)
+    def _check_coordinates(self, warp: Warp, lane: int, placed: PlacedMap, coords: list[int]) -> None:
+        """Refuses coordinates at which an H200 stops with an illegal instruction, and stores in which it writes more
+        than it should: both measured, neither in the PTX ISA.
+        """
+        size, unit = placed.map.bits // 8, ptx.BULK_UNIT
+        first, row = coords[0] * size, placed.map.dims[0] * size
+        if first % unit:
+            text = f"a box begins {first} bytes from the start of a row, which is not a multiple of {unit}"
+            self._fault(warp, lane, text, f"the first coordinate is a multiple of {unit // size} elements")
+        if not self.stores:
+            return
+        if min(coords) < 0:
+            text = f"a box that is stored begins at the coordinates {show(tuple(coords))}, before the tensor"
+            self._fault(warp, lane, text, "only loads may begin at coordinates below 0", Code.SIM_OUT_OF_BOUNDS)
+        if row % unit and first < row < first + placed.map.box[0] * size:
+            text = f"a box that is stored ends the rows of the tensor, of {row} bytes, by a whole {unit} bytes"
+            hint = (
+                f"GPUs write the {unit - row % unit} bytes behind them too: store tensors whose rows are multiples of"
+            )
+            self._fault(warp, lane, text, f"{hint} {unit} bytes", Code.SIM_OUT_OF_BOUNDS)
+
+    def _fault(self, warp: Warp, lane: int, text: str, hint: str, code: Code = Code.SIM_MISALIGNED) -> NoReturn:
+        warp.fault(code, self.site, lane, text, hint)
 
     def inside(self, warp: Warp, lane: int, box: Box, reads: bool) -> tuple[Access, NDArray[np.int64]]:
         """The rows of the tensor that are in a box, and an access of their width, for its faults."""
