@@ -100,11 +100,12 @@ def test_strides_of_powers_of_two_are_shifts_masks_and_adds(name: str, kernel: s
             assert int(multiplied[3]).bit_count() == 1, line.strip()
 
 
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 LACKING: Mapping[tuple[str, str], tuple[str, str, Mapping[str, str]]] = MappingProxyType({
     ("gemm", arch): ("E2103", f"the block needs 147456 bytes of shared memory; {arch} has 101376", {"STAGES": "2"})
     for arch in ("sm_86", "sm_89", "sm_120")
 } | {
-    ("tma_copy", arch): ("E2102", f"SM90_TMA_LOAD needs sm_90 and PTX 8.0; {arch} is older", {})
+    ("tma_copy", arch): ("E2102", f"SM90_TMA_LOAD needs sm_90 and PTX 8.0; {arch} is older", _NOTHING)
     for arch in ("sm_80", "sm_86", "sm_89")
 })  # fmt: skip
 """By example and target: why the target refuses the example as it is, and the parameters with which it does

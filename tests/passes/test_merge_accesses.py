@@ -47,8 +47,10 @@ class _Body:
 
 
 _SIZE = {"i8": 1, "f16": 2, "i16": 2, "f32": 4, "i32": 4, "i64": 8}
-HEAD = "%s = ptx.smem.alloc 64 align 16\n%q = ptx.smem.alloc 64 align 16\n%l = ptx.local.alloc 64 align 16\n"
-HEAD += "%m = ptx.mapa %s, %x"
+HEAD = """%s = ptx.smem.alloc 64 align 16
+%q = ptx.smem.alloc 64 align 16
+%l = ptx.local.alloc 64 align 16
+%m = ptx.mapa %s, %x"""
 ARGS = "%A: !ptx.ptr<global> align {align}, %B: !ptx.ptr<global> align 16, %x: i32, %y: i32, %f: f32, %h: f16"
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _WINDOW = 1 << 26
 """The addresses of a block; 32 bits hold those of all blocks that a cluster can have."""
+_BEYOND = (MAX_CLUSTER + 2) * _WINDOW
+"""Where the addresses end that have a rank in their upper bits, or stand for an impossible one."""
 
 
 def mapped(address: Value, rank: Value) -> Value:
@@ -31,10 +33,15 @@ def mapped(address: Value, rank: Value) -> Value:
 
 
 def rank_of(warp: Warp, address: Value) -> Value:
-    """The rank of the block in whose shared memory an address is."""
+    """The rank of the block in whose shared memory an address is; that of the own block where it is in none."""
     if varies(address):
-        return np.where(address < _WINDOW, warp.block.rank, address // _WINDOW - 1)
-    return warp.block.rank if address < _WINDOW else address // _WINDOW - 1
+        return np.where(_is_mapped(address), address // _WINDOW - 1, warp.block.rank)
+    return address // _WINDOW - 1 if _is_mapped(address) else warp.block.rank
+
+
+def _is_mapped(address: Any) -> Any:
+    """Whether `mapped` makes such addresses."""
+    return (address >= _WINDOW) & (address < _BEYOND)
 
 
 def windows_of(warp: Warp, access: "Access", at: NDArray[Any], is_ordered: bool) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -49,4 +56,4 @@ def windows_of(warp: Warp, access: "Access", at: NDArray[Any], is_ordered: bool)
         hint = "the ranks of a cluster are 0 to its size less 1"
         warp.fault(Code.SIM_OUT_OF_BOUNDS, access.site, int(warp.lane_numbers()[index]), text, hint)
     cluster.reach.note(warp, access.site, ranks, access.kind in ("async", "bulk"), is_ordered)
-    return ranks, np.where(at < _WINDOW, at, at % _WINDOW)
+    return ranks, np.where(_is_mapped(at), at % _WINDOW, at)
