@@ -74,6 +74,8 @@ def build_all(workloads: Iterable[Workload], target: Target) -> dict[str, Built 
     for workload in workloads:
         if each.setdefault(workload.name, workload) != workload:
             raise TilefoldError(Code.CLI_VALUE, f"two workloads have the name '{workload.name}'")
+    if not each:
+        return {}
     # a process that uses a GPU must not be forked
     with ProcessPoolExecutor(min(len(each), cpu_count() or 1), mp_context=get_context("spawn")) as pool:
         futures = {name: pool.submit(_build, workload, target) for name, workload in each.items()}
