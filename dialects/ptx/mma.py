@@ -19,7 +19,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import TilefoldError
 from ...base.target import TargetFamily
-from ...layout.atoms.instructions import MmaSync
+from ...layout.atoms.instructions import MmaInstruction, MmaSync
 from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_registers import registers
 from ...layout.atoms.mma_table import mma_atom
@@ -32,8 +32,38 @@ REGISTER_TYPES: Mapping[str, Attribute] = MappingProxyType({"b32": i32, "f32": f
 """The type of a value for each kind of register."""
 
 
+class MmaAtomOp(PtxOp):
+    """A multiplication by the instruction of an MMA atom."""
+
+    atom_name = prop_def(StringAttr)
+
+    @property
+    def atom(self) -> MmaAtom:
+        """The atom's record. `LayoutError` where there is none."""
+        return mma_atom(self.atom_name.data)
+
+    def mnemonic(self) -> str:
+        return mnemonic(self.atom.instruction)
+
+    @property
+    def targets(self) -> TargetFamily:
+        return self.atom.targets
+
+    def checked_atom(self, kind: type[MmaInstruction], executed_by: str) -> MmaAtom:
+        """The atom's record. VerifyException where there is none, or its instruction is of another kind than that of
+        `executed_by`.
+        """
+        try:
+            atom = self.atom
+        except TilefoldError as error:
+            refuse(error)
+        if not isinstance(atom.instruction, kind):
+            raise VerifyException(f"{atom.name} is not an instruction of {executed_by}")
+        return atom
+
+
 @irdl_op_definition
-class MmaSyncOp(PtxOp):
+class MmaSyncOp(MmaAtomOp):
     """`%d:4 = ptx.mma.sync "SM80_16x8x16_F32F16F16F32_TN" (%a0, %a1, %a2, %a3), (%b0, %b1), (%c0, %c1, %c2, %c3)`: D =
     A * B + C by the instruction of an MMA atom.
 
@@ -44,7 +74,6 @@ class MmaSyncOp(PtxOp):
     """
 
     name = "ptx.mma.sync"
-    atom_name = prop_def(StringAttr)
     a = var_operand_def()
     b = var_operand_def()
     c = var_operand_def()
@@ -61,25 +90,8 @@ class MmaSyncOp(PtxOp):
         results = register_types(mma_atom(name), "D")
         super().__init__(operands=[a, b, c], properties={"atom_name": StringAttr(name)}, result_types=[results])
 
-    @property
-    def atom(self) -> MmaAtom:
-        """The atom's record. `LayoutError` where there is none."""
-        return mma_atom(self.atom_name.data)
-
-    def mnemonic(self) -> str:
-        return mnemonic(self.atom.instruction)
-
-    @property
-    def targets(self) -> TargetFamily:
-        return self.atom.targets
-
     def verify_(self) -> None:
-        try:
-            atom = self.atom
-        except TilefoldError as error:
-            refuse(error)
-        if not isinstance(atom.instruction, MmaSync):
-            raise VerifyException(f"{atom.name} is not an instruction of a warp on registers")
+        atom = self.checked_atom(MmaSync, "a warp on registers")
         for operand, values in (("A", self.a), ("B", self.b), ("C", self.c), ("D", self.d)):
             given, wanted = [value.type for value in values], register_types(atom, operand)
             if given != wanted:

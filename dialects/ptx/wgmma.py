@@ -15,15 +15,11 @@ from xdsl.irdl import EqAttrConstraint, operand_def, opt_prop_def, prop_def, tra
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from ...base.errors import TilefoldError
 from ...base.target import MAX_SET_REGISTERS, MIN_SET_REGISTERS, REGISTER_UNIT, TargetFamily
 from ...layout.atoms.instructions import WgMma
-from ...layout.atoms.mma_atom import MmaAtom
-from ...layout.atoms.mma_table import mma_atom
-from ...layout.atoms.ptx_text import mnemonic
 from ..definitions import irdl_op_definition
-from ..errors import refuse
 from .base import PtxOp
+from .mma import MmaAtomOp
 from .types import LOCAL
 
 MAX_WGMMA_GROUPS = 7
@@ -85,7 +81,7 @@ class WgmmaWaitGroupOp(_WarpgroupOp):
 
 
 @irdl_op_definition
-class WgmmaMmaAsyncOp(_WarpgroupOp):
+class WgmmaMmaAsyncOp(MmaAtomOp):
     """`ptx.wgmma.mma_async "SM90_64x256x16_F32F16F16_SS<Major::K,Major::K>" %d, %a, %b, %scale_d : i64`: starts D =
     A * B + D, or where `scale_d` does not hold D = A * B, by the instruction of an MMA atom (PTX ISA, wgmma.mma_async).
 
@@ -99,7 +95,7 @@ class WgmmaMmaAsyncOp(_WarpgroupOp):
     """
 
     name = "ptx.wgmma.mma_async"
-    atom_name = prop_def(StringAttr)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     negate_a = opt_prop_def(UnitAttr)
     negate_b = opt_prop_def(UnitAttr)
     d = operand_def(LOCAL)
@@ -129,11 +125,6 @@ class WgmmaMmaAsyncOp(_WarpgroupOp):
         super().__init__(operands=[d, a, b, scale_d], properties=properties)
 
     @property
-    def atom(self) -> MmaAtom:
-        """The atom's record. `LayoutError` where there is none."""
-        return mma_atom(self.atom_name.data)
-
-    @property
     def instruction(self) -> WgMma:
         """The atom's instruction."""
         instruction = self.atom.instruction
@@ -145,21 +136,9 @@ class WgmmaMmaAsyncOp(_WarpgroupOp):
         """The factors of A and of B, 1 or -1."""
         return (1 if self.negate_a is None else -1), (1 if self.negate_b is None else -1)
 
-    def mnemonic(self) -> str:
-        return mnemonic(self.atom.instruction)
-
-    @property
-    def targets(self) -> TargetFamily:
-        return self.atom.targets
-
     def verify_(self) -> None:
-        try:
-            atom = self.atom
-        except TilefoldError as error:
-            refuse(error)
-        if not isinstance(atom.instruction, WgMma):
-            raise VerifyException(f"{atom.name} is not an instruction of a warpgroup")
-        in_registers = atom.instruction.a_space == "rmem"
+        atom = self.checked_atom(WgMma, "a warpgroup")
+        in_registers = self.instruction.a_space == "rmem"
         if in_registers != (self.a.type == LOCAL):
             wanted = f"in registers, {LOCAL}" if in_registers else "in shared memory, a descriptor of type i64"
             raise VerifyException(f"A of {atom.name} is {wanted}, not {self.a.type}")
