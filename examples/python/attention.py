@@ -43,7 +43,7 @@ DEFAULT = Config()
 
 def quad_reduce(x: cute.Vec, op: cute.Reduction) -> cute.Vec:
     """A value for each row combined with those of the four threads that share the row."""
-    return cute.arch.warp_reduce(x, op, width=4)
+    return cute.arch.warp_reduction(x, op, threads_in_group=4)
 
 
 def exp2(x: cute.Vec) -> cute.Vec:
@@ -159,7 +159,7 @@ def attention_kernel(
     def tile_of_keys(j: int, count: int, masked: bool) -> None:
         # the keys are here, and V may take the place of the values that were multiplied last
         cute.arch.cp_async_wait_group(0)
-        cute.arch.barrier()
+        cute.arch.sync_threads()
         cute.copy(g2s, tVgV[None, None, None, j], tVsV)
         cute.arch.cp_async_commit_group()
         accS.fill(0.0)
@@ -172,7 +172,7 @@ def attention_kernel(
 
         # the values are here, and the next keys may take the place of these
         cute.arch.cp_async_wait_group(0)
-        cute.arch.barrier()
+        cute.arch.sync_threads()
         if j + 1 < count:
             cute.copy(g2s, tKgK[None, None, None, j + 1], tKsK)
         cute.arch.cp_async_commit_group()
@@ -183,7 +183,7 @@ def attention_kernel(
         largest.store(cute.where((found - before) * factor > config.lazy, found, before))
         shrink = exp2((before - largest.load()) * factor)
         total.store(total.load() * shrink)
-        if cute.arch.vote_any(shrink.reduce(cute.MIN) < 1.0):
+        if cute.arch.vote_any_sync(shrink.reduce(cute.MIN) < 1.0):
             out.store(out.load() * shrink)
         exponentials(0)
         pipelined(keys16 * depth16, fetch_v, multiply_pv)
@@ -207,7 +207,7 @@ def attention_kernel(
     rO = cute.make_rmem_tensor_like(accO, cute.Float16)
     by_columns(rO).store((out.load() * inverse).to(cute.Float16))
     cute.basic_copy(rO, mma.partition_C(sQ))
-    cute.arch.barrier()
+    cute.arch.sync_threads()
     wide = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.Float16, num_bits_per_copy=128)
     s2g = cute.make_tiled_copy_tv(wide, *by_rows(threads, depth)).get_slice(t)
     cute.copy(s2g, s2g.partition_S(sQ), s2g.partition_D(gO))

@@ -66,9 +66,9 @@ def turn(group: Any, config: cute.Constexpr[Config]) -> None:
     """Two warpgroups take turns: waits for that of `group`."""
     if config.consumers == 2:
         if group == 0:
-            cute.arch.barrier(1, 2 * WARPGROUP)
+            cute.arch.barrier(barrier_id=1, number_of_threads=2 * WARPGROUP)
         else:
-            cute.arch.barrier(2, 2 * WARPGROUP)
+            cute.arch.barrier(barrier_id=2, number_of_threads=2 * WARPGROUP)
 
 
 @cute.jit
@@ -76,9 +76,9 @@ def next_turn(group: Any, config: cute.Constexpr[Config]) -> None:
     """It is the turn of the other warpgroup than `group`."""
     if config.consumers == 2:
         if group == 0:
-            cute.arch.barrier_arrive(2, 2 * WARPGROUP)
+            cute.arch.barrier_arrive(barrier_id=2, number_of_threads=2 * WARPGROUP)
         else:
-            cute.arch.barrier_arrive(1, 2 * WARPGROUP)
+            cute.arch.barrier_arrive(barrier_id=1, number_of_threads=2 * WARPGROUP)
 
 
 @cute.kernel(min_blocks=1)
@@ -242,7 +242,7 @@ def attention_kernel(
             total.store(power.reduce(cute.ADD, total.load() * shrink.load(), axes=1, keepdims=True))
 
         if config.consumers == 2 and own == 1:
-            cute.arch.barrier_arrive(1, 2 * WARPGROUP)
+            cute.arch.barrier_arrive(barrier_id=1, number_of_threads=2 * WARPGROUP)
         for number in cute.range(block, tiles * heads, blocks):
             m, head, count = place_of(number)
             largest.fill(NEVER)

@@ -131,7 +131,7 @@ def gemm_kernel(
         cute.copy(g2s, tBgB[None, None, None, s], tBsB[None, None, None, s], pred=pB)
         cute.arch.cp_async_commit_group()
     cute.arch.cp_async_wait_group(config.stages - 2)
-    cute.arch.barrier()
+    cute.arch.sync_threads()
     cute.copy(s2rA, tXsA[None, None, 0, 0], tXrA[None, None, 0])
     cute.copy(s2rB, tXsB[None, None, 0, 0], tXrB[None, None, 0])
 
@@ -145,7 +145,7 @@ def gemm_kernel(
             stage = read
             if step == steps - 1:
                 cute.arch.cp_async_wait_group(config.stages - 2)
-                cute.arch.barrier()
+                cute.arch.sync_threads()
                 stage = read_next
             following = (step + 1) % steps
             cute.copy(s2rA, tXsA[None, None, following, stage], tXrA[None, None, following])
@@ -160,7 +160,7 @@ def gemm_kernel(
             cute.gemm(mma, rA[None, None, step], rB[None, None, step], acc)
         read, write = read_next, read
     cute.arch.cp_async_wait_group(0)
-    cute.arch.barrier()
+    cute.arch.sync_threads()
 
     # a column has the same bias in every row
     result = by_columns(acc).load()
@@ -175,7 +175,7 @@ def gemm_kernel(
     rD = cute.make_rmem_tensor_like(acc, cute.Float16)
     by_columns(rD).store(result.to(cute.Float16))
     cute.basic_copy(rD, tCsD)
-    cute.arch.barrier()
+    cute.arch.sync_threads()
     wide = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.Float16, num_bits_per_copy=128)
     s2g = cute.make_tiled_copy_tv(wide, *by_rows(config.threads, config.n)).get_slice(t)
     cute.copy(s2g, s2g.partition_S(sD), s2g.partition_D(gD))

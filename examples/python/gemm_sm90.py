@@ -105,9 +105,9 @@ def warpgroup_mma(mA: Any, mB: Any, warpgroups: int, columns: int) -> Any:
 def together(group: Any):
     """The threads of a consumer wait for each other."""
     if group == 0:
-        cute.arch.barrier(1, WARPGROUP)
+        cute.arch.barrier(barrier_id=1, number_of_threads=WARPGROUP)
     else:
-        cute.arch.barrier(2, WARPGROUP)
+        cute.arch.barrier(barrier_id=2, number_of_threads=WARPGROUP)
 
 
 @cute.kernel(min_blocks=1)

@@ -23,7 +23,7 @@ def rmsnorm_kernel(
     every_row = cute.make_layout((config.rows, columns), stride=(0, 1))
     weights = tile.load(cute.make_tensor(mW.iterator, every_row), 0, 0.0)
     x = part.load().to(cute.Float32)
-    squares = cute.arch.warp_reduce(dot(x, x), cute.ADD)
+    squares = cute.arch.warp_reduction(dot(x, x), cute.ADD)
     if config.warps > 1:
         squares = every_warp([squares], config)[0].reduce(cute.ADD)
     scale = cute.rsqrt(squares * (1.0 / columns) + eps)

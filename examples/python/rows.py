@@ -75,7 +75,7 @@ def every_warp(values: list[cute.Float], config: Config) -> list[cute.Vec]:
     if cute.arch.lane_idx() == 0:
         for i, value in enumerate(values):
             shared[warp, row, i] = value
-    cute.arch.barrier()
+    cute.arch.sync_threads()
     return [shared[None, row, i].load() for i in range(len(values))]
 
 

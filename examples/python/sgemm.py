@@ -60,10 +60,10 @@ def matmul_kernel(
     cute.copy(copy_B, tBgB[None, None, None, 0], tBrB)
     k_max = cute.size(tAgA, 3)
     for k in cute.range(k_max):
-        cute.arch.barrier()
+        cute.arch.sync_threads()
         cute.copy(copy_A, tArA, tAsA)
         cute.copy(copy_B, tBrB, tBsB)
-        cute.arch.barrier()
+        cute.arch.sync_threads()
 
         # load the next tile
         k_next = k + 1 if k + 1 < k_max else k

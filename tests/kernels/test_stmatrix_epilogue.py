@@ -38,7 +38,7 @@ def epilogue(C: cute.Tensor, order: cute.Constexpr[Any], groups: cute.Constexpr[
         for i in cute.range_constexpr(cute.size(rD)):
             rD[i] = tRS_rAcc[part * cute.size(rD) + i].to(f16)
         cute.copy(r2s, rD, tRS_sD[None, None, None, part])
-    cute.arch.barrier()
+    cute.arch.sync_threads()
     threads = cute.make_layout((32 * groups, 4), stride=(4, 1))
     for part in cute.range_constexpr(parts):
         gC = cute.local_tile(C, (rows, COLUMNS), (0, part))

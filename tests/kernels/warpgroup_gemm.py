@@ -110,7 +110,7 @@ def multiply(A: cute.Tensor, B: cute.Tensor, C: cute.Tensor, case: cute.Constexp
         cute.basic_copy(cute.local_partition(A, threads, t), cute.local_partition(sA[None, None, stage], threads, t))
         cute.basic_copy(cute.local_partition(B, threads, t), cute.local_partition(sB[None, None, stage], threads, t))
     cute.arch.fence_proxy("async.shared", space="cta")
-    cute.arch.barrier()
+    cute.arch.sync_threads()
     tCrB = mma.make_fragment_B(thr.partition_B(sB))
     tCgC = thr.partition_C(C)
     acc = cute.make_rmem_tensor(tCgC.shape, TYPES[case.types][2])

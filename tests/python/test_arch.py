@@ -39,29 +39,36 @@ def test_values_of_other_lanes(dtype: Any) -> None:
     if dtype == np.int64:
         values = values * (1 << 33) + LANES
     assert by_lane(lambda x: cute.arch.shuffle_sync_bfly(x, 5), values, dtype).tolist() == values[LANES ^ 5].tolist()
-    up = by_lane(lambda x: cute.arch.shuffle_sync_up(x, 3, width=8), values, dtype)
+    up = by_lane(lambda x: cute.arch.shuffle_sync_up(x, 3, mask_and_clamp=24 << 8), values, dtype)
     assert up.tolist() == values[np.where(LANES % 8 < 3, LANES, LANES - 3)].tolist()
     down = by_lane(lambda x: cute.arch.shuffle_sync_down(x, 1), values, dtype)
     assert down.tolist() == values[np.minimum(LANES + 1, 31)].tolist()
+    part = by_lane(lambda x: cute.arch.shuffle_sync_op(x, 2, -1, 28 << 8 | 31, "down"), values, dtype)
+    assert part.tolist() == values[np.where(LANES % 4 < 2, LANES + 2, LANES)].tolist()
     assert by_lane(lambda x: cute.arch.shuffle_sync(x, 7), values, dtype).tolist() == [values[7].item()] * 32
 
 
 def test_reductions_of_a_warp() -> None:
     values = np.random.default_rng(0).integers(-100, 100, 32).astype(np.int32)
     for op, function in ((cute.ADD, np.sum), (cute.MAX, np.max), (cute.MIN, np.min)):
-        got = by_lane(lambda x, op=op: cute.arch.warp_reduce(x, op), values, np.int32)
+        got = by_lane(lambda x, op=op: cute.arch.warp_reduction(x, op), values, np.int32)
         assert got.tolist() == [function(values)] * 32
-    got = by_lane(lambda x: cute.arch.warp_reduce(x, cute.ADD, width=8), values, np.int32)
+    got = by_lane(lambda x: cute.arch.warp_reduction(x, cute.ADD, threads_in_group=8), values, np.int32)
     assert got.tolist() == np.repeat(values.reshape(4, 8).sum(1), 8).tolist()
+    most = by_lane(lambda x: cute.arch.warp_reduction_max(x, threads_in_group=4), values, np.int32)
+    assert most.tolist() == np.repeat(values.reshape(8, 4).max(1), 4).tolist()
+    assert by_lane(cute.arch.warp_reduction_sum, values, np.int32).tolist() == [values.sum()] * 32
+    got = by_lane(lambda x: cute.arch.warp_reduction(x, lambda a, b: a ^ b), values, np.int32)
+    assert got.tolist() == [np.bitwise_xor.reduce(values)] * 32
     assert by_lane(lambda x: cute.arch.redux_sync(x, "max"), values, np.int32).tolist() == [values.max()] * 32
 
 
 def test_votes() -> None:
     values = LANES.astype(np.int32)
-    assert by_lane(lambda x: cute.arch.vote_ballot(x < 3), values, np.int32).tolist() == [7] * 32
-    assert by_lane(lambda x: cute.arch.vote_any(x == 9).to(cute.Int32), values, np.int32).tolist() == [1] * 32
-    assert by_lane(lambda x: cute.arch.vote_all(x < 9).to(cute.Int32), values, np.int32).tolist() == [0] * 32
-    assert by_lane(lambda x: cute.arch.vote_uni(x < 99).to(cute.Int32), values, np.int32).tolist() == [1] * 32
+    assert by_lane(lambda x: cute.arch.vote_ballot_sync(x < 3), values, np.int32).tolist() == [7] * 32
+    assert by_lane(lambda x: cute.arch.vote_any_sync(x == 9).to(cute.Int32), values, np.int32).tolist() == [1] * 32
+    assert by_lane(lambda x: cute.arch.vote_all_sync(x < 9).to(cute.Int32), values, np.int32).tolist() == [0] * 32
+    assert by_lane(lambda x: cute.arch.vote_uni_sync(x < 99).to(cute.Int32), values, np.int32).tolist() == [1] * 32
     wanted = [sum(1 << j for j in range(32) if j % 4 == i % 4) for i in range(32)]
     got = by_lane(lambda x: cute.arch.match_any(x % 4), values, np.int32)
     assert (got.astype(np.int64) & 0xFFFFFFFF).tolist() == wanted
@@ -72,7 +79,7 @@ def test_fragments_are_exchanged_by_elements() -> None:
     def exchange(A: cute.Tensor, Out: cute.Tensor):
         t, _, _ = cute.arch.thread_idx()
         x = A[t, None].load()
-        Out[t, None] = cute.arch.warp_reduce(x * x, cute.ADD) + cute.arch.shuffle_sync_bfly(x, 1)
+        Out[t, None] = cute.arch.warp_reduction(x * x, cute.ADD) + cute.arch.shuffle_sync_bfly(x, 1)
 
     a = np.arange(128, dtype=np.float32).reshape(32, 4)
     out = np.zeros_like(a)
@@ -88,21 +95,25 @@ def test_atomics_and_barriers(stage: str) -> None:
         bins = cute.make_smem_tensor(8, cute.Int32)
         if t < 8:
             bins[t] = 0
-        cute.arch.barrier()
+        cute.arch.sync_threads()
         cute.arch.red("add", bins.ptr(Values[t]), 1)
-        cute.arch.barrier()
+        cute.arch.sync_threads()
         if t < 8:
-            cute.arch.atomic_add(Bins.ptr(t), bins[t], order="relaxed", scope="gpu")
+            cute.arch.atomic_add(Bins.ptr(t), bins[t], sem="relaxed", scope="gpu")
         cute.arch.atomic_max(Bins.ptr(8), Values[t])
         cute.arch.atomic_cas(Bins.ptr(9), 0, 42)
+        cute.arch.atomic_or(Bins.iterator + 10, 1 << t % 4)
+        cute.arch.atomic_xor(Bins.iterator + 11, 0)
+        cute.arch.atomic_and(Bins.iterator + 11, 6)
         cute.arch.red("add", Sum.ptr(), 0.5)
         cute.arch.fence()
 
     values = np.random.default_rng(1).integers(0, 8, 64).astype(np.int32)
-    bins, total = np.zeros(10, np.int32), np.zeros(1, np.float32)
+    bins, total = np.zeros(12, np.int32), np.zeros(1, np.float32)
+    bins[11] = 13
     count(bins, values, total).launch(grid=2, block=64, device="sim", stage=stage)
     assert bins[:8].tolist() == (2 * np.bincount(values, minlength=8)).tolist()
-    assert bins[8:].tolist() == [values.max(), 42]
+    assert bins[8:].tolist() == [values.max(), 42, 15, 4]
     assert total.tolist() == [64.0]
 
 
@@ -122,6 +133,28 @@ def test_exchanges(dtype: Any, device: str) -> None:
 
 
 @pytest.mark.parametrize("stage", ["cute", "instr"])
+def test_extremes_of_floats(stage: str) -> None:
+    @cute.kernel
+    def extremes(Values: cute.Tensor, Most: cute.Tensor, Least: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        cute.arch.atomic_fmax(Most.iterator + t // 16, Values[t], sem="relaxed", scope="gpu")
+        cute.arch.atomic_fmin(Least.iterator + t // 16, Values[t])
+
+    values = np.random.default_rng(3).normal(size=(4, 16)).astype(np.float32)
+    values[1], values[2] = np.abs(values[1]), -np.abs(values[2])
+    most, least = np.full(4, -np.inf, np.float32), np.full(4, np.inf, np.float32)
+    extremes(values.reshape(-1), most, least).launch(grid=1, block=64, device="sim", stage=stage)
+    assert most.tolist() == values.max(1).tolist()
+    assert least.tolist() == values.min(1).tolist()
+
+
+def test_approximations_and_extremes_by_their_names() -> None:
+    values = np.linspace(0.5, 4, 32).astype(np.float32)
+    got = by_lane(lambda x: cute.arch.rcp_approx(cute.arch.fmin(cute.arch.fmax(x, 1.0), 3.0)), values, np.float32)
+    np.testing.assert_allclose(got, 1 / np.clip(values, 1, 3), rtol=1e-6)
+
+
+@pytest.mark.parametrize("stage", ["cute", "instr"])
 def test_waiting_for_each_other(stage: str) -> None:
     """Barriers in shared memory, of copies too; flags that blocks release and acquire; named barriers."""
 
@@ -133,16 +166,16 @@ def test_waiting_for_each_other(stage: str) -> None:
         if t == 0:
             cute.arch.mbarrier_init(bars.ptr(0), 64)
             cute.arch.mbarrier_init(bars.ptr(1), 64)
-        cute.arch.barrier()
+        cute.arch.sync_threads()
         atom = cute.make_copy_atom(cute.nvgpu.CpAsyncOp(), cute.Float32)
         cute.copy(atom, A[t, None], shared[t, None])
-        cute.arch.cp_async_mbarrier_arrive(bars.ptr(0))
+        cute.arch.cp_async_mbarrier_arrive_noinc(bars.ptr(0))
         cute.arch.mbarrier_wait(bars.ptr(0), 0)
         row = shared[63 - t, None].load()
         cute.arch.mbarrier_arrive(bars.ptr(1))
         cute.arch.mbarrier_wait(bars.ptr(1), 0)
         shared[t, None] = row + 1
-        cute.arch.barrier(1, threads=64)
+        cute.arch.barrier(barrier_id=1, number_of_threads=64)
         Out[t, None] = shared[63 - t, None]
         if t == 0:
             cute.arch.store_release(Flag.ptr(0), 7)
@@ -168,8 +201,8 @@ def test_bulk_copies(stage: str) -> None:
         bar = cute.make_smem_tensor(1, cute.Int64)
         if t == 0:
             cute.arch.mbarrier_init(bar.ptr(0), 1)
-            cute.arch.fence_proxy_async()
-        cute.arch.barrier()
+            cute.arch.fence_proxy("async")
+        cute.arch.sync_threads()
         if t == 0:
             cute.arch.cp_async_bulk_prefetch(A.ptr(0), 512)
             cute.arch.mbarrier_arrive_and_expect_tx(bar.ptr(0), 512)
@@ -177,7 +210,7 @@ def test_bulk_copies(stage: str) -> None:
         cute.arch.mbarrier_wait(bar.ptr(0), 0)
         tile[t] = 2.0 * tile[t]
         cute.arch.fence_proxy("async.shared", space="cta")
-        cute.arch.barrier()
+        cute.arch.sync_threads()
         if t == 0:
             cute.arch.cp_async_bulk_store(B.ptr(0), tile.ptr(0), 512)
             cute.arch.cp_async_bulk_commit_group()
@@ -346,9 +379,10 @@ def test_a_gpu_computes_what_the_functions_do() -> None:
 
 MISTAKES: Sequence[tuple[Callable[[Any, Any], object], str, str]] = (
     (lambda i, x: cute.arch.atomic_add(x, 1), "E5002", "expected the address of an element"),
+    (lambda i, x: cute.arch.atomic_fmax(cute.make_smem_tensor(1, cute.Int32).ptr(), x), "E5002", "is for Float32"),
     (lambda i, x: cute.arch.approx("exp", x), "E5002", "no approximation 'exp'"),
-    (lambda i, x: cute.arch.warp_reduce(x, cute.ADD, width=12), "E5002", "a segment has"),
-    (lambda i, x: cute.arch.shuffle_sync(x, 0, width=12), "E1003", "a segment has"),
+    (lambda i, x: cute.arch.warp_reduction(x, cute.ADD, threads_in_group=12), "E5002", "a segment has"),
+    (lambda i, x: cute.arch.shuffle_sync(x, 0, mask_and_clamp=20 << 8 | 31), "E5002", "not a mask of segments"),
     (
         lambda i, x: cute.arch.inline_ptx("mov.b32 $0, $1;", "=r,r", x, results=cute.Int32),
         "E1003",

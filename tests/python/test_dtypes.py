@@ -232,7 +232,7 @@ def test_bools_in_shared_memory_and_copied() -> None:
         mine = given[t, None]
         shared = cute.make_smem_tensor((32, 16), cute.Boolean)
         shared[t, None] = ~mine.load()
-        cute.arch.barrier()
+        cute.arch.sync_threads()
         out[0, t, None].store(shared[31 - t, None].load())
         as_bytes = cute.make_rmem_tensor_like(given[t, None], None)
         predicates = cute.make_rmem_tensor((16,), cute.Boolean)
@@ -311,7 +311,7 @@ def test_unsigned_in_instructions() -> None:
         x = u[t]
         cute.arch.atomic_max(out.ptr(0), x)
         cute.arch.red("min", out.ptr(1), x)
-        most, least = cute.arch.redux_sync(x, "max"), cute.arch.warp_reduce(x, cute.MIN)
+        most, least = cute.arch.redux_sync(x, "max"), cute.arch.warp_reduction(x, cute.MIN)
         if t == 0:
             out[2], out[3] = most, least
             cute.printf("{} {} {}", x, x.to(cute.Uint64) * 2, x.to(cute.Uint8))

@@ -57,7 +57,7 @@ def hgemm(A: cute.Tensor, B: cute.Tensor, C: cute.Tensor, STAGES: cute.Constexpr
 
     for k in cute.range(count):
         cute.arch.cp_async_wait_group(STAGES - 2)
-        cute.arch.barrier()
+        cute.arch.sync_threads()
         ahead = k + STAGES - 1
         if ahead < count:
             to = ahead % STAGES

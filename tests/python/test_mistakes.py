@@ -17,7 +17,7 @@ MISTAKES = MappingProxyType({
     # names and arguments
     "cute.gem(mma, x, x, x)": ("E5009", "cute has no 'gem'", "did you mean gemm"),
     "cute.arch.bariier()": ("E5009", "cute.arch has no 'bariier'", "did you mean barrier"),
-    "cute.arch.syncthreads()": ("E5009", "cute.arch has no 'syncthreads'", "here it is cute.arch.barrier"),
+    "cute.arch.syncthreads()": ("E5009", "cute.arch has no 'syncthreads'", "here it is cute.arch.sync_threads"),
     "cute.thread_idx()": ("E5009", "cute has no 'thread_idx'", "here it is cute.arch.thread_idx"),
     "cute.arch.thread_idx().x": ("E5009", "a tuple has no 'x'", "x, y, z = ..."),
     "A.shap": ("E5009", "a Tensor has no 'shap'", "did you mean shape"),
@@ -47,7 +47,7 @@ MISTAKES = MappingProxyType({
     "cute.where(x > 0, x, A)": ("E5002", "a value or a number, got Tensor", "t.load()"),
     "cute.maximum(x, A)": ("E5002", "a value or a number, got Tensor", "t.load()"),
     "cute.arch.shuffle_sync(A, 0)": ("E5002", "got Tensor", ""),
-    "cute.arch.warp_reduce(x, 'add')": ("E5002", "expected a reduction such as cute.ADD, got 'add'", ""),
+    "cute.arch.warp_reduction(x, 'add')": ("E5002", "expected a reduction such as cute.ADD, got 'add'", ""),
     "~x": ("E5002", "'xor' is not defined for Float32", "it combines bits"),
     "x.to(cute.Int4)": ("E5002", "a kernel cannot convert Float32 to Int4", ""),
     "cute.full((4, 8), x, cute.Float32)": ("E5002", "expected a value or a number, got Vec", ""),
@@ -61,7 +61,7 @@ MISTAKES = MappingProxyType({
     "A[0:3, 0]": ("E5002", "a slice must keep the whole mode", "cute.local_tile"),
     "A[1.5, 0]": ("E5002", "a coordinate is an integer, not float", ""),
     "cute.arch.cp_async_wait_group(n)": ("E5003", "the number of groups must be static", "number of Python"),
-    "cute.arch.barrier('a')": ("E5003", "the number of a barrier must be static, but it is 'a'", ""),
+    "cute.arch.barrier(barrier_id='a')": ("E5003", "the number of a barrier must be static, but it is 'a'", ""),
     "cute.full((n, 4), 0, cute.Float32)": ("E5003", "the shape of a fragment must be static", "cute.Constexpr"),
     "cute.basic_copy(cute.make_fragment_like(r, cute.Int32), r)": ("E1003", "does not convert: write dst.store(", ""),
     # layouts and views

@@ -154,7 +154,7 @@ def by_stores(A, B, stages: cute.Constexpr):
     state = pipeline.make_pipeline_state(PRODUCER, stages)
     for i in cute.range(A.shape[1]):
         sB[t, state.index] = A[t, i] * 2.0
-        cute.arch.fence_proxy_async()
+        cute.arch.fence_proxy("async")
         met.arrive_and_wait()
         if t == 0:
             cute.arch.cp_async_bulk_store(B.ptr(0, i), sB.ptr(0, state.index), 4 * TILE)

@@ -31,7 +31,7 @@ def rows_of_matrices(out: cute.Tensor):
     values = mma.make_fragment_C(mma.get_slice(t).partition_C(tile))
     values.fill(1.5)
     cute.copy(store, store.retile(values), store.partition_D(tile))
-    cute.arch.barrier()
+    cute.arch.sync_threads()
     for i in range(4):
         out[t // 2, t % 2 * 4 + i] = tile[t // 2, t % 2 * 4 + i]
 

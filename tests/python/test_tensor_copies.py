@@ -88,8 +88,8 @@ def summed(A: cute.Tensor, B: cute.Tensor, kind: cute.Constexpr[Any]):
     s = cute.make_smem_tensor(layout, A.element_type)
     for row in cute.range_constexpr(8):
         s[row, t] = A[m * 8 + row, t]
-    cute.arch.fence_proxy_async()
-    cute.arch.barrier()
+    cute.arch.fence_proxy("async")
+    cute.arch.sync_threads()
     parts = cpasync.tma_partition(atom, 0, ONE, cute.group_modes(s, 0, 2), cute.group_modes(coords, 0, 2))
     if t == 0:
         cute.copy(atom, *parts)

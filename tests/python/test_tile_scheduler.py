@@ -139,7 +139,7 @@ def test_shared_memory_by_the_names_of_cute_programs() -> None:
         array = cute.make_tensor(smem.allocate_array(cute.Float32, 32), 32)
         tile[t] = t * 2.0
         array[31 - t] = t * 1.0
-        cute.arch.barrier()
+        cute.arch.sync_threads()
         out[t] = tile[31 - t] + array[t]
 
     out = np.zeros(32, np.float32)

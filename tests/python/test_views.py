@@ -234,7 +234,7 @@ def test_shared_memory_of_two_names() -> None:
         words = cute.alias(sA, 32, cute.Int32)
         for i in cute.range(8):
             sA[t, i] = A[t, i]
-        cute.arch.barrier()
+        cute.arch.sync_threads()
         r = cute.make_rmem_tensor(4, cute.Int32)
         cute.basic_copy(cute.local_tile(words, 4, t), r)
         cute.basic_copy(cute.recast(r, A.element_type), B[t, None])

@@ -230,7 +230,7 @@ def scale_rows(
     t, _, _ = cute.arch.thread_idx()
     shared = cute.make_smem_tensor((20000,), cute.Float32)
     shared[t] = A[row, t] * factor
-    cute.arch.barrier()
+    cute.arch.sync_threads()
     B[row, t] = shared[31 - t] + half + stream
 
 

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Thread and block indices, barriers, asynchronous copies, and atomic accesses."""
+"""Thread and block indices, barriers, fences, asynchronous copies and approximations."""
 
 from functools import partial
 from typing import Any, TypeVar
 
-from xdsl.dialects import arith
 from xdsl.dialects import gpu as xdsl_gpu
-from xdsl.dialects.builtin import IndexType, i32, i64
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import IndexType
 
 from ....base.errors import Code, TilefoldError
 from ....base.target import MAX_BLOCK, WARP
@@ -15,12 +13,13 @@ from ....dialects import gpu, ptx
 from ....dialects.ptx.approx import ApproximateOp
 from ....layout.algebra.unknown import Unknown
 from ....passes.analysis.ranges import register_ranges
-from ..scalars.dtypes import Float32, Index, Int32, of_sign
-from ..scalars.values import Bool, Int, Scalar, Value, convert, wrap
-from ..tensors.fragments import Vec, elementwise
-from ..tensors.tensors import Address
+from ..scalars.dtypes import Float32, Index, Int32
+from ..scalars.values import Int, Scalar, Value, convert, is_scalar, wrap
+from ..tensors.fragments import Vec, combined, elementwise
+from ..tensors.tensors import Address, Pointer, address_of
 from ..tracing.state import emit, insert_value
 
+Place = Address | Pointer
 T = TypeVar("T", int, "int | None")
 
 
@@ -81,14 +80,23 @@ def warp_idx() -> Int:
     return linear_thread_idx() // WARP
 
 
-def barrier(id: int = 0, threads: int | None = None) -> None:
-    """Waits until all threads of the block, or `threads` of them, are at a barrier; then sees their earlier writes."""
-    emit(ptx.BarSyncOp(_static(id, "the number of a barrier"), _static(threads, "the number of threads")))
+def sync_threads() -> None:
+    """Waits until all threads of the block are here; then sees their earlier writes."""
+    barrier()
 
 
-def barrier_arrive(id: int, threads: int) -> None:
-    """Arrives at barrier `id`, where `threads` threads meet, and does not wait."""
-    emit(ptx.BarArriveOp(_static(id, "the number of a barrier"), _static(threads, "the number of threads")))
+def barrier(*, barrier_id: int | None = None, number_of_threads: int | None = None) -> None:
+    """Waits until all threads of the block, or `number_of_threads` of them, are at a barrier, 0 by default; then sees
+    their earlier writes.
+    """
+    number = _static(0 if barrier_id is None else barrier_id, "the number of a barrier")
+    emit(ptx.BarSyncOp(number, _static(number_of_threads, "the number of threads")))
+
+
+def barrier_arrive(*, barrier_id: int, number_of_threads: int) -> None:
+    """Arrives at a barrier where `number_of_threads` threads meet, and does not wait."""
+    number = _static(barrier_id, "the number of a barrier")
+    emit(ptx.BarArriveOp(number, _static(number_of_threads, "the number of threads")))
 
 
 def sync_warp(mask: int = -1) -> None:
@@ -116,6 +124,26 @@ def fence(order: str = "acq_rel", scope: str = "gpu") -> None:
     emit(ptx.FenceOp(order, None if scope == "gpu" else scope))
 
 
+def fence_acq_rel_cta() -> None:
+    """`fence("acq_rel", "cta")`."""
+    fence(scope="cta")
+
+
+def fence_acq_rel_cluster() -> None:
+    """`fence("acq_rel", "cluster")` (sm_90)."""
+    fence(scope="cluster")
+
+
+def fence_acq_rel_gpu() -> None:
+    """`fence("acq_rel", "gpu")`."""
+    fence()
+
+
+def fence_acq_rel_sys() -> None:
+    """`fence("acq_rel", "sys")`."""
+    fence(scope="sys")
+
+
 def griddepcontrol_wait() -> None:
     """Waits for earlier work in the stream, where the kernel is launched with `programmatic=True` (sm_90)."""
     emit(ptx.GridDependencyWaitOp())
@@ -131,136 +159,7 @@ def nanosleep(nanoseconds: "Int | int") -> None:
     emit(ptx.NanosleepOp(convert(nanoseconds, Int32).ssa))
 
 
-def atomic(kind: str, at: Address, value: Scalar, order: str | None = None, scope: str | None = None) -> Any:
-    """Changes memory atomically and returns the old value: `atomic("add", t.ptr(i), 1)`.
-
-    `add`, `min`, `max`, `umin`, `umax`, `and`, `or`, `xor` and `exch` of integers of 32 and 64 bits, `add` of floats,
-    `exch` of those of 32 and 64 bits; `min` of unsigned integers is `umin`. The order is relaxed unless it is
-    `acquire`, `release` or `acq_rel`, the scope that of the GPU.
-    """
-    operand = convert(value, address_of(at).dtype).ssa
-    kind = of_sign(kind, at.dtype)
-    bits = {32: i32, 64: i64}.get(at.dtype.bits) if kind == "exch" and at.dtype.kind == "float" else None
-    if bits is None:
-        return wrap(emit(ptx.AtomOp(kind, at.ssa, operand, order, scope)).results[0], at.dtype)
-    before = emit(ptx.AtomOp(kind, at.ssa, insert_value(arith.BitcastOp(operand, bits)), order, scope)).results[0]
-    return wrap(insert_value(arith.BitcastOp(before, at.dtype.ir)), at.dtype)
-
-
-def atomic_add(at: Address, value: Scalar, order: str | None = None, scope: str | None = None) -> Any:
-    """Adds to memory atomically and returns the old value."""
-    return atomic("add", at, value, order, scope)
-
-
-def atomic_max(at: Address, value: Scalar, order: str | None = None, scope: str | None = None) -> Any:
-    """Writes the larger of memory and a value atomically and returns the old value."""
-    return atomic("max", at, value, order, scope)
-
-
-def atomic_min(at: Address, value: Scalar, order: str | None = None, scope: str | None = None) -> Any:
-    """Writes the smaller of memory and a value atomically and returns the old value."""
-    return atomic("min", at, value, order, scope)
-
-
-def atomic_exch(at: Address, value: Scalar, order: str | None = None, scope: str | None = None) -> Any:
-    """Writes a value atomically and returns the old value."""
-    return atomic("exch", at, value, order, scope)
-
-
-def atomic_cas(at: Address, compare: Scalar, value: Scalar, order: str | None = None, scope: str | None = None) -> Any:
-    """Writes a value atomically if memory holds `compare`, and returns the old value."""
-    expected, new = convert(compare, address_of(at).dtype), convert(value, at.dtype)
-    return wrap(emit(ptx.AtomCasOp(at.ssa, expected.ssa, new.ssa, order, scope)).results[0], at.dtype)
-
-
-def red(kind: str, at: Address, value: Scalar, order: str | None = None, scope: str | None = None) -> None:
-    """Changes memory atomically, like `atomic`, without returning the old value."""
-    operand = convert(value, address_of(at).dtype)
-    emit(ptx.RedOp(of_sign(kind, at.dtype), at.ssa, operand.ssa, order, scope))
-
-
-def load_acquire(at: Address, scope: str | None = None) -> Any:
-    """Reads an element; the writes before its release are visible afterwards."""
-    return wrap(emit(ptx.LoadAcquireOp(address_of(at).ssa, at.dtype.ir, scope)).results[0], at.dtype)
-
-
-def store_release(at: Address, value: Scalar, scope: str | None = None) -> None:
-    """Writes an element; the thread's earlier writes come before it."""
-    emit(ptx.StoreReleaseOp(convert(value, address_of(at).dtype).ssa, at.ssa, scope))
-
-
-def mbarrier_init(at: Address, count: "Int | int") -> None:
-    """Makes eight bytes of shared memory a barrier whose phases end with `count` arrivals."""
-    emit(ptx.MbarrierInitOp(_own(at), convert(count, Int32).ssa))
-
-
-def mbarrier_arrive(at: Address, peer_cta_rank: "Int | int | None" = None, scope: str | None = None) -> None:
-    """Arrives at a barrier in shared memory and does not wait: at the one of the block, or of the block of this rank in
-    the cluster (sm_90). With the scope `cta`, an arrival at another block says only that memory has been read, and
-    takes much less time.
-    """
-    emit(ptx.MbarrierArriveOp(_of_peer(at, peer_cta_rank), scope=scope))
-
-
-def mbarrier_expect_tx(at: Address, bytes: "Int | int", peer_cta_rank: "Int | int | None" = None) -> None:
-    """Adds to the bytes of asynchronous copies that the phase of a barrier in shared memory expects; at a rank as
-    `mbarrier_arrive`.
-    """
-    emit(ptx.MbarrierExpectTxOp(_of_peer(at, peer_cta_rank), convert(bytes, Int32).ssa))
-
-
-def mbarrier_arrive_and_expect_tx(at: Address, bytes: "Int | int", peer_cta_rank: "Int | int | None" = None) -> None:
-    """Adds to the bytes that the phase expects, then arrives at the barrier and does not wait; at a rank as
-    `mbarrier_arrive`.
-    """
-    emit(ptx.MbarrierArriveExpectTxOp(_of_peer(at, peer_cta_rank), convert(bytes, Int32).ssa))
-
-
-def mbarrier_complete_tx(at: Address, bytes: "Int | int", peer_cta_rank: "Int | int | None" = None) -> None:
-    """Counts bytes as moved, as an asynchronous copy does by itself; at a rank as `mbarrier_arrive`."""
-    emit(ptx.MbarrierCompleteTxOp(_of_peer(at, peer_cta_rank), convert(bytes, Int32).ssa))
-
-
-def mbarrier_wait(at: Address, parity: "Int | int", scope: str | None = None) -> None:
-    """Waits until the phase of this parity, 0 for the first, of a barrier in shared memory has ended. With the scope
-    `cluster` (sm_90), what threads of other blocks did before they arrived is visible then.
-    """
-    emit(ptx.MbarrierWaitOp(_own(at), convert(parity, Int32).ssa, scope))
-
-
-def mbarrier_try_wait(at: Address, parity: "Int | int", scope: str | None = None) -> Bool:
-    """Whether the phase of this parity of a barrier in shared memory has ended, after a short wait at most (sm_90);
-    with a scope as `mbarrier_wait`.
-    """
-    return wrap(emit(ptx.MbarrierTryWaitOp(_own(at), convert(parity, Int32).ssa, scope)).results[0])
-
-
-def mbarrier_test_wait(at: Address, parity: "Int | int", scope: str | None = None) -> Bool:
-    """As `mbarrier_try_wait`, without a wait."""
-    return wrap(emit(ptx.MbarrierTestWaitOp(_own(at), convert(parity, Int32).ssa, scope)).results[0])
-
-
-def _own(at: Address) -> SSAValue:
-    """The address of an mbarrier of the own block. Raises TilefoldError (E5002) for that of a peer."""
-    if address_of(at).ssa.type == ptx.SHARED_CLUSTER:
-        hint = "wait in the block that has the mbarrier, and let threads of others arrive there"
-        raise TilefoldError(Code.BUILD_VALUE, "a thread initialises and awaits mbarriers of its own block only", hint)
-    return at.ssa
-
-
-def _of_peer(at: Address, rank: "Int | int | None") -> SSAValue:
-    """The address of an mbarrier: as it is, or that of the same mbarrier in the block of a rank."""
-    if rank is None:
-        return address_of(at).ssa
-    return emit(ptx.MapaOp(_own(at), convert(rank, Int32).ssa)).results[0]
-
-
-def cp_async_mbarrier_arrive(at: Address) -> None:
-    """Arrives at a barrier in shared memory when the thread's asynchronous copies so far are finished."""
-    emit(ptx.CpAsyncMbarrierArriveOp(address_of(at).ssa))
-
-
-def cp_async_bulk_load(to: Address, source: Address, bytes: "Int | int", mbarrier: Address) -> None:
+def cp_async_bulk_load(to: Place, source: Place, bytes: "Int | int", mbarrier: Place) -> None:
     """Starts a copy of contiguous bytes from global to shared memory, which an mbarrier counts when they are there
     (sm_90). Addresses and size are multiples of 16.
     """
@@ -268,14 +167,14 @@ def cp_async_bulk_load(to: Address, source: Address, bytes: "Int | int", mbarrie
     emit(ptx.BulkLoadOp(address_of(to).ssa, address_of(source).ssa, size, address_of(mbarrier).ssa))
 
 
-def cp_async_bulk_store(to: Address, source: Address, bytes: "Int | int") -> None:
+def cp_async_bulk_store(to: Place, source: Place, bytes: "Int | int") -> None:
     """Starts a copy of contiguous bytes from shared to global memory, as a part of the thread's bulk group (sm_90).
-    Addresses and size are multiples of 16; `fence_proxy_async` must lie after the writes of the bytes.
+    Addresses and size are multiples of 16; `fence_proxy("async")` must lie after the writes of the bytes.
     """
     emit(ptx.BulkStoreOp(address_of(to).ssa, address_of(source).ssa, convert(bytes, Int32).ssa))
 
 
-def cp_async_bulk_prefetch(source: Address, bytes: "Int | int") -> None:
+def cp_async_bulk_prefetch(source: Place, bytes: "Int | int") -> None:
     """Lets the L2 cache fetch contiguous bytes of global memory (sm_90). Address and size are multiples of 16."""
     emit(ptx.BulkPrefetchOp(address_of(source).ssa, convert(bytes, Int32).ssa))
 
@@ -292,11 +191,6 @@ def cp_async_bulk_wait_group(n: int, read: bool = False) -> None:
     emit(ptx.BulkWaitGroupOp(_static(n, "the number of groups"), read))
 
 
-def fence_proxy_async() -> None:
-    """A fence between the proxies: bulk copies started after it see what was written before it (sm_90)."""
-    emit(ptx.FenceProxyAsyncOp())
-
-
 def fence_proxy(kind: str, space: str | None = None) -> None:
     """A fence between the proxies, of shared memory (`"async.shared", space="cta"`), of global memory
     (`"async.global"`), or of both (`"async"`): bulk copies and matrix instructions after it see what was written there
@@ -308,6 +202,11 @@ def fence_proxy(kind: str, space: str | None = None) -> None:
         hint = 'write "async", "async.global", or "async.shared" with space="cta"'
         raise TilefoldError(Code.BUILD_VALUE, f"there is no fence of the proxy {kind!r} with the space {space!r}", hint)
     emit(ptx.FenceProxyAsyncOp(words[kind, space]))
+
+
+def fence_view_async_shared() -> None:
+    """`fence_proxy("async.shared", space="cta")`."""
+    fence_proxy("async.shared", "cta")
 
 
 def setmaxregister_increase(registers: int) -> None:
@@ -343,15 +242,21 @@ def approx(function: str, x: Any, ftz: bool = False) -> Any:
     return _approximated(op, ftz, x)
 
 
+def rcp_approx(a: Any) -> Any:
+    """1 divided by a Float32, or by the elements of a fragment, with an error of 1 ulp: `approx("rcp", a)`."""
+    return approx("rcp", a)
+
+
+def fmax(a: Any, b: Any) -> Any:
+    """The larger of two Float32; of a number and NaN the number."""
+    return combined("max", *(convert(x, Float32) if is_scalar(x) else x for x in (a, b)))
+
+
+def fmin(a: Any, b: Any) -> Any:
+    """The smaller of two Float32; of a number and NaN the number."""
+    return combined("min", *(convert(x, Float32) if is_scalar(x) else x for x in (a, b)))
+
+
 def _approximated(op: type[ApproximateOp], ftz: bool, x: Scalar) -> Any:
     value = x if isinstance(x, Value) else convert(x, Float32)
     return wrap(emit(op(value.ssa, ftz)).results[0], value.dtype)
-
-
-def address_of(x: Any) -> Address:
-    """An address. Raises TilefoldError (E5002) for anything else."""
-    if not isinstance(x, Address):
-        raise TilefoldError(
-            Code.BUILD_VALUE, f"expected the address of an element, got {type(x).__name__}", "write tensor.ptr(i, j)"
-        )
-    return x

@@ -12,9 +12,9 @@ from ....dialects.tile import PeerOp
 from ....layout.algebra.unknown import Unknown
 from ..scalars.dtypes import Int32, of_sign
 from ..scalars.values import Int, Scalar, convert
-from ..tensors.tensors import Address, Tensor
+from ..tensors.tensors import Address, Pointer, Tensor, address_of
 from ..tracing.state import emit
-from .arch import address_of, coordinates
+from .arch import coordinates
 from .warp import shuffle_sync
 
 
@@ -77,21 +77,22 @@ def mbarrier_init_fence() -> None:
 
 
 @overload
-def mapa(at: Tensor, cta_rank: "Int | int") -> Tensor: ...
+def mapa(ptr: Tensor, cta_rank_in_cluster: "Int | int" = 0) -> Tensor: ...
 
 
 @overload
-def mapa(at: Address, cta_rank: "Int | int") -> Address: ...
+def mapa(ptr: Address | Pointer, cta_rank_in_cluster: "Int | int" = 0) -> Address: ...
 
 
-def mapa(at: "Address | Tensor", cta_rank: "Int | int") -> "Address | Tensor":
-    """What is in the shared memory of the block of a rank in the cluster where `at` is in the own block's: a tensor, or
-    an address, which atomic operations, `load_acquire`, `store_release`, `store_async` and `red_async` take.
+def mapa(ptr: "Address | Pointer | Tensor", cta_rank_in_cluster: "Int | int" = 0) -> "Address | Tensor":
+    """What is in the shared memory of the block of a rank in the cluster where `ptr` is in the own block's: a tensor,
+    or an address, which atomic operations, `load_acquire`, `store_release`, `store_async` and `red_async` take.
     """
-    rank = convert(cta_rank, Int32).ssa
-    if isinstance(at, Tensor):
-        return Tensor(emit(PeerOp.inferred([at.ssa, rank])).results[0], at.element_type)
-    return Address(emit(ptx.MapaOp(address_of(at).ssa, rank)).results[0], at.dtype)
+    rank = convert(cta_rank_in_cluster, Int32).ssa
+    if isinstance(ptr, Tensor):
+        return Tensor(emit(PeerOp.inferred([ptr.ssa, rank])).results[0], ptr.element_type)
+    at = address_of(ptr)
+    return Address(emit(ptx.MapaOp(at.ssa, rank)).results[0], at.dtype)
 
 
 def store_async(at: Address, value: Scalar, mbarrier: Address) -> None:

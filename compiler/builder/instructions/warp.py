@@ -20,63 +20,98 @@ from ....dialects.arith.integer_range import contains
 from ..scalars.casts import integer_attribute
 from ..scalars.dtypes import Boolean, Int32, Int64, Uint32, of_sign
 from ..scalars.values import Bool, Int, Value, as_value, convert, wrap
-from ..tensors.fragments import Reduction, Vec, check_reduction, elementwise
+from ..tensors.fragments import ADD, MAX, Reduction, Vec, check_reduction, elementwise
 from ..tracing.state import current, emit, insert_value
 
 FULL_MASK = 0xFFFFFFFF
 """All lanes of the warp."""
 
 
-def shuffle_sync(value: Any, lane: Any, width: int = WARP, mask: Any = FULL_MASK) -> Any:
-    """The value of lane `lane`, counted from the first of the segment of `width` lanes."""
-    return _shuffled("idx", value, lane, width, mask)
+CLAMP = WARP - 1
+"""The default of `mask_and_clamp`: the whole warp."""
 
 
-def shuffle_sync_bfly(value: Any, offset: Any, width: int = WARP, mask: Any = FULL_MASK) -> Any:
+def shuffle_sync_op(
+    value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: int = CLAMP, kind: str = "idx"
+) -> Any:
+    """The value of another lane: `idx`, `bfly`, `up` or `down` as the functions below.
+
+    `mask_and_clamp` is the instruction's operand c (PTX ISA, shfl.sync): segments of `width` lanes are
+    `32 - width << 8 | 31`, and `32 - width << 8` for `up`.
+    """
+    width = WARP - (mask_and_clamp >> 8) if type(mask_and_clamp) is int else 0
+    clamp = (0, CLAMP) if kind == "up" else (CLAMP,)
+    if width not in (1, 2, 4, 8, 16, 32) or mask_and_clamp & 0xFF not in clamp:
+        hint = f"write 32 - width << 8{'' if kind == 'up' else ' | 31'}, for segments of 1, 2, 4, 8, 16 or 32 lanes"
+        raise TilefoldError(Code.BUILD_VALUE, f"{mask_and_clamp!r} is not a mask of segments of lanes", hint)
+    return _shuffled(kind, value, offset, width, mask)
+
+
+def shuffle_sync(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: int = CLAMP) -> Any:
+    """The value of lane `offset`, counted from the first of its segment."""
+    return shuffle_sync_op(value, offset, mask, mask_and_clamp)
+
+
+def shuffle_sync_bfly(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: int = CLAMP) -> Any:
     """The value of the lane whose number differs in the bits of `offset`."""
-    return _shuffled("bfly", value, offset, width, mask)
+    return shuffle_sync_op(value, offset, mask, mask_and_clamp, "bfly")
 
 
-def shuffle_sync_up(value: Any, offset: Any, width: int = WARP, mask: Any = FULL_MASK) -> Any:
-    """The value of the lane `offset` before; its own where that is before the segment of `width` lanes."""
-    return _shuffled("up", value, offset, width, mask)
+def shuffle_sync_up(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: int = CLAMP) -> Any:
+    """The value of the lane `offset` before; its own where that is before its segment."""
+    return shuffle_sync_op(value, offset, mask, mask_and_clamp, "up")
 
 
-def shuffle_sync_down(value: Any, offset: Any, width: int = WARP, mask: Any = FULL_MASK) -> Any:
-    """The value of the lane `offset` after; its own where that is after the segment of `width` lanes."""
-    return _shuffled("down", value, offset, width, mask)
+def shuffle_sync_down(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: int = CLAMP) -> Any:
+    """The value of the lane `offset` after; its own where that is after its segment."""
+    return shuffle_sync_op(value, offset, mask, mask_and_clamp, "down")
 
 
-def warp_reduce(value: Any, op: Reduction, width: int = WARP, mask: Any = FULL_MASK) -> Any:
-    """The values of `width` lanes that follow each other, a power of two, combined in each of them, by a butterfly."""
-    if width not in (1, 2, 4, 8, 16, 32):
-        raise TilefoldError(Code.BUILD_VALUE, f"a segment has 1, 2, 4, 8, 16 or 32 lanes, not {width}")
-    check_reduction(op)
-    offset = width // 2
+def warp_reduction(value: Any, op: "Reduction | Callable[[Any, Any], Any]", *, threads_in_group: int = WARP) -> Any:
+    """The values of `threads_in_group` lanes that follow each other, a power of two, combined in each of them, by a
+    butterfly. `op` is a reduction such as `ReductionOp.ADD`, or a function of two values.
+    """
+    if threads_in_group not in (1, 2, 4, 8, 16, 32):
+        message = f"a segment has 1, 2, 4, 8, 16 or 32 lanes, not {threads_in_group}"
+        raise TilefoldError(Code.BUILD_VALUE, message)
+    if not callable(op):
+        check_reduction(op)
+        op = op.function
+    offset = threads_in_group // 2
     while offset:
-        value = op.function(value, shuffle_sync_bfly(value, offset, mask=mask))
+        value = op(value, shuffle_sync_bfly(value, offset))
         offset //= 2
     return value
 
 
-def vote_all(predicate: Any, mask: Any = FULL_MASK) -> Bool:
+def warp_reduction_sum(value: Any, *, threads_in_group: int = WARP) -> Any:
+    """The sum of the values of `threads_in_group` lanes that follow each other, in each of them."""
+    return warp_reduction(value, ADD, threads_in_group=threads_in_group)
+
+
+def warp_reduction_max(value: Any, *, threads_in_group: int = WARP) -> Any:
+    """The largest of the values of `threads_in_group` lanes that follow each other, in each of them."""
+    return warp_reduction(value, MAX, threads_in_group=threads_in_group)
+
+
+def vote_all_sync(pred: Any, mask: Any = FULL_MASK) -> Bool:
     """Whether a predicate holds in all lanes."""
-    return _vote("all", predicate, mask)
+    return _vote("all", pred, mask)
 
 
-def vote_any(predicate: Any, mask: Any = FULL_MASK) -> Bool:
+def vote_any_sync(pred: Any, mask: Any = FULL_MASK) -> Bool:
     """Whether a predicate holds in one of the lanes."""
-    return _vote("any", predicate, mask)
+    return _vote("any", pred, mask)
 
 
-def vote_uni(predicate: Any, mask: Any = FULL_MASK) -> Bool:
+def vote_uni_sync(pred: Any, mask: Any = FULL_MASK) -> Bool:
     """Whether a predicate is the same in all lanes."""
-    return _vote("uni", predicate, mask)
+    return _vote("uni", pred, mask)
 
 
-def vote_ballot(predicate: Any, mask: Any = FULL_MASK) -> Int:
+def vote_ballot_sync(pred: Any, mask: Any = FULL_MASK) -> Int:
     """An Int32 with a bit for each lane in which a predicate holds."""
-    return _vote("ballot", predicate, mask)
+    return _vote("ballot", pred, mask)
 
 
 def match_any(value: Any, mask: Any = FULL_MASK) -> Int:

@@ -10,6 +10,7 @@ from ....base.target import WARP
 from ..control.explicit import if_
 from ..instructions import arch, cluster
 from ..instructions.math import where
+from ..instructions.mbarriers import mbarrier_arrive, mbarrier_init, mbarrier_wait
 from ..instructions.warp import elect_one
 from ..scalars.dtypes import Int64
 from ..tensors.layouts import size
@@ -23,7 +24,7 @@ from .states import PipelineState
 @dataclass(frozen=True)
 class NamedBarrier:
     """Barrier `barrier_id` of a block, 0 to 15, at which `num_threads` threads meet, whole warps. 0 is that of
-    `cute.arch.barrier()`.
+    `cute.arch.sync_threads()`.
     """
 
     barrier_id: int
@@ -35,19 +36,19 @@ class NamedBarrier:
 
     def arrive_and_wait(self) -> None:
         """Waits until all the threads are here; their earlier writes are visible then."""
-        arch.barrier(self.barrier_id, self.num_threads)
+        arch.barrier(barrier_id=self.barrier_id, number_of_threads=self.num_threads)
 
     sync = arrive_and_wait
     wait = arrive_and_wait
 
     def arrive(self) -> None:
         """Counts as being here, and does not wait."""
-        arch.barrier_arrive(self.barrier_id, self.num_threads)
+        arch.barrier_arrive(barrier_id=self.barrier_id, number_of_threads=self.num_threads)
 
 
 def sync(barrier_id: int = 0) -> None:
     """Waits until all threads of the block are at a barrier."""
-    arch.barrier(barrier_id)
+    arch.barrier(barrier_id=barrier_id)
 
 
 def arrive_and_wait(barrier_id: int, num_threads: int) -> None:
@@ -66,7 +67,7 @@ def agent_sync(agent: Agent) -> None:
         cluster.cluster_arrive()
         cluster.cluster_wait()
     elif agent is Agent.ThreadBlock:
-        arch.barrier()
+        arch.sync_threads()
     else:
         raise refused("a single thread waits for itself", "write pipeline.Agent.ThreadBlock")
 
@@ -82,7 +83,7 @@ def pipeline_init_wait(cluster_shape_mn: Any = (1, 1)) -> None:
     if size(cluster_shape_mn) > 1:
         cluster.cluster_wait()
     else:
-        arch.barrier()
+        arch.sync_threads()
 
 
 class PipelineOrder(Stateful):
@@ -121,12 +122,12 @@ class PipelineOrder(Stateful):
 
     def wait(self) -> None:
         """Waits for the turn of the thread's group."""
-        arch.mbarrier_wait(self._bar(self.group), self.state.phase)
+        mbarrier_wait(self._bar(self.group), self.state.phase)
 
     def arrive(self) -> None:
         """The thread has done its part of the turn; the next group's begins when all threads of this one have."""
         following = self.group + 1
-        arch.mbarrier_arrive(self._bar(where(following == self.length, 0, following)))
+        mbarrier_arrive(self._bar(where(following == self.length, 0, following)))
         self.state.advance()
 
     def _bar(self, group: Any) -> Address:
@@ -159,7 +160,7 @@ def init(counts: list[tuple[Address, int]], is_synchronised: bool, blocks: int =
 
     def all_of_them() -> None:
         for address, count in counts:
-            arch.mbarrier_init(address, count)
+            mbarrier_init(address, count)
         if blocks > 1:
             cluster.mbarrier_init_fence()
 
@@ -178,6 +179,6 @@ def once_a_warp(action: Callable[[], object]) -> None:
 def wait(at: Address, parity: Any, token: Any = None) -> None:
     """Waits for the phase of a parity, unless a token of `cute.arch.mbarrier_try_wait` says that it is complete."""
     if token is None:
-        arch.mbarrier_wait(at, parity)
+        mbarrier_wait(at, parity)
     else:
-        if_(token, lambda: None, lambda: arch.mbarrier_wait(at, parity))
+        if_(token, lambda: None, lambda: mbarrier_wait(at, parity))

@@ -9,6 +9,7 @@ from ....layout.algebra.core import Layout, make_layout
 from ....layout.algebra.inttuple import is_fully_static
 from ..control.explicit import if_
 from ..instructions import arch, cluster
+from ..instructions.mbarriers import mbarrier_arrive
 from ..scalars.values import Bool, Int
 from ..tensors.tensors import Address
 from .groups import refused
@@ -37,7 +38,7 @@ class Peers:
         What the block has read, the warp's multiplications and loads, is complete; the peers need to know no more.
         """
         arch.sync_warp()
-        if_(self.tells, lambda: arch.mbarrier_arrive(at, self.lane, scope="cta"))
+        if_(self.tells, lambda: mbarrier_arrive(at, self.lane, scope="cta"))
 
 
 def peers_of(layout: Layout | None, modes: tuple[int, int]) -> Peers | None:

@@ -10,6 +10,12 @@ from typing import Any, ClassVar, Self
 from ....layout.algebra.core import Layout
 from ..control.explicit import if_
 from ..instructions import arch
+from ..instructions.mbarriers import (
+    cp_async_mbarrier_arrive_noinc,
+    mbarrier_arrive,
+    mbarrier_arrive_and_expect_tx,
+    mbarrier_try_wait,
+)
 from ..instructions.warp import elect_one
 from ..scalars.values import Bool
 from ..tensors.tensors import Address, Pointer, Tensor
@@ -64,11 +70,11 @@ class _Stages:
 
     def producer_try_acquire(self, state: PipelineState) -> Bool:
         """Whether the consumer has emptied the stage, after a short wait at most."""
-        return arch.mbarrier_try_wait(self._empty(state), state.phase)
+        return mbarrier_try_wait(self._empty(state), state.phase)
 
     def producer_commit(self, state: PipelineState) -> None:
         """The thread has filled its part of the stage."""
-        arch.mbarrier_arrive(self._full(state))
+        mbarrier_arrive(self._full(state))
 
     def producer_get_barrier(self, state: PipelineState) -> Address:
         """The mbarrier that tells the consumer that the stage is full: copies count their bytes there."""
@@ -87,11 +93,11 @@ class _Stages:
 
     def consumer_try_wait(self, state: PipelineState) -> Bool:
         """Whether the producer has filled the stage, after a short wait at most."""
-        return arch.mbarrier_try_wait(self._full(state), state.phase)
+        return mbarrier_try_wait(self._full(state), state.phase)
 
     def consumer_release(self, state: PipelineState) -> None:
         """The thread needs the stage no longer."""
-        arch.mbarrier_arrive(self._empty(state))
+        mbarrier_arrive(self._empty(state))
 
     def make_participants(self) -> tuple[PipelineProducer, PipelineConsumer]:
         """The two sides with states of their own, each at its first stage."""
@@ -138,7 +144,7 @@ class PipelineCpAsync(PipelineAsync):
 
     def producer_commit(self, state: PipelineState) -> None:
         """The thread arrives once its `cp.async` so far are complete, and does not wait for that."""
-        arch.cp_async_mbarrier_arrive(self._full(state))
+        cp_async_mbarrier_arrive_noinc(self._full(state))
 
 
 class PipelineTmaAsync(_Stages):
@@ -187,7 +193,7 @@ class PipelineTmaAsync(_Stages):
         """Waits until the consumer has emptied the stage; then one thread arrives there and expects the bytes."""
         super().producer_acquire(state, try_acquire_token)
         full = self._full(state)
-        if_(elect_one(), lambda: arch.mbarrier_arrive_and_expect_tx(full, self.transactions.bytes))
+        if_(elect_one(), lambda: mbarrier_arrive_and_expect_tx(full, self.transactions.bytes))
         self.transactions.begin()
 
     def producer_get_barrier(self, state: PipelineState) -> Address:
@@ -211,7 +217,7 @@ class PipelineTmaAsync(_Stages):
         """The warp needs the stage no longer; one thread arrives."""
         empty = self._empty(state)
         if self.peers is None:
-            barriers.once_a_warp(lambda: arch.mbarrier_arrive(empty))
+            barriers.once_a_warp(lambda: mbarrier_arrive(empty))
         else:
             self.peers.arrive(empty)
 

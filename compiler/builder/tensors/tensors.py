@@ -75,6 +75,16 @@ class Address:
     dtype: DType
 
 
+def address_of(x: Any) -> Address:
+    """An address, or that of where a pointer points. Raises TilefoldError (E5002) for anything else."""
+    if isinstance(x, Pointer):
+        return x.tensor.ptr()
+    if not isinstance(x, Address):
+        hint = "write tensor.ptr(i, j) or tensor.iterator + n"
+        raise TilefoldError(Code.BUILD_VALUE, f"expected the address of an element, got {type(x).__name__}", hint)
+    return x
+
+
 class Tensor(Elements):
     """Elements in memory, seen through a layout.
 

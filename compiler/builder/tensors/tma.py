@@ -20,7 +20,7 @@ from . import nvgpu
 from .coordinates import as_layout, check_static, split_coordinate, tuples
 from .fragments import MAX, MIN
 from .tensor_base import AnyTensor
-from .tensors import Address, CoordTensor, Pointer, Tensor
+from .tensors import CoordTensor, Tensor, address_of
 from .views import as_tensor
 
 
@@ -137,7 +137,7 @@ def tensor_copy(atom: TmaAtom, src: AnyTensor, dst: AnyTensor, barrier: Any, mas
             as_tensor(src).ssa,
             as_tensor(dst).ssa,
             atom.ssa,
-            mbarrier=None if barrier is None else _pointer(barrier),
+            mbarrier=None if barrier is None else address_of(barrier).ssa,
             multicast=None if mask is None else convert(mask, Uint16).ssa,
             policy=_policy(policy),
         )
@@ -152,19 +152,6 @@ def _atom(atom: Any) -> TmaAtom:
             "see cute.nvgpu.cpasync.make_tiled_tma_atom",
         )
     return atom
-
-
-def _pointer(barrier: Any) -> SSAValue:
-    """The address of an mbarrier: that of an element, or of where a tensor begins."""
-    if isinstance(barrier, Pointer):
-        return barrier.tensor.ptr().ssa
-    if not isinstance(barrier, Address):
-        raise TilefoldError(
-            Code.BUILD_VALUE,
-            f"expected the address of an mbarrier, got {type(barrier).__name__}",
-            "write bars.ptr(stage)",
-        )
-    return barrier.ssa
 
 
 def _policy(policy: Any) -> SSAValue | None:

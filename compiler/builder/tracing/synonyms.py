@@ -4,7 +4,7 @@
 from collections.abc import Mapping, Sequence
 
 _NAMES = {
-    **dict.fromkeys(("syncthreads", "sync_threads", "__syncthreads"), "cute.arch.barrier"),
+    **dict.fromkeys(("syncthreads", "__syncthreads"), "cute.arch.sync_threads"),
     **dict.fromkeys(("shfl_xor_sync", "__shfl_xor_sync"), "cute.arch.shuffle_sync_bfly"),
     **dict.fromkeys(("make_shape", "make_stride", "make_coord", "make_tile"), "a tuple of Python"),
     **dict.fromkeys(("dot", "matmul", "mma"), "cute.gemm"),
