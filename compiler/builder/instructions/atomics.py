@@ -98,7 +98,7 @@ def _float_extreme(kind: str, of_negative: str, ptr: Place, val: Scalar, sem: st
     at = address_of(ptr)
     if at.dtype != Float32:
         message = f"atomic_f{kind} is for Float32, but the elements are {at.dtype}"
-        raise TilefoldError(Code.BUILD_VALUE, message, f"write cute.arch.atomic_{kind}")
+        raise TilefoldError(Code.BUILD_VALUE, message, "of integers write cute.arch.atomic_max or atomic_min")
     bits = insert_value(arith.BitcastOp(convert(val, Float32).ssa, i32))
 
     def changed(by: str) -> Any:
