@@ -50,7 +50,7 @@ def carried_tensor(out: Any) -> None:
     g = cute.local_tile(out, (4,), (0,))
     for i in cute.range(2):
         g[0] = 1  # error: E5007, a Tensor before the loop and another Tensor after an iteration
-        g = cute.local_tile(out, (4,), (i,))
+        g = cute.make_rmem_tensor((4,), cute.Float32)
 
 
 def after_a_loop(out: Any) -> None:

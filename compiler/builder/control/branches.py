@@ -126,18 +126,30 @@ class _Merge:
             then = filled(other)
         elif is_pending(other) and then is not None and not is_pending(then):
             other = filled(then)
-        self.paths = then, other
+        self.paths: tuple[Tree | None, Tree | None] = then, other
         self.merged: list[Kind | Home | None] = []
         if then is None or other is None:
             if then is not other:
                 self.problem = "has a value on one path only"
-        elif then.shape != other.shape:
+            return
+        self._join(then, other)
+        if self.problem:
+            self._join_apart(self.problem, then.apart(), other.apart())
+
+    def _join(self, then: Tree, other: Tree) -> None:
+        if then.shape != other.shape:
             self.problem = f"{CONTAINERS_DIFFER} on one path"
-        else:
-            for a, b in zip(then.leaves, other.leaves, strict=True):
-                self.merged.append(self._leaf(a, b))
+            return
+        self.merged = [self._leaf(a, b) for a, b in zip(then.leaves, other.leaves, strict=True)]
         if self.problem:
             self.merged = []
+
+    def _join_apart(self, problem: str, then: Tree, other: Tree) -> None:
+        """Joins the paths' values by the parts of their views, where these have the same ones."""
+        if then.shape == other.shape and self.paths[0] is not None and then.shape != self.paths[0].shape:
+            self.paths, self.problem = (then, other), ""
+            self._join(then, other)
+            self.problem = self.problem and problem
 
     def _leaf(self, a: object, b: object) -> Kind | Home | None:
         """The kind as which a leaf is carried; None if it is the same on both paths."""

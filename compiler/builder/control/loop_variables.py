@@ -6,7 +6,7 @@ facts about integers stayed true, then again without the assumptions that failed
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 
 from ..scalars.numbers import weak_type
 from ..scalars.values import Value, is_scalar
@@ -28,7 +28,7 @@ from .carry import (
     shown,
     taken,
 )
-from .variables import MISSING, Variable, same
+from .variables import MISSING, Tree, Variable, same
 
 _CHANGES = 5
 """How often the type of a leaf may turn out to be another."""
@@ -64,11 +64,12 @@ class _Carried:
         self.tree = taken(variable)
         self.lost: tuple[str, str] | None = None  # why it has no value when an iteration begins
         self.kept = True  # the body changes the container and makes no new one
+        self.whole: str = ""  # why views are taken apart: how they differ as a whole
         self.slots = self._slots()
 
     def _slots(self) -> list[_Slot]:
         leaves = () if self.tree is None else self.tree.leaves
-        if self.variable.watched:
+        if self.variable.watched or self.whole:  # few of a view's coordinates change
             return [_Slot(leaf) for leaf in leaves]
         return [_Slot(leaf, kind_of(leaf, leaf.dtype).in_loop if isinstance(leaf, Value) else None) for leaf in leaves]
 
@@ -98,7 +99,7 @@ class _Carried:
         """Compares its value after an iteration with the assumptions; returns whether they held."""
         if self.tree is None or self.lost:
             return True
-        now = taken(self.variable)
+        now = self._now()
         if now is None:
             self.lost = current().unbound.get(self.variable.name) or _only_in_loop(self.variable)
             return False
@@ -112,9 +113,11 @@ class _Carried:
         if now.shape != self.tree.shape:
             return self._lose(CONTAINERS_DIFFER + " after an iteration", SAME_LENGTH)
         self.kept = now.container is self.tree.container
-        right = True
-        for slot, leaf in zip(self.slots, now.leaves, strict=True):
+        right, slots = True, self.slots
+        for slot, leaf in zip(slots, now.leaves, strict=True):
             right &= self._learn_leaf(slot, leaf)
+            if self.slots is not slots:
+                break  # its views are taken apart from now on
         return right
 
     def _learn_leaf(self, slot: _Slot, leaf: object) -> bool:
@@ -147,15 +150,27 @@ class _Carried:
             slot.kind = before.joined(joined).in_loop
         return before == slot.kind
 
+    def _now(self) -> Tree | None:
+        """The variable after an iteration, in parts as the tree before the loop."""
+        now = taken(self.variable)
+        return now.apart() if now is not None and self.whole else now
+
     def _lose(self, problem: str, hint: str = _ONE_TYPE) -> bool:
-        self.lost = f"{shown(self.variable)} has no value here: it {problem} of the loop at {here()}", hint
+        """Leaves the variable without a value, unless its views, taken apart, have one."""
+        assert self.tree is not None
+        if not self.whole and (apart := self.tree.apart()).shape != self.tree.shape:
+            self.whole, self.tree = problem, apart
+            self.slots = self._slots()
+        else:
+            problem = self.whole or problem
+            self.lost = f"{shown(self.variable)} has no value here: it {problem} of the loop at {here()}", hint
         return False
 
     def ends(self) -> list[SSAValue]:
         """Its leaves as values for the next iteration, at the end of the current block."""
         if self.lost or self.tree is None:
             return []
-        now = taken(self.variable)
+        now = self._now()
         assert now is not None
         for slot, leaf in zip(self.slots, now.leaves, strict=True):
             if slot.home is not None and leaf is not slot.entered and isinstance(leaf, Vec):
@@ -207,10 +222,11 @@ class LoopVariables:
         for carried in self._all:
             carried.restore()
 
-    def enter(self, values: Sequence[SSAValue]) -> None:
-        """Sets the variables with which an iteration begins: `values` are the carried ones."""
-        for carried, own in self._shared(values):
-            carried.enter(own)
+    def enter(self, block: Block, values: Sequence[SSAValue]) -> None:
+        """Sets the variables with which an iteration begins, in its block: `values` are the carried ones."""
+        with current().body(block):
+            for carried, own in self._shared(values):
+                carried.enter(own)
 
     def learn(self) -> bool:
         """After an iteration: whether the assumptions about the variables held. If not, build the body again."""

@@ -28,7 +28,7 @@ def counted_loop(range: Range, body: Callable[[Any], object], variables: Sequenc
         carried.restore()
         block = Block(arg_types=[IndexType(), *carried.types])
         counter, *values = block.args
-        carried.enter(values)
+        carried.enter(block, values)
 
         def iteration(counter: SSAValue = counter) -> None:
             body(range.value_of(counter))
@@ -86,7 +86,7 @@ def conditional_loop(test: Callable[[], Scalar], body: Callable[[], object], var
         carried.restore()
         types = carried.types
         before, after = Block(arg_types=types), Block(arg_types=types)
-        carried.enter(before.args)
+        carried.enter(before, before.args)
         box = Box("the condition")
         with noted("the condition of a loop"):
             built(lambda box=box: box.set(truth(test())), before)
@@ -98,7 +98,7 @@ def conditional_loop(test: Callable[[], Scalar], body: Callable[[], object], var
             assert isinstance(condition, Bool)
             with builder.inside(before):
                 builder.insert(scf.ConditionOp(condition.ssa, *passed))
-            carried.enter(after.args)
+            carried.enter(after, after.args)
             with noted("the body of a loop"):
                 built(body, after)
             right = carried.learn()

@@ -10,12 +10,14 @@ import dataclasses
 import inspect
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import CellType, FunctionType
 from typing import Any, Final, Protocol, cast
 
 from ....base.errors import Code, TilefoldError
 from ..scalars.values import Value
+from ..tensors.tensor_base import AnyTensor
+from .apart import HOLDERS, Apart
 from .objects import attributes_of, is_ours, set_attributes
 
 
@@ -204,6 +206,31 @@ class Tree:
         """
         return _rebuilt(self.node, list(reversed(leaves)), fresh)
 
+    def apart(self) -> "Tree":
+        """The same with views, layouts and parts of threads taken apart too."""
+        leaves: list[object] = []
+        return Tree(_apart(self.node, list(reversed(self.leaves)), leaves), tuple(leaves))
+
+
+def _apart(node: _Node | None, given: list[object], leaves: list[object]) -> _Node | None:
+    if node is None or _is_object(node.container):
+        leaf = given.pop()
+        if node is None:
+            return _split(leaf, leaves)
+        leaves.append(leaf)
+    return replace(node, parts=tuple([_apart(part, given, leaves) for part in node.parts]))
+
+
+def _split(value: object, leaves: list[object]) -> _Node | None:
+    """A leaf taken apart, with all that it holds."""
+    found = Apart.of(value)
+    if found is None and not isinstance(value, tuple):
+        leaves.append(value)
+        return None
+    parts = found.parts if found else cast("tuple[object, ...]", value)
+    keys = (type(cast("object", value)), found.key) if found else ()
+    return _Node(found or cast("object", value), keys, tuple([_split(part, leaves) for part in parts]))
+
 
 def tree_of(value: object) -> Tree:
     """Takes apart the value of a variable. Raises TilefoldError (E5006) for containers that nest too deeply."""
@@ -254,6 +281,8 @@ def _rebuilt(node: _Node | None, leaves: list[object], fresh: bool) -> object:
         return leaves.pop()
     made: Any = node.container
     kind = node.kind
+    if isinstance(made, Apart):
+        return made.rebuilt([_rebuilt(part, leaves, fresh) for part in node.parts])
     if _is_object(made):
         itself = leaves.pop()
         parts = [_rebuilt(part, leaves, False) for part in node.parts]
@@ -291,6 +320,13 @@ def same(a: object, b: object) -> bool:
         return a.ssa is b.ssa and a.dtype == b.dtype
     if type(a) is not type(b) or isinstance(a, Value):
         return False
+    if isinstance(a, AnyTensor) and isinstance(b, AnyTensor):
+        return a.ssa is b.ssa
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        first, second = cast("tuple[object, ...]", a), cast("tuple[object, ...]", b)
+        return len(first) == len(second) and all(map(same, first, second))
+    if isinstance(a, HOLDERS) and (left := Apart.of(a)) and (right := Apart.of(b)):
+        return same(left.parts, right.parts)
     try:
         return bool(a == b)
     except (TilefoldError, ValueError, TypeError):  # things that have no such comparison, or hold values

@@ -107,9 +107,10 @@ class AnyTensor:
         """The view of this tensor by an operation with these operands, one of which is this tensor. Raises
         TilefoldError.
         """
-        return self._like(emit_inferred(op, operands, properties))
+        return self.like(emit_inferred(op, operands, properties))
 
-    def _like(self, ssa: SSAValue) -> Self:
+    def like(self, ssa: SSAValue) -> Self:
+        """A tensor of the same kind."""
         return type(self)(ssa)
 
 
@@ -134,7 +135,8 @@ class Elements(AnyTensor):
         super().__init__(ssa)
         self._dtype = dtype_of(self.ir_type.element_type) if dtype is None else dtype.of_tensor
 
-    def _like(self, ssa: SSAValue) -> Self:
+    def like(self, ssa: SSAValue) -> Self:
+        """A tensor of the same kind, and of the same type of elements."""
         return type(self)(ssa, self._dtype)
 
     @property

@@ -20,13 +20,11 @@ from .fragments import Vec, load, store
 from .tensor_base import AnyTensor, Elements, inside, replaced_leaves, sliced
 
 
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Pointer:
     """The beginning of a tensor; `make_tensor` takes one with a layout. `p + n` is `n` elements further on."""
 
-    __slots__ = ("tensor",)
-
-    def __init__(self, tensor: "Tensor") -> None:
-        self.tensor = tensor
+    tensor: "Tensor"
 
     @property
     def dtype(self) -> DType:

@@ -48,6 +48,7 @@ class Builder:
     _pending: "list[ref[Fragment]]" = field(default_factory=lambda: [], repr=False)
     _entering: "list[ref[Fragment]]" = field(default_factory=lambda: [], repr=False)
     _root: Block | None = None
+    _open: list[Block] = field(default_factory=lambda: [], repr=False)
     _shared: dict[Attribute, SSAValue] = field(default_factory=lambda: {}, repr=False)
     _constants: dict[tuple[Block, Attribute], SSAValue] = field(default_factory=lambda: {}, repr=False)
     _count: int = 0
@@ -56,11 +57,16 @@ class Builder:
 
     def __post_init__(self) -> None:
         self._root = self.block
+        self._open.append(self.block)
 
     @property
     def is_certain(self) -> bool:
         """Whether every thread executes the operations added now: they are in no branch, loop or map."""
         return self.block is self._root
+
+    def sees(self, value: SSAValue) -> bool:
+        """Whether operations added now may use a value: it is not of a path that is complete."""
+        return (value.owner if isinstance(value.owner, Block) else value.owner.parent) in self._open
 
     def location(self) -> FileLineColLoc | None:
         """The line and column of the user's code that is being executed; None outside of the user's code."""
@@ -153,15 +159,18 @@ class Builder:
 
     @contextmanager
     def body(self, block: Block) -> Generator[Block, None, None]:
-        """Within it, operations go to the end of the body of a `tile.map`, which computes one element.
+        """Within it, operations go to the end of the body of a `tile.map`, which computes one element, or to the
+        beginning of a block that `inside` enters next.
 
         Fragments are computed around it, never in it.
         """
         outer, self.block = self.block, block
+        self._open.append(block)
         pending, self._pending = self._pending, []
         try:
             yield block
         finally:
+            self._open.pop()
             self.block = outer
             self._pending = pending + self._pending
 
@@ -171,10 +180,12 @@ class Builder:
         self.settle()
         self._pending, self._entering = self._entering, []
         outer, self.block = self.block, block
+        self._open.append(block)
         try:
             yield block
             self.settle()
         finally:
+            self._open.pop()
             self.block = outer
 
     @contextmanager

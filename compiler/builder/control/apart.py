@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Views, layouts and parts of threads taken apart into the integers that they hold.
+
+Control flow that changes a view carries its coordinates, and takes the view anew where paths meet: the address is then
+computed as if the program had carried the coordinate itself.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from operator import is_
+from typing import Any
+
+from xdsl.ir import Attribute, SSAValue
+
+from ....dialects.cute import CoordAttr
+from ....dialects.tile import IdentityOp, MakeTensorOp, RecastOp, TensorType, ViewOp
+from ....dialects.tile.view_base import LayoutViewOp
+from ....layout.algebra.core import ComposedLayout, Layout
+from ....layout.algebra.inttuple import transform_leaves
+from ....layout.algebra.unknown import Unknown
+from ..scalars.dtypes import Index
+from ..scalars.values import MOST, Int, index_of
+from ..tensors.copies import ThrCopy
+from ..tensors.mma import ThrMma
+from ..tensors.tensor_base import AnyTensor, emit_inferred
+from ..tensors.tensors import Pointer
+from ..tracing.state import current, emit
+
+HOLDERS: Any = (Layout, ComposedLayout, Pointer, ThrCopy, ThrMma)
+"""Classes whose fields are values, or hold some."""
+_VIEWS = (LayoutViewOp, MakeTensorOp, RecastOp, ViewOp, IdentityOp)
+_SOURCE, _COORDS = "source", "coords"
+"""The operands of a view that are its tensor and the coordinate at which it looks."""
+_OTHER = ("coord", "operandSegmentSizes")
+"""Properties that follow from the operands."""
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A view without its tensor and its coordinate: the operation, its other operands and its properties, and the modes
+    that the coordinate keeps; and the type of a view that infers none.
+    """
+
+    op: Any
+    operands: tuple[Any, ...]
+    properties: tuple[tuple[str, Attribute], ...]
+    pattern: Any
+    type: Any
+
+    def taken(self, source: SSAValue | None, leaves: list[Any]) -> SSAValue:
+        """The view of a tensor at the coordinate of the next `leaves`, which are taken from the list."""
+        properties = dict(self.properties)
+        coords: list[SSAValue] = []
+
+        def one(leaf: Any) -> Any:
+            if leaf is None:
+                return None
+            value = leaves.pop(0)
+            if isinstance(value, int):
+                return value
+            coords.append(index_of(value).ssa)
+            return Unknown()
+
+        if self.pattern is not None:
+            properties["coord"] = CoordAttr(transform_leaves(one, self.pattern))
+        elif _COORDS in self.operands:
+            one(True)
+        groups: dict[Any, Any] = {_SOURCE: source, _COORDS: coords}
+        operands = [groups[x] if isinstance(x, str) else x for x in self.operands]
+        if self.type is None:
+            return emit_inferred(self.op, operands, properties)
+        assert source is not None, "an identity infers its type"
+        assert isinstance(source.type, TensorType)
+        type = self.type.with_layout(self.type.layout.data, min(self.type.align.data, source.type.align.data))
+        return emit(self.op.build(operands=operands, properties=properties, result_types=[type])).results[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Apart:
+    """A value with its parts, and all else of it: values that are equal in that differ in their parts alone."""
+
+    value: Any
+    key: Any
+    parts: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, value: Any) -> "Apart | None":
+        """A value taken apart; None for one that has no parts."""
+        if isinstance(value, HOLDERS):
+            names = tuple([field.name for field in fields(value)])
+            return cls(value, names, tuple([getattr(value, name) for name in names]))
+        return _view(value) if isinstance(value, AnyTensor) else None
+
+    def rebuilt(self, parts: Sequence[Any]) -> object:
+        """The value with other parts: itself if they are the same and it can be used here."""
+        value = self.value
+        if all(map(is_, self.parts, parts)) and (not isinstance(value, AnyTensor) or current().sees(value.ssa)):
+            return value
+        if isinstance(value, HOLDERS):
+            return type(value)(*parts)
+        root, *steps = self.key
+        rest = list(parts)
+        for step in steps:
+            root = step.taken(root, rest)
+        return value.like(root)
+
+
+def _view(tensor: AnyTensor) -> Apart | None:
+    """A view as the tensor from which views lead to it, and these views; the parts are the integers of their
+    coordinates.
+    """
+    steps: list[_Step] = []
+    leaves: list[Any] = []
+    ssa: SSAValue | None = tensor.ssa
+    while ssa is not None and isinstance(op := ssa.owner, _VIEWS):
+        given = [Int(x, Index, range=(0, MOST)) for x in getattr(op, _COORDS, ())]
+        pattern = None
+        if isinstance(coord := op.properties.get("coord"), CoordAttr):
+            values, given = iter(given), []
+
+            def one(leaf: Any, given: list[Any] = given, values: Any = values) -> Any:
+                if leaf is not None:
+                    given.append(next(values) if isinstance(leaf, Unknown) else leaf)
+                return leaf if leaf is None else 1
+
+            pattern = transform_leaves(one, coord.data)
+        names = [name for name, _ in op.get_irdl_definition().operands]
+        operands = tuple([name if name in (_SOURCE, _COORDS) else _group(getattr(op, name)) for name in names])
+        properties = tuple(sorted([item for item in op.properties.items() if item[0] not in _OTHER]))
+        kept = op.result.type if isinstance(op, ViewOp) else None
+        steps.insert(0, _Step(type(op), operands, properties, pattern, kept))
+        leaves[:0] = given
+        ssa = getattr(op, _SOURCE, None)
+    return Apart(tensor, (ssa, *steps), tuple(leaves)) if steps else None
+
+
+def _group(operand: Any) -> Any:
+    return tuple(operand) if isinstance(operand, Sequence) else operand  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Branches and loops carry views, layouts and the parts of threads."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tilefold.base.errors import TilefoldError
+
+from tilefold import cute
+
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+A = np.arange(32 * 64, dtype=np.float32).reshape(32, 64)
+
+
+def run(kernel: Any, *arguments: Any) -> Any:
+    out = np.zeros(32, np.float32)
+    kernel(A, out, *arguments).launch(grid=1, block=32, device="sim")
+    return out
+
+
+def test_a_loop_carries_a_view() -> None:
+    @cute.kernel
+    def kernel(A, out, n):
+        t, _, _ = cute.arch.thread_idx()
+        mine = cute.local_tile(A, (1, 8), (t, None))
+        row, total = mine[None, None, 0], cute.Float32(0)
+        for i in cute.range(n):
+            total += row[0, 1]
+            row = mine[None, None, i + 1]
+        out[t] = total + row[0, 0]
+
+    assert run(kernel, 3).tolist() == (A[:, 1] + A[:, 9] + A[:, 17] + A[:, 24]).tolist()
+    assert run(kernel, 0).tolist() == A[:, 0].tolist()
+
+
+def test_a_branch_in_a_loop_carries_views_in_containers() -> None:
+    @cute.kernel
+    def kernel(A, out, n):
+        t, _, _ = cute.arch.thread_idx()
+        mine = cute.local_tile(A, (1, 8), (t, None))
+        held = {"pair": (mine[None, None, 0], cute.Int32(0))}
+        for i in cute.range(n):
+            if i % 2 == 1:
+                held["pair"] = (mine[None, None, i], i)
+        view, place = held["pair"]
+        out[t] = view[0, 2] + place
+
+    assert run(kernel, 5).tolist() == (A[:, 26] + 3).tolist()
+
+
+def test_a_while_loop_carries_a_tile_of_shared_memory() -> None:
+    @cute.kernel
+    def kernel(A, out, n):
+        t, _, _ = cute.arch.thread_idx()
+        layout = cute.make_composed_layout(cute.make_swizzle(2, 0, 3), 0, cute.make_layout((32, 4)))
+        shared = cute.make_smem_tensor(layout, cute.Float32)
+        for i in range(4):
+            shared[t, i] = A[t, i]
+        stage = shared[None, 0]
+        i = 0
+        while i < n:
+            i += 1
+            stage = shared[None, i]
+        out[t] = stage[t]
+
+    assert run(kernel, 2).tolist() == A[:, 2].tolist()
+
+
+def test_a_pipeline_of_stages_reads_the_view_of_the_iteration_before() -> None:
+    """As in GEMMs: the last step of a loop that is unrolled turns to the next stage."""
+
+    @cute.kernel
+    def kernel(A, out, n):
+        t, _, _ = cute.arch.thread_idx()
+        stages = cute.local_tile(A, (1, 4), (t, None))
+        fragment = cute.make_rmem_tensor((4,), cute.Float32)
+        now, total = stages[None, None, 0], cute.Float32(0)
+        fragment[0] = now[0, 0]
+        for i in cute.range(n):
+            for k in cute.range(4, unroll_full=True):
+                if k == 3:
+                    now = stages[None, None, i + 1]
+                fragment[(k + 1) % 4] = now[0, (k + 1) % 4]
+                total += fragment[k]
+        out[t] = total
+
+    assert run(kernel, 3).tolist() == A[:, :12].sum(1).tolist()
+
+
+def test_views_in_a_branch_are_of_the_thread_that_it_chooses() -> None:
+    @cute.kernel
+    def kernel(A, out):
+        t, _, _ = cute.arch.thread_idx()
+        atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.Float32, num_bits_per_copy=32)
+        tiled = cute.make_tiled_copy_tv(atom, cute.make_layout((32, 1)), cute.make_layout((1, 2)))
+        part, coords = tiled.get_slice(t), cute.make_identity_tensor(A)[None, t]
+        if t > 7:
+            part, coords = tiled.get_slice(31 - t), cute.make_identity_tensor(A)[None, 5]
+        out[t] = part.partition_S(A)[1] + 1000 * coords[3][1]
+
+    t = np.arange(32)
+    expected = A[np.where(t > 7, 31 - t, t), 1] + 1000 * np.where(t > 7, 5, t)
+    assert run(kernel).tolist() == expected.tolist()
+
+
+def test_layouts_and_pointers_hold_values() -> None:
+    @cute.kernel
+    def kernel(A, out, n):
+        t, _, _ = cute.arch.thread_idx()
+        layout, start = cute.make_layout((4, 2), stride=(1, 64)), cute.local_tile(A, (1, 8), (0, 0)).iterator
+        for i in cute.range(n):
+            layout = cute.make_layout((4, 2), stride=(i + 1, 64))
+            start = cute.local_tile(A, (1, 8), (t % 16, i)).iterator
+        out[t] = cute.make_tensor(start, layout)[3, 1]
+
+    assert run(kernel, 2).tolist() == A[np.arange(32) % 16 + 1, 8 + 3 * 2].tolist()
+
+
+def test_views_of_different_tensors_have_no_common_one() -> None:
+    @cute.kernel
+    def kernel(A, out, n):
+        t, _, _ = cute.arch.thread_idx()
+        view = cute.local_tile(out, (4,), (0,))
+        if t < n:
+            view = cute.make_rmem_tensor((4,), cute.Float32)
+        out[t] = view[0]
+
+    with pytest.raises(TilefoldError, match="a Tensor on one path and another Tensor on the other"):
+        run(kernel, 2)
