@@ -38,13 +38,14 @@ MODULE = "kernels"
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of the kernel: its name there, the type of a tensor in global memory, or of a scalar, and the
-    dtype that the function sees; None for that of the type.
+    """A parameter of the kernel: its name there, the type of a tensor in global memory, or of a scalar, the dtype that
+    the function sees (None for that of the type), and what it sees of a tensor, such as an `Array`.
     """
 
     name: str
     type: Attribute
     dtype: DType | None = None
+    view: Callable[[Tensor], object] | None = None
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def trace(
     values = iter(block.args)
     given = {
         key: tree.rebuilt(
-            [_value(next(values), leaf.dtype) if isinstance(leaf, Parameter) else leaf for leaf in tree.leaves], True
+            [_value(next(values), leaf) if isinstance(leaf, Parameter) else leaf for leaf in tree.leaves], True
         )
         for key, tree in trees.items()
     }
@@ -145,8 +146,11 @@ def _verify(module: ModuleOp, source: PythonSource) -> None:
                 raise ProgramError([refusal_of(op, error, source)]) from error
 
 
-def _value(ssa: SSAValue, dtype: DType | None) -> object:
-    return Tensor(ssa, dtype) if isinstance(ssa.type, TensorType) else wrap(ssa, dtype)
+def _value(ssa: SSAValue, parameter: Parameter) -> object:
+    if not isinstance(ssa.type, TensorType):
+        return wrap(ssa, parameter.dtype)
+    tensor = Tensor(ssa, parameter.dtype)
+    return tensor if parameter.view is None else parameter.view(tensor)
 
 
 def _check_scopes(kernel: Operation, source: PythonSource) -> None:

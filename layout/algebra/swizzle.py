@@ -50,6 +50,16 @@ class Swizzle:
         y = index & self.y_mask
         return index ^ (y >> self.shift if self.shift >= 0 else y << -self.shift)
 
+    @staticmethod
+    def from_name(name: str) -> "Swizzle":
+        """The swizzle of byte addresses by which tensor copies write shared memory (CUtensorMapSwizzle): `none`,
+        `s32b`, `s64b` or `s128b`. Raises `LayoutError` (E0210) for another name.
+        """
+        names = ("none", "s32b", "s64b", "s128b")
+        if name not in names:
+            raise LayoutError(Code.SWIZZLE_INVALID, f"there is no swizzle '{name}'", f"write one of {', '.join(names)}")
+        return Swizzle(names.index(name), 4, 3)
+
     def __str__(self) -> str:
         return f"S<{self.bits},{self.base},{self.shift}>"
 

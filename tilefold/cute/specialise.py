@@ -15,6 +15,7 @@ from xdsl.ir import Attribute
 from tilefold.base.element_types import BY_NAME
 from tilefold.base.errors import Code
 from tilefold.compiler.builder.control.objects import is_ours
+from tilefold.compiler.builder.primitives import arrays
 from tilefold.compiler.builder.scalars.dtypes import DTYPES, Boolean, DType, Float32, Int32, Int64
 from tilefold.compiler.builder.tensors.tensors import Tensor
 from tilefold.compiler.builder.trace import Parameter
@@ -79,7 +80,7 @@ class BoundArguments:
             type_, dtype = array_type(name, array, rule), _element_type(array.dtype)
         self.values[name] = value
         self.key.append((type_, dtype))
-        return Parameter(name, type_, dtype)
+        return Parameter(name, type_, dtype, arrays.Array.of if annotation is arrays.Array else None)
 
     def _unique(self, name: str) -> str:
         """A name for a parameter that the IR can have and no other parameter has."""
@@ -112,7 +113,7 @@ def _check_kind(name: str, value: Any, annotation: object) -> None:
         if isinstance(value, str) or not (isinstance(value, int | float) or getattr(value, "shape", None) == ()):
             problem = f"is of type {type(value).__name__}, but its annotation is a number"
             raise argument_error(name, problem, f"pass a number of type {annotation}")
-    elif annotation is Tensor or isinstance(annotation, Dynamic):
+    elif annotation is Tensor or annotation is arrays.Array or isinstance(annotation, Dynamic):
         array = getattr(value, "__tilefold_array__", value)
         if is_numpy_scalar(array) or not (isinstance(array, Marked) or is_array(array)):
             problem = f"is of type {type(value).__name__}, but its annotation is a tensor"

@@ -24,6 +24,7 @@ from ....dialects.tile import (
     SliceOp,
     Space,
     SpaceAttr,
+    StoreOp,
     StrideOp,
     TensorType,
 )
@@ -170,6 +171,11 @@ class Elements(AnyTensor):
 
     def _place(self, coord: Any) -> Any:
         return inside(*split_coordinate(as_tuple(coord)), self)
+
+    def write(self, coord: Any, value: Any) -> None:
+        """Writes a value or number to the element at a coordinate."""
+        attribute, operands = self._place(coord)
+        emit(StoreOp.build(operands=[self.stored(value), self.ssa, operands], properties={"coord": attribute}))
 
     def fill(self, value: Any) -> None:
         """Writes one value or number to every element."""

@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tensors of the kernel that is being built: memory with a layout, and coordinates with a layout."""
 
-from dataclasses import dataclass
 from math import gcd
 from typing import Any
 
 from xdsl.dialects.builtin import IntAttr
-from xdsl.ir import SSAValue
 
 from ....base.errors import Code, TilefoldError
 from ....dialects.cute import LayoutAttr
-from ....dialects.tile import CoordinateOp, MakeTensorOp, PtrOp, StoreOp, TensorType, ViewOp
+from ....dialects.tile import CoordinateOp, MakeTensorOp, PtrOp, TensorType, ViewOp
 from ....layout.algebra.core import Layout
 from ..scalars.dtypes import DType, Index
 from ..scalars.values import MOST, Int, index_of, is_scalar
 from ..tracing.state import emit
 from .coordinates import as_layout, as_tuple, has_none, show_layout, split_coordinate, split_layout
 from .fragments import Vec, load, store
+from .raw_pointers import Address, RawPointer
 from .tensor_base import AnyTensor, Elements, inside, replaced_leaves, sliced
 
 
@@ -61,20 +60,22 @@ class Pointer:
 
     __radd__ = __add__
 
+    def raw_ptr(self) -> RawPointer:
+        """The address as a pointer with loads and stores. Raises TilefoldError (E0219) for a swizzled tensor."""
+        if self.tensor.ir_type.is_swizzled:
+            message = "the elements of a swizzled tensor do not follow each other"
+            raise TilefoldError(Code.COMPOSED_UNSUPPORTED, message, "write t[i, j]")
+        return RawPointer(self.tensor)
+
     def __repr__(self) -> str:
         return f"{self.memspace}_ptr[{self.tensor.ir_type.element_bits}b]"
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
-    """The address of an element in global or shared memory, for atomic operations and barriers."""
-
-    ssa: SSAValue
-    dtype: DType
-
-
 def address_of(x: Any) -> Address:
-    """An address, or that of where a pointer points. Raises TilefoldError (E5002) for anything else."""
+    """An address, or that of where a pointer points or an array begins. Raises TilefoldError (E5002) for anything
+    else.
+    """
+    x = getattr(x, "address", x)
     if isinstance(x, Pointer):
         return x.tensor.ptr()
     if not isinstance(x, Address):
@@ -102,14 +103,13 @@ class Tensor(Elements):
         if has_none(coord):
             sliced(self, coord).store(value)
             return
-        attribute, operands = self._place(coord)
         if not is_scalar(value):
             raise TilefoldError(
                 Code.BUILD_VALUE,
                 f"an element is a value or a number, not {type(value).__name__}",
                 "write t[None, k] = ... for several elements",
             )
-        emit(StoreOp.build(operands=[self.stored(value), self.ssa, operands], properties={"coord": attribute}))
+        self.write(coord, value)
 
     def ptr(self, *coord: Any) -> Address:
         """The address of the element at a coordinate, for atomic operations: `t.ptr(i, j)`; of the first for none."""

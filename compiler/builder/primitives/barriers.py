@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Primitives that wait and order: barriers of the block, the cluster and the warp, mbarriers, fences."""
+
+from typing import Any
+
+from ....base.errors import Code, TilefoldError
+from ....dialects import ptx
+from ..instructions import arch, cluster, mbarriers, warp
+from ..tensors.raw_pointers import Address, RawPointer
+from ..tensors.tensors import Pointer, Tensor
+from ..tracing.state import emit
+from .arrays import Array
+from .words import MemScope, Proxy, SetMaxRegisterAction, SharedSpace
+
+cluster_ctarank = cluster.block_idx_in_cluster
+fence_mbarrier_init = cluster.mbarrier_init_fence
+barrier_cluster_arrive = cluster.cluster_arrive
+barrier_cluster_arrive_relaxed = cluster.cluster_arrive_relaxed
+barrier_cluster_wait = cluster.cluster_wait
+
+
+def address(x: Any) -> Address:
+    """The address of a pointer, an array, or a tensor's first element. Raises TilefoldError (E5002)."""
+    return x if isinstance(x, Address) else raw_pointer(x).address
+
+
+def raw_pointer(x: Any) -> RawPointer:
+    """The pointer of an array, of a tensor or of its iterator. Raises TilefoldError (E5002) for anything else."""
+    if isinstance(x, Tensor):
+        x = x.iterator
+    if isinstance(x, Array):
+        return x.pointer
+    if not isinstance(x, Pointer | RawPointer):
+        hint = "write tensor.iterator, or array.data_ptr()"
+        raise TilefoldError(Code.BUILD_VALUE, f"expected a pointer, got {type(x).__name__}", hint)
+    return x.raw_ptr()
+
+
+def elect_sync(membermask: Any = warp.FULL_MASK) -> Any:
+    """Whether this is the one lane of the mask that is chosen (sm_90)."""
+    return warp.elect_one(membermask)
+
+
+def barrier_cta_sync(barrier_id: int = 0, thread_count: int | None = None) -> None:
+    """Waits until all threads of the block, or so many of them, are at a barrier. Whole warps execute it."""
+    arch.barrier(barrier_id=barrier_id, number_of_threads=thread_count)
+
+
+barrier_cta_sync_aligned = barrier_cta_sync
+
+
+def barrier_cta_arrive(barrier_id: int, thread_count: int) -> None:
+    """Arrives at a barrier where so many threads meet, and does not wait."""
+    arch.barrier_arrive(barrier_id=barrier_id, number_of_threads=thread_count)
+
+
+def bar_warp_sync(mask: int = warp.FULL_MASK) -> None:
+    """Waits for the lanes of a mask; their earlier writes are visible then."""
+    arch.sync_warp(mask)
+
+
+def mapa(pointer: Any, cta_rank: Any) -> RawPointer:
+    """What the block of a rank in the cluster has where `pointer` points to in the own block's shared memory."""
+    first = raw_pointer(pointer).view(1)
+    return RawPointer(cluster.mapa(Tensor(first.ssa, first.element_type), cta_rank))
+
+
+def mbarrier_init(bar: Any, count: Any) -> None:
+    """Makes eight bytes of shared memory an mbarrier whose phases end with `count` arrivals."""
+    mbarriers.mbarrier_init(address(bar), count)
+
+
+def mbarrier_arrive(bar: Any, scope: MemScope | None = None) -> None:
+    """Arrives at an mbarrier of the block, or, by a pointer of `mapa`, of another one."""
+    mbarriers.mbarrier_arrive(address(bar), scope=None if scope is MemScope.CLUSTER or scope is None else scope.value)
+
+
+def mbarrier_arrive_expect_tx(bar: Any, tx_count: Any) -> None:
+    """Has the phase expect so many more bytes of asynchronous copies, then arrives."""
+    mbarriers.mbarrier_arrive_and_expect_tx(address(bar), tx_count)
+
+
+def mbarrier_expect_tx(bar: Any, tx_count: Any) -> None:
+    """Has the phase expect so many more bytes of asynchronous copies."""
+    mbarriers.mbarrier_expect_tx(address(bar), tx_count)
+
+
+def mbarrier_try_wait_parity(bar: Any, parity: Any, time_limit: Any = None) -> Any:
+    """Whether the phase of this parity has ended, after a short wait at most (sm_90): `while not ...: pass`. How long
+    that wait is, is the GPU's choice, whatever `time_limit` hints.
+    """
+    return mbarriers.mbarrier_try_wait(address(bar), parity)
+
+
+def cp_async_mbarrier_arrive(bar: Any, noinc: bool = False) -> None:
+    """Arrives at an mbarrier when the thread's cp.async so far are finished; without `noinc` the phase needs one
+    arrival more.
+    """
+    emit(ptx.CpAsyncMbarrierArriveOp(address(bar).ssa, noinc))
+
+
+def fence_proxy(kind: Proxy, space: SharedSpace | None = None) -> None:
+    """A fence between the proxies: what is done through the other one after it sees what was written before it."""
+    arch.fence_proxy(kind.value, None if space is None else space.value)
+
+
+def setmaxregister(count: int, action: SetMaxRegisterAction) -> None:
+    """Gives the threads of a warpgroup registers, or takes them (sm_90a)."""
+    change = action is SetMaxRegisterAction.INCREASE
+    (arch.setmaxregister_increase if change else arch.setmaxregister_decrease)(count)
+
+
+__all__ = [
+    "address", "bar_warp_sync", "barrier_cluster_arrive", "barrier_cluster_arrive_relaxed", "barrier_cluster_wait",
+    "barrier_cta_arrive", "barrier_cta_sync", "barrier_cta_sync_aligned", "cluster_ctarank",
+    "cp_async_mbarrier_arrive", "elect_sync", "fence_mbarrier_init", "fence_proxy", "mapa", "mbarrier_arrive",
+    "mbarrier_arrive_expect_tx", "mbarrier_expect_tx", "mbarrier_init", "mbarrier_try_wait_parity", "setmaxregister",
+]  # fmt: skip

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Primitives of the lanes of a warp, and atomic changes of memory."""
+
+from typing import Any
+
+from ..instructions import atomics, warp
+from ..scalars.dtypes import DTYPES
+from ..scalars.values import as_value
+from ..tensors.fragments import unary_of
+from ..tensors.raw_pointers import Address
+from .barriers import address
+from .words import MemOrder, MemScope, ReductionKind, ReductionOp, ReductionType, VoteSync
+
+
+def vote_sync(mask: Any, predicate: Any, kind: VoteSync) -> Any:
+    """A vote of the lanes of a mask on a predicate: a predicate, or an Int32 with a bit for each lane (BALLOT)."""
+    return getattr(warp, f"vote_{kind.value}_sync")(predicate, mask)
+
+
+def redux_sync(value: Any, kind: ReductionKind, mask: Any = warp.FULL_MASK, abs: bool = False) -> Any:
+    """The Int32 or Uint32 of the lanes of a mask combined (sm_80); of Float32, by FMIN and FMAX only, compute
+    capability 10.x. With `abs`, of absolute values.
+    """
+    operand = as_value(value)
+    word = kind.value
+    if operand.dtype.kind == "float":
+        word = word.removeprefix("f")
+    return warp.redux_sync(unary_of("abs", operand) if abs else operand, word, mask)
+
+
+def red(
+    op: ReductionOp,
+    type: ReductionType,
+    ptr: Any,
+    value: Any,
+    *,
+    mem_order: MemOrder = MemOrder.RELAXED,
+    mem_scope: MemScope = MemScope.GPU,
+) -> None:
+    """Changes a number of memory atomically, and returns nothing (PTX ISA, red)."""
+    at = Address(address(ptr).ssa, DTYPES[type.value])
+    atomics.red(op.value, at, value, mem_order.value, mem_scope.value)
+
+
+__all__ = ["red", "redux_sync", "vote_sync"]

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The words that primitives take: memories, scopes, orders, kinds of votes, exchanges and reductions."""
+
+from enum import Enum
+
+
+class AddressSpace(Enum):
+    """The memory of a pointer or an array, by its number in LLVM's NVPTX back end."""
+
+    generic = 0
+    gmem = 1
+    smem = 3
+    rmem = 5
+    tmem = 6
+    dsmem = 7
+
+
+class MemScope(Enum):
+    """The threads among which an operation is atomic and orders accesses."""
+
+    CTA = "cta"
+    CLUSTER = "cluster"
+    GPU = "gpu"
+    SYS = "sys"
+
+
+class MemOrder(Enum):
+    """How an operation orders accesses; None is the instruction's own."""
+
+    WEAK = None
+    RELAXED = "relaxed"
+    ACQUIRE = "acquire"
+    RELEASE = "release"
+    ACQ_REL = "acq_rel"
+
+
+class VoteSync(Enum):
+    """What lanes decide by a vote."""
+
+    ANY = "any"
+    ALL = "all"
+    UNI = "uni"
+    BALLOT = "ballot"
+
+
+class Shfl(Enum):
+    """Which lane a value comes from."""
+
+    IDX = "idx"
+    UP = "up"
+    DOWN = "down"
+    BFLY = "bfly"
+
+
+class ReductionKind(Enum):
+    """How the lanes of a warp combine a value; FMIN and FMAX are of floats, UMIN and UMAX of unsigned integers."""
+
+    ADD = "add"
+    MIN = "min"
+    MAX = "max"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+    UMIN = "umin"
+    UMAX = "umax"
+    FMIN = "fmin"
+    FMAX = "fmax"
+
+
+class ReductionOp(Enum):
+    """How an atomic operation changes memory."""
+
+    ADD = "add"
+    MIN = "min"
+    MAX = "max"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+
+
+class ReductionType(Enum):
+    """The type of the number in memory that an atomic operation changes."""
+
+    S32 = "Int32"
+    U32 = "Uint32"
+    B32 = "Uint32"
+    S64 = "Int64"
+    U64 = "Uint64"
+    B64 = "Uint64"
+    F16 = "Float16"
+    BF16 = "BFloat16"
+    F32 = "Float32"
+    F64 = "Float64"
+
+
+class MMALayout(Enum):
+    """Whether matrices are moved as they are (ROW), or transposed (COL)."""
+
+    ROW = "row"
+    COL = "col"
+
+
+class LoadShape(Enum):
+    """The shape of the matrices that ldmatrix loads."""
+
+    M8N8 = "m8n8"
+    M8N16 = "m8n16"
+    M16N16 = "m16n16"
+
+
+class StoreShape(Enum):
+    """The shape of the matrices that stmatrix stores."""
+
+    M8N8 = "m8n8"
+    M16N8 = "m16n8"
+
+
+class LoadSrcFormat(Enum):
+    """The elements that ldmatrix loads."""
+
+    B16 = "b16"
+    B8 = "b8"
+    B8X16_B6X16_P32 = "b8x16.b6x16_p32"
+    B8X16_B4X16_P64 = "b8x16.b4x16_p64"
+
+
+class Proxy(Enum):
+    """The way by which memory is accessed."""
+
+    ALIAS = "alias"
+    ASYNC = "async"
+    ASYNC_GLOBAL = "async.global"
+    ASYNC_SHARED = "async.shared"
+    GENERIC = "generic"
+    TENSORMAP = "tensormap"
+
+
+class SharedSpace(Enum):
+    """The shared memory of the own block, or of the cluster."""
+
+    shared_cta = "cta"
+    shared_cluster = "cluster"
+
+
+class SetMaxRegisterAction(Enum):
+    """Whether the threads of a warpgroup get registers or give them back."""
+
+    DECREASE = "dec"
+    INCREASE = "inc"
+
+
+class CTAGroup(Enum):
+    """How many blocks execute an instruction together (sm_100)."""
+
+    CTA_1 = 1
+    CTA_2 = 2

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kernels below layouts: arrays, pointers, vectors, and single instructions on them."""
+
+import numpy as np
+import pytest
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.compiler.builder.primitives.arrays import Array
+from tilefold.compiler.builder.primitives.words import AddressSpace
+from tilefold.compiler.builder.tensors.vectors import from_elements, outerproduct
+from tilefold.layout.algebra.swizzle import Swizzle
+
+from tilefold import cute
+from tilefold.cutlass.experimental import primitives as prims
+
+SMEM = AddressSpace.smem
+
+
+@cute.kernel
+def hand_over(dst: Array, count: cute.Constexpr[int]):
+    t, _, _ = cute.arch.thread_idx()
+    data = Array(cute.Float32, count, space=SMEM)
+    bar = Array(cute.Int64, 1, space=SMEM)
+    if prims.elect_sync():
+        prims.mbarrier_init(bar, 1)
+    prims.fence_mbarrier_init()
+    prims.barrier_cta_sync(0)
+    if t == 0:
+        for i in range(count):
+            data[i] = cute.Float32(i) + 0.5
+        prims.mbarrier_arrive(bar)
+    while not prims.mbarrier_try_wait_parity(bar, 0, time_limit=10_000):
+        pass
+    dst[t] = data[t]
+
+
+def test_an_mbarrier_orders_an_array() -> None:
+    dst = np.zeros(32, np.float32)
+    hand_over(dst, 32).launch(grid=1, block=32, device="sim")
+    assert (dst == np.arange(32) + 0.5).all()
+    assert "mbarrier.try_wait.parity" in hand_over.ptx("sm_90")
+
+
+@cute.kernel
+def swizzled(src: cute.Tensor, dst: cute.Tensor, name: cute.Constexpr[str]):
+    t, _, _ = cute.arch.thread_idx()
+    data = Array(cute.Float32, 1024, space=SMEM, alignment=128)
+    swizzle = Swizzle.from_name(name)
+    place = data.data_ptr() + t * 8
+    for half in range(2):
+        to = (place + half * 4).apply_swizzle(swizzle)
+        prims.cp_async_shared_global(to, src.iterator.raw_ptr() + t * 8 + half * 4, 16, "cg")
+    prims.cp_async_commit_group()
+    prims.cp_async_wait_group(0)
+    prims.barrier_cta_sync(0)
+    (dst.iterator.raw_ptr() + t * 8).store(place.load_swizzled(swizzle, alignment=16, count=8), alignment=16)
+    data.data_ptr(t * 8).store_swizzled(from_elements([1.0] * 8, cute.Float32), swizzle)
+
+
+@pytest.mark.parametrize("name", ["none", "s32b", "s64b", "s128b"])
+def test_swizzled_pointers_read_what_they_wrote_in_wide_accesses(name: str) -> None:
+    src = np.random.default_rng(0).random(1024, np.float32)
+    dst = np.zeros_like(src)
+    swizzled(src, dst, name).launch(grid=1, block=128, device="sim")
+    assert (dst == src).all()
+    text = swizzled.ptx("sm_90")
+    assert text.count("cp.async.cg") == text.count("ld.shared.v4") == text.count("st.global.v4") == 2
+    assert text.count("st.shared.v4") == 2
+    assert ("xor" in text) == (name != "none")
+
+
+def test_a_swizzle_acts_on_byte_addresses_as_tensor_copies_do() -> None:
+    assert Swizzle.from_name("s128b") == Swizzle(3, 4, 3)
+    with pytest.raises(TilefoldError, match="no swizzle 's256b'"):
+        Swizzle.from_name("s256b")
+
+
+@cute.kernel
+def transposed(src: Array, dst: Array):
+    t, _, _ = cute.arch.thread_idx()
+    before = Array(cute.Float16, (32, 8), space=SMEM, alignment=128)
+    after = Array(cute.Float16, (8, 40), space=SMEM, alignment=128)
+    before[t, :] = src[t, :].tensor.load()
+    prims.barrier_cta_sync(0)
+    matrix, row = t // 8, t % 8
+    words = prims.ldmatrix(before.data_ptr(t * 8), 4, prims.MMALayout.ROW)
+    prims.stmatrix(after.data_ptr(row * 40 + matrix * 8), words, prims.MMALayout.COL)
+    prims.barrier_cta_sync(0)
+    for i in range(8):
+        dst[i, t] = after[i, t]
+
+
+def test_stmatrix_transposes_what_ldmatrix_loads() -> None:
+    src = np.arange(256, dtype=np.float16).reshape(32, 8)
+    dst = np.zeros((8, 32), np.float16)
+    transposed(src, dst).launch(grid=1, block=32, device="sim")
+    assert (dst == src.T).all()
+    assert "ldmatrix.sync.aligned.m8n8.x4.shared.b16" in (text := transposed.ptx("sm_90"))
+    assert "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16" in text
+
+
+@cute.kernel
+def masked(src: Array, dst: Array, count: cute.Int32):
+    t, _, _ = cute.arch.thread_idx()
+    mask = Array(cute.Boolean, 4)
+    for i in range(4):
+        mask[i] = t * 4 + i < count
+    x = src.masked_load(t * 4, 4, mask, default=-2.0)
+    dst.masked_store(t * 4, x * 2, mask)
+    dst[16 + t * 4 : 4] = src[t * 4 : 4] + src[t * 4 : 4]
+    dst.subview(32)[t] = x.reduce(cute.ADD)
+
+
+def test_elements_under_a_mask_and_slices_by_their_number() -> None:
+    src, dst = np.arange(16, dtype=np.float32), np.full(36, -1, np.float32)
+    masked(src, dst, 13).launch(grid=1, block=4, device="sim")
+    kept = np.where(np.arange(16) < 13, 2 * src, -1)
+    sums = np.where(np.arange(16) < 13, src, -2).reshape(4, 4).sum(1)
+    assert (dst == np.concatenate([kept, 2 * src, sums])).all()
+
+
+@cute.kernel
+def products(dst: cute.Tensor, x: cute.Float32):
+    to = dst.iterator.raw_ptr()
+    to.store(outerproduct(from_elements((1.0, x)), from_elements((3.0, 4.0, x))), alignment=8)
+    to[6] = from_elements((x, 2.0))[1]
+
+
+def test_a_vector_of_two_modes_is_stored_row_by_row() -> None:
+    dst = np.zeros(8, np.float32)
+    products(dst, 5).launch(grid=1, block=1, device="sim")
+    assert dst.tolist() == [3, 4, 5, 15, 20, 25, 2, 0]
+
+
+@cute.kernel
+def lanes(dst: Array, src: Array):
+    t, _, _ = cute.arch.thread_idx()
+    ballot = prims.vote_sync(0xFFFFFFFF, src[t] > 0, prims.VoteSync.BALLOT)
+    least = prims.redux_sync(src[t], prims.ReductionKind.MIN)
+    if t == 0:
+        dst[0] = ballot
+        dst[1] = least
+        dst[2] = prims.vote_sync(0x1, src[t] > 0, prims.VoteSync.UNI)
+    prims.red(prims.ReductionOp.ADD, prims.ReductionType.S32, dst.data_ptr(3), src[t])
+
+
+def test_votes_reductions_and_atomics_on_pointers() -> None:
+    src = np.random.default_rng(1).integers(-9, 9, 32).astype(np.int32)
+    dst = np.zeros(4, np.int32)
+    lanes(dst, src).launch(grid=1, block=32, device="sim")
+    ballot = int(sum(1 << lane for lane in range(32) if src[lane] > 0))
+    assert dst.tolist() == [np.uint32(ballot).astype(np.int32), src.min(), 1, src.sum()]
+
+
+@cute.kernel(cluster=2)
+def exchange(dst: Array):
+    t, _, _ = cute.arch.thread_idx()
+    rank = cute.arch.block_idx_in_cluster()
+    own = Array(cute.Int32, 32, space=SMEM)
+    own[t] = t + 100 * rank
+    prims.barrier_cluster_arrive()
+    prims.barrier_cluster_wait()
+    peer = prims.mapa(own, 1 - rank)
+    dst[rank, t] = peer[t]
+    prims.barrier_cluster_arrive()
+    prims.barrier_cluster_wait()
+
+
+def test_pointers_into_the_shared_memory_of_a_peer() -> None:
+    dst = np.zeros((2, 32), np.int32)
+    exchange(dst).launch(grid=2, block=32, device="sim")
+    assert (dst == np.arange(32) + np.array([[100], [0]])).all()
+
+
+@cute.kernel
+def unswizzlable(dst: cute.Tensor):
+    dst.iterator.raw_ptr().apply_swizzle(Swizzle.from_name("s128b")).store(1.0)
+
+
+@cute.kernel
+def no_pointer(dst: cute.Tensor):
+    prims.mbarrier_init(3, 1)
+
+
+@cute.kernel
+def iterated(dst: Array):
+    for x in dst:
+        dst[0] = x
+
+
+@cute.kernel
+def typeless(dst: cute.Tensor):
+    dst.store(from_elements((1.0, 2.0)))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (unswizzlable, "needs shared memory that begins at a multiple of 1024 bytes"),
+        (no_pointer, "expected a pointer, got int"),
+        (iterated, "cannot iterate over an array"),
+        (typeless, "numbers have no type of their own"),
+    ],
+)
+def test_what_is_refused(kernel: cute.Kernel, message: str) -> None:
+    with pytest.raises(TilefoldError, match=message) as caught:
+        kernel(np.zeros(2, np.float32)).build(1)
+    assert caught.value.code == Code.BUILD_VALUE
+
+
+def test_an_access_outside_of_the_memory_of_a_pointer_is_reported() -> None:
+    @cute.kernel
+    def outside(dst: cute.Tensor):
+        (dst.iterator.raw_ptr() + 8).store(1.0)
+
+    with pytest.raises(TilefoldError, match="0 bytes past the end of argument dst"):
+        outside(np.zeros(8, np.float32)).launch(grid=1, block=1, device="sim")

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Single instructions on pointers and arrays, and the words that they take (`cutlass.experimental.primitives`).
+
+Each argument that is an address is a pointer, an array, or where a tensor begins.
+"""
+
+from tilefold.compiler.builder.instructions.printing import printf as print_runtime
+from tilefold.compiler.builder.primitives.barriers import (
+    bar_warp_sync,
+    barrier_cluster_arrive,
+    barrier_cluster_arrive_relaxed,
+    barrier_cluster_wait,
+    barrier_cta_arrive,
+    barrier_cta_sync,
+    barrier_cta_sync_aligned,
+    cluster_ctarank,
+    cp_async_mbarrier_arrive,
+    elect_sync,
+    fence_mbarrier_init,
+    fence_proxy,
+    mapa,
+    mbarrier_arrive,
+    mbarrier_arrive_expect_tx,
+    mbarrier_expect_tx,
+    mbarrier_init,
+    mbarrier_try_wait_parity,
+    setmaxregister,
+)
+from tilefold.compiler.builder.primitives.lanes import red, redux_sync, vote_sync
+from tilefold.compiler.builder.primitives.transfers import (
+    cp_async_bulk_commit_group,
+    cp_async_bulk_global_shared_cta,
+    cp_async_bulk_prefetch,
+    cp_async_bulk_shared_cluster_global,
+    cp_async_bulk_wait_group,
+    cp_async_commit_group,
+    cp_async_shared_global,
+    cp_async_wait_group,
+    ldmatrix,
+    stmatrix,
+)
+from tilefold.compiler.builder.primitives.words import (
+    CTAGroup,
+    LoadShape,
+    LoadSrcFormat,
+    MemOrder,
+    MemScope,
+    MMALayout,
+    Proxy,
+    ReductionKind,
+    ReductionOp,
+    ReductionType,
+    SetMaxRegisterAction,
+    SharedSpace,
+    Shfl,
+    StoreShape,
+    VoteSync,
+)
+
+__all__ = [
+    "CTAGroup", "LoadShape", "LoadSrcFormat", "MMALayout", "MemOrder", "MemScope", "Proxy", "ReductionKind",
+    "ReductionOp", "ReductionType", "SetMaxRegisterAction", "SharedSpace", "Shfl", "StoreShape", "VoteSync",
+    "bar_warp_sync", "barrier_cluster_arrive", "barrier_cluster_arrive_relaxed", "barrier_cluster_wait",
+    "barrier_cta_arrive", "barrier_cta_sync", "barrier_cta_sync_aligned", "cluster_ctarank",
+    "cp_async_bulk_commit_group", "cp_async_bulk_global_shared_cta", "cp_async_bulk_prefetch",
+    "cp_async_bulk_shared_cluster_global", "cp_async_bulk_wait_group", "cp_async_commit_group",
+    "cp_async_mbarrier_arrive", "cp_async_shared_global", "cp_async_wait_group", "elect_sync", "fence_mbarrier_init",
+    "fence_proxy", "ldmatrix", "mapa", "mbarrier_arrive", "mbarrier_arrive_expect_tx", "mbarrier_expect_tx",
+    "mbarrier_init", "mbarrier_try_wait_parity", "print_runtime", "red", "redux_sync", "setmaxregister", "stmatrix",
+    "vote_sync",
+]  # fmt: skip
