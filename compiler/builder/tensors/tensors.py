@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tensors of the kernel that is being built: memory with a layout, and coordinates with a layout."""
 
+from dataclasses import dataclass
 from math import gcd
 from typing import Any
 
