@@ -23,6 +23,7 @@ from .ptx_memory import PTX_MEMORY
 from .ptx_mma import PTX_MMA
 from .ptx_sreg import PTX_SREG
 from .ptx_tensor_copy import PTX_TENSOR_COPY
+from .ptx_tensor_map import PTX_TENSOR_MAP
 from .ptx_warp import PTX_WARP
 from .ptx_wgmma import PTX_WGMMA
 from .vector import VECTOR
@@ -31,7 +32,7 @@ from .writer import Rule
 RULES: Mapping[type[Operation], Rule] = MappingProxyType(dict((
     *ARITH, *CONVERT, *MATH, *VECTOR, *CONTROL, *PRINTF,
     *PTX_SREG, *PTX_MEMORY, *PTX_MATRIX, *PTX_MMA, *PTX_WARP, *PTX_LANES, *PTX_COMPUTE, *PTX_ATOMIC,
-    *PTX_MBARRIER, *PTX_BULK, *PTX_TENSOR_COPY, *PTX_CLUSTER, *PTX_INLINE, *PTX_WGMMA,
+    *PTX_MBARRIER, *PTX_BULK, *PTX_TENSOR_COPY, *PTX_TENSOR_MAP, *PTX_CLUSTER, *PTX_INLINE, *PTX_WGMMA,
 )))  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import Code
+from ...base.parameters import TENSOR_MAP
 from ...base.target import WARP
 from ...layout.tma.recipe import PlacedMap
 from ..engine import LaunchConfig
@@ -93,6 +94,11 @@ class Launch:
         )
         i, j, k = (c * n + r for c, n, r in zip(first, size, inside, strict=True))
         return i, j, k
+
+    def parameter_map(self, address: int) -> PlacedMap | None:
+        """The tensor map among the parameters at an address; None for an address in memory."""
+        number = (address - MAP_BASE) // TENSOR_MAP.size
+        return self.maps[number] if 0 <= number < len(self.maps) else None
 
     def tick(self) -> int:
         """Advances the clock at an event that orders threads; the new time."""

@@ -99,6 +99,24 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         "ptx.cp.async.bulk.tensor.prefetch %m[%x, %x] {note}\nptx.cp.async.bulk.tensor.prefetch %m[%x, %x] policy %v",
     ),
     "ptx.prefetch.tensormap": ("ptx.prefetch.tensormap %m {note}",),
+    "ptx.cvta.tensor_map": ("%0 = ptx.cvta.tensor_map %A {note}\nptx.prefetch.tensormap %0",),
+    "ptx.tensormap.copy": ("ptx.tensormap.copy %m, %A {note}\nptx.tensormap.copy %m, %s",),
+    "ptx.tensormap.replace": (
+        'ptx.tensormap.replace "global_address" %A, %v : i64 {note}\n'
+        'ptx.tensormap.replace "global_dim" at 4 %s, %x : i32\n'
+        'ptx.tensormap.replace "global_stride" at 0 %s, %v : i64\n'
+        'ptx.tensormap.replace "elemtype" "bf16" %s {note}\nptx.tensormap.replace "rank" %s, %x : i32\n'
+        'ptx.tensormap.replace "global_address" %s, %A : !ptx.ptr<global>',
+    ),
+    "ptx.tensormap.cp_fenceproxy": (
+        'ptx.tensormap.cp_fenceproxy %A, %s {note}\nptx.tensormap.cp_fenceproxy %A, %s scope "sys"',
+    ),
+    "ptx.fence.proxy.tensormap.release": (
+        'ptx.fence.proxy.tensormap.release {note}\nptx.fence.proxy.tensormap.release scope "cta"',
+    ),
+    "ptx.fence.proxy.tensormap.acquire": (
+        'ptx.fence.proxy.tensormap.acquire %A {note}\nptx.fence.proxy.tensormap.acquire %A scope "cluster"',
+    ),
     "ptx.mapa": ("%0 = ptx.mapa %s, %x {note}",),
     "ptx.getctarank": ("%0 = ptx.mapa %s, %x\n%1 = ptx.getctarank %0 {note}",),
     "ptx.st.async": (

@@ -6,7 +6,7 @@ A body may use the arguments of `ARGS`; what it computes it stores, so that noth
 
 from collections.abc import Iterator
 
-from tilefold.dialects.ptx import BULK_REDUCTIONS
+from tilefold.dialects.ptx import BULK_REDUCTIONS, MAP_FIELDS
 from tilefold.dialects.ptx.sreg import CLUSTER_REGISTERS
 from tilefold.layout.atoms.cache_hints import LOAD_HINTS, POLICIES, PREFETCH_HINTS, STORE_HINTS
 from tilefold.layout.atoms.mma_registers import registers
@@ -326,8 +326,21 @@ PTX: tuple[tuple[str, str], ...] = (
             'cp.reduce.async.bulk.tensor "add" %map[%i32, %i32], %s',
             *(f'cp.reduce.async.bulk.tensor "{kind}" %ints[%i32], %s policy %i64' for kind in ("min", "max", "and")),
             "prefetch.tensormap %map",
+            "tensormap.copy %map, %s",
+            "tensormap.copy %map, %A",
+            "tensormap.cp_fenceproxy %A, %s",
+            *(
+                line.format(scope)
+                for line in (
+                    'fence.proxy.tensormap.release scope "{}"',
+                    'fence.proxy.tensormap.acquire %A scope "{}"',
+                    'tensormap.cp_fenceproxy %A, %s scope "{}"',
+                )
+                for scope in ("cta", "cluster", "gpu", "sys")
+            ),
         )
     ),
+    ("ptx.cvta.tensor_map@90", "%m = ptx.cvta.tensor_map %A\nptx.prefetch.tensormap %m"),
     ("ptx.bar.sync", "ptx.bar.sync 1 threads 64"),
     ("ptx.bar.arrive", "ptx.bar.arrive 1 threads 64"),
     *(
@@ -557,6 +570,17 @@ WARPGROUPS: tuple[tuple[str, str], ...] = (
         "ptx.st %w, %B align 8 : i64, !ptx.ptr<global>",
     ),
     ("ptx.setmaxnreg", "ptx.setmaxnreg dec 40\nptx.setmaxnreg inc 64"),
+    ("ptx.tensormap.replace", 'ptx.tensormap.replace "global_address" %A, %B : !ptx.ptr<global>'),
+    *(
+        ("ptx.tensormap.replace", f"%s = ptx.smem.addr 512\nptx.tensormap.replace {text}")
+        for name, field in MAP_FIELDS.items()
+        for at in ("%A", "%s")
+        for text in (
+            *(f'"{name}" "{word}" {at}' for word in field.words),
+            *(f'"{name}" at {n} {at}, %i{field.bits} : i{field.bits}' for n in range(field.dimensions)),
+            *([] if field.words or field.dimensions else [f'"{name}" {at}, %i{field.bits} : i{field.bits}']),
+        )
+    ),
 )
 """Of sm_90a alone."""
 

@@ -9,7 +9,7 @@ from tilefold.compiler.emit.table import RULES
 from tilefold.compiler.machine.assemble import assemble
 from tilefold.compiler.machine.nvptx import compile_llvm
 from tilefold.compiler.reports.kernel_report import count_instructions
-from tilefold.dialects.ptx import CVT_FORMS, CpAsyncOp, LdMatrixOp, PtxOp, StMatrixOp
+from tilefold.dialects.ptx import CVT_FORMS, GLOBAL, CopyTensorMapOp, CpAsyncOp, LdMatrixOp, PtxOp, StMatrixOp
 
 from tests.emit.examples import ARGS, MATRICES_OF_BYTES, PTX, SHARED, WARPGROUPS, accesses, all_examples, exists
 from tests.emit.harness import ASSEMBLED, kernel, parse, ptx_of
@@ -47,6 +47,8 @@ def test_ptx_operation_is_the_instruction_that_its_mnemonic_names(body: str, tar
             expected[mnemonic] = expected.get(mnemonic, 0) + 1
         if isinstance(op, CpAsyncOp) and op.policy is not None:
             expected["prmt.b32"] = expected.get("prmt.b32", 0) + 1  # hides the address from ptxas (emit/cached.py)
+        if isinstance(op, CopyTensorMapOp):  # by 16 bytes
+            expected[f"st.{'global' if op.ptr.type == GLOBAL else 'shared'}.v2.b64"] = 8
     counts = count_instructions(ptx_of(text, target))["k"]
     moves = (
         "ld.global",
@@ -64,7 +66,7 @@ def test_ptx_operation_is_the_instruction_that_its_mnemonic_names(body: str, tar
         "elect",
         "activemask",
         *("atom", "red.", "ld.acquire", "st.release", "fence", "nanosleep", "mbarrier", "griddepcontrol"),
-        *("mapa", "getctarank", "barrier.cluster", "st.async"),
+        *("mapa", "getctarank", "barrier.cluster", "st.async", "tensormap"),
         *("ex2", "lg2", "rcp", "rsqrt", "sqrt", "sin", "cos", "tanh", "prmt", "dp4a", "createpolicy"),
         *(f"cvt.{form}" for form in CVT_FORMS),
         "call",

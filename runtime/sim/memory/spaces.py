@@ -96,9 +96,9 @@ class Space:
 
     def load(self, warp: Warp, access: Access, address: Value) -> Bytes:
         """The `width` bytes at `address` in each active lane, as an array (active, width)."""
-        return self._read(warp, access, self.rows(warp, access, address))
+        return self.read_rows(warp, access, self.rows(warp, access, address))
 
-    def _read(self, warp: Warp, access: Access, rows: NDArray[Any]) -> Bytes:
+    def read_rows(self, warp: Warp, access: Access, rows: NDArray[Any]) -> Bytes:
         """The bytes of a row for each active lane, after all checks but that of the address."""
         width = access.width
         states = self.arena.state[width][rows]
@@ -145,7 +145,7 @@ class Space:
         whole = counts == access.width
         if whole.any():
             activate(whole)
-            content[whole] = self._read(warp, access, rows[whole[counts > 0]])
+            content[whole] = self.read_rows(warp, access, rows[whole[counts > 0]])
         byte = replace(access, width=1)
         for number in range(int(counts[~whole].max())):
             part = ~whole & (counts > number)

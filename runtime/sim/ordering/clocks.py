@@ -25,6 +25,9 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from ..warp import Block, Cluster, Warp
 
+TENSOR_MAPS = "tensor maps"
+"""The proxy by which tensor copies read their maps, where clocks have the accesses that a fence has released to it."""
+
 Times: TypeAlias = NDArray[np.int64]
 """A time for each agent of a cluster. Never changed in place once it belongs to a clock."""
 
@@ -145,13 +148,26 @@ def fence(warp: "Warp") -> None:
 
 def fence_proxy(warp: "Warp", spaces: "Iterable[str]") -> None:
     """A fence of the active lanes between the proxies: all that they know is before later accesses to these memories by
-    the async proxy.
+    the async proxy, or is released to that of tensor maps.
     """
     known = replace(snapshot(warp, warp.lane_numbers()), proxies=MappingProxyType({}))
     proxies = dict(warp.clock.proxies)
     for space in spaces:
         proxies[space] = known.joined(proxies.get(space))
     warp.clock = replace(warp.clock, proxies=proxies)
+
+
+def acquired(address: int) -> str:
+    """The proxy of the map at an address, behind the fence that acquires what was released."""
+    return f"{TENSOR_MAPS} at {address:#x}"
+
+
+def acquire_map(warp: "Warp", address: int) -> None:
+    """A fence of the active lanes: their tensor copies see the map at an address as it was released before."""
+    if (released := warp.clock.proxies.get(TENSOR_MAPS)) is not None:
+        name = acquired(address)
+        proxies = {**warp.clock.proxies, name: released.joined(warp.clock.proxies.get(name))}
+        warp.clock = replace(warp.clock, proxies=proxies)
 
 
 class Releases:

@@ -219,13 +219,20 @@ class RaceShadow:
         conflict = (self._first_access if writes else self._first_write)(warp, rows, width, atomic)
         if conflict is not None:
             return conflict, False
+        conflict = self.unfenced(warp, rows, width, self._space)
+        return None if conflict is None else (conflict, True)
+
+    def unfenced(self, warp: "Warp", rows: NDArray[Any], width: int, proxy: str) -> Conflict | None:
+        """The first write of rows by the generic proxy behind which lies no fence of a proxy that the active lanes
+        know.
+        """
         entries = self._write_rows[width][rows]
         bad = (entries != 0) & (entries & PROXIED == 0)
-        fenced = warp.clock.proxies.get(self._space)
+        fenced = warp.clock.proxies.get(proxy)
         if fenced is not None and bad.any():
             chosen = entries[bad]
             bad[bad] = chosen >> 32 >= _times_of(fenced, warp, chosen)
-        return (_first(bad, entries, True, width), True) if bad.any() else None
+        return _first(bad, entries, True, width) if bad.any() else None
 
     def update(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
         """Records that the active lanes write `rows` atomically; the first conflict with an earlier access that is not

@@ -23,7 +23,8 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     **dict.fromkeys(("ptx.approx", "ptx.convert"), ("ptx_compute",)),
     "ptx.sync": ("ptx_sync", "ptx_atomic"), "ptx.atomic": ("ptx_atomic",), "ptx.warp": ("ptx_lanes",),
     "ptx.matrix": ("ptx_matrix",), "ptx.mbarrier": ("ptx_mbarrier",), "ptx.bulk": ("ptx_bulk",),
-    "ptx.tensor_copy": ("ptx_tensor_copy",), "ptx.cluster": ("ptx_cluster",), "ptx.inline": ("ptx_inline",),
+    "ptx.tensor_copy": ("ptx_tensor_copy",), "ptx.tensor_map": ("ptx_tensor_map",),
+    "ptx.cluster": ("ptx_cluster",), "ptx.inline": ("ptx_inline",),
     "ptx.wgmma": ("ptx_wgmma",),
     **dict.fromkeys(("ptx.mma", "tile.gemm"), ("mma",)),
     **dict.fromkeys(

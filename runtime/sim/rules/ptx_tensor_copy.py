@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 from ....base.errors import Code
-from ....base.parameters import TENSOR_MAP
 from ....base.target import MAX_CLUSTER
 from ....dialects import ptx
 from ....layout.algebra.inttuple import show
@@ -20,13 +19,14 @@ from ..faults import site_of
 from ..memory import bulk as memory
 from ..memory.boxes import Box, box_at, filled, pattern, places_of
 from ..memory.spaces import Access
+from ..memory.tensor_maps import map_at
 from ..memory.windows import mapped
 from ..ordering import bulk
 from ..ordering.asynchronous import Operation, Proxy, Source
 from ..ordering.bulk import Change, Reduction
 from ..ordering.mbarrier import Mbarrier
 from ..translate import Rules, Step, Translator
-from ..warp import MAP_BASE, Completion, Warp
+from ..warp import Completion, Warp
 from .ptx_bulk import change_of
 from .ptx_mbarrier import Barriers
 
@@ -49,7 +49,9 @@ class _Copies:
         warp.note(self.site, "copies a box by", values)
         for lane, (at, *coords) in zip(warp.lane_numbers().tolist(), values.tolist(), strict=True):
             address: int = 0 if self.shared is None else coords.pop()
-            placed = warp.launch.maps[(int(at) - MAP_BASE) // TENSOR_MAP.size]
+            placed = warp.launch.parameter_map(int(at))
+            if placed is None:
+                placed = map_at(self.spaces.global_, warp, self.outer, lane, int(at))
             self._check_place(warp, lane, placed, address)
             self._check_coordinates(warp, lane, placed, coords)
             yield lane, placed, box_at(placed, tuple(coords)), address

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`ptx`: tensor maps in memory. What orders or changes them is inline assembly that LLVM moves no access across."""
+
+from xdsl.ir import Operation
+
+from ...dialects import ptx
+from ...dialects.ptx.types import constraint_of
+from .assembly import ordered
+from .writer import FunctionWriter, Rule, rule
+
+
+def _cvta(w: FunctionWriter, op: ptx.CvtaTensorMapOp) -> None:
+    w.define(op.result, f"addrspacecast {w.typed(op.ptr)} to {w.type(op.result)}")
+
+
+def _copy(w: FunctionWriter, op: ptx.CopyTensorMapOp) -> None:
+    """Loads and stores of 16 bytes, all loads first; the map is a constant parameter, or in memory."""
+    letter = constraint_of(op.ptr.type) or ""
+    space = "global" if letter == "l" else "shared"
+    offsets, names = range(0, ptx.MAP_BYTES, 16), [f"v{number}" for number in range(ptx.MAP_BYTES // 8)]
+    pairs = [", ".join(names[offset // 8 :][:2]) for offset in offsets]
+    loads = (f"ld.v2.b64 {{{pair}}}, [$0+{offset}];" for pair, offset in zip(pairs, offsets, strict=True))
+    stores = (f"st.{space}.v2.b64 [$1+{offset}], {{{pair}}};" for pair, offset in zip(pairs, offsets, strict=True))
+    lines = ("{", f".reg .b64 {', '.join(names)};", *loads, *stores, "}")
+    w.emit(ordered(w, lines, f"l,{letter}", op.operands))
+
+
+def _replace(w: FunctionWriter, op: ptx.TensorMapReplaceOp) -> None:
+    field, letter = ptx.MAP_FIELDS[op.field.data], constraint_of(op.ptr.type)
+    ordinal = "" if op.ordinal is None else f" {op.dimension},"
+    if op.word is not None:
+        w.emit(ordered(w, f"{op.mnemonic()} [$0], {field.words.index(op.word.data)};", f"{letter}", op.operands))
+        return
+    letters = f"{letter},{'l' if field.bits == 64 else 'r'}"
+    w.emit(ordered(w, f"{op.mnemonic()} [$0],{ordinal} $1;", letters, op.operands))
+
+
+def _release(w: FunctionWriter, op: ptx.FenceTensorMapReleaseOp) -> None:
+    w.emit(ordered(w, f"{op.mnemonic()};", "", ()))
+
+
+def _acquire(w: FunctionWriter, op: ptx.FenceTensorMapAcquireOp) -> None:
+    w.emit(ordered(w, f"{op.mnemonic()} [$0], {ptx.MAP_BYTES};", "l", op.operands))
+
+
+def _cp_fence(w: FunctionWriter, op: ptx.TensorMapCpFenceOp) -> None:
+    w.emit(f"{ordered(w, f'{op.mnemonic()} [$0], [$1], {ptx.MAP_BYTES};', 'l,r', op.operands)} convergent nounwind")
+
+
+PTX_TENSOR_MAP: tuple[tuple[type[Operation], Rule], ...] = (
+    rule(ptx.CvtaTensorMapOp, _cvta),
+    rule(ptx.CopyTensorMapOp, _copy),
+    rule(ptx.TensorMapReplaceOp, _replace),
+    rule(ptx.FenceTensorMapReleaseOp, _release),
+    rule(ptx.FenceTensorMapAcquireOp, _acquire),
+    rule(ptx.TensorMapCpFenceOp, _cp_fence),
+)

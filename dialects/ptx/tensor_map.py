@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tensor maps in memory, which a kernel changes before its tensor copies use them (PTX ISA, section Tensors:
+Tensor-map, and tensormap.replace).
+
+Tensor copies read a map by a proxy of their own. Writes of the map are before them only behind a release fence of the
+thread that wrote and, after it, an acquire fence of the thread that copies.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import ClassVar, final
+
+from xdsl.dialects.builtin import I64, IntegerAttr, IntegerType, StringAttr, i64
+from xdsl.ir import SSAValue
+from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from ...base.target import TargetFamily
+from ...layout.tma.recipe import MAP_ELEMENTS
+from ...layout.tma.tensor_map import MAX_RANK, SWIZZLE_NAMES
+from ..definitions import irdl_op_definition
+from ..operands import Defined
+from .atomic import SCOPES
+from .bulk import BulkOp
+from .types import GLOBAL, MAP, SHARED, PtrType, StateSpace
+from .warp import check_word
+
+MAP_BYTES = 128
+"""The bytes of a tensor map in memory, and its alignment."""
+_ELEMENTS = tuple(word for name in MAP_ELEMENTS for word in ((name, f"{name}.ftz") if "f32" in name else (name,)))
+"""The types of elements in the order of their numbers in tensormap.replace."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MapField:
+    """A field of a tensor map: the bits of its value, for how many dimensions it has one (0: one for the map), and the
+    words for its values by their numbers, where the instruction has them as constants.
+    """
+
+    bits: int = 32
+    dimensions: int = 0
+    words: tuple[str, ...] = ()
+
+
+MAP_FIELDS: Mapping[str, MapField] = MappingProxyType({
+    "global_address": MapField(64), "rank": MapField(), "box_dim": MapField(32, MAX_RANK),
+    "global_dim": MapField(32, MAX_RANK), "global_stride": MapField(64, MAX_RANK - 1),
+    "element_stride": MapField(32, MAX_RANK), "elemtype": MapField(words=_ELEMENTS),
+    "interleave_layout": MapField(words=("none", "16B", "32B")),
+    "swizzle_mode": MapField(words=("none", *SWIZZLE_NAMES[1:])), "fill_mode": MapField(words=("zero", "nan")),
+})  # fmt: skip
+"""The fields that tensormap.replace has for tiled maps (PTX ISA, tensormap.replace)."""
+
+
+class _MapOp(BulkOp):
+    """An instruction on a tensor map in memory."""
+
+    MIN_PTX: ClassVar[int] = 83
+
+
+@irdl_op_definition
+class CvtaTensorMapOp(_MapOp):
+    """`%m = ptx.cvta.tensor_map %p`: a tensor map in global memory, as tensor copies take it (PTX ISA, cvta).
+
+    Precondition: 128 bytes that hold a map, at a multiple of 128.
+    """
+
+    name = "ptx.cvta.tensor_map"
+    ptr = operand_def(GLOBAL)
+    result = result_def(MAP)
+    traits = traits_def(Pure())
+    assembly_format = "$ptr attr-dict"
+
+    def __init__(self, ptr: SSAValue):
+        super().__init__(operands=[ptr], result_types=[MAP])
+
+
+class MapMemory(Defined):
+    """The address of a tensor map in global memory, or in the shared memory of the block."""
+
+    KINDS = (PtrType,)
+    EXPECTED = "an address in global or shared memory"
+
+
+def _check_memory(ptr: SSAValue) -> None:
+    if ptr.type not in (GLOBAL, SHARED):
+        raise VerifyException(f"a map is changed in global or shared memory, not at a {ptr.type}")
+
+
+@irdl_op_definition
+class CopyTensorMapOp(_MapOp):
+    """`ptx.tensormap.copy %m, %p`: copies a tensor map to global or shared memory, by loads and stores of the thread.
+    It is for a map that the kernel changes there. Precondition: `%p` is a multiple of 128.
+    """
+
+    name = "ptx.tensormap.copy"
+    map = operand_def(MAP)
+    ptr = operand_def(PtrType)
+    custom_directives = (MapMemory,)
+    assembly_format = "$map `,` custom<MapMemory>($ptr, type($ptr)) attr-dict"
+
+    def __init__(self, map: SSAValue, ptr: SSAValue):
+        super().__init__(operands=[map, ptr])
+
+    def verify_(self) -> None:
+        _check_memory(self.ptr)
+
+
+@irdl_op_definition
+class TensorMapReplaceOp(_MapOp):
+    """`ptx.tensormap.replace "global_dim" at 1 %p, %extent`, `ptx.tensormap.replace "swizzle_mode" "128B" %p`: changes
+    a field of a map in global or shared memory (PTX ISA, tensormap.replace; sm_90a).
+
+    The fields are `global_address` (an address or i64), `rank` (i32, less 1), `box_dim`, `global_dim` and
+    `element_stride` (i32, of a dimension from 0 for the innermost), `global_stride` (i64, in bytes, from 0 for that of
+    dimension 1) and, with words for constants, `elemtype`, `interleave_layout`, `swizzle_mode` and
+    `fill_mode`. One thread changes a map.
+    """
+
+    name = "ptx.tensormap.replace"
+    field = prop_def(StringAttr)
+    ordinal = opt_prop_def(IntegerAttr[I64])
+    word = opt_prop_def(StringAttr)
+    ptr = operand_def(PtrType)
+    value = opt_operand_def(IntegerType | PtrType)
+    custom_directives = (MapMemory,)
+    assembly_format = (
+        "$field (`at` $ordinal^)? ($word^)? custom<MapMemory>($ptr, type($ptr)) (`,` $value^ `:` type($value))? "
+        "attr-dict"
+    )
+
+    def __init__(
+        self, field: str, ptr: SSAValue, value: SSAValue | None = None, ordinal: int | None = None, word: str = ""
+    ):
+        properties = {
+            "field": StringAttr(field),
+            "ordinal": None if ordinal is None else IntegerAttr(ordinal, i64),
+            "word": StringAttr(word) if word else None,
+        }
+        super().__init__(operands=[ptr, value], properties=properties)
+
+    @property
+    def targets(self) -> TargetFamily:
+        return TargetFamily(90, 83, "a")
+
+    @property
+    def dimension(self) -> int:
+        """The dimension of the field; 0 where it has none."""
+        return 0 if self.ordinal is None else self.ordinal.value.data
+
+    def mnemonic(self) -> str:
+        assert isinstance(self.ptr.type, PtrType)
+        space = "global" if self.ptr.type.space.data is StateSpace.Global else "shared::cta"
+        return f"tensormap.replace.tile.{self.field.data}.{space}.b1024.b{MAP_FIELDS[self.field.data].bits}"
+
+    def verify_(self) -> None:
+        name = self.field.data
+        check_word("tensormap.replace", name, tuple(MAP_FIELDS))
+        _check_memory(self.ptr)
+        field = MAP_FIELDS[name]
+        if (self.ordinal is None) == (field.dimensions > 0) or self.dimension not in range(field.dimensions or 1):
+            has = f"values at 0 to {field.dimensions - 1}" if field.dimensions else "one value, without a dimension"
+            raise VerifyException(f"the field {name} has {has}")
+        if field.words:
+            check_word(name, "" if self.word is None else self.word.data, field.words)
+            if self.value is not None:
+                raise VerifyException(f"the field {name} has constants alone")
+            return
+        takes = [IntegerType(field.bits), *([GLOBAL] if name == "global_address" else [])]
+        if self.word is not None or self.value is None or self.value.type not in takes:
+            raise VerifyException(f"the value of {name} is of type {' or '.join(map(str, takes))}")
+
+
+class _FencingOp(_MapOp):
+    """A fence between writes of maps and the tensor copies that read these."""
+
+    scope = opt_prop_def(StringAttr)
+
+    @property
+    def scope_name(self) -> str:
+        """The scope in PTX's words."""
+        return "gpu" if self.scope is None else self.scope.data
+
+    def verify_(self) -> None:
+        check_word("scope", self.scope_name, SCOPES)
+
+
+def _scope(scope: str | None) -> dict[str, StringAttr | None]:
+    return {"scope": None if scope is None else StringAttr(scope)}
+
+
+@irdl_op_definition
+class FenceTensorMapReleaseOp(_FencingOp):
+    """`ptx.fence.proxy.tensormap.release scope "gpu"`: the thread's writes of maps before it are before the tensor
+    copies behind an acquire fence that follows (PTX ISA, membar: fence.proxy.tensormap::generic.release).
+    """
+
+    name = "ptx.fence.proxy.tensormap.release"
+    assembly_format = "(`scope` $scope^)? attr-dict"
+
+    def __init__(self, scope: str | None = None):
+        super().__init__(properties=_scope(scope))
+
+    def mnemonic(self) -> str:
+        return f"fence.proxy.tensormap::generic.release.{self.scope_name}"
+
+
+@irdl_op_definition
+class FenceTensorMapAcquireOp(_FencingOp):
+    """`ptx.fence.proxy.tensormap.acquire %p scope "gpu"`: the thread's tensor copies after it see the map at `%p` as it
+    was released before (PTX ISA, membar: fence.proxy.tensormap::generic.acquire).
+    """
+
+    name = "ptx.fence.proxy.tensormap.acquire"
+    ptr = operand_def(GLOBAL)
+    assembly_format = "$ptr (`scope` $scope^)? attr-dict"
+
+    def __init__(self, ptr: SSAValue, scope: str | None = None):
+        super().__init__(operands=[ptr], properties=_scope(scope))
+
+    def mnemonic(self) -> str:
+        return f"fence.proxy.tensormap::generic.acquire.{self.scope_name}"
+
+
+@irdl_op_definition
+class TensorMapCpFenceOp(_FencingOp):
+    """`ptx.tensormap.cp_fenceproxy %dst, %src scope "gpu"`: the threads of a warp together copy a map from shared to
+    global memory, and fence as `ptx.fence.proxy.tensormap.release` does (PTX ISA, tensormap.cp_fenceproxy).
+
+    Preconditions: all threads of the warp execute it with the same addresses, which are multiples of 128; a
+    `ptx.bar.warp.sync` lies between it and the changes of the map by one of them.
+    """
+
+    name = "ptx.tensormap.cp_fenceproxy"
+    dst = operand_def(GLOBAL)
+    src = operand_def(SHARED)
+    assembly_format = "$dst `,` $src (`scope` $scope^)? attr-dict"
+
+    def __init__(self, dst: SSAValue, src: SSAValue, scope: str | None = None):
+        super().__init__(operands=[dst, src], properties=_scope(scope))
+
+    def mnemonic(self) -> str:
+        route = "global.shared::cta.tensormap::generic.release"
+        return f"tensormap.cp_fenceproxy.{route}.{self.scope_name}.sync.aligned"
