@@ -119,7 +119,7 @@ def attention_kernel(
 
     def parts(atom: Any, shared: Any, coordinates: Any, shape: Any) -> Any:
         """A tile in shared memory and those of a tensor, as an instruction moves them."""
-        tiled = cute.local_tile(coordinates, shape, (None, None, None), ragged=True)
+        tiled = cute.local_tile(coordinates, shape, (None, None, None))
         one = cute.make_layout(1)
         return cpasync.tma_partition(atom, 0, one, cute.group_modes(shared, 0, 2), cute.group_modes(tiled, 0, 2))
 
@@ -299,7 +299,7 @@ def attention_kernel(
             rO = cute.make_rmem_tensor_like(accO, half)
             to = cute.composition(rO, by_rows_of_o)
             to.store((out.load() * inverse).to(half))
-            gO = cute.local_tile(mOut[None, head, None], (rows, depth), (m, 0), ragged=True)
+            gO = cute.local_tile(mOut[None, head, None], (rows, depth), (m, 0))
             tOgO = cute.composition(thread_pv.partition_C(gO), by_rows_of_o)
             for r in cute.range_constexpr(2):
                 if m * rows + places[2 * r][0] < sequence:

@@ -152,7 +152,7 @@ def gemm_kernel(
 
     def tiles(atom: Any, place: Any, blocks: int, shared: Any, coordinates: Any, shape: Any) -> Any:
         """Tiles in shared memory and those of a matrix, as this block moves them: (TMA,count), (TMA,m,n)."""
-        tiled = cute.local_tile(coordinates, shape, (None, None), ragged=True)
+        tiled = cute.local_tile(coordinates, shape, (None, None))
         parts = cute.group_modes(shared, 0, 2), cute.group_modes(tiled, 0, 2)
         return cpasync.tma_partition(atom, place, cute.make_layout(blocks), *parts)
 
@@ -217,7 +217,7 @@ def gemm_kernel(
         part = mma.get_slice(mine if config.sharing == 1 else t - WARPGROUP)
         rA = mma.make_fragment_A(part.partition_A(sA))  # (MMA,MMA_M,steps,stages)
         rB = mma.make_fragment_B(part.partition_B(sB))  # (MMA,1,steps,stages)
-        whole = cute.local_tile(mD, (config.m, config.n), (0, 0), ragged=True)
+        whole = cute.local_tile(mD, (config.m, config.n), (0, 0))
         acc = mma.make_fragment_C(part.partition_C(whole))  # (MMA,MMA_M,1)
         strips, steps = cute.size(acc, 1), cute.size(rA, 2)
 
@@ -271,7 +271,7 @@ def gemm_kernel(
                     result = chunks[None, None, None, chunk, strip].load()
                     if bias is not None:  # the same in every row
                         every_row = cute.make_tensor(bias.iterator, cute.make_layout(mD.shape, stride=(0, 1)))
-                        tile = cute.local_tile(every_row, (ROWS, columns), (0, column), ragged=True)
+                        tile = cute.local_tile(every_row, (ROWS, columns), (0, column))
                         result = result + narrow.get_slice(mine).partition_C(tile).load()
                     if activation is not None:
                         result = activation(result)

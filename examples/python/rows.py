@@ -46,13 +46,13 @@ class RowTile:
         self.thread = self.tiled_copy.get_slice(cute.arch.thread_idx()[0])
         self.within = None
         if columns % (8 * config.group):
-            places = self.thread.partition_S(cute.make_identity_tensor(self.shape), ragged=True)
+            places = self.thread.partition_S(cute.make_identity_tensor(self.shape))
             self.within = cute.bounds(places, (None, columns))
 
     def load(self, matrix: cute.Tensor, block: cute.Int | int, beyond: float) -> cute.Tensor:
         """A thread's part of the rows of a block: (8,1,vectors); `beyond` is what stands after the end of a row."""
         tile = cute.local_tile(matrix, self.shape, (block, 0))
-        part = self.thread.partition_S(tile, ragged=self.within is not None)
+        part = self.thread.partition_S(tile)
         values = cute.make_rmem_tensor_like(part)
         if self.within is not None:
             values.fill(beyond)
@@ -62,7 +62,7 @@ class RowTile:
     def store(self, values: cute.Tensor, matrix: cute.Tensor, block: cute.Int | int) -> None:
         """Writes what `load` gave, changed."""
         tile = cute.local_tile(matrix, self.shape, (block, 0))
-        part = self.thread.partition_D(tile, ragged=self.within is not None)
+        part = self.thread.partition_D(tile)
         cute.copy(self.tiled_copy, values, part, pred=self.within)
 
 

@@ -35,9 +35,7 @@ def tma_copy_kernel(mA: cute.Tensor, mB: cute.Tensor, config: cute.Constexpr[Con
 
     sT = cute.group_modes(cute.make_smem_tensor(layout, cute.Float16, 1024), 0, 2)
     full = cute.make_smem_tensor((1,), cute.Int64, 8).ptr(0)
-    gA, gB = [
-        cute.group_modes(cute.local_tile(coords, shape, (m, n), ragged=True), 0, 2) for coords in (coords_A, coords_B)
-    ]
+    gA, gB = [cute.group_modes(cute.local_tile(coords, shape, (m, n)), 0, 2) for coords in (coords_A, coords_B)]
     one = cute.make_layout(1)
     tAsA, tAgA = cpasync.tma_partition(load, 0, one, sT, gA)
     tBsB, tBgB = cpasync.tma_partition(store, 0, one, sT, gB)

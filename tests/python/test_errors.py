@@ -302,7 +302,7 @@ def refused_by_a_pass(out: Any) -> None:
 
 
 def refused_by_a_view(out: Any) -> None:
-    cute.local_tile(out, (5,), (0,))  # error: E0314, tiles of 5 do not divide
+    cute.local_tile(out, (8,), (4,))  # error: E0215, outside
 
 
 def refused_while_it_runs(out: Any) -> None:
@@ -383,7 +383,7 @@ def test_hints_are_in_the_words_of_python() -> None:
 
     @cute.kernel
     def beyond(out: Any) -> None:
-        out[0] = cute.local_tile(out, (20,), (1,), ragged=True)[12]
+        out[0] = cute.local_tile(out, (20,), (1,))[12]
 
     with pytest.raises(TilefoldError) as caught:
         beyond(np.zeros(32, np.float32)).launch(grid=1, block=1, device="sim", stage="cute")

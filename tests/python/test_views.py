@@ -33,14 +33,14 @@ def viewed(layout: str, view: Callable[[cute.Tensor], Any]) -> str:
 VIEWS: Sequence[tuple[str, Callable[[Any], Any], str]] = (
     ("(128,64):(64,1)", lambda t: cute.local_tile(t, (32, 16), (1, None)), "(32,16,4):(64,1,16)"),
     ("(128,64):(64,1)", lambda t: cute.local_tile(t, (32, 8, 16), (1, 2, 3), (1, None, 1)), "(32,16):(64,1)"),
-    ("100:1", lambda t: cute.local_tile(t, 32, 3, ragged=True), "(32):(1)"),
+    ("100:1", lambda t: cute.local_tile(t, 32, 3), "(32):(1)"),
     ("(128,64):(64,1)", lambda t: cute.local_tile(t, (32, 16), 6), "(32,16):(64,1)"),
     ("(128,64):(64,1)", lambda t: cute.local_tile(t, (32, 16), (3,)), "(32,16,4):(64,1,16)"),
     ("(128,64):(64,1)", lambda t: cute.inner_partition(t, (32, 16), (1, None)), "(32,16,4):(64,1,16)"),
     ("(128,64):(64,1)", lambda t: cute.outer_partition(t, (32, 16), (5, 3)), "(4,4):(2048,16)"),
     ("(128,64):(64,1)", lambda t: cute.outer_partition(t, (32, 16), (5, None)), "(16,4,4):(1,2048,16)"),
     ("(128,64):(64,1)", lambda t: cute.outer_partition(t, (32, 16), 37), "(4,4):(2048,16)"),
-    ("(?,6):(8,1)", lambda t: cute.outer_partition(t, (5, 4), (1, 2), ragged=True), "(?,2):(40,4)"),
+    ("(?,6):(8,1)", lambda t: cute.outer_partition(t, (5, 4), (1, 2)), "(?,2):(40,4)"),
     ("(8,128):(128,1)", lambda t: cute.flat_divide(t, (1, 8)), "(1,8,8,16):(0,1,128,8)"),
     ("(8,128):(128,1)", lambda t: cute.zipped_divide(t, (2, 8)), "((2,8),(4,16)):((128,1),(256,8))"),
     ("(8,128):(128,1)", lambda t: cute.tiled_divide(t, (2, 8)), "((2,8),4,16):((128,1),256,8)"),
@@ -54,7 +54,7 @@ VIEWS: Sequence[tuple[str, Callable[[Any], Any], str]] = (
     ("(8,16):(16,1)", lambda t: t[None, 3], "(8):(16)"),
     ("(8,(2,8)):(16,(1,2))", lambda t: t[1, (None, 2)], "(2):(1)"),
     ("(8,16):(16,1)", lambda t: cute.slice_(t, (2, None)), "(16):(1)"),
-    ("(?,?{div=8}):(?{div=8},1)", lambda t: cute.local_tile(t, (64, 8), (1, None), ragged=True),
+    ("(?,?{div=8}):(?{div=8},1)", lambda t: cute.local_tile(t, (64, 8), (1, None)),
      "(64,8,?):(?{div=8},1,8)"),
     ("(?,?{div=8}):(?{div=8},1)", lambda t: cute.make_tensor(t.iterator, t.layout), "(?,?{div=8}):(?{div=8},1)"),
     ("(?,8):(8,1)", lambda t: cute.make_tensor(t.iterator, (t.shape[0], 4)), "(?,4):(1,?)"),
@@ -113,8 +113,8 @@ def test_ragged_copy() -> None:
         atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), A.element_type, num_bits_per_copy=16)
         tiled = cute.make_tiled_copy_tv(atom, (4, 8), (2, 1))
         part = tiled.get_slice(t)
-        gA, gB = (cute.local_tile(x, (16, 8), (m, n), ragged=True) for x in (A, B))
-        gI = cute.local_tile(cute.make_identity_tensor(A), (16, 8), (m, n), ragged=True)
+        gA, gB = (cute.local_tile(x, (16, 8), (m, n)) for x in (A, B))
+        gI = cute.local_tile(cute.make_identity_tensor(A), (16, 8), (m, n))
         inside = cute.bounds(part.partition_S(gI), (30, 20))
         r = cute.make_rmem_tensor_like(part.partition_D(gB))
         r.fill(0)
@@ -201,15 +201,20 @@ def test_a_division_by_the_tiler_leads_to_threads() -> None:
     assert copy.tidfrg_D(layout) != copy.tidfrg_S(layout)
 
 
-def test_parts_of_what_tiles_do_not_cover_are_refused() -> None:
+def test_the_last_tiles_reach_beyond_their_tensor() -> None:
     @cute.kernel
-    def uncovered(A: cute.Tensor):
+    def uncovered(A: cute.Tensor, out: cute.Tensor):
         atom = cute.make_copy_atom("UniversalCopy<uint32_t>", cute.Float32)
-        cute.make_tiled_copy_tv(atom, (8, 4), (1, 1)).tidfrg_S(A)
+        copy = cute.make_tiled_copy_tv(atom, (8, 4), (1, 1))
+        assert cute.size(copy.tidfrg_S(A)) == 64
+        part = copy.get_slice(cute.arch.thread_idx()[0]).partition_S(A)
+        assert part.shape == ((1, 1), 2, 1)
+        row = cute.arch.thread_idx()[0] % 8
+        out[cute.arch.thread_idx()[0]] = part[0, 1, 0] if row < 2 else part[0, 0, 0]
 
-    with pytest.raises(ProgramError) as caught:
-        uncovered(np.zeros((10, 4), np.float32)).launch(grid=1, block=1, device="sim")
-    assert caught.value.code == "E0314"
+    a, out = np.arange(40, dtype=np.float32).reshape(10, 4), np.zeros(32, np.float32)
+    uncovered(a, out).launch(grid=1, block=32, device="sim")
+    assert out.tolist() == [a[i + 8 if i < 2 else i, j] for j in range(4) for i in range(8)]
 
 
 def test_coordinates() -> None:
@@ -246,7 +251,6 @@ def test_shared_memory_of_two_names() -> None:
 
 
 MISTAKES: Sequence[tuple[Callable[[Any, Any], object], str, str]] = (
-    (lambda t, x: cute.local_tile(t, (32, 16), (0, 0)), "E0314", "do not divide"),
     (lambda t, x: cute.local_tile(t.layout, (2, 2), (0, 0)), "E5002", "expected a tensor, got a layout"),
     (lambda t, x: t[-1, 0], "E5002", "a coordinate is not negative"),
     (lambda t, x: t[0, 1.5], "E5002", "a coordinate is an integer, not float"),

@@ -37,10 +37,10 @@ from .coordinates import as_layout, check_static, tuples
 from .fragments import Vec, load, store
 from .memory import make_rmem_tensor
 from .mma import TiledMma, partitioned, static_or_unknown
+from .modes import relaid
 from .tensor_base import emit_inferred, registers, tensor_type
 from .tensors import Tensor
 from .tma import TmaAtom, tensor_copy
-from .views import relaid
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,13 +111,13 @@ class TiledCopy(Displayed):
         """(thread, value) to a place of the tile that is written."""
         return self.type.tiled_copy.get_layoutD_TV()
 
-    def tidfrg_S(self, target: Any, ragged: bool = False) -> Any:
+    def tidfrg_S(self, target: Any) -> Any:
         """A layout, or a tensor, that is read: (Thr,(FrgV,FrgX),(RestM,RestN,...)), all threads' parts at once."""
-        return relaid(self.type.tiled_copy.tidfrg_S, target, self.tiler, ragged)
+        return relaid(target, self.type.tiled_copy.tidfrg_S)
 
-    def tidfrg_D(self, target: Any, ragged: bool = False) -> Any:
+    def tidfrg_D(self, target: Any) -> Any:
         """A layout, or a tensor, that is written: (Thr,(FrgV,FrgX),(RestM,RestN,...))."""
-        return relaid(self.type.tiled_copy.tidfrg_D, target, self.tiler, ragged)
+        return relaid(target, self.type.tiled_copy.tidfrg_D)
 
     def tile2thrfrg(self, tiles: Any, ref2trg: Any) -> Any:
         """A layout, or a tensor, that `zipped_divide` has divided by the tiler: (Thr,(FrgV,FrgX),(RestM,RestN,...)).
@@ -126,7 +126,7 @@ class TiledCopy(Displayed):
         has them, counted first mode fastest (CuTe's tile2thrfrg).
         """
         layout = _plain(ref2trg)
-        return relaid(lambda x: self.type.tiled_copy.tile2thrfrg(x, layout), tiles, None, ragged=True)
+        return relaid(tiles, lambda x: self.type.tiled_copy.tile2thrfrg(x, layout))
 
     def retile(self, fragment: Tensor) -> Tensor:
         """A fragment of another tiling of the same tile in the profile of the source, the same for each thread."""
@@ -156,13 +156,13 @@ class ThrCopy:
     def __str__(self) -> str:
         return "\n".join(thr_copy_lines(self.tiled_copy.type.tiled_copy, static_or_unknown(self.thread), plain_style))
 
-    def partition_S(self, tensor: Any, ragged: bool = False) -> Any:
+    def partition_S(self, tensor: Any) -> Any:
         """The thread's part of a tensor that is read: ((AtomV,RestV),RestM,RestN,...)."""
-        return partitioned(PartitionSOp, self.tiled_copy.value(), tensor, self.thread, ragged)
+        return partitioned(PartitionSOp, self.tiled_copy.value(), tensor, self.thread)
 
-    def partition_D(self, tensor: Any, ragged: bool = False) -> Any:
+    def partition_D(self, tensor: Any) -> Any:
         """The thread's part of a tensor that is written: ((AtomV,RestV),RestM,RestN,...)."""
-        return partitioned(PartitionDOp, self.tiled_copy.value(), tensor, self.thread, ragged)
+        return partitioned(PartitionDOp, self.tiled_copy.value(), tensor, self.thread)
 
     def retile_S(self, fragment: Tensor) -> Tensor:
         """A fragment of another tiling of the same tile, such as an accumulator, in the profile of the source."""

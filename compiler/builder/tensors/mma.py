@@ -33,10 +33,11 @@ from ..scalars.values import convert, index_of
 from ..tracing.state import checked, current, emit
 from ..tracing.stateful import Stateful
 from .coordinates import as_layout, tuples
+from .modes import relaid
 from .nvgpu import MatrixOp, MmaUniversalOp
-from .tensor_base import AnyTensor, emit_inferred, ragged_unit, tensor_type
+from .tensor_base import AnyTensor, emit_inferred, tensor_type
 from .tensors import Tensor
-from .views import as_tensor, relaid
+from .views import as_tensor
 from .warpgroup import Field
 
 
@@ -103,21 +104,20 @@ class TiledMma(Displayed, Stateful):
         """(thread, value) to a place of the tile of C, (M,N)."""
         return self.type.tiled_mma.layout_tv("C")
 
-    def thrfrg_A(self, target: Any, ragged: bool = False) -> Any:
+    def thrfrg_A(self, target: Any) -> Any:
         """A layout, or a tensor, of A (M,K,...): ((ThrV,(ThrM,ThrK)),(FrgV,(RestM,RestK,...))), all threads' parts."""
-        return self._thrfrg("A", target, ragged)
+        return self._thrfrg("A", target)
 
-    def thrfrg_B(self, target: Any, ragged: bool = False) -> Any:
+    def thrfrg_B(self, target: Any) -> Any:
         """A layout, or a tensor, of B (N,K,...): ((ThrV,(ThrN,ThrK)),(FrgV,(RestN,RestK,...)))."""
-        return self._thrfrg("B", target, ragged)
+        return self._thrfrg("B", target)
 
-    def thrfrg_C(self, target: Any, ragged: bool = False) -> Any:
+    def thrfrg_C(self, target: Any) -> Any:
         """A layout, or a tensor, of C (M,N,...): ((ThrV,(ThrM,ThrN)),(FrgV,(RestM,RestN,...)))."""
-        return self._thrfrg("C", target, ragged)
+        return self._thrfrg("C", target)
 
-    def _thrfrg(self, operand: str, target: Any, ragged: bool) -> Any:
-        mma = self.type.tiled_mma
-        return relaid(lambda layout: mma.thrfrg(operand, layout), target, mma.tiler(operand), ragged)
+    def _thrfrg(self, operand: str, target: Any) -> Any:
+        return relaid(target, lambda layout: self.type.tiled_mma.thrfrg(operand, layout))
 
     def get_slice(self, thread: Any) -> "ThrMma":
         """The part of a thread, whose index may be a value."""
@@ -155,17 +155,17 @@ class ThrMma:
     def __str__(self) -> str:
         return "\n".join(thr_mma_lines(self.tiled_mma.type.tiled_mma, static_or_unknown(self.thread), plain_style))
 
-    def partition_A(self, tensor: Any, ragged: bool = False) -> Any:
+    def partition_A(self, tensor: Any) -> Any:
         """The thread's part of A (M,K,...): (MMA,MMA_M,MMA_K,...)."""
-        return self._part(PartitionAOp, tensor, ragged)
+        return self._part(PartitionAOp, tensor)
 
-    def partition_B(self, tensor: Any, ragged: bool = False) -> Any:
+    def partition_B(self, tensor: Any) -> Any:
         """The thread's part of B (N,K,...): (MMA,MMA_N,MMA_K,...)."""
-        return self._part(PartitionBOp, tensor, ragged)
+        return self._part(PartitionBOp, tensor)
 
-    def partition_C(self, tensor: Any, ragged: bool = False) -> Any:
+    def partition_C(self, tensor: Any) -> Any:
         """The thread's part of C (M,N,...): (MMA,MMA_M,MMA_N,...)."""
-        return self._part(PartitionCOp, tensor, ragged)
+        return self._part(PartitionCOp, tensor)
 
     def make_fragment_A(self, part: AnyTensor) -> Tensor:
         """As `TiledMma.make_fragment_A`."""
@@ -183,8 +183,8 @@ class ThrMma:
         """The accumulator for a thread's part of C (M,N)."""
         return self.make_fragment_C(self.partition_C(tensor))
 
-    def _part(self, op: type[Any], tensor: Any, ragged: bool) -> Any:
-        return partitioned(op, self.tiled_mma.value(), tensor, self.thread, ragged)
+    def _part(self, op: type[Any], tensor: Any) -> Any:
+        return partitioned(op, self.tiled_mma.value(), tensor, self.thread)
 
 
 def static_or_unknown(index: Any) -> Any:
@@ -192,9 +192,9 @@ def static_or_unknown(index: Any) -> Any:
     return index if type(index) is int else Unknown()
 
 
-def partitioned(op: type[Any], tiling: SSAValue, tensor: Any, thread: Any, ragged: bool) -> Any:
+def partitioned(op: type[Any], tiling: SSAValue, tensor: Any, thread: Any) -> Any:
     """A thread's part of a tensor under a tiled copy or a tiled MMA. Raises `LayoutError` where it does not divide."""
-    return as_tensor(tensor).view_of(op, [tiling, tensor.ssa, [index_of(thread).ssa]], ragged_unit(ragged))
+    return as_tensor(tensor).view_of(op, [tiling, tensor.ssa, [index_of(thread).ssa]], {})
 
 
 def _fragment(op: type[FragmentOp], mma: TiledMma, part: AnyTensor) -> Tensor:

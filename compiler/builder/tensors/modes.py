@@ -78,7 +78,7 @@ def flatten(target: Any) -> Any:
     """All modes at one level: `((2, 3), 4)` becomes `(2, 3, 4)`, and not one mode of 24 as by `numpy.ravel`."""
     if isinstance(target, tuple):
         return flatten_tuple(target)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    return _relaid(target, algebra.flatten)
+    return relaid(target, algebra.flatten)
 
 
 def coalesce(target: Any, profile: Any = None) -> Any:
@@ -87,7 +87,7 @@ def coalesce(target: Any, profile: Any = None) -> Any:
     """
     if isinstance(target, AnyTensor) and profile is None:
         return target.view(CoalesceOp, [], {})
-    return _relaid(target, lambda layout: algebra.coalesce(layout, tuples(profile)))
+    return relaid(target, lambda layout: algebra.coalesce(layout, tuples(profile)))
 
 
 def filter(target: Any, profile: Any = None) -> Any:
@@ -95,12 +95,12 @@ def filter(target: Any, profile: Any = None) -> Any:
 
     Unlike Python's `filter` it knows layouts only; elements are chosen by `cute.where`.
     """
-    return _relaid(target, lambda layout: algebra.filter(layout, tuples(profile)))
+    return relaid(target, lambda layout: algebra.filter(layout, tuples(profile)))
 
 
 def filter_zeros(target: Any, profile: Any = None) -> Any:
     """With extent 1 where the stride is 0, or where `profile`, a stride, has a 0."""
-    return _relaid(target, lambda layout: algebra.filter_zeros(layout, tuples(profile)))
+    return relaid(target, lambda layout: algebra.filter_zeros(layout, tuples(profile)))
 
 
 def append(target: Any, mode: Any = None, rank: int | None = None) -> Any:
@@ -169,7 +169,8 @@ def _check_range(begin: int, end: int, rank: int) -> None:
         raise TilefoldError(Code.MODE_OUT_OF_RANGE, message)
 
 
-def _relaid(target: Any, function: Callable[[Any], Any]) -> Any:
+def relaid(target: Any, function: Callable[[Any], Any]) -> Any:
+    """A function of layouts, applied to a layout, or to that of a tensor: the tensor in the resulting layout."""
     if isinstance(target, Tensor):
         return make_tensor(target.iterator, function(target.layout))
     return function(layout_of(target))
@@ -179,7 +180,7 @@ def _padded(target: Any, mode: Any, rank: int | None, function: Callable[[Any, i
     whole = rank_of(target) + 1 if rank is None else rank
     if not isinstance(target, tuple):
         added = None if mode is None else layout_of(mode)
-        return _relaid(target, lambda layout: function(layout, whole, added))
+        return relaid(target, lambda layout: function(layout, whole, added))
     missing = whole - len(target)  # pyright: ignore[reportUnknownArgumentType]
     if missing < 0:
         raise TilefoldError(Code.RANK_MISMATCH, f"{target} has more than {whole} elements")

@@ -219,12 +219,14 @@ def inside(attribute: CoordAttr, operands: list[SSAValue], tensor: AnyTensor) ->
 def emit_inferred(
     op: "type[LayoutViewOp | FragmentOp | MakeFragmentLikeOp]", operands: Sequence[Any], properties: Mapping[str, Any]
 ) -> SSAValue:
-    """The result of an operation that infers its type from its operands, one of which is a tensor. Raises
-    TilefoldError.
+    """The result of an operation that infers its type from its operands, one of which is a tensor. Where tiles do not
+    cover the tensor, the last ones reach beyond it. Raises TilefoldError.
     """
     try:
         return emit(op.inferred(operands, properties)).results[0]
     except LayoutError as error:
+        if error.code == Code.TILE_NOT_DIVIDING and "ragged" not in properties:
+            return emit_inferred(op, operands, {**properties, "ragged": UnitAttr()})
         if error.code != Code.COORDINATE_OUTSIDE or current().is_certain:
             raise
         coord, values = at_run_time(properties["coord"], operands[-1])  # a branch may be one that no thread takes
@@ -238,11 +240,6 @@ def replaced_leaves(
     if isinstance(t, tuple):
         return tuple([replaced_leaves(part, value, (*path, i), every) for i, part in enumerate(t)])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return value(path, t) if every or isinstance(t, Unknown) else t
-
-
-def ragged_unit(ragged: bool) -> dict[str, Attribute]:
-    """The property of a view whose last tiles may reach beyond its tensor."""
-    return {"ragged": UnitAttr()} if ragged else {}
 
 
 def tensor_type(tensor: AnyTensor) -> TensorType:

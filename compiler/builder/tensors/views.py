@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Views of tensors, by the functions of CuTe. Those that are defined for layouts too take either.
 
-A view touches no element. Tiles must cover a tensor exactly (E0314) unless the view is `ragged`: then the last ones
-reach beyond it, and what lies there must not be accessed. Everything raises `LayoutError` where the algebra does.
+A view touches no element. Where tiles do not cover a tensor exactly, the last ones reach beyond it, and what lies there
+must not be accessed. Everything raises `LayoutError` where the algebra does.
 """
 
-from collections.abc import Callable
 from typing import Any, TypeVar
 
 from xdsl.dialects.builtin import IndexType, IntAttr, IntegerAttr, i64
@@ -29,14 +28,13 @@ from ....dialects.tile import (
     TiledDivideOp,
     ZippedDivideOp,
 )
-from ....dialects.tile.divisibility import check_tiles
 from ....dialects.tile.view_base import LayoutViewOp
 from ....layout.algebra.core import ComposedLayout, Layout
 from ....layout.algebra.inttuple import leaves
 from ....layout.algebra.swizzle import Swizzle
 from ..scalars.dtypes import Index, as_dtype
 from ..scalars.values import MOST, Int, index_of
-from ..tracing.state import checked, emit
+from ..tracing.state import emit
 from .coordinates import (
     as_layout,
     as_tuple,
@@ -47,85 +45,72 @@ from .coordinates import (
     tuples,
 )
 from .modes import layout_of
-from .tensor_base import AnyTensor, ragged_unit, tensor_type
-from .tensors import CoordTensor, Tensor, make_tensor
+from .tensor_base import AnyTensor, tensor_type
+from .tensors import CoordTensor, Tensor
 
 T = TypeVar("T", Tensor, CoordTensor)
 """A tensor, or a tensor of coordinates: a view of one is the same kind."""
 
 
-def local_tile(tensor: T, tiler: Any, coord: Any, proj: Any = None, ragged: bool = False) -> T:
+def local_tile(tensor: T, tiler: Any, coord: Any, proj: Any = None) -> T:
     """The tile at a coordinate of the tensor's tiles: `local_tile(mA, (128, 64), (m, None))`: (BLK_M,BLK_K,k).
 
     `None` keeps a mode of the tiles; an integer in place of the tuple counts through all tiles, the first mode fastest.
     With `proj=(1, None, 1)` only the modes marked 1 of tiler and coordinate are used (CuTe's Step).
     """
-    return _tiles(LocalTileOp, tensor, tiler, coord, proj, ragged)
+    return _tiles(LocalTileOp, tensor, tiler, coord, proj)
 
 
-def inner_partition(tensor: T, tiler: Any, coord: Any, ragged: bool = False) -> T:
+def inner_partition(tensor: T, tiler: Any, coord: Any) -> T:
     """The elements within the tile at a coordinate of the tensor's tiles, as `local_tile`: (BLK_M,BLK_N,...)."""
-    return _tiles(LocalTileOp, tensor, tiler, coord, None, ragged)
+    return _tiles(LocalTileOp, tensor, tiler, coord, None)
 
 
-def outer_partition(tensor: T, tiler: Any, coord: Any, ragged: bool = False) -> T:
+def outer_partition(tensor: T, tiler: Any, coord: Any) -> T:
     """The elements at a coordinate within every tile: `outer_partition(mA, (8, 4), (i, j))`: (RestM,RestN,...).
 
     `None` keeps a mode of the tile, before the others; an integer in place of the tuple counts through the elements of
     a tile, the first mode fastest. `local_partition` is this for the coordinate of a thread.
     """
-    return _tiles(OuterPartitionOp, tensor, tiler, coord, None, ragged)
+    return _tiles(OuterPartitionOp, tensor, tiler, coord, None)
 
 
-def _tiles(op: type[LayoutViewOp], tensor: T, tiler: Any, coord: Any, proj: Any, ragged: bool) -> T:
+def _tiles(op: type[LayoutViewOp], tensor: T, tiler: Any, coord: Any, proj: Any) -> T:
     attribute, operands = split_coordinate(coord)
-    properties: dict[str, Any] = {"tiler": _tiler(as_tuple(tiler)), "coord": attribute} | ragged_unit(ragged)
+    properties: dict[str, Any] = {"tiler": _tiler(as_tuple(tiler)), "coord": attribute}
     if proj is not None:
         properties["proj"] = CoordAttr(tuples(proj))
     return as_tensor(tensor).view(op, [operands], properties)
 
 
-def local_partition(tensor: T, threads: Any, index: Any, proj: Any = None, ragged: bool = False) -> T:
-    """The elements at the coordinate of thread `index` in every tile of the shape of `threads`, a layout that maps
+def local_partition(tensor: T, tiler: Any, index: Any, proj: Any = None) -> T:
+    """The elements at the coordinate of thread `index` in every tile of the shape of `tiler`, a layout that maps
     coordinates to thread indices: (RestM,RestN,...).
     """
-    properties: dict[str, Any] = {"threads": LayoutAttr(_static(as_layout(threads)))} | ragged_unit(ragged)
+    properties: dict[str, Any] = {"threads": LayoutAttr(_static(as_layout(tiler)))}
     if proj is not None:
         properties["proj"] = CoordAttr(tuples(proj))
     return as_tensor(tensor).view(LocalPartitionOp, [[index_of(index).ssa]], properties)
 
 
-def relaid(function: Callable[[Any], Any], target: Any, tiler: Any, ragged: bool) -> Any:
-    """Applies a function of layouts to a layout, or to that of a tensor: the tensor in the resulting layout.
-
-    Tiles of `tiler` must cover a tensor exactly unless it is `ragged`. Raises `LayoutError` where the function does.
-    """
-    if not isinstance(target, Tensor):
-        return function(layout_of(target))
-    if not ragged:
-        with checked():
-            check_tiles(tensor_type(target).layout.data, tiler)
-    return make_tensor(target.iterator, function(target.layout))
-
-
-def logical_divide(target: Any, tiler: Any, ragged: bool = False) -> Any:
+def logical_divide(target: Any, tiler: Any) -> Any:
     """Each mode becomes (inside the tile, the tiles): ((TileM,RestM),(TileN,RestN),...)."""
-    return _divided(LogicalDivideOp, algebra.logical_divide, target, tiler, ragged)
+    return _divided(LogicalDivideOp, algebra.logical_divide, target, tiler)
 
 
-def zipped_divide(target: Any, tiler: Any, ragged: bool = False) -> Any:
+def zipped_divide(target: Any, tiler: Any) -> Any:
     """Two modes, the tile and the tiles: ((TileM,TileN),(RestM,RestN,...))."""
-    return _divided(ZippedDivideOp, algebra.zipped_divide, target, tiler, ragged)
+    return _divided(ZippedDivideOp, algebra.zipped_divide, target, tiler)
 
 
-def tiled_divide(target: Any, tiler: Any, ragged: bool = False) -> Any:
+def tiled_divide(target: Any, tiler: Any) -> Any:
     """The tile in one mode, then the tiles: ((TileM,TileN),RestM,RestN,...)."""
-    return _divided(TiledDivideOp, algebra.tiled_divide, target, tiler, ragged)
+    return _divided(TiledDivideOp, algebra.tiled_divide, target, tiler)
 
 
-def flat_divide(target: Any, tiler: Any, ragged: bool = False) -> Any:
+def flat_divide(target: Any, tiler: Any) -> Any:
     """All modes in a row: (TileM,TileN,RestM,RestN,...)."""
-    return _divided(FlatDivideOp, algebra.flat_divide, target, tiler, ragged)
+    return _divided(FlatDivideOp, algebra.flat_divide, target, tiler)
 
 
 def composition(target: Any, layout: Any) -> Any:
@@ -220,9 +205,9 @@ def rasterize(index: Any, rows: Any, columns: Any, group: int = 8) -> tuple[Int,
     return Int(m, Index, range=(0, MOST)), Int(n, Index, range=(0, MOST))
 
 
-def _divided(op: type[LayoutViewOp], function: Any, target: Any, tiler: Any, ragged: bool) -> Any:
+def _divided(op: type[LayoutViewOp], function: Any, target: Any, tiler: Any) -> Any:
     if isinstance(target, AnyTensor):
-        return target.view(op, [], {"tiler": _tiler(tiler)} | ragged_unit(ragged))
+        return target.view(op, [], {"tiler": _tiler(tiler)})
     return function(layout_of(target), tuples(tiler))
 
 

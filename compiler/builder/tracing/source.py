@@ -14,7 +14,6 @@ from ...frontend.source import Source
 _SPELLING: Mapping[str, str] = MappingProxyType({
     "{unroll = 4 : i64}": "cute.range(..., unroll=4)",
     "{unroll}": "with cute.range(..., unroll_full=True)",
-    "add `ragged`": "add ragged=True",
     "by tile.load and tile.store": "as t[i, j]",
     "that tile.bounds": "that cute.bounds",
     "by tile.local_tile": "by cute.local_tile",
