@@ -332,7 +332,7 @@ def test_the_marked_text_is_the_expression() -> None:
     with pytest.raises(TilefoldError) as caught:
         cute.kernel(refused_by_a_view)(np.zeros(32, np.float32)).build(32)
     _, line, marker, *_ = str(caught.value).splitlines()
-    assert line[marker.index("^") : marker.rindex("^") + 1] == "cute.local_tile(out, (5,), (0,))"
+    assert line[marker.index("^") : marker.rindex("^") + 1] == "cute.local_tile(out, (8,), (4,))"
 
 
 @cute.jit
