@@ -28,8 +28,12 @@ def _ptr_add(w: FunctionWriter, op: ptx.PtrAddOp) -> None:
 
 
 def _descriptor(w: FunctionWriter, op: ptx.WgmmaDescriptorOp) -> None:
+    """The uppermost byte of an address in shared memory is the block's rank in its cluster, which would be added to
+    other fields. LLVM would spread a mask over the offsets in loops, but not a permutation of bytes.
+    """
     address = w.temp(f"ptrtoint {w.typed(op.ptr)} to i32")
-    start = w.temp(f"lshr i32 {address}, 4")  # an address in shared memory has 18 bits
+    in_block = w.temp(f"call i32 @llvm.nvvm.prmt(i32 {address}, i32 0, i32 {0x4210})")
+    start = w.temp(f"lshr i32 {in_block}, 4")
     wide = w.temp(f"zext nneg i32 {start} to i64")
     w.define(op.result, f"or disjoint i64 {wide}, {op.fields.value}")
 

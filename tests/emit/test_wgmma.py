@@ -4,6 +4,7 @@
 
 import re
 
+import numpy as np
 import pytest
 from tilefold.base.target import Target
 from tilefold.compiler.emit import emit_llvm
@@ -11,10 +12,12 @@ from tilefold.compiler.machine.assemble import assemble
 from tilefold.compiler.machine.nvptx import compile_llvm
 from tilefold.compiler.reports.kernel_report import count_instructions
 from tilefold.dialects.ptx import WgmmaMmaAsyncOp
+from tilefold.layout.atoms.wgmma_smem import MatrixDescriptor
 from tilefold.passes.errors import LoweringError
 
 from tests.emit.examples import ARGS, WARPGROUPS, multiplication
 from tests.emit.harness import kernel, parse, ptx_of
+from tests.emit.ptx_interpreter import run_ptx
 from tests.ptxas import installed, needs_ptxas, program
 from tests.sass import disassembled, instructions
 from tests.warp_specialised import text
@@ -286,3 +289,15 @@ def test_the_machine_code_of_a_loop_of_attention() -> None:
     assert len(products) == 24
     loop = text[products[8].start() : products[-1].end()]
     assert not re.search(r"\bMOV\b|LDL|STL", loop)
+
+
+@pytest.mark.parametrize("rank", [0, 1, 15])
+def test_a_descriptor_has_no_rank_of_the_block(rank: int) -> None:
+    """In a cluster the uppermost byte of an address in shared memory is the rank, which belongs to no field."""
+    (body,) = (body for name, body in WARPGROUPS if name == "ptx.wgmma.descriptor")
+    ptx = ptx_of(kernel(body, "%B: !ptx.ptr<global> align 16", "1", 2048), SM90A)
+    addressed, count = re.subn(r"\bk\$shared;", f"{rank << 24};", ptx[ptx.index(".entry") :])
+    assert count == 1
+    written = np.zeros(1, np.int64)
+    run_ptx(addressed, 1, 1, [written])
+    assert written.view(np.uint64)[0] == MatrixDescriptor.of(1024 >> 4, 1, 64, 3).value
