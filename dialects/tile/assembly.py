@@ -87,8 +87,8 @@ def fill_coordinate(coord: Coord, values: Sequence[Any]) -> Any:
 
 
 def unwrapped(coord: Any) -> Any:
-    """The only part of a coordinate of one part, which indexes a whole layout; any other coordinate itself."""
-    return coord[0] if isinstance(coord, tuple) and len(coord) == 1 else coord  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    """The only integer of a coordinate, which indexes a whole layout; any other coordinate itself."""
+    return coord[0] if isinstance(coord, tuple) and len(coord) == 1 and not isinstance(coord[0], tuple) else coord  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
 
 def check_operands(coord: Coord, operands: Sequence[SSAValue], subject: str = "coordinate") -> None:

@@ -137,3 +137,33 @@ def test_an_access_beyond_a_row_is_a_fault_although_its_address_is_not(shape: st
         return
     with pytest.raises(SimulationError, match=r"outside of the tensor's shape \(64, 50\), in a ragged tile"):
         simulate(found, launch, "cute")
+
+
+_NESTED = """\
+!r = !tile.tensor<f32, gmem, align<4>, "(2,(2,4)):(8,(1,2))">
+gpu.module @m {
+  tile.kernel @k(%A: !r, %B: !r) threads(1) {
+    %I = tile.identity like %A
+    %a = tile.slice %A, (1, _)
+    %b = tile.slice %B, (1, _)
+    %i = tile.slice %I, (1, _)
+    %p = tile.bounds %i, (_, (_, 3))
+    tile.copy %a, %b if %p
+    return
+  }
+}
+run.launch @m::@k grid(1) {
+  run.arg "A" : !r = "normal(seed=0)"
+  run.arg "B" : !r = "zeros"
+}
+"""
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_predicates_of_one_nested_mode(stage: str) -> None:
+    found = program_of(_NESTED)
+    (launch,) = launches_of(found.module, found.source, Changes())
+    ran = simulate(found, launch, stage)
+    copied = ran.array("A").copy()
+    copied[0] = copied[:, 6:] = 0
+    assert np.array_equal(ran.array("B"), copied)
