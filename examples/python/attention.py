@@ -143,7 +143,7 @@ def attention_kernel(
     def exponentials(k: int) -> None:
         """P = exp(scale * (S - largest)) of 16 keys."""
         power = exp2(cute.fma(S16[None, (None, k)].load(), factor, -largest.load() * factor))
-        total.store(power.reduce(cute.ADD, total.load(), axes=1, keepdims=True))
+        total.store(power.reduce(cute.ADD, total.load(), reduction_profile=(None, 1), keepdims=True))
         P16[None, (None, k)] = power.to(cute.Float16)
 
     def fetch_v(e: int) -> None:
@@ -179,7 +179,7 @@ def attention_kernel(
 
         # what was summed up before is scaled to the new maximum
         before = largest.load()
-        found = quad_reduce(S.load().reduce(cute.MAX, before, axes=1, keepdims=True), cute.MAX)
+        found = quad_reduce(S.load().reduce(cute.MAX, before, reduction_profile=(None, 1), keepdims=True), cute.MAX)
         largest.store(cute.where((found - before) * factor > config.lazy, found, before))
         shrink = exp2((before - largest.load()) * factor)
         total.store(total.load() * shrink)

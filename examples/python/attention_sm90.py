@@ -232,14 +232,16 @@ def attention_kernel(
                     there = (key <= row) & (key < sequence) if config.causal else key < sequence
                     accS[i] = cute.where(there, accS[i], NEVER)
             before = largest.load()
-            top = quad_reduce(S.load().reduce(cute.MAX, before, axes=1, keepdims=True), cute.MAX)
+            top = quad_reduce(S.load().reduce(cute.MAX, before, reduction_profile=(None, 1), keepdims=True), cute.MAX)
             largest.store(top)
             if config.causal:  # a row may have had no key yet
                 top = cute.where(top == NEVER, 0.0, top)
             power = exp2(cute.fma(S.load(), factor, -top * factor))
             shrink.store(exp2((before - top) * factor))
             S.store(power)
-            total.store(power.reduce(cute.ADD, total.load() * shrink.load(), axes=1, keepdims=True))
+            total.store(
+                power.reduce(cute.ADD, total.load() * shrink.load(), reduction_profile=(None, 1), keepdims=True)
+            )
 
         if config.consumers == 2 and own == 1:
             cute.arch.barrier_arrive(barrier_id=1, number_of_threads=2 * WARPGROUP)

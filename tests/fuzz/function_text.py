@@ -147,8 +147,7 @@ class Expressions:
             return f"reduce({x}, {op}, {init})"
         mode = self.rng.randrange(len(self.shape))
         profile = tuple(1 if each == mode else None for each in range(len(self.shape)))
-        axes = [mode, mode - len(self.shape)] + ([profile] if None in profile else [])
-        inside = f"reduce({x}, {op}, {init}, {self.rng.choice(axes)}, True)"
+        inside = f"reduce({x}, {op}, {init}, {self.rng.choice([profile, 0])}, True)"
         return f"({inside} {'^' if type == 'Boolean' else '+'} {self.leaf(type, True)})"
 
     def condition(self, depth: int, whole: bool = False) -> str:

@@ -118,10 +118,11 @@ def _start(op: str, dtype: np.dtype[Any]) -> Any:
     return {"ADD": 0, "MUL": 1, "AND": ones, "OR": 0, "XOR": 0}[op] if op != "AND" else ones
 
 
-def reduce(x: Any, op: str, init: Any = None, axes: Any = None, keepdims: bool = False) -> Any:
+def reduce(x: Any, op: str, init: Any = None, profile: Any = 0, keepdims: bool = False) -> Any:
     """`x.reduce(...)`: elements in colexicographic order, each step in the type of the elements."""
     start = _start(op, x.dtype) if not is_float(x.dtype) or op in ("MAX", "MIN") else {"ADD": 0, "MUL": 1}[op]
-    over = _axes(axes, x.ndim)
+    parts: Any = (profile,) * x.ndim if profile == 0 else profile
+    over = {axis for axis, part in enumerate(parts) if part is not None}
     kept = tuple(1 if axis in over else size for axis, size in enumerate(x.shape))
     result = np.full(kept, start if init is None else init, x.dtype)
     for backwards in product(*(range(size) for size in reversed(x.shape))):
@@ -129,14 +130,6 @@ def reduce(x: Any, op: str, init: Any = None, axes: Any = None, keepdims: bool =
         to_ = tuple(0 if axis in over else index for axis, index in enumerate(at))
         result[to_] = _STEPS[op](result[to_], x[at])
     return result if keepdims else result.reshape([size for axis, size in enumerate(kept) if axis not in over])[()]
-
-
-def _axes(axes: Any, rank: int) -> set[int]:
-    if axes is None:
-        return set(range(rank))
-    if isinstance(axes, tuple) and None in axes:
-        return {axis for axis, part in enumerate(axes) if part is not None}  # pyright: ignore
-    return {axis % rank for axis in (axes if isinstance(axes, tuple) else (axes,))}  # pyright: ignore
 
 
 def counted(bound: Any) -> Any:

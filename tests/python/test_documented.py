@@ -41,7 +41,7 @@ REFUSED = {
     "a variable without a value": "only_one_branch types_of_branches types_of_iterations after_a_loop",
     "`xs.append(...)`": "appended grown_set other_lists",
     "an assignment in a branch or loop to an attribute": "attribute",
-    "a tensor that changes": "carried_tensor",
+    "a variable that is a view": "carried_tensor",
 }
 
 

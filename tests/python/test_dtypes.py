@@ -169,7 +169,7 @@ def test_reductions(name: str) -> None:
     @cute.kernel
     def compute(x, found: dict[str, cute.Tensor]):
         for each, out in found.items():
-            out.store(x.load().reduce(reductions[each][0], axes=1))
+            out.store(x.load().reduce(reductions[each][0], reduction_profile=(None, 1)))
 
     for stage in stages(name):
         compute(x, found).launch(1, 1, device="sim", stage=stage)

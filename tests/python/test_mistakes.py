@@ -21,7 +21,9 @@ MISTAKES = MappingProxyType({
     "cute.thread_idx()": ("E5009", "cute has no 'thread_idx'", "here it is cute.arch.thread_idx"),
     "cute.arch.thread_idx().x": ("E5009", "a tuple has no 'x'", "x, y, z = ..."),
     "A.shap": ("E5009", "a Tensor has no 'shap'", "did you mean shape"),
-    "x.reduce(cute.ADD, axis=1)": ("E5009", "unexpected keyword argument 'axis'", "did you mean axes?"),
+    "x.reduce(cute.ADD, profile=0)": (
+        "E5009", "unexpected keyword argument 'profile'", "did you mean reduction_profile?"
+    ),
     "cute.make_smem_tensor(8, cute.Int8, align=8)": ("E5009", "keyword argument 'align'", "did you mean alignment?"),
     "cute.copy(A, r)": ("E5009", "missing 1 required positional argument: 'dst'", "it takes tiling, src, dst, pred"),
     "cute.copy(*(A,))": ("E5009", "missing 2 required positional arguments", "it takes tiling, src, dst, pred"),
@@ -47,7 +49,7 @@ MISTAKES = MappingProxyType({
     "cute.where(x > 0, x, A)": ("E5002", "a value or a number, got Tensor", "t.load()"),
     "cute.maximum(x, A)": ("E5002", "a value or a number, got Tensor", "t.load()"),
     "cute.arch.shuffle_sync(A, 0)": ("E5002", "got Tensor", ""),
-    "cute.arch.warp_reduction(x, 'add')": ("E5002", "expected a reduction such as cute.ADD, got 'add'", ""),
+    "cute.arch.warp_reduction(x, 'sum')": ("E5002", "expected a reduction such as cute.ADD, got 'sum'", ""),
     "~x": ("E5002", "'xor' is not defined for Float32", "it combines bits"),
     "x.to(cute.Int4)": ("E5002", "a kernel cannot convert Float32 to Int4", ""),
     "cute.full((4, 8), x, cute.Float32)": ("E5002", "expected a value or a number, got Vec", ""),

@@ -12,6 +12,8 @@ from tilefold.compiler.builder.control.counted import make_range as range
 from tilefold.compiler.builder.control.explicit import for_, if_, while_
 from tilefold.compiler.builder.instructions.math import (
     absolute,
+    argmax,
+    argmin,
     ceil,
     cos,
     erf,
@@ -195,7 +197,8 @@ __all__ = [
     "Kernel", "KernelCall", "Layout", "MAX", "MIN", "MUL", "OR", "Pointer", "Range", "Reduction", "Swizzle",
     "TFloat32", "Tensor", "TensorSpec", "ThrCopy", "ThrMma", "TiledCopy", "TiledMma", "TmaAtom", "Tuned",
     "TunedCall", "Tuning", "Uint1", "Uint16", "Uint32", "Uint4", "Uint64", "Uint8", "Value", "Vec", "XOR",
-    "absolute", "alias", "append", "arch", "autotune", "basic_copy", "blocked_product", "bounds", "ceil",
+    "absolute", "alias", "append", "arch", "argmax", "argmin",
+    "autotune", "basic_copy", "blocked_product", "bounds", "ceil",
     "ceil_div", "clear", "coalesce", "compatible", "complement", "composition", "congruent", "copy", "cos",
     "coshape", "cosize", "crd2crd", "crd2idx", "depth", "dice", "domain_offset", "downcast", "dynamic", "elem_less",
     "erf", "exp", "exp2", "fill", "filter", "filter_zeros", "flat_divide", "flat_product", "flatten", "floor",

@@ -10,9 +10,9 @@ from xdsl.dialects import arith, math
 from ....base.errors import Code, TilefoldError
 from ....dialects.arith.integer_range import either
 from ..scalars.arithmetic import check_computed
-from ..scalars.dtypes import Boolean
+from ..scalars.dtypes import Boolean, Int32
 from ..scalars.numbers import check_numbers, check_operand, common_type, is_number, shown_number
-from ..scalars.values import Float, Value, convert, wrap
+from ..scalars.values import Float, Value, compare, convert, wrap
 from ..tensors.fragments import Vec, combined, elementwise, unary_of
 from ..tracing.state import insert_value
 
@@ -106,6 +106,31 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     x, y = convert(a, dtype), convert(b, dtype)
     chosen = insert_value(arith.SelectOp(convert(condition, Boolean).ssa, x.ssa, y.ssa))
     return wrap(chosen, dtype, either(x.range, y.range) if dtype.kind == "int" else None)
+
+
+def argmax(x: Vec) -> Any:
+    """Where the greatest element of a fragment is, counted colexicographically, as an Int32: of equal ones the first,
+    and NaN never is, unless all are.
+    """
+    return _first("gt", x)
+
+
+def argmin(x: Vec) -> Any:
+    """As `argmax`, where the least element is."""
+    return _first("lt", x)
+
+
+def _first(better: str, x: Vec) -> Any:
+    if not isinstance(x, Vec):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TilefoldError(Code.BUILD_VALUE, f"expected a fragment, got {type(x).__name__}", "write t.load()")
+    best, place = x[0], convert(0, Int32)
+    for index in range(1, x.size):
+        element = x[index]
+        wins = compare(better, element, best)
+        if x.dtype.kind == "float":
+            wins = wins | (compare("ne", best, best) & compare("eq", element, element))
+        best, place = where(wins, element, best), where(wins, convert(index, Int32), place)
+    return place
 
 
 def _has_fragment(*xs: Any) -> bool:

@@ -20,7 +20,7 @@ from ....dialects.arith.integer_range import contains
 from ..scalars.casts import integer_attribute
 from ..scalars.dtypes import Boolean, Int32, Int64, Uint32, of_sign
 from ..scalars.values import Bool, Int, Value, as_value, convert, wrap
-from ..tensors.fragments import ADD, MAX, Reduction, Vec, check_reduction, elementwise
+from ..tensors.fragments import ADD, MAX, Reduction, Vec, elementwise, reduction
 from ..tracing.state import current, emit, insert_value
 
 FULL_MASK = 0xFFFFFFFF
@@ -74,12 +74,10 @@ def warp_reduction(value: Any, op: "Reduction | Callable[[Any, Any], Any]", *, t
     if threads_in_group not in (1, 2, 4, 8, 16, 32):
         message = f"a segment has 1, 2, 4, 8, 16 or 32 lanes, not {threads_in_group}"
         raise TilefoldError(Code.BUILD_VALUE, message)
-    if not callable(op):
-        check_reduction(op)
-        op = op.function
+    combine = reduction(op).function
     offset = threads_in_group // 2
     while offset:
-        value = op(value, shuffle_sync_bfly(value, offset))
+        value = combine(value, shuffle_sync_bfly(value, offset))
         offset //= 2
     return value
 

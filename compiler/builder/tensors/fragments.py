@@ -105,23 +105,29 @@ class Vec(Ordered, Bits):
         modes = broadcast(self.shape, as_tuple(tuples(shape)))
         return Vec(Expression(modes, self.dtype, _same, [self.expression]))
 
-    def reduce(self, op: "Reduction", init: Any = None, axes: Any = None, keepdims: bool = False) -> Any:
-        """The elements combined over the modes `axes`, or over all: a fragment of the modes that are left, or a value.
+    def reduce(
+        self,
+        op: "Reduction | str | Callable[[Any, Any], Any]",
+        init_val: Any = None,
+        reduction_profile: Any = 0,
+        keepdims: bool = False,
+    ) -> Any:
+        """The elements combined: a value, or a fragment of the modes that the profile keeps.
 
-        `axes` is a mode or a tuple of them, or a profile of the shape, with None for a kept mode and a number for
-        a reduced one: `(None, 1)` reduces the second mode of two, `((None, 1), None)` a part of the first one.
+        `reduction_profile` has None for what is kept and a number for what is reduced, in a profile of the shape: 0
+        reduces every mode, `(None, 1)` the second one of two, `((None, 1), None)` a part of the first one.
 
-        `op` is `ADD`, `MUL`, `MAX`, `MIN`, `AND`, `OR` or `XOR`. It begins with `init`, by default the neutral
-        element, and takes elements in colexicographic order. The type is that of the elements; convert to a wider one
-        before.
+        `op` is `ADD`, `MUL`, `MAX`, `MIN`, `AND`, `OR` or `XOR`, its name in small letters, or a function of two
+        values. It begins with `init_val`, by default the neutral element, which a function does not have, and takes
+        elements in colexicographic order. The type is that of the elements; convert to a wider one before.
         """
-        check_reduction(op)
-        left = _kept_leaves(axes, self.shape)
+        op = reduction(op)
+        left = _kept_leaves(reduction_profile, self.shape)
         over = {mode for mode, kept in enumerate(left) if not kept}
         if any(0 < len(kept) < len(flatten_to_tuple(part)) for kept, part in zip(left, self.shape, strict=True)):
-            return self._reduce_parts(op, init, left, keepdims)
+            return self._reduce_parts(op, init_val, left, keepdims)
         kept = tuple(1 if mode in over else part for mode, part in enumerate(self.shape))
-        start = op.start(self.dtype) if init is None else init
+        start = op.start(self.dtype) if init_val is None else init_val
         result = registers(self.dtype, make_layout(kept))
         first = full(kept, start, self.dtype) if not isinstance(start, Vec) else start.to(self.dtype)
         write(result, first.expression)
@@ -144,7 +150,8 @@ class Vec(Ordered, Bits):
         """A reduction over some leaves of the shape; `left` has those that each mode keeps."""
         extents = flatten_to_tuple(self.shape)
         kept = set(flatten_to_tuple(tuple(left)))
-        flat = self.reshape(extents).reduce(op, init, tuple(leaf for leaf in range(len(extents)) if leaf not in kept))
+        profile = tuple(None if leaf in kept else 1 for leaf in range(len(extents)))
+        flat = self.reshape(extents).reduce(op, init, profile)
         return flat.reshape(tuple(product(tuple(extents[leaf] for leaf in part)) for part in left if part or keepdims))
 
     def __bool__(self) -> bool:
@@ -313,43 +320,38 @@ def full_like(fragment: Vec | Elements, value: Scalar, dtype: Any = None) -> Vec
     return full(fragment.shape, value, element)
 
 
-def _kept_leaves(axes: Any, shape: Shape) -> list[tuple[int, ...]]:
+def _kept_leaves(profile: Any, shape: Shape) -> list[tuple[int, ...]]:
     """The leaves of each mode that a reduction keeps, by their numbers in the shape.
 
-    Raises TilefoldError: E0208 for a mode that there is not, E0201 for the profile of another shape, E5002 for anything
-    else.
+    Raises TilefoldError: E0201 for the profile of another shape, E5002 for anything else.
     """
     leaves = unflatten(range(len(flatten_to_tuple(shape))), shape)
-    if axes is None:
-        return [()] * len(shape)
-    given = as_tuple(tuples(axes))
-    if any(axis is None or isinstance(axis, tuple) for axis in given):
-        return [flatten_to_tuple(slice_tuple(axis, part)) for axis, part in zip_modes(given, leaves)]
-    if any(isinstance(axis, bool) or not isinstance(axis, int) for axis in given):
-        raise TilefoldError(Code.BUILD_VALUE, f"{show(given)} does not name modes", "name modes by numbers from 0")
-    if any(not -len(shape) <= axis < len(shape) for axis in given):
-        message = f"mode {axes} is outside of a fragment of {len(shape)} modes"
-        raise TilefoldError(Code.MODE_OUT_OF_RANGE, message, "the first is 0")
-    over = [axis % len(shape) for axis in given]
-    if len(set(over)) < len(over):
-        raise TilefoldError(
-            Code.BUILD_VALUE, f"{show(given)} names a mode twice", "a profile has None for the modes that are kept"
-        )
-    return [() if mode in over else flatten_to_tuple(part) for mode, part in enumerate(leaves)]
+    given: Any = tuples(profile)
+    if any(isinstance(part, bool) or not (part is None or isinstance(part, int)) for part in flatten_to_tuple(given)):
+        hint = "None keeps a mode, a number reduces it: 0 for all modes, (None, 1) for the second of two"
+        raise TilefoldError(Code.BUILD_VALUE, f"{show(given)} is no profile of a shape", hint)
+    if not isinstance(given, tuple):
+        return [() if given is not None else flatten_to_tuple(part) for part in leaves]
+    return [flatten_to_tuple(slice_tuple(part, mode)) for part, mode in zip_modes(given, leaves)]  # pyright: ignore[reportUnknownArgumentType]
 
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """How `reduce` combines elements."""
+    """How `reduce` combines elements: an operation by its name, or a function of two values."""
 
     name: str
+    combine: Callable[[Any, Any], Any] | None = None
 
     def function(self, a: Any, b: Any) -> Any:
         """Two values combined, or fragments element by element."""
-        return combined(self.name, a, b)
+        return combined(self.name, a, b) if self.combine is None else self.combine(a, b)
 
     def start(self, dtype: DType) -> Any:
-        """The neutral element."""
+        """The neutral element. Raises TilefoldError (E5002) for a function."""
+        if self.combine is not None:
+            raise TilefoldError(
+                Code.BUILD_VALUE, f"nothing says with which element {self.name} begins", "give init_val"
+            )
         if dtype.kind == "float" and self.name in ("min", "max"):
             return float("inf") if self.name == "min" else float("-inf")
         ones = True if dtype.kind == "bool" else dtype.greatest if dtype.unsigned else -1
@@ -357,11 +359,17 @@ class Reduction:
         return neutral[self.name]
 
 
-def check_reduction(x: object) -> None:
-    """Raises TilefoldError (E5002) for anything but a reduction."""
-    if not isinstance(x, Reduction):
-        raise TilefoldError(Code.BUILD_VALUE, f"expected a reduction such as cute.ADD, got {x!r}")
-
-
 ADD, MUL, MAX, MIN = Reduction("add"), Reduction("mul"), Reduction("max"), Reduction("min")
 AND, OR, XOR = Reduction("and"), Reduction("or"), Reduction("xor")
+_BY_NAME = {one.name: one for one in (ADD, MUL, MAX, MIN, AND, OR, XOR)}
+
+
+def reduction(x: object) -> Reduction:
+    """A reduction as it is given to a function. Raises TilefoldError (E5002) for anything else."""
+    if isinstance(x, str) and x in _BY_NAME:
+        return _BY_NAME[x]
+    if not isinstance(x, Reduction):
+        if callable(x):
+            return Reduction(getattr(x, "__name__", "the function"), x)
+        raise TilefoldError(Code.BUILD_VALUE, f"expected a reduction such as cute.ADD, got {x!r}")
+    return x
