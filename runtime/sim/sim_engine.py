@@ -24,6 +24,7 @@ from .bound_arguments import Binding, bind
 from .faults import SimulationError, Site, site_of
 from .functions import deep_stack
 from .memory.arena import Arena
+from .memory.journal import Journal
 from .memory.local import LocalSpace
 from .memory.spaces import Space
 from .memory.undefined import Trace, UndefinedReadError, agreed
@@ -82,7 +83,7 @@ class SimEngine:
     With `seed`, the order of warps (and with `shuffle_blocks` of clusters) is random but the same for the same
     seed; otherwise they run in their order. `completion` says when asynchronous copies arrive at mbarriers. `races`
     looks for unordered accesses, at some cost. `sink` receives the text that the kernel prints; None is stdout.
-    `texts` has the functions for PTX as text.
+    `texts` has the functions for PTX as text. `journal` sees what is written to global memory.
     """
 
     budget: Budget = field(default_factory=Budget)
@@ -92,6 +93,7 @@ class SimEngine:
     sink: Callable[[str], None] | None = None
     completion: Completion = Completion.LATE
     texts: Texts = field(default_factory=lambda: MappingProxyType({}))
+    journal: Journal | None = None
 
     @classmethod
     def of(
@@ -163,6 +165,9 @@ class SimEngine:
             size = kernel.shared_bytes.value.data
             translator.shared_start = translator.shared(size, 1024, "the block's shared memory")
         bindings = bind(kernel, args, translator)
+        if self.journal is not None:
+            spaces.global_.journal = self.journal
+            self.journal.begin([(binding.argument.storage, binding.offset) for binding in bindings])
         with deep_stack(site_of(kernel)), np.errstate(all="ignore"):
             code = translator.block(kernel.body.block)
             self._build(launch, spaces, bindings, site_of(kernel))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import DEFAULT_ARCH
+from tilefold.commands.launching import add_launch, add_simulation, changes, check_limits, run_options
 from tilefold.commands.options import (
     add_cache,
     add_file,
@@ -22,8 +23,6 @@ from tilefold.messages import print_remarks
 
 if TYPE_CHECKING:
     from tilefold.lowering import Program
-    from tilefold.running.launches import Changes
-    from tilefold.runtime.options import RunOptions
 
 _EPILOG = """\
 A file describes its runs by launches such as
@@ -73,15 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="STAGE",
         help="simulate at this stage, or 'all' of them (default: instr; see `tilefold passes`)",
     )
-    parser.add_argument("--launch", metavar="NAME", help="only the launches of this name or kernel")
-    parser.add_argument("--grid", metavar="X[,Y[,Z]]", help="launch this many blocks instead of those in the file")
-    parser.add_argument("--block", metavar="X[,Y[,Z]]", help="the threads of a block; must be those of the kernel")
-    parser.add_argument(
-        "--arg", metavar="NAME=FILE", action="append", default=[], help="take an argument's values from a .npy file"
-    )
-    parser.add_argument(
-        "--fill", metavar="NAME=EXPR", action="append", default=[], help="fill an argument by this expression instead"
-    )
+    add_launch(parser)
     parser.add_argument(
         "--check", metavar="EXPR", action="append", default=[], help="also check this (on simulator and GPU)"
     )
@@ -92,21 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="write an argument's final values to a .npy file",
     )
-    parser.add_argument(
-        "--seed", type=int, default=0, help="seed of the order of warps, and of fills without a seed (default: 0)"
-    )
-    parser.add_argument(
-        "--max-steps", metavar="N", type=int, help="end a simulation after N operations of warps (default: 100 million)"
-    )
-    parser.add_argument(
-        "--max-memory", metavar="MIB", type=int, help="memory that a simulation may use (default: 4096)"
-    )
-    parser.add_argument(
-        "--no-races",
-        dest="races",
-        action="store_false",
-        help="do not look for data races on the simulator; takes less time and memory",
-    )
+    add_simulation(parser)
     parser.add_argument(
         "--counters", action="store_true", help="print the counters of the simulator: instructions, memory"
     )
@@ -128,7 +105,7 @@ def execute(args: argparse.Namespace) -> int:
     from tilefold.runtime.cute_ir.host_engine import entry_point
 
     program = load(read_source(args), args.target, chosen_cache(args))
-    _check_limits(args)
+    check_limits(args)
     if args.remarks:
         _print_remarks(args, program)
     if args.entry is not None or entry_point(program.module) is not None:
@@ -154,7 +131,7 @@ def _run_host(args: argparse.Namespace, program: "Program") -> int:
             raise TilefoldError(
                 Code.CLI_VALUE, f"--{option} applies to run.launch only; this program begins on the host"
             )
-    host = Host(program, _environment(args.allow_env), SimEngine.of(_options(args)))
+    host = Host(program, _environment(args.allow_env), SimEngine.of(run_options(args)))
     entry, passed = args.entry or "main", True
     try:
         if program.gpu_kernels and args.stage is None and chosen_device(args.device) == "cuda":
@@ -182,7 +159,7 @@ def _run_launches(args: argparse.Namespace, program: "Program") -> int:
     from tilefold.running.session import Session
 
     files, saves = pairs(args.arg, "--arg"), pairs(args.save, "--save")
-    launches = launches_of(program.module, program.source, _changes(args))
+    launches = launches_of(program.module, program.source, changes(args, tuple(args.check)))
     known = {argument.name for launch in launches for argument in launch.arguments}
     for option, names in (("--arg", files), ("--save", saves)):
         for name in names:
@@ -196,7 +173,7 @@ def _run_launches(args: argparse.Namespace, program: "Program") -> int:
         program,
         device=args.device,
         stage=args.stage,
-        options=_options(args),
+        options=run_options(args),
         counters=args.counters,
     )
     passed = True
@@ -204,39 +181,3 @@ def _run_launches(args: argparse.Namespace, program: "Program") -> int:
         passed &= session.run(launch, files=files, saves=saves)
     sys.stdout.flush()
     return 0 if passed else 1
-
-
-def _check_limits(args: argparse.Namespace) -> None:
-    for option, value in (("--max-steps", args.max_steps), ("--max-memory", args.max_memory)):
-        if value is not None and value < 1:
-            raise TilefoldError(Code.CLI_VALUE, f"{option} {value}: must be at least 1")
-
-
-def _options(args: argparse.Namespace) -> "RunOptions":
-    from tilefold.runtime.options import RunOptions
-
-    return RunOptions(args.races, args.max_steps, args.max_memory, args.seed)
-
-
-def _changes(args: argparse.Namespace) -> "Changes":
-    from tilefold.running.launches import Changes
-
-    return Changes(
-        name=args.launch,
-        grid=_dim3(args.grid, "--grid"),
-        block=_dim3(args.block, "--block"),
-        fills=pairs(args.fill, "--fill"),
-        checks=tuple(args.check),
-    )
-
-
-def _dim3(text: str | None, option: str) -> tuple[int, int, int] | None:
-    if text is None:
-        return None
-    parts = text.split(",")
-    if not 1 <= len(parts) <= 3 or not all(part.isdecimal() and 0 < int(part[:12]) < 2**31 for part in parts):
-        raise TilefoldError(
-            Code.CLI_VALUE, f"{option} {text[:80]}: not one to three sizes", f"for example: {option} 8,32"
-        )
-    x, y, z = [*map(int, parts), 1, 1][:3]
-    return x, y, z

@@ -21,6 +21,7 @@ from .specialise import BoundArguments
 from .untraced import skip_frames, untraced
 
 if TYPE_CHECKING:
+    from tilefold.bisection.verdict import Verdict
     from tilefold.runtime.cuda.launcher import Launcher
     from tilefold.runtime.engine import RunResult
 
@@ -209,6 +210,35 @@ class KernelCall:
         """The kernel for these arguments and a block of so many threads, without launching it. Raises ProgramError."""
         try:
             return self.kernel.build(self.bound, dim3("block", block))
+        except TilefoldError as error:
+            raise shown(error) from error.__cause__
+
+    @untraced
+    def bisect(
+        self,
+        grid: Size,
+        block: Size,
+        *,
+        device: str = "sim",
+        cluster: Size | None = None,
+        stores: bool = False,
+        races: bool = True,
+        max_steps: int | None = None,
+        max_memory: int | None = None,
+        seed: int = 0,
+    ) -> "Verdict":
+        """Finds the pass that changes what a launch does: simulates it as it was traced and after each pass, on copies
+        of the arguments, and compares results, faults, printed text and, with `stores`, every value written to global
+        memory; then the PTX, and with `device="cuda"` the results of the GPU. The other options are those of `launch`.
+
+        The result says what it has found as text; `passed` is whether the kernel has no fault and no pass changes it.
+        """
+        from .debugging import bisect_call
+
+        try:
+            attributes = launch_attributes(cluster, False) if cluster is not None else ()
+            options = RunOptions(races, max_steps, max_memory, seed)
+            return bisect_call(self, grid, block, attributes, options, stores=stores, gpu=device == "cuda")
         except TilefoldError as error:
             raise shown(error) from error.__cause__
 

@@ -67,10 +67,11 @@ class CompiledKernel(Inspection):
         """The kernel ready to be loaded, for a launch without the compiler: machine code, or PTX that the driver must
         assemble.
         """
-        return self.program.artifact(self._symbol, self._target(target))
+        return self.program.artifact(self.symbol, self._target(target))
 
     @property
-    def _symbol(self) -> str:
+    def symbol(self) -> str:
+        """The kernel's symbol in the program."""
         return f"{MODULE}::{self.name}"
 
     def simulate(
@@ -81,4 +82,4 @@ class CompiledKernel(Inspection):
         from tilefold.runtime.sim.sim_engine import SimEngine
 
         engine = SimEngine.of(options, texts=self.traced.texts)
-        return simulated(self.program, self._symbol, stage, engine).launch(config, values)
+        return simulated(self.program, self.symbol, stage, engine).launch(config, values)

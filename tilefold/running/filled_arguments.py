@@ -16,6 +16,7 @@ from tilefold.dialects.run.expression import ExpressionError
 from tilefold.dialects.scalars import unknowns
 from tilefold.dialects.tile import TensorType
 from tilefold.running.launches import Argument, Launch
+from tilefold.runtime import engine
 from tilefold.runtime.arrays.packing import pack, unpack
 from tilefold.runtime.arrays.storage import logical_array, mode_sizes, storage_of, storage_size
 from tilefold.runtime.check import Filled, fill_argument
@@ -46,7 +47,7 @@ class Arguments:
                 given[name] = filled.values.reshape(-1)[0]
         return given
 
-    def logical(self, given: Mapping[str, TensorArgument | np.generic]) -> dict[str, Any]:
+    def logical(self, given: Mapping[str, engine.Argument]) -> dict[str, Any]:
         """The arguments after a run, as expressions see them: logical arrays, and numbers."""
         values: dict[str, Any] = {}
         for name, value in given.items():
@@ -54,7 +55,7 @@ class Arguments:
                 assert value.layout is not None
                 values[name] = logical_array(unpacked(value.storage, self.types[name]), value.layout)
             else:
-                values[name] = value.item()
+                values[name] = value.item() if isinstance(value, np.generic) else value
         return values
 
 

@@ -18,6 +18,7 @@ from ..values.values import Value
 from ..warp import Warp
 from . import costs
 from .arena import ABSENT, IN_FLIGHT, MBARRIER, READY, UNWRITTEN, Arena
+from .journal import Journal
 from .outside import HINT
 from .windows import windows_of
 
@@ -75,6 +76,8 @@ class Space:
     releases: Releases = field(default_factory=Releases)
     swizzles: Bytes = field(default_factory=lambda: np.zeros(0, np.uint8))
     """Of each 16 bytes of shared memory the swizzle of the last tensor copy there, 1 more than its bits; 0 of none."""
+    journal: Journal | None = None
+    """The observer of what is written, if there is one."""
 
     def build(self, windows: int = 1, readers: int = 1) -> None:
         """Creates the bytes of the allocations in `arena`, in each of some windows. The race check keeps the reads
@@ -157,10 +160,16 @@ class Space:
     def store(self, warp: Warp, access: Access, address: Value, content: Bytes) -> None:
         """Writes an array (active, width) of bytes at `address` in each active lane."""
         rows = self.claim(warp, access, address)
-        if self.name == "global":
-            warp.note(access.site, "stores", content)
         self.arena.data[access.width][rows] = content
         self.arena.state[access.width][rows] = READY
+        self._tell(warp, access, rows, content)
+
+    def _tell(self, warp: Warp, access: Access, rows: NDArray[Any], content: Bytes) -> None:
+        """Tells those who compare launches what is written to global memory."""
+        if self.name == "global":
+            warp.note(access.site, "stores", content)
+            if self.journal is not None:
+                self.journal.write(rows, access.width, content)
 
     def claim(self, warp: Warp, access: Access, address: Value) -> NDArray[Any]:
         """Checks a write at `address` and records it for race detection; the rows that it will change."""
@@ -174,6 +183,8 @@ class Space:
 
     def check_writable(self, warp: Warp, access: Access, rows: NDArray[Any]) -> None:
         """A fault of the first lane that may not write its row: another state than data, or an operation reads it."""
+        if self.journal is not None:
+            self.journal.claim(warp, access.site, rows, access.width)
         if _TAKEN[self.arena.state[access.width][rows]].any():
             self._refuse(warp, access, rows, loading=False)
         for index, operation, lane in readers(warp.block.cluster, self, rows, access.width):
@@ -193,6 +204,8 @@ class Space:
         """Ends the flight of rows with these bytes, written by agents at a time."""
         self.arena.data[width][rows] = content
         self.arena.state[width][rows] = READY
+        if self.journal is not None:
+            self.journal.write(rows, width, content)
         if self.shadow is not None:
             self.shadow.date(rows, width, time, agents)
 
@@ -228,8 +241,7 @@ class Space:
             data[row] = how.change(number, before[number])
             self.releases.read(warp, row * width, how.acquires)
             self.releases.write(warp, row * width, lane, how.releases, replaces=False)
-        if self.name == "global":
-            warp.note(access.site, "stores", data[rows])
+        self._tell(warp, access, rows, data[rows])
         return before
 
     def attribute(self, warp: Warp, rows: NDArray[Any], width: int, agent: int) -> None:
@@ -260,8 +272,7 @@ class Space:
             conflict = self.shadow.update(warp, rows, width)
             if conflict is not None:
                 self.race(warp, access, rows, conflict, "writes")
-        if self.name == "global":
-            warp.note(access.site, "stores", content)
+        self._tell(warp, access, rows, content)
         for row, lane, value in zip(rows.tolist(), warp.lane_numbers().tolist(), content, strict=True):
             self.arena.data[width][row] = value
             self.releases.write(warp, row * width, lane, releases, replaces=True)

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`tilefold bisect` and `.bisect(...)`: wrong rewrites are planted in passes, and the search must name them."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tilefold.base.target import Target
+from tilefold.compiler.frontend.source import Source
+from tilefold.compiler.pipeline import PASSES
+from tilefold.dialects import ptx
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from tests.cli.kernels import SCALE, write
+from tests.project.tree import ROOT
+from tilefold import cute
+from tilefold.bisection.emission import discrepancies
+from tilefold.cli import main
+from tilefold.lowering import load
+
+Capture = pytest.CaptureFixture[str]
+Rewrite = Callable[[ModuleOp], None]
+
+
+@contextmanager
+def planted(monkeypatch: pytest.MonkeyPatch, name: str, rewrite: Rewrite) -> Generator[None, None, None]:
+    """Within it, a pass also makes a wrong rewrite."""
+    kind: Any = PASSES[name]()
+    right = kind.apply
+
+    def apply(self: ModulePass, ctx: Context, op: ModuleOp) -> None:
+        right(self, ctx, op)
+        rewrite(op)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kind, "apply", apply)
+        yield
+
+
+def first(module: ModuleOp, kind: type[Operation] | tuple[type[Operation], ...]) -> Operation:
+    return next(op for op in module.walk() if isinstance(op, kind))
+
+
+def one_more(module: ModuleOp) -> None:
+    """Makes the last multiplication of integers one by a number that is larger by 1."""
+    for op in reversed(list(module.walk())):
+        if isinstance(op, arith.MuliOp):
+            constant = op.rhs.owner
+            if isinstance(constant, arith.ConstantOp) and isinstance(constant.value, IntegerAttr):
+                value = constant.value.value.data + 1
+                constant.properties["value"] = IntegerAttr(value, constant.value.type)  # pyright: ignore[reportArgumentType]
+                return
+    raise AssertionError("there is a product by a constant")
+
+
+def subtracted(module: ModuleOp) -> None:
+    """Makes the first sum of floats a difference."""
+    op = first(module, arith.AddfOp)
+    assert isinstance(op, arith.AddfOp)
+    other = arith.SubfOp(op.lhs, op.rhs)
+    other.location = op.location
+    block = op.parent_block()
+    assert block is not None
+    block.insert_op_before(other, op)
+    op.result.replace_all_uses_with(other.result)
+    Rewriter.erase_op(op)
+
+
+def without_barrier(module: ModuleOp) -> None:
+    """Leaves out the first barrier."""
+    Rewriter.erase_op(first(module, ptx.BarSyncOp))
+
+
+def test_a_right_program_is_right_after_every_pass(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["bisect", write(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "as written, at stage 'atoms': runs" in out
+    assert "lower-tensors: same" in out
+    assert "as written: B == A * 2: 256 elements: ok" in out
+    assert out.endswith("the kernel does the same after every pass\n")
+
+
+def test_a_pass_that_changes_an_operation_is_named_with_it(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with planted(monkeypatch, "convert-index", subtracted):
+        assert main(["bisect", write(tmp_path)]) == 1
+    captured = capsys.readouterr()
+    assert "lower-tensors: same" in captured.out
+    assert "convert-index: DIFFERS: B at (0, 0) is 0.0, and was " in captured.out
+    assert " of 256 elements differ" in captured.out
+    assert "your kernel is right at stage 'index'" in captured.out
+    assert f"before: written by ptx.st at {tmp_path / 'k.cute'}:13:7, block (0,0,0), thread (0,0,0)" in captured.out
+    assert "pass 'convert-index' changes the program" in captured.err
+
+
+def test_the_change_of_the_line_is_shown(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    with planted(monkeypatch, "lower-tensors", one_more):
+        assert main(["bisect", write(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert "your kernel is right at stage 'atoms'" in out
+    assert "the IR of these lines before and after the pass:\n--- before\n+++ after\n" in out
+    assert "-tile.store " in out
+    assert "+ptx.st " in out
+
+
+def test_a_fault_that_a_pass_makes_is_that_of_the_pass(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    with planted(monkeypatch, "lower-tensors", without_barrier):
+        assert main(["bisect", str(ROOT / "examples" / "hgemm.cute")]) == 1
+    out = capsys.readouterr().out
+    assert "lower-tensors: DIFFERS: a fault: E32" in out
+    assert "your kernel is right at stage 'atoms'" in out
+
+
+def test_a_fault_of_the_kernel_is_its_own(tmp_path: Path, capsys: Capture) -> None:
+    path = write(tmp_path, SCALE.replace("%A(%t, %j)", "%A(%j, %t)"))
+    assert main(["bisect", path]) == 1
+    out = capsys.readouterr().out
+    assert "the kernel is at fault as it was written: E3202" in out
+    assert "the kernel faults in the same way after every pass" in out
+    assert "DIFFERS" not in out
+
+
+def test_a_wrong_kernel_is_not_the_fault_of_a_pass(tmp_path: Path, capsys: Capture) -> None:
+    path = write(tmp_path, SCALE.replace("A * 2", "A * 3"))
+    assert main(["bisect", path]) == 1
+    out = capsys.readouterr().out
+    assert "as written: B == A * 3: 256 elements: FAILED" in out
+    assert "the kernel does the same after every pass" in out
+
+
+TWICE = SCALE.replace("tile.store %w, %B(%t, %j)", "tile.store %v, %B(%t, %j)\n      tile.store %w, %B(%t, %j)")
+
+
+def test_stores_are_compared_where_results_agree(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path, TWICE)
+
+    def rewrite(module: ModuleOp) -> None:
+        Rewriter.erase_op(first(module, ptx.StoreOp))
+
+    with planted(monkeypatch, "lower-tensors", rewrite):
+        assert main(["bisect", path]) == 0
+        assert main(["bisect", path, "--stores"]) == 1
+    assert "the results agree, but 1024 bytes were written on the way instead of 2048" in capsys.readouterr().out
+
+
+def test_passes_can_be_chosen(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["bisect", write(tmp_path), "-p", "fold-layouts,cse"]) == 0
+    assert "kernels::double: 2 passes" in capsys.readouterr().out
+
+
+def test_options_that_cannot_be_used(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["bisect", write(tmp_path), "--max-steps", "0"]) == 1
+    assert "E4003" in capsys.readouterr().err
+
+
+@cute.kernel
+def doubled(a: cute.Tensor, b: cute.Tensor) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    b[t] = a[t] + a[t]
+
+
+def test_calls_in_python_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = np.arange(32, dtype=np.float32), np.full(32, -1, np.float32)
+    verdict = doubled(a, b).bisect(grid=1, block=32)
+    assert verdict.passed
+    assert str(verdict) == "the kernel does the same after every pass"
+    assert (b == -1).all(), "it works on copies"
+    with planted(monkeypatch, "strength-reduce", subtracted):
+        verdict = doubled(a, b).bisect(grid=1, block=32)
+    assert not verdict.passed
+    assert verdict.culprit is not None
+    assert verdict.culprit.after.name == "strength-reduce"
+    assert verdict.culprit.difference.text == "b at (1) is 0.0, and was 2.0; 31 of 32 elements differ"
+    assert "test_bisect.py" in str(verdict)
+
+
+BARRIERS = """
+gpu.module @kernels {
+  ptx.entry @k() threads(64) {
+    %c0 = arith.constant 0 : i32
+    %c8 = arith.constant 8 : i32
+    %c1 = arith.constant 1 : i32
+    scf.for %i = %c0 to %c8 step %c1 : i32 {
+      ptx.cp.async.commit_group
+      ptx.cp.async.wait_group 0
+      ptx.bar.sync 0
+    }
+    ptx.fence "acq_rel" scope "gpu"
+    ptx.ret
+  }
+}
+"""
+
+
+def ptx_of(*lines: str) -> str:
+    body = "\n".join(f"\t{line};" for line in lines)
+    return f".visible .entry k(\n)\n{{\n{body}\n\tret;\n}}\n"
+
+
+TURN = ["cp.async.commit_group", "cp.async.wait_group 0", "bar.sync 0"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([*TURN, "fence.acq_rel.gpu"], None),
+        ([*TURN, *TURN, *TURN, "fence.acq_rel.gpu"], None),
+        (TURN, "the PTX has no fence.acq_rel.gpu, which the kernel executes"),
+        ([*TURN, *TURN], "the PTX has no fence.acq_rel.gpu, which the kernel executes"),
+        (["bar.sync 0", *TURN, "fence.acq_rel.gpu"], "bar.sync may not follow the kernel's begin"),
+        ([*TURN, *TURN[:2], "fence.acq_rel.gpu"], "fence.acq_rel.gpu may not follow cp.async.wait_group in line 8"),
+        ([*TURN, "membar.gl", "fence.acq_rel.gpu"], "the PTX has membar.gl, which is none of the kernel's operations"),
+    ],
+)
+def test_the_text_follows_the_operations(lines: list[str], message: str | None) -> None:
+    program = load(Source("k.cute", BARRIERS, BARRIERS), "sm_80")
+    entry = next(op for op in program.module.walk() if isinstance(op, ptx.EntryOp))
+    found = [str(discrepancy) for discrepancy in discrepancies(entry, ptx_of(*lines))]
+    if message is None:
+        assert not found
+    else:
+        assert any(message in text for text in found), found
+
+
+def test_dropped_instructions_of_the_text_are_found(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import tilefold.bisection.bisect as module
+
+    right = module.compile_llvm
+
+    def without_barrier(llvm: str, target: Target) -> str:
+        return right(llvm, target).replace("bar.sync", "// bar.sync", 1)
+
+    monkeypatch.setattr(module, "compile_llvm", without_barrier)
+    assert main(["bisect", str(ROOT / "examples" / "transpose.cute"), "--launch", "padded_f32"]) == 1
+    captured = capsys.readouterr()
+    assert "the PTX has no bar.sync, which the kernel executes" in captured.out
+    assert "the emission of PTX changes the program" in captured.err
+
+
+def test_every_path_through_the_text_is_followed() -> None:
+    """A loop of the text whose block stands behind the end, and one path through it that misses the barrier."""
+    program = load(Source("k.cute", BARRIERS, BARRIERS), "sm_80")
+    entry = next(op for op in program.module.walk() if isinstance(op, ptx.EntryOp))
+    turn = "".join(f"\t{line};\n" for line in TURN)
+    text = (
+        ".visible .entry k(\n)\n{\n\tbra.uni $L2;\n$L1:\n\tfence.acq_rel.gpu;\n\tret;\n$L2:\n"
+        + turn
+        + "\t@%p1 bra $L2;\n\tbra.uni $L1;\n}\n"
+    )
+    assert not discrepancies(entry, text)
+    skipping = text.replace("\tbar.sync 0;\n", "\t@%p2 bra $L2;\n\tbar.sync 0;\n")
+    (found,) = discrepancies(entry, skipping)
+    assert "cp.async.commit_group may not follow cp.async.wait_group in line 10; bar.sync would" in str(found)

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs a launch after each pass, and stops at the first that changes what it does."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from tilefold.base.errors import Code
+from tilefold.base.target import Target
+from tilefold.bisection.emission import Discrepancy, discrepancies
+from tilefold.bisection.steps import Step, steps
+from tilefold.bisection.trial import Difference, Outcome, Trial, difference
+from tilefold.bisection.verdict import Culprit, Verdict
+from tilefold.compiler.emit import emit_llvm
+from tilefold.compiler.machine.nvptx import compile_llvm
+from tilefold.compiler.pass_runner import parse_passes
+from tilefold.compiler.pipeline import PASSES, pipeline_to
+from tilefold.dialects.ptx import EntryOp
+from tilefold.lowering import Program
+
+if TYPE_CHECKING:
+    from tilefold.running.devices import Executable
+    from tilefold.runtime.compiled.artifact import Artifact
+
+Observer = Callable[[Step, Outcome | None, Difference | None], None]
+"""Sees each step, with its outcome, or None where the pass has changed nothing or the simulator cannot run the step."""
+
+
+def passes_to_instr(program: Program, target: Target) -> list[ModulePass]:
+    """The passes that bring a program from where it was written to stage `instr`."""
+    return parse_passes(",".join(pipeline_to("instr", target.arch, program.stage)), PASSES)
+
+
+def bisect(
+    program: Program,
+    trial: Trial,
+    passes: Sequence[ModulePass],
+    observe: Observer = lambda step, outcome, found: None,
+    gpu: "Executable[Artifact] | None" = None,
+) -> Verdict:
+    """Launches the program as it was written and after each pass that changes it, until an outcome differs; compares
+    the PTX with the last step, if that is at stage `instr`; and at last launches on a GPU, if one is given, where
+    floats may differ within the tolerance of their type.
+
+    Raises ProgramError where a pass refuses the program, InternalError where one fails, and TilefoldError for a launch
+    that cannot begin.
+    """
+    sequence = steps(program, passes)
+    last = next(sequence)
+    reference = trial.run(last.module)
+    observe(last, reference, None)
+    stage = last.stage
+    for step in sequence:
+        outcome = trial.run(step.module) if step.changed else None
+        if outcome is not None and outcome.fault is not None and outcome.fault.code == Code.SIM_UNSUPPORTED:
+            observe(step, None, None)
+            continue
+        found = None if outcome is None else difference(reference, outcome)
+        observe(step, outcome, found)
+        if outcome is not None and found is not None:
+            return Verdict(reference, stage, _culprit(trial, last, step, outcome, found))
+        last, stage = step, step.stage
+    if stage != "instr":
+        return Verdict(reference, stage)
+    emission = _emission(last.module, trial.kernel, program.simulated_target("instr"))
+    if emission or gpu is None or reference.fault is not None:
+        return Verdict(reference, stage, emission=emission)
+    step = Step(last.number + 1, f"machine code for {gpu.where}", stage, last.module)
+    arguments = trial.arguments()
+    outcome = Outcome(arguments, reference.printed, seconds=gpu.launch(trial.config, arguments).seconds)
+    found = difference(reference, outcome, exact=False)
+    observe(step, outcome, found)
+    culprit = None if found is None else Culprit(last, step, found, trial.writer(last.module, found))
+    return Verdict(reference, stage, culprit)
+
+
+def _culprit(trial: Trial, before: Step, after: Step, outcome: Outcome, found: Difference) -> Culprit:
+    if found.argument is None:
+        return Culprit(before, after, found, fault=None if outcome.fault is None else outcome.fault.site)
+    wrote, writes = (trial.writer(step.module, found) for step in (before, after))
+    return Culprit(before, after, found, wrote, writes)
+
+
+def _emission(module: ModuleOp, kernel: str, target: Target) -> tuple[Discrepancy, ...]:
+    """How the PTX of a kernel differs from its operations."""
+    ptx = compile_llvm(emit_llvm(module, target), target)
+    name = kernel.rpartition("::")[2]
+    entries = [op for op in module.walk() if isinstance(op, EntryOp) and op.sym_name.data == name]
+    return tuple(found for entry in entries for found in discrepancies(entry, ptx))

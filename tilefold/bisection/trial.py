@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A launch that can be repeated on any form of its kernel, and everything that can be seen of it."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import ModuleOp
+
+from tilefold.runtime.arrays.storage import element_indices
+from tilefold.runtime.check.dtypes import is_floating, tolerance, widened
+from tilefold.runtime.engine import Argument, LaunchConfig, TensorArgument
+from tilefold.runtime.sim.faults import SimulationError
+from tilefold.runtime.sim.memory.journal import Journal, Writer
+from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
+
+History = tuple[NDArray[np.int64], NDArray[np.uint8]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a launch does: the arguments afterwards, the text that it prints, every value that it writes, if that was
+    asked for, or the fault that ends it.
+    """
+
+    arguments: Mapping[str, Argument]
+    printed: str = ""
+    history: History | None = None
+    fault: SimulationError | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How two outcomes differ, in words, and the byte of an argument's storage that differs first, if one does."""
+
+    text: str
+    argument: str | None = None
+    byte: int = 0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A launch of the kernel `kernel`, with the same arguments each time: `arguments` makes them anew.
+
+    `stores` says that every value written to global memory is compared, not only the last.
+    """
+
+    kernel: str
+    config: LaunchConfig
+    arguments: Callable[[], Mapping[str, Argument]]
+    engine: SimEngine
+    stores: bool = False
+
+    def run(self, module: ModuleOp) -> Outcome:
+        """Launches the kernel of a module on the simulator."""
+        journal = Journal(keeps_values=True) if self.stores else None
+        arguments, printed = self.arguments(), list[str]()
+        engine = replace(self.engine, sink=printed.append, journal=journal)
+        try:
+            result = engine.launch(SimProgram(module, self.kernel), self.config, arguments)
+        except SimulationError as fault:
+            return Outcome(arguments, "".join(printed), None if journal is None else journal.history(), fault)
+        history = None if journal is None else journal.history()
+        return Outcome(arguments, result.output, history, seconds=result.seconds)
+
+    def writer(self, module: ModuleOp, difference: Difference) -> Writer | None:
+        """The operation that writes the byte that differs last. None for a byte that the launch leaves alone."""
+        arguments = self.arguments()
+        tensor = arguments[difference.argument or ""]
+        assert isinstance(tensor, TensorArgument)
+        journal = Journal((tensor.storage, difference.byte))
+        engine = replace(self.engine, sink=_nowhere, journal=journal, races=False)
+        with suppress(SimulationError):  # a fault comes after the byte was written, if it was
+            engine.launch(SimProgram(module, self.kernel), self.config, arguments)
+        return journal.writer
+
+
+def _nowhere(text: str) -> None:
+    """Takes the text of a launch that is repeated."""
+
+
+def difference(first: Outcome, second: Outcome, *, exact: bool = True) -> Difference | None:
+    """How the second outcome differs from the first; None where both are the same, or unless `exact` where floats
+    differ by no more than the tolerance of their type.
+    """
+    if first.fault is not None or second.fault is not None:
+        return _different_faults(first.fault, second.fault)
+    for name, before in first.arguments.items():
+        after = second.arguments[name]
+        if isinstance(before, TensorArgument) and isinstance(after, TensorArgument):
+            found = _different_tensors(name, before, after, exact)
+            if found is not None:
+                return found
+    if Counter(first.printed.splitlines()) != Counter(second.printed.splitlines()):
+        return Difference("the kernel prints other text")
+    if first.history is not None and second.history is not None:
+        return _different_writes(first.history, second.history)
+    return None
+
+
+def _different_faults(first: SimulationError | None, second: SimulationError | None) -> Difference | None:
+    if first is not None and second is not None:
+        if first.code == second.code:
+            return None
+        return Difference(f"another fault: {second.code}: {second.message}")
+    if second is not None:
+        return Difference(f"a fault: {second.code}: {second.message}")
+    assert first is not None
+    return Difference(f"the fault {first.code} is gone")
+
+
+def _different_tensors(name: str, before: TensorArgument, after: TensorArgument, exact: bool) -> Difference | None:
+    """The smallest coordinate at which two tensors of a layout differ, or the first element of their storage."""
+    size = before.storage.itemsize
+    differs = (before.storage.view(np.uint8) != after.storage.view(np.uint8)).reshape(-1, size).any(axis=1)
+    if not exact and is_floating(before.storage.dtype):
+        rtol, atol = tolerance(before.storage.dtype, before.storage.dtype)
+        differs &= ~np.isclose(widened(after.storage), widened(before.storage), rtol, atol, equal_nan=True)
+    if not differs.any():
+        return None
+    index, place = int(differs.argmax()), f"element {int(differs.argmax())} of its storage"
+    count, total = int(differs.sum()), differs.size
+    layout = before.layout
+    if layout is not None:
+        indices = element_indices(layout)
+        if int(indices.max()) < differs.size and differs[indices].any():
+            where = np.argwhere(differs[indices])
+            index = int(indices[tuple(where[0])])
+            place = "(" + ", ".join(map(str, where[0].tolist())) + ")"
+            count, total = len(where), indices.size
+    old, new = before.storage[index].item(), after.storage[index].item()
+    text = f"{name} at {place} is {new!r}, and was {old!r}; {count} of {total} elements differ"
+    return Difference(text, name, index * size)
+
+
+def _different_writes(first: History, second: History) -> Difference | None:
+    """The first byte of global memory to which other values were written, though the last may be the same."""
+    if first[0].size == second[0].size and np.array_equal(first[0], second[0]):
+        wrong = np.flatnonzero(first[1] != second[1])
+        if not wrong.size:
+            return None
+        count = len(np.unique(first[0][wrong]))
+        return Difference(f"the results agree, but other values were written to {count} bytes on the way")
+    counts = first[0].size, second[0].size
+    return Difference(f"the results agree, but {counts[1]} bytes were written on the way instead of {counts[0]}")

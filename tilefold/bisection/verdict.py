@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The result of a search for the pass that changes a program, and its words."""
+
+from dataclasses import dataclass
+
+from tilefold.bisection.emission import Discrepancy
+from tilefold.bisection.steps import Step, change
+from tilefold.bisection.trial import Difference, Outcome
+from tilefold.runtime.sim.faults import Site
+from tilefold.runtime.sim.memory.journal import Writer
+
+
+@dataclass(frozen=True)
+class Culprit:
+    """The first pass after which a launch does something else: the steps before and after it, the difference, and the
+    operations that wrote the smallest element that differs, before and after the pass, or that of a fault.
+    """
+
+    before: Step
+    after: Step
+    difference: Difference
+    wrote: Writer | None = None
+    writes: Writer | None = None
+    fault: Site | None = None
+
+    @property
+    def sites(self) -> list[Site]:
+        """The operations that wrote the element or are at fault, without repetitions."""
+        found = [writer.site for writer in (self.wrote, self.writes) if writer is not None]
+        return list(dict.fromkeys([*found, *([] if self.fault is None else [self.fault])]))
+
+    @property
+    def change(self) -> str:
+        """How the pass changes the operations of these lines of the source, as a unified diff."""
+        return change(self.before.module, self.after.module, self.sites)
+
+    def __str__(self) -> str:
+        lines = [f"pass {self.after.number}, {self.after.name}, changes what it does: {self.difference.text}"]
+        if self.difference.argument is not None:
+            lines += [f"  before: {_writer(self.wrote)}", f"  after:  {_writer(self.writes)}"]
+        diff = self.change
+        if diff:
+            lines += ["the IR of these lines before and after the pass:", diff]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a program does as it was written, the stage up to which it does the same, and the pass that changes that,
+    None where no pass does. `emission` says how the PTX differs from stage `instr`.
+    """
+
+    reference: Outcome
+    stage: str
+    culprit: Culprit | None = None
+    emission: tuple[Discrepancy, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether the kernel has no fault, and no pass changes it."""
+        return self.culprit is None and self.reference.fault is None and not self.emission
+
+    def __str__(self) -> str:
+        fault, lines = self.reference.fault, list[str]()
+        if fault is not None:
+            lines.append(f"the kernel is at fault as it was written: {fault.code}: {fault.message}")
+        elif self.culprit is not None or self.emission:
+            lines.append(f"your kernel is right at stage '{self.stage}'")
+        if self.culprit is not None:
+            lines.append(str(self.culprit))
+        elif not self.emission:
+            same = "faults in the same way" if fault is not None else "does the same"
+            lines.append(f"the kernel {same} after every pass")
+        lines += [f"the PTX is wrong: {discrepancy}" for discrepancy in self.emission]
+        return "\n".join(lines)
+
+
+def step_line(step: Step, outcome: Outcome | None, found: Difference | None) -> str:
+    """A line about a step: what the launch does there, compared with the program as it was written."""
+    name = f"{step.number:>3} {step.name}" if step.name else f"    as written, at stage '{step.stage}'"
+    if outcome is None:
+        return f"{name}: {'the simulator cannot run it' if step.changed else 'no change'}"
+    if found is not None:
+        return f"{name}: DIFFERS: {found.text}"
+    if outcome.fault is not None:
+        return f"{name}: {outcome.fault.code}"
+    return f"{name}: {'same' if step.name else 'runs'} ({outcome.seconds * 1e3:.0f} ms)"
+
+
+def _writer(writer: Writer | None) -> str:
+    return "nothing writes it" if writer is None else f"written by {writer.site}, {writer}"

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`tilefold bisect`: runs the launches of a file after each pass, and names the first that changes what they do."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.base.target import DEFAULT_ARCH
+from tilefold.commands.launching import add_launch, add_simulation, changes, check_limits, run_options
+from tilefold.commands.options import add_file, add_target, pairs, read_source
+from tilefold.messages import print_diagnostics
+
+if TYPE_CHECKING:
+    from xdsl.passes import ModulePass
+
+    from tilefold.lowering import Program
+    from tilefold.running.launches import Launch
+
+_EPILOG = """\
+The launches run on the simulator as the file was written, and again after each pass, with the same arguments. Results,
+printed text and faults must stay the same, bit for bit. Where they do not, the pass is named, with the smallest element
+that differs, the operations that wrote it, and their IR before and after the pass. A fault that the kernel has as it
+was written is the kernel's own; one that appears later is that of a pass. At last the instructions of the PTX that have
+effects, and the order of barriers, fences and waits, are compared with the operations at stage 'instr'.
+
+examples:
+  tilefold bisect kernel.cute
+  tilefold bisect kernel.cute --stores              compare every value written to global memory, not only the last
+  tilefold bisect kernel.cute --device cuda         and then the GPU, within the tolerances of the types
+  tilefold bisect kernel.cute -p fold-layouts,cse   these passes instead of all that lead to stage 'instr'
+
+Exit status: 0 if no pass changes anything and every check of the file holds, else 1.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the options of `bisect`."""
+    parser.epilog = _EPILOG
+    add_file(parser)
+    add_target(parser, None, f"{DEFAULT_ARCH}, or one that supports the kernel")
+    parser.add_argument("-p", "--passes", metavar="PIPELINE", help="the passes to try, separated by commas")
+    parser.add_argument(
+        "--stores", action="store_true", help="compare every value that is written to global memory on the way"
+    )
+    parser.add_argument(
+        "--device", choices=("sim", "cuda"), default="sim", help="where the last step runs (default: sim)"
+    )
+    add_launch(parser)
+    add_simulation(parser)
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Searches launch by launch; 1 if a pass changes one, or one fails as it was written."""
+    from tilefold.lowering import load
+    from tilefold.running.launches import launches_of
+    from tilefold.runtime.cute_ir.host_engine import entry_point
+
+    program = load(read_source(args), args.target)
+    check_limits(args)
+    if entry_point(program.module) is not None:
+        message = "bisect runs launches of the file, run.launch; this program begins on the host"
+        raise TilefoldError(Code.CLI_VALUE, message, "compare its stages by `tilefold run --stage all`")
+    launches = launches_of(program.module, program.source, changes(args))
+    passes = _passes(args, program)
+    results = [_bisect(args, program, launch, passes) for launch in launches]
+    return 0 if all(results) else 1
+
+
+def _passes(args: argparse.Namespace, program: "Program") -> "list[ModulePass]":
+    from tilefold.bisection.bisect import passes_to_instr
+    from tilefold.compiler.pass_runner import parse_passes
+    from tilefold.lowering import available_passes
+
+    if args.passes is not None:
+        return parse_passes(args.passes, available_passes())
+    return passes_to_instr(program, program.simulated_target("instr"))
+
+
+def _bisect(args: argparse.Namespace, program: "Program", launch: "Launch", passes: "list[ModulePass]") -> bool:
+    from tilefold.bisection.bisect import bisect
+    from tilefold.bisection.trial import Trial
+    from tilefold.bisection.verdict import step_line
+    from tilefold.running.devices import on_gpu
+    from tilefold.running.filled_arguments import prepare
+    from tilefold.running.session import check_values
+    from tilefold.runtime.engine import LaunchConfig
+    from tilefold.runtime.sim.sim_engine import SimEngine
+
+    options = run_options(args)
+    arguments = prepare(launch, pairs(args.arg, "--arg"), seed=args.seed, max_bytes=options.bytes)
+    config = LaunchConfig(launch.grid, launch.block)
+    trial = Trial(launch.kernel, config, arguments.launchable, SimEngine.of(options), args.stores)
+    gpu = on_gpu(program, launch.kernel) if args.device == "cuda" else None
+    print(f"{launch.label}: {len(passes)} passes", flush=True)
+    verdict = bisect(
+        program, trial, passes, lambda step, outcome, found: print(step_line(step, outcome, found), flush=True), gpu
+    )
+    checks = () if verdict.reference.fault else check_values(launch, arguments.logical(verdict.reference.arguments))
+    for result in checks:
+        print(f"as written: {result}", flush=True)
+    print(verdict, flush=True)
+    if verdict.culprit is not None or verdict.emission:
+        wrong = f"pass '{verdict.culprit.after.name}'" if verdict.culprit else "the emission of PTX"
+        print_diagnostics(f"error[{Code.STAGES_DIFFER}]: {launch.label}: {wrong} changes the program")
+    return verdict.passed and all(result.passed for result in checks)

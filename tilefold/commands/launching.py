@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Options of the commands that launch the kernels of a file: which launches, their sizes and arguments, and how the
+simulator runs them.
+"""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.commands.options import pairs
+
+if TYPE_CHECKING:
+    from tilefold.running.launches import Changes
+    from tilefold.runtime.options import RunOptions
+
+
+def add_launch(parser: argparse.ArgumentParser) -> None:
+    """Declares the options that choose launches, and change their sizes and arguments."""
+    parser.add_argument("--launch", metavar="NAME", help="only the launches of this name or kernel")
+    parser.add_argument("--grid", metavar="X[,Y[,Z]]", help="launch this many blocks instead of those in the file")
+    parser.add_argument("--block", metavar="X[,Y[,Z]]", help="the threads of a block; must be those of the kernel")
+    parser.add_argument(
+        "--arg", metavar="NAME=FILE", action="append", default=[], help="take an argument's values from a .npy file"
+    )
+    parser.add_argument(
+        "--fill", metavar="NAME=EXPR", action="append", default=[], help="fill an argument by this expression instead"
+    )
+
+
+def add_simulation(parser: argparse.ArgumentParser) -> None:
+    """Declares the options of the simulator."""
+    parser.add_argument(
+        "--seed", type=int, default=0, help="seed of the order of warps, and of fills without a seed (default: 0)"
+    )
+    parser.add_argument(
+        "--max-steps", metavar="N", type=int, help="end a simulation after N operations of warps (default: 100 million)"
+    )
+    parser.add_argument(
+        "--max-memory", metavar="MIB", type=int, help="memory that a simulation may use (default: 4096)"
+    )
+    parser.add_argument(
+        "--no-races",
+        dest="races",
+        action="store_false",
+        help="do not look for data races on the simulator; takes less time and memory",
+    )
+
+
+def check_limits(args: argparse.Namespace) -> None:
+    """TilefoldError (E4003) for a budget below 1."""
+    for option, value in (("--max-steps", args.max_steps), ("--max-memory", args.max_memory)):
+        if value is not None and value < 1:
+            raise TilefoldError(Code.CLI_VALUE, f"{option} {value}: must be at least 1")
+
+
+def run_options(args: argparse.Namespace) -> "RunOptions":
+    """How the simulator runs."""
+    from tilefold.runtime.options import RunOptions
+
+    return RunOptions(args.races, args.max_steps, args.max_memory, args.seed)
+
+
+def changes(args: argparse.Namespace, checks: tuple[str, ...] = ()) -> "Changes":
+    """The launches to run, and what is changed in them. TilefoldError (E4003) for sizes and fills that are none."""
+    from tilefold.running.launches import Changes
+
+    return Changes(
+        name=args.launch,
+        grid=_dim3(args.grid, "--grid"),
+        block=_dim3(args.block, "--block"),
+        fills=pairs(args.fill, "--fill"),
+        checks=checks,
+    )
+
+
+def _dim3(text: str | None, option: str) -> tuple[int, int, int] | None:
+    if text is None:
+        return None
+    parts = text.split(",")
+    if not 1 <= len(parts) <= 3 or not all(part.isdecimal() and 0 < int(part[:12]) < 2**31 for part in parts):
+        raise TilefoldError(
+            Code.CLI_VALUE, f"{option} {text[:80]}: not one to three sizes", f"for example: {option} 8,32"
+        )
+    x, y, z = [*map(int, parts), 1, 1][:3]
+    return x, y, z
