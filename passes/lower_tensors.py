@@ -13,6 +13,7 @@ from xdsl.rewriter import Rewriter
 from ..base.errors import Code
 from ..dialects.parameters import scalar_names
 from ..dialects.ptx import (
+    CvtaTensorMapOp,
     EntryOp,
     LocalAllocOp,
     MapaOp,
@@ -23,11 +24,13 @@ from ..dialects.ptx import (
     StateSpaceAttr,
     StoreOp,
 )
+from ..dialects.ptx.tensor_map import CopyTensorMapOp as PtxCopyTensorMapOp
 from ..dialects.scalars import unknowns
 from ..dialects.tile import (
     AliasOp,
     AllocOp,
     AtomCallOp,
+    CopyTensorMapOp,
     Crd2IdxOp,
     GetScalarsOp,
     MmaCallOp,
@@ -43,6 +46,7 @@ from ..dialects.tile import (
     TileKernelOp,
     TmaCallOp,
     TmaType,
+    UpdateTensorMapOp,
     ViewOp,
 )
 from ..dialects.tile.memory import LoadOp as TileLoadOp
@@ -58,7 +62,7 @@ from .writing.emitter import INDEX_ARITHMETIC, Emitter, erase_unused, int_type
 from .writing.mma_call import lower_mma_call
 from .writing.prints import load_element, lower_print, lower_print_tensor
 from .writing.remarks import remark
-from .writing.tensor_maps import TensorMaps
+from .writing.tensor_maps import TensorMaps, update_tensor_map
 from .writing.wgmma_call import WarpgroupCalls
 
 
@@ -232,13 +236,21 @@ class _Kernel:
                     smem = self.addresses.first(emitter, self._address(op.smem), op.smem.type, swizzled=False)
                 coords = [self.addresses.converted(coord, 32) for coord in op.coords]
                 operands = op.mbarrier, op.multicast, op.policy
-                made = instruction_of(op.tma.type, self.map_arguments[op.tma], coords, smem, *operands)
+                map = self.map_arguments[op.tma]
+                if op.descriptor is not None:
+                    map = emitter.value(CvtaTensorMapOp(op.descriptor))
+                made = instruction_of(op.tma.type, map, coords, smem, *operands)
                 made.attributes |= op.attributes
                 emitter.insert(made)
                 emitter.replace()
             case PrefetchOp():
                 emitter.insert(PrefetchTensorMapOp(self.map_arguments[op.tma]))
                 emitter.replace()
+            case CopyTensorMapOp():
+                emitter.insert(PtxCopyTensorMapOp(self.map_arguments[op.tma], op.ptr))
+                emitter.replace()
+            case UpdateTensorMapOp():
+                update_tensor_map(emitter, op, self._address(op.tensor), self.addresses)
             case MmaCallOp() if is_warpgroup(op.atom.atom):
                 d, a, b = [self._address(tensor) for tensor in (op.d, op.a, op.b)]
                 self.warpgroup_calls.lower(emitter, op, (d, a, b))

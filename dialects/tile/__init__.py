@@ -23,6 +23,7 @@ from . import (
     tiled_copy,
     tiled_mma,
     tma,
+    tma_memory,
     views,
 )
 from .alias import AliasOp
@@ -52,6 +53,7 @@ from .run_time import DimOp, GetScalarsOp, MakeTensorOp, StrideOp
 from .tiled_copy import TiledCopyOp
 from .tiled_mma import PartitionAOp, PartitionBOp, PartitionCOp, TiledMmaOp
 from .tma import CoordTensorOp, PrefetchOp, TensorMapOp, TmaCallOp, TmaPartitionOp, TmaTensorOp
+from .tma_memory import CopyTensorMapOp, UpdateTensorMapOp
 from .tma_types import TmaType
 from .types import Space, SpaceAttr, TensorType
 from .views import (
@@ -72,19 +74,20 @@ TILE = Dialect(
     "tile",
     operations_of(
         kernel, rasterize, memory, alias, peer, views, local_partition, recast, run_time, coordinates, tiled_copy,
-        partition, tma, tiled_mma, fragments, gemm, copies, elementwise, folded,
+        partition, tma, tma_memory, tiled_mma, fragments, gemm, copies, elementwise, folded,
     ),
     [TensorType, CoordTensorType, TiledCopyType, TiledMmaType, TmaType, CopyAtomAttr, MmaAtomAttr, SpaceAttr],
 )  # fmt: skip
 
 __all__ = [
     "AliasOp", "AllocOp", "AtomCallOp", "BoundsOp", "CoalesceOp", "CompositionOp", "CoordTensorOp", "CoordTensorType",
-    "CoordinateOp", "CopyAtomAttr", "CopyOp", "Crd2IdxOp", "DimOp", "FillOp", "FlatDivideOp", "FragmentOp", "GemmOp",
-    "GetScalarsOp", "GroupModesOp", "IdentityOp", "LoadOp", "LocalPartitionOp", "LocalTileOp", "LogicalDivideOp",
-    "MakeFragmentAOp", "MakeFragmentBOp", "MakeFragmentCOp", "MakeFragmentLikeOp", "MakeTensorOp", "MapOp",
-    "MmaAtomAttr", "MmaCallOp", "OuterPartitionOp", "PartitionAOp", "PartitionBOp", "PartitionCOp", "PartitionDOp",
-    "PartitionSOp", "PeerOp", "PrefetchOp", "PrintOp", "PrintTensorOp", "PtrOp", "RasterizeOp", "RecastOp", "RetileDOp",
-    "RetileSOp", "ReturnOp", "SelectOp", "SliceOp", "Space", "SpaceAttr", "StoreOp", "StrideOp", "TILE", "TensorMapOp",
-    "TensorType", "TileKernelOp", "TiledCopyOp", "TiledCopyType", "TiledDivideOp", "TiledMmaOp", "TiledMmaType",
-    "TmaCallOp", "TmaPartitionOp", "TmaTensorOp", "TmaType", "ViewOp", "YieldOp", "ZippedDivideOp",
+    "CoordinateOp", "CopyAtomAttr", "CopyOp", "CopyTensorMapOp", "Crd2IdxOp", "DimOp", "FillOp", "FlatDivideOp",
+    "FragmentOp", "GemmOp", "GetScalarsOp", "GroupModesOp", "IdentityOp", "LoadOp", "LocalPartitionOp", "LocalTileOp",
+    "LogicalDivideOp", "MakeFragmentAOp", "MakeFragmentBOp", "MakeFragmentCOp", "MakeFragmentLikeOp", "MakeTensorOp",
+    "MapOp", "MmaAtomAttr", "MmaCallOp", "OuterPartitionOp", "PartitionAOp", "PartitionBOp", "PartitionCOp",
+    "PartitionDOp", "PartitionSOp", "PeerOp", "PrefetchOp", "PrintOp", "PrintTensorOp", "PtrOp", "RasterizeOp",
+    "RecastOp", "RetileDOp", "RetileSOp", "ReturnOp", "SelectOp", "SliceOp", "Space", "SpaceAttr", "StoreOp",
+    "StrideOp", "TILE", "TensorMapOp", "TensorType", "TileKernelOp", "TiledCopyOp", "TiledCopyType", "TiledDivideOp",
+    "TiledMmaOp", "TiledMmaType", "TmaCallOp", "TmaPartitionOp", "TmaTensorOp", "TmaType", "UpdateTensorMapOp",
+    "ViewOp", "YieldOp", "ZippedDivideOp",
 ]  # fmt: skip

@@ -24,7 +24,7 @@ from ...layout.algebra.core import Layout, size
 from ...layout.algebra.inttuple import rank
 from ..definitions import irdl_op_definition
 from ..errors import refuse, refusing
-from ..ptx.types import SHARED, PtrType
+from ..ptx.types import GLOBAL, SHARED, PtrType
 from .assembly import AnyTensor, parse_defined, parse_tensor
 from .copy_rules import atom_values, check_atom_operands, check_tiled_operands
 from .copy_types import CopyAtomAttr, TiledCopyType
@@ -53,7 +53,8 @@ class CopyOp(IRDLOperation):
     shared memory, the other a view of `tile.tma_tensor`, and both are results of `tile.tma_partition`. The thread that
     executes it issues an instruction for each coordinate of the modes after TMA. A load counts its bytes on the
     mbarrier, in each block that a multicast names by a bit of the mask; a store is part of the thread's bulk group, to
-    commit and wait for by `ptx.cp.async.bulk.commit_group` and `wait_group`. The policy is one of the L2 cache.
+    commit and wait for by `ptx.cp.async.bulk.commit_group` and `wait_group`. The policy is one of the L2 cache. With
+    `descriptor %d` the map is the one at this address in global memory, which began as a copy of `%tma`.
 
     Preconditions: equal element types, equal sizes of each mode, and the atom's requirements on spaces, contiguity and
     alignment. The predicates of the values of one execution are equal; with zero-fill those that hold come first. The
@@ -69,6 +70,7 @@ class CopyOp(IRDLOperation):
     mbarrier = opt_operand_def(SHARED)
     multicast = opt_operand_def(I16)
     policy = opt_operand_def(I64)
+    descriptor = opt_operand_def(GLOBAL)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
@@ -82,8 +84,9 @@ class CopyOp(IRDLOperation):
         mbarrier: SSAValue | None = None,
         multicast: SSAValue | None = None,
         policy: SSAValue | None = None,
+        descriptor: SSAValue | None = None,
     ):
-        operands = [tiled_copy, src, dst, pred, mbarrier, multicast, policy]
+        operands = [tiled_copy, src, dst, pred, mbarrier, multicast, policy, descriptor]
         super().__init__(operands=operands, properties={"atom": atom})
 
     @property
@@ -118,8 +121,8 @@ class CopyOp(IRDLOperation):
         src, dst = self.src.type, self.dst.type
         if not isinstance(src, TensorType) or not isinstance(dst, TensorType):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise VerifyException("only a tensor copy has a tensor of coordinates: tile.copy %tma, %src, %dst")
-        if self.mbarrier is not None or self.multicast is not None or self.policy is not None:
-            raise VerifyException("only a tensor copy has an mbarrier, a mask of blocks and a policy")
+        if any(getattr(self, word) is not None for word in _OF_TENSOR_COPIES):
+            raise VerifyException("only a tensor copy has an mbarrier, a mask of blocks, a policy and a descriptor")
         if src.element_type != dst.element_type:
             raise VerifyException(
                 f"the source's elements are {src.element_type}, the destination's {dst.element_type}, and a copy does "
@@ -187,7 +190,7 @@ class CopyOp(IRDLOperation):
         printer.print_op_attributes(self.attributes)
 
 
-_OF_TENSOR_COPIES = ("mbarrier", "multicast", "policy")
+_OF_TENSOR_COPIES = ("mbarrier", "multicast", "policy", "descriptor")
 """The operands that only tensor copies have, by the words before them."""
 
 

@@ -33,7 +33,7 @@ from ..cute import CoordAttr, LayoutAttr, TilerAttr
 from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refuse, refusing
 from ..ptx.tensor_copy import TensorCopyOp, TensorLoadOp, TensorPrefetchOp, TensorReduceOp, TensorStoreOp
-from ..ptx.types import SHARED
+from ..ptx.types import GLOBAL, SHARED
 from .assembly import check_operands, fill_coordinate, unwrapped
 from .coord_type import CoordTensorType
 from .directives import TileOp
@@ -297,12 +297,13 @@ class TmaCallOp(TileOp):
     mbarrier = opt_operand_def(SHARED)
     multicast = opt_operand_def(I16)
     policy = opt_operand_def(I64)
+    descriptor = opt_operand_def(GLOBAL)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = (
         "custom<TmaValue>($tma, type($tma)) `` `(` $coords `)` (`,` custom<Tensor>($smem, type($smem))^)? "
         "(`mbarrier` custom<Operand>($mbarrier)^)? (`multicast` custom<Operand>($multicast)^)? "
-        "(`policy` custom<Operand>($policy)^)? attr-dict"
+        "(`policy` custom<Operand>($policy)^)? (`descriptor` custom<Operand>($descriptor)^)? attr-dict"
     )
 
     def __init__(
@@ -313,8 +314,9 @@ class TmaCallOp(TileOp):
         mbarrier: SSAValue | None = None,
         multicast: SSAValue | None = None,
         policy: SSAValue | None = None,
+        descriptor: SSAValue | None = None,
     ):
-        super().__init__(operands=[tma, coords, smem, mbarrier, multicast, policy])
+        super().__init__(operands=[tma, coords, smem, mbarrier, multicast, policy, descriptor])
 
     def verify_(self) -> None:
         type = self.tma.type

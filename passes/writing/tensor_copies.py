@@ -53,7 +53,7 @@ def expand_tensor_copy(op: CopyOp | PrefetchOp) -> None:
         assert smem is not None
         assert part is not None
         box = part_of(emitter, smem, part[0], indices, [loop.modes[-1] for loop in loops])
-        call = TmaCallOp(tma, where, box, op.mbarrier, op.multicast, op.policy)
+        call = TmaCallOp(tma, where, box, op.mbarrier, op.multicast, op.policy, op.descriptor)
     remark(call, _reason(tma.type, plain_layout(_tensor(coords).layout.data)[0]))
     emitter.insert(call)
     emitter.replace()

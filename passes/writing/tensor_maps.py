@@ -9,9 +9,9 @@ from xdsl.dialects import arith
 from xdsl.ir import Block, BlockArgument, SSAValue
 
 from ...base.errors import Code
-from ...dialects.ptx.types import MAP
+from ...dialects.ptx import MAP, MAP_FIELDS, TensorMapReplaceOp
 from ...dialects.scalars import with_scalars
-from ...dialects.tile import Crd2IdxOp, TensorMapOp, TmaType, ViewOp
+from ...dialects.tile import Crd2IdxOp, TensorMapOp, TmaType, UpdateTensorMapOp, ViewOp
 from ...dialects.tile.assembly import fill_coordinate, unwrapped
 from ...dialects.tile.tma_types import map_element
 from ...layout.algebra.core import Layout
@@ -20,12 +20,27 @@ from ...layout.tma.launch_int import LaunchInt, LaunchValue
 from ...layout.tma.recipe import MapRecipe
 from ..analysis.integer_values import constant_of
 from ..errors import LoweringError
+from .addresses import Address, Addresses
+from .emitter import Emitter
+from .ssa_int import SsaInt
 
 _ARITHMETIC: Mapping[type[Any], Callable[[Any, Any], Any]] = MappingProxyType({
     arith.AddiOp: lambda a, b: a + b, arith.SubiOp: lambda a, b: a - b, arith.MuliOp: lambda a, b: a * b,
     arith.DivUIOp: lambda a, b: a // b, arith.RemUIOp: lambda a, b: a % b,
 })  # fmt: skip
 """The arithmetic that recipes have, on integers that are not negative."""
+
+
+def update_tensor_map(emitter: Emitter, op: UpdateTensorMapOp, tensor: Address, addresses: Addresses) -> None:
+    """Replaces the change of a map in memory to that of a tensor by the changes of its fields."""
+    start = addresses.first(emitter, tensor, op.tensor.type)
+    emitter.insert(TensorMapReplaceOp("global_address", op.ptr, start))
+    layout: Layout = with_scalars(op.tensor.type.layout.data, [SsaInt(emitter, scalar) for scalar in tensor.scalars])
+    for field, number, integer in op.fields(layout):
+        value = integer.value if isinstance(integer, SsaInt) else emitter.index(integer)
+        value = addresses.converted(value, MAP_FIELDS[field].bits)
+        emitter.insert(TensorMapReplaceOp(field, op.ptr, value, number))
+    emitter.replace()
 
 
 class TensorMaps:

@@ -180,7 +180,7 @@ COPIES = [
         ('%v = tile.alloc : !tile.tensor<f16, smem, align<16>, "64:1">\n«tile.copy» %A, %v', "the source has rank 2"),
         ('%v = tile.alloc : !tile.tensor<f16, smem, align<16>, "(64,16):(1,64)">\n«tile.copy» %A, %v', "mode 1 has 32 elements"),
         (f"«tile.copy» {WIDE} %A, %s", "E0310"),
-        (f'«"tile.copy"»(%c, %A, %s) <{{atom = {WIDE}, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>}}>'
+        (f'«"tile.copy"»(%c, %A, %s) <{{atom = {WIDE}, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0>}}>'
          f' : (!tile.tiled_copy<{WIDE}, "(32,8):(8,1)", "(64,4)">, {_G}, !tile.tensor<f16, smem, align<128>, "(64,32):(1,64)">) -> ()',
          "the atom is given twice"),
         ('%a = tile.view %A : !tile.tensor<f16, gmem, align<16>, "(8,4):(2,16)">\n'

@@ -75,6 +75,7 @@ TENSOR_MAPS = [
         (f"{_LOAD}«tile.copy» %a, %c0, %sp mbarrier %bar", "an instruction moves 2048 values"),
         (f"{_LOAD}«tile.copy» %cp, %sp", "only a tensor copy has a tensor of coordinates"),
         ("%p = arith.constant 1 : i64\n«tile.copy» %A, %s policy %p", "only a tensor copy has an mbarrier"),
+        ("%d = tile.ptr %B(0, 0)\n«tile.copy» %A, %s descriptor %d", "only a tensor copy has an mbarrier"),
         (f'{_LOAD}%f = tile.alloc : !tile.tensor<i1, rmem, align<4>, "1:0">\n«tile.copy» %a, %cp, %sp if %f mbarrier %bar', "a tensor copy has no predicates"),
         (f'{_LOAD}{_smem("f16", 128, "((64,32),2):((1,64),2048)")}%s2 = tile.tma_partition %a, %s1, 0 in "1:0"\n'
          "«tile.copy» %a, %cp, %s2 mbarrier %bar", "repeat instructions [] and [2] times"),
@@ -93,6 +94,18 @@ TENSOR_MAPS = [
         "tile.coord_tensor",
         (f"{_I}%0 = «tile.coord_tensor» (%i) : {_C}", "the coordinates have 2 integers, and 1 are given"),
         (f"{_I}%0 = «tile.coord_tensor» (%i, %i) : {_C.replace('(64', '(?')}", "is not static"),
+    ),
+    *tile_faults(
+        "tile.copy_tensor_map",
+        (f"{_LOAD}«tile.copy_tensor_map» %a, %x", "i32 stands where ptx.ptr is needed"),
+        (f"{_LOAD}%l = ptx.local.alloc 128 align 128\n«tile.copy_tensor_map» %a, %l", "a map is in global or shared memory"),
+    ),
+    *tile_faults(
+        "tile.update_tensor_map",
+        (f"{_LOAD}%l = ptx.local.alloc 128 align 128\n«tile.update_tensor_map» %a, %B at %l", "a map is in global or shared memory"),
+        (f"{_LOAD}«tile.update_tensor_map» %a, %s at %bar", "a map of f16 in gmem does not become one of"),
+        (f'{_LOAD}%v = tile.view %B : !tile.tensor<f16, gmem, align<16>, "(8,8,32):(1,8,64)">\n«tile.update_tensor_map» %a, %v at %bar', "has other modes"),
+        (f'{_LOAD}%v = tile.view %B : !tile.tensor<f16, gmem, align<16>, "(64,32):(32,1)">\n«tile.update_tensor_map» %a, %v at %bar', "E0322"),
     ),
     *tile_faults(
         "tile.prefetch",

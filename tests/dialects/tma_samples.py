@@ -37,6 +37,7 @@ def tma_setup(kind: str = "LOAD", multicast: int = 1) -> str:
     )
 
 
+_DESCRIPTOR = "%d = tile.ptr %B(0, 0)\n"
 _CALL = f"%i = arith.constant 0 : index\n%sb = tile.view %s : {_BOX}\n"
 
 TMA_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
@@ -53,7 +54,10 @@ TMA_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         f"{tma_setup(multicast=2)}tile.copy %a, %cp, %sp mbarrier %bar multicast %mask {{note}}",
         f"{tma_setup('STORE')}tile.copy %a, %sp, %cp {{note}}",
         f"{tma_setup('REDUCE_ADD')}tile.copy %a, %sp, %cp policy %p {{note}}",
+        f"{tma_setup()}{_DESCRIPTOR}tile.copy %a, %cp, %sp mbarrier %bar descriptor %d {{note}}",
     ),
+    "tile.copy_tensor_map": (f"{tma_setup()}{_DESCRIPTOR}tile.copy_tensor_map %a, %d {{note}}",),
+    "tile.update_tensor_map": (f"{tma_setup()}{_DESCRIPTOR}tile.update_tensor_map %a, %B at %d {{note}}",),
     "tile.prefetch": (
         f"{tma_setup()}tile.prefetch %a {{note}}\ntile.prefetch %a, %cp policy %p {{note}}\ntile.prefetch %a, %cp",
     ),
@@ -62,6 +66,7 @@ TMA_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         f"{tma_setup()}{_CALL}tile.tma_call %a(%i, %i), %sb mbarrier %bar policy %p {{note}}\n"
         "tile.tma_call %a(%i, %i) {note}",
         f"{tma_setup('STORE')}{_CALL}tile.tma_call %a(%i, %i), %sb {{note}}",
+        f"{tma_setup('STORE')}{_CALL}{_DESCRIPTOR}tile.tma_call %a(%i, %i), %sb descriptor %d {{note}}",
         f"{tma_setup(multicast=2)}{_CALL}tile.tma_call %a(%i, %i), %sb mbarrier %bar multicast %mask {{note}}",
     ),
 })  # fmt: skip

@@ -168,7 +168,7 @@ MISTAKES: list[tuple[Callable[[Any], Any], str, str]] = [
     (lambda A: cute.prefetch(None, A), "E5002", "expected the atom of a tensor copy"),  # pyright: ignore[reportArgumentType]
     (lambda A: cpasync.create_tma_multicast_mask(cute.make_layout((4, 8)), (0, 7), 0), "E0323", "rank 31"),
     (_no_barrier, "E0324", "has no mbarrier"),
-    (_wrong_barrier, "E5002", "expected the address of an mbarrier, got int"),
+    (_wrong_barrier, "E5002", "expected the address of an element, got int"),
     (_predicates, "E5002", "a tensor copy has no predicates"),
     (_barrier_of_another_copy, "E5002", "only a tensor copy has an mbarrier"),
     (_align, "E0312", "aligned to 1024 bytes"),

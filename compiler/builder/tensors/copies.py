@@ -270,23 +270,25 @@ def copy(
     tma_bar_ptr: Any = None,
     mcast_mask: Any = None,
     cache_policy: Any = None,
+    tma_desc_ptr: Any = None,
 ) -> None:
     """Copies a thread's part `src` to `dst` by the atom of a tiled copy, or by an atom, once for each coordinate of the
     modes after the first. With `pred`, a fragment of predicates with the modes of the source, only where they hold.
 
     By the atom of `nvgpu.cpasync.make_tiled_tma_atom` the thread that calls it has tiles copied: let one thread do so.
     A load counts its bytes on the mbarrier `tma_bar_ptr`, a multicast in each block of the cluster that `mcast_mask`
-    names by a bit. `cache_policy` is one of the L2 cache, 64 bits.
+    names by a bit. `cache_policy` is one of the L2 cache, 64 bits. `tma_desc_ptr` is a tensor map in global memory that
+    `nvgpu.cpasync.copy_tensormap` has put there, to be taken instead of the atom's.
     """
     tiled = tiling.tiled_copy if isinstance(tiling, ThrCopy) else tiling
     if isinstance(tiled, TmaAtom):
         if pred is not None:
             hint = "it skips by itself what lies outside of its tensor"
             raise TilefoldError(Code.BUILD_VALUE, "a tensor copy has no predicates", hint)
-        tensor_copy(tiled, src, dst, tma_bar_ptr, mcast_mask, cache_policy)
+        tensor_copy(tiled, src, dst, tma_bar_ptr, mcast_mask, cache_policy, tma_desc_ptr)
         return
-    if tma_bar_ptr is not None or mcast_mask is not None or cache_policy is not None:
-        message = "only a tensor copy has an mbarrier, a mask of blocks and a cache policy"
+    if any(given is not None for given in (tma_bar_ptr, mcast_mask, cache_policy, tma_desc_ptr)):
+        message = "only a tensor copy has an mbarrier, a mask of blocks, a cache policy and a tensor map"
         raise TilefoldError(Code.BUILD_VALUE, message, "see cute.nvgpu.cpasync.make_tiled_tma_atom")
     if isinstance(tiled, CopyAtom):
         _copy(src, dst, pred, atom=tiled.attribute)

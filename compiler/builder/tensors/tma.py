@@ -128,7 +128,9 @@ def make_layout_image_mask(layout: Any, coord: Any, mode: int) -> Any:
     return create_tma_multicast_mask(layout, coord, mode)
 
 
-def tensor_copy(atom: TmaAtom, src: AnyTensor, dst: AnyTensor, barrier: Any, mask: Any, policy: Any) -> None:
+def tensor_copy(
+    atom: TmaAtom, src: AnyTensor, dst: AnyTensor, barrier: Any, mask: Any, policy: Any, descriptor: Any = None
+) -> None:
     """A copy by a tensor map, which the thread that executes it issues."""
     if type(mask) is int and mask == 0 and atom.type.multicast.data == 1:
         mask = None  # as programs give it that decide between a multicast and none
@@ -140,6 +142,7 @@ def tensor_copy(atom: TmaAtom, src: AnyTensor, dst: AnyTensor, barrier: Any, mas
             mbarrier=None if barrier is None else address_of(barrier).ssa,
             multicast=None if mask is None else convert(mask, Uint16).ssa,
             policy=_policy(policy),
+            descriptor=None if descriptor is None else address_of(descriptor).ssa,
         )
     )
 

@@ -29,6 +29,13 @@ class _Memory:
         self.space = space
         self.reads, self.writes = (t.access(op, space.name, kind, _UNIT) for kind in ("load", "store"))
 
+    def first_of_equal(self, warp: Warp, address: Value, given: Value) -> None:
+        """Leaves of the active lanes that do the same to a map the first one, as if they took turns."""
+        acts = np.stack([warp.select(address), warp.select(given)], axis=1)
+        chosen = np.zeros(warp.lanes, bool)
+        chosen[warp.lane_numbers()[np.unique(acts, axis=0, return_index=True)[1]]] = True
+        warp.narrow(chosen)
+
     def load(self, warp: Warp, address: Value) -> NDArray[np.uint8]:
         """The bytes of each lane's map, an array (active, 128)."""
         return np.concatenate([self.space.load(warp, self.reads, address + offset) for offset in _OFFSETS], axis=1)
@@ -54,10 +61,13 @@ def _copy(op: ptx.CopyTensorMapOp, t: Translator) -> Step:
     others = _Memory(op, t.spaces.global_, t)
 
     def step(warp: Warp) -> None:
+        before = warp.mask_state()
+        memory.first_of_equal(warp, warp.registers[target], warp.registers[source])
         maps = [warp.launch.parameter_map(at) for at in warp.select(warp.registers[source]).tolist()]
         given = [encoded(placed) for placed in maps if placed is not None]
         content = np.stack(given) if len(given) == len(maps) else others.load(warp, warp.registers[source])
         memory.store(warp, warp.registers[target], content)
+        warp.restore(before)
 
     return step
 
@@ -69,15 +79,17 @@ def _replace(op: ptx.TensorMapReplaceOp, t: Translator) -> Step:
     value = None if op.value is None else t.slot(op.value)
 
     def step(warp: Warp) -> None:
-        address = warp.registers[pointer]
+        before, address = warp.mask_state(), warp.registers[pointer]
+        given = word if value is None else warp.registers[value]
+        memory.first_of_equal(warp, address, given)
         content = memory.load(warp, address)
-        values = np.full(warp.active, word) if value is None else warp.select(warp.registers[value])
-        for lane, one, new in zip(warp.lane_numbers().tolist(), content, values.tolist(), strict=True):
+        for lane, one, new in zip(warp.lane_numbers().tolist(), content, warp.select(given).tolist(), strict=True):
             if not is_map(one):
                 text, hint = "there is no tensor map at the address", "copy one there first, by ptx.tensormap.copy"
                 warp.fault(Code.TENSOR_MAP, site, lane, text, hint)
             changed(one, name, op.dimension, new & ((1 << field.bits) - 1))
         memory.store(warp, address, content)
+        warp.restore(before)
 
     return step
 

@@ -3,27 +3,28 @@
 registers of its own. A map in a register is its address, as that of a parameter is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
-from xdsl.dialects.builtin import i32
-from xdsl.ir import Block
+from xdsl.dialects.builtin import IntegerType, i32
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ....base.errors import Code, LayoutError
 from ....base.parameters import TENSOR_MAP
 from ....dialects import tile
-from ....dialects.ptx.types import MAP, SHARED
+from ....dialects.ptx import MAP, MAP_FIELDS, SHARED, CopyTensorMapOp, TensorMapReplaceOp
 from ....dialects.tile.tma import instruction_of
 from ....dialects.tile.tma_rules import split_by_instructions
 from ....dialects.tile.tma_types import map_element
 from ....layout.algebra.axes import along
-from ....layout.algebra.core import join
+from ....layout.algebra.core import Layout, join
 from ....layout.algebra.inttuple import leaves, transform_leaves
 from ....layout.tma.recipe import PROMOTIONS, PlacedMap
 from ...arrays.storage import distances
 from ..faults import SimulationError, site_of
 from ..memory.tensors import tensor_layout, tensor_value
 from ..translate import Rules, Step, Translator
-from ..values.scalars import lane_layout, scalars_for
+from ..values.scalars import lane_layout, numbers, scalars_for
 from ..values.values import CoordTensorValue, TensorValue, Value, varies
 from ..warp import MAP_BASE, Warp
 
@@ -86,18 +87,16 @@ class _Instruction:
         tma = op.tma
         assert tma is not None
         self.rank = len(tma.type.tma_copy.basis)
-        registers = Block(arg_types=[MAP, *[i32] * self.rank, SHARED]).args
-        self._map, (self._from, *self._slots) = t.slot(tma), t.slots(registers)
+        descriptor = None if isinstance(op, tile.PrefetchOp) else op.descriptor
+        self._map = t.slot(tma if descriptor is None else descriptor)
         rest = (op.policy,) if isinstance(op, tile.PrefetchOp) else (op.mbarrier, op.multicast, op.policy)
-        smem = registers[-1] if has_smem else None
         operands = (None, None, *rest) if isinstance(op, tile.PrefetchOp) else rest
-        made = instruction_of(tma.type, registers[0], registers[1:-1], smem, *operands)
-        made.location = op.location
-        rule = t.rule_of(type(made))
-        assert rule is not None
-        step = rule(made, t)
-        assert callable(step), "the rules of tensor copies do not wait"
-        self._step = step
+
+        def instruction(values: Sequence[SSAValue]) -> Operation:
+            return instruction_of(tma.type, values[0], values[1:-1], values[-1] if has_smem else None, *operands)
+
+        self._step, slots = _as_instruction(op, t, [MAP, *[i32] * self.rank, SHARED], instruction)
+        self._from, *self._slots = slots
 
     def run(self, warp: Warp, coords: Sequence[Value], address: Value) -> None:
         """Executes it for the active lanes."""
@@ -156,10 +155,63 @@ def _call(op: tile.TmaCallOp, t: Translator) -> Step:
     return step
 
 
+def _copy_map(op: tile.CopyTensorMapOp, t: Translator) -> Step:
+    source, target = t.slot(op.tma), t.slot(op.ptr)
+    step, (given, to) = _as_instruction(op, t, [MAP, op.ptr.type], lambda values: CopyTensorMapOp(*values))
+
+    def copy(warp: Warp) -> None:
+        warp.registers[given], warp.registers[to] = warp.registers[source], warp.registers[target]
+        step(warp)
+
+    return copy
+
+
+def _update_map(op: tile.UpdateTensorMapOp, t: Translator) -> Step:
+    tensor, target, type, bits = t.slot(op.tensor), t.slot(op.ptr), op.tensor.type, op.tensor.type.element_bits
+    layout = type.layout.data
+    assert isinstance(layout, Layout)
+    fields = [("global_address", None), *((name, number) for name, number, _ in op.fields(layout))]
+    steps: list[tuple[Step, list[int]]] = []
+    for name, number in fields:
+        kind = IntegerType(MAP_FIELDS[name].bits)
+        steps.append(_as_instruction(op, t, [op.ptr.type, kind], partial(_replacing, name, number)))
+
+    def update(warp: Warp) -> None:
+        given = tensor_value(warp.registers[tensor])
+        values: list[Value] = [_address(given, 0, bits)]
+        values += [numbers(value) for _, _, value in op.fields(lane_layout(layout, given.scalars))]
+        for (step, (at, value)), new in zip(steps, values, strict=True):
+            warp.registers[at], warp.registers[value] = warp.registers[target], new
+            step(warp)
+
+    return update
+
+
+def _replacing(name: str, number: int | None, values: Sequence[SSAValue]) -> Operation:
+    ptr, value = values
+    return TensorMapReplaceOp(name, ptr, value, number)
+
+
+def _as_instruction(
+    op: Operation, t: Translator, types: Sequence[Attribute], make: Callable[[Sequence[SSAValue]], Operation]
+) -> tuple[Step, list[int]]:
+    """The step of an instruction of `ptx` for an operation of `tile`, and the slots of its operands."""
+    registers = Block(arg_types=types).args
+    made = make(registers)
+    made.location = op.location
+    rule = t.rule_of(type(made))
+    assert rule is not None
+    step = rule(made, t)
+    assert callable(step), "the rules of tensor copies do not wait"
+    return step, list(t.slots(registers))
+
+
 TILE_TENSOR_COPIES: Rules = {
     tile.TensorMapOp: _tensor_map,
     tile.TmaTensorOp: _tma_tensor,
     tile.CoordTensorOp: _coord_tensor,
     tile.PrefetchOp: tensor_copy,
     tile.TmaCallOp: _call,
+    tile.CopyTensorMapOp: _copy_map,
+    tile.UpdateTensorMapOp: _update_map,
 }

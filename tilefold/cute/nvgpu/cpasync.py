@@ -1,6 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`cute.nvgpu.cpasync`: tensor copies (TMA) between global and shared memory."""
 
+from tilefold.compiler.builder.pipelines.tensor_maps import (
+    copy_tensormap,
+    cp_fence_tma_desc_release,
+    fence_tma_desc_acquire,
+    fence_tma_desc_release,
+    update_tma_descriptor,
+)
 from tilefold.compiler.builder.tensors.nvgpu import (
     CopyBulkTensorTileG2SMulticastOp,
     CopyBulkTensorTileG2SOp,
@@ -16,8 +23,9 @@ from tilefold.compiler.builder.tensors.tma import (
 
 __all__ = [
     "CopyBulkTensorTileG2SMulticastOp", "CopyBulkTensorTileG2SOp", "CopyBulkTensorTileS2GOp",
-    "CopyReduceBulkTensorTileS2GOp", "create_tma_multicast_mask", "make_tiled_tma_atom", "prefetch_descriptor",
-    "tma_partition",
+    "CopyReduceBulkTensorTileS2GOp", "copy_tensormap", "cp_fence_tma_desc_release", "create_tma_multicast_mask",
+    "fence_tma_desc_acquire", "fence_tma_desc_release", "make_tiled_tma_atom", "prefetch_descriptor",
+    "tma_partition", "update_tma_descriptor",
 ]  # fmt: skip
 
 

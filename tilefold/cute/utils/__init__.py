@@ -4,6 +4,7 @@ shared memory by the names of CuTe programs; those of tiles for warpgroups are i
 """
 
 from tilefold.compiler.builder.pipelines.allocator import SmemAllocator, get_smem_capacity_in_bytes
+from tilefold.compiler.builder.pipelines.tensor_maps import TensorMapManager, TensorMapUpdateMode
 from tilefold.compiler.builder.pipelines.tile_scheduler import (
     PersistentTileSchedulerParams,
     StaticPersistentTileScheduler,
@@ -16,7 +17,7 @@ from . import hopper_helpers
 
 __all__ = [
     "HardwareInfo", "LayoutEnum", "PersistentTileSchedulerParams", "SmemAllocator", "StaticPersistentTileScheduler",
-    "WorkTileInfo", "get_smem_capacity_in_bytes", "hopper_helpers",
+    "TensorMapManager", "TensorMapUpdateMode", "WorkTileInfo", "get_smem_capacity_in_bytes", "hopper_helpers",
 ]  # fmt: skip
 
 

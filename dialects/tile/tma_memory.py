@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tensor maps in memory, by which a kernel copies tiles of tensors that it chooses itself (sm_90a)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from xdsl.ir import SSAValue
+from xdsl.irdl import operand_def, traits_def
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.utils.exceptions import VerifyException
+
+from ...layout.algebra.core import Layout, plain_layout
+from ...layout.algebra.integers import mul
+from ...layout.algebra.inttuple import congruent
+from ..definitions import irdl_op_definition, typed_operand
+from ..errors import refusing
+from ..ptx.types import GLOBAL, SHARED, PtrType
+from .directives import TileOp
+from .tma_types import TmaType
+from .types import Space, TensorType
+
+
+class _TensorMapInMemoryOp(TileOp):
+    """An operation on a tensor map in memory, of the form of another map."""
+
+    tma = typed_operand(TmaType)
+    ptr = operand_def(PtrType)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def verify_(self) -> None:
+        if self.ptr.type not in (GLOBAL, SHARED):
+            raise VerifyException(f"a map is in global or shared memory, not at a {self.ptr.type}")
+
+
+@irdl_op_definition
+class CopyTensorMapOp(_TensorMapInMemoryOp):
+    """`tile.copy_tensor_map %a, %p`: copies a map to 128 bytes of memory at a multiple of 128, where
+    `tile.update_tensor_map` changes it; `tile.copy` with `descriptor %p` copies tiles by it.
+    """
+
+    name = "tile.copy_tensor_map"
+    assembly_format = "custom<TmaValue>($tma, type($tma)) `,` custom<Defined>($ptr, type($ptr)) attr-dict"
+
+    def __init__(self, tma: SSAValue, ptr: SSAValue):
+        super().__init__(operands=[tma, ptr])
+
+
+@irdl_op_definition
+class UpdateTensorMapOp(_TensorMapInMemoryOp):
+    """`tile.update_tensor_map %a, %T at %p`: makes the map in memory, a copy of `%a`, that of another tensor of the
+    same elements and the same modes: its address, its extents and its strides (PTX ISA, tensormap.replace).
+
+    The fences of `ptx.fence.proxy.tensormap.release` and `acquire` lie between it and the copies by the map.
+    """
+
+    name = "tile.update_tensor_map"
+    tensor = typed_operand(TensorType)
+    assembly_format = (
+        "custom<TmaValue>($tma, type($tma)) `,` custom<Tensor>($tensor, type($tensor)) `at` "
+        "custom<Defined>($ptr, type($ptr)) attr-dict"
+    )
+
+    def __init__(self, tma: SSAValue, tensor: SSAValue, ptr: SSAValue):
+        super().__init__(operands=[tensor, tma, ptr])  # those of the class itself come first
+
+    def fields(self, layout: Layout) -> Iterator[tuple[str, int, Any]]:
+        """The fields of the tensor with a layout, but for its address: name, dimension and value. Raises `LayoutError`
+        (E0322) where its first dimension is not contiguous.
+        """
+        copy = self.tma.type.tma_copy
+        for number, (extent, stride) in enumerate(copy.dimensions(layout)):
+            yield "global_dim", number, extent
+            if number:
+                yield "global_stride", number - 1, mul(stride, copy.bits // 8)
+
+    def verify_(self) -> None:
+        super().verify_()
+        type, tensor = self.tma.type, self.tensor.type
+        if tensor.space.data is not Space.Gmem or tensor.element_type != type.element_type:
+            raise VerifyException(f"a map of {type.element_type} in gmem does not become one of {tensor}")
+        if not isinstance(tensor.layout.data, Layout) or not congruent(tensor.layout.data.shape, type.gmem.data.shape):
+            text = f"the map is of a tensor {type.gmem.data}, and {plain_layout(tensor.layout.data)} has other modes"
+            raise VerifyException(text)
+        with refusing():
+            _ = list(self.fields(tensor.layout.data))

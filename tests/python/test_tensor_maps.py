@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tensor maps that kernels in Python change: copies of tiles of tensors that the kernel chooses."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tilefold.base.errors import TilefoldError
+
+from tests.kernels.harness import STAGES
+from tilefold import cute
+from tilefold.cute.nvgpu import cpasync
+from tilefold.cute.utils import TensorMapManager, TensorMapUpdateMode
+
+TILE = (16, 32)
+ONE = cute.make_layout(1)
+
+
+@cute.kernel
+def halves(A: cute.Tensor, B: cute.Tensor, W: cute.Tensor, mode: cute.Constexpr[Any], fences: cute.Constexpr[bool]):
+    """Copies a tile of each half of A, which is a tensor of its own with fewer rows, to B."""
+    half = cute.arch.block_idx()[0]
+    layout = cute.make_layout(TILE, stride=(32, 1))
+    load, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), A[None, None, 0], layout, TILE)
+    store, coords_B = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), B, layout, TILE)
+    s = cute.group_modes(cute.make_smem_tensor(layout, cute.Float32, 128), 0, 2)
+    own = cute.make_smem_tensor((16,), cute.Int64, 128)
+    full = cute.make_smem_tensor((1,), cute.Int64, 8).ptr(0)
+    manager = TensorMapManager(mode, 128)
+    pointer = manager.get_tensormap_ptr(W.ptr(half, 0))
+    place = own.ptr(0) if mode is TensorMapUpdateMode.SMEM else pointer
+    manager.init_tensormap_from_atom(load, place, 1)
+    manager.fence_tensormap_initialization()
+    if cute.arch.thread_idx()[0] == 0:
+        cute.arch.mbarrier_init(full, 1)
+    cute.arch.sync_threads()
+    manager.update_tensormap((A[None, None, half],), (load,), (pointer,), 1, (own.ptr(0),))
+    cute.arch.sync_threads()
+    if fences:
+        manager.fence_tensormap_update(pointer)
+    g = cute.group_modes(cute.local_tile(coords, TILE, (0, 0)), 0, 2)
+    gB = cute.group_modes(cute.local_tile(coords_B, TILE, (half, 0)), 0, 2)
+    to, source = cpasync.tma_partition(load, 0, ONE, s, g)
+    back, target = cpasync.tma_partition(store, 0, ONE, s, gB)
+    if cute.arch.thread_idx()[0] == 0:
+        cute.arch.mbarrier_arrive_and_expect_tx(full, 2048)
+        cute.copy(load, source, to, tma_bar_ptr=full, tma_desc_ptr=pointer)
+        cute.arch.mbarrier_wait(full, 0)
+        cute.copy(store, back, target)
+        cute.arch.cp_async_bulk_commit_group()
+        cute.arch.cp_async_bulk_wait_group(0, read=True)
+
+
+def arguments() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    return rng.random((16, 32, 2)).astype(np.float32), np.zeros((32, 32), np.float32), np.zeros((2, 16), np.int64)
+
+
+def of_halves(a: np.ndarray) -> Any:
+    """A in memory as two tensors of 16 rows, the second after the first."""
+    return np.ascontiguousarray(np.moveaxis(a, 2, 0)).transpose(1, 2, 0)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("mode", TensorMapUpdateMode)
+def test_maps_of_tensors_that_the_kernel_chooses(mode: TensorMapUpdateMode, stage: str) -> None:
+    A, B, W = arguments()
+    halves(of_halves(A), B, W, mode, True).launch(grid=2, block=64, device="sim", stage=stage)
+    np.testing.assert_array_equal(B, np.concatenate([A[:, :, 0], A[:, :, 1]]))
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_map_without_its_fence_is_a_fault(stage: str) -> None:
+    A, B, W = arguments()
+    with pytest.raises(TilefoldError) as caught:
+        halves(of_halves(A), B, W, TensorMapUpdateMode.GMEM, False).launch(grid=2, block=64, device="sim", stage=stage)
+    assert caught.value.code == "E3216"
+    assert "fence.proxy.tensormap::generic.acquire is missing" in str(caught.value)
+
+
+def test_ptx() -> None:
+    A, B, W = arguments()
+    ptx = halves(of_halves(A), B, W, TensorMapUpdateMode.SMEM, True).build(64).ptx("sm_90a")
+    assert ptx.count("tensormap.replace.tile.global_address.shared::cta") == 1
+    assert ptx.count("tensormap.replace.tile.global_dim.shared::cta") == 2
+    assert ptx.count("tensormap.replace.tile.global_stride.shared::cta") == 1
+    assert ptx.count("tensormap.cp_fenceproxy") == 1
+    assert ptx.count("fence.proxy.tensormap::generic.acquire.gpu") == 1
+    assert ".local" not in ptx
+
+
+def test_another_tensor_has_the_modes_of_the_map() -> None:
+    @cute.kernel
+    def other(A: cute.Tensor, B: cute.Tensor, W: cute.Tensor):
+        op, layout = cpasync.CopyBulkTensorTileG2SOp(), cute.make_layout(TILE, stride=(32, 1))
+        atom, _ = cpasync.make_tiled_tma_atom(op, B, layout, TILE)
+        cpasync.update_tma_descriptor(atom, A, W.ptr(0, 0))
+
+    A, B, W = arguments()
+    with pytest.raises(TilefoldError, match="has other modes"):
+        other(of_halves(A), B, W).build(32)
