@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from ..dialects.ptx import BarSyncOp, LoadOp, StoreOp, value_bytes
+from ..dialects.ptx import BarRedOp, BarSyncOp, LoadOp, StoreOp, value_bytes
 from ..dialects.ptx.types import LOCAL
 from .analysis.loop_hints import trip_values, unroll_count
 from .writing.emitter import Emitter
@@ -41,7 +41,7 @@ class UnrollLoopsPass(ModulePass):
 
     def _is_narrow(self, loop: scf.ForOp) -> bool:
         ops = list(loop.body.block.ops)
-        if unroll_count(loop) or any(op.regions or isinstance(op, BarSyncOp) for op in ops):
+        if unroll_count(loop) or any(op.regions or isinstance(op, BarSyncOp | BarRedOp) for op in ops):
             return False
         return any(_narrow(op.ptr, op.result) for op in ops if isinstance(op, LoadOp)) or any(
             _narrow(op.ptr, op.value) for op in ops if isinstance(op, StoreOp)

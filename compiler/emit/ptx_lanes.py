@@ -19,6 +19,16 @@ def _shfl(w: FunctionWriter, op: ptx.ShflSyncOp) -> None:
     w.bind(op.result, got if type == "i32" else w.temp(f"bitcast i32 {got} to {type}"))
 
 
+def _shfl_valid(w: FunctionWriter, op: ptx.ShflSyncValidOp) -> None:
+    type = w.type(op.value)
+    value = w.ref(op.value) if type == "i32" else w.temp(f"bitcast {w.typed(op.value)} to i32")
+    operands = f"{_mask(w, op.mask)}, i32 {value}, {w.typed(op.lane)}, {w.typed(op.control)}"
+    pair = w.temp(f"call {{ i32, i1 }} @llvm.nvvm.shfl.sync.{op.mode.data}.i32p({operands})")
+    w.define(op.valid, f"extractvalue {{ i32, i1 }} {pair}, 1")
+    got = w.temp(f"extractvalue {{ i32, i1 }} {pair}, 0")
+    w.bind(op.result, got if type == "i32" else w.temp(f"bitcast i32 {got} to {type}"))
+
+
 def _vote(w: FunctionWriter, op: ptx.VoteSyncOp) -> None:
     name = f"llvm.nvvm.vote.{op.mode.data}.sync"
     w.define(op.result, f"call {w.type(op.result)} @{name}({_mask(w, op.mask)}, {w.typed(op.predicate)})")
@@ -48,6 +58,7 @@ def _activemask(w: FunctionWriter, op: ptx.ActivemaskOp) -> None:
 
 PTX_LANES: tuple[tuple[type[Operation], Rule], ...] = (
     rule(ptx.ShflSyncOp, _shfl),
+    rule(ptx.ShflSyncValidOp, _shfl_valid),
     rule(ptx.VoteSyncOp, _vote),
     rule(ptx.MatchAnySyncOp, _match),
     rule(ptx.ReduxSyncOp, _redux),

@@ -28,9 +28,14 @@ def _arrive(w: FunctionWriter, op: ptx.MbarrierArriveOp | ptx.MbarrierArriveExpe
     w.emit(ordered(w, lines, letters, op.operands))
 
 
-def _test(w: FunctionWriter, op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp) -> None:
+def _arrive_state(w: FunctionWriter, op: ptx.MbarrierArriveStateOp) -> None:
+    w.define(op.state, ordered(w, f"{op.mnemonic()} $0, [$1];", "=l,r", op.operands, "i64"))
+
+
+def _test(w: FunctionWriter, op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp | ptx.MbarrierTryWaitStateOp) -> None:
+    letters = "=r,r,l" if isinstance(op, ptx.MbarrierTryWaitStateOp) else "=r,r,r"
     lines = ("{", ".reg .pred done;", f"{op.mnemonic()} done, [$1], $2;", "selp.b32 $0, 1, 0, done;", "}")
-    w.define(op.done, f"icmp ne i32 {w.temp(ordered(w, lines, '=r,r,r', op.operands, 'i32'))}, 0")
+    w.define(op.done, f"icmp ne i32 {w.temp(ordered(w, lines, letters, op.operands, 'i32'))}, 0")
 
 
 def _wait(w: FunctionWriter, op: ptx.MbarrierWaitOp) -> None:
@@ -47,6 +52,8 @@ PTX_MBARRIER: tuple[tuple[type[Operation], Rule], ...] = (
     rule(ptx.MbarrierArriveExpectTxOp, _arrive),
     rule(ptx.MbarrierInvalOp, _on_address),
     rule(ptx.MbarrierArriveOp, _arrive),
+    rule(ptx.MbarrierArriveStateOp, _arrive_state),
+    rule(ptx.MbarrierTryWaitStateOp, _test),
     rule(ptx.MbarrierTestWaitOp, _test),
     rule(ptx.MbarrierTryWaitOp, _test),
     rule(ptx.MbarrierWaitOp, _wait),

@@ -34,6 +34,17 @@ def _bar_arrive(w: FunctionWriter, op: ptx.BarArriveOp) -> None:
     w.emit(f"call void @llvm.nvvm.barrier.cta.arrive.aligned.count({operands})")
 
 
+def _bar_red(w: FunctionWriter, op: ptx.BarRedOp) -> None:
+    where = f"{op.id.value.data}" + ("" if op.threads is None else f", {op.threads.value.data}")
+    counts = op.kind.data == "popc"
+    reduced = f"{op.mnemonic()} {'$0' if counts else 'any'}, {where}, given;"
+    lines = ("{", ".reg .pred given, any;", "setp.ne.b32 given, $1, 0;", reduced)
+    lines = (*lines, "}") if counts else (*lines, "selp.b32 $0, 1, 0, any;", "}")
+    given = f"i32 {w.temp(f'zext {w.typed(op.predicate)} to i32')}"
+    call = effect("\n\t".join(lines), ["=r", "r"], [given], "i32") + " convergent"
+    w.define(op.result, call if counts else f"icmp ne i32 {w.temp(call)}, 0")
+
+
 def _bar_warp_sync(w: FunctionWriter, op: ptx.BarWarpSyncOp) -> None:
     w.emit(f"call void @llvm.nvvm.bar.warp.sync(i32 {op.mask.value.data})")
 
@@ -53,6 +64,7 @@ PTX_WARP: tuple[tuple[type[Operation], Rule], ...] = (
     (ptx.CpAsyncWaitAllOp, calling("@llvm.nvvm.cp.async.wait.all")),
     rule(ptx.BarSyncOp, _bar_sync),
     rule(ptx.BarArriveOp, _bar_arrive),
+    rule(ptx.BarRedOp, _bar_red),
     rule(ptx.BarWarpSyncOp, _bar_warp_sync),
     rule(ptx.GridDependencyWaitOp, _grid_dependency),
     rule(ptx.LaunchDependentsOp, _grid_dependency),

@@ -74,12 +74,14 @@ from .mbarrier import (
     CpAsyncMbarrierArriveOp,
     MbarrierArriveExpectTxOp,
     MbarrierArriveOp,
+    MbarrierArriveStateOp,
     MbarrierCompleteTxOp,
     MbarrierExpectTxOp,
     MbarrierInitOp,
     MbarrierInvalOp,
     MbarrierTestWaitOp,
     MbarrierTryWaitOp,
+    MbarrierTryWaitStateOp,
     MbarrierWaitOp,
 )
 from .memory import LoadOp, LocalAllocOp, SmemAddrOp, SmemAllocOp, StoreOp
@@ -87,6 +89,7 @@ from .mma import MmaSyncOp
 from .sreg import SregOp
 from .sync import (
     BarArriveOp,
+    BarRedOp,
     BarSyncOp,
     BarWarpSyncOp,
     GridDependencyWaitOp,
@@ -133,6 +136,7 @@ from .warp import (
     MatchAnySyncOp,
     ReduxSyncOp,
     ShflSyncOp,
+    ShflSyncValidOp,
     VoteSyncOp,
 )
 from .wgmma import (
@@ -155,22 +159,22 @@ PTX = Dialect(
 )  # fmt: skip
 
 __all__ = [
-    "ActivemaskOp", "ApproximateOp", "AtomCasOp", "AtomOp", "BULK_REDUCTIONS", "BULK_UNIT", "BarArriveOp",
-    "BarSyncOp", "BarWarpSyncOp", "BulkCommitGroupOp", "BulkLoadOp", "BulkPrefetchOp", "BulkReduceOp",
-    "BulkSendOp", "BulkStoreOp", "BulkWaitGroupOp", "CVT_FORMS", "ClusterArriveOp", "ClusterWaitOp",
-    "CopyTensorMapOp", "CosOp", "CpAsyncCommitGroupOp", "CpAsyncMbarrierArriveOp", "CpAsyncOp", "CpAsyncWaitAllOp",
-    "CpAsyncWaitGroupOp", "CreatePolicyOp", "CvtOp", "CvtaTensorMapOp", "Dp4aOp", "ElectSyncOp", "EntryOp",
-    "Ex2Op", "FenceMbarrierInitOp", "FenceOp", "FenceProxyAsyncOp", "FenceTensorMapAcquireOp",
-    "FenceTensorMapReleaseOp", "GLOBAL", "GetCtaRankOp", "GridDependencyWaitOp", "InlineOp", "LOCAL",
-    "LaunchDependentsOp", "LdMatrixOp", "Lg2Op", "LoadAcquireOp", "LoadOp", "LocalAllocOp", "MAP", "MAP_BYTES",
-    "MAP_FIELDS", "MAX_ARRIVALS", "MAX_TRANSACTION", "MAX_WGMMA_GROUPS", "MapaOp", "MatchAnySyncOp",
-    "MbarrierArriveExpectTxOp", "MbarrierArriveOp", "MbarrierCompleteTxOp", "MbarrierExpectTxOp", "MbarrierInitOp",
-    "MbarrierInvalOp", "MbarrierTestWaitOp", "MbarrierTryWaitOp", "MbarrierWaitOp", "MmaSyncOp", "MovMatrixOp",
-    "NanosleepOp", "PTX", "PrefetchTensorMapOp", "PrintfOp", "PrmtOp", "PtrAddOp", "PtrType", "PtxOp", "RcpOp",
-    "RecipeAttr", "RedAsyncOp", "RedOp", "ReduxSyncOp", "RetOp", "RsqrtOp", "SHARED", "SHARED_CLUSTER",
-    "SetMaxNRegOp", "ShflSyncOp", "SinOp", "SmemAddrOp", "SmemAllocOp", "SqrtOp", "SregOp", "StAsyncOp",
-    "StMatrixOp", "StateSpace", "StateSpaceAttr", "StoreOp", "StoreReleaseOp", "TanhOp", "TensorCopyOp",
-    "TensorLoadOp", "TensorMapCpFenceOp", "TensorMapReplaceOp", "TensorMapType", "TensorPrefetchOp",
-    "TensorReduceOp", "TensorStoreOp", "VoteSyncOp", "WgmmaCommitGroupOp", "WgmmaDescriptorOp", "WgmmaFenceOp",
-    "WgmmaMmaAsyncOp", "WgmmaWaitGroupOp", "access_registers", "scalar_bits", "value_bytes",
+    "ActivemaskOp", "ApproximateOp", "AtomCasOp", "AtomOp", "BULK_REDUCTIONS", "BULK_UNIT", "BarArriveOp", "BarRedOp",
+    "BarSyncOp", "BarWarpSyncOp", "BulkCommitGroupOp", "BulkLoadOp", "BulkPrefetchOp", "BulkReduceOp", "BulkSendOp",
+    "BulkStoreOp", "BulkWaitGroupOp", "CVT_FORMS", "ClusterArriveOp", "ClusterWaitOp", "CopyTensorMapOp", "CosOp",
+    "CpAsyncCommitGroupOp", "CpAsyncMbarrierArriveOp", "CpAsyncOp", "CpAsyncWaitAllOp", "CpAsyncWaitGroupOp",
+    "CreatePolicyOp", "CvtOp", "CvtaTensorMapOp", "Dp4aOp", "ElectSyncOp", "EntryOp", "Ex2Op", "FenceMbarrierInitOp",
+    "FenceOp", "FenceProxyAsyncOp", "FenceTensorMapAcquireOp", "FenceTensorMapReleaseOp", "GLOBAL", "GetCtaRankOp",
+    "GridDependencyWaitOp", "InlineOp", "LOCAL", "LaunchDependentsOp", "LdMatrixOp", "Lg2Op", "LoadAcquireOp",
+    "LoadOp", "LocalAllocOp", "MAP", "MAP_BYTES", "MAP_FIELDS", "MAX_ARRIVALS", "MAX_TRANSACTION", "MAX_WGMMA_GROUPS",
+    "MapaOp", "MatchAnySyncOp", "MbarrierArriveExpectTxOp", "MbarrierArriveOp", "MbarrierArriveStateOp",
+    "MbarrierCompleteTxOp", "MbarrierExpectTxOp", "MbarrierInitOp", "MbarrierInvalOp", "MbarrierTestWaitOp",
+    "MbarrierTryWaitOp", "MbarrierTryWaitStateOp", "MbarrierWaitOp", "MmaSyncOp", "MovMatrixOp", "NanosleepOp", "PTX",
+    "PrefetchTensorMapOp", "PrintfOp", "PrmtOp", "PtrAddOp", "PtrType", "PtxOp", "RcpOp", "RecipeAttr", "RedAsyncOp",
+    "RedOp", "ReduxSyncOp", "RetOp", "RsqrtOp", "SHARED", "SHARED_CLUSTER", "SetMaxNRegOp", "ShflSyncOp",
+    "ShflSyncValidOp", "SinOp", "SmemAddrOp", "SmemAllocOp", "SqrtOp", "SregOp", "StAsyncOp", "StMatrixOp",
+    "StateSpace", "StateSpaceAttr", "StoreOp", "StoreReleaseOp", "TanhOp", "TensorCopyOp", "TensorLoadOp",
+    "TensorMapCpFenceOp", "TensorMapReplaceOp", "TensorMapType", "TensorPrefetchOp", "TensorReduceOp",
+    "TensorStoreOp", "VoteSyncOp", "WgmmaCommitGroupOp", "WgmmaDescriptorOp", "WgmmaFenceOp", "WgmmaMmaAsyncOp",
+    "WgmmaWaitGroupOp", "access_registers", "scalar_bits", "value_bytes",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ same count. Phases are numbered from 0; their parity, 0 or 1, names the current 
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import I1, I32, StringAttr, UnitAttr, i1
+from xdsl.dialects.builtin import I1, I32, I64, StringAttr, UnitAttr, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, result_def, traits_def
 from xdsl.irdl.declarative_assembly_format import ParsingState, VariableDirective
@@ -139,6 +139,22 @@ class MbarrierArriveOp(_CountingOp):
         return max(super().requires(), (90, 78) if self.count is not None else (0, 0))
 
 
+@irdl_op_definition
+class MbarrierArriveStateOp(_MbarrierOp):
+    """`%state = ptx.mbarrier.arrive.state %bar`: as `ptx.mbarrier.arrive`, at an mbarrier of the own block; the state
+    names the phase in which the thread arrives, for `ptx.mbarrier.try_wait.state` (PTX ISA, mbarrier.arrive).
+    """
+
+    name = "ptx.mbarrier.arrive.state"
+    MNEMONIC: ClassVar[str | None] = "mbarrier.arrive.shared.b64"
+    bar = operand_def(SHARED)
+    state = result_def(I64)
+    assembly_format = "$bar attr-dict"
+
+    def __init__(self, bar: SSAValue | Operation):
+        super().__init__(operands=[bar], result_types=[i64])
+
+
 class _TransactionOp(_CountingOp):
     """An instruction that changes the number of bytes that the phase still expects."""
 
@@ -249,6 +265,25 @@ class MbarrierTryWaitOp(_TestOp):
     TEST: ClassVar[str] = "try_wait"
     MIN_SM: ClassVar[int] = 90
     MIN_PTX: ClassVar[int] = 78
+
+
+@irdl_op_definition
+class MbarrierTryWaitStateOp(_MbarrierOp):
+    """`%done = ptx.mbarrier.try_wait.state %bar, %state`: as `ptx.mbarrier.try_wait`, of the phase that a state of
+    `ptx.mbarrier.arrive.state` names, the current one or the one before it (PTX ISA, mbarrier.try_wait).
+    """
+
+    name = "ptx.mbarrier.try_wait.state"
+    MNEMONIC: ClassVar[str | None] = "mbarrier.try_wait.shared.b64"
+    MIN_SM: ClassVar[int] = 90
+    MIN_PTX: ClassVar[int] = 78
+    bar = operand_def(SHARED)
+    state = operand_def(I64)
+    done = result_def(I1)
+    assembly_format = "$bar `,` $state attr-dict"
+
+    def __init__(self, bar: SSAValue | Operation, state: SSAValue | Operation):
+        super().__init__(operands=[bar, state], result_types=[i1])
 
 
 @irdl_op_definition

@@ -4,9 +4,9 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import I32, I64, IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import I1, I32, I64, IntegerAttr, StringAttr, i1, i32, i64
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import operand_def, opt_prop_def, prop_def, traits_def, var_operand_def
+from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
@@ -14,6 +14,7 @@ from ...base.target import MAX_THREADS, WARP
 from ..definitions import irdl_op_definition
 from .base import PtxOp
 from .types import PtrType, float_bits, scalar_bits
+from .warp import check_word
 
 
 @irdl_op_definition
@@ -58,6 +59,42 @@ class BarArriveOp(PtxOp):
 
     def verify_(self) -> None:
         _check_barrier(self.id.value.data, self.threads.value.data)
+
+
+@irdl_op_definition
+class BarRedOp(PtxOp):
+    """`%r = ptx.bar.red "or" %p, 1 threads 64 : i1`: as `ptx.bar.sync`, and a reduction of a predicate over the threads
+    that meet: whether it holds in all of them (`and`), in one of them (`or`), or in how many (`popc`, an i32) (PTX ISA,
+    bar.red). The preconditions are those of `ptx.bar.sync`.
+    """
+
+    name = "ptx.bar.red"
+    kind = prop_def(StringAttr)
+    predicate = operand_def(I1)
+    id = prop_def(IntegerAttr[I64])
+    threads = opt_prop_def(IntegerAttr[I64])
+    result = result_def(I1 | I32)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "$kind $predicate `,` $id (`threads` $threads^)? attr-dict `:` type($result)"
+    KINDS: ClassVar[tuple[str, ...]] = ("and", "or", "popc")
+
+    def __init__(self, kind: str, predicate: SSAValue | Operation, id: int = 0, threads: int | None = None):
+        count = None if threads is None else IntegerAttr(threads, i64)
+        super().__init__(
+            operands=[predicate],
+            properties={"kind": StringAttr(kind), "id": IntegerAttr(id, i64), "threads": count},
+            result_types=[i32 if kind == "popc" else i1],
+        )
+
+    def mnemonic(self) -> str:
+        return f"bar.red.{self.kind.data}.{'u32' if self.kind.data == 'popc' else 'pred'}"
+
+    def verify_(self) -> None:
+        check_word("bar.red", self.kind.data, self.KINDS)
+        _check_barrier(self.id.value.data, None if self.threads is None else self.threads.value.data)
+        wanted = i32 if self.kind.data == "popc" else i1
+        if self.result.type != wanted:
+            raise VerifyException(f"the result of bar.red.{self.kind.data} is {wanted}, not {self.result.type}")
 
 
 def _check_barrier(id: int, threads: int | None) -> None:

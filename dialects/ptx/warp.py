@@ -95,6 +95,42 @@ class ShflSyncOp(_LaneOp):
 
 
 @irdl_op_definition
+class ShflSyncValidOp(_LaneOp):
+    """`%r, %p = ptx.shfl.sync.valid "up" %v, %b, %c mask %m : i32`: as `ptx.shfl.sync`, with the instruction's
+    operand c, and whether the source lane lies in the segment of the executing one (PTX ISA, shfl.sync).
+
+    Bits 8 to 12 of `c` are the bits of a lane's number that name its segment; bits 0 to 4 are, within the segment, the
+    last lane that a value comes from, of `up` the first. Without that lane the result is the lane's own value.
+    """
+
+    name = "ptx.shfl.sync.valid"
+    T: ClassVar[VarConstraint] = VarConstraint("T", AnyAttr())
+    mode = prop_def(StringAttr)
+    value = operand_def(T)
+    lane = operand_def(I32)
+    control = operand_def(I32)
+    mask = opt_operand_def(I32)
+    result = result_def(T)
+    valid = result_def(I1)
+    assembly_format = "$mode $value `,` $lane `,` $control (`mask` $mask^)? attr-dict `:` type($result)"
+
+    def __init__(self, mode: str, value: SSAValue, lane: SSAValue, control: SSAValue, mask: SSAValue | None = None):
+        super().__init__(
+            operands=[value, lane, control, mask],
+            properties={"mode": StringAttr(mode)},
+            result_types=[value.type, i1],
+        )
+
+    def mnemonic(self) -> str:
+        return f"shfl.sync.{self.mode.data}.b32"
+
+    def verify_(self) -> None:
+        check_word("shfl.sync", self.mode.data, ShflSyncOp.MODES)
+        if value_bytes(self.value.type) != 4:
+            raise VerifyException(f"a value of 32 bits is exchanged, not {self.value.type}")
+
+
+@irdl_op_definition
 class VoteSyncOp(_LaneOp):
     """`%r = ptx.vote.sync "ballot" %p : i32`: a vote of the lanes on a predicate (PTX ISA, vote.sync).
 

@@ -31,6 +31,14 @@ if TYPE_CHECKING:
     from .functions import Function
 
 
+@dataclass(slots=True)
+class Votes:
+    """In how many of the threads at a barrier a predicate holds: of a warp, and of all once the barrier is complete."""
+
+    holding: int
+    threads: int
+
+
 @dataclass(frozen=True, slots=True)
 class Barrier:
     """A warp yields this when it arrives at a barrier of the block: its number and the operation."""
@@ -41,6 +49,8 @@ class Barrier:
     """The threads that meet here; all of the block where it is None."""
     waits: bool = True
     """Whether the warp waits for the others, or only says that it was here."""
+    votes: Votes | None = None
+    """The votes of its threads, where the barrier reduces a predicate."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,20 @@ def test_shuffles(engine: CudaEngine, mode: str, width: int) -> None:
     run(engine, f'%r = ptx.shfl.sync "{mode}" %t, %x width {width} : i32\n{STORE}', SMALL)
 
 
+@pytest.mark.parametrize("control", [0x1F, 0x181F, 0x1807, 0x1800])
+@pytest.mark.parametrize("mode", ["up", "down", "bfly", "idx"])
+def test_shuffles_that_say_whether_the_lane_is_valid(engine: CudaEngine, mode: str, control: int) -> None:
+    body = f"""
+        %c = arith.constant {control} : i32
+        %v, %p = ptx.shfl.sync.valid "{mode}" %t, %x, %c : i32
+        %q = arith.extui %p : i1 to i32
+        %six = arith.constant 6 : i32
+        %high = arith.shli %q, %six : i32
+        %r = arith.ori %v, %high : i32
+        {STORE}"""
+    run(engine, body, SMALL)
+
+
 @pytest.mark.parametrize("body", [
     *(f'%r = ptx.redux.sync "{kind}" %x : i32' for kind in ("add", "min", "max", "umin", "umax", "and", "or", "xor")),
     *(
@@ -75,6 +89,11 @@ def test_shuffles(engine: CudaEngine, mode: str, width: int) -> None:
         for mode in ("all", "any", "uni")
     ),
     '%p = arith.cmpi ult, %x, %c4 : i32\n%r = ptx.vote.sync "ballot" %p : i32',
+    *(
+        f'%p = arith.cmpi ult, %x, %c4 : i32\n%v = ptx.bar.red "{kind}" %p, 1 : i1\n%r = arith.extui %v : i1 to i32'
+        for kind in ("and", "or")
+    ),
+    '%p = arith.cmpi ult, %x, %c4 : i32\n%r = ptx.bar.red "popc" %p, 2 threads 32 : i32',
     "%r = ptx.match.any.sync %x",
     "%r = ptx.activemask",
     "%r = ptx.prmt %x, %t, %at",

@@ -11,6 +11,14 @@ INSTRUCTIONS = [
         ("«ptx.bar.sync» 1 threads 33", "33 threads meet at the barrier; it is a multiple of 32, up to 1024"),
     ),
     *ptx_faults("ptx.bar.arrive", ("«ptx.bar.arrive» 1 threads 2048", "a multiple of 32, up to 1024")),
+    *ptx_faults(
+        "ptx.bar.red",
+        ('%0 = arith.constant true\n%1 = «ptx.bar.red» "xor" %0, 0 : i1', 'bar.red has and, or, popc; not "xor"'),
+        ('%0 = arith.constant true\n%1 = «ptx.bar.red» "or" %0, 16 : i1', "a block has barriers 0 to 15"),
+        ('%0 = arith.constant true\n%1 = «ptx.bar.red» "or" %0, 0 : i32', "the result of bar.red.or is i1, not i32"),
+    ),
+    *ptx_faults("ptx.mbarrier.arrive.state", ("%0 = ptx.mbarrier.arrive.state «%A»", "shared")),
+    *ptx_faults("ptx.mbarrier.try_wait.state", ("%0 = ptx.mbarrier.try_wait.state %s, «%x»", "i64")),
     *ptx_faults("ptx.mbarrier.init", ("ptx.mbarrier.init «%A», %x", "shared"), ("ptx.mbarrier.init %s, «%v»", "i32")),
     *ptx_faults("ptx.mbarrier.inval", ("ptx.mbarrier.inval «%l»", "shared")),
     *ptx_faults(
@@ -168,6 +176,11 @@ INSTRUCTIONS = [
         ('%0 = «ptx.shfl.sync» "up" %h, %x : f16', "a value of 32 bits is exchanged, not f16"),
         ('%0 = «ptx.shfl.sync» "up" %x, %x width 12 : i32', "1, 2, 4, 8, 16 or 32 lanes, not 12"),
         ('%0 = «"ptx.shfl.sync"»(%x, %x) <{mode = "up"}> : (i32, i32) -> f32', "the types differ: i32 and f32"),
+    ),
+    *ptx_faults(
+        "ptx.shfl.sync.valid",
+        ('%0, %1 = «ptx.shfl.sync.valid» "left" %x, %x, %x : i32', 'shfl.sync has up, down, bfly, idx; not "left"'),
+        ('%0, %1 = «ptx.shfl.sync.valid» "up" %h, %x, %x : f16', "a value of 32 bits is exchanged, not f16"),
     ),
     *ptx_faults(
         "ptx.vote.sync",

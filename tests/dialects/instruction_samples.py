@@ -11,6 +11,10 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         '%0 = ptx.ld %A align 4 : !ptx.ptr<global> -> vector<2xf16>\n'
         '%1 = ptx.shfl.sync "idx" %0, %x mask %x : vector<2xf16>',
     ),
+    "ptx.shfl.sync.valid": (
+        '%0:2 = ptx.shfl.sync.valid "up" %x, %x, %x {note} : i32',
+        '%0 = arith.constant 1.000000e+00 : f32\n%1:2 = ptx.shfl.sync.valid "idx" %0, %x, %x mask %x : f32',
+    ),
     "ptx.vote.sync": (
         '%0 = arith.constant true\n%1 = ptx.vote.sync "ballot" %0 : i32\n'
         '%2 = ptx.vote.sync "uni" %0 mask %1 : i1',
@@ -40,12 +44,20 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     ),
     "ptx.prmt": ("%0 = ptx.prmt %x, %x, %x",),
     "ptx.dp4a": ('%0 = ptx.dp4a "s32.u32" %x, %x, %x',),
+    "ptx.bar.red": (
+        '%0 = arith.constant true\n%1 = ptx.bar.red "or" %0, 1 threads 64 {note} : i1\n'
+        '%2 = ptx.bar.red "popc" %0, 0 : i32',
+    ),
     "ptx.bar.arrive": ("ptx.bar.arrive 1 threads 64\nptx.bar.sync 1 threads 64",),
     "ptx.mbarrier.init": ("ptx.mbarrier.init %s, %x {note}",),
     "ptx.mbarrier.inval": ("ptx.mbarrier.inval %s",),
     "ptx.mbarrier.arrive": (
         "ptx.mbarrier.arrive %s\nptx.mbarrier.arrive %s count %x {note}",
         '%0 = ptx.mapa %s, %x\nptx.mbarrier.arrive %0\nptx.mbarrier.arrive %0 count %x scope "cta"',
+    ),
+    "ptx.mbarrier.arrive.state": ("%0 = ptx.mbarrier.arrive.state %s {note}",),
+    "ptx.mbarrier.try_wait.state": (
+        "%0 = ptx.mbarrier.arrive.state %s\n%1 = ptx.mbarrier.try_wait.state %s, %0 {note}",
     ),
     "ptx.mbarrier.expect_tx": (
         "ptx.mbarrier.expect_tx %s, %x {note}\n%0 = ptx.mapa %s, %x\nptx.mbarrier.expect_tx %0, %x",

@@ -237,6 +237,15 @@ PTX: tuple[tuple[str, str], ...] = (
         for type, rest in (("i32", ""), ("f32", " width 8 mask %i32"))
     ),
     *(
+        (
+            "ptx.shfl.sync.valid",
+            f'%v, %p = ptx.shfl.sync.valid "{mode}" %{type}, %i32, %i32{rest} : {type}\n'
+            f'%r = arith.select %p, %v, %{type} : {type}\n{_store(type)}',
+        )
+        for mode in ("up", "down", "bfly", "idx")
+        for type, rest in (("i32", ""), ("f32", " mask %i32"))
+    ),
+    *(
         ("ptx.vote.sync", f'%v = ptx.vote.sync "{mode}" %i1 : i1\n%r = arith.extui %v : i1 to i32\n{_store("i32")}')
         for mode in ("all", "any", "uni")
     ),
@@ -344,11 +353,22 @@ PTX: tuple[tuple[str, str], ...] = (
     ("ptx.bar.sync", "ptx.bar.sync 1 threads 64"),
     ("ptx.bar.arrive", "ptx.bar.arrive 1 threads 64"),
     *(
+        ("ptx.bar.red", f'%v = ptx.bar.red "{kind}" %i1, {rest} : i1\n%r = arith.extui %v : i1 to i32\n{_store("i32")}')
+        for kind, rest in (("and", "0"), ("or", "2 threads 64"))
+    ),
+    ("ptx.bar.red", f'%r = ptx.bar.red "popc" %i1, 1 : i32\n{_store("i32")}'),
+    *(
         (f"ptx.{name}", f"%bar = ptx.smem.addr 0\n{line}")
         for name, line in (
             ("mbarrier.init", "ptx.mbarrier.init %bar, %i32"),
             ("mbarrier.inval", "ptx.mbarrier.inval %bar"),
             ("mbarrier.arrive", "ptx.mbarrier.arrive %bar"),
+            ("mbarrier.arrive.state", f"%r = ptx.mbarrier.arrive.state %bar\n{_store('i64')}"),
+            (
+                "mbarrier.try_wait.state@90",
+                "%done = ptx.mbarrier.try_wait.state %bar, %i64\n"
+                f"%r = arith.extui %done : i1 to i32\n{_store('i32')}",
+            ),
             ("mbarrier.arrive@90", "ptx.mbarrier.arrive %bar count %i32"),
             ("mbarrier.expect_tx@90", "ptx.mbarrier.expect_tx %bar, %i32"),
             ("mbarrier.arrive.expect_tx@90", "ptx.mbarrier.arrive.expect_tx %bar, %i32"),

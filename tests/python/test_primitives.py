@@ -151,6 +151,46 @@ def test_votes_reductions_and_atomics_on_pointers() -> None:
     assert dst.tolist() == [np.uint32(ballot).astype(np.int32), src.min(), 1, src.sum()]
 
 
+@cute.kernel
+def neighbours(dst: Array, src: Array, control: cute.Int32):
+    t, _, _ = cute.arch.thread_idx()
+    value, valid = prims.shfl_sync(0xFFFFFFFF, src[t], 1, control, prims.Shfl.DOWN, return_value_and_is_valid=True)
+    dst[0, t] = value
+    dst[1, t] = valid
+    dst[2, t] = prims.shfl_sync(0xFFFFFFFF, src[t], 3, 31, prims.Shfl.IDX)
+    dst[3, t] = prims.barrier_cta_red(src[t] > 4.0, 1, "popc", thread_count=32)
+
+
+def test_shuffles_that_say_whether_there_is_a_neighbour() -> None:
+    src, dst = np.arange(32, dtype=np.float32) / 4, np.zeros((4, 32), np.float32)
+    neighbours(dst, src, 0x1807).launch(grid=1, block=32, device="sim")
+    valid = np.arange(32) % 8 != 7
+    assert (dst[0] == np.where(valid, src + 0.25, src)).all()
+    assert (dst[1:] == [valid, np.full(32, 0.75), np.full(32, 15)]).all()
+
+
+@cute.kernel
+def phases(dst: Array):
+    bar = Array(cute.Int64, 1, space=SMEM, alignment=8)
+    t, _, _ = cute.arch.thread_idx()
+    if t == 0:
+        prims.mbarrier_init(bar, 32)
+    prims.barrier_cta_sync(0)
+    state = prims.mbarrier_arrive(bar)
+    while not prims.mbarrier_try_wait_timelimit(bar, state, 1000):
+        pass
+    dst[t] = prims.mbarrier_try_wait_timelimit(bar, state, 1000)
+    prims.barrier_cta_sync(0)
+    if t == 0:
+        prims.mbarrier_inval(bar)
+
+
+def test_the_state_of_an_arrival_is_waited_for() -> None:
+    dst = np.zeros(32, np.int32)
+    phases(dst).launch(grid=1, block=32, device="sim")
+    assert dst.tolist() == [1] * 32
+
+
 @cute.kernel(cluster=2)
 def exchange(dst: Array):
     t, _, _ = cute.arch.thread_idx()

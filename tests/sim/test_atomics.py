@@ -272,6 +272,38 @@ def test_numbers_of_threads_that_differ() -> None:
     assert "with different numbers of threads, 64 and 32" in error.message
 
 
+REDUCED = """
+%limit = arith.constant {limit} : i32
+%holds = arith.cmpi ult, %i, %limit : i32
+{reduce}
+ptx.st %r, %p align 4 : i32, !ptx.ptr<global>
+"""
+
+
+@pytest.mark.parametrize("seed", [None, 0, 1])
+@pytest.mark.parametrize(("limit", "all_of", "any_of"), [(0, 0, 0), (40, 0, 1), (96, 1, 1)])
+def test_barriers_that_reduce_a_predicate(limit: int, all_of: int, any_of: int, seed: int | None) -> None:
+    for reduce, expected in (
+        ('%r = ptx.bar.red "popc" %holds, 1 threads 96 : i32', limit),
+        ('%q = ptx.bar.red "and" %holds, 0 : i1\n%r = arith.extui %q : i1 to i32', all_of),
+        ('%q = ptx.bar.red "or" %holds, 2 : i1\n%r = arith.extui %q : i1 to i32', any_of),
+    ):
+        a, b = np.zeros(1, np.int32), np.zeros(96, np.int32)
+        run(REDUCED.format(limit=limit, reduce=reduce), a, b, threads=96, seed=seed)
+        assert b.tolist() == [expected] * 96
+
+
+def test_a_reducing_barrier_in_a_branch() -> None:
+    body = """
+        %limit = arith.constant 8 : i32
+        %low = arith.cmpi ult, %i, %limit : i32
+        scf.if %low {
+          %r = ptx.bar.red "popc" %low, 0 : i32
+        }"""
+    error = fault(text(body, 32), "E3207", block=(32, 1, 1), A=np.zeros(1, np.int32), B=np.zeros(32, np.int32))
+    assert "8 of the warp's 32 lanes do" in error.message
+
+
 def test_a_barrier_that_too_few_reach() -> None:
     error = fault(text("ptx.bar.sync 1 threads 96", 64), "E3207", block=(64, 1, 1), A=np.zeros(1), B=np.zeros(64))
     assert "waits at barrier 1 for ever" in error.message

@@ -70,6 +70,28 @@ def test_shuffles_move_any_32_bits() -> None:
     assert got.tolist() == [*halves[1:, 1].tolist(), halves[31, 1]]
 
 
+@pytest.mark.parametrize("control", [0x1F, 0, 0x181F, 0x1807, 0x1800])
+@pytest.mark.parametrize("mode", ["up", "down", "bfly", "idx"])
+def test_shuffles_by_operand_c_say_whether_the_lane_is_valid(mode: str, control: int) -> None:
+    """Against the pseudocode of the PTX ISA, shfl.sync."""
+    distances = (LANES * 5 % 9).astype(np.int32)
+    body = f"""
+        %c = arith.constant {control} : i32
+        %w, %has = ptx.shfl.sync.valid "{mode}" %v, %d, %c : i32
+        %bit = arith.extui %has : i1 to i32
+        %n = arith.constant 64 : i32
+        %high = arith.muli %bit, %n : i32
+        %r = arith.ori %w, %high : i32"""
+    expected: list[int] = []
+    for lane, b in zip(LANES.tolist(), distances.tolist(), strict=True):
+        segment = control >> 8 & 31
+        most, least = lane & segment | control & 31 & ~segment, lane & segment
+        j = {"up": lane - b, "down": lane + b, "bfly": lane ^ b, "idx": least | b & ~segment}[mode]
+        valid = j >= most if mode == "up" else j <= most
+        expected.append((j if valid else lane) | 64 * valid)
+    assert on_lanes(body, v=LANES, d=distances).tolist() == expected
+
+
 def test_a_butterfly_sums_a_warp() -> None:
     steps = "\n".join(
         f'%d{d} = arith.constant {d} : i32\n%o{d} = ptx.shfl.sync "bfly" %s{2 * d}, %d{d} : i32\n'

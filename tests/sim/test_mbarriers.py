@@ -82,6 +82,24 @@ def test_what_happened_before_arrivals_is_seen_after_a_wait(wait: str, seed: int
     assert (run(INIT + STORE + ARRIVE + wait + use(), seed) == 63 - np.arange(64)).all()
 
 
+STATE = """%state = ptx.mbarrier.arrive.state %bar
+%false = arith.constant false
+scf.while () : () -> () {
+  %done = ptx.mbarrier.try_wait.state %bar, %state
+  %no = arith.cmpi eq, %done, %false : i1
+  scf.condition(%no)
+} do {
+  scf.yield
+}
+"""
+
+
+@pytest.mark.parametrize("seed", [None, *range(3)])
+def test_the_state_of_an_arrival_names_its_phase(seed: int | None) -> None:
+    assert (run(INIT + STORE + STATE + use(), seed) == 63 - np.arange(64)).all()
+    assert (run(INIT + ARRIVE + WAIT + STORE + STATE + use(), seed) == 63 - np.arange(64)).all()
+
+
 @pytest.mark.parametrize("completion", Completion)
 @pytest.mark.parametrize("seed", [None, *range(3)])
 def test_copies_arrive_when_they_are_complete(seed: int | None, completion: Completion) -> None:

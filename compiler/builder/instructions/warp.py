@@ -114,7 +114,7 @@ def vote_ballot_sync(pred: Any, mask: Any = FULL_MASK) -> Int:
 
 def match_any(value: Any, mask: Any = FULL_MASK) -> Int:
     """An Int32 with a bit for each lane that has the same Int32."""
-    return wrap(emit(ptx.MatchAnySyncOp(convert(value, Int32).ssa, _mask(mask))).results[0])
+    return wrap(emit(ptx.MatchAnySyncOp(convert(value, Int32).ssa, lane_mask(mask))).results[0])
 
 
 def redux_sync(value: Any, kind: str, mask: Any = FULL_MASK) -> Any:
@@ -123,7 +123,7 @@ def redux_sync(value: Any, kind: str, mask: Any = FULL_MASK) -> Any:
     if operand.dtype.kind != "float":
         operand = convert(operand, Uint32 if operand.dtype.unsigned and operand.dtype.bits == 32 else Int32)
     kind = of_sign(kind, operand.dtype)
-    return wrap(emit(ptx.ReduxSyncOp(kind, operand.ssa, _mask(mask))).results[0], operand.dtype)
+    return wrap(emit(ptx.ReduxSyncOp(kind, operand.ssa, lane_mask(mask))).results[0], operand.dtype)
 
 
 class Elected(Bool):
@@ -140,7 +140,7 @@ class Elected(Bool):
 
 def elect_one(mask: Any = FULL_MASK) -> Elected:
     """Whether this is the one lane of the mask that is chosen (sm_90): `if elect_one():`, or `with elect_one():`."""
-    return Elected(emit(ptx.ElectSyncOp(_mask(mask))).results[0])
+    return Elected(emit(ptx.ElectSyncOp(lane_mask(mask))).results[0])
 
 
 def activemask() -> Int:
@@ -149,15 +149,16 @@ def activemask() -> Int:
 
 
 def _vote(mode: str, predicate: Any, mask: Any) -> Any:
-    return wrap(emit(ptx.VoteSyncOp(mode, convert(predicate, Boolean).ssa, _mask(mask))).results[0])
+    return wrap(emit(ptx.VoteSyncOp(mode, convert(predicate, Boolean).ssa, lane_mask(mask))).results[0])
 
 
-def _mask(mask: Any) -> SSAValue | None:
+def lane_mask(mask: Any) -> SSAValue | None:
+    """A mask of lanes as instructions take it; None for the whole warp."""
     return None if type(mask) is int and mask in (-1, FULL_MASK) else convert(mask, Int32).ssa
 
 
 def _shuffled(mode: str, value: Any, lane: Any, width: int, mask: Any) -> Any:
-    where, lanes = convert(lane, Int32).ssa, _mask(mask)
+    where, lanes = convert(lane, Int32).ssa, lane_mask(mask)
 
     def word(ssa: SSAValue) -> SSAValue:
         return emit(ptx.ShflSyncOp(mode, ssa, where, None if width == WARP else width, lanes)).results[0]

@@ -6,6 +6,8 @@ from typing import Any
 from ....base.errors import Code, TilefoldError
 from ....dialects import ptx
 from ..instructions import arch, cluster, mbarriers, warp
+from ..scalars.dtypes import Boolean, Int64
+from ..scalars.values import convert, wrap
 from ..tensors.raw_pointers import Address, RawPointer
 from ..tensors.tensors import Pointer, Tensor
 from ..tracing.state import emit
@@ -31,7 +33,7 @@ def raw_pointer(x: Any) -> RawPointer:
     if isinstance(x, Array):
         return x.pointer
     if not isinstance(x, Pointer | RawPointer):
-        hint = "write tensor.iterator, or array.data_ptr()"
+        hint = "give an array, or tensor.iterator"
         raise TilefoldError(Code.BUILD_VALUE, f"expected a pointer, got {type(x).__name__}", hint)
     return x.raw_ptr()
 
@@ -54,6 +56,14 @@ def barrier_cta_arrive(barrier_id: int, thread_count: int) -> None:
     arch.barrier_arrive(barrier_id=barrier_id, number_of_threads=thread_count)
 
 
+def barrier_cta_red(predicate: Any, barrier_id: int = 0, kind: str = "or", thread_count: int | None = None) -> Any:
+    """As `barrier_cta_sync`, and whether a predicate holds in one (`or`), in all (`and`), or in how many (`popc`) of
+    the threads that meet.
+    """
+    holds = convert(predicate, Boolean).ssa
+    return wrap(emit(ptx.BarRedOp(kind, holds, barrier_id, thread_count)).results[0])
+
+
 def bar_warp_sync(mask: int = warp.FULL_MASK) -> None:
     """Waits for the lanes of a mask; their earlier writes are visible then."""
     arch.sync_warp(mask)
@@ -70,9 +80,20 @@ def mbarrier_init(bar: Any, count: Any) -> None:
     mbarriers.mbarrier_init(address(bar), count)
 
 
-def mbarrier_arrive(bar: Any, scope: MemScope | None = None) -> None:
-    """Arrives at an mbarrier of the block, or, by a pointer of `mapa`, of another one."""
-    mbarriers.mbarrier_arrive(address(bar), scope=None if scope is MemScope.CLUSTER or scope is None else scope.value)
+def mbarrier_inval(bar: Any) -> None:
+    """Ends an mbarrier, so that its bytes can be used otherwise."""
+    emit(ptx.MbarrierInvalOp(address(bar).ssa))
+
+
+def mbarrier_arrive(bar: Any, scope: MemScope = MemScope.CTA) -> Any:
+    """Arrives at an mbarrier of the block, and returns the state, which names the phase; or, by a pointer of `mapa`, at
+    one of another block, without a state. With the scope CLUSTER, the other block sees what was written before.
+    """
+    at = address(bar)
+    if at.ssa.type == ptx.SHARED:
+        return wrap(emit(ptx.MbarrierArriveStateOp(at.ssa)).results[0])
+    mbarriers.mbarrier_arrive(at, scope=None if scope is MemScope.CLUSTER else scope.value)
+    return None
 
 
 def mbarrier_arrive_expect_tx(bar: Any, tx_count: Any) -> None:
@@ -90,6 +111,11 @@ def mbarrier_try_wait_parity(bar: Any, parity: Any, time_limit: Any = None) -> A
     that wait is, is the GPU's choice, whatever `time_limit` hints.
     """
     return mbarriers.mbarrier_try_wait(address(bar), parity)
+
+
+def mbarrier_try_wait_timelimit(bar: Any, state: Any, time_limit: Any = None) -> Any:
+    """As `mbarrier_try_wait_parity`, of the phase that a state of `mbarrier_arrive` names."""
+    return wrap(emit(ptx.MbarrierTryWaitStateOp(address(bar).ssa, convert(state, Int64).ssa)).results[0])
 
 
 def cp_async_mbarrier_arrive(bar: Any, noinc: bool = False) -> None:
@@ -112,7 +138,8 @@ def setmaxregister(count: int, action: SetMaxRegisterAction) -> None:
 
 __all__ = [
     "address", "bar_warp_sync", "barrier_cluster_arrive", "barrier_cluster_arrive_relaxed", "barrier_cluster_wait",
-    "barrier_cta_arrive", "barrier_cta_sync", "barrier_cta_sync_aligned", "cluster_ctarank",
+    "barrier_cta_arrive", "barrier_cta_red", "barrier_cta_sync", "barrier_cta_sync_aligned", "cluster_ctarank",
     "cp_async_mbarrier_arrive", "elect_sync", "fence_mbarrier_init", "fence_proxy", "mapa", "mbarrier_arrive",
-    "mbarrier_arrive_expect_tx", "mbarrier_expect_tx", "mbarrier_init", "mbarrier_try_wait_parity", "setmaxregister",
+    "mbarrier_arrive_expect_tx", "mbarrier_expect_tx", "mbarrier_init", "mbarrier_inval", "mbarrier_try_wait_parity",
+    "mbarrier_try_wait_timelimit", "setmaxregister",
 ]  # fmt: skip

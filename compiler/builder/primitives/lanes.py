@@ -3,18 +3,40 @@
 
 from typing import Any
 
+from xdsl.ir import SSAValue
+
+from ....dialects import ptx
 from ..instructions import atomics, warp
-from ..scalars.dtypes import DTYPES
-from ..scalars.values import as_value
+from ..scalars.dtypes import DTYPES, Int32
+from ..scalars.values import as_value, convert, wrap
 from ..tensors.fragments import unary_of
 from ..tensors.raw_pointers import Address
+from ..tracing.state import emit
 from .barriers import address
-from .words import MemOrder, MemScope, ReductionKind, ReductionOp, ReductionType, VoteSync
+from .words import MemOrder, MemScope, ReductionKind, ReductionOp, ReductionType, Shfl, VoteSync
 
 
 def vote_sync(mask: Any, predicate: Any, kind: VoteSync) -> Any:
     """A vote of the lanes of a mask on a predicate: a predicate, or an Int32 with a bit for each lane (BALLOT)."""
     return getattr(warp, f"vote_{kind.value}_sync")(predicate, mask)
+
+
+def shfl_sync(
+    mask: Any, value: Any, offset: Any, mask_and_clamp: Any, kind: Shfl, return_value_and_is_valid: bool = False
+) -> Any:
+    """The value of another lane, by the operands of the instruction (PTX ISA, shfl.sync); with
+    `return_value_and_is_valid` also whether the segment of the executing lane has it.
+    """
+    lane, control = convert(offset, Int32).ssa, convert(mask_and_clamp, Int32).ssa
+    valid: list[Any] = []
+
+    def word(ssa: SSAValue) -> SSAValue:
+        result, has_lane = emit(ptx.ShflSyncValidOp(kind.value, ssa, lane, control, warp.lane_mask(mask))).results
+        valid.append(wrap(has_lane))
+        return result
+
+    moved = warp.by_words(word, as_value(value))
+    return (moved, valid[0]) if return_value_and_is_valid else moved
 
 
 def redux_sync(value: Any, kind: ReductionKind, mask: Any = warp.FULL_MASK, abs: bool = False) -> Any:
@@ -42,4 +64,4 @@ def red(
     atomics.red(op.value, at, value, mem_order.value, mem_scope.value)
 
 
-__all__ = ["red", "redux_sync", "vote_sync"]
+__all__ = ["red", "redux_sync", "shfl_sync", "vote_sync"]

@@ -56,6 +56,10 @@ class Meeting:
             meet_block(self.block)
         else:
             meet_warps([warp for warp, _, _ in self.arrived], self.waiting)
+        votes = [barrier.votes for _, _, barrier in self.arrived if barrier.votes is not None]
+        totals = sum(part.holding for part in votes), sum(part.threads for part in votes)
+        for part in votes:
+            part.holding, part.threads = totals
         released = [(warp, run) for warp, run, barrier in self.arrived if barrier.waits]
         self.phase, self.arrived = self.phase + 1, []
         return released

@@ -15,7 +15,7 @@ from ....dialects import ptx
 from ....dialects.arith.integer_range import signed
 from ..faults import Site, site_of
 from ..translate import Rules, Step, Translator
-from ..values.values import Value, varies
+from ..values.values import Lanes, Value, varies
 from ..warp import Bools, Warp
 from .floats import MAXIMUM_NUMBER, MINIMUM_NUMBER
 
@@ -89,17 +89,47 @@ def _shfl(op: ptx.ShflSyncOp, t: Translator) -> Step:
         given = warp.registers[value]
         lanes = np.arange(warp.lanes)
         b = np.broadcast_to(np.asarray(warp.registers[lane], np.int64), (warp.lanes,))
-        source = _source(mode, segment, lanes, b)
-        present = (source < warp.lanes) & rows[lanes, np.minimum(source, warp.lanes - 1)]
-        bad = warp.live() & ~present
-        if bad.any():
-            first = int(bad.argmax())
-            text = f"shfl.sync: the value comes from lane {int(source[first])}, which does not take part"
-            warp.fault(ErrorCode.SIM_CONVERGENCE, site, first, text, "name that lane in the mask, or choose another")
-        chosen = np.where(present, source, lanes)
-        warp.registers[result] = given[chosen] if varies(given) and given.shape[0] == warp.lanes else given
+        warp.registers[result] = _moved(warp, rows, _source(mode, segment, lanes, b), given, site)
 
     return step
+
+
+def _sources_of(mode: str, lanes: Lanes, b: Lanes, c: Lanes) -> tuple[Lanes, Bools]:
+    """The lane that each lane's value comes from, and whether its segment has it, by the instruction's operand c (PTX
+    ISA, shfl.sync, Semantics).
+    """
+    segment, b = c >> 8 & WARP - 1, b & WARP - 1
+    last = (lanes & segment) | (c & WARP - 1 & ~segment)
+    source = {"up": lanes - b, "down": lanes + b, "bfly": lanes ^ b, "idx": (lanes & segment) | (b & ~segment)}[mode]
+    valid = source >= last if mode == "up" else source <= last
+    return np.where(valid, source, lanes), valid
+
+
+def _shfl_valid(op: ptx.ShflSyncValidOp, t: Translator) -> Step:
+    value, lane, control = t.slot(op.value), t.slot(op.lane), t.slot(op.control)
+    result, valid, mode, site = t.slot(op.result), t.slot(op.valid), op.mode.data, site_of(op)
+    group = Group("shfl.sync", op.mask, site, t)
+
+    def step(warp: Warp) -> None:
+        rows, lanes = group.rows(warp), np.arange(warp.lanes)
+        b, c = (np.broadcast_to(np.asarray(warp.registers[slot], np.int64), (warp.lanes,)) for slot in (lane, control))
+        source, warp.registers[valid] = _sources_of(mode, lanes, b, c)
+        warp.registers[result] = _moved(warp, rows, source, warp.registers[value], site)
+
+    return step
+
+
+def _moved(warp: Warp, rows: Bools, source: Lanes, given: Value, site: Site) -> Value:
+    """The values of other lanes. SimulationError (E3208) for those of lanes that do not take part."""
+    lanes = np.arange(warp.lanes)
+    present = (source < warp.lanes) & rows[lanes, np.minimum(source, warp.lanes - 1)]
+    bad = warp.live() & ~present
+    if bad.any():
+        first = int(bad.argmax())
+        text = f"shfl.sync: the value comes from lane {int(source[first])}, which does not take part"
+        warp.fault(ErrorCode.SIM_CONVERGENCE, site, first, text, "name that lane in the mask, or choose another")
+    chosen = np.where(present, source, lanes)
+    return given[chosen] if varies(given) and given.shape[0] == warp.lanes else given
 
 
 def _of_groups(warp: Warp, rows: Bools, function: Callable[[Bools], Any], dtype: Any) -> Value:
@@ -200,6 +230,7 @@ def _activemask(op: ptx.ActivemaskOp, t: Translator) -> Step:
 
 PTX_LANES: Rules = {
     ptx.ShflSyncOp: _shfl,
+    ptx.ShflSyncValidOp: _shfl_valid,
     ptx.VoteSyncOp: _vote,
     ptx.MatchAnySyncOp: _match,
     ptx.ReduxSyncOp: _redux,

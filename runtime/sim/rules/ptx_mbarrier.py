@@ -101,6 +101,21 @@ def _arrive(op: ptx.MbarrierArriveOp, t: Translator) -> Step:
     return step
 
 
+def _arrive_state(op: ptx.MbarrierArriveStateOp, t: Translator) -> Step:
+    barriers, state = Barriers(op, op.bar, t), t.slot(op.state)
+
+    def step(warp: Warp) -> None:
+        phases = np.zeros(warp.lanes, np.int64)
+        for barrier, lanes in barriers.by_row(warp):
+            known = None if barriers.shared.shadow is None else snapshot(warp, lanes)
+            for lane in lanes.tolist():
+                phases[lane] = barrier.phase
+                barriers.fault(warp, lane, barrier.arrive(1, known, warp, lane))
+        warp.registers[state] = phases
+
+    return step
+
+
 def _transaction(
     op: ptx.MbarrierExpectTxOp | ptx.MbarrierArriveExpectTxOp | ptx.MbarrierCompleteTxOp, t: Translator
 ) -> Step:
@@ -153,12 +168,14 @@ def _parities(barriers: Barriers, warp: Warp, value: Value) -> Lanes:
     return whole
 
 
-def _test(op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp, t: Translator) -> Suspending:
-    barriers, parity, done = Barriers(op, op.bar, t), t.slot(op.parity), t.slot(op.done)
+def _test(op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp | ptx.MbarrierTryWaitStateOp, t: Translator) -> Suspending:
+    by_state = isinstance(op, ptx.MbarrierTryWaitStateOp)
+    barriers, phase, done = Barriers(op, op.bar, t), t.slot(op.state if by_state else op.parity), t.slot(op.done)
 
     def run(warp: Warp) -> Suspension:
         yield Pause()  # a loop that waits for another warp's arrival lets that warp go on
-        parities = _parities(barriers, warp, warp.registers[parity])
+        given = warp.registers[phase]
+        parities = _parities(barriers, warp, given % 2 if by_state else given)
         complete, completes = np.zeros(warp.lanes, bool), warp.launch.chance is None
         for barrier, lanes in barriers.by_row(warp):
             for lane in lanes.tolist():
@@ -199,6 +216,8 @@ PTX_MBARRIER: Rules = {
     ptx.MbarrierArriveExpectTxOp: _transaction,
     ptx.MbarrierCompleteTxOp: _transaction,
     ptx.CpAsyncMbarrierArriveOp: _copies_arrive,
+    ptx.MbarrierArriveStateOp: _arrive_state,
+    ptx.MbarrierTryWaitStateOp: _test,
     ptx.MbarrierTestWaitOp: _test,
     ptx.MbarrierTryWaitOp: _test,
     ptx.MbarrierWaitOp: _wait,

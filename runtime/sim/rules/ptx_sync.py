@@ -9,7 +9,7 @@ from ..faults import Site, site_of
 from ..ordering import asynchronous
 from ..ordering.asynchronous import Proxy
 from ..ordering.clocks import meet_lanes
-from ..translate import Barrier, Rules, Step, Suspending, Suspension, Translator
+from ..translate import Barrier, Rules, Step, Suspending, Suspension, Translator, Votes
 from ..values.printf import formatted
 from ..values.values import varies
 from ..warp import Warp
@@ -56,14 +56,19 @@ def block_barrier(site: Site, number: int, threads: int | None = None, waits: bo
     """A step that waits for all threads of the block, or for so many, or that only counts there."""
 
     def run(warp: Warp) -> Suspension:
-        if warp.mask is not None:
-            lane = int((~warp.mask).argmax())
-            reached = f"{warp.active} of the warp's {warp.lanes} lanes do"
-            text = f"the thread does not reach this barrier, which {reached}"
-            warp.fault(ErrorCode.SIM_BARRIER, site, lane, text, "move the barrier out of divergent control flow")
+        check_whole(warp, site)
         yield Barrier(number, site, threads, waits)
 
     return Suspending(run)
+
+
+def check_whole(warp: Warp, site: Site) -> None:
+    """SimulationError (E3207) unless all lanes of a warp reach a barrier."""
+    if warp.mask is not None:
+        lane = int((~warp.mask).argmax())
+        reached = f"{warp.active} of the warp's {warp.lanes} lanes do"
+        text = f"the thread does not reach this barrier, which {reached}"
+        warp.fault(ErrorCode.SIM_BARRIER, site, lane, text, "move the barrier out of divergent control flow")
 
 
 def _bar_sync(op: ptx.BarSyncOp, t: Translator) -> Suspending:
@@ -72,6 +77,20 @@ def _bar_sync(op: ptx.BarSyncOp, t: Translator) -> Suspending:
 
 def _bar_arrive(op: ptx.BarArriveOp, t: Translator) -> Suspending:
     return block_barrier(site_of(op), op.id.value.data, op.threads.value.data, waits=False)
+
+
+def _bar_red(op: ptx.BarRedOp, t: Translator) -> Suspending:
+    predicate, result, kind, site = t.slot(op.predicate), t.slot(op.result), op.kind.data, site_of(op)
+    number, threads = op.id.value.data, None if op.threads is None else op.threads.value.data
+
+    def run(warp: Warp) -> Suspension:
+        check_whole(warp, site)
+        votes = Votes(int(np.count_nonzero(warp.select(warp.registers[predicate]))), warp.active)
+        yield Barrier(number, site, threads, votes=votes)
+        every = votes.holding == votes.threads
+        warp.registers[result] = {"popc": votes.holding, "or": votes.holding > 0, "and": every}[kind]
+
+    return Suspending(run)
 
 
 def _bar_warp_sync(op: ptx.BarWarpSyncOp, t: Translator) -> Step:
@@ -122,6 +141,7 @@ PTX_SYNC: Rules = {
     ptx.CpAsyncWaitAllOp: _wait_all,
     ptx.BarSyncOp: _bar_sync,
     ptx.BarArriveOp: _bar_arrive,
+    ptx.BarRedOp: _bar_red,
     ptx.BarWarpSyncOp: _bar_warp_sync,
     ptx.GridDependencyWaitOp: _grid_dependency,
     ptx.LaunchDependentsOp: _grid_dependency,
