@@ -22,6 +22,7 @@ from ...dialects.tile import ReturnOp, TensorType, TileKernelOp
 from ...dialects.tile.threads import ThreadViewOp
 from ..frontend.diagnostics import Diagnostic, ProgramError, Severity, place_of
 from ..frontend.verify import refusal_of
+from .capture import captured
 from .control.objects import is_ours
 from .control.variables import tree_of
 from .scalars.dtypes import DType
@@ -30,7 +31,7 @@ from .tensors.tensors import Tensor
 from .tracing.places import place_of_line
 from .tracing.python_errors import explained
 from .tracing.source import PythonSource
-from .tracing.state import building, is_building
+from .tracing.state import HostSide, building, host, is_building
 
 MODULE = "kernels"
 """The symbol of the module that holds the kernel."""
@@ -51,7 +52,8 @@ class Parameter:
 @dataclass(frozen=True)
 class Traced:
     """A module that is verified, with one kernel of the name `kernel` and its launch bounds, its source, and the
-    functions that the simulator executes in place of PTX texts.
+    functions that the simulator executes in place of PTX texts. `captured` are the values of the host that its last
+    parameters stand for, by name.
     """
 
     module: ModuleOp
@@ -59,6 +61,7 @@ class Traced:
     bounds: LaunchBounds
     source: PythonSource
     texts: Mapping[str, Callable[..., Any]] = field(default_factory=lambda: MappingProxyType({}))
+    captured: Mapping[str, SSAValue] = field(default_factory=lambda: MappingProxyType({}))
 
 
 def trace(
@@ -74,7 +77,8 @@ def trace(
     the user's line, for errors in the kernel; other exceptions of the function go through.
     """
     kernel = name or re.sub(r"\W", "_", function.__name__, flags=re.ASCII)
-    if is_building():
+    launching = host()
+    if is_building() and launching is None:
         hint = "launch it from the host, or move the shared part into a function decorated with @cute.jit"
         raise TilefoldError(Code.BUILD_FORM, f"the kernel '{kernel}' is launched within another kernel", hint)
     trees = {key: tree_of(value) for key, value in arguments.items()}
@@ -90,7 +94,7 @@ def trace(
     call = inspect.BoundArguments(inspect.signature(function), OrderedDict(given))
     code: Any = getattr(function, "__code__", None)
     place = FileLineColLoc(StringAttr(code.co_filename), IntAttr(code.co_firstlineno), IntAttr(1))
-    with building(block, convert) as builder, _restored(arguments.values()):
+    with building(block, convert, launching) as builder, _restored(arguments.values()):
         builder.threads = prod(bounds.threads)
         try:
             result = function(*call.args, **call.kwargs)
@@ -108,7 +112,9 @@ def trace(
         raise ProgramError([Diagnostic(Severity.ERROR, message, at, Code.BUILD_FORM, hint)])
     end = ReturnOp()
     block.add_op(end)
-    op = TileKernelOp(kernel, [parameter.name for parameter in parameters], bounds, Region(block))
+    names = [parameter.name for parameter in parameters]
+    shared = {} if launching is None else _captured(block, launching, names)
+    op = TileKernelOp(kernel, names, bounds, Region(block))
     inner = GpuModuleOp.create(properties={"sym_name": StringAttr(MODULE)}, regions=[Region(Block([op]))])
     module = ModuleOp([inner])
     for part in (end, op, inner, module):
@@ -116,7 +122,21 @@ def trace(
     source = PythonSource(code.co_filename, module)
     _check_scopes(op, source)
     _verify(module, source)
-    return Traced(module, kernel, bounds, source, builder.texts)
+    return Traced(module, kernel, bounds, source, builder.texts, shared)
+
+
+def _captured(block: Block, launching: HostSide, names: list[str]) -> dict[str, SSAValue]:
+    """The values of the host that become the last parameters of a kernel, by the names that are added to `names`."""
+    shared: dict[str, SSAValue] = {}
+    for parameter in captured(block, launching):
+        name = wanted = parameter.value.name_hint or "n"
+        count = 0
+        while name in names:
+            count += 1
+            name = f"{wanted}_{count}"
+        names.append(name)
+        shared[name] = parameter.value
+    return shared
 
 
 @contextmanager

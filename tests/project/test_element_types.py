@@ -40,6 +40,8 @@ ALLOWED = {
     "compiler/builder/scalars/dtypes.py": "names for the builder's own use",
     "tilefold/cute/__init__.py": "public names",
     "tilefold/cute/dtypes.py": "public names, compared with the table below",
+    "tilefold/cute/typing.py": "public names",
+    "tilefold/cutlass/__init__.py": "public names",
 }
 
 

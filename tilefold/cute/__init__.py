@@ -6,6 +6,7 @@ These names build kernels (docs/python.md); `cute.arch` holds the instructions o
 """
 
 import builtins
+from typing import Any
 
 from tilefold.compiler.builder.control.counted import Range
 from tilefold.compiler.builder.control.counted import make_range as range
@@ -90,6 +91,7 @@ from tilefold.compiler.builder.tensors.layouts import (
     make_identity_layout,
     make_layout,
     make_layout_like,
+    make_layout_tv,
     make_ordered_layout,
     make_swizzle,
     max_alignment,
@@ -133,7 +135,8 @@ from tilefold.compiler.builder.tensors.modes import (
     slice_,
     take,
 )
-from tilefold.compiler.builder.tensors.tensors import Address, CoordTensor, Pointer, Tensor, make_tensor
+from tilefold.compiler.builder.tensors.raw_pointers import Address
+from tilefold.compiler.builder.tensors.tensors import CoordTensor, Pointer, Tensor, make_tensor
 from tilefold.compiler.builder.tensors.tma import TmaAtom, make_layout_image_mask, prefetch
 from tilefold.compiler.builder.tensors.views import (
     alias,
@@ -156,7 +159,7 @@ from tilefold.layout.algebra.core import ComposedLayout, Layout
 from tilefold.layout.algebra.swizzle import Swizzle
 from tilefold.runtime.arrays.signature import Dynamic, dynamic
 
-from . import arch, nvgpu, pipeline, utils
+from . import arch, nvgpu, pipeline, runtime, testing, typing, utils
 from .annotations import Constexpr
 from .drawing import save_picture
 from .dtypes import (
@@ -177,45 +180,55 @@ from .dtypes import (
     Uint32,
     Uint64,
 )
-from .jit import HostTensor, JitFunction, jit
+from .host.compiler import Compiler, compile
+from .jit import JitFunction, jit
 from .kernel import Kernel, KernelCall, kernel
 from .program import CompiledKernel
+from .runtime import sym_int, sym_int32, sym_int64
 from .tensor_spec import TensorSpec
 from .torch_op import torch_op
 from .tuned import Tuned, TunedCall, autotune
 from .tuning import Candidate, Tuning
+from .typing import Coord, IntTuple, Numeric, Shape, Stride, Tile, Tiler
 
 Int4, Uint4, Uint1 = DTYPES["Int4"], DTYPES["Uint4"], DTYPES["Uint1"]
+
+
+def const_expr(x: Any) -> Any:
+    """A condition that Python decides while the kernel is built, as it is."""
+    return x
+
 
 range_constexpr = builtins.range
 """Python's `range`: a loop over it is unrolled while the kernel is built."""
 
 __all__ = [
-    "ADD", "AND", "Address", "BFloat16", "Bool", "Boolean", "Candidate", "CompiledKernel", "ComposedLayout",
-    "Constexpr", "CoordTensor", "CopyAtom", "DType", "Dynamic", "Float", "Float16", "Float32", "Float64",
-    "Float8E4M3FN", "Float8E5M2", "HostTensor", "Int", "Int16", "Int32", "Int4", "Int64", "Int8", "JitFunction",
-    "Kernel", "KernelCall", "Layout", "MAX", "MIN", "MUL", "OR", "Pointer", "Range", "Reduction", "Swizzle",
-    "TFloat32", "Tensor", "TensorSpec", "ThrCopy", "ThrMma", "TiledCopy", "TiledMma", "TmaAtom", "Tuned",
-    "TunedCall", "Tuning", "Uint1", "Uint16", "Uint32", "Uint4", "Uint64", "Uint8", "Value", "Vec", "XOR",
-    "absolute", "alias", "append", "arch", "argmax", "argmin",
-    "autotune", "basic_copy", "blocked_product", "bounds", "ceil",
-    "ceil_div", "clear", "coalesce", "compatible", "complement", "composition", "congruent", "copy", "cos",
-    "coshape", "cosize", "crd2crd", "crd2idx", "depth", "dice", "domain_offset", "downcast", "dynamic", "elem_less",
-    "erf", "exp", "exp2", "fill", "filter", "filter_zeros", "flat_divide", "flat_product", "flatten", "floor",
-    "fma", "for_", "full", "full_like", "gemm", "get", "group_modes", "idx2crd", "if_", "inner_partition",
-    "is_static", "jit", "kernel", "left_inverse", "local_partition", "local_tile", "log", "log10", "log2",
-    "logical_divide", "logical_product", "make_composed_layout", "make_copy_atom", "make_cotiled_copy",
-    "make_fragment_like", "make_identity_layout", "make_identity_tensor", "make_layout", "make_layout_image_mask",
-    "make_layout_like", "make_mma_atom", "make_ordered_layout", "make_rmem_tensor", "make_rmem_tensor_like",
+    "ADD", "AND", "Address", "BFloat16", "Bool", "Boolean", "Candidate", "CompiledKernel", "Compiler",
+    "ComposedLayout", "Constexpr", "Coord", "CoordTensor", "CopyAtom", "DType", "Dynamic", "Float", "Float16",
+    "Float32", "Float64", "Float8E4M3FN", "Float8E5M2", "Int", "Int16", "Int32", "Int4", "Int64", "Int8",
+    "IntTuple", "JitFunction", "Kernel", "KernelCall", "Layout", "MAX", "MIN", "MUL", "Numeric", "OR", "Pointer",
+    "Range", "Reduction", "Shape", "Stride", "Swizzle", "TFloat32", "Tensor", "TensorSpec", "ThrCopy", "ThrMma",
+    "Tile", "TiledCopy", "TiledMma", "Tiler", "TmaAtom", "Tuned", "TunedCall", "Tuning", "Uint1", "Uint16",
+    "Uint32", "Uint4", "Uint64", "Uint8", "Value", "Vec", "XOR", "absolute", "alias", "append", "arch", "argmax",
+    "argmin", "autotune", "basic_copy", "blocked_product", "bounds", "ceil", "ceil_div", "clear", "coalesce",
+    "compatible", "compile", "complement", "composition", "congruent", "const_expr", "copy", "cos", "coshape",
+    "cosize", "crd2crd", "crd2idx", "depth", "dice", "domain_offset", "downcast", "dynamic", "elem_less", "erf",
+    "exp", "exp2", "fill", "filter", "filter_zeros", "flat_divide", "flat_product", "flatten", "floor", "fma",
+    "for_", "full", "full_like", "gemm", "get", "group_modes", "idx2crd", "if_", "inner_partition", "is_static",
+    "jit", "kernel", "left_inverse", "local_partition", "local_tile", "log", "log10", "log2", "logical_divide",
+    "logical_product", "make_composed_layout", "make_copy_atom", "make_cotiled_copy", "make_fragment_like",
+    "make_identity_layout", "make_identity_tensor", "make_layout", "make_layout_image_mask", "make_layout_like",
+    "make_layout_tv", "make_mma_atom", "make_ordered_layout", "make_rmem_tensor", "make_rmem_tensor_like",
     "make_smem_tensor", "make_swizzle", "make_tensor", "make_tiled_copy", "make_tiled_copy_A", "make_tiled_copy_B",
     "make_tiled_copy_C", "make_tiled_copy_C_atom", "make_tiled_copy_D", "make_tiled_copy_S", "make_tiled_copy_tv",
     "make_tiled_mma", "max_alignment", "max_common_layout", "max_common_vector", "maximum", "minimum", "nullspace",
     "nvgpu", "outer_partition", "pipeline", "prefetch", "prepend", "print_layout", "print_tensor", "printf",
     "product_each", "raked_product", "range", "range_constexpr", "rank", "rasterize", "recast", "recast_layout",
-    "replace", "right_inverse", "round_even", "rsqrt", "save_picture", "select", "shape", "shape_div", "sin",
-    "size", "slice_", "sqrt", "stride", "take", "tanh", "tile_to_shape", "tiled_divide", "tiled_product",
-    "torch_op", "trunc", "unflatten", "upcast", "utils", "weakly_congruent", "where", "while_", "with_shape",
-    "zip_layout", "zip_layouts", "zipped_divide", "zipped_product",
+    "replace", "right_inverse", "round_even", "rsqrt", "runtime", "save_picture", "select", "shape", "shape_div",
+    "sin", "size", "slice_", "sqrt", "stride", "sym_int", "sym_int32", "sym_int64", "take", "tanh", "testing",
+    "tile_to_shape", "tiled_divide", "tiled_product", "torch_op", "trunc", "typing", "unflatten", "upcast", "utils",
+    "weakly_congruent", "where", "while_", "with_shape", "zip_layout", "zip_layouts", "zipped_divide",
+    "zipped_product",
 ]  # fmt: skip
 
 

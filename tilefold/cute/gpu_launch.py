@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Launches of kernels in Python on GPUs: prepared once for arguments of the same types, on each device."""
+"""Launches of kernels in Python that are built; on GPUs: prepared once for arguments of the same types, by device."""
 
 import sys
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ from tilefold.runtime.cuda.packed_arguments import PackedArguments
 from tilefold.runtime.cuda.prepared import Prepared
 from tilefold.runtime.engine import LaunchConfig, RunResult
 from tilefold.runtime.errors import dim3
-from tilefold.runtime.options import LaunchAttributes
+from tilefold.runtime.options import LaunchAttributes, RunOptions
 from tilefold.runtime.streams import current_stream_of, handle_of
 
-from .launch import check_device, on_host, place_of
+from .launch import Asked, check_device, on_host, place_of, simulate
 from .parameters import Signature
 from .specialise import BoundArguments
 
@@ -61,35 +61,49 @@ class GpuLaunches:
         The result is that of a launch on copies of the host's arrays, which is waited for, else None; then the prepared
         launch, if this was one. Raises what building, preparing and launching raise.
         """
-        built = self.kernel.build(bound, dim3("block", block))
-        engine = devices.gpu_engine(ordinal)
-        with engine.driver.current():
-            if any(array.device is None for array in bound.arrays.values()):
-                return self._on_copies(built, bound, engine, grid, stream, attributes), None
-            prepared = engine.load(built.artifact(engine.driver.target.arch))
-            packed = PackedArguments(engine.driver, prepared.kernel.artifact, bound.values)
-            frame = prepared.ready(packed, grid, _stream(stream, bound, ordinal), attributes)
-            prepared.run(frame)
-            prepared.give(frame)
-            return None, prepared
+        return launch_built(self.kernel.build(bound, dim3("block", block)), ordinal, bound, grid, stream, attributes)
 
-    def _on_copies(
-        self,
-        built: "CompiledKernel",
-        bound: BoundArguments,
-        engine: CudaEngine,
-        grid: Any,
-        stream: Any,
-        attributes: LaunchAttributes,
-    ) -> RunResult:
-        artifact = built.artifact(engine.driver.target.arch)
-        config = LaunchConfig(
-            dim3("grid", grid), artifact.block, 0 if stream is None else handle_of(stream), attributes
-        )
-        values, tensors = on_host(bound)
-        result = engine.launch(artifact, config, values)
-        tensors.finish()
-        return result
+
+def run(
+    built: "CompiledKernel", bound: BoundArguments, grid: Any, asked: Asked, options: RunOptions
+) -> RunResult | None:
+    """Launches a kernel that is built on arguments that are bound, where `asked` says and these are."""
+    ordinal = place_of(bound.arrays, asked.device, asked.stage)
+    if ordinal is None:
+        return simulate(built, bound, grid, asked, options)
+    return launch_built(built, ordinal, bound, grid, asked.stream, asked.attributes)[0]
+
+
+def launch_built(
+    built: "CompiledKernel", ordinal: int, bound: BoundArguments, grid: Any, stream: Any, attributes: LaunchAttributes
+) -> tuple[RunResult | None, Prepared | None]:
+    """Launches a kernel that is built on a GPU; see `GpuLaunches.resolve`."""
+    engine = devices.gpu_engine(ordinal)
+    with engine.driver.current():
+        if any(array.device is None for array in bound.arrays.values()):
+            return _on_copies(built, bound, engine, grid, stream, attributes), None
+        prepared = engine.load(built.artifact(engine.driver.target.arch))
+        packed = PackedArguments(engine.driver, prepared.kernel.artifact, bound.values)
+        frame = prepared.ready(packed, grid, _stream(stream, bound, ordinal), attributes)
+        prepared.run(frame)
+        prepared.give(frame)
+        return None, prepared
+
+
+def _on_copies(
+    built: "CompiledKernel",
+    bound: BoundArguments,
+    engine: CudaEngine,
+    grid: Any,
+    stream: Any,
+    attributes: LaunchAttributes,
+) -> RunResult:
+    artifact = built.artifact(engine.driver.target.arch)
+    config = LaunchConfig(dim3("grid", grid), artifact.block, 0 if stream is None else handle_of(stream), attributes)
+    values, tensors = on_host(bound)
+    result = engine.launch(artifact, config, values)
+    tensors.finish()
+    return result
 
 
 def launcher_of(signature: Signature, device: str, resolve: Resolve) -> Launcher:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.builder.control.rewrite import lines_of, rewritten
-from tilefold.compiler.builder.trace import trace
+from tilefold.compiler.builder.trace import Traced, trace
+from tilefold.compiler.builder.tracing.state import host, is_building
 from tilefold.dialects.kernel import LaunchBounds
 from tilefold.runtime.errors import Dim3, dim3
 from tilefold.runtime.options import RunOptions, launch_attributes
@@ -53,6 +54,7 @@ class KernelFunction(ABC):
 
     function: Callable[..., object]
     signature: Signature
+    prefix: str = ""
     _count: int = -1
     """The arguments of a call that gives all of them by position, as soon as it is known."""
 
@@ -72,6 +74,10 @@ class KernelFunction(ABC):
         if len(ordered) == signature.by_position:
             self._count = len(ordered)
         return ordered
+
+    def set_name_prefix(self, prefix: str) -> None:
+        """Has the names of kernels that are built from now on begin with `prefix`."""
+        self.prefix = prefix
 
     def __reduce__(self) -> str:
         return self.function.__qualname__  # where it can be found, as for functions
@@ -120,6 +126,7 @@ class Kernel(KernelFunction):
         self.signature = Signature(function)
         self._lines = lines_of(function) if options.rewrite else ()
         self._built: dict[tuple[object, ...], CompiledKernel] = {}
+        self._for_host: dict[str, CompiledKernel] = {}
         self._last: CompiledKernel | None = None
         self.launchers: dict[str, Launcher] = {}
         update_wrapper(self, function)
@@ -129,7 +136,9 @@ class Kernel(KernelFunction):
         return f"<kernel {self.function.__qualname__}({', '.join(self.signature.names)})>"
 
     @untraced
-    def __call__(self, /, *args: Any, **kwargs: Any) -> "KernelCall":
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if is_building():
+            return self._within(args, kwargs)
         call = KernelCall()  # without a constructor, whose call would take a tenth of a launch
         call.kernel = self
         call.bindings = None
@@ -141,6 +150,23 @@ class Kernel(KernelFunction):
             args = ordered
         call.args = args
         return call
+
+    def _within(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """A call within a function of the host. Raises TilefoldError (E5004) for one within a kernel."""
+        if host() is None:
+            hint = "launch it from the host, or move the shared part into a function decorated with @cute.jit"
+            message = f"the kernel '{self.function.__name__}' is launched within another kernel"
+            raise TilefoldError(Code.BUILD_FORM, message, hint)
+        from .host.launching import HostKernelCall
+
+        return HostKernelCall(self, args, kwargs)
+
+    def built_for_host(self, traced: Traced) -> CompiledKernel:
+        """The kernel that a function of the host launches, one for each text."""
+        compiled = CompiledKernel(traced)
+        key = compiled.to_cute()
+        self._last = self._for_host.setdefault(key, compiled)
+        return self._last
 
     @cached_property
     def on_gpus(self) -> "GpuLaunches":

@@ -16,7 +16,8 @@ from tilefold.runtime.options import LaunchAttributes, RunOptions
 from .specialise import BoundArguments
 
 if TYPE_CHECKING:
-    from .kernel import Kernel, KernelCall
+    from .kernel import KernelCall
+    from .program import CompiledKernel
 
 _DEVICES = "auto, sim, cuda, or cuda:1 and so on"
 
@@ -36,23 +37,21 @@ def launch(call: "KernelCall", grid: Any, block: Any, asked: Asked, options: Run
     in_order = call.bindings is None
     kernel, bound = call.kernel, call.bound
     ordinal = place_of(bound.arrays, asked.device, asked.stage)
-    if ordinal is None:
-        return simulate(kernel, bound, grid, block, asked, options)
-    if in_order:
+    if ordinal is not None and in_order:
         return kernel.on_gpus.launcher(asked.device).launch(call.args, block, grid, asked.stream, asked.attributes)
-    return kernel.on_gpus.resolve(ordinal, bound, block, grid, asked.stream, asked.attributes)[0]
+    if ordinal is not None:
+        return kernel.on_gpus.resolve(ordinal, bound, block, grid, asked.stream, asked.attributes)[0]
+    return simulate(kernel.build(bound, dim3("block", block)), bound, grid, asked, options)
 
 
-def simulate(
-    kernel: "Kernel", bound: BoundArguments, grid: Any, block: Any, asked: Asked, options: RunOptions
-) -> RunResult:
+def simulate(built: "CompiledKernel", bound: BoundArguments, grid: Any, asked: Asked, options: RunOptions) -> RunResult:
     """Runs a kernel on the simulator. LaunchError for arrays in the memory of a GPU."""
     for name, array in bound.arrays.items():
         if array.device is not None:
             problem = f"is in the memory of GPU {array.device}, which the simulator cannot reach"
             raise argument_error(name, problem, "pass an array in the host's memory")
-    built = kernel.build(bound, dim3("block", block))
-    config = LaunchConfig(dim3("grid", grid), dim3("block", block), attributes=asked.attributes)
+    block = dim3("block", built.traced.bounds.threads)
+    config = LaunchConfig(dim3("grid", grid), block, attributes=asked.attributes)
     values, tensors = on_host(bound)
     result = built.simulate(config, values, asked.stage or DEFAULT_STAGE, options)
     tensors.finish()

@@ -4,13 +4,15 @@
 import inspect
 from collections.abc import Callable, Mapping, Sequence, Set
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from tilefold.compiler.builder.scalars.dtypes import DType
 from tilefold.runtime.arrays.signature import Dynamic
 
 from .annotations import is_constexpr, meaning
 from .specialise import BoundArguments
+
+BoundArgumentsT = TypeVar("BoundArgumentsT", bound=BoundArguments)
 
 
 class Signature:
@@ -60,34 +62,39 @@ class Signature:
     @cached_property
     def rules(self) -> Mapping[str, Dynamic]:
         """The parameters that are annotated as dynamic tensors."""
-        return {name: annotation for name, annotation in self._annotations.items() if isinstance(annotation, Dynamic)}
+        return {name: annotation for name, annotation in self.annotations.items() if isinstance(annotation, Dynamic)}
 
     @cached_property
     def ranges(self) -> Mapping[str, tuple[int, int]]:
         """Of the parameters that are annotated as integers, the least and the greatest number."""
-        annotated = {name: dtype for name, dtype in self._annotations.items() if isinstance(dtype, DType)}
+        annotated = {name: dtype for name, dtype in self.annotations.items() if isinstance(dtype, DType)}
         return {name: (dtype.least, dtype.greatest) for name, dtype in annotated.items() if dtype.kind == "int"}
 
     def bind(self, args: Sequence[object], kwargs: Mapping[str, object]) -> BoundArguments:
         """The value of each parameter in a call. TypeError as from Python for a call that does not fit."""
+        return self.bound(self.given(args, kwargs), BoundArguments())
+
+    def given(self, args: Sequence[object], kwargs: Mapping[str, object]) -> Mapping[str, object]:
+        """The arguments of a call by parameter. TypeError as from Python for a call that does not fit."""
         if self.is_plain:
-            return self.bind_in_order(self.in_order(tuple(args), kwargs))
+            return dict(zip(self.names, self.in_order(tuple(args), kwargs), strict=True))
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        return self._bound(bound.arguments)
+        return bound.arguments
 
     def bind_in_order(self, args: Sequence[object]) -> BoundArguments:
         """The same for what `in_order` returns."""
-        return self._bound(dict(zip(self.names, args, strict=True)))
+        return self.bound(dict(zip(self.names, args, strict=True)), BoundArguments())
 
-    def _bound(self, given: Mapping[str, object]) -> BoundArguments:
-        made = BoundArguments()
+    def bound(self, given: Mapping[str, object], made: BoundArgumentsT) -> BoundArgumentsT:
+        """`made`, with the arguments of a call by parameter."""
         for name, value in given.items():
-            made.arguments[name] = made.add(name, value, self._annotations[name])
+            made.arguments[name] = made.add(name, value, self.annotations[name])
         return made
 
     @cached_property
-    def _annotations(self) -> Mapping[str, object]:
+    def annotations(self) -> Mapping[str, object]:
+        """What the annotations mean, by parameter."""
         parameters = self.signature.parameters.values()
         # of `*name: annotation` the annotation is that of each argument, not of the tuple
         variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

@@ -64,6 +64,10 @@ class BoundArguments:
             return {key: self.add(f"{name}_{key}", part, None) for key, part in entries.items()}
         if dataclasses.is_dataclass(value) and not isinstance(value, type) and not is_ours(value):
             return self._dataclass(name, value)
+        return self._leaf(name, value, annotation)
+
+    def _leaf(self, name: str, value: Any, annotation: object) -> object:
+        """The stand-in for an argument that is no container."""
         value = getattr(value, "__tilefold_array__", value)
         name, dtype = self._unique(name), _scalar_dtype(name, value, annotation)
         if dtype is not None:
@@ -77,7 +81,7 @@ class BoundArguments:
             if not is_array(value):
                 return self._constant(name, value)
             array = self.arrays[name] = array_of(name, value)
-            type_, dtype = array_type(name, array, rule), _element_type(array.dtype)
+            type_, dtype = array_type(name, array, rule), element_of_name(array.dtype)
         self.values[name] = value
         self.key.append((type_, dtype))
         return Parameter(name, type_, dtype, arrays.Array.of if annotation is arrays.Array else None)
@@ -143,7 +147,7 @@ def _scalar_dtype(name: str, value: Any, annotation: object) -> DType | None:
     if dtype is None and isinstance(value, int | float):
         return Boolean if isinstance(value, bool) else Float32 if isinstance(value, float) else _integer_type(value)
     if dtype is None and is_numpy_scalar(value):
-        return _element_type(array_of(name, value).dtype)
+        return element_of_name(array_of(name, value).dtype)
     return dtype
 
 
@@ -174,13 +178,13 @@ def array_type(name: str, array: Array, rule: Dynamic | None = None) -> TensorTy
 @lru_cache(maxsize=4096)
 def _tensor_type(spec: ArraySpec, align: int) -> TensorType:
     """The type of a tensor in global memory; kept, since verifying it takes longer than a launch."""
-    element = _element_type(spec.dtype).in_memory
+    element = element_of_name(spec.dtype).in_memory
     return TensorType.new([element, SpaceAttr(Space.Gmem), IntAttr(align), LayoutAttr(spec.layout)])
 
 
 def element_type_of(name: str, array: Any) -> DType:
     """The type of an array's elements. LaunchError (E3106) for one that kernels do not have."""
-    return _element_type(array_of(name, array).dtype)
+    return element_of_name(array_of(name, array).dtype)
 
 
 def name_of_elements(dtype: DType) -> str:
@@ -192,7 +196,7 @@ def name_of_elements(dtype: DType) -> str:
     return element.signed_name
 
 
-def _element_type(dtype: str) -> DType:
+def element_of_name(dtype: str) -> DType:
     """The type of Python for the elements of an array."""
     return DTYPES[ELEMENTS[dtype].name]
 

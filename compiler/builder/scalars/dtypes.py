@@ -51,6 +51,47 @@ class DType:
         return limits(self.bits, unsigned=self.unsigned)
 
     @property
+    def width(self) -> int:
+        """The bits of an element."""
+        return self.bits
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it is a type of integers."""
+        return self.kind == "int" or self.name in ("Int4", "Uint4", "Uint1")
+
+    @property
+    def is_float(self) -> bool:
+        """Whether it is a type of floats."""
+        return self.kind == "float"
+
+    @property
+    def signed(self) -> bool:
+        """Whether it is a type of integers with a sign."""
+        return self.is_integer and not self.unsigned
+
+    @property
+    def zero(self) -> float:
+        """Zero, as a number of Python."""
+        return 0.0 if self.is_float else 0
+
+    @property
+    def inf(self) -> float:
+        """Infinity, of a type of floats. TilefoldError (E5002) for others."""
+        return self._special("inf")
+
+    @property
+    def nan(self) -> float:
+        """Not a number, of a type of floats. TilefoldError (E5002) for others."""
+        return self._special("nan")
+
+    def _special(self, name: str) -> float:
+        if not self.is_float:
+            hint = "integers have cute.Int32.least and .greatest"
+            raise TilefoldError(Code.BUILD_VALUE, f"{self} has no {name}", hint)
+        return float(name)
+
+    @property
     def has_arithmetic(self) -> bool:
         """Whether it is computed with; elements of other types are loaded, stored and converted only."""
         return self.kind != "packed" and not (self.kind == "float" and self.bits == 8)

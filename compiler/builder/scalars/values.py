@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from ....base.errors import Code, TilefoldError
 from ....dialects.arith.integer_range import Range, absolute, contains, limits, reduced
 from ....layout.algebra.unknown import Unknown
-from ..tracing.state import current, insert_value
+from ..tracing.state import current, host_number, insert_value
 from . import casts
 from .arithmetic import (
     FUNCTIONS,
@@ -53,6 +53,8 @@ class Value(Compared):
         return convert(self, as_dtype(dtype))
 
     def __bool__(self) -> bool:
+        if (number := host_number(self.ssa)) is not None:
+            return bool(number)
         raise TilefoldError(
             Code.BUILD_RUN_TIME,
             f"Python cannot branch on a {self.dtype} that is known only when the kernel runs",
@@ -61,6 +63,8 @@ class Value(Compared):
         )
 
     def __index__(self) -> int:
+        if (number := host_number(self.ssa)) is not None:
+            return int(number)
         raise TilefoldError(
             Code.BUILD_RUN_TIME,
             f"Python needs a number here, but this {self.dtype} is known only when the kernel runs",
@@ -70,6 +74,8 @@ class Value(Compared):
     __int__ = __index__
 
     def __float__(self) -> float:
+        if (number := host_number(self.ssa)) is not None:
+            return float(number)
         raise TilefoldError(
             Code.BUILD_RUN_TIME,
             f"Python needs a number here, but this {self.dtype} is known only when the kernel runs",

@@ -60,6 +60,17 @@ def make_identity_layout(shape: Any) -> Layout:
     return algebra.make_identity_layout(tuples(shape))
 
 
+def make_layout_tv(thr_layout: Any, val_layout: Any) -> tuple[tuple[Any, ...], Layout]:
+    """The tile that threads of `thr_layout` with values of `val_layout` cover, and its layout: (thread, value) to a
+    place of the tile. Both layouts map coordinates of the tile to numbers of threads and of values.
+    """
+    threads, values = as_layout(thr_layout), as_layout(val_layout)
+    tile = algebra.raked_product(threads, values)
+    numbers = algebra.make_layout((algebra.size(threads), algebra.size(values)))
+    tv = algebra.composition(algebra.right_inverse(tile), numbers)
+    return _product_each(tile.shape), tv
+
+
 def make_swizzle(bits: int, base: int, shift: int) -> Swizzle:
     """CuTe's `Swizzle<bits, base, shift>`."""
     return Swizzle(*tuples((bits, base, shift)))

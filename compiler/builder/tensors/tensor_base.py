@@ -112,7 +112,12 @@ class AnyTensor:
 
     def like(self, ssa: SSAValue) -> Self:
         """A tensor of the same kind."""
-        return type(self)(ssa)
+        return self.__class__(ssa)
+
+    @property
+    def type(self) -> Any:  # last, since it hides Python's own in this class
+        """The type in the IR, to be printed."""
+        return self.ssa.type
 
 
 AnyTensorT = TypeVar("AnyTensorT", bound=AnyTensor)

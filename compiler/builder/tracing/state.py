@@ -16,7 +16,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ....base.errors import Code, TilefoldError
+from ....base.errors import Code, LayoutError, TilefoldError
 from ...frontend.diagnostics import Diagnostic, Place, ProgramError, Severity
 from ...frontend.program import MAX_OPERATIONS
 from .places import place_of_code, places_of_traceback, user_frame
@@ -36,7 +36,7 @@ class Builder:
     place of rewritten code, for lines that no frame of the user's executes; None looks at the frames.
     `unbound` has the reason and a hint for each variable that control flow left without a value; `texts` has the
     functions that the simulator executes in place of PTX texts. `threads` is the number of threads of a block, None
-    where it is unknown.
+    where it is unknown. `host` is the function of the host that launches the kernel, or that is executed itself.
     """
 
     block: Block
@@ -45,6 +45,7 @@ class Builder:
     unbound: dict[str, tuple[str, str]] = field(default_factory=lambda: {})
     texts: dict[str, Callable[..., Any]] = field(default_factory=lambda: {})
     threads: int | None = None
+    host: "HostSide | None" = None
     _pending: "list[ref[Fragment]]" = field(default_factory=lambda: [], repr=False)
     _entering: "list[ref[Fragment]]" = field(default_factory=lambda: [], repr=False)
     _root: Block | None = None
@@ -201,6 +202,49 @@ class Builder:
 _CURRENT: ContextVar[Builder | None] = ContextVar("tilefold_builder", default=None)
 
 
+class HostSide(Protocol):
+    """A function of the host that is being executed."""
+
+    @property
+    def block(self) -> Block:
+        """Where its operations are."""
+        ...
+
+    def number(self, value: SSAValue) -> int | float | bool:
+        """The number that a value of the host has in this call."""
+        ...
+
+    def present(self, value: SSAValue) -> int | float | bool | None:
+        """The number that a value of the host has at present, on which nothing will depend; None where it has none."""
+        ...
+
+    def effect(self, op: Operation) -> None:
+        """Has the host execute an operation that does more than to compute. Raises TilefoldError where it cannot."""
+        ...
+
+
+def host() -> HostSide | None:
+    """The function of the host that is being executed, outside of the kernels that it launches; None without one."""
+    builder = _CURRENT.get()
+    if builder is None or builder.host is None or builder.host.block is not builder.block:
+        return None
+    return builder.host
+
+
+def host_number(value: SSAValue) -> int | float | bool | None:
+    """The number of a value that the host computes; None for a value that is known only when a kernel runs."""
+    builder = _CURRENT.get()
+    if builder is None or builder.host is None or not is_of(builder.host.block, value):
+        return None
+    return builder.host.number(value)
+
+
+def is_of(block: Block, value: SSAValue) -> bool:
+    """Whether a value is an argument of a block or the result of one of its operations."""
+    owner = value.owner
+    return (owner if isinstance(owner, Block) else owner.parent) is block
+
+
 def is_building() -> bool:
     """Whether a kernel is being built."""
     return _CURRENT.get() is not None
@@ -219,19 +263,33 @@ def current() -> Builder:
 
 
 @contextmanager
-def building(block: Block, convert: Callable[[Any, Any], Any]) -> Generator[Builder, None, None]:
+def suspended() -> Generator[None, None, None]:
+    """Within it, nothing is being built: for kernels that a function of the host launches at once."""
+    token = _CURRENT.set(None)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
+@contextmanager
+def building(
+    block: Block, convert: Callable[[Any, Any], Any], host: HostSide | None = None
+) -> Generator[Builder, None, None]:
     """Within it, the functions of this folder write operations to the end of `block`, and types make
     values by `convert`.
 
     An error that leaves it becomes a ProgramError that shows the line of the user's code.
     """
-    builder = Builder(block, convert)
+    builder = Builder(block, convert, host=host)
     token = _CURRENT.set(builder)
     try:
         yield builder
     except ProgramError:
         raise
     except (TilefoldError, VerifyException) as fault:
+        if builder.block is getattr(host, "block", None) and type(fault) not in (TilefoldError, LayoutError):
+            raise  # of a launch, which names the place that matters
         error = fault if isinstance(fault, TilefoldError) else _typed(fault)
         raise _shown(error, fault.__traceback__, builder.line) from fault
     except RecursionError as fault:
@@ -268,6 +326,10 @@ def emit(op: Operation, is_settled: bool = False) -> Operation:
     `is_settled` says that it changes nothing that they read.
     """
     _verify(op)
+    if not op.has_trait(Pure) and (side := host()) is not None:
+        current().insert(op)
+        side.effect(op)
+        return op
     only_reads = op.has_trait(MemoryReadEffect) and not op.has_trait(MemoryWriteEffect)
     if not (is_settled or only_reads or op.has_trait(Pure)):
         current().settle()

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The numbers that a function of the host computes from its arguments: the simulator's rules, for a single thread."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from ...base.errors import Code
+from ..engine import LaunchConfig
+from .faults import SimulationError, Site
+from .memory.arena import Arena
+from .memory.local import LocalSpace
+from .memory.spaces import Space
+from .rules import rule_of
+from .translate import Spaces, Suspending, Translator
+from .values.values import TensorValue
+from .warp import Block, Budget, Cluster, Launch, Warp
+
+
+class _Host(Warp):
+    """The host's only thread."""
+
+    def fault(self, code: Code, site: Site, lane: int | None, message: str, hint: str = "") -> NoReturn:
+        raise SimulationError(code, message, hint, site=site)
+
+
+class HostValues:
+    """The values of a block of the host for given arguments: numbers, and of a tensor the integers that its type leaves
+    open.
+    """
+
+    def __init__(self, given: Mapping[SSAValue, Any], sink: Callable[[str], None]) -> None:
+        launch = Launch(LaunchConfig((1, 1, 1), (1, 1, 1)), Budget(), sink)
+        spaces = Spaces(Space("global", 0, False, Arena()), Space("shared", 0, False), LocalSpace())
+        self._translator = Translator(rule_of, launch, spaces)
+        self._done: set[Operation] = set()
+        self._warp = _Host(Block(Cluster(launch), (0, 0, 0)), 0, 1, self._translator.initial)
+        for value, number in given.items():
+            self.give(value, number)
+
+    def give(self, value: SSAValue, given: Any) -> None:
+        """Sets an argument: a number, or the integers that the type of a tensor leaves open, as a tuple."""
+        is_number = isinstance(given, int | float)
+        self._translator.constant(value, given if is_number else TensorValue(0, 0, given))
+
+    def number(self, value: SSAValue) -> Any:
+        """A value as a number of Python. Raises SimulationError for one that has none, as after a division by 0."""
+        self._run(value.owner)
+        found: Any = self._warp.registers[self._translator.slot(value)]
+        return found.item() if hasattr(found, "item") else found
+
+    def execute(self, op: Operation) -> None:
+        """Executes an operation, and before it all that it needs."""
+        self._run(op)
+
+    def _run(self, owner: Any) -> None:
+        pending = [owner]
+        while pending:
+            op = pending[-1]
+            if not isinstance(op, Operation) or op in self._done:
+                pending.pop()
+                continue
+            needed = [x.owner for x in op.operands if isinstance(x.owner, Operation) and x.owner not in self._done]
+            if needed:
+                pending += needed
+                continue
+            pending.pop()
+            self._done.add(op)
+            rule = rule_of(type(op))
+            if rule is None:
+                raise SimulationError(Code.SIM_UNSUPPORTED, f"the host does not execute '{op.name}'")
+            step = rule(op, self._translator)
+            if isinstance(step, Suspending):
+                raise SimulationError(Code.SIM_UNSUPPORTED, f"the host does not execute '{op.name}'")
+            if step is not None:
+                with np.errstate(all="ignore"):
+                    step(self._warp)

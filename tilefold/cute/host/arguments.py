@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The arguments of a function of the host: tensors, pointers, numbers and streams, and everything else as it is."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.ir import Block, SSAValue
+
+from tilefold.compiler.builder.scalars.dtypes import DType
+from tilefold.compiler.builder.scalars.values import wrap
+from tilefold.compiler.builder.tensors.tensors import Tensor
+from tilefold.compiler.builder.trace import Parameter
+from tilefold.dialects.scalars import unknowns
+from tilefold.dialects.tile import TensorType
+from tilefold.layout.algebra.core import Layout
+from tilefold.layout.algebra.inttuple import leaves
+from tilefold.layout.algebra.unknown import Unknown
+from tilefold.runtime.arrays.array import Array
+from tilefold.runtime.arrays.arrays import array_of, is_array
+from tilefold.runtime.arrays.signature import Marked
+
+from ..specialise import BoundArguments, element_of_name, unmarked
+from .descriptions import FakeTensor
+from .streams import StreamSlot, is_stream
+
+
+@dataclass
+class HostArguments(BoundArguments):
+    """The arguments of a call of a function of the host; see `BoundArguments`.
+
+    `fixed` leaves numbers as they are, as a call does that executes the function at once; else they are arguments of
+    the compiled function. `types` are those of the tensors that the function is compiled for: an array that fits its
+    type there has it. `block` has the tensors, pointers and numbers as arguments, `slots` these by name, and `streams`
+    the streams by name. Of the tensors in `open` not all extents and strides are known.
+    """
+
+    fixed: bool = False
+    block: Block = field(default_factory=Block)
+    slots: dict[str, SSAValue] = field(default_factory=lambda: {})
+    types: Mapping[str, TensorType] = field(default_factory=lambda: {})
+    streams: dict[str, Any] = field(default_factory=lambda: {})
+    open: set[str] = field(default_factory=lambda: set())
+
+    def _leaf(self, name: str, value: Any, annotation: object) -> object:
+        if is_stream(value):
+            name = self._unique(name)
+            self.streams[name] = value
+            self.key.append(StreamSlot)
+            return StreamSlot(name, value)
+        described = getattr(value, "__tilefold_pointer__", None)
+        if described is not None:
+            return self._argument(super()._leaf(name, described, None)).iterator
+        if isinstance(value, FakeTensor):
+            name = self._unique(name)
+            self.values[name] = self.arrays[name] = value.array
+            if not value.is_static:
+                self.open.add(name)
+            self.key.append((value.tensor_type, value.element_type))
+            return self._argument(Parameter(name, value.tensor_type, value.element_type))
+        given = getattr(value, "__tilefold_array__", value)
+        if name in self.types and (isinstance(given, Marked) or is_array(given)):
+            array = array_of(name, unmarked(given))
+            type, dtype = self.types[name], element_of_name(array.dtype)
+            if fits(type, array, dtype):
+                self.values[name], self.arrays[name] = given, array
+                self.key.append((type, dtype))
+                return self._argument(Parameter(name, type, dtype))
+        if self.fixed and isinstance(value, int | float):
+            return value
+        return self._argument(super()._leaf(name, value, annotation))
+
+    def _argument(self, part: object) -> Any:
+        """What the function sees of a parameter; anything else as it is."""
+        if not isinstance(part, Parameter):
+            return part
+        ssa = self.slots[part.name] = self.block.insert_arg(part.type, len(self.block.args))
+        ssa.name_hint = part.name
+        return Tensor(ssa, part.dtype) if isinstance(part.type, TensorType) else wrap(ssa, part.dtype)
+
+    def _constant(self, name: str, value: object) -> object:
+        return value if self.fixed else super()._constant(name, value)
+
+    def _dataclass(self, name: str, value: Any) -> object:
+        made = super()._dataclass(name, value)
+        fields = dataclasses.fields(value)
+        return value if all(getattr(made, f.name) is getattr(value, f.name) for f in fields) else made
+
+
+def fits(type: TensorType, array: Array, dtype: DType) -> bool:
+    """Whether an array is one of those that a type describes: of its elements, extents, strides and alignment."""
+    layout, given = type.layout.data, array.layout
+    assert isinstance(layout, Layout), "arguments have plain layouts"
+    if dtype.in_memory != type.element_type or (array.device is not None and array.address % type.align.data):
+        return False
+    wanted, have = _integers(layout), _integers(given)
+    return len(wanted) == len(have) and all(map(_fits, wanted, have))
+
+
+def _fits(wanted: Any, given: int) -> bool:
+    if isinstance(wanted, Unknown):
+        return given % wanted.div == 0 and 0 <= given < 1 << (wanted.width - 1)
+    return wanted == given
+
+
+def open_integers(type: TensorType, array: Array) -> tuple[int, ...]:
+    """The integers of an array that its type leaves open, those of the shape first."""
+    layout = type.layout.data
+    assert isinstance(layout, Layout), "arguments have plain layouts"
+    wanted, have = _integers(layout), _integers(array.layout)
+    found = tuple(n for leaf, n in zip(wanted, have, strict=True) if isinstance(leaf, Unknown))
+    assert len(found) == len(unknowns(type.layout.data)), "each ? is an integer"
+    return found
+
+
+def _integers(layout: Layout) -> list[Any]:
+    return [*leaves(layout.shape), *leaves(layout.stride)]

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`cute.compile`."""
+
+from functools import partial
+from types import MethodType
+from typing import TYPE_CHECKING, Any
+
+from tilefold.base.errors import Code, TilefoldError
+
+from ..jit import JitFunction
+from ..kernel import shown
+from ..parameters import Signature
+from .options import CompileOptions, options_of
+
+if TYPE_CHECKING:
+    from .compiled import CompiledFunction
+
+
+class Compiler:
+    """`cute.compile(f, *args)` and, with options, `cute.compile[options](f, *args)`."""
+
+    def __init__(self, options: CompileOptions) -> None:
+        self._options = options
+
+    def __getitem__(self, options: Any) -> "Compiler":
+        return Compiler(options_of(options))
+
+    def __call__(self, function: Any, *args: Any, options: Any = None, **kwargs: Any) -> "CompiledFunction":
+        """Compiles a function of the host, decorated with `cute.jit`, a bound method of such, or an object whose
+        `__call__` is one, for arguments: arrays, numbers, or descriptions of tensors.
+
+        The result is called with the arguments that are not `cute.Constexpr`. Raises ProgramError for what is wrong
+        with the function or its kernels, TilefoldError (E5004) for anything else than a function.
+        """
+        from .compiled import CompiledFunction
+
+        try:
+            jit, owner = _function(function)
+            whole = Signature(jit.function)
+            own = {whole.names[0]: owner} if owner is not None else {}
+            given = whole.given((*own.values(), *args), kwargs)
+            constants = {name: value for name, value in given.items() if name in whole.constants or name in own}
+            signature = Signature(jit.function, frozenset(constants))
+            made = CompiledFunction(
+                jit.function, signature, constants, self._options if options is None else options_of(options)
+            )
+            made.prepare((), {name: value for name, value in given.items() if name not in constants})
+        except TilefoldError as error:
+            raise shown(error) from error.__cause__
+        return made
+
+
+def _function(function: Any) -> tuple[JitFunction[..., Any], Any]:
+    """The function that is compiled, and the object whose method it is."""
+    if isinstance(function, partial):
+        raise TilefoldError(Code.BUILD_FORM, "a partial function cannot be compiled", "write a function with cute.jit")
+    if isinstance(function, MethodType):
+        inner: Any = function.__func__
+        return _jit(inner), function.__self__
+    if isinstance(function, JitFunction) or hasattr(function, "__code__"):
+        return _jit(function), None
+    for kind in type(function).__mro__:
+        call = vars(kind).get("__call__")
+        if isinstance(call, JitFunction):
+            return _jit(call), function
+    raise TilefoldError(
+        Code.BUILD_FORM,
+        f"a {type(function).__name__} cannot be compiled",
+        "pass a function that is decorated with @cute.jit, or an object whose __call__ is",
+    )
+
+
+def _jit(function: Any) -> JitFunction[..., Any]:
+    return function if isinstance(function, JitFunction) else JitFunction(function)  # pyright: ignore[reportUnknownVariableType]
+
+
+compile = Compiler(CompileOptions())
+"""Compiles functions of the host; see `Compiler.__call__`."""

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tensors that functions of the host are compiled for, without memory."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import IntAttr
+
+from tilefold.compiler.builder.scalars.dtypes import DType
+from tilefold.dialects.cute import LayoutAttr
+from tilefold.dialects.tile import Space, SpaceAttr, TensorType
+from tilefold.layout.algebra.core import Layout
+from tilefold.layout.algebra.unknown import Unknown
+from tilefold.runtime.arrays.array import NOWHERE, Array
+
+from ..specialise import name_of_elements
+
+
+@dataclass(frozen=True, eq=False)
+class SymInt:
+    """An extent or a stride that each call decides: of 32 or 64 bits, a multiple of `divisibility`."""
+
+    width: int = 32
+    divisibility: int = 1
+
+    @property
+    def unknown(self) -> Unknown:
+        """It in a type."""
+        return Unknown(self.width, self.divisibility)
+
+
+@dataclass(frozen=True)
+class FakeTensor:
+    """A description of a tensor, to compile for: shape and strides, whose integers may be `SymInt`, and alignment."""
+
+    element_type: DType
+    layout: Layout
+    align: int
+
+    @property
+    def shape(self) -> Any:
+        """The extents."""
+        return self.layout.shape
+
+    @property
+    def stride(self) -> Any:
+        """The strides in elements."""
+        return self.layout.stride
+
+    @property
+    def tensor_type(self) -> TensorType:
+        """The type of the argument."""
+        element = self.element_type.in_memory
+        return TensorType(element, SpaceAttr(Space.Gmem), IntAttr(self.align), LayoutAttr(self.layout))
+
+    @property
+    def is_static(self) -> bool:
+        """Whether all extents and strides are known."""
+        return not any(isinstance(n, Unknown) for n in (*self.shape, *self.stride))
+
+    @property
+    def array(self) -> Array:
+        """The array without memory that it describes; of a dynamic one with 1 for each open integer."""
+        shape, stride = (tuple(1 if isinstance(n, Unknown) else n for n in x) for x in (self.shape, self.stride))
+        return Array(self.align, name_of_elements(self.element_type), shape, stride, NOWHERE)

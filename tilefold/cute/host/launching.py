@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Launches within functions of the host."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import index
+from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import SSAValue
+
+from tilefold.base.errors import Code
+from tilefold.compiler.builder.scalars.dtypes import Boolean, DType, Float32, Int32, Int64
+from tilefold.compiler.builder.scalars.values import Int, Value, convert
+from tilefold.compiler.builder.tensors.coordinates import as_tuple
+from tilefold.compiler.builder.tensors.tensors import Pointer, Tensor
+from tilefold.compiler.builder.trace import trace
+from tilefold.compiler.builder.tracing.state import host, suspended
+from tilefold.dialects.kernel import LaunchBounds
+from tilefold.runtime.engine import RunResult
+from tilefold.runtime.errors import LaunchError, dim3
+from tilefold.runtime.options import RunOptions, launch_attributes
+
+from ..annotations import is_constexpr
+from ..launch import Asked
+from ..program import CompiledKernel
+from ..specialise import BoundArguments
+from .arguments import HostArguments
+from .streams import StreamSlot
+from .tracing import HostTrace
+
+if TYPE_CHECKING:
+    from tilefold.runtime.sim.host_values import HostValues
+
+    from ..kernel import Kernel
+
+
+@dataclass(frozen=True, slots=True)
+class HostLaunch:
+    """A launch: the kernel, the values of the host by its parameters, the grid, and the rest of what was asked for."""
+
+    built: CompiledKernel
+    values: Mapping[str, SSAValue]
+    grid: tuple[int | SSAValue, ...]
+    asked: Asked
+    options: RunOptions
+
+    def run(self, bound: HostArguments, slots: Mapping[SSAValue, str], values: "HostValues") -> RunResult | None:
+        """Launches the kernel for arguments of the host, of which `slots` are the names."""
+        given = BoundArguments()
+        for name, ssa in self.values.items():
+            argument = slots.get(ssa)
+            if argument in bound.arrays:
+                given.values[name], given.arrays[name] = bound.values[argument], bound.arrays[argument]
+            else:
+                given.values[name] = values.number(ssa)
+        grid = tuple(n if isinstance(n, int) else int(values.number(n)) for n in self.grid)
+        stream = self.asked.stream
+        if isinstance(stream, StreamSlot):
+            stream = bound.streams[stream.name]
+        asked = Asked(self.asked.device, self.asked.stage, stream, self.asked.attributes)
+        from ..gpu_launch import run
+
+        return run(self.built, given, grid, asked, self.options)
+
+
+class HostKernelCall:
+    """A call of a kernel within a function of the host."""
+
+    def __init__(self, kernel: "Kernel", args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        self.kernel = kernel
+        self.given = kernel.signature.given(args, kwargs)
+
+    def launch(
+        self,
+        grid: Any,
+        block: Any,
+        *,
+        cluster: Any = None,
+        smem: Any = None,
+        stream: Any = None,
+        device: str = "auto",
+        stage: str | None = None,
+        programmatic: bool = False,
+        races: bool = True,
+        max_steps: int | None = None,
+        max_memory: int | None = None,
+        seed: int = 0,
+    ) -> RunResult | None:
+        """Launches the kernel; see `KernelCall.launch`. Where the function is compiled, each of its calls does."""
+        trace = host()
+        assert isinstance(trace, HostTrace), "a function of the host is executed"
+        attributes = launch_attributes(None if cluster is None else _numbers(cluster), programmatic)
+        asked = Asked(device, stage, stream, attributes)
+        options = RunOptions(races, max_steps, max_memory, seed)
+        block = dim3("block", _numbers(block))
+        plain = self._plain(trace)
+        if plain is not None and trace.eager:
+            grid = _numbers(grid)
+            if isinstance(stream, StreamSlot):
+                asked = Asked(device, stage, stream.stream, attributes)
+            with suspended():
+                from ..launch import launch
+
+                call = self.kernel(*plain)
+                return launch(call, grid, block, asked, options)
+        step = self._traced(trace, grid, block, asked, options)
+        trace.steps.append(step)
+        if not trace.eager:
+            return None
+        with suspended():
+            slots = {ssa: name for name, ssa in trace.bound.slots.items()}
+            return step.run(trace.bound, slots, trace.values)
+
+    def _plain(self, trace: HostTrace) -> list[Any] | None:
+        """The arguments of the function's caller that the kernel is given; None where it is given anything else of the
+        host, for which it is built anew.
+        """
+        if any(op.name.startswith("tile.") for op in trace.block.ops):
+            return None
+        signature = self.kernel.signature
+        if not signature.is_plain:
+            return None
+        names = {ssa: name for name, ssa in trace.bound.slots.items()}
+        plain: list[Any] = []
+        for value in self.given.values():
+            if isinstance(value, Tensor) and value.ssa in names:
+                plain.append(trace.bound.values[names[value.ssa]])
+            elif isinstance(value, Value | Pointer | Tensor | tuple | list | dict):
+                return None
+            else:
+                plain.append(value)
+        return plain
+
+    def _traced(
+        self, host: HostTrace, grid: Any, block: tuple[int, int, int], asked: Asked, options: RunOptions
+    ) -> HostLaunch:
+        kernel, o = self.kernel, self.kernel.options
+        annotations = kernel.signature.annotations
+        arguments = {name: _argument(host, value, annotations[name]) for name, value in self.given.items()}
+        bounds = LaunchBounds(block, o.min_blocks, o.max_registers, o.cluster, o.non_portable)
+        traced = trace(kernel.rewritten, arguments, bounds, o.name)
+        built = kernel.built_for_host(traced)
+        sizes = as_tuple(grid)
+        if not 1 <= len(sizes) <= 3:
+            raise LaunchError(Code.RUN_LAUNCH, f"the grid is {grid!r}", "give one to three integers of at least 1")
+        return HostLaunch(built, traced.captured, tuple(map(_size, sizes)), asked, options)
+
+
+def _argument(host: HostTrace, value: Any, annotation: object) -> Any:
+    """What the kernel gets for an argument: numbers are values of the host."""
+    if is_constexpr(annotation):
+        return value
+    if isinstance(value, Value):
+        return convert(value, annotation) if isinstance(annotation, DType) else value
+    if isinstance(value, int | float):
+        dtype = annotation if isinstance(annotation, DType) else None
+        if dtype is None:
+            is_small = isinstance(value, int) and -(1 << 31) <= value < 1 << 31
+            dtype = Boolean if isinstance(value, bool) else Float32 if isinstance(value, float) else Int32
+            dtype = Int64 if dtype is Int32 and not is_small else dtype
+        return host.constant(value, dtype)
+    return value
+
+
+def _size(n: Any) -> int | SSAValue:
+    """A size of a grid: a number, or a value of the host."""
+    return n.ssa if isinstance(n, Int) else index(n)
+
+
+def _numbers(sizes: Any) -> Any:
+    """Sizes on which the compiled function depends."""
+    return tuple(map(_number, as_tuple(sizes)))
+
+
+def _number(n: Any) -> Any:
+    return index(n) if isinstance(n, Value) else n

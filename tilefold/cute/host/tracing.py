@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A call of a function of the host: what it computes from its arguments, and the kernels that it launches."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.compiler.builder.scalars.dtypes import DType
+from tilefold.compiler.builder.scalars.values import convert, wrap
+from tilefold.compiler.builder.tracing.python_errors import explained
+from tilefold.compiler.builder.tracing.state import building
+from tilefold.dialects.tile import TensorType
+
+from .arguments import HostArguments, open_integers
+
+if TYPE_CHECKING:
+    from tilefold.runtime.sim.host_values import HostValues
+
+    from .launching import HostLaunch
+
+
+class NoNumberError(Exception):
+    """The function asks for the number of a value, but is compiled for descriptions of tensors, which have none."""
+
+
+@dataclass(eq=False)
+class HostTrace:
+    """One call of a function of the host.
+
+    `steps` are the launches, and the operations that print, in order; where it is `eager` they are executed at once.
+    `guards` are the values whose numbers the function has asked for: what it did holds for these numbers.
+    """
+
+    bound: HostArguments
+    eager: bool
+    steps: "list[HostLaunch | Operation]" = field(default_factory=lambda: [])
+    guards: dict[SSAValue, int | float | bool] = field(default_factory=lambda: {})
+    constants: dict[SSAValue, int | float | bool] = field(default_factory=lambda: {})
+
+    @property
+    def block(self) -> Block:
+        """Where the operations of the host are."""
+        return self.bound.block
+
+    @cached_property
+    def values(self) -> "HostValues":
+        """The numbers of the present arguments."""
+        return values_of(self.bound, self.bound.slots, self.constants)
+
+    def number(self, value: SSAValue) -> int | float | bool:
+        """The number of a value, on which the function may depend from now on."""
+        if self._is_open(value):
+            raise NoNumberError
+        number = self.guards[value] = self.values.number(value)
+        return number
+
+    def present(self, value: SSAValue) -> int | float | bool | None:
+        """The number of a value; None where it depends on a tensor that is described only."""
+        return None if self._is_open(value) else self.values.number(value)
+
+    def _is_open(self, value: SSAValue) -> bool:
+        """Whether a value depends on integers of a tensor that is described only."""
+        if not self.bound.open:
+            return False
+        unknown = {self.bound.slots[name] for name in self.bound.open}
+        pending, seen = [value], {value}
+        while pending:
+            value = pending.pop()
+            if value in unknown:
+                return True
+            if isinstance(value.owner, Operation):
+                more = [operand for operand in value.owner.operands if operand not in seen]
+                seen.update(more)
+                pending += more
+        return False
+
+    def effect(self, op: Operation) -> None:
+        """Prints, now or in each call. TilefoldError (E5001) for anything that a function of the host cannot do."""
+        if op.name not in ("ptx.printf", "tile.print"):
+            op.detach()
+            raise TilefoldError(
+                Code.BUILD_OUTSIDE,
+                "this is an operation of a kernel, but a function of the host is executed",
+                "move it into a function that is decorated with @cute.kernel",
+            )
+        self.steps.append(op)
+        if self.eager:
+            self.values.execute(op)
+
+    def constant(self, number: float, dtype: DType) -> Any:
+        """A number of Python as a value of the host: as such it becomes an argument of kernels."""
+        ssa = self.block.insert_arg(dtype.ir, len(self.block.args))
+        self.constants[ssa] = number
+        if "values" in self.__dict__:
+            self.values.give(ssa, number)
+        return wrap(ssa, dtype)
+
+    def run(self, function: Callable[..., Any]) -> Any:
+        """Calls a function on the arguments. Raises ProgramError, at the user's line, for what it does wrong."""
+        arguments = self.bound.arguments
+        with building(self.block, convert, self) as builder:
+            try:
+                return _called(function, arguments)
+            except (TilefoldError, NoNumberError):
+                raise
+            except Exception as error:
+                if (ours := explained(error, builder.unbound)) is not None:
+                    raise ours.with_traceback(error.__traceback__) from error
+                raise
+
+
+def values_of(bound: HostArguments, slots: Mapping[str, SSAValue], constants: Mapping[SSAValue, Any]) -> "HostValues":
+    """The numbers of a block of the host for arguments, whose places in the block are `slots`."""
+    from tilefold.runtime.sim.host_values import HostValues
+
+    given: dict[SSAValue, Any] = dict(constants)
+    for name, ssa in slots.items():
+        type = ssa.type
+        given[ssa] = open_integers(type, bound.arrays[name]) if isinstance(type, TensorType) else bound.values[name]
+    return HostValues(given, lambda text: print(text, end=""))
+
+
+def _called(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+    import inspect
+
+    signature = inspect.signature(function)
+    call = inspect.BoundArguments(signature, dict(arguments))  # pyright: ignore[reportArgumentType]
+    return function(*call.args, **call.kwargs)

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Arguments of functions of the host, `cute.runtime`: arrays with promises, descriptions of tensors, pointers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tilefold.base.errors import Code
+from tilefold.compiler.builder.scalars.dtypes import DType
+from tilefold.compiler.builder.tensors.coordinates import as_tuple
+from tilefold.layout.algebra.core import Layout, make_layout, make_ordered_layout
+from tilefold.runtime.arrays.array import Array
+from tilefold.runtime.arrays.arrays import array_of
+from tilefold.runtime.arrays.signature import Dynamic, Marked
+from tilefold.runtime.errors import LaunchError
+
+from .host.descriptions import FakeTensor, SymInt
+from .host.streams import FakeStream
+from .specialise import element_of_name, name_of_elements
+
+
+class RuntimeTensor:
+    """An array as an argument: `from_dlpack` makes it. Its layout is part of the kernel's type, but for the extents and
+    strides that are marked as dynamic.
+    """
+
+    def __init__(self, array: Any, align: int | None = None) -> None:
+        self.array = array
+        self._array = array_of("tensor", array)
+        self._rule: Dynamic | None = None
+        if align is not None and self._array.address % align and self._array.device is not None:
+            at = f"{self._array.address:#x}"
+            raise _refused(f"the tensor is at address {at}, which is not a multiple of {align} bytes", "promise less")
+        self._align = align
+
+    @property
+    def __tilefold_array__(self) -> Array | Marked:
+        return self._array if self._rule is None else Marked(self._array, self._rule)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents."""
+        return self._array.shape
+
+    @property
+    def stride(self) -> tuple[int, ...]:
+        """The strides in elements."""
+        return self._array.strides
+
+    @property
+    def layout(self) -> Layout:
+        """Shape and strides."""
+        return self._array.layout
+
+    @property
+    def element_type(self) -> DType:
+        """The type of the elements; it can be set to another one of the same size, such as Float8E4M3FN for bytes."""
+        return element_of_name(self._array.dtype)
+
+    @element_type.setter
+    def element_type(self, dtype: DType) -> None:
+        if dtype.bits != self.element_type.bits and not (dtype.bits == 1 and self.element_type.bits == 8):
+            raise _refused(f"elements of {self.element_type} cannot be taken for {dtype}", "choose one of their size")
+        self._array = replace(self._array, dtype=name_of_elements(dtype))
+
+    dtype = element_type
+
+    @property
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return self._array.address
+
+    @property
+    def memspace(self) -> str:
+        """`gmem`."""
+        return "gmem"
+
+    @property
+    def leading_dim(self) -> int | None:
+        """The mode whose stride is 1: the one of more than one element, if there is any."""
+        return _leading(self._array)
+
+    def mark_layout_dynamic(self, leading_dim: int | None = None) -> "RuntimeTensor":
+        """All extents may differ from call to call, and all strides but that of `leading_dim`, which is 1: by default
+        that of the mode that has it. LaunchError (E3106) where its stride is not 1.
+        """
+        if leading_dim is not None:
+            rank = len(self.shape)
+            if not -rank <= leading_dim < rank:
+                raise _refused(f"leading_dim={leading_dim} of a tensor of {rank} modes", "count from 0")
+            if self.stride[leading_dim] != 1 and self.shape[leading_dim] != 1:
+                step = self.stride[leading_dim]
+                raise _refused(f"mode {leading_dim} has stride {step}, not 1", "name the mode whose stride is 1")
+        return self._marked(None, {})
+
+    def mark_compact_shape_dynamic(
+        self, mode: int, stride_order: Sequence[int] | None = None, divisibility: int = 1
+    ) -> "RuntimeTensor":
+        """The extent of a mode of a compact tensor may differ from call to call, as a multiple of `divisibility`, and
+        the strides that follow from it. `stride_order` lists the modes from the slowest to the fastest, where strides
+        leave that open. LaunchError (E3106) for a mode, an order or a divisor that the tensor does not have.
+        """
+        rank = len(self.shape)
+        if not -rank <= mode < rank:
+            raise _refused(f"mode {mode} of a tensor of {rank} modes is marked as dynamic", "count from 0")
+        if stride_order is not None:
+            steps = [self.stride[m] for m in stride_order if self.shape[m] != 1]
+            if sorted(stride_order) != list(range(rank)) or steps != sorted(steps, reverse=True):
+                given = tuple(stride_order)
+                raise _refused(f"stride_order {given} is not that of strides {self.stride}", "slowest mode first")
+        if self.shape[mode] % divisibility:
+            problem = f"extent {self.shape[mode]} of mode {mode} is not a multiple of {divisibility}"
+            raise _refused(problem, "promise less, or pad the tensor")
+        return self._marked(mode % rank, {mode % rank: divisibility})
+
+    def _marked(self, mode: int | None, divisors: Mapping[int, int]) -> "RuntimeTensor":
+        before = self._rule
+        modes: set[int] | None = set() if before is None or before.modes is None else set(before.modes)
+        is_all = mode is None or (before is not None and before.modes is None)
+        known = {} if before is None else {m: n for m, n in before.divisibility if m is not None}
+        modes = None if is_all or mode is None else {*modes, mode}
+        self._rule = Dynamic(
+            modes=None if modes is None else sorted(modes), divisibility={**known, **divisors}, align=self._align
+        )
+        return self
+
+    def __repr__(self) -> str:
+        return f"Tensor<{self.element_type}, {self.layout}>"
+
+
+def _leading(array: Array) -> int | None:
+    ones = [mode for mode, step in enumerate(array.strides) if step == 1]
+    return next((mode for mode in ones if array.shape[mode] != 1), ones[0] if ones else None)
+
+
+def from_dlpack(
+    tensor: Any, assumed_align: int | None = None, *, use_32bit_stride: bool = False, **unused: Any
+) -> RuntimeTensor:
+    """An array of torch, NumPy, CuPy or JAX as an argument, without copying it. `assumed_align` promises an alignment
+    of its address in bytes. LaunchError (E3106) for an array that no kernel can be given.
+    """
+    return RuntimeTensor(tensor, assumed_align)
+
+
+def sym_int(width: int = 32, divisibility: int = 1) -> SymInt:
+    """An integer that each call decides. LaunchError (E3106) for another width than 32 or 64."""
+    if width not in (32, 64) or divisibility < 1:
+        raise _refused(f"sym_int({width}, {divisibility})", "the width is 32 or 64, the divisor at least 1")
+    return SymInt(width, divisibility)
+
+
+def sym_int32(divisibility: int = 1) -> SymInt:
+    """An integer of 32 bits that each call decides."""
+    return sym_int(32, divisibility)
+
+
+def sym_int64(divisibility: int = 1) -> SymInt:
+    """An integer of 64 bits that each call decides."""
+    return sym_int(64, divisibility)
+
+
+def make_fake_tensor(
+    dtype: DType, shape: Sequence[Any], stride: Sequence[Any], *, memspace: Any = None, assumed_align: int | None = None
+) -> FakeTensor:
+    """A description of a tensor by its shape and strides. LaunchError (E3106) for different numbers of both."""
+    shape, stride = _integers(shape), _integers(stride)
+    if len(shape) != len(stride):
+        raise _refused(f"shape {shape} and stride {stride} have different ranks", "give a stride for each extent")
+    return FakeTensor(dtype, Layout(shape, stride), _align(dtype, assumed_align))
+
+
+def make_fake_compact_tensor(
+    dtype: DType,
+    shape: Sequence[Any],
+    *,
+    stride_order: Sequence[int] | None = None,
+    memspace: Any = None,
+    assumed_align: int | None = None,
+    **unused: Any,
+) -> FakeTensor:
+    """A description of a compact tensor. `stride_order` has a number for each mode, 0 for the fastest; by default the
+    first mode is the fastest.
+    """
+    extents = _integers(shape)
+    layout = make_layout(extents) if stride_order is None else make_ordered_layout(extents, tuple(stride_order))
+    return FakeTensor(dtype, Layout(extents, layout.stride), _align(dtype, assumed_align))
+
+
+def make_fake_stream(**unused: Any) -> FakeStream:
+    """A stream to compile for; each call is given one."""
+    return FakeStream()
+
+
+def _integers(given: Any) -> tuple[Any, ...]:
+    return tuple(part.unknown if isinstance(part, SymInt) else part for part in as_tuple(given))
+
+
+def _align(dtype: DType, align: int | None) -> int:
+    return max(dtype.bits // 8, 1) if align is None else align
+
+
+class RuntimePointer:
+    """An address in global memory as an argument, of elements of a type: `make_ptr` makes it."""
+
+    def __init__(self, dtype: DType, address: int, align: int) -> None:
+        if address % align:
+            raise _refused(f"the address {address:#x} is not a multiple of {align} bytes", "promise less")
+        self.dtype, self.address, self.align = dtype, address, align
+
+    @property
+    def element_type(self) -> DType:
+        """The type of the elements."""
+        return self.dtype
+
+    def __repr__(self) -> str:
+        return f"Ptr<{self.dtype}, {self.address:#x}, align<{self.align}>>"
+
+
+def make_ptr(
+    dtype: DType, value: Any, mem_space: Any = None, assumed_align: int | None = None, **unused: Any
+) -> RuntimePointer:
+    """An address as an argument: an integer, or an object whose `value` is one (as ctypes has them)."""
+    address = getattr(value, "value", value)
+    return RuntimePointer(dtype, int(address or 0), _align(dtype, assumed_align))
+
+
+def nullptr(dtype: DType, mem_space: Any = None, assumed_align: int | None = None) -> RuntimePointer:
+    """An address to compile for, of which only the type matters."""
+    return make_ptr(dtype, 0, mem_space, assumed_align)
+
+
+def _refused(message: str, hint: str) -> LaunchError:
+    return LaunchError(Code.RUN_ARGUMENT, message, hint)

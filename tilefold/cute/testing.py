@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Timing compiled functions and converting tensors, `cute.testing`."""
+
+import time
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from tilefold.base.errors import Code
+from tilefold.runtime.arrays.array import Array
+from tilefold.runtime.arrays.arrays import array_of
+from tilefold.runtime.arrays.elements import ELEMENTS
+from tilefold.runtime.errors import LaunchError
+from tilefold.runtime.streams import handle_of
+
+from .arch import block_idx, thread_idx
+from .dtypes import Int32
+from .kernel import kernel
+from .specialise import unmarked
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_BLOCK = 256
+_CACHES = 3
+"""How many times the L2 cache's size the workspaces of a benchmark take that is to find none of them there."""
+_NO_GPU_L2 = 1 << 20
+
+
+class JitArguments:
+    """The arguments of one call of a compiled function."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.args = args
+        self.kwargs = kwargs
+        self._references: list[Any] = []
+
+    def add_to_scope(self, references: Sequence[Any]) -> None:
+        """Keeps objects alive as long as the arguments are."""
+        self._references += references
+
+
+def benchmark(
+    callable: Callable[..., Any],
+    *,
+    warmup_iterations: int = 10,
+    iterations: int = 100,
+    stream: Any = None,
+    kernel_arguments: JitArguments | None = None,
+    workspace_generator: Callable[[], JitArguments] | None = None,
+    workspace_count: int = 1,
+    use_cuda_graphs: bool = False,
+) -> float:
+    """The mean time of a call in microseconds, over `iterations` calls after `warmup_iterations`.
+
+    The arguments of the calls are those that `workspace_generator` returns, `workspace_count` of them in turns, or else
+    `kernel_arguments`. On a GPU events in `stream` measure, with `use_cuda_graphs` of a graph of all calls; without
+    one, the time includes that of the simulator. LaunchError (E3105) for senseless numbers.
+    """
+    if iterations < 1 or warmup_iterations < 0 or workspace_count < 1:
+        message = f"{iterations} iterations after {warmup_iterations} on {workspace_count} workspaces"
+        raise LaunchError(Code.RUN_LAUNCH, message, "give at least one iteration and one workspace")
+    made = [workspace_generator() for _ in range(workspace_count)] if workspace_generator is not None else []
+    workspaces = made or [JitArguments() if kernel_arguments is None else kernel_arguments]
+
+    def calls(first: int, count: int) -> None:
+        for number in range(first, first + count):
+            given = workspaces[number % len(workspaces)]
+            callable(*given.args, **given.kwargs)
+
+    calls(0, warmup_iterations)
+    from tilefold.runtime.cuda import is_available
+
+    if not is_available():
+        began = time.perf_counter()
+        calls(warmup_iterations, iterations)
+        return 1e6 * (time.perf_counter() - began) / iterations
+    from .host.timing import graph_of, milliseconds
+
+    handle = 0 if stream is None else handle_of(stream)
+
+    def run() -> None:
+        calls(warmup_iterations, iterations)
+
+    timed = graph_of(run, handle) if use_cuda_graphs else run
+    return 1e3 * milliseconds(timed, handle) / iterations
+
+
+def get_workspace_count(one_workspace_bytes: int, warmup_iterations: int, iterations: int) -> int:
+    """How many workspaces a benchmark needs so that none of them is left in the L2 cache when it is used again."""
+    from tilefold.runtime.cuda import is_available
+
+    size = _NO_GPU_L2
+    if is_available():
+        from .host.timing import l2_bytes
+
+        size = l2_bytes()
+    wanted = -(-_CACHES * size // max(one_workspace_bytes, 1)) + 1
+    return max(1, min(wanted, warmup_iterations + iterations))
+
+
+@kernel
+def _convert(source: Any, target: Any, count: Int32) -> None:
+    block, _, _ = block_idx()
+    t, _, _ = thread_idx()
+    i = block * _BLOCK + t
+    if i < count:
+        target[i] = source[i].to(target.element_type)
+
+
+def convert(source: Any, target: Any) -> None:
+    """Writes the elements of a tensor to one of the same shape, rounded to its elements. LaunchError (E3106) for
+    different shapes.
+    """
+    arrays = [array_of(name, unmarked(x)) for name, x in (("source", source), ("target", target))]
+    if arrays[0].shape != arrays[1].shape:
+        message = f"shapes {arrays[0].shape} and {arrays[1].shape} differ"
+        raise LaunchError(Code.RUN_ARGUMENT, message, "convert between tensors of one shape")
+    if all(array.device is None for array in arrays):
+        values, written = map(_on_host, arrays)
+        written[...] = values.astype(written.dtype)
+        return
+    count = prod(arrays[0].shape)
+    _convert(source, target, count).launch(grid=-(-count // _BLOCK), block=_BLOCK)
+
+
+def _on_host(array: Array) -> "NDArray[Any]":
+    """An array of the host's memory as one of NumPy."""
+    import ctypes
+
+    import ml_dtypes as ml_dtypes  # NumPy knows its types by their names then
+    import numpy as np
+    from numpy.lib.stride_tricks import as_strided
+
+    size = array.itemsize
+    memory: Any = (ctypes.c_uint8 * (array.span * size)).from_address(array.address)
+    flat = np.frombuffer(memory, np.dtype(ELEMENTS[array.dtype].library))
+    return as_strided(flat, array.shape, [step * size for step in array.strides])

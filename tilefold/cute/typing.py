@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Names for annotations, `cute.typing`."""
+
+from typing import Any
+
+from tilefold.compiler.builder.scalars.dtypes import DType as Numeric
+from tilefold.compiler.builder.scalars.values import Float
+from tilefold.compiler.builder.scalars.values import Int as Integer
+from tilefold.compiler.builder.tensors.tensors import Pointer, Tensor
+from tilefold.layout.algebra.core import ComposedLayout, Layout
+
+from .dtypes import (
+    BFloat16,
+    Boolean,
+    Float16,
+    Float32,
+    Float64,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Uint8,
+    Uint16,
+    Uint32,
+    Uint64,
+)
+
+IntTuple = Shape = Stride = Coord = Tile = Tiler = XTuple = Int = Any
+"""Integers, or tuples of these: as annotations they say something to readers only."""
+
+__all__ = [
+    "BFloat16", "Boolean", "ComposedLayout", "Coord", "Float", "Float16", "Float32", "Float64", "Int", "Int16",
+    "Int32", "Int64", "Int8", "IntTuple", "Integer", "Layout", "Numeric", "Pointer", "Shape", "Stride", "Tensor",
+    "Tile", "Tiler", "Uint16", "Uint32", "Uint64", "Uint8", "XTuple",
+]  # fmt: skip

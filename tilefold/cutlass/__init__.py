@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The module tree of CuTe programs: `import tilefold.cutlass as cutlass`, `import tilefold.cutlass.cute as cute`.
+
+`install()` makes the tree importable as `cutlass` itself; `python -m tilefold.cutlass FILE.py` runs a program so. The
+modules are those of `tilefold.cute`: one interface by two names.
+"""
+
+import sys
+from typing import Any
+
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.compiler.builder.control.counted import make_range as range
+from tilefold.compiler.builder.scalars.dtypes import DTYPES, DType
+from tilefold.compiler.builder.scalars.dtypes import DType as Numeric
+from tilefold.compiler.builder.scalars.values import Float, Value
+from tilefold.compiler.builder.scalars.values import Int as Integer
+from tilefold.cute import (
+    BFloat16,
+    Boolean,
+    Constexpr,
+    Float8E4M3FN,
+    Float8E5M2,
+    Float16,
+    Float32,
+    Float64,
+    Int4,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    TFloat32,
+    Uint8,
+    Uint16,
+    Uint32,
+    Uint64,
+    const_expr,
+    range_constexpr,
+)
+
+from .modules import add_modules
+
+range_dynamic = range
+
+__all__ = [
+    "BFloat16", "Boolean", "Constexpr", "Float", "Float16", "Float32", "Float64", "Float8E4M3FN", "Float8E5M2",
+    "Int16", "Int32", "Int4", "Int64", "Int8", "Integer", "Numeric", "TFloat32", "Uint16", "Uint32", "Uint64",
+    "Uint8", "Value", "const_expr", "dtype", "install", "range", "range_constexpr", "range_dynamic",
+]  # fmt: skip
+
+
+def dtype(name: Any) -> DType:
+    """The type of elements of a name, such as "Float16". TilefoldError (E0212) for an unknown one."""
+    if isinstance(name, DType):
+        return name
+    if name not in DTYPES:
+        hint = f"one of {', '.join(DTYPES)}"
+        raise TilefoldError(Code.BAD_ARGUMENT, f"there is no type of elements named {name!r}", hint)
+    return DTYPES[name]
+
+
+def install() -> None:
+    """Makes `import cutlass` and imports of its parts give tilefold's modules.
+
+    TilefoldError (E0212) where another package of this name has been imported already.
+    """
+    known = sys.modules.get("cutlass")
+    if known is not None and known is not sys.modules[__name__]:
+        message = f"a package named cutlass has been imported from {getattr(known, '__file__', None)}"
+        raise TilefoldError(Code.BAD_ARGUMENT, message, "install tilefold's modules before it is imported")
+    add_modules("cutlass")
+
+
+add_modules(__name__)

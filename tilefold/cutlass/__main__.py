@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`python -m tilefold.cutlass FILE.py [--] ARGUMENTS`: runs a CuTe program whose import lines say `cutlass`.
+
+On a machine without a GPU tensors that the program puts on one stay in the host's memory, and kernels are simulated:
+see `without_gpu`.
+"""
+
+import runpy
+import sys
+from pathlib import Path
+
+from tilefold.cutlass import install
+
+
+def main() -> None:
+    """Runs the program that the command line names, as `__main__`."""
+    if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
+        sys.exit("usage: python -m tilefold.cutlass FILE.py [--] ARGUMENTS")
+    file, arguments = sys.argv[1], sys.argv[2:]
+    if arguments[:1] == ["--"]:
+        arguments = arguments[1:]
+    if not Path(file).is_file():
+        sys.exit(f"there is no file {file}")
+    install()
+    from tilefold.runtime.cuda import is_available
+
+    if not is_available():
+        from tilefold.cutlass.without_gpu import stay_on_host
+
+        stay_on_host()
+    sys.argv = [file, *arguments]
+    sys.path[0] = str(Path(file).resolve().parent)
+    runpy.run_path(file, run_name="__main__")
+
+
+main()

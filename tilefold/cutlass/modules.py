@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The modules that CuTe programs import, and the modules of tilefold that they are."""
+
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from types import MappingProxyType
+
+MODULES: Mapping[str, str] = MappingProxyType({
+    "": "tilefold.cutlass",
+    "cute": "tilefold.cute",
+    "cute.arch": "tilefold.cute.arch",
+    "cute.nvgpu": "tilefold.cute.nvgpu",
+    "cute.nvgpu.cpasync": "tilefold.cute.nvgpu.cpasync",
+    "cute.nvgpu.warp": "tilefold.cute.nvgpu.warp",
+    "cute.nvgpu.warpgroup": "tilefold.cute.nvgpu.warpgroup",
+    "cute.runtime": "tilefold.cute.runtime",
+    "cute.testing": "tilefold.cute.testing",
+    "cute.typing": "tilefold.cute.typing",
+    "experimental": "tilefold.cutlass.experimental",
+    "experimental.primitives": "tilefold.cutlass.experimental.primitives",
+    "pipeline": "tilefold.cute.pipeline",
+    "testing": "tilefold.cute.testing",
+    "torch": "tilefold.cutlass.torch",
+    "utils": "tilefold.cute.utils",
+    "utils.hopper_helpers": "tilefold.cute.utils.hopper_helpers",
+})  # fmt: skip
+"""By the name behind `cutlass.` the module that stands for it."""
+
+
+def add_modules(root: str) -> None:
+    """Makes the modules importable as parts of the package `root`. They are the modules themselves, not copies."""
+    for name, target in MODULES.items():
+        module = sys.modules.setdefault(f"{root}.{name}" if name else root, import_module(target))
+        parent, _, last = name.rpartition(".")
+        if name:
+            holder = import_module(MODULES[parent])
+            if last not in vars(holder):
+                setattr(holder, last, module)
