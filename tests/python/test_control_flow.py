@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tilefold.base.errors import TilefoldError
 
 from tilefold import cute
 
@@ -239,7 +240,7 @@ def short_circuit(t: Any, n: Any) -> Any:
 
 def unrolled(t: Any, n: Any) -> Any:
     total = 0
-    for i in range(4):
+    for i in cute.range_constexpr(4):
         if i == 2:
             continue
         if i * 7 > t:
@@ -268,7 +269,7 @@ def swaps(t: Any, n: Any) -> Any:
 def lists(t: Any, n: Any) -> Any:
     sums = [0, 0, 0]
     for i in range(n):
-        for j in range(3):
+        for j in cute.range_constexpr(3):
             sums[j] += i * j + t
         if i > 3:
             sums[0] = t
@@ -437,3 +438,34 @@ def test_a_gpu_computes_what_python_does(function: Callable[[Any, Any], Any]) ->
         out = np.full(THREADS, -7, np.int32)
         call(function, out, n).launch(grid=1, block=THREADS, device="cuda")
         assert out.tolist() == [function(t, n) for t in range(THREADS)], n
+
+
+def test_a_static_range_is_a_loop_and_range_constexpr_is_unrolled() -> None:
+    @cute.kernel
+    def kernel(out: cute.Tensor):
+        for i in range(2, 10, 2):
+            out[i] = 1.0
+        for i in cute.range(3, prefetch_stages=2):
+            out[i] = 2.0
+        for i in cute.range_constexpr(4):
+            out[20 + i] = float([5, 6, 7, 8][i])
+        for i in range(0):
+            out[100] = out[100] / [][i]
+        values = [cute.Float32(i) for i in range(3)]
+        out[30] = values[0] + values[1] + values[2]
+
+    out = np.zeros(32, np.float32)
+    kernel(out).launch(grid=1, block=1, device="sim")
+    assert out[:10].tolist() == [2, 2, 2, 0, 1, 0, 1, 0, 1, 0]
+    assert [*out[20:24], out[30]] == [5, 6, 7, 8, 3]
+    assert kernel.ir("cute").count("scf.for") == 2
+
+
+def test_range_constexpr_refuses_values() -> None:
+    @cute.kernel
+    def kernel(out: cute.Tensor, n: cute.Int32):
+        for i in cute.range_constexpr(n):
+            out[i] = 1.0
+
+    with pytest.raises(TilefoldError, match="not through values of the kernel"):
+        kernel(np.zeros(8, np.float32), 3).launch(grid=1, block=1, device="sim")

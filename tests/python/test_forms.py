@@ -104,7 +104,7 @@ def suppressed(t: Any, n: Any) -> Any:
 
 def always_returns(t: Any, n: Any) -> Any:
     for i in range(n):
-        for j in range(3):
+        for j in cute.range_constexpr(3):
             if i * j == t:
                 break
         else:

@@ -49,7 +49,7 @@ def hgemm(A: cute.Tensor, B: cute.Tensor, C: cute.Tensor, STAGES: cute.Constexpr
     tXrA, tXrB = thr_A.retile_D(rA), thr_B.retile_D(rB)
 
     count = cute.size(gA, 2)
-    for s in range(STAGES - 1):
+    for s in cute.range_constexpr(STAGES - 1):
         if s < count:
             cute.copy(g2s, tAgA[None, None, None, s], tAsA[None, None, None, s])
             cute.copy(g2s, tBgB[None, None, None, s], tBsB[None, None, None, s])
@@ -65,7 +65,7 @@ def hgemm(A: cute.Tensor, B: cute.Tensor, C: cute.Tensor, STAGES: cute.Constexpr
             cute.copy(g2s, tBgB[None, None, None, ahead], tBsB[None, None, None, to])
         cute.arch.cp_async_commit_group()
         stage = k % STAGES
-        for block in range(BK // 16):
+        for block in cute.range_constexpr(BK // 16):
             cute.copy(thr_A, tXsA[None, None, block, stage], tXrA[None, None, block])
             cute.copy(thr_B, tXsB[None, None, block, stage], tXrB[None, None, block])
             cute.gemm(mma, acc, rA[None, None, block], rB[None, None, block], acc)

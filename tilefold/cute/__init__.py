@@ -5,10 +5,9 @@ These names build kernels (docs/python.md); `cute.arch` holds the instructions o
 `cute.pipeline` stages between producers and consumers, `cute.utils` the order of tiles.
 """
 
-import builtins
 from typing import Any
 
-from tilefold.compiler.builder.control.counted import Range
+from tilefold.compiler.builder.control.counted import Range, range_constexpr
 from tilefold.compiler.builder.control.counted import make_range as range
 from tilefold.compiler.builder.control.explicit import for_, if_, while_
 from tilefold.compiler.builder.instructions.math import (
@@ -198,9 +197,6 @@ def const_expr(x: Any) -> Any:
     """A condition that Python decides while the kernel is built, as it is."""
     return x
 
-
-range_constexpr = builtins.range
-"""Python's `range`: a loop over it is unrolled while the kernel is built."""
 
 __all__ = [
     "ADD", "AND", "Address", "BFloat16", "Bool", "Boolean", "Candidate", "CompiledKernel", "Compiler",

@@ -23,9 +23,9 @@ def builtin(function: Any) -> Any:
     return function if ours is None else ours
 
 
-def _range(*arguments: Any) -> Any:
-    dynamic = any(isinstance(x, Value) for x in arguments)
-    return make_range(*arguments) if dynamic else range(*arguments)
+def _range(*arguments: Any, **hints: Any) -> Any:
+    dynamic = hints or any(isinstance(x, Value) for x in arguments)
+    return make_range(*arguments, **hints) if dynamic else range(*arguments)  # which a `for` of the kernel takes, too
 
 
 def _extreme(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -16,7 +16,8 @@ from ....layout.algebra.unknown import Unknown
 from ....passes.analysis.loop_hints import MAX_UNROLL
 from ..scalars.dtypes import Index
 from ..scalars.numbers import number_of
-from ..scalars.values import MOST, Int, binary, check_integer, compare, convert, is_scalar
+from ..scalars.values import MOST, Int, Value, binary, check_integer, compare, convert, is_scalar
+from ..tracing.state import host
 
 
 @dataclass(frozen=True)
@@ -114,16 +115,29 @@ class Range:
         return clipped(reduce(either, spans), Index.limits)
 
 
+def range_constexpr(*bounds: Any) -> tuple[int, ...]:
+    """The numbers of Python's `range`, for a loop that Python unrolls while the kernel is built. Raises TilefoldError
+    (E5003) for values of the kernel.
+    """
+    if host() is None and any(isinstance(bound, Value) for bound in bounds):
+        message = "range_constexpr counts through numbers that Python knows, not through values of the kernel"
+        raise TilefoldError(Code.BUILD_RUN_TIME, message, "write range(...)")
+    return tuple(range(*map(int, bounds)))
+
+
 def make_range(
     start: "int | Int", stop: "int | Int | None" = None, step: "int | Int" = 1, *, unroll: int | None = None,
-    unroll_full: bool = False,
+    unroll_full: bool = False, prefetch_stages: int | None = None,
 ) -> Range:  # fmt: skip
     """`range(stop)`, `range(start, stop)` or `range(start, stop, step)` as a loop of the kernel (`scf.for`).
 
     `unroll` iterations are done in one, or all with `unroll_full`. Without either, a loop stays a loop, unless its
-    bounds are static and its body indexes fragments at run time, which registers do not allow. Raises TilefoldError
-    (E5002) for anything but integers and for a step of 0, E2007 for a number of iterations that is not possible.
+    bounds are static and its body indexes fragments at run time, which registers do not allow. `prefetch_stages` is a
+    wish of programs that have the compiler prefetch; the loop runs as it is written. Raises TilefoldError (E5002) for
+    anything but integers and for a step of 0, E2007 for a number of iterations that is not possible.
     """
+    if prefetch_stages is not None:
+        check_integer("the number of stages to prefetch", prefetch_stages)
     bounds = (0, start, step) if stop is None else (start, stop, step)
     first, last, by = map(number_of, bounds)
     for word, given in (("start", first), ("stop", last), ("step", by)):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The functions that rewritten code calls: while the kernel is built, they choose who decides, Python or the kernel.
 
-A condition that Python knows is Python's: only the branch that is taken is built, and a loop over a sequence or over a
-static `range` is unrolled. A condition that is a value of the kernel becomes an operation of `scf`. These functions are
-called by code that `transform` has written, so that their arguments are right.
+A condition that Python knows is Python's: only the branch that is taken is built, and a loop over a sequence, such as
+that of `range_constexpr`, is unrolled. A condition that is a value of the kernel becomes an operation of `scf`. These
+functions are called by code that `transform` has written, so that their arguments are right.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from xdsl.dialects import arith
 from ....base.errors import Code, TilefoldError
 from ..scalars.values import Bool, Value, is_scalar
 from ..tensors.tensor_base import AnyTensor
-from ..tracing.state import current
+from ..tracing.state import current, host
 from .branches import branch
 from .builtin import builtin
 from .conditions import (
@@ -30,7 +30,7 @@ from .conditions import (
     or_value,
 )
 from .control import discarded, name_value, truth
-from .counted import Range
+from .counted import Range, make_range
 from .loops import bounded, conditional_loop, counted_loop
 from .variables import MISSING, PENDING, Cell, Variable, cells_of, reached
 
@@ -108,6 +108,8 @@ def for_statement(
         variable for variable in reached(names, body) if not (isinstance(variable, Cell) and id(variable.cell) in cells)
     ]
     flag = next((variable for variable in changed if variable.name == stop), None)
+    if type(iterable) is range and host() is None:
+        iterable = make_range(iterable.start, iterable.stop, iterable.step) if iterable else ()
     if isinstance(iterable, Range):
         _kernel_loop(iterable, body, [*changed, *own], len(changed), flag)
         return
