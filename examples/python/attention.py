@@ -41,7 +41,7 @@ class Config:
 DEFAULT = Config()
 
 
-def quad_reduce(x: cute.Vec, op: cute.Reduction) -> cute.Vec:
+def quad_reduce(x: cute.Vec, op: cute.ReductionOp) -> cute.Vec:
     """A value for each row combined with those of the four threads that share the row."""
     return cute.arch.warp_reduction(x, op, threads_in_group=4)
 
@@ -87,19 +87,19 @@ def attention_kernel(
     sV = cute.make_smem_tensor(shared_layout(keys, depth), cute.Float16, alignment=1024)[None, None, 0]
     sVt = cute.select(sV, [1, 0])  # V is an operand B of (D,keys)
 
-    load = cute.make_copy_atom(cute.nvgpu.CpAsyncOp(), cute.Float16)
+    load = cute.make_copy_atom(cute.nvgpu.cpasync.CopyG2SOp(cute.nvgpu.LoadCacheMode.GLOBAL), cute.Float16)
     g2s = cute.make_tiled_copy_tv(load, *by_rows(threads, depth)).get_slice(t)
     tKgK, tKsK = g2s.partition_S(gK), g2s.partition_D(sK)
     tVgV, tVsV = g2s.partition_S(gV), g2s.partition_D(sV)
 
     # registers: each warp multiplies 16 rows of Q by 16 keys, and 16 rows of P by 16 columns of V, at once
-    op = cute.nvgpu.MmaOp(cute.Float16, cute.Float32, (16, 8, 16))
+    op = cute.nvgpu.warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16))
     mma = cute.make_tiled_mma(op, (config.warps, 1, 1), (16 * config.warps, 16, 16)).get_slice(t)
     rQ = mma.make_fragment_A(mma.partition_A(sQ))
     rK = mma.make_fragment_B(mma.partition_B(sK))
     rV = mma.make_fragment_B(mma.partition_B(sVt))
-    matrices = cute.make_copy_atom(cute.nvgpu.LdMatrixOp(num_matrices=4), cute.Float16)
-    transposed = cute.make_copy_atom(cute.nvgpu.LdMatrixOp(num_matrices=4, transpose=True), cute.Float16)
+    matrices = cute.make_copy_atom(cute.nvgpu.warp.LdMatrix8x8x16bOp(num_matrices=4), cute.Float16)
+    transposed = cute.make_copy_atom(cute.nvgpu.warp.LdMatrix8x8x16bOp(num_matrices=4, transpose=True), cute.Float16)
     s2rQ = cute.make_tiled_copy_A(matrices, mma.tiled_mma).get_slice(t)
     s2rK = cute.make_tiled_copy_B(matrices, mma.tiled_mma).get_slice(t)
     s2rV = cute.make_tiled_copy_B(transposed, mma.tiled_mma).get_slice(t)
@@ -143,7 +143,7 @@ def attention_kernel(
     def exponentials(k: int) -> None:
         """P = exp(scale * (S - largest)) of 16 keys."""
         power = exp2(cute.fma(S16[None, (None, k)].load(), factor, -largest.load() * factor))
-        total.store(power.reduce(cute.ADD, total.load(), reduction_profile=(None, 1), keepdims=True))
+        total.store(power.reduce(cute.ReductionOp.ADD, total.load(), reduction_profile=(None, 1), keepdims=True))
         P16[None, (None, k)] = power.to(cute.Float16)
 
     def fetch_v(e: int) -> None:
@@ -179,11 +179,14 @@ def attention_kernel(
 
         # what was summed up before is scaled to the new maximum
         before = largest.load()
-        found = quad_reduce(S.load().reduce(cute.MAX, before, reduction_profile=(None, 1), keepdims=True), cute.MAX)
+        found = quad_reduce(
+            S.load().reduce(cute.ReductionOp.MAX, before, reduction_profile=(None, 1), keepdims=True),
+            cute.ReductionOp.MAX,
+        )
         largest.store(cute.where((found - before) * factor > config.lazy, found, before))
         shrink = exp2((before - largest.load()) * factor)
         total.store(total.load() * shrink)
-        if cute.arch.vote_any_sync(shrink.reduce(cute.MIN) < 1.0):
+        if cute.arch.vote_any_sync(shrink.reduce(cute.ReductionOp.MIN) < 1.0):
             out.store(out.load() * shrink)
         exponentials(0)
         pipelined(keys16 * depth16, fetch_v, multiply_pv)
@@ -203,7 +206,7 @@ def attention_kernel(
             tile_of_keys(j, count, masked=False)
 
     # a row's sum is that of its four threads; O goes through the memory of Q, and from there by 16 bytes
-    inverse = cute.arch.approx("rcp", quad_reduce(total.load(), cute.ADD))
+    inverse = cute.arch.approx("rcp", quad_reduce(total.load(), cute.ReductionOp.ADD))
     rO = cute.make_rmem_tensor_like(accO, cute.Float16)
     by_columns(rO).store((out.load() * inverse).to(cute.Float16))
     cute.basic_copy(rO, mma.partition_C(sQ))

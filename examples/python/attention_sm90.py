@@ -232,7 +232,10 @@ def attention_kernel(
                     there = (key <= row) & (key < sequence) if config.causal else key < sequence
                     accS[i] = cute.where(there, accS[i], NEVER)
             before = largest.load()
-            top = quad_reduce(S.load().reduce(cute.MAX, before, reduction_profile=(None, 1), keepdims=True), cute.MAX)
+            top = quad_reduce(
+                S.load().reduce(cute.ReductionOp.MAX, before, reduction_profile=(None, 1), keepdims=True),
+                cute.ReductionOp.MAX,
+            )
             largest.store(top)
             if config.causal:  # a row may have had no key yet
                 top = cute.where(top == NEVER, 0.0, top)
@@ -240,7 +243,9 @@ def attention_kernel(
             shrink.store(exp2((before - top) * factor))
             S.store(power)
             total.store(
-                power.reduce(cute.ADD, total.load() * shrink.load(), reduction_profile=(None, 1), keepdims=True)
+                power.reduce(
+                    cute.ReductionOp.ADD, total.load() * shrink.load(), reduction_profile=(None, 1), keepdims=True
+                )
             )
 
         if config.consumers == 2 and own == 1:
@@ -294,7 +299,7 @@ def attention_kernel(
             pipe_v.consumer_wait(used_v)
             warpgroup.fence()
             multiply_pv(used_v.index, count > 1)
-            inverse = cute.arch.approx("rcp", quad_reduce(total.load(), cute.ADD))
+            inverse = cute.arch.approx("rcp", quad_reduce(total.load(), cute.ReductionOp.ADD))
             warpgroup.wait_group(0)
             pipe_v.consumer_release(used_v)
             used_v.advance()

@@ -97,7 +97,7 @@ def gemm_kernel(
     sD = cute.alias(memory, shared_layout(config.m, config.n), cute.Float16)[None, None, 0]
 
     # global to shared memory: a predicate is false where there is no tile to load, and no byte is read then
-    load = cute.make_copy_atom(cute.nvgpu.CpAsyncOp(zfill=True), cute.Float16)
+    load = cute.make_copy_atom(cute.nvgpu.cpasync.CopyG2SOp(cute.nvgpu.LoadCacheMode.GLOBAL, zfill=True), cute.Float16)
     g2s = cute.make_tiled_copy_tv(load, *by_rows(config.threads, config.k)).get_slice(t)
     tAgA, tAsA = g2s.partition_S(gA), g2s.partition_D(sA)  # (8,rows,columns,count or stages)
     tBgB, tBsB = g2s.partition_S(gB), g2s.partition_D(sB)
@@ -106,7 +106,7 @@ def gemm_kernel(
 
     # registers: what a thread multiplies in a tile, and what it accumulates
     warps_m, warps_n = config.warps
-    op = cute.nvgpu.MmaOp(cute.Float16, cute.Float32, (16, 8, 16))
+    op = cute.nvgpu.warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16))
     mma = cute.make_tiled_mma(op, (warps_m, warps_n, 1), (16 * warps_m, 16 * warps_n, 16)).get_slice(t)
     tCsD = mma.partition_C(sD)
     rA = mma.make_fragment_A(mma.partition_A(sA)[None, None, None, 0])  # (MMA,MMA_M,steps)
@@ -115,7 +115,7 @@ def gemm_kernel(
     acc.fill(0.0)
 
     # shared memory to registers: four 8 x 8 matrices at a time
-    matrices = cute.make_copy_atom(cute.nvgpu.LdMatrixOp(num_matrices=4), cute.Float16)
+    matrices = cute.make_copy_atom(cute.nvgpu.warp.LdMatrix8x8x16bOp(num_matrices=4), cute.Float16)
     s2rA = cute.make_tiled_copy_A(matrices, mma.tiled_mma).get_slice(t)
     s2rB = cute.make_tiled_copy_B(matrices, mma.tiled_mma).get_slice(t)
     tXsA, tXrA = s2rA.partition_S(sA), s2rA.retile(rA)

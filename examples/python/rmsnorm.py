@@ -23,9 +23,9 @@ def rmsnorm_kernel(
     every_row = cute.make_layout((config.rows, columns), stride=(0, 1))
     weights = tile.load(cute.make_tensor(mW.iterator, every_row), 0, 0.0)
     x = part.load().to(cute.Float32)
-    squares = cute.arch.warp_reduction(dot(x, x), cute.ADD)
+    squares = cute.arch.warp_reduction(dot(x, x), cute.ReductionOp.ADD)
     if config.warps > 1:
-        squares = every_warp([squares], config)[0].reduce(cute.ADD)
+        squares = every_warp([squares], config)[0].reduce(cute.ReductionOp.ADD)
     scale = cute.rsqrt(squares * (1.0 / columns) + eps)
     part.store((x * scale * weights.load().to(cute.Float32)).to(cute.Float16))
     tile.store(part, mB, block)

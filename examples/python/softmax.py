@@ -22,13 +22,13 @@ def softmax_kernel(mA: cute.Tensor, mB: cute.Tensor, config: cute.Constexpr[Conf
     tile = RowTile(config, mA.shape[1])
     part = tile.load(mA, block, float("-inf"))
     x = part.load().to(cute.Float32) * LOG2_E  # so that exponentials are powers of 2
-    largest = cute.arch.warp_reduction(x.reduce(cute.MAX, LOWEST), cute.MAX)
+    largest = cute.arch.warp_reduction(x.reduce(cute.ReductionOp.MAX, LOWEST), cute.ReductionOp.MAX)
     power = cute.arch.approx("ex2", x - largest, ftz=True)
-    total = cute.arch.warp_reduction(power.reduce(cute.ADD), cute.ADD)
+    total = cute.arch.warp_reduction(power.reduce(cute.ReductionOp.ADD), cute.ReductionOp.ADD)
     share = 1.0
     if config.warps > 1:  # the row's, from the pairs of all its warps
         maxima, totals = every_warp([largest, total], config)
-        row_largest = maxima.reduce(cute.MAX, LOWEST)
+        row_largest = maxima.reduce(cute.ReductionOp.MAX, LOWEST)
         total = dot(totals, cute.arch.approx("ex2", maxima - row_largest, ftz=True))
         share = cute.arch.approx("ex2", largest - row_largest, ftz=True)
     part.store((power * (share * cute.arch.approx("rcp", total))).to(cute.Float16))

@@ -164,7 +164,7 @@ def test_png_beside_svg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_pictures_are_saved_by_name(tmp_path: Path) -> None:
-    mma = cute.make_tiled_mma(cute.nvgpu.MmaOp(cute.Float16, cute.Float32))
+    mma = cute.make_tiled_mma(cute.nvgpu.warp.MmaF16BF16Op(cute.Float16, cute.Float32))
     atom = cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.Float16)
     for number, each in enumerate((make_layout((8, 8)), mma, atom, cute.make_mma_atom("UniversalFMA<float>"))):
         cute.save_picture(each, tmp_path / f"{number}.svg")

@@ -13,7 +13,8 @@ _CONSTANTS: tuple[Any, ...] = (
 )  # fmt: skip
 _EXPRESSIONS = (
     "t", "n", "out", "-t", "cute", "cute.arch", "cute.Float16", "cute.Float32", "cute.Int32(3)", "cute.Uint8(7)",
-    "cute.Boolean(True)", "cute.ADD", "cute.range(4)", "range(3)", "[1, 2]", "(2, 3)", "()", "{'a': 1}", "lambda x: x",
+    "cute.Boolean(True)", "cute.ReductionOp.ADD", "cute.range(4)", "range(3)", "[1, 2]", "(2, 3)", "()", "{'a': 1}",
+    "lambda x: x",
     "object()", "slice(0, 2)", "float('inf')", "cute.make_layout((4, 8))", "cute.make_swizzle(2, 3, 3)",
     "cute.full((4,), 1, cute.Float32)", "cute.make_rmem_tensor((4,), cute.Float32)", "cute.arch.thread_idx()",
     "cute.make_smem_tensor((8,), cute.Int8)", "cute.make_identity_tensor((4, 8))",

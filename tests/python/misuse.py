@@ -24,7 +24,7 @@ from tilefold import cute
 GIVEN = (
     "A", "n", "r", "x", "mma", "s", "c", "atom", "copy", "thr", "L", "sw", "f", "b", "None", "'a'", "3", "-1",
     "(1,2)", "(1,'a')", "()", "[]", "{}", "1.5", "cute", "cute.Float32", "object()", "np.zeros(3)", "(None,1)",
-    "A.iterator", "10**30", "True", "cute.ADD", "float('nan')", "((1,2),(3,(4,)))",
+    "A.iterator", "10**30", "True", "cute.ReductionOp.ADD", "float('nan')", "((1,2),(3,(4,)))",
 )  # fmt: skip
 """What calls are given, of names in `build`."""
 

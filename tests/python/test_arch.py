@@ -50,10 +50,14 @@ def test_values_of_other_lanes(dtype: Any) -> None:
 
 def test_reductions_of_a_warp() -> None:
     values = np.random.default_rng(0).integers(-100, 100, 32).astype(np.int32)
-    for op, function in ((cute.ADD, np.sum), (cute.MAX, np.max), (cute.MIN, np.min)):
+    for op, function in (
+        (cute.ReductionOp.ADD, np.sum),
+        (cute.ReductionOp.MAX, np.max),
+        (cute.ReductionOp.MIN, np.min),
+    ):
         got = by_lane(lambda x, op=op: cute.arch.warp_reduction(x, op), values, np.int32)
         assert got.tolist() == [function(values)] * 32
-    got = by_lane(lambda x: cute.arch.warp_reduction(x, cute.ADD, threads_in_group=8), values, np.int32)
+    got = by_lane(lambda x: cute.arch.warp_reduction(x, cute.ReductionOp.ADD, threads_in_group=8), values, np.int32)
     assert got.tolist() == np.repeat(values.reshape(4, 8).sum(1), 8).tolist()
     most = by_lane(lambda x: cute.arch.warp_reduction_max(x, threads_in_group=4), values, np.int32)
     assert most.tolist() == np.repeat(values.reshape(8, 4).max(1), 4).tolist()
@@ -79,7 +83,7 @@ def test_fragments_are_exchanged_by_elements() -> None:
     def exchange(A: cute.Tensor, Out: cute.Tensor):
         t, _, _ = cute.arch.thread_idx()
         x = A[t, None].load()
-        Out[t, None] = cute.arch.warp_reduction(x * x, cute.ADD) + cute.arch.shuffle_sync_bfly(x, 1)
+        Out[t, None] = cute.arch.warp_reduction(x * x, cute.ReductionOp.ADD) + cute.arch.shuffle_sync_bfly(x, 1)
 
     a = np.arange(128, dtype=np.float32).reshape(32, 4)
     out = np.zeros_like(a)
@@ -167,7 +171,7 @@ def test_waiting_for_each_other(stage: str) -> None:
             cute.arch.mbarrier_init(bars.ptr(0), 64)
             cute.arch.mbarrier_init(bars.ptr(1), 64)
         cute.arch.sync_threads()
-        atom = cute.make_copy_atom(cute.nvgpu.CpAsyncOp(), cute.Float32)
+        atom = cute.make_copy_atom(cute.nvgpu.cpasync.CopyG2SOp(cute.nvgpu.LoadCacheMode.GLOBAL), cute.Float32)
         cute.copy(atom, A[t, None], shared[t, None])
         cute.arch.cp_async_mbarrier_arrive_noinc(bars.ptr(0))
         cute.arch.mbarrier_wait(bars.ptr(0), 0)
@@ -381,7 +385,7 @@ MISTAKES: Sequence[tuple[Callable[[Any, Any], object], str, str]] = (
     (lambda i, x: cute.arch.atomic_add(x, 1), "E5002", "expected the address of an element"),
     (lambda i, x: cute.arch.atomic_fmax(cute.make_smem_tensor(1, cute.Int32).ptr(), x), "E5002", "is for Float32"),
     (lambda i, x: cute.arch.approx("exp", x), "E5002", "no approximation 'exp'"),
-    (lambda i, x: cute.arch.warp_reduction(x, cute.ADD, threads_in_group=12), "E5002", "a segment has"),
+    (lambda i, x: cute.arch.warp_reduction(x, cute.ReductionOp.ADD, threads_in_group=12), "E5002", "a segment has"),
     (lambda i, x: cute.arch.shuffle_sync(x, 0, mask_and_clamp=20 << 8 | 31), "E5002", "not a mask of segments"),
     (
         lambda i, x: cute.arch.inline_ptx("mov.b32 $0, $1;", "=r,r", x, results=cute.Int32),

@@ -152,18 +152,19 @@ def test_conversions(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*FLOATS, *INTEGERS, "bool"])
 def test_reductions(name: str) -> None:
+    Op = cute.ReductionOp
     x = values(name, 4, 8)
-    reductions = {"max": (cute.MAX, x.max(1)), "min": (cute.MIN, x.min(1))}
+    reductions = {"max": (Op.MAX, x.max(1)), "min": (Op.MIN, x.min(1))}
     if name in INTEGERS:
         with np.errstate(over="ignore"):
             reductions |= {
-                "add": (cute.ADD, x.sum(1, dtype=name)), "mul": (cute.MUL, x.prod(1, dtype=name)),
-                "and": (cute.AND, np.bitwise_and.reduce(x, 1)), "or": (cute.OR, np.bitwise_or.reduce(x, 1)),
+                "add": (Op.ADD, x.sum(1, dtype=name)), "mul": (Op.MUL, x.prod(1, dtype=name)),
+                "and": (Op.AND, np.bitwise_and.reduce(x, 1)), "or": (Op.OR, np.bitwise_or.reduce(x, 1)),
             }  # fmt: skip
     elif name == "bool":
-        reductions |= {"and": (cute.AND, x.all(1)), "or": (cute.OR, x.any(1))}
+        reductions |= {"and": (Op.AND, x.all(1)), "or": (Op.OR, x.any(1))}
     else:
-        reductions |= {"add": (cute.ADD, x.astype("f8").sum(1))}
+        reductions |= {"add": (Op.ADD, x.astype("f8").sum(1))}
     found = {each: np.zeros(4, x.dtype) for each in reductions}
 
     @cute.kernel
@@ -311,7 +312,7 @@ def test_unsigned_in_instructions() -> None:
         x = u[t]
         cute.arch.atomic_max(out.ptr(0), x)
         cute.arch.red("min", out.ptr(1), x)
-        most, least = cute.arch.redux_sync(x, "max"), cute.arch.warp_reduction(x, cute.MIN)
+        most, least = cute.arch.redux_sync(x, "max"), cute.arch.warp_reduction(x, cute.ReductionOp.MIN)
         if t == 0:
             out[2], out[3] = most, least
             cute.printf("{} {} {}", x, x.to(cute.Uint64) * 2, x.to(cute.Uint8))

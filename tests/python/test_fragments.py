@@ -47,7 +47,7 @@ def test_a_fragment_like_a_tensor_whose_modes_are_one_element(stage: str) -> Non
             fragment = cute.make_fragment_like(tensor)
             cute.basic_copy(tensor, fragment)
             values = fragment.load().reshape(tensor.shape)
-            Out[index] = values.reduce(cute.ADD, 0) + values[0, 2, 3]
+            Out[index] = values.reduce(cute.ReductionOp.ADD, 0) + values[0, 2, 3]
 
     a, out = np.arange(16, dtype=np.int32) ** 2, np.zeros(2, np.int32)
     read(a, out).launch(grid=1, block=1, device="sim", stage=stage)
@@ -95,25 +95,28 @@ def argmin_above_least(x: NDArray[Any]) -> int:
 
 
 SHAPES: Sequence[tuple[Callable[[Any], Any], Any]] = (
-    (lambda x: x.reduce(cute.ADD, reduction_profile=(None, 1)), A.sum(1)),
-    (lambda x: x.reduce(cute.MAX, reduction_profile=(0, None)), A.max(0)),
-    (lambda x: x.reduce(cute.MIN, reduction_profile=(0, 1)), A.min()),
-    (lambda x: x.reduce(cute.ADD, 10.0), A.sum() + 10),
-    (lambda x: x.reduce(cute.ADD, 10.0, 0), A.sum() + 10),
+    (lambda x: x.reduce(cute.ReductionOp.ADD, reduction_profile=(None, 1)), A.sum(1)),
+    (lambda x: x.reduce(cute.ReductionOp.MAX, reduction_profile=(0, None)), A.max(0)),
+    (lambda x: x.reduce(cute.ReductionOp.MIN, reduction_profile=(0, 1)), A.min()),
+    (lambda x: x.reduce(cute.ReductionOp.ADD, 10.0), A.sum() + 10),
+    (lambda x: x.reduce(cute.ReductionOp.ADD, 10.0, 0), A.sum() + 10),
     (lambda x: x.reduce("max", None, 1), A.max()),
     (lambda x: x.reduce(less_half, 1.0, (None, 1)), functools.reduce(less_half, A.T, 1.0)),
     (lambda x: cute.argmax(x).to(cute.Float32), A.reshape(-1, order="F").argmax()),
     (lambda x: cute.argmin(cute.where(x > A.min(), x, float("nan"))).to(cute.Float32), argmin_above_least(A)),
-    (lambda x: x.reduce(cute.ADD, 0, (None, 1)), A.sum(1)),
-    (lambda x: x.reduce(cute.ADD, None, [0, None]), A.sum(0)),
-    (lambda x: x.reduce(cute.MAX, None, (1, None), keepdims=True), A.max(0, keepdims=True)),
-    (lambda x: x.reduce(cute.ADD, 1.0, (None, None)), A + 1),
-    (lambda x: x.reduce(cute.MUL, reduction_profile=(None, 1), keepdims=True), A.prod(1, keepdims=True)),
-    (lambda x: x - x.reduce(cute.MAX, reduction_profile=(None, 1), keepdims=True), A - A.max(1, keepdims=True)),
+    (lambda x: x.reduce(cute.ReductionOp.ADD, 0, (None, 1)), A.sum(1)),
+    (lambda x: x.reduce(cute.ReductionOp.ADD, None, [0, None]), A.sum(0)),
+    (lambda x: x.reduce(cute.ReductionOp.MAX, None, (1, None), keepdims=True), A.max(0, keepdims=True)),
+    (lambda x: x.reduce(cute.ReductionOp.ADD, 1.0, (None, None)), A + 1),
+    (lambda x: x.reduce(cute.ReductionOp.MUL, reduction_profile=(None, 1), keepdims=True), A.prod(1, keepdims=True)),
+    (
+        lambda x: x - x.reduce(cute.ReductionOp.MAX, reduction_profile=(None, 1), keepdims=True),
+        A - A.max(1, keepdims=True),
+    ),
     (lambda x: x.reshape((2, 16))[1, None], A.reshape(-1, order="F").reshape((2, 16), order="F")[1]),
     (lambda x: x[2, 3] + x[0, 0], A[2, 3] + A[0, 0]),
-    (lambda x: (x > 1).to(cute.Int32).reduce(cute.ADD).to(cute.Float32), (A > 1).sum()),
-    (lambda x: (x > 1.9).reduce(cute.OR).to(cute.Float32), float((A > 1.9).any())),
+    (lambda x: (x > 1).to(cute.Int32).reduce(cute.ReductionOp.ADD).to(cute.Float32), (A > 1).sum()),
+    (lambda x: (x > 1.9).reduce(cute.ReductionOp.OR).to(cute.Float32), float((A > 1.9).any())),
     (lambda x: cute.full_like(x, 3) + cute.fma(x, 2, 1), A * 2 + 4),
     (lambda x: cute.exp2(x - 1).to(cute.Float16).to(cute.Float32), np.exp2(A - 1).astype(np.float16)),
 )
@@ -157,7 +160,7 @@ def test_profiles_of_nested_shapes(keepdims: bool) -> None:
         r = cute.make_rmem_tensor(shape, cute.Int32)
         for i in range(48):
             r[i] = Source[i]
-        Out.store(r.load().reduce(cute.ADD, 0, profile, keepdims=keepdims))
+        Out.store(r.load().reduce(cute.ReductionOp.ADD, 0, profile, keepdims=keepdims))
 
     assert len(chosen) > 10
     for profile in chosen:
@@ -169,8 +172,8 @@ def test_profiles_of_nested_shapes(keepdims: bool) -> None:
 
 def test_softmax_of_rows() -> None:
     def softmax(x: Any) -> Any:
-        e = cute.exp(x - x.reduce(cute.MAX, reduction_profile=(None, 1), keepdims=True))
-        return e / e.reduce(cute.ADD, reduction_profile=(None, 1), keepdims=True)
+        e = cute.exp(x - x.reduce(cute.ReductionOp.MAX, reduction_profile=(None, 1), keepdims=True))
+        return e / e.reduce(cute.ReductionOp.ADD, reduction_profile=(None, 1), keepdims=True)
 
     e = np.exp(A - A.max(1, keepdims=True))
     np.testing.assert_allclose(by_one_thread(softmax, (4, 8), np.float32, A), e / e.sum(1, keepdims=True), rtol=1e-6)
@@ -263,7 +266,7 @@ def test_coordinates_meet_fragments() -> None:
         assert x.dtype == cute.Int64
         if t > 3:
             x = x * t
-        Out[t, None] = x - x.reduce(cute.MIN, None, 0, keepdims=True)
+        Out[t, None] = x - x.reduce(cute.ReductionOp.MIN, None, 0, keepdims=True)
 
     source = np.arange(32, dtype=np.int32).reshape(8, 4) ** 2 % 50
     out = np.zeros((8, 4), np.int64)
@@ -304,10 +307,10 @@ MISTAKES: Sequence[tuple[Callable[[Any], object], str]] = (
     (lambda x: x & 1, "not defined for Float32"),
     (lambda x: x.reduce("sum"), "expected a reduction"),
     (lambda x: x.reduce(less_half), "nothing says with which element"),
-    (lambda x: x.reduce(cute.ADD, 0, (None, 1, 1)), "differ in profile"),
-    (lambda x: x.reduce(cute.ADD, 0, (None, (1, None))), "differ in profile"),
-    (lambda x: x.reduce(cute.ADD, 0, 1.0), "expected integers"),
-    (lambda x: x.reduce(cute.ADD, 0, True), "no profile of a shape"),
+    (lambda x: x.reduce(cute.ReductionOp.ADD, 0, (None, 1, 1)), "differ in profile"),
+    (lambda x: x.reduce(cute.ReductionOp.ADD, 0, (None, (1, None))), "differ in profile"),
+    (lambda x: x.reduce(cute.ReductionOp.ADD, 0, 1.0), "expected integers"),
+    (lambda x: x.reduce(cute.ReductionOp.ADD, 0, True), "no profile of a shape"),
     (lambda x: x.reshape((3, 3)), "do not fit the shape"),
     (lambda x: x + cute.full((3, 5), 1, cute.Float32), "no common shape"),
     (lambda x: cute.make_rmem_tensor((4, 2), cute.Float32).store(x), "no common shape"),
@@ -343,9 +346,9 @@ def test_loops_and_branches_hand_on_fragments(stage: str) -> None:
         last = first = tiles[None, None, 0, 0].load()
         for k in cute.range(X.shape[1] // 8):
             x = tiles[None, None, 0, k].load()
-            old, m = m, cute.maximum(m, x.reduce(cute.MAX, reduction_profile=(None, 1), keepdims=True))
+            old, m = m, cute.maximum(m, x.reduce(cute.ReductionOp.MAX, reduction_profile=(None, 1), keepdims=True))
             total = total * cute.exp(old - m) + cute.exp(x - m).reduce(
-                cute.ADD, reduction_profile=(None, 1), keepdims=True
+                cute.ReductionOp.ADD, reduction_profile=(None, 1), keepdims=True
             )
             if k == 1:
                 last = x * 2
@@ -422,7 +425,7 @@ def run(np_or_cute: Any, steps: list[tuple[str, int, int]], inputs: list[Any], m
                 "max": lambda a=a, b=b: np_or_cute.maximum(a, b),
                 "where": lambda a=a, b=b: np_or_cute.where(a < b, a, 1.0),
                 "reduce": lambda a=a: (
-                    a.reduce(cute.MAX, None, (*(None,) * (a.rank - 1), 1), keepdims=True)
+                    a.reduce(cute.ReductionOp.MAX, None, (*(None,) * (a.rank - 1), 1), keepdims=True)
                     if np_or_cute is cute
                     else a.max(-1, keepdims=True)
                 ),

@@ -6,6 +6,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from tilefold.base.errors import TilefoldError
 
 from tilefold import cute
 
@@ -25,7 +26,7 @@ def hgemm(A: cute.Tensor, B: cute.Tensor, C: cute.Tensor, STAGES: cute.Constexpr
     sB = cute.make_smem_tensor(swizzled, B.element_type, alignment=1024)
 
     g2s = cute.make_tiled_copy_tv(
-        cute.make_copy_atom(cute.nvgpu.CpAsyncOp(), A.element_type),
+        cute.make_copy_atom(cute.nvgpu.cpasync.CopyG2SOp(cute.nvgpu.LoadCacheMode.GLOBAL), A.element_type),
         cute.make_layout((32, 4), stride=(4, 1)),
         cute.make_layout((1, 8), stride=(8, 1)),
     )
@@ -42,7 +43,7 @@ def hgemm(A: cute.Tensor, B: cute.Tensor, C: cute.Tensor, STAGES: cute.Constexpr
     acc = mma.make_fragment_C(tCgC)
     acc.fill(0)
 
-    ldmatrix = cute.make_copy_atom(cute.nvgpu.LdMatrixOp(num_matrices=4), A.element_type)
+    ldmatrix = cute.make_copy_atom(cute.nvgpu.warp.LdMatrix8x8x16bOp(num_matrices=4), A.element_type)
     thr_A = cute.make_tiled_copy_A(ldmatrix, mma).get_slice(t)
     thr_B = cute.make_tiled_copy_B(ldmatrix, mma).get_slice(t)
     tXsA, tXsB = thr_A.partition_S(sA), thr_B.partition_S(sB)
@@ -123,7 +124,7 @@ def multiply(make: Any, dtype: Any, result: Any, k: int) -> tuple[np.ndarray, np
     [
         ("SM80_16x8x16_F32F16F16F32_TN", None, np.float16, np.float32, 32),
         ("SM80_16x8x32_S32S8S8S32_TN", None, np.int8, np.int32, 32),
-        (cute.nvgpu.MmaOp(cute.Float16, cute.Float16, (16, 8, 8)), None, np.float16, np.float16, 16),
+        (cute.nvgpu.warp.MmaF16BF16Op(cute.Float16, cute.Float16, (16, 8, 8)), None, np.float16, np.float16, 16),
         (cute.nvgpu.MmaOp(cute.TFloat32, cute.Float32, (16, 8, 4)), None, np.float32, np.float32, 8),
         (cute.nvgpu.MmaOp(cute.Float64, cute.Float64, (8, 8, 4)), (2, 1, 1), np.float64, np.float64, 8),
         (cute.nvgpu.MmaUniversalOp(cute.Float32), (16, 8, 1), np.float32, np.float32, 4),
@@ -170,3 +171,48 @@ def test_matrix_instructions_of_each_type(dtype: cute.DType, sums: cute.DType, s
         C = np.zeros((m, n), sums.name.lower())
         multiply(A, B, C).launch(grid=1, block=32, device="sim", stage=stage)
         assert np.array_equal(C.astype(np.float64), A.astype(np.float64) @ B.astype(np.float64).T)
+
+
+@pytest.mark.parametrize("stage", ["cute", "instr"])
+def test_accumulators_of_a_shape(stage: str) -> None:
+    """Fragments made for shapes of parts, as of parts themselves; 8-bit matrices by ldmatrix."""
+
+    @cute.kernel
+    def multiply(A: cute.Tensor, B: cute.Tensor, C: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        op = cute.nvgpu.warp.MmaFP8Op(cute.Float8E4M3FN, cute.Float32, (16, 8, 32))
+        mma = cute.make_tiled_mma(op, cute.make_layout((1, 1, 1)), permutation_mnk=(16, 16, 32))
+        assert mma.shape_mnk == (16, 8, 32)
+        assert mma.tv_layout_C == cute.make_layout(((4, 8), (2, 2)), stride=((32, 1), (16, 8)))
+        thr = mma.get_slice(t)
+        acc = thr.make_fragment_C(thr.partition_shape_C((16, 16)))
+        assert acc.shape == thr.partition_C(C).shape
+        assert acc.element_type == cute.Float32
+        assert thr.partition_shape_A((16, 32)) == thr.partition_A(A).shape
+        assert thr.partition_shape_B((16, 32)) == thr.partition_B(B).shape
+        acc.fill(0)
+        sA = cute.make_smem_tensor(cute.make_layout((16, 32), stride=(32, 1)), A.element_type)
+        cute.basic_copy(cute.local_partition(A, cute.make_layout((16, 2)), t), cute.local_partition(sA, (16, 2), t))
+        cute.arch.sync_threads()
+        rA = mma.make_fragment_A(thr.partition_A(sA))
+        load = cute.make_copy_atom(cute.nvgpu.warp.LdMatrix8x16x8bOp(num_matrices=4), A.element_type)
+        matrices = cute.make_tiled_copy_A(load, mma).get_slice(t)
+        cute.copy(load, matrices.partition_S(sA), matrices.retile(rA))
+        rB = mma.make_fragment_B(thr.partition_B(B))
+        cute.basic_copy(thr.partition_B(B), rB)
+        cute.gemm(mma, acc, rA, rB, acc)
+        cute.basic_copy(acc, thr.partition_C(C))
+
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-4, 5, (16, 32)).astype(ml_dtypes.float8_e4m3fn) for _ in range(2))
+    c = np.zeros((16, 16), np.float32)
+    multiply(a, b, c).launch(grid=1, block=32, device="sim", stage=stage)
+    assert c.tolist() == (a.astype(np.float32) @ b.astype(np.float32).T).tolist()
+
+
+def test_a_matrix_instruction_of_other_types_is_refused() -> None:
+    with pytest.raises(TilefoldError, match="multiplies floats of 16 bits, not Float32"):
+        cute.make_tiled_mma(cute.nvgpu.warp.MmaF16BF16Op(cute.Float32, cute.Float32, (16, 8, 8)))
+    with pytest.raises(TilefoldError, match="does not transpose"):
+        cute.make_copy_atom(cute.nvgpu.warp.LdMatrix8x16x8bOp(transpose=True), cute.Float8E5M2)
+    assert cute.make_tiled_mma(cute.nvgpu.warp.MmaTF32Op((16, 8, 4))).shape_mnk == (16, 8, 4)

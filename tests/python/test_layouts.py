@@ -135,7 +135,7 @@ def test_tiled_copies_and_multiplications_show_themselves() -> None:
     """As CuTe prints them, in one line where they are a part of something, and as pictures in notebooks."""
     atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.Float32, num_bits_per_copy=128)
     copy = cute.make_tiled_copy_tv(atom, cute.make_layout((8, 4), stride=(4, 1)), cute.make_layout((1, 4)))
-    mma = cute.make_tiled_mma(cute.nvgpu.MmaOp(cute.Float16, cute.Float32), (2, 2, 1), (32, 32, 16))
+    mma = cute.make_tiled_mma(cute.nvgpu.warp.MmaF16BF16Op(cute.Float16, cute.Float32), (2, 2, 1), (32, 32, 16))
     assert repr(copy) == "TiledCopy(CopyAtom(UniversalCopy<uint128_t>, Float32), ((4,8),4):((32,1),8), (8,16))"
     assert str(copy).startswith("TiledCopy\n  Tiler_MN:       (8,16)\n  TiledLayout_TV: ((4,8),4):((32,1),8)\n")
     assert repr(mma) == "TiledMma(SM80_16x8x16_F32F16F16F32_TN, (2,2,1):(1,2,0), (32,32,16))"

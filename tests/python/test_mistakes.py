@@ -21,7 +21,7 @@ MISTAKES = MappingProxyType({
     "cute.thread_idx()": ("E5009", "cute has no 'thread_idx'", "here it is cute.arch.thread_idx"),
     "cute.arch.thread_idx().x": ("E5009", "a tuple has no 'x'", "x, y, z = ..."),
     "A.shap": ("E5009", "a Tensor has no 'shap'", "did you mean shape"),
-    "x.reduce(cute.ADD, profile=0)": (
+    "x.reduce(cute.ReductionOp.ADD, profile=0)": (
         "E5009", "unexpected keyword argument 'profile'", "did you mean reduction_profile?"
     ),
     "cute.make_smem_tensor(8, cute.Int8, align=8)": ("E5009", "keyword argument 'align'", "did you mean alignment?"),
@@ -49,7 +49,7 @@ MISTAKES = MappingProxyType({
     "cute.where(x > 0, x, A)": ("E5002", "a value or a number, got Tensor", "t.load()"),
     "cute.maximum(x, A)": ("E5002", "a value or a number, got Tensor", "t.load()"),
     "cute.arch.shuffle_sync(A, 0)": ("E5002", "got Tensor", ""),
-    "cute.arch.warp_reduction(x, 'sum')": ("E5002", "expected a reduction such as cute.ADD, got 'sum'", ""),
+    "cute.arch.warp_reduction(x, 'sum')": ("E5002", "expected a reduction such as cute.ReductionOp.ADD, got 'sum'", ""),
     "~x": ("E5002", "'xor' is not defined for Float32", "it combines bits"),
     "x.to(cute.Int4)": ("E5002", "a kernel cannot convert Float32 to Int4", ""),
     "cute.full((4, 8), x, cute.Float32)": ("E5002", "expected a value or a number, got Vec", ""),
@@ -106,8 +106,8 @@ MISTAKES = MappingProxyType({
     "cute.arch.elect_one().__enter__()": ("E5005", "a function that is not rewritten", "cute.if_"),
     "cute.bounds(A, (1, 2))": ("E5002", "expected a tensor of coordinates, got Tensor", "make_identity_tensor"),
     # atoms
-    "cute.make_tiled_mma(cute.Float16)": ("E5002", "expected a matrix instruction, got Float16", "cute.nvgpu.MmaOp"),
-    "cute.make_copy_atom(cute.nvgpu.CpAsyncOp(cache='l2'), cute.Float16)": ("E5002", 'not \'l2\'', ""),
+    "cute.make_tiled_mma(cute.Float16)": ("E5002", "expected a matrix instruction, got Float16", "MmaF16BF16Op"),
+    "cute.make_copy_atom(cute.nvgpu.cpasync.CopyG2SOp('l2'), cute.Float16)": ("E5002", "no cache mode 'l2'", ""),
     # powers
     "n ** n": ("E5002", "needs a static exponent", "1 << n"),
     "n ** -1": ("E5002", "is not an integer", "cute.Float32"),

@@ -107,7 +107,7 @@ def masked(src: Array, dst: Array, count: cute.Int32):
     x = src.masked_load(t * 4, 4, mask, default=-2.0)
     dst.masked_store(t * 4, x * 2, mask)
     dst[16 + t * 4 : 4] = src[t * 4 : 4] + src[t * 4 : 4]
-    dst.subview(32)[t] = x.reduce(cute.ADD)
+    dst.subview(32)[t] = x.reduce(cute.ReductionOp.ADD)
 
 
 def test_elements_under_a_mask_and_slices_by_their_number() -> None:

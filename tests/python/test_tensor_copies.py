@@ -99,7 +99,7 @@ def summed(A: cute.Tensor, B: cute.Tensor, kind: cute.Constexpr[Any]):
 
 def test_blocks_add_to_one_tile() -> None:
     A, B = np.random.default_rng(0).integers(0, 9, (32, 32)).astype(np.int32), np.zeros((8, 32), np.int32)
-    summed(A, B, cute.ADD).launch(grid=4, block=32, device="sim")
+    summed(A, B, cute.ReductionOp.ADD).launch(grid=4, block=32, device="sim")
     assert np.array_equal(B, A.reshape(4, 8, 32).sum(axis=0))
 
 
@@ -211,7 +211,7 @@ def test_a_map_of_a_tile_of_the_thread_is_refused_before_it_is_lowered() -> None
 def test_no_smallest_of_integers_without_a_sign() -> None:
     A = np.zeros((32, 32), np.uint32)
     with pytest.raises(TilefoldError, match="Uint32") as caught:
-        summed(A, np.zeros((8, 32), np.uint32), cute.MIN).build(32)
+        summed(A, np.zeros((8, 32), np.uint32), cute.ReductionOp.MIN).build(32)
     assert caught.value.code == "E5002"
 
 

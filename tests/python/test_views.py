@@ -132,9 +132,9 @@ def of_partitions(A: cute.Tensor, Tiles: cute.Tensor, Within: cute.Tensor, Linea
     """By thread t: element (0,1) of a tile, the sums over tiles, and both of tiles and elements counted through."""
     t, _, _ = cute.arch.thread_idx()
     Tiles[t] = cute.inner_partition(A, (4, 2), (t % 2, t // 2))[0, 1]
-    Within[t] = cute.outer_partition(A, (4, 2), (t % 4, t // 4)).load().reduce(cute.ADD, 0)
+    Within[t] = cute.outer_partition(A, (4, 2), (t % 4, t // 4)).load().reduce(cute.ReductionOp.ADD, 0)
     Linear[t] = cute.local_tile(A, (4, 2), t)[2, 0]
-    Every[t] = cute.outer_partition(A, (4, 2), t).load().reduce(cute.ADD, 0)
+    Every[t] = cute.outer_partition(A, (4, 2), t).load().reduce(cute.ReductionOp.ADD, 0)
 
 
 def test_partitions_within_and_across_tiles() -> None:
@@ -161,11 +161,11 @@ def test_all_threads_parts_of_a_tensor() -> None:
         tiled = cute.make_tiled_copy_tv(atom, cute.make_layout((16, 2)), (2, 4))
         mine = tiled.tidfrg_S(A)[t, None, None].load()
         sliced = tiled.get_slice(t).partition_S(A).load()
-        Seen[t, 0] = cute.absolute(mine - sliced.reshape(mine.shape)).reduce(cute.MAX, -1)
+        Seen[t, 0] = cute.absolute(mine - sliced.reshape(mine.shape)).reduce(cute.ReductionOp.MAX, -1)
         mma = cute.make_tiled_mma("UniversalFMA<int>", (8, 4, 1))
         part = mma.thrfrg_C(A)[(0, (t % 8, t // 8)), None].load()
         sliced = mma.get_slice(t).partition_C(A).load()
-        Seen[t, 1] = cute.absolute(part - sliced.reshape(part.shape)).reduce(cute.MAX, -1)
+        Seen[t, 1] = cute.absolute(part - sliced.reshape(part.shape)).reduce(cute.ReductionOp.MAX, -1)
 
     compare(a.T.copy().T, seen).launch(grid=1, block=32, device="sim")
     assert seen.tolist() == [[0, 0]] * 32

@@ -20,7 +20,7 @@ from ....dialects.arith.integer_range import contains
 from ..scalars.casts import integer_attribute
 from ..scalars.dtypes import Boolean, Int32, Int64, Uint32, of_sign
 from ..scalars.values import Bool, Int, Value, as_value, convert, wrap
-from ..tensors.fragments import ADD, MAX, Reduction, Vec, elementwise, reduction
+from ..tensors.fragments import ReductionOp, Vec, elementwise, reduction
 from ..tracing.state import current, emit, insert_value
 
 FULL_MASK = 0xFFFFFFFF
@@ -67,7 +67,7 @@ def shuffle_sync_down(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_c
     return shuffle_sync_op(value, offset, mask, mask_and_clamp, "down")
 
 
-def warp_reduction(value: Any, op: "Reduction | Callable[[Any, Any], Any]", *, threads_in_group: int = WARP) -> Any:
+def warp_reduction(value: Any, op: "ReductionOp | Callable[[Any, Any], Any]", *, threads_in_group: int = WARP) -> Any:
     """The values of `threads_in_group` lanes that follow each other, a power of two, combined in each of them, by a
     butterfly. `op` is a reduction such as `ReductionOp.ADD`, or a function of two values.
     """
@@ -84,12 +84,12 @@ def warp_reduction(value: Any, op: "Reduction | Callable[[Any, Any], Any]", *, t
 
 def warp_reduction_sum(value: Any, *, threads_in_group: int = WARP) -> Any:
     """The sum of the values of `threads_in_group` lanes that follow each other, in each of them."""
-    return warp_reduction(value, ADD, threads_in_group=threads_in_group)
+    return warp_reduction(value, ReductionOp.ADD, threads_in_group=threads_in_group)
 
 
 def warp_reduction_max(value: Any, *, threads_in_group: int = WARP) -> Any:
     """The largest of the values of `threads_in_group` lanes that follow each other, in each of them."""
-    return warp_reduction(value, MAX, threads_in_group=threads_in_group)
+    return warp_reduction(value, ReductionOp.MAX, threads_in_group=threads_in_group)
 
 
 def vote_all_sync(pred: Any, mask: Any = FULL_MASK) -> Bool:

@@ -4,7 +4,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from ....base.errors import Code, TilefoldError
 from ....dialects.tile import CopyOp, Space
@@ -107,7 +107,7 @@ class Vec(Ordered, Bits):
 
     def reduce(
         self,
-        op: "Reduction | str | Callable[[Any, Any], Any]",
+        op: "ReductionOp | str | Callable[[Any, Any], Any]",
         init_val: Any = None,
         reduction_profile: Any = 0,
         keepdims: bool = False,
@@ -117,7 +117,7 @@ class Vec(Ordered, Bits):
         `reduction_profile` has None for what is kept and a number for what is reduced, in a profile of the shape: 0
         reduces every mode, `(None, 1)` the second one of two, `((None, 1), None)` a part of the first one.
 
-        `op` is `ADD`, `MUL`, `MAX`, `MIN`, `AND`, `OR` or `XOR`, its name in small letters, or a function of two
+        `op` is one of `ReductionOp`, its name in small letters, or a function of two
         values. It begins with `init_val`, by default the neutral element, which a function does not have, and takes
         elements in colexicographic order. The type is that of the elements; convert to a wider one before.
         """
@@ -146,7 +146,7 @@ class Vec(Ordered, Bits):
             made if keepdims else made.reshape(tuple(part for mode, part in enumerate(self.shape) if mode not in over))
         )
 
-    def _reduce_parts(self, op: "Reduction", init: Any, left: list[tuple[int, ...]], keepdims: bool) -> Any:
+    def _reduce_parts(self, op: "ReductionOp", init: Any, left: list[tuple[int, ...]], keepdims: bool) -> Any:
         """A reduction over some leaves of the shape; `left` has those that each mode keeps."""
         extents = flatten_to_tuple(self.shape)
         kept = set(flatten_to_tuple(tuple(left)))
@@ -158,7 +158,7 @@ class Vec(Ordered, Bits):
         raise TilefoldError(
             Code.BUILD_RUN_TIME,
             "Python cannot branch on a fragment",
-            "combine its elements first, such as x.reduce(cute.OR), or use cute.where",
+            "combine its elements first, such as x.reduce(cute.ReductionOp.OR), or use cute.where",
         )
 
     def __len__(self) -> int:
@@ -336,11 +336,18 @@ def _kept_leaves(profile: Any, shape: Shape) -> list[tuple[int, ...]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Reduction:
+class ReductionOp:
     """How `reduce` combines elements: an operation by its name, or a function of two values."""
 
     name: str
     combine: Callable[[Any, Any], Any] | None = None
+    ADD: ClassVar["ReductionOp"]
+    MUL: ClassVar["ReductionOp"]
+    MAX: ClassVar["ReductionOp"]
+    MIN: ClassVar["ReductionOp"]
+    AND: ClassVar["ReductionOp"]
+    OR: ClassVar["ReductionOp"]
+    XOR: ClassVar["ReductionOp"]
 
     def function(self, a: Any, b: Any) -> Any:
         """Two values combined, or fragments element by element."""
@@ -359,17 +366,17 @@ class Reduction:
         return neutral[self.name]
 
 
-ADD, MUL, MAX, MIN = Reduction("add"), Reduction("mul"), Reduction("max"), Reduction("min")
-AND, OR, XOR = Reduction("and"), Reduction("or"), Reduction("xor")
-_BY_NAME = {one.name: one for one in (ADD, MUL, MAX, MIN, AND, OR, XOR)}
+_BY_NAME = {word: ReductionOp(word) for word in ("add", "mul", "max", "min", "and", "or", "xor")}
+for _word, _op in _BY_NAME.items():
+    setattr(ReductionOp, _word.upper(), _op)
 
 
-def reduction(x: object) -> Reduction:
+def reduction(x: object) -> ReductionOp:
     """A reduction as it is given to a function. Raises TilefoldError (E5002) for anything else."""
     if isinstance(x, str) and x in _BY_NAME:
         return _BY_NAME[x]
-    if not isinstance(x, Reduction):
+    if not isinstance(x, ReductionOp):
         if callable(x):
-            return Reduction(getattr(x, "__name__", "the function"), x)
-        raise TilefoldError(Code.BUILD_VALUE, f"expected a reduction such as cute.ADD, got {x!r}")
+            return ReductionOp(getattr(x, "__name__", "the function"), x)
+        raise TilefoldError(Code.BUILD_VALUE, f"expected a reduction such as cute.ReductionOp.ADD, got {x!r}")
     return x

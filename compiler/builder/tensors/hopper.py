@@ -12,7 +12,7 @@ from ..scalars.dtypes import DType, as_dtype
 from .coordinates import as_tuple, tuples
 from .copies import CopyAtom, make_copy_atom
 from .mma import TiledMma, make_tiled_mma
-from .nvgpu import CopyUniversalOp, StMatrixOp
+from .nvgpu import CopyUniversalOp, StMatrix8x8x16bOp
 from .tensor_base import AnyTensor, tensor_type
 from .warpgroup import (
     MmaF8Op,
@@ -129,5 +129,5 @@ def sm90_get_smem_store_op(layout_d: LayoutEnum, elem_ty_d: DType, elem_ty_acc: 
     transposed where M is contiguous, else accesses as wide as layouts allow.
     """
     if elem_ty_d.bits == 16 and elem_ty_acc.bits in (16, 32):
-        return make_copy_atom(StMatrixOp(4, layout_d.is_m_major_c()), elem_ty_d)
+        return make_copy_atom(StMatrix8x8x16bOp(layout_d.is_m_major_c(), 4), elem_ty_d)
     return make_copy_atom(CopyUniversalOp(), elem_ty_d)

@@ -10,7 +10,6 @@ from xdsl.ir import Operation, SSAValue
 from ....base.errors import Code, TilefoldError
 from ....dialects.cute import LayoutAttr, TilerAttr
 from ....dialects.tile import (
-    FragmentOp,
     GemmOp,
     MakeFragmentAOp,
     MakeFragmentBOp,
@@ -32,7 +31,8 @@ from ..scalars.dtypes import Boolean
 from ..scalars.values import convert, index_of
 from ..tracing.state import checked, current, emit
 from ..tracing.stateful import Stateful
-from .coordinates import as_layout, tuples
+from .coordinates import as_layout, check_static, tuples
+from .memory import make_rmem_tensor
 from .modes import relaid
 from .nvgpu import MatrixOp, MmaUniversalOp
 from .tensor_base import AnyTensor, emit_inferred, tensor_type
@@ -82,6 +82,31 @@ class TiledMma(Displayed, Stateful):
         return self.type.tiled_mma.tile_shape
 
     @property
+    def shape_mnk(self) -> tuple[int, int, int]:
+        """The tile that the instruction multiplies: (M,N,K)."""
+        return self.type.atom.atom.shape
+
+    @property
+    def thr_id(self) -> Layout:
+        """The lanes of the threads that execute the instruction together."""
+        return self.type.atom.atom.thr_id
+
+    @property
+    def tv_layout_A(self) -> Layout:
+        """(thread, value) to a place of the instruction's A, (M,K)."""
+        return self.type.atom.atom.layout_a
+
+    @property
+    def tv_layout_B(self) -> Layout:
+        """(thread, value) to a place of the instruction's B, (N,K)."""
+        return self.type.atom.atom.layout_b
+
+    @property
+    def tv_layout_C(self) -> Layout:
+        """(thread, value) to a place of the instruction's C, (M,N)."""
+        return self.type.atom.atom.layout_c
+
+    @property
     def displayed(self) -> algebra.TiledMma:
         return self.type.tiled_mma
 
@@ -123,17 +148,46 @@ class TiledMma(Displayed, Stateful):
         """The part of a thread, whose index may be a value."""
         return ThrMma(self, thread)
 
-    def make_fragment_A(self, part: AnyTensor) -> Tensor:
-        """Registers for a thread's part of A: (MMA,MMA_M,MMA_K,...)."""
-        return _fragment(MakeFragmentAOp, self, part)
+    def partition_shape_A(self, shape_mk: Any) -> Any:
+        """The shape of each thread's part of A of this shape: (MMA,MMA_M,MMA_K,...)."""
+        return self._partition_shape("A", shape_mk)
 
-    def make_fragment_B(self, part: AnyTensor) -> Tensor:
-        """Registers for a thread's part of B: (MMA,MMA_N,MMA_K,...)."""
-        return _fragment(MakeFragmentBOp, self, part)
+    def partition_shape_B(self, shape_nk: Any) -> Any:
+        """The shape of each thread's part of B of this shape: (MMA,MMA_N,MMA_K,...)."""
+        return self._partition_shape("B", shape_nk)
 
-    def make_fragment_C(self, part: AnyTensor) -> Tensor:
-        """The accumulator for a thread's part of C: (MMA,MMA_M,MMA_N,...). Its elements are the instruction's."""
-        return _fragment(MakeFragmentCOp, self, part)
+    def partition_shape_C(self, shape_mn: Any) -> Any:
+        """The shape of each thread's part of C of this shape: (MMA,MMA_M,MMA_N,...)."""
+        return self._partition_shape("C", shape_mn)
+
+    def _partition_shape(self, operand: str, shape: Any) -> Any:
+        extents = tuples(shape)
+        check_static(extents, "the parts of a tiled MMA are static, but this is")
+        return self.type.tiled_mma.partition_shape(operand, extents)
+
+    def make_fragment_A(self, part: Any) -> Tensor:
+        """Registers for a thread's part of A, or for one of a shape: (MMA,MMA_M,MMA_K,...)."""
+        return self._fragment(MakeFragmentAOp, part)
+
+    def make_fragment_B(self, part: Any) -> Tensor:
+        """Registers for a thread's part of B, or for one of a shape: (MMA,MMA_N,MMA_K,...)."""
+        return self._fragment(MakeFragmentBOp, part)
+
+    def make_fragment_C(self, part: Any) -> Tensor:
+        """The accumulator for a thread's part of C, or for one of a shape: (MMA,MMA_M,MMA_N,...). Its elements are the
+        instruction's.
+        """
+        return self._fragment(MakeFragmentCOp, part)
+
+    def _fragment(self, op: "type[MakeFragmentAOp | MakeFragmentBOp | MakeFragmentCOp]", part: Any) -> Tensor:
+        if isinstance(part, tuple | list):
+            return make_rmem_tensor(part, self.type.atom.element_types(op.OPERAND)[0])
+        if not isinstance(part, AnyTensor):
+            message = f"expected a thread's part of a tensor, or its shape, got {type(part).__name__}"
+            raise TilefoldError(Code.BUILD_VALUE, message, "take it by partition_A, partition_B or partition_C")
+        made = Tensor(emit_inferred(op, [self.value(), part.ssa], {}))
+        held = part.element_type if isinstance(part, Tensor) else None
+        return Tensor(made.ssa, held) if held is not None and held.ir == tensor_type(made).element_type else made
 
     def value(self) -> SSAValue:
         """It as an operand of the kernel that is being built."""
@@ -167,15 +221,27 @@ class ThrMma:
         """The thread's part of C (M,N,...): (MMA,MMA_M,MMA_N,...)."""
         return self._part(PartitionCOp, tensor)
 
-    def make_fragment_A(self, part: AnyTensor) -> Tensor:
+    def partition_shape_A(self, shape_mk: Any) -> Any:
+        """As `TiledMma.partition_shape_A`."""
+        return self.tiled_mma.partition_shape_A(shape_mk)
+
+    def partition_shape_B(self, shape_nk: Any) -> Any:
+        """As `TiledMma.partition_shape_B`."""
+        return self.tiled_mma.partition_shape_B(shape_nk)
+
+    def partition_shape_C(self, shape_mn: Any) -> Any:
+        """As `TiledMma.partition_shape_C`."""
+        return self.tiled_mma.partition_shape_C(shape_mn)
+
+    def make_fragment_A(self, part: Any) -> Tensor:
         """As `TiledMma.make_fragment_A`."""
         return self.tiled_mma.make_fragment_A(part)
 
-    def make_fragment_B(self, part: AnyTensor) -> Tensor:
+    def make_fragment_B(self, part: Any) -> Tensor:
         """As `TiledMma.make_fragment_B`."""
         return self.tiled_mma.make_fragment_B(part)
 
-    def make_fragment_C(self, part: AnyTensor) -> Tensor:
+    def make_fragment_C(self, part: Any) -> Tensor:
         """As `TiledMma.make_fragment_C`."""
         return self.tiled_mma.make_fragment_C(part)
 
@@ -197,39 +263,32 @@ def partitioned(op: type[Any], tiling: SSAValue, tensor: Any, thread: Any) -> An
     return as_tensor(tensor).view_of(op, [tiling, tensor.ssa, [index_of(thread).ssa]], {})
 
 
-def _fragment(op: type[FragmentOp], mma: TiledMma, part: AnyTensor) -> Tensor:
-    if not isinstance(part, AnyTensor):  # pyright: ignore[reportUnnecessaryIsInstance]
-        message = f"expected a thread's part of a tensor, got {type(part).__name__}"
-        raise TilefoldError(Code.BUILD_VALUE, message, "take it by partition_A, partition_B or partition_C")
-    made = Tensor(emit_inferred(op, [mma.value(), part.ssa], {}))
-    held = part.element_type if isinstance(part, Tensor) else None
-    return Tensor(made.ssa, held) if held is not None and held.ir == tensor_type(made).element_type else made
-
-
 def make_mma_atom(op: "MatrixOp | MmaAtomAttr | str") -> MmaAtomAttr:
-    """An MMA atom: of an instruction (such as `nvgpu.MmaOp` and those of `nvgpu.warpgroup`), or by CuTe's name."""
+    """An MMA atom: of an instruction (of `nvgpu.warp` and `nvgpu.warpgroup`, `nvgpu.MmaOp`), or by CuTe's name."""
     if isinstance(op, MmaAtomAttr):
         return op
     if not isinstance(op, MatrixOp | str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(
-            Code.BUILD_VALUE, f"expected a matrix instruction, got {op!r}", "such as cute.nvgpu.MmaOp(...), or its name"
+            Code.BUILD_VALUE,
+            f"expected a matrix instruction, got {op!r}",
+            "such as cute.nvgpu.warp.MmaF16BF16Op(...), or its name",
         )
     with checked():
         return MmaAtomAttr(StringAttr(op if isinstance(op, str) else op.atom_name()))
 
 
-def make_tiled_mma(op: Any, atom_layout: Any = None, permutation: Any = None) -> TiledMma:
+def make_tiled_mma(op_or_atom: Any, atom_layout_mnk: Any = None, permutation_mnk: Any = None) -> TiledMma:
     """A tiled MMA: `make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", (2, 2, 1), (32, 32, 16))`.
 
-    `atom_layout` maps the place of an atom in (M,N,K) to who executes it: a layout, or a shape, which stands for its
-    compact layout. `permutation` says for each of M, N and K which tile all threads multiply at once: a size, a
-    layout, or None for what the atoms cover. Raises `LayoutError` where they do not fit together.
+    `atom_layout_mnk` maps the place of an atom in (M,N,K) to who executes it: a layout, or a shape, which stands for
+    its compact layout. `permutation_mnk` says for each of M, N and K which tile all threads multiply at once: a size,
+    a layout, or None for what the atoms cover. Raises `LayoutError` where they do not fit together.
     """
-    properties: dict[str, Any] = {"atom": make_mma_atom(op)}
-    if atom_layout is not None:
-        properties["atoms"] = LayoutAttr(as_layout(atom_layout))
-    if permutation is not None:
-        properties["permute"] = TilerAttr(tuples(permutation))
+    properties: dict[str, Any] = {"atom": make_mma_atom(op_or_atom)}
+    if atom_layout_mnk is not None:
+        properties["atoms"] = LayoutAttr(as_layout(atom_layout_mnk))
+    if permutation_mnk is not None:
+        properties["permute"] = TilerAttr(tuples(permutation_mnk))
     with checked():
         (type,) = TiledMmaOp.infer((), properties)
     assert isinstance(type, TiledMmaType)

@@ -5,13 +5,14 @@ Each stands for atoms by CuTe's names (docs/reference/atoms.md), which can be gi
 """
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import ClassVar, Literal
 
 from ....base.element_types import BY_NAME
 from ....base.errors import Code, TilefoldError
 from ....layout.atoms.mma_table import MMA_ATOMS
-from ..scalars.dtypes import DType
-from .fragments import ADD, Reduction
+from ..scalars.dtypes import DTYPES, DType
+from .fragments import ReductionOp
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,35 +34,43 @@ class CopyUniversalOp(CopyOp):
         return "AutoVectorizingCopy" if bits is None else f"UniversalCopy<uint{bits}_t>"
 
 
+class LoadCacheMode(Enum):
+    """The caches that hold what a copy reads: all, or L2 alone."""
+
+    ALWAYS = "CACHEALWAYS"
+    GLOBAL = "CACHEGLOBAL"
+
+
 @dataclass(frozen=True, slots=True)
-class CpAsyncOp(CopyOp):
-    """Asynchronous copies from global to shared memory, of 4, 8 or 16 bytes (16 by default; `cache="global"` bypasses
-    L1 and has 16 only). With `zfill`, zeros are written where a predicate does not hold.
+class CopyG2SOp(CopyOp):
+    """Asynchronous copies from global to shared memory (cp.async), of 4, 8 or 16 bytes, 16 by default and always with
+    `LoadCacheMode.GLOBAL`. With `zfill`, zeros are written where a predicate does not hold.
     """
 
-    cache: Literal["always", "global"] = "global"
+    cache_mode: LoadCacheMode = LoadCacheMode.ALWAYS
     zfill: bool = False
 
     def atom_name(self, bits: int | None) -> str:
-        word = {"always": "CACHEALWAYS", "global": "CACHEGLOBAL"}.get(self.cache)
-        if word is None:
-            raise TilefoldError(Code.BUILD_VALUE, f'cp.async caches "always" or "global", not {self.cache!r}')
-        return f"SM80_CP_ASYNC_{word}{'_ZFILL' if self.zfill else ''}<uint{bits or 128}_t>"
+        mode = self.cache_mode
+        if not isinstance(mode, LoadCacheMode):  # pyright: ignore[reportUnnecessaryIsInstance]
+            hint = "write cute.nvgpu.LoadCacheMode.ALWAYS or GLOBAL"
+            raise TilefoldError(Code.BUILD_VALUE, f"cp.async has no cache mode {mode!r}", hint)
+        return f"SM80_CP_ASYNC_{mode.value}{'_ZFILL' if self.zfill else ''}<uint{bits or 128}_t>"
 
 
 @dataclass(frozen=True, slots=True)
-class _MatrixOp(CopyOp):
-    """Matrices of 8 x 8 elements of 16 bits, 1, 2 or 4 at once, perhaps transposed."""
+class _MatricesOp(CopyOp):
+    """Matrices of 8 rows of 16 bytes, 1, 2 or 4 at once, perhaps transposed."""
 
-    num_matrices: Literal[1, 2, 4] = 4
     transpose: bool = False
+    num_matrices: Literal[1, 2, 4] = 1
 
     def _suffix(self) -> str:
         return f"U16x{2 * self.num_matrices}" if self.transpose else f"U32x{self.num_matrices}"
 
 
 @dataclass(frozen=True, slots=True)
-class LdMatrixOp(_MatrixOp):
+class LdMatrix8x8x16bOp(_MatricesOp):
     """Loads matrices of 8 x 8 elements of 16 bits from shared memory into the registers of a warp (ldmatrix)."""
 
     def atom_name(self, bits: int | None) -> str:
@@ -69,7 +78,20 @@ class LdMatrixOp(_MatrixOp):
 
 
 @dataclass(frozen=True, slots=True)
-class StMatrixOp(_MatrixOp):
+class LdMatrix8x16x8bOp(LdMatrix8x8x16bOp):
+    """Loads matrices of 8 x 16 elements of 8 bits from shared memory into the registers of a warp (ldmatrix). They
+    cannot be transposed.
+    """
+
+    def atom_name(self, bits: int | None) -> str:
+        if self.transpose:
+            message = "ldmatrix does not transpose matrices of 8 x 16 elements"
+            raise TilefoldError(Code.ATOM_OPERAND, message, "leave out transpose, or copy by CopyUniversalOp")
+        return LdMatrix8x8x16bOp.atom_name(self, bits)
+
+
+@dataclass(frozen=True, slots=True)
+class StMatrix8x8x16bOp(_MatricesOp):
     """Stores matrices of 8 x 8 elements of 16 bits from the registers of a warp to shared memory (stmatrix, sm_90)."""
 
     def atom_name(self, bits: int | None) -> str:
@@ -119,10 +141,10 @@ class CopyBulkTensorTileS2GOp(TensorCopyOp):
 class CopyReduceBulkTensorTileS2GOp(TensorCopyOp):
     """Combines tiles of shared memory with global memory (cp.reduce.async.bulk.tensor): adds by default."""
 
-    reduction_kind: Reduction = ADD
+    reduction_kind: ReductionOp = ReductionOp.ADD
 
     def atom_name(self, bits: int | None) -> str:
-        return f"SM90_TMA_REDUCE_{self.reduction_kind.name.upper()}"
+        return f"SM90_TMA_REDUCE_{self.reduction_kind.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,30 +158,52 @@ class MatrixOp:
 
 @dataclass(frozen=True, slots=True)
 class MmaOp(MatrixOp):
-    """A matrix instruction of a warp (mma.sync) by its shape (M,N,K) and types: `MmaOp(Float16, Float32)`.
+    """A matrix instruction of a warp (mma.sync) by its types and shape: `MmaOp(Float16, Float32, (16, 8, 16))`.
 
-    `b` is the type of B, by default that of A; the accumulator's is that of C and D.
+    `b_dtype` is the type of B, by default that of A; the accumulator's is that of C and D.
     """
 
-    a: DType
-    acc: DType
-    shape: tuple[int, int, int] = (16, 8, 16)
-    b: DType | None = None
+    ab_dtype: DType
+    acc_dtype: DType
+    shape_mnk: tuple[int, int, int] = (16, 8, 16)
+    b_dtype: DType | None = None
+    BITS: ClassVar[int | None] = None
 
     def atom_name(self) -> str:
-        a, b, c = (
-            BY_NAME[t.name].atom_name if t.name in BY_NAME else "?" for t in (self.a, self.b or self.a, self.acc)
-        )
+        a_type, b_type, shape = self.ab_dtype, self.b_dtype or self.ab_dtype, self.shape_mnk
+        if self.BITS is not None and (a_type.kind, a_type.bits) != ("float", self.BITS):
+            message = f"{type(self).__name__} multiplies floats of {self.BITS} bits, not {a_type}"
+            raise TilefoldError(Code.ATOM_UNKNOWN, message, "cute.nvgpu.MmaOp multiplies elements of every type")
+        a, b, c = (BY_NAME[t.name].atom_name if t.name in BY_NAME else "?" for t in (a_type, b_type, self.acc_dtype))
         names = [name for name in MMA_ATOMS if name.endswith(f"_{c}{a}{b}{c}_TN")]
-        match = next((name for name in names if f"_{'x'.join(map(str, self.shape))}_" in name), None)
+        match = next((name for name in names if f"_{'x'.join(map(str, shape))}_" in name), None)
         if match is None:
             shapes = ", ".join(map(str, sorted({MMA_ATOMS[name]().shape for name in names})))
             raise TilefoldError(
                 Code.ATOM_UNKNOWN,
-                f"no matrix instruction has shape {self.shape} for {self.a}, {self.b or self.a} and {self.acc}",
+                f"no matrix instruction has shape {shape} for {a_type}, {b_type} and {self.acc_dtype}",
                 f"shapes of these types: {shapes}" if shapes else "look it up in the table of atoms, or name an atom",
             )
         return match
+
+
+@dataclass(frozen=True, slots=True)
+class MmaF16BF16Op(MmaOp):
+    """Multiplies Float16 or BFloat16 by a warp: `MmaF16BF16Op(Float16, Float32, (16, 8, 16))`."""
+
+    BITS: ClassVar[int | None] = 16
+
+
+@dataclass(frozen=True, slots=True)
+class MmaFP8Op(MmaOp):
+    """Multiplies Float8E4M3FN or Float8E5M2 by a warp (sm_89): `MmaFP8Op(Float8E4M3FN, Float32, (16, 8, 32))`."""
+
+    BITS: ClassVar[int | None] = 8
+
+
+def MmaTF32Op(shape_mnk: tuple[int, int, int] = (16, 8, 8)) -> MmaOp:
+    """Multiplies TFloat32 into Float32 by a warp: (16, 8, 8), or (16, 8, 4)."""
+    return MmaOp(DTYPES["TFloat32"], DTYPES["Float32"], shape_mnk)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from ..scalars.values import convert
 from ..tracing.state import emit
 from . import nvgpu
 from .coordinates import as_layout, check_static, split_coordinate, tuples
-from .fragments import MAX, MIN
+from .fragments import ReductionOp
 from .tensor_base import AnyTensor
 from .tensors import CoordTensor, Tensor, address_of
 from .views import as_tensor
@@ -71,7 +71,7 @@ def make_tiled_tma_atom(
         check_static(given, "tiles are static, but this is")
     source = as_tensor(gmem_tensor)
     kind = op.reduction_kind if isinstance(op, nvgpu.CopyReduceBulkTensorTileS2GOp) else None
-    if kind in (MIN, MAX) and source.element_type.unsigned:
+    if kind in (ReductionOp.MIN, ReductionOp.MAX) and source.element_type.unsigned:
         message = f"tensor copies compare integers with their signs, but the elements are {source.element_type}"
         raise TilefoldError(Code.BUILD_VALUE, message, "use signed integers, or floats")
     properties = {

@@ -11,8 +11,8 @@ _NAMES = {
     **dict.fromkeys(("abs", "max", "min", "sum", "round"), "Python's, which takes values of the kernel"),
     "cp_async_fence": "cute.arch.cp_async_commit_group",
     "copy_if": "cute.copy(..., pred=...)",
-    "cp_async": "cute.nvgpu.CpAsyncOp, for cute.make_copy_atom",
-    "ldmatrix": "cute.nvgpu.LdMatrixOp, for cute.make_copy_atom",
+    "cp_async": "cute.nvgpu.cpasync.CopyG2SOp, for cute.make_copy_atom",
+    "ldmatrix": "cute.nvgpu.warp.LdMatrix8x8x16bOp, for cute.make_copy_atom",
     "cast": "x.to(...)",
     "zeros": "cute.full",
 }

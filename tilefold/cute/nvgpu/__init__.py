@@ -1,34 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`cute.nvgpu`: the instructions that atoms are made of; those of tensor copies are in `cute.nvgpu.cpasync`, those of
-warpgroups in `cute.nvgpu.warpgroup`.
+"""`cute.nvgpu`: the instructions that atoms are made of; those that copy asynchronously are in `cute.nvgpu.cpasync`,
+those of warps in `cute.nvgpu.warp`, those of warpgroups in `cute.nvgpu.warpgroup`.
 """
 
-from tilefold.compiler.builder.tensors.nvgpu import (
-    CopyUniversalOp,
-    CpAsyncOp,
-    LdMatrixOp,
-    MmaOp,
-    MmaUniversalOp,
-    MovMatrixOp,
-    StMatrixOp,
-)
+from tilefold.compiler.builder.tensors.nvgpu import CopyUniversalOp, LoadCacheMode, MmaOp, MmaUniversalOp, MovMatrixOp
 from tilefold.compiler.builder.tensors.warpgroup import OperandMajorMode
 
 from . import cpasync, warp, warpgroup
 
 __all__ = [
-    "CopyUniversalOp",
-    "CpAsyncOp",
-    "LdMatrixOp",
-    "MmaOp",
-    "MmaUniversalOp",
-    "MovMatrixOp",
-    "OperandMajorMode",
-    "StMatrixOp",
-    "cpasync",
-    "warp",
-    "warpgroup",
-]
+    "CopyUniversalOp", "LoadCacheMode", "MmaOp", "MmaUniversalOp", "MovMatrixOp", "OperandMajorMode", "cpasync",
+    "warp", "warpgroup",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`cute.nvgpu.cpasync`: tensor copies (TMA) between global and shared memory."""
+"""`cute.nvgpu.cpasync`: asynchronous copies between global and shared memory, cp.async and tensor copies (TMA)."""
 
 from tilefold.compiler.builder.pipelines.tensor_maps import (
     copy_tensormap,
@@ -12,7 +12,9 @@ from tilefold.compiler.builder.tensors.nvgpu import (
     CopyBulkTensorTileG2SMulticastOp,
     CopyBulkTensorTileG2SOp,
     CopyBulkTensorTileS2GOp,
+    CopyG2SOp,
     CopyReduceBulkTensorTileS2GOp,
+    LoadCacheMode,
 )
 from tilefold.compiler.builder.tensors.tma import (
     create_tma_multicast_mask,
@@ -22,10 +24,10 @@ from tilefold.compiler.builder.tensors.tma import (
 )
 
 __all__ = [
-    "CopyBulkTensorTileG2SMulticastOp", "CopyBulkTensorTileG2SOp", "CopyBulkTensorTileS2GOp",
-    "CopyReduceBulkTensorTileS2GOp", "copy_tensormap", "cp_fence_tma_desc_release", "create_tma_multicast_mask",
-    "fence_tma_desc_acquire", "fence_tma_desc_release", "make_tiled_tma_atom", "prefetch_descriptor",
-    "tma_partition", "update_tma_descriptor",
+    "CopyBulkTensorTileG2SMulticastOp", "CopyBulkTensorTileG2SOp", "CopyBulkTensorTileS2GOp", "CopyG2SOp",
+    "CopyReduceBulkTensorTileS2GOp", "LoadCacheMode", "copy_tensormap", "cp_fence_tma_desc_release",
+    "create_tma_multicast_mask", "fence_tma_desc_acquire", "fence_tma_desc_release", "make_tiled_tma_atom",
+    "prefetch_descriptor", "tma_partition", "update_tma_descriptor",
 ]  # fmt: skip
 
 
