@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """D = act(A @ B^T + bias) on Hopper (sm_90a): tensor copies, multiplications by warpgroups, persistent blocks.
 
-A has M x K elements, B has N x K, D has M x N. A and B are f16, bf16, f32 (multiplied as tf32), fp8 or integers of 8
-bits, and D has 16 or 32 bits. The last index is contiguous; of A and B with 16 bits it may be the first one.
+A has M x K elements, B has N x K, D has M x N; a third mode of all three is the products of a batch. A and B are f16,
+bf16, f32 (multiplied as tf32), fp8 or integers of 8 bits, and D has 16 or 32 bits. The second mode is contiguous; of A
+and B with 16 bits it may be the first one.
 
 Of a block's warpgroups the first is the producer: one of its warps loads tiles of A and B to stages of shared memory by
 tensor copies. The others are consumers: they multiply by wgmma, straight from shared memory, and accumulate in
@@ -73,11 +74,11 @@ class Config:
         return self.cluster[1], self.cluster[0]
 
 
-def chosen_config(m: int, n: int, blocks: int, is_tf32: bool = False) -> Config:
+def chosen_config(m: int, n: int, blocks: int, is_tf32: bool = False, layers: int = 1) -> Config:
     """The fastest configuration on an H200: consumers take turns, unless there are too few tiles for all blocks, or
     tiles at the edges, which take as long as others, or one warpgroup cannot keep the tensor cores busy.
     """
-    tiles = -(-m // 128) * -(-n // 128)
+    tiles = -(-m // 128) * -(-n // 128) * layers
     if tiles < blocks:
         return Config(n=64, stages=8, takes_turns=False)
     return Config() if m % 128 == n % 128 == 0 and not is_tf32 else Config(n=256, stages=4, takes_turns=False)
@@ -101,6 +102,11 @@ def warpgroup_mma(mA: Any, mB: Any, warpgroups: int, columns: int) -> Any:
     return hopper_helpers.make_trivial_tiled_mma(a, b, major_a, major_b, accumulated(a), layout, tile)
 
 
+def by_columns(part: Any) -> Any:
+    """A thread's part of 64 rows of D, ((2,2,N),1,1), by rows and columns: (2,(2,N))."""
+    return cute.composition(part, cute.make_layout((2, (2, cute.size(part) // 4)), stride=(2, (1, 4))))
+
+
 @cute.jit
 def together(group: Any):
     """The threads of a consumer wait for each other."""
@@ -119,6 +125,7 @@ def gemm_kernel(
     bias: cute.Tensor | None = None,
     activation: cute.Constexpr[Activation | None] = None,
 ):
+    mA, mB, mD = cute.append(mA, rank=3), cute.append(mB, rank=3), cute.append(mD, rank=3)
     t = cute.arch.thread_idx()[0]
     warp = cute.arch.make_warp_uniform(t // 32)
     group = cute.arch.make_warp_uniform(t // WARPGROUP)
@@ -151,8 +158,8 @@ def gemm_kernel(
     )
 
     def tiles(atom: Any, place: Any, blocks: int, shared: Any, coordinates: Any, shape: Any) -> Any:
-        """Tiles in shared memory and those of a matrix, as this block moves them: (TMA,count), (TMA,m,n)."""
-        tiled = cute.local_tile(coordinates, shape, (None, None))
+        """Tiles in shared memory and those of a matrix, as this block moves them: (TMA,count), (TMA,m,n,layers)."""
+        tiled = cute.local_tile(coordinates, shape, (None, None, None))
         parts = cute.group_modes(shared, 0, 2), cute.group_modes(tiled, 0, 2)
         return cpasync.tma_partition(atom, place, cute.make_layout(blocks), *parts)
 
@@ -183,7 +190,7 @@ def gemm_kernel(
     pipeline.pipeline_init_arrive(config.cluster, is_relaxed=True)
     producer, consumer = pipe.make_participants()
     count = cute.ceil_div(mA.shape[1], depth)
-    problem = cute.ceil_div(mA.shape[0], config.m), cute.ceil_div(mB.shape[0], config.n), 1
+    problem = cute.ceil_div(mA.shape[0], config.m), cute.ceil_div(mB.shape[0], config.n), mD.shape[2]
     params = utils.PersistentTileSchedulerParams(problem, (*config.cluster, 1), config.group, raster_along_m=False)
     scheduler = utils.StaticPersistentTileScheduler.create(params, cute.arch.block_idx(), cute.arch.grid_dim())
     pipeline.pipeline_init_wait(config.cluster)
@@ -197,14 +204,14 @@ def gemm_kernel(
             cute.arch.griddepcontrol_wait()
             work = scheduler.initial_work_tile_info()
             while work.is_valid_tile:
-                m, n, _ = work.tile_idx
+                m, n, layer = work.tile_idx
                 for k in cute.range(count):
                     stage = producer.acquire_and_advance()
                     bar = stage.barrier
                     with cute.arch.elect_one():
                         to_a, to_b = tAsA[None, stage.index], tBsB[None, stage.index]
-                        cute.copy(load_a, tAgA[None, m, k], to_a, tma_bar_ptr=bar, mcast_mask=mask_a)
-                        cute.copy(load_b, tBgB[None, n, k], to_b, tma_bar_ptr=bar, mcast_mask=mask_b)
+                        cute.copy(load_a, tAgA[None, m, k, layer], to_a, tma_bar_ptr=bar, mcast_mask=mask_a)
+                        cute.copy(load_b, tBgB[None, n, k, layer], to_b, tma_bar_ptr=bar, mcast_mask=mask_b)
                     stage.commit()
                 scheduler.advance_to_next_work()
                 work = scheduler.get_current_work()
@@ -217,7 +224,7 @@ def gemm_kernel(
         part = mma.get_slice(mine if config.sharing == 1 else t - WARPGROUP)
         rA = mma.make_fragment_A(part.partition_A(sA))  # (MMA,MMA_M,steps,stages)
         rB = mma.make_fragment_B(part.partition_B(sB))  # (MMA,1,steps,stages)
-        whole = cute.local_tile(mD, (config.m, config.n), (0, 0))
+        whole = cute.local_tile(mD[None, None, 0], (config.m, config.n), (0, 0))
         acc = mma.make_fragment_C(part.partition_C(whole))  # (MMA,MMA_M,1)
         strips, steps = cute.size(acc, 1), cute.size(rA, 2)
 
@@ -234,13 +241,28 @@ def gemm_kernel(
         )
         buffer = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, config.buffers)
 
+        def columns_of(bias: cute.Tensor, column: Any) -> cute.Vec:
+            """What is added to each row of a part of D; 0 beyond the last column."""
+            every_row = cute.make_tensor(bias.iterator, cute.make_layout(mD.shape[:2], stride=(0, 1)))
+
+            def part_of(tensor: Any) -> Any:
+                tile = cute.local_tile(tensor, (ROWS, columns), (0, column))
+                return by_columns(narrow.get_slice(mine).partition_C(tile))[0, None]
+
+            part, coordinates = part_of(every_row), part_of(cute.make_identity_tensor(mD.shape[:2]))
+            loaded = cute.make_rmem_tensor_like(part)
+            loaded.fill(0)
+            within = None if mD.shape[1] % config.n == 0 else cute.bounds(coordinates, (None, mD.shape[1]))
+            cute.basic_copy(part, loaded, pred=within)
+            return loaded.load()
+
         cute.arch.griddepcontrol_wait()
         if config.takes_turns and own == 1:  # the other begins
             scheduler.advance_to_next_work()
             consumer.state.advance(count)
         work = scheduler.get_current_work()
         while work.is_valid_tile:
-            m, n, _ = work.tile_idx
+            m, n, layer = work.tile_idx
             if config.takes_turns:
                 turn.wait()
             before = consumer.state.clone()
@@ -268,14 +290,12 @@ def gemm_kernel(
                     buffer.advance()
                     row = config.m // ROWS * m + (strip if config.takes_turns else config.sharing * strip + own)
                     column = config.n // columns * n + chunk
-                    result = chunks[None, None, None, chunk, strip].load()
-                    if bias is not None:  # the same in every row
-                        every_row = cute.make_tensor(bias.iterator, cute.make_layout(mD.shape, stride=(0, 1)))
-                        tile = cute.local_tile(every_row, (ROWS, columns), (0, column))
-                        result = result + narrow.get_slice(mine).partition_C(tile).load()
+                    result = by_columns(chunks[None, None, None, chunk, strip]).load()
+                    if bias is not None:
+                        result = result + columns_of(bias, column)
                     if activation is not None:
                         result = activation(result)
-                    rD.store(result.to(type_d))
+                    by_columns(rD).store(result.to(type_d))
                     if warp % 4 == 0:
                         stores.producer_acquire()  # the buffer has been read
                     together(own)
@@ -285,12 +305,26 @@ def gemm_kernel(
                     if warp % 4 == 0:
                         with cute.arch.elect_one():
                             if row < cute.size(tDgD, 1) and column < cute.size(tDgD, 2):
-                                cute.copy(store_d, tDsD[None, to], tDgD[None, row, column])
+                                cute.copy(store_d, tDsD[None, to], tDgD[None, row, column, layer])
                             stores.producer_commit()
             scheduler.advance_to_next_work(config.consumers if config.takes_turns else 1)
             work = scheduler.get_current_work()
         if warp % 4 == 0:
             stores.producer_tail()
+
+
+@cute.kernel
+def empty_kernel(mD: cute.Tensor, bias: cute.Tensor | None, activation: cute.Constexpr[Activation | None]):
+    """D where K is 0: a block for each row."""
+    m, layer, _ = cute.arch.block_idx()
+    mD = cute.append(mD, rank=3)
+    for n in cute.range(cute.arch.thread_idx()[0], mD.shape[1], WARPGROUP):
+        result = (cute.Int32 if mD.element_type.kind == "int" else cute.Float32)(0)
+        if bias is not None:
+            result = result + bias[n]
+        if activation is not None:
+            result = activation(result)
+        mD[m, n, layer] = result.to(mD.element_type)
 
 
 def gemm(
@@ -305,15 +339,19 @@ def gemm(
     **options: Any,
 ) -> None:
     """D = activation(A @ B^T + bias) by at most `blocks` blocks, one for each multiprocessor. A bias has a number for
-    each column of D; D has whole tiles of columns then.
+    each column of D. Matrices may have a third mode, the products of a batch; with a stride of 0 they are all the same.
     """
-    config = config or chosen_config(A.shape[0], B.shape[0], blocks, "float32" in str(A.dtype))
-    tiles = -(-A.shape[0] // config.m), -(-B.shape[0] // config.n), 1
+    if 0 in D.shape:
+        return
+    m, n, layers = (*D.shape, 1)[:3]
+    if A.shape[1] == 0:
+        empty_kernel(D, bias, activation).launch((m, layers, 1), WARPGROUP, device=device, **options)
+        return
+    config = config or chosen_config(m, n, blocks, "float32" in str(A.dtype), layers)
+    tiles = -(-m // config.m), -(-n // config.n), layers
     cluster = (*config.cluster, 1)
     params = utils.PersistentTileSchedulerParams(tiles, cluster)
     grid = utils.StaticPersistentTileScheduler.get_grid_shape(params, blocks // cute.size(cluster))
-    if bias is not None and D.shape[1] % config.n:
-        raise SystemExit(f"with a bias, N = {D.shape[1]} is a multiple of the tile's {config.n}")
     call = gemm_kernel(A, B, D, config, bias, activation)
     call.launch(grid, config.threads, cluster=cluster, programmatic=True, device=device, **options)
 

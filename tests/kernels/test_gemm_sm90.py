@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ml_dtypes import bfloat16, float8_e4m3fn, float8_e5m2
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import Target
 
+from tests.kernels.gemm_sm90 import TYPES, operands, product
 from tests.kernels.harness import STAGES
 from tests.project.tree import ROOT
 from tests.ptxas import installed, needs_ptxas
@@ -41,31 +42,19 @@ def module(monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module("gemm_sm90")
 
 
-def matrix(rows: int, columns: int, dtype: Any, seed: int, order: Any = "C") -> Any:
-    """Numbers of a type, small ones of an integer, in an order of memory."""
-    random = np.random.default_rng(seed)
-    if np.dtype(dtype).kind in "iu":
-        return random.integers(0, 5, (rows, columns)).astype(dtype, order=order)
-    return random.standard_normal((rows, columns), np.float32).astype(dtype, order=order)
-
-
 def check(
     module: Any,
     config: dict[str, Any],
-    shape: tuple[int, int, int],
+    shape: tuple[int, ...],
     blocks: int,
-    types: tuple[Any, Any] = (np.float16, np.float16),
-    orders: str = "CC",
+    types: tuple[Any, Any, str] = TYPES[0],
     **options: Any,
 ) -> None:
-    """D, which begins as NaN or -1, against NumPy's; `types` are those of A and B, and of D."""
-    m, n, k = shape
-    A, B = (matrix(rows, k, types[0], rows, order) for rows, order in zip((m, n), orders, strict=True))
-    D = np.full((m, n), -1 if np.dtype(types[1]).kind == "i" else np.nan).astype(types[1])
+    """D against NumPy's; the shape is that of M, N, K and for a batch its layers."""
+    m, n, k, *layers = shape
+    A, B, D = operands(m, n, k, types, *layers)
     module.gemm(A, B, D, module.Config(**config), device="sim", blocks=blocks, **options)
-    wanted = A.astype(np.float64) @ B.astype(np.float64).T
-    error = 1e-2 if types[1] is bfloat16 else 4e-3 if types[0] is np.float32 else 2e-3
-    np.testing.assert_allclose(D.astype(np.float64), wanted, rtol=error, atol=error * np.sqrt(k))
+    np.testing.assert_array_equal(D, product(A, B, D))
 
 
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
@@ -73,30 +62,55 @@ def test_several_tiles_of_a_block(module: Any, config: dict[str, Any]) -> None:
     check(module, config, (512, 256, 192), blocks=4)
 
 
-@pytest.mark.parametrize(
-    ("operands", "result", "orders"),
-    [
-        (bfloat16, bfloat16, "CC"), (np.float16, np.float32, "CF"), (bfloat16, np.float16, "FC"),
-        (np.float16, np.float16, "FF"), (float8_e4m3fn, np.float16, "CC"), (float8_e5m2, bfloat16, "CC"),
-        (np.int8, np.int32, "CC"), (np.uint8, np.int32, "CC"), (np.float32, np.float32, "CC"),
-    ],
-)  # fmt: skip
-def test_types_and_orders(module: Any, operands: Any, result: Any, orders: str) -> None:
-    check(module, {"m": 64, "n": 64, "stages": 2}, (128, 128, 272), 1, (operands, result), orders)
+@pytest.mark.parametrize("types", TYPES)
+def test_types_and_orders(module: Any, types: tuple[Any, Any, str]) -> None:
+    check(module, {"m": 64, "n": 64, "stages": 2}, (128, 128, 272), 1, types)
 
 
-def test_a_bias_and_an_activation(module: Any) -> None:
-    A, B, bias = (matrix(rows, k, np.float16, rows) for rows, k in ((128, 72), (128, 72), (1, 128)))
-    D, config = np.full((128, 128), np.nan, np.float16), module.Config(m=64, n=64, stages=2)
+@pytest.mark.parametrize("cluster", [(2, 1), (1, 2)])
+def test_operands_by_m_and_by_n_in_clusters(module: Any, cluster: tuple[int, int]) -> None:
+    check(module, {"stages": 3, "cluster": cluster}, (256, 256, 72), 2, TYPES[4])
 
-    def relu(x: cute.Vec) -> cute.Vec:
-        return cute.maximum(x, 0.0)
 
-    module.gemm(A, B, D, config, device="sim", blocks=1, bias=bias[0], activation=relu)
-    wanted = np.maximum(A.astype(np.float32) @ B.astype(np.float32).T + bias, 0)
-    np.testing.assert_allclose(D, wanted, rtol=2e-3, atol=2e-3)
-    with pytest.raises(SystemExit, match="N = 72 is a multiple of the tile's 64"):
-        module.gemm(A, B[:72], D[:, :72], config, device="sim", bias=bias[0, :72])
+def relu(x: cute.Vec) -> cute.Vec:
+    """Nothing below zero."""
+    return cute.maximum(x, 0.0)
+
+
+@pytest.mark.parametrize(("n", "dtype"), [(128, np.float16), (72, np.float16), (200, np.float32)])
+def test_a_bias_and_an_activation(module: Any, n: int, dtype: Any) -> None:
+    A, B, D = operands(128, n, 72, TYPES[0])
+    bias = (np.arange(n) - n // 2).astype(dtype)
+    module.gemm(A, B, D, module.Config(m=64, n=64, stages=2), device="sim", blocks=1, bias=bias, activation=relu)
+    np.testing.assert_array_equal(D, np.maximum(product(A, B, D) + bias, 0))
+
+
+@pytest.mark.parametrize("shared", ["", "A", "AB"])
+def test_a_batch(module: Any, shared: str) -> None:
+    """An operand with a stride of 0 along the batch is that of every product."""
+    a, b, D = operands(136, 72, 40, TYPES[0], 3)
+    A, B = (np.broadcast_to(x[:, :, :1], x.shape) if name in shared else x for name, x in (("A", a), ("B", b)))
+    module.gemm(A, B, D, module.Config(m=64, n=64, stages=2, cluster=(2, 1)), device="sim", blocks=2)
+    np.testing.assert_array_equal(D, product(A, B, D))
+
+
+@pytest.mark.parametrize("shape", [(0, 8, 8), (8, 0, 8), (0, 0, 0), (8, 200, 0), (8, 8, 0, 3)], ids=str)
+def test_empty_products(module: Any, shape: tuple[int, ...]) -> None:
+    check(module, {}, shape, 1, TYPES[7])
+
+
+def test_an_empty_product_has_its_bias_and_its_activation(module: Any) -> None:
+    A, B, D = operands(3, 200, 0, TYPES[0])
+    bias = (np.arange(200) - 100).astype(np.float16)
+    module.gemm(A, B, D, device="sim", bias=bias, activation=relu)
+    np.testing.assert_array_equal(D, np.broadcast_to(np.maximum(bias, 0), D.shape))
+
+
+def test_rows_that_no_map_describes_are_refused(module: Any) -> None:
+    A, B, _ = operands(64, 129, 64, TYPES[0])
+    with pytest.raises(TilefoldError, match="258 bytes") as raised:
+        module.gemm(A, B, np.zeros((64, 129), np.float16), device="sim")
+    assert raised.value.code is Code.TENSOR_MAP
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -104,7 +118,7 @@ def test_every_stage(module: Any, stage: str) -> None:
     check(module, SMALL, (128, 64, 128), blocks=1, stage=stage)
 
 
-@pytest.mark.parametrize("shape", [(136, 72, 72), (65, 8, 64), (1, 264, 8)], ids=str)
+@pytest.mark.parametrize("shape", [(136, 72, 72), (65, 8, 64), (1, 264, 8), (63, 72, 63), (65, 64, 1)], ids=str)
 @pytest.mark.parametrize("config", ["one consumer", "taking turns in a cluster"])
 def test_tiles_that_reach_beyond_the_matrices(module: Any, config: str, shape: tuple[int, int, int]) -> None:
     check(module, CONFIGS[config], shape, blocks=2)
